@@ -1,0 +1,33 @@
+# slurmlet_room(NAME DEPENDS room... LIBRARIES target...)
+#
+# Reads src/NAME/room.cmake, which lists ROOM_SOURCES by hand (no globbing: a file that is not
+# listed is not built), and test/NAME/room.cmake, which lists ROOM_TESTS. The test program of a
+# room links that room and GoogleTest only, so a missing edge shows at link time.
+function(slurmlet_room NAME)
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  set(ROOM_SOURCES "")
+  include(${PROJECT_SOURCE_DIR}/src/${NAME}/room.cmake)
+  list(TRANSFORM ROOM_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/${NAME}/)
+  add_library(slurmlet_${NAME} STATIC ${ROOM_SOURCES})
+  add_library(slurmlet::${NAME} ALIAS slurmlet_${NAME})
+  target_include_directories(slurmlet_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(slurmlet_${NAME} PRIVATE SLURMLET_VERSION="${PROJECT_VERSION}")
+  list(TRANSFORM ROOM_DEPENDS PREPEND slurmlet::)
+  target_link_libraries(slurmlet_${NAME}
+    PUBLIC ${ROOM_DEPENDS} ${ROOM_LIBRARIES} Threads::Threads
+    PRIVATE slurmlet_warnings slurmlet_hardening)
+
+  if(SLURMLET_TESTS AND EXISTS ${PROJECT_SOURCE_DIR}/test/${NAME}/room.cmake)
+    set(ROOM_TESTS "")
+    include(${PROJECT_SOURCE_DIR}/test/${NAME}/room.cmake)
+    list(TRANSFORM ROOM_TESTS PREPEND ${PROJECT_SOURCE_DIR}/test/${NAME}/)
+    add_executable(${NAME}_test ${ROOM_TESTS})
+    target_include_directories(${NAME}_test PRIVATE ${PROJECT_SOURCE_DIR}/test)
+    target_compile_definitions(${NAME}_test PRIVATE
+      SLURMLET_FIXTURES="${PROJECT_SOURCE_DIR}/test/fixtures")
+    target_link_libraries(${NAME}_test PRIVATE slurmlet::${NAME} GTest::gmock GTest::gtest_main
+      slurmlet_warnings)
+    gtest_discover_tests(${NAME}_test TEST_PREFIX "${NAME}." PROPERTIES LABELS unit
+      DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

@@ -1,0 +1,28 @@
+# Compiler flags that every room shares, as two INTERFACE targets.
+
+add_library(slurmlet_warnings INTERFACE)
+target_compile_options(slurmlet_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${SLURMLET_WERROR}>:-Werror>)
+
+add_library(slurmlet_hardening INTERFACE)
+target_compile_options(slurmlet_hardening INTERFACE
+  -fstack-protector-strong
+  $<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE>
+  $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=2>
+  $<$<CONFIG:Release,RelWithDebInfo>:-ffunction-sections>
+  $<$<CONFIG:Release,RelWithDebInfo>:-fdata-sections>)
+target_link_options(slurmlet_hardening INTERFACE
+  -Wl,-z,relro -Wl,--as-needed
+  $<$<CONFIG:Release,RelWithDebInfo>:-Wl,--gc-sections>)
+
+set(SLURMLET_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
+if(SLURMLET_SANITIZE)
+  add_compile_options(-fsanitize=${SLURMLET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SLURMLET_SANITIZE})
+endif()
+
+find_program(SLURMLET_CCACHE ccache)
+if(SLURMLET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SLURMLET_CCACHE})
+endif()

@@ -1,0 +1,25 @@
+#include "base/backoff.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <utility>
+
+namespace slurmlet {
+
+Random system_random() {
+  auto engine = std::make_shared<std::minstd_rand>(std::random_device{}());
+  return [engine] { return std::uniform_real_distribution<double>{0.0, 1.0}(*engine); };
+}
+
+Backoff::Backoff(Duration initial, Duration cap, Random random)
+    : initial_(initial), cap_(cap), random_(std::move(random)) {}
+
+Duration Backoff::next() {
+  const int doublings = std::min(failures_++, 30);
+  const Duration ceiling = std::min(cap_, initial_ * (std::int64_t{1} << doublings));
+  const auto spread = static_cast<double>((ceiling - initial_).count()) * random_();
+  return initial_ + Duration{static_cast<Duration::rep>(spread)};
+}
+
+}  // namespace slurmlet

@@ -1,0 +1,219 @@
+#include "base/command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "base/file.h"
+
+extern char** environ;
+
+namespace slurmlet {
+namespace {
+
+std::vector<std::string> child_environment(const CommandSpec& spec) {
+  const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
+  const auto replaced = [&](std::string_view name) {
+    return std::any_of(spec.extra_environment.begin(), spec.extra_environment.end(),
+                       [&](const std::string& extra) { return name_of(extra) == name; }) ||
+           std::find(spec.unset_environment.begin(), spec.unset_environment.end(), name) !=
+               spec.unset_environment.end();
+  };
+  std::vector<std::string> environment = spec.extra_environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!replaced(name_of(*entry))) {
+      environment.emplace_back(*entry);
+    }
+  }
+  return environment;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (auto& s : strings) {
+    out.push_back(s.data());
+  }
+  out.push_back(nullptr);
+  return out;
+}
+
+struct SpawnSettings {
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+  SpawnSettings(int out_fd, int err_fd) {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
+    posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
+    posix_spawnattr_init(&attributes);
+    // Own process group; no signal blocked or ignored (our threads block all of them).
+    posix_spawnattr_setpgroup(&attributes, 0);
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+};
+
+}  // namespace
+
+Command::~Command() {
+  if (running()) {
+    kill_group();
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+Status Command::start(const CommandSpec& spec, SteadyTime now) {
+  if (running()) {
+    return Error{Code::kInternal, "a command is still running"};
+  }
+  int out_pipe[2];
+  int err_pipe[2];
+  if (::pipe2(out_pipe, O_CLOEXEC) != 0) {
+    return errno_error(errno, "pipe");
+  }
+  UniqueFd out_read{out_pipe[0]};
+  const UniqueFd out_write{out_pipe[1]};
+  if (::pipe2(err_pipe, O_CLOEXEC) != 0) {
+    return errno_error(errno, "pipe");
+  }
+  UniqueFd err_read{err_pipe[0]};
+  const UniqueFd err_write{err_pipe[1]};
+  ::fcntl(out_read.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(err_read.get(), F_SETFL, O_NONBLOCK);
+
+  std::vector<std::string> arguments = spec.argv;
+  std::vector<std::string> environment = child_environment(spec);
+  const SpawnSettings settings{out_write.get(), err_write.get()};
+  pid_t pid = -1;
+  const int failed =
+      ::posix_spawnp(&pid, spec.argv.front().c_str(), &settings.actions, &settings.attributes,
+                     pointers(arguments).data(), pointers(environment).data());
+  if (failed != 0) {
+    return errno_error(failed, "run " + spec.argv.front());
+  }
+  pid_ = pid;
+  pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  out_ = std::move(out_read);
+  err_ = std::move(err_read);
+  started_ = now;
+  deadline_ = now + spec.timeout;
+  max_output_ = spec.max_output_bytes;
+  current_ = {};
+  return {};
+}
+
+std::vector<int> Command::wake_fds() const {
+  std::vector<int> fds;
+  for (const UniqueFd* fd : {&pidfd_, &out_, &err_}) {
+    if (running() && *fd) {
+      fds.push_back(fd->get());
+    }
+  }
+  return fds;
+}
+
+void Command::kill_group() {
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+}
+
+// Reads until nothing more is there; closes the descriptor at the end of the stream. Returns false
+// when the limit is passed.
+bool Command::drain(UniqueFd& fd, std::string& into) {
+  char buffer[16384];
+  while (fd) {
+    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+    if (n > 0) {
+      const auto room = max_output_ - into.size();
+      into.append(buffer, std::min(static_cast<std::size_t>(n), room));
+      if (static_cast<std::size_t>(n) > room) {
+        return false;
+      }
+    } else if (n < 0 && errno == EINTR) {
+      continue;
+    } else if (n < 0 && errno == EAGAIN) {
+      return true;
+    } else {
+      fd.reset();
+    }
+  }
+  return true;
+}
+
+bool Command::poll(SteadyTime now, CommandOutput& output) {
+  if (!running()) {
+    return false;
+  }
+  const bool fits = drain(out_, current_.out) && drain(err_, current_.err);
+  bool killed = false;
+  if (!fits || now >= deadline_) {
+    current_.too_long = !fits;
+    current_.timed_out = fits;
+    kill_group();
+    killed = true;
+  }
+  int status = 0;
+  const pid_t ended = ::waitpid(pid_, &status, killed ? 0 : WNOHANG);
+  if (ended == 0 || (ended < 0 && errno == EINTR)) {
+    return false;
+  }
+  if (!killed) {
+    (void)drain(out_, current_.out);
+    (void)drain(err_, current_.err);
+    ::kill(-pid_, SIGKILL);  // grandchildren that hold on to nothing we wait for
+  }
+  current_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  current_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  current_.took = now - started_;
+  output = std::move(current_);
+  pid_ = -1;
+  pidfd_.reset();
+  out_.reset();
+  err_.reset();
+  return true;
+}
+
+Result<CommandOutput> run_command(const CommandSpec& spec) {
+  Command command;
+  if (auto started = command.start(spec, std::chrono::steady_clock::now()); !started) {
+    return started.error();
+  }
+  CommandOutput output;
+  while (true) {
+    std::vector<pollfd> entries;
+    for (const int fd : command.wake_fds()) {
+      entries.push_back({fd, POLLIN, 0});
+    }
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        command.deadline() - std::chrono::steady_clock::now());
+    ::poll(entries.data(), entries.size(),
+           static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 60000)));
+    if (command.poll(std::chrono::steady_clock::now(), output)) {
+      return output;
+    }
+  }
+}
+
+}  // namespace slurmlet

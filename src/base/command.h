@@ -1,0 +1,70 @@
+#pragma once
+
+// Runs one external program at a time, without a shell, and never blocks the caller's loop:
+// start() returns at once, the caller polls wake_fds() and calls poll() when one is ready or the
+// deadline has come. The child has its own process group, which is killed as a whole (SIGKILL)
+// when the deadline passes, on overlong output and on destruction; it is always reaped.
+//
+// Not thread-safe: one owner thread.
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace slurmlet {
+
+struct CommandSpec {
+  std::vector<std::string> argv;               // argv[0] is looked up in PATH
+  std::vector<std::string> extra_environment;  // "NAME=value", over our own environment
+  std::vector<std::string> unset_environment;  // names to leave out
+  Duration timeout = std::chrono::seconds{10};
+  std::size_t max_output_bytes = std::size_t{1} << 20;  // per stream
+};
+
+struct CommandOutput {
+  int exit_code = 0;  // meaningless when signal != 0
+  int signal = 0;     // the child was ended by this signal
+  bool timed_out = false;
+  bool too_long = false;  // output limit reached; what was read so far is kept
+  std::string out;
+  std::string err;
+  Duration took{};
+};
+
+class Command {
+ public:
+  Command() = default;
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  // kNotFound / kDenied when the program cannot be started; kInternal when one is running.
+  Status start(const CommandSpec& spec, SteadyTime now);
+  bool running() const { return pid_ > 0; }
+  SteadyTime deadline() const { return deadline_; }
+  // Descriptors that become readable when there is something to do; empty when not running.
+  std::vector<int> wake_fds() const;
+  // Drains what is there. Returns true exactly once, when the command has ended (or was killed),
+  // with `output` filled. Never blocks for longer than it takes the kernel to end a killed child.
+  bool poll(SteadyTime now, CommandOutput& output);
+
+ private:
+  void kill_group();
+  bool drain(UniqueFd& fd, std::string& into);
+  int pid_ = -1;
+  UniqueFd pidfd_;
+  UniqueFd out_;
+  UniqueFd err_;
+  SteadyTime started_{};
+  SteadyTime deadline_{};
+  std::size_t max_output_ = 0;
+  CommandOutput current_;
+};
+
+// Runs to the end, waiting; for start-up and subcommands, not for loops.
+Result<CommandOutput> run_command(const CommandSpec& spec);
+
+}  // namespace slurmlet

@@ -1,0 +1,117 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+
+namespace slurmlet {
+
+Error errno_error(int error_number, const std::string& what) {
+  Code code = Code::kInternal;
+  if (error_number == ENOENT || error_number == ENOTDIR) {
+    code = Code::kNotFound;
+  } else if (error_number == EACCES || error_number == EPERM) {
+    code = Code::kDenied;
+  } else if (error_number == ETIMEDOUT) {
+    code = Code::kTimeout;
+  }
+  return {code, what + ": " + std::generic_category().message(error_number)};
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+  if (!fd) {
+    return errno_error(errno, "open " + path.string());
+  }
+  std::string content;
+  char buffer[4096];
+  while (true) {
+    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+    if (n == 0) {
+      return content;
+    }
+    if (n < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return errno_error(errno, "read " + path.string());
+    }
+    content.append(buffer, static_cast<std::size_t>(n));
+    if (content.size() > max_bytes) {
+      return Error{Code::kInvalid,
+                   fmt::format("{} is longer than {} bytes", path.string(), max_bytes)};
+    }
+  }
+}
+
+std::string read_trimmed(const std::filesystem::path& path) {
+  auto content = read_file(path);
+  return content ? std::string{trim(*content)} : std::string{};
+}
+
+Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode) {
+  std::error_code ignored;
+  if (path.has_parent_path()) {
+    std::filesystem::create_directories(path.parent_path(), ignored);
+  }
+  std::string temporary = path.string() + ".XXXXXX";
+  const UniqueFd fd{::mkostemp(temporary.data(), O_CLOEXEC)};
+  if (!fd) {
+    return errno_error(errno, "create " + temporary);
+  }
+  const auto fail = [&](const char* what) -> Status {
+    const int saved = errno;
+    ::unlink(temporary.c_str());
+    return errno_error(saved, what + (" " + path.string()));
+  };
+  if (::fchmod(fd.get(), mode) != 0) {
+    return fail("chmod");
+  }
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::write(fd.get(), content.data() + done, content.size() - done);
+    if (n < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return fail("write");
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  if (::fsync(fd.get()) != 0) {
+    return fail("fsync");
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    return fail("rename");
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) {
+  struct Close {
+    void operator()(DIR* dir) const { ::closedir(dir); }
+  };
+  const std::unique_ptr<DIR, Close> dir{::opendir(path.c_str())};
+  if (!dir) {
+    return errno_error(errno, "open directory " + path.string());
+  }
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace slurmlet

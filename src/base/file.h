@@ -1,0 +1,37 @@
+#pragma once
+
+// Small files, whole: reading with a size limit, writing atomically.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace slurmlet {
+
+inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+
+// The whole content. kNotFound, kDenied, kInvalid (longer than max_bytes, or a directory) or
+// kInternal; the message names the file. Works on /proc and /sys (size 0 there).
+Result<std::string> read_file(const std::filesystem::path& path,
+                              std::size_t max_bytes = kMaxFileBytes);
+
+// The same without trailing white space; "" when the file cannot be read.
+std::string read_trimmed(const std::filesystem::path& path);
+
+// Writes to a temporary file beside `path`, fsyncs and renames, so that a crash leaves either the
+// old or the new content. Missing parent directories are made with mode 0755.
+Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode);
+
+// Names in a directory, unsorted, without "." and "..".
+Result<std::vector<std::string>> list_directory(const std::filesystem::path& path);
+
+// The Error that an errno stands for: "open /x: No such file or directory".
+Error errno_error(int error_number, const std::string& what);
+
+}  // namespace slurmlet

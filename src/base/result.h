@@ -1,0 +1,73 @@
+#pragma once
+
+// Result<T>: a value or an Error. Errors are returned across rooms, never thrown, and whoever
+// returns one does not log it. Member names follow std::expected (C++23) so that it can be swapped
+// in later. `Status` is Result<void>.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace slurmlet {
+
+// What a caller can do about an error; retry decisions are made from this alone.
+enum class Code {
+  kUnavailable,  // the other side cannot be reached or asks to come back later: retry
+  kTimeout,      // our own deadline passed: retry
+  kNotFound,     // the object does not exist
+  kConflict,     // somebody else changed it: read again
+  kDenied,       // not authenticated or not authorized: a person must act
+  kInvalid,      // the request or the input is wrong: retrying cannot help
+  kGone,         // the resourceVersion is too old (HTTP 410): list again
+  kCancelled,    // we are being stopped
+  kInternal,     // anything else
+};
+const char* to_string(Code code);
+
+struct Error {
+  Code code = Code::kInternal;
+  std::string message;
+  // The same error with context in front: "renew lease: PUT …: 409 Conflict".
+  Error with_prefix(const std::string& prefix) const { return {code, prefix + ": " + message}; }
+  bool operator==(const Error&) const = default;
+};
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : storage_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(Error error) : storage_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+
+  bool has_value() const { return storage_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+  T& value() & { return std::get<0>(storage_); }
+  const T& value() const& { return std::get<0>(storage_); }
+  T&& value() && { return std::get<0>(std::move(storage_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  const Error& error() const { return std::get<1>(storage_); }
+
+ private:
+  std::variant<T, Error> storage_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT
+  bool has_value() const { return !error_; }
+  explicit operator bool() const { return has_value(); }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+using Status = Result<void>;
+
+}  // namespace slurmlet

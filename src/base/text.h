@@ -1,0 +1,41 @@
+#pragma once
+
+// String helpers that the standard library of C++20 lacks.
+
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace slurmlet {
+
+// Without white space (" \t\r\n") at both ends.
+std::string_view trim(std::string_view text);
+// Split at each `separator`; "" gives one empty part.
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+std::string to_lower(std::string_view text);
+std::string to_upper(std::string_view text);
+
+// The whole of `text` as a decimal number, else nothing (no sign of white space allowed).
+template <std::integral T>
+std::optional<T> parse_int(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+// Of `candidates` the one nearest to `word` by edit distance, if near enough to be what was meant.
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates);
+
+// FNV-1a: the same on every machine and in every release, for per-node phases.
+std::uint64_t stable_hash(std::string_view text);
+
+}  // namespace slurmlet
