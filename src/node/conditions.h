@@ -1,0 +1,31 @@
+#pragma once
+
+// The Node's conditions from the facts: one small rule per condition. Pure.
+//
+// A fixed core is always present so that health checks can rely on it: the kubelet's four,
+// NetworkUnavailable, SlurmdReady and SlurmNodeState{Idle,Mixed,Allocated,Completing,Drain,Down,
+// Fail,Maintenance,NotResponding,InvalidReg}; further states and flags of Slurm appear while true.
+// Messages hold no value that changes by the minute: every change is an API write.
+
+#include <vector>
+
+#include "node/facts.h"
+#include "node/node.h"
+#include "node/policy.h"
+
+namespace slurmlet::node {
+
+// What the loops know beyond the facts.
+struct Circumstances {
+  bool slurmd_grace_over = true;  // slurmd has been away for longer than the grace period
+  bool shutting_down = false;     // the host is going down
+  bool operator==(const Circumstances&) const = default;
+};
+
+Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
+                          const Circumstances& circumstances);
+Condition slurmd_condition(const HostFacts& facts);
+std::vector<Condition> machine_conditions(const MachineFacts& machine);
+std::vector<Condition> slurm_state_conditions(const HostFacts& facts);
+
+}  // namespace slurmlet::node

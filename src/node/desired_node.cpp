@@ -1,0 +1,187 @@
+#include "node/desired_node.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "node/labels.h"
+#include "node/resources.h"
+#include "node/slurm_view.h"
+#include "node/vocabulary.h"
+
+namespace slurmlet::node {
+namespace {
+
+std::string slurm_version(const HostFacts& facts) {
+  if (!facts.slurmd.version.empty()) {
+    return facts.slurmd.version;
+  }
+  return facts.slurm.record ? facts.slurm.record->version : "";
+}
+
+std::string cluster_name(const HostFacts& facts) {
+  if (facts.slurm.record && !facts.slurm.record->cluster.empty()) {
+    return facts.slurm.record->cluster;
+  }
+  return facts.slurm_conf.cluster_name;
+}
+
+// Sets a label only when its value is one; what cannot be a label value is in an annotation.
+void set_label(DesiredNode& node, const std::string& key, const std::string& value) {
+  if (!value.empty() && !label_value_problem(value)) {
+    node.labels[key] = value;
+  }
+}
+
+void set_annotation(DesiredNode& node, const std::string& key, const std::string& value) {
+  if (!value.empty()) {
+    node.annotations[key] = value;
+  }
+}
+
+std::string metal3_uuid(const HostFacts& facts, const NodePolicy& policy) {
+  if (!policy.metal3_uuid.empty()) {
+    return policy.metal3_uuid;
+  }
+  return facts.metal3 ? facts.metal3->uuid : "";
+}
+
+void add_labels(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy,
+                const std::string& version) {
+  node.labels = policy.extra_labels;
+  set_label(node, vocabulary::kLabelHostname, policy.node_name);
+  set_label(node, vocabulary::kLabelOs, "linux");
+  set_label(node, vocabulary::kLabelArch, facts.machine.architecture);
+  set_label(node, vocabulary::kLabelType, vocabulary::kLabelTypeValue);
+  set_label(node, vocabulary::kLabelExcludeBalancers, "true");
+  if (policy.exclude_from_disruption) {
+    set_label(node, vocabulary::kLabelExcludeDisruption, "true");
+  }
+  set_label(node, vocabulary::kLabelMetal3Uuid, metal3_uuid(facts, policy));
+  set_label(node, vocabulary::kVersion, version);
+  set_label(node, vocabulary::kSlurmVersion, slurm_version(facts));
+  set_label(node, vocabulary::kSlurmCluster, cluster_name(facts));
+}
+
+std::string gres_text(const std::vector<Gres>& gres) {
+  std::vector<std::string> parts;
+  for (const Gres& g : gres) {
+    parts.push_back(g.name + (g.type.empty() ? "" : ":" + g.type) + ":" + std::to_string(g.count));
+  }
+  return join(parts, ",");
+}
+
+void add_annotations(DesiredNode& node, const HostFacts& facts, const std::string& version) {
+  set_annotation(node, vocabulary::kVersion, version);
+  set_annotation(node, vocabulary::kSlurmVersion, slurm_version(facts));
+  set_annotation(node, vocabulary::kSystemUuid, facts.machine.system_uuid);
+  if (facts.slurm.record) {
+    const SlurmNodeRecord& record = *facts.slurm.record;
+    set_annotation(node, vocabulary::kSlurmNode, record.name);
+    set_annotation(node, vocabulary::kSlurmState, record.state.raw());
+    set_annotation(node, vocabulary::kSlurmReason, record.reason);
+    set_annotation(node, vocabulary::kSlurmPartitions, join(record.partitions, ","));
+    set_annotation(node, vocabulary::kSlurmFeatures, join(record.features, ","));
+    set_annotation(node, vocabulary::kSlurmGres, gres_text(record.gres));
+    set_annotation(node, vocabulary::kSlurmGresUsed, gres_text(record.gres_used));
+  }
+  if (facts.jobs) {
+    set_annotation(node, vocabulary::kSlurmJobs, std::to_string(facts.jobs->jobs));
+    if (facts.jobs->allocated_cpus) {
+      set_annotation(node, vocabulary::kSlurmAllocatedCpus,
+                     std::to_string(*facts.jobs->allocated_cpus));
+    }
+  }
+}
+
+// One address of each type: two of one type break other writers' merge patches.
+void add_addresses(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy) {
+  std::string ip = policy.node_ip;
+  if (ip.empty() && facts.metal3) {
+    // A static address from the provisioning network counts if the machine really has it.
+    for (const auto& candidate : facts.metal3->ip_addresses) {
+      const auto& own = facts.machine.ip_addresses;
+      if (ip.empty() && std::find(own.begin(), own.end(), candidate) != own.end()) {
+        ip = candidate;
+      }
+    }
+  }
+  if (ip.empty() && !facts.machine.ip_addresses.empty()) {
+    ip = facts.machine.ip_addresses.front();
+  }
+  if (!ip.empty()) {
+    node.addresses.push_back({"InternalIP", ip});
+  }
+  if (policy.publish_hostname) {
+    node.addresses.push_back({"Hostname", policy.node_name});
+  }
+}
+
+NodeInfo node_info(const HostFacts& facts, const NodePolicy& policy) {
+  const MachineFacts& machine = facts.machine;
+  NodeInfo info;
+  info.machine_id = machine.machine_id;
+  info.system_uuid = machine.system_uuid;
+  info.boot_id = machine.boot_id;
+  info.kernel_version = machine.kernel_version;
+  info.os_image = machine.os_image;
+  info.architecture = machine.architecture;
+  info.operating_system = "linux";
+  const std::string version = slurm_version(facts);
+  info.container_runtime_version = "slurm://" + (version.empty() ? "unknown" : version);
+  info.kubelet_version = policy.kubelet_version;
+  return info;
+}
+
+void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy,
+                    const Circumstances& circumstances) {
+  node.conditions = machine_conditions(facts.machine);
+  node.conditions.push_back(slurmd_condition(facts));
+  const bool asked = slurm_view(facts).knowledge != Knowledge::kNotAskedYet;
+  for (Condition& condition : slurm_state_conditions(facts)) {
+    if (!asked) {
+      node.provisional_conditions.insert(condition.type);
+    }
+    node.conditions.push_back(std::move(condition));
+  }
+  node.conditions.push_back(ready_condition(facts, policy, circumstances));
+}
+
+}  // namespace
+
+DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
+                         const Circumstances& circumstances, const std::string& slurmlet_version) {
+  DesiredNode node;
+  node.name = policy.node_name;
+  node.provider_id = policy.provider_id;
+  if (node.provider_id.empty() && facts.metal3) {
+    node.provider_id = facts.metal3->provider_id;
+  }
+  for (const char* effect : {"NoSchedule", "NoExecute"}) {
+    node.taints.push_back({vocabulary::kTaintKey, vocabulary::kTaintValue, effect});
+  }
+  node.unschedulable = policy.unschedulable;
+  node.kubelet_port = policy.kubelet_port;
+  node.node_info = node_info(facts, policy);
+  add_labels(node, facts, policy, slurmlet_version);
+  add_annotations(node, facts, slurmlet_version);
+  add_addresses(node, facts, policy);
+  Resources amounts = resources(facts, policy);
+  node.capacity = std::move(amounts.capacity);
+  node.allocatable = std::move(amounts.allocatable);
+  node.slurm_facts_known = amounts.gpus_known;
+  if (node.slurm_facts_known) {
+    std::vector<std::string> gpus;
+    for (const Gres& gres : facts.slurm.record->gres) {
+      if (gres.name == "gpu") {
+        gpus.push_back(gpu_resource(gres, facts, policy));
+      }
+    }
+    std::sort(gpus.begin(), gpus.end());
+    gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
+    set_annotation(node, vocabulary::kGpuResources, join(gpus, ","));
+  }
+  add_conditions(node, facts, policy, circumstances);
+  return node;
+}
+
+}  // namespace slurmlet::node

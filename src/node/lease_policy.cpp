@@ -1,0 +1,27 @@
+#include "node/lease_policy.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace slurmlet::node {
+namespace {
+
+Duration scaled(Duration duration, double factor) {
+  return Duration{static_cast<Duration::rep>(static_cast<double>(duration.count()) * factor)};
+}
+
+}  // namespace
+
+WallTime next_renew_time(WallTime now, WallTime last) {
+  return std::max(now, last + std::chrono::microseconds{1});
+}
+
+Duration renew_interval(Duration lease_duration, const Random& random) {
+  return scaled(lease_duration / 4, 1.0 + kLeaseJitter * random());
+}
+
+Duration spread_report(Duration interval, const Random& random) {
+  return scaled(interval, 0.5 + random());
+}
+
+}  // namespace slurmlet::node

@@ -1,0 +1,23 @@
+#pragma once
+
+// When and with which time the Lease is renewed. The node lifecycle controller counts a renewal
+// only if renewTime is strictly newer than the last one it saw, so a clock that steps back must not
+// show. Pure. (KEP-0009 node heartbeats; kubelet: 40 s lease renewed every 10 s, jitter 4 %.)
+
+#include "base/backoff.h"
+#include "base/clock.h"
+
+namespace slurmlet::node {
+
+inline constexpr double kLeaseJitter = 0.04;
+
+// `now`, or one microsecond after `last` where the clock has not gone forward.
+WallTime next_renew_time(WallTime now, WallTime last);
+
+// A quarter of the lease's duration, up to 4 % later.
+Duration renew_interval(Duration lease_duration, const Random& random);
+
+// kubelet's spread of the periodic report: uniform in [0.5, 1.5) of the interval.
+Duration spread_report(Duration interval, const Random& random);
+
+}  // namespace slurmlet::node

@@ -1,0 +1,85 @@
+#pragma once
+
+// The Kubernetes Node as slurmlet reads and writes it: only the fields it owns or compares. Plain
+// values; JSON lives in kube/. Field names follow core/v1 Node
+// (https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/node-v1/).
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "node/facts.h"
+
+namespace slurmlet::node {
+
+struct Taint {
+  std::string key, value, effect;
+  bool operator==(const Taint&) const = default;
+};
+
+struct Condition {
+  std::string type;
+  std::string status;  // "True", "False", "Unknown"
+  std::string reason;  // CamelCase
+  std::string message;
+  bool operator==(const Condition&) const = default;
+};
+
+// A condition as the API server holds it.
+struct ObservedCondition {
+  Condition condition;
+  std::string last_transition_time;  // RFC 3339 as read, "" if absent
+  bool operator==(const ObservedCondition&) const = default;
+};
+
+struct NodeInfo {
+  std::string machine_id, system_uuid, boot_id, kernel_version, os_image;
+  std::string container_runtime_version, kubelet_version, kube_proxy_version;
+  std::string operating_system, architecture;
+  bool operator==(const NodeInfo&) const = default;
+};
+
+// The Node this daemon wants the API server to hold. Pure output of desired_node().
+struct DesiredNode {
+  std::string name;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  std::string provider_id;    // "" = leave alone
+  std::vector<Taint> taints;  // used when the Node is created; a node credential cannot add later
+  std::map<std::string, std::string> capacity;  // Kubernetes quantities
+  std::map<std::string, std::string> allocatable;
+  std::vector<Condition> conditions;  // in the order kubectl describe shows, Ready last
+  std::vector<Address> addresses;     // one per type
+  NodeInfo node_info;
+  int kubelet_port = 0;        // 0 = no daemonEndpoints
+  bool unschedulable = false;  // at creation only; afterwards it belongs to whoever cordons
+  // Conditions not known yet: written where the Node lacks them, else the Node's are kept.
+  std::set<std::string> provisional_conditions;
+  // Whether slurmctld has told what this node has. Until then what an earlier run of slurmlet
+  // published about Slurm (GPUs, annotations, labels, further conditions) stays.
+  bool slurm_facts_known = false;
+  bool operator==(const DesiredNode&) const = default;
+};
+
+// The Node as last seen on the API server.
+struct ObservedNode {
+  std::string name, uid, resource_version;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  std::string provider_id;
+  bool unschedulable = false;
+  bool deleting = false;  // metadata.deletionTimestamp is set
+  std::vector<Taint> taints;
+  std::map<std::string, std::string> capacity;
+  std::map<std::string, std::string> allocatable;
+  std::vector<ObservedCondition> conditions;
+  std::vector<Address> addresses;
+  NodeInfo node_info;
+  int kubelet_port = 0;
+  bool operator==(const ObservedNode&) const = default;
+};
+
+}  // namespace slurmlet::node

@@ -1,0 +1,137 @@
+#include "node/node_diff.h"
+
+#include <algorithm>
+
+#include "base/rfc3339.h"
+#include "base/text.h"
+#include "node/vocabulary.h"
+
+namespace slurmlet::node {
+namespace {
+
+using StringMap = std::map<std::string, std::string>;
+using PatchMap = std::map<std::string, std::optional<std::string>>;
+
+bool has_prefix_of(const std::set<std::string>& prefixes, const std::string& key) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& prefix) { return key.starts_with(prefix); });
+}
+
+// Changed and missing keys of `desired`; owned keys that only `observed` has are removed.
+PatchMap map_diff(const StringMap& observed, const StringMap& desired,
+                  const std::set<std::string>& owned_prefixes) {
+  PatchMap out;
+  for (const auto& [key, value] : desired) {
+    const auto found = observed.find(key);
+    if (found == observed.end() || found->second != value) {
+      out[key] = value;
+    }
+  }
+  for (const auto& [key, value] : observed) {
+    if (!desired.contains(key) && has_prefix_of(owned_prefixes, key)) {
+      out[key] = std::nullopt;
+    }
+  }
+  return out;
+}
+
+std::set<std::string> published_gpus(const StringMap& annotations) {
+  std::set<std::string> out;
+  if (const auto found = annotations.find(vocabulary::kGpuResources); found != annotations.end()) {
+    for (const auto name : split(found->second, ',')) {
+      if (!trim(name).empty()) {
+        out.emplace(trim(name));
+      }
+    }
+  }
+  return out;
+}
+
+// A GPU resource that we published and that is gone becomes "0", as the kubelet does with devices;
+// its name stays on our list so that the zero stays ours.
+DesiredNode with_gone_gpus(const ObservedNode& observed, DesiredNode desired) {
+  std::set<std::string> gpus = published_gpus(observed.annotations);
+  if (!desired.slurm_facts_known || gpus.empty()) {
+    return desired;
+  }
+  for (const auto& name : gpus) {
+    desired.capacity.try_emplace(name, "0");
+    desired.allocatable.try_emplace(name, "0");
+  }
+  gpus.merge(published_gpus(desired.annotations));
+  desired.annotations[vocabulary::kGpuResources] =
+      join(std::vector<std::string>(gpus.begin(), gpus.end()), ",");
+  return desired;
+}
+
+const ObservedCondition* find_condition(const ObservedNode& observed, const std::string& type) {
+  for (const auto& condition : observed.conditions) {
+    if (condition.condition.type == type) {
+      return &condition;
+    }
+  }
+  return nullptr;
+}
+
+void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
+                     const std::string& now, NodePatch& patch) {
+  std::set<std::string> wanted;
+  for (const Condition& condition : desired.conditions) {
+    wanted.insert(condition.type);
+    const ObservedCondition* old = find_condition(observed, condition.type);
+    if (old != nullptr && desired.provisional_conditions.contains(condition.type)) {
+      continue;
+    }
+    const bool same_status = old != nullptr && old->condition.status == condition.status &&
+                             !old->last_transition_time.empty();
+    patch.conditions.push_back({condition, now, same_status ? old->last_transition_time : now});
+    patch.has_changes |= old == nullptr || old->condition != condition;
+  }
+  if (!desired.provisional_conditions.empty()) {
+    return;  // nothing is known about Slurm yet: further states stay as they were
+  }
+  const Ownership ownership = slurmlet_ownership();
+  for (const auto& old : observed.conditions) {
+    const std::string& type = old.condition.type;
+    if (!wanted.contains(type) && has_prefix_of(ownership.condition_prefixes, type)) {
+      patch.removed_conditions.push_back(type);
+    }
+  }
+}
+
+}  // namespace
+
+Ownership slurmlet_ownership() {
+  return {{vocabulary::kSlurmNodeState}, {vocabulary::kDomainPrefix}, {vocabulary::kDomainPrefix}};
+}
+
+NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, WallTime now) {
+  const DesiredNode desired = with_gone_gpus(observed, wanted);
+  const Ownership ownership = slurmlet_ownership();
+  const std::set<std::string> none;
+  const bool remove_stale = desired.slurm_facts_known;
+  NodePatch patch;
+  patch.uid = observed.uid;
+  patch.labels =
+      map_diff(observed.labels, desired.labels, remove_stale ? ownership.label_prefixes : none);
+  patch.annotations = map_diff(observed.annotations, desired.annotations,
+                               remove_stale ? ownership.annotation_prefixes : none);
+  patch.capacity = map_diff(observed.capacity, desired.capacity, none);
+  patch.allocatable = map_diff(observed.allocatable, desired.allocatable, none);
+  if (observed.addresses != desired.addresses) {
+    patch.addresses = desired.addresses;
+  }
+  if (observed.node_info != desired.node_info) {
+    patch.node_info = desired.node_info;
+  }
+  if (observed.kubelet_port != desired.kubelet_port) {
+    patch.kubelet_port = desired.kubelet_port;
+  }
+  diff_conditions(observed, desired, rfc3339(now), patch);
+  patch.has_changes |= !patch.labels.empty() || !patch.annotations.empty() ||
+                       !patch.capacity.empty() || !patch.allocatable.empty() || patch.addresses ||
+                       patch.node_info || patch.kubelet_port || !patch.removed_conditions.empty();
+  return patch;
+}
+
+}  // namespace slurmlet::node

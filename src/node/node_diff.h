@@ -1,0 +1,57 @@
+#pragma once
+
+// node_diff: what must be written so that the Node on the API server becomes the desired one.
+// Pure: no clock but the one handed in, no I/O, no JSON.
+//
+// Only what slurmlet owns is ever in a patch: its own condition types, its own label and annotation
+// keys, its own resources. Labels, annotations, conditions, taints and resources of others stay.
+// Strategic merge rules:
+// https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "node/node.h"
+
+namespace slurmlet::node {
+
+struct PatchedCondition {
+  Condition condition;
+  std::string last_heartbeat_time;   // RFC 3339
+  std::string last_transition_time;  // kept unless the status changed
+  bool operator==(const PatchedCondition&) const = default;
+};
+
+// A strategic-merge patch of nodes/NAME/status. In maps a missing value means "remove this key".
+struct NodePatch {
+  std::string uid;  // always sent, so that a re-created Node is not adopted unseen
+  std::map<std::string, std::optional<std::string>> labels;
+  std::map<std::string, std::optional<std::string>> annotations;
+  std::map<std::string, std::optional<std::string>> capacity;
+  std::map<std::string, std::optional<std::string>> allocatable;
+  std::vector<PatchedCondition> conditions;       // to set
+  std::vector<std::string> removed_conditions;    // to delete ($patch: delete)
+  std::optional<std::vector<Address>> addresses;  // the whole list ($patch: replace)
+  std::optional<NodeInfo> node_info;
+  std::optional<int> kubelet_port;
+  bool has_changes = false;  // something other than heartbeat times
+};
+
+// Which keys and condition types slurmlet owns though `desired` does not name them now: an owned
+// key that the Node has and `desired` lacks is removed.
+struct Ownership {
+  std::set<std::string> condition_prefixes;   // "SlurmNodeState"
+  std::set<std::string> annotation_prefixes;  // "slurmlet.io/"
+  std::set<std::string> label_prefixes;       // "slurmlet.io/"
+};
+Ownership slurmlet_ownership();
+
+// The patch that makes `observed` into `desired`; `patch.has_changes` is false when only heartbeat
+// times would be written (the periodic report sends that).
+NodePatch node_diff(const ObservedNode& observed, const DesiredNode& desired, WallTime now);
+
+}  // namespace slurmlet::node

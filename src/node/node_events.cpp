@@ -1,0 +1,98 @@
+#include "node/node_events.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "node/vocabulary.h"
+
+namespace slurmlet::node {
+namespace {
+
+struct EventRule {
+  std::string_view type;
+  bool bad_status;               // the status that deserves a warning
+  std::string_view bad_reason;   // Event reason when it begins
+  std::string_view good_reason;  // and when it is over
+};
+
+constexpr std::array<EventRule, 8> kRules{{
+    {"SlurmdReady", false, "SlurmdNotRunning", "SlurmdRunning"},
+    {"SlurmNodeStateDrain", true, "SlurmDraining", "SlurmUndrained"},
+    {"SlurmNodeStateDown", true, "SlurmDown", "SlurmUp"},
+    {"SlurmNodeStateFail", true, "SlurmFailing", "SlurmNotFailing"},
+    {"SlurmNodeStateNotResponding", true, "SlurmNotResponding", "SlurmResponding"},
+    {"SlurmNodeStateInvalidReg", true, "SlurmInvalidRegistration", "SlurmValidRegistration"},
+    {"SlurmNodeStateMaintenance", true, "SlurmMaintenance", "SlurmMaintenanceOver"},
+    {"Ready", false, "NodeNotReady", "NodeReady"},
+}};
+
+const Condition* find(const std::vector<Condition>& conditions, std::string_view type) {
+  for (const auto& condition : conditions) {
+    if (condition.type == type) {
+      return &condition;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
+                                        const std::vector<Condition>& after) {
+  std::vector<NodeEvent> events;
+  if (before.empty()) {
+    return events;
+  }
+  for (const auto& rule : kRules) {
+    const Condition* old = find(before, rule.type);
+    const Condition* now = find(after, rule.type);
+    if (old == nullptr || now == nullptr) {
+      continue;
+    }
+    const bool status_changed = old->status != now->status;
+    // draining → drained is news though the status stays True
+    const bool phase_changed =
+        rule.type == "SlurmNodeStateDrain" && now->status == "True" && old->reason != now->reason;
+    if (!status_changed && !phase_changed) {
+      continue;
+    }
+    if (now->status == "Unknown") {
+      if (rule.type == "SlurmNodeStateDown") {  // one Event for all of Slurm's states
+        events.push_back({true, "SlurmStateUnknown", now->message});
+      }
+      continue;
+    }
+    if (old->status == "Unknown" && rule.type == "SlurmNodeStateDown" && now->status == "False") {
+      if (old->reason != "NotAskedYet") {
+        events.push_back({false, "SlurmStateKnown", "slurmctld answers again about this node"});
+      }
+      continue;
+    }
+    const bool bad = (now->status == "True") == rule.bad_status;
+    if (!bad && old->status == "Unknown") {
+      continue;
+    }
+    std::string reason{bad ? rule.bad_reason : rule.good_reason};
+    if (bad && rule.type == "SlurmNodeStateDrain" && now->reason == "Drained") {
+      reason = "SlurmDrained";
+    }
+    events.push_back({bad, reason, now->message});
+  }
+  return events;
+}
+
+std::string registered_message(const DesiredNode& desired, const std::string& cluster) {
+  std::string text = "registered as a zero-pod node";
+  if (!cluster.empty()) {
+    text += fmt::format(" of Slurm cluster \"{}\"", cluster);
+  }
+  const auto uuid = desired.labels.find(vocabulary::kLabelMetal3Uuid);
+  if (uuid != desired.labels.end()) {
+    text += fmt::format(" (metal3 uuid {})", uuid->second);
+  }
+  return text;
+}
+
+}  // namespace slurmlet::node

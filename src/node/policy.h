@@ -1,0 +1,35 @@
+#pragma once
+
+// What the operator configured about the Node: the part of the settings that the pure rules of
+// node/ need. config/ fills it; it has been validated there.
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace slurmlet::node {
+
+enum class ReadyFollows {
+  kDaemon,  // Ready is True while slurmlet runs
+  kSlurmd,  // and slurmd runs (default)
+  kSlurm,   // and Slurm does not say DOWN, FAIL, INVALID_REG or NOT_RESPONDING
+};
+
+struct NodePolicy {
+  std::string node_name;
+  std::map<std::string, std::string> extra_labels;  // validated against NodeRestriction
+  std::string metal3_uuid;       // configured or from --provider-config; wins over metadata
+  std::string provider_id;       // configured; wins over metadata
+  std::string node_ip;           // "" = choose from the machine's addresses
+  bool publish_hostname = true;  // address of type Hostname
+  int kubelet_port = 0;          // 0 = nothing serves; no daemonEndpoints published
+  std::string kubelet_version;   // "" unless configured (Cluster API 1.14 compares it)
+  // Gres name or name:type → Kubernetes resource name.
+  std::map<std::string, std::string> gpu_resources;
+  ReadyFollows ready_follows = ReadyFollows::kSlurmd;
+  bool exclude_from_disruption = true;  // label node.kubernetes.io/exclude-disruption
+  bool unschedulable = false;
+};
+
+}  // namespace slurmlet::node

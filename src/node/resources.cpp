@@ -1,0 +1,171 @@
+#include "node/resources.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/text.h"
+#include "node/vocabulary.h"
+
+namespace slurmlet::node {
+namespace {
+
+constexpr std::int64_t kMiB = 1024 * 1024;
+
+std::string kibibytes(std::int64_t bytes) { return std::to_string(bytes / 1024) + "Ki"; }
+
+// Model words that sites write in the type of a GPU Gres ("a100", "tesla_v100", "nvidia_h200-nvl").
+constexpr std::string_view kNvidiaWords[] = {
+    "nvidia", "tesla", "geforce", "quadro", "titan", "rtx",    "gtx",   "k20",  "k40",
+    "k80",    "p4",    "p40",     "p100",   "v100",  "t4",     "a2",    "a10",  "a16",
+    "a30",    "a40",   "a100",    "a800",   "a4000", "a5000",  "a6000", "l4",   "l40",
+    "l40s",   "h20",   "h100",    "h200",   "h800",  "gh200",  "b100",  "b200", "b300",
+    "gb200",  "gb300", "2080ti",  "3090",   "4090",  "1080ti", "1080"};
+constexpr std::string_view kAmdWords[] = {"amd", "instinct", "radeon"};
+constexpr std::string_view kIntelWords[] = {"intel", "pvc", "max1100", "max1550", "flex170"};
+
+bool is_word_of(std::string_view word, std::span<const std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// "mi300x", "mi250"
+bool is_instinct(std::string_view word) {
+  return word.starts_with("mi") && word.size() > 2 && word[2] >= '0' && word[2] <= '9';
+}
+
+std::string vendor_of_model(const std::string& type) {
+  std::string words = to_lower(type);
+  std::replace_if(
+      words.begin(), words.end(), [](char c) { return c == '-' || c == '.' || c == ' '; }, '_');
+  for (const auto word : split(words, '_')) {
+    if (is_word_of(word, kNvidiaWords)) {
+      return "nvidia";
+    }
+    if (is_word_of(word, kAmdWords) || is_instinct(word)) {
+      return "amd";
+    }
+    if (is_word_of(word, kIntelWords)) {
+      return "intel";
+    }
+  }
+  return "";
+}
+
+// Only when the machine has cards of one vendor; an Intel graphics chip beside others is the
+// console, not an accelerator.
+std::string vendor_of_machine(const MachineFacts& machine) {
+  const auto has = [&](const char* vendor) {
+    const auto found = machine.gpus_by_pci_vendor.find(vendor);
+    return found != machine.gpus_by_pci_vendor.end() && found->second > 0;
+  };
+  const bool nvidia = has("10de");
+  const bool amd = has("1002");
+  if (nvidia != amd) {
+    return nvidia ? "nvidia" : "amd";
+  }
+  return !nvidia && has("8086") ? "intel" : "";
+}
+
+// "3g.71gb" of "h200_3g.71gb", nothing if the type is no MIG slice.
+std::optional<std::string> mig_profile(const std::string& type) {
+  const auto start = type.find_last_of("_-") == std::string::npos ? 0 : type.find_last_of("_-") + 1;
+  const std::string_view tail = std::string_view{type}.substr(start);
+  const auto dot = tail.find("g.");
+  if (dot == std::string_view::npos || !tail.ends_with("gb")) {
+    return std::nullopt;
+  }
+  const auto slices = parse_int<int>(tail.substr(0, dot));
+  const auto memory = parse_int<int>(tail.substr(dot + 2, tail.size() - dot - 4));
+  return slices && memory ? std::optional<std::string>{std::string{tail}} : std::nullopt;
+}
+
+struct Spec {
+  std::optional<std::int64_t> capacity;
+  std::optional<std::int64_t> slurm;  // what Slurm was told there is
+  std::int64_t reserved = 0;          // kept from jobs
+};
+
+std::optional<std::int64_t> allocatable(const Spec& spec) {
+  if (!spec.capacity) {
+    return std::nullopt;
+  }
+  const std::int64_t usable = std::min(*spec.capacity, spec.slurm.value_or(*spec.capacity));
+  return std::max<std::int64_t>(0, usable - spec.reserved);
+}
+
+void add_gpus(const HostFacts& facts, const NodePolicy& policy, Resources& out) {
+  if (!facts.slurm.record) {
+    return;
+  }
+  out.gpus_known = true;
+  std::map<std::string, std::int64_t> counts;
+  for (const Gres& gres : facts.slurm.record->gres) {
+    if (gres.name == "gpu") {
+      counts[gpu_resource(gres, facts, policy)] += gres.count;
+    }
+  }
+  for (const auto& [name, count] : counts) {
+    out.capacity[name] = std::to_string(count);
+    out.allocatable[name] = std::to_string(count);
+  }
+}
+
+}  // namespace
+
+std::string gpu_resource(const Gres& gres, const HostFacts& facts, const NodePolicy& policy) {
+  for (const std::string& key : {gres.name + ":" + gres.type, gres.name}) {
+    if (const auto found = policy.gpu_resources.find(key); found != policy.gpu_resources.end()) {
+      return found->second;
+    }
+  }
+  std::string vendor = facts.slurm_conf.gpu_vendor;
+  if (vendor.empty()) {
+    vendor = vendor_of_machine(facts.machine);
+  }
+  if (vendor.empty()) {
+    vendor = vendor_of_model(gres.type);
+  }
+  if (const auto profile = mig_profile(gres.type); profile && vendor != "amd") {
+    return "nvidia.com/mig-" + *profile;
+  }
+  if (vendor == "nvidia") {
+    return "nvidia.com/gpu";
+  }
+  if (vendor == "amd") {
+    return "amd.com/gpu";
+  }
+  return vendor == "intel" ? "gpu.intel.com/i915" : vocabulary::kGenericGpu;
+}
+
+Resources resources(const HostFacts& facts, const NodePolicy& policy) {
+  Resources out;
+  const MachineFacts& machine = facts.machine;
+  Spec cpu{machine.cpus, std::nullopt, facts.slurm_conf.core_spec_cpus};
+  Spec memory{machine.memory_bytes, std::nullopt, facts.slurm_conf.mem_spec_limit_mib * kMiB};
+  if (facts.slurm.record) {
+    cpu.slurm = facts.slurm.record->cpus;
+    // RealMemory is 1 where slurm.conf does not set it: not a limit.
+    if (facts.slurm.record->real_memory_mib.value_or(1) > 1) {
+      memory.slurm = *facts.slurm.record->real_memory_mib * kMiB;
+    }
+  }
+  if (const auto usable = allocatable(cpu)) {
+    out.capacity["cpu"] = std::to_string(*cpu.capacity);
+    out.allocatable["cpu"] = std::to_string(*usable);
+  }
+  if (const auto usable = allocatable(memory)) {
+    out.capacity["memory"] = kibibytes(*memory.capacity);
+    out.allocatable["memory"] = kibibytes(*usable);
+  }
+  if (machine.ephemeral_storage_bytes) {
+    out.capacity["ephemeral-storage"] = kibibytes(*machine.ephemeral_storage_bytes);
+    out.allocatable["ephemeral-storage"] = kibibytes(*machine.ephemeral_storage_bytes);
+  }
+  out.capacity["pods"] = "0";
+  out.allocatable["pods"] = "0";
+  add_gpus(facts, policy, out);
+  return out;
+}
+
+}  // namespace slurmlet::node

@@ -1,0 +1,28 @@
+#pragma once
+
+// Capacity and allocatable. Capacity is what the hardware has, allocatable what Slurm may use of
+// it; both maps always hold pods "0". A fact that is missing leaves its key out. Pure.
+
+#include <map>
+#include <string>
+
+#include "node/facts.h"
+#include "node/policy.h"
+
+namespace slurmlet::node {
+
+struct Resources {
+  std::map<std::string, std::string> capacity;
+  std::map<std::string, std::string> allocatable;
+  bool gpus_known = false;  // a successful answer of slurmctld told which GPUs there are
+  bool operator==(const Resources&) const = default;
+};
+
+Resources resources(const HostFacts& facts, const NodePolicy& policy);
+
+// The Kubernetes resource of a Gres entry named gpu: configuration, gres.conf, the machine's PCI
+// vendors, the model name in the type, else slurmlet.io/gpu. MIG slices (h200_3g.71gb) become
+// nvidia.com/mig-3g.71gb, as NVIDIA's device plugin names them.
+std::string gpu_resource(const Gres& gres, const HostFacts& facts, const NodePolicy& policy);
+
+}  // namespace slurmlet::node

@@ -1,0 +1,53 @@
+#pragma once
+
+// Every string of the Kubernetes API surface that slurmlet writes, once: labels, annotations,
+// taints, condition types and reasons. People alert on these; renaming one is a breaking change.
+
+namespace slurmlet::node::vocabulary {
+
+// Labels of others that we set at creation.
+inline constexpr char kLabelHostname[] = "kubernetes.io/hostname";
+inline constexpr char kLabelOs[] = "kubernetes.io/os";
+inline constexpr char kLabelArch[] = "kubernetes.io/arch";
+inline constexpr char kLabelType[] = "type";  // virtual-kubelet's own label
+inline constexpr char kLabelTypeValue[] = "virtual-kubelet";
+inline constexpr char kLabelMetal3Uuid[] = "metal3.io/uuid";
+inline constexpr char kLabelExcludeBalancers[] =
+    "node.kubernetes.io/exclude-from-external-load-balancers";
+inline constexpr char kLabelExcludeDisruption[] = "node.kubernetes.io/exclude-disruption";
+
+// Our own domain.
+inline constexpr char kDomainPrefix[] = "slurmlet.io/";
+inline constexpr char kVersion[] = "slurmlet.io/version";             // label and annotation
+inline constexpr char kSlurmVersion[] = "slurmlet.io/slurm-version";  // label and annotation
+inline constexpr char kSlurmCluster[] = "slurmlet.io/slurm-cluster";  // label
+inline constexpr char kSlurmNode[] = "slurmlet.io/slurm-node";        // annotation
+inline constexpr char kSlurmState[] = "slurmlet.io/slurm-state";      // annotation, raw
+inline constexpr char kSlurmReason[] = "slurmlet.io/slurm-reason";    // annotation
+inline constexpr char kSlurmPartitions[] = "slurmlet.io/slurm-partitions";
+inline constexpr char kSlurmFeatures[] = "slurmlet.io/slurm-features";
+inline constexpr char kSlurmGres[] = "slurmlet.io/slurm-gres";
+inline constexpr char kSlurmGresUsed[] = "slurmlet.io/slurm-gres-used";
+inline constexpr char kSlurmJobs[] = "slurmlet.io/slurm-jobs";  // jobs seen on the machine
+inline constexpr char kSlurmAllocatedCpus[] = "slurmlet.io/slurm-allocated-cpus";
+inline constexpr char kGpuResources[] = "slurmlet.io/gpu-resources";  // names we published
+inline constexpr char kSystemUuid[] = "slurmlet.io/system-uuid";      // who claims this Node
+inline constexpr char kGenericGpu[] = "slurmlet.io/gpu";              // resource of last resort
+
+// Taints; virtual-kubelet's key, so that its users' tolerations and affinities keep working.
+inline constexpr char kTaintKey[] = "virtual-kubelet.io/provider";
+inline constexpr char kTaintValue[] = "slurm";
+
+// Condition types.
+inline constexpr char kReady[] = "Ready";
+inline constexpr char kMemoryPressure[] = "MemoryPressure";
+inline constexpr char kDiskPressure[] = "DiskPressure";
+inline constexpr char kPidPressure[] = "PIDPressure";
+inline constexpr char kNetworkUnavailable[] = "NetworkUnavailable";
+inline constexpr char kSlurmdReady[] = "SlurmdReady";
+inline constexpr char kSlurmNodeState[] = "SlurmNodeState";  // prefix, Slinky's names follow
+
+// A rejected pod's status.reason.
+inline constexpr char kPodRejectedReason[] = "SlurmNodeNoPods";
+
+}  // namespace slurmlet::node::vocabulary
