@@ -1,0 +1,133 @@
+#include "sync/event_sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// As client-go's spam filter per source: 25 at once, then one in ten seconds.
+constexpr double kBurst = 25;
+constexpr double kPerSecond = 0.1;
+constexpr Duration kRepeatEvery = seconds{60};  // a raised count is sent at most this often
+constexpr Duration kForgetAfter = minutes{10};
+constexpr std::size_t kMostKnown = 256;
+
+}  // namespace
+
+EventSink::EventSink(kube::EventApi& api, std::string host, Random random)
+    : api_(api), host_(std::move(host)), random_(std::move(random)), tokens_(kBurst) {}
+
+void EventSink::emit(const ObjectRef& about, bool warning, const std::string& reason,
+                     const std::string& message, const std::string& key, Now now) {
+  const std::string full_key = about.kind + "/" + about.name + "/" + reason + "/" + key;
+  auto found = known_.find(full_key);
+  if (found != known_.end() && now.steady - found->second.last_seen < kForgetAfter) {
+    Known& known = found->second;
+    ++known.event.count;
+    known.event.last_seen = now.wall;
+    known.last_seen = now.steady;
+    if (!known.dirty) {
+      known.dirty = true;
+      known.send_at = known.created ? now.steady + kRepeatEvery : now.steady;
+    }
+    return;
+  }
+  if (known_.size() >= kMostKnown) {
+    ++dropped_;
+    return;
+  }
+  Known known;
+  kube::Event& event = known.event;
+  event.namespace_name = about.namespace_name.empty() ? "default" : about.namespace_name;
+  event.name = fmt::format(
+      "{}.{:x}{:04x}", about.name,
+      std::chrono::duration_cast<std::chrono::microseconds>(now.wall.time_since_epoch()).count(),
+      ++sequence_ & 0xffffU);
+  event.type = warning ? "Warning" : "Normal";
+  event.reason = reason;
+  event.message = message;
+  event.involved_kind = about.kind;
+  event.involved_namespace = about.namespace_name;
+  event.involved_name = about.name;
+  event.involved_uid = about.uid;
+  event.source_component = "slurmlet";
+  event.source_host = host_;
+  event.first_seen = now.wall;
+  event.last_seen = now.wall;
+  known.dirty = true;
+  known.send_at = now.steady;
+  known.last_seen = now.steady;
+  known_.insert_or_assign(full_key, std::move(known));
+}
+
+bool EventSink::take_token(SteadyTime now) {
+  if (refilled_ != SteadyTime{}) {
+    const double passed = std::chrono::duration<double>(now - refilled_).count();
+    tokens_ = std::min(kBurst, tokens_ + passed * kPerSecond);
+  }
+  refilled_ = now;
+  if (tokens_ < 1) {
+    return false;
+  }
+  tokens_ -= 1;
+  return true;
+}
+
+Status EventSink::send(Known& known) {
+  if (known.created) {
+    Status updated = api_.update(known.event);
+    if (updated || updated.error().code != Code::kNotFound) {
+      return updated;
+    }
+  }
+  Status created = api_.create(known.event);
+  known.created = known.created || created.has_value();
+  return created;
+}
+
+void EventSink::forget_old(SteadyTime now) {
+  std::erase_if(known_, [&](const auto& entry) {
+    return !entry.second.dirty && now - entry.second.last_seen > kForgetAfter;
+  });
+}
+
+SteadyTime EventSink::step(Now now) {
+  SteadyTime next = kNever;
+  for (auto& [key, known] : known_) {
+    if (!known.dirty) {
+      continue;
+    }
+    if (known.send_at > now.steady) {
+      next = std::min(next, known.send_at);
+      continue;
+    }
+    if (!take_token(now.steady)) {
+      known.send_at = now.steady + seconds{10};
+      next = std::min(next, known.send_at);
+      continue;
+    }
+    const Status sent = send(known);
+    if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
+      known.send_at = now.steady + seconds{10};
+      next = std::min(next, known.send_at);
+      break;  // the API server is away: the others would fail too
+    }
+    if (!sent) {
+      log::debug("event " + known.event.reason + " not sent: " + sent.error().message);
+      ++dropped_;
+    }
+    known.dirty = false;
+  }
+  forget_old(now.steady);
+  return next;
+}
+
+}  // namespace slurmlet::sync

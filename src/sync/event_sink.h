@@ -1,0 +1,58 @@
+#pragma once
+
+// Sends Events, few of them: the same news again only raises a count, and a token bucket bounds
+// what a storm can cost. What does not fit is dropped and counted, never queued without bound.
+// Sending fails quietly (Events are best effort); the caller's step decides when to send.
+// Not thread-safe: one owner thread.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "kube/api.h"
+
+namespace slurmlet::sync {
+
+struct ObjectRef {
+  std::string kind, namespace_name, name, uid;
+};
+
+class EventSink {
+ public:
+  EventSink(kube::EventApi& api, std::string host, Random random);
+
+  // `key` names what counts as the same news (e.g. reason and controller); the message of the
+  // first is kept, later ones are counted.
+  void emit(const ObjectRef& about, bool warning, const std::string& reason,
+            const std::string& message, const std::string& key, Now now);
+
+  SteadyTime step(Now now);
+
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Known {
+    kube::Event event;
+    bool created = false;
+    bool dirty = false;  // has a count that was not sent yet
+    SteadyTime send_at{};
+    SteadyTime last_seen{};
+  };
+  bool take_token(SteadyTime now);
+  Status send(Known& known);
+  void forget_old(SteadyTime now);
+
+  kube::EventApi& api_;
+  std::string host_;
+  Random random_;
+  std::map<std::string, Known> known_;
+  double tokens_;
+  SteadyTime refilled_{};
+  std::uint64_t dropped_ = 0;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace slurmlet::sync

@@ -1,0 +1,301 @@
+#include "sync/node_sync.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "node/claim.h"
+#include "node/lease_policy.h"
+#include "node/node_diff.h"
+#include "node/node_events.h"
+#include "node/vocabulary.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// A watch event may be older than the answer to our own write; resourceVersions of one object are
+// ordered numbers (KEP-5504). Where they are not, every event counts.
+bool is_older(const std::string& version, const std::string& than) {
+  const auto a = parse_int<std::uint64_t>(version);
+  const auto b = parse_int<std::uint64_t>(than);
+  return a && b && *a < *b;
+}
+
+}  // namespace
+
+NodeSync::NodeSync(kube::NodeApi& api, kube::Watch<node::ObservedNode>& watch, EventSink& events,
+                   NodeSyncOptions options, Random random, Published<std::string>& node_uid,
+                   ProviderIdSeen provider_id_seen)
+    : api_(api),
+      watch_(watch),
+      events_(events),
+      options_(std::move(options)),
+      random_(std::move(random)),
+      node_uid_(node_uid),
+      provider_id_seen_(std::move(provider_id_seen)),
+      backoff_(milliseconds{100}, seconds{7}, random_),
+      recreate_backoff_(milliseconds{200}, minutes{5}, random_),
+      provider_id_(options_.remembered_provider_id) {}
+
+void NodeSync::set_desired(node::DesiredNode desired, Now now) {
+  desired_ = std::move(desired);
+  if (observed_) {
+    announce(now);
+  }
+}
+
+node::DesiredNode NodeSync::effective_desired() const {
+  node::DesiredNode desired = desired_;
+  if (desired.provider_id.empty()) {
+    desired.provider_id = provider_id_;
+  }
+  if (uuid_label_surrendered_ && observed_ &&
+      !observed_->labels.contains(node::vocabulary::kLabelMetal3Uuid)) {
+    desired.labels.erase(node::vocabulary::kLabelMetal3Uuid);
+  }
+  return desired;
+}
+
+SteadyTime NodeSync::step(Now now) {
+  if (observed_ || refusal_) {
+    read_watch(now);
+  }
+  if (!observed_ && !refusal_ && now.steady >= next_try_) {
+    try_register(now);
+    if (observed_) {
+      read_watch(now);
+    }
+  }
+  if (!observed_) {
+    return refusal_ ? watch_next_ : std::min(next_try_, watch_next_);
+  }
+  write_if_due(now);
+  return std::min(
+      {watch_next_, std::max(next_report_, next_try_), writing_fails_ ? next_try_ : kNever});
+}
+
+void NodeSync::emit(bool warning, const std::string& reason, const std::string& message, Now now) {
+  // As the kubelet: the Event's involvedObject.uid is the Node's name, which kubectl looks for.
+  events_.emit({"Node", "", desired_.name, desired_.name}, warning, reason, message, message, now);
+}
+
+void NodeSync::announce(Now now) {
+  for (const auto& event : node::condition_events(announced_, desired_.conditions)) {
+    emit(event.warning, event.reason, event.message, now);
+    (event.warning ? log::warning : log::info)(event.reason + ": " + event.message);
+  }
+  announced_ = desired_.conditions;
+}
+
+void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
+  const auto published = node_uid_.get();
+  const std::string uid = observed ? observed->uid : "";
+  observed_ = std::move(observed);
+  if (!published || *published != uid) {
+    node_uid_.set(uid);
+  }
+  if (observed_ && !observed_->provider_id.empty() && observed_->provider_id != provider_id_) {
+    provider_id_ = observed_->provider_id;
+    provider_id_seen_(provider_id_);
+  }
+}
+
+void NodeSync::read_watch(Now now) {
+  std::vector<kube::WatchEvent<node::ObservedNode>> events;
+  watch_next_ = watch_.step(now, events);
+  using Type = kube::WatchEvent<node::ObservedNode>::Type;
+  for (auto& event : events) {
+    if (event.type == Type::kDeleted || (event.type == Type::kReplaced && event.objects.empty())) {
+      on_deleted(now);
+      continue;
+    }
+    for (const auto& seen : event.objects) {
+      on_seen(seen);
+    }
+  }
+}
+
+void NodeSync::on_seen(const node::ObservedNode& seen) {
+  if (!observed_) {
+    return;  // registration reads the Node itself
+  }
+  if (seen.uid != observed_->uid) {
+    // Somebody deleted and re-created it: decide anew whether it is ours.
+    set_observed(std::nullopt);
+    next_try_ = {};
+    return;
+  }
+  if (is_older(seen.resource_version, observed_->resource_version)) {
+    return;
+  }
+  const char* key = node::vocabulary::kLabelMetal3Uuid;
+  if (observed_->labels.contains(key) && !seen.labels.contains(key) && !uuid_label_surrendered_) {
+    uuid_label_surrendered_ = true;
+    log::warning(std::string{"somebody removed the label "} + key +
+                 " from our Node (Cluster API's label sync with prefix metal3.io?); left as it is");
+  }
+  set_observed(seen);
+}
+
+void NodeSync::on_deleted(Now now) {
+  if (!observed_) {
+    if (!gave_up_) {
+      refusal_.reset();  // the Node that was in our way is gone
+    }
+    return;
+  }
+  set_observed(std::nullopt);
+  if (!options_.recreate) {
+    gave_up_ = true;
+    refusal_ = "the Node was deleted and node.recreate is \"never\"";
+    log::warning("Node " + desired_.name + " was deleted; not registered again (node.recreate)");
+    return;
+  }
+  if (now.steady - recreated_at_ > minutes{10}) {
+    recreate_backoff_.reset();
+  }
+  next_try_ = now.steady + recreate_backoff_.next();
+  recreated_at_ = now.steady;
+  log::warning("Node " + desired_.name + " was deleted; registering it again");
+}
+
+void NodeSync::try_register(Now now) {
+  const node::DesiredNode desired = effective_desired();
+  auto created = api_.create(desired, now.wall);
+  if (created) {
+    ++writes_;
+    uuid_label_surrendered_ = false;
+    set_observed(std::move(*created));
+    const std::string message = node::registered_message(desired, options_.cluster);
+    log::info("Node " + desired.name + " " + message);
+    emit(false, ever_registered_ ? "Reregistered" : "Registered", message, now);
+  } else if (created.error().code == Code::kConflict) {
+    auto existing = api_.get(desired.name);
+    if (existing) {
+      adopt(std::move(*existing), now);
+    } else if (existing.error().code != Code::kNotFound) {
+      on_write_error(existing.error(), now);
+    }
+  } else {
+    on_write_error(created.error().with_prefix("register"), now);
+  }
+  if (observed_) {
+    ever_registered_ = true;
+    writing_fails_ = false;
+    backoff_.reset();
+    announced_ = desired_.conditions;
+    next_try_ = now.steady;
+    next_report_ = now.steady + node::spread_report(options_.report_interval, random_);
+  }
+}
+
+void NodeSync::adopt(node::ObservedNode existing, Now now) {
+  if (auto problem = node::foreign_claim(existing, effective_desired())) {
+    log::error(*problem);
+    refusal_ = std::move(problem);
+    return;
+  }
+  const auto missing = node::missing_taints(existing, desired_);
+  set_observed(std::move(existing));
+  log::info("Node " + desired_.name + " exists and is ours; adopted");
+  for (const auto& taint : missing) {
+    const std::string what = taint.key + "=" + taint.value + ":" + taint.effect;
+    log::warning("the Node lacks the taint " + what +
+                 ", which a node credential cannot add: kubectl taint node " + desired_.name + " " +
+                 what);
+    emit(true, "MissingTaint",
+         "the taint " + what + " is missing and must be added by an administrator", now);
+  }
+}
+
+void NodeSync::on_write_error(const Error& error, Now now) {
+  if (!writing_fails_) {
+    log::warning("Node " + desired_.name + " not written: " + error.message);
+  }
+  writing_fails_ = true;
+  const Duration delay = error.code == Code::kDenied || error.code == Code::kInvalid
+                             ? std::max<Duration>(backoff_.next(), seconds{1})
+                             : backoff_.next();
+  next_try_ = now.steady + delay;
+}
+
+Status NodeSync::write_provider_id() {
+  const std::string wanted = effective_desired().provider_id;
+  if (wanted.empty() || !observed_->provider_id.empty()) {
+    return {};
+  }
+  auto written = api_.set_provider_id(desired_.name, observed_->uid, wanted);
+  if (!written) {
+    return written.error();
+  }
+  ++writes_;
+  set_observed(std::move(*written));
+  return {};
+}
+
+Status NodeSync::write(const node::NodePatch& patch, Now now) {
+  auto written = api_.patch_status(desired_.name, patch);
+  if (!written) {
+    return written.error();
+  }
+  ++writes_;
+  set_observed(std::move(*written));
+  next_report_ =
+      now.steady + (patch.has_changes ? node::spread_report(options_.report_interval, random_)
+                                      : options_.report_interval);
+  return {};
+}
+
+void NodeSync::write_if_due(Now now) {
+  if (now.steady < next_try_) {
+    return;
+  }
+  Status done = write_provider_id();
+  if (done) {
+    const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
+    if (patch.has_changes || now.steady >= next_report_) {
+      done = write(patch, now);
+    }
+  }
+  if (done) {
+    if (writing_fails_) {
+      log::info("Node " + desired_.name + " is written again");
+    }
+    writing_fails_ = false;
+    backoff_.reset();
+    return;
+  }
+  const Code code = done.error().code;
+  if (code == Code::kNotFound) {
+    on_deleted(now);
+    return;
+  }
+  if (code == Code::kConflict || code == Code::kInvalid) {
+    // Perhaps another Node by now: look, and let registration decide if so.
+    auto current = api_.get(desired_.name);
+    if (current && current->uid != observed_->uid) {
+      set_observed(std::nullopt);
+      next_try_ = now.steady;
+      return;
+    }
+    if (current) {
+      set_observed(std::move(*current));
+    }
+  }
+  on_write_error(done.error(), now);
+}
+
+Status NodeSync::flush(Now now) {
+  if (!observed_) {
+    return {};
+  }
+  const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
+  return patch.has_changes ? write(patch, now) : Status{};
+}
+
+}  // namespace slurmlet::sync

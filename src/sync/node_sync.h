@@ -1,0 +1,90 @@
+#pragma once
+
+// Keeps the Node on the API server what desired_node() says: registers it, adopts it when it is
+// ours, re-creates it when somebody deletes it, patches what differs and reports every few minutes
+// when nothing does. Sees the Node through a watch, so a steady node reads nothing.
+//
+// A step object without threads or sleeping; not thread-safe.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/published.h"
+#include "kube/api.h"
+#include "node/node.h"
+#include "sync/event_sink.h"
+
+namespace slurmlet::sync {
+
+struct NodeSyncOptions {
+  Duration report_interval = std::chrono::minutes{5};
+  bool recreate = true;                // when somebody deletes our Node
+  std::string remembered_provider_id;  // of an earlier run, for a Node that must be re-created
+  std::string cluster;                 // Slurm cluster name for the registration event
+};
+
+class NodeSync {
+ public:
+  using ProviderIdSeen = std::function<void(const std::string& provider_id)>;
+
+  // `node_uid` is set to the live Node's uid, "" while there is none.
+  NodeSync(kube::NodeApi& api, kube::Watch<node::ObservedNode>& watch, EventSink& events,
+           NodeSyncOptions options, Random random, Published<std::string>& node_uid,
+           ProviderIdSeen provider_id_seen);
+
+  void set_desired(node::DesiredNode desired, Now now);
+  SteadyTime step(Now now);
+
+  // Sends the desired state at once, whatever the timers say (host shutdown).
+  Status flush(Now now);
+
+  bool registered() const { return observed_.has_value(); }
+  // Why this machine may not have the Node: somebody else's, or deleted and recreate is off.
+  const std::optional<std::string>& refusal() const { return refusal_; }
+  std::uint64_t writes() const { return writes_; }
+
+ private:
+  void read_watch(Now now);
+  void on_seen(const node::ObservedNode& seen);
+  void on_deleted(Now now);
+  void set_observed(std::optional<node::ObservedNode> observed);
+  void try_register(Now now);
+  void adopt(node::ObservedNode existing, Now now);
+  void announce(Now now);
+  void write_if_due(Now now);
+  Status write(const node::NodePatch& patch, Now now);
+  Status write_provider_id();
+  void on_write_error(const Error& error, Now now);
+  void emit(bool warning, const std::string& reason, const std::string& message, Now now);
+  node::DesiredNode effective_desired() const;
+
+  kube::NodeApi& api_;
+  kube::Watch<node::ObservedNode>& watch_;
+  EventSink& events_;
+  NodeSyncOptions options_;
+  Random random_;
+  Published<std::string>& node_uid_;
+  ProviderIdSeen provider_id_seen_;
+  Backoff backoff_;
+  Backoff recreate_backoff_;
+  node::DesiredNode desired_;
+  std::vector<node::Condition> announced_;  // conditions that events were made of
+  std::optional<node::ObservedNode> observed_;
+  std::string provider_id_;  // to re-create the Node with
+  std::optional<std::string> refusal_;
+  SteadyTime next_try_{};  // registration or write not before
+  SteadyTime next_report_{};
+  SteadyTime recreated_at_{};
+  SteadyTime watch_next_ = kNever;
+  bool ever_registered_ = false;
+  bool gave_up_ = false;                 // deleted, and not to be re-created
+  bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it
+  bool writing_fails_ = false;
+  std::uint64_t writes_ = 0;
+};
+
+}  // namespace slurmlet::sync

@@ -1,0 +1,158 @@
+#include "sync/pod_sync.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "node/vocabulary.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+bool is_terminal(const kube::Pod& pod) { return pod.phase == "Failed" || pod.phase == "Succeeded"; }
+
+bool needs_nothing(const kube::Pod& pod) { return is_terminal(pod) && !pod.deleting; }
+
+// The pod is gone or has become another one: the watch will tell.
+bool is_moot(Code code) { return code == Code::kNotFound || code == Code::kConflict; }
+
+std::string full_name(const kube::Pod& pod) { return pod.namespace_name + "/" + pod.name; }
+
+}  // namespace
+
+PodSync::PodSync(kube::PodApi& api, kube::Watch<kube::Pod>& watch, EventSink& events,
+                 PodSyncOptions options, Random random)
+    : api_(api),
+      watch_(watch),
+      events_(events),
+      options_(std::move(options)),
+      random_(std::move(random)),
+      policy_(options_.max_backoff) {}
+
+std::size_t PodSync::waiting() const {
+  return static_cast<std::size_t>(std::count_if(
+      pods_.begin(), pods_.end(), [](const auto& entry) { return !entry.second.done; }));
+}
+
+std::string PodSync::message() const {
+  return fmt::format(
+      "node {} belongs to Slurm{} and runs no pods. Submit a Slurm job, or remove spec.nodeName or "
+      "the toleration that brought the pod here.",
+      options_.node_name,
+      options_.cluster.empty() ? "" : fmt::format(" cluster \"{}\"", options_.cluster));
+}
+
+void PodSync::on_pod(const kube::Pod& pod, Now now) {
+  if (needs_nothing(pod)) {
+    pods_.erase(pod.uid);
+    return;
+  }
+  const auto found = pods_.find(pod.uid);
+  if (found == pods_.end()) {
+    const SteadyTime due = pod.deleting
+                               ? now.steady
+                               : policy_.due(pod.controller ? pod.controller->uid : "", now.steady);
+    pods_.emplace(pod.uid,
+                  Entry{pod, due, Backoff{milliseconds{500}, seconds{30}, random_}, false});
+    return;
+  }
+  Entry& entry = found->second;
+  if (entry.pod != pod) {
+    if (pod.deleting && !entry.pod.deleting) {
+      entry.due = now.steady;  // finishing never waits
+    }
+    entry.pod = pod;
+    entry.done = false;
+  }
+}
+
+void PodSync::read_watch(Now now) {
+  std::vector<kube::WatchEvent<kube::Pod>> events;
+  watch_next_ = watch_.step(now, events);
+  using Type = kube::WatchEvent<kube::Pod>::Type;
+  for (const auto& event : events) {
+    if (event.type == Type::kReplaced) {
+      std::set<std::string> live;
+      for (const auto& pod : event.objects) {
+        live.insert(pod.uid);
+      }
+      std::erase_if(pods_, [&](const auto& entry) { return !live.contains(entry.first); });
+    }
+    for (const auto& pod : event.objects) {
+      if (event.type == Type::kDeleted) {
+        pods_.erase(pod.uid);
+      } else {
+        on_pod(pod, now);
+      }
+    }
+  }
+}
+
+Status PodSync::reject(const kube::Pod& pod, Now now) {
+  const std::string reason = node::vocabulary::kPodRejectedReason;
+  Status failed = api_.set_failed(pod, reason, message());
+  if (!failed) {
+    return failed;
+  }
+  ++rejected_;
+  const std::string owner =
+      pod.controller ? fmt::format(" (of {} {})", pod.controller->kind, pod.controller->name) : "";
+  const int rounds = pod.controller ? policy_.rounds(pod.controller->uid) : 0;
+  log::info(fmt::format("rejected pod {}{}{}", full_name(pod), owner,
+                        rounds > 0 ? fmt::format(", round {}", rounds + 1) : ""));
+  const std::string key = pod.controller ? pod.controller->uid : pod.uid;
+  events_.emit(
+      {"Node", "", options_.node_name, options_.node_name}, true, "PodRejected",
+      fmt::format("rejected pod {}{}: this node runs no pods; the count says how many from "
+                  "there",
+                  full_name(pod), owner),
+      key, now);
+  if (rounds >= 2) {
+    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, "PodsKeepComing",
+                 fmt::format("{} {} in namespace {} keeps creating pods for this node; they are "
+                             "rejected ever more slowly",
+                             pod.controller->kind, pod.controller->name, pod.namespace_name),
+                 key, now);
+  } else {
+    events_.emit({"Pod", pod.namespace_name, pod.name, pod.uid}, true, reason, message(), pod.uid,
+                 now);
+  }
+  return failed;
+}
+
+void PodSync::handle(Entry& entry, Now now) {
+  const kube::Pod& pod = entry.pod;
+  const Status done = pod.deleting ? api_.remove_now(pod) : reject(pod, now);
+  if (done || is_moot(done.error().code)) {
+    entry.done = true;
+    finished_ += done && pod.deleting ? 1 : 0;
+    return;
+  }
+  if (entry.backoff.failures() == 0) {
+    log::warning("pod " + full_name(pod) + " not rejected yet: " + done.error().message);
+  }
+  entry.due = now.steady + entry.backoff.next();
+}
+
+SteadyTime PodSync::step(Now now) {
+  read_watch(now);
+  policy_.forget_idle(now.steady);
+  SteadyTime next = watch_next_;
+  for (auto& [uid, entry] : pods_) {
+    if (!entry.done && entry.due <= now.steady) {
+      handle(entry, now);
+    }
+    if (!entry.done) {
+      next = std::min(next, entry.due);
+    }
+  }
+  return next;
+}
+
+}  // namespace slurmlet::sync

@@ -1,0 +1,64 @@
+#pragma once
+
+// Refuses every pod that is bound to this node: fails it at once with a reason that says what this
+// node is, finishes it when it is being deleted, and forgets none. Controllers that keep
+// re-creating pods here are slowed down (node/reject_policy.h).
+//
+// A step object without threads or sleeping; not thread-safe.
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "kube/api.h"
+#include "node/reject_policy.h"
+#include "sync/event_sink.h"
+
+namespace slurmlet::sync {
+
+struct PodSyncOptions {
+  std::string node_name;
+  std::string cluster;  // Slurm cluster name, "" if unknown
+  Duration max_backoff = std::chrono::seconds{60};
+};
+
+class PodSync {
+ public:
+  PodSync(kube::PodApi& api, kube::Watch<kube::Pod>& watch, EventSink& events,
+          PodSyncOptions options, Random random);
+
+  SteadyTime step(Now now);
+
+  std::uint64_t rejected() const { return rejected_; }
+  std::uint64_t finished() const { return finished_; }
+  std::size_t waiting() const;
+  void set_cluster(const std::string& cluster) { options_.cluster = cluster; }
+
+ private:
+  struct Entry {
+    kube::Pod pod;
+    SteadyTime due{};
+    Backoff backoff;
+    bool done = false;  // nothing left to do for this version of the pod
+  };
+  void read_watch(Now now);
+  void on_pod(const kube::Pod& pod, Now now);
+  void handle(Entry& entry, Now now);
+  Status reject(const kube::Pod& pod, Now now);
+  std::string message() const;
+
+  kube::PodApi& api_;
+  kube::Watch<kube::Pod>& watch_;
+  EventSink& events_;
+  PodSyncOptions options_;
+  Random random_;
+  node::RejectPolicy policy_;
+  std::map<std::string, Entry> pods_;  // by uid
+  SteadyTime watch_next_ = kNever;
+  std::uint64_t rejected_ = 0;
+  std::uint64_t finished_ = 0;
+};
+
+}  // namespace slurmlet::sync
