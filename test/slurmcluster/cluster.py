@@ -1,0 +1,298 @@
+"""The cluster itself: start, end, daemons and questions."""
+
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+from . import states
+from .config import (SBIN_PATH, ClusterError, ClusterSpec, Layout, create_tree, find_program, load_description,
+                     save_description, write_slurm_conf)
+from .processes import MARKER, ProcessTable, wait_for
+
+ACTIONS = ("stop", "start", "restart", "kill", "pause", "resume")
+COMMAND_SECONDS = 30  # no Slurm command we use takes longer, even with slurmctld gone
+
+
+class SlurmCluster:
+    """One private cluster under one directory.
+
+    The object holds nothing that is not also on disk: another process may
+    make its own for the same directory and go on.
+    """
+
+    def __init__(self, directory):
+        self.layout = Layout(directory)
+        self.processes = ProcessTable(self.layout)
+        self._spec = None
+
+    # -- description ------------------------------------------------------
+
+    @property
+    def spec(self):
+        """The description given to `up`."""
+        if self._spec is None:
+            self._spec = load_description(self.layout)
+        return self._spec
+
+    @property
+    def nodes(self):
+        """Node names."""
+        return list(self.spec.nodes)
+
+    @property
+    def conf_path(self):
+        """The slurm.conf that clients need as SLURM_CONF."""
+        return self.layout.conf
+
+    @property
+    def env(self):
+        """Environment for clients: ours, with this cluster's SLURM_CONF only."""
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM_", "SBATCH_", "MUNGE_"))}
+        clean["SLURM_CONF"] = self.conf_path
+        clean["PATH"] = clean.get("PATH", "") + ":" + SBIN_PATH
+        return clean
+
+    def _own_env(self, **more):
+        """Environment of what belongs to the cluster and has to end with it."""
+        return {"PATH": SBIN_PATH, "LANG": "C.UTF-8", "SLURM_CONF": self.conf_path, MARKER: self.layout.root, **more}
+
+    # -- up and down --------------------------------------------------------
+
+    def up(self, spec=None, wait=True, **fields):
+        """Create everything anew under the directory and start it."""
+        spec = spec or ClusterSpec(**fields)
+        spec.complete()
+        needed = ["munged", "munge", "slurmctld", "slurmd", "sinfo", "scontrol", "sbatch", "scancel", "squeue", "sdiag"]
+        for program in needed + (["slurmrestd"] if spec.slurmrestd else []):
+            find_program(program)
+        self.layout.check_socket_paths(spec)
+        self._claim_directory()
+        self._spec = spec
+        create_tree(self.layout, spec)
+        write_slurm_conf(self.layout, spec)
+        save_description(self.layout, spec)
+        try:
+            for name in ["munged", "slurmctld"]:
+                self.daemon("start", name)
+            for node in spec.nodes:  # all at once, then wait for each
+                self._spawn(f"slurmd.{node}")
+            for node in spec.nodes:
+                self._wait_until_answering(f"slurmd.{node}")
+            if spec.slurmrestd:
+                self.daemon("start", "slurmrestd")
+            if wait:
+                wait_for("all nodes to be idle", 60, self._all_idle)
+        except BaseException:
+            self.down()
+            raise
+        return self
+
+    def _claim_directory(self):
+        root = self.layout.root
+        os.makedirs(root, mode=0o755, exist_ok=True)
+        if os.listdir(root) and not os.path.exists(self.layout.description):
+            raise ClusterError(f"{root} is not empty and not a cluster of ours")
+        running = [name for name in self.processes.recorded() if self.processes.pid(name)]
+        if running or self.processes.strays():
+            raise ClusterError(f"a cluster is still running in {root}; run `down` first")
+        closed = self.layout.unreadable_parent()
+        if closed:
+            print(f"slurmcluster: warning: {closed} is closed to other users, so they cannot use this cluster",
+                  file=sys.stderr)
+
+    def _all_idle(self):
+        return all(self.node_state(node) == ["IDLE"] for node in self.nodes)
+
+    def down(self, remove=False):
+        """End every process, and be sure of it; DIR with its logs stays."""
+        hold = self.layout.at("hold")
+        for node in os.listdir(hold) if os.path.isdir(hold) else []:
+            states.release_epilog(self, node)
+        order = {"slurmrestd": 0, "slurmctld": 1, "munged": 3}
+        names = sorted(self.processes.recorded(), key=lambda name: order.get(name, 2))
+        for name in names:
+            pid = self.processes.pid(name)
+            if pid:
+                self.processes.signal_quietly(pid, signal.SIGCONT)
+        for name in names:
+            self.processes.stop(name, seconds=5, force=True)
+        self.processes.kill_strays()
+        if remove:
+            shutil.rmtree(self.layout.root, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.down()
+
+    # -- daemons ------------------------------------------------------------
+
+    def daemon_names(self, name="all"):
+        """Internal names ("slurmd.NODE") for what a user may write."""
+        if name == "all":
+            return ["munged", "slurmctld", *self.daemon_names("slurmd"), *(["slurmrestd"] if self.spec.slurmrestd else [])]
+        if name in ("munged", "slurmctld", "slurmrestd"):
+            return [name]
+        kind, _, node = name.partition(":")
+        if kind == "slurmd" and (not node or node in self.nodes):
+            return [f"slurmd.{one}" for one in ([node] if node else self.nodes)]
+        raise ClusterError(f"no daemon '{name}' in this cluster")
+
+    def pid(self, name):
+        """Pid of a living daemon ("slurmd" means that of the first node), or None."""
+        return self.processes.pid(self.daemon_names(name)[0])
+
+    def daemon(self, action, name, *arguments):
+        """stop, start, restart, kill, pause or resume; returns when it is so."""
+        if action not in ACTIONS:
+            raise ClusterError(f"no action '{action}'; there are: {', '.join(ACTIONS)}")
+        for one in self.daemon_names(name):
+            if action in ("stop", "restart"):
+                self.processes.stop(one)
+            if action in ("start", "restart"):
+                self._spawn(one, *arguments)
+                self._wait_until_answering(one)
+            if action in ("kill", "pause", "resume"):
+                getattr(self.processes, action)(one)
+
+    def _spawn(self, name, *arguments):
+        """Start one daemon in its foreground mode."""
+        layout, user, environment = self.layout, None, self._own_env()
+        if name == "munged":
+            command = ["munged", "-F", f"--key-file={layout.munge_key}", f"--socket={layout.munge_socket}",
+                       f"--pid-file={layout.at('munge', 'munged.pid')}", f"--log-file={layout.at('log', 'munged.log')}",
+                       f"--seed-file={layout.at('munge', 'munged.seed')}"]
+        elif name == "slurmctld":
+            command = ["slurmctld", "-D"]
+        elif name == "slurmrestd":
+            if os.geteuid() != 0:
+                raise ClusterError("slurmrestd refuses to run as SlurmUser; only root can start it as another user")
+            user = pwd.getpwnam("nobody")
+            os.chown(layout.at("restd"), user.pw_uid, user.pw_gid)
+            if os.path.exists(layout.restd_socket):
+                os.unlink(layout.restd_socket)  # left by SIGKILL; it would refuse to start
+            command = ["slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", f"unix:{layout.restd_socket}"]
+        else:
+            command = ["slurmd", "-D", "-N", name.partition(".")[2]]
+        self.processes.spawn(name, [find_program(command[0]), *command[1:], *arguments], environment, user)
+
+    def _wait_until_answering(self, name):
+        def answers():
+            if self.processes.pid(name) is None:
+                raise ClusterError(f"{name} ended: {self.processes.log_tail(name)}")
+            return probe()
+        if name == "munged":
+            def probe():
+                return os.path.exists(self.layout.munge_socket) and self._succeeds(
+                    "munge", "--no-input", f"--socket={self.layout.munge_socket}")
+        elif name == "slurmctld":
+            def probe():
+                return self._listens(self.spec.ports[name]) and self._succeeds("scontrol", "ping")
+        elif name == "slurmrestd":
+            probe = self._slurmrestd_answers
+        else:
+            def probe():
+                return self._listens(self.spec.ports[name]) and self._succeeds(
+                    "scontrol", "show", "slurmd", environment=self._own_env(SLURMD_NODENAME=name.partition(".")[2]))
+        wait_for(f"{name} to answer (last output: {self.processes.log_tail(name, 2)})", 30, answers)
+
+    @staticmethod
+    def _listens(port):
+        """A listener in the kernel's table: a connection would be logged as an error by slurmd."""
+        wanted = f":{port:04X}"
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            return any(row[1].endswith(wanted) and row[3] == "0A" for row in map(str.split, table))
+
+    def _slurmrestd_answers(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(5)
+            try:
+                connection.connect(self.layout.restd_socket)
+                connection.sendall(b"GET /openapi/v3 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                return connection.recv(64).startswith(b"HTTP/1.1 ")
+            except OSError:
+                return False
+
+    # -- commands and questions ---------------------------------------------
+
+    def command(self, *words, environment=None, check=True, seconds=COMMAND_SECONDS):
+        """Run one client command; a CompletedProcess with text."""
+        words = [find_program(words[0]), *words[1:]]
+        try:
+            done = subprocess.run(words, env=environment or self._own_env(), capture_output=True, text=True,
+                                  errors="replace", stdin=subprocess.DEVNULL, timeout=seconds, check=False)
+        except subprocess.TimeoutExpired:
+            raise ClusterError(f"{' '.join(words)} took longer than {seconds} s") from None
+        if check and done.returncode != 0:
+            raise ClusterError(f"{' '.join(words)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
+        return done
+
+    def _succeeds(self, *words, environment=None):
+        return self.command(*words, environment=environment, check=False).returncode == 0
+
+    def sinfo(self, *arguments, check=True):
+        """Output of `sinfo` with these arguments."""
+        return self.command("sinfo", *arguments, check=check).stdout
+
+    def show_node(self, node):
+        """Text of `scontrol show node`: the full view, which also refreshes what sinfo sees."""
+        return self.command("scontrol", "--future", "show", "node", node, check=False).stdout
+
+    def node_state(self, node):
+        """State tokens, base state first: ["MIXED", "DRAIN"]; [] if Slurm does not show the node."""
+        # State= comes before Reason=, which may contain anything.
+        found = re.search(r"^\s+State=(\S+)", self.show_node(node), re.MULTILINE)
+        return found.group(1).split("+") if found else []
+
+    def set_state(self, node, state, reason=None):
+        """Bring a node into a state and wait until Slurm shows it; see states.py."""
+        return states.set_state(self, node, state, reason)
+
+    def reset(self, node):
+        """Bring a node back to plain idle."""
+        return states.reset(self, node)
+
+    def submit(self, node, *arguments):
+        """Submit a job that sleeps on a node; returns its id once its step runs there."""
+        job = self.command("sbatch", "--parsable", "--job-name=slurmcluster", "--output=/dev/null", "--chdir=/",
+                           "--time=60", f"--nodelist={node}", *arguments, "--wrap=exec sleep 3600").stdout.strip()
+        socket_path = self.layout.at("spool", node, f"{node}_{job}.4294967291")
+        wait_for(f"job {job} to run on {node}", 30, lambda: os.path.exists(socket_path) and self.command(
+            "squeue", "-h", "-j", job, "-o", "%T", check=False).stdout.strip() == "RUNNING")
+        return job
+
+    def sdiag(self, reset=False):
+        """What slurmctld was asked since its start or the last reset.
+
+        {"by_type": {"REQUEST_NODE_INFO_SINGLE": {"count":…, "ave_time":…, "total_time":…}}, "by_user": {"root": …}};
+        times in microseconds. The question itself (REQUEST_STATS_INFO) counts too, from the next time on.
+        """
+        result = {"by_type": {}, "by_user": {}}
+        section = None
+        for line in self.command("sdiag").stdout.splitlines():
+            if line.startswith("Remote Procedure Call statistics by "):
+                section = "by_user" if " by user" in line else "by_type"
+            elif not line.startswith(("\t", " ")):
+                section = None
+            found = section and re.match(r"\s+(\S+)\s*\(\s*\d+\)\s+count:(\d+)\s+ave_time:(\d+)\s+total_time:(\d+)", line)
+            if found:
+                result[section][found.group(1)] = {
+                    "count": int(found.group(2)), "ave_time": int(found.group(3)), "total_time": int(found.group(4))}
+        if reset:
+            self.command("sdiag", "--reset")
+        return result
+
+    def status(self):
+        """Pids, sockets and node states, for people."""
+        alive = {name: self.processes.pid(name) for name in self.daemon_names()}
+        answer = {"conf": self.conf_path, "daemons": alive, "ports": self.spec.ports,
+                  "slurmrestd_socket": self.layout.restd_socket if self.spec.slurmrestd else None}
+        if alive["munged"] and alive["slurmctld"]:
+            answer["nodes"] = {node: "+".join(self.node_state(node)) for node in self.nodes}
+        return answer

@@ -1,0 +1,124 @@
+"""Drives every state and daemon action of the private cluster once, for real.
+
+Run as root: python3 -m pytest test/slurmcluster
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from . import config
+from .cluster import SlurmCluster
+from .config import ClusterError, ClusterSpec, Layout
+from .states import STATES
+
+COMMAND = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurmcluster.py")]
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="the cluster needs root"),
+    pytest.mark.skipif(shutil.which("slurmctld", path="/usr/sbin:" + os.environ["PATH"]) is None,
+                       reason="no slurmctld; Debian package slurmctld"),
+]
+
+
+def run(*words):
+    """Run the command line tool."""
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture(scope="module", name="cluster")
+def running_cluster():
+    """Two nodes with GPUs, all daemons; a short directory name for the sockets."""
+    directory = tempfile.mkdtemp(prefix="slc", dir="/tmp")
+    cluster = SlurmCluster(directory)
+    with cluster:
+        yield cluster.up(nodes=["n1", "n2"], cpus=4, gpus="a100:2", slurmd_timeout=10, slurmrestd=True, power_save=True)
+    assert not cluster.processes.strays()
+    shutil.rmtree(directory)
+
+
+# These wait 15 to 30 s for a timer of slurmctld; powering_up passes through powered_down.
+SLOW = () if os.environ.get("SLURMCLUSTER_ALL_STATES") else ("down_not_responding", "powering_down", "powered_down")
+
+
+@pytest.mark.parametrize("state", [name for name in STATES if name not in SLOW])
+def test_state(cluster, state):
+    reported = cluster.set_state("n1", state)
+    assert "+".join(cluster.node_state("n1")) == reported
+    expected = {"mixed": "MIXED", "allocated": "ALLOCATED", "draining": "MIXED+DRAIN", "drained": "IDLE+DRAIN",
+                "down": "DOWN", "fail": "IDLE+FAIL", "idle": "IDLE"}
+    assert reported == expected.get(state, reported)
+    assert cluster.node_state("n2") == (["ALLOCATED"] if state == "planned" else ["IDLE"])
+    if state == "planned":
+        cluster.reset("n2")
+
+
+def test_reset_and_command_line(cluster):
+    directory = cluster.layout.root
+    assert run("state", "--dir", directory, "--node", "n1", "drained", "--reason", "a | b").stdout == "IDLE+DRAIN\n"
+    assert "Reason=a | b" in cluster.show_node("n1")
+    assert run("reset", "--dir", directory).stdout == "IDLE\nIDLE\n"
+    assert run("env", "--dir", directory).stdout == f"export SLURM_CONF={cluster.conf_path}\n"
+    failed = run("state", "--dir", directory, "--node", "nope", "idle")
+    assert (failed.returncode, failed.stderr) == (1, "slurmcluster: no node 'nope' in this cluster\n")
+
+
+@pytest.mark.parametrize("name", ["munged", "slurmctld", "slurmd:n1", "slurmrestd"])
+def test_daemon_actions(cluster, name):
+    first = cluster.pid(name)
+    cluster.daemon("pause", name)
+    cluster.daemon("resume", name)
+    cluster.daemon("kill", name)
+    assert cluster.pid(name) is None
+    cluster.daemon("start", name)
+    cluster.daemon("restart", name)
+    assert cluster.pid(name) not in (None, first)
+    cluster.reset("n1")
+
+
+def test_unprivileged_reader(cluster):
+    reader = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sinfo", "-h", "-N", "-n", "n1", "-o", "%N %T"]
+    assert subprocess.run(reader, env=cluster.env, capture_output=True, text=True, check=True).stdout == "n1 idle\n"
+
+
+def test_questions_are_counted(cluster):
+    cluster.sdiag(reset=True)
+    for _ in range(3):
+        cluster.sinfo("-h", "-N", "-n", "n1")
+    counts = cluster.sdiag()
+    assert counts["by_type"]["REQUEST_NODE_INFO_SINGLE"]["count"] == 3
+    assert counts["by_user"]["root"]["count"] >= 6
+
+
+def test_down_ends_orphaned_jobs():
+    """A job whose slurmd was killed has only init as its parent."""
+    with tempfile.TemporaryDirectory(prefix="slc", dir="/tmp") as directory:
+        cluster = SlurmCluster(directory)
+        # A second form of the node line: the machine's own CPUs, no GPUs.
+        cluster.up(nodes=["solo"], node_line_extra="MemSpecLimit=512", conf_lines=["SlurmctldDebug=debug"])
+        try:
+            assert "UNKNOWN+DRAIN+INVALID_REG" == cluster.set_state("solo", "inval")
+            cluster.reset("solo")
+            cluster.submit("solo", "--ntasks=1")
+            cluster.daemon("kill", "slurmd")
+            assert cluster.processes.strays()
+        finally:
+            cluster.down()
+        assert not cluster.processes.strays()
+        assert not cluster.processes.recorded()
+
+
+def test_long_directory_is_refused():
+    with pytest.raises(ClusterError, match="directory name too long"):
+        Layout("/tmp/" + "x" * 80).check_socket_paths(ClusterSpec())
+
+
+def test_missing_program_names_its_package(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(config, "SBIN_PATH", "/nonexistent")
+    with pytest.raises(ClusterError, match="'sinfo' not found; on Debian: apt-get install slurm-client"):
+        config.find_program("sinfo")
