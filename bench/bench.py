@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""./dev bench: what one idle node costs, side by side in one run against one API server.
+
+  slurmlet          with a real slurmd and slurmctld mirrored
+  virtual-kubelet   bench/virtualkubelet: the leanest program on that library that registers the
+                    same zero-pod node
+  lease loop        bench/lease_loop.cpp: one libcurl handle that renews one Lease, the floor
+
+Memory and context switches come from /proc/PID/{status,task/*/status}, CPU time from
+/proc/PID/task/*/schedstat (nanoseconds) plus, for slurmlet, what its ended children used
+(getrusage, published as a metric), requests from the API server's audit log.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "test"))
+from harness.api import wait_condition  # noqa: E402
+from harness.control_plane import ControlPlane  # noqa: E402
+from harness.daemon import BINARY, Slurmlet  # noqa: E402
+from slurmcluster import SlurmCluster  # noqa: E402
+
+BUDGETS = [  # key, title, unit, budget of slurmlet
+    ("rss", "RSS", "MB", 15), ("private", "private (RssAnon)", "MB", 3),
+    ("switches", "context switches", "/s", 1), ("cpu", "CPU incl. children", "ms", None),
+    ("threads", "threads", "", 6), ("ready", "start → Ready", "s", 0.3),
+    ("killed", "slurmd killed → SlurmdReady=False", "s", 1), ("writes", "API writes", "/h", 372),
+    ("reads", "API reads (GET, LIST, WATCH)", "/h", 0), ("binary", "stripped binary", "MB", 2)]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def status_field(path, name):
+    match = re.search(rf"^{name}:\s+(\d+)", path.read_text(), re.M)
+    return int(match[1]) if match else 0
+
+
+def children_cpu_ms(port):
+    if not port:
+        return 0
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        text = answer.read().decode()
+    match = re.search(r"^slurmlet_children_cpu_seconds_total ([\d.e+-]+)", text, re.M)
+    return float(match[1]) * 1000
+
+
+class Sample:
+    """One reading of a process."""
+
+    def __init__(self, pid, metrics_port=0):
+        proc = pathlib.Path(f"/proc/{pid}")
+        tasks = list((proc / "task").iterdir())
+        self.rss = status_field(proc / "status", "VmRSS") / 1024
+        self.private = status_field(proc / "status", "RssAnon") / 1024
+        self.threads = len(tasks)
+        self.switches = sum(status_field(t / "status", "voluntary_ctxt_switches") +
+                            status_field(t / "status", "nonvoluntary_ctxt_switches") for t in tasks)
+        self.cpu_ms = sum(int((t / "schedstat").read_text().split()[0]) for t in tasks) / 1e6
+        self.children_ms = children_cpu_ms(metrics_port)
+
+
+def audit_counts(path, offset):
+    """{user: Counter of verbs} since a byte offset; a watch counts when it is opened."""
+    counts = collections.defaultdict(collections.Counter)
+    with open(path, "rb") as log:
+        log.seek(offset)
+        for line in log:
+            event = json.loads(line)
+            if event["stage"] == "ResponseComplete" or event["verb"] == "watch":
+                counts[event["user"]["username"]][event["verb"]] += 1
+    return counts
+
+
+def stripped_size(binary):
+    with tempfile.NamedTemporaryFile() as copy:
+        shutil.copyfile(binary, copy.name)
+        subprocess.run(["strip", copy.name], check=True)
+        return os.path.getsize(copy.name) / 1e6
+
+
+def per_hour(counter, verbs, seconds):
+    return sum(counter[v] for v in verbs) * 3600 / seconds
+
+
+class Bench:
+    def __init__(self, work, seconds, settle):
+        self.work, self.seconds, self.settle = work, seconds, settle
+        self.results = {"slurmlet": {}, "virtual-kubelet": {}, "lease loop": {}}
+        self.processes = {}
+        self.port = free_port()
+
+    def start_all(self, plane, slurm):
+        self.start_slurmlet(plane, slurm)
+        self.start_virtual_kubelet(plane)
+        self.start_lease_loop(plane)
+
+    def start_slurmlet(self, plane, slurm):
+        arguments = ["--kubeconfig", plane.node_kubeconfig("bench-slurmlet"), "--nodename",
+                     "bench-slurmlet", "--slurm-node", slurm.nodes[0], "--state-dir",
+                     self.work / "state", "--healthz-port", str(self.port)]
+        began = time.monotonic()
+        daemon = Slurmlet(self.work / "daemon", arguments, {"SLURM_CONF": str(slurm.conf_path)})
+        wait_condition(plane.admin, "bench-slurmlet", "Ready", "True", 30)
+        self.results["slurmlet"]["ready"] = time.monotonic() - began
+        self.processes["slurmlet"] = daemon.process
+        self.results["slurmlet"]["binary"] = stripped_size(BINARY)
+
+    def start_virtual_kubelet(self, plane):
+        binary = ROOT / "build/bench/virtualkubelet"
+        kubeconfig = plane.node_kubeconfig("bench-vk")
+        log = open(self.work / "vk.log", "ab")
+        began = time.monotonic()
+        process = subprocess.Popen([binary, "--kubeconfig", kubeconfig, "--nodename", "bench-vk"],
+                                   stdout=log, stderr=log)
+        self.processes["virtual-kubelet"] = process
+        wait_condition(plane.admin, "bench-vk", "Ready", "True", 60)
+        self.results["virtual-kubelet"]["ready"] = time.monotonic() - began
+        self.results["virtual-kubelet"]["binary"] = stripped_size(binary)
+
+    def start_lease_loop(self, plane):
+        binary = ROOT / "build/release/lease_loop"
+        kubeconfig = plane.node_kubeconfig("bench-lease", "--embed=false")
+        log = open(self.work / "lease.log", "ab")
+        self.processes["lease loop"] = subprocess.Popen(
+            [binary, f"https://{plane.admin.host}:{plane.admin.port}",
+             plane.directory / "pki/ca.crt", f"{kubeconfig}.crt", f"{kubeconfig}.key",
+             "bench-lease"], stdout=log, stderr=log)
+        self.results["lease loop"]["binary"] = stripped_size(binary)
+
+    def sample_all(self):
+        return {name: Sample(process.pid, self.port if name == "slurmlet" else 0)
+                for name, process in self.processes.items()}
+
+    def measure(self, plane):
+        print(f"letting all settle for {self.settle} s, then {self.seconds} s of steady state …",
+              flush=True)
+        time.sleep(self.settle)  # a measurement over time is a wait for time, not for an event
+        audit = plane.directory / "audit.log"
+        offset = audit.stat().st_size
+        before, began = self.sample_all(), time.monotonic()
+        time.sleep(self.seconds)
+        after, took = self.sample_all(), time.monotonic() - began
+        counts = audit_counts(audit, offset)
+        users = {"slurmlet": "system:node:bench-slurmlet", "virtual-kubelet": "system:node:bench-vk",
+                 "lease loop": "system:node:bench-lease"}
+        for name, result in self.results.items():
+            old, new, verbs = before[name], after[name], counts[users[name]]
+            result.update(
+                rss=new.rss, private=new.private, threads=new.threads,
+                switches=(new.switches - old.switches) / took,
+                cpu=new.cpu_ms - old.cpu_ms + new.children_ms - old.children_ms,
+                writes=per_hour(verbs, ("create", "update", "patch", "delete"), took),
+                reads=per_hour(verbs, ("get", "list", "watch"), took), verbs=dict(verbs),
+                own_cpu=new.cpu_ms - old.cpu_ms)
+
+    def kill_slurmd(self, plane, slurm):
+        pid = slurm.pid("slurmd")
+        began = time.monotonic()
+        os.kill(pid, 9)
+        wait_condition(plane.admin, "bench-slurmlet", "SlurmdReady", "False", 10)
+        self.results["slurmlet"]["killed"] = time.monotonic() - began
+
+    def stop_all(self):
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def figure(value):
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.2f}"
+
+
+def table(results, seconds):
+    ours, vk, floor = (results[n] for n in ("slurmlet", "virtual-kubelet", "lease loop"))
+    rows = [("", "slurmlet", "virtual-kubelet", "lease loop", "vk / slurmlet", "budget")]
+    missed = []
+    for key, title, unit, budget in BUDGETS:
+        if key == "cpu":
+            title, budget = f"CPU in {seconds} s incl. children", 10 * seconds / 120
+        mine, theirs = ours.get(key), vk.get(key)
+        ratio = f"{theirs / mine:.1f} ×" if mine and theirs is not None else "–"
+        verdict = "–" if budget is None else f"≤ {figure(budget)}"
+        if budget is not None and mine is not None and mine > budget:
+            verdict += "  MISSED"
+            missed.append(f"{title}: {figure(mine)} {unit}, {mine / budget:.2f} × the budget")
+        rows.append((f"{title} {unit}".strip(), figure(mine), figure(theirs),
+                     figure(floor.get(key)), ratio, verdict))
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        print("| " + " | ".join(c.ljust(w) for c, w in zip(row, widths)) + " |")
+        if number == 0:
+            print("|" + "|".join("-" * (w + 2) for w in widths) + "|")
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
+    parser.add_argument("--seconds", type=int, default=120, help="steady state to measure")
+    parser.add_argument("--settle", type=int, default=20, help="time to settle before it")
+    options = parser.parse_args()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="slurmlet-bench-", dir="/tmp"))
+    work.chmod(0o755)
+    bench = Bench(work, options.seconds, options.settle)
+    slurm = SlurmCluster(str(work / "slurm"))
+    try:
+        with ControlPlane(work / "cp", "--audit") as plane:
+            slurm.up(nodes=["bench1"], gpus="a100:4", cluster_name="alps")
+            try:
+                bench.start_all(plane, slurm)
+                bench.measure(plane)
+                bench.kill_slurmd(plane, slurm)
+            finally:
+                bench.stop_all()
+                slurm.down()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    missed = table(bench.results, options.seconds)
+    ours = bench.results["slurmlet"]
+    print(f"\nslurmlet's own threads used {ours['own_cpu']:.1f} ms, its sinfo children "
+          f"{ours['cpu'] - ours['own_cpu']:.1f} ms. Requests in the window: "
+          + "; ".join(f"{n}: {r['verbs']}" for n, r in bench.results.items()))
+    for line in missed:
+        print("missed: " + line)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
