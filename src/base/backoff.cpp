@@ -1,6 +1,5 @@
 #include "base/backoff.h"
 
-#include <algorithm>
 #include <memory>
 #include <random>
 #include <utility>
@@ -16,8 +15,11 @@ Backoff::Backoff(Duration initial, Duration cap, Random random)
     : initial_(initial), cap_(cap), random_(std::move(random)) {}
 
 Duration Backoff::next() {
-  const int doublings = std::min(failures_++, 30);
-  const Duration ceiling = std::min(cap_, initial_ * (std::int64_t{1} << doublings));
+  Duration ceiling = initial_;
+  for (int doublings = failures_; doublings > 0 && ceiling < cap_; --doublings) {
+    ceiling = ceiling > cap_ / 2 ? cap_ : ceiling * 2;
+  }
+  ++failures_;
   const auto spread = static_cast<double>((ceiling - initial_).count()) * random_();
   return initial_ + Duration{static_cast<Duration::rep>(spread)};
 }

@@ -73,6 +73,13 @@ struct SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 };
 
+// Leaves the child to be reaped.
+bool has_ended(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid;
+}
+
 }  // namespace
 
 Command::~Command() {
@@ -166,23 +173,18 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   if (!running()) {
     return false;
   }
+  // Asked before draining: what a child that has ended wrote is in the pipes by now.
+  const bool ended = has_ended(pid_);
   const bool fits = drain(out_, current_.out) && drain(err_, current_.err);
-  bool killed = false;
-  if (!fits || now >= deadline_) {
-    current_.too_long = !fits;
-    current_.timed_out = fits;
-    kill_group();
-    killed = true;
-  }
-  int status = 0;
-  const pid_t ended = ::waitpid(pid_, &status, killed ? 0 : WNOHANG);
-  if (ended == 0 || (ended < 0 && errno == EINTR)) {
+  if (!ended && fits && now < deadline_) {
     return false;
   }
-  if (!killed) {
-    (void)drain(out_, current_.out);
-    (void)drain(err_, current_.err);
-    ::kill(-pid_, SIGKILL);  // grandchildren that hold on to nothing we wait for
+  current_.too_long = !fits;
+  current_.timed_out = fits && !ended;
+  // Before the child is reaped, while its number can be nobody else's: grandchildren go too.
+  kill_group();
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   current_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   current_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

@@ -15,12 +15,28 @@
 
 namespace slurmlet {
 
+namespace {
+
+// Failures show when the file is made. std::filesystem would use mode 0777.
+void make_directories(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (path.empty() || std::filesystem::exists(path, ignored)) {
+    return;
+  }
+  make_directories(path.parent_path());
+  ::mkdir(path.c_str(), 0755);
+}
+
+}  // namespace
+
 Error errno_error(int error_number, const std::string& what) {
   Code code = Code::kInternal;
   if (error_number == ENOENT || error_number == ENOTDIR) {
     code = Code::kNotFound;
   } else if (error_number == EACCES || error_number == EPERM) {
     code = Code::kDenied;
+  } else if (error_number == EISDIR) {
+    code = Code::kInvalid;
   } else if (error_number == ETIMEDOUT) {
     code = Code::kTimeout;
   }
@@ -59,10 +75,7 @@ std::string read_trimmed(const std::filesystem::path& path) {
 }
 
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode) {
-  std::error_code ignored;
-  if (path.has_parent_path()) {
-    std::filesystem::create_directories(path.parent_path(), ignored);
-  }
+  make_directories(path.parent_path());
   std::string temporary = path.string() + ".XXXXXX";
   const UniqueFd fd{::mkostemp(temporary.data(), O_CLOEXEC)};
   if (!fd) {

@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -44,6 +45,13 @@ spdlog::logger& logger() {
   return *instance;
 }
 
+// A message that quotes somebody else's text must not look like two.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
 }  // namespace
 
 void set_level(Level level) {
@@ -58,9 +66,9 @@ void set_level(Level level) {
       return logger().set_level(spdlog::level::err);
   }
 }
-void debug(const std::string& message) { logger().debug("{}", message); }
-void info(const std::string& message) { logger().info("{}", message); }
-void warning(const std::string& message) { logger().warn("{}", message); }
-void error(const std::string& message) { logger().error("{}", message); }
+void debug(const std::string& message) { logger().debug("{}", one_line(message)); }
+void info(const std::string& message) { logger().info("{}", one_line(message)); }
+void warning(const std::string& message) { logger().warn("{}", one_line(message)); }
+void error(const std::string& message) { logger().error("{}", one_line(message)); }
 
 }  // namespace slurmlet::log

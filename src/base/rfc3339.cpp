@@ -49,11 +49,19 @@ bool take_offset(std::string_view& text, int& offset_seconds) {
   int hours = 0;
   int minutes = 0;
   if (sign == 0 || !take_digits(text, 2, hours) || !take_char(text, ':') ||
-      !take_digits(text, 2, minutes)) {
+      !take_digits(text, 2, minutes) || hours > 23 || minutes > 59) {
     return false;
   }
   offset_seconds = sign * (hours * 3600 + minutes * 60);
   return text.empty();
+}
+
+// Whether the day exists and WallTime, which counts nanoseconds, reaches it (1677 to 2262).
+bool is_representable(int year, int month, int day) {
+  const std::chrono::year_month_day date{std::chrono::year{year},
+                                         std::chrono::month{static_cast<unsigned>(month)},
+                                         std::chrono::day{static_cast<unsigned>(day)}};
+  return date.ok() && year > 1677 && year < 2262;
 }
 
 std::int64_t floor_seconds(WallTime time) {
@@ -102,7 +110,8 @@ std::optional<WallTime> parse_rfc3339(std::string_view text) {
   }
   int offset = 0;
   if (!take_offset(text, offset) || month < 1 || month > 12 || t.tm_mday < 1 || t.tm_mday > 31 ||
-      t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 60) {
+      t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 60 ||
+      !is_representable(year, month, t.tm_mday)) {
     return std::nullopt;
   }
   t.tm_year = year - 1900;

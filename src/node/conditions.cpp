@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/rfc3339.h"
@@ -117,7 +118,13 @@ bool is_core(const std::string& word) {
 }
 
 // PLANNED comes and goes with every backfill cycle, so it is in the state annotation only.
-bool worth_a_condition(const std::string& word) { return word != "PLANNED" && word != "?"; }
+// Slurm prints "?" for a flag that it has no word for.
+bool worth_a_condition(const std::string& word) {
+  const bool is_word = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  return is_word && word != "PLANNED";
+}
 
 Condition further_condition(const std::string& word) {
   return {type_of(word), "True", camel_case(word), "Slurm reports " + word + " for this node"};
@@ -203,7 +210,7 @@ std::vector<Condition> slurm_state_conditions(const HostFacts& facts) {
   for (const auto& rule : kCore) {
     out.push_back(core_condition(rule, record, view));
   }
-  if (!is_core(record.state.base)) {
+  if (!is_core(record.state.base) && worth_a_condition(record.state.base)) {
     out.push_back(further_condition(record.state.base));
   }
   for (const auto& flag : record.state.flags) {
@@ -243,6 +250,10 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
   // A slurmctld that cannot be asked never makes a node unready.
   if (policy.ready_follows == ReadyFollows::kSlurm && known) {
     return slurm_verdict(*facts.slurm.record);
+  }
+  if (external) {
+    return {type, "True", "ExternalNode",
+            "Slurm runs no slurmd on an external node; pods are refused"};
   }
   return {type, "True", "SlurmdRunning",
           "slurmd is running; jobs are scheduled by Slurm, pods are refused"};

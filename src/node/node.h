@@ -59,7 +59,8 @@ struct DesiredNode {
   // Conditions not known yet: written where the Node lacks them, else the Node's are kept.
   std::set<std::string> provisional_conditions;
   // Whether slurmctld has told what this node has. Until then what an earlier run of slurmlet
-  // published about Slurm (GPUs, annotations, labels, further conditions) stays.
+  // published about Slurm (GPUs, annotations, labels) stays. (Further conditions go with the core
+  // ones: they stay while those are provisional.)
   bool slurm_facts_known = false;
   bool operator==(const DesiredNode&) const = default;
 };

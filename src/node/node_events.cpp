@@ -48,8 +48,8 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
   for (const auto& rule : kRules) {
     const Condition* old = find(before, rule.type);
     const Condition* now = find(after, rule.type);
-    if (old == nullptr || now == nullptr) {
-      continue;
+    if (old == nullptr || now == nullptr || old->reason == "NotAskedYet") {
+      continue;  // the first answer after start is no change either
     }
     const bool status_changed = old->status != now->status;
     // draining → drained is news though the status stays True
@@ -65,9 +65,7 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
       continue;
     }
     if (old->status == "Unknown" && rule.type == "SlurmNodeStateDown" && now->status == "False") {
-      if (old->reason != "NotAskedYet") {
-        events.push_back({false, "SlurmStateKnown", "slurmctld answers again about this node"});
-      }
+      events.push_back({false, "SlurmStateKnown", "slurmctld answers again about this node"});
       continue;
     }
     const bool bad = (now->status == "True") == rule.bad_status;

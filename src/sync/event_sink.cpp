@@ -20,6 +20,11 @@ constexpr Duration kRepeatEvery = seconds{60};  // a raised count is sent at mos
 constexpr Duration kForgetAfter = minutes{10};
 constexpr std::size_t kMostKnown = 256;
 
+// Spread, so that the Events of all nodes do not meet an API server that has just come back.
+Duration retry_delay(const Random& random) {
+  return std::chrono::duration_cast<Duration>(seconds{10} * (1.0 + random()));
+}
+
 }  // namespace
 
 EventSink::EventSink(kube::EventApi& api, std::string host, Random random)
@@ -89,6 +94,10 @@ Status EventSink::send(Known& known) {
     }
   }
   Status created = api_.create(known.event);
+  if (!created && created.error().code == Code::kConflict) {
+    // An earlier create whose answer got lost.
+    created = api_.update(known.event);
+  }
   known.created = known.created || created.has_value();
   return created;
 }
@@ -116,7 +125,7 @@ SteadyTime EventSink::step(Now now) {
     }
     const Status sent = send(known);
     if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
-      known.send_at = now.steady + seconds{10};
+      known.send_at = now.steady + retry_delay(random_);
       next = std::min(next, known.send_at);
       break;  // the API server is away: the others would fail too
     }

@@ -62,7 +62,7 @@ node::DesiredNode NodeSync::effective_desired() const {
 }
 
 SteadyTime NodeSync::step(Now now) {
-  if (observed_ || refusal_) {
+  if (observed_ || refusal_ || watching_) {
     read_watch(now);
   }
   if (!observed_ && !refusal_ && now.steady >= next_try_) {
@@ -71,10 +71,12 @@ SteadyTime NodeSync::step(Now now) {
       read_watch(now);
     }
   }
-  if (!observed_) {
+  if (observed_) {
+    write_if_due(now);
+  }
+  if (!observed_) {  // not yet, or found gone while writing
     return refusal_ ? watch_next_ : std::min(next_try_, watch_next_);
   }
-  write_if_due(now);
   return std::min(
       {watch_next_, std::max(next_report_, next_try_), writing_fails_ ? next_try_ : kNever});
 }
@@ -107,11 +109,17 @@ void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
 
 void NodeSync::read_watch(Now now) {
   std::vector<kube::WatchEvent<node::ObservedNode>> events;
+  watching_ = true;  // from now on always: an unread watch would keep the loop awake
   watch_next_ = watch_.step(now, events);
   using Type = kube::WatchEvent<node::ObservedNode>::Type;
   for (auto& event : events) {
     if (event.type == Type::kDeleted || (event.type == Type::kReplaced && event.objects.empty())) {
-      on_deleted(now);
+      // News of a Node that was deleted before we made this one says nothing of this one.
+      const bool earlier =
+          observed_ && !event.objects.empty() && event.objects.front().uid != observed_->uid;
+      if (!earlier) {
+        on_deleted(now);
+      }
       continue;
     }
     for (const auto& seen : event.objects) {
@@ -124,13 +132,13 @@ void NodeSync::on_seen(const node::ObservedNode& seen) {
   if (!observed_) {
     return;  // registration reads the Node itself
   }
+  if (is_older(seen.resource_version, observed_->resource_version)) {
+    return;
+  }
   if (seen.uid != observed_->uid) {
     // Somebody deleted and re-created it: decide anew whether it is ours.
     set_observed(std::nullopt);
     next_try_ = {};
-    return;
-  }
-  if (is_older(seen.resource_version, observed_->resource_version)) {
     return;
   }
   const char* key = node::vocabulary::kLabelMetal3Uuid;
@@ -178,7 +186,9 @@ void NodeSync::try_register(Now now) {
     auto existing = api_.get(desired.name);
     if (existing) {
       adopt(std::move(*existing), now);
-    } else if (existing.error().code != Code::kNotFound) {
+    } else if (existing.error().code == Code::kNotFound) {
+      next_try_ = now.steady + backoff_.next();  // deleted between the two calls
+    } else {
       on_write_error(existing.error(), now);
     }
   } else {
@@ -214,6 +224,9 @@ void NodeSync::adopt(node::ObservedNode existing, Now now) {
 }
 
 void NodeSync::on_write_error(const Error& error, Now now) {
+  if (error.code == Code::kCancelled) {
+    return;  // we are being stopped
+  }
   if (!writing_fails_) {
     log::warning("Node " + desired_.name + " not written: " + error.message);
   }
@@ -255,12 +268,14 @@ void NodeSync::write_if_due(Now now) {
   if (now.steady < next_try_) {
     return;
   }
-  Status done = write_provider_id();
+  // The status first: a providerID that is refused must not keep it from being reported.
+  Status done;
+  const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
+  if (patch.has_changes || now.steady >= next_report_) {
+    done = write(patch, now);
+  }
   if (done) {
-    const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
-    if (patch.has_changes || now.steady >= next_report_) {
-      done = write(patch, now);
-    }
+    done = write_provider_id();
   }
   if (done) {
     if (writing_fails_) {

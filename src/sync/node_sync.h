@@ -80,6 +80,7 @@ class NodeSync {
   SteadyTime next_report_{};
   SteadyTime recreated_at_{};
   SteadyTime watch_next_ = kNever;
+  bool watching_ = false;
   bool ever_registered_ = false;
   bool gave_up_ = false;                 // deleted, and not to be re-created
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it

@@ -19,8 +19,9 @@ bool is_terminal(const kube::Pod& pod) { return pod.phase == "Failed" || pod.pha
 
 bool needs_nothing(const kube::Pod& pod) { return is_terminal(pod) && !pod.deleting; }
 
-// The pod is gone or has become another one: the watch will tell.
-bool is_moot(Code code) { return code == Code::kNotFound || code == Code::kConflict; }
+// The pod is gone. Not kConflict or kInvalid: they may also come for a pod that is still there, and
+// for another one of the same name the watch soon ends the retries.
+bool is_moot(Code code) { return code == Code::kNotFound; }
 
 std::string full_name(const kube::Pod& pod) { return pod.namespace_name + "/" + pod.name; }
 
@@ -133,6 +134,9 @@ void PodSync::handle(Entry& entry, Now now) {
     entry.done = true;
     finished_ += done && pod.deleting ? 1 : 0;
     return;
+  }
+  if (done.error().code == Code::kCancelled) {
+    return;  // we are being stopped
   }
   if (entry.backoff.failures() == 0) {
     log::warning("pod " + full_name(pod) + " not rejected yet: " + done.error().message);

@@ -1,1 +1,1 @@
-set(ROOM_SOURCES event_sink.cpp lease_sync.cpp node_sync.cpp pod_sync.cpp)
+set(ROOM_SOURCES event_sink.cpp facts_sync.cpp lease_sync.cpp node_sync.cpp pod_sync.cpp)

@@ -1,0 +1,23 @@
+#pragma once
+
+// The running daemon: connections, threads, loops, signals. Everything here is wiring; what is
+// decided is decided in node/, when it is done is decided in sync/.
+
+#include <string>
+
+#include "app/signals.h"
+#include "base/result.h"
+#include "config/settings.h"
+
+namespace slurmlet::app {
+
+enum class Outcome {
+  kStopped,  // SIGTERM or SIGINT
+  kReload,   // SIGHUP: read the configuration again and start anew
+};
+
+// Runs until a signal ends it. Returns an error only when it cannot begin (bad credential, no node
+// name, port taken); an API server that is away is waited for.
+Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals);
+
+}  // namespace slurmlet::app

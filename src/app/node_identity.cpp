@@ -1,0 +1,110 @@
+#include "app/node_identity.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "metal3/identity.h"
+#include "metal3/saved_state.h"
+#include "node/labels.h"
+
+namespace slurmlet::app {
+namespace {
+
+struct NameChoice {
+  std::string name;
+  std::string source;
+};
+
+std::string host_name() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
+NameChoice choose_name(const config::Settings& settings,
+                       const std::optional<node::Metal3Facts>& metal3,
+                       const std::string& hostname) {
+  if (!settings.node.name.empty()) {
+    return {settings.node.name, "the configuration (--nodename)"};
+  }
+  if (metal3 && !metal3->node_name.empty()) {
+    return {metal3->node_name, "Metal3 metadata in " + metal3->source};
+  }
+  return {to_lower(hostname), "the host name"};
+}
+
+Status check_name(const NameChoice& choice, const std::string& credential_node) {
+  if (!node::is_rfc1123_subdomain(choice.name)) {
+    return Error{Code::kInvalid,
+                 fmt::format("\"{}\" ({}) cannot be a node name: it must be a lower-case RFC 1123 "
+                             "name; give one with --nodename",
+                             choice.name, choice.source)};
+  }
+  if (!credential_node.empty() && credential_node != choice.name) {
+    return Error{Code::kInvalid,
+                 fmt::format("the client certificate is for node \"{0}\", but this node's name is "
+                             "\"{1}\" by {2}: give --nodename {0}, or a credential for {1}",
+                             credential_node, choice.name, choice.source)};
+  }
+  return {};
+}
+
+node::NodePolicy make_policy(const config::Settings& settings, const std::string& name) {
+  node::NodePolicy policy;
+  policy.node_name = name;
+  policy.extra_labels = settings.node.labels;
+  policy.metal3_uuid = settings.node.metal3_uuid;
+  policy.provider_id = settings.node.provider_id;
+  policy.node_ip = settings.node.ip;
+  policy.publish_hostname = settings.node.publish_hostname;
+  policy.kubelet_port = 0;  // nothing serves the kubelet API yet, so none is announced
+  policy.kubelet_version = settings.node.kubelet_version;
+  policy.gpu_resources = settings.node.gpu_resources;
+  policy.ready_follows = settings.node.ready_follows;
+  policy.exclude_from_disruption = settings.node.exclude_from_disruption;
+  policy.unschedulable = settings.node.unschedulable;
+  return policy;
+}
+
+std::string uuid_of(const NodeIdentity& identity) {
+  if (!identity.policy.metal3_uuid.empty()) {
+    return identity.policy.metal3_uuid;
+  }
+  return identity.metal3 ? identity.metal3->uuid : "";
+}
+
+}  // namespace
+
+Result<NodeIdentity> identify(const config::Settings& settings,
+                              const std::string& credential_node) {
+  NodeIdentity identity;
+  metal3::Paths paths;
+  paths.instance_data = settings.metal3.instance_data;
+  paths.state_dir = settings.state_dir;
+  metal3::Resolution resolution = metal3::resolve(paths);
+  identity.metal3 = std::move(resolution.facts);
+  identity.notes = std::move(resolution.notes);
+  identity.hostname = host_name();
+
+  const NameChoice choice = choose_name(settings, identity.metal3, identity.hostname);
+  if (const Status fits = check_name(choice, credential_node); !fits) {
+    return fits.error();
+  }
+  identity.policy = make_policy(settings, choice.name);
+  const auto saved = metal3::load_state(settings.state_dir);
+  if (saved && *saved && (*saved)->uuid == uuid_of(identity) &&
+      (*saved)->node_name == choice.name) {
+    identity.remembered_provider_id = (*saved)->provider_id;
+  }
+  return identity;
+}
+
+Status remember_provider_id(const config::Settings& settings, const NodeIdentity& identity,
+                            const std::string& provider_id) {
+  return metal3::save_state(settings.state_dir,
+                            {uuid_of(identity), provider_id, identity.policy.node_name});
+}
+
+}  // namespace slurmlet::app

@@ -1,0 +1,211 @@
+// CLI11 splits the arguments; it is included here only, and none of its exceptions leave this file.
+
+#include "config/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "config/settings_table.h"
+#include "config/virtual_kubelet.h"
+
+namespace slurmlet::config {
+namespace {
+
+class Parser {
+ public:
+  Parser();
+  Result<ParsedCommandLine> parse(const std::vector<std::string>& arguments);
+
+ private:
+  CLI::Option* add_value(CLI::App& to, const std::string& names);
+  void add_setting_flags();
+  void collect(ParsedCommandLine& into) const;
+  std::vector<std::string> leftovers() const;
+  std::string unknown_flag(const std::string& argument) const;
+  static std::string last(const CLI::Option* option);
+
+  CLI::App app_{"slurmlet"};
+  CLI::App* print_node_ = nullptr;
+  CLI::App* help_command_ = nullptr;
+  CLI::Option* help_ = nullptr;
+  CLI::Option* version_ = nullptr;
+  CLI::Option* config_ = nullptr;
+  CLI::Option* provider_ = nullptr;
+  CLI::Option* provider_config_ = nullptr;
+  CLI::Option* output_ = nullptr;
+  std::vector<std::pair<const Row*, CLI::Option*>> settings_;
+  std::vector<std::pair<const IgnoredFlag*, CLI::Option*>> ignored_;
+};
+
+CLI::Option* Parser::add_value(CLI::App& to, const std::string& names) {
+  return to.add_option(names, CLI::callback_t{[](const CLI::results_t&) { return true; }})
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void Parser::add_setting_flags() {
+  for (const auto& row : settings_table()) {
+    const std::string flag{row.flag};
+    settings_.emplace_back(&row, is_bool(row) ? app_.add_flag(flag) : add_value(app_, flag));
+  }
+  for (const auto& ignored : ignored_flags()) {
+    const std::string flag{ignored.flag};
+    ignored_.emplace_back(&ignored,
+                          ignored.takes_value ? add_value(app_, flag) : app_.add_flag(flag));
+  }
+}
+
+Parser::Parser() {
+  app_.set_help_flag("");
+  app_.allow_extras();
+  app_.require_subcommand(0, 1);
+  help_ = app_.add_flag("-h,--help");
+  version_ = app_.add_flag("--version");
+  config_ = add_value(app_, "--config");
+  provider_ = add_value(app_, "--provider");
+  provider_config_ = add_value(app_, "--provider-config");
+  add_setting_flags();
+  for (const char* name : {"run", "print-node", "version", "help"}) {
+    CLI::App* command = app_.add_subcommand(name);
+    command->allow_extras();
+    command->fallthrough();
+  }
+  print_node_ = app_.get_subcommand("print-node");
+  help_command_ = app_.get_subcommand("help");
+  output_ = add_value(*print_node_, "-o,--output");
+}
+
+std::string Parser::last(const CLI::Option* option) {
+  return option->results().empty() ? "" : option->results().back();
+}
+
+std::string Parser::unknown_flag(const std::string& argument) const {
+  const std::string flag = argument.substr(0, argument.find('='));
+  std::vector<std::string> known;
+  for (const auto& row : settings_table()) {
+    known.emplace_back(row.flag);
+  }
+  for (const auto& command_flag : command_flags()) {
+    known.emplace_back(command_flag.flag);
+  }
+  for (const auto& ignored : ignored_flags()) {
+    known.emplace_back(ignored.flag);
+  }
+  if (print_node_->parsed()) {
+    known.emplace_back("--output");
+  }
+  const auto near = nearest(flag, known);
+  return fmt::format("unknown flag {}{}", flag,
+                     near ? fmt::format("; did you mean {}?", *near)
+                          : fmt::format("; \"{} --help\" lists all flags", app_.get_name()));
+}
+
+std::vector<std::string> Parser::leftovers() const {
+  std::vector<std::string> problems;
+  bool after_unknown_flag = false;
+  for (const auto& argument : app_.remaining(true)) {
+    if (argument.size() > 1 && argument.front() == '-' && argument != "--") {
+      problems.push_back(unknown_flag(argument));
+      after_unknown_flag = argument.find('=') == std::string::npos;
+      continue;
+    }
+    // What follows an unknown flag is most likely its value.
+    if (!after_unknown_flag) {
+      const auto near = nearest(argument, {"run", "print-node", "version", "help"});
+      problems.push_back(fmt::format("unknown command \"{}\"{}", argument,
+                                     near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
+    }
+    after_unknown_flag = false;
+  }
+  return problems;
+}
+
+void Parser::collect(ParsedCommandLine& into) const {
+  const auto commands = app_.get_subcommands();
+  into.subcommand = commands.empty() || help_command_->parsed() ? "run" : commands[0]->get_name();
+  if (version_->count() > 0) {
+    into.subcommand = "version";
+  }
+  into.help = help_->count() > 0 || help_command_->parsed();
+  into.config_file = last(config_);
+  into.provider = last(provider_);
+  into.provider_config = last(provider_config_);
+  if (print_node_->parsed()) {
+    into.options["output"] = output_->count() > 0 ? last(output_) : "yaml";
+  }
+  for (const auto& [row, option] : settings_) {
+    if (option->count() > 0) {
+      into.values[std::string{row->key}] =
+          is_map(*row) ? join(option->results(), ",") : last(option);
+    }
+  }
+  for (const auto& [ignored, option] : ignored_) {
+    if (option->count() > 0) {
+      into.warnings.push_back(ignored_warning(*ignored));
+    }
+  }
+  if (provider_->count() > 0 && into.provider != "mock" && into.provider != "slurm") {
+    into.warnings.push_back(fmt::format(
+        "--provider {} has no effect: slurmlet is no host for providers, it always shows the Slurm "
+        "node of this machine",
+        into.provider));
+  }
+}
+
+// CLI11 reads "--flag=" as a flag whose value is the next argument; as two arguments it is what was
+// meant, an empty value.
+std::vector<std::string> reversed_for_cli11(const std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const auto& argument = arguments[i];
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      out.push_back(argument.substr(0, argument.size() - 1));
+      out.emplace_back();
+    } else {
+      out.push_back(argument);
+    }
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+Result<ParsedCommandLine> Parser::parse(const std::vector<std::string>& arguments) {
+  ParsedCommandLine parsed;
+  parsed.program =
+      arguments.empty() ? "slurmlet" : std::filesystem::path{arguments[0]}.filename().string();
+  app_.name(parsed.program);
+  auto reversed = reversed_for_cli11(arguments);
+  try {
+    app_.parse(reversed);
+  } catch (const CLI::ArgumentMismatch& error) {
+    return Error{Code::kInvalid, fmt::format("a flag lacks its value: {}", error.what())};
+  } catch (const CLI::Error& error) {
+    return Error{Code::kInvalid, error.what()};
+  }
+  collect(parsed);
+  if (parsed.help) {
+    return parsed;
+  }
+  auto problems = leftovers();
+  const auto output = parsed.options.find("output");
+  if (output != parsed.options.end() && output->second != "yaml" && output->second != "json") {
+    problems.push_back(fmt::format("--output is \"{}\"; it must be yaml or json", output->second));
+  }
+  if (!problems.empty()) {
+    return Error{Code::kInvalid, join(problems, "\n")};
+  }
+  return parsed;
+}
+
+}  // namespace
+
+Result<ParsedCommandLine> parse_command_line(const std::vector<std::string>& arguments) {
+  Parser parser;
+  return parser.parse(arguments);
+}
+
+}  // namespace slurmlet::config

@@ -1,0 +1,194 @@
+#include "config/draft.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "config/duration.h"
+#include "config/rules.h"
+
+namespace slurmlet::config {
+namespace {
+
+std::string_view canonical_choice(const Row& row, std::string_view text) {
+  for (const auto& [alias, choice] : row.aliases) {
+    if (alias == text) {
+      return choice;
+    }
+  }
+  return text;
+}
+
+// One overload a type: puts a text (flag, environment, or scalar of the file) into the field.
+Problem assign(const Row& row, std::string_view text, std::string& into) {
+  const auto meant = canonical_choice(row, text);
+  auto problem = meant.empty() ? std::nullopt : text_problem(row, meant);
+  if (!problem) {
+    into = meant.empty() ? default_text(row) : std::string{meant};
+  }
+  return problem;
+}
+
+Problem assign(const Row& row, std::string_view text, node::ReadyFollows& into) {
+  if (auto problem = text_problem(row, text)) {
+    return problem;
+  }
+  into = text == "daemon"  ? node::ReadyFollows::kDaemon
+         : text == "slurm" ? node::ReadyFollows::kSlurm
+                           : node::ReadyFollows::kSlurmd;
+  return std::nullopt;
+}
+
+Problem assign(const Row&, std::string_view text, bool& into) {
+  if (text != "true" && text != "false") {
+    return fmt::format("is \"{}\"; it must be true or false", text);
+  }
+  into = text == "true";
+  return std::nullopt;
+}
+
+Problem assign(const Row& row, std::string_view text, int& into) {
+  const auto number = parse_int<std::int64_t>(text);
+  if (!number) {
+    return fmt::format("is \"{}\"; it must be a whole number", text);
+  }
+  auto problem = range_problem(row, *number);
+  if (!problem) {
+    into = static_cast<int>(*number);
+  }
+  return problem;
+}
+
+Problem assign(const Row& row, std::string_view text, Seconds& into) {
+  const auto duration = parse_duration(text);
+  if (!duration) {
+    return fmt::format("is \"{}\"; it must be a duration like 90s, 1m30s or 500ms", text);
+  }
+  auto problem = range_problem(row, duration->count());
+  if (!problem) {
+    into = *duration;
+  }
+  return problem;
+}
+
+Problem assign(const Row& row, std::string_view text, TextMap& into) {
+  TextMap map;
+  std::vector<std::string> problems;
+  for (const auto part : split(text, ',')) {
+    const auto equals = part.find('=');
+    if (trim(part).empty()) {
+      continue;
+    }
+    if (equals == std::string_view::npos) {
+      return fmt::format("has \"{}\"; it must be KEY=VALUE,KEY=VALUE", part);
+    }
+    const std::string key{trim(part.substr(0, equals))};
+    const std::string value{trim(part.substr(equals + 1))};
+    if (auto problem = entry_problem(row, key, value)) {
+      problems.push_back(*problem);
+    } else if (!map.emplace(key, value).second) {
+      problems.push_back(fmt::format("has \"{}\" twice", key));
+    }
+  }
+  if (!problems.empty()) {
+    return join(problems, "; ");
+  }
+  into = std::move(map);
+  return std::nullopt;
+}
+
+// What a scalar of the file must be for a row, as a problem if it is something else.
+Problem kind_problem(const Row& row, const yaml::Value& value) {
+  using yaml::Kind;
+  const auto type = type_name(row);
+  if (is_bool(row)) {
+    return value.kind() == Kind::kBool
+               ? std::nullopt
+               : Problem{fmt::format("is {}; it must be true or false", to_string(value.kind()))};
+  }
+  if (type == "int" && value.kind() != Kind::kInt) {
+    return fmt::format("is {}; it must be a whole number", to_string(value.kind()));
+  }
+  if (type == "duration" && (!value.is_scalar() || value.kind() == Kind::kBool)) {
+    return fmt::format("is {}; it must be a duration like 90s, 1m30s or 500ms",
+                       to_string(value.kind()));
+  }
+  if (type == "string" && value.kind() == Kind::kBool) {
+    return fmt::format("is {}; it must be text: write \"{}\" in quotes", value.text(),
+                       value.text());
+  }
+  if (type == "string" && !value.is_scalar()) {
+    return fmt::format("is {}; it must be text", to_string(value.kind()));
+  }
+  return std::nullopt;
+}
+
+std::string scalar_text(const yaml::Value& value) {
+  // 0x10 and +5 are whole numbers of YAML that parse_int does not know.
+  const auto whole = value.as_int();
+  const auto flag = value.as_bool();
+  if (flag) {
+    return *flag ? "true" : "false";
+  }
+  return whole && !parse_int<std::int64_t>(value.text()) ? std::to_string(*whole) : value.text();
+}
+
+}  // namespace
+
+std::string Draft::name_of(std::string_view key) const {
+  const auto found = names_.find(key);
+  return found == names_.end() ? std::string{key} : found->second;
+}
+
+void Draft::set_text(const Row& row, const std::string& name, std::string_view text) {
+  const auto problem =
+      std::visit([&](auto field) { return assign(row, text, field(settings)); }, row.field);
+  if (problem) {
+    add_problem(fmt::format("{} {}", name, *problem));
+  }
+  set_name(row.key, name);
+}
+
+void Draft::set_yaml(const Row& row, const yaml::Document& document, const yaml::Value& value) {
+  if (value.is_null() || (value.as_string() == "" && type_name(row) == "string")) {
+    return;
+  }
+  if (is_map(row)) {
+    set_yaml_map(row, document, value);
+    return;
+  }
+  const std::string name = fmt::format("{}: {}", document.where(value), row.key);
+  if (const auto problem = kind_problem(row, value)) {
+    add_problem(fmt::format("{} {}", name, *problem));
+    return;
+  }
+  // Texts are taken as they stand: kubeletVersion 1.10 is not the number 1.1.
+  set_text(row, name, type_name(row) == "string" ? value.text() : scalar_text(value));
+}
+
+void Draft::set_yaml_map(const Row& row, const yaml::Document& document, const yaml::Value& value) {
+  if (!value.is_map()) {
+    add_problem(fmt::format("{}: {} is {}; it must be a map", document.where(value), row.key,
+                            to_string(value.kind())));
+    return;
+  }
+  TextMap map;
+  for (const auto& [key, entry] : value.entries()) {
+    const bool text = entry.is_scalar() && entry.kind() != yaml::Kind::kBool &&
+                      !(entry.is_null() && !entry.text().empty());
+    Problem problem;
+    if (text) {
+      problem = entry_problem(row, key, entry.text());
+    } else {
+      problem = fmt::format("has a value for \"{}\" that is {}; it must be text{}", key,
+                            to_string(entry.kind()), entry.is_scalar() ? ": quote it" : "");
+    }
+    if (problem) {
+      add_problem(fmt::format("{}: {} {}", document.where_key(entry), row.key, *problem));
+    }
+    map.emplace(key, entry.text());
+  }
+  std::get<TextMap& (*)(Settings&)>(row.field)(settings) = std::move(map);
+  set_name(row.key, fmt::format("{}: {}", document.where_key(value), row.key));
+}
+
+}  // namespace slurmlet::config

@@ -1,0 +1,112 @@
+// What concerns several settings at once.
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "config/draft.h"
+#include "config/duration.h"
+#include "config/load.h"
+
+namespace slurmlet::config {
+namespace {
+
+void check_less(Draft& draft, std::string_view low_key, Seconds low, std::string_view high_key,
+                Seconds high) {
+  if (low >= high) {
+    draft.add_problem(fmt::format("{} is {}; it must be shorter than {}, which is {}",
+                                  draft.name_of(low_key), format_duration(low), high_key,
+                                  format_duration(high)));
+  }
+}
+
+void check_slurm(Draft& draft) {
+  const auto& slurm = draft.settings.slurm;
+  check_less(draft, "slurm.commandTimeout", slurm.command_timeout, "slurm.pollInterval",
+             slurm.poll_interval);
+  check_less(draft, "slurm.pollInterval", slurm.poll_interval, "slurm.staleAfter",
+             slurm.stale_after);
+  if (slurm.max_backoff < slurm.poll_interval) {
+    draft.add_problem(
+        fmt::format("{} is {}; it must not be shorter than slurm.pollInterval, which is {}",
+                    draft.name_of("slurm.maxBackoff"), format_duration(slurm.max_backoff),
+                    format_duration(slurm.poll_interval)));
+  }
+}
+
+// Two files that are only useful together.
+void check_pair(Draft& draft, std::string_view first_key, const std::string& first,
+                std::string_view second_key, const std::string& second) {
+  if (first.empty() != second.empty()) {
+    const bool have_first = !first.empty();
+    draft.add_problem(fmt::format("{} is set, but {} is not; set both or none",
+                                  draft.name_of(have_first ? first_key : second_key),
+                                  have_first ? second_key : first_key));
+  }
+}
+
+void check_kubernetes(Draft& draft, bool needs_api_server) {
+  const auto& kubernetes = draft.settings.kubernetes;
+  if (kubernetes.lease_duration.count() % 1000 != 0) {
+    draft.add_problem(fmt::format("{} is {}; a lease lasts whole seconds",
+                                  draft.name_of("kubernetes.leaseDuration"),
+                                  format_duration(kubernetes.lease_duration)));
+  }
+  check_pair(draft, "kubernetes.certificateFile", kubernetes.certificate_file, "kubernetes.keyFile",
+             kubernetes.key_file);
+  if (!kubernetes.kubeconfig.empty() && !kubernetes.server.empty()) {
+    draft.add_problem(
+        fmt::format("{} and {} are both set; a kubeconfig names the server itself, "
+                    "so remove one of them",
+                    draft.name_of("kubernetes.kubeconfig"), draft.name_of("kubernetes.server")));
+  } else if (kubernetes.kubeconfig.empty() && kubernetes.server.empty() && needs_api_server) {
+    draft.add_problem(
+        "no API server is configured; set --kubeconfig (or kubernetes.kubeconfig in the "
+        "configuration file) to the kubeconfig of this node");
+  } else if (!kubernetes.server.empty() && kubernetes.token_file.empty() &&
+             kubernetes.certificate_file.empty()) {
+    draft.add_problem(
+        fmt::format("{} is set without a credential; set kubernetes.tokenFile, or "
+                    "kubernetes.certificateFile and kubernetes.keyFile",
+                    draft.name_of("kubernetes.server")));
+  }
+}
+
+void check_readable(Draft& draft, std::string_view key, const std::string& path,
+                    const FileReader& files) {
+  if (path.empty()) {
+    return;
+  }
+  if (const auto content = files(path); !content) {
+    draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}", draft.name_of(key),
+                                  path, content.error().message));
+  }
+}
+
+void check_endpoint(Draft& draft, const FileReader& files) {
+  const auto& endpoint = draft.settings.endpoint;
+  if (endpoint.port == endpoint.healthz_port) {
+    draft.add_problem(
+        fmt::format("{} is {}, the same as endpoint.port; choose another, or 0 for "
+                    "none",
+                    draft.name_of("endpoint.healthzPort"), endpoint.healthz_port));
+  }
+  check_pair(draft, "endpoint.certificateFile", endpoint.certificate_file, "endpoint.keyFile",
+             endpoint.key_file);
+  check_readable(draft, "endpoint.certificateFile", endpoint.certificate_file, files);
+  check_readable(draft, "endpoint.keyFile", endpoint.key_file, files);
+  check_readable(draft, "endpoint.clientCAFile", endpoint.client_ca_file, files);
+}
+
+}  // namespace
+
+Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files) {
+  check_slurm(draft);
+  check_kubernetes(draft, needs_api_server);
+  check_endpoint(draft, files);
+  if (!draft.problems().empty()) {
+    return Error{Code::kInvalid, join(draft.problems(), "\n")};
+  }
+  return std::move(draft.settings);
+}
+
+}  // namespace slurmlet::config

@@ -1,0 +1,174 @@
+#include "config/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+#include "config/settings_table.h"
+
+namespace slurmlet::config {
+namespace {
+
+struct Line {
+  std::string section;
+  std::string left;   // "--port int"
+  std::string right;  // "port of … (default 10250)"
+};
+
+std::string left_side(std::string_view flag, std::string_view type) {
+  const std::string_view short_form = flag == "--help" ? "  -h, " : "      ";
+  return fmt::format("{}{}{}{}", short_form, flag, type.empty() ? "" : " ", type);
+}
+
+std::string default_note(const Row& row) {
+  const std::string text = default_text(row);
+  if (!text.empty()) {
+    return fmt::format(" (default {})", text);
+  }
+  return row.when_unset.empty() ? "" : fmt::format(" (default: {})", row.when_unset);
+}
+
+std::vector<Line> flag_lines(const std::string& subcommand) {
+  std::vector<Line> lines;
+  for (const auto& flag : command_flags()) {
+    lines.push_back(
+        {"General", left_side(flag.flag, flag.type),
+         fmt::format(
+             "{}{}", flag.help,
+             flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
+  }
+  if (subcommand == "print-node") {
+    lines.push_back({"General", "  -o, --output string", "yaml or json (default yaml)"});
+  }
+  for (const auto& row : settings_table()) {
+    lines.push_back({std::string{row.section}, left_side(row.flag, type_name(row)),
+                     fmt::format("{}{}", row.help, default_note(row))});
+  }
+  return lines;
+}
+
+std::string usage(const std::string& program, const std::string& subcommand) {
+  if (subcommand == "print-node") {
+    return fmt::format(
+        "Prints the Node that would be registered for this machine, without an API server.\n\n"
+        "Usage:\n  {0} print-node [-o yaml|json] [flags]\n",
+        program);
+  }
+  if (subcommand == "version") {
+    return fmt::format("Prints the version.\n\nUsage:\n  {0} version\n", program);
+  }
+  return fmt::format(
+      "Shows the Slurm compute node it runs on in Kubernetes, as a Node that runs no pods.\n\n"
+      "Usage:\n"
+      "  {0} [run] [flags]\n"
+      "  {0} print-node [-o yaml|json] [flags]   print the Node, without an API server\n"
+      "  {0} version\n\n"
+      "Flags win over environment variables, these over the configuration file. virtual-kubelet's\n"
+      "flags are accepted; those without a meaning here give a warning.\n",
+      program);
+}
+
+std::string markdown_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out;
+}
+
+std::string code_or_empty(std::string_view text) {
+  return text.empty() ? "" : fmt::format("`{}`", markdown_cell(text));
+}
+
+// How the default looks in the file: maps and empty texts in YAML's own form.
+std::string yaml_default(const Row& row) {
+  const std::string text = default_text(row);
+  if (!text.empty()) {
+    return text;
+  }
+  return is_map(row) ? "{}" : "\"\"";
+}
+
+void add_example_entry(const Row& row, std::string_view indent, std::string_view name,
+                       std::string& out) {
+  out += fmt::format("{}# {}.\n", indent, row.help);
+  if (default_text(row).empty() && !row.when_unset.empty()) {
+    out += fmt::format("{}# Default: {}.\n", indent, row.when_unset);
+  }
+  out += fmt::format("{}#{}: {}\n", indent, name, yaml_default(row));
+}
+
+}  // namespace
+
+std::string help_text(const std::string& program, const std::string& subcommand) {
+  std::string out = usage(program, subcommand);
+  if (subcommand == "version") {
+    return out;
+  }
+  const auto lines = flag_lines(subcommand);
+  std::size_t width = 0;
+  for (const auto& line : lines) {
+    width = std::max(width, line.left.size());
+  }
+  std::string section;
+  for (const auto& line : lines) {
+    if (line.section != section) {
+      section = line.section;
+      out += fmt::format("\n{} flags:\n\n", section);
+    }
+    out += fmt::format("{:{}}   {}\n", line.left, width, line.right);
+  }
+  return out;
+}
+
+std::string settings_table_markdown() {
+  std::string out;
+  std::string_view section;
+  for (const auto& row : settings_table()) {
+    if (row.section != section) {
+      section = row.section;
+      out += fmt::format(
+          "{}### {}\n\n| Key | Flag | Environment | Default | Meaning |\n|---|---|---|---|---|\n",
+          out.empty() ? "" : "\n", section);
+    }
+    const std::string text = default_text(row);
+    out += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", row.key, row.flag,
+                       code_or_empty(row.environment),
+                       text.empty() ? markdown_cell(row.when_unset) : code_or_empty(text),
+                       markdown_cell(row.help));
+  }
+  return out;
+}
+
+std::string example_config() {
+  std::string out = fmt::format(
+      "# Configuration of slurmlet, read from {}. Every key is shown with its\n"
+      "# default; remove the '#' to change one. Flags and environment variables win over this "
+      "file.\n"
+      "# Durations: 90s, 1m30s, 500ms.\n"
+      "apiVersion: {}\n"
+      "kind: {}\n",
+      kDefaultConfigFile, kApiVersion, kKind);
+  std::string_view group;
+  for (const auto& row : settings_table()) {
+    const auto dot = row.key.find('.');
+    out += '\n';
+    if (dot == std::string_view::npos) {
+      add_example_entry(row, "", row.key, out);
+      continue;
+    }
+    if (row.key.substr(0, dot) != group) {
+      group = row.key.substr(0, dot);
+      out += fmt::format("{}:\n", group);
+    }
+    add_example_entry(row, "  ", row.key.substr(dot + 1), out);
+  }
+  return out;
+}
+
+}  // namespace slurmlet::config

@@ -1,0 +1,74 @@
+#include "config/load.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "config/config_file.h"
+#include "config/draft.h"
+#include "config/provider_config.h"
+
+namespace slurmlet::config {
+namespace {
+
+void apply_file(const ParsedCommandLine& command, const FileReader& files, Draft& draft) {
+  const std::string path =
+      command.config_file.empty() ? std::string{kDefaultConfigFile} : command.config_file;
+  const auto content = files(path);
+  if (content) {
+    draft.settings.config_file = path;
+    apply_config_file(*content, path, draft);
+  } else if (!command.config_file.empty()) {
+    draft.add_problem(fmt::format("--config {}: {}", path, content.error().message));
+  } else if (content.error().code != Code::kNotFound) {
+    draft.add_problem(fmt::format("{}: {}", path, content.error().message));
+  }
+}
+
+void apply_flags(const ParsedCommandLine& command, Draft& draft) {
+  for (const auto& [key, text] : command.values) {
+    const Row* row = find_row(key);
+    draft.set_text(*row, std::string{row->flag}, text);
+  }
+}
+
+void apply_provider_file(const ParsedCommandLine& command, const FileReader& files, Draft& draft) {
+  if (command.provider_config.empty()) {
+    return;
+  }
+  const auto content = files(command.provider_config);
+  if (content) {
+    apply_provider_config(*content, command.provider_config, draft);
+  } else {
+    draft.add_problem(
+        fmt::format("--provider-config {}: {}", command.provider_config, content.error().message));
+  }
+}
+
+}  // namespace
+
+FileReader read_whole_file() {
+  return [](const std::string& path) { return read_file(path); };
+}
+
+Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environment,
+                      const FileReader& files) {
+  Draft draft;
+  draft.settings.warnings = command.warnings;
+  apply_file(command, files, draft);
+  apply_environment(environment, files, draft);
+  apply_flags(command, draft);
+  apply_provider_file(command, files, draft);
+  apply_in_cluster(environment, draft);
+  return finalize(std::move(draft), command.subcommand == "run", files);
+}
+
+Result<Settings> load(const std::vector<std::string>& arguments, const EnvLookup& environment,
+                      const FileReader& files) {
+  const auto command = parse_command_line(arguments);
+  if (!command) {
+    return command.error();
+  }
+  return command->help ? Result<Settings>{Settings{}} : load(*command, environment, files);
+}
+
+}  // namespace slurmlet::config

@@ -1,0 +1,40 @@
+#pragma once
+
+// From the command line to finished Settings: flags over environment over file over defaults.
+//
+//   auto command = parse_command_line(arguments);
+//   auto settings = load(*command, process_environment(), read_whole_file());
+//
+// Every problem found is in the error, one a line, each with its place and its cure; the caller
+// prints it and exits with code 2. Nothing is logged here; Settings::warnings is for the caller.
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/command_line.h"
+#include "config/environment.h"
+#include "config/settings.h"
+
+namespace slurmlet::config {
+
+class Draft;
+
+// read_file of base/file.h.
+FileReader read_whole_file();
+
+Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environment,
+                      const FileReader& files);
+// The same from argv; for `help` the defaults come back unchecked.
+Result<Settings> load(const std::vector<std::string>& arguments, const EnvLookup& environment,
+                      const FileReader& files);
+
+// Checks what concerns several settings at once and hands out the Settings. `needs_api_server`:
+// whether an API server must be configured ("run" needs one, "print-node" does not).
+Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files);
+
+// All settings as one line of JSON for the start-up log. Paths and names only: the content of
+// tokens and keys is never part of Settings.
+std::string effective_settings_json(const Settings& settings);
+
+}  // namespace slurmlet::config

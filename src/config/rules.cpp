@@ -1,0 +1,221 @@
+#include "config/rules.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "config/duration.h"
+#include "node/labels.h"
+#include "node/vocabulary.h"
+
+namespace slurmlet::config {
+namespace {
+
+namespace vocabulary = node::vocabulary;
+
+std::string is(std::string_view text, std::string_view rest) {
+  return fmt::format("is \"{}\"; {}", text, rest);
+}
+
+bool has_space(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
+}
+
+Problem choice_problem(const Row& row, std::string_view text) {
+  std::vector<std::string> words;
+  for (const auto choice : row.choices) {
+    if (text == choice) {
+      return std::nullopt;
+    }
+    words.emplace_back(choice);
+  }
+  const auto near = nearest(text, words);
+  return is(text, fmt::format("it must be one of {}{}", join(words, ", "),
+                              near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
+}
+
+Problem server_problem(std::string_view text) {
+  constexpr std::string_view kScheme = "https://";
+  const std::string_view host = text.starts_with(kScheme) ? text.substr(kScheme.size()) : "";
+  const auto colon = host.ends_with(']') ? std::string_view::npos : host.rfind(':');
+  const auto port = colon == std::string_view::npos
+                        ? std::optional<std::uint16_t>{443}
+                        : parse_int<std::uint16_t>(host.substr(colon + 1));
+  // '@' would put a password into a place that is logged.
+  if (host.empty() || colon == 0 || !port || *port == 0 || has_space(host) ||
+      host.find_first_of("/?#@") != std::string_view::npos) {
+    return "must be an address of the form https://HOST:PORT, without user, path or query";
+  }
+  return std::nullopt;
+}
+
+Problem slurm_name_problem(std::string_view text) {
+  const bool good = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  return good ? std::nullopt
+              : Problem{is(text,
+                           "it must be one NodeName as in slurm.conf, without brackets, "
+                           "commas or spaces")};
+}
+
+Problem ip_problem(std::string_view text) {
+  const std::string address{text};
+  unsigned char bytes[sizeof(in6_addr)];
+  if (inet_pton(AF_INET, address.c_str(), bytes) == 1 ||
+      inet_pton(AF_INET6, address.c_str(), bytes) == 1) {
+    return std::nullopt;
+  }
+  return is(text, "it must be one IPv4 or IPv6 address");
+}
+
+// CAPM3 knows its nodes by metal3://<namespace>/<BareMetalHost>/<Metal3Machine>; since 1.14 the
+// older metal3://<uuid> is an "unsupported providerID format".
+Problem provider_id_problem(std::string_view text) {
+  constexpr std::string_view kMetal3 = "metal3://";
+  const auto scheme_end = text.find("://");
+  if (scheme_end == std::string_view::npos || scheme_end == 0 || scheme_end + 3 == text.size() ||
+      has_space(text)) {
+    return is(text, "it must have the form SCHEME://ID");
+  }
+  if (!text.starts_with(kMetal3)) {
+    return std::nullopt;
+  }
+  const auto parts = split(text.substr(kMetal3.size()), '/');
+  if (parts.size() == 1) {
+    return is(text,
+              "the form metal3://UUID is no longer supported by Cluster API's Metal3 provider; use "
+              "metal3://NAMESPACE/HOST/MACHINE (metadata key providerid), or leave it out and the "
+              "provider sets it");
+  }
+  if (parts.size() != 3 || !std::all_of(parts.begin(), parts.end(), node::is_rfc1123_subdomain)) {
+    return is(text,
+              "a metal3 providerID has exactly three parts, metal3://NAMESPACE/HOST/MACHINE; leave "
+              "it out and Cluster API's Metal3 provider sets it");
+  }
+  return std::nullopt;
+}
+
+Problem owned_label_problem(const std::string& key) {
+  static const std::map<std::string, std::string> kOwned = {
+      {vocabulary::kLabelMetal3Uuid, "set node.metal3UUID instead"},
+      {vocabulary::kLabelHostname, "slurmlet sets it to the node's name; set node.name instead"},
+      {vocabulary::kLabelOs, "slurmlet sets it from the machine"},
+      {vocabulary::kLabelArch, "slurmlet sets it from the machine"},
+      {vocabulary::kLabelType, "slurmlet always sets it to virtual-kubelet"},
+      {vocabulary::kLabelExcludeBalancers, "slurmlet always sets it, for this node runs no pods"},
+      {vocabulary::kLabelExcludeDisruption, "set node.excludeFromDisruption instead"},
+  };
+  if (const auto found = kOwned.find(key); found != kOwned.end()) {
+    return found->second;
+  }
+  if (key.starts_with(vocabulary::kDomainPrefix)) {
+    return "labels of slurmlet.io are slurmlet's own; use a domain of your own";
+  }
+  return std::nullopt;
+}
+
+Problem gpu_resource_problem(const std::string& gres, const std::string& resource) {
+  const auto parts = split(gres, ':');
+  if (parts.size() > 2 || std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+        return part.empty() || has_space(part) || part.find_first_of("(),=") != part.npos;
+      })) {
+    return fmt::format("has \"{}\"; the left side must be a Gres name or name:type, e.g. gpu:a100",
+                       gres);
+  }
+  const auto slash = resource.find('/');
+  if (slash == std::string::npos || node::label_key_problem(resource) ||
+      resource.substr(0, slash).ends_with("kubernetes.io")) {
+    return fmt::format(
+        "has \"{}\" for \"{}\"; it must be an extended resource like nvidia.com/gpu, outside "
+        "kubernetes.io",
+        resource, gres);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Problem template_problem(std::string_view text) {
+  constexpr std::string_view kMissing = "CI_MISSING_JINJA_VAR";
+  if (text.find(kMissing) == std::string_view::npos) {
+    return std::nullopt;
+  }
+  return is(text,
+            "cloud-init had no value for this template variable; give the metadata this key "
+            "(Metal3DataTemplate spec.metaData) or leave the setting out");
+}
+
+Problem label_problem(const std::string& key, const std::string& value) {
+  for (const auto& problem :
+       {node::label_key_problem(key), owned_label_problem(key), node::node_restriction_problem(key),
+        template_problem(value), node::label_value_problem(value)}) {
+    if (problem) {
+      return fmt::format("has the label \"{}\": {}", key, *problem);
+    }
+  }
+  return std::nullopt;
+}
+
+Problem text_problem(const Row& row, std::string_view text) {
+  if (auto problem = template_problem(text)) {
+    return problem;
+  }
+  switch (row.rule) {
+    case Rule::kAbsolutePath:
+      return text.starts_with('/') ? std::nullopt
+                                   : Problem{is(text, "it must be an absolute path")};
+    case Rule::kChoice:
+      return choice_problem(row, text);
+    case Rule::kServer:
+      return server_problem(text);
+    case Rule::kNodeName:
+      return node::is_rfc1123_subdomain(text)
+                 ? std::nullopt
+                 : Problem{is(text,
+                              "a Node name is lower-case letters, digits, '-' and '.', with a "
+                              "letter or digit at both ends of each part")};
+    case Rule::kSlurmName:
+      return slurm_name_problem(text);
+    case Rule::kIp:
+      return ip_problem(text);
+    case Rule::kProviderId:
+      return provider_id_problem(text);
+    case Rule::kLabelValue:
+      if (const auto problem = node::label_value_problem(text)) {
+        return is(text, *problem);
+      }
+      return std::nullopt;
+    case Rule::kNone:
+    case Rule::kLabels:
+    case Rule::kGpuResources:
+      break;
+  }
+  return text.find('\0') == std::string_view::npos ? std::nullopt
+                                                   : Problem{"contains a NUL character"};
+}
+
+Problem entry_problem(const Row& row, const std::string& key, const std::string& value) {
+  return row.rule == Rule::kLabels ? label_problem(key, value) : gpu_resource_problem(key, value);
+}
+
+Problem range_problem(const Row& row, std::int64_t value) {
+  const bool duration = type_name(row) == "duration";
+  const auto show = [duration](std::int64_t number) {
+    return duration ? format_duration(Seconds{number}) : std::to_string(number);
+  };
+  if (value < row.minimum) {
+    return fmt::format("is {}; it must be at least {}", show(value), show(row.minimum));
+  }
+  if (value > row.maximum) {
+    return fmt::format("is {}; it must be at most {}", show(value), show(row.maximum));
+  }
+  return std::nullopt;
+}
+
+}  // namespace slurmlet::config

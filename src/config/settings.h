@@ -1,0 +1,83 @@
+#pragma once
+
+// The finished configuration of slurmlet. Only finalize() (load.h) makes a Settings, so an
+// unvalidated value cannot reach the code. Every field has one row in settings_table.h, which is
+// the single source of its key, flag, environment variable, default, help text and documentation.
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "node/policy.h"
+
+namespace slurmlet::config {
+
+using Seconds = std::chrono::milliseconds;  // durations are kept in ms ("1m30s", "500ms", "60s")
+
+struct KubernetesSettings {
+  std::string kubeconfig;  // path; "" = the parts below
+  // Without a kubeconfig: the parts one by one, or those of a pod (KUBERNETES_SERVICE_HOST/PORT and
+  // the service account's files). finalize() leaves either kubeconfig or server set, never both.
+  std::string server;  // "https://host:port"
+  std::string ca_file, certificate_file, key_file, token_file;
+  Seconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
+  Seconds status_report_interval{300'000};  // when nothing changed
+};
+
+struct NodeSettings {
+  std::string name;  // --nodename; "" = Metal3 metadata, then host name
+  std::map<std::string, std::string> labels;
+  std::string provider_id;
+  std::string ip;
+  bool publish_hostname = true;
+  std::string kubelet_version;
+  std::map<std::string, std::string> gpu_resources;
+  node::ReadyFollows ready_follows = node::ReadyFollows::kSlurmd;
+  Seconds not_ready_grace{15'000};  // slurmd down → Ready False
+  bool exclude_from_disruption = true;
+  bool unschedulable = false;
+  std::string recreate = "always";  // when somebody deletes our Node: always, never
+  std::string metal3_uuid;          // from --provider-config or node.metal3UUID
+};
+
+struct SlurmSettings {
+  std::string node_name;            // --slurm-node; "" = learnt
+  std::string conf;                 // SLURM_CONF; "" = Slurm's own search order
+  std::string bin_dir;              // where sinfo and scontrol are; "" = PATH
+  Seconds poll_interval{60'000};    // between questions to slurmctld
+  Seconds command_timeout{15'000};  // our own deadline for one question
+  Seconds stale_after{300'000};     // answers older than this are Unknown
+  Seconds max_backoff{300'000};     // while slurmctld does not answer
+};
+
+struct Metal3Settings {
+  std::string instance_data = "/run/cloud-init/instance-data.json";
+};
+
+struct PodSettings {
+  Seconds max_backoff{60'000};  // per controller that keeps re-creating pods here
+};
+
+struct EndpointSettings {
+  int port = 10250;          // reserved for the kubelet API
+  int healthz_port = 10248;  // 127.0.0.1 only; 0 = off
+  // Serving certificate of the kubelet API and the CA of its clients: what virtual-kubelet reads
+  // from APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION and APISERVER_CA_CERT_LOCATION.
+  std::string certificate_file, key_file, client_ca_file;
+};
+
+struct Settings {
+  std::string config_file;  // "" = none read
+  std::string log_level = "info";
+  std::string state_dir = "/var/lib/slurmlet";
+  KubernetesSettings kubernetes;
+  NodeSettings node;
+  SlurmSettings slurm;
+  Metal3Settings metal3;
+  PodSettings pods;
+  EndpointSettings endpoint;
+  std::vector<std::string> warnings;  // e.g. accepted virtual-kubelet flags; logged once each
+};
+
+}  // namespace slurmlet::config

@@ -1,0 +1,294 @@
+#include "config/settings_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "config/duration.h"
+
+namespace slurmlet::config {
+namespace {
+
+template <auto Member>
+auto& top(Settings& settings) {
+  return settings.*Member;
+}
+
+template <auto Group, auto Member>
+auto& in(Settings& settings) {
+  return settings.*Group.*Member;
+}
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kMinute = 60 * kSecond;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kMaxPort = 65535;
+
+using S = Settings;
+using K = KubernetesSettings;
+using N = NodeSettings;
+using L = SlurmSettings;
+using E = EndpointSettings;
+
+void add_general(std::vector<Row>& rows) {
+  constexpr std::string_view kSection = "General";
+  rows.push_back(
+      {kSection,
+       "logLevel",
+       "--log-level",
+       "",
+       &top<&S::log_level>,
+       "the least severe messages to log: debug, info, warning or error",
+       "",
+       Rule::kChoice,
+       0,
+       0,
+       {"debug", "info", "warning", "error"},
+       {{"warn", "warning"}, {"trace", "debug"}, {"fatal", "error"}, {"panic", "error"}}});
+  rows.push_back({kSection, "stateDir", "--state-dir", "", &top<&S::state_dir>,
+                  "directory for what must survive a restart", "", Rule::kAbsolutePath});
+}
+
+void add_kubernetes(std::vector<Row>& rows) {
+  constexpr std::string_view kSection = "Kubernetes API";
+  rows.push_back({kSection, "kubernetes.kubeconfig", "--kubeconfig", "KUBECONFIG",
+                  &in<&S::kubernetes, &K::kubeconfig>,
+                  "kubeconfig file with the API server and the credential of this node",
+                  "kubernetes.server, or the service account of a pod"});
+  rows.push_back({kSection, "kubernetes.server", "--kubernetes-server", "",
+                  &in<&S::kubernetes, &K::server>,
+                  "address of the API server, instead of a kubeconfig", "", Rule::kServer});
+  rows.push_back({kSection, "kubernetes.caFile", "--kubernetes-ca-file", "",
+                  &in<&S::kubernetes, &K::ca_file>, "PEM file with the CA of kubernetes.server",
+                  "the CAs of the system"});
+  rows.push_back({kSection, "kubernetes.certificateFile", "--kubernetes-certificate-file", "",
+                  &in<&S::kubernetes, &K::certificate_file>,
+                  "PEM file with the client certificate for kubernetes.server", ""});
+  rows.push_back({kSection, "kubernetes.keyFile", "--kubernetes-key-file", "",
+                  &in<&S::kubernetes, &K::key_file>,
+                  "PEM file with the private key of kubernetes.certificateFile", ""});
+  rows.push_back({kSection, "kubernetes.tokenFile", "--kubernetes-token-file", "",
+                  &in<&S::kubernetes, &K::token_file>,
+                  "file with a bearer token for kubernetes.server; read again when it changes",
+                  ""});
+  rows.push_back({kSection, "kubernetes.leaseDuration", "--kubernetes-lease-duration", "",
+                  &in<&S::kubernetes, &K::lease_duration>,
+                  "lifetime of the node's lease, renewed four times within it", "", Rule::kNone,
+                  10 * kSecond, kHour});
+  rows.push_back({kSection, "kubernetes.statusReportInterval",
+                  "--kubernetes-status-report-interval", "",
+                  &in<&S::kubernetes, &K::status_report_interval>,
+                  "how often the Node's status is written although nothing changed", "",
+                  Rule::kNone, 10 * kSecond, 24 * kHour});
+}
+
+void add_node_identity(std::vector<Row>& rows) {
+  constexpr std::string_view kSection = "Node";
+  rows.push_back({kSection, "node.name", "--nodename", "DEFAULT_NODE_NAME", &in<&S::node, &N::name>,
+                  "name of the Kubernetes Node",
+                  "the name in Metal3's metadata, then the host name in lower case",
+                  Rule::kNodeName});
+  rows.push_back({kSection, "node.labels", "--node-labels", "", &in<&S::node, &N::labels>,
+                  "labels to set on the Node besides slurmlet's own", "", Rule::kLabels});
+  rows.push_back({kSection, "node.providerID", "--node-provider-id", "",
+                  &in<&S::node, &N::provider_id>,
+                  "spec.providerID of the Node, e.g. metal3://NAMESPACE/HOST/MACHINE",
+                  "the one in Metal3's metadata", Rule::kProviderId});
+  rows.push_back({kSection, "node.metal3UUID", "--node-metal3-uuid", "",
+                  &in<&S::node, &N::metal3_uuid>,
+                  "UID of this machine's BareMetalHost, for the label metal3.io/uuid",
+                  "the one in Metal3's metadata", Rule::kLabelValue});
+  rows.push_back({kSection, "node.ip", "--node-ip", "VKUBELET_POD_IP", &in<&S::node, &N::ip>,
+                  "address to publish as InternalIP", "chosen from the machine's addresses",
+                  Rule::kIp});
+  rows.push_back({kSection, "node.publishHostname", "--node-publish-hostname", "",
+                  &in<&S::node, &N::publish_hostname>, "publish an address of type Hostname", ""});
+  rows.push_back({kSection, "node.kubeletVersion", "--node-kubelet-version", "",
+                  &in<&S::node, &N::kubelet_version>,
+                  "status.nodeInfo.kubeletVersion; only for Cluster API Machines with spec.version",
+                  "left empty"});
+  rows.push_back(
+      {kSection, "node.gpuResources", "--node-gpu-resources", "", &in<&S::node, &N::gpu_resources>,
+       "resource name for each Slurm Gres name or name:type, e.g. gpu:a100=nvidia.com/gpu",
+       "chosen by the vendor of the GPUs", Rule::kGpuResources});
+}
+
+void add_node_behaviour(std::vector<Row>& rows) {
+  constexpr std::string_view kSection = "Node";
+  rows.push_back({kSection,
+                  "node.readyFollows",
+                  "--node-ready-follows",
+                  "",
+                  &in<&S::node, &N::ready_follows>,
+                  "what the condition Ready stands for: daemon (slurmlet runs), slurmd (and slurmd "
+                  "runs) or slurm (and slurmctld does not call the node down)",
+                  "",
+                  Rule::kChoice,
+                  0,
+                  0,
+                  {"daemon", "slurmd", "slurm"}});
+  rows.push_back({kSection, "node.notReadyGracePeriod", "--node-not-ready-grace-period", "",
+                  &in<&S::node, &N::not_ready_grace>,
+                  "how long slurmd may be down before the Node is not ready", "", Rule::kNone, 0,
+                  kHour});
+  rows.push_back({kSection, "node.excludeFromDisruption", "--node-exclude-from-disruption", "",
+                  &in<&S::node, &N::exclude_from_disruption>,
+                  "keep this Node out of the cluster's share of failed nodes (label "
+                  "node.kubernetes.io/exclude-disruption)",
+                  ""});
+  rows.push_back({kSection, "node.unschedulable", "--node-unschedulable", "",
+                  &in<&S::node, &N::unschedulable>, "create the Node cordoned", ""});
+  rows.push_back({kSection,
+                  "node.recreate",
+                  "--node-recreate",
+                  "",
+                  &in<&S::node, &N::recreate>,
+                  "what to do when somebody deletes the Node: always or never create it again",
+                  "",
+                  Rule::kChoice,
+                  0,
+                  0,
+                  {"always", "never"}});
+}
+
+void add_slurm(std::vector<Row>& rows) {
+  constexpr std::string_view kSection = "Slurm";
+  rows.push_back({kSection, "slurm.nodeName", "--slurm-node", "", &in<&S::slurm, &L::node_name>,
+                  "NodeName of this machine in Slurm", "learnt from slurmd and slurm.conf",
+                  Rule::kSlurmName});
+  rows.push_back({kSection, "slurm.conf", "--slurm-conf", "SLURM_CONF", &in<&S::slurm, &L::conf>,
+                  "slurm.conf to use", "Slurm's own search order", Rule::kAbsolutePath});
+  rows.push_back({kSection, "slurm.binDir", "--slurm-bin-dir", "", &in<&S::slurm, &L::bin_dir>,
+                  "directory of sinfo and scontrol", "PATH", Rule::kAbsolutePath});
+  rows.push_back({kSection, "slurm.pollInterval", "--slurm-poll-interval", "",
+                  &in<&S::slurm, &L::poll_interval>,
+                  "time between two questions to slurmctld about this node", "", Rule::kNone,
+                  kSecond, kHour});
+  rows.push_back({kSection, "slurm.commandTimeout", "--slurm-command-timeout", "",
+                  &in<&S::slurm, &L::command_timeout>,
+                  "longest wait for one answer; shorter than slurm.pollInterval", "", Rule::kNone,
+                  100, 10 * kMinute});
+  rows.push_back({kSection, "slurm.staleAfter", "--slurm-stale-after", "",
+                  &in<&S::slurm, &L::stale_after>,
+                  "age from which the last answer is no longer shown as the truth", "", Rule::kNone,
+                  2 * kSecond, 24 * kHour});
+  rows.push_back({kSection, "slurm.maxBackoff", "--slurm-max-backoff", "",
+                  &in<&S::slurm, &L::max_backoff>,
+                  "longest time between questions while slurmctld does not answer", "", Rule::kNone,
+                  kSecond, 24 * kHour});
+}
+
+void add_others(std::vector<Row>& rows) {
+  rows.push_back({"Metal3", "metal3.instanceData", "--metadata", "",
+                  &in<&S::metal3, &Metal3Settings::instance_data>,
+                  "cloud-init's instance data with Metal3's metadata", ""});
+  rows.push_back(
+      {"Pods", "pods.maxBackoff", "--pods-max-backoff", "",
+       &in<&S::pods, &PodSettings::max_backoff>,
+       "longest wait before rejecting a pod of a controller that keeps binding pods here", "",
+       Rule::kNone, 0, kHour});
+  constexpr std::string_view kSection = "Endpoints";
+  rows.push_back({kSection, "endpoint.port", "--port", "KUBELET_PORT", &in<&S::endpoint, &E::port>,
+                  "port of the kubelet API", "", Rule::kNone, 1, kMaxPort});
+  rows.push_back({kSection, "endpoint.healthzPort", "--healthz-port", "",
+                  &in<&S::endpoint, &E::healthz_port>, "port of /healthz on 127.0.0.1; 0 for none",
+                  "", Rule::kNone, 0, kMaxPort});
+  rows.push_back({kSection, "endpoint.certificateFile", "--endpoint-certificate-file",
+                  "APISERVER_CERT_LOCATION", &in<&S::endpoint, &E::certificate_file>,
+                  "PEM file with the serving certificate of the kubelet API", ""});
+  rows.push_back({kSection, "endpoint.keyFile", "--endpoint-key-file", "APISERVER_KEY_LOCATION",
+                  &in<&S::endpoint, &E::key_file>,
+                  "PEM file with the private key of endpoint.certificateFile", ""});
+  rows.push_back({kSection, "endpoint.clientCAFile", "--endpoint-client-ca-file",
+                  "APISERVER_CA_CERT_LOCATION", &in<&S::endpoint, &E::client_ca_file>,
+                  "PEM file with the CA of the kubelet API's clients", ""});
+}
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows;
+  add_general(rows);
+  add_kubernetes(rows);
+  add_node_identity(rows);
+  add_node_behaviour(rows);
+  add_slurm(rows);
+  add_others(rows);
+  return rows;
+}
+
+std::string as_text(const std::string& value) { return value; }
+std::string as_text(bool value) { return value ? "true" : "false"; }
+std::string as_text(int value) { return std::to_string(value); }
+std::string as_text(Seconds value) { return format_duration(value); }
+std::string as_text(const TextMap& value) {
+  std::vector<std::string> parts;
+  for (const auto& [key, text] : value) {
+    parts.push_back(key + "=" + text);
+  }
+  return join(parts, ",");
+}
+std::string as_text(node::ReadyFollows value) {
+  switch (value) {
+    case node::ReadyFollows::kDaemon:
+      return "daemon";
+    case node::ReadyFollows::kSlurmd:
+      return "slurmd";
+    case node::ReadyFollows::kSlurm:
+      return "slurm";
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<Row>& settings_table() {
+  static const std::vector<Row> kRows = all_rows();
+  return kRows;
+}
+
+const Row* find_row(std::string_view key) {
+  const auto& rows = settings_table();
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [key](const Row& row) { return row.key == key; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+bool is_bool(const Row& row) { return std::holds_alternative<bool& (*)(Settings&)>(row.field); }
+bool is_map(const Row& row) { return std::holds_alternative<TextMap& (*)(Settings&)>(row.field); }
+
+std::string_view type_name(const Row& row) {
+  if (is_bool(row)) {
+    return "";
+  }
+  if (is_map(row)) {
+    return "mapping";
+  }
+  if (std::holds_alternative<int& (*)(Settings&)>(row.field)) {
+    return "int";
+  }
+  return std::holds_alternative<Seconds& (*)(Settings&)>(row.field) ? "duration" : "string";
+}
+
+std::string value_text(const Row& row, const Settings& settings) {
+  Settings copy = settings;  // the accessors give mutable references
+  return std::visit([&copy](auto field) { return as_text(field(copy)); }, row.field);
+}
+
+std::string default_text(const Row& row) { return value_text(row, Settings{}); }
+
+const std::vector<CommandFlag>& command_flags() {
+  static const std::vector<CommandFlag> kFlags = {
+      {"--config", "string", kDefaultConfigFile,
+       "configuration file; the default one may be absent"},
+      {"--provider", "string", "",
+       "accepted as virtual-kubelet's command line has it; mock and slurm mean the same here"},
+      {"--provider-config", "string", "",
+       "JSON file of virtual-kubelet's mock provider: labels and providerID for this node are "
+       "used"},
+      {"--help", "", "", "show this text"},
+      {"--version", "", "", "show the version"},
+  };
+  return kFlags;
+}
+
+}  // namespace slurmlet::config

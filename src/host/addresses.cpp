@@ -1,0 +1,242 @@
+#include "host/addresses.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace slurmlet::host {
+namespace {
+
+constexpr std::uint32_t kRouteUp = 0x0001;
+constexpr std::uint32_t kRouteReject = 0x0200;
+constexpr std::uint32_t kAddressTemporary = 0x01;
+constexpr std::uint32_t kAddressDuplicate = 0x08;
+constexpr std::uint32_t kAddressDeprecated = 0x20;
+constexpr std::uint32_t kAddressTentative = 0x40;
+
+std::optional<std::uint32_t> parse_hex(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::vector<std::string_view> words(std::string_view line) {
+  std::vector<std::string_view> out;
+  std::size_t at = 0;
+  while ((at = line.find_first_not_of(" \t\r", at)) != std::string_view::npos) {
+    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+    out.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+// Keeps the usable default route with the lowest metric; of equal ones the first.
+class BestRoute {
+ public:
+  void offer(std::string_view interface, std::uint32_t metric, std::uint32_t flags) {
+    const bool usable = (flags & kRouteUp) != 0 && (flags & kRouteReject) == 0;
+    if (usable && (interface_.empty() || metric < metric_)) {
+      interface_ = interface;
+      metric_ = metric;
+    }
+  }
+  const std::string& interface() const { return interface_; }
+
+ private:
+  std::string interface_;
+  std::uint32_t metric_ = std::numeric_limits<std::uint32_t>::max();
+};
+
+std::string default_ipv4_interface(std::string_view table) {
+  BestRoute best;
+  for (const std::string_view line : split(table, '\n')) {
+    // Iface Destination Gateway Flags RefCnt Use Metric Mask …; the metric is decimal.
+    const auto field = words(line);
+    if (field.size() < 8 || field[1] != "00000000" || field[7] != "00000000") {
+      continue;
+    }
+    const auto flags = parse_hex(field[3]);
+    const auto metric = parse_int<std::uint32_t>(field[6]);
+    if (flags && metric) {
+      best.offer(field[0], *metric, *flags);
+    }
+  }
+  return best.interface();
+}
+
+std::string default_ipv6_interface(std::string_view table) {
+  BestRoute best;
+  for (const std::string_view line : split(table, '\n')) {
+    // destination length source length next-hop metric references use flags interface; all hex.
+    const auto field = words(line);
+    if (field.size() < 10 || field[1] != "00" ||
+        field[0].find_first_not_of('0') != std::string_view::npos) {
+      continue;
+    }
+    const auto metric = parse_hex(field[5]);
+    const auto flags = parse_hex(field[8]);
+    if (flags && metric) {
+      best.offer(field[9], *metric, *flags);
+    }
+  }
+  return best.interface();
+}
+
+bool is_container_interface(std::string_view name) {
+  static constexpr std::array<std::string_view, 12> kPrefixes = {
+      "docker", "br-",     "veth", "virbr",  "podman", "cni",
+      "cali",   "flannel", "lxc",  "cilium", "kube-",  "nerdctl"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+bool is_global_ipv4(const std::string& text) {
+  in_addr address{};
+  if (::inet_pton(AF_INET, text.c_str(), &address) != 1) {
+    return false;
+  }
+  const std::uint32_t ip = ntohl(address.s_addr);
+  const bool link_local = (ip >> 16) == 0xA9FE;
+  const bool loopback_or_zero = (ip >> 24) == 127 || (ip >> 24) == 0;
+  return !link_local && !loopback_or_zero && (ip >> 28) < 0xE;  // multicast and above
+}
+
+bool is_global_ipv6(const std::string& text) {
+  in6_addr address{};
+  return ::inet_pton(AF_INET6, text.c_str(), &address) == 1 && !IN6_IS_ADDR_LOOPBACK(&address) &&
+         !IN6_IS_ADDR_UNSPECIFIED(&address) && !IN6_IS_ADDR_LINKLOCAL(&address) &&
+         !IN6_IS_ADDR_SITELOCAL(&address) && !IN6_IS_ADDR_MULTICAST(&address) &&
+         !IN6_IS_ADDR_V4MAPPED(&address);
+}
+
+bool is_candidate(const LocalAddress& local, const DefaultInterfaces& defaults) {
+  const bool routes = local.interface == defaults.ipv4 || local.interface == defaults.ipv6;
+  return local.interface_up && !local.loopback && !local.passing &&
+         (routes || !is_container_interface(local.interface)) && is_global_address(local.address);
+}
+
+// IPv6 addresses as 32 hex digits → flags.
+std::map<std::string, std::uint32_t, std::less<>> ipv6_flags(std::string_view if_inet6) {
+  std::map<std::string, std::uint32_t, std::less<>> out;
+  for (const std::string_view line : split(if_inet6, '\n')) {
+    const auto field = words(line);
+    if (field.size() >= 6) {
+      out.emplace(field[0], parse_hex(field[4]).value_or(0));
+    }
+  }
+  return out;
+}
+
+std::string hex_digits(const in6_addr& address) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const std::uint8_t byte : address.s6_addr) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 0xF];
+  }
+  return out;
+}
+
+std::optional<LocalAddress> to_local(
+    const ifaddrs& entry, const std::map<std::string, std::uint32_t, std::less<>>& flags) {
+  if (entry.ifa_addr == nullptr) {
+    return std::nullopt;
+  }
+  LocalAddress local;
+  local.interface = entry.ifa_name;
+  local.interface_up = (entry.ifa_flags & IFF_UP) != 0;
+  local.loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (entry.ifa_addr->sa_family == AF_INET) {
+    sockaddr_in address{};
+    std::memcpy(&address, entry.ifa_addr, sizeof address);
+    ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
+  } else if (entry.ifa_addr->sa_family == AF_INET6) {
+    sockaddr_in6 address{};
+    std::memcpy(&address, entry.ifa_addr, sizeof address);
+    ::inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
+    local.ipv6 = true;
+    const auto found = flags.find(hex_digits(address.sin6_addr));
+    local.passing =
+        found != flags.end() && (found->second & (kAddressTemporary | kAddressDuplicate |
+                                                  kAddressDeprecated | kAddressTentative)) != 0;
+  } else {
+    return std::nullopt;
+  }
+  local.address = text.data();
+  return local;
+}
+
+std::string content_or_empty(const std::filesystem::path& path) {
+  auto content = read_file(path);
+  return content ? *std::move(content) : std::string{};
+}
+
+}  // namespace
+
+DefaultInterfaces default_interfaces(std::string_view route, std::string_view ipv6_route) {
+  return {default_ipv4_interface(route), default_ipv6_interface(ipv6_route)};
+}
+
+bool is_global_address(const std::string& numeric) {
+  return is_global_ipv4(numeric) || is_global_ipv6(numeric);
+}
+
+std::vector<std::string> order_addresses(const std::vector<LocalAddress>& all,
+                                         const DefaultInterfaces& defaults) {
+  std::vector<LocalAddress> kept;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(kept),
+               [&](const LocalAddress& local) { return is_candidate(local, defaults); });
+  const auto rank = [&](const LocalAddress& local) {
+    const std::string& preferred = local.ipv6 ? defaults.ipv6 : defaults.ipv4;
+    return (local.interface == preferred ? 0 : 2) + (local.ipv6 ? 1 : 0);
+  };
+  std::stable_sort(kept.begin(), kept.end(),
+                   [&](const LocalAddress& a, const LocalAddress& b) { return rank(a) < rank(b); });
+  std::vector<std::string> out;
+  for (LocalAddress& local : kept) {
+    if (std::find(out.begin(), out.end(), local.address) == out.end()) {
+      out.push_back(std::move(local.address));
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> read_addresses(const Paths& paths) {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) {
+    return {};
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner{first, &::freeifaddrs};
+  const auto flags = ipv6_flags(content_or_empty(paths.proc / "net/if_inet6"));
+  std::vector<LocalAddress> all;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+    if (auto local = to_local(*entry, flags)) {
+      all.push_back(*std::move(local));
+    }
+  }
+  return order_addresses(all, default_interfaces(content_or_empty(paths.proc / "net/route"),
+                                                 content_or_empty(paths.proc / "net/ipv6_route")));
+}
+
+}  // namespace slurmlet::host

@@ -1,0 +1,112 @@
+#include "host/machine.h"
+
+#include <sys/utsname.h>
+
+#include <array>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "host/addresses.h"
+#include "host/cpu_list.h"
+#include "host/file_system.h"
+#include "host/meminfo.h"
+#include "host/pci.h"
+#include "host/system_uuid.h"
+
+namespace slurmlet::host {
+namespace {
+
+// os-release values are shell words: quotes around, and a backslash before what the shell would
+// expand inside double quotes.
+std::string unquote(std::string_view value) {
+  value = trim(value);
+  const bool quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
+                      value.back() == value.front();
+  const bool escapes = !quoted || value.front() == '"';
+  if (quoted) {
+    value = value.substr(1, value.size() - 2);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (escapes && value[i] == '\\' && i + 1 < value.size()) {
+      ++i;
+    }
+    out += value[i];
+  }
+  return out;
+}
+
+std::string read_os_image(const Paths& paths) {
+  for (const auto& file : {paths.etc / "os-release", paths.usr_lib / "os-release"}) {
+    if (const auto content = read_file(file)) {
+      const std::string name = pretty_name(*content);
+      return name.empty() ? "Linux" : name;  // the default that os-release(5) names
+    }
+  }
+  return {};
+}
+
+std::string read_architecture() {
+  utsname names{};
+  return ::uname(&names) == 0 ? goarch(names.machine) : std::string{};
+}
+
+}  // namespace
+
+std::string goarch(std::string_view uname_machine) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kNames = {{
+      {"x86_64", "amd64"},
+      {"aarch64", "arm64"},
+      {"ppc64le", "ppc64le"},
+      {"s390x", "s390x"},
+      {"riscv64", "riscv64"},
+      {"loongarch64", "loong64"},
+      {"armv7l", "arm"},
+      {"i686", "386"},
+  }};
+  for (const auto& [kernel, go] : kNames) {
+    if (kernel == uname_machine) {
+      return std::string{go};
+    }
+  }
+  return std::string{uname_machine};
+}
+
+std::string pretty_name(std::string_view os_release) {
+  std::string name;
+  for (const std::string_view line : split(os_release, '\n')) {
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (trim(line).starts_with(kKey)) {
+      name = unquote(trim(line).substr(kKey.size()));  // the last one counts, as in a shell
+    }
+  }
+  return name;
+}
+
+node::MachineFacts read_machine(const Paths& paths) {
+  const auto kernel = paths.proc / "sys/kernel";
+  node::MachineFacts facts;
+  facts.hostname = read_trimmed(kernel / "hostname");
+  facts.machine_id = read_trimmed(paths.etc / "machine-id");
+  if (facts.machine_id == "uninitialized") {
+    facts.machine_id.clear();  // machine-id(5): an image before its first boot is complete
+  }
+  facts.system_uuid = read_system_uuid(paths);
+  facts.boot_id = read_trimmed(kernel / "random/boot_id");
+  facts.kernel_version = read_trimmed(kernel / "osrelease");
+  facts.os_image = read_os_image(paths);
+  facts.architecture = read_architecture();
+  facts.cpus = count_cpus(read_trimmed(paths.sys / "devices/system/cpu/online"));
+  if (const auto meminfo = read_file(paths.proc / "meminfo")) {
+    facts.memory_bytes = meminfo_bytes(*meminfo, "MemTotal");
+  }
+  if (const auto usage = file_system_usage(paths.state_dir)) {
+    facts.ephemeral_storage_bytes = usage->total_bytes;
+  }
+  facts.ip_addresses = read_addresses(paths);
+  facts.gpus_by_pci_vendor = count_gpus_by_vendor(paths);
+  return facts;
+}
+
+}  // namespace slurmlet::host

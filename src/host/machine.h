@@ -1,0 +1,26 @@
+#pragma once
+
+// Reads what seldom changes about this machine: names, sizes, addresses, devices. Some dozens of
+// small files, about a millisecond: call it at start and once a report interval, not each tick. The
+// three pressures are left empty; they come from PressureSampler (pressure.h).
+//
+// Never fails as a whole: what cannot be read is empty or missing in the answer (node/facts.h says
+// what that means). Thread-safe.
+
+#include <string>
+#include <string_view>
+
+#include "host/paths.h"
+#include "node/facts.h"
+
+namespace slurmlet::host {
+
+node::MachineFacts read_machine(const Paths& paths);
+
+// uname -m → Go's GOARCH ("x86_64" → "amd64"); an unknown name is returned as it is. Pure.
+std::string goarch(std::string_view uname_machine);
+
+// PRETTY_NAME of an os-release(5) file, unquoted; "" if it has none. Pure.
+std::string pretty_name(std::string_view os_release);
+
+}  // namespace slurmlet::host

@@ -1,0 +1,36 @@
+#include "host/pci.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace slurmlet::host {
+
+std::map<std::string, int> count_gpus_by_vendor(const Paths& paths) {
+  std::map<std::string, int> counts;
+  const auto devices = paths.sys / "bus/pci/devices";
+  const auto names = list_directory(devices);
+  if (!names) {
+    return counts;
+  }
+  for (const std::string& name : *names) {
+    const std::string device_class = to_lower(read_trimmed(devices / name / "class"));
+    if (!device_class.starts_with("0x03") && !device_class.starts_with("0x12")) {
+      continue;
+    }
+    std::error_code ignored;
+    // A virtual function (SR-IOV) is a slice of a device that is already counted.
+    if (std::filesystem::exists(devices / name / "physfn", ignored)) {
+      continue;
+    }
+    const std::string vendor = to_lower(read_trimmed(devices / name / "vendor"));
+    if (vendor.size() == 6 && vendor.starts_with("0x")) {
+      ++counts[vendor.substr(2)];
+    }
+  }
+  return counts;
+}
+
+}  // namespace slurmlet::host

@@ -1,0 +1,185 @@
+#include "http/curl_client.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/text.h"
+#include "http/curl_handle.h"
+#include "http/target.h"
+#include "http/transfer.h"
+#include "http/transfer_loop.h"
+
+namespace slurmlet::http {
+namespace {
+
+SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
+
+// Takes part in the loop while in scope.
+class LoopMembership {
+ public:
+  LoopMembership(TransferLoop& loop, Transfer& transfer) : loop_(loop), transfer_(transfer) {
+    loop_.add(transfer_);
+  }
+  ~LoopMembership() { loop_.remove(transfer_); }
+  LoopMembership(const LoopMembership&) = delete;
+  LoopMembership& operator=(const LoopMembership&) = delete;
+
+ private:
+  TransferLoop& loop_;
+  Transfer& transfer_;
+};
+
+class CurlStream final : public Stream {
+ public:
+  CurlStream(TransferLoop& loop, const Shared& shared, const Request& request,
+             const Result<std::string>& token, ConnectionPool pool)
+      : transfer_(shared, request, token ? *token : std::string{}, std::move(pool),
+                  Transfer::Kind::kStreamed, steady_now()) {
+    if (!token) {
+      transfer_.fail(token.error());
+    }
+    membership_.emplace(loop, transfer_);
+  }
+
+  int status() const override { return transfer_.head().status(); }
+  std::string take() override { return transfer_.take_body(); }
+  bool ended() const override { return transfer_.ended(); }
+  std::optional<Error> error() const override { return transfer_.error(); }
+
+ private:
+  Transfer transfer_;
+  std::optional<LoopMembership> membership_;  // left before the transfer goes
+};
+
+class CurlClient final : public Client {
+ public:
+  CurlClient(Target target, std::shared_ptr<const tls::ClientIdentity> identity, TokenSource token)
+      : shared_{std::move(target), std::move(identity)},
+        token_(std::move(token)),
+        pool_(make_connection_pool()) {}
+
+  bool usable() const { return pool_ && loop_; }
+
+  Result<Response> call(const Request& request) override;
+  std::unique_ptr<Stream> open_stream(const Request& request) override;
+  std::vector<int> wait(SteadyTime until, const std::vector<int>& fds) override;
+  void interrupt() override {
+    interrupted_ = true;
+    loop_.wake();
+  }
+  void set_abort_fd(int fd) override { abort_fd_ = fd; }
+  void close_idle_connections() override {
+    // Streams keep the old pool alive until they are done.
+    if (auto fresh = make_connection_pool()) {
+      pool_ = std::move(fresh);
+    }
+  }
+  std::string local_address() const override { return loop_.local_address(); }
+
+ private:
+  Result<std::string> read_token() const;
+  void drive(Transfer& transfer);
+
+  Shared shared_;
+  TokenSource token_;
+  int abort_fd_ = -1;
+  std::atomic<bool> interrupted_ = false;
+  // After pool_, so that libcurl's multi handle goes first.
+  ConnectionPool pool_;
+  TransferLoop loop_;
+};
+
+// A token that would break out of its header is refused, and is not quoted.
+Result<std::string> CurlClient::read_token() const {
+  const std::string raw = token_ ? token_() : std::string{};
+  std::string token{trim(raw)};
+  const bool clean = std::none_of(token.begin(), token.end(), [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f;
+  });
+  if (!clean) {
+    return Error{Code::kInvalid,
+                 "the bearer token holds a space or a control character; write its file again"};
+  }
+  return token;
+}
+
+Result<Response> CurlClient::call(const Request& request) {
+  const auto token = read_token();
+  if (!token) {
+    return token.error();
+  }
+  Transfer transfer{shared_, request, *token, pool_, Transfer::Kind::kWhole, steady_now()};
+  const LoopMembership membership{loop_, transfer};
+  drive(transfer);
+  if (transfer.error()) {
+    return *transfer.error();
+  }
+  const ResponseHead& head = transfer.head();
+  return Response{head.status(), transfer.take_body(), head.date(), head.retry_after()};
+}
+
+void CurlClient::drive(Transfer& transfer) {
+  std::vector<int> abort_fds;
+  if (abort_fd_ >= 0) {
+    abort_fds.push_back(abort_fd_);
+  }
+  bool aborted = false;
+  while (!interrupted_) {
+    loop_.advance();
+    if (transfer.ended()) {
+      return;
+    }
+    if (aborted) {
+      break;
+    }
+    aborted = !loop_.poll(kNever, abort_fds).empty();
+  }
+  transfer.cancel();
+}
+
+std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
+  auto token = read_token();
+  if (interrupted_) {
+    token = Error{Code::kCancelled, request.method + " " + request.path + ": cancelled"};
+  }
+  return std::make_unique<CurlStream>(loop_, shared_, request, token, pool_);
+}
+
+std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds) {
+  while (!interrupted_) {
+    loop_.advance();
+    if (loop_.take_news() || steady_now() >= until) {
+      return TransferLoop::readable(fds);  // told even now, so that none starves
+    }
+    if (auto ready = loop_.poll(until, fds); !ready.empty()) {
+      return ready;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> make_curl_client(
+    const Endpoint& endpoint, std::shared_ptr<const tls::ClientIdentity> identity,
+    TokenSource token) {
+  if (auto ready = init_curl(); !ready) {
+    return ready.error();
+  }
+  auto target = make_target(endpoint);
+  if (!target) {
+    return target.error();
+  }
+  if (target->tls && !identity) {
+    return Error{Code::kInternal, target->shown + ": https without a client identity"};
+  }
+  auto client =
+      std::make_unique<CurlClient>(std::move(*target), std::move(identity), std::move(token));
+  if (!client->usable()) {
+    return Error{Code::kInternal, "libcurl cannot make a connection pool: memory is short"};
+  }
+  return std::unique_ptr<Client>{std::move(client)};
+}
+
+}  // namespace slurmlet::http

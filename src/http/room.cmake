@@ -1,0 +1,9 @@
+set(ROOM_SOURCES
+  curl_client.cpp
+  curl_handle.cpp
+  response_head.cpp
+  target.cpp
+  transfer.cpp
+  transfer_loop.cpp
+  transfer_options.cpp
+  transport_error.cpp)

@@ -1,0 +1,25 @@
+#pragma once
+
+// Where requests go: an Endpoint, checked and taken apart once. Internal to the room.
+
+#include <string>
+
+#include "base/result.h"
+#include "http/curl_client.h"
+
+namespace slurmlet::http {
+
+struct Target {
+  std::string shown;        // what error messages call the server: the URL as configured
+  std::string base;         // what request paths are appended to; names server_name if there is one
+  std::string connect_to;   // CURLOPT_CONNECT_TO entry that leads `base` to the real host, or ""
+  std::string host_header;  // "Host: …" of the real host where `base` names another, or ""
+  std::string proxy;
+  std::string user_agent;
+  bool tls = false;
+};
+
+// kInvalid when the URL is none, is not http or https, or holds a password, query or fragment.
+Result<Target> make_target(const Endpoint& endpoint);
+
+}  // namespace slurmlet::http

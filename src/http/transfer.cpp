@@ -1,0 +1,134 @@
+#include "http/transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "http/transfer_options.h"
+#include "http/transport_error.h"
+
+namespace slurmlet::http {
+namespace {
+
+long milliseconds(Duration duration) {
+  const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
+  return static_cast<long>(std::clamp<std::int64_t>(count, 1, 24L * 60 * 60 * 1000));
+}
+
+}  // namespace
+
+Transfer::Transfer(const Shared& shared, const Request& request, const std::string& token,
+                   ConnectionPool pool, Kind kind, SteadyTime now)
+    : kind_(kind),
+      what_(request.method + " " + shared.target.shown + request.path),
+      request_body_(request.body),
+      timeout_(request.timeout),
+      deadline_(now + request.timeout),
+      pool_(std::move(pool)),
+      easy_(curl_easy_init()) {
+  headers_ = make_headers(shared.target, request, token);
+  const auto set = [this](CURLoption option, auto value) {
+    return curl_easy_setopt(easy(), option, value) == CURLE_OK;
+  };
+  bool good =
+      easy_ && pool_ && headers_ && set_policy(easy(), shared.target) && set_connection(easy()) &&
+      set_request(easy(), shared.target, request, request_body_) &&
+      set(CURLOPT_HTTPHEADER, headers_.get()) && set(CURLOPT_SHARE, pool_.get()) &&
+      set(CURLOPT_PRIVATE, static_cast<void*>(this)) && set(CURLOPT_ERRORBUFFER, detail_.data()) &&
+      set(CURLOPT_HEADERFUNCTION, &Transfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
+      set(CURLOPT_WRITEFUNCTION, &Transfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
+      // Our deadline holds in any case. libcurl is told so that it shares the time out
+      // among the addresses of a host whose first address is dead.
+      set(kind == Kind::kWhole ? CURLOPT_TIMEOUT_MS : CURLOPT_CONNECTTIMEOUT_MS,
+          milliseconds(timeout_));
+  if (good && shared.target.tls) {
+    good = set_tls(easy(), shared.identity.get());
+  }
+  if (good && !shared.target.connect_to.empty()) {
+    good = append_header(connect_to_, shared.target.connect_to.c_str()) &&
+           set(CURLOPT_CONNECT_TO, connect_to_.get());
+  }
+  if (!good) {
+    fail({Code::kInternal, what_ + ": libcurl refuses an option or memory is short"});
+  }
+}
+
+std::string Transfer::take_body() {
+  std::string taken = std::exchange(body_, {});
+  if (std::exchange(paused_, false) && !ended_) {
+    // May call on_body() at once.
+    if (const CURLcode code = curl_easy_pause(easy(), CURLPAUSE_CONT); code != CURLE_OK) {
+      finish(code);
+    }
+  }
+  return taken;
+}
+
+SteadyTime Transfer::deadline() const {
+  return ended_ || (kind_ == Kind::kStreamed && head_.complete()) ? kNever : deadline_;
+}
+
+std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
+  auto& transfer = *static_cast<Transfer*>(self);
+  const bool was_complete = transfer.head_.complete();
+  transfer.head_.add_line({data, size * count});
+  if (!was_complete && transfer.head_.complete()) {
+    transfer.event_ = true;
+    char* address = nullptr;
+    if (curl_easy_getinfo(transfer.easy(), CURLINFO_LOCAL_IP, &address) == CURLE_OK &&
+        address != nullptr) {
+      transfer.local_address_ = address;
+    }
+  }
+  return size * count;
+}
+
+std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {
+  auto& transfer = *static_cast<Transfer*>(self);
+  const std::size_t length = size * count;
+  if (transfer.kind_ == Kind::kStreamed && transfer.body_.size() >= kMaxUntakenBody) {
+    transfer.paused_ = true;
+    return CURL_WRITEFUNC_PAUSE;
+  }
+  if (transfer.kind_ == Kind::kWhole && transfer.body_.size() + length > kMaxWholeBody) {
+    transfer.too_long_ = true;
+    return 0;
+  }
+  transfer.body_.append(data, length);
+  return length;
+}
+
+void Transfer::finish(CURLcode code) {
+  if (code == CURLE_OK) {
+    ended_ = true;
+    event_ = true;
+    return;
+  }
+  if (too_long_) {
+    fail({Code::kInvalid, fmt::format("{}: the answer is longer than {} bytes; ask for less", what_,
+                                      kMaxWholeBody)});
+    return;
+  }
+  if (code == CURLE_OPERATION_TIMEDOUT) {
+    expire();
+    return;
+  }
+  TransportFailure failure{code, 0, detail_.data()};
+  curl_easy_getinfo(easy(), CURLINFO_OS_ERRNO, &failure.os_error);
+  fail(transport_error(what_, failure));
+}
+
+void Transfer::expire() {
+  fail({Code::kTimeout, fmt::format("{}: no answer within {} ms", what_, milliseconds(timeout_))});
+}
+
+void Transfer::cancel() { fail({Code::kCancelled, what_ + ": cancelled"}); }
+
+void Transfer::fail(Error error) {
+  ended_ = true;
+  event_ = true;
+  error_ = std::move(error);
+}
+
+}  // namespace slurmlet::http

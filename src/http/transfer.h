@@ -1,0 +1,95 @@
+#pragma once
+
+// One request and its response under way: a libcurl easy handle, what it has received and how it
+// ended. A TransferLoop moves it on; whoever made it looks at the outcome. Internal to the room.
+//
+// Pinned in memory (libcurl holds pointers into it) and owned by one thread.
+
+#include <curl/curl.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "http/client.h"
+#include "http/curl_handle.h"
+#include "http/response_head.h"
+#include "http/target.h"
+#include "tls/client_identity.h"
+
+namespace slurmlet::http {
+
+// A whole body longer than this is an error; of a streamed one, no more than this and one network
+// buffer is held until it is taken.
+inline constexpr std::size_t kMaxWholeBody = std::size_t{4} << 20;
+inline constexpr std::size_t kMaxUntakenBody = std::size_t{1} << 20;
+
+// What the requests of one client have in common; outlives them.
+struct Shared {
+  Target target;
+  std::shared_ptr<const tls::ClientIdentity> identity;
+};
+
+class Transfer {
+ public:
+  enum class Kind { kWhole, kStreamed };
+
+  // `request.timeout` counts from `now`, for kStreamed until the headers are there. A transfer that
+  // cannot even be set up has ended from the start.
+  Transfer(const Shared& shared, const Request& request, const std::string& token,
+           ConnectionPool pool, Kind kind, SteadyTime now);
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  CURL* easy() const { return easy_.get(); }
+  const ResponseHead& head() const { return head_; }
+  bool ended() const { return ended_; }
+  const std::optional<Error>& error() const { return error_; }
+  // The body so far; empties it and lets a paused transfer go on.
+  std::string take_body();
+  // When it is to be given up; kNever once nothing more is timed.
+  SteadyTime deadline() const;
+  // Our side's address once connected, else "".
+  const std::string& local_address() const { return local_address_; }
+
+  // Streams: whether there is something the reader has not seen: an untaken body (until it is
+  // taken), the status or the end (until note_reported()).
+  bool has_news() const { return kind_ == Kind::kStreamed && (event_ || !body_.empty()); }
+  void note_reported() { event_ = false; }
+
+  // How it came to an end: by libcurl, by its deadline, or by its owner.
+  void finish(CURLcode code);
+  void expire();
+  void cancel();
+  void fail(Error error);
+
+ private:
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
+
+  Kind kind_;
+  std::string what_;  // "GET https://…", for errors
+  std::string request_body_;
+  Duration timeout_;
+  SteadyTime deadline_;
+  ResponseHead head_;
+  std::string body_;
+  std::string local_address_;
+  bool ended_ = false;
+  bool event_ = false;
+  bool too_long_ = false;
+  bool paused_ = false;
+  std::optional<Error> error_;
+  std::array<char, CURL_ERROR_SIZE> detail_{};
+  HeaderList headers_;
+  HeaderList connect_to_;
+  // Order matters: the easy handle goes before what it points to, the pool last.
+  ConnectionPool pool_;
+  EasyHandle easy_;
+};
+
+}  // namespace slurmlet::http

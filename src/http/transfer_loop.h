@@ -1,0 +1,55 @@
+#pragma once
+
+// Moves all transfers of a client on and does its waiting, in a single poll(2) over libcurl's and
+// the caller's descriptors. Wakes for a reason only: data, a timer of libcurl's, a deadline or
+// wake(). Internal to the room; one thread, except wake().
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "http/curl_handle.h"
+#include "http/transfer.h"
+
+namespace slurmlet::http {
+
+class TransferLoop {
+ public:
+  // False when memory was short; nothing else may be called then.
+  explicit operator bool() const { return multi_ != nullptr; }
+
+  // One that has ended already is carried for its news only. remove() closes the connection of one
+  // that has not.
+  void add(Transfer& transfer);
+  void remove(Transfer& transfer);
+
+  // Does what can be done without waiting, and ends what is past its deadline.
+  void advance();
+
+  // Whether a streamed transfer has something new. What lasts (an untaken body) is told each time,
+  // what happens (the status, the end) once.
+  bool take_news();
+
+  // Waits until there is something for advance() to do, a descriptor of `fds` is readable, wake()
+  // was called or `until` has come. Returns readable(fds).
+  std::vector<int> poll(SteadyTime until, const std::vector<int>& fds);
+
+  // Those of `fds` that are readable (or in error) now.
+  static std::vector<int> readable(const std::vector<int>& fds);
+
+  // Ends the poll() under way or the next one. Thread-safe.
+  void wake();
+
+  // Of the last transfer that got a response; "" before.
+  const std::string& local_address() const { return local_address_; }
+
+ private:
+  void harvest();
+  void limit_connections();
+
+  std::vector<Transfer*> transfers_;
+  std::string local_address_;
+  MultiHandle multi_{curl_multi_init()};
+};
+
+}  // namespace slurmlet::http

@@ -1,0 +1,79 @@
+#include "http/transport_error.h"
+
+#include <array>
+#include <string_view>
+#include <system_error>
+
+#include "base/text.h"
+
+namespace slurmlet::http {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// TLS alerts by which a server turns a client certificate down (RFC 8446 section 6.2, in OpenSSL's
+// words).
+bool refuses_our_certificate(const std::string& detail) {
+  constexpr std::array kAlerts{"alert unknown ca", "alert bad certificate", "alert certificate",
+                               "alert unsupported certificate"};
+  for (const char* alert : kAlerts) {
+    if (contains(detail, alert)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// "SSL certificate problem: unable to …" without libcurl's opening words.
+std::string without_prefix(const std::string& detail) {
+  for (const std::string_view prefix : {"SSL certificate problem: ", "SSL: "}) {
+    if (detail.starts_with(prefix)) {
+      return detail.substr(prefix.size());
+    }
+  }
+  return detail;
+}
+
+std::string connect_text(const TransportFailure& failure, const std::string& detail) {
+  return failure.os_error == 0
+             ? detail
+             : to_lower(std::generic_category().message(static_cast<int>(failure.os_error)));
+}
+
+}  // namespace
+
+Error transport_error(const std::string& what, const TransportFailure& failure) {
+  const std::string detail =
+      failure.detail.empty() ? curl_easy_strerror(failure.code) : failure.detail;
+  const auto error = [&](Code code, const std::string& text) {
+    return Error{code, what + ": " + text};
+  };
+  switch (failure.code) {
+    case CURLE_OPERATION_TIMEDOUT:
+      return error(Code::kTimeout, "no answer in time");
+    case CURLE_COULDNT_CONNECT:
+      return error(Code::kUnavailable, connect_text(failure, detail));
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_ISSUER_ERROR:
+      return error(Code::kDenied, "certificate verify failed: " + without_prefix(detail) +
+                                      "; check the CA bundle, the server's name and the clock");
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return error(Code::kInvalid, detail);
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_OUT_OF_MEMORY:
+    case CURLE_FAILED_INIT:
+    case CURLE_WRITE_ERROR:
+      return error(Code::kInternal, detail);
+    default:
+      break;
+  }
+  if (refuses_our_certificate(detail)) {
+    return error(Code::kDenied, "the server refuses our client certificate: " + detail);
+  }
+  return error(Code::kUnavailable, detail);
+}
+
+}  // namespace slurmlet::http

@@ -1,0 +1,126 @@
+#pragma once
+
+// The calls slurmlet makes to the API server, as interfaces without HTTP or JSON, so that the loops
+// in sync/ are tested with fakes. All calls have a deadline of their own; errors are typed by Code
+// (see base/result.h) and carry method, path, HTTP status and the API's own message.
+// An implementation belongs to the thread of its http::Client.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "node/node.h"
+#include "node/node_diff.h"
+
+namespace slurmlet::kube {
+
+// coordination.k8s.io/v1 Lease in namespace kube-node-lease.
+struct Lease {
+  std::string name;
+  std::string resource_version;  // "" when it does not exist yet
+  std::string holder_identity;
+  int duration_seconds = 40;
+  std::string renew_time;  // MicroTime as text
+  std::string acquire_time;
+  std::string owner_node_name;  // ownerReference to the Node: kind Node, apiVersion v1
+  std::string owner_node_uid;   // "" = no ownerReference
+  bool operator==(const Lease&) const = default;
+};
+
+class LeaseApi {
+ public:
+  virtual ~LeaseApi() = default;
+  virtual Result<Lease> get(const std::string& name) = 0;  // kNotFound
+  virtual Result<Lease> create(const Lease& lease) = 0;    // kConflict: exists
+  virtual Result<Lease> update(const Lease& lease) = 0;    // PUT; kConflict, kNotFound
+};
+
+class NodeApi {
+ public:
+  virtual ~NodeApi() = default;
+  virtual Result<node::ObservedNode> get(const std::string& name) = 0;
+  // Creates the Node with everything in it, status included. kConflict: a Node of that name exists.
+  virtual Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) = 0;
+  // Strategic-merge PATCH of nodes/NAME/status (labels and annotations travel in it too), guarded
+  // by the uid: a Node re-created meanwhile is answered kInvalid (422).
+  virtual Result<node::ObservedNode> patch_status(const std::string& name,
+                                                  const node::NodePatch& patch) = 0;
+  // Sets spec.providerID where it is empty.
+  virtual Result<node::ObservedNode> set_provider_id(const std::string& name,
+                                                     const std::string& uid,
+                                                     const std::string& provider_id) = 0;
+};
+
+struct OwnerRef {
+  std::string kind, name, uid;
+  bool operator==(const OwnerRef&) const = default;
+};
+
+// The part of a Pod that deciding its rejection needs.
+struct Pod {
+  std::string namespace_name, name, uid;
+  std::string phase;                   // Pending, Running, Succeeded, Failed
+  bool deleting = false;               // metadata.deletionTimestamp set
+  bool mirror = false;                 // annotation kubernetes.io/config.mirror
+  std::optional<OwnerRef> controller;  // ownerReference with controller: true
+  bool operator==(const Pod&) const = default;
+};
+
+class PodApi {
+ public:
+  virtual ~PodApi() = default;
+  // PATCH pods/status: phase Failed, reason, message; uid-guarded. kNotFound/kConflict/kInvalid:
+  // the pod is gone or another one by now.
+  virtual Status set_failed(const Pod& pod, const std::string& reason,
+                            const std::string& message) = 0;
+  // DELETE with grace period 0 and uid precondition.
+  virtual Status remove_now(const Pod& pod) = 0;
+};
+
+// core/v1 Event about the Node or a pod.
+struct Event {
+  std::string namespace_name;  // "default" for the Node
+  std::string name;            // of the Event object
+  std::string type;            // "Normal", "Warning"
+  std::string reason, message;
+  std::string involved_kind, involved_namespace, involved_name, involved_uid;
+  std::string source_component, source_host;
+  WallTime first_seen, last_seen;
+  int count = 1;
+};
+
+class EventApi {
+ public:
+  virtual ~EventApi() = default;
+  virtual Status create(const Event& event) = 0;
+  // PATCH of count, message and lastTimestamp of an Event created before; kNotFound when expired.
+  virtual Status update(const Event& event) = 0;
+};
+
+// What a watch tells. kReplaced carries the whole set after a list; the others one object each.
+template <typename T>
+struct WatchEvent {
+  enum class Type { kReplaced, kAdded, kModified, kDeleted };
+  Type type;
+  std::vector<T> objects;
+};
+
+// A list followed by a watch that is resumed from the last resourceVersion (bookmarks included) as
+// long as it may be, and listed afresh after 410 Gone. Reconnects with jittered back-off.
+template <typename T>
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  // Does what is due (list, open, read) and appends what happened. Returns when to be called again
+  // at the latest; earlier when the client's wait() returns for stream news.
+  virtual SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) = 0;
+  // Whether the last contact succeeded; the Error if not.
+  virtual std::optional<Error> last_error() const = 0;
+};
+
+}  // namespace slurmlet::kube

@@ -1,0 +1,40 @@
+#pragma once
+
+// How to reach one API server and as whom: the common result of a kubeconfig and of the
+// environment form (single files). Holds secrets: never print one.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tls/client_identity.h"
+
+namespace slurmlet::kube {
+
+struct ClusterAccess {
+  std::string server;           // "https://host:6443", no trailing slash
+  std::string proxy_url;        // "" = none
+  std::string tls_server_name;  // "" = the host of `server`
+  tls::PemSources pem;
+  std::string token;           // fixed bearer token, "" = none
+  std::string token_file;      // read anew as it rotates (TokenFile); wins over `token`
+  std::string namespace_name;  // of the context, "" = none
+  // Every file that went into this, for noticing that a credential was rotated.
+  std::vector<std::filesystem::path> files;
+};
+
+// The environment form: paths of single files, each "" when not used.
+struct AccessFiles {
+  std::string server;
+  std::string ca_file, certificate_file, key_file, token_file;
+};
+
+// kInvalid naming what is missing or contradictory; the error of the file that cannot be read.
+Result<ClusterAccess> access_from_files(const AccessFiles& files);
+
+// Nothing if `url` can be an API server's: https://, or http:// to this machine itself (plain text
+// to another one would show the credential to the network). Else what is wrong, with the cure.
+std::string server_url_problem(const std::string& url);
+
+}  // namespace slurmlet::kube

@@ -1,0 +1,324 @@
+#include "kube/kubeconfig.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "yaml/document.h"
+
+namespace slurmlet::kube {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+// One reading of one document. Each step returns an Error that names FILE:LINE:COL and the key.
+class Reader {
+ public:
+  Reader(const yaml::Document& document, fs::path folder)
+      : document_(document), folder_(std::move(folder)) {}
+
+  Result<ClusterAccess> read();
+
+ private:
+  struct Entry {
+    const yaml::Value* named = nullptr;    // the list element
+    const yaml::Value* content = nullptr;  // its "cluster", "user" or "context" map
+    std::string name;
+  };
+  struct PemField {
+    const char* data_key;
+    const char* file_key;
+    std::string& text;
+    std::string& name;
+  };
+
+  Error invalid(const yaml::Value& at, const std::string& what) const {
+    return {Code::kInvalid, document_.where_key(at) + ": " + what};
+  }
+  Result<std::string> text(const yaml::Value& map, const char* key) const;
+  Result<std::string> required(const yaml::Value& map, const char* key, const char* cure) const;
+  Result<Entry> entry(const char* list_key, const char* content_key, const std::string& name,
+                      const yaml::Value& referrer) const;
+  Status read_cluster(const Entry& cluster);
+  Status read_user(const Entry& user);
+  Status refuse(const yaml::Value& map, const Entry& owner, const char* key,
+                const char* sentence) const;
+  Status refuse_foreign_credentials(const Entry& user) const;
+  Status read_pem(const yaml::Value& map, const PemField& field);
+  std::string resolved(const std::string& path) const {
+    return fs::path(path).is_absolute() ? path : (folder_ / path).lexically_normal().string();
+  }
+
+  const yaml::Document& document_;
+  fs::path folder_;
+  ClusterAccess access_;
+};
+
+// "" when the key is absent or null; the text as written for numbers (a token may look like one).
+Result<std::string> Reader::text(const yaml::Value& map, const char* key) const {
+  const yaml::Value* value = map.find(key);
+  if (value == nullptr || value->is_null()) {
+    return std::string{};
+  }
+  if (!value->is_scalar()) {
+    return invalid(*value, std::string(key) + " must be text, not " + to_string(value->kind()));
+  }
+  return value->text();
+}
+
+Result<std::string> Reader::required(const yaml::Value& map, const char* key,
+                                     const char* cure) const {
+  auto value = text(map, key);
+  if (value && value->empty()) {
+    const yaml::Value* present = map.find(key);
+    return invalid(present == nullptr ? map : *present,
+                   std::string(key) + " is missing or empty; " + cure);
+  }
+  return value;
+}
+
+Result<Reader::Entry> Reader::entry(const char* list_key, const char* content_key,
+                                    const std::string& name, const yaml::Value& referrer) const {
+  const yaml::Value* list = document_.root().find(list_key);
+  if (list != nullptr && !list->is_null() && !list->is_list()) {
+    return invalid(*list,
+                   std::string(list_key) + " must be a list, not " + to_string(list->kind()));
+  }
+  if (list != nullptr) {
+    for (const yaml::Value& item : list->items()) {
+      const yaml::Value* item_name = item.find("name");
+      if (item_name == nullptr || item_name->text() != name) {
+        continue;
+      }
+      const yaml::Value* content = item.find(content_key);
+      if (content == nullptr || !content->is_map()) {
+        return invalid(content == nullptr ? item : *content,
+                       std::string(list_key) + " entry " + in_quotes(name) + " needs a map \"" +
+                           content_key + "\"");
+      }
+      return Entry{&item, content, name};
+    }
+  }
+  return invalid(referrer,
+                 in_quotes(name) + " is not in " + list_key + "; add it there or correct the name");
+}
+
+Result<ClusterAccess> Reader::read() {
+  const yaml::Value& root = document_.root();
+  if (!root.is_map()) {
+    return invalid(root,
+                   "not a kubeconfig: the file must be a map with current-context, clusters, "
+                   "users and contexts");
+  }
+  const auto current = required(root, "current-context", "set it to the name of a context");
+  if (!current) {
+    return current.error();
+  }
+  const auto context = entry("contexts", "context", *current, *root.find("current-context"));
+  if (!context) {
+    return context.error();
+  }
+  const yaml::Value& map = *context->content;
+  const auto cluster_name = required(map, "cluster", "set it to the name of a cluster");
+  if (!cluster_name) {
+    return cluster_name.error();
+  }
+  const auto user_name = required(map, "user", "set it to the name of a user");
+  if (!user_name) {
+    return user_name.error();
+  }
+  const auto cluster = entry("clusters", "cluster", *cluster_name, *map.find("cluster"));
+  if (!cluster) {
+    return cluster.error();
+  }
+  const auto user = entry("users", "user", *user_name, *map.find("user"));
+  if (!user) {
+    return user.error();
+  }
+  auto namespace_name = text(map, "namespace");
+  if (!namespace_name) {
+    return namespace_name.error();
+  }
+  access_.namespace_name = *std::move(namespace_name);
+  if (const Status read = read_cluster(*cluster); !read) {
+    return read.error();
+  }
+  if (const Status read = read_user(*user); !read) {
+    return read.error();
+  }
+  return std::move(access_);
+}
+
+Status Reader::refuse(const yaml::Value& map, const Entry& owner, const char* key,
+                      const char* sentence) const {
+  const yaml::Value* value = map.find(key);
+  if (value == nullptr || value->is_null()) {
+    return {};
+  }
+  return invalid(*value, std::string(key) + " of " + in_quotes(owner.name) + " " + sentence);
+}
+
+Status Reader::read_cluster(const Entry& cluster) {
+  const yaml::Value& map = *cluster.content;
+  const yaml::Value* insecure = map.find("insecure-skip-tls-verify");
+  if (insecure != nullptr && !insecure->is_null() && insecure->as_bool() != false) {
+    return invalid(*insecure,
+                   "insecure-skip-tls-verify of cluster " + in_quotes(cluster.name) +
+                       " is refused: anyone on the network could take the credential; remove it "
+                       "and set certificate-authority or certificate-authority-data");
+  }
+  auto server = required(map, "server", "set it to https://HOST:PORT");
+  if (!server) {
+    return server.error();
+  }
+  access_.server = *std::move(server);
+  while (access_.server.ends_with('/')) {
+    access_.server.pop_back();
+  }
+  if (const std::string problem = server_url_problem(access_.server); !problem.empty()) {
+    return invalid(*map.find("server"),
+                   "server of cluster " + in_quotes(cluster.name) + " " + problem);
+  }
+  auto proxy = text(map, "proxy-url");
+  if (!proxy) {
+    return proxy.error();
+  }
+  access_.proxy_url = *std::move(proxy);
+  auto server_name = text(map, "tls-server-name");
+  if (!server_name) {
+    return server_name.error();
+  }
+  access_.tls_server_name = *std::move(server_name);
+  return read_pem(map, {"certificate-authority-data", "certificate-authority", access_.pem.ca,
+                        access_.pem.ca_name});
+}
+
+Status Reader::refuse_foreign_credentials(const Entry& user) const {
+  static constexpr const char* kOwnCredential =
+      "is not supported: slurmlet runs no credential helpers; give the user client-certificate and "
+      "client-key, or tokenFile";
+  static constexpr const char* kPassword =
+      "is not supported: API servers no longer take passwords; give the user client-certificate "
+      "and client-key, or tokenFile";
+  static constexpr const char* kImpersonation =
+      "is not supported: slurmlet acts as the user itself; remove it";
+  static constexpr std::pair<const char*, const char*> kRefused[] = {
+      {"exec", kOwnCredential},      {"auth-provider", kOwnCredential},
+      {"username", kPassword},       {"password", kPassword},
+      {"as", kImpersonation},        {"as-uid", kImpersonation},
+      {"as-groups", kImpersonation}, {"as-user-extra", kImpersonation}};
+  for (const auto& [key, sentence] : kRefused) {
+    if (const Status refused = refuse(*user.content, user, key, sentence); !refused) {
+      return refused;
+    }
+  }
+  return {};
+}
+
+Status Reader::read_user(const Entry& user) {
+  const yaml::Value& map = *user.content;
+  if (const Status refused = refuse_foreign_credentials(user); !refused) {
+    return refused;
+  }
+  tls::PemSources& pem = access_.pem;
+  for (const PemField& field : {PemField{"client-certificate-data", "client-certificate",
+                                         pem.certificate, pem.certificate_name},
+                                PemField{"client-key-data", "client-key", pem.key, pem.key_name}}) {
+    if (const Status read = read_pem(map, field); !read) {
+      return read;
+    }
+  }
+  if (pem.certificate.empty() != pem.key.empty()) {
+    return invalid(map, pem.key.empty()
+                            ? "user " + in_quotes(user.name) +
+                                  " has a client certificate without its key; set client-key"
+                            : "user " + in_quotes(user.name) +
+                                  " has a client key without its certificate; set "
+                                  "client-certificate");
+  }
+  auto token = text(map, "token");
+  if (!token) {
+    return token.error();
+  }
+  if (token->find_first_of("\r\n\t ") != std::string::npos) {
+    return invalid(*map.find("token"), "token of user " + in_quotes(user.name) +
+                                           " has white space in it; write it on one line");
+  }
+  access_.token = *std::move(token);
+  auto token_file = text(map, "tokenFile");
+  if (!token_file) {
+    return token_file.error();
+  }
+  if (!token_file->empty()) {
+    access_.token_file = resolved(*token_file);
+  }
+  if (pem.certificate.empty() && access_.token.empty() && access_.token_file.empty()) {
+    return invalid(map, "user " + in_quotes(user.name) +
+                            " has no credential; set client-certificate and client-key, or "
+                            "tokenFile");
+  }
+  return {};
+}
+
+// Inline data wins over the file, as client-go has it.
+Status Reader::read_pem(const yaml::Value& map, const PemField& field) {
+  const auto data = text(map, field.data_key);
+  if (!data) {
+    return data.error();
+  }
+  if (!data->empty()) {
+    const yaml::Value& at = *map.find(field.data_key);
+    auto decoded = tls::base64_decode(*data);
+    if (!decoded) {
+      return invalid(at, std::string(field.data_key) +
+                             " is not valid base64; write the PEM text "
+                             "through base64 -w0");
+    }
+    field.text = *std::move(decoded);
+    field.name = document_.where_key(at) + ": " + field.data_key;
+    return {};
+  }
+  const auto path = text(map, field.file_key);
+  if (!path) {
+    return path.error();
+  }
+  if (path->empty()) {
+    return {};
+  }
+  field.name = resolved(*path);
+  auto content = read_file(field.name);
+  if (!content) {
+    return content.error().with_prefix(document_.where_key(*map.find(field.file_key)) + ": " +
+                                       field.file_key);
+  }
+  field.text = *std::move(content);
+  access_.files.emplace_back(field.name);
+  return {};
+}
+
+}  // namespace
+
+Result<ClusterAccess> parse_kubeconfig(std::string_view text, const fs::path& path) {
+  const auto document = yaml::parse(text, path.string());
+  if (!document) {
+    return document.error();
+  }
+  auto access = Reader(*document, path.parent_path()).read();
+  if (access) {
+    access->files.insert(access->files.begin(), path);
+  }
+  return access;
+}
+
+Result<ClusterAccess> load_kubeconfig(const fs::path& path) {
+  const auto text = read_file(path);
+  if (!text) {
+    return text.error().with_prefix("kubeconfig");
+  }
+  return parse_kubeconfig(*text, path);
+}
+
+}  // namespace slurmlet::kube

@@ -1,0 +1,28 @@
+#pragma once
+
+// Reads a kubeconfig, YAML or JSON
+// (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/), as far as a node daemon with a
+// credential of its own needs it: current-context, clusters, users and contexts; CA, client
+// certificate and key inline or as files, token, tokenFile, tls-server-name, proxy-url. Relative
+// paths are relative to the kubeconfig's folder, as client-go has it.
+//
+// Refused with file, line and cure rather than passed over, because passing over would connect
+// otherwise than the file says: insecure-skip-tls-verify, exec plugins, auth providers, user name
+// and password, impersonation. Keys that change nothing for us (extensions, preferences) are passed
+// over. Errors never quote a secret.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "kube/cluster_access.h"
+
+namespace slurmlet::kube {
+
+Result<ClusterAccess> load_kubeconfig(const std::filesystem::path& path);
+
+// The same from text; `path` names the file in errors and places relative paths.
+Result<ClusterAccess> parse_kubeconfig(std::string_view text, const std::filesystem::path& path);
+
+}  // namespace slurmlet::kube

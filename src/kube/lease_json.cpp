@@ -1,0 +1,67 @@
+#include "kube/lease_json.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "kube/json_read.h"
+
+namespace slurmlet::kube {
+
+using nlohmann::json;
+
+std::string lease_body(const Lease& lease) {
+  json metadata{{"name", lease.name}, {"namespace", kLeaseNamespace}};
+  if (!lease.resource_version.empty()) {
+    metadata["resourceVersion"] = lease.resource_version;
+  }
+  if (!lease.owner_node_uid.empty()) {
+    metadata["ownerReferences"] = json::array({{{"apiVersion", "v1"},
+                                                {"kind", "Node"},
+                                                {"name", lease.owner_node_name},
+                                                {"uid", lease.owner_node_uid}}});
+  }
+  json spec{{"holderIdentity", lease.holder_identity},
+            {"leaseDurationSeconds", lease.duration_seconds}};
+  if (!lease.renew_time.empty()) {
+    spec["renewTime"] = lease.renew_time;
+  }
+  if (!lease.acquire_time.empty()) {
+    spec["acquireTime"] = lease.acquire_time;
+  }
+  return to_text({{"apiVersion", "coordination.k8s.io/v1"},
+                  {"kind", "Lease"},
+                  {"metadata", std::move(metadata)},
+                  {"spec", std::move(spec)}});
+}
+
+Result<Lease> lease_from_json(const json& value) {
+  const json* metadata = find(value, "metadata");
+  if (metadata == nullptr || string_at(*metadata, "name").empty()) {
+    return Error{Code::kInvalid, "not a Lease: metadata.name is missing"};
+  }
+  Lease lease;
+  lease.name = string_at(*metadata, "name");
+  lease.resource_version = string_at(*metadata, "resourceVersion");
+  if (const json* owners = find(*metadata, "ownerReferences")) {
+    for (const json& owner : *owners) {
+      if (string_at(owner, "kind") == "Node") {
+        lease.owner_node_name = string_at(owner, "name");
+        lease.owner_node_uid = string_at(owner, "uid");
+        break;
+      }
+    }
+  }
+  lease.duration_seconds = 0;
+  if (const json* spec = find(value, "spec")) {
+    lease.holder_identity = string_at(*spec, "holderIdentity");
+    lease.renew_time = string_at(*spec, "renewTime");
+    lease.acquire_time = string_at(*spec, "acquireTime");
+    const auto duration = int_at(*spec, "leaseDurationSeconds").value_or(0);
+    if (duration > 0 && duration <= std::numeric_limits<int>::max()) {
+      lease.duration_seconds = static_cast<int>(duration);
+    }
+  }
+  return lease;
+}
+
+}  // namespace slurmlet::kube

@@ -1,0 +1,277 @@
+#include "kube/list_watch.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "kube/json_read.h"
+#include "kube/status_error.h"
+
+namespace slurmlet::kube {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr Duration kBackoffInitial = std::chrono::milliseconds{500};
+constexpr Duration kBackoffCap = std::chrono::seconds{30};
+constexpr std::size_t kMaxRefusalBytes = std::size_t{64} << 10;
+// The client ends a stream without headers at kHeaderTimeout; this is for a refusal whose body
+// never ends, and a second net for the former.
+constexpr Duration kRefusalTimeout = ListWatch::kHeaderTimeout + std::chrono::seconds{5};
+
+// 6 h ± 50 %: a steady node opens no new watch in an hour, and a fleet that started together does
+// not reconnect together.
+int watch_seconds(double random) { return 10800 + static_cast<int>(random * 21600.0); }
+
+Duration scaled(Duration duration, double factor) {
+  return Duration{static_cast<Duration::rep>(static_cast<double>(duration.count()) * factor)};
+}
+
+std::string resource_version_of(const json& object) {
+  const json* metadata = find(object, "metadata");
+  return metadata == nullptr ? std::string{} : string_at(*metadata, "resourceVersion");
+}
+
+// Answers after which the same resourceVersion would be refused for ever. kTimeout is among them
+// for "Too large resource version", which a server restored from a backup answers.
+bool asks_for_a_list(Code code) {
+  return code == Code::kGone || code == Code::kInvalid || code == Code::kNotFound ||
+         code == Code::kTimeout;
+}
+
+}  // namespace
+
+ListWatch::ListWatch(http::Client& client, std::string path, const std::string& field_selector,
+                     CallOptions options, Random random)
+    : client_(client),
+      path_(std::move(path)),
+      query_("?fieldSelector=" + url_encode(field_selector)),
+      options_(std::move(options)),
+      random_(std::move(random)),
+      backoff_(kBackoffInitial, kBackoffCap, random_) {}
+
+SteadyTime ListWatch::step(Now now, ObjectSink& sink) {
+  if (stream_) {
+    read(now.steady, sink);
+  }
+  if (!stream_ && now.steady >= due_) {
+    if (resource_version_.empty()) {
+      list(now.steady, sink);
+    } else {
+      open(now.steady);
+    }
+  }
+  return wake_time();
+}
+
+SteadyTime ListWatch::wake_time() const {
+  if (!stream_) {
+    return due_;
+  }
+  return connected_ ? heard_at_ + kSilence : opened_at_ + kRefusalTimeout;
+}
+
+void ListWatch::list(SteadyTime now, ObjectSink& sink) {
+  const http::Request request{"GET", path_ + query_, "", "", kCallTimeout};
+  std::optional<Duration> server_delay;
+  auto items = [&]() -> Result<json> {
+    const auto response = rest_call(client_, request, options_, "LIST", &server_delay);
+    if (!response) {
+      return response.error();
+    }
+    return answer_json(request, *response);
+  }();
+  if (!items) {
+    error_ = items.error();
+    due_ = now + std::max(backoff_.next(), server_delay.value_or(Duration::zero()));
+    return;
+  }
+  const json* list = find(*items, "items");
+  const json none = json::array();
+  const std::string version = resource_version_of(*items);
+  if (version.empty() || !sink.replaced(list == nullptr ? none : *list)) {
+    error_ = Error{Code::kInternal, request_name(request) + ": the answer is not a list"};
+    due_ = now + backoff_.next();
+    return;
+  }
+  resource_version_ = version;
+  error_.reset();
+  due_ = now;  // open with a fresh reading of the clock: the list may have taken seconds
+}
+
+void ListWatch::open(SteadyTime now) {
+  http::Request request;
+  request.path = path_ + query_ + "&watch=true&allowWatchBookmarks=true&resourceVersion=" +
+                 url_encode(resource_version_) +
+                 "&timeoutSeconds=" + std::to_string(watch_seconds(random_()));
+  request.timeout = kHeaderTimeout;
+  stream_ = client_.open_stream(request);
+  splitter_.clear();
+  refusal_.clear();
+  connected_ = false;
+  spoke_ = false;
+  opened_at_ = now;
+  heard_at_ = now;
+}
+
+void ListWatch::read(SteadyTime now, ObjectSink& sink) {
+  const int status = stream_->status();
+  if (status != 200) {
+    read_refusal(now);
+    return;
+  }
+  if (!connected_) {
+    connected_ = true;
+    heard_at_ = now;
+    error_.reset();
+    count(status);
+  }
+  if (now - opened_at_ > kShortLife) {
+    backoff_.reset();
+  }
+  if (!take_lines(now, sink)) {
+    return;
+  }
+  if (stream_->ended()) {
+    stream_ended(now);
+  } else if (now - heard_at_ >= kSilence) {
+    fell_silent(now);
+  }
+}
+
+void ListWatch::fell_silent(SteadyTime now) {
+  error_ = Error{Code::kUnavailable,
+                 "WATCH " + path_ + ": nothing heard for 5 minutes; connecting again"};
+  if (spoke_) {
+    // The connection is dead without having said so.
+    resume_after(now, Duration::zero());
+  } else {
+    // A server restored from a backup lets a version of the future wait, bookmarks included, until
+    // its own has caught up; what happened till then would be missed.
+    list_after(now, Duration::zero());
+  }
+  client_.close_idle_connections();  // others of this client may be as dead
+}
+
+// No headers yet, or an answer other than 200.
+void ListWatch::read_refusal(SteadyTime now) {
+  const int status = stream_->status();
+  const std::string body = stream_->take();
+  refusal_.append(body, 0, kMaxRefusalBytes - std::min(kMaxRefusalBytes, refusal_.size()));
+  if (!stream_->ended() && now - opened_at_ < kRefusalTimeout) {
+    return;
+  }
+  count(status);
+  if (status != 0) {
+    take_error(now, status_error("WATCH " + path_, status_from_body(status, refusal_)));
+    return;
+  }
+  error_ = stream_->error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
+  resume_after(now, backoff_.next());
+}
+
+// False when the stream is no more.
+bool ListWatch::take_lines(SteadyTime now, ObjectSink& sink) {
+  const std::string bytes = stream_->take();
+  if (bytes.empty()) {
+    return true;
+  }
+  heard_at_ = now;
+  spoke_ = true;
+  std::vector<std::string> lines;
+  const bool all_good = splitter_.feed(bytes, lines);
+  Line outcome = Line::kFine;
+  for (const std::string& line : lines) {
+    outcome = take_line(now, line, sink);
+    if (outcome != Line::kFine) {
+      break;
+    }
+  }
+  if (outcome == Line::kListAgain || (outcome == Line::kFine && !all_good)) {
+    error_ = Error{Code::kInternal,
+                   "WATCH " + path_ + ": the stream is not what a watch sends; listing again"};
+    list_after(now, backoff_.next());
+  }
+  return stream_ != nullptr;
+}
+
+ListWatch::Line ListWatch::take_line(SteadyTime now, const std::string& line, ObjectSink& sink) {
+  const auto event = parse_json(line);
+  if (!event) {
+    return Line::kListAgain;
+  }
+  const std::string type = string_at(*event, "type");
+  const json* object = find(*event, "object");
+  if (object == nullptr) {
+    return Line::kListAgain;
+  }
+  if (type == "ERROR") {
+    take_error(now,
+               status_error("WATCH " + path_, status_from_json(*object).value_or(ApiStatus{})));
+    return Line::kClosed;
+  }
+  std::string version = resource_version_of(*object);
+  if (version.empty()) {
+    return Line::kListAgain;
+  }
+  bool understood = type == "BOOKMARK";
+  if (type == "ADDED") {
+    understood = sink.changed(ObjectSink::Change::kAdded, *object);
+  } else if (type == "MODIFIED") {
+    understood = sink.changed(ObjectSink::Change::kModified, *object);
+  } else if (type == "DELETED") {
+    understood = sink.changed(ObjectSink::Change::kDeleted, *object);
+  }
+  if (!understood) {
+    return Line::kListAgain;
+  }
+  resource_version_ = std::move(version);
+  return Line::kFine;
+}
+
+// What the server said instead of events, as a status or within the stream.
+void ListWatch::take_error(SteadyTime now, const Error& error) {
+  error_ = error;
+  if (error.code == Code::kGone) {
+    // Expected now and then, and cured by the list: the others of the fleet are the reason to wait.
+    // A server that says so to each new watch is kept off by the back-off.
+    const bool at_once = now - opened_at_ <= kShortLife;
+    list_after(now,
+               scaled(kRelistSpread, random_()) + (at_once ? backoff_.next() : Duration::zero()));
+  } else if (asks_for_a_list(error.code)) {
+    list_after(now, backoff_.next());
+  } else {
+    resume_after(now, backoff_.next());
+  }
+}
+
+void ListWatch::stream_ended(SteadyTime now) {
+  if (const auto error = stream_->error()) {
+    error_ = error;
+  }
+  const bool long_lived = now - opened_at_ > kShortLife;
+  resume_after(now, long_lived ? Duration::zero() : backoff_.next());
+}
+
+void ListWatch::count(int status) const {
+  if (options_.counter != nullptr) {
+    options_.counter->count("WATCH", status);
+  }
+}
+
+void ListWatch::resume_after(SteadyTime now, Duration delay) {
+  stream_.reset();
+  splitter_.clear();
+  refusal_ = std::string();
+  connected_ = false;
+  due_ = now + delay;
+}
+
+void ListWatch::list_after(SteadyTime now, Duration delay) {
+  resume_after(now, delay);
+  resource_version_.clear();
+}
+
+}  // namespace slurmlet::kube

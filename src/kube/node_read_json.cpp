@@ -1,0 +1,102 @@
+#include <nlohmann/json.hpp>
+
+#include "kube/json_read.h"
+#include "kube/node_json.h"
+
+namespace slurmlet::kube {
+
+using nlohmann::json;
+
+namespace {
+
+// Calls `take` for each object in the list `key`; anything else there is passed over.
+template <typename Take>
+void each_object(const json& parent, const char* key, const Take& take) {
+  const json* list = find(parent, key);
+  if (list == nullptr || !list->is_array()) {
+    return;
+  }
+  for (const json& item : *list) {
+    if (item.is_object()) {
+      take(item);
+    }
+  }
+}
+
+void read_metadata(const json& metadata, node::ObservedNode& node) {
+  node.name = string_at(metadata, "name");
+  node.uid = string_at(metadata, "uid");
+  node.resource_version = string_at(metadata, "resourceVersion");
+  node.labels = string_map_at(metadata, "labels");
+  node.annotations = string_map_at(metadata, "annotations");
+  node.deleting = find(metadata, "deletionTimestamp") != nullptr;
+}
+
+void read_spec(const json& spec, node::ObservedNode& node) {
+  node.provider_id = string_at(spec, "providerID");
+  node.unschedulable = bool_at(spec, "unschedulable");
+  each_object(spec, "taints", [&node](const json& taint) {
+    node.taints.push_back(
+        {string_at(taint, "key"), string_at(taint, "value"), string_at(taint, "effect")});
+  });
+}
+
+node::NodeInfo read_node_info(const json& info) {
+  node::NodeInfo read;
+  read.machine_id = string_at(info, "machineID");
+  read.system_uuid = string_at(info, "systemUUID");
+  read.boot_id = string_at(info, "bootID");
+  read.kernel_version = string_at(info, "kernelVersion");
+  read.os_image = string_at(info, "osImage");
+  read.container_runtime_version = string_at(info, "containerRuntimeVersion");
+  read.kubelet_version = string_at(info, "kubeletVersion");
+  read.kube_proxy_version = string_at(info, "kubeProxyVersion");
+  read.operating_system = string_at(info, "operatingSystem");
+  read.architecture = string_at(info, "architecture");
+  return read;
+}
+
+int read_port(const json& status) {
+  const json* endpoints = find(status, "daemonEndpoints");
+  const json* kubelet = endpoints == nullptr ? nullptr : find(*endpoints, "kubeletEndpoint");
+  const auto port = kubelet == nullptr ? std::nullopt : int_at(*kubelet, "Port");
+  return port && *port > 0 && *port <= 65535 ? static_cast<int>(*port) : 0;
+}
+
+void read_status(const json& status, node::ObservedNode& node) {
+  node.capacity = string_map_at(status, "capacity");
+  node.allocatable = string_map_at(status, "allocatable");
+  each_object(status, "conditions", [&node](const json& item) {
+    node.conditions.push_back({{string_at(item, "type"), string_at(item, "status"),
+                                string_at(item, "reason"), string_at(item, "message")},
+                               string_at(item, "lastTransitionTime")});
+  });
+  each_object(status, "addresses", [&node](const json& item) {
+    node.addresses.push_back({string_at(item, "type"), string_at(item, "address")});
+  });
+  if (const json* info = find(status, "nodeInfo")) {
+    node.node_info = read_node_info(*info);
+  }
+  node.kubelet_port = read_port(status);
+}
+
+}  // namespace
+
+Result<node::ObservedNode> node_from_json(const json& value) {
+  node::ObservedNode node;
+  if (const json* metadata = find(value, "metadata")) {
+    read_metadata(*metadata, node);
+  }
+  if (node.name.empty()) {
+    return Error{Code::kInvalid, "not a Node: metadata.name is missing"};
+  }
+  if (const json* spec = find(value, "spec")) {
+    read_spec(*spec, node);
+  }
+  if (const json* status = find(value, "status")) {
+    read_status(*status, node);
+  }
+  return node;
+}
+
+}  // namespace slurmlet::kube

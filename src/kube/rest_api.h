@@ -1,0 +1,67 @@
+#pragma once
+
+// NodeApi, LeaseApi, PodApi and EventApi over HTTP and JSON (see api.h for what each call means;
+// https://kubernetes.io/docs/reference/using-api/api-concepts/ for the verbs). Writes name
+// fieldManager=slurmlet, so that `kubectl get --show-managed-fields` tells who wrote what.
+//
+// Each object belongs to the thread of its http::Client and must not outlive it.
+
+#include <string>
+
+#include "kube/api.h"
+#include "kube/rest_call.h"
+
+namespace slurmlet::kube {
+
+class RestNodeApi final : public NodeApi {
+ public:
+  RestNodeApi(http::Client& client, CallOptions options);
+  Result<node::ObservedNode> get(const std::string& name) override;
+  Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) override;
+  Result<node::ObservedNode> patch_status(const std::string& name,
+                                          const node::NodePatch& patch) override;
+  Result<node::ObservedNode> set_provider_id(const std::string& name, const std::string& uid,
+                                             const std::string& provider_id) override;
+
+ private:
+  Result<node::ObservedNode> send(const http::Request& request);
+  http::Client& client_;
+  CallOptions options_;
+};
+
+class RestLeaseApi final : public LeaseApi {
+ public:
+  RestLeaseApi(http::Client& client, CallOptions options);
+  Result<Lease> get(const std::string& name) override;
+  Result<Lease> create(const Lease& lease) override;
+  Result<Lease> update(const Lease& lease) override;
+
+ private:
+  Result<Lease> send(const http::Request& request);
+  http::Client& client_;
+  CallOptions options_;
+};
+
+class RestPodApi final : public PodApi {
+ public:
+  RestPodApi(http::Client& client, CallOptions options);
+  Status set_failed(const Pod& pod, const std::string& reason, const std::string& message) override;
+  Status remove_now(const Pod& pod) override;
+
+ private:
+  http::Client& client_;
+  CallOptions options_;
+};
+
+class RestEventApi final : public EventApi {
+ public:
+  RestEventApi(http::Client& client, CallOptions options);
+  Status create(const Event& event) override;
+  Status update(const Event& event) override;
+
+ private:
+  http::Client& client_;
+  CallOptions options_;
+};
+
+}  // namespace slurmlet::kube

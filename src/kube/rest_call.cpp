@@ -1,0 +1,59 @@
+#include "kube/rest_call.h"
+
+#include <nlohmann/json.hpp>
+
+#include "kube/json_read.h"
+#include "kube/status_error.h"
+
+namespace slurmlet::kube {
+
+std::string url_encode(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const bool unreserved = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      encoded += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      encoded += '%';
+      encoded += kHex[byte >> 4U];
+      encoded += kHex[byte & 0xFU];
+    }
+  }
+  return encoded;
+}
+
+Result<http::Response> rest_call(http::Client& client, const http::Request& request,
+                                 const CallOptions& options, const std::string& verb,
+                                 std::optional<Duration>* retry_after) {
+  auto response = client.call(request);
+  if (options.counter != nullptr) {
+    options.counter->count(verb, response ? response->status : 0);
+  }
+  if (!response) {
+    return response.error();  // names the request already
+  }
+  if (options.on_server_date && response->server_date) {
+    options.on_server_date(*response->server_date);
+  }
+  if (response->status >= 200 && response->status <= 299) {
+    return response;
+  }
+  const ApiStatus status = status_from_response(*response);
+  if (retry_after != nullptr) {
+    *retry_after = status.retry_after;
+  }
+  return status_error(request_name(request), status);
+}
+
+Result<nlohmann::json> answer_json(const http::Request& request, const http::Response& response) {
+  auto value = parse_json(response.body);
+  if (!value) {
+    return Error{Code::kInternal, request_name(request) + ": the answer is not valid JSON"};
+  }
+  return value;
+}
+
+}  // namespace slurmlet::kube

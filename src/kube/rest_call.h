@@ -1,0 +1,45 @@
+#pragma once
+
+// One request to the API server the way every class of this room makes it: counted, its clock
+// noted, and with HTTP and transport failures as one kind of Error.
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "http/client.h"
+#include "kube/request_counter.h"
+
+namespace slurmlet::kube {
+
+struct CallOptions {
+  RequestCounter* counter = nullptr;  // shared by all; may be null
+  // Gets the server's clock (Date header, whole seconds) of each answer; may be empty. Called in
+  // the client's thread.
+  std::function<void(WallTime)> on_server_date;
+};
+
+// The lease's deadline equals the kubelet's (min(10 s, lease duration)); nothing else is urgent
+// enough for less or worth blocking the loop for more.
+inline constexpr Duration kCallTimeout = std::chrono::seconds{10};
+
+inline constexpr const char* kJson = "application/json";
+inline constexpr const char* kStrategicMergePatch = "application/strategic-merge-patch+json";
+
+// Percent-encodes everything but unreserved characters (RFC 3986 §2.3).
+std::string url_encode(std::string_view text);
+
+// `verb` is what is counted: the method, or LIST. `retry_after`, if given, gets the pause that an
+// error answer asks for.
+Result<http::Response> rest_call(http::Client& client, const http::Request& request,
+                                 const CallOptions& options, const std::string& verb,
+                                 std::optional<Duration>* retry_after = nullptr);
+
+// The answer's body as JSON; kInternal when it is none.
+Result<nlohmann::json> answer_json(const http::Request& request, const http::Response& response);
+
+}  // namespace slurmlet::kube

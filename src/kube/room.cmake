@@ -1,0 +1,16 @@
+set(ROOM_SOURCES
+  cluster_access.cpp
+  event_json.cpp
+  json_read.cpp
+  kubeconfig.cpp
+  lease_json.cpp
+  line_splitter.cpp
+  list_watch.cpp
+  node_read_json.cpp
+  node_write_json.cpp
+  pod_json.cpp
+  rest_api.cpp
+  rest_call.cpp
+  status_error.cpp
+  token_file.cpp
+  watch.cpp)

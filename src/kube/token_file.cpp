@@ -1,0 +1,88 @@
+#include "kube/token_file.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace slurmlet::kube {
+
+namespace {
+
+constexpr std::size_t kMaxTokenBytes = std::size_t{64} << 10;
+
+// The token goes into a header line: anything but visible ASCII could end that line.
+Result<std::string> checked_token(std::string_view content, const std::filesystem::path& path) {
+  const std::string_view token = trim(content);
+  if (token.empty()) {
+    return Error{Code::kInvalid, "token file " + path.string() + " is empty"};
+  }
+  if (!std::ranges::all_of(token, [](char c) { return c > 0x20 && c < 0x7F; })) {
+    return Error{Code::kInvalid, "token file " + path.string() +
+                                     " holds more than one word; it must hold the token alone"};
+  }
+  return std::string(token);
+}
+
+}  // namespace
+
+TokenFile::TokenFile(std::filesystem::path path, const Clock& clock)
+    : path_(std::move(path)), clock_(clock) {}
+
+std::string TokenFile::token() {
+  const std::lock_guard lock(mutex_);
+  look();
+  return token_;
+}
+
+std::optional<Error> TokenFile::last_error() {
+  const std::lock_guard lock(mutex_);
+  look();
+  return error_;
+}
+
+Result<TokenFile::Identity> TokenFile::identify() const {
+  struct stat info {};
+  if (::stat(path_.c_str(), &info) != 0) {
+    return errno_error(errno, "token file " + path_.string());
+  }
+  return Identity{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                  info.st_mtim.tv_nsec};
+}
+
+void TokenFile::look() {
+  const SteadyTime now = clock_.now().steady;
+  if (looked_at_ && now - *looked_at_ < kCheckInterval) {
+    return;
+  }
+  looked_at_ = now;
+  const auto identity = identify();
+  if (!identity) {
+    error_ = identity.error();
+    return;
+  }
+  if (identity_ == *identity) {
+    error_.reset();
+    return;
+  }
+  const auto content = read_file(path_, kMaxTokenBytes);
+  if (!content) {
+    error_ = content.error().with_prefix("token file");
+    return;
+  }
+  auto token = checked_token(*content, path_);
+  if (!token) {
+    error_ = token.error();
+    return;
+  }
+  // Identified before reading: a file replaced in between is read once more at the next look.
+  identity_ = *identity;
+  token_ = *std::move(token);
+  error_.reset();
+}
+
+}  // namespace slurmlet::kube

@@ -1,0 +1,53 @@
+#pragma once
+
+// A bearer token in a file that somebody rotates (a projected service-account token, a
+// kubelet-style token file). The file is looked at no more than every kCheckInterval and read again
+// when it is another one (inode, size or modification time); a file that went missing or became
+// unreadable leaves the last token in use, as client-go does.
+//
+// Thread-safe.
+
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace slurmlet::kube {
+
+class TokenFile {
+ public:
+  static constexpr Duration kCheckInterval = std::chrono::seconds{10};
+
+  // `clock` must outlive this object.
+  TokenFile(std::filesystem::path path, const Clock& clock);
+
+  // The token now; "" when there never was one.
+  std::string token();
+  // Why the last look at the file gave no token, naming the file; nothing if it did.
+  std::optional<Error> last_error();
+
+ private:
+  struct Identity {
+    unsigned long long device = 0;
+    unsigned long long inode = 0;
+    long long size = 0;
+    long long seconds = 0;
+    long nanoseconds = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  void look();
+  Result<Identity> identify() const;
+
+  const std::filesystem::path path_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::optional<SteadyTime> looked_at_;
+  std::optional<Identity> identity_;  // of the content in token_
+  std::string token_;
+  std::optional<Error> error_;
+};
+
+}  // namespace slurmlet::kube

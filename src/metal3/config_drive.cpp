@@ -1,0 +1,123 @@
+#include "metal3/config_drive.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <system_error>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "metal3/drive_mount.h"
+#include "metal3/metadata_json.h"
+
+namespace slurmlet::metal3 {
+namespace {
+
+// mountinfo writes space, tab, newline and backslash as \040 and so on.
+std::string unescape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
+    if (text[i] == '\\' && i + 3 < text.size() && digit(i + 1) && digit(i + 2) && digit(i + 3)) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                               (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+Result<DriveFiles> read_directory(const std::filesystem::path& root, const std::string& source) {
+  const auto latest = root / kDriveDirectory;
+  auto meta_data = read_file(latest / kMetaDataFile);
+  if (!meta_data) {
+    return meta_data.error();
+  }
+  const auto network_data = read_file(latest / kNetworkDataFile);
+  return DriveFiles{*std::move(meta_data), network_data ? *network_data : std::string{}, source};
+}
+
+std::string major_minor_of(const std::filesystem::path& device) {
+  struct stat info {};
+  if (::stat(device.c_str(), &info) != 0 || !S_ISBLK(info.st_mode)) {
+    return {};
+  }
+  return fmt::format("{}:{}", major(info.st_rdev), minor(info.st_rdev));
+}
+
+Result<DriveFiles> read_device(const Paths& paths, const std::filesystem::path& link) {
+  std::error_code error;
+  const auto device = std::filesystem::canonical(link, error);
+  if (error) {
+    return errno_error(error.value(), "resolve " + link.string());
+  }
+  const auto mountinfo = read_file(paths.mountinfo);
+  const auto mounted = mountinfo
+                           ? mount_point_of(*mountinfo, device.string(), major_minor_of(device))
+                           : std::nullopt;
+  if (mounted) {
+    return read_directory(*mounted,
+                          fmt::format("config drive {} at {}", device.string(), *mounted));
+  }
+  auto mounted_files = read_by_private_mount(device.string(), paths.mount_point.string());
+  if (!mounted_files) {
+    return Error{
+        mounted_files.error().code,
+        fmt::format("config drive {} is not mounted and cannot be mounted by slurmlet "
+                    "({}). Mount it at boot, e.g. with this line in /etc/fstab: "
+                    "LABEL={} /run/config-drive auto ro,nosuid,nodev,noexec,nofail 0 0",
+                    device.string(), mounted_files.error().message, link.filename().string())};
+  }
+  return DriveFiles{std::move(mounted_files->meta_data), std::move(mounted_files->network_data),
+                    "config drive " + device.string()};
+}
+
+}  // namespace
+
+std::optional<std::string> mount_point_of(std::string_view mountinfo, const std::string& device,
+                                          const std::string& major_minor) {
+  for (const std::string_view line : split(mountinfo, '\n')) {
+    // id parent major:minor root mount-point options optional… - type source super-options
+    const auto field = split(line, ' ');
+    const auto dash = std::find(field.begin(), field.end(), "-");
+    if (field.size() < 6 || field.end() - dash < 3 || field[3] != "/") {
+      continue;
+    }
+    const bool same_number = !major_minor.empty() && field[2] == major_minor;
+    if (same_number || unescape(dash[2]) == device) {
+      return unescape(field[4]);
+    }
+  }
+  return std::nullopt;
+}
+
+Result<DriveFiles> read_drive_files(const Paths& paths) {
+  if (auto seed = read_directory(paths.seed, paths.seed.string())) {
+    return seed;
+  }
+  for (const char* label : {"config-2", "CONFIG-2"}) {
+    const auto link = paths.disks_by_label / label;
+    std::error_code ignored;
+    if (std::filesystem::exists(link, ignored)) {
+      return read_device(paths, link);
+    }
+  }
+  return Error{Code::kNotFound,
+               fmt::format("no disk labelled config-2 in {}", paths.disks_by_label.string())};
+}
+
+Result<Reading> read_config_drive(const Paths& paths) {
+  const auto files = read_drive_files(paths);
+  if (!files) {
+    return files.error();
+  }
+  const auto raw = from_config_drive(files->meta_data, files->network_data, files->source);
+  return raw ? judge(*raw) : Result<Reading>{raw.error()};
+}
+
+}  // namespace slurmlet::metal3

@@ -1,0 +1,114 @@
+#include "node/labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace slurmlet::node {
+namespace {
+
+constexpr std::size_t kMaxNameLength = 63;
+constexpr std::size_t kMaxSubdomainLength = 253;
+
+bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_alphanumeric(char c) { return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z'); }
+
+// What a label's name and a non-empty value have in common.
+std::optional<std::string> name_problem(std::string_view what, std::string_view name) {
+  if (name.size() > kMaxNameLength) {
+    return fmt::format("{} is longer than {} characters", what, kMaxNameLength);
+  }
+  const bool good_ends =
+      !name.empty() && is_alphanumeric(name.front()) && is_alphanumeric(name.back());
+  const bool good_middle = std::all_of(name.begin(), name.end(), [](char c) {
+    return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
+  });
+  if (!good_ends || !good_middle) {
+    return fmt::format(
+        "{} must be letters, digits, '-', '_' or '.', and start and end with a letter or digit",
+        what);
+  }
+  return std::nullopt;
+}
+
+bool is_dns_label(std::string_view part) {
+  return !part.empty() && is_lower_or_digit(part.front()) && is_lower_or_digit(part.back()) &&
+         std::all_of(part.begin(), part.end(),
+                     [](char c) { return is_lower_or_digit(c) || c == '-'; });
+}
+
+bool is_in_domain(std::string_view name, std::string_view domain) {
+  return name == domain || (name.size() > domain.size() && name.ends_with(domain) &&
+                            name[name.size() - domain.size() - 1] == '.');
+}
+
+constexpr std::array<std::string_view, 11> kKubeletLabels = {
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
+};
+
+}  // namespace
+
+std::optional<std::string> label_key_problem(std::string_view key) {
+  if (key.empty()) {
+    return "the key is empty";
+  }
+  const auto slash = key.find('/');
+  if (slash == std::string_view::npos) {
+    return name_problem("the key", key);
+  }
+  if (!is_rfc1123_subdomain(key.substr(0, slash))) {
+    return "the part of the key before '/' must be a lower-case DNS name of at most 253 characters";
+  }
+  return name_problem("the part of the key after '/'", key.substr(slash + 1));
+}
+
+std::optional<std::string> label_value_problem(std::string_view value) {
+  return value.empty() ? std::nullopt : name_problem("the value", value);
+}
+
+std::optional<std::string> node_restriction_problem(std::string_view key) {
+  const auto slash = key.find('/');
+  const auto domain = slash == std::string_view::npos ? std::string_view{} : key.substr(0, slash);
+  if (!is_in_domain(domain, "kubernetes.io") && !is_in_domain(domain, "k8s.io")) {
+    return std::nullopt;
+  }
+  if (is_in_domain(domain, "node-restriction.kubernetes.io")) {
+    return "Kubernetes lets no node set labels of node-restriction.kubernetes.io on itself; let an "
+           "administrator or Cluster API (MachineDeployment spec.template.metadata.labels) set it";
+  }
+  if (is_in_domain(domain, "kubelet.kubernetes.io") || is_in_domain(domain, "node.kubernetes.io") ||
+      std::find(kKubeletLabels.begin(), kKubeletLabels.end(), key) != kKubeletLabels.end()) {
+    return std::nullopt;
+  }
+  if (is_in_domain(domain, "node-role.kubernetes.io") || key == "kubernetes.io/role") {
+    return "Kubernetes lets no node give itself a role; let an administrator (kubectl label node) "
+           "or Cluster API (MachineDeployment spec.template.metadata.labels) set it";
+  }
+  return fmt::format(
+      "Kubernetes (NodeRestriction) lets no node set labels of {} on itself; use a domain of your "
+      "own, or let an administrator set it",
+      domain);
+}
+
+bool is_rfc1123_subdomain(std::string_view name) {
+  if (name.empty() || name.size() > kMaxSubdomainLength) {
+    return false;
+  }
+  const auto parts = split(name, '.');
+  return std::all_of(parts.begin(), parts.end(), is_dns_label);
+}
+
+}  // namespace slurmlet::node

@@ -1,0 +1,92 @@
+#include "podapi/metrics_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace slurmlet::podapi {
+namespace {
+
+const char* name_of(MetricType type) {
+  switch (type) {
+    case MetricType::kCounter:
+      return "counter";
+    case MetricType::kGauge:
+      return "gauge";
+    case MetricType::kHistogram:
+      return "histogram";
+    case MetricType::kUntyped:
+      break;
+  }
+  return "untyped";
+}
+
+// Help texts escape backslash and line feed; label values the double quote too.
+void append_escaped(std::string& out, std::string_view text, bool quotes) {
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\\\";
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '"' && quotes) {
+      out += "\\\"";
+    } else {
+      out += c;
+    }
+  }
+}
+
+std::string number(double value) {
+  if (std::isnan(value)) {
+    return "NaN";
+  }
+  if (std::isinf(value)) {
+    return value > 0 ? "+Inf" : "-Inf";
+  }
+  // Whole numbers in full ("1700000000", not "1.7e+09"), as far as a double is exact.
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (std::trunc(value) == value && std::fabs(value) <= kExact) {
+    return fmt::format("{:.0f}", value);
+  }
+  return fmt::format("{}", value);  // the shortest text that reads back as the same double
+}
+
+void append_sample(std::string& out, const std::string& name, const Sample& sample) {
+  out += name;
+  out += sample.suffix;
+  char separator = '{';
+  for (const auto& [label, value] : sample.labels) {
+    out += separator;
+    out += label;
+    out += "=\"";
+    append_escaped(out, value, true);
+    out += '"';
+    separator = ',';
+  }
+  if (!sample.labels.empty()) {
+    out += '}';
+  }
+  out += ' ';
+  out += number(sample.value);
+  out += '\n';
+}
+
+}  // namespace
+
+std::string metrics_text(const std::vector<MetricFamily>& families) {
+  std::string out;
+  for (const MetricFamily& family : families) {
+    if (!family.help.empty()) {
+      out += "# HELP " + family.name + " ";
+      append_escaped(out, family.help, false);
+      out += '\n';
+    }
+    out += fmt::format("# TYPE {} {}\n", family.name, name_of(family.type));
+    for (const Sample& sample : family.samples) {
+      append_sample(out, family.name, sample);
+    }
+  }
+  return out;
+}
+
+}  // namespace slurmlet::podapi

@@ -1,0 +1,34 @@
+#pragma once
+
+// Prometheus' text exposition format 0.0.4
+// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format). Pure.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace slurmlet::podapi {
+
+enum class MetricType { kCounter, kGauge, kHistogram, kUntyped };
+
+struct Sample {
+  std::vector<std::pair<std::string, std::string>> labels;  // name, value
+  double value = 0;
+  std::string suffix;  // "_bucket", "_sum", "_count" of a histogram, else ""
+};
+
+// All samples of one metric. Names must already be valid ([a-zA-Z_:][a-zA-Z0-9_:]*, labels without
+// the colon); help texts and label values may be anything.
+struct MetricFamily {
+  std::string name;
+  std::string help;
+  MetricType type = MetricType::kGauge;
+  std::vector<Sample> samples;
+};
+
+inline constexpr const char* kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+std::string metrics_text(const std::vector<MetricFamily>& families);
+
+}  // namespace slurmlet::podapi

@@ -1,0 +1,61 @@
+#include "podapi/routes.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace slurmlet::podapi {
+namespace {
+
+Response report_checks(const Snapshot& snapshot, bool liveness_only) {
+  std::string failing;
+  for (const Check& check : snapshot.checks) {
+    if (!check.ok && (check.is_liveness || !liveness_only)) {
+      failing += fmt::format("{}: {}\n", check.name, check.detail);
+    }
+  }
+  Response response;
+  if (failing.empty()) {
+    response.body = "ok";
+    return response;
+  }
+  response.status = 503;
+  response.body = fmt::format("slurmlet on {} is not {}\n{}", snapshot.node_name,
+                              liveness_only ? "healthy" : "ready", failing);
+  return response;
+}
+
+Response report_metrics(const Snapshot& snapshot) {
+  Response response;
+  response.content_type = kMetricsContentType;
+  response.body = metrics_text(snapshot.metrics);
+  return response;
+}
+
+bool is_known(std::string_view path) {
+  return path == "/healthz" || path == "/readyz" || path == "/metrics";
+}
+
+}  // namespace
+
+Response handle(const Request& request, const Snapshot& snapshot) {
+  Response refusal;
+  if (!is_known(request.path)) {
+    refusal.status = 404;
+    refusal.body =
+        fmt::format("slurmlet on {} serves /healthz, /readyz and /metrics\n", snapshot.node_name);
+    return refusal;
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    refusal.status = 405;
+    refusal.body = "only GET and HEAD\n";
+    refusal.headers = {{"Allow", "GET, HEAD"}};
+    return refusal;
+  }
+  if (request.path == "/metrics") {
+    return report_metrics(snapshot);
+  }
+  return report_checks(snapshot, request.path == "/healthz");
+}
+
+}  // namespace slurmlet::podapi

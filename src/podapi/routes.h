@@ -1,0 +1,46 @@
+#pragma once
+
+// What slurmlet answers on its health port, as a pure function of the request and a snapshot:
+//
+//   GET /healthz  200 "ok", or 503 with the checks that fail; only what a restart could cure
+//   GET /readyz   the same over all checks, e.g. whether the API server is reached
+//   GET /metrics  Prometheus text format
+//
+// HEAD is answered like GET (the server leaves the body out). Anything else is 404 or 405.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "podapi/metrics_text.h"
+
+namespace slurmlet::podapi {
+
+struct Request {
+  std::string method;
+  std::string path;  // without the query
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // beyond Content-Type and -Length
+};
+
+struct Check {
+  std::string name;
+  bool ok = true;
+  std::string detail;       // why not, for people
+  bool is_liveness = true;  // false: for /readyz only
+};
+
+struct Snapshot {
+  std::string node_name;
+  std::vector<Check> checks;
+  std::vector<MetricFamily> metrics;
+};
+
+Response handle(const Request& request, const Snapshot& snapshot);
+
+}  // namespace slurmlet::podapi

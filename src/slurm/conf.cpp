@@ -1,0 +1,263 @@
+#include "slurm/conf.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "slurm/conf_lines.h"
+#include "slurm/gres.h"
+#include "slurm/hostlist.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+constexpr std::size_t kMaxNodesKept = 64;
+
+// A port, or the first of a range "6820-6825".
+std::optional<int> first_port(std::string_view text) {
+  const auto port = parse_int<int>(trim(text.substr(0, text.find('-'))));
+  return port && *port > 0 && *port < 65536 ? port : std::nullopt;
+}
+
+// Ids in a list like "0-1,4"; malformed parts count nothing.
+std::int64_t count_ids(std::string_view list) {
+  std::int64_t count = 0;
+  for (const auto part : split(list, ',')) {
+    const auto dash = part.find('-');
+    const auto low = parse_int<std::int64_t>(trim(part.substr(0, dash)));
+    const auto high =
+        dash == std::string_view::npos ? low : parse_int<std::int64_t>(trim(part.substr(dash + 1)));
+    if (low && high && *low >= 0 && *high >= *low && *high < 65536) {
+      count += *high - *low + 1;
+    }
+  }
+  return count;
+}
+
+ControllerAddress parse_controller(std::string_view text) {
+  ControllerAddress controller;
+  const auto open = text.find('(');
+  controller.host = trim(text.substr(0, open));
+  if (open != std::string_view::npos) {
+    const auto close = text.find(')', open);
+    controller.address =
+        trim(text.substr(open + 1, close == std::string_view::npos ? close : close - open - 1));
+  }
+  return controller;
+}
+
+void apply_node_keys(const ConfLine& line, NodeLine& node) {
+  for (const auto& [key, value] : line.pairs()) {
+    if (key == "port") {
+      node.port = first_port(value).value_or(node.port);
+    } else if (key == "corespeccount") {
+      node.core_spec_count = parse_int<std::int64_t>(value).value_or(0);
+    } else if (key == "cpuspeclist") {
+      node.cpu_spec_list = value;
+    } else if (key == "threadspercore") {
+      node.threads_per_core = parse_int<std::int64_t>(value).value_or(1);
+    } else if (key == "memspeclimit") {
+      node.mem_spec_limit_mib = parse_int<std::int64_t>(value).value_or(0);
+    } else if (key == "gres") {
+      node.gres = parse_gres(value);
+    }
+  }
+}
+
+// Collects the file into a SlurmConf, line by line.
+class Collector {
+ public:
+  Collector(SlurmConf& conf, const ConfIdentity& identity)
+      : conf_(conf), identity_(identity), short_(short_hostname(identity.hostname)) {}
+
+  void take(const ConfLine& line) {
+    if (line.starts_with("nodename")) {
+      take_node(line);
+    } else if (!line.starts_with("partitionname") && !line.starts_with("downnodes") &&
+               !line.starts_with("nodeset")) {
+      take_globals(line);
+    }
+  }
+
+  void finish() {
+    if (conf_.controllers.empty() && !old_primary_.empty()) {
+      conf_.controllers.push_back(parse_controller(old_primary_));
+      if (!old_backup_.empty()) {
+        conf_.controllers.push_back(parse_controller(old_backup_));
+      }
+    }
+    for (auto& controller : conf_.controllers) {
+      controller.port = controller_port_;
+    }
+  }
+
+ private:
+  void take_globals(const ConfLine& line) {
+    for (const auto& [key, value] : line.pairs()) {
+      if (key == "clustername") {
+        conf_.cluster_name = value;
+      } else if (key == "slurmctldhost") {
+        conf_.controllers.push_back(parse_controller(value));
+      } else if (key == "controlmachine") {
+        old_primary_ = value;
+      } else if (key == "backupcontroller") {
+        old_backup_ = value;
+      } else if (key == "slurmctldport") {
+        controller_port_ = first_port(value).value_or(controller_port_);
+      } else if (key == "slurmdport") {
+        conf_.slurmd_port = first_port(value).value_or(conf_.slurmd_port);
+      } else if (key == "slurmdpidfile") {
+        conf_.pid_file = value;
+      } else if (key == "slurmdspooldir") {
+        conf_.spool_dir = value;
+      }
+    }
+  }
+
+  void take_node(const ConfLine& line) {
+    const std::string names = line.pairs().front().second;
+    if (to_upper(names) == "DEFAULT") {
+      apply_node_keys(line, defaults_);
+      return;
+    }
+    const std::string hostnames = line.get("nodehostname").value_or(names);
+    const bool by_name =
+        std::any_of(identity_.names.begin(), identity_.names.end(),
+                    [&](const std::string& name) { return hostlist_contains(names, name); });
+    if (!by_name && !hostlist_contains(hostnames, short_) &&
+        !hostlist_contains(hostnames, identity_.hostname)) {
+      return;
+    }
+    if (line.get("nodehostname")) {
+      keep_pairs(line, names, hostnames);
+      return;
+    }
+    // Names are host names: no need to expand a line of ten thousand.
+    std::vector<std::string> wanted = identity_.names;
+    wanted.insert(wanted.end(), {short_, identity_.hostname});
+    for (const auto& name : wanted) {
+      if (hostlist_contains(names, name)) {
+        keep(line, name, name);
+      }
+    }
+  }
+
+  void keep(const ConfLine& line, const std::string& name, const std::string& hostname) {
+    if (conf_.nodes.size() >= kMaxNodesKept || conf_.find_node(name) != nullptr) {
+      return;
+    }
+    NodeLine node = defaults_;
+    node.name = name;
+    node.hostname = hostname;
+    apply_node_keys(line, node);
+    conf_.nodes.push_back(std::move(node));
+  }
+
+  void keep_pairs(const ConfLine& line, const std::string& names, const std::string& hostnames) {
+    const auto name_list = expand_hostlist(names);
+    const auto host_list = expand_hostlist(hostnames);
+    if (!name_list || !host_list || host_list->empty()) {
+      return;
+    }
+    const auto& wanted = identity_.names;
+    for (std::size_t i = 0; i < name_list->size(); ++i) {
+      // Several nodes of one host (multiple slurmd) may share the only host name.
+      const bool paired = host_list->size() == name_list->size();
+      const std::string& hostname = paired ? (*host_list)[i] : host_list->front();
+      const std::string& name = (*name_list)[i];
+      if (std::find(wanted.begin(), wanted.end(), name) != wanted.end() || hostname == short_ ||
+          hostname == identity_.hostname) {
+        keep(line, name, hostname);
+      }
+    }
+  }
+
+  SlurmConf& conf_;
+  const ConfIdentity& identity_;
+  std::string short_;
+  NodeLine defaults_;
+  int controller_port_ = 6817;
+  std::string old_primary_;  // keys of Slurm before 18.08, still read by it
+  std::string old_backup_;
+};
+
+}  // namespace
+
+std::string find_slurm_conf(const ConfSearch& search) {
+  for (const auto& path : {search.configured, search.environment}) {
+    if (!path.empty()) {
+      return path;
+    }
+  }
+  const auto found =
+      std::find_if(search.defaults.begin(), search.defaults.end(),
+                   [](const auto& path) { return ::access(path.c_str(), R_OK) == 0; });
+  return found == search.defaults.end() ? std::string{} : *found;
+}
+
+const NodeLine* SlurmConf::find_node(std::string_view name) const {
+  const auto found = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const NodeLine& node) { return node.name == name; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& identity) {
+  SlurmConf conf;
+  conf.path = path;
+  Collector collector{conf, identity};
+  auto done = for_each_conf_line(path, [&](const ConfLine& line) { collector.take(line); });
+  if (!done) {
+    return done.error();
+  }
+  collector.finish();
+  return conf;
+}
+
+std::string short_hostname(std::string_view hostname) {
+  return std::string{hostname.substr(0, hostname.find('.'))};
+}
+
+std::string expand_pattern(std::string_view pattern, std::string_view node_name,
+                           std::string_view hostname) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'n') {
+      out += node_name;
+    } else if (next == 'h') {
+      out += short_hostname(hostname);
+    } else if (next == '%') {
+      out += '%';
+    } else {
+      out += pattern[i];
+      continue;
+    }
+    ++i;
+  }
+  return out;
+}
+
+node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_name,
+                                const std::string& gpu_vendor) {
+  node::SlurmConfFacts facts;
+  facts.path = conf.path;
+  facts.cluster_name = conf.cluster_name;
+  facts.gpu_vendor = gpu_vendor;
+  for (const auto& controller : conf.controllers) {
+    facts.controllers.push_back(fmt::format("{}:{}", controller.host, controller.port));
+  }
+  if (const NodeLine* node = conf.find_node(node_name)) {
+    facts.node_name = node->name;
+    facts.mem_spec_limit_mib = std::max<std::int64_t>(0, node->mem_spec_limit_mib);
+    facts.core_spec_cpus = node->cpu_spec_list.empty()
+                               ? std::max<std::int64_t>(0, node->core_spec_count) *
+                                     std::max<std::int64_t>(1, node->threads_per_core)
+                               : count_ids(node->cpu_spec_list);
+  }
+  return facts;
+}
+
+}  // namespace slurmlet::slurm

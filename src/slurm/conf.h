@@ -1,0 +1,88 @@
+#pragma once
+
+// What slurm.conf and gres.conf on this machine say about the cluster and this node (slurm.conf(5),
+// gres.conf(5)). Only the lines about this node are kept: a file with ten thousand NodeName lines
+// costs no memory after reading. Memory is in MiB, as in the files. Functions with a path read
+// files; the rest is pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "node/facts.h"
+
+namespace slurmlet::slurm {
+
+// Where Slurm's commands look on a machine, in this order (src/common/read_config.c): $SLURM_CONF,
+// the built-in path, and the cache that slurmd of a configless cluster keeps.
+struct ConfSearch {
+  std::string configured;   // setting; wins over the environment
+  std::string environment;  // $SLURM_CONF
+  std::vector<std::string> defaults{"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
+                                    "/run/slurm/conf/slurm.conf"};
+};
+
+// The first that is readable. A configured or inherited path is returned even when it is not: then
+// reading it says what is wrong. "" when there is none.
+std::string find_slurm_conf(const ConfSearch& search);
+
+struct ControllerAddress {
+  std::string host;     // "head1"
+  std::string address;  // "10.0.0.1" of head1(10.0.0.1); "" if not given
+  int port = 6817;
+  bool operator==(const ControllerAddress&) const = default;
+};
+
+// One node of a NodeName line, with what the DEFAULT lines before it give.
+struct NodeLine {
+  std::string name;
+  std::string hostname;  // NodeHostname, else the name
+  int port = 0;          // 0 = SlurmdPort
+  std::int64_t core_spec_count = 0;
+  std::string cpu_spec_list;
+  std::int64_t threads_per_core = 1;
+  std::int64_t mem_spec_limit_mib = 0;
+  std::vector<node::Gres> gres;
+  bool operator==(const NodeLine&) const = default;
+};
+
+// Names by which this machine may be known, so that its lines can be picked out.
+struct ConfIdentity {
+  std::string hostname;            // as uname -n has it, short or with domain
+  std::vector<std::string> names;  // possible NodeNames: configured, of slurmd's -N, Kubernetes'
+};
+
+struct SlurmConf {
+  std::string path;
+  std::string cluster_name;
+  std::vector<ControllerAddress> controllers;
+  std::string pid_file = "/var/run/slurmd.pid";  // may hold %n and %h
+  std::string spool_dir = "/var/spool/slurmd";   // may hold %n and %h
+  int slurmd_port = 6818;
+  std::vector<NodeLine> nodes;  // those that the identity matches, in the file's order
+  const NodeLine* find_node(std::string_view name) const;
+};
+
+// kNotFound, kDenied or kInvalid (a file or an Include that cannot be read).
+Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& identity);
+
+// %n → node name, %h → short host name, %% → %.
+std::string expand_pattern(std::string_view pattern, std::string_view node_name,
+                           std::string_view hostname);
+
+// "nid000001.example.org" → "nid000001"
+std::string short_hostname(std::string_view hostname);
+
+// "nvidia", "amd", "intel" as gres.conf beside slurm.conf tells for `node_name`, by AutoDetect= and
+// File=; "" when it does not tell, tells two, or cannot be read. /dev/dri/render* alone decides
+// nothing: two vendors have those.
+std::string read_gpu_vendor(const std::string& slurm_conf_path, const std::string& node_name);
+
+// `node_name` may be "".
+node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_name,
+                                const std::string& gpu_vendor);
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,161 @@
+#include "slurm/conf_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+// A site may list ten thousand nodes one by one.
+constexpr std::size_t kMaxConfBytes = std::size_t{32} << 20;
+constexpr int kMaxIncludeDepth = 16;
+
+bool is_key_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+}
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+std::string_view skip_spaces(std::string_view text) {
+  return text.substr(static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_space) -
+                                              text.begin()));
+}
+
+// Takes a value off the front of `text`: up to white space, or between double quotes.
+std::string take_value(std::string_view& text) {
+  std::size_t end = 0;
+  std::string value;
+  if (text.starts_with('"')) {
+    const auto close = text.find('"', 1);
+    end = close == std::string_view::npos ? text.size() : close + 1;
+    value = text.substr(1, end - (close == std::string_view::npos ? 1 : 2));
+  } else {
+    end = static_cast<std::size_t>(std::find_if(text.begin(), text.end(), is_space) - text.begin());
+    value = text.substr(0, end);
+  }
+  text.remove_prefix(end);
+  return value;
+}
+
+// Without the comment; "\#" is a plain "#".
+std::string without_comment(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\' && i + 1 < line.size() && line[i + 1] == '#') {
+      out += '#';
+      ++i;
+    } else if (line[i] == '#') {
+      break;
+    } else {
+      out += line[i];
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> included_file(std::string_view line) {
+  constexpr std::string_view kInclude = "include";
+  line = trim(line);
+  if (line.size() <= kInclude.size() || to_lower(line.substr(0, kInclude.size())) != kInclude ||
+      !is_space(line[kInclude.size()])) {
+    return std::nullopt;
+  }
+  return std::string{trim(line.substr(kInclude.size()))};
+}
+
+struct Reader {
+  std::filesystem::path directory;  // of the first file
+  const std::function<void(const ConfLine&)>& take;
+
+  Status take_line(const std::string& text, int depth) {
+    if (const auto file = included_file(text)) {
+      return read((directory / *file).string(), depth + 1);
+    }
+    if (const ConfLine line = parse_conf_line(text); !line.pairs().empty()) {
+      take(line);
+    }
+    return {};
+  }
+
+  Status read(const std::string& path, int depth) {
+    if (depth > kMaxIncludeDepth) {
+      return Error{Code::kInvalid, fmt::format("{}: files include each other", path)};
+    }
+    const auto content = read_file(path, kMaxConfBytes);
+    if (!content) {
+      return content.error();
+    }
+    std::string logical;
+    std::string_view rest = *content;
+    while (!rest.empty()) {
+      const auto physical = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(physical.size() + 1, rest.size()));
+      std::string line = without_comment(physical);
+      const bool goes_on = trim(line).ends_with('\\');
+      if (goes_on) {
+        line.resize(line.rfind('\\'));
+      }
+      logical += line;
+      if (goes_on && !rest.empty()) {
+        continue;
+      }
+      if (auto taken = take_line(logical, depth); !taken) {
+        return taken;
+      }
+      logical.clear();
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> ConfLine::get(std::string_view key) const {
+  for (const auto& [name, value] : pairs_) {
+    if (name == key) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+ConfLine parse_conf_line(std::string_view text) {
+  ConfLine line;
+  while (true) {
+    text = skip_spaces(text);
+    if (text.empty()) {
+      return line;
+    }
+    const auto key_end = static_cast<std::size_t>(
+        std::find_if_not(text.begin(), text.end(), is_key_char) - text.begin());
+    const std::string key = to_lower(text.substr(0, key_end));
+    std::string_view after = skip_spaces(text.substr(key_end));
+    // "Key+=value" and "Key-=value" are pairs as well.
+    if (after.size() > 1 && after[1] == '=' &&
+        std::string_view{"+-*/"}.find(after[0]) != std::string_view::npos) {
+      after.remove_prefix(1);
+    }
+    if (key.empty() || !after.starts_with('=')) {
+      const auto word_end = std::find_if(text.begin(), text.end(), is_space) - text.begin();
+      text.remove_prefix(static_cast<std::size_t>(word_end));
+      continue;
+    }
+    text = skip_spaces(after.substr(1));
+    std::string value = take_value(text);
+    line.add(key, std::move(value));
+  }
+}
+
+Status for_each_conf_line(const std::string& path,
+                          const std::function<void(const ConfLine&)>& take) {
+  Reader reader{std::filesystem::path{path}.parent_path(), take};
+  return reader.read(path, 0);
+}
+
+}  // namespace slurmlet::slurm

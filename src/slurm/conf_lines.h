@@ -1,0 +1,44 @@
+#pragma once
+
+// The lines of slurm.conf and gres.conf as key=value pairs (slurm.conf(5): "#" begins a comment
+// unless escaped by "\", a "\" at the end continues the line, keys are case-insensitive, values
+// with spaces stand in double quotes, "Include FILE" reads another file, relative to the first
+// one).
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace slurmlet::slurm {
+
+// One logical line: keys in lower case, in order.
+class ConfLine {
+ public:
+  void add(std::string key, std::string value) {
+    pairs_.emplace_back(std::move(key), std::move(value));
+  }
+  // The value of `key` (lower case); nothing when it is absent.
+  std::optional<std::string> get(std::string_view key) const;
+  bool starts_with(std::string_view key) const {
+    return !pairs_.empty() && pairs_.front().first == key;
+  }
+  const std::vector<std::pair<std::string, std::string>>& pairs() const { return pairs_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> pairs_;
+};
+
+// The pairs of one line of text; text that is no pair is passed over.
+ConfLine parse_conf_line(std::string_view text);
+
+// Calls `take` for each line with pairs, in order, files included. Errors are those of reading a
+// file; an Include that cannot be read is an error (Slurm's own commands refuse it as well).
+Status for_each_conf_line(const std::string& path,
+                          const std::function<void(const ConfLine&)>& take);
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,84 @@
+// Which vendor's cards gres.conf is about.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "slurm/conf.h"
+#include "slurm/conf_lines.h"
+#include "slurm/hostlist.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+std::string vendor_of_autodetect(std::string_view value) {
+  const std::string mode = to_lower(value);
+  if (mode == "nvml" || mode == "nvidia") {
+    return "nvidia";
+  }
+  if (mode == "rsmi") {
+    return "amd";
+  }
+  return mode == "oneapi" ? "intel" : "";
+}
+
+std::string vendor_of_file(std::string_view file) {
+  if (file.starts_with("/dev/nvidia")) {
+    return "nvidia";
+  }
+  return file.starts_with("/dev/kfd") ? "amd" : "";
+}
+
+// What the lines about one node say.
+struct VendorSigns {
+  std::string everywhere;           // AutoDetect of a line without NodeName
+  std::optional<std::string> here;  // AutoDetect of a line with our NodeName: wins
+  std::vector<std::string> files;
+
+  void take(const ConfLine& line, const std::string& node_name) {
+    const auto nodes = line.get("nodename");
+    if ((nodes && !hostlist_contains(*nodes, node_name)) ||
+        to_lower(line.get("name").value_or("gpu")) != "gpu") {
+      return;
+    }
+    if (const auto mode = line.get("autodetect")) {
+      (nodes ? here.emplace() : everywhere) = vendor_of_autodetect(*mode);
+    }
+    const std::string list = line.get("file").value_or("");
+    for (const auto file : hostlist_elements(list)) {
+      if (auto vendor = vendor_of_file(file); !vendor.empty()) {
+        files.push_back(std::move(vendor));
+      }
+    }
+  }
+
+  // "" unless all signs agree.
+  std::string verdict() const {
+    std::vector<std::string> all = files;
+    if (const std::string detected = here.value_or(everywhere); !detected.empty()) {
+      all.push_back(detected);
+    }
+    const bool agree = !all.empty() && std::all_of(all.begin(), all.end(), [&](const auto& vendor) {
+      return vendor == all.front();
+    });
+    return agree ? all.front() : "";
+  }
+};
+
+}  // namespace
+
+std::string read_gpu_vendor(const std::string& slurm_conf_path, const std::string& node_name) {
+  const auto slash = slurm_conf_path.rfind('/');
+  if (slash == std::string::npos) {
+    return "";
+  }
+  VendorSigns signs;
+  const auto done = for_each_conf_line(slurm_conf_path.substr(0, slash + 1) + "gres.conf",
+                                       [&](const ConfLine& line) { signs.take(line, node_name); });
+  return done ? signs.verdict() : "";
+}
+
+}  // namespace slurmlet::slurm

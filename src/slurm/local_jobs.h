@@ -1,0 +1,80 @@
+#pragma once
+
+// Jobs on this machine, without asking anybody: slurmd keeps one socket per job step in its spool
+// directory, NODENAME_JOBID.STEPID or NODENAME_JOBID.STEPID.HETCOMPONENT (src/common/stepd_api.c).
+// A socket outlives a crashed slurmstepd, so each is confirmed by a living process, whose title is
+// "slurmstepd: [JOBID.STEP]". Allocated CPUs come from the cpusets of Slurm's cgroup plugins, else
+// from the affinity of the jobs' processes (task/affinity). slurmctld's own figure is stale, see
+// sinfo.h. One directory read while nothing changes; a look at all processes when a step is new.
+//
+// Not thread-safe. Reads only.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "node/facts.h"
+
+namespace slurmlet::slurm {
+
+struct StepSocket {
+  std::string node;
+  std::uint32_t job = 0;
+  std::string step;  // "0", "4294967291" (batch), "0.1" of a heterogeneous job
+  bool operator==(const StepSocket&) const = default;
+};
+
+// Nothing when the name is not that of a step's socket.
+std::optional<StepSocket> parse_step_socket(std::string_view name);
+
+// Names in the spool directory that come and go with jobs: step sockets and jobNNNNN directories.
+bool is_job_entry(std::string_view name);
+
+// The job in slurmstepd's title: "slurmstepd: [9.batch]" → 9, "slurmstepd: [12+1.0]" → 12.
+std::optional<std::uint32_t> job_of_title(std::string_view title);
+
+// CPU ids of a list like "0-3,8"; malformed parts are passed over.
+std::set<int> parse_cpu_list(std::string_view list);
+
+struct LocalJobsPlaces {
+  std::string spool_dir;
+  std::string node_name;  // "" = sockets of any node
+  std::string proc_root = "/proc";
+  std::string cgroup_root = "/sys/fs/cgroup";
+};
+
+class LocalJobsReader {
+ public:
+  explicit LocalJobsReader(LocalJobsPlaces places) : places_(std::move(places)) {}
+
+  // Nothing when the spool directory cannot be read. allocated_cpus is there when every job tells.
+  std::optional<node::LocalJobs> read();
+
+ private:
+  using Job = std::uint32_t;
+  struct Processes {
+    std::vector<int> pids;  // slurmstepd processes of the job
+    int searches = 0;       // made in vain
+  };
+  std::optional<std::set<std::string>> list_sockets() const;
+  void update_jobs(const std::set<std::string>& sockets);
+  void search_processes();
+  bool is_step_of(int pid, Job job) const;
+  std::optional<std::int64_t> allocated_cpus() const;
+  std::set<int> cpuset_of(Job job) const;
+  std::set<int> affinity_of(const Processes& processes) const;
+  std::vector<std::string> cgroup_directories(Job job) const;
+
+  LocalJobsPlaces places_;
+  std::set<std::string> sockets_;  // as of the last read
+  std::map<Job, Processes> jobs_;  // every job that has a socket
+  bool processes_hidden_ = false;  // /proc does not show other users' processes
+  bool step_starting_ = false;     // a slurmstepd has not set its title yet
+};
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,123 @@
+#include "slurm/proc.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+std::string entry(const std::string& proc, int pid, const char* name) {
+  return proc + "/" + std::to_string(pid) + "/" + name;
+}
+
+std::vector<std::string> null_separated(const std::string& path) {
+  const auto content = read_file(path);
+  if (!content || content->empty()) {
+    return {};
+  }
+  std::string_view text = *content;
+  while (text.ends_with('\0')) {
+    text.remove_suffix(1);
+  }
+  std::vector<std::string> parts;
+  for (const auto part : split(text, '\0')) {
+    parts.emplace_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string process_name(const std::string& proc, int pid) {
+  return read_trimmed(entry(proc, pid, "comm"));
+}
+
+std::optional<ProcessStat> process_stat(const std::string& proc, int pid) {
+  const auto content = read_file(entry(proc, pid, "stat"));
+  if (!content) {
+    return std::nullopt;
+  }
+  // The name in parentheses may itself hold spaces and parentheses: fields count from the last one.
+  const auto close = content->rfind(')');
+  if (close == std::string::npos) {
+    return std::nullopt;
+  }
+  const auto fields = split(trim(std::string_view{*content}.substr(close + 1)), ' ');
+  constexpr std::size_t kState = 0;       // field 3 of proc(5)
+  constexpr std::size_t kParent = 1;      // field 4
+  constexpr std::size_t kStartTime = 19;  // field 22
+  if (fields.size() <= kStartTime || fields[kState].empty()) {
+    return std::nullopt;
+  }
+  const auto parent = parse_int<int>(fields[kParent]);
+  const auto start_time = parse_int<std::uint64_t>(fields[kStartTime]);
+  if (!parent || !start_time) {
+    return std::nullopt;
+  }
+  return ProcessStat{fields[kState].front(), *parent, *start_time};
+}
+
+std::vector<std::string> process_arguments(const std::string& proc, int pid) {
+  return null_separated(entry(proc, pid, "cmdline"));
+}
+
+std::optional<std::string> process_environment(const std::string& proc, int pid,
+                                               const std::string& name) {
+  const std::string prefix = name + "=";
+  for (const auto& variable : null_separated(entry(proc, pid, "environ"))) {
+    if (variable.starts_with(prefix)) {
+      return variable.substr(prefix.size());
+    }
+  }
+  return std::nullopt;
+}
+
+std::string process_cpus(const std::string& proc, int pid) {
+  constexpr std::string_view kKey = "Cpus_allowed_list:";
+  const auto content = read_file(entry(proc, pid, "status"));
+  if (!content) {
+    return "";
+  }
+  const auto at = content->find(kKey);
+  if (at == std::string::npos) {
+    return "";
+  }
+  const auto value = std::string_view{*content}.substr(at + kKey.size());
+  return std::string{trim(value.substr(0, value.find('\n')))};
+}
+
+std::vector<int> process_children(const std::string& proc, int pid) {
+  std::vector<int> children;
+  const std::string tasks = entry(proc, pid, "task");
+  const auto threads = list_directory(tasks);
+  if (!threads) {
+    return children;
+  }
+  for (const auto& thread : *threads) {
+    const std::string list = read_trimmed(tasks + "/" + thread + "/children");
+    for (const auto word : split(list, ' ')) {
+      if (const auto child = parse_int<int>(word)) {
+        children.push_back(*child);
+      }
+    }
+  }
+  return children;
+}
+
+Result<std::vector<int>> process_ids(const std::string& proc) {
+  const auto names = list_directory(proc);
+  if (!names) {
+    return names.error();
+  }
+  std::vector<int> pids;
+  for (const auto& name : *names) {
+    if (const auto pid = parse_int<int>(name); pid && *pid > 0) {
+      pids.push_back(*pid);
+    }
+  }
+  return pids;
+}
+
+}  // namespace slurmlet::slurm

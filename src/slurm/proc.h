@@ -1,0 +1,37 @@
+#pragma once
+
+// The few things of proc(5) that this room reads. `proc` is the mount point ("/proc"), so that
+// tests can lay out their own. Nothing here waits or sends signals. A process that ends while it is
+// read gives nothing.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace slurmlet::slurm {
+
+struct ProcessStat {
+  char state = '?';  // R, S, D, T (stopped), t (traced), Z, X, I
+  int parent = 0;
+  std::uint64_t start_time = 0;  // clock ticks since boot
+};
+
+// /proc/PID/comm without the line end; "" when there is no such process (or it is hidden).
+std::string process_name(const std::string& proc, int pid);
+std::optional<ProcessStat> process_stat(const std::string& proc, int pid);
+// /proc/PID/cmdline; a kernel thread or zombie has none.
+std::vector<std::string> process_arguments(const std::string& proc, int pid);
+// The value of NAME in /proc/PID/environ; nothing when unset or not ours to read.
+std::optional<std::string> process_environment(const std::string& proc, int pid,
+                                               const std::string& name);
+// Cpus_allowed_list of /proc/PID/status: "0-3,8"; "" when unknown.
+std::string process_cpus(const std::string& proc, int pid);
+// Children of all threads; empty where the kernel does not tell (CONFIG_PROC_CHILDREN).
+std::vector<int> process_children(const std::string& proc, int pid);
+// Every pid, unsorted.
+Result<std::vector<int>> process_ids(const std::string& proc);
+
+}  // namespace slurmlet::slurm

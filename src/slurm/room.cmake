@@ -1,0 +1,18 @@
+set(ROOM_SOURCES
+  conf.cpp
+  conf_lines.cpp
+  controller_poll.cpp
+  gres.cpp
+  gres_conf.cpp
+  hostlist.cpp
+  inotify.cpp
+  local_jobs.cpp
+  node_name.cpp
+  proc.cpp
+  sinfo.cpp
+  sinfo_failure.cpp
+  slurmd_process.cpp
+  slurmd_version.cpp
+  slurmd_watch.cpp
+  state.cpp
+  utf8.cpp)

@@ -1,0 +1,66 @@
+#pragma once
+
+// One question to slurmctld: the `sinfo` command for exactly one node, what it printed, and why it
+// failed.
+//
+// `sinfo -N -n NODE` with one plain name is the cheap form: slurmctld answers from a read lock with
+// one node and the partitions, where `scontrol show node` downloads all nodes of the cluster. Each
+// `Field:|` of -O prints the field untruncated with "|" behind it (sinfo(1), --Format);
+// StateComplete exists since Slurm 21.08. One row per partition is printed; Reason stands last
+// because it may hold anything: "|", line breaks, quotes. How much is allocated is stale in such an
+// answer (slurmctld only recomputes it for a full dump), so those fields are not used for
+// allocation.
+//
+// Pure. Errors and failure details are stable words without times and
+// counters, so that they can be shown in the API without rewriting it at each question.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/command.h"
+#include "base/result.h"
+#include "node/facts.h"
+
+namespace slurmlet::slurm {
+
+struct SinfoSettings {
+  std::string conf;     // SLURM_CONF for the command; "" = as inherited
+  std::string bin_dir;  // where sinfo is; "" = PATH
+  Duration timeout = std::chrono::seconds{15};
+};
+
+// A name that can stand behind -n: letters, digits, ".", "_", "-", not "-" first, no host list.
+bool valid_node_name(std::string_view name);
+
+// `node` must be a valid_node_name(): a host list would make sinfo download the whole cluster.
+CommandSpec sinfo_query(const SinfoSettings& settings, const std::string& node);
+
+// The record of `node` from the output of sinfo_query(). kNotFound when nothing was printed
+// (unknown to Slurm, in no partition, or FUTURE); kInvalid for everything else that is not
+// an answer for this node, such as a cut-off row or another node.
+Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_view node);
+
+struct QueryFailure {
+  node::SlurmFailure cause = node::SlurmFailure::kGarbage;
+  std::string detail;  // one line
+  bool operator==(const QueryFailure&) const = default;
+};
+
+// Nothing when the output is worth parsing.
+std::optional<QueryFailure> classify(const CommandOutput& output);
+
+// Why the command could not even be started.
+QueryFailure classify_start(const Error& error);
+
+// classify() and parse_sinfo() in one: exactly one of the two is set.
+struct QueryResult {
+  std::optional<node::SlurmNodeRecord> record;
+  std::optional<QueryFailure> failure;
+};
+QueryResult interpret(const CommandOutput& output, std::string_view node);
+
+// "controller unreachable", "munge unavailable", …: for logs and counters.
+const char* to_string(node::SlurmFailure failure);
+
+}  // namespace slurmlet::slurm

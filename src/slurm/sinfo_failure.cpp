@@ -1,0 +1,190 @@
+// The failing forms of sinfo, recognised by Slurm's own messages (src/common/slurm_errno.c and the
+// callers; captured from releases 22.05 … 25.11, see test/fixtures/slurm).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/text.h"
+#include "slurm/sinfo.h"
+#include "slurm/utf8.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using node::SlurmFailure;
+
+struct Rule {
+  std::string_view needle;  // in lower case
+  SlurmFailure cause;
+  std::string_view detail;  // "" = the line of the message itself
+};
+
+// First match wins, over all lines: the cause comes before what follows from it (a missing munge
+// also shows as a protocol error, a missing slurm.conf also as a missing ClusterName).
+constexpr std::array kRules = std::to_array<Rule>({
+    {"rate limit", SlurmFailure::kRateLimited,
+     "slurmctld limits the rate of requests (SlurmctldParameters=rl_enable)"},
+    {"munge encode failed", SlurmFailure::kMungeUnavailable, ""},
+    {"munge decode failed", SlurmFailure::kMungeUnavailable, ""},
+    {"if munged is up", SlurmFailure::kMungeUnavailable, "munged does not answer"},
+    {"protocol authentication error", SlurmFailure::kMungeUnavailable, ""},
+    {"authentication error", SlurmFailure::kMungeUnavailable, ""},
+    {"invalid authentication credential", SlurmFailure::kMungeUnavailable, ""},
+    {"cannot stat file", SlurmFailure::kBadConfiguration, ""},
+    {"parse error in file", SlurmFailure::kBadConfiguration, ""},
+    {"parsing error at unrecognized key", SlurmFailure::kBadConfiguration, ""},
+    {"dns srv lookup failed", SlurmFailure::kBadConfiguration,
+     "there is no slurm.conf, and no DNS SRV record of a slurmctld"},
+    {"could not establish a configuration source", SlurmFailure::kBadConfiguration, ""},
+    {"clustername needs to be specified", SlurmFailure::kBadConfiguration, ""},
+    {"unable to process configuration file", SlurmFailure::kBadConfiguration, ""},
+    {"access/permission denied", SlurmFailure::kPermissionDenied, ""},
+    {"invalid user id", SlurmFailure::kPermissionDenied, ""},
+    {"user not permitted", SlurmFailure::kPermissionDenied, ""},
+    {"unable to resolve", SlurmFailure::kControllerUnreachable, ""},
+    {"unable to establish control machine address", SlurmFailure::kControllerUnreachable, ""},
+    {"unable to contact slurm controller", SlurmFailure::kControllerUnreachable, ""},
+    {"socket timed out", SlurmFailure::kControllerUnreachable, ""},
+    {"zero bytes were transmitted", SlurmFailure::kControllerUnreachable, ""},
+    {"connection refused", SlurmFailure::kControllerUnreachable, ""},
+    {"connection timed out", SlurmFailure::kControllerUnreachable, ""},
+    {"no route to host", SlurmFailure::kControllerUnreachable, ""},
+    {"network is unreachable", SlurmFailure::kControllerUnreachable, ""},
+    {"standby mode", SlurmFailure::kControllerUnreachable, ""},
+    {"incompatible versions of client and server", SlurmFailure::kControllerUnreachable, ""},
+    {"permission denied", SlurmFailure::kPermissionDenied, ""},
+    {"invalid job format specification", SlurmFailure::kGarbage, ""},
+    {"unrecognized option", SlurmFailure::kGarbage, ""},
+    {"invalid option", SlurmFailure::kGarbage, ""},
+});
+
+// Text that changes from question to question would rewrite the Node each time.
+std::string_view without_retry_counter(std::string_view line) {
+  for (const std::string_view tail : {", retrying in", ", attempt number"}) {
+    line = line.substr(0, line.find(tail));
+  }
+  return line;
+}
+
+// "sinfo: error: _parse_next_key: Parsing error at …" → "Parsing error at …"; also without a
+// timestamp "[2026-11-20T23:08:38.621]" in front. Words with a colon go while they look like the
+// name of a program, a level or a C function.
+std::string plain_line(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with('[')) {
+    if (const auto close = line.find("] "); close != std::string_view::npos) {
+      line.remove_prefix(close + 2);
+    }
+  }
+  while (true) {
+    const auto word_end = line.find_first_not_of(
+        "abcdefghijklmnopqrstuvwxyz_0123456789/.-ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    if (word_end == 0 || word_end == std::string_view::npos || line[word_end] != ':') {
+      break;
+    }
+    auto rest = trim(line.substr(word_end + 1));
+    if (rest.empty() || rest.size() == line.size()) {
+      break;
+    }
+    line = rest;
+  }
+  std::string text = valid_utf8(without_retry_counter(line));
+  constexpr std::size_t kMaxDetail = 256;
+  if (text.size() > kMaxDetail) {
+    text = valid_utf8(text.substr(0, kMaxDetail));
+  }
+  return text;
+}
+
+std::optional<QueryFailure> match_rules(std::string_view err) {
+  const auto lines = split(err, '\n');
+  for (const auto& rule : kRules) {
+    for (const auto line : lines) {
+      if (to_lower(line).find(rule.needle) != std::string::npos) {
+        return QueryFailure{rule.cause,
+                            rule.detail.empty() ? plain_line(line) : std::string{rule.detail}};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string last_line(std::string_view err) {
+  const auto lines = split(trim(err), '\n');
+  return plain_line(lines.back());
+}
+
+}  // namespace
+
+std::optional<QueryFailure> classify(const CommandOutput& output) {
+  if (output.too_long) {
+    return QueryFailure{SlurmFailure::kGarbage, "sinfo printed more than one node can have"};
+  }
+  if (output.timed_out) {
+    const auto known = match_rules(output.err);
+    return known ? *known
+                 : QueryFailure{SlurmFailure::kTimeout, "sinfo did not end within its time limit"};
+  }
+  if (output.signal != 0) {
+    return QueryFailure{SlurmFailure::kGarbage,
+                        fmt::format("sinfo was ended by signal {}", output.signal)};
+  }
+  const bool printed = !trim(output.out).empty();
+  if (output.exit_code == 0 && printed) {
+    // Warnings beside an answer (rate limit, then served) do not matter; an unknown field does.
+    if (to_lower(output.err).find("invalid job format specification") != std::string::npos) {
+      return match_rules(output.err);
+    }
+    return std::nullopt;
+  }
+  const auto known = match_rules(output.err);
+  // With exit 0 slurmctld did answer, after a pause if it limits the rate.
+  if (known && (output.exit_code != 0 || known->cause != SlurmFailure::kRateLimited)) {
+    return known;
+  }
+  if (output.exit_code == 0) {
+    return QueryFailure{SlurmFailure::kNotInSlurm, "slurmctld lists no such node in any partition"};
+  }
+  if (output.exit_code == 127) {
+    return QueryFailure{SlurmFailure::kCommandMissing, "sinfo is not installed"};
+  }
+  const auto text = last_line(output.err);
+  return QueryFailure{SlurmFailure::kGarbage,
+                      text.empty()
+                          ? fmt::format("sinfo exited with {}", output.exit_code)
+                          : fmt::format("sinfo exited with {}: {}", output.exit_code, text)};
+}
+
+QueryFailure classify_start(const Error& error) {
+  const bool missing = error.code == Code::kNotFound || error.code == Code::kDenied;
+  return {missing ? SlurmFailure::kCommandMissing : SlurmFailure::kGarbage, error.message};
+}
+
+const char* to_string(SlurmFailure failure) {
+  switch (failure) {
+    case SlurmFailure::kControllerUnreachable:
+      return "controller unreachable";
+    case SlurmFailure::kTimeout:
+      return "timeout";
+    case SlurmFailure::kMungeUnavailable:
+      return "munge unavailable";
+    case SlurmFailure::kPermissionDenied:
+      return "permission denied";
+    case SlurmFailure::kNotInSlurm:
+      return "not in Slurm";
+    case SlurmFailure::kBadConfiguration:
+      return "bad configuration";
+    case SlurmFailure::kCommandMissing:
+      return "command missing";
+    case SlurmFailure::kGarbage:
+      return "garbage";
+    case SlurmFailure::kRateLimited:
+      return "rate limited";
+  }
+  return "unknown";
+}
+
+}  // namespace slurmlet::slurm

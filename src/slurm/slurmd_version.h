@@ -1,0 +1,40 @@
+#pragma once
+
+// The version of the installed slurmd, from `slurmd -V` (slurmd(8); needs no slurm.conf and no
+// privilege, 2-5 ms). Asked for rarely: at the start and when slurmd was started anew. Never
+// blocks. Not thread-safe.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slurm/command_runner.h"
+
+namespace slurmlet::slurm {
+
+// "slurm-wlm 22.05.8\n" → "22.05.8", "slurm 25.11.0" → "25.11.0"; "" when it is neither.
+std::string parse_slurmd_version(std::string_view text);
+
+// The program: `configured` if set, else slurmd in `bin_dir` or the sbin beside it, in PATH, or in
+// the usual sbin directories; "" when none of them is executable. The program of the running
+// process is not used: what /proc/PID/exe names may be gone, or not ours to run.
+std::string find_slurmd_program(const std::string& configured, const std::string& bin_dir);
+
+class SlurmdVersion {
+ public:
+  explicit SlurmdVersion(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
+
+  void ask(const std::string& program, SteadyTime now);
+  // True when the version has just been learnt.
+  bool step(SteadyTime now);
+  SteadyTime deadline() const { return runner_->running() ? runner_->deadline() : kNever; }
+  std::vector<int> wake_fds() const { return runner_->wake_fds(); }
+  const std::string& version() const { return version_; }
+
+ private:
+  std::unique_ptr<CommandRunner> runner_;
+  std::string version_;
+};
+
+}  // namespace slurmlet::slurm

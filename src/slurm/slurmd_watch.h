@@ -1,0 +1,91 @@
+#pragma once
+
+// Knows whether the slurmd of this node runs, by events:
+// - death: a pidfd of the process becomes readable when it exits, however it ends. The search is
+//   repeated at once, because since Slurm 23.11 a reconfigure replaces the process by a new one;
+// - birth: inotify on the directory of the pidfile, on the spool directory and on systemd's slice;
+// - SIGSTOP: a look at /proc/PID/stat every `state_check`.
+// While slurmd is absent, a search each `rescan` catches what events miss. Both periods fall on
+// multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
+//
+// slurmd is never connected to or asked: a bare connect logs errors there, and `scontrol show
+// slurmd` wakes every slurmstepd.
+//
+// The same inotify tells of job starts and ends (sockets in the spool directory, slurmd(8)).
+//
+// A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
+// come. The descriptors change between steps. Never blocks. Not thread-safe.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "node/facts.h"
+#include "slurm/command_runner.h"
+#include "slurm/inotify.h"
+#include "slurm/slurmd_process.h"
+#include "slurm/slurmd_version.h"
+
+namespace slurmlet::slurm {
+
+struct SlurmdWatchSettings {
+  SlurmdPlaces places;
+  SlurmdIdentity identity;
+  std::string spool_dir;       // without patterns; "" = not watched
+  std::string slurmd_program;  // for -V; "" = searched
+  std::string bin_dir;         // where Slurm's commands are; "" = PATH
+  Duration rescan = std::chrono::seconds{10};
+  Duration state_check = std::chrono::seconds{10};
+};
+
+class SlurmdWatch {
+ public:
+  SlurmdWatch(SlurmdWatchSettings settings, std::unique_ptr<CommandRunner> runner);
+
+  // New paths or another identity (slurm.conf was read again): everything is searched anew.
+  void reconfigure(SlurmdWatchSettings settings);
+
+  SteadyTime step(Now now);
+  std::vector<int> wake_fds() const;
+  node::SlurmdFacts facts() const;
+
+  // Whether the spool directory's jobs have changed since last asked.
+  bool take_job_event() { return std::exchange(job_event_, false); }
+  // NAME of the running slurmd's -N; "" without one, or while none runs.
+  const std::string& node_option() const { return node_option_; }
+
+ private:
+  void read_events(SteadyTime now);
+  void watch_directories();
+  void watch_births();
+  void unwatch_births();
+  void search(Now now);
+  bool adopt(int pid, Now now);
+  void lose(Now now);
+  bool exited() const;
+  void check_state();
+  void hurry(SteadyTime now);
+  void next_search(Now now);
+
+  SlurmdWatchSettings settings_;
+  Inotify inotify_;
+  SlurmdVersion version_;
+  node::SlurmdFacts facts_;
+  std::string node_option_;
+  int pid_ = 0;
+  UniqueFd pidfd_;
+  std::optional<int> spool_watch_;
+  std::vector<int> birth_watches_;  // only while slurmd is absent: /run is busy
+  bool job_event_ = false;
+  std::optional<SteadyTime> search_at_;  // nothing: at once
+  SteadyTime check_at_{};
+  std::size_t hurried_ = 0;  // searches made since the last sign of a birth
+};
+
+// The next multiple of `period` on the wall clock, as steady time.
+SteadyTime next_aligned(Now now, Duration period);
+
+}  // namespace slurmlet::slurm

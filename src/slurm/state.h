@@ -1,0 +1,19 @@
+#pragma once
+
+// Slurm's words for a node state: the complete form ("MIXED+DRAIN+NOT_RESPONDING", "idle+planned";
+// scontrol and sinfo's StateComplete), and sinfo's long and short words ("draining", "drng",
+// "idle*", "alloc+"; sinfo(1), NODE STATE CODES). Pure.
+
+#include <string_view>
+
+#include "node/facts.h"
+
+namespace slurmlet::slurm {
+
+// Case does not matter. Words that sinfo makes of a state and a flag are taken apart ("drained" is
+// IDLE+DRAIN, "draining" ALLOCATED+DRAIN: sinfo's words no longer tell ALLOCATED from MIXED). What
+// is not known is kept in upper case: as the base when there is no other base, else as a flag.
+// "" gives an empty base.
+node::SlurmState parse_state(std::string_view text);
+
+}  // namespace slurmlet::slurm

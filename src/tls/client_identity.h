@@ -1,0 +1,56 @@
+#pragma once
+
+// What a TLS client shows and trusts: CA certificates, client certificate chain and private key,
+// parsed once from PEM. The only way OpenSSL objects leave this room is apply_to(), which is handed
+// the SSL_CTX of a connection by the HTTP library.
+//
+// Immutable after make(); safe to share between threads.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace slurmlet::tls {
+
+// What a client certificate says about its owner.
+struct CertificateSummary {
+  std::string common_name;
+  std::vector<std::string> organizations;
+  std::string issuer;
+  WallTime not_before;
+  WallTime not_after;
+};
+
+struct PemSources {
+  std::string ca;           // "" = the system's trust store
+  std::string certificate;  // "" = no client certificate; may hold intermediates after the leaf
+  std::string key;
+  // What to call each in errors: a file name or "kubeconfig key …".
+  std::string ca_name, certificate_name, key_name;
+};
+
+class ClientIdentity {
+ public:
+  // kInvalid with the source's name for text that is no PEM, a key that does not fit, an empty CA
+  // bundle; never quotes key material.
+  static Result<std::shared_ptr<const ClientIdentity>> make(const PemSources& pem);
+  virtual ~ClientIdentity() = default;
+
+  // Summary of the client certificate, nothing if there is none.
+  virtual std::optional<CertificateSummary> certificate() const = 0;
+
+  // Configures a connection: trust store, client certificate, key, TLS 1.2 or newer. `ssl_ctx` is
+  // an OpenSSL SSL_CTX*. Returns false when OpenSSL refuses.
+  virtual bool apply_to(void* ssl_ctx) const = 0;
+};
+
+// Base64 of kubeconfig's *-data fields (standard alphabet, padding and newlines allowed).
+Result<std::string> base64_decode(std::string_view text);
+std::string base64_encode(std::string_view bytes);
+
+}  // namespace slurmlet::tls

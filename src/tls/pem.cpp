@@ -1,0 +1,73 @@
+#include "tls/pem.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include <utility>
+
+namespace slurmlet::tls {
+namespace {
+
+// Without a callback of ours OpenSSL would ask for the password on the terminal.
+int refuse_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return -1; }
+
+BioPtr open_text(const std::string& text) {
+  return BioPtr{BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};
+}
+
+}  // namespace
+
+std::string take_openssl_error() {
+  const unsigned long code = ERR_peek_last_error();
+  const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+  std::string text = reason == nullptr ? "no reason given" : reason;
+  ERR_clear_error();
+  return text;
+}
+
+Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
+                                                       const std::string& name) {
+  ERR_clear_error();
+  const BioPtr bio = open_text(text);
+  std::vector<CertificatePtr> certificates;
+  while (CertificatePtr next{PEM_read_bio_X509(bio.get(), nullptr, refuse_password, nullptr)}) {
+    certificates.push_back(std::move(next));
+  }
+  const unsigned long code = ERR_peek_last_error();
+  const bool at_end =
+      ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
+  const std::string reason = take_openssl_error();
+  if (!at_end) {
+    return Error{Code::kInvalid, fmt::format("{}: certificate {} is damaged ({}); write it again",
+                                             name, certificates.size() + 1, reason)};
+  }
+  if (certificates.empty()) {
+    return Error{Code::kInvalid,
+                 name + ": holds no PEM certificate (-----BEGIN CERTIFICATE-----); put one there"};
+  }
+  return certificates;
+}
+
+Result<KeyPtr> parse_private_key(const std::string& text, const std::string& name) {
+  ERR_clear_error();
+  const BioPtr bio = open_text(text);
+  KeyPtr key{PEM_read_bio_PrivateKey(bio.get(), nullptr, refuse_password, nullptr)};
+  // The reason OpenSSL gives is of no help here, and the less said about keys the better.
+  ERR_clear_error();
+  if (key) {
+    return key;
+  }
+  if (text.find("ENCRYPTED") != std::string::npos) {
+    return Error{Code::kInvalid, name +
+                                     ": the private key is encrypted; store it without a "
+                                     "password and with mode 0600"};
+  }
+  if (text.find("PRIVATE KEY-----") == std::string::npos) {
+    return Error{Code::kInvalid,
+                 name + ": holds no PEM private key (-----BEGIN PRIVATE KEY-----); put one there"};
+  }
+  return Error{Code::kInvalid, name + ": the private key cannot be read; write it again"};
+}
+
+}  // namespace slurmlet::tls

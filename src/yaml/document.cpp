@@ -1,0 +1,74 @@
+#include "yaml/document.h"
+
+#include <fmt/format.h>
+
+#include "yaml/scalar.h"
+
+namespace slurmlet::yaml {
+
+const char* to_string(Kind kind) {
+  switch (kind) {
+    case Kind::kNull:
+      return "null";
+    case Kind::kBool:
+      return "true or false";
+    case Kind::kInt:
+      return "a whole number";
+    case Kind::kDouble:
+      return "a number";
+    case Kind::kString:
+      return "text";
+    case Kind::kList:
+      return "a list";
+    case Kind::kMap:
+      return "a map";
+  }
+  return "?";
+}
+
+const Value* Value::find(std::string_view key) const {
+  for (const auto& [name, value] : entries_) {
+    if (name == key) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<std::string> Value::as_string() const {
+  return kind_ == Kind::kString ? std::optional{text_} : std::nullopt;
+}
+
+std::optional<std::int64_t> Value::as_int() const {
+  return kind_ == Kind::kInt ? core_int(text_) : std::nullopt;
+}
+
+std::optional<double> Value::as_double() const {
+  if (kind_ == Kind::kInt) {
+    // Octal and hexadecimal have no core_double form.
+    if (const auto whole = core_int(text_)) {
+      return static_cast<double>(*whole);
+    }
+  }
+  return kind_ == Kind::kDouble ? core_double(text_) : std::nullopt;
+}
+
+std::optional<bool> Value::as_bool() const {
+  if (kind_ != Kind::kBool) {
+    return std::nullopt;
+  }
+  return text_[0] == 't' || text_[0] == 'T';
+}
+
+std::string Document::where(const Value& value) const {
+  return fmt::format("{}:{}:{}", file_name_, value.line(), value.column());
+}
+
+std::string Document::where_key(const Value& value) const {
+  if (value.key_line() == 0) {
+    return where(value);
+  }
+  return fmt::format("{}:{}:{}", file_name_, value.key_line(), value.key_column());
+}
+
+}  // namespace slurmlet::yaml

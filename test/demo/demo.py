@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""./dev demo: a private control plane and a private Slurm on loopback, slurmlet beside a real
+slurmd, and what kubectl shows of it. Everything ends with it; nothing is left running."""
+import argparse
+import json
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.api import node_path, wait_condition  # noqa: E402
+from harness.control_plane import ControlPlane  # noqa: E402
+from harness.daemon import BINARY, Slurmlet  # noqa: E402
+from slurmcluster import SlurmCluster  # noqa: E402
+
+UUID = "8b2a2f8a-6d4e-4a1c-9b1d-3c5f0e7a9d21"
+
+
+def title(text):
+    print(f"\n\033[1m==> {text}\033[0m", flush=True)
+
+
+def run_and_show(plane, *arguments):
+    print("$ kubectl " + " ".join(arguments), flush=True)
+    print(plane.kubectl_output(*arguments), flush=True)
+
+
+def instance_data(path, name):
+    """What cloud-init leaves on a machine that Metal3 provisioned."""
+    meta = {"uuid": UUID, "instance-id": UUID, "metal3-namespace": "metal3",
+            "metal3-name": "node-0", "name": name, "local-hostname": name,
+            "local_hostname": name, "providerid": f"metal3/node-0/{name}"}
+    path.write_text(json.dumps({"ds": {"meta_data": meta, "network_json": {}},
+                                "v1": {"cloud_id": "configdrive", "local_hostname": name}}))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev demo")
+    parser.add_argument("--keep", action="store_true", help="wait for Enter before ending")
+    options = parser.parse_args()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="slurmlet-demo-", dir="/tmp"))
+    work.chmod(0o755)
+    name = socket.gethostname().split(".")[0].lower()
+    began = time.monotonic()
+    try:
+        demo(work, name, options)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"\nThe demo took {time.monotonic() - began:.0f} s; everything it started has ended.")
+
+
+def demo(work, name, options):
+    title("control plane: etcd, kube-apiserver, controller-manager, scheduler on 127.0.0.1")
+    with ControlPlane(work / "cp") as plane:
+        title(f"Slurm: munged, slurmctld and slurmd for node {name}, four a100 in its Gres")
+        slurm = SlurmCluster(str(work / "slurm"))
+        slurm.up(nodes=[name], gpus="a100:4", cluster_name="alps")
+        try:
+            show(work, name, plane, slurm, options)
+        finally:
+            slurm.down()
+
+
+def show(work, name, plane, slurm, options):
+    metadata = work / "instance-data.json"
+    instance_data(metadata, name)
+    arguments = ["--kubeconfig", plane.node_kubeconfig(name), "--metadata", metadata,
+                 "--state-dir", work / "state", "--config", work / "config.yaml",
+                 "--healthz-port", "0"]
+    (work / "config.yaml").write_text(
+        "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n"
+        "slurm: {pollInterval: 5s}\n")
+    title("slurmlet, with the credential system:node:" + name)
+    print(f"$ {BINARY.name} --kubeconfig … --metadata {metadata.name} --config {work}/config.yaml")
+    began = time.monotonic()
+    with Slurmlet(work / "daemon", arguments, {"SLURM_CONF": str(slurm.conf_path)}) as daemon:
+        wait_condition(plane.admin, name, "Ready", "True", 30)
+        print(f"Ready {time.monotonic() - began:.2f} s after its start")
+        wait_condition(plane.admin, name, "SlurmNodeStateIdle", "True", 30)
+        run_and_show(plane, "get", "nodes", "-o", "wide")
+        run_and_show(plane, "describe", "node", name)
+
+        title("scontrol update state=drain reason='bad dimm'")
+        subprocess.run(["scontrol", "update", f"nodename={name}", "state=drain",
+                        "reason=bad dimm"], check=True, env=slurm.env)
+        wait_condition(plane.admin, name, "SlurmNodeStateDrain", "True", 30)
+        show_conditions(plane, name)
+
+        title("a pod with spec.nodeName = " + name)
+        reject_a_pod(plane, name)
+
+        title("kill -9 slurmd")
+        pid = slurm.pid("slurmd")
+        began = time.monotonic()
+        subprocess.run(["kill", "-9", str(pid)], check=True)
+        wait_condition(plane.admin, name, "SlurmdReady", "False", 10)
+        print(f"SlurmdReady=False after {time.monotonic() - began:.2f} s")
+        wait_condition(plane.admin, name, "Ready", "False", 30)
+        print(f"Ready=False after {time.monotonic() - began:.1f} s (grace period 15 s)")
+        run_and_show(plane, "get", "nodes")
+        run_and_show(plane, "get", "events", "-n", "default")
+        title("slurmlet's log")
+        print(daemon.output())
+        if options.keep:
+            print(f"KUBECONFIG={plane.admin_kubeconfig} SLURM_CONF={slurm.conf_path}")
+            input("Enter ends the demo ")
+        print(f"slurmlet ended {daemon.stop():.2f} s after SIGTERM")
+
+
+def show_conditions(plane, name):
+    node = plane.admin.get(node_path(name))
+    for entry in node["status"]["conditions"]:
+        print(f"  {entry['type']:28} {entry['status']:8} {entry['reason']:26} {entry['message']}")
+
+
+def reject_a_pod(plane, name):
+    plane.admin.create("/api/v1/namespaces/default/pods", {
+        "metadata": {"name": "web-0"},
+        "spec": {"nodeName": name, "containers": [{"name": "c", "image": "nginx"}]}})
+    pod, seconds = plane.admin.wait(
+        "/api/v1/namespaces/default/pods", lambda p, _: p["status"].get("phase") == "Failed", 10)
+    run_and_show(plane, "get", "pods")
+    print(f"Message: {pod['status']['message']}\n({seconds:.2f} s after it was created)")
+
+
+if __name__ == "__main__":
+    main()

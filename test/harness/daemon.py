@@ -1,0 +1,77 @@
+"""Starts slurmlet for tests, as root or as an unprivileged user."""
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+
+from .api import repository
+
+BINARY = repository() / "build/release/slurmlet"
+
+
+class Slurmlet:
+    """One running daemon with its own state directory and log."""
+
+    def __init__(self, directory, arguments, environment=None, user=None, program=None):
+        self.directory = pathlib.Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.chmod(0o755)
+        self.log_path = self.directory / "slurmlet.log"
+        self.log = open(self.log_path, "ab")
+        command = [str(program or BINARY), *map(str, arguments)]
+        if user:
+            account = pwd.getpwnam(user)
+            command = ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}",
+                       "--clear-groups", "--inh-caps=-all", *command]
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith(("SLURM", "KUBE", "APISERVER_", "VKUBELET_"))}
+        env.update(environment or {})
+        self.process = subprocess.Popen(command, env=env, stdout=self.log, stderr=self.log)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def output(self):
+        return self.log_path.read_text(errors="replace")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, timeout=10):
+        """SIGTERM; returns the seconds it took to end."""
+        began = time.monotonic()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise
+        self.log.close()
+        return time.monotonic() - began
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+def readable_copy(path, directory, user):
+    """A copy of a secret file that `user` alone may read."""
+    target = pathlib.Path(directory) / pathlib.Path(path).name
+    shutil.copyfile(path, target)
+    account = pwd.getpwnam(user)
+    os.chown(target, account.pw_uid, account.pw_gid)
+    target.chmod(0o600)
+    return target
