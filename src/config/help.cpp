@@ -94,11 +94,26 @@ std::string yaml_default(const Row& row) {
   return is_map(row) ? "{}" : "\"\"";
 }
 
+// A comment of the example file, broken between words so that no line is longer than 100.
+std::string comment(std::string_view indent, std::string_view text) {
+  constexpr std::size_t kMaxWidth = 100;
+  std::string out;
+  std::string line;
+  for (const auto word : split(text, ' ')) {
+    if (!line.empty() && indent.size() + 2 + line.size() + 1 + word.size() > kMaxWidth) {
+      out += fmt::format("{}# {}\n", indent, line);
+      line.clear();
+    }
+    line += fmt::format("{}{}", line.empty() ? "" : " ", word);
+  }
+  return out + fmt::format("{}# {}\n", indent, line);
+}
+
 void add_example_entry(const Row& row, std::string_view indent, std::string_view name,
                        std::string& out) {
-  out += fmt::format("{}# {}.\n", indent, row.help);
+  out += comment(indent, row.help);
   if (default_text(row).empty() && !row.when_unset.empty()) {
-    out += fmt::format("{}# Default: {}.\n", indent, row.when_unset);
+    out += comment(indent, fmt::format("Default: {}", row.when_unset));
   }
   out += fmt::format("{}#{}: {}\n", indent, name, yaml_default(row));
 }

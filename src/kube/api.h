@@ -74,8 +74,8 @@ struct Pod {
 class PodApi {
  public:
   virtual ~PodApi() = default;
-  // PATCH pods/status: phase Failed, reason, message; uid-guarded. kNotFound/kConflict/kInvalid:
-  // the pod is gone or another one by now.
+  // PATCH pods/status: phase Failed, reason, message; uid-guarded. kNotFound: the pod is
+  // gone; kConflict, kInvalid: try again or wait for the watch.
   virtual Status set_failed(const Pod& pod, const std::string& reason,
                             const std::string& message) = 0;
   // DELETE with grace period 0 and uid precondition.

@@ -49,6 +49,9 @@ json spec_json(const node::DesiredNode& desired) {
   if (!desired.provider_id.empty()) {
     spec["providerID"] = desired.provider_id;
   }
+  if (desired.unschedulable) {
+    spec["unschedulable"] = true;
+  }
   for (const node::Taint& taint : desired.taints) {
     json item{{"key", taint.key}, {"effect", taint.effect}};
     if (!taint.value.empty()) {

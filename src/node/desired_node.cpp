@@ -172,7 +172,7 @@ DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
   if (node.slurm_facts_known) {
     std::vector<std::string> gpus;
     for (const Gres& gres : facts.slurm.record->gres) {
-      if (gres.name == "gpu") {
+      if (gres.name == "gpu" && gres.count > 0) {
         gpus.push_back(gpu_resource(gres, facts, policy));
       }
     }

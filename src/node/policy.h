@@ -25,7 +25,7 @@ struct NodePolicy {
   bool publish_hostname = true;  // address of type Hostname
   int kubelet_port = 0;          // 0 = nothing serves; no daemonEndpoints published
   std::string kubelet_version;   // "" unless configured (Cluster API 1.14 compares it)
-  // Gres name or name:type → Kubernetes resource name.
+  // "gpu" or "gpu:TYPE" → Kubernetes resource name.
   std::map<std::string, std::string> gpu_resources;
   ReadyFollows ready_follows = ReadyFollows::kSlurmd;
   bool exclude_from_disruption = true;  // label node.kubernetes.io/exclude-disruption

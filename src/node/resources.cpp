@@ -1,6 +1,7 @@
 #include "node/resources.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -13,7 +14,29 @@ namespace {
 
 constexpr std::int64_t kMiB = 1024 * 1024;
 
-std::string kibibytes(std::int64_t bytes) { return std::to_string(bytes / 1024) + "Ki"; }
+// The canonical form of resource.Quantity (apimachinery), which is what the API server shows: the
+// largest suffix that leaves a whole number. Any other form would look like a change for ever.
+std::string canonical(std::int64_t value, std::int64_t step,
+                      std::initializer_list<const char*> suffixes) {
+  const char* suffix = "";
+  for (const char* next : suffixes) {
+    if (value == 0 || value % step != 0) {
+      break;
+    }
+    value /= step;
+    suffix = next;
+  }
+  return std::to_string(value) + suffix;
+}
+
+// Bytes, rounded down to KiB.
+std::string binary_quantity(std::int64_t bytes) {
+  return canonical(bytes - bytes % 1024, 1024, {"Ki", "Mi", "Gi", "Ti", "Pi"});
+}
+
+std::string decimal_quantity(std::int64_t count) {
+  return canonical(count, 1000, {"k", "M", "G", "T", "P"});
+}
 
 // Model words that sites write in the type of a GPU Gres ("a100", "tesla_v100", "nvidia_h200-nvl").
 constexpr std::string_view kNvidiaWords[] = {
@@ -52,8 +75,8 @@ std::string vendor_of_model(const std::string& type) {
   return "";
 }
 
-// Only when the machine has cards of one vendor; an Intel graphics chip beside others is the
-// console, not an accelerator.
+// Only when the machine has cards of one vendor. Intel graphics count only when nothing else tells:
+// they are usually the console.
 std::string vendor_of_machine(const MachineFacts& machine) {
   const auto has = [&](const char* vendor) {
     const auto found = machine.gpus_by_pci_vendor.find(vendor);
@@ -64,7 +87,12 @@ std::string vendor_of_machine(const MachineFacts& machine) {
   if (nvidia != amd) {
     return nvidia ? "nvidia" : "amd";
   }
-  return !nvidia && has("8086") ? "intel" : "";
+  return "";
+}
+
+bool has_only_intel(const MachineFacts& machine) {
+  const auto& gpus = machine.gpus_by_pci_vendor;
+  return gpus.contains("8086") && !gpus.contains("10de") && !gpus.contains("1002");
 }
 
 // "3g.71gb" of "h200_3g.71gb", nothing if the type is no MIG slice.
@@ -101,13 +129,13 @@ void add_gpus(const HostFacts& facts, const NodePolicy& policy, Resources& out) 
   out.gpus_known = true;
   std::map<std::string, std::int64_t> counts;
   for (const Gres& gres : facts.slurm.record->gres) {
-    if (gres.name == "gpu") {
+    if (gres.name == "gpu" && gres.count > 0) {
       counts[gpu_resource(gres, facts, policy)] += gres.count;
     }
   }
   for (const auto& [name, count] : counts) {
-    out.capacity[name] = std::to_string(count);
-    out.allocatable[name] = std::to_string(count);
+    out.capacity[name] = decimal_quantity(count);
+    out.allocatable[name] = decimal_quantity(count);
   }
 }
 
@@ -125,6 +153,9 @@ std::string gpu_resource(const Gres& gres, const HostFacts& facts, const NodePol
   }
   if (vendor.empty()) {
     vendor = vendor_of_model(gres.type);
+  }
+  if (vendor.empty() && has_only_intel(facts.machine)) {
+    vendor = "intel";
   }
   if (const auto profile = mig_profile(gres.type); profile && vendor != "amd") {
     return "nvidia.com/mig-" + *profile;
@@ -151,16 +182,16 @@ Resources resources(const HostFacts& facts, const NodePolicy& policy) {
     }
   }
   if (const auto usable = allocatable(cpu)) {
-    out.capacity["cpu"] = std::to_string(*cpu.capacity);
-    out.allocatable["cpu"] = std::to_string(*usable);
+    out.capacity["cpu"] = decimal_quantity(*cpu.capacity);
+    out.allocatable["cpu"] = decimal_quantity(*usable);
   }
   if (const auto usable = allocatable(memory)) {
-    out.capacity["memory"] = kibibytes(*memory.capacity);
-    out.allocatable["memory"] = kibibytes(*usable);
+    out.capacity["memory"] = binary_quantity(*memory.capacity);
+    out.allocatable["memory"] = binary_quantity(*usable);
   }
   if (machine.ephemeral_storage_bytes) {
-    out.capacity["ephemeral-storage"] = kibibytes(*machine.ephemeral_storage_bytes);
-    out.allocatable["ephemeral-storage"] = kibibytes(*machine.ephemeral_storage_bytes);
+    out.capacity["ephemeral-storage"] = binary_quantity(*machine.ephemeral_storage_bytes);
+    out.allocatable["ephemeral-storage"] = binary_quantity(*machine.ephemeral_storage_bytes);
   }
   out.capacity["pods"] = "0";
   out.allocatable["pods"] = "0";

@@ -258,10 +258,26 @@ Status NodeSync::write(const node::NodePatch& patch, Now now) {
   }
   ++writes_;
   set_observed(std::move(*written));
+  note_unkept(now);
   next_report_ =
       now.steady + (patch.has_changes ? node::spread_report(options_.report_interval, random_)
                                       : options_.report_interval);
   return {};
+}
+
+// The server may hold a value otherwise than it was sent (a quantity in another form, an admission
+// plugin). Sending it again at every wake-up would not help.
+void NodeSync::note_unkept(Now now) {
+  node::DesiredNode desired = effective_desired();
+  if (!node::node_diff(*observed_, desired, now.wall).has_changes) {
+    unkept_.reset();
+    return;
+  }
+  if (!unkept_) {
+    log::warning("the API server keeps part of Node " + desired_.name +
+                 " otherwise than written; sent again with the periodic report only");
+  }
+  unkept_ = std::move(desired);
 }
 
 void NodeSync::write_if_due(Now now) {
@@ -270,8 +286,10 @@ void NodeSync::write_if_due(Now now) {
   }
   // The status first: a providerID that is refused must not keep it from being reported.
   Status done;
-  const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
-  if (patch.has_changes || now.steady >= next_report_) {
+  const node::DesiredNode desired = effective_desired();
+  const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
+  const bool news = patch.has_changes && unkept_ != desired;
+  if (news || now.steady >= next_report_) {
     done = write(patch, now);
   }
   if (done) {

@@ -57,6 +57,7 @@ class NodeSync {
   void announce(Now now);
   void write_if_due(Now now);
   Status write(const node::NodePatch& patch, Now now);
+  void note_unkept(Now now);
   Status write_provider_id();
   void on_write_error(const Error& error, Now now);
   void emit(bool warning, const std::string& reason, const std::string& message, Now now);
@@ -74,7 +75,8 @@ class NodeSync {
   node::DesiredNode desired_;
   std::vector<node::Condition> announced_;  // conditions that events were made of
   std::optional<node::ObservedNode> observed_;
-  std::string provider_id_;  // to re-create the Node with
+  std::optional<node::DesiredNode> unkept_;  // written, but the server shows something else
+  std::string provider_id_;                  // to re-create the Node with
   std::optional<std::string> refusal_;
   SteadyTime next_try_{};  // registration or write not before
   SteadyTime next_report_{};

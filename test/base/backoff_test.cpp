@@ -1,0 +1,81 @@
+#include "base/backoff.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace slurmlet {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+Random fixed(double value) {
+  return [value] { return value; };
+}
+
+TEST(BackoffTest, WithoutLuckItWaitsTheInitialDelayEachTime) {
+  Backoff backoff{milliseconds{200}, seconds{7}, fixed(0.0)};
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(backoff.next(), milliseconds{200});
+  }
+}
+
+TEST(BackoffTest, TheUpperBoundDoublesUpToTheCap) {
+  Backoff backoff{milliseconds{200}, seconds{7}, fixed(1.0)};
+  const std::vector<int> wanted_ms{200, 400, 800, 1600, 3200, 6400, 7000, 7000, 7000};
+  for (const int ms : wanted_ms) {
+    EXPECT_EQ(backoff.next(), milliseconds{ms});
+  }
+}
+
+TEST(BackoffTest, EveryDelayIsWithinItsBounds) {
+  Backoff backoff{milliseconds{100}, seconds{5}, system_random()};
+  for (int i = 0; i < 200; ++i) {
+    const Duration delay = backoff.next();
+    EXPECT_GE(delay, milliseconds{100});
+    EXPECT_LE(delay, seconds{5});
+  }
+}
+
+TEST(BackoffTest, ResetStartsAgain) {
+  Backoff backoff{seconds{1}, seconds{60}, fixed(1.0)};
+  EXPECT_EQ(backoff.failures(), 0);
+  (void)backoff.next();
+  (void)backoff.next();
+  EXPECT_EQ(backoff.failures(), 2);
+  backoff.reset();
+  EXPECT_EQ(backoff.failures(), 0);
+  EXPECT_EQ(backoff.next(), seconds{1});
+}
+
+// 60 s doubled thirty times does not fit into a Duration.
+TEST(BackoffTest, ManyFailuresOfALongDelayStayAtTheCap) {
+  for (const Duration cap : {Duration{minutes{5}}, Duration{hours{24}}}) {
+    Backoff backoff{minutes{1}, cap, fixed(1.0)};
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_LE(backoff.next(), cap);
+    }
+    EXPECT_EQ(backoff.next(), cap);
+  }
+}
+
+TEST(BackoffTest, ARandomNumberIsAtLeastZeroAndBelowOne) {
+  const Random random = system_random();
+  double least = 1.0;
+  double most = 0.0;
+  for (int i = 0; i < 1000; ++i) {
+    const double value = random();
+    EXPECT_GE(value, 0.0);
+    EXPECT_LT(value, 1.0);
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  EXPECT_LT(least, 0.2);
+  EXPECT_GT(most, 0.8);
+}
+
+}  // namespace
+}  // namespace slurmlet

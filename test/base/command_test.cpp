@@ -1,0 +1,336 @@
+#include "base/command.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/text.h"
+#include "fakes/temp_tree.h"
+
+namespace slurmlet {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+
+constexpr int kPatienceMs = 20000;
+
+CommandSpec shell(const std::string& script) {
+  CommandSpec spec;
+  spec.argv = {"sh", "-c", script};
+  return spec;
+}
+
+// Waits for one of the descriptors; false if none came.
+bool wait_for(const std::vector<int>& fds) {
+  std::vector<pollfd> entries;
+  for (const int fd : fds) {
+    entries.push_back({fd, POLLIN, 0});
+  }
+  return ::poll(entries.data(), entries.size(), kPatienceMs) > 0;
+}
+
+bool wait_for_end(int pid) {
+  const UniqueFd pidfd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+  return !pidfd || wait_for({pidfd.get()});  // none: it has been reaped already
+}
+
+bool no_child_left() { return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
+
+std::size_t open_fds() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+// Each test leaves neither a child nor a descriptor behind.
+class CommandTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    EXPECT_TRUE(no_child_left());
+    EXPECT_EQ(open_fds(), fds_before_);
+  }
+
+ private:
+  std::size_t fds_before_ = open_fds();
+};
+
+TEST_F(CommandTest, GivesBothStreamsAndTheExitCode) {
+  const auto result = run_command(shell("echo to-out; echo to-err >&2; exit 3"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->out, "to-out\n");
+  EXPECT_EQ(result->err, "to-err\n");
+  EXPECT_EQ(result->exit_code, 3);
+  EXPECT_EQ(result->signal, 0);
+  EXPECT_FALSE(result->timed_out);
+  EXPECT_FALSE(result->too_long);
+  EXPECT_GT(result->took, Duration::zero());
+}
+
+TEST_F(CommandTest, GivesTheSignal) {
+  const auto result = run_command(shell("kill -TERM $$"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->signal, SIGTERM);
+  EXPECT_FALSE(result->timed_out);
+}
+
+TEST_F(CommandTest, ArgumentsAreNotSeenByAShell) {
+  CommandSpec spec;
+  spec.argv = {"printf", "%s|", "a b", "$HOME", ";exit 1"};
+  const auto result = run_command(spec);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->out, "a b|$HOME|;exit 1|");
+}
+
+TEST_F(CommandTest, StandardInputIsEmpty) {
+  const auto result = run_command(shell("wc -c"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(trim(result->out), "0");
+}
+
+TEST_F(CommandTest, TheEnvironmentIsOursWithChanges) {
+  ::setenv("SLURMLET_TEST_KEPT", "kept", 1);
+  ::setenv("SLURMLET_TEST_OVER", "ours", 1);
+  ::setenv("SLURMLET_TEST_GONE", "x", 1);
+  CommandSpec spec = shell(
+      "echo $SLURMLET_TEST_KEPT/$SLURMLET_TEST_OVER/${SLURMLET_TEST_GONE-unset}/$SLURMLET_TEST_NEW;"
+      "env | grep -c ^SLURMLET_TEST_OVER=");
+  spec.extra_environment = {"SLURMLET_TEST_OVER=theirs", "SLURMLET_TEST_NEW=a=b"};
+  spec.unset_environment = {"SLURMLET_TEST_GONE"};
+  const auto result = run_command(spec);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->out, "kept/theirs/unset/a=b\n1\n");
+}
+
+// Our threads block signals; a child that inherited that could not be interrupted.
+TEST_F(CommandTest, TheChildBlocksAndIgnoresNoSignals) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const auto old_handler = ::signal(SIGPIPE, SIG_IGN);
+  const auto result = run_command(shell("grep -E '^Sig(Blk|Ign)' /proc/self/status"));
+  ::signal(SIGPIPE, old_handler);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ASSERT_TRUE(result);
+  // 32 and 33 are the C library's own and stay as they were.
+  EXPECT_THAT(result->out, MatchesRegex("SigBlk:\t0000000000000000\n"
+                                        "SigIgn:\t0000000180000000\n|"
+                                        "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"));
+}
+
+TEST_F(CommandTest, TheChildHasNoneOfOurDescriptors) {
+  const UniqueFd ours{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  std::size_t inherited = 0;  // that this test program got from whoever started it
+  for (int fd = 3; fd < 1024; ++fd) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    inherited += flags >= 0 && (flags & FD_CLOEXEC) == 0 ? 1 : 0;
+  }
+  const auto result = run_command(shell("ls /proc/self/fd | wc -l"));
+  ASSERT_TRUE(result);
+  // 0, 1, 2 and the directory that ls reads
+  EXPECT_EQ(trim(result->out), std::to_string(inherited + 4));
+}
+
+TEST_F(CommandTest, AMissingProgramIsNotFound) {
+  CommandSpec spec;
+  for (const char* name : {"slurmlet-no-such-program", "/nonexistent/sinfo"}) {
+    spec.argv = {name};
+    const auto result = run_command(spec);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Code::kNotFound);
+    EXPECT_THAT(result.error().message, HasSubstr(name));
+  }
+}
+
+TEST_F(CommandTest, AFileThatIsNoProgramIsDenied) {
+  fakes::TempTree tree;
+  tree.file("sinfo", "not executable", 0644);
+  CommandSpec spec;
+  spec.argv = {tree.path("sinfo").string()};
+  const auto result = run_command(spec);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::kDenied);
+}
+
+TEST_F(CommandTest, OneAtATime) {
+  Command command;
+  ASSERT_TRUE(command.start(shell("exec sleep 100"), steady_clock::now()));
+  EXPECT_TRUE(command.running());
+  const Status second = command.start(shell("true"), steady_clock::now());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kInternal);
+}
+
+TEST_F(CommandTest, PollGivesTheEndExactlyOnceAndStartsAgain) {
+  Command command;
+  CommandOutput output;
+  EXPECT_FALSE(command.poll(steady_clock::now(), output));
+  EXPECT_THAT(command.wake_fds(), IsEmpty());
+  for (const char* word : {"one", "two"}) {
+    const SteadyTime start = steady_clock::now();
+    ASSERT_TRUE(command.start(shell(std::string{"echo "} + word), start));
+    EXPECT_EQ(command.deadline(), start + seconds{10});
+    while (!command.poll(start + milliseconds{5}, output)) {
+      ASSERT_TRUE(wait_for(command.wake_fds()));
+    }
+    EXPECT_EQ(output.out, std::string{word} + "\n");
+    EXPECT_EQ(output.took, milliseconds{5});
+    EXPECT_FALSE(command.running());
+    EXPECT_THAT(command.wake_fds(), IsEmpty());
+    EXPECT_FALSE(command.poll(start + minutes{1}, output));
+  }
+}
+
+// Starts a script that prints the pid of a background process and waits for the line.
+int start_with_grandchild(Command& command, const std::string& script, Duration timeout,
+                          SteadyTime now) {
+  int pipe_fds[2];
+  if (::pipe(pipe_fds) != 0) {  // without O_CLOEXEC: the child is to inherit it
+    return -1;
+  }
+  const UniqueFd read_end{pipe_fds[0]};
+  ::fcntl(read_end.get(), F_SETFD, FD_CLOEXEC);
+  UniqueFd write_end{pipe_fds[1]};
+  CommandSpec spec = shell("sleep 100 & echo $! >&" + std::to_string(write_end.get()) + "; " +
+                           "exec " + std::to_string(write_end.get()) + ">&-; " + script);
+  spec.timeout = timeout;
+  if (!command.start(spec, now)) {
+    return -1;
+  }
+  write_end.reset();
+  char line[32] = {};
+  return ::read(read_end.get(), line, sizeof line - 1) > 0 ? parse_int<int>(trim(line)).value_or(-1)
+                                                           : -1;
+}
+
+TEST_F(CommandTest, TheDeadlineKillsTheWholeGroup) {
+  Command command;
+  const SteadyTime start = steady_clock::now();
+  const int grandchild = start_with_grandchild(command, "sleep 100; true", seconds{10}, start);
+  ASSERT_GT(grandchild, 0);
+  CommandOutput output;
+  EXPECT_FALSE(command.poll(start + seconds{10} - milliseconds{1}, output));
+  EXPECT_TRUE(command.poll(start + seconds{10}, output));
+  EXPECT_TRUE(output.timed_out);
+  EXPECT_FALSE(output.too_long);
+  EXPECT_EQ(output.signal, SIGKILL);
+  EXPECT_TRUE(wait_for_end(grandchild));
+}
+
+TEST_F(CommandTest, AChildThatIgnoresSignalsIsKilledToo) {
+  CommandSpec spec = shell("trap '' TERM INT HUP; while :; do sleep 100; done");
+  spec.timeout = milliseconds{100};
+  const auto result = run_command(spec);
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->timed_out);
+  EXPECT_EQ(result->signal, SIGKILL);
+}
+
+TEST_F(CommandTest, WhatTheChildLeavesBehindIsKilledAndNotWaitedFor) {
+  Command command;
+  const SteadyTime start = steady_clock::now();
+  const int grandchild = start_with_grandchild(command, "exit 4", minutes{1}, start);
+  ASSERT_GT(grandchild, 0);
+  CommandOutput output;
+  while (!command.poll(start, output)) {
+    ASSERT_TRUE(wait_for(command.wake_fds()));
+  }
+  EXPECT_EQ(output.exit_code, 4);
+  EXPECT_FALSE(output.timed_out);
+  EXPECT_TRUE(wait_for_end(grandchild));
+}
+
+TEST_F(CommandTest, DestructionKillsTheWholeGroup) {
+  int grandchild = -1;
+  {
+    Command command;
+    grandchild = start_with_grandchild(command, "sleep 100; true", minutes{1}, steady_clock::now());
+    ASSERT_GT(grandchild, 0);
+  }
+  EXPECT_TRUE(no_child_left());
+  EXPECT_TRUE(wait_for_end(grandchild));
+}
+
+// A loop that was late (the machine slept) must not throw a good answer away.
+TEST_F(CommandTest, AnEndBeforeALatePollIsNoTimeout) {
+  Command command;
+  const SteadyTime start = steady_clock::now();
+  ASSERT_TRUE(command.start(shell("echo answer"), start));
+  ASSERT_TRUE(wait_for({command.wake_fds().front()}));  // the pidfd: it has ended
+  CommandOutput output;
+  ASSERT_TRUE(command.poll(start + minutes{10}, output));
+  EXPECT_FALSE(output.timed_out);
+  EXPECT_EQ(output.out, "answer\n");
+  EXPECT_EQ(output.signal, 0);
+}
+
+TEST_F(CommandTest, OverlongOutputEndsTheCommand) {
+  for (const char* script : {"exec yes", "exec yes >&2"}) {
+    CommandSpec spec = shell(script);
+    spec.max_output_bytes = 100000;
+    spec.timeout = minutes{1};
+    const auto result = run_command(spec);
+    ASSERT_TRUE(result);
+    EXPECT_TRUE(result->too_long);
+    EXPECT_FALSE(result->timed_out);
+    EXPECT_EQ(result->out.size() + result->err.size(), 100000U);
+    EXPECT_EQ(result->signal, SIGKILL);
+  }
+}
+
+TEST_F(CommandTest, ALimitThatIsJustReachedIsFine) {
+  CommandSpec spec = shell("printf 0123456789");
+  spec.max_output_bytes = 10;
+  const auto exact = run_command(spec);
+  ASSERT_TRUE(exact);
+  EXPECT_EQ(exact->out, "0123456789");
+  EXPECT_FALSE(exact->too_long);
+}
+
+// The last words fit into the pipe, so the child has long ended when they are read.
+TEST_F(CommandTest, OverlongOutputOfAnEndedChildIsNoticed) {
+  Command command;
+  CommandSpec spec = shell("printf 0123456789x");
+  spec.max_output_bytes = 10;
+  const SteadyTime start = steady_clock::now();
+  ASSERT_TRUE(command.start(spec, start));
+  ASSERT_TRUE(wait_for({command.wake_fds().front()}));
+  CommandOutput output;
+  ASSERT_TRUE(command.poll(start, output));
+  EXPECT_TRUE(output.too_long);
+  EXPECT_EQ(output.out, "0123456789");
+}
+
+TEST_F(CommandTest, MoreOutputThanAPipeHolds) {
+  const auto result = run_command(shell("head -c 500000 /dev/zero; head -c 400000 /dev/zero >&2"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->out.size(), 500000U);
+  EXPECT_EQ(result->err.size(), 400000U);
+  EXPECT_EQ(result->exit_code, 0);
+}
+
+TEST_F(CommandTest, AChildThatClosesItsOutputIsStillWaitedFor) {
+  const auto result = run_command(shell("exec >&- 2>&-; sleep 0.05; exit 7"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->exit_code, 7);
+  EXPECT_THAT(result->out, IsEmpty());
+}
+
+}  // namespace
+}  // namespace slurmlet

@@ -1,0 +1,112 @@
+#include "config/help.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "config/config_file.h"
+#include "config/settings_table.h"
+
+namespace slurmlet::config {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
+  const std::string help = help_text("slurmlet", "run");
+  for (const auto& row : settings_table()) {
+    EXPECT_THAT(help, HasSubstr("\n      " + std::string(row.flag) + " ")) << row.key;
+    EXPECT_THAT(help, HasSubstr(std::string(row.help))) << row.key;
+  }
+  for (const auto& flag : command_flags()) {
+    EXPECT_THAT(help, HasSubstr(std::string(flag.flag) + " "));
+  }
+  EXPECT_THAT(help, HasSubstr("\nSlurm flags:\n\n"));
+  EXPECT_THAT(help,
+              ContainsRegex("      --port int  +port of the kubelet API \\(default 10250\\)"));
+  EXPECT_THAT(help,
+              ContainsRegex("      --slurm-poll-interval duration  +time .* \\(default 1m\\)"));
+  EXPECT_THAT(help, ContainsRegex("  -h, --help  +show this text"));
+  EXPECT_THAT(help, HasSubstr("--config string"));
+  EXPECT_THAT(help, HasSubstr("(default /etc/slurmlet/config.yaml)"));
+}
+
+TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
+  EXPECT_THAT(help_text("virtual-kubelet", "run"),
+              HasSubstr("\n  virtual-kubelet [run] [flags]\n"));
+  EXPECT_THAT(help_text("slurmlet", "run"), Not(HasSubstr("--output")));
+  const std::string print = help_text("slurmlet", "print-node");
+  EXPECT_THAT(print, StartsWith("Prints the Node"));
+  EXPECT_THAT(print, HasSubstr("  -o, --output string"));
+  EXPECT_EQ(help_text("slurmlet", "version"),
+            "Prints the version.\n\nUsage:\n  slurmlet version\n");
+}
+
+TEST(HelpTest, MarkdownHasOneLineForEachSetting) {
+  const std::string table = settings_table_markdown();
+  for (const auto& row : settings_table()) {
+    EXPECT_THAT(table, HasSubstr("\n| `" + std::string(row.key) + "` | `" + std::string(row.flag) +
+                                 "` | "));
+  }
+  EXPECT_THAT(table, HasSubstr("| `endpoint.port` | `--port` | `KUBELET_PORT` | `10250` | "));
+  EXPECT_THAT(table, StartsWith("### General\n\n| Key |"));
+  for (const auto line : split(table, '\n')) {
+    if (line.starts_with("| ")) {
+      EXPECT_EQ(std::count(line.begin(), line.end(), '|') -
+                    static_cast<std::ptrdiff_t>(split(line, '\\').size() - 1),
+                6)
+          << line;
+    }
+  }
+}
+
+TEST(HelpTest, ExampleConfigMeansTheDefaults) {
+  Draft draft;
+  apply_config_file(example_config(), "example", draft);
+  EXPECT_THAT(draft.problems(), IsEmpty());
+
+  // With every "#key:" uncommented too.
+  const std::string example = example_config();
+  std::vector<std::string> lines;
+  for (const auto line : split(example, '\n')) {
+    EXPECT_LE(line.size(), 100U) << line;
+    std::string text{line};
+    const auto hash = text.find('#');
+    if (hash != std::string::npos && text.substr(hash, 2) != "# ") {
+      text.erase(hash, 1);
+    }
+    lines.push_back(text);
+  }
+  Draft full;
+  apply_config_file(join(lines, "\n"), "example", full);
+  EXPECT_THAT(full.problems(), IsEmpty());
+  for (const auto& row : settings_table()) {
+    EXPECT_EQ(value_text(row, full.settings), default_text(row)) << row.key;
+    if (!default_text(row).empty()) {
+      EXPECT_TRUE(full.is_set(row.key)) << row.key;
+    }
+  }
+}
+
+TEST(HelpTest, PackagedExampleIsCurrent) {
+  const auto packaged = std::filesystem::path(SLURMLET_FIXTURES) / "../../packaging/config.yaml";
+  const auto content = read_file(packaged);
+  const std::string current = example_config();
+  if (content && *content == current) {
+    return;
+  }
+  const auto written = std::filesystem::path(::testing::TempDir()) / "slurmlet-config.yaml";
+  ASSERT_TRUE(write_file_atomic(written, current, 0644));
+  ADD_FAILURE() << "packaging/config.yaml differs from the settings table; cp " << written << " "
+                << packaged.lexically_normal();
+}
+
+}  // namespace
+}  // namespace slurmlet::config

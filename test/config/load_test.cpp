@@ -1,0 +1,269 @@
+#include "config/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "config/fake_sources.h"
+#include "config/settings_table.h"
+
+namespace slurmlet::config {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kHead = "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n";
+
+Settings loaded(const FakeSources& sources, const std::vector<std::string>& arguments) {
+  auto settings = sources.load_with(arguments);
+  EXPECT_TRUE(settings) << settings.error().message;
+  return settings ? *settings : Settings{};
+}
+
+TEST(LoadTest, VirtualKubeletsCommandLineIsEnough) {
+  FakeSources sources;
+  sources.files["/etc/vk.json"] =
+      R"({"n1": {"cpu": "0", "memory": "0Gi", "pods": "0", "labels": {"metal3.io/uuid": "8b2a"}}})";
+  const Settings settings =
+      loaded(sources, {"--provider", "mock", "--nodename", "n1", "--provider-config",
+                       "/etc/vk.json", "--kubeconfig", "/etc/kubernetes/admin.conf"});
+  EXPECT_EQ(settings.node.name, "n1");
+  EXPECT_EQ(settings.node.metal3_uuid, "8b2a");
+  EXPECT_EQ(settings.kubernetes.kubeconfig, "/etc/kubernetes/admin.conf");
+  EXPECT_EQ(settings.config_file, "");
+  EXPECT_THAT(settings.warnings, IsEmpty());
+}
+
+TEST(LoadTest, FlagsWinOverEnvironmentOverFileOverDefaults) {
+  FakeSources sources;
+  const std::vector<std::string> plain = {"print-node"};
+  EXPECT_EQ(loaded(sources, plain).endpoint.port, 10250);
+  sources.files["/etc/slurmlet/config.yaml"] =
+      std::string(kHead) + "endpoint: {port: 1}\nnode: {ip: 192.0.2.1}\n";
+  EXPECT_EQ(loaded(sources, plain).endpoint.port, 1);
+  EXPECT_EQ(loaded(sources, plain).config_file, "/etc/slurmlet/config.yaml");
+  sources.environment["KUBELET_PORT"] = "2";
+  EXPECT_EQ(loaded(sources, plain).endpoint.port, 2);
+  EXPECT_EQ(loaded(sources, {"print-node", "--port", "3"}).endpoint.port, 3);
+  EXPECT_EQ(loaded(sources, {"print-node", "--port", "3"}).node.ip, "192.0.2.1");
+}
+
+TEST(LoadTest, EveryVariableOfTheTableReachesItsSetting) {
+  struct Row {
+    const char* name;
+    const char* value;
+    const char* key;
+  };
+  const Row kRows[] = {
+      {"KUBECONFIG", "/k", "kubernetes.kubeconfig"},
+      {"KUBELET_PORT", "10251", "endpoint.port"},
+      {"VKUBELET_POD_IP", "192.0.2.7", "node.ip"},
+      {"DEFAULT_NODE_NAME", "n7", "node.name"},
+      {"SLURM_CONF", "/etc/slurm.conf", "slurm.conf"},
+      {"APISERVER_CA_CERT_LOCATION", "/ca", "endpoint.clientCAFile"},
+  };
+  for (const auto& row : kRows) {
+    FakeSources sources;
+    sources.files["/ca"] = "pem";
+    sources.environment[row.name] = row.value;
+    EXPECT_EQ(value_text(*find_row(row.key), loaded(sources, {"print-node"})), row.value);
+    sources.environment[row.name] = "";
+    EXPECT_EQ(value_text(*find_row(row.key), loaded(sources, {"print-node"})),
+              default_text(*find_row(row.key)))
+        << row.name << " empty";
+  }
+}
+
+TEST(LoadTest, BadVariablesAreNamed) {
+  FakeSources sources;
+  sources.environment["KUBELET_PORT"] = "http";
+  sources.environment["VKUBELET_POD_IP"] = "pod";
+  EXPECT_EQ(sources.error_with({"print-node"}),
+            "environment variable VKUBELET_POD_IP is \"pod\"; it must be one IPv4 or IPv6 address\n"
+            "environment variable KUBELET_PORT is \"http\"; it must be a whole number");
+}
+
+TEST(LoadTest, TheServingCertificateOfVirtualKubeletIsCarriedAndMustBeReadable) {
+  FakeSources sources;
+  sources.environment["APISERVER_CERT_LOCATION"] = "/pki/tls.crt";
+  EXPECT_EQ(sources.error_with({"print-node"}),
+            "environment variable APISERVER_CERT_LOCATION is set, but endpoint.keyFile is not; set "
+            "both or none\n"
+            "environment variable APISERVER_CERT_LOCATION is \"/pki/tls.crt\", which cannot be "
+            "read: open /pki/tls.crt: No such file or directory");
+  sources.environment["APISERVER_KEY_LOCATION"] = "/pki/tls.key";
+  sources.files["/pki/tls.crt"] = "pem";
+  sources.unreadable["/pki/tls.key"] = "open /pki/tls.key: Permission denied";
+  EXPECT_EQ(sources.error_with({"print-node"}),
+            "environment variable APISERVER_KEY_LOCATION is \"/pki/tls.key\", which cannot be "
+            "read: open /pki/tls.key: Permission denied");
+  sources.unreadable.clear();
+  sources.files["/pki/tls.key"] = "pem";
+  const Settings settings = loaded(sources, {"print-node"});
+  EXPECT_EQ(settings.endpoint.certificate_file, "/pki/tls.crt");
+  EXPECT_EQ(settings.endpoint.key_file, "/pki/tls.key");
+  EXPECT_EQ(settings.kubernetes.certificate_file, "");
+}
+
+TEST(LoadTest, KubeconfigListTakesTheFirstExistingFile) {
+  FakeSources sources;
+  sources.environment["KUBECONFIG"] = ":/a:/b:/c";
+  EXPECT_EQ(loaded(sources, {"run"}).kubernetes.kubeconfig, "/a");
+  sources.files["/c"] = "";
+  EXPECT_EQ(loaded(sources, {"run"}).kubernetes.kubeconfig, "/c");
+  sources.unreadable["/b"] = "open /b: Permission denied";
+  EXPECT_EQ(loaded(sources, {"run"}).kubernetes.kubeconfig, "/b");
+}
+
+TEST(LoadTest, InAPodTheServiceAccountIsUsed) {
+  FakeSources sources;
+  sources.environment["KUBERNETES_SERVICE_HOST"] = "10.96.0.1";
+  sources.environment["KUBERNETES_SERVICE_PORT"] = "443";
+  const Settings settings = loaded(sources, {"run"});
+  EXPECT_EQ(settings.kubernetes.server, "https://10.96.0.1:443");
+  EXPECT_EQ(settings.kubernetes.token_file, "/var/run/secrets/kubernetes.io/serviceaccount/token");
+  EXPECT_EQ(settings.kubernetes.ca_file, "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt");
+  sources.environment["KUBERNETES_SERVICE_HOST"] = "fd00::1";
+  EXPECT_EQ(loaded(sources, {"run"}).kubernetes.server, "https://[fd00::1]:443");
+  const Settings own = loaded(sources, {"run", "--kubeconfig=/k"});
+  EXPECT_EQ(own.kubernetes.server, "");
+  EXPECT_EQ(own.kubernetes.token_file, "");
+}
+
+TEST(LoadTest, RunNeedsAnApiServerAndACredential) {
+  const FakeSources sources;
+  EXPECT_THAT(sources.error_with({"run"}),
+              HasSubstr("no API server is configured; set --kubeconfig"));
+  EXPECT_EQ(sources.error_with({"print-node"}), "");
+  EXPECT_THAT(sources.error_with({"run", "--kubernetes-server=https://a"}),
+              HasSubstr("--kubernetes-server is set without a credential"));
+  EXPECT_EQ(
+      sources.error_with({"run", "--kubernetes-server=https://a", "--kubernetes-token-file=/t"}),
+      "");
+  EXPECT_THAT(sources.error_with(
+                  {"run", "--kubernetes-server=https://a", "--kubernetes-certificate-file=/c"}),
+              HasSubstr("--kubernetes-certificate-file is set, but kubernetes.keyFile is not"));
+  EXPECT_THAT(sources.error_with({"run", "--kubernetes-server=https://a", "--kubeconfig=/k",
+                                  "--kubernetes-token-file=/t"}),
+              HasSubstr("--kubeconfig and --kubernetes-server are both set"));
+}
+
+TEST(LoadTest, SettingsMustFitTogether) {
+  struct Row {
+    std::vector<std::string> flags;
+    const char* problem;
+  };
+  const Row kRows[] = {
+      {{"--slurm-command-timeout=60s"},
+       "--slurm-command-timeout is 1m; it must be shorter than slurm.pollInterval, which is 1m"},
+      {{"--slurm-poll-interval=10s"},
+       "slurm.commandTimeout is 15s; it must be shorter than slurm.pollInterval, which is 10s"},
+      {{"--slurm-stale-after=30s"},
+       "slurm.pollInterval is 1m; it must be shorter than slurm.staleAfter, which is 30s"},
+      {{"--slurm-max-backoff=30s"},
+       "--slurm-max-backoff is 30s; it must not be shorter than slurm.pollInterval, which is 1m"},
+      {{"--kubernetes-lease-duration=10500ms"},
+       "--kubernetes-lease-duration is 10s500ms; a lease lasts whole seconds"},
+      {{"--healthz-port=10250"},
+       "--healthz-port is 10250, the same as endpoint.port; choose another, or 0 for "
+       "none"},
+  };
+  for (const auto& row : kRows) {
+    auto arguments = row.flags;
+    arguments.insert(arguments.begin(), "print-node");
+    EXPECT_EQ(FakeSources{}.error_with(arguments), row.problem);
+  }
+}
+
+TEST(LoadTest, BadFlagsAreNamed) {
+  EXPECT_EQ(FakeSources{}.error_with({"print-node", "--port=x", "--node-unschedulable=maybe",
+                                      "--node-labels=a", "--slurm-poll-interval=-1s"}),
+            "--port is \"x\"; it must be a whole number\n"
+            "--node-labels has \"a\"; it must be KEY=VALUE,KEY=VALUE\n"
+            "--node-unschedulable is \"maybe\"; it must be true or false\n"
+            "--slurm-poll-interval is -1s; it must be at least 1s");
+  EXPECT_THAT(FakeSources{}.error_with({"print-node", "--node-labels",
+                                        "node-role.kubernetes.io/a=,kubernetes.io/b=,c=1,c=2"}),
+              AllOf(HasSubstr("\"node-role.kubernetes.io/a\""), HasSubstr("\"kubernetes.io/b\""),
+                    HasSubstr("has \"c\" twice")));
+}
+
+TEST(LoadTest, TheDefaultFileMayBeAbsentButNotANamedOne) {
+  FakeSources sources;
+  EXPECT_EQ(sources.error_with({"print-node"}), "");
+  EXPECT_EQ(sources.error_with({"print-node", "--config=/c.yaml"}),
+            "--config /c.yaml: open /c.yaml: No such file or directory");
+  sources.unreadable["/etc/slurmlet/config.yaml"] =
+      "open /etc/slurmlet/config.yaml: Permission denied";
+  EXPECT_THAT(sources.error_with({"print-node"}), HasSubstr("Permission denied"));
+}
+
+TEST(LoadTest, ProblemsOfAllSourcesComeTogether) {
+  FakeSources sources;
+  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  polInterval: 5s\n  conf: x\n";
+  sources.environment["KUBELET_PORT"] = "0";
+  const std::string error = sources.error_with({"run", "--config=/c.yaml", "--log-level=loud"});
+  EXPECT_EQ(split(error, '\n').size(), 5U) << error;
+  EXPECT_THAT(error, HasSubstr("/c.yaml:4:3: unknown key \"slurm.polInterval\"; did you mean "
+                               "\"slurm.pollInterval\"?"));
+}
+
+TEST(LoadTest, WarningsOfTheCommandLineAndTheEnvironmentAreKept) {
+  FakeSources sources;
+  sources.environment["VKUBELET_TAINT_KEY"] = "x";
+  const Settings settings = loaded(sources, {"print-node", "--disable-taint", "--klog.v=2"});
+  EXPECT_THAT(settings.warnings, ElementsAre(HasSubstr("--disable-taint has no effect"),
+                                             HasSubstr("--klog.v has no effect"),
+                                             HasSubstr("VKUBELET_TAINT_KEY has no effect")));
+}
+
+TEST(LoadTest, VirtualKubeletsLogLevelsAreAccepted) {
+  for (const auto& [word, level] : std::vector<std::pair<std::string, std::string>>{
+           {"warn", "warning"}, {"trace", "debug"}, {"fatal", "error"}, {"info", "info"}}) {
+    EXPECT_EQ(loaded(FakeSources{}, {"print-node", "--log-level", word}).log_level, level);
+  }
+}
+
+TEST(LoadTest, EffectiveSettingsListEverySetting) {
+  const Settings settings =
+      loaded(FakeSources{}, {"print-node", "--node-labels=a=b", "--slurm-poll-interval=90s"});
+  const auto json = nlohmann::json::parse(effective_settings_json(settings), nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  for (const auto& row : settings_table()) {
+    std::string path = "/" + std::string(row.key);
+    std::replace(path.begin(), path.end(), '.', '/');
+    EXPECT_TRUE(json.contains(nlohmann::json::json_pointer(path))) << row.key;
+  }
+  EXPECT_EQ(json["slurm"]["pollInterval"], "1m30s");
+  EXPECT_EQ(json["node"]["labels"]["a"], "b");
+  EXPECT_EQ(json["node"]["readyFollows"], "slurmd");
+  EXPECT_EQ(json["endpoint"]["port"], 10250);
+  EXPECT_EQ(json["configFile"], "");
+}
+
+TEST(LoadTest, HelpLoadsNothing) {
+  FakeSources sources;
+  sources.environment["KUBELET_PORT"] = "x";
+  EXPECT_EQ(sources.error_with({"--help"}), "");
+}
+
+TEST(LoadTest, TheProcessEnvironmentIsRead) {
+  ASSERT_EQ(::setenv("SLURMLET_TEST_VARIABLE", "x", 1), 0);
+  EXPECT_EQ(process_environment()("SLURMLET_TEST_VARIABLE"), "x");
+  ASSERT_EQ(::unsetenv("SLURMLET_TEST_VARIABLE"), 0);
+  EXPECT_EQ(process_environment()("SLURMLET_TEST_VARIABLE"), std::nullopt);
+}
+
+TEST(LoadTest, WholeFilesAreReadFromDisk) {
+  const auto content = read_whole_file()(SLURMLET_FIXTURES "/no-such-file");
+  ASSERT_FALSE(content);
+  EXPECT_EQ(content.error().code, Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace slurmlet::config

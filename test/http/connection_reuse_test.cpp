@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+
+#include "http/client_fixture.h"
+
+namespace slurmlet::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ConnectionReuse, ServesManyCallsOverOneConnection) {
+  TestServer server{{pki().server}, [](Exchange& exchange) { exchange.respond(200, "ok"); }};
+  const auto client = make_client(endpoint_of(server));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(client->call(get("/a")));
+  }
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(ConnectionReuse, ServesCallsOverOneConnectionBesideOpenStreams) {
+  TestServer server{{pki().server}, [](Exchange& exchange) {
+                      if (exchange.request().path == "/watch") {
+                        exchange.start_chunked(200);
+                        exchange.wait_for_client_to_close();
+                      } else {
+                        exchange.respond(200, "ok");
+                      }
+                    }};
+  const auto client = make_client(endpoint_of(server));
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < 4; ++i) {
+    streams.push_back(client->open_stream(get("/watch")));
+    while (streams.back()->status() == 0) {
+      ASSERT_FALSE(streams.back()->ended());
+      (void)client->wait(steady_now() + 10s, {});
+    }
+  }
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(client->call(get("/a")));
+  }
+  EXPECT_EQ(server.connections(), 5);
+}
+
+TEST(ConnectionReuse, ReusesAStreamsConnectionAfterItsOrderlyEnd) {
+  TestServer server{{pki().server}, [](Exchange& exchange) {
+                      exchange.start_chunked(200);
+                      exchange.end_chunks();
+                    }};
+  const auto client = make_client(endpoint_of(server));
+  for (int i = 0; i < 3; ++i) {
+    const auto stream = client->open_stream(get("/watch"));
+    while (!stream->ended()) {
+      (void)client->wait(steady_now() + 10s, {});
+    }
+    EXPECT_FALSE(stream->error());
+  }
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(ConnectionReuse, ReplacesAConnectionTheServerClosedWhileIdle) {
+  for (const bool orderly : {true, false}) {
+    TestServer server{{pki().server}, [orderly](Exchange& exchange) {
+                        exchange.respond(200, "ok");
+                        orderly ? exchange.close() : exchange.drop();
+                      }};
+    const auto client = make_client(endpoint_of(server));
+    ASSERT_TRUE(client->call(get("/a")));
+    ASSERT_TRUE(server.wait_closed(1));
+    const auto response = client->call(get("/b"));
+    ASSERT_TRUE(response) << response.error().message;
+    EXPECT_EQ(server.connections(), 2);
+  }
+}
+
+// The race that a keep-alive client cannot avoid: the server closes as the request arrives.
+TEST(ConnectionReuse, RepeatsARequestThatMetAClosingConnection) {
+  for (const char* method : {"GET", "PUT", "PATCH"}) {
+    for (const bool orderly : {true, false}) {
+      TestServer server{
+          {pki().server}, [orderly](Exchange& exchange) {
+            if (exchange.request().connection > 1 || exchange.request().path == "/first") {
+              exchange.respond(200, exchange.request().body);
+            } else {
+              orderly ? exchange.close() : exchange.drop();
+            }
+          }};
+      const auto client = make_client(endpoint_of(server));
+      ASSERT_TRUE(client->call(get("/first")));
+      Request request = get("/second");
+      request.method = method;
+      request.body = request.method == "GET" ? "" : "body";
+      const auto response = client->call(request);
+      ASSERT_TRUE(response) << method << ": " << response.error().message;
+      EXPECT_EQ(response->body, request.body);
+      EXPECT_EQ(server.requests().size(), 3U);
+      EXPECT_EQ(server.connections(), 2);
+    }
+  }
+}
+
+TEST(ConnectionReuse, DoesNotRepeatOnAFreshConnection) {
+  TestServer server{{pki().server}, [](Exchange& exchange) { exchange.close(); }};
+  const auto response = make_client(endpoint_of(server))->call(get("/a"));
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, Code::kUnavailable);
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(ConnectionReuse, ClosesIdleConnectionsOnRequest) {
+  TestServer server{{pki().server}, [](Exchange& exchange) { exchange.respond(200, "ok"); }};
+  const auto client = make_client(endpoint_of(server));
+  ASSERT_TRUE(client->call(get("/a")));
+  client->close_idle_connections();
+  EXPECT_TRUE(server.wait_closed(1));
+  ASSERT_TRUE(client->call(get("/a")));
+  EXPECT_EQ(server.connections(), 2);
+}
+
+TEST(ConnectionReuse, LeavesStreamsOpenWhenClosingIdleConnections) {
+  Event go;
+  TestServer server{{pki().server}, [&](Exchange& exchange) {
+                      exchange.start_chunked(200);
+                      exchange.chunk("a");
+                      go.wait();
+                      exchange.chunk("b");
+                      exchange.end_chunks();
+                    }};
+  const auto client = make_client(endpoint_of(server));
+  auto stream = client->open_stream(get("/watch"));
+  std::string got;
+  while (got != "ab") {
+    ASSERT_FALSE(stream->ended());
+    (void)client->wait(steady_now() + 10s, {});
+    got += stream->take();
+    if (got == "a") {
+      client->close_idle_connections();
+      go.set();
+    }
+  }
+  while (!stream->ended()) {
+    (void)client->wait(steady_now() + 10s, {});
+  }
+  EXPECT_FALSE(stream->error());
+  stream.reset();
+  EXPECT_TRUE(server.wait_closed(1));  // the old pool went with its last user
+}
+
+}  // namespace
+}  // namespace slurmlet::http

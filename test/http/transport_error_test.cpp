@@ -1,0 +1,53 @@
+#include "http/transport_error.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace slurmlet::http {
+namespace {
+
+struct Case {
+  TransportFailure failure;
+  Code code;
+  const char* message;
+};
+class TransportErrorTable : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(
+    Codes, TransportErrorTable,
+    testing::Values(
+        Case{{CURLE_COULDNT_CONNECT, ECONNREFUSED, "Failed to connect"},
+             Code::kUnavailable,
+             "GET /x: connection refused"},
+        Case{{CURLE_COULDNT_CONNECT, 0, "Failed to connect"},
+             Code::kUnavailable,
+             "GET /x: Failed to connect"},
+        Case{{CURLE_COULDNT_RESOLVE_HOST, 0, "Could not resolve host: api"},
+             Code::kUnavailable,
+             "GET /x: Could not resolve host: api"},
+        Case{
+            {CURLE_PEER_FAILED_VERIFICATION, 0, "SSL certificate problem: certificate has expired"},
+            Code::kDenied,
+            "GET /x: certificate verify failed: certificate has expired; check the CA bundle, the "
+            "server's name and the clock"},
+        Case{{CURLE_RECV_ERROR, 0,
+              "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, "
+              "errno 0"},
+             Code::kDenied,
+             "GET /x: the server refuses our client certificate: OpenSSL SSL_read: "
+             "error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"},
+        Case{{CURLE_RECV_ERROR, 0, "Connection reset by peer"},
+             Code::kUnavailable,
+             "GET /x: Connection reset by peer"},
+        Case{{CURLE_OPERATION_TIMEDOUT, 0, ""}, Code::kTimeout, "GET /x: no answer in time"},
+        Case{{CURLE_URL_MALFORMAT, 0, "bad"}, Code::kInvalid, "GET /x: bad"},
+        Case{{CURLE_OUT_OF_MEMORY, 0, ""}, Code::kInternal, "GET /x: Out of memory"}));
+
+TEST_P(TransportErrorTable, SaysWhatToDo) {
+  const Error error = transport_error("GET /x", GetParam().failure);
+  EXPECT_EQ(error.code, GetParam().code);
+  EXPECT_EQ(error.message, GetParam().message);
+}
+
+}  // namespace
+}  // namespace slurmlet::http

@@ -1,0 +1,250 @@
+#include "node/desired_node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node/node_fixtures.h"
+
+namespace slurmlet::node {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+DesiredNode desired(const HostFacts& facts, const NodePolicy& policy = policy_for("n1")) {
+  return desired_node(facts, policy, {}, "0.1.0");
+}
+
+Metal3Facts metal3() {
+  Metal3Facts facts;
+  facts.uuid = "5c0f3a10-1111-4222-8333-444455556666";
+  facts.provider_id = "metal3://metal3/node-0/n1";
+  facts.node_name = "n1";
+  facts.ip_addresses = {"203.0.113.9", "198.51.100.7"};
+  facts.source = "/run/cloud-init/instance-data.json";
+  return facts;
+}
+
+TEST(DesiredNodeTest, SameFactsSameNode) {
+  EXPECT_EQ(desired(good_facts()), desired(good_facts()));
+}
+
+TEST(DesiredNodeTest, Labels) {
+  EXPECT_THAT(
+      desired(good_facts()).labels,
+      UnorderedElementsAre(Pair("kubernetes.io/hostname", "n1"), Pair("kubernetes.io/os", "linux"),
+                           Pair("kubernetes.io/arch", "amd64"), Pair("type", "virtual-kubelet"),
+                           Pair("node.kubernetes.io/exclude-from-external-load-balancers", "true"),
+                           Pair("node.kubernetes.io/exclude-disruption", "true"),
+                           Pair("slurmlet.io/version", "0.1.0"),
+                           Pair("slurmlet.io/slurm-version", "22.05.8"),
+                           Pair("slurmlet.io/slurm-cluster", "alps")));
+}
+
+TEST(DesiredNodeTest, LabelsFollowThePolicy) {
+  NodePolicy policy = policy_for("n1");
+  policy.exclude_from_disruption = false;
+  policy.extra_labels = {{"topology.kubernetes.io/zone", "hall-2"}, {"type", "mine"}};
+  const auto labels = desired(good_facts(), policy).labels;
+  EXPECT_THAT(labels, Not(Contains(Key("node.kubernetes.io/exclude-disruption"))));
+  EXPECT_THAT(labels, Contains(Pair("topology.kubernetes.io/zone", "hall-2")));
+  EXPECT_THAT(labels, Contains(Pair("type", "virtual-kubelet")));
+}
+
+// One value that is no label value would make the API server refuse the whole Node.
+TEST(DesiredNodeTest, ALabelThatIsNoneIsLeftOut) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->cluster = "alps & more";
+  facts.machine.architecture = "";
+  const auto labels = desired(facts, policy_for(std::string(100, 'n'))).labels;
+  EXPECT_THAT(labels, Not(Contains(Key("slurmlet.io/slurm-cluster"))));
+  EXPECT_THAT(labels, Not(Contains(Key("kubernetes.io/arch"))));
+  EXPECT_THAT(labels, Not(Contains(Key("kubernetes.io/hostname"))));
+}
+
+TEST(DesiredNodeTest, Metal3UuidAndProviderId) {
+  const char* label = "metal3.io/uuid";
+  HostFacts facts = good_facts();
+  NodePolicy policy = policy_for("n1");
+  EXPECT_THAT(desired(facts, policy).labels, Not(Contains(Key(label))));
+  EXPECT_EQ(desired(facts, policy).provider_id, "");
+  facts.metal3 = metal3();
+  EXPECT_EQ(desired(facts, policy).labels.at(label), "5c0f3a10-1111-4222-8333-444455556666");
+  EXPECT_EQ(desired(facts, policy).provider_id, "metal3://metal3/node-0/n1");
+  policy.metal3_uuid = "configured";
+  policy.provider_id = "other://id";
+  EXPECT_EQ(desired(facts, policy).labels.at(label), "configured");
+  EXPECT_EQ(desired(facts, policy).provider_id, "other://id");
+}
+
+TEST(DesiredNodeTest, VersionAndClusterFallBack) {
+  HostFacts facts = good_facts();
+  facts.slurmd.version = "";
+  facts.slurm.record->version = "23.02.7";
+  facts.slurm.record->cluster = "";
+  facts.slurm_conf.cluster_name = "from-conf";
+  const DesiredNode node = desired(facts);
+  EXPECT_EQ(node.labels.at("slurmlet.io/slurm-version"), "23.02.7");
+  EXPECT_EQ(node.labels.at("slurmlet.io/slurm-cluster"), "from-conf");
+  EXPECT_EQ(node.node_info.container_runtime_version, "slurm://23.02.7");
+}
+
+TEST(DesiredNodeTest, Annotations) {
+  HostFacts facts = good_facts();
+  SlurmNodeRecord& record = *facts.slurm.record;
+  record.state = {"MIXED", {"DRAIN"}};
+  record.reason = "bad dimm";
+  record.features = {"ib", "avx512"};
+  record.gres = {{"gpu", "a100", 4}, {"nic", "", 2}};
+  record.gres_used = {{"gpu", "a100", 1}};
+  facts.jobs = LocalJobs{2, 16};
+  EXPECT_THAT(
+      desired(facts).annotations,
+      UnorderedElementsAre(
+          Pair("slurmlet.io/version", "0.1.0"), Pair("slurmlet.io/slurm-version", "22.05.8"),
+          Pair("slurmlet.io/system-uuid", "8b2a2f8a-0000-4000-8000-000000000001"),
+          Pair("slurmlet.io/slurm-node", "n1"), Pair("slurmlet.io/slurm-state", "MIXED+DRAIN"),
+          Pair("slurmlet.io/slurm-reason", "bad dimm"),
+          Pair("slurmlet.io/slurm-partitions", "batch,gpu"),
+          Pair("slurmlet.io/slurm-features", "ib,avx512"),
+          Pair("slurmlet.io/slurm-gres", "gpu:a100:4,nic:2"),
+          Pair("slurmlet.io/slurm-gres-used", "gpu:a100:1"), Pair("slurmlet.io/slurm-jobs", "2"),
+          Pair("slurmlet.io/slurm-allocated-cpus", "16"),
+          Pair("slurmlet.io/gpu-resources", "nvidia.com/gpu")));
+}
+
+TEST(DesiredNodeTest, WithoutFactsNoAnnotationsOfThem) {
+  const DesiredNode node = desired(HostFacts{});
+  EXPECT_THAT(node.annotations, UnorderedElementsAre(Pair("slurmlet.io/version", "0.1.0")));
+  EXPECT_FALSE(node.slurm_facts_known);
+}
+
+TEST(DesiredNodeTest, PublishedGpuResourcesAreNamedOnce) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->gres = {
+      {"gpu", "h200", 2}, {"gpu", "h100", 1}, {"gpu", "h200_3g.71gb", 6}, {"shard", "h200", 8}};
+  EXPECT_EQ(desired(facts).annotations.at("slurmlet.io/gpu-resources"),
+            "nvidia.com/gpu,nvidia.com/mig-3g.71gb");
+}
+
+TEST(DesiredNodeTest, Taints) {
+  EXPECT_THAT(desired(good_facts()).taints,
+              ElementsAre(Taint{"virtual-kubelet.io/provider", "slurm", "NoSchedule"},
+                          Taint{"virtual-kubelet.io/provider", "slurm", "NoExecute"}));
+}
+
+struct AddressRow {
+  const char* node_ip;
+  bool metal3;
+  std::vector<std::string> machine;
+  const char* wanted;  // "" = no InternalIP
+};
+
+TEST(DesiredNodeTest, InternalIp) {
+  const AddressRow kRows[] = {
+      {"", false, {"192.0.2.101", "198.51.100.7"}, "192.0.2.101"},
+      {"192.0.2.55", false, {"192.0.2.101"}, "192.0.2.55"},
+      {"192.0.2.55", true, {"198.51.100.7"}, "192.0.2.55"},
+      // an address of the metadata counts only if the machine has it
+      {"", true, {"192.0.2.101", "198.51.100.7"}, "198.51.100.7"},
+      {"", true, {"192.0.2.101", "198.51.100.7", "203.0.113.9"}, "203.0.113.9"},
+      {"", true, {"192.0.2.101"}, "192.0.2.101"},
+      {"", true, {}, ""},
+      {"", false, {}, ""},
+      {"", false, {"2001:db8::5"}, "2001:db8::5"},
+  };
+  for (const AddressRow& row : kRows) {
+    HostFacts facts = good_facts();
+    facts.machine.ip_addresses = row.machine;
+    if (row.metal3) {
+      facts.metal3 = metal3();
+    }
+    NodePolicy policy = policy_for("n1");
+    policy.node_ip = row.node_ip;
+    std::vector<Address> wanted{{"Hostname", "n1"}};
+    if (*row.wanted != '\0') {
+      wanted.insert(wanted.begin(), {"InternalIP", row.wanted});
+    }
+    EXPECT_EQ(desired(facts, policy).addresses, wanted) << row.wanted;
+  }
+}
+
+TEST(DesiredNodeTest, TheHostnameAddressCanBeLeftOut) {
+  NodePolicy policy = policy_for("n1");
+  policy.publish_hostname = false;
+  EXPECT_THAT(desired(good_facts(), policy).addresses,
+              ElementsAre(Address{"InternalIP", "192.0.2.101"}));
+}
+
+TEST(DesiredNodeTest, NodeInfo) {
+  NodePolicy policy = policy_for("n1");
+  const NodeInfo info = desired(good_facts(), policy).node_info;
+  EXPECT_EQ(info.machine_id, "4f2a");
+  EXPECT_EQ(info.system_uuid, "8b2a2f8a-0000-4000-8000-000000000001");
+  EXPECT_EQ(info.boot_id, "b007");
+  EXPECT_EQ(info.kernel_version, "5.14.0-570.el9");
+  EXPECT_EQ(info.os_image, "Rocky Linux 9.6 (Blue Onyx)");
+  EXPECT_EQ(info.operating_system, "linux");
+  EXPECT_EQ(info.architecture, "amd64");
+  EXPECT_EQ(info.container_runtime_version, "slurm://22.05.8");
+  EXPECT_EQ(info.kubelet_version, "");
+  EXPECT_EQ(info.kube_proxy_version, "");
+  policy.kubelet_version = "v1.36.3";
+  EXPECT_EQ(desired(good_facts(), policy).node_info.kubelet_version, "v1.36.3");
+  EXPECT_EQ(desired(HostFacts{}, policy).node_info.container_runtime_version, "slurm://unknown");
+}
+
+TEST(DesiredNodeTest, PolicyPassesThrough) {
+  NodePolicy policy = policy_for("n1");
+  EXPECT_EQ(desired(good_facts(), policy).kubelet_port, 0);
+  EXPECT_FALSE(desired(good_facts(), policy).unschedulable);
+  policy.kubelet_port = 10250;
+  policy.unschedulable = true;
+  EXPECT_EQ(desired(good_facts(), policy).kubelet_port, 10250);
+  EXPECT_TRUE(desired(good_facts(), policy).unschedulable);
+  EXPECT_EQ(desired(good_facts(), policy).name, "n1");
+}
+
+TEST(DesiredNodeTest, ConditionsInTheOrderThatDescribeShows) {
+  std::vector<std::string> types;
+  for (const auto& condition : desired(good_facts()).conditions) {
+    types.push_back(condition.type);
+  }
+  EXPECT_THAT(
+      types,
+      ElementsAre("NetworkUnavailable", "MemoryPressure", "DiskPressure", "PIDPressure",
+                  "SlurmdReady", "SlurmNodeStateIdle", "SlurmNodeStateMixed",
+                  "SlurmNodeStateAllocated", "SlurmNodeStateCompleting", "SlurmNodeStateDrain",
+                  "SlurmNodeStateDown", "SlurmNodeStateFail", "SlurmNodeStateMaintenance",
+                  "SlurmNodeStateNotResponding", "SlurmNodeStateInvalidReg", "Ready"));
+}
+
+TEST(DesiredNodeTest, SlurmsConditionsAreProvisionalUntilItWasAsked) {
+  HostFacts facts = good_facts();
+  EXPECT_THAT(desired(facts).provisional_conditions, IsEmpty());
+  EXPECT_TRUE(desired(facts).slurm_facts_known);
+  facts.slurm = {};
+  const DesiredNode early = desired(facts);
+  EXPECT_EQ(early.provisional_conditions.size(), 10U);
+  EXPECT_TRUE(early.provisional_conditions.contains("SlurmNodeStateDrain"));
+  EXPECT_FALSE(early.provisional_conditions.contains("SlurmdReady"));
+  EXPECT_FALSE(early.slurm_facts_known);
+  facts.slurm.failure = SlurmFailure::kTimeout;  // asked, in vain
+  EXPECT_THAT(desired(facts).provisional_conditions, IsEmpty());
+  EXPECT_FALSE(desired(facts).slurm_facts_known);
+}
+
+TEST(DesiredNodeTest, PodsAreZeroInBothMaps) {
+  for (const HostFacts& facts : {HostFacts{}, good_facts()}) {
+    EXPECT_EQ(desired(facts).capacity.at("pods"), "0");
+    EXPECT_EQ(desired(facts).allocatable.at("pods"), "0");
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::node

@@ -1,0 +1,50 @@
+#include "node/lease_policy.h"
+
+#include <gtest/gtest.h>
+
+#include "node/node_fixtures.h"
+
+namespace slurmlet::node {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+TEST(LeasePolicyTest, RenewTimeIsAlwaysNewerThanTheLast) {
+  const WallTime last = time_of("2026-11-20T14:00:00Z");
+  struct Row {
+    WallTime now, wanted;
+  };
+  const Row kRows[] = {
+      {last + seconds{10}, last + seconds{10}},
+      {last + microseconds{1}, last + microseconds{1}},
+      {last + nanoseconds{1}, last + microseconds{1}},
+      {last, last + microseconds{1}},
+      {last - hours{3}, last + microseconds{1}},  // somebody set the clock back
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(next_renew_time(row.now, last), row.wanted);
+    // also as it is written
+    EXPECT_GT(rfc3339_micro(next_renew_time(row.now, last)), rfc3339_micro(last));
+  }
+  EXPECT_EQ(next_renew_time(last, WallTime{}), last);  // never renewed before
+}
+
+TEST(LeasePolicyTest, RenewsAtAQuarterOfTheDuration) {
+  EXPECT_EQ(renew_interval(seconds{40}, [] { return 0.0; }), seconds{10});
+  EXPECT_EQ(renew_interval(seconds{40}, [] { return 1.0; }), milliseconds{10400});
+  EXPECT_EQ(renew_interval(seconds{120}, [] { return 0.0; }), seconds{30});
+}
+
+TEST(LeasePolicyTest, ReportsAreSpreadByHalfAnInterval) {
+  EXPECT_EQ(spread_report(minutes{5}, [] { return 0.0; }), seconds{150});
+  EXPECT_EQ(spread_report(minutes{5}, [] { return 0.5; }), seconds{300});
+  EXPECT_EQ(spread_report(minutes{5}, [] { return 1.0; }), seconds{450});
+}
+
+}  // namespace
+}  // namespace slurmlet::node

@@ -1,0 +1,255 @@
+#include "node/node_diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node/desired_node.h"
+#include "node/node_fixtures.h"
+
+namespace slurmlet::node {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kThen[] = "2026-11-20T10:00:00Z";
+constexpr char kNow[] = "2026-11-20T14:00:00Z";
+
+DesiredNode desired(const HostFacts& facts = good_facts()) {
+  return desired_node(facts, policy_for("n1"), {}, "0.1.0");
+}
+
+NodePatch diff(const ObservedNode& observed, const DesiredNode& wanted) {
+  return node_diff(observed, wanted, time_of(kNow));
+}
+
+const PatchedCondition* patched(const NodePatch& patch, const std::string& type) {
+  for (const auto& condition : patch.conditions) {
+    if (condition.condition.type == type) {
+      return &condition;
+    }
+  }
+  return nullptr;
+}
+
+HostFacts with_gpus(std::vector<Gres> gres) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->gres = std::move(gres);
+  return facts;
+}
+
+TEST(NodeDiffTest, NoChangeIsAHeartbeatOnly) {
+  const NodePatch patch = diff(observed_from(desired(), kThen), desired());
+  EXPECT_FALSE(patch.has_changes);
+  EXPECT_EQ(patch.uid, "uid-1");
+  EXPECT_THAT(patch.labels, IsEmpty());
+  EXPECT_THAT(patch.annotations, IsEmpty());
+  EXPECT_THAT(patch.capacity, IsEmpty());
+  EXPECT_THAT(patch.allocatable, IsEmpty());
+  EXPECT_THAT(patch.removed_conditions, IsEmpty());
+  EXPECT_FALSE(patch.addresses || patch.node_info || patch.kubelet_port);
+  EXPECT_EQ(patch.conditions.size(), desired().conditions.size());
+  for (const auto& condition : patch.conditions) {
+    EXPECT_EQ(condition.last_heartbeat_time, kNow);
+    EXPECT_EQ(condition.last_transition_time, kThen);
+  }
+}
+
+TEST(NodeDiffTest, WhatOthersWroteStays) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.labels["topology.kubernetes.io/zone"] = "hall-2";
+  observed.labels["node-role.kubernetes.io/slurm"] = "";
+  observed.annotations["cluster.x-k8s.io/machine"] = "m1";
+  observed.annotations["node.alpha.kubernetes.io/ttl"] = "0";
+  observed.conditions.push_back({{"GPUHealthy", "True", "X", "x"}, kThen});
+  observed.taints.push_back({"maintenance", "", "NoExecute"});
+  observed.capacity["example.org/fpga"] = "2";
+  observed.allocatable["example.org/fpga"] = "2";
+  observed.unschedulable = true;
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_FALSE(patch.has_changes);
+  EXPECT_EQ(patched(patch, "GPUHealthy"), nullptr);
+}
+
+TEST(NodeDiffTest, TransitionTimeMovesWithTheStatusOnly) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  HostFacts facts = good_facts();
+  facts.slurmd.version = "23.02.7";  // another message, the same status
+  facts.slurm.record->state.base = "DOWN";
+  facts.slurm.record->version = "";
+  const NodePatch patch = diff(observed, desired(facts));
+  EXPECT_TRUE(patch.has_changes);
+  EXPECT_EQ(patched(patch, "SlurmdReady")->last_transition_time, kThen);
+  EXPECT_EQ(patched(patch, "SlurmdReady")->condition.message,
+            "slurmd 23.02.7 is running and slurmctld talks to it");
+  EXPECT_EQ(patched(patch, "SlurmNodeStateDown")->condition.status, "True");
+  EXPECT_EQ(patched(patch, "SlurmNodeStateDown")->last_transition_time, kNow);
+  EXPECT_EQ(patched(patch, "SlurmNodeStateIdle")->last_transition_time, kNow);
+  EXPECT_EQ(patched(patch, "Ready")->last_transition_time, kThen);
+}
+
+TEST(NodeDiffTest, AMissingTransitionTimeIsSet) {
+  ObservedNode observed = observed_from(desired(), "");
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_EQ(patched(patch, "Ready")->last_transition_time, kNow);
+}
+
+// The node lifecycle controller overwrites our conditions when we were silent for too long.
+TEST(NodeDiffTest, ConditionsThatTheControllerMadeUnknownAreTakenBack) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.conditions.back().condition = {"Ready", "Unknown", "NodeStatusUnknown", "stopped"};
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_TRUE(patch.has_changes);
+  EXPECT_EQ(patched(patch, "Ready")->condition.status, "True");
+  EXPECT_EQ(patched(patch, "Ready")->last_transition_time, kNow);
+}
+
+TEST(NodeDiffTest, AMissingConditionIsAdded) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.conditions.erase(observed.conditions.begin());
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_TRUE(patch.has_changes);
+  EXPECT_EQ(patched(patch, "NetworkUnavailable")->last_transition_time, kNow);
+}
+
+TEST(NodeDiffTest, ProvisionalConditionsGiveWay) {
+  HostFacts drained = good_facts();
+  drained.slurm.record->state = {"IDLE", {"DRAIN", "RESERVED"}};
+  ObservedNode observed = observed_from(desired(drained), kThen);
+  HostFacts early = good_facts();
+  early.slurm = {};
+  NodePatch patch = diff(observed, desired(early));
+  EXPECT_EQ(patched(patch, "SlurmNodeStateDrain"), nullptr);
+  EXPECT_NE(patched(patch, "Ready"), nullptr);
+  EXPECT_THAT(patch.removed_conditions, IsEmpty());
+  // a Node without them gets them
+  std::erase_if(observed.conditions,
+                [](const auto& held) { return held.condition.type == "SlurmNodeStateDrain"; });
+  patch = diff(observed, desired(early));
+  ASSERT_NE(patched(patch, "SlurmNodeStateDrain"), nullptr);
+  EXPECT_EQ(patched(patch, "SlurmNodeStateDrain")->condition.status, "Unknown");
+}
+
+TEST(NodeDiffTest, FurtherStatesGoWhenTheyAreOver) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->state = {"IDLE", {"RESERVED", "QUANTUM_LINKED"}};
+  const ObservedNode observed = observed_from(desired(facts), kThen);
+  EXPECT_FALSE(diff(observed, desired(facts)).has_changes);
+  facts.slurm.record->state = {"IDLE", {"RESERVED"}};
+  const NodePatch patch = diff(observed, desired(facts));
+  EXPECT_THAT(patch.removed_conditions, ElementsAre("SlurmNodeStateQuantumLinked"));
+  EXPECT_TRUE(patch.has_changes);
+}
+
+TEST(NodeDiffTest, OwnKeysThatAreOverAreRemoved) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->reason = "bad dimm";
+  const ObservedNode observed = observed_from(desired(facts), kThen);
+  facts.slurm.record->reason = "";
+  facts.slurm.record->cluster = "";
+  facts.slurm_conf.cluster_name = "";
+  NodePatch patch = diff(observed, desired(facts));
+  EXPECT_THAT(patch.annotations,
+              UnorderedElementsAre(Pair("slurmlet.io/slurm-reason", std::nullopt)));
+  EXPECT_THAT(patch.labels, UnorderedElementsAre(Pair("slurmlet.io/slurm-cluster", std::nullopt)));
+  EXPECT_TRUE(patch.has_changes);
+}
+
+TEST(NodeDiffTest, NothingIsRemovedBeforeSlurmHasTold) {
+  HostFacts facts = with_gpus({{"gpu", "a100", 4}});
+  facts.slurm.record->reason = "bad dimm";
+  const ObservedNode observed = observed_from(desired(facts), kThen);
+  for (const auto& failure :
+       {std::optional<SlurmFailure>{}, std::optional{SlurmFailure::kTimeout}}) {
+    HostFacts early = good_facts();
+    early.slurm = {};
+    early.slurm.failure = failure;
+    const NodePatch patch = diff(observed, desired(early));
+    EXPECT_THAT(patch.annotations, IsEmpty());
+    EXPECT_THAT(patch.labels, IsEmpty());
+    EXPECT_THAT(patch.capacity, IsEmpty());
+    EXPECT_THAT(patch.allocatable, UnorderedElementsAre(Pair("memory", "528163620Ki")));
+  }
+}
+
+TEST(NodeDiffTest, ChangedLabelsAndAnnotationsOnlyAreSent) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.labels["slurmlet.io/version"] = "0.0.9";
+  observed.labels.erase("kubernetes.io/os");
+  observed.annotations["slurmlet.io/slurm-state"] = "DOWN";
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_THAT(patch.labels, UnorderedElementsAre(Pair("slurmlet.io/version", "0.1.0"),
+                                                 Pair("kubernetes.io/os", "linux")));
+  EXPECT_THAT(patch.annotations, UnorderedElementsAre(Pair("slurmlet.io/slurm-state", "IDLE")));
+}
+
+TEST(NodeDiffTest, AGoneGpuBecomesZeroAndStaysListed) {
+  ObservedNode observed = observed_from(desired(with_gpus({{"gpu", "a100", 4}})), kThen);
+  const DesiredNode without = desired(with_gpus({}));
+  const NodePatch patch = diff(observed, without);
+  EXPECT_THAT(patch.capacity, UnorderedElementsAre(Pair("nvidia.com/gpu", "0")));
+  EXPECT_THAT(patch.allocatable, UnorderedElementsAre(Pair("nvidia.com/gpu", "0")));
+  EXPECT_FALSE(patch.annotations.contains("slurmlet.io/gpu-resources"));
+  // and then it is settled
+  observed.capacity["nvidia.com/gpu"] = "0";
+  observed.allocatable["nvidia.com/gpu"] = "0";
+  observed.annotations.erase("slurmlet.io/slurm-gres");
+  EXPECT_FALSE(diff(observed, without).has_changes);
+}
+
+TEST(NodeDiffTest, AnExchangedGpuIsAddedToTheList) {
+  const ObservedNode observed = observed_from(desired(with_gpus({{"gpu", "a100", 4}})), kThen);
+  const NodePatch patch = diff(observed, desired(with_gpus({{"gpu", "mi300x", 8}})));
+  EXPECT_THAT(patch.capacity,
+              UnorderedElementsAre(Pair("nvidia.com/gpu", "0"), Pair("amd.com/gpu", "8")));
+  EXPECT_EQ(patch.annotations.at("slurmlet.io/gpu-resources"), "amd.com/gpu,nvidia.com/gpu");
+}
+
+// A device plugin's resource that we never published is none of our business.
+TEST(NodeDiffTest, AnotherWritersGpuIsNotTouched) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.capacity["amd.com/gpu"] = "8";
+  observed.allocatable["amd.com/gpu"] = "8";
+  EXPECT_FALSE(diff(observed, desired()).has_changes);
+}
+
+TEST(NodeDiffTest, AddressesAreReplacedAsAWhole) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.addresses = {{"InternalIP", "192.0.2.9"}, {"Hostname", "n1"}};
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_EQ(patch.addresses, desired().addresses);
+  EXPECT_TRUE(patch.has_changes);
+}
+
+TEST(NodeDiffTest, NodeInfoAndPort) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.node_info.boot_id = "earlier";
+  observed.kubelet_port = 10250;
+  const NodePatch patch = diff(observed, desired());
+  ASSERT_TRUE(patch.node_info);
+  EXPECT_EQ(patch.node_info->boot_id, "b007");
+  EXPECT_EQ(patch.kubelet_port, 0);
+  EXPECT_TRUE(patch.has_changes);
+}
+
+TEST(NodeDiffTest, AMissingFactKeepsWhatTheNodeHas) {
+  const ObservedNode observed = observed_from(desired(), kThen);
+  HostFacts facts = good_facts();
+  facts.machine.memory_bytes.reset();
+  facts.machine.cpus.reset();
+  const NodePatch patch = diff(observed, desired(facts));
+  EXPECT_THAT(patch.capacity, IsEmpty());
+  EXPECT_THAT(patch.allocatable, IsEmpty());
+}
+
+TEST(NodeDiffTest, OnlyOurOwnDomainIsOwned) {
+  const Ownership own = slurmlet_ownership();
+  EXPECT_THAT(own.condition_prefixes, ElementsAre("SlurmNodeState"));
+  EXPECT_THAT(own.annotation_prefixes, ElementsAre("slurmlet.io/"));
+  EXPECT_THAT(own.label_prefixes, ElementsAre("slurmlet.io/"));
+}
+
+}  // namespace
+}  // namespace slurmlet::node

@@ -1,0 +1,142 @@
+#include "node/node_events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node/desired_node.h"
+#include "node/node_fixtures.h"
+
+namespace slurmlet::node {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<Condition> conditions(const HostFacts& facts) {
+  return desired_node(facts, policy_for("n1"), {}, "0.1.0").conditions;
+}
+
+std::vector<std::string> names(const std::vector<NodeEvent>& events) {
+  std::vector<std::string> out;
+  for (const auto& event : events) {
+    out.push_back((event.warning ? "Warning " : "Normal ") + event.reason);
+  }
+  return out;
+}
+
+std::vector<std::string> events(const HostFacts& before, const HostFacts& after) {
+  return names(condition_events(conditions(before), conditions(after)));
+}
+
+HostFacts unreachable(SlurmFailure failure = SlurmFailure::kControllerUnreachable) {
+  HostFacts facts = facts_in_state("IDLE");
+  facts.slurm.failure = failure;
+  facts.slurm.stale = true;
+  return facts;
+}
+
+HostFacts without_slurmd() {
+  HostFacts facts = facts_in_state("IDLE");
+  facts.slurmd = {};
+  facts.slurmd.liveness = SlurmdFacts::Liveness::kAbsent;
+  return facts;
+}
+
+TEST(ConditionEventsTest, NoneOnStart) {
+  EXPECT_THAT(condition_events({}, conditions(facts_in_state("DOWN", {"DRAIN"}))), IsEmpty());
+}
+
+TEST(ConditionEventsTest, NoneWithoutAChange) {
+  for (const HostFacts& facts : {facts_in_state("DOWN", {"DRAIN"}), unreachable()}) {
+    EXPECT_THAT(events(facts, facts), IsEmpty());
+  }
+}
+
+struct Transition {
+  const char* base;
+  std::set<std::string> flags;
+  const char* begins;
+  const char* ends;
+};
+
+TEST(ConditionEventsTest, EachStateBeginsAndEnds) {
+  const Transition kRows[] = {
+      {"MIXED", {"DRAIN"}, "Warning SlurmDraining", "Normal SlurmUndrained"},
+      {"IDLE", {"DRAIN"}, "Warning SlurmDrained", "Normal SlurmUndrained"},
+      {"DOWN", {}, "Warning SlurmDown", "Normal SlurmUp"},
+      {"IDLE", {"FAIL"}, "Warning SlurmFailing", "Normal SlurmNotFailing"},
+      {"IDLE", {"NOT_RESPONDING"}, "Warning SlurmNotResponding", "Normal SlurmResponding"},
+      {"IDLE",
+       {"INVALID_REG"},
+       "Warning SlurmInvalidRegistration",
+       "Normal SlurmValidRegistration"},
+      {"IDLE", {"MAINTENANCE"}, "Warning SlurmMaintenance", "Normal SlurmMaintenanceOver"},
+  };
+  for (const Transition& row : kRows) {
+    const HostFacts good = facts_in_state("MIXED");
+    const HostFacts bad = facts_in_state(row.base, row.flags);
+    EXPECT_THAT(events(good, bad), ElementsAre(row.begins));
+    EXPECT_THAT(events(bad, good), ElementsAre(row.ends));
+  }
+}
+
+TEST(ConditionEventsTest, DrainingBecomesDrained) {
+  EXPECT_THAT(events(facts_in_state("MIXED", {"DRAIN"}), facts_in_state("IDLE", {"DRAIN"})),
+              ElementsAre("Warning SlurmDrained"));
+}
+
+TEST(ConditionEventsTest, JobsComeAndGoWithoutEvents) {
+  EXPECT_THAT(events(facts_in_state("IDLE"), facts_in_state("ALLOCATED", {"COMPLETING"})),
+              IsEmpty());
+  EXPECT_THAT(events(facts_in_state("IDLE"), facts_in_state("IDLE", {"RESERVED"})), IsEmpty());
+}
+
+TEST(ConditionEventsTest, SlurmdGoesAndComes) {
+  EXPECT_THAT(events(facts_in_state("IDLE"), without_slurmd()),
+              ElementsAre("Warning SlurmdNotRunning", "Warning NodeNotReady"));
+  EXPECT_THAT(events(without_slurmd(), facts_in_state("IDLE")),
+              ElementsAre("Normal SlurmdRunning", "Normal NodeReady"));
+}
+
+TEST(ConditionEventsTest, OneEventForAllOfSlurmsStatesBecomingUnknown) {
+  EXPECT_THAT(events(facts_in_state("MIXED", {"DRAIN", "MAINTENANCE"}), unreachable()),
+              ElementsAre("Warning SlurmStateUnknown"));
+  EXPECT_THAT(events(unreachable(), unreachable(SlurmFailure::kMungeUnavailable)), IsEmpty());
+}
+
+TEST(ConditionEventsTest, OneEventWhenSlurmAnswersAgain) {
+  EXPECT_THAT(events(unreachable(), facts_in_state("MIXED")),
+              ElementsAre("Normal SlurmStateKnown"));
+  EXPECT_THAT(events(unreachable(), facts_in_state("DOWN")), ElementsAre("Warning SlurmDown"));
+  EXPECT_THAT(events(unreachable(), facts_in_state("IDLE", {"DRAIN"})),
+              ElementsAre("Warning SlurmDrained", "Normal SlurmStateKnown"));
+}
+
+// The first answer of slurmctld comes a moment after the start: a drained node that restarts
+// slurmlet is no news.
+TEST(ConditionEventsTest, NoneForTheFirstAnswerAfterStart) {
+  HostFacts early = good_facts();
+  early.slurm = {};
+  EXPECT_THAT(events(early, facts_in_state("IDLE")), IsEmpty());
+  EXPECT_THAT(events(early, facts_in_state("DOWN", {"DRAIN", "NOT_RESPONDING"})), IsEmpty());
+  EXPECT_THAT(events(early, unreachable()), IsEmpty());
+}
+
+TEST(ConditionEventsTest, TheMessageIsTheConditions) {
+  HostFacts drained = facts_in_state("IDLE", {"DRAIN"});
+  drained.slurm.record->reason = "bad dimm";
+  const auto all = condition_events(conditions(facts_in_state("IDLE")), conditions(drained));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all.front().message, "drained: \"bad dimm\"; no jobs are running");
+}
+
+TEST(RegisteredMessageTest, NamesClusterAndMetal3) {
+  DesiredNode node;
+  EXPECT_EQ(registered_message(node, ""), "registered as a zero-pod node");
+  node.labels["metal3.io/uuid"] = "u1";
+  EXPECT_EQ(registered_message(node, "alps"),
+            "registered as a zero-pod node of Slurm cluster \"alps\" (metal3 uuid u1)");
+}
+
+}  // namespace
+}  // namespace slurmlet::node

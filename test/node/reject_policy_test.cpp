@@ -1,0 +1,135 @@
+#include "node/reject_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace slurmlet::node {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr SteadyTime kStart{hours{1}};
+
+TEST(RejectPolicyTest, TheFirstPodIsFailedAtOnce) {
+  RejectPolicy policy{seconds{60}};
+  EXPECT_EQ(policy.due("rs", kStart), kStart);
+  EXPECT_EQ(policy.rounds("rs"), 0);
+  EXPECT_EQ(policy.rounds("nobody"), 0);
+}
+
+TEST(RejectPolicyTest, TenReplicasThatArriveTogetherAreFailedTogether) {
+  RejectPolicy policy{seconds{60}};
+  for (int i = 0; i < 10; ++i) {
+    const SteadyTime now = kStart + milliseconds{90 * i};
+    EXPECT_EQ(policy.due("rs", now), now) << i;
+  }
+  EXPECT_EQ(policy.rounds("rs"), 0);
+}
+
+TEST(RejectPolicyTest, PodsWithoutAControllerNeverWait) {
+  RejectPolicy policy{seconds{60}};
+  for (int i = 0; i < 1000; ++i) {
+    const SteadyTime now = kStart + seconds{2 * i};
+    EXPECT_EQ(policy.due("", now), now);
+  }
+  EXPECT_EQ(policy.owners(), 0U);
+}
+
+// A ReplicaSet that brings `replicas` new pods 10 ms after its last ones were failed; the delays of
+// its rounds.
+std::vector<int> hot_loop_delays(RejectPolicy& policy, int replicas, std::size_t count) {
+  std::vector<int> delays;
+  SteadyTime now = kStart;
+  int last_round = -1;
+  while (delays.size() < count) {
+    SteadyTime due{};
+    for (int i = 0; i < replicas; ++i) {
+      due = policy.due("rs", now);
+    }
+    if (policy.rounds("rs") != last_round) {
+      last_round = policy.rounds("rs");
+      delays.push_back(static_cast<int>(duration_cast<seconds>(due - now).count()));
+    }
+    now = due + milliseconds{10};
+  }
+  return delays;
+}
+
+TEST(RejectPolicyTest, AHotLoopWaitsEverLonger) {
+  for (const int replicas : {1, 10, 100}) {
+    RejectPolicy policy{seconds{60}};
+    const std::vector<int> delays = hot_loop_delays(policy, replicas, 11);
+    // A hundred at once fill more than a round: what is left belongs to the ones after it.
+    if (replicas < 100) {
+      EXPECT_EQ(delays, (std::vector<int>{0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60})) << replicas;
+    }
+    EXPECT_EQ(delays.back(), 60) << replicas;
+    EXPECT_EQ(policy.owners(), 1U);
+  }
+}
+
+TEST(RejectPolicyTest, AHotLoopCostsFewPods) {
+  RejectPolicy policy{seconds{60}};
+  int pods = 0;
+  for (SteadyTime now = kStart; now < kStart + minutes{10}; ++pods) {
+    now = policy.due("rs", now) + milliseconds{10};
+  }
+  EXPECT_LT(pods, 100);  // 64 before it counts as a loop, then one a round
+}
+
+TEST(RejectPolicyTest, OwnersDoNotShareTheirDelays) {
+  RejectPolicy policy{seconds{60}};
+  (void)hot_loop_delays(policy, 1, 8);
+  const SteadyTime later = kStart + hours{1};
+  EXPECT_EQ(policy.due("other", later), later);
+}
+
+TEST(RejectPolicyTest, AllPodsOfAWaitingRoundAreDueTogether) {
+  RejectPolicy policy{seconds{60}};
+  SteadyTime now = kStart;
+  for (int round = 0; round < 4; ++round, now += seconds{5}) {
+    (void)policy.due("rs", now);
+  }
+  const SteadyTime due = policy.due("rs", now);
+  EXPECT_EQ(due, now + seconds{4});
+  EXPECT_EQ(policy.due("rs", now + seconds{3}), due);
+}
+
+TEST(RejectPolicyTest, TheCapHolds) {
+  RejectPolicy policy{seconds{3}};
+  const std::vector<int> delays = hot_loop_delays(policy, 1, 40);
+  EXPECT_EQ(delays[3], 2);
+  for (std::size_t i = 4; i < delays.size(); ++i) {
+    EXPECT_EQ(delays[i], 3);
+  }
+}
+
+TEST(RejectPolicyTest, ForgetsWhoStaysAway) {
+  RejectPolicy policy{seconds{120}};
+  (void)policy.due("old", kStart);
+  (void)policy.due("new", kStart + minutes{10});
+  policy.forget_idle(kStart + minutes{20});
+  EXPECT_EQ(policy.owners(), 2U);  // ten times the cap is not over
+  policy.forget_idle(kStart + minutes{20} + seconds{1});
+  EXPECT_EQ(policy.owners(), 1U);
+  const SteadyTime back = kStart + minutes{21};
+  EXPECT_EQ(policy.due("old", back), back);
+  EXPECT_EQ(policy.rounds("old"), 0);
+}
+
+TEST(RejectPolicyTest, RemembersForTenMinutesAtLeast) {
+  RejectPolicy policy{seconds{1}};
+  (void)policy.due("rs", kStart);
+  policy.forget_idle(kStart + minutes{10});
+  EXPECT_EQ(policy.owners(), 1U);
+  policy.forget_idle(kStart + minutes{10} + milliseconds{1});
+  EXPECT_EQ(policy.owners(), 0U);
+}
+
+}  // namespace
+}  // namespace slurmlet::node

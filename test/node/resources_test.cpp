@@ -1,0 +1,226 @@
+#include "node/resources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node/node_fixtures.h"
+
+namespace slurmlet::node {
+namespace {
+
+using ::testing::IsSupersetOf;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+TEST(ResourcesTest, AGoodDay) {
+  const Resources out = resources(good_facts(), policy_for("n1"));
+  EXPECT_THAT(out.capacity,
+              UnorderedElementsAre(Pair("cpu", "128"), Pair("memory", "528163620Ki"),
+                                   Pair("ephemeral-storage", "943718400Ki"), Pair("pods", "0")));
+  EXPECT_THAT(out.allocatable,
+              UnorderedElementsAre(Pair("cpu", "128"), Pair("memory", "512000000Ki"),
+                                   Pair("ephemeral-storage", "943718400Ki"), Pair("pods", "0")));
+  EXPECT_TRUE(out.gpus_known);
+}
+
+TEST(ResourcesTest, WithoutFactsOnlyPodsAreKnown) {
+  const Resources out = resources(HostFacts{}, policy_for("n1"));
+  EXPECT_THAT(out.capacity, UnorderedElementsAre(Pair("pods", "0")));
+  EXPECT_THAT(out.allocatable, UnorderedElementsAre(Pair("pods", "0")));
+  EXPECT_FALSE(out.gpus_known);
+}
+
+TEST(ResourcesTest, AMissingFactLeavesItsKeyOut) {
+  HostFacts facts = good_facts();
+  facts.machine.memory_bytes.reset();
+  const Resources out = resources(facts, policy_for("n1"));
+  EXPECT_THAT(out.capacity, UnorderedElementsAre(Pair("cpu", "128"), Pair("pods", "0"),
+                                                 Pair("ephemeral-storage", "943718400Ki")));
+  EXPECT_FALSE(out.allocatable.contains("memory"));
+}
+
+struct CpuRow {
+  std::int64_t hardware;
+  std::optional<std::int64_t> slurm;
+  std::int64_t reserved;
+  const char* allocatable;
+};
+
+TEST(ResourcesTest, CpusThatJobsMayUse) {
+  const CpuRow kRows[] = {
+      {128, 128, 0, "128"}, {128, 64, 0, "64"}, {128, 256, 0, "128"}, {128, std::nullopt, 0, "128"},
+      {96, 96, 2, "94"},    {96, 48, 2, "46"},  {4, 4, 8, "0"},       {96, std::nullopt, 2, "94"},
+  };
+  for (const CpuRow& row : kRows) {
+    HostFacts facts = good_facts();
+    facts.machine.cpus = row.hardware;
+    facts.slurm.record->cpus = row.slurm;
+    facts.slurm_conf.core_spec_cpus = row.reserved;
+    const Resources out = resources(facts, policy_for("n1"));
+    EXPECT_EQ(out.capacity.at("cpu"), std::to_string(row.hardware));
+    EXPECT_EQ(out.allocatable.at("cpu"), row.allocatable);
+  }
+}
+
+struct MemoryRow {
+  std::int64_t hardware_gib;
+  std::optional<std::int64_t> real_memory_mib;
+  std::int64_t limit_mib;
+  const char* allocatable;
+};
+
+TEST(ResourcesTest, MemoryThatJobsMayUse) {
+  const MemoryRow kRows[] = {
+      {64, 60000, 0, "61440000Ki"},
+      {64, 60000, 2000, "59392000Ki"},
+      {64, 1, 0, "67108864Ki"},  // not set in slurm.conf
+      {64, std::nullopt, 0, "67108864Ki"},
+      {64, 1, 1024, "66060288Ki"},
+      {64, 100000, 0, "67108864Ki"},  // more than there is
+      {1, 512, 1024, "0Ki"},
+  };
+  for (const MemoryRow& row : kRows) {
+    HostFacts facts = good_facts();
+    facts.machine.memory_bytes = row.hardware_gib * kGiB;
+    facts.slurm.record->real_memory_mib = row.real_memory_mib;
+    facts.slurm_conf.mem_spec_limit_mib = row.limit_mib;
+    const Resources out = resources(facts, policy_for("n1"));
+    EXPECT_EQ(out.capacity.at("memory"), std::to_string(row.hardware_gib * 1024 * 1024) + "Ki");
+    EXPECT_EQ(out.allocatable.at("memory"), row.allocatable);
+  }
+}
+
+// What Slurm was told is not lost with slurmctld.
+TEST(ResourcesTest, AStaleAnswerStillCounts) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->cpus = 64;
+  facts.slurm.stale = true;
+  facts.slurm.failure = SlurmFailure::kTimeout;
+  const Resources out = resources(facts, policy_for("n1"));
+  EXPECT_EQ(out.allocatable.at("cpu"), "64");
+  EXPECT_TRUE(out.gpus_known);
+}
+
+TEST(ResourcesTest, GpusAddUpByResourceAndOtherGresDoNotCount) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->gres = {
+      {"gpu", "h200", 2},        {"gpu", "h100", 1}, {"gpu", "h200_3g.71gb", 6},
+      {"shard", "h200", 16},     {"nic", "", 4},     {"gpu", "h200_1g.18gb", 1},
+      {"gpu", "h200_3g.71gb", 1}};
+  const Resources out = resources(facts, policy_for("n1"));
+  const std::map<std::string, std::string> gpus{
+      {"nvidia.com/gpu", "3"}, {"nvidia.com/mig-3g.71gb", "7"}, {"nvidia.com/mig-1g.18gb", "1"}};
+  EXPECT_THAT(out.capacity, IsSupersetOf(gpus));
+  EXPECT_THAT(out.allocatable, IsSupersetOf(gpus));
+  EXPECT_EQ(out.capacity.size(), 4U + gpus.size());
+}
+
+TEST(GpuResourceTest, ModelWords) {
+  struct Row {
+    const char* type;
+    const char* resource;
+  };
+  const Row kRows[] = {
+      {"a100", "nvidia.com/gpu"},
+      {"A100", "nvidia.com/gpu"},
+      {"a10", "nvidia.com/gpu"},
+      {"l40s", "nvidia.com/gpu"},
+      {"h200", "nvidia.com/gpu"},
+      {"tesla_v100", "nvidia.com/gpu"},
+      {"nvidia_a100-sxm4-80gb", "nvidia.com/gpu"},
+      {"a100-40gb", "nvidia.com/gpu"},
+      {"1080", "nvidia.com/gpu"},
+      {"mi300x", "amd.com/gpu"},
+      {"mi250", "amd.com/gpu"},
+      {"amd_instinct_mi210", "amd.com/gpu"},
+      {"pvc", "gpu.intel.com/i915"},
+      {"max1550", "gpu.intel.com/i915"},
+      {"", "slurmlet.io/gpu"},
+      {"mini", "slurmlet.io/gpu"},
+      {"mi", "slurmlet.io/gpu"},
+      {"big", "slurmlet.io/gpu"},
+      {"a100x9", "slurmlet.io/gpu"},
+      {"(null)", "slurmlet.io/gpu"},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(gpu_resource({"gpu", row.type, 1}, good_facts(), policy_for("n1")), row.resource)
+        << row.type;
+  }
+}
+
+TEST(GpuResourceTest, MigSlices) {
+  struct Row {
+    const char* type;
+    const char* resource;
+  };
+  const Row kRows[] = {
+      {"h200_3g.71gb", "nvidia.com/mig-3g.71gb"},
+      {"a100_1g.5gb", "nvidia.com/mig-1g.5gb"},
+      {"nvidia_a100-sxm4-40gb_2g.10gb", "nvidia.com/mig-2g.10gb"},
+      {"a100-1g.5gb", "nvidia.com/mig-1g.5gb"},
+      {"1g.5gb", "nvidia.com/mig-1g.5gb"},
+      // nearly
+      {"a100_g.5gb", "nvidia.com/gpu"},
+      {"a100_1g.gb", "nvidia.com/gpu"},
+      {"a100_xg.5gb", "nvidia.com/gpu"},
+      {"a100_1g.", "nvidia.com/gpu"},
+      {"a100_", "nvidia.com/gpu"},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(gpu_resource({"gpu", row.type, 1}, good_facts(), policy_for("n1")), row.resource)
+        << row.type;
+  }
+}
+
+// The best evidence first: configuration, gres.conf, PCI, model word.
+TEST(GpuResourceTest, OrderOfEvidence) {
+  const Gres gres{"gpu", "a100", 4};
+  HostFacts facts = good_facts();
+  NodePolicy policy = policy_for("n1");
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "nvidia.com/gpu");
+  facts.machine.gpus_by_pci_vendor = {{"8086", 4}};
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "gpu.intel.com/i915");
+  facts.slurm_conf.gpu_vendor = "amd";
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "amd.com/gpu");
+  policy.gpu_resources = {{"gpu", "example.org/any"}};
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "example.org/any");
+  policy.gpu_resources["gpu:a100"] = "example.org/a100";
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "example.org/a100");
+  EXPECT_EQ(gpu_resource({"gpu", "h100", 1}, facts, policy), "example.org/any");
+  EXPECT_EQ(gpu_resource({"gpu", "", 1}, facts, policy), "example.org/any");
+}
+
+TEST(GpuResourceTest, PciVendors) {
+  struct Row {
+    std::map<std::string, int> vendors;
+    const char* resource;
+  };
+  const Row kRows[] = {
+      {{{"10de", 4}}, "nvidia.com/gpu"},
+      {{{"1002", 8}}, "amd.com/gpu"},
+      {{{"8086", 6}}, "gpu.intel.com/i915"},
+      {{{"10de", 4}, {"8086", 1}}, "nvidia.com/gpu"},  // the console
+      {{{"1002", 4}, {"8086", 1}}, "amd.com/gpu"},
+      {{{"10de", 4}, {"1002", 1}}, "slurmlet.io/gpu"},  // undecided: no guess
+      {{{"10de", 0}, {"1002", 1}}, "amd.com/gpu"},
+      {{{"1a03", 1}}, "slurmlet.io/gpu"},  // a server's own graphics chip
+      {{}, "slurmlet.io/gpu"},
+  };
+  for (const Row& row : kRows) {
+    HostFacts facts = good_facts();
+    facts.machine.gpus_by_pci_vendor = row.vendors;
+    EXPECT_EQ(gpu_resource({"gpu", "", 4}, facts, policy_for("n1")), row.resource);
+  }
+}
+
+TEST(GpuResourceTest, OnMixedMachinesTheModelWordDecides) {
+  HostFacts facts = good_facts();
+  facts.machine.gpus_by_pci_vendor = {{"10de", 2}, {"1002", 2}};
+  EXPECT_EQ(gpu_resource({"gpu", "mi300x", 2}, facts, policy_for("n1")), "amd.com/gpu");
+  EXPECT_EQ(gpu_resource({"gpu", "h100", 2}, facts, policy_for("n1")), "nvidia.com/gpu");
+}
+
+}  // namespace
+}  // namespace slurmlet::node

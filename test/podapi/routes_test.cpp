@@ -1,0 +1,79 @@
+#include "podapi/routes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace slurmlet::podapi {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+
+Snapshot snapshot() {
+  return {"node7",
+          {{"loop", true, "", true}, {"apiserver", true, "", false}},
+          {{"up", "", MetricType::kGauge, {{{}, 1, ""}}}}};
+}
+
+TEST(Routes, HealthyIsPlainOk) {
+  for (const char* path : {"/healthz", "/readyz"}) {
+    const auto response = handle({"GET", path}, snapshot());
+    EXPECT_EQ(response.status, 200) << path;
+    EXPECT_EQ(response.body, "ok") << path;
+    EXPECT_EQ(response.content_type, "text/plain; charset=utf-8");
+  }
+}
+
+TEST(Routes, AFailingLivenessCheckFailsBoth) {
+  auto broken = snapshot();
+  broken.checks[0] = {"loop", false, "has not turned for 60s", true};
+  for (const char* path : {"/healthz", "/readyz"}) {
+    const auto response = handle({"GET", path}, broken);
+    EXPECT_EQ(response.status, 503) << path;
+    EXPECT_THAT(response.body, AllOf(HasSubstr("node7"), HasSubstr("loop: has not turned for 60s"),
+                                     Not(HasSubstr("apiserver"))));
+  }
+}
+
+TEST(Routes, AFailingReadinessCheckFailsReadyzOnly) {
+  auto cut_off = snapshot();
+  cut_off.checks[1] = {"apiserver", false, "connection refused", false};
+  EXPECT_EQ(handle({"GET", "/healthz"}, cut_off).status, 200);
+  const auto response = handle({"GET", "/readyz"}, cut_off);
+  EXPECT_EQ(response.status, 503);
+  EXPECT_THAT(response.body, HasSubstr("apiserver: connection refused"));
+}
+
+TEST(Routes, WithoutChecksItIsHealthy) { EXPECT_EQ(handle({"GET", "/healthz"}, {}).status, 200); }
+
+TEST(Routes, MetricsAreInPrometheusFormat) {
+  const auto response = handle({"GET", "/metrics"}, snapshot());
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(response.body, "# TYPE up gauge\nup 1\n");
+}
+
+TEST(Routes, HeadIsAnsweredLikeGet) {
+  EXPECT_EQ(handle({"HEAD", "/healthz"}, snapshot()).status, 200);
+}
+
+TEST(Routes, OtherMethodsAreRefusedWithWhatIsAllowed) {
+  for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
+    const auto response = handle({method, "/metrics"}, snapshot());
+    EXPECT_EQ(response.status, 405) << method;
+    EXPECT_THAT(response.headers, ElementsAre(Pair("Allow", "GET, HEAD")));
+  }
+}
+
+TEST(Routes, UnknownPathsAreNotFound) {
+  for (const char* path : {"/", "", "/healthz/", "/Metrics", "/pods", "/metrics/../healthz"}) {
+    EXPECT_EQ(handle({"GET", path}, snapshot()).status, 404) << path;
+    EXPECT_EQ(handle({"POST", path}, snapshot()).status, 404) << path;
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::podapi

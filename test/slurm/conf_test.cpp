@@ -1,0 +1,207 @@
+#include "slurm/conf.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fakes/temp_tree.h"
+#include "slurm/conf_lines.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using fakes::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+TEST(ConfLines, ReadsPairs) {
+  EXPECT_THAT(parse_conf_line("NodeName=n1 CPUs=8  Gres=gpu:2\t").pairs(),
+              ElementsAre(Pair("nodename", "n1"), Pair("cpus", "8"), Pair("gres", "gpu:2")));
+  EXPECT_THAT(parse_conf_line("ClusterName = alps").pairs(),
+              ElementsAre(Pair("clustername", "alps")));
+  EXPECT_THAT(parse_conf_line("Reason=\"two words\" A=b").pairs(),
+              ElementsAre(Pair("reason", "two words"), Pair("a", "b")));
+  EXPECT_THAT(parse_conf_line("Params+=x nonsense K=v").pairs(),
+              ElementsAre(Pair("params", "x"), Pair("k", "v")));
+  EXPECT_THAT(parse_conf_line("Open=\"never closed").pairs(),
+              ElementsAre(Pair("open", "never closed")));
+  EXPECT_THAT(parse_conf_line("").pairs(), IsEmpty());
+  EXPECT_THAT(parse_conf_line("=x").pairs(), IsEmpty());
+}
+
+std::vector<std::string> first_keys(const std::string& path, Status& status) {
+  std::vector<std::string> keys;
+  status = for_each_conf_line(path, [&](const ConfLine& line) {
+    keys.push_back(line.pairs().front().first + "=" + line.pairs().front().second);
+  });
+  return keys;
+}
+
+TEST(ConfLines, CommentsContinuationsAndIncludes) {
+  TempTree tree;
+  tree.file("etc/slurm.conf",
+            "# comment\nA=1 # rest\nB=\\\n2 \nC=a\\#b\nInclude nodes.conf\n include  sub/x.conf\n"
+            "D=last \\")
+      .file("etc/nodes.conf", "E=5\r\n")
+      .file("etc/sub/x.conf", "F=6");
+  Status status;
+  EXPECT_THAT(first_keys(tree.path("etc/slurm.conf"), status),
+              ElementsAre("a=1", "b=2", "c=a#b", "e=5", "f=6", "d=last"));
+  EXPECT_TRUE(status);
+}
+
+TEST(ConfLines, AMissingIncludeAndACircleAreErrors) {
+  TempTree tree;
+  tree.file("a.conf", "Include gone.conf\n").file("b.conf", "Include b.conf\n");
+  Status status;
+  first_keys(tree.path("a.conf"), status);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kNotFound);
+  EXPECT_THAT(status.error().message, HasSubstr("gone.conf"));
+  first_keys(tree.path("b.conf"), status);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kInvalid);
+}
+
+SlurmConf conf_of(const TempTree& tree, const ConfIdentity& identity) {
+  auto conf = read_slurm_conf(tree.path("slurm.conf"), identity);
+  EXPECT_TRUE(conf);
+  return conf ? *conf : SlurmConf{};
+}
+
+TEST(SlurmConfTest, ReadsTheClusterAndTheNode) {
+  TempTree tree;
+  tree.file("slurm.conf", R"(
+CLUSTERNAME=alps
+SlurmctldHost=head1(10.0.0.1)
+SlurmctldHost=head2
+SlurmctldPort=6820-6825
+SlurmdPort=7000
+SlurmdPidFile=/run/slurmd.%n.pid
+SlurmdSpoolDir=/var/spool/slurmd.%h
+NodeName=DEFAULT CPUs=128 ThreadsPerCore=2 MemSpecLimit=2048
+NodeName=nid[000001-010000] CoreSpecCount=2 Gres=gpu:a100:4 Port=7001
+NodeName=DEFAULT MemSpecLimit=0
+NodeName=login1 CPUSpecList=0-1,4
+PartitionName=normal Nodes=ALL ClusterName=wrong
+)");
+  const auto conf = conf_of(tree, {"nid000042.example.org", {"login1"}});
+  EXPECT_EQ(conf.cluster_name, "alps");
+  EXPECT_THAT(conf.controllers, ElementsAre(ControllerAddress{"head1", "10.0.0.1", 6820},
+                                            ControllerAddress{"head2", "", 6820}));
+  EXPECT_EQ(conf.slurmd_port, 7000);
+  EXPECT_EQ(conf.pid_file, "/run/slurmd.%n.pid");
+  ASSERT_EQ(conf.nodes.size(), 2U) << "other nodes are not kept";
+  const NodeLine* node = conf.find_node("nid000042");
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->port, 7001);
+  EXPECT_THAT(node->gres, ElementsAre(node::Gres{"gpu", "a100", 4}));
+
+  const auto facts = conf_facts(conf, "nid000042", "nvidia");
+  EXPECT_EQ(facts.path, tree.path("slurm.conf").string());
+  EXPECT_EQ(facts.cluster_name, "alps");
+  EXPECT_THAT(facts.controllers, ElementsAre("head1:6820", "head2:6820"));
+  EXPECT_EQ(facts.node_name, "nid000042");
+  EXPECT_EQ(facts.core_spec_cpus, 4) << "cores times threads";
+  EXPECT_EQ(facts.mem_spec_limit_mib, 2048);
+  EXPECT_EQ(facts.gpu_vendor, "nvidia");
+
+  const auto login = conf_facts(conf, "login1", "");
+  EXPECT_EQ(login.core_spec_cpus, 3) << "CPUs of the list";
+  EXPECT_EQ(login.mem_spec_limit_mib, 0);
+}
+
+TEST(SlurmConfTest, DefaultsAndUnknownNode) {
+  TempTree tree;
+  tree.file("slurm.conf", "ControlMachine=old1\nBackupController=old2\nNodeName=other\n");
+  const auto conf = conf_of(tree, {"vm", {}});
+  EXPECT_EQ(conf.pid_file, "/var/run/slurmd.pid");
+  EXPECT_EQ(conf.spool_dir, "/var/spool/slurmd");
+  EXPECT_EQ(conf.slurmd_port, 6818);
+  EXPECT_THAT(conf.nodes, IsEmpty());
+  const auto facts = conf_facts(conf, "vm", "");
+  EXPECT_EQ(facts.node_name, "");
+  EXPECT_EQ(facts.core_spec_cpus, 0);
+  EXPECT_THAT(facts.controllers, ElementsAre("old1:6817", "old2:6817"));
+}
+
+TEST(SlurmConfTest, NodeHostnamePairsWithNodeName) {
+  TempTree tree;
+  tree.file("slurm.conf",
+            "NodeName=n[1-3] NodeHostname=host[11-13] CoreSpecCount=1\n"
+            "NodeName=a,b NodeHostname=vm\n");
+  auto conf = conf_of(tree, {"host12", {}});
+  ASSERT_EQ(conf.nodes.size(), 1U);
+  EXPECT_EQ(conf.nodes[0].name, "n2");
+  EXPECT_EQ(conf.nodes[0].hostname, "host12");
+  conf = conf_of(tree, {"vm.cluster", {}});
+  ASSERT_EQ(conf.nodes.size(), 2U) << "several slurmd on one machine";
+  conf = conf_of(tree, {"elsewhere", {"n3"}});
+  ASSERT_EQ(conf.nodes.size(), 1U);
+  EXPECT_EQ(conf.nodes[0].hostname, "host13");
+}
+
+TEST(SlurmConfTest, AMissingFileIsAnError) {
+  const auto conf = read_slurm_conf("/nonexistent/slurm.conf", {});
+  ASSERT_FALSE(conf);
+  EXPECT_EQ(conf.error().code, Code::kNotFound);
+  EXPECT_THAT(conf.error().message, HasSubstr("/nonexistent/slurm.conf"));
+}
+
+TEST(SlurmConfTest, ExpandsPatterns) {
+  EXPECT_EQ(expand_pattern("/run/slurmd.%n.pid", "nid1", "vm.x.org"), "/run/slurmd.nid1.pid");
+  EXPECT_EQ(expand_pattern("/spool/%h/%n", "nid1", "vm.x.org"), "/spool/vm/nid1");
+  EXPECT_EQ(expand_pattern("100%%/%x/%", "n", "h"), "100%/%x/%");
+}
+
+TEST(SlurmConfTest, SearchesAsSlurmDoes) {
+  TempTree tree;
+  tree.file("b/slurm.conf", "").file("c/slurm.conf", "");
+  ConfSearch search;
+  search.defaults = {tree.path("a/slurm.conf"), tree.path("b/slurm.conf"),
+                     tree.path("c/slurm.conf")};
+  EXPECT_EQ(find_slurm_conf(search), tree.path("b/slurm.conf").string());
+  search.environment = "/from/environment";
+  EXPECT_EQ(find_slurm_conf(search), "/from/environment");
+  search.configured = "/from/settings";
+  EXPECT_EQ(find_slurm_conf(search), "/from/settings");
+  EXPECT_EQ(find_slurm_conf({"", "", {"/nonexistent"}}), "");
+  EXPECT_THAT(ConfSearch{}.defaults,
+              ElementsAre("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
+                          "/run/slurm/conf/slurm.conf"));
+}
+
+TEST(GresConf, TellsTheVendor) {
+  const std::vector<std::pair<const char*, const char*>> cases{
+      {"AutoDetect=nvml", "nvidia"},
+      {"AutoDetect=nvidia\n", "nvidia"},
+      {"autodetect=RSMI", "amd"},
+      {"AutoDetect=oneapi", "intel"},
+      {"AutoDetect=off", ""},
+      {"AutoDetect=nrt", ""},
+      {"Name=gpu Type=a100 File=/dev/nvidia[0-3]", "nvidia"},
+      {"Name=gpu File=/dev/nvidia0,/dev/nvidia1", "nvidia"},
+      {"Name=gpu File=/dev/dri/renderD[128-135]", ""},
+      {"Name=gpu File=/dev/kfd,/dev/dri/renderD128", "amd"},
+      {"Name=nic File=/dev/nvidia0", ""},
+      {"Name=gpu File=/dev/tty0", ""},
+      {"NodeName=nid[1-9] Name=gpu File=/dev/nvidia0", "nvidia"},
+      {"NodeName=other[1-9] Name=gpu File=/dev/nvidia0", ""},
+      {"NodeName=nid5 AutoDetect=rsmi\nAutoDetect=nvml", "amd"},
+      {"NodeName=nid5 AutoDetect=off\nAutoDetect=nvml", ""},
+      {"Name=gpu File=/dev/nvidia0\nName=gpu File=/dev/kfd", ""},
+      {"AutoDetect=nvml\nName=gpu File=/dev/nvidia0", "nvidia"},
+      {"# nothing", ""},
+  };
+  for (const auto& [text, vendor] : cases) {
+    TempTree tree;
+    tree.file("gres.conf", text);
+    EXPECT_EQ(read_gpu_vendor(tree.path("slurm.conf"), "nid5"), vendor) << text;
+  }
+  EXPECT_EQ(read_gpu_vendor("/nonexistent/slurm.conf", "nid5"), "");
+  EXPECT_EQ(read_gpu_vendor("", "nid5"), "");
+}
+
+}  // namespace
+}  // namespace slurmlet::slurm

@@ -1,0 +1,14 @@
+set(ROOM_TESTS
+  conf_test.cpp
+  controller_poll_test.cpp
+  gres_test.cpp
+  hostlist_test.cpp
+  local_jobs_test.cpp
+  node_name_test.cpp
+  sinfo_failure_test.cpp
+  sinfo_test.cpp
+  slurmd_process_test.cpp
+  slurmd_version_test.cpp
+  slurmd_watch_test.cpp
+  state_test.cpp
+  utf8_test.cpp)

@@ -1,0 +1,151 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "fixture.h"
+#include "slurm/sinfo.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using node::SlurmFailure;
+using testing::HasSubstr;
+
+CommandOutput ended(int exit_code, std::string out, std::string err) {
+  CommandOutput output;
+  output.exit_code = exit_code;
+  output.out = std::move(out);
+  output.err = std::move(err);
+  return output;
+}
+
+struct Case {
+  std::string file;
+  int exit_code;
+  SlurmFailure cause;
+  std::string detail;
+};
+
+TEST(SinfoFailure, RecognisesEveryCapturedForm) {
+  const std::string unreachable = "Unable to contact slurm controller (connect failure)";
+  const std::vector<Case> cases{
+      {"22.05.8/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
+      {"23.02/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
+      {"24.05/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
+      {"24.11/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
+      {"25.11/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
+      {"22.05.8/query-ctld-down.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
+      {"22.05.8/ctld-hung.sinfo.err", 1, SlurmFailure::kControllerUnreachable,
+       "Socket timed out on send/recv operation"},
+      {"22.05.8/query-ctld-unresolvable.err", 1, SlurmFailure::kControllerUnreachable,
+       "Unable to resolve \"no-such-host.invalid\""},
+      {"22.05.8/munge-down.sinfo.err", 1, SlurmFailure::kMungeUnavailable,
+       "Munge encode failed: Failed to access \"/srv/slurm/c1/mrun/munge.sock\": No such file or "
+       "directory (Did you start munged?)"},
+      {"22.05.8/privatedata-nodes-nobody.sinfo.err", 1, SlurmFailure::kPermissionDenied,
+       "Access/permission denied"},
+      {"22.05.8/conf-missing.sinfo.err", 1, SlurmFailure::kBadConfiguration,
+       "cannot stat file /nonexistent/slurm.conf: No such file or directory"},
+      {"22.05.8/conf-none-dns.scontrol.err", 1, SlurmFailure::kBadConfiguration,
+       "there is no slurm.conf, and no DNS SRV record of a slurmctld"},
+      {"22.05.8/query-conf-bogus.err", 1, SlurmFailure::kBadConfiguration,
+       "Parsing error at unrecognized key: BogusKey"},
+      {"22.05.8/query-conf-broken.err", 1, SlurmFailure::kBadConfiguration,
+       "Parse error in file /etc/hostname line 1: \"vm\""},
+  };
+  for (const auto& c : cases) {
+    const auto failure = classify(ended(c.exit_code, "", fixture(c.file)));
+    ASSERT_TRUE(failure) << c.file;
+    EXPECT_EQ(failure->cause, c.cause) << c.file << ": " << to_string(failure->cause);
+    EXPECT_EQ(failure->detail, c.detail) << c.file;
+  }
+}
+
+TEST(SinfoFailure, AnAnswerIsNoFailure) {
+  const auto out = fixture("22.05.8/query-idle.out");
+  EXPECT_FALSE(classify(ended(0, out, "")));
+  EXPECT_FALSE(classify(ended(0, out, fixture("25.11/ratelimited-nobody-verbose.err"))))
+      << "served in the end";
+}
+
+TEST(SinfoFailure, AFieldThatTheReleaseLacksIsGarbage) {
+  const auto failure = classify(
+      ended(0, fixture("22.05.8/query-bad-field.out"), fixture("22.05.8/query-bad-field.err")));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->cause, SlurmFailure::kGarbage);
+  EXPECT_EQ(failure->detail, "Invalid job format specification: Bogus");
+}
+
+TEST(SinfoFailure, EmptyOutputIsNotInSlurm) {
+  for (const std::string& err : {std::string{}, fixture("25.11/ratelimited-nobody-verbose.err")}) {
+    const auto failure = classify(ended(0, "\n", err));
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->cause, SlurmFailure::kNotInSlurm);
+  }
+}
+
+TEST(SinfoFailure, OurDeadlineIsATimeoutUnlessSlurmSaidWhy) {
+  CommandOutput output;
+  output.timed_out = true;
+  output.signal = 9;
+  EXPECT_EQ(classify(output)->cause, SlurmFailure::kTimeout);
+
+  // Without slurm.conf a command retries for a minute, with a rate limit for ever.
+  output.err =
+      "sinfo: error: s_p_parse_file: cannot stat file /etc/slurm/slurm.conf: No such file or "
+      "directory, retrying in 1sec up to 60sec\n";
+  EXPECT_EQ(classify(output)->cause, SlurmFailure::kBadConfiguration);
+  EXPECT_EQ(classify(output)->detail,
+            "cannot stat file /etc/slurm/slurm.conf: No such file or directory");
+  output.err = "sinfo: RPC rate limited 7 time(s). Sleeping then trying again.\n";
+  const auto seven = classify(output);
+  output.err = "sinfo: RPC rate limited 8 time(s). Sleeping then trying again.\n";
+  EXPECT_EQ(seven->cause, SlurmFailure::kRateLimited);
+  EXPECT_EQ(seven, classify(output)) << "the detail must not change with the counter";
+}
+
+TEST(SinfoFailure, OtherEnds) {
+  CommandOutput output;
+  output.too_long = true;
+  EXPECT_EQ(classify(output)->cause, SlurmFailure::kGarbage);
+
+  output = {};
+  output.signal = 11;
+  EXPECT_EQ(classify(output)->detail, "sinfo was ended by signal 11");
+
+  EXPECT_EQ(classify(ended(127, "", ""))->cause, SlurmFailure::kCommandMissing);
+  EXPECT_EQ(classify(ended(3, "", ""))->detail, "sinfo exited with 3");
+  EXPECT_EQ(
+      classify(ended(1, "", "[2026-11-20T23:08:38.621] error: plugin_load: odd thing\n"))->detail,
+      "sinfo exited with 1: odd thing");
+}
+
+TEST(SinfoFailure, DetailsAreOneShortLineOfValidText) {
+  const auto failure =
+      classify(ended(1, "", "noise\nMunge encode failed: \xFF" + std::string(5000, 'x') + "\nend"));
+  ASSERT_TRUE(failure);
+  EXPECT_LE(failure->detail.size(), 300U);
+  EXPECT_EQ(failure->detail.find('\n'), std::string::npos);
+  EXPECT_THAT(failure->detail, HasSubstr("\xEF\xBF\xBD"));
+}
+
+TEST(SinfoFailure, AProgramThatCannotStartIsMissing) {
+  EXPECT_EQ(classify_start({Code::kNotFound, "run sinfo: No such file"}).cause,
+            SlurmFailure::kCommandMissing);
+  EXPECT_EQ(classify_start({Code::kDenied, "run sinfo: Permission denied"}).cause,
+            SlurmFailure::kCommandMissing);
+  EXPECT_EQ(classify_start({Code::kInternal, "fork"}).cause, SlurmFailure::kGarbage);
+}
+
+TEST(SinfoFailure, EveryCauseHasItsWords) {
+  std::set<std::string> words;
+  for (int cause = 0; cause <= static_cast<int>(SlurmFailure::kRateLimited); ++cause) {
+    words.insert(to_string(static_cast<SlurmFailure>(cause)));
+  }
+  EXPECT_EQ(words.size(), 9U);
+}
+
+}  // namespace
+}  // namespace slurmlet::slurm

@@ -1,0 +1,137 @@
+#include "slurm/slurmd_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_proc.h"
+#include "slurm/proc.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+class SlurmdProcessTest : public testing::Test {
+ protected:
+  SlurmdProcessTest() {
+    tree_.dir("proc").dir("cgroup");
+    places_.proc_root = tree_.path("proc");
+    places_.cgroup_root = tree_.path("cgroup");
+    places_.pid_file = tree_.path("run/slurmd.pid");
+  }
+  FoundSlurmd find() { return find_slurmd(places_, identity_); }
+
+  fakes::TempTree tree_;
+  SlurmdPlaces places_;
+  SlurmdIdentity identity_{"nid1", ""};
+};
+
+TEST(SlurmdOptions, AreReadAsGetoptDoes) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"/usr/sbin/slurmd", "-D", "-N", "nid1"}, "nid1"},
+      {{"slurmd", "-Nnid1"}, "nid1"},
+      {{"slurmd", "-DsNnid1"}, "nid1"},
+      {{"slurmd", "-DN", "nid1"}, "nid1"},
+      {{"slurmd", "-f", "-N", "x"}, ""},
+      {{"slurmd", "--systemd", "-n", "5"}, ""},
+      {{"slurmd", "--conf-server=N", "-N", "nid1"}, "nid1"},
+      {{"slurmd", "-N"}, ""},
+      {{}, ""},
+  };
+  for (const auto& [arguments, name] : cases) {
+    EXPECT_EQ(slurmd_node_option(arguments), name) << testing::PrintToString(arguments);
+  }
+  EXPECT_EQ(slurmd_conf_option({"slurmd", "-D", "-f/etc/x.conf"}), "/etc/x.conf");
+}
+
+TEST_F(SlurmdProcessTest, NothingRuns) { EXPECT_EQ(find(), FoundSlurmd{}); }
+
+TEST_F(SlurmdProcessTest, ThePidfileTells) {
+  tree_.file("run/slurmd.pid", "42\n");
+  add_process(tree_, {42, "slurmd", {"/usr/sbin/slurmd"}});
+  EXPECT_EQ(find().pid, 42);
+}
+
+TEST_F(SlurmdProcessTest, AStalePidfileIsNotBelieved) {
+  tree_.file("run/slurmd.pid", "42\n");
+  add_process(tree_, {42, "bash", {"bash"}});
+  add_process(tree_, {77, "slurmd", {"/usr/sbin/slurmd"}});
+  EXPECT_EQ(find().pid, 77) << "found by looking at all processes";
+  EXPECT_EQ(find().hidden_pid, 0);
+}
+
+TEST_F(SlurmdProcessTest, AZombieDoesNotRun) {
+  tree_.file("run/slurmd.pid", "42\n");
+  add_process(tree_, {42, "slurmd", {}, 'Z'});
+  EXPECT_EQ(find().pid, 0);
+}
+
+TEST_F(SlurmdProcessTest, AnotherNodesSlurmdIsNotOurs) {
+  tree_.file("run/slurmd.pid", "42\n");
+  add_process(tree_, {42, "slurmd", {"slurmd", "-N", "nid2"}});
+  EXPECT_EQ(find().pid, 0);
+  add_process(tree_, {43, "slurmd", {"slurmd", "-N", "nid1"}});
+  EXPECT_EQ(find().pid, 43);
+  identity_.node_name = "";
+  EXPECT_EQ(find().pid, 42) << "while our name is not known, the pidfile decides";
+}
+
+TEST_F(SlurmdProcessTest, AnotherClustersSlurmdIsNotOurs) {
+  identity_.conf = "/a/slurm.conf";
+  add_process(tree_, {42, "slurmd", {"slurmd", "-f", "/b/slurm.conf"}});
+  add_process(
+      tree_,
+      {43, "slurmd", {"slurmd"}, 'S', 100, std::string("A=b\0SLURM_CONF=/b/slurm.conf\0", 28)});
+  EXPECT_EQ(find().pid, 0);
+  add_process(tree_,
+              {44, "slurmd", {"slurmd"}, 'S', 100, std::string("SLURM_CONF=/a/slurm.conf\0", 25)});
+  EXPECT_EQ(find().pid, 44);
+}
+
+TEST_F(SlurmdProcessTest, TheSameFileByALinkIsTheSame) {
+  tree_.file("cache/slurm.conf", "").symlink(tree_.path("cache"), "conf");
+  identity_.conf = tree_.path("conf/slurm.conf");
+  add_process(tree_, {42, "slurmd", {"slurmd", "-f", tree_.path("cache/slurm.conf")}});
+  EXPECT_EQ(find().pid, 42);
+}
+
+TEST_F(SlurmdProcessTest, TheUnitTellsWithoutAPidfile) {
+  add_process(tree_, {10, "slurmd", {"slurmd"}, 'S', 1});
+  add_process(tree_, {42, "slurmd", {"slurmd"}, 'S', 100});
+  add_process(tree_, {41, "slurmd-helper", {"x"}, 'S', 50});
+  for (const char* hierarchy : {"", "unified/", "systemd/"}) {
+    const std::string file =
+        std::string{"cgroup/"} + hierarchy + "system.slice/slurmd.service/cgroup.procs";
+    tree_.file(file, "41\n42\n");
+    EXPECT_EQ(find().pid, 42) << file;
+    tree_.remove(file);
+  }
+}
+
+TEST_F(SlurmdProcessTest, TheOldestIsTheDaemon) {
+  add_process(tree_, {42, "slurmd", {"slurmd"}, 'S', 100});
+  add_process(tree_, {7, "slurmd", {"slurmd"}, 'S', 200});  // between fork and exec
+  EXPECT_EQ(find().pid, 42);
+}
+
+TEST_F(SlurmdProcessTest, AHiddenProcessIsReported) {
+  tree_.file("run/slurmd.pid", "42\n");
+  EXPECT_EQ(find().hidden_pid, 42);
+}
+
+TEST_F(SlurmdProcessTest, WithoutProcTheSearchFails) {
+  tree_.remove("proc");
+  EXPECT_NE(find().error, "");
+}
+
+TEST_F(SlurmdProcessTest, OddNamesDoNotConfuseStat) {
+  tree_.file("proc/5/stat", "5 (a) b (c) T 1 5 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0\n");
+  const auto stat = process_stat(places_.proc_root, 5);
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->state, 'T');
+  EXPECT_EQ(stat->parent, 1);
+  EXPECT_EQ(stat->start_time, 4711U);
+  tree_.file("proc/6/stat", "6 (cut");
+  EXPECT_FALSE(process_stat(places_.proc_root, 6));
+}
+
+}  // namespace
+}  // namespace slurmlet::slurm

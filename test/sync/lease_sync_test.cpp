@@ -1,0 +1,243 @@
+#include "sync/lease_sync.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/rfc3339.h"
+#include "fakes/fake_api.h"
+#include "fakes/fake_clock.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class LeaseSyncTest : public ::testing::Test {
+ protected:
+  LeaseSyncTest() { uid_.set("uid-1"); }
+
+  SteadyTime step() { return sync_.step(clock_.now()); }
+  // Renews once more, when it is due.
+  void renew() {
+    clock_.advance(seconds{10});
+    step();
+  }
+  kube::Lease lease() const { return api_.find("n1").value_or(kube::Lease{}); }
+  static kube::Lease existing(const std::string& owner, const std::string& renew_time) {
+    kube::Lease lease;
+    lease.name = "n1";
+    lease.holder_identity = "n1";
+    lease.owner_node_name = "n1";
+    lease.owner_node_uid = owner;
+    lease.renew_time = renew_time;
+    lease.acquire_time = "2026-11-01T00:00:00.000000Z";
+    return lease;
+  }
+
+  fakes::FakeClock clock_;
+  fakes::FakeLeaseApi api_;
+  Published<std::string> uid_;
+  Published<LeaseStatus> status_;
+  LeaseSync sync_{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, uid_, status_};
+};
+
+TEST_F(LeaseSyncTest, WithoutANodeThereIsNoCall) {
+  Published<std::string> nothing;
+  LeaseSync never{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, nothing, status_};
+  EXPECT_EQ(never.step(clock_.now()), kNever);
+  uid_.set("");
+  EXPECT_EQ(step(), kNever);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  EXPECT_EQ(status_.get(), nullptr);
+}
+
+TEST_F(LeaseSyncTest, CreatesAMissingLeaseOwnedByTheNode) {
+  EXPECT_EQ(step(), clock_.now().steady + seconds{10});
+  EXPECT_THAT(api_.calls(), ElementsAre("get n1", "create n1"));
+  EXPECT_EQ(lease().holder_identity, "n1");
+  EXPECT_EQ(lease().duration_seconds, 40);
+  EXPECT_EQ(lease().owner_node_name, "n1");
+  EXPECT_EQ(lease().owner_node_uid, "uid-1");
+  EXPECT_EQ(lease().renew_time, "2026-11-20T14:00:00.000000Z");
+  EXPECT_EQ(lease().acquire_time, lease().renew_time);
+}
+
+TEST_F(LeaseSyncTest, TakesAnExistingLeaseOver) {
+  api_.put(existing("uid-0", "2026-11-20T13:00:00.000000Z"));
+  step();
+  EXPECT_THAT(api_.calls(), ElementsAre("get n1", "update n1"));
+  EXPECT_EQ(lease().owner_node_uid, "uid-1");
+  EXPECT_EQ(lease().renew_time, "2026-11-20T14:00:00.000000Z");
+  EXPECT_EQ(lease().acquire_time, "2026-11-01T00:00:00.000000Z");
+}
+
+TEST_F(LeaseSyncTest, SteadyRenewalsAreUpdatesOnly) {
+  step();
+  api_.clear_calls();
+  for (int i = 0; i < 50; ++i) {
+    clock_.advance(seconds{5});
+    EXPECT_EQ(step(), clock_.now().steady + seconds{5});  // not due yet
+    clock_.advance(seconds{5});
+    EXPECT_EQ(step(), clock_.now().steady + seconds{10});
+  }
+  EXPECT_EQ(api_.calls().size(), 50U);
+  EXPECT_EQ(api_.count("update n1"), 50);
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+}
+
+TEST_F(LeaseSyncTest, RenewalsAreSpreadByFourPercent) {
+  LeaseSync late{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, uid_, status_};
+  EXPECT_EQ(late.step(clock_.now()), clock_.now().steady + milliseconds{10400});
+}
+
+TEST_F(LeaseSyncTest, AConflictIsReadAndRetriedAtOnce) {
+  step();
+  kube::Lease theirs = lease();
+  theirs.holder_identity = "somebody";
+  api_.put(theirs);
+  api_.clear_calls();
+  renew();
+  EXPECT_THAT(api_.calls(), ElementsAre("update n1", "get n1", "update n1"));
+  EXPECT_EQ(lease().holder_identity, "n1");
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+  EXPECT_EQ(status_.get()->last_error, "");
+}
+
+// Another writer's newer time must be passed, or our renewal would not count.
+TEST_F(LeaseSyncTest, ARenewTimeInTheFutureIsPassed) {
+  api_.put(existing("uid-1", "2026-11-20T15:00:00.000000Z"));
+  step();
+  EXPECT_EQ(lease().renew_time, "2026-11-20T15:00:00.000001Z");
+}
+
+TEST_F(LeaseSyncTest, ALeaseWithNonsenseForATimeIsRenewed) {
+  for (const char* time : {"", "garbage", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z"}) {
+    api_.put(existing("uid-1", time));
+    LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, uid_, status_};
+    sync.step(clock_.now());
+    EXPECT_EQ(lease().renew_time, "2026-11-20T14:00:00.000000Z") << time;
+  }
+}
+
+TEST_F(LeaseSyncTest, ConflictsWithoutEndStopAfterFiveTries) {
+  step();
+  api_.clear_calls();
+  api_.fail_always(Error{Code::kConflict, "409"});
+  renew();
+  EXPECT_LE(api_.count("update n1"), 5);
+  EXPECT_GT(step(), clock_.now().steady);
+}
+
+TEST_F(LeaseSyncTest, ADeletedLeaseIsMadeAgain) {
+  step();
+  api_.remove("n1");
+  api_.clear_calls();
+  renew();
+  EXPECT_THAT(api_.calls(), ElementsAre("update n1", "get n1", "create n1"));
+  EXPECT_EQ(lease().owner_node_uid, "uid-1");
+}
+
+TEST_F(LeaseSyncTest, AnotherNodeUidIsWrittenAtOnce) {
+  step();
+  clock_.advance(seconds{1});
+  uid_.set("uid-2");
+  step();
+  EXPECT_EQ(lease().owner_node_uid, "uid-2");
+}
+
+TEST_F(LeaseSyncTest, WithoutANodeItRestsAndThenStartsAtOnce) {
+  step();
+  uid_.set("");
+  clock_.advance(minutes{1});
+  api_.clear_calls();
+  EXPECT_EQ(step(), kNever);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  uid_.set("uid-2");
+  EXPECT_EQ(step(), clock_.now().steady + seconds{10});
+  EXPECT_EQ(lease().owner_node_uid, "uid-2");
+}
+
+// The garbage collector removes the Lease of the deleted Node while we renew it for the new one.
+TEST_F(LeaseSyncTest, TheGarbageCollectorMayBeFaster) {
+  step();
+  uid_.set("uid-2");
+  api_.remove("n1");
+  step();
+  EXPECT_EQ(lease().owner_node_uid, "uid-2");
+}
+
+TEST_F(LeaseSyncTest, RenewTimeIncreasesThoughTheClockStepsBack) {
+  step();
+  std::string last = lease().renew_time;
+  clock_.step_wall(-hours{2});
+  for (int i = 0; i < 5; ++i) {
+    renew();
+    EXPECT_THAT(lease().renew_time, Gt(last));
+    last = lease().renew_time;
+  }
+  clock_.step_wall(hours{2});
+  renew();
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+}
+
+TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
+  LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, uid_, status_};
+  api_.fail_always(Error{Code::kUnavailable, "connection refused"});
+  SteadyTime next = sync.step(clock_.now());
+  for (const int ms : {200, 400, 800, 1600, 3200, 6400, 7000, 7000}) {
+    EXPECT_EQ(next, clock_.now().steady + milliseconds{ms});
+    const auto calls = api_.calls().size();
+    clock_.advance(milliseconds{ms - 1});
+    EXPECT_EQ(sync.step(clock_.now()), next);  // too early: no call
+    EXPECT_EQ(api_.calls().size(), calls);
+    clock_.advance(milliseconds{1});
+    next = sync.step(clock_.now());
+  }
+  api_.fail_always(std::nullopt);
+  clock_.advance(next - clock_.now().steady);
+  next = sync.step(clock_.now());
+  EXPECT_GE(next, clock_.now().steady + seconds{10});
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+  // and the next failure starts from the beginning
+  api_.fail_always(Error{Code::kTimeout, "late"});
+  clock_.advance(next - clock_.now().steady);
+  EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{200});
+}
+
+// A renewal that timed out may have been done: the conflict that follows is resolved.
+TEST_F(LeaseSyncTest, AfterATimeoutThatWasNoneItGoesOn) {
+  step();
+  api_.fail_next(Error{Code::kTimeout, "late"});
+  renew();
+  api_.put(lease());  // done after all
+  clock_.advance(seconds{1});
+  step();
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+  EXPECT_EQ(status_.get()->last_error, "");
+}
+
+TEST_F(LeaseSyncTest, PublishesItsStatus) {
+  step();
+  const Now renewed = clock_.now();
+  EXPECT_EQ(status_.get()->renewed_at, renewed.wall);
+  EXPECT_EQ(status_.get()->renewed_steady, renewed.steady);
+  EXPECT_EQ(status_.get()->last_error, "");
+  api_.fail_next(Error{Code::kDenied, "403 Forbidden"});
+  renew();
+  EXPECT_EQ(status_.get()->renewed_at, renewed.wall);
+  EXPECT_THAT(status_.get()->last_error, HasSubstr("403 Forbidden"));
+  clock_.advance(seconds{7});
+  step();
+  EXPECT_EQ(status_.get()->renewed_at, clock_.now().wall);
+  EXPECT_EQ(status_.get()->last_error, "");
+}
+
+}  // namespace
+}  // namespace slurmlet::sync

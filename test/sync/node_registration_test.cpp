@@ -1,0 +1,309 @@
+// NodeSync: how the Node comes into being, is adopted, refused, lost and made again.
+
+#include "sync/node_sync_fixture.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+
+class NodeRegistrationTest : public NodeSyncFixture {};
+
+TEST_F(NodeRegistrationTest, CreatesTheNodeWithEverything) {
+  EXPECT_FALSE(sync_->registered());
+  step();
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_THAT(api_.calls(), ElementsAre("create n1"));
+  ASSERT_EQ(api_.created().size(), 1U);
+  EXPECT_EQ(api_.created().front(), good_node());
+  EXPECT_EQ(uid(), held().uid);
+  EXPECT_EQ(sync_->writes(), 1U);
+  EXPECT_THAT(event_reasons(), ElementsAre("Registered"));
+  EXPECT_THAT(event_api_.events().front().message, HasSubstr("\"alps\" (metal3 uuid u1)"));
+}
+
+TEST_F(NodeRegistrationTest, ReadsTheWatchOnlyOnceThereIsANode) {
+  api_.fail_always(Error{Code::kUnavailable, "away"});
+  step();
+  EXPECT_EQ(watch_.steps(), 0);
+  api_.fail_always(std::nullopt);
+  step_after(seconds{1});
+  EXPECT_EQ(watch_.steps(), 1);
+}
+
+TEST_F(NodeRegistrationTest, AdoptsANodeOfOurs) {
+  put_ours();
+  const auto uid_before = held().uid;
+  step();
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_EQ(uid(), uid_before);
+  EXPECT_THAT(api_.calls(), ElementsAre("create n1", "get n1"));
+  EXPECT_THAT(event_reasons(), IsEmpty());  // a restart is no news
+}
+
+TEST_F(NodeRegistrationTest, AnAdoptedNodeIsPatchedAtOnce) {
+  put_ours();
+  api_.change("n1", [](node::ObservedNode& node) {
+    node.labels["type"] = "old";
+    node.labels["admin"] = "kept";
+    node.capacity.erase("pods");
+  });
+  step();
+  EXPECT_EQ(api_.count("patch_status n1"), 1);
+  EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
+  EXPECT_EQ(held().labels.at("admin"), "kept");
+  EXPECT_EQ(held().capacity.at("pods"), "0");
+}
+
+TEST_F(NodeRegistrationTest, MissingTaintsAreReported) {
+  put_ours();
+  api_.change("n1", [](node::ObservedNode& node) { node.taints.clear(); });
+  step();
+  EXPECT_THAT(event_reasons(), ElementsAre("MissingTaint", "MissingTaint"));
+}
+
+TEST_F(NodeRegistrationTest, AForeignNodeIsLeftAlone) {
+  put_foreign();
+  const auto before = held();
+  step();
+  EXPECT_FALSE(sync_->registered());
+  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("another-machine"));
+  run(hours{1});
+  EXPECT_EQ(held(), before);
+  EXPECT_THAT(api_.calls(), ElementsAre("create n1", "get n1"));
+  EXPECT_TRUE(uid() == "" || uid() == "(never set)");
+  EXPECT_EQ(sync_->flush(clock_.now()).has_value(), true);
+  EXPECT_EQ(held(), before);
+}
+
+TEST_F(NodeRegistrationTest, RegistersOnceTheForeignNodeIsDeleted) {
+  put_foreign();
+  step();
+  tell(Seen::kReplaced);
+  step_after(seconds{1});
+  EXPECT_TRUE(sync_->refusal());
+  somebody_deletes_it();
+  step_after(seconds{1});
+  EXPECT_FALSE(sync_->refusal());
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
+}
+
+TEST_F(NodeRegistrationTest, AListWithoutTheForeignNodeCountsAsDeleted) {
+  put_foreign();
+  step();
+  api_.remove("n1");
+  watch_.feed(Seen::kReplaced, {});
+  step_after(seconds{1});
+  EXPECT_TRUE(sync_->registered());
+}
+
+TEST_F(NodeRegistrationTest, ADeletedNodeIsMadeAgain) {
+  api_.put(fakes::FakeNodeApi::observed(good_node(), clock_.now().wall));
+  api_.change("n1", [](node::ObservedNode& node) { node.provider_id = "metal3://a/b/c"; });
+  step();
+  const std::string first = uid();
+  EXPECT_THAT(provider_ids_, ElementsAre("metal3://a/b/c"));
+  somebody_deletes_it();
+  const SteadyTime next = step_after(seconds{1});
+  EXPECT_EQ(next, clock_.now().steady + milliseconds{200});
+  EXPECT_EQ(uid(), "");  // the lease must not be kept for a Node that is gone
+  EXPECT_FALSE(sync_->registered());
+  step_after(seconds{1});
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_NE(uid(), first);
+  EXPECT_EQ(uid(), held().uid);
+  EXPECT_EQ(held().provider_id, "metal3://a/b/c");
+}
+
+TEST_F(NodeRegistrationTest, ItsEventSaysThatItCameBack) {
+  step();
+  somebody_deletes_it();
+  step();
+  step_after(seconds{1});
+  EXPECT_THAT(event_reasons(), Contains("Reregistered"));
+}
+
+TEST_F(NodeRegistrationTest, TheProviderIdOfAnEarlierRunIsUsed) {
+  options_.remembered_provider_id = "metal3://a/b/c";
+  make();
+  step();
+  EXPECT_EQ(held().provider_id, "metal3://a/b/c");
+  EXPECT_THAT(provider_ids_, IsEmpty());  // nothing new to remember
+}
+
+TEST_F(NodeRegistrationTest, NobodyDeletesFasterThanWeGiveUpHurrying) {
+  step();
+  int deleted = 0;
+  const SteadyTime end = clock_.now().steady + minutes{30};
+  while (clock_.now().steady < end) {
+    if (api_.find("n1")) {
+      somebody_deletes_it();
+      ++deleted;
+    }
+    const SteadyTime next = step();
+    clock_.advance(sync_->registered() ? milliseconds{1} : next - clock_.now().steady);
+  }
+  EXPECT_GT(deleted, 8);
+  EXPECT_LT(deleted, 30);
+}
+
+TEST_F(NodeRegistrationTest, AfterTenQuietMinutesADeletionIsAnsweredAtOnceAgain) {
+  step();
+  for (int i = 0; i < 8; ++i) {
+    somebody_deletes_it();
+    step();
+    run(minutes{1});
+  }
+  ASSERT_TRUE(sync_->registered());
+  run(minutes{11});
+  somebody_deletes_it();
+  EXPECT_EQ(step(), clock_.now().steady + milliseconds{200});
+}
+
+TEST_F(NodeRegistrationTest, RecreateNeverMeansNever) {
+  options_.recreate = false;
+  make();
+  step();
+  somebody_deletes_it();
+  step_after(seconds{1});
+  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("node.recreate"));
+  EXPECT_EQ(uid(), "");
+  watch_.feed(Seen::kReplaced, {});
+  run(hours{2});
+  EXPECT_FALSE(sync_->registered());
+  EXPECT_FALSE(api_.find("n1"));
+  EXPECT_EQ(api_.count("create n1"), 1);
+}
+
+// The watch is the usual messenger, but a write may learn it first.
+TEST_F(NodeRegistrationTest, ANodeFoundGoneWhileWritingIsMadeAgainSoon) {
+  step();
+  api_.remove("n1");
+  sync_->set_desired(drained_node(), clock_.now());
+  const SteadyTime next = step_after(seconds{1});
+  EXPECT_EQ(uid(), "");
+  EXPECT_EQ(next, clock_.now().steady + milliseconds{200});
+  step_after(milliseconds{200});
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_EQ(api_.created().back(), drained_node());
+}
+
+TEST_F(NodeRegistrationTest, ANodeFoundReplacedWhileWritingIsJudgedAnew) {
+  step();
+  const std::string first = uid();
+  api_.remove("n1");
+  put_ours();
+  sync_->set_desired(drained_node(), clock_.now());
+  const SteadyTime next = step_after(seconds{1});  // 422: the uid is immutable
+  EXPECT_LE(next, clock_.now().steady);
+  step();
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_NE(uid(), first);
+  EXPECT_EQ(uid(), held().uid);
+  EXPECT_EQ(held().annotations.at("slurmlet.io/slurm-state"), "IDLE+DRAIN");
+}
+
+TEST_F(NodeRegistrationTest, AForeignNodeThatTookOurPlaceIsRefused) {
+  step();
+  api_.remove("n1");
+  put_foreign();
+  tell(Seen::kReplaced);
+  step_after(seconds{1});
+  EXPECT_TRUE(sync_->refusal());
+  EXPECT_EQ(uid(), "");
+  EXPECT_THAT(api_.patches(), IsEmpty());
+}
+
+// A slow watch may still tell of the Node before the one that we have just made.
+TEST_F(NodeRegistrationTest, OldNewsOfAnEarlierNodeIsIgnored) {
+  step();
+  const auto earlier = held();
+  api_.remove("n1");
+  sync_->set_desired(drained_node(), clock_.now());
+  step_after(seconds{1});
+  step_after(seconds{1});
+  const std::string live = uid();
+  ASSERT_EQ(live, held().uid);
+  ASSERT_NE(live, earlier.uid);
+  watch_.feed(Seen::kModified, {earlier});
+  watch_.feed(Seen::kDeleted, {earlier});
+  step_after(seconds{1});
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_EQ(uid(), live);
+  EXPECT_EQ(api_.count("create n1"), 2);
+}
+
+TEST_F(NodeRegistrationTest, FailuresBackOffAndRecover) {
+  api_.fail_always(Error{Code::kUnavailable, "connection refused"});
+  run(minutes{2});
+  const int calls = api_.count("create n1");
+  EXPECT_GT(calls, 20);  // at most seven seconds apart
+  EXPECT_LT(calls, 60);
+  EXPECT_FALSE(sync_->registered());
+  api_.fail_always(std::nullopt);
+  run(seconds{7});
+  EXPECT_TRUE(sync_->registered());
+}
+
+TEST_F(NodeRegistrationTest, ADenialIsNoHotLoop) {
+  api_.fail_always(Error{Code::kDenied, "403 Forbidden"});
+  EXPECT_GE(step(), clock_.now().steady + seconds{1});
+  run(minutes{2});
+  EXPECT_LT(api_.calls().size(), 60U);
+}
+
+// A Node that answers "exists" and "not found" in turn.
+TEST_F(NodeRegistrationTest, AContradictoryServerIsNoHotLoop) {
+  for (int i = 0; i < 1000; ++i) {
+    api_.fail_next(Error{Code::kConflict, "409"});
+    api_.fail_next(Error{Code::kNotFound, "404"});
+  }
+  run(minutes{1});
+  EXPECT_LT(api_.calls().size(), 100U);
+}
+
+// While it waits to register again, a watch that wants to be called must not keep the loop awake.
+TEST_F(NodeRegistrationTest, WaitingToRegisterAgainIsNoHotLoop) {
+  step();
+  watch_.set_wake(clock_.now().steady + seconds{30});
+  somebody_deletes_it();
+  api_.fail_always(Error{Code::kUnavailable, "away"});
+  step();
+  watch_.set_wake(clock_.now().steady + seconds{2});
+  int steps = 0;
+  const SteadyTime end = clock_.now().steady + minutes{2};
+  while (clock_.now().steady < end && steps < 10000) {
+    watch_.set_wake(clock_.now().steady + seconds{2});
+    const SteadyTime next = step();
+    ++steps;
+    if (next > clock_.now().steady) {
+      clock_.advance(next - clock_.now().steady);
+    }
+  }
+  EXPECT_LT(steps, 200);
+}
+
+TEST_F(NodeRegistrationTest, TheUuidLabelIsThereAgainOnANewNode) {
+  step();
+  api_.change("n1", [](node::ObservedNode& node) { node.labels.erase(kUuidLabel); });
+  tell(Seen::kModified);
+  step_after(seconds{1});
+  ASSERT_THAT(held().labels, Not(Contains(Key(kUuidLabel))));
+  somebody_deletes_it();
+  step();
+  step_after(seconds{1});
+  EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
+}
+
+}  // namespace
+}  // namespace slurmlet::sync

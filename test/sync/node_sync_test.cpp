@@ -1,0 +1,283 @@
+// NodeSync on a registered Node: reports, changes, others' hands, errors.
+
+#include "sync/node_sync.h"
+
+#include "sync/node_sync_fixture.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+
+// Registered, and the calls for that forgotten.
+class NodeSyncTest : public NodeSyncFixture {
+ protected:
+  NodeSyncTest() {
+    step();
+    tell(Seen::kReplaced);
+    step();
+    api_.clear_calls();
+  }
+  std::string condition(const std::string& type) const {
+    for (const auto& held_condition : held().conditions) {
+      if (held_condition.condition.type == type) {
+        return held_condition.condition.status;
+      }
+    }
+    return "";
+  }
+};
+
+TEST_F(NodeSyncTest, ASteadyNodeCallsNothingBetweenReports) {
+  for (int second = 0; second < 299; ++second) {
+    step_after(seconds{1});
+  }
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+TEST_F(NodeSyncTest, OnePatchAReportInterval) {
+  const int steps = run(hours{1});
+  EXPECT_EQ(api_.count("patch_status n1"), 12);
+  EXPECT_EQ(api_.calls().size(), 12U);
+  EXPECT_LE(steps, 14);  // and it sleeps in between
+}
+
+TEST_F(NodeSyncTest, AReportHoldsHeartbeatsOnly) {
+  step_after(minutes{5});
+  ASSERT_EQ(api_.patches().size(), 1U);
+  const node::NodePatch patch = api_.patches().front();
+  EXPECT_FALSE(patch.has_changes);
+  EXPECT_EQ(patch.uid, uid());
+  ASSERT_EQ(patch.conditions.size(), 4U);
+  EXPECT_EQ(patch.conditions.front().last_heartbeat_time, "2026-11-20T14:05:00Z");
+  EXPECT_EQ(patch.conditions.front().last_transition_time, "2026-11-20T14:00:00Z");
+}
+
+TEST_F(NodeSyncTest, AChangeIsOnePatchAtOnce) {
+  clock_.advance(seconds{30});
+  sync_->set_desired(drained_node(), clock_.now());
+  step();
+  EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1"));
+  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+  EXPECT_THAT(event_reasons(), ElementsAre("Registered", "SlurmDrained"));
+  // the server's echo of our own write changes nothing
+  tell(Seen::kModified);
+  step_after(seconds{1});
+  EXPECT_EQ(api_.calls().size(), 1U);
+}
+
+TEST_F(NodeSyncTest, TheSameDesiredAgainIsNoWrite) {
+  for (int i = 0; i < 20; ++i) {
+    sync_->set_desired(good_node(), clock_.now());
+    step_after(seconds{10});
+  }
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+TEST_F(NodeSyncTest, AChangeMovesTheNextReport) {
+  clock_.advance(minutes{4});
+  sync_->set_desired(drained_node(), clock_.now());
+  EXPECT_EQ(step(), clock_.now().steady + minutes{5});
+}
+
+TEST_F(NodeSyncTest, WhatOthersDoToOurPartIsUndone) {
+  api_.change("n1", [](node::ObservedNode& node) {
+    node.labels["type"] = "hacked";
+    node.labels["admin"] = "kept";
+    node.conditions.back().condition.status = "Unknown";
+  });
+  tell(Seen::kModified);
+  step_after(seconds{1});
+  EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1"));
+  EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
+  EXPECT_EQ(held().labels.at("admin"), "kept");
+  EXPECT_EQ(condition("Ready"), "True");
+}
+
+TEST_F(NodeSyncTest, WhatOthersDoToTheirPartIsNotOurs) {
+  api_.change("n1", [](node::ObservedNode& node) {
+    node.labels["admin"] = "new";
+    node.unschedulable = true;
+    node.taints.clear();
+  });
+  tell(Seen::kModified);
+  step_after(seconds{1});
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+TEST_F(NodeSyncTest, AnEventOlderThanOurOwnWriteIsIgnored) {
+  const auto before = held();
+  sync_->set_desired(drained_node(), clock_.now());
+  step_after(seconds{1});
+  watch_.feed(Seen::kModified, {before});
+  step_after(seconds{1});
+  EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1"));  // not written again
+}
+
+TEST_F(NodeSyncTest, VersionsThatAreNoNumbersAllCount) {
+  auto seen = held();
+  seen.resource_version = "opaque";
+  seen.labels["type"] = "hacked";
+  watch_.feed(Seen::kModified, {seen});
+  step_after(seconds{1});
+  EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1"));
+}
+
+TEST_F(NodeSyncTest, AnEmptyProviderIdIsSet) {
+  auto wanted = good_node();
+  wanted.provider_id = "metal3://a/b/c";
+  sync_->set_desired(wanted, clock_.now());
+  step_after(seconds{1});
+  EXPECT_THAT(api_.calls(), ElementsAre("set_provider_id n1"));
+  EXPECT_EQ(held().provider_id, "metal3://a/b/c");
+  EXPECT_THAT(provider_ids_, ElementsAre("metal3://a/b/c"));
+  step_after(seconds{1});
+  EXPECT_EQ(api_.calls().size(), 1U);
+}
+
+TEST_F(NodeSyncTest, AProviderIdThatOthersSetIsRemembered) {
+  api_.change("n1", [](node::ObservedNode& node) { node.provider_id = "metal3://x/y/z"; });
+  tell(Seen::kModified);
+  step_after(seconds{1});
+  EXPECT_THAT(provider_ids_, ElementsAre("metal3://x/y/z"));
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+// Reports go on while the API server refuses the providerID.
+TEST_F(NodeSyncTest, ARefusedProviderIdDoesNotStopTheStatus) {
+  auto wanted = drained_node();
+  wanted.provider_id = "metal3://a/b/c";
+  api_.pass_next();  // the status
+  api_.fail_next(Error{Code::kDenied, "403"}, 1000);
+  sync_->set_desired(wanted, clock_.now());
+  step_after(seconds{1});
+  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+  EXPECT_EQ(held().provider_id, "");
+  const auto calls = api_.calls().size();
+  EXPECT_GE(step(), clock_.now().steady + seconds{1});
+  run(minutes{1});
+  EXPECT_LT(api_.calls().size() - calls, 30U);
+}
+
+// Cluster API's label sync with the prefix metal3.io removes what its Machine does not have.
+TEST_F(NodeSyncTest, AUuidLabelThatSomebodyRemovesIsNotFoughtFor) {
+  api_.change("n1", [](node::ObservedNode& node) { node.labels.erase(kUuidLabel); });
+  tell(Seen::kModified);
+  run(minutes{20});
+  EXPECT_THAT(held().labels, Not(Contains(Key(kUuidLabel))));
+  for (const auto& patch : api_.patches()) {
+    EXPECT_THAT(patch.labels, IsEmpty());
+  }
+}
+
+TEST_F(NodeSyncTest, AUuidLabelThatComesBackIsOursAgain) {
+  api_.change("n1", [](node::ObservedNode& node) { node.labels.erase(kUuidLabel); });
+  tell(Seen::kModified);
+  step_after(seconds{1});
+  api_.change("n1", [](node::ObservedNode& node) { node.labels[kUuidLabel] = "wrong"; });
+  tell(Seen::kModified);
+  step_after(seconds{1});
+  EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
+}
+
+TEST_F(NodeSyncTest, FailuresBackOffAndRecover) {
+  api_.fail_always(Error{Code::kUnavailable, "connection refused"});
+  sync_->set_desired(drained_node(), clock_.now());
+  const SteadyTime first = step();
+  EXPECT_EQ(first, clock_.now().steady + milliseconds{100});
+  run(minutes{2});
+  EXPECT_GT(api_.calls().size(), 20U);
+  EXPECT_LT(api_.calls().size(), 60U);
+  api_.fail_always(std::nullopt);
+  run(seconds{7});
+  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+  api_.clear_calls();
+  run(minutes{10});
+  EXPECT_EQ(api_.calls().size(), 2U);  // steady again
+}
+
+TEST_F(NodeSyncTest, AFailingReportIsRetried) {
+  api_.fail_next(Error{Code::kTimeout, "late"});
+  step_after(minutes{5});
+  EXPECT_THAT(api_.patches(), IsEmpty());
+  run(seconds{1});
+  EXPECT_EQ(api_.patches().size(), 1U);
+}
+
+TEST_F(NodeSyncTest, RefusalsAreNoHotLoop) {
+  for (const Code code : {Code::kDenied, Code::kInvalid, Code::kConflict}) {
+    api_.fail_always(Error{code, "refused"});
+    sync_->set_desired(drained_node(), clock_.now());
+    api_.clear_calls();
+    const int steps = run(minutes{2});
+    EXPECT_LT(steps, 100) << to_string(code);
+    EXPECT_LT(api_.calls().size(), 150U) << to_string(code);
+    EXPECT_GT(api_.calls().size(), 10U) << to_string(code);
+    api_.fail_always(std::nullopt);
+    run(seconds{10});
+    sync_->set_desired(good_node(), clock_.now());
+    run(seconds{10});
+  }
+}
+
+TEST_F(NodeSyncTest, AfterARefusalTheNodeIsReadAgain) {
+  api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "hacked"; });
+  api_.fail_next(Error{Code::kConflict, "409"});
+  sync_->set_desired(drained_node(), clock_.now());
+  step();
+  EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1", "get n1"));
+  run(seconds{1});
+  EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
+}
+
+TEST_F(NodeSyncTest, FlushWritesAtOnceWhateverTheTimersSay) {
+  api_.fail_next(Error{Code::kUnavailable, "away"});
+  sync_->set_desired(drained_node(), clock_.now());
+  EXPECT_GT(step(), clock_.now().steady);  // waiting for the next try
+  auto last = drained_node();
+  last.conditions.back() = {"Ready", "False", "NodeShuttingDown", "node is shutting down"};
+  sync_->set_desired(last, clock_.now());
+  EXPECT_TRUE(sync_->flush(clock_.now()));
+  EXPECT_EQ(condition("Ready"), "False");
+  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+}
+
+TEST_F(NodeSyncTest, FlushWithoutAChangeWritesNothing) {
+  EXPECT_TRUE(sync_->flush(clock_.now()));
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+TEST_F(NodeSyncTest, FlushTellsOfAFailure) {
+  sync_->set_desired(drained_node(), clock_.now());
+  api_.fail_next(Error{Code::kUnavailable, "away"});
+  const Status flushed = sync_->flush(clock_.now());
+  ASSERT_FALSE(flushed);
+  EXPECT_EQ(flushed.error().code, Code::kUnavailable);
+}
+
+TEST_F(NodeSyncTest, WakesForTheWatch) {
+  watch_.set_wake(clock_.now().steady + seconds{30});
+  EXPECT_EQ(step(), clock_.now().steady + seconds{30});
+}
+
+TEST_F(NodeSyncTest, EventsAreAboutTheNodeAsKubectlLooksForThem) {
+  sync_->set_desired(drained_node(), clock_.now());
+  ASSERT_THAT(event_reasons(), ElementsAre("Registered", "SlurmDrained"));
+  const kube::Event event = event_api_.events().back();
+  EXPECT_EQ(event.type, "Warning");
+  EXPECT_EQ(event.involved_kind, "Node");
+  EXPECT_EQ(event.involved_name, "n1");
+  EXPECT_EQ(event.involved_uid, "n1");
+  EXPECT_EQ(event.message, "drained; no jobs are running");
+}
+
+}  // namespace
+}  // namespace slurmlet::sync

@@ -1,0 +1,349 @@
+#include "sync/pod_sync.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fakes/fake_api.h"
+#include "fakes/fake_clock.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+kube::Pod pod(const std::string& name, const std::string& phase = "Pending") {
+  kube::Pod out;
+  out.namespace_name = "default";
+  out.name = name;
+  out.uid = name + "-uid";
+  out.phase = phase;
+  return out;
+}
+
+kube::Pod pod_of(const std::string& owner, const std::string& name) {
+  kube::Pod out = pod(name);
+  out.controller = kube::OwnerRef{"ReplicaSet", owner, owner + "-uid"};
+  return out;
+}
+
+class PodSyncTest : public ::testing::Test {
+ protected:
+  using Seen = kube::WatchEvent<kube::Pod>::Type;
+
+  SteadyTime step() { return sync_.step(clock_.now()); }
+  SteadyTime step_after(Duration time) {
+    clock_.advance(time);
+    return step();
+  }
+  // The scheduler, or whoever sets spec.nodeName, brings it here.
+  void bring(const kube::Pod& pod) {
+    api_.put(pod);
+    watch_.feed(Seen::kAdded, {pod});
+  }
+  void mark_deleting(kube::Pod pod) {
+    pod.deleting = true;
+    api_.put(pod);
+    watch_.feed(Seen::kModified, {pod});
+  }
+  std::vector<std::string> failed() const {
+    std::vector<std::string> uids;
+    for (const auto& one : api_.failed()) {
+      uids.push_back(one.uid);
+    }
+    return uids;
+  }
+  std::vector<kube::Event> events() {
+    event_sink_.step(clock_.now());
+    return event_api_.events();
+  }
+  int count_events(const std::string& kind, const std::string& reason) {
+    int count = 0;
+    for (const auto& event : events()) {
+      count += event.involved_kind == kind && event.reason == reason ? 1 : 0;
+    }
+    return count;
+  }
+
+  fakes::FakeClock clock_;
+  fakes::FakePodApi api_;
+  fakes::FakeWatch<kube::Pod> watch_;
+  fakes::FakeEventApi event_api_;
+  EventSink event_sink_{event_api_, "n1", [] { return 0.0; }};
+  PodSync sync_{api_, watch_, event_sink_, {"n1", "alps", seconds{60}}, [] { return 1.0; }};
+};
+
+TEST_F(PodSyncTest, NoPodsNoCalls) {
+  EXPECT_EQ(step(), kNever);
+  watch_.feed(Seen::kReplaced, {});
+  EXPECT_EQ(step(), kNever);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+TEST_F(PodSyncTest, APendingPodIsFailedAtOnce) {
+  bring(pod("web"));
+  EXPECT_EQ(step(), kNever);
+  ASSERT_EQ(api_.failed().size(), 1U);
+  EXPECT_EQ(api_.failed().front().reason, "SlurmNodeNoPods");
+  EXPECT_EQ(api_.failed().front().message,
+            "node n1 belongs to Slurm cluster \"alps\" and runs no pods. Submit a Slurm job, or "
+            "remove spec.nodeName or the toleration that brought the pod here.");
+  EXPECT_EQ(api_.find("default", "web")->phase, "Failed");
+  EXPECT_EQ(sync_.rejected(), 1U);
+  EXPECT_EQ(sync_.waiting(), 0U);
+}
+
+TEST_F(PodSyncTest, TheClusterNameMayComeLater) {
+  sync_.set_cluster("");
+  bring(pod("web"));
+  step();
+  EXPECT_TRUE(
+      api_.failed().back().message.starts_with("node n1 belongs to Slurm and runs no pods"));
+  sync_.set_cluster("jura");
+  bring(pod("web2"));
+  step();
+  EXPECT_TRUE(
+      api_.failed().back().message.starts_with("node n1 belongs to Slurm cluster \"jura\""));
+}
+
+TEST_F(PodSyncTest, ARunningPodIsFailedToo) {  // left over from a kubelet of this name
+  bring(pod("web", "Running"));
+  step();
+  EXPECT_THAT(failed(), ElementsAre("web-uid"));
+}
+
+TEST_F(PodSyncTest, FinishedPodsAreLeftAlone) {
+  bring(pod("a", "Succeeded"));
+  bring(pod("b", "Failed"));
+  EXPECT_EQ(step(), kNever);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+TEST_F(PodSyncTest, TheEchoOfARejectionIsNotRejectedAgain) {
+  bring(pod("web"));
+  step();
+  auto echo = pod("web", "Failed");
+  watch_.feed(Seen::kModified, {echo});
+  watch_.feed(Seen::kModified, {pod("other", "Failed")});
+  step_after(seconds{1});
+  EXPECT_EQ(api_.calls().size(), 1U);
+}
+
+TEST_F(PodSyncTest, ADeletingPodIsRemoved) {
+  for (const char* phase : {"Pending", "Running", "Failed", "Succeeded"}) {
+    auto deleting = pod(std::string{"web-"} + phase, phase);
+    deleting.deleting = true;
+    bring(deleting);
+    step();
+    EXPECT_FALSE(api_.find("default", deleting.name)) << phase;
+  }
+  EXPECT_THAT(api_.failed(), IsEmpty());
+  EXPECT_EQ(sync_.finished(), 4U);
+  EXPECT_EQ(sync_.rejected(), 0U);
+}
+
+TEST_F(PodSyncTest, ARejectedPodThatIsDeletedIsRemoved) {
+  bring(pod("web"));
+  step();
+  mark_deleting(pod("web", "Failed"));
+  step_after(seconds{1});
+  EXPECT_THAT(api_.calls(), ElementsAre("set_failed default/web", "remove_now default/web"));
+}
+
+TEST_F(PodSyncTest, AFailedCallIsRetriedUntilItIsDone) {
+  for (const Code code : {Code::kUnavailable, Code::kTimeout, Code::kDenied, Code::kInternal,
+                          Code::kInvalid, Code::kConflict}) {
+    const std::string name = std::string{"web-"} + std::to_string(static_cast<int>(code));
+    api_.fail_next(Error{code, "no"}, 3);
+    bring(pod(name));
+    api_.clear_calls();
+    const auto start = clock_.now().steady;
+    SteadyTime next = step();
+    EXPECT_EQ(next, start + milliseconds{500}) << to_string(code);
+    EXPECT_EQ(sync_.waiting(), 1U);
+    EXPECT_EQ(step(), next);  // not before
+    EXPECT_EQ(api_.calls().size(), 1U);
+    for (int tries = 0; tries < 3; ++tries) {
+      next = step_after(next - clock_.now().steady);
+    }
+    EXPECT_EQ(api_.find("default", name)->phase, "Failed") << to_string(code);
+    EXPECT_EQ(sync_.waiting(), 0U);
+    EXPECT_EQ(next, kNever);
+  }
+}
+
+TEST_F(PodSyncTest, RetriesAreAtMostHalfAMinuteApart) {
+  api_.fail_always(Error{Code::kUnavailable, "away"});
+  bring(pod("web"));
+  for (int i = 0; i < 30; ++i) {
+    const SteadyTime next = step();
+    ASSERT_GT(next, clock_.now().steady);
+    ASSERT_LE(next, clock_.now().steady + seconds{30});
+    clock_.advance(next - clock_.now().steady);
+  }
+  EXPECT_EQ(api_.calls().size(), 30U);
+}
+
+TEST_F(PodSyncTest, APodThatIsGoneIsDoneWith) {
+  watch_.feed(Seen::kAdded, {pod("ghost")});
+  EXPECT_EQ(step(), kNever);
+  EXPECT_EQ(sync_.waiting(), 0U);
+  EXPECT_EQ(sync_.rejected(), 0U);
+}
+
+// A StatefulSet's next pod has the same name and another uid.
+TEST_F(PodSyncTest, TheNextPodOfTheSameNameIsAnotherOne) {
+  bring(pod("web-0"));
+  step();
+  auto next = pod("web-0");
+  watch_.feed(Seen::kDeleted, {pod("web-0", "Failed")});
+  next.uid = "second-uid";
+  bring(next);
+  step_after(seconds{1});
+  EXPECT_THAT(failed(), ElementsAre("web-0-uid", "second-uid"));
+}
+
+TEST_F(PodSyncTest, RetriesEndWhenTheWatchTellsOfTheDeletion) {
+  auto other = pod("web-0");
+  other.uid = "second-uid";
+  api_.put(other);
+  watch_.feed(Seen::kAdded, {pod("web-0")});  // already replaced on the server: 422
+  EXPECT_NE(step(), kNever);
+  watch_.feed(Seen::kDeleted, {pod("web-0")});
+  EXPECT_EQ(step_after(milliseconds{10}), kNever);
+  EXPECT_EQ(sync_.waiting(), 0U);
+}
+
+TEST_F(PodSyncTest, AListForgetsWhatVanishedAndFindsWhatWasMissed) {
+  api_.fail_next(Error{Code::kUnavailable, "away"}, 2);
+  bring(pod("vanished"));
+  bring(pod("kept"));
+  step();
+  EXPECT_EQ(sync_.waiting(), 2U);
+  api_.put(pod("missed"));
+  watch_.feed(Seen::kReplaced, {pod("kept"), pod("missed")});
+  step_after(seconds{1});
+  EXPECT_EQ(sync_.waiting(), 0U);
+  EXPECT_THAT(failed(), UnorderedElementsAre("kept-uid", "missed-uid"));
+}
+
+TEST_F(PodSyncTest, AListOfWhatIsDoneAlreadyCostsNothing) {
+  bring(pod("web"));
+  step();
+  watch_.feed(Seen::kReplaced, {pod("web", "Failed")});
+  EXPECT_EQ(step_after(seconds{1}), kNever);
+  EXPECT_EQ(api_.calls().size(), 1U);
+}
+
+TEST_F(PodSyncTest, TenReplicasThatComeTogetherAreFailedTogether) {
+  for (int i = 0; i < 10; ++i) {
+    bring(pod_of("web", "web-" + std::to_string(i)));
+  }
+  EXPECT_EQ(step(), kNever);
+  EXPECT_EQ(api_.failed().size(), 10U);
+}
+
+TEST_F(PodSyncTest, AHotLoopSlowsDown) {
+  int made = 0;
+  const SteadyTime end = clock_.now().steady + minutes{10};
+  bring(pod_of("web", "web-0"));
+  while (clock_.now().steady < end) {
+    const SteadyTime next = step();
+    if (static_cast<int>(api_.failed().size()) > made) {
+      // failed: the ReplicaSet makes another one at once
+      made = static_cast<int>(api_.failed().size());
+      clock_.advance(milliseconds{10});
+      bring(pod_of("web", "web-" + std::to_string(made)));
+    } else {
+      ASSERT_LE(next, clock_.now().steady + seconds{61});
+      clock_.advance(std::max<Duration>(next - clock_.now().steady, milliseconds{1}));
+    }
+  }
+  EXPECT_GT(made, 64);
+  EXPECT_LT(made, 100);
+  EXPECT_EQ(count_events("Node", "PodsKeepComing"), 1);
+  EXPECT_EQ(count_events("Node", "PodRejected"), 1);
+}
+
+TEST_F(PodSyncTest, AHotLoopDoesNotDelayOthers) {
+  for (int i = 0; i < 8; ++i) {
+    bring(pod_of("web", "web-" + std::to_string(i)));
+    step_after(seconds{2});
+  }
+  bring(pod_of("web", "web-late"));
+  step();
+  EXPECT_GT(sync_.waiting(), 0U);
+  const auto before = api_.failed().size();
+  bring(pod_of("other", "other-0"));
+  bring(pod("bare"));
+  step();
+  EXPECT_EQ(api_.failed().size(), before + 2);
+}
+
+TEST_F(PodSyncTest, APodThatWaitsIsRemovedAtOnceWhenItIsDeleted) {
+  for (int i = 0; i < 8; ++i) {
+    bring(pod_of("web", "web-" + std::to_string(i)));
+    step_after(seconds{2});
+  }
+  bring(pod_of("web", "web-late"));
+  ASSERT_GT(step(), clock_.now().steady + seconds{1});
+  mark_deleting(pod_of("web", "web-late"));
+  step_after(milliseconds{10});
+  EXPECT_FALSE(api_.find("default", "web-late"));
+}
+
+TEST_F(PodSyncTest, EventsOfOneControllerAreOneOnTheNode) {
+  for (int i = 0; i < 12; ++i) {
+    bring(pod_of("web", "web-" + std::to_string(i)));
+  }
+  step();
+  int counted = 0;
+  for (const auto& event : events()) {
+    if (event.involved_kind == "Node") {
+      EXPECT_EQ(event.reason, "PodRejected");
+      EXPECT_EQ(event.involved_name, "n1");
+      EXPECT_THAT(event.message,
+                  ::testing::HasSubstr("rejected pod default/web-0 (of ReplicaSet web)"));
+      counted += event.count;
+    }
+  }
+  EXPECT_EQ(counted, 12);
+  EXPECT_EQ(count_events("Node", "PodRejected"), 1);
+}
+
+TEST_F(PodSyncTest, TheOwnerOfAPodReadsWhyOnThePod) {
+  bring(pod("web"));
+  step();
+  bool found = false;
+  for (const auto& event : events()) {
+    if (event.involved_kind == "Pod") {
+      found = true;
+      EXPECT_EQ(event.namespace_name, "default");
+      EXPECT_EQ(event.involved_name, "web");
+      EXPECT_EQ(event.involved_uid, "web-uid");
+      EXPECT_EQ(event.reason, "SlurmNodeNoPods");
+      EXPECT_EQ(event.type, "Warning");
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(PodSyncTest, AFailedRejectionIsNoEvent) {
+  api_.fail_next(Error{Code::kUnavailable, "away"});
+  bring(pod("web"));
+  step();
+  EXPECT_THAT(events(), IsEmpty());
+  EXPECT_EQ(sync_.rejected(), 0U);
+}
+
+TEST_F(PodSyncTest, WakesForTheWatch) {
+  watch_.set_wake(clock_.now().steady + seconds{20});
+  EXPECT_EQ(step(), clock_.now().steady + seconds{20});
+}
+
+}  // namespace
+}  // namespace slurmlet::sync

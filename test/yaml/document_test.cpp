@@ -1,0 +1,241 @@
+#include "yaml/document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace slurmlet::yaml {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Value parse_value(const std::string& text) {
+  auto document = parse(text, "f.yaml");
+  EXPECT_TRUE(document) << text << "\n" << document.error().message;
+  return document ? document->root() : Value{};
+}
+
+std::string parse_error(const std::string& text) {
+  const auto document = parse(text, "f.yaml");
+  EXPECT_FALSE(document) << text;
+  if (document) {
+    return "";
+  }
+  EXPECT_EQ(document.error().code, Code::kInvalid);
+  return document.error().message;
+}
+
+TEST(DocumentTest, PlainScalarsAreTypedByTheCoreSchema) {
+  struct Row {
+    const char* text;
+    Kind kind;
+  };
+  const Row kRows[] = {
+      {"", Kind::kNull},
+      {"~", Kind::kNull},
+      {"null", Kind::kNull},
+      {"NULL", Kind::kNull},
+      {"nULL", Kind::kString},
+      {"true", Kind::kBool},
+      {"False", Kind::kBool},
+      {"yes", Kind::kString},
+      {"off", Kind::kString},
+      {"0", Kind::kInt},
+      {"-17", Kind::kInt},
+      {"+17", Kind::kInt},
+      {"007", Kind::kInt},
+      {"0o17", Kind::kInt},
+      {"0x1F", Kind::kInt},
+      {"0x", Kind::kString},
+      {"0x-1", Kind::kString},
+      {"1.10", Kind::kDouble},
+      {"1e3", Kind::kDouble},
+      {".5", Kind::kDouble},
+      {"1.", Kind::kDouble},
+      {".", Kind::kString},
+      {"-.inf", Kind::kDouble},
+      {".NaN", Kind::kDouble},
+      {"1e", Kind::kString},
+      {"1_000", Kind::kString},
+      {"12:30", Kind::kString},
+      {"60s", Kind::kString},
+      {"1.2.3", Kind::kString},
+      {"2026-11-20", Kind::kString},
+      {"\"17\"", Kind::kString},
+      {"'true'", Kind::kString},
+      {"99999999999999999999", Kind::kDouble},
+      {"!!str 17", Kind::kString},
+      {"!!float 17", Kind::kDouble},
+      {"! 17", Kind::kString},
+  };
+  for (const auto& row : kRows) {
+    const Value root = parse_value(std::string("k: ") + row.text);
+    ASSERT_NE(root.find("k"), nullptr) << row.text;
+    EXPECT_EQ(root.find("k")->kind(), row.kind) << row.text;
+  }
+}
+
+TEST(DocumentTest, AccessorsGiveAValueOnlyForTheirOwnKind) {
+  const Value root = parse_value("i: 0x1F\nd: 2.5\nb: True\ns: '1'\nn: -9223372036854775808\n");
+  EXPECT_EQ(root.find("i")->as_int(), 31);
+  EXPECT_EQ(root.find("i")->as_double(), 31.0);
+  EXPECT_EQ(root.find("n")->as_int(), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(root.find("d")->as_double(), 2.5);
+  EXPECT_EQ(root.find("d")->as_int(), std::nullopt);
+  EXPECT_EQ(root.find("b")->as_bool(), true);
+  EXPECT_EQ(root.find("b")->as_string(), std::nullopt);
+  EXPECT_EQ(root.find("s")->as_string(), "1");
+  EXPECT_EQ(root.find("s")->as_int(), std::nullopt);
+  EXPECT_EQ(root.as_string(), std::nullopt);
+}
+
+TEST(DocumentTest, TextKeepsWhatStoodInTheFile) {
+  EXPECT_EQ(parse_value("version: 1.10").find("version")->text(), "1.10");
+  EXPECT_EQ(parse_value("a: |\n  one\n  two\n").find("a")->text(), "one\ntwo\n");
+}
+
+TEST(DocumentTest, MapsKeepOrderAndPositions) {
+  const Value root = parse_value("b: 1\na:\n  - x\n  -  key: y\n");
+  ASSERT_EQ(root.entries().size(), 2U);
+  EXPECT_EQ(root.entries()[0].first, "b");
+  EXPECT_EQ(root.entries()[1].first, "a");
+  const Value& list = root.entries()[1].second;
+  EXPECT_EQ(list.key_line(), 2);
+  EXPECT_EQ(list.key_column(), 1);
+  ASSERT_EQ(list.items().size(), 2U);
+  const Value* inner = list.items()[1].find("key");
+  ASSERT_NE(inner, nullptr);
+  EXPECT_EQ(inner->key_line(), 4);
+  EXPECT_EQ(inner->key_column(), 6);
+  EXPECT_EQ(inner->line(), 4);
+  EXPECT_EQ(inner->column(), 11);
+  const auto document = parse("a: [7]", "dir/f.yaml");
+  ASSERT_TRUE(document);
+  EXPECT_EQ(document->where(*document->root().find("a")), "dir/f.yaml:1:4");
+  EXPECT_EQ(document->where_key(*document->root().find("a")), "dir/f.yaml:1:1");
+  EXPECT_EQ(document->where_key(document->root()), "dir/f.yaml:1:1");
+}
+
+TEST(DocumentTest, FindOnSomethingElseThanAMapIsNull) {
+  EXPECT_EQ(parse_value("[a]").find("a"), nullptr);
+  EXPECT_EQ(parse_value("a").find("a"), nullptr);
+}
+
+TEST(DocumentTest, EmptyFilesHaveANullRoot) {
+  for (const char* text : {"", "\n\n", "# only a comment\n", "---\n", "---\n...\n"}) {
+    EXPECT_TRUE(parse_value(text).is_null()) << text;
+  }
+}
+
+TEST(DocumentTest, JsonParses) {
+  const Value root = parse_value(
+      "\t{\r\n\t\"a\" :\t{\"b\":[1,-2.5e3,true,null,\"x\\/y\\u00e9\"]},\n\t\"e\":{},\"f\":[]\n}\n");
+  const auto& items = root.find("a")->find("b")->items();
+  ASSERT_EQ(items.size(), 5U);
+  EXPECT_EQ(items[0].as_int(), 1);
+  EXPECT_EQ(items[1].as_double(), -2500.0);
+  EXPECT_EQ(items[2].as_bool(), true);
+  EXPECT_TRUE(items[3].is_null());
+  EXPECT_EQ(items[4].as_string(), "x/y\u00e9");
+  EXPECT_EQ(root.find("e")->key_line(), 3);
+  EXPECT_TRUE(root.find("e")->is_map());
+  EXPECT_TRUE(root.find("f")->is_list());
+}
+
+TEST(DocumentTest, JsonSurrogatePairsParse) {
+  EXPECT_EQ(parse_value(R"({"a": "\ud83d\ude00!"})").find("a")->text(), "\U0001F600!");
+  EXPECT_EQ(parse_value(R"({"a": "\\ud83d\\ude00"})").find("a")->text(), "\\ud83d\\ude00");
+  EXPECT_THAT(parse_error(R"({"a": "\ud83d"})"), StartsWith("f.yaml:1:"));
+}
+
+TEST(DocumentTest, SmallUseOfAliasesWorks) {
+  const Value root = parse_value("a: &x {k: 1}\nb: *x\n");
+  EXPECT_EQ(root.find("b")->find("k")->as_int(), 1);
+  EXPECT_EQ(root.find("b")->line(), 2);
+  EXPECT_EQ(root.find("b")->key_line(), 2);
+}
+
+TEST(DocumentTest, ErrorsNameFileLineAndColumn) {
+  struct Row {
+    const char* text;
+    const char* message;
+  };
+  const Row kRows[] = {
+      {"a: 1\nb: 2\na: 3\n", "f.yaml:3:1: key \"a\" is given twice; first in line 1"},
+      {"x:\n  {a: 1, a: 2}\n", "f.yaml:2:10: key \"a\" is given twice; first in line 2"},
+      {"a: 1\n---\nb: 2\n", "f.yaml:2:1: a second document starts here; only one is expected"},
+      {"? [a]\n: 1\n", "f.yaml:1:3: a key must be plain or quoted text"},
+      
+      {"a: *x\n", "f.yaml:1:4: alias \"*x\" has no anchor before it"},
+      {"a: &x [*x]\n", "f.yaml:1:8: alias \"*x\" has no anchor before it"},
+      {"a: !!int x\n",
+       "f.yaml:1:4: the tag \"tag:yaml.org,2002:int\" does not fit here; leave it out"},
+      {"a: !secret x\n", "f.yaml:1:4: the tag \"!secret\" does not fit here; leave it out"},
+  };
+  for (const auto& row : kRows) {
+    EXPECT_EQ(parse_error(row.text), row.message);
+  }
+}
+
+TEST(DocumentTest, SyntaxErrorsComeFromTheScannerWithTheirPlace) {
+  EXPECT_THAT(parse_error("a: 1\n b: 2\n"), StartsWith("f.yaml:2:3: "));
+  EXPECT_THAT(parse_error("a: [1, 2\n"), HasSubstr("while parsing a flow"));
+  EXPECT_THAT(parse_error("a:\n\t- 1\n"), StartsWith("f.yaml:2:1: "));
+  EXPECT_THAT(parse_error("{{ ds.meta_data.uuid }}"), StartsWith("f.yaml:1:"));
+}
+
+TEST(DocumentTest, WhatIsNotUtf8IsRefused) {
+  EXPECT_THAT(parse_error("a: 1\nbc: \xff\n"), StartsWith("f.yaml:2:5: not UTF-8 text"));
+  EXPECT_THAT(parse_error(std::string("a: \0\n", 5)), StartsWith("f.yaml:1:4: not UTF-8 text"));
+}
+
+TEST(DocumentTest, NestingIsBounded) {
+  const std::string deep(kMaxDepth, '[');
+  EXPECT_TRUE(parse_value(deep + std::string(kMaxDepth, ']')).is_list());
+  EXPECT_THAT(parse_error(deep + "[" + std::string(kMaxDepth + 1, ']')),
+              HasSubstr("nested deeper than 64 levels"));
+}
+
+TEST(DocumentTest, SizeIsBounded) {
+  EXPECT_TRUE(parse_value("# " + std::string(kMaxBytes - 2, 'x')).is_null());
+  EXPECT_THAT(parse_error("# " + std::string(kMaxBytes - 1, 'x')), HasSubstr("longer than"));
+  std::string many = "[";
+  for (std::size_t i = 0; i <= kMaxNodes; ++i) {
+    many += "0,";
+  }
+  EXPECT_THAT(parse_error(many + "]"), HasSubstr("more than 100000 values"));
+}
+
+TEST(DocumentTest, BillionLaughsIsRefused) {
+  std::string text = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n";
+  for (int i = 1; i < 9; ++i) {
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int k = 0; k < 9; ++k) {
+      text += "*a" + std::to_string(i - 1) + ",";
+    }
+    text += "]\n";
+  }
+  EXPECT_THAT(parse_error(text), HasSubstr("too many or too large aliases"));
+}
+
+TEST(DocumentTest, AliasesOfLongTextAndDeepListsAreBounded) {
+  std::string text = "a: &a \"" + std::string(kMaxBytes / 4, 'x') + "\"\nb: [*a, *a, *a, *a";
+  EXPECT_TRUE(parse_value(text + "]\n").is_map());
+  EXPECT_THAT(parse_error(text + ", *a]\n"), HasSubstr("too many or too large aliases"));
+
+  std::string deep = "&d1 " + std::string(40, '[') + std::string(40, ']');
+  EXPECT_THAT(parse_error("a: " + deep + "\nb: " + std::string(30, '[') + "*d1" +
+                          std::string(30, ']') + "\n"),
+              HasSubstr("too many or too large aliases"));
+}
+
+TEST(DocumentTest, AnchorsAreBounded) {
+  std::string text;
+  for (std::size_t i = 0; i <= kMaxAliases; ++i) {
+    text += "- &a" + std::to_string(i) + " x\n";
+  }
+  EXPECT_THAT(parse_error(text), StartsWith("f.yaml:33:3: more than 32 anchors"));
+}
+
+}  // namespace
+}  // namespace slurmlet::yaml

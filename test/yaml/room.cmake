@@ -1,0 +1,1 @@
+set(ROOM_TESTS document_test.cpp emit_test.cpp)
