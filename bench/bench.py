@@ -81,7 +81,9 @@ def audit_counts(path, offset):
         log.seek(offset)
         for line in log:
             event = json.loads(line)
-            if event["stage"] == "ResponseComplete" or event["verb"] == "watch":
+            # A watch is logged when it is answered and when it ends; count its beginning.
+            stage = "ResponseStarted" if event["verb"] == "watch" else "ResponseComplete"
+            if event["stage"] == stage:
                 counts[event["user"]["username"]][event["verb"]] += 1
     return counts
 
@@ -114,7 +116,12 @@ class Bench:
                      "bench-slurmlet", "--slurm-node", slurm.nodes[0], "--state-dir",
                      self.work / "state", "--healthz-port", str(self.port)]
         began = time.monotonic()
-        daemon = Slurmlet(self.work / "daemon", arguments, {"SLURM_CONF": str(slurm.conf_path)})
+        # The environment that systemd/slurmlet.service sets.
+        environment = dict(line.split("=", 2)[1:] for line in
+                           (ROOT / "systemd/slurmlet.service").read_text().splitlines()
+                           if line.startswith("Environment="))
+        environment["SLURM_CONF"] = str(slurm.conf_path)
+        daemon = Slurmlet(self.work / "daemon", arguments, environment)
         wait_condition(plane.admin, "bench-slurmlet", "Ready", "True", 30)
         self.results["slurmlet"]["ready"] = time.monotonic() - began
         self.processes["slurmlet"] = daemon.process

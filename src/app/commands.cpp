@@ -110,6 +110,10 @@ int run(const std::vector<std::string>& arguments) {
     print("slurmlet " SLURMLET_VERSION "\n");
     return 0;
   }
+  if (command->subcommand == "config-table") {
+    print(config::settings_table_markdown());
+    return 0;
+  }
   if (command->subcommand == "print-node") {
     return print_node_command(*command);
   }

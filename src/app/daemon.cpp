@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "app/access.h"
 #include "app/metrics.h"
@@ -270,6 +272,7 @@ class MainLoop {
   sync::EventSink events_;
   sync::NodeSync node_;
   sync::PodSync pods_;
+  std::optional<std::pair<node::HostFacts, node::Circumstances>> seen_;  // what desired is made of
   std::string route_;  // our address towards the API server, before the first connection
   bool identity_saved_ = false;
   bool shutting_down_ = false;

@@ -69,7 +69,7 @@ Parser::Parser() {
   provider_ = add_value(app_, "--provider");
   provider_config_ = add_value(app_, "--provider-config");
   add_setting_flags();
-  for (const char* name : {"run", "print-node", "version", "help"}) {
+  for (const char* name : {"run", "print-node", "config-table", "version", "help"}) {
     CLI::App* command = app_.add_subcommand(name);
     command->allow_extras();
     command->fallthrough();
@@ -115,7 +115,7 @@ std::vector<std::string> Parser::leftovers() const {
     }
     // What follows an unknown flag is most likely its value.
     if (!after_unknown_flag) {
-      const auto near = nearest(argument, {"run", "print-node", "version", "help"});
+      const auto near = nearest(argument, {"run", "print-node", "config-table", "version", "help"});
       problems.push_back(fmt::format("unknown command \"{}\"{}", argument,
                                      near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
     }

@@ -19,6 +19,20 @@ void check_less(Draft& draft, std::string_view low_key, Seconds low, std::string
   }
 }
 
+// A setting that was left alone follows the poll interval that was chosen.
+void fit_slurm_defaults(Draft& draft) {
+  auto& slurm = draft.settings.slurm;
+  if (!draft.is_set("slurm.commandTimeout") && slurm.command_timeout >= slurm.poll_interval) {
+    slurm.command_timeout = slurm.poll_interval * 3 / 4;
+  }
+  if (!draft.is_set("slurm.staleAfter") && slurm.stale_after <= slurm.poll_interval) {
+    slurm.stale_after = slurm.poll_interval * 5;
+  }
+  if (!draft.is_set("slurm.maxBackoff") && slurm.max_backoff < slurm.poll_interval) {
+    slurm.max_backoff = slurm.poll_interval;
+  }
+}
+
 void check_slurm(Draft& draft) {
   const auto& slurm = draft.settings.slurm;
   check_less(draft, "slurm.commandTimeout", slurm.command_timeout, "slurm.pollInterval",
@@ -100,6 +114,7 @@ void check_endpoint(Draft& draft, const FileReader& files) {
 }  // namespace
 
 Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files) {
+  fit_slurm_defaults(draft);
   check_slurm(draft);
   check_kubernetes(draft, needs_api_server);
   check_endpoint(draft, files);

@@ -64,6 +64,7 @@ std::string usage(const std::string& program, const std::string& subcommand) {
       "Usage:\n"
       "  {0} [run] [flags]\n"
       "  {0} print-node [-o yaml|json] [flags]   print the Node, without an API server\n"
+      "  {0} config-table                        print the table of all settings, in Markdown\n"
       "  {0} version\n\n"
       "Flags win over environment variables, these over the configuration file. virtual-kubelet's\n"
       "flags are accepted; those without a meaning here give a warning.\n",

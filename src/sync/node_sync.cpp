@@ -44,6 +44,7 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::Watch<node::ObservedNode>& watch, E
 
 void NodeSync::set_desired(node::DesiredNode desired, Now now) {
   desired_ = std::move(desired);
+  compared_ = false;
   if (observed_) {
     announce(now);
   }
@@ -98,6 +99,7 @@ void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
   const auto published = node_uid_.get();
   const std::string uid = observed ? observed->uid : "";
   observed_ = std::move(observed);
+  compared_ = false;
   if (!published || *published != uid) {
     node_uid_.set(uid);
   }
@@ -284,6 +286,9 @@ void NodeSync::write_if_due(Now now) {
   if (now.steady < next_try_) {
     return;
   }
+  if (compared_ && now.steady < next_report_) {
+    return;  // neither side has changed since they were found equal
+  }
   // The status first: a providerID that is refused must not keep it from being reported.
   Status done;
   const node::DesiredNode desired = effective_desired();
@@ -301,6 +306,7 @@ void NodeSync::write_if_due(Now now) {
     }
     writing_fails_ = false;
     backoff_.reset();
+    compared_ = true;
     return;
   }
   const Code code = done.error().code;

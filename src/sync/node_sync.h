@@ -83,6 +83,7 @@ class NodeSync {
   SteadyTime recreated_at_{};
   SteadyTime watch_next_ = kNever;
   bool watching_ = false;
+  bool compared_ = false;  // desired and observed, since either changed
   bool ever_registered_ = false;
   bool gave_up_ = false;                 // deleted, and not to be re-created
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it

@@ -153,6 +153,18 @@ TEST(LoadTest, RunNeedsAnApiServerAndACredential) {
               HasSubstr("--kubeconfig and --kubernetes-server are both set"));
 }
 
+TEST(LoadTest, WhatIsLeftAloneFollowsThePollInterval) {
+  const auto quick = FakeSources{}.load({"print-node", "--slurm-poll-interval=2s"});
+  ASSERT_TRUE(quick.has_value());
+  EXPECT_EQ(quick->slurm.command_timeout, std::chrono::milliseconds{1500});
+  EXPECT_EQ(quick->slurm.stale_after, std::chrono::minutes{5});
+  const auto rare = FakeSources{}.load({"print-node", "--slurm-poll-interval=10m"});
+  ASSERT_TRUE(rare.has_value());
+  EXPECT_EQ(rare->slurm.command_timeout, std::chrono::seconds{15});
+  EXPECT_EQ(rare->slurm.stale_after, std::chrono::minutes{50});
+  EXPECT_EQ(rare->slurm.max_backoff, std::chrono::minutes{10});
+}
+
 TEST(LoadTest, SettingsMustFitTogether) {
   struct Row {
     std::vector<std::string> flags;
@@ -161,8 +173,8 @@ TEST(LoadTest, SettingsMustFitTogether) {
   const Row kRows[] = {
       {{"--slurm-command-timeout=60s"},
        "--slurm-command-timeout is 1m; it must be shorter than slurm.pollInterval, which is 1m"},
-      {{"--slurm-poll-interval=10s"},
-       "slurm.commandTimeout is 15s; it must be shorter than slurm.pollInterval, which is 10s"},
+      {{"--slurm-poll-interval=10s", "--slurm-command-timeout=15s"},
+       "--slurm-command-timeout is 15s; it must be shorter than slurm.pollInterval, which is 10s"},
       {{"--slurm-stale-after=30s"},
        "slurm.pollInterval is 1m; it must be shorter than slurm.staleAfter, which is 30s"},
       {{"--slurm-max-backoff=30s"},

@@ -137,6 +137,13 @@ def condition(node, type_name):
     return {}
 
 
+def slurm_states(node):
+    """The Slurm states whose condition is True, without the prefix."""
+    prefix = "SlurmNodeState"
+    return {entry["type"][len(prefix):] for entry in node["status"]["conditions"]
+            if entry["type"].startswith(prefix) and entry["status"] == "True"}
+
+
 def wait_node(api, name, predicate, timeout):
     """Waits until predicate(node) holds; a deleted Node is seen as None."""
     def check(node, event):

@@ -1,0 +1,43 @@
+"""What the API server was asked, by its audit log (`controlplane up --audit`)."""
+import datetime
+import json
+
+
+class Audit:
+    """The requests of one user. Each request has one line, written before its answer; a watch has
+    two (its start and its end)."""
+
+    def __init__(self, path, user):
+        self.path = path
+        self.user = user
+
+    def mark(self):
+        """A position in the log, for requests(since)."""
+        return self.path.stat().st_size
+
+    def requests(self, since=0):
+        """[(seconds since the epoch, verb, "nodes/status", name)] from a mark on."""
+        found = []
+        with open(self.path, "rb") as log:
+            log.seek(since)
+            for line in log:
+                if not line.endswith(b"\n") or self.user.encode() not in line:
+                    continue
+                entry = json.loads(line)
+                if entry["user"]["username"] == self.user:
+                    found.append(_request(entry))
+        return found
+
+
+def _request(entry):
+    about = entry.get("objectRef", {})
+    resource = about.get("resource", entry["requestURI"])
+    if "subresource" in about:
+        resource += "/" + about["subresource"]
+    return (_seconds(entry["requestReceivedTimestamp"]), entry["verb"], resource,
+            about.get("name", ""))
+
+
+def _seconds(timestamp):
+    moment = datetime.datetime.strptime(timestamp, "%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.replace(tzinfo=datetime.timezone.utc).timestamp()
