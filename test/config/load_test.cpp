@@ -154,11 +154,11 @@ TEST(LoadTest, RunNeedsAnApiServerAndACredential) {
 }
 
 TEST(LoadTest, WhatIsLeftAloneFollowsThePollInterval) {
-  const auto quick = FakeSources{}.load({"print-node", "--slurm-poll-interval=2s"});
+  const auto quick = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=2s"});
   ASSERT_TRUE(quick.has_value());
   EXPECT_EQ(quick->slurm.command_timeout, std::chrono::milliseconds{1500});
   EXPECT_EQ(quick->slurm.stale_after, std::chrono::minutes{5});
-  const auto rare = FakeSources{}.load({"print-node", "--slurm-poll-interval=10m"});
+  const auto rare = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=10m"});
   ASSERT_TRUE(rare.has_value());
   EXPECT_EQ(rare->slurm.command_timeout, std::chrono::seconds{15});
   EXPECT_EQ(rare->slurm.stale_after, std::chrono::minutes{50});

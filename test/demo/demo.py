@@ -120,7 +120,9 @@ def show_conditions(plane, name):
 def reject_a_pod(plane, name):
     plane.admin.create("/api/v1/namespaces/default/pods", {
         "metadata": {"name": "web-0"},
-        "spec": {"nodeName": name, "containers": [{"name": "c", "image": "nginx"}]}})
+        # Tolerates every taint, or the taint manager would delete it before we can look at it.
+        "spec": {"nodeName": name, "tolerations": [{"operator": "Exists"}],
+                 "containers": [{"name": "c", "image": "nginx"}]}})
     pod, seconds = plane.admin.wait(
         "/api/v1/namespaces/default/pods", lambda p, _: p["status"].get("phase") == "Failed", 10)
     run_and_show(plane, "get", "pods")

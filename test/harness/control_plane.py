@@ -20,7 +20,7 @@ class ControlPlane:
         self.process = subprocess.Popen(
             [BINARY, "up", "--dir", str(self.directory), *arguments], stdout=subprocess.PIPE,
             stderr=self.log, text=True)
-        self._wait_ready(120)
+        self._wait_ready(300)
         self.admin_kubeconfig = self.directory / "admin.kubeconfig"
         self.kubectl = [str(BINARY), "kubectl"]
         self.admin = Api(self.admin_kubeconfig, self.kubectl)

@@ -18,10 +18,10 @@ TEST(ResourcesTest, AGoodDay) {
   const Resources out = resources(good_facts(), policy_for("n1"));
   EXPECT_THAT(out.capacity,
               UnorderedElementsAre(Pair("cpu", "128"), Pair("memory", "528163620Ki"),
-                                   Pair("ephemeral-storage", "943718400Ki"), Pair("pods", "0")));
+                                   Pair("ephemeral-storage", "900Gi"), Pair("pods", "0")));
   EXPECT_THAT(out.allocatable,
-              UnorderedElementsAre(Pair("cpu", "128"), Pair("memory", "512000000Ki"),
-                                   Pair("ephemeral-storage", "943718400Ki"), Pair("pods", "0")));
+              UnorderedElementsAre(Pair("cpu", "128"), Pair("memory", "500000Mi"),
+                                   Pair("ephemeral-storage", "900Gi"), Pair("pods", "0")));
   EXPECT_TRUE(out.gpus_known);
 }
 
@@ -37,7 +37,7 @@ TEST(ResourcesTest, AMissingFactLeavesItsKeyOut) {
   facts.machine.memory_bytes.reset();
   const Resources out = resources(facts, policy_for("n1"));
   EXPECT_THAT(out.capacity, UnorderedElementsAre(Pair("cpu", "128"), Pair("pods", "0"),
-                                                 Pair("ephemeral-storage", "943718400Ki")));
+                                                 Pair("ephemeral-storage", "900Gi")));
   EXPECT_FALSE(out.allocatable.contains("memory"));
 }
 
@@ -73,13 +73,13 @@ struct MemoryRow {
 
 TEST(ResourcesTest, MemoryThatJobsMayUse) {
   const MemoryRow kRows[] = {
-      {64, 60000, 0, "61440000Ki"},
-      {64, 60000, 2000, "59392000Ki"},
-      {64, 1, 0, "67108864Ki"},  // not set in slurm.conf
-      {64, std::nullopt, 0, "67108864Ki"},
-      {64, 1, 1024, "66060288Ki"},
-      {64, 100000, 0, "67108864Ki"},  // more than there is
-      {1, 512, 1024, "0Ki"},
+      {64, 60000, 0, "60000Mi"},
+      {64, 60000, 2000, "58000Mi"},
+      {64, 1, 0, "64Gi"},  // not set in slurm.conf
+      {64, std::nullopt, 0, "64Gi"},
+      {64, 1, 1024, "63Gi"},
+      {64, 100000, 0, "64Gi"},  // more than there is
+      {1, 512, 1024, "0"},
   };
   for (const MemoryRow& row : kRows) {
     HostFacts facts = good_facts();
@@ -87,9 +87,37 @@ TEST(ResourcesTest, MemoryThatJobsMayUse) {
     facts.slurm.record->real_memory_mib = row.real_memory_mib;
     facts.slurm_conf.mem_spec_limit_mib = row.limit_mib;
     const Resources out = resources(facts, policy_for("n1"));
-    EXPECT_EQ(out.capacity.at("memory"), std::to_string(row.hardware_gib * 1024 * 1024) + "Ki");
+    EXPECT_EQ(out.capacity.at("memory"), std::to_string(row.hardware_gib) + "Gi");
     EXPECT_EQ(out.allocatable.at("memory"), row.allocatable);
   }
+}
+
+// The API server shows quantities in their canonical form; any other would look like a change at
+// every comparison and be written for ever.
+TEST(ResourcesTest, QuantitiesAreCanonical) {
+  struct Row {
+    std::int64_t bytes;
+    const char* quantity;
+  };
+  const Row kRows[] = {
+      {24684096LL * 1024, "24684096Ki"}, {22214656LL * 1024, "21694Mi"},
+      {512LL * kGiB, "512Gi"},           {1024LL * kGiB, "1Ti"},
+      {1023, "0"},                       {1025, "1Ki"},
+  };
+  for (const Row& row : kRows) {
+    HostFacts facts = good_facts();
+    facts.machine.ephemeral_storage_bytes = row.bytes;
+    EXPECT_EQ(resources(facts, policy_for("n1")).capacity.at("ephemeral-storage"), row.quantity);
+  }
+  HostFacts facts = good_facts();
+  facts.machine.cpus = 2000;
+  EXPECT_EQ(resources(facts, policy_for("n1")).capacity.at("cpu"), "2k");
+}
+
+TEST(ResourcesTest, AGpuCountOfZeroIsNoResource) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->gres = {{"gpu", "", 0}};
+  EXPECT_EQ(resources(facts, policy_for("n1")).capacity.size(), 4U);
 }
 
 // What Slurm was told is not lost with slurmctld.
@@ -180,8 +208,11 @@ TEST(GpuResourceTest, OrderOfEvidence) {
   HostFacts facts = good_facts();
   NodePolicy policy = policy_for("n1");
   EXPECT_EQ(gpu_resource(gres, facts, policy), "nvidia.com/gpu");
-  facts.machine.gpus_by_pci_vendor = {{"8086", 4}};
-  EXPECT_EQ(gpu_resource(gres, facts, policy), "gpu.intel.com/i915");
+  facts.machine.gpus_by_pci_vendor = {{"8086", 1}};  // the console says nothing about an a100
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "nvidia.com/gpu");
+  EXPECT_EQ(gpu_resource({"gpu", "", 4}, facts, policy), "gpu.intel.com/i915");
+  facts.machine.gpus_by_pci_vendor = {{"1002", 4}};
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "amd.com/gpu");
   facts.slurm_conf.gpu_vendor = "amd";
   EXPECT_EQ(gpu_resource(gres, facts, policy), "amd.com/gpu");
   policy.gpu_resources = {{"gpu", "example.org/any"}};

@@ -1,0 +1,157 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kube/event_json.h"
+#include "kube/json_read.h"
+#include "kube/lease_json.h"
+#include "kube/pod_json.h"
+
+namespace slurmlet::kube {
+namespace {
+
+using nlohmann::json;
+
+const WallTime kNow{std::chrono::seconds{1795183200}};
+
+TEST(LeaseJsonTest, GoesThereAndBack) {
+  Lease lease;
+  lease.name = "n1";
+  lease.resource_version = "12";
+  lease.holder_identity = "n1/uuid";
+  lease.renew_time = "2026-11-20T14:00:10.000001Z";
+  lease.acquire_time = "2026-11-20T14:00:00.000000Z";
+  lease.owner_node_name = "n1";
+  lease.owner_node_uid = "u";
+  const json body = json::parse(lease_body(lease));
+  EXPECT_EQ(body, json::parse(R"({
+    "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+    "metadata": {"name": "n1", "namespace": "kube-node-lease", "resourceVersion": "12",
+      "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}]},
+    "spec": {"holderIdentity": "n1/uuid", "leaseDurationSeconds": 40,
+      "renewTime": "2026-11-20T14:00:10.000001Z", "acquireTime": "2026-11-20T14:00:00.000000Z"}})"));
+  const auto read = lease_from_json(body);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, lease);
+}
+
+TEST(LeaseJsonTest, ANewLeaseNamesNoVersionAndNoOwner) {
+  Lease lease;
+  lease.name = "n1";
+  EXPECT_EQ(json::parse(lease_body(lease)), json::parse(R"({
+    "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+    "metadata": {"name": "n1", "namespace": "kube-node-lease"},
+    "spec": {"holderIdentity": "", "leaseDurationSeconds": 40}})"));
+}
+
+TEST(LeaseJsonTest, ToleratesOddShapes) {
+  const auto lease = lease_from_json(json::parse(R"({"metadata": {"name": "n1",
+    "ownerReferences": [3, {"kind": "Pod", "uid": "p"}]},
+    "spec": {"leaseDurationSeconds": "40", "renewTime": null}})"));
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->owner_node_uid, "");
+  EXPECT_EQ(lease->duration_seconds, 0);
+  EXPECT_FALSE(lease_from_json(json::parse(R"({"spec":{}})")));
+  EXPECT_FALSE(lease_from_json(json::parse("[]")));
+}
+
+TEST(PodJsonTest, ReadsWhatARejectionNeeds) {
+  const auto pod = pod_from_json(json::parse(R"({
+    "metadata": {"namespace": "kube-system", "name": "kube-proxy-x", "uid": "u",
+      "deletionTimestamp": "2026-11-20T14:00:00Z",
+      "annotations": {"kubernetes.io/config.mirror": "hash"},
+      "ownerReferences": [{"kind": "Other", "name": "o", "uid": "1"},
+        {"kind": "DaemonSet", "name": "kube-proxy", "uid": "2", "controller": true}]},
+    "status": {"phase": "Pending"}})"));
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(*pod, (Pod{"kube-system", "kube-proxy-x", "u", "Pending", true, true,
+                       OwnerRef{"DaemonSet", "kube-proxy", "2"}}));
+}
+
+TEST(PodJsonTest, ABarePodHasNothingElse) {
+  const auto pod = pod_from_json(json::parse(R"({
+    "metadata": {"namespace": "d", "name": "p", "uid": "u", "ownerReferences": [{"kind": "X"}]}})"));
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(*pod, (Pod{"d", "p", "u", "", false, false, std::nullopt}));
+}
+
+TEST(PodJsonTest, NeedsNamespaceNameAndUid) {
+  for (const char* text : {"3", "{}", R"({"metadata":{"name":"p","uid":"u"}})",
+                           R"({"metadata":{"namespace":"d","uid":"u"}})",
+                           R"({"metadata":{"namespace":"d","name":"p"}})"}) {
+    EXPECT_FALSE(pod_from_json(json::parse(text))) << text;
+  }
+}
+
+TEST(PodJsonTest, WritesAreGuardedByTheUid) {
+  const Pod pod{"d", "p", "u", "Pending", false, false, std::nullopt};
+  EXPECT_EQ(json::parse(pod_failed_body(pod, "SlurmNode", "runs Slurm jobs")), json::parse(R"({
+    "metadata": {"uid": "u"},
+    "status": {"phase": "Failed", "reason": "SlurmNode", "message": "runs Slurm jobs"}})"));
+  EXPECT_EQ(json::parse(pod_delete_body(pod)), json::parse(R"({
+    "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+    "preconditions": {"uid": "u"}})"));
+}
+
+Event node_event() {
+  Event event;
+  event.namespace_name = "default";
+  event.name = "n1.18f";
+  event.type = "Warning";
+  event.reason = "SlurmNodeDown";
+  event.message = "two\nlines";
+  event.involved_kind = "Node";
+  event.involved_name = "n1";
+  event.involved_uid = "n1";
+  event.source_component = "slurmlet";
+  event.source_host = "n1";
+  event.first_seen = kNow;
+  event.last_seen = kNow + std::chrono::seconds{5};
+  event.count = 2;
+  return event;
+}
+
+TEST(EventJsonTest, Create) {
+  EXPECT_EQ(json::parse(event_body(node_event())), json::parse(R"({
+    "apiVersion": "v1", "kind": "Event", "metadata": {"name": "n1.18f", "namespace": "default"},
+    "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1"},
+    "type": "Warning", "reason": "SlurmNodeDown", "message": "two lines",
+    "source": {"component": "slurmlet", "host": "n1"},
+    "reportingComponent": "slurmlet", "reportingInstance": "n1",
+    "firstTimestamp": "2026-11-20T14:00:00Z", "lastTimestamp": "2026-11-20T14:00:05Z",
+    "count": 2})"));
+}
+
+TEST(EventJsonTest, Update) {
+  EXPECT_EQ(json::parse(event_patch_body(node_event())),
+            json::parse(R"({"count": 2, "message": "two lines",
+                            "lastTimestamp": "2026-11-20T14:00:05Z"})"));
+}
+
+TEST(EventJsonTest, CutsLongMessages) {
+  Event event = node_event();
+  event.message = std::string(5000, 'x');
+  event.involved_namespace = "d";
+  const json body = json::parse(event_body(event));
+  EXPECT_EQ(body["message"].get<std::string>().size(), kMaxEventMessageBytes);
+  EXPECT_EQ(body["involvedObject"]["namespace"], "d");
+}
+
+TEST(ParseJsonTest, LeavesOutManagedFieldsOnly) {
+  const auto value = parse_json(R"({"metadata":{"managedFields":[{"a":1}],"name":"n"},"x":[1]})");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(*value, json::parse(R"({"metadata":{"name":"n"},"x":[1]})"));
+}
+
+TEST(ParseJsonTest, RefusesWhatIsNoJson) {
+  for (const std::string text : {"", "{", "{} {}", "<html>", "{\"a\":\"\xff\"}"}) {
+    const auto value = parse_json(text);
+    ASSERT_FALSE(value) << text;
+    EXPECT_EQ(value.error().code, Code::kInvalid);
+  }
+  EXPECT_FALSE(parse_json(std::string(200000, '[')));
+}
+
+}  // namespace
+}  // namespace slurmlet::kube

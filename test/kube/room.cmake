@@ -1,0 +1,11 @@
+set(ROOM_TESTS
+  cluster_access_test.cpp
+  fake_api_test.cpp
+  kubeconfig_test.cpp
+  line_splitter_test.cpp
+  node_json_test.cpp
+  object_json_test.cpp
+  rest_api_test.cpp
+  status_error_test.cpp
+  token_file_test.cpp
+  watch_test.cpp)

@@ -1,0 +1,75 @@
+#include "kube/token_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "fakes/fake_clock.h"
+
+namespace slurmlet::kube {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+class TokenFileTest : public ::testing::Test {
+ protected:
+  TokenFileTest() {
+    std::string name = (fs::temp_directory_path() / "token-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~TokenFileTest() override { fs::remove_all(folder_); }
+  // As a rotation does it: a new file takes the name of the old one.
+  void write(const std::string& content) const {
+    std::ofstream(folder_ / "new") << content;
+    fs::rename(folder_ / "new", folder_ / "token");
+  }
+  fs::path folder_;
+  fakes::FakeClock clock_;
+};
+
+TEST_F(TokenFileTest, TakesARotatedTokenAtTheNextLook) {
+  write("one\n");
+  TokenFile file(folder_ / "token", clock_);
+  EXPECT_EQ(file.token(), "one");
+  write("two\n");
+  clock_.advance(TokenFile::kCheckInterval - std::chrono::seconds{1});
+  EXPECT_EQ(file.token(), "one") << "looked sooner than promised";
+  clock_.advance(std::chrono::seconds{1});
+  EXPECT_EQ(file.token(), "two");
+  EXPECT_FALSE(file.last_error());
+}
+
+TEST_F(TokenFileTest, KeepsTheLastTokenWhenTheFileGoes) {
+  write("one");
+  TokenFile file(folder_ / "token", clock_);
+  EXPECT_EQ(file.token(), "one");
+  fs::remove(folder_ / "token");
+  clock_.advance(TokenFile::kCheckInterval);
+  EXPECT_EQ(file.token(), "one");
+  ASSERT_TRUE(file.last_error());
+  EXPECT_EQ(file.last_error()->code, Code::kNotFound);
+  write("two");
+  clock_.advance(TokenFile::kCheckInterval);
+  EXPECT_EQ(file.token(), "two");
+  EXPECT_FALSE(file.last_error());
+}
+
+TEST_F(TokenFileTest, RefusesWhatCannotStandInAHeader) {
+  for (const std::string content :
+       {"", " \n", "s3cret\r\nInjected: x", "s3cret two", "s3cret\x01"}) {
+    write(content);
+    TokenFile file(folder_ / "token", clock_);
+    EXPECT_EQ(file.token(), "");
+    ASSERT_TRUE(file.last_error());
+    EXPECT_EQ(file.last_error()->code, Code::kInvalid);
+    EXPECT_THAT(file.last_error()->message, HasSubstr((folder_ / "token").string()));
+    EXPECT_THAT(file.last_error()->message, Not(HasSubstr("s3cret")));
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::kube

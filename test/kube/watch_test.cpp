@@ -1,0 +1,453 @@
+#include "kube/watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fakes/fake_clock.h"
+#include "fakes/fake_http_client.h"
+#include "kube/list_watch.h"
+
+namespace slurmlet::kube {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+
+using Type = WatchEvent<Pod>::Type;
+
+std::string pod_json(const std::string& name, const std::string& version) {
+  return R"({"metadata":{"namespace":"d","name":")" + name + R"(","uid":"uid-)" + name +
+         R"(","resourceVersion":")" + version + R"("}})";
+}
+std::string line(const std::string& type, const std::string& object) {
+  return R"({"type":")" + type + R"(","object":)" + object + "}\n";
+}
+std::string bookmark(const std::string& version) {
+  return line("BOOKMARK", R"({"kind":"Pod","metadata":{"resourceVersion":")" + version + R"("}})");
+}
+std::string list_json(const std::string& version, const std::string& items = "") {
+  return R"({"kind":"PodList","metadata":{"resourceVersion":")" + version + R"("},"items":[)" +
+         items + "]}";
+}
+std::string status_json(int code, const std::string& reason) {
+  return R"({"kind":"Status","status":"Failure","message":"too old","reason":")" + reason +
+         R"(","code":)" + std::to_string(code) + "}";
+}
+
+class WatchTest : public ::testing::Test {
+ protected:
+  WatchTest()
+      : watch_(watch_own_pods(client_, "n1", {&counter_, {}}, [this] { return random_; })) {}
+
+  SteadyTime step() {
+    events_.clear();
+    return watch_->step(clock_.now(), events_);
+  }
+  Duration until_wake() { return step() - clock_.now().steady; }
+
+  // Listed at `version` and streaming.
+  void connect(const std::string& version = "100") {
+    client_.answer(200, list_json(version));
+    step();
+    step();
+    ASSERT_EQ(client_.streams.size(), 1U);
+    client_.stream().status = 200;
+    step();
+    events_.clear();
+  }
+  std::size_t opened() const { return client_.stream_requests.size(); }
+  std::size_t listed() const { return client_.requests.size(); }
+  std::string resumed_from() const {
+    const std::string& path = client_.stream_requests.back().path;
+    const std::string key = "&resourceVersion=";
+    const auto at = path.find(key) + key.size();
+    return path.substr(at, path.find('&', at) - at);
+  }
+
+  fakes::FakeHttpClient client_;
+  fakes::FakeClock clock_;
+  RequestCounter counter_;
+  double random_ = 0.5;
+  std::unique_ptr<Watch<Pod>> watch_;
+  std::vector<WatchEvent<Pod>> events_;
+};
+
+TEST_F(WatchTest, ListsThenWatchesFromTheListsVersion) {
+  client_.answer(200, list_json("100", pod_json("a", "7") + "," + pod_json("b", "9")));
+  EXPECT_EQ(step(), clock_.now().steady);
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].type, Type::kReplaced);
+  ASSERT_EQ(events_[0].objects.size(), 2U);
+  EXPECT_EQ(events_[0].objects[1].name, "b");
+  EXPECT_EQ(client_.last().method, "GET");
+  EXPECT_EQ(client_.last().path, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1");
+
+  step();
+  ASSERT_EQ(opened(), 1U);
+  EXPECT_EQ(client_.stream_requests[0].path,
+            "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&watch=true&allowWatchBookmarks=true"
+            "&resourceVersion=100&timeoutSeconds=21600");
+  EXPECT_EQ(client_.stream_requests[0].timeout, Duration{seconds{10}});
+  EXPECT_FALSE(watch_->last_error());
+}
+
+TEST_F(WatchTest, AnEmptyListIsTold) {
+  client_.answer(200, R"({"metadata":{"resourceVersion":"1"},"items":null})");
+  step();
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].type, Type::kReplaced);
+  EXPECT_THAT(events_[0].objects, IsEmpty());
+}
+
+TEST(WatchOwnNodeTest, SelectsItsOwnName) {
+  fakes::FakeHttpClient client;
+  fakes::FakeClock clock;
+  const auto watch = watch_own_node(client, "n1", {}, [] { return 0.0; });
+  client.answer(200, R"({"metadata":{"resourceVersion":"3"},
+                         "items":[{"metadata":{"name":"n1","uid":"u"}}]})");
+  std::vector<WatchEvent<node::ObservedNode>> events;
+  watch->step(clock.now(), events);
+  EXPECT_EQ(client.last().path, "/api/v1/nodes?fieldSelector=metadata.name%3Dn1");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].objects.at(0).uid, "u");
+  watch->step(clock.now(), events);
+  EXPECT_THAT(client.stream_requests.at(0).path, HasSubstr("timeoutSeconds=10800"));
+}
+
+TEST_F(WatchTest, TheServerSideTimeoutIsSixHoursGiveOrTakeHalf) {
+  random_ = 0.999;
+  client_.answer(200, list_json("1"));
+  step();
+  step();
+  EXPECT_THAT(client_.stream_requests[0].path, HasSubstr("timeoutSeconds=32378"));
+}
+
+TEST_F(WatchTest, TellsEventsHoweverTheyAreCut) {
+  connect();
+  const std::string text = line("ADDED", pod_json("a", "101")) +
+                           line("MODIFIED", pod_json("a", "102")) + bookmark("103") +
+                           line("DELETED", pod_json("a", "104"));
+  std::vector<std::pair<Type, std::string>> told;
+  for (const char byte : text) {
+    client_.stream().feed(std::string(1, byte));
+    step();
+    for (const auto& event : events_) {
+      told.emplace_back(event.type, event.objects.at(0).name);
+    }
+  }
+  EXPECT_THAT(told, ElementsAre(Pair(Type::kAdded, "a"), Pair(Type::kModified, "a"),
+                                Pair(Type::kDeleted, "a")));
+}
+
+TEST_F(WatchTest, ResumesALongStreamAtOnceFromItsLastVersion) {
+  connect();
+  client_.stream().feed(line("ADDED", pod_json("a", "101")) + bookmark("250"));
+  step();
+  clock_.advance(seconds{6});
+  client_.stream().end();
+  step();
+  EXPECT_TRUE(client_.streams[0]->closed);
+  ASSERT_EQ(opened(), 2U) << "must not wait";
+  EXPECT_EQ(resumed_from(), "250");
+  EXPECT_EQ(listed(), 1U);
+  EXPECT_FALSE(watch_->last_error()) << "an orderly end is no error";
+}
+
+TEST_F(WatchTest, TakesTheEventsThatCameWithTheEnd) {
+  connect();
+  clock_.advance(seconds{6});
+  client_.stream().feed(line("ADDED", pod_json("a", "101")));
+  client_.stream().end();
+  step();
+  EXPECT_EQ(events_.size(), 1U);
+  EXPECT_EQ(resumed_from(), "101");
+}
+
+TEST_F(WatchTest, ResumesShortStreamsWithGrowingBackOff) {
+  connect();
+  std::vector<milliseconds> delays;
+  random_ = 0.999999;
+  for (int i = 0; i < 9; ++i) {
+    client_.stream().status = 200;
+    client_.stream().end();
+    const Duration delay = until_wake();
+    delays.push_back(std::chrono::round<milliseconds>(delay));
+    const std::size_t before = opened();
+    clock_.advance(delay - milliseconds{1});
+    step();
+    EXPECT_EQ(opened(), before) << "came too early";
+    clock_.advance(milliseconds{1});
+    step();
+    EXPECT_EQ(opened(), before + 1);
+  }
+  EXPECT_THAT(delays, ElementsAre(milliseconds{500}, seconds{1}, seconds{2}, seconds{4}, seconds{8},
+                                  seconds{16}, seconds{30}, seconds{30}, seconds{30}));
+  EXPECT_EQ(listed(), 1U);
+}
+
+TEST_F(WatchTest, ABrokenStreamIsReportedUntilTheNextOneStands) {
+  connect();
+  clock_.advance(minutes{1});
+  client_.stream().break_off({Code::kUnavailable, "connection reset by peer"});
+  step();
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_EQ(*watch_->last_error(), (Error{Code::kUnavailable, "connection reset by peer"}));
+  ASSERT_EQ(opened(), 2U);
+  client_.stream().status = 200;
+  step();
+  EXPECT_FALSE(watch_->last_error());
+}
+
+TEST_F(WatchTest, GoneWithinTheStreamListsAgainAfterAJitter) {
+  connect();
+  client_.stream().feed(line("ADDED", pod_json("a", "101")) +
+                        line("ERROR", status_json(410, "Expired")) +
+                        line("ADDED", pod_json("b", "102")));
+  EXPECT_EQ(until_wake(), Duration{seconds{3}})
+      << "half of the spread, and a short life's back-off";
+  EXPECT_EQ(events_.size(), 1U) << "what came before the error counts, what came after does not";
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_EQ(watch_->last_error()->code, Code::kGone);
+  EXPECT_TRUE(client_.streams[0]->closed);
+
+  client_.answer(200, list_json("300", pod_json("c", "299")));
+  clock_.advance(seconds{3});
+  step();
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].type, Type::kReplaced);
+  EXPECT_EQ(events_[0].objects.at(0).name, "c");
+  EXPECT_FALSE(watch_->last_error());
+  step();
+  EXPECT_EQ(resumed_from(), "300");
+}
+
+TEST_F(WatchTest, RefusalsOfTheWatch) {
+  const struct {
+    int http;
+    const char* reason;
+    Code code;
+    bool lists_again;
+  } table[] = {
+      {400, "BadRequest", Code::kInvalid, true},
+      {401, "Unauthorized", Code::kDenied, false},
+      {403, "Forbidden", Code::kDenied, false},
+      {404, "NotFound", Code::kNotFound, true},
+      {410, "Gone", Code::kGone, true},
+      {429, "TooManyRequests", Code::kUnavailable, false},
+      {500, "InternalError", Code::kInternal, false},
+      {503, "ServiceUnavailable", Code::kUnavailable, false},
+      {504, "Timeout", Code::kTimeout, true},  // "Too large resource version"
+  };
+  for (const auto& row : table) {
+    SCOPED_TRACE(row.http);
+    fakes::FakeHttpClient client;
+    fakes::FakeClock clock;
+    const auto watch = watch_own_pods(client, "n1", {}, [] { return 0.5; });
+    std::vector<WatchEvent<Pod>> events;
+    client.answer(200, list_json("100"));
+    watch->step(clock.now(), events);
+    watch->step(clock.now(), events);
+    client.stream().status = row.http;
+    client.stream().feed(status_json(row.http, row.reason));
+    watch->step(clock.now(), events);
+    EXPECT_FALSE(client.streams[0]->closed) << "the body may still be coming";
+    client.stream().end();
+    const SteadyTime wake = watch->step(clock.now(), events);
+    ASSERT_TRUE(watch->last_error());
+    EXPECT_EQ(watch->last_error()->code, row.code);
+    EXPECT_THAT(watch->last_error()->message, HasSubstr("WATCH /api/v1/pods: "));
+    EXPECT_THAT(watch->last_error()->message, HasSubstr("too old"));
+    EXPECT_GT(wake, clock.now().steady);
+    clock.advance(wake - clock.now().steady);
+    client.answer(200, list_json("200"));
+    watch->step(clock.now(), events);
+    EXPECT_EQ(client.requests.size(), row.lists_again ? 2U : 1U);
+    EXPECT_EQ(client.stream_requests.size(), row.lists_again ? 1U : 2U);
+  }
+}
+
+TEST_F(WatchTest, ARefusalWithoutEndIsGivenUp) {
+  connect();
+  clock_.advance(seconds{6});
+  client_.stream().end();
+  step();
+  client_.stream().status = 503;
+  client_.stream().feed("<html>proxy is");
+  EXPECT_EQ(until_wake(), Duration{seconds{15}});
+  clock_.advance(seconds{15});
+  step();
+  EXPECT_TRUE(client_.streams[1]->closed);
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_THAT(watch_->last_error()->message, HasSubstr("503 Service Unavailable: proxy is"));
+}
+
+TEST_F(WatchTest, NoHeadersInTimeIsATransportError) {
+  client_.answer(200, list_json("100"));
+  step();
+  step();
+  client_.stream().break_off({Code::kTimeout, "no answer in time"});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{500}});
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_EQ(watch_->last_error()->code, Code::kTimeout);
+  clock_.advance(milliseconds{500});
+  step();
+  EXPECT_EQ(opened(), 2U) << "our own deadline says nothing about the resourceVersion";
+  EXPECT_EQ(resumed_from(), "100");
+}
+
+TEST_F(WatchTest, GarbageIsCuredByAList) {
+  const std::string table[] = {
+      "not json\n",
+      "{}\n",
+      "[1,2]\n",
+      "\"text\"\n",
+      line("ADDED", "null"),
+      line("ADDED", "[]"),
+      line("ADDED", R"({"metadata":{"resourceVersion":"101"}})"),
+      line("ADDED", R"({"metadata":{"namespace":"d","name":"a","uid":"u"}})"),
+      line("SURPRISE", pod_json("a", "101")),
+      line("BOOKMARK", "{}"),
+      std::string(ListWatch::kMaxLineBytes + 1, 'x'),
+  };
+  for (const std::string& text : table) {
+    SCOPED_TRACE(text.substr(0, 60));
+    fakes::FakeHttpClient client;
+    fakes::FakeClock clock;
+    const auto watch = watch_own_pods(client, "n1", {}, [] { return 0.5; });
+    std::vector<WatchEvent<Pod>> events;
+    client.answer(200, list_json("100"));
+    watch->step(clock.now(), events);
+    watch->step(clock.now(), events);
+    client.stream().status = 200;
+    client.stream().feed(text);
+    events.clear();
+    const SteadyTime wake = watch->step(clock.now(), events);
+    EXPECT_THAT(events, IsEmpty());
+    EXPECT_TRUE(client.streams[0]->closed);
+    ASSERT_TRUE(watch->last_error());
+    EXPECT_GT(wake, clock.now().steady) << "garbage for ever must not become a busy loop";
+    clock.advance(wake - clock.now().steady);
+    client.answer(200, list_json("200"));
+    watch->step(clock.now(), events);
+    EXPECT_EQ(events.size(), 1U);
+    EXPECT_FALSE(watch->last_error());
+  }
+}
+
+TEST_F(WatchTest, AnErrorEventThatIsNoStatusIsSurvived) {
+  connect();
+  client_.stream().feed(line("ERROR", R"({"a":1})"));
+  EXPECT_GT(until_wake(), Duration::zero());
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_EQ(watch_->last_error()->code, Code::kInternal);
+}
+
+TEST_F(WatchTest, FiveSilentMinutesOpenANewStream) {
+  connect();
+  clock_.advance(minutes{1});
+  client_.stream().feed(bookmark("150"));
+  EXPECT_EQ(until_wake(), Duration{minutes{5}});
+  clock_.advance(minutes{5} - milliseconds{1});
+  step();
+  EXPECT_EQ(opened(), 1U);
+  clock_.advance(milliseconds{1});
+  step();
+  EXPECT_TRUE(client_.streams[0]->closed);
+  EXPECT_EQ(client_.idle_closures, 1) << "the other connections may be as dead";
+  EXPECT_EQ(opened(), 2U);
+  EXPECT_EQ(resumed_from(), "150");
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_EQ(watch_->last_error()->code, Code::kUnavailable);
+}
+
+TEST_F(WatchTest, AStreamThatNeverSaidAnythingIsCuredByAList) {
+  connect("999999");
+  clock_.advance(minutes{5});
+  client_.answer(200, list_json("100"));
+  step();
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].type, Type::kReplaced);
+  step();
+  EXPECT_EQ(resumed_from(), "100");
+}
+
+TEST_F(WatchTest, GoneAfterALongLifeWaitsForTheJitterAlone) {
+  connect();
+  clock_.advance(hours{3});
+  client_.stream().feed(line("ERROR", status_json(410, "Expired")));
+  EXPECT_EQ(until_wake(), Duration{milliseconds{2500}});
+}
+
+TEST_F(WatchTest, ALongLifeEndsTheBackOff) {
+  for (int i = 0; i < 8; ++i) {
+    client_.fail({Code::kUnavailable, "connection refused"});
+    clock_.advance(until_wake());
+  }
+  connect();
+  clock_.advance(seconds{6});
+  client_.stream().feed(line("ERROR", status_json(500, "InternalError")));
+  EXPECT_EQ(until_wake(), Duration{milliseconds{500}});
+}
+
+TEST_F(WatchTest, ASteadyWatchOpensNothingInAnHour) {
+  connect();
+  for (int minute = 0; minute < 60; ++minute) {
+    clock_.advance(minutes{1});
+    client_.stream().feed(bookmark(std::to_string(1000 + minute)));
+    EXPECT_GE(until_wake(), Duration{minutes{5}});
+  }
+  EXPECT_EQ(opened(), 1U);
+  EXPECT_EQ(listed(), 1U);
+}
+
+TEST_F(WatchTest, AFailingListIsTriedAgainWithBackOff) {
+  client_.fail({Code::kUnavailable, "connection refused"});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{500}});
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_EQ(*watch_->last_error(), (Error{Code::kUnavailable, "connection refused"}));
+  step();
+  EXPECT_EQ(listed(), 1U) << "not before its time";
+
+  clock_.advance(milliseconds{500});
+  client_.answer(403, status_json(403, "Forbidden"));
+  EXPECT_EQ(until_wake(), Duration{milliseconds{750}});
+  EXPECT_EQ(watch_->last_error()->code, Code::kDenied);
+
+  clock_.advance(milliseconds{750});
+  client_.answer(200, "{\"items\":[]}");
+  EXPECT_GT(until_wake(), Duration::zero()) << "a list without resourceVersion is none";
+  EXPECT_EQ(watch_->last_error()->code, Code::kInternal);
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(WatchTest, WaitsAsLongAsAnOverloadedServerAsks) {
+  http::Response response;
+  response.status = 429;
+  response.retry_after = seconds{17};
+  client_.answer(response);
+  EXPECT_EQ(until_wake(), Duration{seconds{17}});
+}
+
+TEST_F(WatchTest, CountsListsAndWatches) {
+  connect();
+  clock_.advance(seconds{6});
+  client_.stream().end();
+  step();
+  client_.stream().status = 403;
+  client_.stream().end();
+  step();
+  EXPECT_THAT(counter_.snapshot(),
+              ElementsAre(Pair(Pair("LIST", 200), 1), Pair(Pair("WATCH", 200), 1),
+                          Pair(Pair("WATCH", 403), 1)));
+}
+
+}  // namespace
+}  // namespace slurmlet::kube

@@ -1,0 +1,111 @@
+"""The real API server, the real Slurm and the real daemon, once each for the whole run. See
+test/harness/rig.py for what a test gets: a Rig is one Kubernetes node of its own."""
+import itertools
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from harness.control_plane import BINARY as CONTROL_PLANE, ControlPlane  # noqa: E402
+from harness.daemon import BINARY as SLURMLET  # noqa: E402
+from harness.rig import Rig  # noqa: E402
+from slurmcluster import SlurmCluster  # noqa: E402
+
+SLURM_NODE = "nid000001"
+UNPRIVILEGED = "nobody" if os.geteuid() == 0 else None
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than half a minute")
+
+
+@pytest.fixture(scope="session")
+def work():
+    """A directory with a short name, for unix sockets, that every user can enter."""
+    for program in (SLURMLET, CONTROL_PLANE):
+        assert program.exists(), f"{program} is missing; run ./dev system"
+    path = pathlib.Path(tempfile.mkdtemp(prefix="st", dir="/tmp"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def plane(work):
+    with ControlPlane(work / "cp", "--audit") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def slurm(work):
+    cluster = SlurmCluster(str(work / "sl"))
+    with cluster:
+        # Two CPUs, so that the node can be MIXED; slurmd is told not to mind.
+        yield cluster.up(nodes=[SLURM_NODE], cpus=max(2, os.cpu_count()), gpus="a100:4",
+                         cluster_name="alps")
+
+
+@pytest.fixture
+def idle_slurm(slurm):
+    """The Slurm cluster with its node idle, before the test and after it."""
+    slurm.reset(SLURM_NODE)
+    yield slurm
+    slurm.reset(SLURM_NODE)
+
+
+@pytest.fixture(scope="session")
+def _rigs(plane, slurm, work):
+    numbers = itertools.count(1)
+
+    def make(user=None):
+        name = f"hpc-{next(numbers)}"
+        return Rig(plane, slurm, name, work / name, user)
+    return make
+
+
+def _end(rig, failed):
+    log = rig.directory / "daemon" / "slurmlet.log"
+    if failed and log.exists():
+        print(f"--- log of {rig.name} ---\n{rig.log()[-6000:]}")
+    rig.clean()
+
+
+@pytest.fixture
+def rig(request, _rigs):
+    """A node for one test; its daemon is not started yet."""
+    one = _rigs()
+    yield one
+    _end(one, getattr(request.node, "failed", True))
+
+
+@pytest.fixture(scope="module")
+def shared_rig(request, _rigs):
+    """A node for all tests of one file, whose daemon runs unprivileged and knows Slurm's state."""
+    one = _rigs(UNPRIVILEGED)
+    getattr(request.module, "prepare", lambda _: None)(one)
+    one.start_seconds = one.start_and_know()
+    yield one
+    _end(one, getattr(request.module, "any_failed", False))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call":
+        item.failed = report.failed
+        if report.failed:
+            item.module.any_failed = True
+
+
+@pytest.fixture
+def timing(record_property):
+    """Records a promise's real time; shown with `-rA` and in JUnit reports."""
+    def record(what, seconds):
+        record_property(what, round(seconds, 3))
+        print(f"{what}: {seconds:.2f} s")
+    return record
