@@ -28,7 +28,7 @@ OWNED_HEADERS = {
     r"spdlog/": "base",
     r"sys/inotify\.h": "slurm",
 }
-MAY_READ_ENVIRONMENT = {"config", "base", "app"}
+MAY_READ_ENVIRONMENT = {"config", "base", "slurm"}  # base: JOURNAL_STREAM, slurm: PATH
 MAX_LINES = 400
 
 

@@ -127,7 +127,8 @@ NodeInfo node_info(const HostFacts& facts, const NodePolicy& policy) {
   info.architecture = machine.architecture;
   info.operating_system = "linux";
   const std::string version = slurm_version(facts);
-  info.container_runtime_version = "slurm://" + (version.empty() ? "unknown" : version);
+  info.container_runtime_version =
+      version.empty() ? vocabulary::kUnknownRuntime : vocabulary::kRuntimePrefix + version;
   info.kubelet_version = policy.kubelet_version;
   return info;
 }
@@ -137,6 +138,9 @@ void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy&
   node.conditions = machine_conditions(facts.machine);
   node.conditions.push_back(slurmd_condition(facts));
   const bool asked = slurm_view(facts).knowledge != Knowledge::kNotAskedYet;
+  if (!asked) {
+    node.provisional_words.insert(vocabulary::kSlurmdReady);
+  }
   for (Condition& condition : slurm_state_conditions(facts)) {
     if (!asked) {
       node.provisional_conditions.insert(condition.type);
@@ -144,6 +148,12 @@ void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy&
     node.conditions.push_back(std::move(condition));
   }
   node.conditions.push_back(ready_condition(facts, policy, circumstances));
+  // Slurm's verdict decides and is about to come: what it was when slurmlet last ran holds till
+  // then.
+  if (!asked && policy.ready_follows == ReadyFollows::kSlurm &&
+      !facts.slurm_conf.node_name.empty() && node.conditions.back().status == "True") {
+    node.provisional_conditions.insert(vocabulary::kReady);
+  }
 }
 
 }  // namespace

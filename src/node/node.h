@@ -58,9 +58,12 @@ struct DesiredNode {
   bool unschedulable = false;  // at creation only; afterwards it belongs to whoever cordons
   // Conditions not known yet: written where the Node lacks them, else the Node's are kept.
   std::set<std::string> provisional_conditions;
+  // Conditions whose status is known, but whose words need slurmctld's first answer: the Node's are
+  // kept where the status is the same.
+  std::set<std::string> provisional_words;
   // Whether slurmctld has told what this node has. Until then what an earlier run of slurmlet
-  // published about Slurm (GPUs, annotations, labels) stays. (Further conditions go with the core
-  // ones: they stay while those are provisional.)
+  // published about Slurm (GPUs, allocatable, annotations, labels) stays. (Further conditions go
+  // with the core ones: they stay while those are provisional.)
   bool slurm_facts_known = false;
   bool operator==(const DesiredNode&) const = default;
 };

@@ -64,6 +64,29 @@ DesiredNode with_gone_gpus(const ObservedNode& observed, DesiredNode desired) {
   return desired;
 }
 
+// Until slurmctld has told what this node has, what it told an earlier run holds: a restart of
+// slurmlet must not publish a guess for two seconds. Not if the hardware has changed.
+DesiredNode with_earlier_answers(const ObservedNode& observed, DesiredNode desired) {
+  if (desired.slurm_facts_known) {
+    return desired;
+  }
+  for (const char* name : {"cpu", "memory"}) {
+    const auto had = observed.capacity.find(name);
+    const auto has = desired.capacity.find(name);
+    const auto usable = observed.allocatable.find(name);
+    if (had != observed.capacity.end() && has != desired.capacity.end() &&
+        had->second == has->second && usable != observed.allocatable.end()) {
+      desired.allocatable[name] = usable->second;
+    }
+  }
+  const std::string& runtime = observed.node_info.container_runtime_version;
+  if (desired.node_info.container_runtime_version == vocabulary::kUnknownRuntime &&
+      runtime.starts_with(vocabulary::kRuntimePrefix)) {
+    desired.node_info.container_runtime_version = runtime;
+  }
+  return desired;
+}
+
 const ObservedCondition* find_condition(const ObservedNode& observed, const std::string& type) {
   for (const auto& condition : observed.conditions) {
     if (condition.condition.type == type) {
@@ -73,13 +96,23 @@ const ObservedCondition* find_condition(const ObservedNode& observed, const std:
   return nullptr;
 }
 
+// Whether the Node's own condition says more than a provisional one. Nobody's Unknown does, such as
+// that of the node controller after a long pause.
+bool is_kept(const ObservedCondition& old, const Condition& condition, const DesiredNode& desired) {
+  if (desired.provisional_words.contains(condition.type)) {
+    return old.condition.status == condition.status;
+  }
+  return desired.provisional_conditions.contains(condition.type) &&
+         (old.condition.status != "Unknown" || condition.status == "Unknown");
+}
+
 void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
                      const std::string& now, NodePatch& patch) {
   std::set<std::string> wanted;
   for (const Condition& condition : desired.conditions) {
     wanted.insert(condition.type);
     const ObservedCondition* old = find_condition(observed, condition.type);
-    if (old != nullptr && desired.provisional_conditions.contains(condition.type)) {
+    if (old != nullptr && is_kept(*old, condition, desired)) {
       continue;
     }
     const bool same_status = old != nullptr && old->condition.status == condition.status &&
@@ -106,7 +139,7 @@ Ownership slurmlet_ownership() {
 }
 
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, WallTime now) {
-  const DesiredNode desired = with_gone_gpus(observed, wanted);
+  const DesiredNode desired = with_earlier_answers(observed, with_gone_gpus(observed, wanted));
   const Ownership ownership = slurmlet_ownership();
   const std::set<std::string> none;
   const bool remove_stale = desired.slurm_facts_known;

@@ -38,6 +38,10 @@ inline constexpr char kGenericGpu[] = "slurmlet.io/gpu";              // resourc
 inline constexpr char kTaintKey[] = "virtual-kubelet.io/provider";
 inline constexpr char kTaintValue[] = "slurm";
 
+// nodeInfo.containerRuntimeVersion: what runs the jobs here.
+inline constexpr char kRuntimePrefix[] = "slurm://";
+inline constexpr char kUnknownRuntime[] = "slurm://unknown";
+
 // Condition types.
 inline constexpr char kReady[] = "Ready";
 inline constexpr char kMemoryPressure[] = "MemoryPressure";

@@ -38,7 +38,7 @@ struct SlurmdWatchSettings {
   std::string slurmd_program;  // for -V; "" = searched
   std::string bin_dir;         // where Slurm's commands are; "" = PATH
   Duration rescan = std::chrono::seconds{10};
-  Duration state_check = std::chrono::seconds{10};
+  Duration state_check = std::chrono::seconds{30};
 };
 
 class SlurmdWatch {

@@ -92,7 +92,15 @@ void NodeSync::announce(Now now) {
     emit(event.warning, event.reason, event.message, now);
     (event.warning ? log::warning : log::info)(event.reason + ": " + event.message);
   }
+  remember_announced();
+}
+
+// What is provisional is nothing that a first answer could change.
+void NodeSync::remember_announced() {
   announced_ = desired_.conditions;
+  std::erase_if(announced_, [this](const node::Condition& condition) {
+    return desired_.provisional_conditions.contains(condition.type);
+  });
 }
 
 void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
@@ -200,7 +208,7 @@ void NodeSync::try_register(Now now) {
     ever_registered_ = true;
     writing_fails_ = false;
     backoff_.reset();
-    announced_ = desired_.conditions;
+    remember_announced();
     next_try_ = now.steady;
     next_report_ = now.steady + node::spread_report(options_.report_interval, random_);
   }

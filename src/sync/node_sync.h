@@ -55,6 +55,7 @@ class NodeSync {
   void try_register(Now now);
   void adopt(node::ObservedNode existing, Now now);
   void announce(Now now);
+  void remember_announced();
   void write_if_due(Now now);
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);

@@ -34,11 +34,12 @@ def wait_until(condition, timeout=GENERAL_WAIT, what="it"):
         time.sleep(0.03)
 
 
-def metal3_metadata(uuid, name, provider_id="metal3/node-0/host"):
+def metal3_metadata(uuid, name, provider_id):
     """cloud-init's instance-data.json of a machine that Metal3 provisioned."""
     meta = {"uuid": uuid, "instance-id": uuid, "metal3-namespace": "metal3",
-            "metal3-name": "node-0", "name": name, "local-hostname": name, "local_hostname": name,
-            "providerid": provider_id}
+            "metal3-name": "node-0", "name": name, "local-hostname": name, "local_hostname": name}
+    if provider_id:
+        meta["providerid"] = provider_id
     return {"ds": {"meta_data": meta, "network_json": {}},
             "v1": {"cloud_id": "configdrive", "local_hostname": name}}
 
@@ -88,9 +89,10 @@ class Rig:
         self.config = merged(merged(FAST, {"node": {"name": self.name}}), changes)
         self.config_path.write_text(json.dumps(self.config, indent=2))
 
-    def provision(self, uuid, provider_id=None):
+    def provision(self, uuid, with_provider_id=True):
         """Leaves Metal3's metadata on the machine."""
-        document = metal3_metadata(uuid, self.name, provider_id or f"metal3/node-0/{self.name}")
+        provider_id = f"metal3/node-0/{self.name}" if with_provider_id else ""
+        document = metal3_metadata(uuid, self.name, provider_id)
         self.metadata_path.write_text(json.dumps(document))
 
     def arguments(self):

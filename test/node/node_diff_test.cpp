@@ -170,8 +170,52 @@ TEST(NodeDiffTest, NothingIsRemovedBeforeSlurmHasTold) {
     EXPECT_THAT(patch.annotations, IsEmpty());
     EXPECT_THAT(patch.labels, IsEmpty());
     EXPECT_THAT(patch.capacity, IsEmpty());
-    EXPECT_THAT(patch.allocatable, UnorderedElementsAre(Pair("memory", "528163620Ki")));
+    EXPECT_THAT(patch.allocatable, IsEmpty());
   }
+}
+
+// What a daemon knows in its first moments, on a Node that an earlier one knew all about.
+TEST(NodeDiffTest, ARestartWritesNothing) {
+  const ObservedNode observed = observed_from(desired(), kThen);
+  HostFacts early = good_facts();
+  early.slurm = {};
+  EXPECT_FALSE(diff(observed, desired(early)).has_changes);
+  early.slurmd.version = "";
+  EXPECT_FALSE(diff(observed, desired(early)).has_changes);
+  early.slurmd.liveness = SlurmdFacts::Liveness::kAbsent;
+  const NodePatch patch = diff(observed, desired(early));
+  ASSERT_NE(patched(patch, "SlurmdReady"), nullptr);
+  EXPECT_EQ(patched(patch, "SlurmdReady")->condition.status, "False");
+}
+
+TEST(NodeDiffTest, EarlierAnswersDoNotOutliveTheHardware) {
+  const ObservedNode observed = observed_from(desired(), kThen);
+  HostFacts early = good_facts();
+  early.slurm = {};
+  early.machine.memory_bytes = std::int64_t{1} << 30;
+  EXPECT_THAT(diff(observed, desired(early)).allocatable,
+              UnorderedElementsAre(Pair("memory", "1Gi")));
+}
+
+TEST(NodeDiffTest, SlurmsVerdictOnReadyHoldsOverARestart) {
+  NodePolicy policy = policy_for("n1");
+  policy.ready_follows = ReadyFollows::kSlurm;
+  const HostFacts down = facts_in_state("DOWN");
+  ObservedNode observed = observed_from(desired_node(down, policy, {}, "0.1.0"), kThen);
+  HostFacts early = good_facts();
+  early.slurm = {};
+  const DesiredNode wanted = desired_node(early, policy, {}, "0.1.0");
+  EXPECT_EQ(patched(diff(observed, wanted), "Ready"), nullptr);
+  // The node controller's Unknown, of a long pause, does not.
+  for (auto& held : observed.conditions) {
+    held.condition.status = held.condition.type == "Ready" ? "Unknown" : held.condition.status;
+  }
+  EXPECT_NE(patched(diff(observed, wanted), "Ready"), nullptr);
+  // Once asked, in vain: slurmctld's silence makes no node unready.
+  early.slurm.failure = SlurmFailure::kTimeout;
+  observed = observed_from(desired_node(down, policy, {}, "0.1.0"), kThen);
+  const NodePatch patch = diff(observed, desired_node(early, policy, {}, "0.1.0"));
+  EXPECT_EQ(patched(patch, "Ready")->condition.status, "True");
 }
 
 TEST(NodeDiffTest, ChangedLabelsAndAnnotationsOnlyAreSent) {

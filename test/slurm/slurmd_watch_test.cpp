@@ -265,14 +265,14 @@ TEST_F(SlurmdWatchTest, ASpoolDirectoryMadeLaterIsWatched) {
   make();
   EXPECT_FALSE(watch_->take_job_event());
   tree_.dir("spool");
-  clock_.advance(seconds{10});
+  clock_.advance(seconds{30});
   step();
   EXPECT_TRUE(watch_->take_job_event());
   tree_.remove("spool");
   EXPECT_TRUE(wakes());
   step();
   tree_.dir("spool").file("spool/nid1_9.0", "");
-  clock_.advance(seconds{10});
+  clock_.advance(seconds{30});
   step();
   EXPECT_TRUE(watch_->take_job_event());
 }

@@ -279,5 +279,91 @@ TEST_F(NodeSyncTest, EventsAreAboutTheNodeAsKubectlLooksForThem) {
   EXPECT_EQ(event.message, "drained; no jobs are running");
 }
 
+// A server that holds 1024Ki of memory as 1Mi.
+class ReformingApi final : public kube::NodeApi {
+ public:
+  explicit ReformingApi(fakes::FakeNodeApi& api) : api_(api) {}
+  Result<node::ObservedNode> get(const std::string& name) override { return api_.get(name); }
+  Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) override {
+    return reformed(api_.create(desired, now));
+  }
+  Result<node::ObservedNode> patch_status(const std::string& name,
+                                          const node::NodePatch& patch) override {
+    return reformed(api_.patch_status(name, patch));
+  }
+  Result<node::ObservedNode> set_provider_id(const std::string& name, const std::string& uid,
+                                             const std::string& provider_id) override {
+    return api_.set_provider_id(name, uid, provider_id);
+  }
+
+ private:
+  Result<node::ObservedNode> reformed(Result<node::ObservedNode> answer) {
+    if (!answer) {
+      return answer;
+    }
+    const auto reform = [](std::map<std::string, std::string>& resources) {
+      if (const auto memory = resources.find("memory");
+          memory != resources.end() && memory->second == "1024Ki") {
+        memory->second = "1Mi";
+      }
+    };
+    api_.change(answer->name, [&reform](node::ObservedNode& node) {
+      reform(node.capacity);
+      reform(node.allocatable);
+    });
+    return *api_.find(answer->name);
+  }
+  fakes::FakeNodeApi& api_;
+};
+
+class UnkeptValueTest : public NodeSyncFixture {
+ protected:
+  UnkeptValueTest() {
+    sync_ = std::make_unique<NodeSync>(
+        reforming_, watch_, events_, options_, [] { return 0.5; }, uid_, [](const std::string&) {});
+    want(good_node());
+    step();
+    tell(Seen::kReplaced);
+  }
+  void want(node::DesiredNode node) {
+    node.capacity["memory"] = node.allocatable["memory"] = "1024Ki";
+    sync_->set_desired(std::move(node), clock_.now());
+  }
+
+  ReformingApi reforming_{api_};
+};
+
+TEST_F(UnkeptValueTest, IsTriedOnceMoreAndThenWithTheReports) {
+  run(minutes{1});
+  ASSERT_EQ(held().capacity.at("memory"), "1Mi");
+  EXPECT_EQ(api_.count("create n1"), 1);
+  EXPECT_LE(api_.count("patch_status n1"), 1);
+  api_.clear_calls();
+  for (int tick = 0; tick < 18; ++tick) {  // three minutes of ticks and echoes of the watch
+    want(good_node());
+    tell(Seen::kModified);
+    step_after(seconds{10});
+  }
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  run(hours{1});
+  EXPECT_GE(api_.calls().size(), 11U);
+  EXPECT_LE(api_.calls().size(), 14U);
+}
+
+TEST_F(UnkeptValueTest, DoesNotDelayARealChange) {
+  run(minutes{1});
+  api_.clear_calls();
+  want(drained_node());
+  step();
+  EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1"));
+  EXPECT_EQ(held().annotations.at("slurmlet.io/slurm-state"), "IDLE+DRAIN");
+  run(minutes{3});
+  EXPECT_EQ(api_.calls().size(), 1U);
+  want(good_node());
+  step();
+  EXPECT_EQ(api_.calls().size(), 2U);
+  EXPECT_EQ(held().annotations.at("slurmlet.io/slurm-state"), "IDLE");
+}
+
 }  // namespace
 }  // namespace slurmlet::sync

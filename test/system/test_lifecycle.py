@@ -45,13 +45,32 @@ def test_deleted_node_is_registered_again_as_it_was(rig, timing):
 
 
 def test_provider_id_set_by_cluster_api_survives_the_node(rig):
-    """Without one in the metadata CAPM3 sets it; a node credential may only set it at creation."""
+    """Where the metadata has none CAPM3 sets it, and a Node made anew has to have it again."""
+    provider_id = "metal3://metal3/node-7/machine-7"
+    rig.provision(UUID, with_provider_id=False)
     rig.start()
     assert "providerID" not in rig.node()["spec"]
+    rig.admin.merge(rig.path, {"spec": {"providerID": provider_id}})
+    assert delete_and_wait_for_a_new_one(rig)["spec"]["providerID"] == provider_id
+    # The same when the daemon was away meanwhile.
+    rig.stop()
+    rig.admin.delete(rig.path)
+    rig.start()
+    assert rig.node()["spec"]["providerID"] == provider_id
+
+
+def test_newly_provisioned_host_forgets_the_provider_id_of_before(rig):
+    rig.provision(UUID, with_provider_id=False)
+    rig.start()
     rig.admin.merge(rig.path, {"spec": {"providerID": "metal3://metal3/node-7/machine-7"}})
-    rig.wait(lambda node: node["spec"].get("providerID"))
-    after = delete_and_wait_for_a_new_one(rig)
-    assert after["spec"]["providerID"] == "metal3://metal3/node-7/machine-7"
+    delete_and_wait_for_a_new_one(rig)
+    rig.stop()
+    rig.admin.delete(rig.path)
+    rig.provision(OTHER_UUID, with_provider_id=False)
+    rig.start()
+    assert rig.node()["metadata"]["labels"]["metal3.io/uuid"] == OTHER_UUID
+    assert "providerID" not in rig.node()["spec"]
+    assert "provisioned anew" in rig.log()
 
 
 def test_recreate_never_leaves_a_deleted_node_deleted(rig):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.api import wait_condition
+from harness.api import condition, wait_condition
 from harness.rig import GENERAL_WAIT
 
 SLURM_NODE = "nid000001"
@@ -89,6 +89,23 @@ def test_ready_follows_slurm_down(rig):
     rig.slurm.set_state(SLURM_NODE, "drained", "later")
     rig.wait_condition("SlurmNodeStateDrain", "True")
     assert rig.condition("Ready")["status"] == "True"
+
+
+def test_restart_of_the_daemon_keeps_slurm_s_verdict(rig):
+    """It must not make a DOWN node ready for the moment until slurmctld has answered."""
+    rig.configure(node={"readyFollows": "slurm"})
+    rig.slurm.set_state(SLURM_NODE, "down", "psu")
+    rig.start_and_know(ready=False)
+    before = rig.wait_condition("Ready", "False", "SlurmDown")
+    rig.stop()
+    rig.start(ready=False)
+    rig.slurm.command("scontrol", "update", f"nodename={SLURM_NODE}", "reason=fan")
+
+    def answered(node):  # with Ready False up to here
+        assert condition(node, "Ready")["status"] == "False"
+        return '"fan"' in condition(node, "Ready")["message"]
+    after = condition(rig.wait(answered), "Ready")
+    assert after["lastTransitionTime"] == before["lastTransitionTime"]
 
 
 def test_ready_follows_daemon_without_slurmd(rig):

@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 template <typename T>
@@ -108,12 +107,14 @@ TEST_F(NodeContract, AnotherUidIsInvalid) {
   patch.uid = "00000000-0000-0000-0000-000000000000";
   patch.annotations = {{"slurmlet.io/never", "1"}};
   const auto patched = nodes_->patch_status(name_, patch);
-  EXPECT_EQ(code_name(patched), "Invalid");
+  ASSERT_EQ(code_name(patched), "Invalid");
   EXPECT_THAT(patched.error().message,
               StartsWith("PATCH /api/v1/nodes/" + name_ + "/status: 422 "));
   EXPECT_THAT(patched.error().message, HasSubstr("immutable"));
   EXPECT_EQ(code_name(nodes_->set_provider_id(name_, patch.uid, "metal3://a/b/c")), "Invalid");
-  EXPECT_FALSE(nodes_->get(name_)->annotations.contains("slurmlet.io/never"));
+  const auto read = nodes_->get(name_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_FALSE(read->annotations.contains("slurmlet.io/never"));
 }
 
 TEST_F(NodeContract, LabelsOfOthersAreDenied) {
@@ -192,7 +193,9 @@ TEST_F(LeaseContract, CreateUpdateAndConflict) {
   ASSERT_TRUE(updated) << updated.error().message;
   EXPECT_EQ(without_version(*updated), without_version(renewed));
   EXPECT_EQ(code_name(leases_->update(renewed)), "Conflict") << "stale resourceVersion";
-  EXPECT_EQ(leases_->get(name_)->resource_version, updated->resource_version);
+  const auto read = leases_->get(name_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->resource_version, updated->resource_version);
 
   admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
   EXPECT_EQ(code_name(leases_->update(*updated)), "no error") << "a PUT creates what was deleted";

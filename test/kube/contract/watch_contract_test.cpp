@@ -165,7 +165,7 @@ TEST_F(WatchContract, AVersionTooOldIsCuredByAList) {
     GTEST_SKIP() << "this server is so young that it knows everything since version 1; restart it";
   }
   EXPECT_EQ(watch->last_error()->code, Code::kGone) << watch->last_error()->message;
-  ASSERT_TRUE(run_until(client, *watch, events, seconds{10},
+  ASSERT_TRUE(run_until(client, *watch, events, seconds{20},
                         [&] {
                           return count(events, WatchEvent<Pod>::Type::kReplaced) >= 2 &&
                                  client.watched.size() >= 2;

@@ -1,0 +1,18 @@
+"""`./dev demo` is the first thing that people run."""
+import subprocess
+import sys
+
+import pytest
+
+from harness.api import repository
+
+
+@pytest.mark.slow
+def test_demo_runs_to_its_end(timing):
+    done = subprocess.run([sys.executable, repository() / "test/demo/demo.py"],
+                          capture_output=True, text=True, timeout=600, check=False,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    for shown in ("Ready", "SlurmNodeNoPods", "bad dimm", "SlurmdReady=False after",
+                  "everything it started has ended"):
+        assert shown in done.stdout, shown

@@ -1,0 +1,132 @@
+"""SIGTERM and SIGHUP."""
+import os
+import signal
+
+import pytest
+
+from harness.api import condition
+from harness.rig import GENERAL_WAIT, wait_until
+
+
+def test_sigterm_ends_within_two_seconds_and_writes_nothing(rig, timing):
+    rig.start_and_know()
+    before = rig.node()
+    seconds = rig.stop()
+    timing("SIGTERM to end", seconds)
+    assert seconds < 2
+    after = rig.node()
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert condition(after, "Ready")["status"] == "True"
+
+
+def test_sigterm_exits_with_zero(rig):
+    rig.start()
+    rig.daemon.signal(signal.SIGTERM)
+    assert rig.daemon.process.wait(GENERAL_WAIT) == 0
+
+
+def test_sigterm_while_the_api_server_hangs(rig, plane, timing):
+    rig.start_and_know()
+    plane.ctl("pause", "kube-apiserver")
+    try:
+        # A change, so that the daemon is in the middle of a call.
+        rig.slurm.daemon("kill", "slurmd:nid000001")
+        seconds = rig.stop()
+    finally:
+        plane.ctl("resume", "kube-apiserver")
+        rig.slurm.daemon("start", "slurmd:nid000001")
+    timing("SIGTERM to end, API server paused", seconds)
+    assert seconds < 2
+
+
+def test_sigterm_at_once_after_the_start(rig):
+    rig.start(ready=False)
+    rig.daemon.signal(signal.SIGTERM)
+    assert rig.daemon.process.wait(GENERAL_WAIT) in (0, -signal.SIGTERM)
+
+
+@pytest.fixture(name="stopping_host")
+def systemctl_that_says_stopping(rig):
+    """A host whose systemd is shutting down, as far as systemctl tells."""
+    programs = rig.directory / "bin"
+    programs.mkdir()
+    script = programs / "systemctl"
+    script.write_text('#!/bin/sh\n[ "$1" = is-system-running ] || exit 9\necho stopping\nexit 1\n')
+    script.chmod(0o755)
+    rig.environment["PATH"] = f"{programs}:{os.environ['PATH']}:/usr/sbin"
+    return rig
+
+
+def test_shutdown_of_the_host_is_told(stopping_host, timing):
+    stopping_host.start_and_know()
+    seconds = stopping_host.stop()
+    ready = stopping_host.condition("Ready")
+    timing("SIGTERM on host shutdown to end", seconds)
+    assert (ready["status"], ready["reason"]) == ("False", "NodeShuttingDown")
+    assert ready["message"] == "node is shutting down"
+    assert seconds < 3
+    # The next boot takes it back.
+    del stopping_host.environment["PATH"]
+    stopping_host.start()
+
+
+def test_shutdown_of_the_host_while_the_api_server_hangs(stopping_host, plane):
+    stopping_host.start_and_know()
+    plane.ctl("pause", "kube-apiserver")
+    try:
+        assert stopping_host.stop() < 3
+    finally:
+        plane.ctl("resume", "kube-apiserver")
+    assert "the Node could not be told" in stopping_host.log()
+
+
+# -- SIGHUP --------------------------------------------------------------------------------
+
+
+def test_sighup_reads_the_configuration_again(rig):
+    rig.configure(node={"labels": {"site.example/rack": "r7"}})
+    rig.start_and_know()
+    before = rig.node()
+    pid, lease = rig.daemon.pid, rig.wait_renewed()
+    rig.configure(node={"labels": {"site.example/rack": "r8"}, "readyFollows": "daemon"})
+    rig.daemon.signal(signal.SIGHUP)
+    node = rig.wait(lambda node: node["metadata"]["labels"]["site.example/rack"] == "r8" and
+                    condition(node, "Ready").get("reason") == "SlurmletRunning")
+    assert node["metadata"]["uid"] == before["metadata"]["uid"]
+    assert condition(node, "Ready")["lastTransitionTime"] == condition(
+        before, "Ready")["lastTransitionTime"]
+    renewed = rig.wait_renewed(lease["spec"]["renewTime"])
+    assert renewed["metadata"]["uid"] == lease["metadata"]["uid"]
+    assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
+    assert "SIGHUP: configuration read again" in rig.log()
+
+
+def test_sighup_with_a_broken_configuration_changes_nothing(rig, idle_slurm):
+    rig.start_and_know()
+    good = rig.config_path.read_text()
+    rig.config_path.write_text(good.replace('"pollInterval"', '"polInterval"'))
+    rig.daemon.signal(signal.SIGHUP)
+    rig.wait_log("SIGHUP: the new configuration is refused, the old one stays in use")
+    assert 'unknown key "slurm.polInterval"; did you mean "slurm.pollInterval"?' in rig.log()
+    idle_slurm.set_state("nid000001", "drained", "goes on")
+    rig.wait_condition("SlurmNodeStateDrain", "True")
+    assert rig.daemon.process.poll() is None
+
+
+def test_sighup_leaves_nothing_behind(rig):
+    """Descriptors, threads and children are as many after ten reloads as after one."""
+    def resources():
+        process = f"/proc/{rig.daemon.pid}"
+        return len(os.listdir(process + "/fd")), len(os.listdir(process + "/task"))
+
+    def reload(count):
+        rig.daemon.signal(signal.SIGHUP)
+        wait_until(lambda: rig.log().count("exists and is ours; adopted") >= count)
+        renewals = rig.wait_renewed()["spec"]["renewTime"]
+        assert renewals
+    rig.start_and_know()
+    reload(1)
+    first = wait_until(resources)
+    for count in range(2, 11):
+        reload(count)
+    wait_until(lambda: resources() <= first, what=f"{resources()} to be at most {first}")
