@@ -100,9 +100,12 @@ TEST(ResourcesTest, QuantitiesAreCanonical) {
     const char* quantity;
   };
   const Row kRows[] = {
-      {24684096LL * 1024, "24684096Ki"}, {22214656LL * 1024, "21694Mi"},
-      {512LL * kGiB, "512Gi"},           {1024LL * kGiB, "1Ti"},
-      {1023, "0"},                       {1025, "1Ki"},
+      {24684096LL * 1024, "24684096Ki"},
+      {22214656LL * 1024, "21694Mi"},
+      {512LL * kGiB, "512Gi"},
+      {1024LL * kGiB, "1Ti"},
+      {1023, "0"},
+      {1025, "1Ki"},
   };
   for (const Row& row : kRows) {
     HostFacts facts = good_facts();

@@ -165,7 +165,7 @@ TEST(DocumentTest, ErrorsNameFileLineAndColumn) {
       {"x:\n  {a: 1, a: 2}\n", "f.yaml:2:10: key \"a\" is given twice; first in line 2"},
       {"a: 1\n---\nb: 2\n", "f.yaml:2:1: a second document starts here; only one is expected"},
       {"? [a]\n: 1\n", "f.yaml:1:3: a key must be plain or quoted text"},
-      
+
       {"a: *x\n", "f.yaml:1:4: alias \"*x\" has no anchor before it"},
       {"a: &x [*x]\n", "f.yaml:1:8: alias \"*x\" has no anchor before it"},
       {"a: !!int x\n",
