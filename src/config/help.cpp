@@ -88,7 +88,7 @@ std::string code_or_empty(std::string_view text) {
 
 // How the default looks in the file: maps and empty texts in YAML's own form.
 std::string yaml_default(const Row& row) {
-  const std::string text = default_text(row);
+  std::string text = default_text(row);
   if (!text.empty()) {
     return text;
   }

@@ -75,6 +75,8 @@ class FactsSyncTest : public ::testing::Test {
     add_process(tree_, {1, "systemd", {"/sbin/init"}});
     options_.paths = {tree_.path("proc"), tree_.path("sys"), tree_.path("etc"),
                       tree_.path("usr"),  tree_.path("run"), tree_.root()};
+    options_.tick = seconds{10};
+    conf_.watch.rescan = conf_.watch.state_check = seconds{10};
     conf_.node_name = "nid1";
     conf_.conf.cluster_name = "alps";
     conf_.watch.places = {tree_.path("proc"), tree_.path("cgroup"), tree_.path("run/slurmd.pid")};
@@ -253,7 +255,7 @@ TEST_F(FactsSyncTest, TicksFallOnMultiplesOfTheWallClock) {
   EXPECT_TRUE(facts().machine.memory_pressure->under_pressure);
 }
 
-// The tick is not the rescan of the slurmd watch, which has the same period in production.
+// Not that of the slurmd watch.
 TEST_F(FactsSyncTest, TheTickHasItsOwnPeriod) {
   conf_.node_name = "";
   options_.tick = seconds{4};
@@ -267,10 +269,7 @@ TEST_F(FactsSyncTest, AQuietMachineWakesAtTicksOnly) {
   slurmd_starts();
   start_and_answer();
   int steps = 0;
-  run_until([&] { return ++steps > 6; }, minutes{2});
-  const auto took = clock_.now().steady;
-  run_until([&] { return ++steps > 12; }, minutes{2});
-  EXPECT_GE(clock_.now().steady - took, seconds{50});
+  EXPECT_GE(run_until([&] { return ++steps > 6; }, minutes{2}), seconds{50});
 }
 
 // --- slurmctld
@@ -545,7 +544,9 @@ TEST_F(FactsSyncTest, ManyJobEventsStayWithinTheRateOfQuestions) {
     wait_quietly(milliseconds{100});
   }
   EXPECT_LE(new_questions(), 3U) << "one each five seconds";
-  EXPECT_EQ(jobs(), 99) << "the last one's look is still to come";
+  EXPECT_GT(jobs(), 90) << "looked at meanwhile";
+  wait_quietly(seconds{1});
+  EXPECT_EQ(jobs(), 100);
 }
 
 TEST_F(FactsSyncTest, EveryAnswerOfSlurmctldHasJobsOfItsOwnTime) {
