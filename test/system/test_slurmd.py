@@ -66,8 +66,10 @@ def test_stopped_slurmd_is_told_from_a_dead_one(shared_rig, timing):
     timing("SIGSTOP of slurmd to SlurmdStopped", time.monotonic() - began)
     assert "SIGSTOP" in found["message"]
     shared_rig.wait_condition("Ready", "False", "SlurmdStopped")
-    shared_rig.slurm.daemon("resume", SLURMD)
-    shared_rig.wait_condition("SlurmdReady", "True")
+    # Its end is seen at once again.
+    shared_rig.slurm.daemon("kill", SLURMD)
+    shared_rig.wait_condition("SlurmdReady", "False", "SlurmdNotRunning")
+    shared_rig.slurm.daemon("start", SLURMD)
     shared_rig.wait_condition("Ready", "True")
 
 
