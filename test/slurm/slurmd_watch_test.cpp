@@ -217,7 +217,7 @@ TEST_F(SlurmdWatchTest, AStoppedSlurmdIsSeenAtTheNextLook) {
   int status = 0;
   ASSERT_EQ(::waitpid(slurmd->pid(), &status, WUNTRACED), slurmd->pid());
   auto wake = step();
-  EXPECT_LE(wake - clock_.now().steady, seconds{10});
+  EXPECT_LE(wake - clock_.now().steady, seconds{30});
   clock_.advance(wake - clock_.now().steady);
   step();
   EXPECT_EQ(liveness(), Liveness::kStopped);
@@ -237,7 +237,10 @@ TEST_F(SlurmdWatchTest, LooksFallOnMultiplesOfTheWallClock) {
   clock_.advance(milliseconds{3300});
   make();
   const auto wake = step();
-  EXPECT_EQ(wake - clock_.now().steady, milliseconds{6700});
+  const auto wall = clock_.now().wall.time_since_epoch() + (wake - clock_.now().steady);
+  EXPECT_EQ((wall % seconds{30}).count(), 0);
+  EXPECT_GT(wake, clock_.now().steady);
+  EXPECT_LE(wake - clock_.now().steady, seconds{30});
 }
 
 TEST_F(SlurmdWatchTest, JobsInTheSpoolDirectoryAreEvents) {

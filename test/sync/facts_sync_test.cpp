@@ -124,6 +124,10 @@ class FactsSyncTest : public ::testing::Test {
   }
   // slurmctld answers about the node that was asked for: idle.
   void answer() {
+    if (sinfo_.started.empty()) {
+      ADD_FAILURE() << "slurmctld has not been asked";
+      return;
+    }
     CommandOutput output;
     output.out = slurm::fixture("22.05.8/query-idle.out");
     output.out.replace(0, output.out.find('|'), sinfo_.started.back().argv[5]);
@@ -322,6 +326,7 @@ TEST_F(FactsSyncTest, ASlurmdThatDiesHasItsGraceAndItsEndIsAWakeUp) {
   slurmd_dies();
   EXPECT_TRUE(wakes());
   step();
+  answer();  // so that the end of sinfo is no wake-up
   EXPECT_EQ(liveness(), Liveness::kAbsent);
   EXPECT_FALSE(grace_over());
   EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
@@ -428,6 +433,7 @@ TEST_F(FactsSyncTest, SlurmConfIsReadOnceMoreForEachSlurmd) {
 TEST_F(FactsSyncTest, AnotherNodeNameIsAskedAboutAndTheOldAnswerForgotten) {
   slurmd_starts();
   start_and_answer();
+  ASSERT_TRUE(facts().slurm.record);
   ASSERT_EQ(facts().slurm.record->name, "nid1");
   slurmd_dies();
   step();
