@@ -36,7 +36,11 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   // Without slurm.conf, Slurm's built-in places still hold.
   const std::string short_name = slurm::short_hostname(hostname);
   setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, choice.name, short_name);
-  setup.watch.identity = {choice.name, path};
+  // A slurmd that names another node (-N) is not ours only where several could be on this machine;
+  // elsewhere its -N is what tells us the name (dynamic nodes).
+  const bool several = conf.nodes.size() > 1;
+  setup.watch.identity = {
+      several || !settings.slurm.node_name.empty() ? choice.name : std::string{}, path};
   setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, choice.name, short_name);
   setup.watch.bin_dir = settings.slurm.bin_dir;
   setup.jobs.spool_dir = setup.watch.spool_dir;

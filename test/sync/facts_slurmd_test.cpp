@@ -1,0 +1,213 @@
+// FactsSync: the life of slurmd and what is read again with each slurmd.
+
+#include "sync/facts_sync.h"
+
+#include "sync/facts_sync_fixture.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using Liveness = node::SlurmdFacts::Liveness;
+using slurm::add_process;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+using FactsSlurmdTest = FactsSyncFixture;
+
+// --- slurmd
+
+TEST_F(FactsSlurmdTest, ASlurmdThatIsThereIsSeenAtOnce) {
+  slurmd_starts();
+  start();
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
+  EXPECT_EQ(facts().slurmd.version, "22.05.8");
+  EXPECT_TRUE(grace_over());
+}
+
+TEST_F(FactsSlurmdTest, ASlurmdThatDiesHasItsGraceAndItsEndIsAWakeUp) {
+  slurmd_starts();
+  clock_.advance(milliseconds{3300});
+  start_and_answer();
+  EXPECT_FALSE(wakes());
+  slurmd_dies();
+  EXPECT_TRUE(wakes());
+  step();
+  answer();  // so that the end of sinfo is no wake-up
+  EXPECT_EQ(liveness(), Liveness::kAbsent);
+  EXPECT_FALSE(grace_over());
+  EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
+  EXPECT_EQ(liveness(), Liveness::kAbsent);
+}
+
+TEST_F(FactsSlurmdTest, TheEndOfTheGraceDoesNotKeepTheLoopAwake) {
+  conf_.node_name = "";
+  slurmd_starts();
+  start();
+  slurmd_dies();
+  wait_quietly(seconds{15});
+  ASSERT_TRUE(grace_over());
+  EXPECT_GT(step(), clock_.now().steady + seconds{1});
+}
+
+TEST_F(FactsSlurmdTest, ASlurmdThatWasNeverThereHasNoGrace) {
+  start();
+  EXPECT_EQ(liveness(), Liveness::kAbsent);
+  EXPECT_TRUE(grace_over());
+  wait_quietly(minutes{1});
+  EXPECT_TRUE(grace_over());
+}
+
+TEST_F(FactsSlurmdTest, EachDeathHasAGraceOfItsOwn) {
+  slurmd_starts();
+  start_and_answer();
+  slurmd_dies();
+  wait_quietly(seconds{10});
+  EXPECT_FALSE(grace_over());
+  slurmd_starts();
+  EXPECT_TRUE(wakes());
+  step();
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_TRUE(grace_over());
+  wait_quietly(seconds{20});
+  slurmd_dies();
+  step();
+  EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
+}
+
+TEST_F(FactsSlurmdTest, AStoppedSlurmdHasAGraceToo) {
+  slurmd_starts();
+  start();
+  add_process(tree_, {slurmd_->pid(), "slurmd", {"/usr/sbin/slurmd"}, 'T'});
+  run_until([this] { return liveness() == Liveness::kStopped; }, seconds{10});
+  EXPECT_FALSE(grace_over());
+  EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
+}
+
+// Since Slurm 23.11 a reconfigure replaces the process.
+TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
+  slurmd_starts();
+  start();
+  const auto old = std::move(slurmd_);
+  slurmd_starts();
+  ::kill(old->pid(), SIGKILL);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(old->pid()), &info, WEXITED | WNOWAIT), 0);
+  tree_.remove("proc/" + std::to_string(old->pid()));
+  step();
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
+  EXPECT_TRUE(grace_over());
+  EXPECT_EQ(discovered_.size(), 3U) << "at the start, for the first slurmd, for its successor";
+}
+
+TEST_F(FactsSlurmdTest, DeathAndBirthOfSlurmdAreAskedAboutSoon) {
+  slurmd_starts();
+  start_and_answer();
+  slurmd_dies();
+  step();
+  ASSERT_EQ(new_questions(), 1U);
+  answer();
+  wait_quietly(minutes{1});
+  EXPECT_EQ(new_questions(), 1U);
+  slurmd_starts();
+  step();
+  EXPECT_EQ(new_questions(), 2U);
+}
+
+// --- slurm.conf
+
+TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceMoreForEachSlurmd) {
+  make();
+  EXPECT_THAT(discovered_, ElementsAre(""));
+  slurmd_starts({"-D", "-N", "nid7"});
+  step();
+  end_version();
+  EXPECT_THAT(discovered_, ElementsAre("", "nid7"));
+  wait_quietly(minutes{20});
+  EXPECT_EQ(discovered_.size(), 2U) << "the same slurmd still";
+
+  slurmd_dies();
+  wait_quietly(minutes{1});
+  EXPECT_EQ(discovered_.size(), 2U) << "nothing to learn from its end";
+  conf_.conf.cluster_name = "daint";
+  slurmd_starts();
+  step();
+  EXPECT_THAT(discovered_, ElementsAre("", "nid7", ""));
+  EXPECT_EQ(facts().slurm_conf.cluster_name, "daint");
+}
+
+TEST_F(FactsSlurmdTest, AnotherNodeNameIsAskedAboutAndTheOldAnswerForgotten) {
+  slurmd_starts();
+  start_and_answer();
+  ASSERT_TRUE(facts().slurm.record);
+  ASSERT_EQ(facts().slurm.record->name, "nid1");
+  slurmd_dies();
+  step();
+  answer();
+  questions_ = sinfo_.started.size();
+  slurmd_starts({"-N", "nid7"});
+  step();
+  EXPECT_FALSE(facts().slurm.record);
+  run_until([this] { return new_questions() > 0; }, seconds{3});
+  EXPECT_EQ(sinfo_.started.back().argv[5], "nid7");
+  answer();
+  ASSERT_TRUE(facts().slurm.record);
+  EXPECT_EQ(facts().slurm.record->name, "nid7");
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+}
+
+TEST_F(FactsSlurmdTest, AnAnswerAboutTheOldNameDoesNotCount) {
+  slurmd_starts();
+  start();
+  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  slurmd_dies();
+  step();
+  slurmd_starts({"-N", "nid7"});
+  step();
+  answer();
+  EXPECT_FALSE(facts().slurm.record);
+}
+
+TEST_F(FactsSlurmdTest, ANewSpoolDirectoryIsLookedInto) {
+  slurmd_starts();
+  start();
+  wait_quietly(minutes{1});
+  EXPECT_EQ(jobs(), 0);
+  job_starts("spool2", 9, 900);
+  conf_.watch.spool_dir = conf_.jobs.spool_dir = tree_.path("spool2");
+  slurmd_dies();
+  step();
+  slurmd_starts();
+  wait_quietly(seconds{1});
+  EXPECT_EQ(jobs(), 1);
+  job_starts("spool2", 10, 1000);
+  EXPECT_TRUE(wakes()) << "and it is watched";
+  wait_quietly(seconds{1});
+  EXPECT_EQ(jobs(), 2);
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
+}
+
+TEST_F(FactsSlurmdTest, AnUnreadableSlurmConfIsReadOnceItsSlurmdRuns) {
+  const SlurmSetup good = conf_;
+  conf_.node_name = "";
+  conf_.conf = {};
+  conf_.problem = "there is none";
+  start();
+  wait_quietly(minutes{1});
+  EXPECT_TRUE(sinfo_.started.empty());
+  EXPECT_EQ(facts().slurm_conf.cluster_name, "");
+  conf_ = good;
+  slurmd_starts();
+  step();
+  EXPECT_EQ(facts().slurm_conf.cluster_name, "alps");
+  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  ASSERT_FALSE(sinfo_.started.empty());
+  EXPECT_EQ(sinfo_.started[0].argv[5], "nid1");
+}
+
+}  // namespace
+}  // namespace slurmlet::sync
