@@ -19,6 +19,11 @@ constexpr double kPerSecond = 0.1;
 constexpr Duration kRepeatEvery = seconds{60};  // a raised count is sent at most this often
 constexpr Duration kForgetAfter = minutes{10};
 constexpr std::size_t kMostKnown = 256;
+// Of both, what pods cannot use up: a storm of them must not hide what happens to the Node.
+constexpr double kTokensForNode = 10;
+constexpr std::size_t kKnownForNode = 32;
+
+bool is_about_node(const kube::Event& event) { return event.involved_kind == "Node"; }
 
 // Spread, so that the Events of all nodes do not meet an API server that has just come back.
 Duration retry_delay(const Random& random) {
@@ -45,7 +50,7 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
     }
     return;
   }
-  if (known_.size() >= kMostKnown) {
+  if (known_.size() >= kMostKnown - (about.kind == "Node" ? 0 : kKnownForNode)) {
     ++dropped_;
     return;
   }
@@ -73,13 +78,13 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
   known_.insert_or_assign(full_key, std::move(known));
 }
 
-bool EventSink::take_token(SteadyTime now) {
+bool EventSink::take_token(SteadyTime now, bool about_node) {
   if (refilled_ != SteadyTime{}) {
     const double passed = std::chrono::duration<double>(now - refilled_).count();
     tokens_ = std::min(kBurst, tokens_ + passed * kPerSecond);
   }
   refilled_ = now;
-  if (tokens_ < 1) {
+  if (tokens_ < (about_node ? 1 : 1 + kTokensForNode)) {
     return false;
   }
   tokens_ -= 1;
@@ -118,7 +123,7 @@ SteadyTime EventSink::step(Now now) {
       next = std::min(next, known.send_at);
       continue;
     }
-    if (!take_token(now.steady)) {
+    if (!take_token(now.steady, is_about_node(known.event))) {
       known.send_at = now.steady + seconds{10};
       next = std::min(next, known.send_at);
       continue;

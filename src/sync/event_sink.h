@@ -2,6 +2,7 @@
 
 // Sends Events, few of them: the same news again only raises a count, and a token bucket bounds
 // what a storm can cost. What does not fit is dropped and counted, never queued without bound.
+// Events about pods leave room for those about the Node.
 // Sending fails quietly (Events are best effort); the caller's step decides when to send.
 // Not thread-safe: one owner thread.
 
@@ -41,7 +42,7 @@ class EventSink {
     SteadyTime send_at{};
     SteadyTime last_seen{};
   };
-  bool take_token(SteadyTime now);
+  bool take_token(SteadyTime now, bool about_node);
   Status send(Known& known);
   void forget_old(SteadyTime now);
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fakes/fake_api.h"
 #include "fakes/fake_clock.h"
 
@@ -145,6 +147,24 @@ TEST_F(EventSinkTest, AStormCostsTheBurstAndThenOneInTenSeconds) {
   run(hours{1});
   EXPECT_EQ(api_.events().size(), 100U);  // late, but none is lost
   EXPECT_EQ(sink_.dropped(), 0U);
+}
+
+TEST_F(EventSinkTest, AStormOfPodsDelaysNoNewsOfTheNode) {
+  for (int i = 0; i < 300; ++i) {
+    sink_.emit({"Pod", "default", "web-" + std::to_string(i), "uid"}, true, "SlurmNodeNoPods",
+               "words", std::to_string(i), clock_.now());
+  }
+  run(minutes{5});
+  const auto before = api_.calls().size();
+  EXPECT_LE(before, 15U + 31U);
+  for (int i = 0; i < 10; ++i) {
+    emit(std::to_string(i));
+  }
+  step();
+  const auto events = api_.events();
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const auto& event) { return event.involved_kind == "Node"; }),
+            10);
 }
 
 TEST_F(EventSinkTest, WhatIsRememberedIsBounded) {
