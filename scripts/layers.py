@@ -26,7 +26,7 @@ OWNED_HEADERS = {
     r"yaml-cpp/": "nobody",
     r"CLI/": "config",
     r"spdlog/": "base",
-    r"sys/inotify\.h": "slurm",
+    r"sys/inotify\.h": "base",
 }
 MAY_READ_ENVIRONMENT = {"config", "base", "slurm"}  # base: JOURNAL_STREAM, slurm: PATH
 MAX_LINES = 400

@@ -5,7 +5,6 @@ set(ROOM_SOURCES
   gres.cpp
   gres_conf.cpp
   hostlist.cpp
-  inotify.cpp
   local_jobs.cpp
   node_name.cpp
   proc.cpp

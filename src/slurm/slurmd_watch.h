@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/inotify.h"
 #include "base/unique_fd.h"
 #include "node/facts.h"
 #include "slurm/command_runner.h"
-#include "slurm/inotify.h"
 #include "slurm/slurmd_process.h"
 #include "slurm/slurmd_version.h"
 

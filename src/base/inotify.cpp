@@ -1,13 +1,12 @@
-#include "slurm/inotify.h"
+#include "base/inotify.h"
 
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstddef>
 #include <cstring>
 
-namespace slurmlet::slurm {
+namespace slurmlet {
 
 Inotify::Inotify() : fd_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
 
@@ -47,4 +46,4 @@ std::vector<Inotify::Event> Inotify::read() {
   return events;
 }
 
-}  // namespace slurmlet::slurm
+}  // namespace slurmlet

@@ -3,6 +3,8 @@
 // Events of directories (inotify(7)), without blocking. A directory that is not there cannot be
 // watched: add() gives nothing and the caller tries again later. Not thread-safe.
 
+#include <sys/inotify.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,7 +12,7 @@
 
 #include "base/unique_fd.h"
 
-namespace slurmlet::slurm {
+namespace slurmlet {
 
 class Inotify {
  public:
@@ -33,4 +35,4 @@ class Inotify {
   UniqueFd fd_;
 };
 
-}  // namespace slurmlet::slurm
+}  // namespace slurmlet

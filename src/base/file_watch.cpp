@@ -1,0 +1,185 @@
+#include "base/file_watch.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+namespace slurmlet {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Moved or removed itself, or (by its parent's move) no longer on the way.
+constexpr std::uint32_t kSelf = IN_MOVE_SELF | IN_DELETE_SELF;
+constexpr std::uint32_t kEntries =
+    kSelf | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_MODIFY | IN_CLOSE_WRITE;
+
+// As many symbolic links as the kernel follows (path_resolution(7)).
+constexpr int kMaxLinks = 40;
+// A way that changes each time it is walked is left to its next event.
+constexpr int kMaxWalks = 8;
+
+enum class Kind { kDirectory, kLink, kOther };
+
+Kind kind_of(const fs::path& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) {
+    return Kind::kOther;
+  }
+  return S_ISDIR(info.st_mode)   ? Kind::kDirectory
+         : S_ISLNK(info.st_mode) ? Kind::kLink
+                                 : Kind::kOther;
+}
+
+void prepend(std::deque<fs::path>& parts, const fs::path& path) {
+  const fs::path relative = path.relative_path();
+  parts.insert(parts.begin(), relative.begin(), relative.end());
+}
+
+}  // namespace
+
+FileWatch::FileWatch(std::vector<fs::path> files) { set_files(std::move(files)); }
+
+void FileWatch::set_files(std::vector<fs::path> files) {
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  files_ = std::move(files);
+  (void)settle();
+  seen_.clear();
+  for (const auto& file : files_) {
+    seen_[file] = look(file);
+  }
+}
+
+std::vector<fs::path> FileWatch::changed() {
+  const auto written = settle();
+  std::vector<fs::path> out;
+  for (const auto& file : files_) {
+    auto now = look(file);
+    auto& before = seen_[file];
+    if (now != before || written.contains(file)) {
+      out.push_back(file);
+      before = now;
+    }
+  }
+  return out;
+}
+
+std::optional<FileWatch::Seen> FileWatch::look(const fs::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) {
+    return std::nullopt;
+  }
+  return Seen{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+}
+
+// Reads the events and watches the ways as they are now, until both agree. Returns the files that
+// were written to: two writes within one tick of the file system's clock look the same to look().
+std::set<fs::path> FileWatch::settle() {
+  std::set<fs::path> written;
+  for (int walk = 0; walk < kMaxWalks; ++walk) {
+    for (const auto& event : inotify_.read()) {
+      const auto watch = watches_.find(event.watch);
+      if ((event.mask & IN_MODIFY) != 0 && watch != watches_.end()) {
+        const auto [first, last] = watch->second.ends.equal_range(event.name);
+        std::for_each(first, last, [&](const auto& end) { written.insert(end.second); });
+      }
+    }
+    if (!watch_ways()) {
+      break;
+    }
+  }
+  return written;
+}
+
+// True when there are other watches than before.
+bool FileWatch::watch_ways() {
+  Watches fresh;
+  for (const auto& file : files_) {
+    watch_way(file, fresh);
+  }
+  bool other = false;
+  for (const auto& [number, watch] : watches_) {
+    const auto still = fresh.find(number);
+    if (still == fresh.end()) {
+      inotify_.remove(number);
+      other = true;
+    } else if (watch.entries && !still->second.entries) {
+      // A mask only grows, hence a new watch for a smaller one.
+      const Watch smaller = still->second;
+      inotify_.remove(number);
+      fresh.erase(still);
+      add(smaller.directory, false, fresh);
+      other = true;
+    }
+  }
+  for (const auto& [number, watch] : fresh) {
+    other = other || !watches_.contains(number);
+  }
+  watches_ = std::move(fresh);
+  return other;
+}
+
+// One component after the other, as the kernel goes; each directory is watched before it is looked
+// into, or what happens in between would be missed.
+void FileWatch::watch_way(const fs::path& file, Watches& fresh) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(file, error);
+  if (error) {
+    return;
+  }
+  fs::path at = absolute.root_path();
+  std::deque<fs::path> left;
+  prepend(left, absolute);
+  int links = 0;
+  while (!left.empty()) {
+    const fs::path part = left.front();
+    left.pop_front();
+    if (part.empty() || part == ".") {
+      continue;
+    }
+    if (part == "..") {
+      at = at.parent_path();
+      continue;
+    }
+    const fs::path next = at / part;
+    add(at, false, fresh);
+    if (kind_of(next) != Kind::kDirectory || left.empty()) {
+      if (Watch* watch = add(at, true, fresh); watch != nullptr && left.empty()) {
+        watch->ends.emplace(part.string(), file);
+      }
+    }
+    const Kind kind = kind_of(next);
+    if (kind == Kind::kDirectory) {
+      at = next;
+      continue;
+    }
+    if (kind != Kind::kLink || ++links > kMaxLinks) {
+      return;
+    }
+    const fs::path target = fs::read_symlink(next, error);
+    if (error) {
+      return;
+    }
+    prepend(left, target);
+    if (target.is_absolute()) {
+      at = target.root_path();
+    }
+  }
+}
+
+FileWatch::Watch* FileWatch::add(const fs::path& directory, bool entries, Watches& fresh) {
+  const auto number = inotify_.add(directory.string(), entries ? kEntries : kSelf);
+  if (!number) {
+    return nullptr;
+  }
+  Watch& watch = fresh[*number];
+  watch.directory = directory;
+  watch.entries = watch.entries || entries;
+  return &watch;
+}
+
+}  // namespace slurmlet
