@@ -1,7 +1,10 @@
 #include "tls/certificate_summary.h"
 
+#include <arpa/inet.h>
 #include <openssl/asn1.h>
+#include <openssl/err.h>
 #include <openssl/objects.h>
+#include <openssl/x509v3.h>
 
 #include <ctime>
 #include <utility>
@@ -43,6 +46,38 @@ WallTime wall_time(const ASN1_TIME* time) {
   return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
+std::string octets(const ASN1_STRING* string) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)),
+          static_cast<std::size_t>(ASN1_STRING_length(string))};
+}
+
+// "" for what is neither an IPv4 nor an IPv6 address.
+std::string address_text(const ASN1_OCTET_STRING* address) {
+  const int length = ASN1_STRING_length(address);
+  if (length != 4 && length != 16) {
+    return {};
+  }
+  char text[INET6_ADDRSTRLEN];
+  ::inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(address), text, sizeof text);
+  return text;
+}
+
+void add_alternative_names(const X509& certificate, CertificateSummary& summary) {
+  const GeneralNamesPtr names{static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr))};
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    int type = 0;
+    const void* value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), i), &type);
+    if (type == GEN_DNS) {
+      summary.dns_names.push_back(octets(static_cast<const ASN1_STRING*>(value)));
+    } else if (type == GEN_IPADD) {
+      if (auto text = address_text(static_cast<const ASN1_OCTET_STRING*>(value)); !text.empty()) {
+        summary.ip_addresses.push_back(std::move(text));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 CertificateSummary summarize(const X509& certificate) {
@@ -56,6 +91,8 @@ CertificateSummary summarize(const X509& certificate) {
   summary.issuer = name_text(X509_get_issuer_name(&certificate));
   summary.not_before = wall_time(X509_get0_notBefore(&certificate));
   summary.not_after = wall_time(X509_get0_notAfter(&certificate));
+  add_alternative_names(certificate, summary);
+  ERR_clear_error();
   return summary;
 }
 

@@ -17,13 +17,15 @@
 
 namespace slurmlet::tls {
 
-// What a client certificate says about its owner.
+// What a certificate says about its owner.
 struct CertificateSummary {
   std::string common_name;
   std::vector<std::string> organizations;
   std::string issuer;
   WallTime not_before;
   WallTime not_after;
+  // Of the subjectAltName, in order; addresses as inet_ntop(3) writes them.
+  std::vector<std::string> dns_names, ip_addresses;
 };
 
 struct PemSources {
@@ -39,7 +41,14 @@ class ClientIdentity {
   // kInvalid with the source's name for text that is no PEM, a key that does not fit, an empty CA
   // bundle; never quotes key material.
   static Result<std::shared_ptr<const ClientIdentity>> make(const PemSources& pem);
+  // Believes any server and carries no credential. For the discovery of the cluster's CA alone:
+  // what comes over such a connection is to be verified by other means before it is used.
+  static Result<std::shared_ptr<const ClientIdentity>> make_untrusting();
   virtual ~ClientIdentity() = default;
+
+  // Whether the server's certificate and name are verified. An HTTP library that has switches of
+  // its own for this must follow.
+  virtual bool verifies_server() const { return true; }
 
   // Summary of the client certificate, nothing if there is none.
   virtual std::optional<CertificateSummary> certificate() const = 0;

@@ -16,6 +16,16 @@ BioPtr open_text(const std::string& text) {
   return BioPtr{BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};
 }
 
+template <typename Write>
+std::string written(const Write& write) {
+  const BioPtr bio{BIO_new(BIO_s_mem())};
+  char* data = nullptr;
+  const bool good = bio && write(bio.get()) == 1;
+  ERR_clear_error();
+  const long length = good ? BIO_get_mem_data(bio.get(), &data) : 0;
+  return length > 0 ? std::string(data, static_cast<std::size_t>(length)) : std::string{};
+}
+
 }  // namespace
 
 std::string take_openssl_error() {
@@ -50,6 +60,11 @@ Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
 }
 
 Result<KeyPtr> parse_private_key(const std::string& text, const std::string& name) {
+  // Said first: OpenSSL tries its decoders one after the other, which takes a millisecond.
+  if (text.find("PRIVATE KEY-----") == std::string::npos) {
+    return Error{Code::kInvalid,
+                 name + ": holds no PEM private key (-----BEGIN PRIVATE KEY-----); put one there"};
+  }
   ERR_clear_error();
   const BioPtr bio = open_text(text);
   KeyPtr key{PEM_read_bio_PrivateKey(bio.get(), nullptr, refuse_password, nullptr)};
@@ -63,11 +78,21 @@ Result<KeyPtr> parse_private_key(const std::string& text, const std::string& nam
                                      ": the private key is encrypted; store it without a "
                                      "password and with mode 0600"};
   }
-  if (text.find("PRIVATE KEY-----") == std::string::npos) {
-    return Error{Code::kInvalid,
-                 name + ": holds no PEM private key (-----BEGIN PRIVATE KEY-----); put one there"};
-  }
   return Error{Code::kInvalid, name + ": the private key cannot be read; write it again"};
+}
+
+std::string to_pem(const X509* certificate) {
+  return written([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate); });
+}
+
+std::string to_pem(const X509_REQ* request) {
+  return written([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request); });
+}
+
+std::string to_pem(const EVP_PKEY* key) {
+  return written([&](BIO* bio) {
+    return PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
+  });
 }
 
 }  // namespace slurmlet::tls

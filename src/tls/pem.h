@@ -1,8 +1,8 @@
 #pragma once
 
-// Reads certificates and private keys out of PEM text (RFC 7468). Blocks of another kind are
-// skipped, so a file that holds certificate and key together, as kubelet writes it, serves as
-// both. Errors are kInvalid, start with the source's name and never quote the text. Internal to
+// Certificates and private keys as PEM text (RFC 7468), both ways. When reading, blocks of another
+// kind are skipped, so a file that holds certificate and key together, as kubelet writes it, serves
+// as both. Errors are kInvalid, start with the source's name and never quote the text. Internal to
 // the room; leaves OpenSSL's per-thread error queue empty.
 
 #include <string>
@@ -19,6 +19,11 @@ Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
 
 // The first private key of `text`. An encrypted key is an error: there is nobody to ask.
 Result<KeyPtr> parse_private_key(const std::string& text, const std::string& name);
+
+// "" when memory is short. A key is written as PKCS #8.
+std::string to_pem(const X509* certificate);
+std::string to_pem(const X509_REQ* request);
+std::string to_pem(const EVP_PKEY* key);
 
 // What OpenSSL last complained about on this thread; empties its queue.
 std::string take_openssl_error();

@@ -94,6 +94,24 @@ TEST(ClientIdentity, ConfiguresAContext) {
   EXPECT_EQ(sk_X509_OBJECT_num(X509_STORE_get0_objects(trust)), 1);
 }
 
+TEST(ClientIdentity, VerifiesServers) {
+  EXPECT_TRUE((*ClientIdentity::make(sources()))->verifies_server());
+}
+
+TEST(ClientIdentity, UntrustingBelievesAnybodyAndShowsNothing) {
+  const auto identity = ClientIdentity::make_untrusting();
+  ASSERT_TRUE(identity);
+  EXPECT_FALSE((*identity)->verifies_server());
+  EXPECT_FALSE((*identity)->certificate());
+  EXPECT_FALSE((*identity)->apply_to(nullptr));
+  const ContextPtr context{SSL_CTX_new(TLS_client_method())};
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  ASSERT_TRUE((*identity)->apply_to(context.get()));
+  EXPECT_EQ(SSL_CTX_get_verify_mode(context.get()), SSL_VERIFY_NONE);
+  EXPECT_EQ(SSL_CTX_get_min_proto_version(context.get()), TLS1_2_VERSION);
+  EXPECT_EQ(SSL_CTX_get0_certificate(context.get()), nullptr);
+}
+
 TEST(ClientIdentity, RefusesANullContext) {
   EXPECT_FALSE((*ClientIdentity::make(sources()))->apply_to(nullptr));
 }

@@ -81,6 +81,9 @@ Issued sign(const CertificateSpec& spec, KeyPtr key, const Issued* ca) {
   if (spec.is_ca) {
     add_extension(raw, NID_basic_constraints, "critical,CA:TRUE");
   }
+  if (!spec.purposes.empty()) {
+    add_extension(raw, NID_ext_key_usage, spec.purposes);
+  }
   for (std::string all; const auto& name : spec.names) {
     all += (all.empty() ? "" : ",") + name;
     if (&name == &spec.names.back()) {

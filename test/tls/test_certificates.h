@@ -17,6 +17,7 @@ struct CertificateSpec {
   WallTime not_before = std::chrono::system_clock::now() - std::chrono::hours{1};
   WallTime not_after = std::chrono::system_clock::now() + std::chrono::hours{1};
   bool is_ca = false;
+  std::string purposes = {};  // extendedKeyUsage: "serverAuth", "clientAuth"
 };
 
 struct Issued {
