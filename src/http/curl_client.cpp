@@ -32,9 +32,9 @@ class LoopMembership {
 
 class CurlStream final : public Stream {
  public:
-  CurlStream(TransferLoop& loop, const Shared& shared, const Request& request,
+  CurlStream(TransferLoop& loop, std::shared_ptr<const Shared> shared, const Request& request,
              const Result<std::string>& token, ConnectionPool pool)
-      : transfer_(shared, request, token ? *token : std::string{}, std::move(pool),
+      : transfer_(std::move(shared), request, token ? *token : std::string{}, std::move(pool),
                   Transfer::Kind::kStreamed, steady_now()) {
     if (!token) {
       transfer_.fail(token.error());
@@ -54,12 +54,12 @@ class CurlStream final : public Stream {
 
 class CurlClient final : public Client {
  public:
-  CurlClient(Target target, std::shared_ptr<const tls::ClientIdentity> identity, TokenSource token)
-      : shared_{std::move(target), std::move(identity)},
-        token_(std::move(token)),
-        pool_(make_connection_pool()) {}
+  explicit CurlClient(CredentialSource source) : source_(std::move(source)) {}
 
-  bool usable() const { return pool_ && loop_; }
+  // Takes the credentials that there are now into use. An error while those given are of no use;
+  // then the ones before them stay.
+  Status refresh();
+  bool usable() const { return static_cast<bool>(loop_); }
 
   Result<Response> call(const Request& request) override;
   std::unique_ptr<Stream> open_stream(const Request& request) override;
@@ -79,10 +79,15 @@ class CurlClient final : public Client {
 
  private:
   Result<std::string> read_token() const;
+  Result<std::string> ready();
+  Status adopt(std::shared_ptr<const Credentials> fresh);
   void drive(Transfer& transfer);
 
-  Shared shared_;
-  TokenSource token_;
+  CredentialSource source_;
+  std::shared_ptr<const Credentials> credentials_;  // in use; null before the first refresh()
+  std::shared_ptr<const Credentials> refused_;      // the last given ones, if of no use
+  Error refusal_;                                   // why
+  std::shared_ptr<const Shared> shared_;            // made of credentials_
   int abort_fd_ = -1;
   std::atomic<bool> interrupted_ = false;
   // After pool_, so that libcurl's multi handle goes first.
@@ -90,9 +95,57 @@ class CurlClient final : public Client {
   TransferLoop loop_;
 };
 
+Status CurlClient::refresh() {
+  auto fresh = source_();
+  if (fresh == refused_ && refused_) {
+    return refusal_;
+  }
+  refused_.reset();
+  if (!fresh && !credentials_) {
+    return Error{Code::kInternal, "an HTTP client without credentials"};
+  }
+  if (!fresh || fresh == credentials_) {
+    return {};
+  }
+  const Status adopted = adopt(fresh);
+  if (!adopted) {
+    refused_ = std::move(fresh);
+    refusal_ = adopted.error();
+  }
+  return adopted;
+}
+
+Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
+  auto target = make_target(fresh->endpoint);
+  if (!target) {
+    return target.error();
+  }
+  if (target->tls && !fresh->identity) {
+    return Error{Code::kInternal, target->shown + ": https without a client identity"};
+  }
+  // A connection says who opened it, so none of the old pool may be used again.
+  auto pool = make_connection_pool();
+  if (!pool) {
+    return Error{Code::kInternal, "libcurl cannot make a connection pool: memory is short"};
+  }
+  loop_.end_streams();
+  pool_ = std::move(pool);
+  shared_ = std::make_shared<const Shared>(Shared{std::move(*target), fresh->identity});
+  credentials_ = std::move(fresh);
+  return {};
+}
+
+// The token to send, once everything else is ready.
+Result<std::string> CurlClient::ready() {
+  if (const Status current = refresh(); !current) {
+    return current.error();
+  }
+  return read_token();
+}
+
 // A token that would break out of its header is refused, and is not quoted.
 Result<std::string> CurlClient::read_token() const {
-  const std::string raw = token_ ? token_() : std::string{};
+  const std::string raw = credentials_->token ? credentials_->token() : std::string{};
   std::string token{trim(raw)};
   const bool clean = std::none_of(token.begin(), token.end(), [](char c) {
     return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f;
@@ -105,7 +158,7 @@ Result<std::string> CurlClient::read_token() const {
 }
 
 Result<Response> CurlClient::call(const Request& request) {
-  const auto token = read_token();
+  const auto token = ready();
   if (!token) {
     return token.error();
   }
@@ -139,7 +192,7 @@ void CurlClient::drive(Transfer& transfer) {
 }
 
 std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
-  auto token = read_token();
+  auto token = ready();
   if (interrupted_) {
     token = Error{Code::kCancelled, request.method + " " + request.path + ": cancelled"};
   }
@@ -147,6 +200,7 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
 }
 
 std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds) {
+  (void)refresh();  // what is wrong with new credentials is told by the next call
   while (!interrupted_) {
     loop_.advance();
     if (loop_.take_news() || steady_now() >= until) {
@@ -161,25 +215,26 @@ std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds)
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> make_curl_client(
-    const Endpoint& endpoint, std::shared_ptr<const tls::ClientIdentity> identity,
-    TokenSource token) {
+Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source) {
   if (auto ready = init_curl(); !ready) {
     return ready.error();
   }
-  auto target = make_target(endpoint);
-  if (!target) {
-    return target.error();
-  }
-  if (target->tls && !identity) {
-    return Error{Code::kInternal, target->shown + ": https without a client identity"};
-  }
-  auto client =
-      std::make_unique<CurlClient>(std::move(*target), std::move(identity), std::move(token));
+  auto client = std::make_unique<CurlClient>(std::move(source));
   if (!client->usable()) {
-    return Error{Code::kInternal, "libcurl cannot make a connection pool: memory is short"};
+    return Error{Code::kInternal, "libcurl does not start: memory is short"};
+  }
+  if (const Status usable = client->refresh(); !usable) {
+    return usable.error();
   }
   return std::unique_ptr<Client>{std::move(client)};
+}
+
+Result<std::unique_ptr<Client>> make_curl_client(
+    const Endpoint& endpoint, std::shared_ptr<const tls::ClientIdentity> identity,
+    TokenSource token) {
+  auto credentials = std::make_shared<const Credentials>(
+      Credentials{endpoint, std::move(identity), std::move(token)});
+  return make_curl_client([credentials] { return credentials; });
 }
 
 }  // namespace slurmlet::http

@@ -21,7 +21,24 @@ struct Endpoint {
 // Supplies the bearer token for each request, or "" for none (read per request: tokens rotate).
 using TokenSource = std::function<std::string()>;
 
-// `identity` (CA bundle, client certificate and key) may be shared between clients.
+// Where to go and as whom. Immutable once it is handed out.
+struct Credentials {
+  Endpoint endpoint;
+  std::shared_ptr<const tls::ClientIdentity> identity;  // CA bundle, client certificate and key
+  TokenSource token;
+};
+
+// What to use now; thread-safe and cheap, since it is asked before each request and each wait().
+// When it gives another object than before, the client's idle connections are closed, and its open
+// streams end as if the server had ended them, so that everything goes on with the new one within
+// one turn of the loop; a call under way is not disturbed. Credentials of no use (a URL that is
+// none) leave those before them in use, but calls fail with the reason until the source gives
+// others. Never null.
+using CredentialSource = std::function<std::shared_ptr<const Credentials>()>;
+
+Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source);
+
+// The same with credentials that never change.
 Result<std::unique_ptr<Client>> make_curl_client(
     const Endpoint& endpoint, std::shared_ptr<const tls::ClientIdentity> identity,
     TokenSource token);

@@ -18,22 +18,23 @@ long milliseconds(Duration duration) {
 
 }  // namespace
 
-Transfer::Transfer(const Shared& shared, const Request& request, const std::string& token,
-                   ConnectionPool pool, Kind kind, SteadyTime now)
-    : kind_(kind),
-      what_(request.method + " " + shared.target.shown + request.path),
+Transfer::Transfer(std::shared_ptr<const Shared> shared, const Request& request,
+                   const std::string& token, ConnectionPool pool, Kind kind, SteadyTime now)
+    : shared_(std::move(shared)),
+      kind_(kind),
+      what_(request.method + " " + shared_->target.shown + request.path),
       request_body_(request.body),
       timeout_(request.timeout),
       deadline_(now + request.timeout),
       pool_(std::move(pool)),
       easy_(curl_easy_init()) {
-  headers_ = make_headers(shared.target, request, token);
+  headers_ = make_headers(shared_->target, request, token);
   const auto set = [this](CURLoption option, auto value) {
     return curl_easy_setopt(easy(), option, value) == CURLE_OK;
   };
   bool good =
-      easy_ && pool_ && headers_ && set_policy(easy(), shared.target) && set_connection(easy()) &&
-      set_request(easy(), shared.target, request, request_body_) &&
+      easy_ && pool_ && headers_ && set_policy(easy(), shared_->target) && set_connection(easy()) &&
+      set_request(easy(), shared_->target, request, request_body_) &&
       set(CURLOPT_HTTPHEADER, headers_.get()) && set(CURLOPT_SHARE, pool_.get()) &&
       set(CURLOPT_PRIVATE, static_cast<void*>(this)) && set(CURLOPT_ERRORBUFFER, detail_.data()) &&
       set(CURLOPT_HEADERFUNCTION, &Transfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
@@ -42,11 +43,11 @@ Transfer::Transfer(const Shared& shared, const Request& request, const std::stri
       // among the addresses of a host whose first address is dead.
       set(kind == Kind::kWhole ? CURLOPT_TIMEOUT_MS : CURLOPT_CONNECTTIMEOUT_MS,
           milliseconds(timeout_));
-  if (good && shared.target.tls) {
-    good = set_tls(easy(), shared.identity.get());
+  if (good && shared_->target.tls) {
+    good = set_tls(easy(), shared_->identity.get());
   }
-  if (good && !shared.target.connect_to.empty()) {
-    good = append_header(connect_to_, shared.target.connect_to.c_str()) &&
+  if (good && !shared_->target.connect_to.empty()) {
+    good = append_header(connect_to_, shared_->target.connect_to.c_str()) &&
            set(CURLOPT_CONNECT_TO, connect_to_.get());
   }
   if (!good) {

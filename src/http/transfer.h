@@ -28,7 +28,8 @@ namespace slurmlet::http {
 inline constexpr std::size_t kMaxWholeBody = std::size_t{4} << 20;
 inline constexpr std::size_t kMaxUntakenBody = std::size_t{1} << 20;
 
-// What the requests of one client have in common; outlives them.
+// What the requests of one client have in common while its credentials stay the same. A transfer
+// holds it: libcurl uses the identity until the transfer's connection is made.
 struct Shared {
   Target target;
   std::shared_ptr<const tls::ClientIdentity> identity;
@@ -40,12 +41,13 @@ class Transfer {
 
   // `request.timeout` counts from `now`, for kStreamed until the headers are there. A transfer that
   // cannot even be set up has ended from the start.
-  Transfer(const Shared& shared, const Request& request, const std::string& token,
+  Transfer(std::shared_ptr<const Shared> shared, const Request& request, const std::string& token,
            ConnectionPool pool, Kind kind, SteadyTime now);
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
   CURL* easy() const { return easy_.get(); }
+  Kind kind() const { return kind_; }
   const ResponseHead& head() const { return head_; }
   bool ended() const { return ended_; }
   const std::optional<Error>& error() const { return error_; }
@@ -71,6 +73,7 @@ class Transfer {
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 
+  std::shared_ptr<const Shared> shared_;
   Kind kind_;
   std::string what_;  // "GET https://…", for errors
   std::string request_body_;

@@ -44,6 +44,15 @@ void TransferLoop::remove(Transfer& transfer) {
   }
 }
 
+void TransferLoop::end_streams() {
+  for (Transfer* transfer : transfers_) {
+    if (transfer->kind() == Transfer::Kind::kStreamed && !transfer->ended()) {
+      curl_multi_remove_handle(multi_.get(), transfer->easy());
+      transfer->finish(CURLE_OK);
+    }
+  }
+}
+
 // libcurl's limit covers the connections in use as well.
 void TransferLoop::limit_connections() {
   curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS,

@@ -23,6 +23,9 @@ class TransferLoop {
   void add(Transfer& transfer);
   void remove(Transfer& transfer);
 
+  // Closes the connections of all streams, which end as if the server had ended them in order.
+  void end_streams();
+
   // Does what can be done without waiting, and ends what is past its deadline.
   void advance();
 

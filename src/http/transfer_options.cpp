@@ -64,7 +64,9 @@ bool set_policy(CURL* easy, const Target& target) {
 }
 
 bool set_tls(CURL* easy, const tls::ClientIdentity* identity) {
-  bool good = set(easy, CURLOPT_SSL_VERIFYPEER, 1L) && set(easy, CURLOPT_SSL_VERIFYHOST, 2L) &&
+  const bool verify = identity->verifies_server();
+  bool good = set(easy, CURLOPT_SSL_VERIFYPEER, verify ? 1L : 0L) &&
+              set(easy, CURLOPT_SSL_VERIFYHOST, verify ? 2L : 0L) &&
               set(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2)) &&
               set(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L) &&
               set(easy, CURLOPT_SSL_CTX_FUNCTION, on_ssl_context) &&

@@ -18,7 +18,8 @@ namespace slurmlet::http {
 // No redirects, netrc, environment proxies or protocols but http and https.
 bool set_policy(CURL* easy, const Target& target);
 
-// Trust and client certificate from `identity`; peer and name always verified; TLS 1.2 or newer.
+// Trust and client certificate from `identity`; peer and name verified unless it is one that says
+// otherwise (verifies_server()); TLS 1.2 or newer.
 bool set_tls(CURL* easy, const tls::ClientIdentity* identity);
 
 // Keep-alive, dead-peer detection, small buffers.

@@ -93,6 +93,17 @@ TEST(ClientTls, VerifiesIpAddresses) {
   expect_denied(*make_client(endpoint), nameless, "127.0.0.1");
 }
 
+TEST(ClientTls, TakesAnyServerOnlyWithAnIdentityThatVerifiesNone) {
+  const auto elsewhere = tls::make_self_signed({.common_name = "s", .names = {"DNS:elsewhere"}});
+  TestServer server{{elsewhere}, respond_ok};
+  auto untrusting = tls::ClientIdentity::make_untrusting();
+  ASSERT_TRUE(untrusting);
+  auto client = make_curl_client(endpoint_of(server), *untrusting, {});
+  ASSERT_TRUE(client);
+  const auto response = (*client)->call(get("/a"));
+  EXPECT_TRUE(response) << response.error().message;
+}
+
 TEST(ClientTls, RefusesAnExpiredCertificate) {
   const WallTime now = std::chrono::system_clock::now();
   const auto expired = tls::issue(pki().ca, {.common_name = "s",

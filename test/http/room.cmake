@@ -6,6 +6,7 @@ set(ROOM_TESTS
   client_wait_test.cpp
   connect_proxy.cpp
   connection_reuse_test.cpp
+  credential_swap_test.cpp
   response_head_test.cpp
   target_test.cpp
   test_server.cpp
