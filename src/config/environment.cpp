@@ -71,7 +71,8 @@ void apply_in_cluster(const EnvLookup& environment, Draft& draft) {
   auto& kubernetes = draft.settings.kubernetes;
   const auto host = lookup(environment, "KUBERNETES_SERVICE_HOST");
   const auto port = lookup(environment, "KUBERNETES_SERVICE_PORT");
-  if (!kubernetes.kubeconfig.empty() || !kubernetes.server.empty() || !host || !port) {
+  if (!kubernetes.kubeconfig.empty() || !kubernetes.server.empty() ||
+      !kubernetes.bootstrap_kubeconfig.empty() || !host || !port) {
     return;
   }
   const bool ipv6 = host->find(':') != std::string::npos;

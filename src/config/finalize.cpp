@@ -58,6 +58,53 @@ void check_pair(Draft& draft, std::string_view first_key, const std::string& fir
   }
 }
 
+void check_not_both(Draft& draft, std::string_view first_key, const std::string& first,
+                    std::string_view second_key, const std::string& second) {
+  if (!first.empty() && !second.empty()) {
+    draft.add_problem(fmt::format("{} and {} are both set; remove one of them",
+                                  draft.name_of(first_key), draft.name_of(second_key)));
+  }
+}
+
+bool is_bootstrap(const KubernetesSettings& kubernetes) {
+  return !kubernetes.bootstrap_kubeconfig.empty() || !kubernetes.bootstrap_token_file.empty();
+}
+
+void check_bootstrap(Draft& draft) {
+  const auto& kubernetes = draft.settings.kubernetes;
+  check_not_both(draft, "kubernetes.bootstrapKubeconfig", kubernetes.bootstrap_kubeconfig,
+                 "kubernetes.bootstrapTokenFile", kubernetes.bootstrap_token_file);
+  check_not_both(draft, "kubernetes.bootstrapKubeconfig", kubernetes.bootstrap_kubeconfig,
+                 "kubernetes.server", kubernetes.server);
+  check_not_both(draft, "kubernetes.caCertHashes", kubernetes.ca_cert_hashes, "kubernetes.caFile",
+                 kubernetes.ca_file);
+  check_not_both(draft, "kubernetes.caCertHashes", kubernetes.ca_cert_hashes, "kubernetes.caData",
+                 kubernetes.ca_data);
+  const auto& credential =
+      kubernetes.token_file.empty() ? kubernetes.certificate_file : kubernetes.token_file;
+  check_not_both(
+      draft, "kubernetes.bootstrapTokenFile", kubernetes.bootstrap_token_file,
+      kubernetes.token_file.empty() ? "kubernetes.certificateFile" : "kubernetes.tokenFile",
+      credential);
+  if (!kubernetes.bootstrap_token_file.empty() && kubernetes.server.empty()) {
+    draft.add_problem(fmt::format(
+        "{} is set without kubernetes.server; set the address of the API server, or use "
+        "kubernetes.bootstrapKubeconfig",
+        draft.name_of("kubernetes.bootstrapTokenFile")));
+  }
+}
+
+// Where a bootstrap leaves what it got.
+void fit_bootstrap_defaults(Settings& settings) {
+  auto& kubernetes = settings.kubernetes;
+  if (kubernetes.cert_dir.empty()) {
+    kubernetes.cert_dir = settings.state_dir + "/pki";
+  }
+  if (kubernetes.kubeconfig.empty() && is_bootstrap(kubernetes)) {
+    kubernetes.kubeconfig = settings.state_dir + "/kubeconfig";
+  }
+}
+
 void check_kubernetes(Draft& draft, bool needs_api_server) {
   const auto& kubernetes = draft.settings.kubernetes;
   if (kubernetes.lease_duration.count() % 1000 != 0) {
@@ -67,6 +114,18 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
   }
   check_pair(draft, "kubernetes.certificateFile", kubernetes.certificate_file, "kubernetes.keyFile",
              kubernetes.key_file);
+  check_not_both(draft, "kubernetes.caFile", kubernetes.ca_file, "kubernetes.caData",
+                 kubernetes.ca_data);
+  if (is_bootstrap(kubernetes)) {
+    check_bootstrap(draft);
+    return;
+  }
+  if (!kubernetes.ca_cert_hashes.empty()) {
+    draft.add_problem(
+        fmt::format("{} is set without kubernetes.bootstrapTokenFile; only a bootstrap token can "
+                    "find the CA",
+                    draft.name_of("kubernetes.caCertHashes")));
+  }
   if (!kubernetes.kubeconfig.empty() && !kubernetes.server.empty()) {
     draft.add_problem(
         fmt::format("{} and {} are both set; a kubeconfig names the server itself, "
@@ -98,7 +157,7 @@ void check_readable(Draft& draft, std::string_view key, const std::string& path,
 
 void check_endpoint(Draft& draft, const FileReader& files) {
   const auto& endpoint = draft.settings.endpoint;
-  if (endpoint.port == endpoint.healthz_port) {
+  if (endpoint.port != 0 && endpoint.port == endpoint.healthz_port) {
     draft.add_problem(
         fmt::format("{} is {}, the same as endpoint.port; choose another, or 0 for "
                     "none",
@@ -118,6 +177,7 @@ Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& 
   check_slurm(draft);
   check_kubernetes(draft, needs_api_server);
   check_endpoint(draft, files);
+  fit_bootstrap_defaults(draft.settings);
   if (!draft.problems().empty()) {
     return Error{Code::kInvalid, join(draft.problems(), "\n")};
   }

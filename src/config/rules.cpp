@@ -101,6 +101,23 @@ Problem provider_id_problem(std::string_view text) {
   return std::nullopt;
 }
 
+Problem pem_problem(std::string_view text) {
+  return text.find("-----BEGIN CERTIFICATE-----") != std::string_view::npos
+             ? std::nullopt
+             : Problem{"holds no PEM certificate (-----BEGIN CERTIFICATE-----)"};
+}
+
+Problem key_hashes_problem(std::string_view text) {
+  constexpr std::string_view kAlgorithm = "sha256:";
+  for (const auto hash : split(text, ',')) {
+    const auto hex = hash.starts_with(kAlgorithm) ? hash.substr(kAlgorithm.size()) : "";
+    if (hex.size() != 64 || hex.find_first_not_of("0123456789abcdefABCDEF") != hex.npos) {
+      return is(text, "each hash must be sha256: and 64 hexadecimal digits, as kubeadm prints it");
+    }
+  }
+  return std::nullopt;
+}
+
 Problem owned_label_problem(const std::string& key) {
   static const std::map<std::string, std::string> kOwned = {
       {vocabulary::kLabelMetal3Uuid, "set node.metal3UUID instead"},
@@ -191,6 +208,10 @@ Problem text_problem(const Row& row, std::string_view text) {
         return is(text, *problem);
       }
       return std::nullopt;
+    case Rule::kPem:
+      return pem_problem(text);
+    case Rule::kKeyHashes:
+      return key_hashes_problem(text);
     case Rule::kNone:
     case Rule::kLabels:
     case Rule::kGpuResources:

@@ -16,11 +16,22 @@ namespace slurmlet::config {
 using Seconds = std::chrono::milliseconds;  // durations are kept in ms ("1m30s", "500ms", "60s")
 
 struct KubernetesSettings {
-  std::string kubeconfig;  // path; "" = the parts below
+  // Path; "" = the parts below. Where a bootstrap is configured it is written when that succeeds,
+  // and finalize() gives it a default in the state directory.
+  std::string kubeconfig;
   // Without a kubeconfig: the parts one by one, or those of a pod (KUBERNETES_SERVICE_HOST/PORT and
-  // the service account's files). finalize() leaves either kubeconfig or server set, never both.
+  // the service account's files). finalize() leaves either kubeconfig or server set, or both where
+  // server is for the bootstrap.
   std::string server;  // "https://host:port"
   std::string ca_file, certificate_file, key_file, token_file;
+  std::string ca_data;  // PEM text instead of ca_file
+  // The first credential: a kubeconfig with a bootstrap token as kubeadm writes it, or a file with
+  // the token for `server`.
+  std::string bootstrap_kubeconfig, bootstrap_token_file;
+  std::string
+      ca_cert_hashes;    // "sha256:<hex>,…": finds the CA with the token, as kubeadm join does
+  std::string cert_dir;  // of the rotating certificates; finalize() fills in stateDir/pki
+  bool rotate_certificates = true;
   Seconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
   Seconds status_report_interval{300'000};  // when nothing changed
 };
@@ -60,11 +71,13 @@ struct PodSettings {
 };
 
 struct EndpointSettings {
-  int port = 10250;          // reserved for the kubelet API
-  int healthz_port = 10248;  // 127.0.0.1 only; 0 = off
+  std::string address;       // "" = all, of both families
+  int port = 10250;          // the kubelet API; 0 = off
+  int healthz_port = 10248;    // 127.0.0.1 only; 0 = off
   // Serving certificate of the kubelet API and the CA of its clients: what virtual-kubelet reads
   // from APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION and APISERVER_CA_CERT_LOCATION.
   std::string certificate_file, key_file, client_ca_file;
+  bool server_tls_bootstrap = true;  // ask the cluster for a serving certificate
 };
 
 struct Settings {

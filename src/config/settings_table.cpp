@@ -50,18 +50,50 @@ void add_general(std::vector<Row>& rows) {
                   "directory for what must survive a restart", "", Rule::kAbsolutePath});
 }
 
+void add_bootstrap(std::vector<Row>& rows, std::string_view section) {
+  rows.push_back(
+      {section, "kubernetes.bootstrapKubeconfig", "--bootstrap-kubeconfig", "",
+       &in<&S::kubernetes, &K::bootstrap_kubeconfig>,
+       "kubeconfig with a bootstrap token, used until this node has a certificate of its "
+       "own and when that one is no longer accepted",
+       ""});
+  rows.push_back({section, "kubernetes.bootstrapTokenFile", "--bootstrap-token-file", "",
+                  &in<&S::kubernetes, &K::bootstrap_token_file>,
+                  "file with a bootstrap token for kubernetes.server, instead of a bootstrap "
+                  "kubeconfig",
+                  ""});
+  rows.push_back({section, "kubernetes.caCertHashes", "--discovery-token-ca-cert-hash", "",
+                  &in<&S::kubernetes, &K::ca_cert_hashes>,
+                  "hashes of the public key of the cluster's CA, sha256:HEX[,sha256:HEX]; with the "
+                  "bootstrap token they find and prove the CA, as in kubeadm join",
+                  "", Rule::kKeyHashes});
+  rows.push_back({section, "kubernetes.certDir", "--cert-dir", "",
+                  &in<&S::kubernetes, &K::cert_dir>,
+                  "directory of this node's own certificates and keys", "pki in stateDir",
+                  Rule::kAbsolutePath});
+  rows.push_back({section, "kubernetes.rotateCertificates", "--rotate-certificates", "",
+                  &in<&S::kubernetes, &K::rotate_certificates>,
+                  "renew the client certificate in certDir when 70 to 90 % of its life is over",
+                  ""});
+}
+
 void add_kubernetes(std::vector<Row>& rows) {
   constexpr std::string_view kSection = "Kubernetes API";
-  rows.push_back({kSection, "kubernetes.kubeconfig", "--kubeconfig", "KUBECONFIG",
-                  &in<&S::kubernetes, &K::kubeconfig>,
-                  "kubeconfig file with the API server and the credential of this node",
-                  "kubernetes.server, or the service account of a pod"});
+  rows.push_back(
+      {kSection, "kubernetes.kubeconfig", "--kubeconfig", "KUBECONFIG",
+       &in<&S::kubernetes, &K::kubeconfig>,
+       "kubeconfig file with the API server and the credential of this node",
+       "kubernetes.server, or the service account of a pod; with a bootstrap: kubeconfig in "
+       "stateDir, written when the bootstrap succeeds"});
   rows.push_back({kSection, "kubernetes.server", "--kubernetes-server", "",
                   &in<&S::kubernetes, &K::server>,
                   "address of the API server, instead of a kubeconfig", "", Rule::kServer});
   rows.push_back({kSection, "kubernetes.caFile", "--kubernetes-ca-file", "",
                   &in<&S::kubernetes, &K::ca_file>, "PEM file with the CA of kubernetes.server",
                   "the CAs of the system"});
+  rows.push_back({kSection, "kubernetes.caData", "--kubernetes-ca-data", "",
+                  &in<&S::kubernetes, &K::ca_data>,
+                  "the CA of kubernetes.server itself, as PEM text", "", Rule::kPem});
   rows.push_back({kSection, "kubernetes.certificateFile", "--kubernetes-certificate-file", "",
                   &in<&S::kubernetes, &K::certificate_file>,
                   "PEM file with the client certificate for kubernetes.server", ""});
@@ -72,6 +104,7 @@ void add_kubernetes(std::vector<Row>& rows) {
                   &in<&S::kubernetes, &K::token_file>,
                   "file with a bearer token for kubernetes.server; read again when it changes",
                   ""});
+  add_bootstrap(rows, kSection);
   rows.push_back({kSection, "kubernetes.leaseDuration", "--kubernetes-lease-duration", "",
                   &in<&S::kubernetes, &K::lease_duration>,
                   "lifetime of the node's lease, renewed four times within it", "", Rule::kNone,
@@ -189,20 +222,31 @@ void add_others(std::vector<Row>& rows) {
        "longest wait before rejecting a pod of a controller that keeps binding pods here", "",
        Rule::kNone, 0, kHour});
   constexpr std::string_view kSection = "Endpoints";
+  rows.push_back({kSection, "endpoint.address", "--address", "", &in<&S::endpoint, &E::address>,
+                  "address the kubelet API listens on; :: for all of both families", "",
+                  Rule::kIp});
   rows.push_back({kSection, "endpoint.port", "--port", "KUBELET_PORT", &in<&S::endpoint, &E::port>,
-                  "port of the kubelet API", "", Rule::kNone, 1, kMaxPort});
+                  "port of the kubelet API; 0 for none", "", Rule::kNone, 0, kMaxPort});
   rows.push_back({kSection, "endpoint.healthzPort", "--healthz-port", "",
                   &in<&S::endpoint, &E::healthz_port>, "port of /healthz on 127.0.0.1; 0 for none",
                   "", Rule::kNone, 0, kMaxPort});
   rows.push_back({kSection, "endpoint.certificateFile", "--endpoint-certificate-file",
                   "APISERVER_CERT_LOCATION", &in<&S::endpoint, &E::certificate_file>,
-                  "PEM file with the serving certificate of the kubelet API", ""});
+                  "PEM file with the serving certificate of the kubelet API",
+                  "asked of the cluster, see endpoint.serverTLSBootstrap"});
   rows.push_back({kSection, "endpoint.keyFile", "--endpoint-key-file", "APISERVER_KEY_LOCATION",
                   &in<&S::endpoint, &E::key_file>,
                   "PEM file with the private key of endpoint.certificateFile", ""});
   rows.push_back({kSection, "endpoint.clientCAFile", "--endpoint-client-ca-file",
                   "APISERVER_CA_CERT_LOCATION", &in<&S::endpoint, &E::client_ca_file>,
-                  "PEM file with the CA of the kubelet API's clients", ""});
+                  "PEM file with the CA of the kubelet API's clients",
+                  "the CA of the API server in the kubeconfig"});
+  rows.push_back(
+      {kSection, "endpoint.serverTLSBootstrap", "--endpoint-server-tls-bootstrap", "",
+       &in<&S::endpoint, &E::server_tls_bootstrap>,
+       "without endpoint.certificateFile, ask the cluster for a serving certificate; until "
+       "it is approved a self-signed one serves",
+       ""});
 }
 
 std::vector<Row> all_rows() {

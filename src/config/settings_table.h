@@ -36,6 +36,8 @@ enum class Rule {
   kProviderId,
   kLabelValue,
   kLabels,       // map: label rules of Kubernetes, NodeRestriction, not slurmlet's own
+  kPem,          // PEM text with a certificate
+  kKeyHashes,    // sha256:<64 hex digits>, several with commas between
   kGpuResources  // map: Gres name or name:type → extended resource name
 };
 

@@ -148,7 +148,7 @@ TEST(ConfigFileTest, ProblemsHavePlaceKeyAndCure) {
        "c.yaml:3:29: kubernetes.leaseDuration is 9s; it must be at least 10s"},
       {"endpoint: {port: 65536}\n",
        "c.yaml:3:18: endpoint.port is 65536; it must be at most 65535"},
-      {"endpoint: {port: 0}\n", "c.yaml:3:18: endpoint.port is 0; it must be at least 1"},
+      {"endpoint: {port: -1}\n", "c.yaml:3:18: endpoint.port is -1; it must be at least 0"},
       {"endpoint: {port: \"10250\"}\n",
        "c.yaml:3:18: endpoint.port is text; it must be a whole number"},
       {"endpoint: {port: 1.5}\n",

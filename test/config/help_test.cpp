@@ -29,8 +29,9 @@ TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
     EXPECT_THAT(help, HasSubstr(std::string(flag.flag) + " "));
   }
   EXPECT_THAT(help, HasSubstr("\nSlurm flags:\n\n"));
-  EXPECT_THAT(help,
-              ContainsRegex("      --port int  +port of the kubelet API \\(default 10250\\)"));
+  EXPECT_THAT(
+      help,
+      ContainsRegex("      --port int  +port of the kubelet API; 0 for none \\(default 10250\\)"));
   EXPECT_THAT(help,
               ContainsRegex("      --slurm-poll-interval duration  +time .* \\(default 1m\\)"));
   EXPECT_THAT(help, ContainsRegex("  -h, --help  +show this text"));

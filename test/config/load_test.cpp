@@ -153,6 +153,76 @@ TEST(LoadTest, RunNeedsAnApiServerAndACredential) {
               HasSubstr("--kubeconfig and --kubernetes-server are both set"));
 }
 
+TEST(LoadTest, ABootstrapLeavesItsResultInTheStateDirectory) {
+  const Settings token = loaded({}, {"run", "--bootstrap-kubeconfig=/b", "--state-dir=/s"});
+  EXPECT_EQ(token.kubernetes.kubeconfig, "/s/kubeconfig");
+  EXPECT_EQ(token.kubernetes.cert_dir, "/s/pki");
+  const Settings own = loaded({}, {"run", "--bootstrap-kubeconfig=/b", "--kubeconfig=/k",
+                                   "--cert-dir=/c", "--rotate-certificates=false"});
+  EXPECT_EQ(own.kubernetes.kubeconfig, "/k");
+  EXPECT_EQ(own.kubernetes.cert_dir, "/c");
+  EXPECT_FALSE(own.kubernetes.rotate_certificates);
+  const Settings parts = loaded(
+      {}, {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t", "--kubeconfig=/k"});
+  EXPECT_EQ(parts.kubernetes.kubeconfig, "/k");
+  EXPECT_EQ(parts.kubernetes.server, "https://a");
+  EXPECT_EQ(loaded({}, {"run", "--kubeconfig=/k"}).kubernetes.kubeconfig, "/k");
+}
+
+TEST(LoadTest, InAPodABootstrapKubeconfigWins) {
+  FakeSources sources;
+  sources.environment["KUBERNETES_SERVICE_HOST"] = "10.96.0.1";
+  sources.environment["KUBERNETES_SERVICE_PORT"] = "443";
+  EXPECT_EQ(loaded(sources, {"run", "--bootstrap-kubeconfig=/b"}).kubernetes.server, "");
+}
+
+struct BootstrapMistake {
+  const char* name;
+  std::vector<std::string> arguments;
+  const char* problem;
+};
+
+class BootstrapMistakeTest : public ::testing::TestWithParam<BootstrapMistake> {};
+
+TEST_P(BootstrapMistakeTest, IsRefused) {
+  EXPECT_THAT(FakeSources{}.error_with(GetParam().arguments), HasSubstr(GetParam().problem));
+}
+
+const std::string kHash = "sha256:" + std::string(64, 'a');
+
+INSTANTIATE_TEST_SUITE_P(
+    LoadTest, BootstrapMistakeTest,
+    ::testing::Values(
+        BootstrapMistake{"TwoTokens",
+                         {"run", "--bootstrap-kubeconfig=/b", "--bootstrap-token-file=/t"},
+                         "--bootstrap-kubeconfig and --bootstrap-token-file are both set"},
+        BootstrapMistake{"TwoServers",
+                         {"run", "--bootstrap-kubeconfig=/b", "--kubernetes-server=https://a"},
+                         "--bootstrap-kubeconfig and --kubernetes-server are both set"},
+        BootstrapMistake{"NoServer",
+                         {"run", "--bootstrap-token-file=/t"},
+                         "--bootstrap-token-file is set without kubernetes.server"},
+        BootstrapMistake{"HashAndFile",
+                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
+                          "--kubernetes-ca-file=/ca", "--discovery-token-ca-cert-hash=" + kHash},
+                         "--discovery-token-ca-cert-hash and --kubernetes-ca-file are both set"},
+        BootstrapMistake{"BadHash",
+                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
+                          "--discovery-token-ca-cert-hash=sha256:12"},
+                         "must be sha256: and 64 hexadecimal digits"},
+        BootstrapMistake{"HashWithoutToken",
+                         {"run", "--kubeconfig=/k", "--discovery-token-ca-cert-hash=" + kHash},
+                         "is set without kubernetes.bootstrapTokenFile"},
+        BootstrapMistake{"TwoCredentials",
+                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
+                          "--kubernetes-token-file=/u"},
+                         "--bootstrap-token-file and --kubernetes-token-file are both set"},
+        BootstrapMistake{"CaThatIsNone",
+                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
+                          "--kubernetes-ca-data=/ca"},
+                         "--kubernetes-ca-data holds no PEM certificate"}),
+    [](const auto& row) { return row.param.name; });
+
 TEST(LoadTest, WhatIsLeftAloneFollowsThePollInterval) {
   const auto quick = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=2s"});
   ASSERT_TRUE(quick.has_value());
@@ -218,7 +288,7 @@ TEST(LoadTest, TheDefaultFileMayBeAbsentButNotANamedOne) {
 TEST(LoadTest, ProblemsOfAllSourcesComeTogether) {
   FakeSources sources;
   sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  polInterval: 5s\n  conf: x\n";
-  sources.environment["KUBELET_PORT"] = "0";
+  sources.environment["KUBELET_PORT"] = "-1";
   const std::string error = sources.error_with({"run", "--config=/c.yaml", "--log-level=loud"});
   EXPECT_EQ(split(error, '\n').size(), 5U) << error;
   EXPECT_THAT(error, HasSubstr("/c.yaml:4:3: unknown key \"slurm.polInterval\"; did you mean "

@@ -44,6 +44,12 @@ TEST(SettingsTableTest, KeysFlagsAndVariablesAreUnique) {
 TEST(SettingsTableTest, FlagsFollowTheirKeysButForTheWellKnownOnes) {
   const std::map<std::string_view, std::string_view> kWellKnown = {
       {"kubernetes.kubeconfig", "--kubeconfig"},
+      {"kubernetes.bootstrapKubeconfig", "--bootstrap-kubeconfig"},
+      {"kubernetes.bootstrapTokenFile", "--bootstrap-token-file"},
+      {"kubernetes.caCertHashes", "--discovery-token-ca-cert-hash"},
+      {"kubernetes.certDir", "--cert-dir"},
+      {"kubernetes.rotateCertificates", "--rotate-certificates"},
+      {"endpoint.address", "--address"},
       {"node.name", "--nodename"},
       {"endpoint.port", "--port"},
       {"metal3.instanceData", "--metadata"},
