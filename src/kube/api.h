@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "node/lease_holder.h"
 #include "node/node.h"
 #include "node/node_diff.h"
 
@@ -31,6 +32,10 @@ struct Lease {
   std::string owner_node_uid;   // "" = no ownerReference
   bool operator==(const Lease&) const = default;
 };
+
+inline node::LeaseHolder holder_of(const Lease& lease) {
+  return {lease.holder_identity, lease.renew_time, lease.duration_seconds};
+}
 
 class LeaseApi {
  public:

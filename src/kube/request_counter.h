@@ -18,6 +18,16 @@ class RequestCounter {
   void count(const std::string& verb, int status) {
     const std::lock_guard lock(mutex_);
     ++counts_[{verb, status}];
+    if (status == 401) {
+      ++unauthorized_;
+    } else if (status != 0) {
+      unauthorized_ = 0;
+    }
+  }
+  // Answers 401 since the last other one: the server does not take our credential.
+  std::uint64_t unauthorized_in_a_row() const {
+    const std::lock_guard lock(mutex_);
+    return unauthorized_;
   }
   std::map<Key, std::uint64_t> snapshot() const {
     const std::lock_guard lock(mutex_);
@@ -27,6 +37,7 @@ class RequestCounter {
  private:
   mutable std::mutex mutex_;
   std::map<Key, std::uint64_t> counts_;
+  std::uint64_t unauthorized_ = 0;
 };
 
 }  // namespace slurmlet::kube

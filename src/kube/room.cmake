@@ -1,8 +1,12 @@
 set(ROOM_SOURCES
+  certificate_api.cpp
+  certificate_json.cpp
   cluster_access.cpp
+  cluster_info.cpp
   event_json.cpp
   json_read.cpp
   kubeconfig.cpp
+  kubeconfig_text.cpp
   lease_json.cpp
   line_splitter.cpp
   list_watch.cpp
@@ -11,6 +15,7 @@ set(ROOM_SOURCES
   pod_json.cpp
   rest_api.cpp
   rest_call.cpp
+  review_api.cpp
   status_error.cpp
   token_file.cpp
   watch.cpp)

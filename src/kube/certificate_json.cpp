@@ -1,0 +1,97 @@
+#include "kube/certificate_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "kube/json_read.h"
+#include "kube/status_error.h"
+#include "tls/client_identity.h"
+
+namespace slurmlet::kube {
+
+using nlohmann::json;
+
+namespace {
+
+Result<std::string> pem_at(const json& object, const char* key) {
+  auto text = tls::base64_decode(string_at(object, key));
+  if (!text) {
+    return Error{Code::kInvalid,
+                 std::string("not a CertificateSigningRequest: ") + key + " is not valid base64"};
+  }
+  return text;
+}
+
+// "Reason: message", or the one of them that is there.
+std::string words_of(const json& condition) {
+  const std::string reason = string_at(condition, "reason");
+  const std::string message = string_at(condition, "message");
+  return one_line(reason + (reason.empty() || message.empty() ? "" : ": ") + message);
+}
+
+void read_conditions(const json& status, CertificateRequest& request) {
+  const json* conditions = find(status, "conditions");
+  if (conditions == nullptr || !conditions->is_array()) {
+    return;
+  }
+  for (const json& condition : *conditions) {
+    const std::string type = string_at(condition, "type");
+    if (const std::string state = string_at(condition, "status");
+        !state.empty() && state != "True") {
+      continue;
+    }
+    request.approved = request.approved || type == "Approved";
+    request.denied = request.denied || type == "Denied";
+    request.failed = request.failed || type == "Failed";
+    if (type == "Denied" || type == "Failed") {
+      request.message = words_of(condition);
+    }
+  }
+}
+
+}  // namespace
+
+std::string certificate_request_body(const CertificateRequest& request) {
+  return to_text({{"apiVersion", "certificates.k8s.io/v1"},
+                  {"kind", "CertificateSigningRequest"},
+                  {"metadata", {{"name", request.name}}},
+                  {"spec",
+                   {{"request", tls::base64_encode(request.request_pem)},
+                    {"signerName", request.signer_name},
+                    {"usages", request.usages}}}});
+}
+
+Result<CertificateRequest> certificate_request_from_json(const json& value) {
+  const json* metadata = find(value, "metadata");
+  if (metadata == nullptr || string_at(*metadata, "name").empty()) {
+    return Error{Code::kInvalid, "not a CertificateSigningRequest: metadata.name is missing"};
+  }
+  CertificateRequest request;
+  request.name = string_at(*metadata, "name");
+  request.uid = string_at(*metadata, "uid");
+  if (const json* spec = find(value, "spec")) {
+    request.signer_name = string_at(*spec, "signerName");
+    auto pem = pem_at(*spec, "request");
+    if (!pem) {
+      return pem.error();
+    }
+    request.request_pem = *std::move(pem);
+    if (const json* usages = find(*spec, "usages"); usages != nullptr && usages->is_array()) {
+      for (const json& usage : *usages) {
+        if (const auto* text = usage.get_ptr<const json::string_t*>()) {
+          request.usages.push_back(*text);
+        }
+      }
+    }
+  }
+  if (const json* status = find(value, "status")) {
+    read_conditions(*status, request);
+    auto certificate = pem_at(*status, "certificate");
+    if (!certificate) {
+      return certificate.error();
+    }
+    request.certificate = *std::move(certificate);
+  }
+  return request;
+}
+
+}  // namespace slurmlet::kube

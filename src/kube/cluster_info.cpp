@@ -1,0 +1,177 @@
+#include "kube/cluster_info.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "kube/json_read.h"
+#include "kube/status_error.h"
+#include "tls/certificates.h"
+#include "tls/client_identity.h"
+#include "yaml/document.h"
+
+namespace slurmlet::kube {
+
+namespace {
+
+constexpr const char* kClusterInfo = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
+constexpr const char* kSource = "ConfigMap kube-public/cluster-info";
+constexpr std::size_t kIdLength = 6;
+constexpr std::size_t kSecretLength = 16;
+constexpr std::size_t kDigestDigits = 64;
+
+bool is_token_text(std::string_view text, std::size_t length) {
+  return text.size() == length && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+         });
+}
+
+bool is_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// In lower case; kInvalid for what cannot be a pin.
+Result<std::vector<std::string>> checked_pins(const std::vector<std::string>& pins) {
+  constexpr std::string_view kPrefix = "sha256:";
+  std::vector<std::string> checked;
+  for (const std::string& pin : pins) {
+    std::string lower = to_lower(trim(pin));
+    if (!lower.starts_with(kPrefix) || lower.size() != kPrefix.size() + kDigestDigits ||
+        !is_hex(std::string_view(lower).substr(kPrefix.size()))) {
+      return Error{Code::kInvalid, "CA certificate hash \"" + one_line(pin) +
+                                       "\" is none; write sha256: and 64 hexadecimal digits, as "
+                                       "kubeadm token create --print-join-command does"};
+    }
+    checked.push_back(std::move(lower));
+  }
+  if (checked.empty()) {
+    return Error{Code::kInvalid,
+                 "a cluster's CA is not discovered without a hash of its public key; give one "
+                 "(kubeadm token create --print-join-command shows it), or the CA as a file"};
+  }
+  return checked;
+}
+
+Error disbelieved(const std::string& why) {
+  return {Code::kDenied, std::string(kSource) + " " + why};
+}
+
+// The kubeconfig that the token signed.
+Result<std::string> signed_kubeconfig(const nlohmann::json& config_map,
+                                      const BootstrapToken& token) {
+  const auto data = string_map_at(config_map, "data");
+  const auto kubeconfig = data.find("kubeconfig");
+  if (kubeconfig == data.end()) {
+    return disbelieved("has no key \"kubeconfig\"; give the cluster's CA as a file");
+  }
+  const auto signature = data.find("jws-kubeconfig-" + token.id);
+  if (signature == data.end()) {
+    return disbelieved("is not signed with token " + token.id +
+                       ": it has expired or may not sign; make one with kubeadm token create");
+  }
+  if (!tls::is_signed_with_token(signature->second, kubeconfig->second, token.id, token.secret)) {
+    return disbelieved("has a wrong signature for token " + token.id +
+                       ": the token is wrong, or somebody stands between us and the API server; "
+                       "check token and server address");
+  }
+  return kubeconfig->second;
+}
+
+// The one cluster of the kubeconfig: the unnamed one, as kubeadm writes it, or the only one.
+const yaml::Value* cluster_of(const yaml::Value& root) {
+  const yaml::Value* list = root.find("clusters");
+  if (list == nullptr) {
+    return nullptr;
+  }
+  for (const yaml::Value& item : list->items()) {
+    const yaml::Value* name = item.find("name");
+    if (name == nullptr || name->text().empty() || list->items().size() == 1) {
+      return item.find("cluster");
+    }
+  }
+  return nullptr;
+}
+
+Result<std::string> ca_of(const std::string& kubeconfig) {
+  const auto document = yaml::parse(kubeconfig, kSource);
+  if (!document) {
+    return Error{Code::kDenied, document.error().message};
+  }
+  const yaml::Value* cluster = cluster_of(document->root());
+  const yaml::Value* data =
+      cluster == nullptr ? nullptr : cluster->find("certificate-authority-data");
+  auto pem =
+      data == nullptr ? Result<std::string>(std::string{}) : tls::base64_decode(data->text());
+  if (!pem || pem->empty()) {
+    return disbelieved("holds no certificate-authority-data; give the cluster's CA as a file");
+  }
+  return pem;
+}
+
+Status check_pins(const std::string& ca, const std::vector<std::string>& pins) {
+  const auto found = tls::public_key_pins(ca, kSource);
+  if (!found) {
+    return Error{Code::kDenied, found.error().message};
+  }
+  const bool pinned =
+      std::find_first_of(found->begin(), found->end(), pins.begin(), pins.end()) != found->end();
+  if (!pinned) {
+    return disbelieved("has a CA with public key " + join(*found, ", ") +
+                       ", which is not the one expected (" + join(pins, ", ") +
+                       "): the hash is of another cluster, or somebody stands between us and the "
+                       "API server");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<BootstrapToken> parse_bootstrap_token(const std::string& text) {
+  const std::string_view token = trim(text);
+  const auto dot = std::min(token.find('.'), token.size());
+  const std::string_view id = token.substr(0, dot);
+  const std::string_view secret = token.substr(std::min(dot + 1, token.size()));
+  if (!is_token_text(id, kIdLength) || !is_token_text(secret, kSecretLength)) {
+    return Error{Code::kInvalid,
+                 "not a bootstrap token: it has six characters, a dot and sixteen characters of "
+                 "a-z and 0-9 (kubeadm token create makes one)"};
+  }
+  return BootstrapToken{std::string(id), std::string(secret)};
+}
+
+Result<std::string> discover_cluster_ca(http::Client& untrusting, const BootstrapToken& token,
+                                        const std::vector<std::string>& pins,
+                                        const CallOptions& options) {
+  const auto expected = checked_pins(pins);
+  if (!expected) {
+    return expected.error();
+  }
+  const http::Request request{"GET", kClusterInfo, "", "", kCallTimeout};
+  const auto response = rest_call(untrusting, request, options, "GET");
+  if (!response) {
+    Error error = response.error();
+    if (error.code == Code::kNotFound || error.code == Code::kDenied) {
+      error.message += "; the cluster does not offer discovery: give its CA as a file";
+    }
+    return error;
+  }
+  const auto config_map = answer_json(request, *response);
+  if (!config_map) {
+    return config_map.error();
+  }
+  const auto kubeconfig = signed_kubeconfig(*config_map, token);
+  if (!kubeconfig) {
+    return kubeconfig.error();
+  }
+  auto ca = ca_of(*kubeconfig);
+  if (!ca) {
+    return ca;
+  }
+  if (const Status pinned = check_pins(*ca, *expected); !pinned) {
+    return pinned.error();
+  }
+  return ca;
+}
+
+}  // namespace slurmlet::kube

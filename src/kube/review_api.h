@@ -1,0 +1,83 @@
+#pragma once
+
+// TokenReview and SubjectAccessReview: who a caller of our own endpoint is and what it may do, as
+// the kubelet asks them
+// (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/). Every node
+// credential may create both. Calls do not block: they are answered while their http::Client waits,
+// and belong to its thread.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "http/client.h"
+#include "kube/rest_call.h"
+
+namespace slurmlet::kube {
+
+// authentication.k8s.io/v1 UserInfo.
+struct UserInfo {
+  std::string name, uid;
+  std::vector<std::string> groups;
+  std::map<std::string, std::vector<std::string>> extra;
+  bool operator==(const UserInfo&) const = default;
+};
+
+struct TokenReview {
+  bool authenticated = false;
+  UserInfo user;
+  std::string error;  // status.error, for people
+};
+
+struct AccessReview {
+  bool allowed = false;
+  std::string reason;
+};
+
+// resource "nodes" of the core group, always about one node.
+struct AccessQuestion {
+  UserInfo user;
+  std::string verb;         // get, create, update, patch, delete; "" for other methods
+  std::string subresource;  // "metrics", "proxy", …
+  std::string node_name;
+  bool operator==(const AccessQuestion&) const = default;
+};
+
+// A call under way; destroying it gives it up.
+template <typename T>
+class PendingCall {
+ public:
+  virtual ~PendingCall() = default;
+  // The answer or the Error, once; nothing while it is under way. kDenied: our own credential may
+  // not ask; kTimeout and kUnavailable: the API server cannot be asked.
+  virtual std::unique_ptr<Result<T>> poll(SteadyTime now) = 0;
+  // When to poll() at the latest; earlier when the client's wait() returns for stream news.
+  virtual SteadyTime deadline() const = 0;
+};
+
+class ReviewApi {
+ public:
+  virtual ~ReviewApi() = default;
+  virtual std::unique_ptr<PendingCall<TokenReview>> review_token(const std::string& token,
+                                                                 SteadyTime now) = 0;
+  virtual std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessQuestion& question,
+                                                                   SteadyTime now) = 0;
+};
+
+class RestReviewApi final : public ReviewApi {
+ public:
+  RestReviewApi(http::Client& client, CallOptions options);
+  std::unique_ptr<PendingCall<TokenReview>> review_token(const std::string& token,
+                                                         SteadyTime now) override;
+  std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessQuestion& question,
+                                                           SteadyTime now) override;
+
+ private:
+  http::Client& client_;
+  CallOptions options_;
+};
+
+}  // namespace slurmlet::kube

@@ -1,0 +1,77 @@
+#include "node/lease_holder.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/rfc3339.h"
+#include "base/text.h"
+
+namespace slurmlet::node {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kDefaultDuration{40};
+
+seconds duration_of(const LeaseHolder& held) {
+  return held.duration_seconds > 0 ? seconds{held.duration_seconds} : kDefaultDuration;
+}
+
+// A node name has no slash in it.
+bool names_machine(const std::string& identity) {
+  const auto slash = identity.find('/');
+  return slash != std::string::npos && slash + 1 < identity.size();
+}
+
+// Wall clocks of two machines may differ; by this much they rarely do, and then TLS has its own
+// say.
+constexpr std::chrono::minutes kMostSkew{10};
+
+bool is_long_ago(const LeaseHolder& held, WallTime now) {
+  const auto renewed = parse_rfc3339(held.renew_time);
+  return renewed && now - *renewed > kMostSkew + 2 * duration_of(held);
+}
+
+}  // namespace
+
+bool is_foreign_holder(const std::string& identity, const std::string& ours) {
+  return names_machine(identity) && to_lower(identity) != to_lower(ours);
+}
+
+Duration holder_patience(const LeaseHolder& held) {
+  const Duration duration = duration_of(held);
+  return duration + duration / 4;
+}
+
+HolderRuling judge_holder(const LeaseHolder& held, const std::string& ours,
+                          const std::optional<HolderSighting>& before, Now now) {
+  using Verdict = HolderRuling::Verdict;
+  if (!is_foreign_holder(held.identity, ours)) {
+    return {};
+  }
+  const bool known = before && before->held.identity == held.identity;
+  const bool renewed = known && before->held.renew_time != held.renew_time;
+  if (!renewed && !(known && before->alive) && is_long_ago(held, now.wall)) {
+    return {};
+  }
+  HolderSighting sighting{held, now.steady, renewed};
+  if (known && !renewed) {
+    sighting = *before;
+    if (now.steady - sighting.since >= holder_patience(held)) {
+      return {};
+    }
+  }
+  return {sighting.alive ? Verdict::kAlive : Verdict::kWait, sighting.since + holder_patience(held),
+          sighting};
+}
+
+std::string held_by_another(const std::string& name, const LeaseHolder& held) {
+  return fmt::format(
+      "Node {0} is run by another machine: its Lease kube-node-lease/{0} is held by {1}, which "
+      "renewed it at {2}. Give this machine another node name (--nodename), or stop slurmlet on "
+      "that machine; this one looks again and takes the Node over when that one is silent",
+      name, held.identity, held.renew_time);
+}
+
+}  // namespace slurmlet::node

@@ -1,0 +1,59 @@
+#pragma once
+
+// Who holds the Lease of our Node: one node, one daemon. A daemon holds it as "NODE/UUID" with the
+// UUID of its machine; a holder "NAME" without one (the kubelet, a machine that tells no UUID) says
+// nothing about the machine and is nobody else. Whether another holder is alive is measured by our
+// steady clock, since the two machines' clocks may differ: a holder that renews within its lease's
+// duration is alive. Pure.
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+
+namespace slurmlet::node {
+
+// The part of a Lease that decides.
+struct LeaseHolder {
+  std::string identity;
+  std::string renew_time;  // MicroTime as text
+  int duration_seconds = 0;
+  bool operator==(const LeaseHolder&) const = default;
+};
+
+// Whether `identity` is the daemon of another machine than the one that is `ours`.
+bool is_foreign_holder(const std::string& identity, const std::string& ours);
+
+// Of holder_patience(): the spread of looks at a holder that is alive.
+inline constexpr double kHolderJitter = 0.2;
+
+// How long a holder may be silent before it counts as dead: its lease's duration and a quarter.
+Duration holder_patience(const LeaseHolder& held);
+
+// A foreign holder as it was last seen to renew.
+struct HolderSighting {
+  LeaseHolder held;
+  SteadyTime since{};
+  bool alive = false;  // it has renewed since it was first seen
+};
+
+struct HolderRuling {
+  enum class Verdict {
+    kFree,   // ours, nobody's, or a dead holder's
+    kWait,   // a foreign one that may be alive: look again
+    kAlive,  // a foreign one that renews
+  };
+  Verdict verdict = Verdict::kFree;
+  SteadyTime again{};                      // with kWait and kAlive: look then
+  std::optional<HolderSighting> sighting;  // to be handed in then
+};
+
+// `before` is the sighting of the ruling before, if any. A holder whose last renewal is older than
+// twice its duration and ten minutes by our wall clock is dead, unless it was seen to renew.
+HolderRuling judge_holder(const LeaseHolder& held, const std::string& ours,
+                          const std::optional<HolderSighting>& before, Now now);
+
+// For people: who holds the Lease of Node `name`, since when, and what to do.
+std::string held_by_another(const std::string& name, const LeaseHolder& held);
+
+}  // namespace slurmlet::node

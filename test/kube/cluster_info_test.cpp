@@ -1,0 +1,177 @@
+#include "kube/cluster_info.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "fakes/fake_http_client.h"
+#include "kube/fixture_file.h"
+
+namespace slurmlet::kube {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// The token that signed the captured ConfigMap, and what openssl says of its CA's public key.
+constexpr const char* kToken = "0uhwl6.9w99o3a0jfzebhvk";
+constexpr const char* kPin =
+    "sha256:7bfbc0c58e2408ab8570934f8081f85e11c038f458aee12cf44e5b6d6bc1ed2c";
+constexpr const char* kOtherPin =
+    "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+
+TEST(BootstrapTokenTest, Table) {
+  const auto token = parse_bootstrap_token(" abcdef.0123456789abcdef\n");
+  ASSERT_TRUE(token);
+  EXPECT_EQ(token->id, "abcdef");
+  EXPECT_EQ(token->secret, "0123456789abcdef");
+  for (const char* text :
+       {"", ".", "abcdef", "abcdef.", "abcdef.0123456789abcde", "abcdef.0123456789abcdefg",
+        "ABCDEF.0123456789abcdef", "abcde.0123456789abcdef", "abcdef.0123456789abcdef.x",
+        "abcdef 0123456789abcdef", "abcdef.0123456789 abcde"}) {
+    const auto refused = parse_bootstrap_token(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, Code::kInvalid);
+    EXPECT_THAT(refused.error().message, Not(HasSubstr("01234")));
+  }
+}
+
+class ClusterInfoTest : public ::testing::Test {
+ protected:
+  Result<std::string> discover(const std::vector<std::string>& pins = {kPin},
+                               const std::string& token = kToken) {
+    return discover_cluster_ca(client_, *parse_bootstrap_token(token), pins, {});
+  }
+  // What is wrong with the answer `config_map`.
+  std::string disbelief(const json& config_map) {
+    client_.answer(200, config_map.dump());
+    const auto ca = discover();
+    EXPECT_FALSE(ca);
+    EXPECT_EQ(ca ? Code::kInternal : ca.error().code, Code::kDenied);
+    const std::string said = ca ? "" : ca.error().message;
+    EXPECT_THAT(said, Not(HasSubstr("9w99o3a0jfzebhvk")));
+    return said;
+  }
+
+  fakes::FakeHttpClient client_;
+  const json good_ = fixture_json("cluster-info.json");
+};
+
+TEST_F(ClusterInfoTest, GivesTheCaThatTokenAndHashVouchFor) {
+  client_.answer(200, good_.dump());
+  const auto ca = discover();
+  ASSERT_TRUE(ca) << ca.error().message;
+  EXPECT_THAT(*ca, AllOf(StartsWith("-----BEGIN CERTIFICATE-----\n"),
+                         HasSubstr("-----END CERTIFICATE-----")));
+  EXPECT_EQ(client_.last().method, "GET");
+  EXPECT_EQ(client_.last().path, "/api/v1/namespaces/kube-public/configmaps/cluster-info");
+}
+
+TEST_F(ClusterInfoTest, OneHashOfSeveralIsEnough) {
+  client_.answer(200, good_.dump());
+  std::string upper = kPin;
+  std::transform(upper.begin() + 7, upper.end(), upper.begin() + 7, ::toupper);
+  EXPECT_TRUE(discover({kOtherPin, upper}));
+}
+
+TEST_F(ClusterInfoTest, AnotherCaIsNotBelieved) {
+  client_.answer(200, good_.dump());
+  const auto ca = discover({kOtherPin});
+  ASSERT_FALSE(ca);
+  EXPECT_EQ(ca.error().code, Code::kDenied);
+  EXPECT_THAT(ca.error().message, AllOf(HasSubstr(kPin), HasSubstr(kOtherPin)));
+}
+
+TEST_F(ClusterInfoTest, WithoutAProperHashNothingIsAsked) {
+  for (const auto& pins :
+       std::vector<std::vector<std::string>>{{},
+                                             {""},
+                                             {"sha256:12"},
+                                             {kPin, "sha1:12"},
+                                             {std::string(kPin) + "0"},
+                                             {"sha256:" + std::string(64, 'g')}}) {
+    const auto ca = discover(pins);
+    ASSERT_FALSE(ca);
+    EXPECT_EQ(ca.error().code, Code::kInvalid);
+  }
+  EXPECT_TRUE(client_.requests.empty());
+}
+
+TEST_F(ClusterInfoTest, ATokenThatDidNotSignIsNotBelieved) {
+  client_.answer(200, good_.dump());
+  const auto unknown = discover({kPin}, "aaaaaa.9w99o3a0jfzebhvk");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Code::kDenied);
+  EXPECT_THAT(unknown.error().message,
+              AllOf(HasSubstr("aaaaaa"), HasSubstr("kubeadm token create")));
+  client_.answer(200, good_.dump());
+  const auto wrong = discover({kPin}, "0uhwl6.aaaaaaaaaaaaaaaa");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, Code::kDenied);
+  EXPECT_THAT(wrong.error().message, HasSubstr("wrong signature"));
+}
+
+TEST_F(ClusterInfoTest, AChangedConfigMapIsNotBelieved) {
+  json changed = good_;
+  changed["data"]["kubeconfig"] = changed["data"]["kubeconfig"].get<std::string>() + "\n";
+  EXPECT_THAT(disbelief(changed), HasSubstr("wrong signature"));
+  json unsigned_map = good_;
+  unsigned_map["data"].erase("jws-kubeconfig-0uhwl6");
+  EXPECT_THAT(disbelief(unsigned_map), HasSubstr("not signed"));
+  json empty = good_;
+  empty["data"].erase("kubeconfig");
+  EXPECT_THAT(disbelief(empty), HasSubstr("kubeconfig"));
+  EXPECT_THAT(disbelief(json::parse(R"({"data": 3})")), HasSubstr("kubeconfig"));
+}
+
+// Signed with the token by somebody, but no use. The signatures are HMAC-SHA-256 as openssl makes
+// them.
+TEST_F(ClusterInfoTest, SignedNonsenseIsNotBelieved) {
+  struct Row {
+    const char* kubeconfig;
+    const char* signature;
+  };
+  const Row kRows[] = {
+      {"", "HtDbrvLc8uDvVzl0l0srAk9CSmF2jGutmo3f9zRH7Jw"},
+      {"{", "ygRScTGvPMqhy1_BoxsxkE0HrTzgdgIwIU_c0S1mbG0"},
+      {"[]", "yPCmkSSQJN7wsrbIH3dfjctjz8y_vqLViZ0arlPk7tU"},
+      {"clusters: []", "JhvZqesc-oK3jhAuIu2e4CMnVS4Lxw0jWm06m2tU1qE"},
+      {"clusters: [{name: '', cluster: {server: s}}]",
+       "0Zv_8V1C5mDI77VCLV4chECXEqa--bWYpNmcchJZzMU"},
+      {"clusters: [{cluster: {certificate-authority-data: '%'}}]",
+       "4L04OX8ezAOLafJ3hxAQqaAbVCYwsw0ocSEFLkyMaTQ"},
+      {"clusters: [{cluster: {certificate-authority-data: bm8gUEVN}}]",
+       "_pP-ZONu_KNTTDh63HEMC-ODoGQrBJjjxaAI56ntzGg"},
+      {"clusters: [{name: a, cluster: {certificate-authority-data: bm8gUEVN}}, {name: b}]",
+       "GhYu2YNO3HpxIGUeG3PK0WVRBJXIf-WVOJpxPo-4g3Q"},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_THAT(
+        disbelief(
+            {{"data",
+              {{"kubeconfig", row.kubeconfig},
+               {"jws-kubeconfig-0uhwl6",
+                std::string("eyJhbGciOiJIUzI1NiIsImtpZCI6IjB1aHdsNiJ9..") + row.signature}}}}),
+        Not(HasSubstr("signature")))
+        << row.kubeconfig;
+  }
+}
+
+TEST_F(ClusterInfoTest, FailedCallsStayWhatTheyAre) {
+  client_.fail(Error{Code::kUnavailable, "connection refused"});
+  EXPECT_EQ(discover().error().code, Code::kUnavailable);
+  client_.answer(404, R"({"kind":"Status","status":"Failure","reason":"NotFound","code":404})");
+  const auto absent = discover();
+  EXPECT_EQ(absent.error().code, Code::kNotFound);
+  EXPECT_THAT(absent.error().message, HasSubstr("CA as a file"));
+  client_.answer(200, "<html>");
+  EXPECT_EQ(discover().error().code, Code::kInternal);
+}
+
+}  // namespace
+}  // namespace slurmlet::kube
