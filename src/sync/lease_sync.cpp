@@ -16,19 +16,18 @@ constexpr int kWriteAttempts = 5;  // kubelet's
 
 }  // namespace
 
-LeaseSync::LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random,
-                     const Published<std::string>& node_uid, Published<LeaseStatus>& status)
+LeaseSync::LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random, LeaseLink& link)
     : api_(api),
       options_(std::move(options)),
       random_(std::move(random)),
-      node_uid_(node_uid),
-      status_(status),
+      link_(link),
       backoff_(milliseconds{200}, seconds{7}, random_) {}
 
 SteadyTime LeaseSync::step(Now now) {
-  const auto uid = node_uid_.get();
+  const auto uid = link_.node_uid.get();
   if (!uid || uid->empty()) {
     lease_.reset();
+    foreign_.reset();
     next_ = {};
     return kNever;
   }
@@ -36,23 +35,31 @@ SteadyTime LeaseSync::step(Now now) {
   if (now.steady < next_ && !owner_changed) {
     return next_;
   }
-  if (const Status renewed = renew(now, *uid); !renewed) {
-    if (!failing_) {
-      log::warning("lease of node " + options_.node_name +
-                   " not renewed: " + renewed.error().message);
-    }
-    failing_ = true;
-    const auto before = status_.get();
-    LeaseStatus status = before ? *before : LeaseStatus{};
-    status.last_error = renewed.error().message;
-    status_.set(std::move(status));
-    lease_uid_ = *uid;
-    next_ = now.steady + backoff_.next();
-    return next_;
-  }
+  refused_until_.reset();
+  const Status renewed = renew(now, *uid);
   lease_uid_ = *uid;
-  succeeded(now);
+  if (renewed) {
+    succeeded(now);
+  } else {
+    failed(renewed.error(), now);
+  }
   return next_;
+}
+
+void LeaseSync::failed(const Error& error, Now now) {
+  if (!failing_) {
+    log::warning("lease of node " + options_.node_name + " not renewed: " + error.message);
+  }
+  failing_ = true;
+  const auto before = link_.status.get();
+  LeaseStatus status = before ? *before : LeaseStatus{};
+  status.last_error = error.message;
+  if (refused_until_) {
+    status.refused_at = now.steady;
+    status.refused_by = foreign_;
+  }
+  link_.status.set(std::move(status));
+  next_ = refused_until_ ? *refused_until_ : now.steady + backoff_.next();
 }
 
 void LeaseSync::succeeded(Now now) {
@@ -61,14 +68,17 @@ void LeaseSync::succeeded(Now now) {
   }
   failing_ = false;
   backoff_.reset();
-  status_.set({now.wall, now.steady, ""});
+  link_.status.set({now.wall, now.steady, "", std::nullopt, std::nullopt});
   next_ = now.steady + node::renew_interval(options_.duration, random_);
 }
 
-Status LeaseSync::load() {
+Status LeaseSync::load(Now now, bool just_written) {
   auto current = api_.get(options_.node_name);
   if (current) {
     lease_ = std::move(*current);
+    if (const Status free = refuse_foreign(now, just_written); !free) {
+      return free;
+    }
     if (const auto seen = parse_rfc3339(lease_->renew_time)) {
       last_renew_ = std::max(last_renew_, *seen);
     }
@@ -76,6 +86,27 @@ Status LeaseSync::load() {
   }
   lease_.reset();
   return current.error().code == Code::kNotFound ? Status{} : Status{current.error()};
+}
+
+// Never two writers: what another machine may still renew is read again when it should have been.
+// Who has `just_written` it is alive, whatever the clocks say.
+Status LeaseSync::refuse_foreign(Now now, bool just_written) {
+  const node::LeaseHolder held = kube::holder_of(*lease_);
+  const auto dead = link_.dead_holder.get();
+  if (dead && *dead == held) {
+    return {};
+  }
+  if (just_written) {
+    foreign_ = node::HolderSighting{held, now.steady, true};
+  }
+  node::HolderRuling ruling = node::judge_holder(held, options_.holder_identity, foreign_, now);
+  foreign_ = std::move(ruling.sighting);
+  if (ruling.verdict == node::HolderRuling::Verdict::kFree) {
+    return {};
+  }
+  lease_.reset();
+  refused_until_ = ruling.again;
+  return Error{Code::kConflict, node::held_by_another(options_.node_name, held)};
 }
 
 Status LeaseSync::write(Now now, const std::string& uid) {
@@ -101,7 +132,7 @@ Status LeaseSync::write(Now now, const std::string& uid) {
 
 Status LeaseSync::renew(Now now, const std::string& uid) {
   if (!lease_) {
-    if (const Status loaded = load(); !loaded) {
+    if (const Status loaded = load(now, false); !loaded) {
       return loaded;
     }
   }
@@ -116,7 +147,7 @@ Status LeaseSync::renew(Now now, const std::string& uid) {
       return last;
     }
     // Somebody else wrote or removed it: start again from what is there.
-    if (const Status loaded = load(); !loaded) {
+    if (const Status loaded = load(now, code == Code::kConflict); !loaded) {
       return loaded;
     }
   }

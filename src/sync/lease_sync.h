@@ -4,16 +4,18 @@
 //
 // A step object that runs on a thread and a connection of its own, so that no other call can make
 // it late. Never creates a Lease before the Node's uid is known, keeps the ownerReference on the
-// live Node, writes a strictly increasing renewTime, and reads the Lease only after a conflict.
-// Not thread-safe but for node_uid and status, which are Published.
+// live Node, writes a strictly increasing renewTime, and reads the Lease only after a conflict. A
+// Lease that another machine holds and may still renew is never overwritten: that is an error, and
+// it is looked at again after its duration. Not thread-safe but for the link, which is Published.
 
 #include <optional>
 #include <string>
 
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/published.h"
 #include "kube/api.h"
+#include "node/lease_holder.h"
+#include "sync/lease_link.h"
 
 namespace slurmlet::sync {
 
@@ -23,16 +25,9 @@ struct LeaseOptions {
   std::chrono::seconds duration{40};
 };
 
-struct LeaseStatus {
-  std::optional<WallTime> renewed_at;
-  std::optional<SteadyTime> renewed_steady;
-  std::string last_error;  // "" after a success
-};
-
 class LeaseSync {
  public:
-  LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random,
-            const Published<std::string>& node_uid, Published<LeaseStatus>& status);
+  LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random, LeaseLink& link);
 
   // Renews when due. Returns the next wake-up; kNever while there is no Node.
   SteadyTime step(Now now);
@@ -40,17 +35,20 @@ class LeaseSync {
  private:
   Status renew(Now now, const std::string& uid);
   Status write(Now now, const std::string& uid);
-  Status load();
+  Status load(Now now, bool just_written);
+  Status refuse_foreign(Now now, bool just_written);
+  void failed(const Error& error, Now now);
   void succeeded(Now now);
 
   kube::LeaseApi& api_;
   LeaseOptions options_;
   Random random_;
-  const Published<std::string>& node_uid_;
-  Published<LeaseStatus>& status_;
+  LeaseLink& link_;
   Backoff backoff_;
   std::optional<kube::Lease> lease_;  // as the server last returned it
   std::string lease_uid_;             // Node uid that lease_ was written for
+  std::optional<node::HolderSighting> foreign_;
+  std::optional<SteadyTime> refused_until_;  // held by another machine: look again then
   WallTime last_renew_{};
   SteadyTime next_{};
   bool failing_ = false;

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "node/claim.h"
 #include "node/lease_policy.h"
 #include "node/node_diff.h"
 #include "node/node_events.h"
@@ -28,15 +27,17 @@ bool is_older(const std::string& version, const std::string& than) {
 
 }  // namespace
 
-NodeSync::NodeSync(kube::NodeApi& api, kube::Watch<node::ObservedNode>& watch, EventSink& events,
-                   NodeSyncOptions options, Random random, Published<std::string>& node_uid,
+NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
+                   kube::Watch<node::ObservedNode>& watch, EventSink& events,
+                   NodeSyncOptions options, Random random, LeaseLink& link,
                    ProviderIdSeen provider_id_seen)
     : api_(api),
+      leases_(leases),
       watch_(watch),
       events_(events),
       options_(std::move(options)),
       random_(std::move(random)),
-      node_uid_(node_uid),
+      link_(link),
       provider_id_seen_(std::move(provider_id_seen)),
       backoff_(milliseconds{100}, seconds{7}, random_),
       recreate_backoff_(milliseconds{200}, minutes{5}, random_),
@@ -63,10 +64,11 @@ node::DesiredNode NodeSync::effective_desired() const {
 }
 
 SteadyTime NodeSync::step(Now now) {
-  if (observed_ || refusal_ || watching_) {
+  if (observed_ || watching_ || (refusal_ && !holder_refused_)) {
     read_watch(now);
   }
-  if (!observed_ && !refusal_ && now.steady >= next_try_) {
+  let_go_if_refused(now);
+  if (!observed_ && may_try() && now.steady >= next_try_) {
     try_register(now);
     if (observed_) {
       read_watch(now);
@@ -76,7 +78,7 @@ SteadyTime NodeSync::step(Now now) {
     write_if_due(now);
   }
   if (!observed_) {  // not yet, or found gone while writing
-    return refusal_ ? watch_next_ : std::min(next_try_, watch_next_);
+    return may_try() ? std::min(next_try_, watch_next_) : watch_next_;
   }
   return std::min(
       {watch_next_, std::max(next_report_, next_try_), writing_fails_ ? next_try_ : kNever});
@@ -104,12 +106,12 @@ void NodeSync::remember_announced() {
 }
 
 void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
-  const auto published = node_uid_.get();
+  const auto published = link_.node_uid.get();
   const std::string uid = observed ? observed->uid : "";
   observed_ = std::move(observed);
   compared_ = false;
   if (!published || *published != uid) {
-    node_uid_.set(uid);
+    link_.node_uid.set(uid);
   }
   if (observed_ && !observed_->provider_id.empty() && observed_->provider_id != provider_id_) {
     provider_id_ = observed_->provider_id;
@@ -162,7 +164,7 @@ void NodeSync::on_seen(const node::ObservedNode& seen) {
 
 void NodeSync::on_deleted(Now now) {
   if (!observed_) {
-    if (!gave_up_) {
+    if (!gave_up_ && !holder_refused_) {
       refusal_.reset();  // the Node that was in our way is gone
     }
     return;
@@ -180,57 +182,6 @@ void NodeSync::on_deleted(Now now) {
   next_try_ = now.steady + recreate_backoff_.next();
   recreated_at_ = now.steady;
   log::warning("Node " + desired_.name + " was deleted; registering it again");
-}
-
-void NodeSync::try_register(Now now) {
-  const node::DesiredNode desired = effective_desired();
-  auto created = api_.create(desired, now.wall);
-  if (created) {
-    ++writes_;
-    uuid_label_surrendered_ = false;
-    set_observed(std::move(*created));
-    const std::string message = node::registered_message(desired, options_.cluster);
-    log::info("Node " + desired.name + " " + message);
-    emit(false, ever_registered_ ? "Reregistered" : "Registered", message, now);
-  } else if (created.error().code == Code::kConflict) {
-    auto existing = api_.get(desired.name);
-    if (existing) {
-      adopt(std::move(*existing), now);
-    } else if (existing.error().code == Code::kNotFound) {
-      next_try_ = now.steady + backoff_.next();  // deleted between the two calls
-    } else {
-      on_write_error(existing.error(), now);
-    }
-  } else {
-    on_write_error(created.error().with_prefix("register"), now);
-  }
-  if (observed_) {
-    ever_registered_ = true;
-    writing_fails_ = false;
-    backoff_.reset();
-    remember_announced();
-    next_try_ = now.steady;
-    next_report_ = now.steady + node::spread_report(options_.report_interval, random_);
-  }
-}
-
-void NodeSync::adopt(node::ObservedNode existing, Now now) {
-  if (auto problem = node::foreign_claim(existing, effective_desired())) {
-    log::error(*problem);
-    refusal_ = std::move(problem);
-    return;
-  }
-  const auto missing = node::missing_taints(existing, desired_);
-  set_observed(std::move(existing));
-  log::info("Node " + desired_.name + " exists and is ours; adopted");
-  for (const auto& taint : missing) {
-    const std::string what = taint.key + "=" + taint.value + ":" + taint.effect;
-    log::warning("the Node lacks the taint " + what +
-                 ", which a node credential cannot add: kubectl taint node " + desired_.name + " " +
-                 what);
-    emit(true, "MissingTaint",
-         "the taint " + what + " is missing and must be added by an administrator", now);
-  }
 }
 
 void NodeSync::on_write_error(const Error& error, Now now) {

@@ -4,6 +4,10 @@
 // ours, re-creates it when somebody deletes it, patches what differs and reports every few minutes
 // when nothing does. Sees the Node through a watch, so a steady node reads nothing.
 //
+// One node, one daemon: before anything is written the Node and its Lease are read. A Node of
+// another machine is left alone until it is deleted; a Lease that another machine renews, until it
+// is silent. When the loop of the Lease finds such a holder later on, the Node is let go.
+//
 // A step object without threads or sleeping; not thread-safe.
 
 #include <cstdint>
@@ -13,10 +17,11 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/published.h"
 #include "kube/api.h"
+#include "node/lease_holder.h"
 #include "node/node.h"
 #include "sync/event_sink.h"
+#include "sync/lease_link.h"
 
 namespace slurmlet::sync {
 
@@ -25,15 +30,15 @@ struct NodeSyncOptions {
   bool recreate = true;                // when somebody deletes our Node
   std::string remembered_provider_id;  // of an earlier run, for a Node that must be re-created
   std::string cluster;                 // Slurm cluster name for the registration event
+  std::string holder_identity;         // ours in the Lease: LeaseOptions::holder_identity
 };
 
 class NodeSync {
  public:
   using ProviderIdSeen = std::function<void(const std::string& provider_id)>;
 
-  // `node_uid` is set to the live Node's uid, "" while there is none.
-  NodeSync(kube::NodeApi& api, kube::Watch<node::ObservedNode>& watch, EventSink& events,
-           NodeSyncOptions options, Random random, Published<std::string>& node_uid,
+  NodeSync(kube::NodeApi& api, kube::LeaseApi& leases, kube::Watch<node::ObservedNode>& watch,
+           EventSink& events, NodeSyncOptions options, Random random, LeaseLink& link,
            ProviderIdSeen provider_id_seen);
 
   void set_desired(node::DesiredNode desired, Now now);
@@ -43,7 +48,8 @@ class NodeSync {
   Status flush(Now now);
 
   bool registered() const { return observed_.has_value(); }
-  // Why this machine may not have the Node: somebody else's, or deleted and recreate is off.
+  // Why this machine may not have the Node: somebody else's, run by another machine, or deleted
+  // and recreate is off.
   const std::optional<std::string>& refusal() const { return refusal_; }
   std::uint64_t writes() const { return writes_; }
 
@@ -53,7 +59,14 @@ class NodeSync {
   void on_deleted(Now now);
   void set_observed(std::optional<node::ObservedNode> observed);
   void try_register(Now now);
-  void adopt(node::ObservedNode existing, Now now);
+  void create(Now now);
+  void adopt(node::ObservedNode existing);
+  void report_missing_taints(Now now);
+  bool may_try() const { return !refusal_ || holder_refused_; }
+  bool may_take_lease(Now now);
+  void refuse_holder(const node::LeaseHolder& held, const node::HolderRuling& ruling, Now now);
+  void take_over(const node::LeaseHolder& held);
+  void let_go_if_refused(Now now);
   void announce(Now now);
   void remember_announced();
   void write_if_due(Now now);
@@ -65,11 +78,12 @@ class NodeSync {
   node::DesiredNode effective_desired() const;
 
   kube::NodeApi& api_;
+  kube::LeaseApi& leases_;
   kube::Watch<node::ObservedNode>& watch_;
   EventSink& events_;
   NodeSyncOptions options_;
   Random random_;
-  Published<std::string>& node_uid_;
+  LeaseLink& link_;
   ProviderIdSeen provider_id_seen_;
   Backoff backoff_;
   Backoff recreate_backoff_;
@@ -79,14 +93,18 @@ class NodeSync {
   std::optional<node::DesiredNode> unkept_;  // written, but the server shows something else
   std::string provider_id_;                  // to re-create the Node with
   std::optional<std::string> refusal_;
-  SteadyTime next_try_{};  // registration or write not before
+  std::optional<node::HolderSighting> foreign_holder_;
+  std::string told_holder_;  // that people were last told of
+  SteadyTime next_try_{};    // registration or write not before
   SteadyTime next_report_{};
   SteadyTime recreated_at_{};
+  SteadyTime registered_at_{};
   SteadyTime watch_next_ = kNever;
   bool watching_ = false;
   bool compared_ = false;  // desired and observed, since either changed
   bool ever_registered_ = false;
   bool gave_up_ = false;                 // deleted, and not to be re-created
+  bool holder_refused_ = false;          // refusal_ is about the Lease: ends by itself
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it
   bool writing_fails_ = false;
   std::uint64_t writes_ = 0;

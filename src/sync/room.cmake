@@ -1,1 +1,3 @@
-set(ROOM_SOURCES event_sink.cpp facts_sync.cpp lease_sync.cpp node_sync.cpp pod_sync.cpp)
+set(ROOM_SOURCES
+  certificate_rules.cpp certificate_sync.cpp event_sink.cpp facts_sync.cpp lease_sync.cpp
+  node_registration.cpp node_sync.cpp pod_sync.cpp)

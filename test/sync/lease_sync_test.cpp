@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 class LeaseSyncTest : public ::testing::Test {
  protected:
-  LeaseSyncTest() { uid_.set("uid-1"); }
+  LeaseSyncTest() { link_.node_uid.set("uid-1"); }
 
   SteadyTime step() { return sync_.step(clock_.now()); }
   // Renews once more, when it is due.
@@ -43,19 +43,18 @@ class LeaseSyncTest : public ::testing::Test {
 
   fakes::FakeClock clock_;
   fakes::FakeLeaseApi api_;
-  Published<std::string> uid_;
-  Published<LeaseStatus> status_;
-  LeaseSync sync_{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, uid_, status_};
+  LeaseLink link_;
+  LeaseSync sync_{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, link_};
 };
 
 TEST_F(LeaseSyncTest, WithoutANodeThereIsNoCall) {
-  Published<std::string> nothing;
-  LeaseSync never{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, nothing, status_};
+  LeaseLink nothing;
+  LeaseSync never{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, nothing};
   EXPECT_EQ(never.step(clock_.now()), kNever);
-  uid_.set("");
+  link_.node_uid.set("");
   EXPECT_EQ(step(), kNever);
   EXPECT_THAT(api_.calls(), IsEmpty());
-  EXPECT_EQ(status_.get(), nullptr);
+  EXPECT_EQ(link_.status.get(), nullptr);
 }
 
 TEST_F(LeaseSyncTest, CreatesAMissingLeaseOwnedByTheNode) {
@@ -93,7 +92,7 @@ TEST_F(LeaseSyncTest, SteadyRenewalsAreUpdatesOnly) {
 }
 
 TEST_F(LeaseSyncTest, RenewalsAreSpreadByFourPercent) {
-  LeaseSync late{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, uid_, status_};
+  LeaseSync late{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, link_};
   EXPECT_EQ(late.step(clock_.now()), clock_.now().steady + milliseconds{10400});
 }
 
@@ -107,7 +106,7 @@ TEST_F(LeaseSyncTest, AConflictIsReadAndRetriedAtOnce) {
   EXPECT_THAT(api_.calls(), ElementsAre("update n1", "get n1", "update n1"));
   EXPECT_EQ(lease().holder_identity, "n1");
   EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
-  EXPECT_EQ(status_.get()->last_error, "");
+  EXPECT_EQ(link_.status.get()->last_error, "");
 }
 
 // Another writer's newer time must be passed, or our renewal would not count.
@@ -120,7 +119,7 @@ TEST_F(LeaseSyncTest, ARenewTimeInTheFutureIsPassed) {
 TEST_F(LeaseSyncTest, ALeaseWithNonsenseForATimeIsRenewed) {
   for (const char* time : {"", "garbage", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z"}) {
     api_.put(existing("uid-1", time));
-    LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, uid_, status_};
+    LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, link_};
     sync.step(clock_.now());
     EXPECT_EQ(lease().renew_time, "2026-11-20T14:00:00.000000Z") << time;
   }
@@ -147,19 +146,19 @@ TEST_F(LeaseSyncTest, ADeletedLeaseIsMadeAgain) {
 TEST_F(LeaseSyncTest, AnotherNodeUidIsWrittenAtOnce) {
   step();
   clock_.advance(seconds{1});
-  uid_.set("uid-2");
+  link_.node_uid.set("uid-2");
   step();
   EXPECT_EQ(lease().owner_node_uid, "uid-2");
 }
 
 TEST_F(LeaseSyncTest, WithoutANodeItRestsAndThenStartsAtOnce) {
   step();
-  uid_.set("");
+  link_.node_uid.set("");
   clock_.advance(minutes{1});
   api_.clear_calls();
   EXPECT_EQ(step(), kNever);
   EXPECT_THAT(api_.calls(), IsEmpty());
-  uid_.set("uid-2");
+  link_.node_uid.set("uid-2");
   EXPECT_EQ(step(), clock_.now().steady + seconds{10});
   EXPECT_EQ(lease().owner_node_uid, "uid-2");
 }
@@ -167,7 +166,7 @@ TEST_F(LeaseSyncTest, WithoutANodeItRestsAndThenStartsAtOnce) {
 // The garbage collector removes the Lease of the deleted Node while we renew it for the new one.
 TEST_F(LeaseSyncTest, TheGarbageCollectorMayBeFaster) {
   step();
-  uid_.set("uid-2");
+  link_.node_uid.set("uid-2");
   api_.remove("n1");
   step();
   EXPECT_EQ(lease().owner_node_uid, "uid-2");
@@ -188,7 +187,7 @@ TEST_F(LeaseSyncTest, RenewTimeIncreasesThoughTheClockStepsBack) {
 }
 
 TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
-  LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, uid_, status_};
+  LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, link_};
   api_.fail_always(Error{Code::kUnavailable, "connection refused"});
   SteadyTime next = sync.step(clock_.now());
   for (const int ms : {200, 400, 800, 1600, 3200, 6400, 7000, 7000}) {
@@ -220,23 +219,120 @@ TEST_F(LeaseSyncTest, AfterATimeoutThatWasNoneItGoesOn) {
   clock_.advance(seconds{1});
   step();
   EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
-  EXPECT_EQ(status_.get()->last_error, "");
+  EXPECT_EQ(link_.status.get()->last_error, "");
 }
 
 TEST_F(LeaseSyncTest, PublishesItsStatus) {
   step();
   const Now renewed = clock_.now();
-  EXPECT_EQ(status_.get()->renewed_at, renewed.wall);
-  EXPECT_EQ(status_.get()->renewed_steady, renewed.steady);
-  EXPECT_EQ(status_.get()->last_error, "");
+  EXPECT_EQ(link_.status.get()->renewed_at, renewed.wall);
+  EXPECT_EQ(link_.status.get()->renewed_steady, renewed.steady);
+  EXPECT_EQ(link_.status.get()->last_error, "");
   api_.fail_next(Error{Code::kDenied, "403 Forbidden"});
   renew();
-  EXPECT_EQ(status_.get()->renewed_at, renewed.wall);
-  EXPECT_THAT(status_.get()->last_error, HasSubstr("403 Forbidden"));
+  EXPECT_EQ(link_.status.get()->renewed_at, renewed.wall);
+  EXPECT_THAT(link_.status.get()->last_error, HasSubstr("403 Forbidden"));
   clock_.advance(seconds{7});
   step();
-  EXPECT_EQ(status_.get()->renewed_at, clock_.now().wall);
-  EXPECT_EQ(status_.get()->last_error, "");
+  EXPECT_EQ(link_.status.get()->renewed_at, clock_.now().wall);
+  EXPECT_EQ(link_.status.get()->last_error, "");
+}
+
+// Another machine with our name: see node/lease_holder.h for who counts as one.
+class ForeignLeaseTest : public LeaseSyncTest {
+ protected:
+  void hold(const std::string& identity, const std::string& renew_time) {
+    kube::Lease lease = existing("uid-1", renew_time);
+    lease.holder_identity = identity;
+    lease.duration_seconds = 40;
+    api_.put(lease);
+  }
+  SteadyTime ours() { return ours_.step(clock_.now()); }
+  SteadyTime ours_after(Duration time) {
+    clock_.advance(time);
+    return ours();
+  }
+  LeaseSync ours_{api_, {"n1", "n1/a", seconds{40}}, [] { return 0.0; }, link_};
+};
+
+TEST_F(ForeignLeaseTest, OneThatIsRenewedIsNeverOverwritten) {
+  hold("n1/b", rfc3339_micro(clock_.now().wall));
+  for (int minute = 0; minute < 10; ++minute) {
+    const auto held = lease();
+    const SteadyTime next = ours();
+    EXPECT_EQ(next, clock_.now().steady + seconds{50});
+    EXPECT_EQ(lease(), held);
+    clock_.advance(next - clock_.now().steady);
+    hold("n1/b", rfc3339_micro(clock_.now().wall));
+  }
+  EXPECT_EQ(api_.calls().size(), 10U);
+  EXPECT_THAT(link_.status.get()->last_error, HasSubstr("held by n1/b"));
+  EXPECT_EQ(link_.status.get()->refused_at, clock_.now().steady - seconds{50});
+}
+
+TEST_F(ForeignLeaseTest, OneThatIsSilentIsTakenOver) {
+  hold("n1/b", rfc3339_micro(clock_.now().wall));
+  ours();
+  ours_after(seconds{50});
+  EXPECT_EQ(lease().holder_identity, "n1/a");
+  EXPECT_EQ(link_.status.get()->last_error, "");
+  EXPECT_EQ(link_.status.get()->refused_at, std::nullopt);
+}
+
+TEST_F(ForeignLeaseTest, OneOfLongAgoAndOneOfTheKubeletAreTakenOverAtOnce) {
+  hold("n1/b", "2026-11-20T13:00:00.000000Z");
+  ours();
+  EXPECT_EQ(lease().holder_identity, "n1/a");
+  hold("n1", rfc3339_micro(clock_.now().wall));
+  ours_after(seconds{10});
+  EXPECT_EQ(lease().holder_identity, "n1/a");
+}
+
+TEST_F(ForeignLeaseTest, OneThatTheNodesLoopFoundDeadIsTakenOverAtOnceUnlessItMoved) {
+  hold("n1/b", rfc3339_micro(clock_.now().wall));
+  link_.dead_holder.set(kube::holder_of(lease()));
+  ours();
+  EXPECT_EQ(lease().holder_identity, "n1/a");
+
+  hold("n1/b", rfc3339_micro(clock_.now().wall));
+  link_.dead_holder.set(kube::holder_of(lease()));
+  hold("n1/b", rfc3339_micro(clock_.now().wall + seconds{1}));
+  ours_after(seconds{10});
+  EXPECT_EQ(lease().holder_identity, "n1/b");
+}
+
+// Its clock may say anything: it has written since we did.
+TEST_F(ForeignLeaseTest, OneThatTookOursIsLeftAlone) {
+  for (const char* time : {"2026-11-20T14:00:05.000000Z", "2026-11-20T10:00:00.000000Z"}) {
+    api_.remove("n1");
+    LeaseSync sync{api_, {"n1", "n1/a", seconds{40}}, [] { return 0.0; }, link_};
+    sync.step(clock_.now());
+    ASSERT_EQ(lease().holder_identity, "n1/a");
+    hold("n1/b", time);
+    clock_.advance(seconds{10});
+    EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + seconds{50});
+    EXPECT_EQ(lease().holder_identity, "n1/b") << time;
+    ASSERT_TRUE(link_.status.get()->refused_by);
+    EXPECT_TRUE(link_.status.get()->refused_by->alive);
+  }
+}
+
+// Both read the Lease before the other writes it.
+TEST_F(ForeignLeaseTest, OfTwoThatStartTogetherOneHasIt) {
+  LeaseLink their_link;
+  their_link.node_uid.set("uid-1");
+  LeaseSync theirs{api_, {"n1", "n1/b", seconds{40}}, [] { return 0.0; }, their_link};
+  api_.fail_next(Error{Code::kNotFound, "404"});
+  theirs.step(clock_.now());
+  api_.fail_next(Error{Code::kNotFound, "404"});
+  ours();  // 409 on create
+  EXPECT_EQ(lease().holder_identity, "n1/b");
+  for (int i = 0; i < 60; ++i) {
+    clock_.advance(seconds{10});
+    theirs.step(clock_.now());
+    ours();
+    ASSERT_EQ(lease().holder_identity, "n1/b");
+  }
 }
 
 }  // namespace

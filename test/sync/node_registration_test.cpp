@@ -22,7 +22,8 @@ TEST_F(NodeRegistrationTest, CreatesTheNodeWithEverything) {
   EXPECT_FALSE(sync_->registered());
   step();
   EXPECT_TRUE(sync_->registered());
-  EXPECT_THAT(api_.calls(), ElementsAre("create n1"));
+  EXPECT_THAT(api_.calls(), ElementsAre("get n1", "create n1"));
+  EXPECT_THAT(leases_.calls(), ElementsAre("get n1"));
   ASSERT_EQ(api_.created().size(), 1U);
   EXPECT_EQ(api_.created().front(), good_node());
   EXPECT_EQ(uid(), held().uid);
@@ -46,7 +47,8 @@ TEST_F(NodeRegistrationTest, AdoptsANodeOfOurs) {
   step();
   EXPECT_TRUE(sync_->registered());
   EXPECT_EQ(uid(), uid_before);
-  EXPECT_THAT(api_.calls(), ElementsAre("create n1", "get n1"));
+  EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
+  EXPECT_THAT(leases_.calls(), ElementsAre("get n1"));
   EXPECT_THAT(event_reasons(), IsEmpty());  // a restart is no news
 }
 
@@ -79,7 +81,8 @@ TEST_F(NodeRegistrationTest, AForeignNodeIsLeftAlone) {
   EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("another-machine"));
   run(hours{1});
   EXPECT_EQ(held(), before);
-  EXPECT_THAT(api_.calls(), ElementsAre("create n1", "get n1"));
+  EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
+  EXPECT_THAT(leases_.calls(), IsEmpty());
   EXPECT_TRUE(uid() == "" || uid() == "(never set)");
   EXPECT_EQ(sync_->flush(clock_.now()).has_value(), true);
   EXPECT_EQ(held(), before);
@@ -246,7 +249,7 @@ TEST_F(NodeRegistrationTest, OldNewsOfAnEarlierNodeIsIgnored) {
 TEST_F(NodeRegistrationTest, FailuresBackOffAndRecover) {
   api_.fail_always(Error{Code::kUnavailable, "connection refused"});
   run(minutes{2});
-  const int calls = api_.count("create n1");
+  const int calls = api_.count("get n1");
   EXPECT_GT(calls, 20);  // at most seven seconds apart
   EXPECT_LT(calls, 60);
   EXPECT_FALSE(sync_->registered());
@@ -262,11 +265,33 @@ TEST_F(NodeRegistrationTest, ADenialIsNoHotLoop) {
   EXPECT_LT(api_.calls().size(), 60U);
 }
 
-// A Node that answers "exists" and "not found" in turn.
+// Somebody else makes the Node between our look and our write.
+TEST_F(NodeRegistrationTest, WhoWasFasterIsLookedAtBeforeAnythingIsWritten) {
+  api_.fail_next(Error{Code::kNotFound, "404"});
+  put_foreign();
+  const auto before = held();
+  EXPECT_EQ(step(), clock_.now().steady + milliseconds{100});
+  EXPECT_FALSE(sync_->registered());
+  step_after(milliseconds{100});
+  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("another-machine"));
+  EXPECT_EQ(held(), before);
+}
+
+TEST_F(NodeRegistrationTest, WithoutALookAtTheLeaseNothingIsWritten) {
+  leases_.fail_always(Error{Code::kDenied, "403 Forbidden"});
+  run(minutes{1});
+  EXPECT_FALSE(sync_->registered());
+  EXPECT_FALSE(api_.find("n1"));
+  leases_.fail_always(std::nullopt);
+  run(seconds{10});
+  EXPECT_TRUE(sync_->registered());
+}
+
+// A Node that answers "not found" and "exists" in turn.
 TEST_F(NodeRegistrationTest, AContradictoryServerIsNoHotLoop) {
   for (int i = 0; i < 1000; ++i) {
-    api_.fail_next(Error{Code::kConflict, "409"});
     api_.fail_next(Error{Code::kNotFound, "404"});
+    api_.fail_next(Error{Code::kConflict, "409"});
   }
   run(minutes{1});
   EXPECT_LT(api_.calls().size(), 100U);

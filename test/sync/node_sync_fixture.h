@@ -51,13 +51,14 @@ class NodeSyncFixture : public ::testing::Test {
   NodeSyncFixture() {
     options_.report_interval = std::chrono::minutes{5};
     options_.cluster = "alps";
+    options_.holder_identity = "n1/s1";
     make();
   }
 
   // A daemon that has just been started with `options_`.
   void make() {
     sync_ = std::make_unique<NodeSync>(
-        api_, watch_, events_, options_, [] { return 0.5; }, uid_,
+        api_, leases_, watch_, events_, options_, [] { return 0.5; }, link_,
         [this](const std::string& id) { provider_ids_.push_back(id); });
     sync_->set_desired(good_node(), clock_.now());
   }
@@ -96,7 +97,7 @@ class NodeSyncFixture : public ::testing::Test {
     api_.put(node);
   }
   void put_ours() { api_.put(fakes::FakeNodeApi::observed(good_node(), clock_.now().wall)); }
-  std::string uid() const { return uid_.get() ? *uid_.get() : "(never set)"; }
+  std::string uid() const { return link_.node_uid.get() ? *link_.node_uid.get() : "(never set)"; }
   std::vector<std::string> event_reasons() {
     events_.step(clock_.now());
     std::vector<std::string> out;
@@ -108,10 +109,11 @@ class NodeSyncFixture : public ::testing::Test {
 
   fakes::FakeClock clock_;
   fakes::FakeNodeApi api_;
+  fakes::FakeLeaseApi leases_;
   fakes::FakeWatch<node::ObservedNode> watch_;
   fakes::FakeEventApi event_api_;
   EventSink events_{event_api_, "n1", [] { return 0.0; }};
-  Published<std::string> uid_;
+  LeaseLink link_;
   std::vector<std::string> provider_ids_;
   NodeSyncOptions options_;
   std::unique_ptr<NodeSync> sync_;

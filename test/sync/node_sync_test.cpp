@@ -320,7 +320,8 @@ class UnkeptValueTest : public NodeSyncFixture {
  protected:
   UnkeptValueTest() {
     sync_ = std::make_unique<NodeSync>(
-        reforming_, watch_, events_, options_, [] { return 0.5; }, uid_, [](const std::string&) {});
+        reforming_, leases_, watch_, events_, options_, [] { return 0.5; }, link_,
+        [](const std::string&) {});
     want(good_node());
     step();
     tell(Seen::kReplaced);

@@ -1,0 +1,144 @@
+// NodeSync: how the Node becomes ours. The Node and its Lease are read before the first write.
+
+#include <utility>
+
+#include "base/log.h"
+#include "node/claim.h"
+#include "node/lease_policy.h"
+#include "node/node_events.h"
+#include "sync/node_sync.h"
+
+namespace slurmlet::sync {
+
+void NodeSync::try_register(Now now) {
+  auto existing = api_.get(desired_.name);
+  if (!existing && existing.error().code != Code::kNotFound) {
+    on_write_error(existing.error().with_prefix("register"), now);
+    return;
+  }
+  if (existing) {
+    if (auto problem = node::foreign_claim(*existing, effective_desired())) {
+      log::error(*problem);
+      refusal_ = std::move(problem);
+      holder_refused_ = false;
+      return;
+    }
+  }
+  if (!may_take_lease(now)) {
+    return;
+  }
+  if (existing) {
+    adopt(std::move(*existing));
+    report_missing_taints(now);
+  } else {
+    create(now);
+  }
+  if (observed_) {
+    ever_registered_ = true;
+    registered_at_ = now.steady;
+    writing_fails_ = false;
+    backoff_.reset();
+    remember_announced();
+    next_try_ = now.steady;
+    next_report_ = now.steady + node::spread_report(options_.report_interval, random_);
+  }
+}
+
+void NodeSync::create(Now now) {
+  const node::DesiredNode desired = effective_desired();
+  auto created = api_.create(desired, now.wall);
+  if (created) {
+    ++writes_;
+    uuid_label_surrendered_ = false;
+    set_observed(std::move(*created));
+    const std::string message = node::registered_message(desired, options_.cluster);
+    log::info("Node " + desired.name + " " + message);
+    emit(false, ever_registered_ ? "Reregistered" : "Registered", message, now);
+  } else if (created.error().code == Code::kConflict) {
+    next_try_ = now.steady + backoff_.next();  // somebody was faster: decide whether it is ours
+  } else {
+    on_write_error(created.error().with_prefix("register"), now);
+  }
+}
+
+void NodeSync::adopt(node::ObservedNode existing) {
+  set_observed(std::move(existing));
+  log::info("Node " + desired_.name + " exists and is ours; adopted");
+}
+
+void NodeSync::report_missing_taints(Now now) {
+  for (const auto& taint : node::missing_taints(*observed_, desired_)) {
+    const std::string what = taint.key + "=" + taint.value + ":" + taint.effect;
+    log::warning("the Node lacks the taint " + what +
+                 ", which a node credential cannot add: kubectl taint node " + desired_.name + " " +
+                 what);
+    emit(true, "MissingTaint",
+         "the taint " + what + " is missing and must be added by an administrator", now);
+  }
+}
+
+// Whether no other machine runs the Node. If it is to be looked at again, next_try_ says when.
+bool NodeSync::may_take_lease(Now now) {
+  const auto lease = leases_.get(desired_.name);
+  if (!lease && lease.error().code != Code::kNotFound) {
+    on_write_error(lease.error().with_prefix("register"), now);
+    return false;
+  }
+  const node::LeaseHolder held = lease ? kube::holder_of(*lease) : node::LeaseHolder{};
+  node::HolderRuling ruling =
+      node::judge_holder(held, options_.holder_identity, foreign_holder_, now);
+  if (ruling.verdict != node::HolderRuling::Verdict::kFree) {
+    refuse_holder(held, ruling, now);
+    foreign_holder_ = std::move(ruling.sighting);
+    return false;
+  }
+  foreign_holder_.reset();
+  if (node::is_foreign_holder(held.identity, options_.holder_identity)) {
+    take_over(held);
+  }
+  told_holder_.clear();
+  if (holder_refused_) {
+    holder_refused_ = false;
+    refusal_.reset();
+  }
+  return true;
+}
+
+void NodeSync::refuse_holder(const node::LeaseHolder& held, const node::HolderRuling& ruling,
+                             Now now) {
+  next_try_ = std::max(ruling.again, now.steady);
+  if (ruling.verdict == node::HolderRuling::Verdict::kWait) {
+    log::info("the Lease of Node " + desired_.name + " was renewed at " + held.renew_time +
+              " by another machine, " + held.identity + "; waiting to see whether it still runs");
+    return;
+  }
+  // Many refused machines of one name shall not ask in step.
+  next_try_ += Duration{static_cast<Duration::rep>(
+      static_cast<double>(node::holder_patience(held).count()) * node::kHolderJitter * random_())};
+  refusal_ = node::held_by_another(desired_.name, held);
+  holder_refused_ = true;
+  if (told_holder_ != held.identity) {
+    told_holder_ = held.identity;
+    log::error(*refusal_);
+  }
+}
+
+void NodeSync::take_over(const node::LeaseHolder& held) {
+  log::warning("Node " + desired_.name + " is taken over: its Lease was held by another machine, " +
+               held.identity + ", which has not renewed it since " + held.renew_time);
+  link_.dead_holder.set(held);
+}
+
+// The loop of the Lease has found that another machine renews it: that one has the Node.
+void NodeSync::let_go_if_refused(Now now) {
+  const auto lease = link_.status.get();
+  if (!observed_ || !lease || !lease->refused_at || *lease->refused_at < registered_at_) {
+    return;
+  }
+  log::error("Node " + desired_.name + " is let go: " + lease->last_error);
+  set_observed(std::nullopt);
+  foreign_holder_ = lease->refused_by;
+  next_try_ = now.steady;
+}
+
+}  // namespace slurmlet::sync

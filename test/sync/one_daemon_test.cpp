@@ -1,0 +1,196 @@
+// One node, one daemon: two machines with one node name before one API server.
+
+#include "sync/lease_sync.h"
+#include "sync/node_sync_fixture.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// The two loops of one daemon, with a clock of its own.
+class Daemon {
+ public:
+  Daemon(fakes::FakeNodeApi& nodes, fakes::FakeLeaseApi& leases, const std::string& uuid)
+      : lease_(
+            leases, {"n1", "n1/" + uuid, seconds{40}}, [] { return 0.5; }, link_),
+        events_(event_api_, "n1", [] { return 0.0; }),
+        node_(
+            nodes, leases, watch_, events_, options(uuid), [] { return 0.5; }, link_,
+            [](const std::string&) {}) {
+    node::DesiredNode desired = good_node();
+    desired.node_info.system_uuid = uuid;  // with the Metal3 uuid of good_node(), cloned
+    node_.set_desired(desired, clock_.now());
+  }
+
+  // What is due, and then time passes.
+  void run(Duration time) {
+    for (const SteadyTime end = clock_.now().steady + time; clock_.now().steady < end;) {
+      step();
+      clock_.advance(seconds{1});
+    }
+  }
+  void step() {
+    node_.step(clock_.now());
+    lease_.step(clock_.now());
+  }
+  bool runs_node() const { return node_.registered(); }
+  std::string refusal() const { return node_.refusal().value_or(""); }
+  fakes::FakeClock& clock() { return clock_; }
+
+ private:
+  static NodeSyncOptions options(const std::string& uuid) {
+    NodeSyncOptions options;
+    options.holder_identity = "n1/" + uuid;
+    return options;
+  }
+  fakes::FakeClock clock_;
+  LeaseLink link_;
+  LeaseSync lease_;
+  fakes::FakeWatch<node::ObservedNode> watch_;
+  fakes::FakeEventApi event_api_;
+  EventSink events_;
+  NodeSync node_;
+};
+
+class OneDaemonTest : public ::testing::Test {
+ protected:
+  // Both run, a second at a time.
+  void run(Duration time) {
+    for (int i = 0; i < time / seconds{1}; ++i) {
+      first_.run(seconds{1});
+      second_.run(seconds{1});
+      EXPECT_FALSE(first_.runs_node() && second_.runs_node());
+    }
+  }
+  std::string holder() const { return leases_.find("n1").value_or(kube::Lease{}).holder_identity; }
+
+  fakes::FakeNodeApi nodes_;
+  fakes::FakeLeaseApi leases_;
+  Daemon first_{nodes_, leases_, "a"};
+  Daemon second_{nodes_, leases_, "b"};
+};
+
+TEST_F(OneDaemonTest, TheSecondIsRefusedBeforeItsFirstWriteAndSaysByWhom) {
+  first_.run(seconds{30});
+  nodes_.clear_calls();
+  run(minutes{10});
+  EXPECT_TRUE(first_.runs_node());
+  EXPECT_THAT(second_.refusal(), AllOf(HasSubstr("n1/a"), HasSubstr("renewed it at 2026-11-20T14:"),
+                                       HasSubstr("--nodename")));
+  EXPECT_EQ(holder(), "n1/a");
+  EXPECT_EQ(nodes_.count("create n1"), 0);
+  EXPECT_EQ(nodes_.count("patch_status n1"), 2);  // the reports of the first
+  EXPECT_LE(nodes_.count("get n1"), 13);          // the looks of the second
+  EXPECT_GE(nodes_.count("get n1"), 9);
+}
+
+TEST_F(OneDaemonTest, TheSecondTakesOverWhenTheFirstIsSilent) {
+  first_.run(seconds{30});
+  run(minutes{3});
+  ASSERT_NE(second_.refusal(), "");
+  second_.run(minutes{3});
+  EXPECT_TRUE(second_.runs_node());
+  EXPECT_EQ(second_.refusal(), "");
+  EXPECT_EQ(holder(), "n1/b");
+}
+
+// The first was cut off from the network, not dead.
+TEST_F(OneDaemonTest, AFirstThatComesBackLetsGo) {
+  first_.run(seconds{30});
+  run(minutes{3});
+  first_.clock().advance(minutes{3});
+  second_.run(minutes{3});
+  ASSERT_TRUE(second_.runs_node());
+  first_.run(seconds{20});
+  EXPECT_FALSE(first_.runs_node());
+  EXPECT_THAT(first_.refusal(), HasSubstr("n1/b"));  // it was seen to write: no need to wait
+  run(minutes{5});
+  EXPECT_TRUE(second_.runs_node());
+  EXPECT_THAT(first_.refusal(), HasSubstr("n1/b"));
+  EXPECT_EQ(holder(), "n1/b");
+}
+
+TEST_F(OneDaemonTest, ClocksThatDifferByLessThanTwoDurationsDoNotMatter) {
+  for (const auto skew : {-seconds{70}, seconds{60}}) {
+    nodes_.remove("n1");
+    leases_.remove("n1");
+    Daemon first{nodes_, leases_, "a"};
+    Daemon second{nodes_, leases_, "b"};
+    second.clock().step_wall(skew);
+    first.run(seconds{30});
+    for (int i = 0; i < 300; ++i) {
+      first.run(seconds{1});
+      second.run(seconds{1});
+    }
+    EXPECT_TRUE(first.runs_node());
+    EXPECT_THAT(second.refusal(), HasSubstr("n1/a")) << skew.count();
+    EXPECT_EQ(holder(), "n1/a");
+  }
+}
+
+// With a clock far ahead the first looks dead. Then one of them has the Node, not both in turn.
+TEST_F(OneDaemonTest, ClocksThatDifferByHoursMakeNoWar) {
+  second_.clock().step_wall(hours{3});
+  first_.run(seconds{30});
+  for (int i = 0; i < 120; ++i) {
+    first_.run(seconds{1});
+    second_.run(seconds{1});
+  }
+  const std::string winner = holder();
+  const auto writes = leases_.count("update n1");
+  for (int i = 0; i < 1200; ++i) {
+    first_.run(seconds{1});
+    second_.run(seconds{1});
+    ASSERT_EQ(holder(), winner);
+    ASSERT_NE(first_.runs_node(), second_.runs_node());
+  }
+  EXPECT_LE(leases_.count("update n1") - writes, 121);
+}
+
+TEST_F(OneDaemonTest, OfTwoThatStartTogetherOneHasTheNode) {
+  first_.step();
+  second_.step();  // adopts the Node that cannot be told from its own
+  run(minutes{5});
+  EXPECT_TRUE(first_.runs_node());
+  EXPECT_FALSE(second_.runs_node());
+  EXPECT_EQ(holder(), "n1/a");
+}
+
+TEST_F(OneDaemonTest, ARestartAndAReinstalledHostPassAtOnce) {
+  first_.run(seconds{30});
+  Daemon restarted{nodes_, leases_, "A"};
+  restarted.step();
+  EXPECT_TRUE(restarted.runs_node());
+}
+
+TEST_F(OneDaemonTest, AnExchangedMainboardPassesAfterALeaseDuration) {
+  first_.run(seconds{30});
+  second_.clock().advance(seconds{60});
+  second_.clock().step_wall(-hours{1});  // by the wall clock the holder is never old
+  second_.step();
+  EXPECT_FALSE(second_.runs_node());
+  second_.run(seconds{51});
+  EXPECT_TRUE(second_.runs_node());
+  EXPECT_EQ(holder(), "n1/b");  // the Lease is taken over with the Node
+}
+
+TEST_F(OneDaemonTest, AKubeletsLeaseIsNoObstacle) {
+  kube::Lease lease;
+  lease.name = "n1";
+  lease.holder_identity = "n1";
+  lease.renew_time = "2026-11-20T14:00:00.000000Z";
+  leases_.put(lease);
+  first_.step();
+  EXPECT_TRUE(first_.runs_node());
+  EXPECT_EQ(holder(), "n1/a");
+}
+
+}  // namespace
+}  // namespace slurmlet::sync
