@@ -42,11 +42,16 @@ class TextStream final : public httplib::Stream {
   std::string out_;
 };
 
-void copy(const Response& from, httplib::Response& to) {
+void copy(const Response& from, bool keep_open, httplib::Response& to) {
   to.status = from.status;
   to.set_content(from.body, from.content_type.c_str());
   for (const auto& [name, value] : from.headers) {
     to.set_header(name.c_str(), value);
+  }
+  // cpp-httplib adds "close" itself. The other is the default of HTTP/1.1, but HTTP/1.0 clients who
+  // asked for it wait for the word.
+  if (keep_open) {
+    to.set_header("Connection", "keep-alive");
   }
 }
 
@@ -54,48 +59,56 @@ void copy(const Response& from, httplib::Response& to) {
 
 class HttpAnswerer::Engine final : public httplib::Server {
  public:
-  explicit Engine(HttpAnswerer::Handler handler) {
-    // Before cpp-httplib's own routing, which matches paths by recursive regular expressions.
-    set_pre_routing_handler(
-        [handler = std::move(handler)](const httplib::Request& request, httplib::Response& answer) {
-          copy(handler({request.method, request.path}), answer);
-          return HandlerResponse::Handled;
-        });
+  Engine(std::chrono::seconds idle_timeout, std::size_t max_requests) {
+    set_keep_alive_timeout(idle_timeout.count());
+    set_keep_alive_max_count(max_requests);
+    // Before cpp-httplib's own routing, which matches paths by recursive regular expressions. Must
+    // not throw: old versions put the exception's words into the answer.
+    set_pre_routing_handler([this](const httplib::Request&, httplib::Response& to) noexcept {
+      copy(*response_, keep_open_, to);
+      return HandlerResponse::Handled;
+    });
   }
 
-  void run(TextStream& stream) { run_on(*this, stream); }
+  std::string run(const char* request_line, const Response& response, bool keep_open) {
+    response_ = &response;
+    keep_open_ = keep_open;
+    TextStream stream{std::string{request_line} + "Host: localhost\r\n\r\n"};
+    run_on(*this, stream, !keep_open);
+    return stream.take_output();
+  }
 
  private:
   // process_request() got the two addresses as arguments in 0.16. A template, so that only the form
   // that exists is compiled.
   template <typename Self>
-  static void run_on(Self& self, TextStream& stream) {
+  static void run_on(Self& self, TextStream& stream, bool close) {
     bool closed = false;
-    if constexpr (requires { self.process_request(stream, true, closed, nullptr); }) {
-      self.process_request(stream, true, closed, nullptr);
+    if constexpr (requires { self.process_request(stream, close, closed, nullptr); }) {
+      self.process_request(stream, close, closed, nullptr);
     } else {
-      self.process_request(stream, "", 0, "", 0, true, closed, nullptr);
+      self.process_request(stream, "", 0, "", 0, close, closed, nullptr);
     }
   }
+
+  const Response* response_ = nullptr;
+  bool keep_open_ = false;
 };
 
-HttpAnswerer::HttpAnswerer(Handler handler)
-    : engine_(std::make_unique<Engine>(std::move(handler))) {}
+HttpAnswerer::HttpAnswerer(std::chrono::seconds idle_timeout, std::size_t max_requests)
+    : engine_(std::make_unique<Engine>(idle_timeout, max_requests)) {}
 
 HttpAnswerer::~HttpAnswerer() = default;
 
-std::string HttpAnswerer::answer(std::string_view head) const {
-  const std::size_t end = head.find_first_of("\r\n");
-  const std::string_view request_line = head.substr(0, end);
-  // The other headers are left out on purpose: cpp-httplib 0.11 reads Range with a recursive
-  // regular expression, and eight kilobytes of it overflow a stack of 2 MiB.
-  TextStream stream{std::string{request_line} + "\r\nHost: localhost\r\nConnection: close\r\n\r\n"};
+std::string HttpAnswerer::answer(const RequestHead& head, const Response& response,
+                                 bool keep_open) {
+  const char* const request_line =
+      head.method == "HEAD" ? "HEAD / HTTP/1.1\r\n" : "GET / HTTP/1.1\r\n";
   try {
-    engine_->run(stream);
+    return engine_->run(request_line, response, keep_open);
   } catch (const std::exception&) {
     return {};
   }
-  return stream.take_output();
 }
 
 }  // namespace slurmlet::podapi

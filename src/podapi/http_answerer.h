@@ -1,34 +1,35 @@
 #pragma once
 
-// HTTP/1.1 without sockets: the text of a request in, the text of the answer out. The one place
-// that knows cpp-httplib (https://github.com/yhirose/cpp-httplib), used for its parser and writer
-// only: its own accept loop reads headers without a limit (up to 0.19), polls an idle connection a
-// hundred times a second, and cannot be stopped while a client dawdles.
+// Formats answers as HTTP/1.1. The one place that knows cpp-httplib
+// (https://github.com/yhirose/cpp-httplib), and the reason why its many holes do not matter here:
+// no byte of a client reaches it. It is asked "GET / HTTP/1.1" or "HEAD / HTTP/1.1" in our own
+// words, whatever the client sent, and writes the answer that it is handed
+// (docs/adr/0009-screening-reader-before-cpp-httplib.md).
 //
-// Every answer ends the connection. Thread-safe if the handler is. Constructing one sets SIGPIPE to
-// "ignore" for the process (cpp-httplib does).
+// Not thread-safe. Constructing one sets SIGPIPE to "ignore" for the process (cpp-httplib does).
 
-#include <functional>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include "podapi/request_head.h"
 #include "podapi/routes.h"
 
 namespace slurmlet::podapi {
 
 class HttpAnswerer {
  public:
-  using Handler = std::function<Response(const Request&)>;
-
-  explicit HttpAnswerer(Handler handler);
+  // What the Keep-Alive header of an answer promises.
+  explicit HttpAnswerer(std::chrono::seconds idle_timeout = std::chrono::seconds{90},
+                        std::size_t max_requests = 1000);
   ~HttpAnswerer();
   HttpAnswerer(const HttpAnswerer&) = delete;
   HttpAnswerer& operator=(const HttpAnswerer&) = delete;
 
-  // `head` is the request up to the empty line; only its first line counts, as no header changes
-  // what these routes answer. "" if there is nothing to say to it.
-  std::string answer(std::string_view head) const;
+  // Of `head` only counts whether the method is HEAD, whose answer has no body. `keep_open` becomes
+  // the Connection header. "" if cpp-httplib has nothing to say.
+  std::string answer(const RequestHead& head, const Response& response, bool keep_open);
 
  private:
   class Engine;

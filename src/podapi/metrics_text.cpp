@@ -68,6 +68,9 @@ void append_sample(std::string& out, const std::string& name, const Sample& samp
   }
   out += ' ';
   out += number(sample.value);
+  if (sample.timestamp_ms) {
+    out += fmt::format(" {}", *sample.timestamp_ms);
+  }
   out += '\n';
 }
 

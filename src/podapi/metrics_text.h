@@ -3,6 +3,8 @@
 // Prometheus' text exposition format 0.0.4
 // (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format). Pure.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,8 @@ struct Sample {
   std::vector<std::pair<std::string, std::string>> labels;  // name, value
   double value = 0;
   std::string suffix;  // "_bucket", "_sum", "_count" of a histogram, else ""
+  // When it was measured, Unix time; without it the reader takes the time of the scrape.
+  std::optional<std::int64_t> timestamp_ms{};
 };
 
 // All samples of one metric. Names must already be valid ([a-zA-Z_:][a-zA-Z0-9_:]*, labels without

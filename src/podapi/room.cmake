@@ -1,1 +1,18 @@
-set(ROOM_SOURCES connection.cpp health_server.cpp http_answerer.cpp metrics_text.cpp routes.cpp)
+set(ROOM_SOURCES
+  connection_table.cpp
+  health_handler.cpp
+  http_answerer.cpp
+  listener.cpp
+  metrics_text.cpp
+  request_head.cpp
+  routes.cpp
+  server.cpp
+  server_connection.cpp
+  authorization_rules.cpp
+  caller_identity.cpp
+  gate.cpp
+  kubelet_routes.cpp
+  request_path.cpp
+  resource_metrics.cpp
+  stats_summary.cpp
+  status_json.cpp)

@@ -25,16 +25,7 @@ Response report_checks(const Snapshot& snapshot, bool liveness_only) {
   return response;
 }
 
-Response report_metrics(const Snapshot& snapshot) {
-  Response response;
-  response.content_type = kMetricsContentType;
-  response.body = metrics_text(snapshot.metrics);
-  return response;
-}
-
-bool is_known(std::string_view path) {
-  return path == "/healthz" || path == "/readyz" || path == "/metrics";
-}
+bool is_known(std::string_view path) { return path == "/healthz" || path == "/readyz"; }
 
 }  // namespace
 
@@ -42,8 +33,9 @@ Response handle(const Request& request, const Snapshot& snapshot) {
   Response refusal;
   if (!is_known(request.path)) {
     refusal.status = 404;
-    refusal.body =
-        fmt::format("slurmlet on {} serves /healthz, /readyz and /metrics\n", snapshot.node_name);
+    refusal.body = fmt::format(
+        "slurmlet on {} serves /healthz and /readyz here; /metrics is on the kubelet port\n",
+        snapshot.node_name);
     return refusal;
   }
   if (request.method != "GET" && request.method != "HEAD") {
@@ -51,9 +43,6 @@ Response handle(const Request& request, const Snapshot& snapshot) {
     refusal.body = "only GET and HEAD\n";
     refusal.headers = {{"Allow", "GET, HEAD"}};
     return refusal;
-  }
-  if (request.path == "/metrics") {
-    return report_metrics(snapshot);
   }
   return report_checks(snapshot, request.path == "/healthz");
 }

@@ -4,7 +4,9 @@
 //
 //   GET /healthz  200 "ok", or 503 with the checks that fail; only what a restart could cure
 //   GET /readyz   the same over all checks, e.g. whether the API server is reached
-//   GET /metrics  Prometheus text format
+//
+// Nothing else: /metrics tells of jobs and users' doings and is served on the kubelet port, to
+// those who may ask (kubelet_routes.h).
 //
 // HEAD is answered like GET (the server leaves the body out). Anything else is 404 or 405.
 

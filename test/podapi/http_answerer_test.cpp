@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <stdexcept>
+#include <chrono>
 
 namespace slurmlet::podapi {
 namespace {
@@ -14,72 +14,88 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Says back what it was asked.
-Response echo(const Request& request) {
+RequestHead head_of(const std::string& method) {
+  RequestHead head;
+  head.method = method;
+  head.path = "/healthz";
+  return head;
+}
+
+Response hello() {
   Response response;
-  response.body = request.method + " " + request.path;
+  response.body = "hello";
   response.headers = {{"X-Test", "yes"}};
   return response;
 }
 
-std::string ask(const std::string& head) { return HttpAnswerer{&echo}.answer(head); }
-
-TEST(HttpAnswerer, AnswersAndEndsTheConnection) {
-  EXPECT_THAT(ask("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"),
-              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Connection: close\r\n"),
-                    HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"),
-                    HasSubstr("Content-Length: 12\r\n"), HasSubstr("X-Test: yes\r\n"),
-                    EndsWith("\r\n\r\nGET /healthz")));
+TEST(HttpAnswerer, WritesStatusHeadersAndBody) {
+  EXPECT_THAT(HttpAnswerer{}.answer(head_of("GET"), hello(), false),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("\r\nConnection: close\r\n"),
+                    HasSubstr("\r\nContent-Type: text/plain; charset=utf-8\r\n"),
+                    HasSubstr("\r\nContent-Length: 5\r\n"), HasSubstr("\r\nX-Test: yes\r\n"),
+                    EndsWith("\r\n\r\nhello")));
 }
 
-TEST(HttpAnswerer, TakesTheQueryOffThePath) {
-  EXPECT_THAT(ask("GET /healthz?verbose=1&x HTTP/1.1\r\n\r\n"), EndsWith("\r\n\r\nGET /healthz"));
+// HTTP/1.0 clients that asked for it look for the word.
+TEST(HttpAnswerer, SaysThatTheConnectionStaysOpen) {
+  EXPECT_THAT(HttpAnswerer(std::chrono::seconds{7}, 8).answer(head_of("GET"), hello(), true),
+              AllOf(HasSubstr("\r\nConnection: keep-alive\r\n"), Not(HasSubstr("close")),
+                    HasSubstr("\r\nKeep-Alive: timeout=7, max=8\r\n")));
 }
 
 TEST(HttpAnswerer, HeadHasTheLengthButNoBody) {
   EXPECT_THAT(
-      ask("HEAD /healthz HTTP/1.1\r\n\r\n"),
-      AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Content-Length: 13\r\n"), EndsWith("\r\n\r\n")));
+      HttpAnswerer{}.answer(head_of("HEAD"), hello(), false),
+      AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Content-Length: 5\r\n"), EndsWith("\r\n\r\n")));
 }
 
-TEST(HttpAnswerer, PassesTheStatusOn) {
-  const HttpAnswerer answerer{[](const Request&) {
-    Response response;
-    response.status = 503;
-    response.body = "no";
-    return response;
-  }};
-  EXPECT_THAT(answerer.answer("GET / HTTP/1.1\r\n\r\n"),
-              AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("\r\n\r\nno")));
-}
-
-TEST(HttpAnswerer, WhatIsNoHttpNeverReachesTheHandler) {
-  for (const char* head : {"\r\n\r\n", "\n\n", "GET\r\n\r\n", "GET / HTTP/7.0\r\n\r\n",
-                           "BREW /pot HTTP/1.1\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n"}) {
-    EXPECT_THAT(ask(head), Not(HasSubstr("X-Test"))) << head;
-    EXPECT_THAT(ask(head), Not(HasSubstr("HTTP/1.1 200"))) << head;
+TEST(HttpAnswerer, PassesEveryStatusOfOursOn) {
+  for (const int status :
+       {200, 400, 401, 403, 404, 405, 411, 413, 414, 429, 431, 500, 501, 503, 505}) {
+    Response response = hello();
+    response.status = status;
+    EXPECT_THAT(
+        HttpAnswerer{}.answer(head_of("GET"), response, false),
+        AllOf(StartsWith("HTTP/1.1 " + std::to_string(status) + " "), EndsWith("\r\n\r\nhello")));
   }
 }
 
-// With a stack of 256 KiB this would be fatal if the header reached cpp-httplib's parser.
-TEST(HttpAnswerer, NoHeaderChangesTheAnswer) {
+TEST(HttpAnswerer, AnEmptyAnswerHasALength) {
+  EXPECT_THAT(HttpAnswerer{}.answer(head_of("GET"), Response{}, true),
+              HasSubstr("\r\nContent-Length: 0\r\n"));
+}
+
+TEST(HttpAnswerer, OneAnswerDoesNotColourTheNext) {
+  HttpAnswerer answerer;
+  const std::string first = answerer.answer(head_of("GET"), hello(), true);
+  Response other;
+  other.status = 404;
+  EXPECT_THAT(answerer.answer(head_of("GET"), other, false), Not(HasSubstr("X-Test")));
+  EXPECT_EQ(answerer.answer(head_of("GET"), hello(), true), first);
+}
+
+// What cpp-httplib would look at, if it saw it: a Range that its regular expression overflows the
+// stack over, a name that shadows its own, an encoding to decompress, a path to match.
+TEST(HttpAnswerer, NothingOfTheClientReachesTheLibrary) {
   std::string ranges = "bytes=0-1";
   for (int i = 0; i < 2000; ++i) {
     ranges += ",0-1";
   }
-  const std::string plain = ask("GET /x HTTP/1.1\r\n\r\n");
-  for (const std::string& header :
-       {"Range: " + ranges, std::string{"Range: bytes=9-2"}, std::string{"Expect: 100-continue"},
-        std::string{"Content-Length: 99999999"}, std::string{"Transfer-Encoding: chunked"},
-        std::string{"nonsense"}}) {
-    EXPECT_EQ(ask("GET /x HTTP/1.1\r\n" + header + "\r\n\r\n"), plain) << header.substr(0, 40);
+  HttpAnswerer answerer;
+  const std::string plain = answerer.answer(head_of("GET"), hello(), false);
+  for (const auto& header :
+       std::initializer_list<std::pair<std::string, std::string>>{{"range", ranges},
+                                                                  {"accept-encoding", "gzip"},
+                                                                  {"connection", "keep-alive"},
+                                                                  {"expect", "100-continue"},
+                                                                  {"remote_addr", "127.0.0.1"},
+                                                                  {"content-length", "9"},
+                                                                  {"x-forwarded-for", ","}}) {
+    RequestHead head = head_of("POST");
+    head.path = "/%0d%0aX: y/" + std::string(4000, '/');
+    head.headers = {header};
+    EXPECT_EQ(answerer.answer(head, hello(), false), plain) << header.first;
   }
-}
-
-TEST(HttpAnswerer, AHandlerThatThrowsIsAServerError) {
-  const HttpAnswerer answerer{
-      [](const Request&) -> Response { throw std::runtime_error{"broken"}; }};
-  EXPECT_THAT(answerer.answer("GET / HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 500"));
 }
 
 }  // namespace

@@ -43,6 +43,13 @@ TEST(MetricsText, WritesHistogramSeries) {
             "s_count 4\n");
 }
 
+TEST(MetricsText, WritesTheTimeOfASample) {
+  Sample sample{{{"l", "v"}}, 2.5, ""};
+  sample.timestamp_ms = 1795183200250;
+  EXPECT_EQ(metrics_text({{"m", "", MetricType::kGauge, {sample}}}),
+            "# TYPE m gauge\nm{l=\"v\"} 2.5 1795183200250\n");
+}
+
 TEST(MetricsText, WritesNumbersThatReadBackTheSame) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const auto& [value, text] : std::initializer_list<std::pair<double, const char*>>{

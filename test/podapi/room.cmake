@@ -1,1 +1,18 @@
-set(ROOM_TESTS health_server_test.cpp http_answerer_test.cpp metrics_text_test.cpp routes_test.cpp)
+set(ROOM_TESTS
+  ../fuzz/request_head_fuzz.cpp
+  ../tls/test_certificates.cpp
+  ../tls/tls_client.cpp
+  health_handler_test.cpp
+  hostile_client_test.cpp
+  http_answerer_test.cpp
+  metrics_text_test.cpp
+  request_head_corpus_test.cpp
+  request_head_test.cpp
+  routes_test.cpp
+  server_test.cpp
+  server_tls_test.cpp
+  authorization_test.cpp
+  gate_test.cpp
+  kubelet_routes_test.cpp
+  node_usage_test.cpp
+  request_path_test.cpp)

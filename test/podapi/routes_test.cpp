@@ -49,11 +49,11 @@ TEST(Routes, AFailingReadinessCheckFailsReadyzOnly) {
 
 TEST(Routes, WithoutChecksItIsHealthy) { EXPECT_EQ(handle({"GET", "/healthz"}, {}).status, 200); }
 
-TEST(Routes, MetricsAreInPrometheusFormat) {
+// Anybody with a shell on the node can ask the health port; metrics need authorization.
+TEST(Routes, MetricsAreNotServedHere) {
   const auto response = handle({"GET", "/metrics"}, snapshot());
-  EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
-  EXPECT_EQ(response.body, "# TYPE up gauge\nup 1\n");
+  EXPECT_EQ(response.status, 404);
+  EXPECT_THAT(response.body, Not(HasSubstr("up 1")));
 }
 
 TEST(Routes, HeadIsAnsweredLikeGet) {
@@ -62,14 +62,14 @@ TEST(Routes, HeadIsAnsweredLikeGet) {
 
 TEST(Routes, OtherMethodsAreRefusedWithWhatIsAllowed) {
   for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
-    const auto response = handle({method, "/metrics"}, snapshot());
+    const auto response = handle({method, "/readyz"}, snapshot());
     EXPECT_EQ(response.status, 405) << method;
     EXPECT_THAT(response.headers, ElementsAre(Pair("Allow", "GET, HEAD")));
   }
 }
 
 TEST(Routes, UnknownPathsAreNotFound) {
-  for (const char* path : {"/", "", "/healthz/", "/Metrics", "/pods", "/metrics/../healthz"}) {
+  for (const char* path : {"/", "", "/healthz/", "/Metrics", "/pods", "/readyz/../healthz"}) {
     EXPECT_EQ(handle({"GET", path}, snapshot()).status, 404) << path;
     EXPECT_EQ(handle({"POST", path}, snapshot()).status, 404) << path;
   }

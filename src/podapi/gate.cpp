@@ -1,0 +1,354 @@
+#include "podapi/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "kube/status_error.h"
+#include "podapi/caller_identity.h"
+#include "podapi/pending_reviews.h"
+#include "podapi/request_path.h"
+#include "podapi/review_budget.h"
+#include "podapi/review_cache.h"
+#include "podapi/status_json.h"
+#include "tls/certificates.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+using kube::AccessReview;
+using kube::TokenReview;
+using kube::UserInfo;
+
+constexpr int kRetrySeconds = 5;
+constexpr std::size_t kMaxNameBytes = 256;  // of a user, in messages
+
+constexpr const char* kMayNotAsk =
+    "slurmlet cannot find out who may use this port: the API server does not let its user create "
+    "tokenreviews and subjectaccessreviews. A cluster administrator can bind that user to the "
+    "ClusterRole system:auth-delegator (system:node:NAME in the group system:nodes needs nothing)";
+constexpr const char* kCannotAsk =
+    "slurmlet cannot find out who may use this port: the API server cannot be asked now";
+constexpr const char* kTooManyWaiting =
+    "too many requests wait for the API server to say who may use this port";
+constexpr const char* kTooManyReviews =
+    "too many requests on this port need to be reviewed by the API server";
+
+// A request on its way through the gate.
+struct Passage {
+  std::string path;  // normalized
+  RequestAttributes attributes;
+  std::size_t asking = 0;  // index of the subresource in question
+  UserInfo user;           // name "" until the token is reviewed
+  bool is_stranger = false;
+};
+
+std::string random_bytes(const Random& random, std::size_t count) {
+  std::string bytes;
+  while (bytes.size() < count) {
+    bytes += static_cast<char>(static_cast<unsigned char>(random() * 256));
+  }
+  return bytes;
+}
+
+// Unambiguous: each part is preceded by its length.
+void append_part(std::string& text, std::string_view part) {
+  text += fmt::format("{}:", part.size());
+  text += part;
+}
+
+std::string question_text(const kube::AccessQuestion& question) {
+  std::string text;
+  for (const auto& part : {question.user.name, question.user.uid, question.verb,
+                           question.subresource, std::to_string(question.user.groups.size())}) {
+    append_part(text, part);
+  }
+  for (const auto& group : question.user.groups) {
+    append_part(text, group);
+  }
+  for (const auto& [key, values] : question.user.extra) {
+    append_part(text, key);
+    append_part(text, std::to_string(values.size()));
+    for (const auto& value : values) {
+      append_part(text, value);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+class Gate::State {
+ public:
+  State(kube::ReviewApi& api, GateOptions options, const Random& random)
+      : api_(api),
+        options_(std::move(options)),
+        salt_(random_bytes(random, 32)),
+        good_tokens_(options_.max_cached),
+        bad_tokens_(options_.max_cached),
+        access_(options_.max_cached),
+        strangers_budget_(options_.reviews_per_second, options_.review_burst),
+        known_budget_(options_.reviews_per_second, options_.review_burst) {}
+
+  std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,
+                               Now now);
+  std::vector<std::pair<RequestId, Verdict>> step(Now now, SteadyTime& next);
+  void forget(RequestId id) {
+    waiting_.erase(id);
+    drop_waiter(token_reviews_, id);
+    drop_waiter(access_reviews_, id);
+  }
+  const GateCounters& counters() const { return counters_; }
+  const std::optional<Error>& last_error() const { return last_error_; }
+
+ private:
+  using Verdicts = std::vector<std::pair<RequestId, Verdict>>;
+
+  std::string digest(std::string_view text) const { return tls::sha256(salt_ + std::string{text}); }
+
+  std::optional<Verdict> review_token(RequestId id, Passage passage, const std::string& token,
+                                      SteadyTime now);
+  std::optional<Verdict> review_access(RequestId id, Passage passage, SteadyTime now);
+  std::optional<Verdict> refuse_to_wait(const Passage& passage, std::size_t under_way);
+  void settle(const Finished<TokenReview>& finished, SteadyTime now, Verdicts& verdicts);
+  void settle(const Finished<AccessReview>& finished, SteadyTime now, Verdicts& verdicts);
+  std::optional<Passage> take_waiting(RequestId id);
+
+  Verdict allow(const Passage& passage) const { return {true, passage.user.name, {}}; }
+  Verdict unauthorized(const Passage& passage);
+  Verdict forbidden(const Passage& passage);
+  Verdict unavailable(const Passage& passage, int code, const char* why);
+  Verdict cannot_ask(const Passage& passage, const Error& error);
+
+  kube::ReviewApi& api_;
+  GateOptions options_;
+  std::string salt_;
+  // By digest. Apart, so that a flood of bad tokens does not displace the good ones.
+  ReviewCache<UserInfo> good_tokens_;
+  ReviewCache<bool> bad_tokens_;
+  ReviewCache<bool> access_;  // whether allowed
+  ReviewBudget strangers_budget_;
+  ReviewBudget known_budget_;
+  Reviews<TokenReview> token_reviews_;
+  Reviews<AccessReview> access_reviews_;
+  std::map<RequestId, Passage> waiting_;
+  GateCounters counters_;
+  std::optional<Error> last_error_;
+};
+
+Verdict Gate::State::unauthorized(const Passage& passage) {
+  ++counters_.unauthenticated;
+  return {false, "", refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"})};
+}
+
+Verdict Gate::State::forbidden(const Passage& passage) {
+  ++counters_.forbidden;
+  const auto& [verb, subresources] = passage.attributes;
+  const std::string message =
+      fmt::format("Forbidden (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
+                  kube::one_line(passage.user.name, kMaxNameBytes), verb, join(subresources, " "));
+  return {false, passage.user.name, refusal_response(passage.path, {403, "Forbidden", message})};
+}
+
+Verdict Gate::State::unavailable(const Passage& passage, int code, const char* why) {
+  ++counters_.unavailable;
+  const char* reason = code == 429 ? "TooManyRequests" : "ServiceUnavailable";
+  return {false, passage.user.name,
+          refusal_response(passage.path, {code, reason, why, kRetrySeconds})};
+}
+
+Verdict Gate::State::cannot_ask(const Passage& passage, const Error& error) {
+  return unavailable(passage, 503, error.code == Code::kDenied ? kMayNotAsk : kCannotAsk);
+}
+
+std::optional<Verdict> Gate::State::begin(RequestId id, const Caller& caller,
+                                          const RequestHead& head, Now now) {
+  Passage passage;
+  passage.path = normalized_path(head.path).value_or("");
+  passage.attributes = request_attributes(head.method, head.path);
+  if (auto user = certificate_user(caller, now.wall)) {
+    passage.user = *std::move(user);
+    return review_access(id, std::move(passage), now.steady);
+  }
+  if (const auto token = bearer_token(head)) {
+    return review_token(id, std::move(passage), *token, now.steady);
+  }
+  return unauthorized(passage);
+}
+
+// Why this request may not wait for the API server, if it may not. Strangers get half of the
+// places, so that a slow API server and a flood of bad tokens leave room for the others.
+std::optional<Verdict> Gate::State::refuse_to_wait(const Passage& passage, std::size_t under_way) {
+  const auto is_stranger = [](const auto& waiting) { return waiting.second.is_stranger; };
+  const auto strangers =
+      static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_stranger));
+  const bool is_full =
+      waiting_.size() >= options_.max_waiting || under_way >= options_.max_waiting ||
+      (passage.is_stranger && strangers >= std::max<std::size_t>(1, options_.max_waiting / 2));
+  return is_full ? std::optional{unavailable(passage, 503, kTooManyWaiting)} : std::nullopt;
+}
+
+std::optional<Verdict> Gate::State::review_token(RequestId id, Passage passage,
+                                                 const std::string& token, SteadyTime now) {
+  const std::string key = digest(token);
+  if (const UserInfo* user = good_tokens_.find(key, now)) {
+    passage.user = *user;
+    return review_access(id, std::move(passage), now);
+  }
+  if (bad_tokens_.find(key, now) != nullptr) {
+    return unauthorized(passage);
+  }
+  passage.is_stranger = !good_tokens_.remembers(key);
+  const auto under_way = token_reviews_.find(key);
+  const bool joins = under_way != token_reviews_.end();
+  if (auto refusal = refuse_to_wait(passage, joins ? 0 : token_reviews_.size())) {
+    return refusal;
+  }
+  if (joins) {
+    under_way->second.waiters.push_back(id);
+  } else if ((passage.is_stranger ? strangers_budget_ : known_budget_).take(now)) {
+    ++counters_.token_reviews;
+    token_reviews_.emplace(key, Review<TokenReview>{api_.review_token(token, now), {id}});
+  } else {
+    return unavailable(passage, 429, kTooManyReviews);
+  }
+  waiting_.insert_or_assign(id, std::move(passage));
+  return std::nullopt;
+}
+
+// One subresource after the other until one is allowed, as the kubelet does.
+std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage, SteadyTime now) {
+  for (; passage.asking < passage.attributes.subresources.size(); ++passage.asking) {
+    const kube::AccessQuestion question{passage.user, passage.attributes.verb,
+                                        passage.attributes.subresources[passage.asking],
+                                        options_.node_name};
+    const std::string key = digest(question_text(question));
+    if (const bool* allowed = access_.find(key, now)) {
+      if (*allowed) {
+        return allow(passage);
+      }
+      continue;
+    }
+    const auto under_way = access_reviews_.find(key);
+    const bool joins = under_way != access_reviews_.end();
+    if (auto refusal = refuse_to_wait(passage, joins ? 0 : access_reviews_.size())) {
+      return refusal;
+    }
+    if (joins) {
+      under_way->second.waiters.push_back(id);
+    } else if (known_budget_.take(now)) {
+      ++counters_.access_reviews;
+      access_reviews_.emplace(key, Review<AccessReview>{api_.review_access(question, now), {id}});
+    } else {
+      return unavailable(passage, 429, kTooManyReviews);
+    }
+    waiting_.insert_or_assign(id, std::move(passage));
+    return std::nullopt;
+  }
+  return forbidden(passage);
+}
+
+std::optional<Passage> Gate::State::take_waiting(RequestId id) {
+  auto node = waiting_.extract(id);
+  return node.empty() ? std::nullopt : std::optional{std::move(node.mapped())};
+}
+
+void Gate::State::settle(const Finished<TokenReview>& finished, SteadyTime now,
+                         Verdicts& verdicts) {
+  const auto& [key, waiters, result] = finished;
+  const bool is_good = result && result->authenticated;
+  last_error_ = result ? std::nullopt : std::optional{result.error()};
+  UserInfo user;
+  if (is_good) {
+    user = result->user;
+    add_authenticated_group(user);
+    good_tokens_.put(key, user, now + options_.token_ttl);
+  } else if (result) {
+    good_tokens_.erase(key);
+    // With an error beside it a "no" may be a passing one (an authenticator that did not answer).
+    const bool is_final = result->error.empty();
+    bad_tokens_.put(
+        key, true,
+        now + (is_final ? options_.token_ttl : std::min(options_.token_ttl, options_.denied_ttl)));
+  }
+  for (const RequestId id : waiters) {
+    auto passage = take_waiting(id);
+    if (!passage) {
+      continue;
+    }
+    passage->is_stranger = passage->is_stranger && !is_good;
+    std::optional<Verdict> verdict;
+    if (is_good) {
+      passage->user = user;
+      verdict = review_access(id, *std::move(passage), now);
+    } else {
+      verdict = result ? unauthorized(*passage) : cannot_ask(*passage, result.error());
+    }
+    if (verdict) {
+      verdicts.emplace_back(id, *std::move(verdict));
+    }
+  }
+}
+
+void Gate::State::settle(const Finished<AccessReview>& finished, SteadyTime now,
+                         Verdicts& verdicts) {
+  const auto& [key, waiters, result] = finished;
+  last_error_ = result ? std::nullopt : std::optional{result.error()};
+  const bool is_allowed = result && result->allowed;
+  if (result) {
+    access_.put(key, is_allowed, now + (is_allowed ? options_.allowed_ttl : options_.denied_ttl));
+  }
+  for (const RequestId id : waiters) {
+    auto passage = take_waiting(id);
+    if (!passage) {
+      continue;
+    }
+    std::optional<Verdict> verdict;
+    if (!result) {
+      verdict = cannot_ask(*passage, result.error());
+    } else if (is_allowed) {
+      verdict = allow(*passage);
+    } else {
+      ++passage->asking;
+      verdict = review_access(id, *std::move(passage), now);
+    }
+    if (verdict) {
+      verdicts.emplace_back(id, *std::move(verdict));
+    }
+  }
+}
+
+std::vector<std::pair<RequestId, Verdict>> Gate::State::step(Now now, SteadyTime& next) {
+  Verdicts verdicts;
+  for (const auto& finished : take_finished(token_reviews_, now.steady)) {
+    settle(finished, now.steady, verdicts);
+  }
+  // A "no" may lead to the next question, which may be answered at once.
+  for (auto finished = take_finished(access_reviews_, now.steady); !finished.empty();
+       finished = take_finished(access_reviews_, now.steady)) {
+    for (const auto& one : finished) {
+      settle(one, now.steady, verdicts);
+    }
+  }
+  next = std::min({next, earliest_deadline(token_reviews_), earliest_deadline(access_reviews_)});
+  return verdicts;
+}
+
+Gate::Gate(kube::ReviewApi& api, GateOptions options, Random random)  // NOLINT
+    : state_(std::make_unique<State>(api, std::move(options), random)) {}
+Gate::~Gate() = default;
+
+std::optional<Verdict> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,
+                                   Now now) {
+  return state_->begin(id, caller, head, now);
+}
+std::vector<std::pair<RequestId, Verdict>> Gate::step(Now now, SteadyTime& next) {
+  return state_->step(now, next);
+}
+void Gate::forget(RequestId id) { state_->forget(id); }
+const GateCounters& Gate::counters() const { return state_->counters(); }
+const std::optional<Error>& Gate::last_error() const { return state_->last_error(); }
+
+}  // namespace slurmlet::podapi

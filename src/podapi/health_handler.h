@@ -1,0 +1,28 @@
+#pragma once
+
+// The health port's requests, answered at once by routes.h: for a Server in plain mode on
+// 127.0.0.1, as the kubelet has on 10248. Whoever has a shell on the node may ask.
+
+#include <functional>
+#include <utility>
+
+#include "podapi/routes.h"
+#include "podapi/server.h"
+
+namespace slurmlet::podapi {
+
+class HealthHandler final : public RequestHandler {
+ public:
+  // `snapshot` is called for each request, in the Server's step(): it must be quick.
+  explicit HealthHandler(std::function<Snapshot()> snapshot) : snapshot_(std::move(snapshot)) {}
+
+  std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
+                                Now now) override;
+  std::vector<std::pair<RequestId, Response>> take_answers(Now now, SteadyTime& next) override;
+  void forget(RequestId id) override;
+
+ private:
+  std::function<Snapshot()> snapshot_;
+};
+
+}  // namespace slurmlet::podapi

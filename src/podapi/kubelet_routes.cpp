@@ -1,0 +1,240 @@
+#include "podapi/kubelet_routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "kube/status_error.h"
+#include "podapi/request_path.h"
+#include "podapi/resource_metrics.h"
+#include "podapi/stats_summary.h"
+#include "podapi/status_json.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+using Segments = std::vector<std::string_view>;
+
+struct Question {
+  const RequestHead& head;
+  Segments rest;  // of the path, below the route
+  const KubeletSnapshot& snapshot;
+};
+
+Response not_found() {
+  return status_response(
+      {404, "NotFound", "the server could not find the requested resource on this Slurm node"});
+}
+
+Response with_json(std::string body) {
+  Response response;
+  response.content_type = "application/json";
+  response.body = std::move(body);
+  return response;
+}
+
+Response with_metrics(const std::vector<MetricFamily>& families) {
+  Response response;
+  response.content_type = kMetricsContentType;
+  response.body = metrics_text(families);
+  return response;
+}
+
+// The kubelet writes "items": null; not every client takes that for a list.
+Response answer_pods(const Question&) {
+  return with_json(R"({"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]})");
+}
+
+// /healthz/NAME: one check. The kubelet's own names stand for the whole.
+Response answer_health(const Question& question) {
+  static constexpr std::array<std::string_view, 3> kOfTheKubelet{"ping", "log", "syncloop"};
+  const Snapshot& all = question.snapshot.common;
+  if (question.rest.empty()) {
+    return handle({question.head.method, "/healthz"}, all);
+  }
+  const std::string_view name = question.rest.front();
+  if (std::find(kOfTheKubelet.begin(), kOfTheKubelet.end(), name) != kOfTheKubelet.end()) {
+    return handle({question.head.method, "/healthz"}, all);
+  }
+  Snapshot one{all.node_name, {}, {}};
+  std::copy_if(all.checks.begin(), all.checks.end(), std::back_inserter(one.checks),
+               [name](const Check& check) { return check.name == name; });
+  return one.checks.empty() ? not_found() : handle({question.head.method, "/readyz"}, one);
+}
+
+Response answer_ready(const Question& question) {
+  return handle({question.head.method, "/readyz"}, question.snapshot.common);
+}
+
+Response answer_config(const Question& question) {
+  const std::string& config = question.snapshot.config_json;
+  return with_json(config.empty() ? "{}" : config);
+}
+
+Response answer_metrics(const Question& question) {
+  return with_metrics(question.snapshot.common.metrics);
+}
+Response answer_resource_metrics(const Question& question) {
+  return with_metrics(resource_metrics(question.snapshot.usage));
+}
+Response answer_no_metrics(const Question&) { return with_metrics({}); }
+
+Response answer_stats(const Question& question) {
+  if (!question.snapshot.usage) {
+    return status_response(
+        {500, "InternalError", "the use of this node could not be read from /proc"});
+  }
+  const auto parameters = split(question.head.query, '&');
+  const bool cpu_and_memory_only = std::find(parameters.begin(), parameters.end(),
+                                             "only_cpu_and_memory=true") != parameters.end();
+  return with_json(stats_summary(question.snapshot.common.node_name, *question.snapshot.usage,
+                                 cpu_and_memory_only));
+}
+
+// What the API server and kubectl (1.36) make of a refusal, by route:
+//
+// containerLogs: the API server's log streamer takes the body as text whatever its type
+//   (GenericHttpResponseChecker in apiserver/pkg/registry/generic/rest) and keeps it for few status
+//   codes only; 400 becomes "Error from server (BadRequest): TEXT". A Status object would be
+//   printed as JSON, so it is plain text.
+// exec, attach, portForward: the upgrade-aware proxy hands any 4xx to its client as it is, and that
+//   (kubectl by SPDY, or the API server's own translator of WebSockets) decodes a Status or takes
+//   its message: "Error from server (BadRequest): TEXT" from kubectl 1.20, "… unable to upgrade
+//   connection: TEXT" from 1.30 to 1.36. So a Status object.
+// run, checkpoint: asked directly or through the node proxy, which hands on what it gets: Status.
+Response refuse(const Question& question, std::string_view what) {
+  const std::string cluster = kube::one_line(question.snapshot.slurm_cluster);
+  return refusal_response(
+      normalized_path(question.head.path).value_or(""),
+      {400, "BadRequest",
+       fmt::format(
+           "node {} belongs to {} and runs no pods: there are no containers {}. Use Slurm's "
+           "tools (srun, sattach, sbatch output files) instead.",
+           question.snapshot.common.node_name,
+           cluster.empty() ? "a Slurm cluster" : fmt::format("Slurm cluster \"{}\"", cluster),
+           what)});
+}
+
+Response refuse_logs(const Question& question) { return refuse(question, "to read logs from"); }
+Response refuse_exec(const Question& question) { return refuse(question, "to run commands in"); }
+Response refuse_attach(const Question& question) { return refuse(question, "to attach to"); }
+Response refuse_forward(const Question& question) {
+  return refuse(question, "to forward ports to");
+}
+Response refuse_checkpoint(const Question& question) { return refuse(question, "to checkpoint"); }
+
+// The kubelet's routes (pkg/kubelet/server/server.go): how many more segments a path has, and which
+// methods it takes. HEAD goes where GET goes but to streams.
+struct Route {
+  std::string_view path;
+  std::size_t min_rest, max_rest;
+  std::string_view methods;  // as in the Allow header
+  Response (*answer)(const Question&);
+};
+constexpr std::string_view kReading = "GET, HEAD";
+constexpr std::array<Route, 16> kRoutes{{
+    {"/pods", 0, 0, kReading, answer_pods},
+    {"/runningpods", 0, 0, kReading, answer_pods},
+    {"/healthz", 0, 1, kReading, answer_health},
+    {"/readyz", 0, 0, kReading, answer_ready},
+    {"/configz", 0, 0, kReading, answer_config},
+    {"/metrics", 0, 0, kReading, answer_metrics},
+    {"/metrics/resource", 0, 0, kReading, answer_resource_metrics},
+    {"/metrics/cadvisor", 0, 0, kReading, answer_no_metrics},
+    {"/metrics/probes", 0, 0, kReading, answer_no_metrics},
+    {"/stats/summary", 0, 0, "GET, HEAD, POST", answer_stats},
+    {"/containerLogs", 3, 3, "GET", refuse_logs},         // namespace/pod/container
+    {"/exec", 3, 4, "GET, POST", refuse_exec},            // namespace/pod[/uid]/container
+    {"/run", 3, 4, "POST", refuse_exec},                  // likewise
+    {"/attach", 3, 4, "GET, POST", refuse_attach},        // likewise
+    {"/portForward", 2, 3, "GET, POST", refuse_forward},  // namespace/pod[/uid]
+    {"/checkpoint", 3, 3, "POST", refuse_checkpoint},     // namespace/pod/container
+}};
+
+// The segments of `path` below the route, nothing if it is not of this route.
+std::optional<Segments> match(const Route& route, std::string_view path) {
+  if (!is_at_or_below(path, route.path)) {
+    return std::nullopt;
+  }
+  Segments rest;
+  for (const std::string_view segment : split(path.substr(route.path.size()), '/')) {
+    if (!segment.empty()) {
+      rest.push_back(segment);
+    }
+  }
+  if (rest.size() < route.min_rest || rest.size() > route.max_rest) {
+    return std::nullopt;
+  }
+  return rest;
+}
+
+bool takes(const Route& route, std::string_view method) {
+  const auto methods = split(route.methods, ',');
+  return std::any_of(methods.begin(), methods.end(),
+                     [method](std::string_view one) { return trim(one) == method; });
+}
+
+}  // namespace
+
+Response handle_kubelet(const RequestHead& head, const KubeletSnapshot& snapshot) {
+  const auto path = normalized_path(head.path);
+  if (!path) {
+    return status_response({400, "BadRequest", "the path has a malformed percent-encoding"});
+  }
+  for (const Route& route : kRoutes) {
+    auto rest = match(route, *path);
+    if (!rest) {
+      continue;
+    }
+    if (!takes(route, head.method)) {
+      Response refusal = status_response(
+          {405, "MethodNotAllowed",
+           fmt::format("the server does not allow this method on the requested resource: use {}",
+                       route.methods)});
+      refusal.headers.emplace_back("Allow", route.methods);
+      return refusal;
+    }
+    return route.answer({head, *std::move(rest), snapshot});
+  }
+  return not_found();
+}
+
+KubeletHandler::KubeletHandler(Gate& gate, std::function<KubeletSnapshot()> snapshot)
+    : gate_(gate), snapshot_(std::move(snapshot)) {}
+KubeletHandler::~KubeletHandler() = default;
+
+std::optional<Response> KubeletHandler::begin(RequestId id, const Caller& caller,
+                                              const RequestHead& head, Now now) {
+  auto verdict = gate_.begin(id, caller, head, now);
+  if (!verdict) {
+    RequestHead kept = head;
+    kept.headers.clear();  // no route reads them, and one of them is the caller's token
+    waiting_.insert_or_assign(id, std::move(kept));
+    return std::nullopt;
+  }
+  return verdict->allowed ? handle_kubelet(head, snapshot_()) : std::move(verdict->refusal);
+}
+
+std::vector<std::pair<RequestId, Response>> KubeletHandler::take_answers(Now now,
+                                                                         SteadyTime& next) {
+  std::vector<std::pair<RequestId, Response>> answers;
+  for (auto& [id, verdict] : gate_.step(now, next)) {
+    const auto waiting = waiting_.extract(id);
+    if (!waiting.empty()) {
+      answers.emplace_back(id, verdict.allowed ? handle_kubelet(waiting.mapped(), snapshot_())
+                                               : std::move(verdict.refusal));
+    }
+  }
+  return answers;
+}
+
+void KubeletHandler::forget(RequestId id) {
+  gate_.forget(id);
+  waiting_.erase(id);
+}
+
+}  // namespace slurmlet::podapi

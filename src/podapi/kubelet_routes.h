@@ -1,0 +1,72 @@
+#pragma once
+
+// What slurmlet answers on the kubelet's port once the gate has let a request through: a pure
+// function of the request and a snapshot. Errors have the API's Status form
+// (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/) where clients
+// read it, and are worded so that kubectl logs, exec, attach, port-forward, cp and debug print one
+// clear sentence.
+//
+//   /pods /runningpods            empty v1.PodList
+//   /healthz /readyz              as on the health port
+//   /configz                      the effective settings, no secrets
+//   /stats/summary                stats.k8s.io v1alpha1 Summary of the node, without pods
+//   /metrics                      Prometheus
+//   /metrics/resource             what metrics-server reads
+//   /metrics/cadvisor, /probes    no series: there are no containers
+//   /containerLogs /exec /attach /portForward /run /checkpoint   refused: no pods here
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "podapi/gate.h"
+#include "podapi/routes.h"
+#include "podapi/server.h"
+
+namespace slurmlet::podapi {
+
+// True use of the whole machine, read when asked.
+struct NodeUsage {
+  WallTime time{};
+  WallTime booted{};
+  double cpu_seconds = 0;           // of all CPUs since boot, not idle
+  std::optional<double> cpu_cores;  // in use since the last look, if there was one
+  // Bytes, as the kubelet reckons them for the root cgroup: used = anonymous memory and page cache,
+  // working set = used without the inactive page cache, available = total without the working set.
+  std::uint64_t memory_total = 0, memory_available = 0, memory_used = 0;
+  std::uint64_t memory_working_set = 0;
+  std::uint64_t memory_rss = 0;  // anonymous memory
+  std::uint64_t page_faults = 0, major_page_faults = 0;
+  std::uint64_t fs_capacity = 0, fs_available = 0, fs_used = 0;  // of the root file system, bytes
+  std::uint64_t fs_inodes = 0, fs_inodes_free = 0;
+  std::uint64_t pid_max = 0, processes = 0;
+};
+
+struct KubeletSnapshot {
+  Snapshot common;                 // node name, checks, metrics
+  std::string slurm_cluster;       // "" = not known
+  std::string config_json;         // effective settings
+  std::optional<NodeUsage> usage;  // nothing if /proc could not be read
+};
+
+Response handle_kubelet(const RequestHead& head, const KubeletSnapshot& snapshot);
+
+// Gate and routes as a RequestHandler. `snapshot` is called for each request that was let through.
+class KubeletHandler final : public RequestHandler {
+ public:
+  KubeletHandler(Gate& gate, std::function<KubeletSnapshot()> snapshot);
+  ~KubeletHandler() override;
+  std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
+                                Now now) override;
+  std::vector<std::pair<RequestId, Response>> take_answers(Now now, SteadyTime& next) override;
+  void forget(RequestId id) override;
+
+ private:
+  Gate& gate_;
+  std::function<KubeletSnapshot()> snapshot_;
+  std::map<RequestId, RequestHead> waiting_;
+};
+
+}  // namespace slurmlet::podapi

@@ -1,0 +1,131 @@
+#include "podapi/listener.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+constexpr int kBacklog = 128;
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  sockaddr* generic() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+std::optional<SocketAddress> parse(const std::string& text, int port) {
+  SocketAddress address;
+  auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  if (::inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(static_cast<std::uint16_t>(port));
+    address.size = sizeof *v4;
+    return address;
+  }
+  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  if (::inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(static_cast<std::uint16_t>(port));
+    address.size = sizeof *v6;
+    return address;
+  }
+  return std::nullopt;
+}
+
+std::string with_port(const std::string& host, int port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
+
+Error listen_error(int error_number, const std::string& where, const std::string& flag) {
+  if (error_number == EADDRINUSE) {
+    return {Code::kConflict,
+            fmt::format("{} is taken by another program (a kubelet?). Stop it, or choose another "
+                        "port with {}",
+                        where, flag)};
+  }
+  return errno_error(error_number, fmt::format("listen on {} ({})", where, flag));
+}
+
+// The listening socket, or errno.
+std::pair<UniqueFd, int> listen_on(SocketAddress& address) {
+  UniqueFd socket{
+      ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  if (!socket) {
+    return {UniqueFd{}, errno};
+  }
+  // A restart must not wait for connections of before to leave TIME_WAIT.
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address.storage.ss_family == AF_INET6) {
+    const int off = 0;
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
+  if (::bind(socket.get(), address.generic(), address.size) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0 ||
+      ::getsockname(socket.get(), address.generic(), &address.size) != 0) {
+    return {UniqueFd{}, errno};
+  }
+  return {std::move(socket), 0};
+}
+
+}  // namespace
+
+Result<Listener> open_listener(const ServerOptions& options) {
+  if (options.port < 0 || options.port > 65535) {
+    return Error{Code::kInvalid,
+                 fmt::format("{} {} is not a port (1 to 65535)", options.port_flag, options.port)};
+  }
+  auto address = parse(options.address, options.port);
+  if (!address) {
+    return Error{Code::kInvalid,
+                 fmt::format("\"{}\" is not an IP address to listen on", options.address)};
+  }
+  auto [socket, error] = listen_on(*address);
+  if (options.address == "::" && (error == EAFNOSUPPORT || error == EADDRNOTAVAIL)) {
+    address = parse("0.0.0.0", options.port);
+    std::tie(socket, error) = listen_on(*address);
+  }
+  if (error != 0) {
+    return listen_error(error, with_port(options.address, options.port), options.port_flag);
+  }
+  // The port is at the same place in both families.
+  const int port = ntohs(reinterpret_cast<const sockaddr_in*>(&address->storage)->sin_port);
+  return Listener{std::move(socket), port};
+}
+
+Peer name_peer(const sockaddr_storage& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  Peer peer;
+  if (address.ss_family == AF_INET) {
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(&address);
+    ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+    peer.host = text.data();
+    peer.address = with_port(peer.host, ntohs(v4->sin_port));
+    return peer;
+  }
+  const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(&address);
+  if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+    in_addr v4{};
+    std::memcpy(&v4, v6->sin6_addr.s6_addr + 12, sizeof v4);
+    ::inet_ntop(AF_INET, &v4, text.data(), text.size());
+  } else {
+    ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+  }
+  peer.host = text.data();
+  peer.address = with_port(peer.host, ntohs(v6->sin6_port));
+  return peer;
+}
+
+}  // namespace slurmlet::podapi

@@ -1,0 +1,267 @@
+#include "podapi/request_head.h"
+
+#include <algorithm>
+#include <array>
+
+namespace slurmlet::podapi {
+namespace {
+
+constexpr std::size_t kMaxMethodBytes = 16;
+constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
+
+constexpr std::array<std::string_view, 7> kMethods{"GET",   "HEAD",   "POST",   "PUT",
+                                                   "PATCH", "DELETE", "OPTIONS"};
+// A second one would let two readers of the same request see different things.
+constexpr std::array<std::string_view, 4> kOnlyOnce{"host", "content-length", "transfer-encoding",
+                                                    "authorization"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_alnum(char c) { return is_digit(c) || is_upper(c) || (c >= 'a' && c <= 'z'); }
+bool is_hex(char c) { return is_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f'); }
+char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_printable(char c) { return c >= ' ' && c <= '~'; }
+
+bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
+
+// RFC 9110 section 5.6.2.
+bool is_token_char(char c) { return is_alnum(c) || is_one_of(c, "!#$%&'*+-.^_`|~"); }
+
+// RFC 3986 sections 3.3 and 3.4: pchar, "/" and "?", without the percent sign.
+bool is_target_char(char c) { return is_alnum(c) || is_one_of(c, "-._~!$&'()*+,;=:@/?"); }
+
+// RFC 3986 section 3.2: host and port.
+bool is_authority_char(char c) { return is_alnum(c) || is_one_of(c, "-._~!$&'()*+,;=:[]%"); }
+
+template <typename Predicate>
+bool all_of(std::string_view text, Predicate predicate) {
+  return std::all_of(text.begin(), text.end(), predicate);
+}
+
+bool is_token(std::string_view text) { return !text.empty() && all_of(text, is_token_char); }
+
+bool is_target(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%') {
+      if (text.size() - i < 3 || !is_hex(text[i + 1]) || !is_hex(text[i + 2])) {
+        return false;
+      }
+      i += 2;
+    } else if (!is_target_char(text[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string to_lower(std::string_view text) {
+  std::string out{text};
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
+
+// Whether a Connection header lists `option`.
+bool lists(const RequestHead& head, std::string_view option) {
+  for (const auto& [name, value] : head.headers) {
+    if (name != "connection") {
+      continue;
+    }
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const auto comma = rest.find(',');
+      if (to_lower(trim(rest.substr(0, comma))) == option) {
+        return true;
+      }
+      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    }
+  }
+  return false;
+}
+
+std::size_t count(const RequestHead& head, std::string_view name) {
+  return static_cast<std::size_t>(
+      std::count_if(head.headers.begin(), head.headers.end(),
+                    [name](const auto& header) { return header.first == name; }));
+}
+
+}  // namespace
+
+std::optional<std::string> RequestHead::header(std::string_view name) const {
+  std::optional<std::string> found;
+  for (const auto& [key, value] : headers) {
+    if (key == name) {
+      if (found) {
+        return std::nullopt;
+      }
+      found = value;
+    }
+  }
+  return found;
+}
+
+std::size_t HeadReader::feed(std::string_view bytes) {
+  std::size_t taken = 0;
+  while (taken < bytes.size() && state_ == State::kIncomplete) {
+    take(bytes[taken]);
+    ++taken;
+  }
+  return taken;
+}
+
+void HeadReader::refuse(int status, const char* why) {
+  state_ = State::kRefused;
+  refusal_status_ = status;
+  refusal_ = why;
+  line_ = {};
+  head_ = {};
+}
+
+void HeadReader::take(char byte) {
+  ++taken_;
+  if (taken_ > limits_.max_bytes) {
+    return refuse(431, "the head of the request is too long");
+  }
+  if (after_cr_) {
+    after_cr_ = false;
+    return byte == '\n' ? end_line() : refuse(400, "a CR without LF");
+  }
+  if (byte == '\r') {
+    after_cr_ = true;
+    return;
+  }
+  if (byte == '\n') {
+    return refuse(400, "a LF without CR");
+  }
+  const bool is_header = !head_.method.empty();
+  if (!is_printable(byte) && !(byte == '\t' && is_header)) {
+    return refuse(400, "a control character, or a byte that is not ASCII");
+  }
+  if (is_header || fits(byte)) {
+    line_ += byte;
+  }
+}
+
+// Ends an endless request line early and with the status that says what is wrong with it.
+bool HeadReader::fits(char byte) {
+  const auto space = line_.find(' ');
+  if (space == std::string::npos) {
+    if (byte != ' ' && !is_token_char(byte)) {
+      refuse(400, "this is not HTTP");
+    } else if (line_.size() >= kMaxMethodBytes && byte != ' ') {
+      refuse(501, "the method is not known here");
+    }
+  } else if (const auto second = line_.find(' ', space + 1); second == std::string::npos) {
+    if (line_.size() - space > limits_.max_target_bytes && byte != ' ') {
+      refuse(414, "the target is too long");
+    }
+  } else if (line_.size() - second > kVersionBytes) {
+    refuse(400, "the request line is not METHOD TARGET VERSION");
+  }
+  return state_ == State::kIncomplete;
+}
+
+void HeadReader::end_line() {
+  if (head_.method.empty()) {
+    read_request_line();
+  } else if (line_.empty()) {
+    finish();
+  } else {
+    read_header_line();
+  }
+  line_.clear();
+}
+
+void HeadReader::read_request_line() {
+  const std::string_view line = line_;
+  const auto first = line.find(' ');
+  const auto second = first == std::string_view::npos ? first : line.find(' ', first + 1);
+  if (second == std::string_view::npos) {
+    return refuse(400, "the request line is not METHOD TARGET VERSION");
+  }
+  const auto method = line.substr(0, first);
+  const auto target = line.substr(first + 1, second - first - 1);
+  const auto version = line.substr(second + 1);
+  if (version.size() != kVersionBytes || version.substr(0, 5) != "HTTP/" || !is_digit(version[5]) ||
+      version[6] != '.' || !is_digit(version[7]) || !is_token(method)) {
+    return refuse(400, "the request line is not METHOD TARGET VERSION");
+  }
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") {
+    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+  }
+  if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
+    return refuse(501, "the method is not known here");
+  }
+  is_http_1_0_ = version == "HTTP/1.0";
+  head_.method = method;
+  read_target(target);
+}
+
+void HeadReader::read_target(std::string_view target) {
+  if (target.empty() || target.front() != '/' || !is_target(target)) {
+    return refuse(400, "the target is not an absolute path");
+  }
+  const auto question_mark = target.find('?');
+  head_.path = target.substr(0, question_mark);
+  if (question_mark != std::string_view::npos) {
+    head_.query = target.substr(question_mark + 1);
+  }
+}
+
+void HeadReader::read_header_line() {
+  if (head_.headers.size() >= limits_.max_headers) {
+    return refuse(431, "too many headers");
+  }
+  const std::string_view line = line_;
+  const auto colon = line.find(':');
+  // White space before the colon and folded lines have no token here either.
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+    return refuse(400, "a header is not NAME: VALUE");
+  }
+  std::string name = to_lower(line.substr(0, colon));
+  if (std::find(kOnlyOnce.begin(), kOnlyOnce.end(), name) != kOnlyOnce.end() &&
+      count(head_, name) > 0) {
+    return refuse(400, "a header that may come once came twice");
+  }
+  head_.headers.emplace_back(std::move(name), trim(line.substr(colon + 1)));
+}
+
+void HeadReader::finish() {
+  const auto host = head_.header("host");
+  if ((!host && !is_http_1_0_) || (host && !all_of(*host, is_authority_char))) {
+    return refuse(400, "Host is missing or malformed");
+  }
+  check_body();
+  if (state_ == State::kRefused) {
+    return;
+  }
+  head_.keep_alive = !lists(head_, "close") && (!is_http_1_0_ || lists(head_, "keep-alive"));
+  line_ = {};
+  state_ = State::kComplete;
+}
+
+void HeadReader::check_body() {
+  const auto length = head_.header("content-length");
+  const auto coding = head_.header("transfer-encoding");
+  if (coding) {
+    return length || is_http_1_0_
+               ? refuse(400, "Transfer-Encoding does not go with Content-Length or HTTP/1.0")
+               : refuse(501, "no transfer coding is known here");
+  }
+  if (length && (length->empty() || !all_of(*length, is_digit))) {
+    return refuse(400, "Content-Length is not a number");
+  }
+  if (length && *length != "0") {
+    return refuse(413, "requests have no body here");
+  }
+}
+
+}  // namespace slurmlet::podapi

@@ -1,0 +1,32 @@
+#include "podapi/resource_metrics.h"
+
+#include <chrono>
+#include <utility>
+
+namespace slurmlet::podapi {
+
+std::vector<MetricFamily> resource_metrics(const std::optional<NodeUsage>& usage) {
+  std::vector<MetricFamily> families;
+  const auto add = [&](std::string name, std::string help, MetricType type, double value) {
+    if (value > 0) {
+      const auto since_epoch = usage->time.time_since_epoch();
+      Sample sample{{}, value, ""};
+      sample.timestamp_ms =
+          std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+      families.push_back({std::move(name), std::move(help), type, {std::move(sample)}});
+    }
+  };
+  if (usage) {
+    add("node_cpu_usage_seconds_total", "Cumulative CPU time used by the node in core-seconds.",
+        MetricType::kCounter, usage->cpu_seconds);
+    add("node_memory_working_set_bytes", "Current working set of the node in bytes.",
+        MetricType::kGauge, static_cast<double>(usage->memory_working_set));
+  }
+  families.push_back({"resource_scrape_error",
+                      "1 if the use of the node could not be read, 0 otherwise.",
+                      MetricType::kGauge,
+                      {{{}, usage ? 0.0 : 1.0, ""}}});
+  return families;
+}
+
+}  // namespace slurmlet::podapi

@@ -1,0 +1,20 @@
+#pragma once
+
+// /metrics/resource: what metrics-server and the HPA read, with the kubelet's names
+// (https://kubernetes.io/docs/reference/instrumentation/metrics/). Pure.
+
+#include <optional>
+#include <vector>
+
+#include "podapi/kubelet_routes.h"
+#include "podapi/metrics_text.h"
+
+namespace slurmlet::podapi {
+
+// node_cpu_usage_seconds_total and node_memory_working_set_bytes with the time they were read, and
+// resource_scrape_error: 1 without `usage`. The kubelet's old name for that, scrape_error, is
+// deprecated since 1.29 and no longer shown. metrics-server leaves a node with a value of 0 out, so
+// 0 is left out here too.
+std::vector<MetricFamily> resource_metrics(const std::optional<NodeUsage>& usage);
+
+}  // namespace slurmlet::podapi

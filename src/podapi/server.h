@@ -1,0 +1,111 @@
+#pragma once
+
+// An HTTP/1.1 server for many strangers and few friends: one epoll(7) set, no thread, everything a
+// client controls bounded. TLS by tls::ServerSession, or plain.
+//
+// A step object: fd() is readable whenever step() has something to do; step() never blocks and does
+// a bounded amount of work in one call. A request whose head is complete goes to the
+// RequestHandler; its answer may come later. Not thread-safe.
+//
+// What strangers can make it hold, whatever they send: max_connections times the head
+// (HeadLimits, thrice), 4 KiB of what came after it and a TLS session (some 50 KiB); besides the
+// answers that the handler gave and the clients have not taken yet. Nothing is read from a
+// connection while its request is being answered. When all connections are taken, the one that has
+// been idle longest makes room, else the oldest that was never let through and still shakes hands
+// or sends its head; if there is none, the new one is closed. The same holds among the connections
+// of one address, so that a flood from one address ends its own connections first.
+//
+// A client that ends its side of the connection (FIN) before its request was answered gets what is
+// answered at once; a request that waits is forgotten, as the client has probably gone.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "podapi/request_head.h"
+#include "podapi/routes.h"
+#include "tls/server_session.h"
+
+namespace slurmlet::podapi {
+
+// Who sent a request, as far as the connection tells.
+struct Caller {
+  std::string address;                                 // "192.0.2.7:40412"
+  std::optional<tls::CertificateSummary> certificate;  // believed client certificate
+  std::string certificate_problem;                     // why one was shown and is not believed
+};
+
+using RequestId = std::uint64_t;
+
+class RequestHandler {
+ public:
+  virtual ~RequestHandler() = default;
+  // A request has come; the answer now, or nothing if it will come from take_answers().
+  virtual std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
+                                        Now now) = 0;
+  // Answers that became ready. `next` is lowered to when to ask again at the latest.
+  // One to a request that was forgotten is dropped.
+  virtual std::vector<std::pair<RequestId, Response>> take_answers(Now now, SteadyTime& next) = 0;
+  // Its client went away, or it has waited for answer_timeout: no answer is wanted any more.
+  virtual void forget(RequestId id) = 0;
+};
+
+struct ServerOptions {
+  std::string address = "::";  // "::" takes IPv4 too; without IPv6 "0.0.0.0" is used instead
+  int port = 0;                // 0: any free one (tests); port() tells
+  std::string port_flag;       // "--port", for the error when it is taken
+  // TLS if set: asked for each new connection, so that a renewed certificate is used at once.
+  // nullptr = refuse connections for now.
+  std::function<std::shared_ptr<const tls::ServerIdentity>()> identity;
+
+  std::size_t max_connections = 64;
+  std::size_t max_per_address = 32;  // of them from one address
+  // Handshake and head together, from accept; of a later request, from its first byte.
+  Duration head_timeout = std::chrono::seconds{10};
+  // Until the handler has answered (503 then), and again until the client has taken the answer.
+  Duration answer_timeout = std::chrono::seconds{30};
+  Duration idle_timeout = std::chrono::seconds{90};  // between two requests, as the kubelet's
+  Duration max_age = std::chrono::hours{1};          // then it ends with the present answer
+  std::size_t max_requests = 1000;                   // of a connection
+  HeadLimits head;
+};
+
+struct ServerCounters {
+  std::uint64_t accepted = 0;
+  std::uint64_t turned_away = 0;  // over a limit with nobody to make room, or no identity
+  std::uint64_t evicted = 0;      // closed to make room for another
+  std::uint64_t handshakes_failed = 0;
+  std::uint64_t timed_out = 0;
+  std::uint64_t refused_heads = 0;       // malformed or over a limit
+  std::map<int, std::uint64_t> answers;  // by HTTP status
+  std::size_t open = 0;
+};
+
+class Server {
+ public:
+  // The handler must outlive it.
+  Server(ServerOptions options, RequestHandler& handler);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // kConflict when the port is taken, kInvalid for what is no address or port; names the flag.
+  Status start();
+  int port() const;
+  int fd() const;
+  SteadyTime step(Now now);
+  const ServerCounters& counters() const;
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace slurmlet::podapi

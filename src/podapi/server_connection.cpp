@@ -1,0 +1,240 @@
+#include "podapi/server_connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace slurmlet::podapi {
+
+namespace {
+
+constexpr std::string_view kSpeakTls =
+    "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    "Connection: close\r\n\r\nThis port speaks HTTPS.\n";
+
+}  // namespace
+
+using SessionState = tls::ServerSession::State;
+
+ServerConnection::ServerConnection(UniqueFd socket, std::string address,
+                                   std::unique_ptr<tls::ServerSession> session,
+                                   const ServerOptions& options, SteadyTime now)
+    : socket_(std::move(socket)),
+      session_(std::move(session)),
+      options_(options),
+      state_(session_ ? State::kHandshaking : State::kReading),
+      wanted_(EPOLLIN),
+      born_(now),
+      deadline_(now + options.head_timeout),
+      reader_(options.head) {
+  caller_.address = std::move(address);
+}
+
+bool ServerConnection::may_stay_open(SteadyTime now) const {
+  return requests_ < options_.max_requests && now < born_ + options_.max_age;
+}
+
+bool ServerConnection::is_idle() const {
+  return state_ == State::kReading && requests_ > 0 && !reader_.has_begun() && unread_.empty();
+}
+
+ServerConnection::Event ServerConnection::advance(SteadyTime now) {
+  if (state_ == State::kHandshaking) {
+    const Event event = handshake();
+    if (event == Event::kHandshakeFailed) {
+      begin_linger(now);
+    }
+    if (state_ != State::kReading) {
+      return event;
+    }
+  }
+  if (state_ == State::kReading) {
+    return read_head(now);
+  }
+  if (state_ == State::kWriting) {
+    write(now);
+  } else if (state_ == State::kLingering) {
+    linger();
+  } else if (state_ == State::kWaiting) {
+    // Only the end of the client's side is watched for here.
+    state_ = State::kClosed;
+  }
+  return Event::kNone;
+}
+
+ServerConnection::Event ServerConnection::handshake() {
+  switch (session_->handshake()) {
+    case SessionState::kDone:
+      caller_.certificate = session_->client_certificate();
+      caller_.certificate_problem = session_->client_certificate_problem();
+      state_ = State::kReading;
+      return Event::kNone;
+    case SessionState::kWantRead:
+      wanted_ = EPOLLIN;
+      return Event::kNone;
+    case SessionState::kWantWrite:
+      wanted_ = EPOLLOUT;
+      return Event::kNone;
+    default:
+      break;
+  }
+  if (session_->error().find("http request") != std::string::npos) {
+    // As Go's servers do. What does not fit into the empty send buffer is not worth waiting for.
+    (void)!::send(socket_.get(), kSpeakTls.data(), kSpeakTls.size(), MSG_NOSIGNAL);
+  }
+  return Event::kHandshakeFailed;
+}
+
+ServerConnection::Event ServerConnection::read_head(SteadyTime now) {
+  std::array<char, kReadBytes> buffer;
+  while (true) {
+    if (unread_.empty()) {
+      const Got got = receive(buffer.data(), buffer.size());
+      if (got.kind == Got::Kind::kEnd) {
+        state_ = State::kClosed;
+      }
+      if (got.kind != Got::Kind::kBytes) {
+        return Event::kNone;
+      }
+      unread_.assign(buffer.data(), got.bytes);
+    }
+    if (!reader_.has_begun() && requests_ > 0) {
+      deadline_ = now + options_.head_timeout;
+    }
+    unread_.erase(0, reader_.feed(unread_));
+    if (reader_.state() != HeadReader::State::kIncomplete) {
+      break;
+    }
+  }
+  ++requests_;
+  state_ = State::kWaiting;
+  wanted_ = EPOLLRDHUP;
+  deadline_ = now + options_.answer_timeout;
+  return reader_.state() == HeadReader::State::kComplete ? Event::kRequest : Event::kRefused;
+}
+
+void ServerConnection::answer(std::string text, bool keep_open, SteadyTime now) {
+  out_ = std::move(text);
+  written_ = 0;
+  keep_open_ = keep_open;
+  state_ = State::kWriting;
+  wanted_ = EPOLLOUT;
+  deadline_ = now + options_.answer_timeout;
+  write(now);
+}
+
+void ServerConnection::write(SteadyTime now) {
+  for (std::size_t turn = 0; written_ < out_.size() && turn < kWriteBytes;) {
+    const Got got = send(std::string_view{out_}.substr(written_, kWriteBytes));
+    if (got.kind == Got::Kind::kEnd) {
+      state_ = State::kClosed;
+    }
+    if (got.kind != Got::Kind::kBytes) {
+      return;
+    }
+    written_ += got.bytes;
+    turn += got.bytes;
+  }
+  if (written_ < out_.size()) {
+    wanted_ = EPOLLOUT;
+  } else if (keep_open_) {
+    begin_next_request(now);
+  } else {
+    begin_linger(now);
+  }
+}
+
+void ServerConnection::begin_next_request(SteadyTime now) {
+  out_ = {};
+  reader_.reset();
+  unread_.shrink_to_fit();
+  state_ = State::kReading;
+  deadline_ = std::min(now + options_.idle_timeout, born_ + options_.max_age);
+  // What is already in memory shows on no descriptor; that the socket can be written to, does.
+  const bool has_more = !unread_.empty() || (session_ && session_->has_buffered());
+  wanted_ = has_more ? EPOLLIN | EPOLLOUT : EPOLLIN;
+}
+
+// Closing a socket with unread bytes resets the connection under the answer, so what the client
+// sent beyond the head (a body) is read away first, within bounds.
+void ServerConnection::begin_linger(SteadyTime now) {
+  out_ = {};
+  unread_ = {};
+  if (session_ && state_ != State::kHandshaking) {
+    session_->close();
+  }
+  ::shutdown(socket_.get(), SHUT_WR);
+  state_ = State::kLingering;
+  wanted_ = EPOLLIN;
+  deadline_ = now + kLingerTime;
+  linger();
+}
+
+void ServerConnection::linger() {
+  std::array<char, kReadBytes> buffer;
+  while (lingered_ < kLingerBytes) {
+    const ssize_t n = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0 && errno == EAGAIN) {
+      return;
+    }
+    if (n <= 0) {
+      break;
+    }
+    lingered_ += static_cast<std::size_t>(n);
+  }
+  state_ = State::kClosed;
+}
+
+ServerConnection::Got ServerConnection::from_session(const tls::ServerSession::Io& io) {
+  switch (io.state) {
+    case SessionState::kDone:
+      return {Got::Kind::kBytes, io.bytes};
+    case SessionState::kWantRead:
+      wanted_ = EPOLLIN;
+      return {Got::Kind::kBlocked, 0};
+    case SessionState::kWantWrite:
+      wanted_ = EPOLLOUT;
+      return {Got::Kind::kBlocked, 0};
+    default:
+      return {};
+  }
+}
+
+ServerConnection::Got ServerConnection::receive(char* into, std::size_t size) {
+  if (session_) {
+    return from_session(session_->read(into, size));
+  }
+  ssize_t n = 0;
+  do {
+    n = ::recv(socket_.get(), into, size, 0);
+  } while (n < 0 && errno == EINTR);
+  wanted_ = EPOLLIN;
+  if (n > 0) {
+    return {Got::Kind::kBytes, static_cast<std::size_t>(n)};
+  }
+  return {n < 0 && errno == EAGAIN ? Got::Kind::kBlocked : Got::Kind::kEnd, 0};
+}
+
+ServerConnection::Got ServerConnection::send(std::string_view bytes) {
+  if (session_) {
+    return from_session(session_->write(bytes));
+  }
+  ssize_t n = 0;
+  do {
+    n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  wanted_ = EPOLLOUT;
+  if (n >= 0) {
+    return {Got::Kind::kBytes, static_cast<std::size_t>(n)};
+  }
+  return {errno == EAGAIN ? Got::Kind::kBlocked : Got::Kind::kEnd, 0};
+}
+
+}  // namespace slurmlet::podapi

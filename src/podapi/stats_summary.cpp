@@ -1,0 +1,71 @@
+#include "podapi/stats_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/rfc3339.h"
+
+namespace slurmlet::podapi {
+
+using nlohmann::json;
+
+namespace {
+
+std::uint64_t nano(double value) {
+  return static_cast<std::uint64_t>(std::llround(std::max(0.0, value) * 1e9));
+}
+
+json cpu_stats(const NodeUsage& usage) {
+  json cpu{{"time", rfc3339(usage.time)}, {"usageCoreNanoSeconds", nano(usage.cpu_seconds)}};
+  if (usage.cpu_cores) {
+    cpu["usageNanoCores"] = nano(*usage.cpu_cores);
+  }
+  return cpu;
+}
+
+json memory_stats(const NodeUsage& usage) {
+  return {{"time", rfc3339(usage.time)},
+          {"availableBytes", usage.memory_available},
+          {"usageBytes", usage.memory_used},
+          {"workingSetBytes", usage.memory_working_set},
+          {"rssBytes", usage.memory_rss},
+          {"pageFaults", usage.page_faults},
+          {"majorPageFaults", usage.major_page_faults}};
+}
+
+json fs_stats(const NodeUsage& usage) {
+  json fs{{"time", rfc3339(usage.time)},
+          {"availableBytes", usage.fs_available},
+          {"capacityBytes", usage.fs_capacity},
+          {"usedBytes", usage.fs_used}};
+  if (usage.fs_inodes > 0) {  // btrfs and some network file systems count none
+    fs["inodes"] = usage.fs_inodes;
+    fs["inodesFree"] = usage.fs_inodes_free;
+    fs["inodesUsed"] = usage.fs_inodes - std::min(usage.fs_inodes, usage.fs_inodes_free);
+  }
+  return fs;
+}
+
+}  // namespace
+
+std::string stats_summary(const std::string& node_name, const NodeUsage& usage,
+                          bool cpu_and_memory_only) {
+  json node{{"nodeName", node_name},
+            {"startTime", rfc3339(usage.booted)},
+            {"cpu", cpu_stats(usage)},
+            {"memory", memory_stats(usage)}};
+  if (!cpu_and_memory_only) {
+    if (usage.fs_capacity > 0) {
+      node["fs"] = fs_stats(usage);
+    }
+    if (usage.pid_max > 0) {
+      node["rlimit"] = {
+          {"time", rfc3339(usage.time)}, {"maxpid", usage.pid_max}, {"curproc", usage.processes}};
+    }
+  }
+  const json summary{{"node", std::move(node)}, {"pods", json::array()}};
+  return summary.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace slurmlet::podapi

@@ -1,0 +1,259 @@
+// Who may ask what: the kubelet's rules against what the kubelet itself does, and the matrix of
+// identity × path × verb through gate and routes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "podapi/fake_review_api.h"
+#include "podapi/gate.h"
+#include "podapi/gate_fixture.h"
+#include "podapi/kubelet_routes.h"
+#include "podapi/request_path.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(RequestAttributes, AreTheKubelets) {
+  const auto text = read_file(SLURMLET_FIXTURES "/kubelet/attributes-1.36.tsv");
+  ASSERT_TRUE(text) << text.error().message;
+  int rows = 0;
+  for (const std::string_view line : split(*text, '\n')) {
+    if (line.empty() || line.front() == '#') {
+      continue;
+    }
+    const auto fields = split(line, '\t');
+    ASSERT_EQ(fields.size(), 5U) << line;
+    const auto attributes = request_attributes(std::string{fields[0]}, std::string{fields[1]});
+    EXPECT_EQ(normalized_path(fields[1]), std::string{fields[2]}) << line;
+    EXPECT_EQ(attributes.verb, fields[3] == "-" ? "" : fields[3]) << line;
+    EXPECT_EQ(join(attributes.subresources, ","), fields[4]) << line;
+    ++rows;
+  }
+  EXPECT_GE(rows, 700);
+}
+
+TEST(RequestAttributes, OfAPathThatMeansNothing) {
+  EXPECT_THAT(request_attributes("GET", "/pods%").subresources, ElementsAre("proxy"));
+  EXPECT_THAT(request_attributes("GET", "/pods%00").subresources, ElementsAre("proxy"));
+  EXPECT_THAT(request_attributes("GET", "").subresources, ElementsAre("proxy"));
+}
+
+// One identity and what RBAC grants it: "verb subresource", "*" for any.
+struct Identity {
+  std::string name;
+  std::set<std::string> grants;
+  bool may(const std::string& verb, const std::string& subresource) const {
+    return grants.contains("* *") || grants.contains(verb + " " + subresource) ||
+           grants.contains("* " + subresource);
+  }
+};
+const std::vector<Identity> kIdentities{
+    {"cluster-admin", {"* *"}},
+    // ClusterRole system:kubelet-api-admin, which the API server's client certificate has.
+    {"kube-apiserver-kubelet-client",
+     {"* proxy", "* log", "* stats", "* metrics", "* pods", "* healthz", "* configz"}},
+    {"prometheus", {"get metrics"}},
+    {"metrics-server", {"get metrics", "get stats"}},
+    {"viewer", {"get pods", "get healthz", "get configz"}},
+    {"old-proxy-reader", {"get proxy"}},
+    {"checkpointer", {"create checkpoint"}},
+    {"nobody", {}},
+};
+
+// What the gate asks about for each path and verb, and what the route answers to who was let in.
+// The subresources are the kubelet's, by hand.
+struct Path {
+  std::string path;
+  std::vector<std::string> subresources;
+  int get, post, put, remove, head;  // HTTP status once allowed
+};
+const std::vector<Path> kPaths{
+    {"/pods", {"pods", "proxy"}, 200, 405, 405, 405, 200},
+    {"/pods/", {"pods", "proxy"}, 200, 405, 405, 405, 200},
+    {"/runningpods/", {"pods", "proxy"}, 200, 405, 405, 405, 200},
+    {"/runningPods/", {"proxy"}, 404, 404, 404, 404, 404},
+    {"/healthz", {"healthz", "proxy"}, 200, 405, 405, 405, 200},
+    {"/healthz/syncloop", {"healthz", "proxy"}, 200, 405, 405, 405, 200},
+    {"/healthz/other", {"healthz", "proxy"}, 404, 405, 405, 405, 404},
+    {"/readyz", {"proxy"}, 200, 405, 405, 405, 200},
+    {"/configz", {"configz", "proxy"}, 200, 405, 405, 405, 200},
+    {"/metrics", {"metrics"}, 200, 405, 405, 405, 200},
+    {"/metrics/resource", {"metrics"}, 200, 405, 405, 405, 200},
+    {"/metrics/cadvisor", {"metrics"}, 200, 405, 405, 405, 200},
+    {"/metrics/probes", {"metrics"}, 200, 405, 405, 405, 200},
+    {"/metrics/unknown", {"metrics"}, 404, 404, 404, 404, 404},
+    {"/stats/summary", {"stats"}, 200, 200, 405, 405, 200},
+    {"/stats/", {"stats"}, 404, 404, 404, 404, 404},
+    {"/logs/syslog", {"log"}, 404, 404, 404, 404, 404},
+    {"/checkpoint/ns/pod/c", {"checkpoint"}, 405, 400, 405, 405, 405},
+    {"/containerLogs/ns/pod/c", {"proxy"}, 400, 405, 405, 405, 405},
+    {"/exec/ns/pod/c", {"proxy"}, 400, 400, 405, 405, 405},
+    {"/exec/ns/pod/uid/c", {"proxy"}, 400, 400, 405, 405, 405},
+    {"/attach/ns/pod/c", {"proxy"}, 400, 400, 405, 405, 405},
+    {"/portForward/ns/pod", {"proxy"}, 400, 400, 405, 405, 405},
+    {"/run/ns/pod/c", {"proxy"}, 405, 400, 405, 405, 405},
+    {"/statusz", {"statusz"}, 404, 404, 404, 404, 404},
+    {"/flagz", {"configz"}, 404, 404, 404, 404, 404},
+    {"/debug/pprof/heap", {"proxy"}, 404, 404, 404, 404, 404},
+    {"/unknown", {"proxy"}, 404, 404, 404, 404, 404},
+    {"/%70ods/../metrics", {"metrics"}, 200, 405, 405, 405, 200},
+    {"/metrics/%2e%2e/exec/ns/pod/c", {"proxy"}, 400, 400, 405, 405, 405},
+    {"/metrics/%zz", {"proxy"}, 400, 400, 400, 400, 400},
+};
+struct Method {
+  std::string name, verb;
+  int Path::*status;
+};
+const std::vector<Method> kMethods{{"GET", "get", &Path::get},
+                                   {"POST", "create", &Path::post},
+                                   {"PUT", "update", &Path::put},
+                                   {"DELETE", "delete", &Path::remove},
+                                   {"HEAD", "", &Path::head}};
+
+class Endpoint {
+ public:
+  Endpoint()
+      : gate_(api_, unlimited(), [] { return 0.5; }), handler_(gate_, [this] {
+          ++snapshots_;
+          KubeletSnapshot snapshot;
+          snapshot.usage = NodeUsage{};
+          return snapshot;
+        }) {}
+
+  Response ask(const RequestHead& head, const Caller& caller) {
+    const Now now = fakes::FakeClock{}.now();
+    ++id_;
+    if (auto response = handler_.begin(id_, caller, head, now)) {
+      return *response;
+    }
+    SteadyTime next = kNever;
+    const auto answers = handler_.take_answers(now, next);
+    return answers.size() == 1 && answers[0].first == id_ ? answers[0].second
+                                                          : Response{0, "", "", {}};
+  }
+  int snapshots() const { return snapshots_; }
+
+  fakes::FakeReviewApi api_;
+
+ private:
+  static GateOptions unlimited() {
+    GateOptions options;
+    options.node_name = "n1";
+    options.review_burst = 1e6;
+    return options;
+  }
+  int snapshots_ = 0;
+  RequestId id_ = 0;
+  Gate gate_;
+  KubeletHandler handler_;
+};
+
+class AuthorizationMatrix : public ::testing::TestWithParam<Identity> {};
+
+TEST_P(AuthorizationMatrix, AsksTheKubeletsQuestionsAndFollowsTheAnswers) {
+  const Identity& identity = GetParam();
+  for (const Path& path : kPaths) {
+    for (const Method& method : kMethods) {
+      for (const bool by_token : {false, true}) {
+        Endpoint endpoint;
+        std::vector<std::string> asked;
+        endpoint.api_.tokens = [&](const std::string&) {
+          return fakes::FakeReviewApi::user(identity.name);
+        };
+        endpoint.api_.access = [&](const kube::AccessQuestion& question) {
+          EXPECT_EQ(question.user.name, identity.name);
+          EXPECT_EQ(question.verb, method.verb);
+          EXPECT_EQ(question.node_name, "n1");
+          asked.push_back(question.subresource);
+          return kube::AccessReview{identity.may(question.verb, question.subresource), ""};
+        };
+        const auto response =
+            endpoint.ask(request(method.name, path.path, by_token ? "Bearer t" : ""),
+                         by_token ? Caller{} : certificate(identity.name));
+
+        std::vector<std::string> expected;
+        bool allowed = false;
+        for (const auto& subresource : path.subresources) {
+          if (!allowed) {
+            expected.push_back(subresource);
+            allowed = identity.may(method.verb, subresource);
+          }
+        }
+        const std::string row = identity.name + " " + method.name + " " + path.path;
+        EXPECT_EQ(asked, expected) << row;
+        EXPECT_EQ(response.status, allowed ? path.*method.status : 403) << row;
+        EXPECT_EQ(endpoint.snapshots(), allowed ? 1 : 0) << row << ": no handler unauthorized";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Everyone, AuthorizationMatrix, ::testing::ValuesIn(kIdentities),
+                         [](const auto& identity) {
+                           std::string name = identity.param.name;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Some cells of the matrix in words, so that the table and the loop above cannot both be wrong.
+TEST(AuthorizationMatrixCells, InWords) {
+  struct Row {
+    std::string who, method, path;
+    int status;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"cluster-admin", "HEAD", "/metrics", 200},
+                        {"prometheus", "GET", "/metrics", 200},
+                        {"prometheus", "GET", "/metrics/cadvisor", 200},
+                        {"prometheus", "HEAD", "/metrics", 403},
+                        {"prometheus", "POST", "/metrics", 403},
+                        {"prometheus", "GET", "/stats/summary", 403},
+                        {"prometheus", "GET", "/pods", 403},
+                        {"prometheus", "GET", "/containerLogs/ns/pod/c", 403},
+                        {"metrics-server", "GET", "/metrics/resource", 200},
+                        {"old-proxy-reader", "GET", "/pods", 200},
+                        {"old-proxy-reader", "GET", "/metrics", 403},
+                        {"old-proxy-reader", "GET", "/exec/ns/pod/c", 400},
+                        {"old-proxy-reader", "POST", "/exec/ns/pod/c", 403},
+                        {"viewer", "GET", "/pods", 200},
+                        {"viewer", "GET", "/runningPods/", 403},
+                        {"viewer", "GET", "/unknown", 403},
+                        {"kube-apiserver-kubelet-client", "POST", "/exec/ns/pod/c", 400},
+                        {"kube-apiserver-kubelet-client", "POST", "/checkpoint/ns/pod/c", 403},
+                        {"checkpointer", "POST", "/checkpoint/ns/pod/c", 400},
+                        {"nobody", "GET", "/healthz", 403}}) {
+    const auto identity = std::find_if(kIdentities.begin(), kIdentities.end(),
+                                       [&row](const auto& one) { return one.name == row.who; });
+    ASSERT_NE(identity, kIdentities.end());
+    Endpoint endpoint;
+    endpoint.api_.access = [identity](const kube::AccessQuestion& question) {
+      return kube::AccessReview{identity->may(question.verb, question.subresource), ""};
+    };
+    EXPECT_EQ(endpoint.ask(request(row.method, row.path), certificate(row.who)).status, row.status)
+        << row.who << " " << row.method << " " << row.path;
+  }
+}
+
+TEST(AuthorizationMatrixCells, NothingReachesAHandlerUnnamedOrUnasked) {
+  for (const Path& path : kPaths) {
+    for (const Method& method : kMethods) {
+      Endpoint endpoint;
+      endpoint.api_.access = [](const kube::AccessQuestion&) {
+        return Error{Code::kUnavailable, "down"};
+      };
+      EXPECT_EQ(endpoint.ask(request(method.name, path.path), {}).status, 401) << path.path;
+      EXPECT_EQ(endpoint.ask(request(method.name, path.path), certificate("a")).status, 503)
+          << path.path;
+      EXPECT_EQ(endpoint.snapshots(), 0) << path.path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::podapi

@@ -1,0 +1,507 @@
+#include "podapi/gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "podapi/fake_review_api.h"
+#include "podapi/gate_fixture.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+using fakes::FakeReviewApi;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+
+const Error kDown{Code::kUnavailable, "POST /apis: connection refused"};
+
+std::string header(const Response& response, const std::string& name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) {
+      return value;
+    }
+  }
+  return "";
+}
+
+class GateTest : public ::testing::Test {
+ protected:
+  GateTest() { options_.node_name = "n1"; }
+
+  Gate& gate() {
+    if (!gate_) {
+      gate_ = std::make_unique<Gate>(api_, options_, [this] { return random_ += 1.0 / 1024; });
+    }
+    return *gate_;
+  }
+  // What the gate says to a request, once all reviews that have an answer are in.
+  std::optional<Verdict> ask(const RequestHead& head, const Caller& caller = {}) {
+    const RequestId id = next_id_++;
+    if (auto verdict = gate().begin(id, caller, head, clock_.now())) {
+      return verdict;
+    }
+    for (auto& [answered, verdict] : step()) {
+      if (answered == id) {
+        return verdict;
+      }
+    }
+    return std::nullopt;
+  }
+  int status(const RequestHead& head, const Caller& caller = {}) {
+    const auto verdict = ask(head, caller);
+    return !verdict ? 0 : verdict->allowed ? 200 : verdict->refusal.status;
+  }
+  std::vector<std::pair<RequestId, Verdict>> step() {
+    wake_ = kNever;
+    return gate().step(clock_.now(), wake_);
+  }
+  std::optional<Verdict> begin(RequestId id, const RequestHead& head, const Caller& caller = {}) {
+    return gate().begin(id, caller, head, clock_.now());
+  }
+
+  void let_everyone_in() {
+    api_.tokens = [](const std::string& token) { return FakeReviewApi::user("user of " + token); };
+    api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{true, ""}; };
+  }
+  void allow_only(const std::string& subresource) {
+    api_.access = [subresource](const kube::AccessQuestion& question) {
+      return kube::AccessReview{question.subresource == subresource, ""};
+    };
+  }
+  std::vector<std::string> asked_subresources() const {
+    std::vector<std::string> names;
+    for (const auto& question : api_.asked_access) {
+      names.push_back(question.subresource);
+    }
+    return names;
+  }
+
+  GateOptions options_;
+  FakeReviewApi api_;
+  fakes::FakeClock clock_;
+  SteadyTime wake_ = kNever;
+  double random_ = 0;
+  RequestId next_id_ = 1;
+  std::unique_ptr<Gate> gate_;
+};
+
+TEST_F(GateTest, NobodyIsLetInUnnamed) {
+  let_everyone_in();
+  for (const std::string authorization :
+       {"", "Bearer", "Bearer ", "Bearer  two-spaces", "Basic dXNlcjpwdw==", "Bearer\ttab", "token",
+        "Bearer caf\xc3\xa9", "Bearer a\x01z", "BearerX t"}) {
+    const auto verdict = ask(request("GET", "/metrics", authorization));
+    ASSERT_TRUE(verdict) << authorization;
+    EXPECT_FALSE(verdict->allowed) << authorization;
+    EXPECT_EQ(verdict->refusal.status, 401) << authorization;
+    const auto body = json_of(verdict->refusal);
+    EXPECT_EQ(body["kind"], "Status");
+    EXPECT_EQ(body["message"], "Unauthorized");
+    EXPECT_EQ(body["reason"], "Unauthorized");
+    EXPECT_EQ(body["code"], 401);
+  }
+  EXPECT_THAT(api_.asked_tokens, IsEmpty());
+  EXPECT_EQ(gate().counters().unauthenticated, 10U);
+}
+
+TEST_F(GateTest, TwoAuthorizationHeadersNameNobody) {
+  let_everyone_in();
+  auto head = with_token("/metrics", "t");
+  head.headers.emplace_back("authorization", "Bearer t");
+  EXPECT_EQ(status(head), 401);
+}
+
+TEST_F(GateTest, TheBearerSchemeIsReadAsTheApiServerReadsIt) {
+  let_everyone_in();
+  for (const std::string authorization :
+       {"Bearer abc", "bearer abc", "BEARER abc", "  Bearer abc \t", "Bearer abc and more"}) {
+    EXPECT_EQ(status(request("GET", "/metrics", authorization)), 200) << authorization;
+  }
+  EXPECT_THAT(api_.asked_tokens, ElementsAre("abc"));
+}
+
+TEST_F(GateTest, ACertificateNamesItsUser) {
+  let_everyone_in();
+  const auto verdict =
+      ask(with_token("/metrics", "t"), certificate("alice", {"dev", "system:masters"}));
+  ASSERT_TRUE(verdict);
+  EXPECT_TRUE(verdict->allowed);
+  EXPECT_EQ(verdict->user, "alice");
+  ASSERT_EQ(api_.asked_access.size(), 1U);
+  EXPECT_EQ(
+      api_.asked_access[0],
+      (kube::AccessQuestion{{"alice", "", {"dev", "system:masters", "system:authenticated"}, {}},
+                            "get",
+                            "metrics",
+                            "n1"}));
+  EXPECT_THAT(api_.asked_tokens, IsEmpty()) << "the certificate comes first";
+}
+
+TEST_F(GateTest, GroupsAreAddedAsTheApiServersAuthenticatorsDo) {
+  let_everyone_in();
+  ask(request("GET", "/metrics"), certificate("system:anonymous", {"g"}));
+  ask(request("GET", "/metrics"), certificate("a", {"system:unauthenticated"}));
+  ask(request("GET", "/metrics"), certificate("b", {"system:authenticated"}));
+  api_.tokens = [](const std::string&) { return FakeReviewApi::user("c", {"g"}); };
+  ask(with_token("/metrics", "t"));
+  ASSERT_EQ(api_.asked_access.size(), 4U);
+  EXPECT_THAT(api_.asked_access[0].user.groups, ElementsAre("g"));
+  EXPECT_THAT(api_.asked_access[1].user.groups, ElementsAre("system:unauthenticated"));
+  EXPECT_THAT(api_.asked_access[2].user.groups, ElementsAre("system:authenticated"));
+  EXPECT_THAT(api_.asked_access[3].user.groups, ElementsAre("g", "system:authenticated"));
+}
+
+TEST_F(GateTest, ACertificateThatIsNotBelievedIsAsGoodAsNone) {
+  let_everyone_in();
+  Caller refused;
+  refused.certificate_problem = "signed by an unknown authority";
+  EXPECT_EQ(status(request("GET", "/metrics"), refused), 401);
+  EXPECT_EQ(status(with_token("/metrics", "t"), refused), 200);
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("")), 401) << "it names nobody";
+}
+
+TEST_F(GateTest, ACertificateThatExpiresWhileItsConnectionLivesIsNoLongerBelieved) {
+  let_everyone_in();
+  Caller caller = certificate("alice");
+  caller.certificate->not_after = clock_.now().wall + seconds{5};
+  EXPECT_EQ(status(request("GET", "/metrics"), caller), 200);
+  clock_.advance(seconds{6});
+  EXPECT_EQ(status(request("GET", "/metrics"), caller), 401);
+}
+
+TEST_F(GateTest, ATokenIsReviewedThenItsAccess) {
+  const auto head = with_token("/metrics/resource", "t");
+  EXPECT_FALSE(begin(7, head));
+  EXPECT_THAT(step(), IsEmpty());
+  EXPECT_EQ(wake_, clock_.now().steady + seconds{10});
+  api_.answer_token(FakeReviewApi::user("prometheus", {"system:serviceaccounts"}));
+  EXPECT_THAT(step(), IsEmpty());
+  ASSERT_EQ(api_.asked_access.size(), 1U);
+  EXPECT_EQ(api_.asked_access[0].user.name, "prometheus");
+  api_.answer_access(kube::AccessReview{true, ""});
+  const auto verdicts = step();
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].first, 7U);
+  EXPECT_TRUE(verdicts[0].second.allowed);
+  EXPECT_EQ(wake_, kNever);
+  EXPECT_TRUE(begin(8, head)->allowed) << "both answers are kept";
+  EXPECT_EQ(gate().counters().token_reviews, 1U);
+  EXPECT_EQ(gate().counters().access_reviews, 1U);
+}
+
+TEST_F(GateTest, ForbiddenIsSaidInTheKubeletsWords) {
+  allow_only("");
+  const auto verdict = ask(request("GET", "/pods"), certificate("bob"));
+  ASSERT_TRUE(verdict);
+  EXPECT_FALSE(verdict->allowed);
+  EXPECT_EQ(verdict->user, "bob");
+  EXPECT_EQ(verdict->refusal.status, 403);
+  EXPECT_EQ(verdict->refusal.content_type, "application/json");
+  EXPECT_EQ(json_of(verdict->refusal)["message"],
+            "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[pods proxy])");
+  EXPECT_EQ(json_of(verdict->refusal)["reason"], "Forbidden");
+  EXPECT_EQ(gate().counters().forbidden, 1U);
+}
+
+TEST_F(GateTest, TheLogStreamerGetsTheBareSentence) {
+  allow_only("");
+  const auto verdict = ask(request("GET", "//containerLogs/ns/p/c"), certificate("bob\n\xff"));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->refusal.content_type, "text/plain; charset=utf-8");
+  EXPECT_EQ(verdict->refusal.body,
+            "Forbidden (user=bob ?, verb=get, resource=nodes, subresource(s)=[proxy])");
+}
+
+TEST_F(GateTest, TheSecondSubresourceIsAskedWhenTheFirstIsDenied) {
+  allow_only("proxy");
+  EXPECT_EQ(status(request("GET", "/healthz"), certificate("old")), 200);
+  EXPECT_THAT(asked_subresources(), ElementsAre("healthz", "proxy"));
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("old")), 403) << "no way round by proxy";
+  EXPECT_THAT(asked_subresources(), ElementsAre("healthz", "proxy", "metrics"));
+  EXPECT_EQ(status(request("GET", "/configz"), certificate("old")), 200);
+  EXPECT_THAT(asked_subresources(), ElementsAre("healthz", "proxy", "metrics", "configz"))
+      << "the answer about proxy is kept";
+}
+
+TEST_F(GateTest, TheFirstThatIsAllowedIsEnough) {
+  allow_only("pods");
+  EXPECT_EQ(status(request("GET", "/runningpods/"), certificate("a")), 200);
+  EXPECT_THAT(asked_subresources(), ElementsAre("pods"));
+}
+
+TEST_F(GateTest, AnswersAreKeptForTheirTimes) {
+  let_everyone_in();
+  const auto head = with_token("/metrics", "t");
+  EXPECT_EQ(status(head), 200);
+  clock_.advance(minutes{2} - milliseconds{1});
+  EXPECT_EQ(status(head), 200);
+  EXPECT_EQ(api_.asked_tokens.size(), 1U);
+  clock_.advance(milliseconds{1});
+  EXPECT_EQ(status(head), 200);
+  EXPECT_EQ(api_.asked_tokens.size(), 2U) << "a token for 2 min";
+  EXPECT_EQ(api_.asked_access.size(), 1U);
+  clock_.advance(minutes{3});
+  EXPECT_EQ(status(head), 200);
+  EXPECT_EQ(api_.asked_access.size(), 2U) << "a yes for 5 min";
+
+  allow_only("");
+  const Caller bob = certificate("bob");
+  EXPECT_EQ(status(request("GET", "/metrics"), bob), 403);
+  clock_.advance(seconds{30} - milliseconds{1});
+  EXPECT_EQ(status(request("GET", "/metrics"), bob), 403);
+  EXPECT_EQ(api_.asked_access.size(), 3U);
+  clock_.advance(milliseconds{1});
+  EXPECT_EQ(status(request("GET", "/metrics"), bob), 403);
+  EXPECT_EQ(api_.asked_access.size(), 4U) << "a no for 30 s";
+}
+
+TEST_F(GateTest, ATokenThatIsNotBelievedIsRememberedToo) {
+  api_.tokens = [](const std::string& token) {
+    return kube::TokenReview{false, {}, token == "sick" ? "the authenticator did not answer" : ""};
+  };
+  EXPECT_EQ(status(with_token("/metrics", "bad")), 401);
+  EXPECT_EQ(status(with_token("/metrics", "sick")), 401);
+  clock_.advance(seconds{29});
+  EXPECT_EQ(status(with_token("/metrics", "bad")), 401);
+  EXPECT_EQ(status(with_token("/metrics", "sick")), 401);
+  EXPECT_THAT(api_.asked_tokens, ElementsAre("bad", "sick"));
+  clock_.advance(seconds{1});
+  EXPECT_EQ(status(with_token("/metrics", "bad")), 401);
+  EXPECT_EQ(status(with_token("/metrics", "sick")), 401);
+  EXPECT_THAT(api_.asked_tokens, ElementsAre("bad", "sick", "sick")) << "the passing one, sooner";
+  EXPECT_THAT(api_.asked_access, IsEmpty());
+}
+
+TEST_F(GateTest, ARevokedTokenIsShutOutWhenItsTimeIsOver) {
+  let_everyone_in();
+  EXPECT_EQ(status(with_token("/metrics", "t")), 200);
+  api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
+  clock_.advance(minutes{2});
+  EXPECT_EQ(status(with_token("/metrics", "t")), 401);
+}
+
+TEST_F(GateTest, ARevokedTokenIsAStrangersAgain) {
+  options_.reviews_per_second = 0;
+  options_.review_burst = 2;
+  let_everyone_in();
+  EXPECT_EQ(status(with_token("/metrics", "t")), 200);  // leaves one of each budget
+  api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
+  clock_.advance(minutes{2});
+  EXPECT_EQ(status(with_token("/metrics", "t")), 401) << "within the budget of those let in before";
+  clock_.advance(minutes{2});
+  EXPECT_EQ(status(with_token("/metrics", "t")), 401) << "within the budget of strangers";
+  clock_.advance(minutes{2});
+  EXPECT_EQ(status(with_token("/metrics", "t")), 429);
+}
+
+TEST_F(GateTest, AnswersBelongToOneUserVerbAndSubresource) {
+  api_.access = [](const kube::AccessQuestion& question) {
+    return kube::AccessReview{question.user.name == "a" && question.user.groups.size() == 1 &&
+                                  question.verb == "get" && question.subresource == "metrics",
+                              ""};
+  };
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("a")), 200);
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("b")), 403);
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("a", {"g"})), 403);
+  EXPECT_EQ(status(request("POST", "/metrics"), certificate("a")), 403);
+  EXPECT_EQ(status(request("HEAD", "/metrics"), certificate("a")), 403);
+  EXPECT_EQ(status(request("GET", "/stats/"), certificate("a")), 403);
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("a")), 200);
+  // Parts that join to the same text must not be taken for each other.
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("c", {"d", "ef"})), 403);
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("c", {"de", "f"})), 403);
+  EXPECT_EQ(api_.asked_access.size(), 8U);
+}
+
+TEST_F(GateTest, WhoWaitsForTheSameReviewSharesIt) {
+  EXPECT_FALSE(begin(1, with_token("/metrics", "t")));
+  EXPECT_FALSE(begin(2, with_token("/metrics", "t")));
+  EXPECT_FALSE(begin(3, with_token("/stats/summary", "t")));
+  EXPECT_EQ(api_.asked_tokens.size(), 1U);
+  api_.answer_token(FakeReviewApi::user("u"));
+  EXPECT_THAT(step(), IsEmpty());
+  EXPECT_THAT(asked_subresources(), ElementsAre("metrics", "stats"));
+  api_.answer_access(kube::AccessReview{true, ""});  // about stats, the last one
+  auto verdicts = step();
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].first, 3U);
+  clock_.advance(seconds{10});
+  verdicts = step();
+  ASSERT_EQ(verdicts.size(), 2U) << "the other two share the fate of theirs";
+  EXPECT_EQ(verdicts[0].second.refusal.status, 503);
+  EXPECT_EQ(verdicts[1].second.refusal.status, 503);
+}
+
+TEST_F(GateTest, WhoLeftIsNotAnswered) {
+  EXPECT_FALSE(begin(1, with_token("/metrics", "t")));
+  EXPECT_FALSE(begin(2, with_token("/metrics", "t")));
+  gate().forget(1);
+  gate().forget(99);
+  api_.answer_token(kube::TokenReview{});
+  const auto verdicts = step();
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].first, 2U);
+}
+
+TEST_F(GateTest, AnApiServerThatCannotBeAskedIsNeverAYes) {
+  for (const Code code : {Code::kUnavailable, Code::kTimeout, Code::kInternal, Code::kInvalid}) {
+    api_.tokens = [code](const std::string&) { return Error{code, "secret detail"}; };
+    const auto verdict = ask(with_token("/metrics", "t"));
+    ASSERT_TRUE(verdict);
+    EXPECT_FALSE(verdict->allowed);
+    EXPECT_EQ(verdict->refusal.status, 503);
+    EXPECT_EQ(header(verdict->refusal, "Retry-After"), "5");
+    const auto body = json_of(verdict->refusal);
+    EXPECT_EQ(body["reason"], "ServiceUnavailable");
+    EXPECT_EQ(body["details"]["retryAfterSeconds"], 5);
+    EXPECT_THAT(body["message"].get<std::string>(), HasSubstr("the API server cannot be asked"));
+    EXPECT_THAT(verdict->refusal.body, Not(HasSubstr("secret")));
+  }
+  EXPECT_EQ(gate().last_error(), (Error{Code::kInvalid, "secret detail"}));
+  EXPECT_EQ(gate().counters().unavailable, 4U);
+  EXPECT_EQ(api_.asked_tokens.size(), 4U) << "errors are not kept";
+
+  api_.access = [](const kube::AccessQuestion&) { return kDown; };
+  EXPECT_EQ(status(request("GET", "/pods"), certificate("a")), 503);
+  EXPECT_THAT(asked_subresources(), ElementsAre("pods")) << "an error is not a no";
+  let_everyone_in();
+  EXPECT_EQ(status(request("GET", "/pods"), certificate("a")), 200);
+  EXPECT_THAT(asked_subresources(), ElementsAre("pods", "pods")) << "nor is it kept";
+  EXPECT_FALSE(gate().last_error());
+}
+
+TEST_F(GateTest, WhatIsKeptOutlivesAnOutage) {
+  let_everyone_in();
+  EXPECT_EQ(status(with_token("/metrics", "t")), 200);
+  api_.tokens = [](const std::string&) { return kDown; };
+  api_.access = [](const kube::AccessQuestion&) { return kDown; };
+  clock_.advance(minutes{1});
+  EXPECT_EQ(status(with_token("/metrics", "t")), 200);
+  clock_.advance(minutes{1});
+  EXPECT_EQ(status(with_token("/metrics", "t")), 503);
+}
+
+TEST_F(GateTest, ACredentialThatMayNotAskSaysTheCure) {
+  api_.tokens = [](const std::string&) { return Error{Code::kDenied, "403 Forbidden"}; };
+  const auto verdict = ask(with_token("/metrics", "t"));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->refusal.status, 503);
+  EXPECT_THAT(json_of(verdict->refusal)["message"].get<std::string>(),
+              HasSubstr("system:auth-delegator"));
+}
+
+TEST_F(GateTest, StrangersTokensAreReviewedAtALimitedRate) {
+  options_.max_waiting = 1000;
+  api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(status(with_token("/metrics", "guess" + std::to_string(i))), 401);
+  }
+  const auto verdict = ask(with_token("/metrics", "one too many"));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->refusal.status, 429);
+  EXPECT_EQ(header(verdict->refusal, "Retry-After"), "5");
+  EXPECT_EQ(json_of(verdict->refusal)["reason"], "TooManyRequests");
+  EXPECT_EQ(status(with_token("/metrics", "guess3")), 401) << "no review is needed";
+  clock_.advance(milliseconds{199});
+  EXPECT_EQ(status(with_token("/metrics", "x")), 429);
+  clock_.advance(milliseconds{1});
+  EXPECT_EQ(status(with_token("/metrics", "x")), 401);
+  EXPECT_EQ(status(with_token("/metrics", "y")), 429);
+  clock_.advance(minutes{10});
+  int let_through = 0;
+  for (int i = 0; i < 40; ++i) {
+    let_through += status(with_token("/metrics", "late" + std::to_string(i))) == 401 ? 1 : 0;
+  }
+  EXPECT_EQ(let_through, 20) << "no more than the burst is saved up";
+}
+
+TEST_F(GateTest, AFloodOfStrangersDoesNotShutOutWhoWasLetInBefore) {
+  options_.max_cached = 4;
+  let_everyone_in();
+  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200);
+  api_.tokens = [](const std::string& token) {
+    return token == "prometheus" ? FakeReviewApi::user("p") : kube::TokenReview{};
+  };
+  clock_.advance(minutes{2});
+  int reviewed = 0;
+  while (status(with_token("/metrics", "guess" + std::to_string(reviewed))) == 401) {
+    ++reviewed;
+  }
+  EXPECT_EQ(reviewed, 20);
+  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "though its time was over";
+}
+
+TEST_F(GateTest, ReviewsOfAccessAreLimitedToo) {
+  options_.review_burst = 3;
+  let_everyone_in();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(status(request("GET", "/metrics"), certificate("u" + std::to_string(i))), 200);
+  }
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u4")), 429);
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u0")), 200) << "kept";
+}
+
+TEST_F(GateTest, OnlySoManyMayWait) {
+  options_.max_waiting = 4;
+  EXPECT_FALSE(begin(1, with_token("/metrics", "s1")));
+  EXPECT_FALSE(begin(2, with_token("/metrics", "s2")));
+  const auto third = begin(3, with_token("/metrics", "s3"));
+  ASSERT_TRUE(third) << "strangers get half of the places";
+  EXPECT_EQ(third->refusal.status, 503);
+  EXPECT_NE(header(third->refusal, "Retry-After"), "");
+  EXPECT_FALSE(begin(4, request("GET", "/metrics"), certificate("a")));
+  EXPECT_FALSE(begin(5, request("GET", "/metrics"), certificate("a")));
+  const auto sixth = begin(6, request("GET", "/metrics"), certificate("a"));
+  ASSERT_TRUE(sixth) << "who shares a review waits too";
+  EXPECT_EQ(sixth->refusal.status, 503);
+  gate().forget(5);
+  EXPECT_FALSE(begin(7, request("GET", "/metrics"), certificate("a")));
+}
+
+TEST_F(GateTest, WhoComesAndGoesCannotPileUpReviews) {
+  options_.max_waiting = 4;
+  options_.review_burst = 100;
+  int asked = 0;
+  for (RequestId id = 1; id <= 50; ++id) {
+    asked += begin(id, with_token("/metrics", "s" + std::to_string(id))) ? 0 : 1;
+    gate().forget(id);
+  }
+  EXPECT_EQ(asked, 4);
+  clock_.advance(seconds{10});
+  EXPECT_THAT(step(), IsEmpty());
+  EXPECT_FALSE(begin(60, with_token("/metrics", "s60"))) << "the old ones are over";
+}
+
+TEST_F(GateTest, CachesAreBoundedAndTheOldestGoes) {
+  options_.max_cached = 3;
+  options_.review_burst = 100;
+  let_everyone_in();
+  for (const char* user : {"a", "b", "c", "d"}) {
+    EXPECT_EQ(status(request("GET", "/metrics"), certificate(user)), 200);
+  }
+  EXPECT_EQ(api_.asked_access.size(), 4U);
+  for (const char* user : {"b", "c", "d"}) {
+    EXPECT_EQ(status(request("GET", "/metrics"), certificate(user)), 200);
+  }
+  EXPECT_EQ(api_.asked_access.size(), 4U);
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("a")), 200);
+  EXPECT_EQ(api_.asked_access.size(), 5U);
+}
+
+TEST_F(GateTest, WorksWithoutAnyCache) {
+  options_.max_cached = 0;
+  allow_only("proxy");
+  api_.tokens = [](const std::string&) { return FakeReviewApi::user("u"); };
+  EXPECT_EQ(status(with_token("/pods", "t")), 200);
+  EXPECT_EQ(status(with_token("/pods", "t")), 200);
+  EXPECT_EQ(api_.asked_tokens.size(), 2U);
+}
+
+}  // namespace
+}  // namespace slurmlet::podapi

@@ -1,0 +1,48 @@
+#include "podapi/health_handler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "podapi/server_rig.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string ask(Server& server, const std::string& method, const std::string& path) {
+  TestClient client{server.port()};
+  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  const fakes::FakeClock clock;
+  for (int i = 0; i < 1000 && !client.ended; ++i) {
+    client.turn();
+    server.step(clock.now());
+    pollfd waiting[2]{{server.fd(), POLLIN, 0}, {client.fd(), POLLIN, 0}};
+    ::poll(waiting, 2, 1000);
+  }
+  return client.received;
+}
+
+TEST(HealthHandler, AnswersFromAFreshSnapshotEachTime) {
+  bool ok = true;
+  HealthHandler handler{[&] { return Snapshot{"n1", {{"loop", ok, "stuck", true}}, {}}; }};
+  Server server{Rig::prepare({}), handler};
+  ASSERT_TRUE(server.start());
+  EXPECT_THAT(ask(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(ask(server, "GET", "/readyz?verbose"), EndsWith("\r\n\r\nok"));
+  ok = false;
+  EXPECT_THAT(ask(server, "GET", "/healthz"), StartsWith("HTTP/1.1 503 "));
+}
+
+TEST(HealthHandler, AnythingElseIsRefused) {
+  HealthHandler handler{[] { return Snapshot{"n1", {}, {}}; }};
+  Server server{Rig::prepare({}), handler};
+  ASSERT_TRUE(server.start());
+  EXPECT_THAT(ask(server, "GET", "/metrics"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(ask(server, "POST", "/healthz"), HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+}
+
+}  // namespace
+}  // namespace slurmlet::podapi

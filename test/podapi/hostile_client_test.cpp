@@ -1,0 +1,337 @@
+// Clients that mean harm, against the real listener. The table has an input for each published hole
+// of cpp-httplib that a client of a server can reach, whatever version is installed
+// (docs/adr/0009-screening-reader-before-cpp-httplib.md says what each of them is), and the shapes
+// that two readers of one stream of requests understand differently.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "podapi/allocated_bytes.h"
+#include "podapi/server_rig.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+// A literal with NULs in it.
+template <std::size_t size>
+std::string raw(const char (&literal)[size]) {
+  return {literal, size - 1};
+}
+
+using std::chrono::seconds;
+using ::testing::AnyOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+struct Attack {
+  const char* name;
+  int status;  // of the answer, after which the connection is closed
+  std::string bytes;
+};
+
+std::string repeat(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) {
+    all += text;
+  }
+  return all;
+}
+
+std::vector<Attack> attacks() {
+  const std::string get = "GET /healthz HTTP/1.1\r\nHost: n1\r\n";
+  const std::string post = "POST /run/a/b/c HTTP/1.1\r\nHost: n1\r\n";
+  const std::string chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
+  const std::string smuggled = "GET /secret HTTP/1.1\r\nHost: n1\r\n\r\n";
+  return {
+      {"CVE-2025-46728: chunks without an end", 501, chunked + repeat("5\r\nhello\r\n", 2000)},
+      {"CVE-2025-53629: a chunk of any size", 501, chunked + "7fffffffffffffff\r\n" + smuggled},
+      {"CVE-2026-45352: a negative chunk size", 501, chunked + "-2\r\n" + smuggled},
+      {"0.43.4: an empty chunk size", 501, chunked + "\r\n" + smuggled},
+      {"0.43.4: a chunk size with a sign", 501, chunked + "+5\r\nhello\r\n0\r\n\r\n"},
+      {"0.43.4: a chunk size in C's notation", 501, chunked + "0x5\r\nhello\r\n0\r\n\r\n"},
+      {"0.43.4: a chunk size with more behind it", 501, chunked + "5 zz\r\nhello\r\n0\r\n\r\n"},
+      {"CVE-2025-52887: thousands of headers", 431, get + repeat("A: b\r\n", 5000)},
+      {"CVE-2025-53628: a long header", 431, get + "A: " + std::string(60'000, 'b')},
+      {"CVE-2025-53628: a long header name", 431, get + std::string(60'000, 'b')},
+      {"CVE-2025-53628: a long request line", 414, "GET /" + std::string(60'000, 'b')},
+      {"CVE-2025-53628: an endless method", 501, std::string(60'000, 'G')},
+      {"CVE-2026-22776: a compressed body", 413,
+       post + "Content-Encoding: gzip\r\nContent-Length: 23\r\n\r\n" +
+           raw("\x1f\x8b\x08\0\0\0\0\0\0\x03\xed\xc1\x01\x0d\0\0\0\xc2\xa0\xf7\x4f")},
+      {"CVE-2026-28435: a compressed body in chunks", 501,
+       post + "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" +
+           raw("3\r\n\x1f\x8b\x08\r\n")},
+      {"CVE-2026-29076: a file name for a regular expression", 413,
+       post +
+           "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 9000\r\n\r\n"
+           "--b\r\nContent-Disposition: form-data; name=\"f\"; filename*=UTF-8''" +
+           std::string(9000, 'a')},
+      {"CVE-2026-34441: a GET with a body that is a request", 413,
+       get + "Content-Length: 37\r\n\r\n" + smuggled},
+      {"0.37.2: two lengths", 400,
+       post + "Content-Length: 0\r\nContent-Length: 37\r\n\r\n" + smuggled},
+      {"smuggling: length and chunked", 400,
+       post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled},
+      {"smuggling: chunked and length", 400,
+       post + "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n0\r\n\r\n" + smuggled},
+      {"smuggling: a coding that is not quite chunked", 501,
+       post + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + smuggled},
+      {"0.51: chunked as the last of two codings", 501,
+       post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + smuggled},
+      {"smuggling: a space before the colon", 400,
+       post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + smuggled},
+      {"smuggling: a folded header", 400,
+       post + "X: y\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled},
+      {"smuggling: LF for CR LF", 400, "GET /healthz HTTP/1.1\nHost: n1\n\n" + smuggled},
+      {"smuggling: LF in a header", 400, get + "X: y\nContent-Length: 37\r\n\r\n" + smuggled},
+      {"smuggling: CR in a header", 400, get + "X: y\rContent-Length: 37\r\n\r\n" + smuggled},
+      {"smuggling: NUL in a header", 400, get + raw("X: y\0z\r\n\r\n") + smuggled},
+      {"smuggling: NUL in the target", 400, raw("GET /healthz\0 HTTP/1.1\r\n\r\n")},
+      {"smuggling: two Hosts", 400, get + "Host: n2\r\n\r\n"},
+      {"two tokens", 400, get + "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n"},
+      {"HTTP/0.9", 400, "GET /healthz\r\n"},
+      {"HTTP/2 without being asked", 505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
+      {"an open proxy", 400, "GET http://10.0.0.1/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"},
+      {"a tunnel", 501, "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"},
+  };
+}
+
+// Plain and over TLS.
+class Hostile : public ::testing::TestWithParam<bool> {
+ protected:
+  static ServerOptions options(ServerOptions given = {}) {
+    return GetParam() ? Rig::with_tls(std::move(given)) : given;
+  }
+  static std::unique_ptr<TestClient> connect(const Rig& rig) {
+    return GetParam() ? std::make_unique<TlsTestClient>(rig.server.port())
+                      : std::make_unique<TestClient>(rig.server.port());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, Hostile, ::testing::Bool(),
+                         [](const auto& row) { return row.param ? "Tls" : "Plain"; });
+
+TEST_P(Hostile, IsAnsweredWithARefusalAndClosed) {
+  for (const Attack& attack : attacks()) {
+    Rig rig{options()};
+    const auto client = connect(rig);
+    client->send(attack.bytes);
+    EXPECT_TRUE(rig.until_closed(*client)) << attack.name;
+    EXPECT_THAT(client->received, StartsWith("HTTP/1.1 " + std::to_string(attack.status) + " "))
+        << attack.name;
+    EXPECT_THAT(client->received, Not(HasSubstr("200 OK"))) << attack.name;
+    EXPECT_THAT(client->received, HasSubstr("\r\nConnection: close\r\n")) << attack.name;
+    EXPECT_THAT(rig.handler.heads, IsEmpty()) << attack.name;
+    EXPECT_EQ(rig.server.counters().refused_heads, 1U) << attack.name;
+    client->abort();
+    EXPECT_TRUE(rig.until({}, [&] { return rig.server.counters().open == 0; })) << attack.name;
+  }
+}
+
+// Well-formed requests whose headers hurt cpp-httplib. They are answered like any other, since no
+// header reaches it; who asks is what the socket says.
+TEST_P(Hostile, HeadersThatHurtTheLibraryChangeNothing) {
+  const std::pair<const char*, std::string> table[] = {
+      {"CVE-2025-66570",
+       "REMOTE_ADDR: 127.9.9.9\r\nREMOTE_PORT: 1\r\nLOCAL_ADDR: 127.9.9.9\r\n"
+       "LOCAL_PORT: 1\r\n"},
+      {"CVE-2025-66577", "X-Forwarded-For: 127.9.9.9\r\nX-Real-IP: 127.9.9.9\r\n"},
+      {"CVE-2026-46527", "X-Forwarded-For: ,\r\n"},
+      {"CVE-2026-46527, empty", "X-Forwarded-For:\r\n"},
+      {"CVE-2026-45372", "X-A: a%0D%0AX-Admin: yes%0d%0a%0d%0aGET /secret HTTP/1.1\r\n"},
+      {"a Range for a regular expression", "Range: bytes=0-1" + repeat(",0-1", 2000) + "\r\n"},
+      {"CVE-2026-22776's way back", "Accept-Encoding: gzip, br, zstd\r\n"},
+      {"100-continue", "Expect: 100-continue\r\n"},
+      {"HTTP/2 upgrade", "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n"},
+  };
+  std::string plain;
+  for (const auto& [name, headers] : table) {
+    Rig rig{options()};
+    const auto client = connect(rig);
+    client->send("GET /a HTTP/1.1\r\nHost: n1\r\n" + headers + "\r\n");
+    ASSERT_TRUE(rig.until({client.get()}, [&] { return !client->received.empty(); })) << name;
+    EXPECT_THAT(client->received, StartsWith("HTTP/1.1 200 OK\r\n")) << name;
+    EXPECT_THAT(client->received, EndsWith("\r\n\r\nok")) << name;
+    ASSERT_THAT(rig.handler.callers, SizeIs(1)) << name;
+    EXPECT_THAT(rig.handler.callers[0].address, StartsWith("127.0.0.1:")) << name;
+    for (const auto& [key, value] : rig.handler.heads[0].headers) {
+      EXPECT_THAT(value, Not(AnyOf(HasSubstr("\r"), HasSubstr("\n")))) << name;
+      EXPECT_NE(key, "x-admin") << name;
+    }
+  }
+}
+
+// 0.53's path for a regular expression: routes are compared here, and the library is asked for "/".
+TEST_P(Hostile, ALongPathIsJustAPath) {
+  Rig rig{options()};
+  const auto client = connect(rig);
+  client->send("GET /" + std::string(4095, 'a') + " HTTP/1.1\r\nHost: n1\r\n\r\n");
+  EXPECT_TRUE(rig.until({client.get()}, [&] { return !client->received.empty(); }));
+  EXPECT_THAT(client->received, EndsWith("\r\n\r\nok"));
+}
+
+// A POST without Content-Length has no body (RFC 9112 section 6.3): what follows is another
+// request, and no good one (CVE-2025-46728's other input).
+TEST_P(Hostile, ABodyWithoutALengthIsNotRead) {
+  Rig rig{options()};
+  const auto client = connect(rig);
+  client->send("POST /a HTTP/1.1\r\nHost: n1\r\n\r\n" + std::string(50'000, '{'));
+  EXPECT_TRUE(rig.until_closed(*client));
+  EXPECT_THAT(rig.handler.heads, SizeIs(1));
+  EXPECT_EQ(rig.server.counters().refused_heads, 1U);
+  EXPECT_THAT(client->received, HasSubstr("HTTP/1.1 400 "));
+}
+
+TEST_P(Hostile, FloodsEndEarly) {
+  const std::pair<const char*, std::string> table[] = {
+      {"headers", "A: b\r\n"}, {"one header", "bbbbbbbbbb"}, {"CR LF", "\r\n"}};
+  for (const auto& [name, piece] : table) {
+    Rig rig{options()};
+    const auto client = connect(rig);
+    client->send("GET / HTTP/1.1\r\nHost: n1\r\nX: y");
+    const std::string block = repeat(piece, 4000);
+    std::size_t sent = 0;
+    const std::size_t before = allocated_bytes();
+    std::size_t most = 0;
+    EXPECT_TRUE(rig.until({client.get()}, [&] {
+      if (client->has_sent()) {
+        client->send(block);
+        sent += block.size();
+      }
+      most = std::max(most, allocated_bytes());
+      return client->ended || sent > (std::size_t{64} << 20);
+    })) << name;
+    EXPECT_TRUE(client->ended) << name;
+    EXPECT_LT(sent, std::size_t{32} << 20) << name << ": the kernel's buffers, and no more";
+    EXPECT_LT(most - before, std::size_t{1} << 20) << name;
+  }
+}
+
+TEST_P(Hostile, WhatIsReadAwayAfterARefusalIsBounded) {
+  Rig rig{options()};
+  const auto client = connect(rig);
+  client->reads = false;
+  client->send("nonsense\r\n");
+  ASSERT_TRUE(rig.until({client.get()}, [&] { return rig.server.counters().refused_heads == 1; }));
+  const std::string block(16'384, 'x');
+  std::size_t sent = 0;
+  EXPECT_TRUE(rig.until({client.get()}, [&] {
+    if (client->has_sent()) {
+      client->send(block);
+      sent += block.size();
+    }
+    return rig.server.counters().open == 0 || sent > (std::size_t{8} << 20);
+  }));
+  EXPECT_EQ(rig.server.counters().open, 0U) << "and no time has passed";
+}
+
+TEST_P(Hostile, ARefusedClientThatStaysIsClosedSoon) {
+  Rig rig{options()};
+  const auto client = connect(rig);
+  client->send("nonsense\r\n");
+  ASSERT_TRUE(rig.until_closed(*client));
+  EXPECT_EQ(rig.server.counters().open, 1U);
+  rig.pass(seconds{2});
+  EXPECT_EQ(rig.server.counters().open, 0U);
+  EXPECT_EQ(rig.server.counters().timed_out, 0U);
+}
+
+TEST_P(Hostile, SlowLorisEndsAtTheDeadline) {
+  Rig rig{options()};
+  const auto client = connect(rig);
+  const std::string slow = "GET /healthz HTTP/1.1\r\nHost: n1\r\nX-A: ";
+  std::size_t at = 0;
+  client->send(slow.substr(at++, 1));
+  ASSERT_TRUE(rig.until({client.get()}, [&] { return client->has_sent(); }));
+  for (int second = 0; second < 9; ++second) {
+    rig.pass(seconds{1});
+    client->send(slow.substr(at++, 1));
+    ASSERT_TRUE(rig.until({client.get()}, [&] { return client->has_sent(); }));
+    ASSERT_EQ(rig.server.counters().open, 1U) << second;
+  }
+  rig.pass(seconds{1});
+  EXPECT_EQ(rig.server.counters().open, 0U);
+  EXPECT_EQ(rig.server.counters().timed_out, 1U);
+  EXPECT_THAT(rig.handler.heads, IsEmpty());
+}
+
+TEST_P(Hostile, ASlowSecondRequestHasTheSameDeadline) {
+  Rig rig{options()};
+  const auto client = connect(rig);
+  client->send(kGet);
+  ASSERT_TRUE(rig.until({client.get()}, [&] { return !client->received.empty(); }));
+  rig.pass(seconds{60});
+  client->send("G");
+  const auto deadline = rig.clock.now().steady + seconds{10};
+  ASSERT_TRUE(rig.until({client.get()}, [&] { return rig.next == deadline; }));
+  rig.pass(seconds{9});
+  client->send("ET ");
+  ASSERT_TRUE(rig.until({client.get()}, [&] { return client->has_sent(); }));
+  rig.pass(seconds{1});
+  EXPECT_EQ(rig.server.counters().open, 0U);
+}
+
+TEST_P(Hostile, PipelinedRequestsAreServedOneByOneWithoutReadingAhead) {
+  Rig rig{options()};
+  rig.handler.later = true;
+  const auto client = connect(rig);
+  client->send(kGet);
+  ASSERT_TRUE(rig.until({client.get()}, [&] { return rig.handler.ids.size() == 1; }));
+  const std::size_t before = allocated_bytes();
+  client->send(repeat(kGet, 40'000));
+  for (int i = 0; i < 500; ++i) {
+    client->turn();
+    rig.step();
+  }
+  EXPECT_THAT(rig.handler.ids, SizeIs(1));
+  EXPECT_LT(allocated_bytes() - before, std::size_t{3} << 20) << "the client's own, mostly";
+  rig.handler.later = false;
+  rig.handler.ready = {{rig.handler.ids[0], rig.handler.response}};
+  EXPECT_TRUE(rig.until_closed(*client));
+  EXPECT_THAT(rig.handler.ids, SizeIs(ServerOptions{}.max_requests));
+}
+
+TEST_P(Hostile, ThousandsOfHalfOpenConnectionsAreBounded) {
+  constexpr int kConnections = 10'000;
+  Rig rig{options()};
+  const auto limit = ServerOptions{}.max_connections;
+  std::deque<std::unique_ptr<TestClient>> clients;
+  std::size_t warm = 0;
+  std::size_t most = 0;
+  for (int i = 0; i < kConnections; ++i) {
+    // 16 addresses; none closes by itself while the server still has it.
+    clients.push_back(std::make_unique<TestClient>(
+        rig.server.port(), INADDR_LOOPBACK, INADDR_LOOPBACK + static_cast<unsigned>(i % 16)));
+    if (clients.size() > 2 * limit) {
+      clients.pop_front();
+    }
+    if (i % 4 == 0) {
+      clients.back()->send("G");
+      clients.back()->turn();
+    }
+    rig.step();
+    ASSERT_LE(rig.server.counters().open, limit);
+    if (i == kConnections / 10) {
+      warm = allocated_bytes();
+    } else if (i > kConnections / 10) {
+      most = std::max(most, allocated_bytes());
+    }
+  }
+  EXPECT_EQ(rig.server.counters().accepted, static_cast<std::uint64_t>(kConnections));
+  EXPECT_GE(rig.server.counters().evicted + rig.server.counters().handshakes_failed,
+            kConnections - limit);
+  EXPECT_LT(most, warm + (std::size_t{1} << 20)) << "memory stays flat";
+  // And a friend still gets in.
+  const auto client = connect(rig);
+  client->send(kGet);
+  EXPECT_TRUE(rig.until({client.get()}, [&] { return !client->received.empty(); }));
+  clients.clear();
+}
+
+}  // namespace
+}  // namespace slurmlet::podapi

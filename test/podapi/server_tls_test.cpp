@@ -1,0 +1,219 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "podapi/allocated_bytes.h"
+#include "podapi/server.h"
+#include "podapi/server_rig.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+// A literal with NULs in it.
+template <std::size_t size>
+std::string raw(const char (&literal)[size]) {
+  return {literal, size - 1};
+}
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+const std::string kGetAndClose = "GET /pods HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n";
+
+TEST(ServerOverTls, AnswersAClientWithoutACertificate) {
+  Rig rig{Rig::with_tls()};
+  TlsTestClient client{rig.server.port()};
+  client.send(kGetAndClose);
+  EXPECT_TRUE(rig.until_closed(client));
+  EXPECT_THAT(client.received, EndsWith("\r\n\r\nok"));
+  EXPECT_EQ(client.session().error(), "closed") << "said good-bye";
+  ASSERT_THAT(rig.handler.callers, SizeIs(1));
+  EXPECT_FALSE(rig.handler.callers[0].certificate);
+  EXPECT_EQ(rig.handler.callers[0].certificate_problem, "");
+}
+
+TEST(ServerOverTls, PassesTheCertificateOn) {
+  Rig rig{Rig::with_tls()};
+  const auto& pki = tls::server_pki();
+  TlsTestClient client{rig.server.port(),
+                       {.certificate = pki.client.certificate, .key = pki.client.key}};
+  client.send(kGetAndClose);
+  EXPECT_TRUE(rig.until_closed(client));
+  ASSERT_THAT(rig.handler.callers, SizeIs(1));
+  ASSERT_TRUE(rig.handler.callers[0].certificate);
+  EXPECT_EQ(rig.handler.callers[0].certificate->common_name, "prometheus");
+  EXPECT_THAT(rig.handler.callers[0].certificate->organizations, ElementsAre("monitoring"));
+}
+
+TEST(ServerOverTls, SaysWhyACertificateIsNotBelieved) {
+  Rig rig{Rig::with_tls()};
+  const auto forged = tls::issue(tls::server_pki().other_ca,
+                                 {.common_name = "admin", .organizations = {"system:masters"}});
+  TlsTestClient client{rig.server.port(), {.certificate = forged.certificate, .key = forged.key}};
+  client.send(kGetAndClose);
+  EXPECT_TRUE(rig.until_closed(client));
+  ASSERT_THAT(rig.handler.callers, SizeIs(1));
+  EXPECT_FALSE(rig.handler.callers[0].certificate);
+  EXPECT_NE(rig.handler.callers[0].certificate_problem, "");
+}
+
+TEST(ServerOverTls, KeepsTheConnectionAndTakesPipelinedRequests) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    Rig rig{Rig::with_tls()};
+    TlsTestClient client{rig.server.port(), {.min_version = version, .max_version = version}};
+    std::string many;
+    for (int i = 0; i < 20; ++i) {
+      many += kGet + kGet;
+    }
+    client.send(many + kGetAndClose);  // in one record
+    EXPECT_TRUE(rig.until_closed(client));
+    EXPECT_THAT(rig.handler.heads, SizeIs(41));
+    EXPECT_THAT(client.received, EndsWith("\r\n\r\nok"));
+  }
+}
+
+TEST(ServerOverTls, LargeAnswersAreWrittenAsTheClientTakesThem) {
+  Rig rig{Rig::with_tls()};
+  rig.handler.response.body = std::string(std::size_t{8} << 20, 'h') + "end";
+  TlsTestClient client{rig.server.port()};
+  client.send(kGetAndClose);
+  ASSERT_TRUE(rig.until({&client}, [&] { return !rig.handler.ids.empty(); }));
+  client.reads = false;
+  for (int i = 0; i < 100; ++i) {
+    rig.step();
+  }
+  pollfd waiting{rig.server.fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, 0), 0) << "the buffers are full: the server sleeps";
+  client.reads = true;
+  EXPECT_TRUE(rig.until_closed(client));
+  EXPECT_THAT(client.received, EndsWith("hend"));
+}
+
+TEST(ServerOverTls, ANewIdentityIsShownToTheNextConnection) {
+  const auto& pki = tls::server_pki();
+  const auto renewed = tls::issue(pki.ca, {.common_name = "renewed", .purposes = "serverAuth"});
+  auto pem = tls::server_pem();
+  std::shared_ptr<const tls::ServerIdentity> present = std::move(*tls::ServerIdentity::make(pem));
+  ServerOptions options;
+  options.identity = [&] { return present; };
+  Rig rig{options};
+  TlsTestClient before{rig.server.port()};
+  before.send(kGet);
+  ASSERT_TRUE(rig.until({&before}, [&] { return !before.received.empty(); }));
+  pem.certificate = renewed.certificate;
+  pem.key = renewed.key;
+  present = std::move(*tls::ServerIdentity::make(pem));
+  TlsTestClient after{rig.server.port()};
+  after.send(kGetAndClose);
+  before.send(kGetAndClose);
+  EXPECT_TRUE(rig.until({&before, &after}, [&] { return before.ended && after.ended; }));
+  EXPECT_THAT(rig.handler.ids, SizeIs(3)) << "the old connection goes on";
+  const auto name_shown = [](TlsTestClient& client) {
+    const tls::CertificatePtr shown{SSL_get1_peer_certificate(client.session().ssl())};
+    char name[64] = "";
+    X509_NAME_get_text_by_NID(X509_get_subject_name(shown.get()), NID_commonName, name,
+                              sizeof name);
+    return std::string{name};
+  };
+  EXPECT_EQ(name_shown(before), "n1");
+  EXPECT_EQ(name_shown(after), "renewed");
+}
+
+TEST(ServerOverTls, WithoutAnIdentityConnectionsAreTurnedAway) {
+  ServerOptions options;
+  options.identity = [] { return nullptr; };
+  Rig rig{options};
+  TlsTestClient client{rig.server.port()};
+  EXPECT_TRUE(rig.until_closed(client));
+  EXPECT_EQ(rig.server.counters().turned_away, 1U);
+}
+
+TEST(ServerOverTls, PlainHttpIsToldToSpeakTls) {
+  Rig rig{Rig::with_tls()};
+  EXPECT_THAT(rig.ask(kGet), StartsWith("HTTP/1.0 400 "));
+  EXPECT_THAT(rig.handler.ids, IsEmpty());
+  EXPECT_EQ(rig.server.counters().handshakes_failed, 1U);
+}
+
+TEST(ServerOverTls, WhatIsNoTlsIsClosed) {
+  for (const std::string& bytes :
+       {std::string(5000, '\0'), std::string(5000, 'x'), std::string{"SSH-2.0-OpenSSH_9.2\r\n"},
+        raw("\x16\x03\x01\xff\xff") + std::string(5000, '\x01')}) {
+    Rig rig{Rig::with_tls()};
+    EXPECT_THAT(rig.ask(bytes), testing::Not(testing::HasSubstr("200 OK")));
+    EXPECT_THAT(rig.handler.ids, IsEmpty());
+    EXPECT_EQ(rig.server.counters().handshakes_failed, 1U);
+  }
+}
+
+TEST(ServerOverTls, ASlowHandshakeEndsAtTheDeadlineFromAccept) {
+  Rig rig{Rig::with_tls()};
+  TestClient client{rig.server.port()};
+  const std::string hello{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11};
+  for (int second = 0; second < 10; ++second) {
+    ASSERT_FALSE(client.ended) << second;
+    client.send(hello.substr(static_cast<std::size_t>(second), 1));
+    ASSERT_TRUE(rig.until({&client}, [&] { return client.has_sent(); }));
+    rig.pass(seconds{1});
+  }
+  EXPECT_TRUE(rig.until_closed(client));
+  EXPECT_EQ(rig.server.counters().timed_out, 1U);
+}
+
+TEST(ServerOverTls, HandshakeAndHeadShareOneDeadline) {
+  Rig rig{Rig::with_tls()};
+  TlsTestClient client{rig.server.port()};
+  rig.step();
+  rig.clock.advance(seconds{8});
+  ASSERT_TRUE(rig.until({&client}, [&] { return client.has_shaken_hands(); }));
+  client.send("GET /");
+  ASSERT_TRUE(rig.until({&client}, [&] { return client.has_sent(); }));
+  rig.pass(seconds{2});
+  EXPECT_EQ(rig.server.counters().open, 0U);
+}
+
+TEST(ServerOverTls, RenegotiationIsRefused) {
+  Rig rig{Rig::with_tls()};
+  TlsTestClient client{rig.server.port(), {.max_version = TLS1_2_VERSION}};
+  client.send("GET / HTTP/1.1\r\n");
+  ASSERT_TRUE(rig.until({&client}, [&] { return client.has_sent(); }));
+  // By the client's own means: OpenSSL refuses where the server announced that it will not.
+  SSL_renegotiate(client.session().ssl());
+  bool again = false;
+  EXPECT_TRUE(rig.until({&client}, [&] {
+    again = again || client.session().handshake();
+    return client.session().has_failed();
+  }));
+  EXPECT_FALSE(again);
+  EXPECT_THAT(rig.handler.ids, IsEmpty());
+  rig.pass(seconds{12});
+  rig.pass(seconds{2});
+  EXPECT_EQ(rig.server.counters().open, 0U);
+}
+
+TEST(ServerOverTls, HandshakesWithoutARequestAreBounded) {
+  Rig rig{Rig::with_tls()};
+  std::deque<std::unique_ptr<TlsTestClient>> clients;
+  std::size_t warm = 0;
+  for (int i = 0; i < 600; ++i) {
+    clients.push_back(std::make_unique<TlsTestClient>(rig.server.port()));
+    TlsTestClient& client = *clients.back();
+    ASSERT_TRUE(rig.until({&client}, [&] { return client.has_shaken_hands(); }));
+    if (clients.size() > ServerOptions{}.max_per_address) {
+      clients.pop_front();
+    }
+    if (i == 200) {
+      warm = allocated_bytes();
+    }
+  }
+  EXPECT_EQ(rig.server.counters().open, ServerOptions{}.max_per_address);
+  EXPECT_LT(allocated_bytes(), warm + (std::size_t{1} << 20));
+}
+
+}  // namespace
+}  // namespace slurmlet::podapi
