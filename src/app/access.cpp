@@ -2,15 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "host/source_address.h"
+#include "kube/cluster_access.h"
 #include "kube/kubeconfig.h"
 #include "kube/token_file.h"
+#include "tls/certificates.h"
 
 namespace slurmlet::app {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::string_view kNodeUserPrefix = "system:node:";
@@ -24,53 +30,190 @@ Result<kube::ClusterAccess> read_access(const config::KubernetesSettings& settin
                  "no API server is configured: give --kubeconfig FILE (or KUBECONFIG, or "
                  "kubernetes.kubeconfig in the configuration file)"};
   }
-  return kube::access_from_files({settings.server, settings.ca_file, settings.certificate_file,
-                                  settings.key_file, settings.token_file});
+  kube::AccessFiles files;
+  files.server = settings.server;
+  files.ca_file = settings.ca_file;
+  files.certificate_file = settings.certificate_file;
+  files.key_file = settings.key_file;
+  files.token_file = settings.token_file;
+  auto access = kube::access_from_files(files);
+  if (access && !settings.ca_data.empty()) {
+    access->pem.ca = settings.ca_data;
+    access->pem.ca_name = "kubernetes.caData";
+  }
+  return access;
 }
 
-http::TokenSource token_source(const kube::ClusterAccess& access, const Clock& clock) {
+http::Endpoint endpoint_of(const kube::ClusterAccess& access) {
+  http::Endpoint endpoint;
+  endpoint.url = access.server;
+  endpoint.proxy = access.proxy_url;
+  endpoint.server_name = access.tls_server_name;
+  endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
+  return endpoint;
+}
+
+// Tells one reading from another without keeping a second copy of a secret.
+std::vector<std::string> fingerprint_of(const kube::ClusterAccess& access) {
+  std::vector<std::string> out;
+  for (const std::string* part :
+       {&access.server, &access.proxy_url, &access.tls_server_name, &access.pem.ca,
+        &access.pem.certificate, &access.pem.key, &access.token, &access.token_file}) {
+    out.push_back(tls::sha256(*part));
+  }
+  return out;
+}
+
+std::vector<fs::path> files_of(const kube::ClusterAccess& access) {
+  std::vector<fs::path> all = access.files;
   if (!access.token_file.empty()) {
-    auto file = std::make_shared<kube::TokenFile>(access.token_file, clock);
-    return [file] { return file->token(); };
+    all.emplace_back(access.token_file);
   }
-  if (!access.token.empty()) {
-    return [token = access.token] { return token; };
+  std::vector<fs::path> out;  // a certificate and its key may share a file
+  for (auto& file : all) {
+    if (std::find(out.begin(), out.end(), file) == out.end()) {
+      out.push_back(std::move(file));
+    }
   }
-  return [] { return std::string{}; };
+  return out;
 }
 
 }  // namespace
 
+struct ApiAccess::Current {
+  std::shared_ptr<const http::Credentials> credentials;
+  std::string ca_pem;
+  std::vector<fs::path> files;
+  std::vector<std::string> fingerprint;
+  std::string token_path;  // "" = no token file
+  std::shared_ptr<kube::TokenFile> token_file;
+};
+
+ApiAccess::ApiAccess(config::KubernetesSettings settings, const Clock& clock)
+    : settings_(std::move(settings)),
+      clock_(&clock),
+      current_(std::make_shared<Published<Current>>()) {}
+
 Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock) {
-  auto access = read_access(settings.kubernetes);
+  ApiAccess out{settings.kubernetes, clock};
+  auto current = out.read(nullptr);
+  if (!current) {
+    return current.error();
+  }
+  out.current_->set(std::move(*current));
+  return out;
+}
+
+Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
+  const auto access = read_access(settings_);
   if (!access) {
     return access.error();
+  }
+  Current out;
+  out.files = files_of(*access);
+  out.fingerprint = fingerprint_of(*access);
+  out.ca_pem = access->pem.ca;
+  out.token_path = access->token_file;
+  // The same file goes on with the token that it gave last.
+  if (before != nullptr && before->token_path == out.token_path) {
+    out.token_file = before->token_file;
+  } else if (!out.token_path.empty()) {
+    out.token_file = std::make_shared<kube::TokenFile>(out.token_path, *clock_);
+  }
+  if (before != nullptr && before->fingerprint == out.fingerprint) {
+    out.credentials = before->credentials;
+    return out;
   }
   auto identity = tls::ClientIdentity::make(access->pem);
   if (!identity) {
     return identity.error();
   }
-  ApiAccess out;
-  out.access_ = std::move(*access);
-  out.identity_ = std::move(*identity);
-  out.token_ = token_source(out.access_, clock);
   // The keys live on as OpenSSL objects; no second copy in memory.
-  out.access_.pem = {};
-  out.access_.token.clear();
+  http::Credentials credentials{endpoint_of(*access), std::move(*identity), {}};
+  if (out.token_file) {
+    credentials.token = [file = out.token_file] { return file->token(); };
+  } else {
+    credentials.token = [token = access->token] { return token; };
+  }
+  out.credentials = std::make_shared<const http::Credentials>(std::move(credentials));
   return out;
 }
 
+// What only a replacement is asked for: there is an old one to go on with.
+Status ApiAccess::check_replacement(const Current& fresh, const Current& before) const {
+  if (!fresh.token_path.empty()) {
+    kube::TokenFile token_file{fresh.token_path, *clock_};
+    (void)token_file.token();
+    if (const auto error = token_file.last_error()) {
+      return *error;
+    }
+  }
+  if (fresh.credentials == before.credentials) {
+    return {};
+  }
+  const WallTime now = clock_->now().wall;
+  const auto expired = [now](const Current& current) {
+    const auto certificate = current.credentials->identity->certificate();
+    return certificate && certificate->not_after <= now;
+  };
+  if (expired(fresh) && !expired(before)) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: the client certificate expired at {}; put a valid one in place",
+                             fresh.files.empty() ? "credentials" : fresh.files.front().string(),
+                             rfc3339(fresh.credentials->identity->certificate()->not_after))};
+  }
+  // Whether it can be used at all shows with a client.
+  const auto client = http::make_curl_client([&fresh] { return fresh.credentials; });
+  return client ? Status{} : Status{client.error()};
+}
+
+Status ApiAccess::reload() {
+  const auto before = current_->get();
+  auto fresh = read(before.get());
+  if (!fresh) {
+    return fresh.error();
+  }
+  if (const Status good = check_replacement(*fresh, *before); !good) {
+    return good.error();
+  }
+  if (fresh->credentials != before->credentials || fresh->files != before->files) {
+    current_->set(std::move(*fresh));
+  }
+  return {};
+}
+
+http::CredentialSource ApiAccess::source() const {
+  return [current = current_] { return current->get()->credentials; };
+}
+
+std::vector<fs::path> ApiAccess::files() const { return current_->get()->files; }
+
 Result<std::unique_ptr<http::Client>> ApiAccess::connect() const {
-  http::Endpoint endpoint;
-  endpoint.url = access_.server;
-  endpoint.proxy = access_.proxy_url;
-  endpoint.server_name = access_.tls_server_name;
-  endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
-  return http::make_curl_client(endpoint, identity_, token_);
+  return http::make_curl_client(source());
+}
+
+std::string ApiAccess::server() const { return current_->get()->credentials->endpoint.url; }
+
+kube::ClusterAccess ApiAccess::cluster() const {
+  const auto current = current_->get();
+  const http::Endpoint& endpoint = current->credentials->endpoint;
+  kube::ClusterAccess out;
+  out.server = endpoint.url;
+  out.proxy_url = endpoint.proxy;
+  out.tls_server_name = endpoint.server_name;
+  out.pem.ca = current->ca_pem;
+  return out;
+}
+
+std::string ApiAccess::ca_pem() const { return current_->get()->ca_pem; }
+
+std::optional<tls::CertificateSummary> ApiAccess::client_certificate() const {
+  return current_->get()->credentials->identity->certificate();
 }
 
 std::string ApiAccess::route_source() const {
-  std::string rest = access_.server.substr(access_.server.find("://") + 3);
+  const std::string url = server();
+  std::string rest = url.substr(url.find("://") + 3);
   rest = rest.substr(0, rest.find('/'));
   const auto colon = rest.rfind(':');
   const bool has_port = colon != std::string::npos && rest.find(']', colon) == std::string::npos;
@@ -79,7 +222,7 @@ std::string ApiAccess::route_source() const {
 }
 
 std::string ApiAccess::node_of_credential() const {
-  const auto certificate = identity_->certificate();
+  const auto certificate = client_certificate();
   if (!certificate || !certificate->common_name.starts_with(kNodeUserPrefix)) {
     return "";
   }
@@ -87,7 +230,7 @@ std::string ApiAccess::node_of_credential() const {
 }
 
 std::string ApiAccess::credential_warning(WallTime now) const {
-  const auto certificate = identity_->certificate();
+  const auto certificate = client_certificate();
   if (!certificate) {
     return "";
   }

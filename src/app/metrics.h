@@ -1,38 +1,38 @@
 #pragma once
 
-// What the daemon counts, as Prometheus metric families for podapi's /metrics, and its health
-// checks. The main thread publishes a report when it wakes anyway; a scrape only reads it.
+// What the daemon counts, as Prometheus metric families for /metrics
+// (https://prometheus.io/docs/practices/naming/), and its health checks. The main thread publishes
+// a report when it wakes anyway; a scrape only reads it.
 
-#include <cstdint>
-#include <optional>
-#include <string>
+#include <vector>
 
+#include "app/report.h"
 #include "base/clock.h"
 #include "kube/request_counter.h"
-#include "node/facts.h"
+#include "podapi/gate.h"
 #include "podapi/routes.h"
-#include "slurm/controller_poll.h"
+#include "podapi/server.h"
 #include "sync/lease_sync.h"
 
 namespace slurmlet::app {
 
-// What the main thread knows after a turn.
-struct Report {
-  std::string node_name;
-  bool registered = false;
-  std::string refusal;  // "" unless another machine has our name
-  node::SlurmAnswer slurm;
-  node::SlurmdFacts slurmd;
-  slurm::PollCounters slurmctld;
-  std::uint64_t pods_rejected = 0;
-  std::uint64_t pods_finished = 0;
-  std::uint64_t pods_waiting = 0;
-  std::uint64_t node_writes = 0;
-  std::uint64_t events_dropped = 0;
+struct EndpointCounters {
+  podapi::ServerCounters server;
+  podapi::GateCounters gate;
 };
 
 podapi::Snapshot make_snapshot(const Report& report, const sync::LeaseStatus& lease,
-                               const kube::RequestCounter& requests, Now now,
+                               const kube::RequestCounter& requests,
+                               const EndpointCounters& endpoint, Now now,
                                std::chrono::seconds lease_duration);
+
+// The parts of it, each in its own file.
+podapi::MetricFamily single_metric(std::string name, podapi::MetricType type, std::string help,
+                                   double value);
+void add_process_metrics(std::vector<podapi::MetricFamily>& out);
+void add_slurm_metrics(std::vector<podapi::MetricFamily>& out, const Report& report, Now now);
+void add_certificate_metrics(std::vector<podapi::MetricFamily>& out,
+                             const CertificateReport& certificates);
+void add_endpoint_metrics(std::vector<podapi::MetricFamily>& out, const EndpointCounters& endpoint);
 
 }  // namespace slurmlet::app

@@ -35,18 +35,12 @@ NameChoice choose_name(const config::Settings& settings,
   return {to_lower(hostname), "the host name"};
 }
 
-Status check_name(const NameChoice& choice, const std::string& credential_node) {
+Status check_name(const NameChoice& choice) {
   if (!node::is_rfc1123_subdomain(choice.name)) {
     return Error{Code::kInvalid,
                  fmt::format("\"{}\" ({}) cannot be a node name: it must be a lower-case RFC 1123 "
                              "name; give one with --nodename",
                              choice.name, choice.source)};
-  }
-  if (!credential_node.empty() && credential_node != choice.name) {
-    return Error{Code::kInvalid,
-                 fmt::format("the client certificate is for node \"{0}\", but this node's name is "
-                             "\"{1}\" by {2}: give --nodename {0}, or a credential for {1}",
-                             credential_node, choice.name, choice.source)};
   }
   return {};
 }
@@ -59,7 +53,7 @@ node::NodePolicy make_policy(const config::Settings& settings, const std::string
   policy.provider_id = settings.node.provider_id;
   policy.node_ip = settings.node.ip;
   policy.publish_hostname = settings.node.publish_hostname;
-  policy.kubelet_port = 0;  // nothing serves the kubelet API yet, so none is announced
+  policy.kubelet_port = 0;  // known once the endpoint listens
   policy.kubelet_version = settings.node.kubelet_version;
   policy.gpu_resources = settings.node.gpu_resources;
   policy.ready_follows = settings.node.ready_follows;
@@ -77,8 +71,7 @@ std::string uuid_of(const NodeIdentity& identity) {
 
 }  // namespace
 
-Result<NodeIdentity> identify(const config::Settings& settings,
-                              const std::string& credential_node) {
+Result<NodeIdentity> identify(const config::Settings& settings) {
   NodeIdentity identity;
   metal3::Paths paths;
   paths.instance_data = settings.metal3.instance_data;
@@ -89,9 +82,10 @@ Result<NodeIdentity> identify(const config::Settings& settings,
   identity.hostname = host_name();
 
   const NameChoice choice = choose_name(settings, identity.metal3, identity.hostname);
-  if (const Status fits = check_name(choice, credential_node); !fits) {
+  if (const Status fits = check_name(choice); !fits) {
     return fits.error();
   }
+  identity.name_source = choice.source;
   identity.policy = make_policy(settings, choice.name);
   const auto saved = metal3::load_state(settings.state_dir);
   if (saved && *saved && (*saved)->uuid == uuid_of(identity) &&
@@ -99,6 +93,17 @@ Result<NodeIdentity> identify(const config::Settings& settings,
     identity.remembered_provider_id = (*saved)->provider_id;
   }
   return identity;
+}
+
+Status check_credential(const NodeIdentity& identity, const std::string& credential_node) {
+  const std::string& name = identity.policy.node_name;
+  if (credential_node.empty() || credential_node == name) {
+    return {};
+  }
+  return Error{Code::kInvalid,
+               fmt::format("the client certificate is for node \"{0}\", but this node's name is "
+                           "\"{1}\" by {2}: give --nodename {0}, or a credential for {1}",
+                           credential_node, name, identity.name_source)};
 }
 
 Status remember_provider_id(const config::Settings& settings, const NodeIdentity& identity,

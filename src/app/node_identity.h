@@ -18,13 +18,17 @@ struct NodeIdentity {
   std::optional<node::Metal3Facts> metal3;
   node::NodePolicy policy;
   std::string hostname;                // uname -n
+  std::string name_source;             // where the node's name comes from, for people
   std::string remembered_provider_id;  // that an earlier run saw on the Node
   std::vector<std::string> notes;      // to be logged once
 };
 
-// `credential_node` is NAME of a client certificate for system:node:NAME, "" if there is none.
-// kInvalid when no valid node name can be found, or the credential is for another node.
-Result<NodeIdentity> identify(const config::Settings& settings, const std::string& credential_node);
+// kInvalid when no valid node name can be found.
+Result<NodeIdentity> identify(const config::Settings& settings);
+
+// kInvalid when the credential is for another node. `credential_node` is NAME of a client
+// certificate for system:node:NAME, "" if there is none.
+Status check_credential(const NodeIdentity& identity, const std::string& credential_node);
 
 // Saves what a later run needs to re-create the Node: the providerID that it has.
 Status remember_provider_id(const config::Settings& settings, const NodeIdentity& identity,

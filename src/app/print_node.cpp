@@ -42,10 +42,11 @@ void gather(sync::FactsSync& facts, const Clock& clock, SteadyTime deadline) {
 }  // namespace
 
 Result<std::string> print_node(const config::Settings& settings, const std::string& format) {
-  auto identity = identify(settings, "");
+  auto identity = identify(settings);
   if (!identity) {
     return identity.error();
   }
+  identity->policy.kubelet_port = settings.endpoint.port;
   for (const auto& note : identity->notes) {
     log::info(note);
   }

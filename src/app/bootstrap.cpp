@@ -1,0 +1,363 @@
+#include "app/bootstrap.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "app/access.h"
+#include "app/endpoint_thread.h"
+#include "app/own_credentials.h"
+#include "base/file.h"
+#include "base/file_watch.h"
+#include "base/log.h"
+#include "base/rfc3339.h"
+#include "base/text.h"
+#include "kube/cluster_info.h"
+#include "kube/kubeconfig.h"
+#include "kube/kubeconfig_text.h"
+#include "podapi/health_handler.h"
+#include "podapi/server.h"
+
+namespace slurmlet::app {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr mode_t kPrivate = 0600;
+
+// The settings with the bootstrap credential in the place of the node's.
+config::Settings as_bootstrap(const config::Settings& settings, const std::string& discovered_ca) {
+  config::Settings out = settings;
+  auto& kubernetes = out.kubernetes;
+  kubernetes.kubeconfig = kubernetes.bootstrap_kubeconfig;
+  kubernetes.certificate_file.clear();
+  kubernetes.key_file.clear();
+  kubernetes.token_file = kubernetes.bootstrap_token_file;
+  if (!discovered_ca.empty()) {
+    kubernetes.ca_data = discovered_ca;
+  }
+  return out;
+}
+
+Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
+                            kube::RequestCounter& requests, int abort_fd) {
+  auto text = read_file(kubernetes.bootstrap_token_file);
+  if (!text) {
+    return text.error().with_prefix("bootstrap token");
+  }
+  const auto token = kube::parse_bootstrap_token(std::string{trim(*text)});
+  if (!token) {
+    return token.error().with_prefix(kubernetes.bootstrap_token_file);
+  }
+  auto nobody = tls::ClientIdentity::make_untrusting();
+  if (!nobody) {
+    return nobody.error();
+  }
+  http::Endpoint endpoint;
+  endpoint.url = kubernetes.server;
+  endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
+  auto client = http::make_curl_client(endpoint, *nobody, {});
+  if (!client) {
+    return client.error();
+  }
+  (*client)->set_abort_fd(abort_fd);
+  std::vector<std::string> pins;
+  for (const auto pin : split(kubernetes.ca_cert_hashes, ',')) {
+    pins.emplace_back(pin);
+  }
+  return kube::discover_cluster_ca(**client, *token, pins, {&requests, {}});
+}
+
+class Bootstrap {
+ public:
+  Bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
+            const Clock& clock, kube::RequestCounter& requests)
+      : settings_(settings),
+        node_name_(node_name),
+        signals_(signals),
+        clock_(clock),
+        requests_(requests),
+        store_(settings.kubernetes.cert_dir, kClientStoreName),
+        backoff_(seconds{1}, minutes{1}, system_random()),
+        health_handler_([this] { return snapshot(); }),
+        files_(watched_files(settings)) {}
+
+  Result<BootstrapOutcome> run();
+
+ private:
+  static std::vector<std::filesystem::path> watched_files(const config::Settings& settings);
+  Status open();
+  void close();
+  Status write_kubeconfig() const;
+  SteadyTime turn(Now now);
+  void take_changed_files(Now now);
+  void open_health();
+  void wait(SteadyTime until);
+  podapi::Snapshot snapshot() const;
+
+  const config::Settings& settings_;
+  std::string node_name_;
+  Signals& signals_;
+  const Clock& clock_;
+  kube::RequestCounter& requests_;
+  tls::CertificateStore store_;
+  Backoff backoff_;
+  podapi::HealthHandler health_handler_;
+  std::unique_ptr<podapi::Server> health_;
+  FileWatch files_;
+  SteadyTime next_open_{};
+  std::string problem_;  // why there is no connection to ask over
+
+  std::string discovered_ca_;
+  config::Settings bootstrap_settings_;
+  std::optional<ApiAccess> access_;
+  std::unique_ptr<http::Client> client_;
+  std::unique_ptr<kube::RestCertificateApi> api_;
+  std::unique_ptr<sync::CertificateSync> sync_;
+  bool issued_ = false;
+  bool done_ = false;
+};
+
+std::vector<std::filesystem::path> Bootstrap::watched_files(const config::Settings& settings) {
+  std::vector<std::filesystem::path> out;
+  const auto& kubernetes = settings.kubernetes;
+  for (const auto& file : {kubernetes.kubeconfig, kubernetes.bootstrap_kubeconfig,
+                           kubernetes.bootstrap_token_file, kubernetes.ca_file}) {
+    if (!file.empty()) {
+      out.emplace_back(file);
+    }
+  }
+  return out;
+}
+
+Status Bootstrap::open() {
+  const auto& kubernetes = settings_.kubernetes;
+  if (!kubernetes.ca_cert_hashes.empty() && discovered_ca_.empty()) {
+    auto ca = find_ca(kubernetes, requests_, signals_.fd());
+    if (!ca) {
+      return ca.error();
+    }
+    discovered_ca_ = std::move(*ca);
+  }
+  bootstrap_settings_ = as_bootstrap(settings_, discovered_ca_);
+  auto access = ApiAccess::open(bootstrap_settings_, clock_);
+  if (!access) {
+    return access.error();
+  }
+  auto client = access->connect();
+  if (!client) {
+    return client.error();
+  }
+  access_.emplace(std::move(*access));
+  client_ = std::move(*client);
+  client_->set_abort_fd(signals_.fd());
+  api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
+                                                    system_random());
+  sync_ = std::make_unique<sync::CertificateSync>(
+      *api_, store_, client_certificate_options(node_name_), system_random(),
+      [this](const tls::StoredCertificate& certificate) {
+        // What the store holds may have expired, or be another node's.
+        issued_ = certificate.summary.not_after > clock_.now().wall &&
+                  certificate.summary.common_name == "system:node:" + node_name_;
+      });
+  sync_->set_subject(client_certificate_subject(node_name_));
+  return {};
+}
+
+void Bootstrap::close() {
+  sync_.reset();
+  api_.reset();
+  client_.reset();
+  access_.reset();
+}
+
+// What was there before is kept beside it: it was of no use, but somebody may have written it.
+Status Bootstrap::write_kubeconfig() const {
+  const auto& path = settings_.kubernetes.kubeconfig;
+  const std::string text =
+      kube::node_kubeconfig_text(access_->cluster(), node_name_, store_.current_path());
+  if (const auto before = read_file(path); before && *before != text) {
+    if (const Status kept = write_file_atomic(path + ".old", *before, kPrivate); !kept) {
+      return kept;
+    }
+  }
+  return write_file_atomic(path, text, kPrivate);
+}
+
+void Bootstrap::take_changed_files(Now now) {
+  const auto changed = files_.changed();
+  if (changed.empty()) {
+    return;
+  }
+  if (bootstrap_need(settings_, node_name_, now.wall).empty()) {
+    log::info(settings_.kubernetes.kubeconfig + " holds a credential now; it is used");
+    done_ = true;
+    return;
+  }
+  log::info("the bootstrap credential was replaced; it is tried");
+  close();
+  discovered_ca_.clear();
+  backoff_.reset();
+  next_open_ = {};
+}
+
+SteadyTime Bootstrap::turn(Now now) {
+  if (!sync_) {
+    if (now.steady < next_open_) {
+      return next_open_;
+    }
+    if (const Status opened = open(); !opened) {
+      close();
+      if (problem_ != opened.error().message && opened.error().code != Code::kCancelled) {
+        problem_ = opened.error().message;
+        log::warning("no bootstrap yet: " + problem_);
+      }
+      next_open_ = clock_.now().steady + backoff_.next();
+      return next_open_;
+    }
+    problem_.clear();
+    backoff_.reset();
+  }
+  const SteadyTime next = sync_->step(now);
+  if (!issued_) {
+    return next;
+  }
+  if (const Status written = write_kubeconfig(); !written) {
+    if (problem_ != written.error().message) {
+      problem_ = written.error().message;
+      log::error("the kubeconfig of this node cannot be written: " + problem_);
+    }
+    return clock_.now().steady + backoff_.next();
+  }
+  log::info("bootstrap done; " + settings_.kubernetes.kubeconfig + " written");
+  done_ = true;
+  return now.steady;
+}
+
+podapi::Snapshot Bootstrap::snapshot() const {
+  std::string why = problem_.empty() ? "waits for the API server" : problem_;
+  if (problem_.empty() && sync_) {
+    const auto& status = sync_->status();
+    why = status.pending ? "waits for the approval of " + status.request_name : status.problem;
+  }
+  podapi::Snapshot out;
+  out.node_name = node_name_;
+  out.checks.push_back({"credential", false, why, false});
+  return out;
+}
+
+void Bootstrap::open_health() {
+  if (settings_.endpoint.healthz_port == 0) {
+    return;
+  }
+  health_ = std::make_unique<podapi::Server>(health_server_options(settings_), health_handler_);
+  if (const Status started = health_->start(); !started) {
+    log::warning("no health endpoint: " + started.error().message);
+    health_.reset();
+  }
+}
+
+void Bootstrap::wait(SteadyTime until) {
+  std::vector<int> fds{signals_.fd(), files_.fd()};
+  if (health_) {
+    fds.push_back(health_->fd());
+  }
+  if (client_) {
+    client_->wait(until, fds);
+    return;
+  }
+  std::vector<pollfd> entries;
+  for (const int fd : fds) {
+    entries.push_back({fd, POLLIN, 0});
+  }
+  const auto left =
+      std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()).count();
+  ::poll(entries.data(), entries.size(),
+         static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000)));
+}
+
+Result<BootstrapOutcome> Bootstrap::run() {
+  open_health();
+  while (!done_) {
+    const Now now = clock_.now();
+    take_changed_files(now);
+    SteadyTime next = done_ ? now.steady : turn(now);
+    if (health_) {
+      next = std::min(next, health_->step(clock_.now()));
+    }
+    if (done_) {
+      break;
+    }
+    wait(next);
+    while (const auto number = signals_.take()) {
+      if (*number == SIGHUP) {
+        return BootstrapOutcome::kReload;
+      }
+      log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
+      return BootstrapOutcome::kStopped;
+    }
+  }
+  return BootstrapOutcome::kDone;
+}
+
+}  // namespace
+
+bool has_bootstrap(const config::Settings& settings) {
+  return !settings.kubernetes.bootstrap_kubeconfig.empty() ||
+         !settings.kubernetes.bootstrap_token_file.empty();
+}
+
+std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
+                           WallTime now) {
+  const std::string& path = settings.kubernetes.kubeconfig;
+  const auto access = kube::load_kubeconfig(path);
+  if (!access) {
+    return access.error().code == Code::kNotFound ? path + " does not exist yet"
+                                                  : access.error().message;
+  }
+  if (access->pem.certificate.empty()) {
+    return "";  // a token: nothing to be seen in it
+  }
+  const auto certificate = tls::read_certificate(access->pem.certificate, path);
+  if (!certificate) {
+    return certificate.error().message;
+  }
+  // Any other user was put there on purpose.
+  if (certificate->common_name.starts_with("system:node:") &&
+      certificate->common_name != "system:node:" + node_name) {
+    return fmt::format("the certificate in {} is for \"{}\", this node is \"{}\"", path,
+                       certificate->common_name, node_name);
+  }
+  if (certificate->not_after <= now) {
+    return fmt::format("the certificate in {} expired at {}", path,
+                       rfc3339(certificate->not_after));
+  }
+  return "";
+}
+
+Result<BootstrapOutcome> bootstrap(const config::Settings& settings, const std::string& node_name,
+                                   Signals& signals, const Clock& clock,
+                                   kube::RequestCounter& requests) {
+  return Bootstrap{settings, node_name, signals, clock, requests}.run();
+}
+
+Status discard_certificate(const config::Settings& settings) {
+  const tls::CertificateStore store{settings.kubernetes.cert_dir, kClientStoreName};
+  std::error_code error;
+  std::filesystem::remove(store.current_path(), error);
+  return error ? Status{Error{Code::kInternal,
+                              store.current_path().string() + ": " + error.message()}}
+               : Status{};
+}
+
+}  // namespace slurmlet::app

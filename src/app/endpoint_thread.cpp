@@ -1,0 +1,170 @@
+#include "app/endpoint_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/metrics.h"
+#include "base/log.h"
+#include "config/load.h"
+
+namespace slurmlet::app {
+namespace {
+
+using std::chrono::seconds;
+
+podapi::ServerOptions kubelet_options(const config::Settings& settings,
+                                      const ServingCertificate& serving) {
+  podapi::ServerOptions options;
+  if (!settings.endpoint.address.empty()) {
+    options.address = settings.endpoint.address;
+  }
+  options.port = settings.endpoint.port;
+  options.port_flag = "--port";
+  options.identity = [&serving] { return serving.identity(); };
+  return options;
+}
+
+podapi::GateOptions gate_options(const std::string& node_name) {
+  podapi::GateOptions options;
+  options.node_name = node_name;
+  return options;
+}
+
+}  // namespace
+
+podapi::ServerOptions health_server_options(const config::Settings& settings) {
+  podapi::ServerOptions options;
+  options.address = "127.0.0.1";
+  options.port = settings.endpoint.healthz_port;
+  options.port_flag = "--healthz-port";
+  options.max_connections = 8;
+  options.max_per_address = 8;
+  options.head_timeout = seconds{5};
+  options.idle_timeout = seconds{5};
+  return options;
+}
+
+EndpointThread::EndpointThread(const config::Settings& settings, std::string node_name,
+                               std::unique_ptr<http::Client> client,
+                               const ServingCertificate& serving, Shared& shared)
+    : settings_(settings),
+      node_name_(std::move(node_name)),
+      config_json_(config::effective_settings_json(settings)),
+      client_(std::move(client)),
+      serving_(serving),
+      shared_(shared),
+      reviews_(*client_, {&shared.requests, {}}),
+      gate_(reviews_, gate_options(node_name_), system_random()),
+      kubelet_handler_(gate_, [this] { return kubelet_snapshot(); }),
+      health_handler_([this] { return snapshot(); }) {}
+
+EndpointThread::~EndpointThread() {
+  stopping_ = true;
+  client_->interrupt();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void EndpointThread::start() {
+  if (settings_.endpoint.healthz_port != 0) {
+    health_ = std::make_unique<podapi::Server>(health_server_options(settings_), health_handler_);
+    if (const Status started = health_->start(); !started) {
+      log::warning("no health endpoint: " + started.error().message);
+      health_.reset();
+    }
+  }
+  if (settings_.endpoint.port != 0) {
+    open_kubelet();
+  }
+  if (health_ || kubelet_) {
+    thread_ = std::thread{[this] { run(); }};
+  }
+}
+
+void EndpointThread::open_kubelet() {
+  if (!serving_.identity()) {
+    return;  // said already by the one who could not make one
+  }
+  kubelet_ =
+      std::make_unique<podapi::Server>(kubelet_options(settings_, serving_), kubelet_handler_);
+  if (const Status started = kubelet_->start(); !started) {
+    log::warning("no kubelet endpoint: " + started.error().message);
+    kubelet_.reset();
+  }
+}
+
+void EndpointThread::run() {
+  std::vector<int> fds{wakeup_.fd()};
+  for (const auto& server : {kubelet_.get(), health_.get()}) {
+    if (server != nullptr) {
+      fds.push_back(server->fd());
+    }
+  }
+  while (!stopping_) {
+    SteadyTime next = kNever;
+    for (const auto& server : {kubelet_.get(), health_.get()}) {
+      if (server != nullptr) {
+        next = std::min(next, server->step(shared_.clock.now()));
+      }
+    }
+    if (!stopping_) {
+      client_->wait(next, fds);
+    }
+  }
+}
+
+podapi::Snapshot EndpointThread::snapshot() const {
+  const auto report = shared_.report.get();
+  const auto lease = shared_.lease.status.get();
+  EndpointCounters endpoint;
+  if (kubelet_) {
+    endpoint.server = kubelet_->counters();
+  }
+  endpoint.gate = gate_.counters();
+  Report known = report ? *report : Report{};
+  known.node_name = node_name_;
+  return make_snapshot(known, lease ? *lease : sync::LeaseStatus{}, shared_.requests, endpoint,
+                       shared_.clock.now(),
+                       std::chrono::duration_cast<seconds>(settings_.kubernetes.lease_duration));
+}
+
+podapi::KubeletSnapshot EndpointThread::kubelet_snapshot() {
+  podapi::KubeletSnapshot out;
+  out.common = snapshot();
+  if (const auto report = shared_.report.get()) {
+    out.slurm_cluster = report->slurm_conf.cluster_name;
+  }
+  out.config_json = config_json_;
+  out.usage = usage(shared_.clock.now());
+  return out;
+}
+
+std::optional<podapi::NodeUsage> EndpointThread::usage(Now now) {
+  const auto read = usage_.read(now);
+  if (!read) {
+    return std::nullopt;
+  }
+  podapi::NodeUsage out;
+  out.time = read->time;
+  out.booted = read->booted;
+  out.cpu_seconds = read->cpu_seconds;
+  out.cpu_cores = read->cpu_cores;
+  out.memory_total = read->memory_total;
+  out.memory_available = read->memory_available;
+  out.memory_used = read->memory_used;
+  out.memory_working_set = read->memory_working_set;
+  out.memory_rss = read->memory_rss;
+  out.page_faults = read->page_faults;
+  out.major_page_faults = read->major_page_faults;
+  out.fs_capacity = read->fs_capacity;
+  out.fs_available = read->fs_available;
+  out.fs_used = read->fs_used;
+  out.fs_inodes = read->fs_inodes;
+  out.fs_inodes_free = read->fs_inodes_free;
+  out.pid_max = read->pid_max;
+  out.processes = read->processes;
+  return out;
+}
+
+}  // namespace slurmlet::app

@@ -1,0 +1,71 @@
+#pragma once
+
+// The thread that answers others: the kubelet API over TLS on endpoint.port, and /healthz and
+// /readyz on 127.0.0.1. It asks the API server who its callers are over a connection of its own, so
+// that neither the lease nor the Node waits for a stranger. Starts with start(), ends with
+// destruction. One owner.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "app/serving_certificate.h"
+#include "app/shared.h"
+#include "base/wakeup.h"
+#include "config/settings.h"
+#include "host/usage.h"
+#include "http/client.h"
+#include "kube/review_api.h"
+#include "podapi/gate.h"
+#include "podapi/health_handler.h"
+#include "podapi/kubelet_routes.h"
+#include "podapi/server.h"
+
+namespace slurmlet::app {
+
+// The listener of /healthz and /readyz.
+podapi::ServerOptions health_server_options(const config::Settings& settings);
+
+class EndpointThread {
+ public:
+  EndpointThread(const config::Settings& settings, std::string node_name,
+                 std::unique_ptr<http::Client> client, const ServingCertificate& serving,
+                 Shared& shared);
+  ~EndpointThread();
+  EndpointThread(const EndpointThread&) = delete;
+  EndpointThread& operator=(const EndpointThread&) = delete;
+
+  // A port that is taken is warned of, and the node goes on without it: better than no node.
+  void start();
+  // Port of the kubelet API, 0 if nothing serves it.
+  int kubelet_port() const { return kubelet_ ? kubelet_->port() : 0; }
+
+ private:
+  void open_kubelet();
+  void run();
+  podapi::Snapshot snapshot() const;
+  podapi::KubeletSnapshot kubelet_snapshot();
+  std::optional<podapi::NodeUsage> usage(Now now);
+
+  const config::Settings& settings_;
+  std::string node_name_;
+  std::string config_json_;
+  std::unique_ptr<http::Client> client_;
+  const ServingCertificate& serving_;
+  Shared& shared_;
+  kube::RestReviewApi reviews_;
+  podapi::Gate gate_;
+  podapi::KubeletHandler kubelet_handler_;
+  podapi::HealthHandler health_handler_;
+  std::unique_ptr<podapi::Server> kubelet_;
+  std::unique_ptr<podapi::Server> health_;
+  host::UsageReader usage_{host::Paths{}};
+  Wakeup wakeup_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace slurmlet::app

@@ -1,0 +1,172 @@
+#include "app/main_loop.h"
+
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/slurm_setup.h"
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "node/desired_node.h"
+
+namespace slurmlet::app {
+namespace {
+
+using std::chrono::seconds;
+
+// The address that reaches the API server is the one the cluster can reach us at.
+void prefer_address(std::vector<std::string>& addresses, const std::string& preferred) {
+  const auto found = std::find(addresses.begin(), addresses.end(), preferred);
+  if (found != addresses.end()) {
+    std::rotate(addresses.begin(), found, found + 1);
+  }
+}
+
+}  // namespace
+
+MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity, ApiAccess& access,
+                   ServingCertificate& serving, std::unique_ptr<http::Client> client,
+                   Shared& shared)
+    : settings_(settings),
+      identity_(std::move(identity)),
+      client_(std::move(client)),
+      shared_(shared),
+      calls_{&shared.requests, {}},
+      node_api_(*client_, calls_),
+      lease_api_(*client_, calls_),
+      pod_api_(*client_, calls_),
+      event_api_(*client_, calls_),
+      node_watch_(kube::watch_own_node(*client_, name(), calls_, system_random())),
+      pod_watch_(kube::watch_own_pods(*client_, name(), calls_, system_random())),
+      facts_(make_facts()),
+      holder_identity_(make_holder_identity()),
+      events_(event_api_, name(), system_random()),
+      node_(node_api_, lease_api_, *node_watch_, events_, node_options(), system_random(),
+            shared.lease, [this](const std::string& id) { remember(id); }),
+      pods_(pod_api_, *pod_watch_, events_,
+            {name(), facts_->facts(now()).slurm_conf.cluster_name, settings.pods.max_backoff},
+            system_random()),
+      credentials_(settings, access, serving, name(), *client_, calls_),
+      route_(access.route_source()) {}
+
+std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
+  sync::FactsOptions options;
+  options.paths.state_dir = settings_.state_dir;
+  options.machine_interval = settings_.kubernetes.status_report_interval;
+  options.not_ready_grace = settings_.node.not_ready_grace;
+  auto discover = [this](const std::string& slurmd_option) {
+    return discover_slurm(settings_, identity_.hostname, name(), slurmd_option);
+  };
+  auto poll = std::make_unique<slurm::ControllerPoll>(
+      poll_settings(settings_, settings_.slurm.conf), "", std::make_unique<slurm::ProcessRunner>(),
+      system_random());
+  return std::make_unique<sync::FactsSync>(std::move(options), identity_.metal3,
+                                           std::move(discover), std::move(poll),
+                                           std::make_unique<slurm::ProcessRunner>());
+}
+
+std::string MainLoop::make_holder_identity() const {
+  const std::string uuid = facts_->facts(now()).machine.system_uuid;
+  return uuid.empty() ? name() : name() + "/" + uuid;
+}
+
+sync::NodeSyncOptions MainLoop::node_options() const {
+  sync::NodeSyncOptions options;
+  options.report_interval = settings_.kubernetes.status_report_interval;
+  options.recreate = settings_.node.recreate == "always";
+  options.remembered_provider_id = identity_.remembered_provider_id;
+  options.cluster = facts_->facts(now()).slurm_conf.cluster_name;
+  options.holder_identity = holder_identity_;
+  return options;
+}
+
+SteadyTime MainLoop::step(Now at) {
+  SteadyTime next = facts_->step(at);
+  refresh_desired(at);
+  next = std::min(next, node_.step(at));
+  if (node_.registered()) {
+    save_identity_once();
+    credentials_.set_addresses(addresses_);
+    next = std::min(next, pods_.step(now()));
+  }
+  next = std::min(next, events_.step(now()));
+  next = std::min(next, credentials_.step(now()));
+  publish(at);
+  return next;
+}
+
+bool MainLoop::wait(SteadyTime next, int signal_fd) {
+  std::vector<int> fds = facts_->wake_fds();
+  fds.push_back(credentials_.fd());
+  fds.push_back(signal_fd);
+  const auto ready = client_->wait(next, fds);
+  return std::find(ready.begin(), ready.end(), signal_fd) != ready.end();
+}
+
+void MainLoop::say_shutting_down(Duration limit) {
+  const UniqueFd timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
+  itimerspec when{};
+  when.it_value.tv_nsec = std::chrono::nanoseconds{limit}.count() % 1'000'000'000;
+  when.it_value.tv_sec = std::chrono::duration_cast<seconds>(limit).count();
+  ::timerfd_settime(timer.get(), 0, &when, nullptr);
+  client_->set_abort_fd(timer.get());
+  shutting_down_ = true;
+  refresh_desired(now());
+  const Status said = node_.flush(now());
+  client_->set_abort_fd(-1);
+  if (said) {
+    log::info("the host is shutting down; Node " + name() + " says so");
+  } else {
+    log::warning("the host is shutting down, but the Node could not be told: " +
+                 said.error().message);
+  }
+}
+
+// So that a later boot without metadata is still the same node.
+void MainLoop::save_identity_once() {
+  if (!identity_saved_ && identity_.metal3) {
+    remember(identity_.remembered_provider_id);
+  }
+  identity_saved_ = true;
+}
+
+void MainLoop::remember(const std::string& provider_id) {
+  identity_.remembered_provider_id = provider_id;
+  identity_saved_ = true;
+  if (const Status saved = remember_provider_id(settings_, identity_, provider_id); !saved) {
+    log::warning("providerID not saved: " + saved.error().message);
+  }
+}
+
+void MainLoop::refresh_desired(Now at) {
+  node::Circumstances circumstances = facts_->circumstances(at);
+  circumstances.shutting_down = shutting_down_;
+  node::HostFacts facts = facts_->facts(at);
+  prefer_address(facts.machine.ip_addresses, route_);
+  prefer_address(facts.machine.ip_addresses, client_->local_address());
+  auto desired = node::desired_node(facts, identity_.policy, circumstances, SLURMLET_VERSION);
+  addresses_ = desired.addresses;
+  node_.set_desired(std::move(desired), at);
+}
+
+void MainLoop::publish(Now at) {
+  Report report;
+  const node::HostFacts facts = facts_->facts(at);
+  report.node_name = name();
+  report.registered = node_.registered();
+  report.refusal = node_.refusal().value_or("");
+  report.slurm = facts.slurm;
+  report.slurmd = facts.slurmd;
+  report.slurm_conf = facts.slurm_conf;
+  report.jobs = facts.jobs;
+  report.slurmctld = facts_->poll_counters();
+  report.certificates = credentials_.report(at.wall);
+  report.pods_rejected = pods_.rejected();
+  report.pods_finished = pods_.finished();
+  report.pods_waiting = pods_.waiting();
+  report.events_dropped = events_.dropped();
+  shared_.report.set(std::move(report));
+}
+
+}  // namespace slurmlet::app

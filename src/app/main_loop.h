@@ -1,0 +1,80 @@
+#pragma once
+
+// The loops of the main thread, wired together, and one turn of them: facts, the desired Node, its
+// registration and patches, pods, events, and the daemon's own credentials.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/access.h"
+#include "app/node_identity.h"
+#include "app/own_credentials.h"
+#include "app/shared.h"
+#include "config/settings.h"
+#include "http/client.h"
+#include "kube/rest_api.h"
+#include "kube/watch.h"
+#include "sync/event_sink.h"
+#include "sync/facts_sync.h"
+#include "sync/node_sync.h"
+#include "sync/pod_sync.h"
+
+namespace slurmlet::app {
+
+class MainLoop {
+ public:
+  // References must outlive it.
+  MainLoop(const config::Settings& settings, NodeIdentity identity, ApiAccess& access,
+           ServingCertificate& serving, std::unique_ptr<http::Client> client, Shared& shared);
+
+  SteadyTime step(Now at);
+
+  // Waits for what comes first; true when a signal is pending.
+  bool wait(SteadyTime next, int signal_fd);
+  void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
+
+  // Last words on host shutdown, within `limit`.
+  void say_shutting_down(Duration limit);
+
+  // Whether it is time to get another credential with the bootstrap token.
+  bool needs_bootstrap() const { return credentials_.needs_bootstrap(now()); }
+  // Names the machine too, so that two machines with one node name can tell each other apart.
+  const std::string& holder_identity() const { return holder_identity_; }
+
+ private:
+  const std::string& name() const { return identity_.policy.node_name; }
+  Now now() const { return shared_.clock.now(); }
+  std::unique_ptr<sync::FactsSync> make_facts();
+  std::string make_holder_identity() const;
+  sync::NodeSyncOptions node_options() const;
+  void save_identity_once();
+  void remember(const std::string& provider_id);
+  void refresh_desired(Now at);
+  void publish(Now at);
+
+  const config::Settings& settings_;
+  NodeIdentity identity_;
+  std::unique_ptr<http::Client> client_;
+  Shared& shared_;
+  kube::CallOptions calls_;
+  kube::RestNodeApi node_api_;
+  kube::RestLeaseApi lease_api_;
+  kube::RestPodApi pod_api_;
+  kube::RestEventApi event_api_;
+  std::unique_ptr<kube::Watch<node::ObservedNode>> node_watch_;
+  std::unique_ptr<kube::Watch<kube::Pod>> pod_watch_;
+  std::unique_ptr<sync::FactsSync> facts_;
+  std::string holder_identity_;
+  sync::EventSink events_;
+  sync::NodeSync node_;
+  sync::PodSync pods_;
+  OwnCredentials credentials_;
+  std::string route_;  // our address towards the API server, before the first connection
+  std::vector<node::Address> addresses_;  // of the Node as we want it
+  bool identity_saved_ = false;
+  bool shutting_down_ = false;
+};
+
+}  // namespace slurmlet::app

@@ -1,0 +1,43 @@
+#pragma once
+
+// What the main thread knows after a turn, for /metrics, /readyz and the kubelet endpoint. Plain
+// values.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "node/facts.h"
+#include "slurm/controller_poll.h"
+#include "sync/certificate_sync.h"
+
+namespace slurmlet::app {
+
+// The certificates this daemon shows.
+struct CertificateReport {
+  std::optional<WallTime> client_not_after;                // nothing when a token is used
+  std::optional<sync::CertificateStatus> client_requests;  // while this daemon renews it
+  std::optional<WallTime> serving_not_after;
+  std::optional<sync::CertificateStatus> serving_requests;
+  bool serving_self_signed = false;
+  std::string client_problem;  // why the API server does not take us; "" if it does
+  std::uint64_t reload_failures = 0;
+};
+
+struct Report {
+  std::string node_name;
+  bool registered = false;
+  std::string refusal;  // "" unless another machine has our name
+  node::SlurmAnswer slurm;
+  node::SlurmdFacts slurmd;
+  node::SlurmConfFacts slurm_conf;
+  std::optional<node::LocalJobs> jobs;
+  slurm::PollCounters slurmctld;
+  CertificateReport certificates;
+  std::uint64_t pods_rejected = 0;
+  std::uint64_t pods_finished = 0;
+  std::uint64_t pods_waiting = 0;
+  std::uint64_t events_dropped = 0;
+};
+
+}  // namespace slurmlet::app

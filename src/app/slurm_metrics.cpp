@@ -1,0 +1,100 @@
+#include <utility>
+
+#include "app/metrics.h"
+#include "base/text.h"
+#include "slurm/sinfo.h"
+
+namespace slurmlet::app {
+namespace {
+
+using podapi::MetricFamily;
+using podapi::MetricType;
+using Liveness = node::SlurmdFacts::Liveness;
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+std::int64_t gpus_of(const std::vector<node::Gres>& gres) {
+  std::int64_t count = 0;
+  for (const auto& entry : gres) {
+    count += entry.name == "gpu" ? entry.count : 0;
+  }
+  return count;
+}
+
+MetricFamily of_kinds(std::string name, std::string help, std::optional<double> total,
+                      std::optional<double> allocated) {
+  MetricFamily out{std::move(name), std::move(help), MetricType::kGauge, {}};
+  if (total) {
+    out.samples.push_back({{{"kind", "total"}}, *total, ""});
+  }
+  if (allocated) {
+    out.samples.push_back({{{"kind", "allocated"}}, *allocated, ""});
+  }
+  return out;
+}
+
+std::optional<double> number(const std::optional<std::int64_t>& value, double unit = 1) {
+  return value ? std::optional{static_cast<double>(*value) * unit} : std::nullopt;
+}
+
+// What is stale is no longer shown: a gap in a graph is honest, a flat line is not.
+void add_record(std::vector<MetricFamily>& out, const Report& report) {
+  const auto& record = *report.slurm.record;
+  MetricFamily states{"slurmlet_slurm_node_state",
+                      "1 for the base state and each flag that Slurm gives this node.",
+                      MetricType::kGauge,
+                      {{{{"state", to_lower(record.state.base)}}, 1, ""}}};
+  for (const auto& flag : record.state.flags) {
+    states.samples.push_back({{{"state", to_lower(flag)}}, 1, ""});
+  }
+  out.push_back(std::move(states));
+
+  std::optional<double> allocated_cpus;
+  std::optional<double> allocated_memory;
+  if (report.jobs) {
+    allocated_cpus =
+        report.jobs->jobs == 0 ? std::optional{0.0} : number(report.jobs->allocated_cpus);
+    // How much memory running jobs hold is not learnt from a question about one node.
+    allocated_memory = report.jobs->jobs == 0 ? std::optional{0.0} : std::nullopt;
+  }
+  out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them (threads).",
+                         number(record.cpus), allocated_cpus));
+  out.push_back(of_kinds("slurmlet_slurm_memory_bytes", "Memory as Slurm counts it.",
+                         number(record.real_memory_mib, kMiB), allocated_memory));
+  const std::int64_t gpus = gpus_of(record.gres);
+  if (gpus > 0) {
+    out.push_back(of_kinds("slurmlet_slurm_gpus", "GPUs of the node's Gres.",
+                           static_cast<double>(gpus),
+                           static_cast<double>(gpus_of(record.gres_used))));
+  }
+}
+
+}  // namespace
+
+void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now now) {
+  out.push_back(single_metric("slurmlet_slurmd_up", MetricType::kGauge, "1 while slurmd runs here.",
+                              report.slurmd.liveness == Liveness::kRunning ? 1 : 0));
+  if (report.slurm.answered_at) {
+    const auto age = std::chrono::duration<double>(now.wall - *report.slurm.answered_at);
+    out.push_back(single_metric("slurmlet_slurm_state_age_seconds", MetricType::kGauge,
+                                "Time since slurmctld last answered about this node.",
+                                age.count()));
+  }
+  out.push_back(single_metric("slurmlet_slurmctld_questions_total", MetricType::kCounter,
+                              "Questions asked of slurmctld (one sinfo each).",
+                              static_cast<double>(report.slurmctld.questions)));
+  MetricFamily failures{"slurmlet_slurmctld_failures_total",
+                        "Questions without a usable answer, by cause.",
+                        MetricType::kCounter,
+                        {}};
+  for (const auto& [cause, count] : report.slurmctld.failures_by_cause) {
+    failures.samples.push_back(
+        {{{"cause", slurm::to_string(cause)}}, static_cast<double>(count), ""});
+  }
+  out.push_back(std::move(failures));
+  if (report.slurm.record && !report.slurm.stale) {
+    add_record(out, report);
+  }
+}
+
+}  // namespace slurmlet::app

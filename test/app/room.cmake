@@ -1,0 +1,6 @@
+set(ROOM_TESTS
+  ../tls/test_certificates.cpp
+  access_test.cpp
+  credential_files_test.cpp
+  metrics_test.cpp
+  serving_certificate_test.cpp)
