@@ -73,7 +73,7 @@ struct PodSettings {
 struct EndpointSettings {
   std::string address;       // "" = all, of both families
   int port = 10250;          // the kubelet API; 0 = off
-  int healthz_port = 10248;    // 127.0.0.1 only; 0 = off
+  int healthz_port = 10248;  // 127.0.0.1 only; 0 = off
   // Serving certificate of the kubelet API and the CA of its clients: what virtual-kubelet reads
   // from APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION and APISERVER_CA_CERT_LOCATION.
   std::string certificate_file, key_file, client_ca_file;
