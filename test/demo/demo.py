@@ -53,6 +53,20 @@ def main():
     print(f"\nThe demo took {time.monotonic() - began:.0f} s; everything it started has ended.")
 
 
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        return listener.getsockname()[1]
+
+
+def approve_serving(plane, name):
+    """Serving certificates are for an administrator or a policy to approve."""
+    requests = plane.admin.get("/apis/certificates.k8s.io/v1/certificatesigningrequests")["items"]
+    for request in requests:
+        if request["spec"]["signerName"] == "kubernetes.io/kubelet-serving":
+            run_and_show(plane, "certificate", "approve", request["metadata"]["name"])
+
+
 def demo(work, name, options):
     title("control plane: etcd, kube-apiserver, controller-manager, scheduler on 127.0.0.1")
     with ControlPlane(work / "cp") as plane:
@@ -68,21 +82,27 @@ def demo(work, name, options):
 def show(work, name, plane, slurm, options):
     metadata = work / "instance-data.json"
     instance_data(metadata, name)
-    arguments = ["--kubeconfig", plane.node_kubeconfig(name), "--metadata", metadata,
+    bootstrap = work / "bootstrap-kubeconfig"
+    plane.run("bootstrap-kubeconfig", "--dir", plane.directory, "--out", bootstrap)
+    arguments = ["--bootstrap-kubeconfig", bootstrap, "--metadata", metadata,
                  "--state-dir", work / "state", "--config", work / "config.yaml",
-                 "--healthz-port", "0"]
+                 "--port", str(free_port()), "--healthz-port", "0"]
     (work / "config.yaml").write_text(
         "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n"
         "slurm: {pollInterval: 5s}\n")
-    title("slurmlet, with the credential system:node:" + name)
-    print(f"$ {BINARY.name} --kubeconfig … --metadata {metadata.name} --config {work}/config.yaml")
+    title(f"slurmlet, with a bootstrap token; it will be system:node:{name}")
+    print(f"$ {BINARY.name} --bootstrap-kubeconfig … --metadata {metadata.name} "
+          f"--config {work}/config.yaml")
     began = time.monotonic()
     with Slurmlet(work / "daemon", arguments, {"SLURM_CONF": str(slurm.conf_path)}) as daemon:
         wait_condition(plane.admin, name, "Ready", "True", 30)
         print(f"Ready {time.monotonic() - began:.2f} s after its start")
         wait_condition(plane.admin, name, "SlurmNodeStateIdle", "True", 30)
+        run_and_show(plane, "get", "csr")
+        approve_serving(plane, name)
         run_and_show(plane, "get", "nodes", "-o", "wide")
         run_and_show(plane, "describe", "node", name)
+        run_and_show(plane, "get", "--raw", f"/api/v1/nodes/{name}/proxy/metrics/resource")
 
         title("scontrol update state=drain reason='bad dimm'")
         subprocess.run(["scontrol", "update", f"nodename={name}", "state=drain",

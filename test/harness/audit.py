@@ -2,6 +2,8 @@
 import datetime
 import json
 
+_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+
 
 class Audit:
     """The requests of one user. Each request has one line, written before its answer; a watch has
@@ -17,6 +19,24 @@ class Audit:
 
     def requests(self, since=0):
         """[(seconds since the epoch, verb, "nodes/status", name)] from a mark on."""
+        return [_request(entry) for entry in self.entries(since)]
+
+    def renewals(self, since=0):
+        """When the Lease was written, seconds since the epoch."""
+        return [moment for moment, verb, resource, _ in self.requests(since)
+                if resource == "leases" and verb in ("create", "update", "patch")]
+
+    def credentials(self, since=0):
+        """{credential id: number of requests}. The id is "X509SHA256=…" of a client certificate or
+        "JTI=…" of a token."""
+        found = {}
+        for entry in self.entries(since):
+            for one in entry["user"].get("extra", {}).get(_CREDENTIAL_ID, []):
+                found[one] = found.get(one, 0) + 1
+        return found
+
+    def entries(self, since=0):
+        """The log's own objects."""
         found = []
         with open(self.path, "rb") as log:
             log.seek(since)
@@ -25,7 +45,7 @@ class Audit:
                     continue
                 entry = json.loads(line)
                 if entry["user"]["username"] == self.user:
-                    found.append(_request(entry))
+                    found.append(entry)
         return found
 
 

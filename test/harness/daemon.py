@@ -9,7 +9,9 @@ import time
 
 from .api import repository
 
-BINARY = repository() / "build/release/slurmlet"
+# Another build may be tested, say one with sanitizers.
+BINARY = pathlib.Path(os.environ.get("SLURMLET_UNDER_TEST",
+                                     repository() / "build/release/slurmlet"))
 
 
 class Slurmlet:

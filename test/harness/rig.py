@@ -16,7 +16,7 @@ FAST = {
     "node": {"notReadyGracePeriod": "2s"},
     "slurm": {"pollInterval": "2s", "commandTimeout": "1900ms", "staleAfter": "8s",
               "maxBackoff": "2s"},
-    "endpoint": {"healthzPort": 0},
+    "endpoint": {"port": 0, "healthzPort": 0},
 }
 
 GENERAL_WAIT = 60  # seconds; the machine may be busy

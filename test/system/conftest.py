@@ -16,6 +16,7 @@ from harness.rig import Rig  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
 SLURM_NODE = "nid000001"
+_own_numbers = itertools.count(1)
 UNPRIVILEGED = "nobody" if os.geteuid() == 0 else None
 
 
@@ -80,6 +81,20 @@ def rig(request, _rigs):
     one = _rigs()
     yield one
     _end(one, getattr(request.node, "failed", True))
+
+
+@pytest.fixture
+def bootstrap_rig(request, slurm, work):
+    """make(kind, plane): a node of one test with a Rig of that kind, on any control plane."""
+    made = []
+
+    def make(kind, plane):
+        name = f"own-{next(_own_numbers)}"
+        made.append(kind(plane, slurm, name, work / name))
+        return made[-1]
+    yield make
+    for one in made:
+        _end(one, getattr(request.node, "failed", True))
 
 
 @pytest.fixture(scope="module")

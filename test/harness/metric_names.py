@@ -1,0 +1,61 @@
+"""The metrics of slurmlet and their labels, as dashboards and alerts may use them. People build on
+these names: renaming one is a breaking change."""
+import re
+
+METRICS = {
+    "slurmlet_build_info": {"version", "httplib"},
+    "slurmlet_node_registered": set(),
+    "slurmlet_lease_age_seconds": set(),
+    "slurmlet_api_requests_total": {"verb", "code"},
+    "slurmlet_pods_rejected_total": set(),
+    "slurmlet_pods_finished_total": set(),
+    "slurmlet_pods_waiting": set(),
+    "slurmlet_events_dropped_total": set(),
+    "slurmlet_slurmd_up": set(),
+    "slurmlet_slurm_state_age_seconds": set(),
+    "slurmlet_slurmctld_questions_total": set(),
+    "slurmlet_slurmctld_failures_total": {"cause"},
+    "slurmlet_slurm_node_state": {"state"},
+    "slurmlet_slurm_cpus": {"kind"},
+    "slurmlet_slurm_memory_bytes": {"kind"},
+    "slurmlet_slurm_gpus": {"kind"},
+    "slurmlet_certificate_expiration_timestamp_seconds": {"certificate"},
+    "slurmlet_certificate_request_pending": {"certificate"},
+    "slurmlet_certificate_requests_total": {"certificate"},
+    "slurmlet_certificate_renewals_total": {"certificate"},
+    "slurmlet_credential_reload_failures_total": set(),
+    "slurmlet_serving_certificate_self_signed": set(),
+    "slurmlet_endpoint_requests_total": {"code"},
+    "slurmlet_endpoint_reviews_total": {"kind"},
+    "slurmlet_endpoint_connections": set(),
+    "slurmlet_endpoint_rejected_connections_total": {"cause"},
+    "slurmlet_children_cpu_seconds_total": set(),
+    "process_cpu_seconds_total": set(),
+    "process_resident_memory_bytes": set(),
+    "process_virtual_memory_bytes": set(),
+    "process_open_fds": set(),
+    "process_max_fds": set(),
+    "process_start_time_seconds": set(),
+    "process_threads": set(),
+}
+
+
+def samples(text):
+    """{name: [({label: value}, value)]} of an exposition in Prometheus' text format."""
+    found = {}
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        name, labels, value = re.fullmatch(
+            r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: -?\d+)?", line).groups()
+        pairs = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or ""))
+        found.setdefault(name, []).append((pairs, float(value)))
+    return found
+
+
+def one(text, name, **labels):
+    """The value of the one sample of that name with these labels."""
+    matching = [value for pairs, value in samples(text).get(name, [])
+                if labels.items() <= pairs.items()]
+    assert len(matching) == 1, f"{name}{labels}: {len(matching)} samples"
+    return matching[0]

@@ -1,0 +1,56 @@
+"""Other people's programs that tests run: where they are, and how they are started and ended."""
+import pathlib
+import socket
+import subprocess
+
+from .api import repository
+
+CLIENTS = repository() / "build/clients/usr/bin"
+OLD_KUBECTL = CLIENTS / "kubectl"  # Debian 12's, 1.20
+PROMETHEUS = CLIENTS / "prometheus"
+PROMTOOL = CLIENTS / "promtool"
+METRICS_SERVER = repository() / "build/metricsserver/metrics-server"
+
+
+def free_port():
+    """A port of 127.0.0.1 on which nobody listens now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Program:
+    """A server in its own directory, with its output in a log there."""
+
+    def __init__(self, directory, command, name):
+        assert pathlib.Path(command[0]).exists(), f"{command[0]} is missing; run ./dev system"
+        self.directory = pathlib.Path(directory)
+        self.log_path = self.directory / f"{name}.log"
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL, cwd=self.directory)
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def alive(self):
+        """Raises with the end of its log when it has ended."""
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self.process.args[0]} ended with {self.process.returncode}:\n"
+                               f"{self.log()[-3000:]}")
+        return True
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

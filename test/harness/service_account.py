@@ -1,0 +1,71 @@
+"""A service account with a token, as a client in the cluster has one."""
+import json
+import pathlib
+import subprocess
+
+from .api import ApiError
+
+
+def apply(plane, manifest):
+    """Creates or changes the objects of a file."""
+    return plane.kubectl_output("apply", "-f", str(manifest))
+
+
+class ServiceAccount:
+    """NAMESPACE/NAME, made where it is missing; no rights yet."""
+
+    def __init__(self, plane, name, namespace="default"):
+        self.plane, self.name, self.namespace = plane, name, namespace
+        self.path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        ensure(plane.admin, self.path, {"metadata": {"name": name}})
+
+    @property
+    def user(self):
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
+
+    def grant(self, role, rules):
+        """Binds the account to a ClusterRole `role`, made with these rules."""
+        rbac = "/apis/rbac.authorization.k8s.io/v1"
+        ensure(self.plane.admin, f"{rbac}/clusterroles",
+               {"metadata": {"name": role}, "rules": rules})
+        ensure(self.plane.admin, f"{rbac}/clusterrolebindings", {
+            "metadata": {"name": role},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                        "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": self.name,
+                          "namespace": self.namespace}]})
+
+    def token(self):
+        answer = self.plane.admin.create(f"{self.path}/{self.name}/token", {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+        return answer["status"]["token"]
+
+    def token_file(self, directory):
+        path = pathlib.Path(directory) / f"{self.name}.token"
+        path.touch(mode=0o600)
+        path.write_text(self.token())
+        return path
+
+    def kubeconfig(self, directory):
+        """A kubeconfig with a token of this account."""
+        admin = json.loads(subprocess.run(
+            [*self.plane.kubectl, "config", "view", "--raw", "--flatten", "-o", "json",
+             "--kubeconfig", str(self.plane.admin_kubeconfig)], check=True,
+            capture_output=True).stdout)
+        path = pathlib.Path(directory) / f"{self.name}.kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": admin["clusters"][0]["cluster"]}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {"token": self.token()}}]}))
+        return path
+
+
+def ensure(api, collection, body):
+    """Creates an object unless it exists."""
+    try:
+        api.create(collection, body)
+    except ApiError as error:
+        if error.status != 409:
+            raise

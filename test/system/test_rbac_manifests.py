@@ -1,0 +1,70 @@
+"""The manifests of deploy/rbac at the real API server: accepted, and they give what they say."""
+import pytest
+
+from harness.api import repository
+from harness.service_account import apply
+
+RBAC = repository() / "deploy/rbac"
+FILES = sorted(path.name for path in RBAC.glob("*.yaml"))
+
+
+def can(plane, verb, resource, user, group="", api_group=""):
+    """The API server's own judgement. `resource` may have a subresource."""
+    name, _, subresource = resource.partition("/")
+    review = plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": {
+        "user": user, "groups": [group] if group else [],
+        "resourceAttributes": {"verb": verb, "group": api_group, "resource": name,
+                               "subresource": subresource}}})
+    return review["status"]["allowed"]
+
+
+def test_there_are_manifests():
+    assert FILES == ["approve-client-csrs.yaml", "metrics-reader.yaml", "node-bootstrapper.yaml"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_manifest_is_accepted_as_it_is(plane, name):
+    shown = plane.kubectl_output("apply", "--dry-run=server", "--validate=strict", "-f",
+                                 str(RBAC / name))
+    assert "server dry run" in shown
+
+
+def test_metrics_reader_may_read_metrics_and_nothing_else(plane):
+    apply(plane, RBAC / "metrics-reader.yaml")
+    user = "system:serviceaccount:kube-system:slurmlet-metrics-reader"
+    for verb, resource in (("get", "nodes/metrics"), ("get", "nodes/stats"), ("list", "nodes"),
+                           ("watch", "nodes")):
+        assert can(plane, verb, resource, user), f"{verb} {resource}"
+    for verb, resource in (("get", "nodes/proxy"), ("create", "nodes/stats"), ("get", "nodes/log"),
+                           ("get", "secrets"), ("list", "pods"), ("update", "nodes")):
+        assert not can(plane, verb, resource, user), f"{verb} {resource}"
+
+
+def test_bootstrap_bindings_in_a_cluster_that_has_none(plane):
+    """The bindings that kubeadm would make are taken away for the length of this test."""
+    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    names = ["kubeadm:kubelet-bootstrap", "kubeadm:node-autoapprove-bootstrap",
+             "kubeadm:node-autoapprove-certificate-rotation"]
+    kept = [plane.admin.get(f"{bindings}/{name}") for name in names]
+    # What the controller that approves asks about; rights of system:nodes come from nowhere else.
+    wanted = [("certificatesigningrequests", "system:bootstrappers"),
+              ("certificatesigningrequests/nodeclient", "system:bootstrappers"),
+              ("certificatesigningrequests/selfnodeclient", "system:nodes")]
+
+    def rights():
+        return [can(plane, "create", resource, "somebody", group, "certificates.k8s.io")
+                for resource, group in wanted]
+    try:
+        for name in names:
+            plane.admin.delete(f"{bindings}/{name}")
+        assert rights() == [False, False, False]
+        for name in ("node-bootstrapper.yaml", "approve-client-csrs.yaml"):
+            apply(plane, RBAC / name)
+        assert rights() == [True, True, True]
+    finally:
+        for name in ("node-bootstrapper.yaml", "approve-client-csrs.yaml"):
+            plane.kubectl_output("delete", "--ignore-not-found", "-f", str(RBAC / name))
+        for binding in kept:
+            for field in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
+                binding["metadata"].pop(field, None)
+            plane.admin.create(bindings, binding)

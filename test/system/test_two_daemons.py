@@ -1,0 +1,147 @@
+"""Two machines that claim one Node name."""
+import datetime
+import pathlib
+
+import pytest
+
+from harness.api import condition
+from harness.bootstrap import credential_id, kubeconfig_certificate
+from harness.rig import Rig, wait_until
+
+UUID = "1c9f6a0e-3f0d-4a57-8a3c-2d1e5b7f9a10"
+OTHER_UUID = "9e8d7c6b-5a49-4838-9271-605f4e3d2c1b"
+HAS_SMBIOS = pathlib.Path("/sys/class/dmi/id/product_uuid").exists()
+
+
+class SecondMachine(Rig):
+    """The same name in another directory, with a credential of its own for it."""
+
+    def __init__(self, first):
+        super().__init__(first.plane, first.slurm, first.name,
+                         first.directory.parent / f"{first.name}-second")
+        path = self.directory / "kubeconfig"
+        first.plane.run("node-kubeconfig", "--dir", first.plane.directory, "--name", first.name,
+                        "--out", path)
+        self.kubeconfig = path
+        self.credential = credential_id(kubeconfig_certificate(first.plane, path))
+
+    def clean(self):
+        """The Node is the first one's to clean."""
+        if self.daemon:
+            self.daemon.kill()
+
+
+@pytest.fixture(name="second")
+def second_machine(rig):
+    other = SecondMachine(rig)
+    yield other
+    other.clean()
+
+
+def identify(rig, way, uuid):
+    """Gives a machine its identity: Metal3's uuid, or that of the machine itself."""
+    if way == "metal3":
+        rig.provision(uuid)
+    else:
+        (rig.state_dir / "system-uuid").write_text(uuid + "\n")
+
+
+# The uuid in the state directory counts on machines without SMBIOS only.
+WAYS = ["metal3"] + ([] if HAS_SMBIOS else ["system"])
+
+
+def writes(rig, credential, since):
+    """Requests with that credential that change Nodes or Leases."""
+    return [(entry["verb"], entry["requestURI"]) for entry in rig.audit.entries(since)
+            if credential in entry["user"].get("extra", {}).get(
+                "authentication.kubernetes.io/credential-id", [])
+            and entry["verb"] in ("create", "update", "patch", "delete")
+            and entry.get("objectRef", {}).get("resource") in ("nodes", "leases")
+            and entry.get("responseStatus", {}).get("code", 0) < 300]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_second_machine_refuses_and_does_not_disturb_the_first(rig, second, way):
+    identify(rig, way, UUID)
+    identify(second, way, OTHER_UUID)
+    rig.start_and_know()
+    before = rig.node()
+    holder = rig.lease()["spec"]["holderIdentity"]
+    since = rig.audit.mark()
+    second.start(ready=False)
+    second.wait_log(f"Node {rig.name} belongs to another machine")
+    # Who holds the name.
+    assert UUID in second.log()
+    # Two leases later the second has written nothing, and the first goes on as before.
+    for _ in range(2):
+        rig.wait_renewed(rig.lease()["spec"]["renewTime"])
+    assert writes(rig, second.credential, since) == []
+    after = rig.node()
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["status"]["addresses"] == before["status"]["addresses"]
+    assert after["status"]["nodeInfo"] == before["status"]["nodeInfo"]
+    assert condition(after, "Ready")["status"] == "True"
+    assert rig.lease()["spec"]["holderIdentity"] == holder
+    assert "belongs to another machine" not in rig.log()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(HAS_SMBIOS, reason="two machines cannot be told apart by SMBIOS on one")
+def test_living_holder_of_the_lease_is_respected_when_the_node_is_gone(rig, second):
+    """The Node was deleted at this moment; the Lease still tells that somebody lives."""
+    identify(rig, "system", UUID)
+    identify(second, "system", OTHER_UUID)
+    rig.configure(node={"recreate": "never"})
+    rig.start()
+    since = rig.audit.mark()
+    rig.admin.delete(rig.path)
+    rig.wait_log("was deleted")
+    rig.stop()  # from here on the test beats in its place
+    holder = f"{rig.name}/{UUID}"
+    beat(rig, holder)
+    second.start(ready=False)
+    wait_until(lambda: beat(rig, holder) and UUID in second.log(),
+               what="the second to name the holder")
+    assert [one for one in writes(rig, second.credential, since) if one[0] == "create"] == []
+    # It falls silent: the name is free.
+    node = second.wait(lambda node: node and condition(node, "Ready").get("status") == "True",
+                       timeout=150)
+    assert node["metadata"]["uid"]
+
+
+def beat(rig, holder):
+    """Writes the Lease as its holder would; True."""
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    body = {"metadata": {"name": rig.name, "namespace": "kube-node-lease"},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 40, "renewTime": now}}
+    if rig.admin.find(rig.lease_path) is None:
+        rig.admin.create(rig.lease_path.rsplit("/", 1)[0], body)
+    else:
+        rig.admin.merge(rig.lease_path, {"spec": body["spec"]})
+    return True
+
+
+def test_reinstalled_host_passes(rig, second):
+    """Another disk, another state directory, the same machine: Metal3's uuid says so."""
+    rig.provision(UUID)
+    second.provision(UUID)
+    rig.start_and_know()
+    uid = rig.node()["metadata"]["uid"]
+    rig.stop()
+    second.start()
+    assert second.node()["metadata"]["uid"] == uid
+    second.wait_renewed(second.lease()["spec"]["renewTime"])
+    assert "belongs to another machine" not in second.log()
+
+
+def test_first_machine_s_end_hands_the_name_over_when_an_administrator_says_so(rig, second):
+    rig.provision(UUID)
+    second.provision(OTHER_UUID)
+    rig.start()
+    second.start(ready=False)
+    second.wait_log(f"kubectl delete node {rig.name}")
+    rig.stop()
+    rig.admin.delete(rig.path)
+    node = second.wait(lambda node: node and condition(node, "Ready").get("status") == "True",
+                       timeout=150)
+    assert node["metadata"]["labels"]["metal3.io/uuid"] == OTHER_UUID
