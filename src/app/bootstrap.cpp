@@ -322,8 +322,9 @@ std::string bootstrap_need(const config::Settings& settings, const std::string& 
   const std::string& path = settings.kubernetes.kubeconfig;
   const auto access = kube::load_kubeconfig(path);
   if (!access) {
-    return access.error().code == Code::kNotFound ? path + " does not exist yet"
-                                                  : access.error().message;
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored) ? access.error().message
+                                                  : path + " does not exist yet";
   }
   if (access->pem.certificate.empty()) {
     return "";  // a token: nothing to be seen in it

@@ -145,8 +145,11 @@ Result<Outcome> Daemon::run() {
     if (*ending != Ending::kCredentialLost) {
       return *ending == Ending::kReload ? Outcome::kReload : Outcome::kStopped;
     }
-    if (const Status discarded = discard_certificate(settings_); !discarded) {
-      return discarded.error();
+    // One that expired asks for another by itself; one that looks good must go first.
+    if (bootstrap_need(settings_, name(), shared_.clock.now().wall).empty()) {
+      if (const Status discarded = discard_certificate(settings_); !discarded) {
+        return discarded.error();
+      }
     }
     bootstrap_not_before_ = shared_.clock.now().steady + bootstrap_backoff_.next();
   }

@@ -52,10 +52,10 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
   std::optional<double> allocated_cpus;
   std::optional<double> allocated_memory;
   if (report.jobs) {
-    allocated_cpus =
-        report.jobs->jobs == 0 ? std::optional{0.0} : number(report.jobs->allocated_cpus);
-    // How much memory running jobs hold is not learnt from a question about one node.
-    allocated_memory = report.jobs->jobs == 0 ? std::optional{0.0} : std::nullopt;
+    const bool idle = report.jobs->jobs == 0;
+    allocated_cpus = idle ? std::optional{0.0} : number(report.jobs->allocated_cpus);
+    // slurmctld's own figure is stale in an answer about one node: the machine's cgroups tell.
+    allocated_memory = idle ? std::optional{0.0} : number(report.jobs->allocated_memory_bytes);
   }
   out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them (threads).",
                          number(record.cpus), allocated_cpus));

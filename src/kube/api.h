@@ -66,21 +66,31 @@ struct OwnerRef {
   bool operator==(const OwnerRef&) const = default;
 };
 
+// A container of a Pod, for saying of it that it will never run.
+struct PodContainer {
+  std::string name, image;
+  bool ephemeral = false;
+  bool has_ended = false;  // its status says so
+  bool operator==(const PodContainer&) const = default;
+};
+
 // The part of a Pod that deciding its rejection needs.
 struct Pod {
   std::string namespace_name, name, uid;
   std::string phase;                   // Pending, Running, Succeeded, Failed
   bool deleting = false;               // metadata.deletionTimestamp set
-  bool mirror = false;                 // annotation kubernetes.io/config.mirror
   std::optional<OwnerRef> controller;  // ownerReference with controller: true
+  // Without init containers, whose end kubectl would show in place of the pod's.
+  std::vector<PodContainer> containers = {};
   bool operator==(const Pod&) const = default;
 };
 
 class PodApi {
  public:
   virtual ~PodApi() = default;
-  // PATCH pods/status: phase Failed, reason, message; uid-guarded. kNotFound: the pod is
-  // gone; kConflict, kInvalid: try again or wait for the watch.
+  // PATCH pods/status: phase Failed, reason, message, and all containers ended, since kubectl debug
+  // waits for that of its own; uid-guarded. kNotFound: the pod is gone; kConflict, kInvalid: try
+  // again or wait for the watch.
   virtual Status set_failed(const Pod& pod, const std::string& reason,
                             const std::string& message) = 0;
   // DELETE with grace period 0 and uid precondition.

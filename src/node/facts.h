@@ -140,7 +140,8 @@ struct SlurmConfFacts {
 // slurm/: jobs seen on this machine through slurmd's spool directory and the cgroup tree.
 struct LocalJobs {
   int jobs = 0;
-  std::optional<std::int64_t> allocated_cpus;  // when a cpuset or affinity tells
+  std::optional<std::int64_t> allocated_cpus;               // when a cpuset or affinity tells
+  std::optional<std::int64_t> allocated_memory_bytes = {};  // when every job has a limit
   bool operator==(const LocalJobs&) const = default;
 };
 

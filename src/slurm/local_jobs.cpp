@@ -92,6 +92,7 @@ std::optional<node::LocalJobs> LocalJobsReader::read() {
            (step_starting_ && processes.searches < kMaxSearches);
   }));
   out.allocated_cpus = allocated_cpus();
+  out.allocated_memory_bytes = allocated_memory();
   return out;
 }
 
@@ -185,6 +186,44 @@ std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
     all.merge(cpus);
   }
   return static_cast<std::int64_t>(all.size());
+}
+
+// Slurm sets what a job was given as the limit of its cgroup (ConstrainRAMSpace of cgroup.conf(5)).
+std::optional<std::int64_t> LocalJobsReader::allocated_memory() const {
+  std::int64_t all = 0;
+  for (const auto& [job, processes] : jobs_) {
+    if (processes.pids.empty()) {
+      if (processes_hidden_ || (step_starting_ && processes.searches < kMaxSearches)) {
+        return std::nullopt;
+      }
+      continue;
+    }
+    const auto limit = memory_limit_of(job);
+    if (!limit) {
+      return std::nullopt;
+    }
+    all += *limit;
+  }
+  return all;
+}
+
+// Nothing without a limit: "max" in cgroup/v2, a number near 2⁶³ in cgroup/v1.
+std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
+  constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
+  constexpr std::string_view kCpusets = "/cpuset/";
+  for (std::string directory : cgroup_directories(job)) {
+    const auto cpusets = directory.find(kCpusets, places_.cgroup_root.size());
+    const bool v1 = cpusets == places_.cgroup_root.size();
+    if (v1) {
+      directory.replace(cpusets, kCpusets.size(), "/memory/");
+    }
+    const auto limit = parse_int<std::int64_t>(
+        read_trimmed(directory + (v1 ? "/memory.limit_in_bytes" : "/memory.max")));
+    if (limit && *limit < kNoLimit) {
+      return limit;
+    }
+  }
+  return std::nullopt;
 }
 
 // The job's directory as the cgroup plugins name it: cgroup/v2 below the scope of slurmstepd,

@@ -66,6 +66,8 @@ class LocalJobsReader {
   void search_processes();
   bool is_step_of(int pid, Job job) const;
   std::optional<std::int64_t> allocated_cpus() const;
+  std::optional<std::int64_t> allocated_memory() const;
+  std::optional<std::int64_t> memory_limit_of(Job job) const;
   std::set<int> cpuset_of(Job job) const;
   std::set<int> affinity_of(const Processes& processes) const;
   std::vector<std::string> cgroup_directories(Job job) const;

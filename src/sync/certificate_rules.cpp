@@ -110,11 +110,14 @@ std::string issued_problem(const tls::CertificateSummary& certificate,
   return "";
 }
 
-WallTime renewal_time(const tls::CertificateSummary& certificate, double random) {
-  const auto life = certificate.not_after - certificate.not_before;
+WallTime renewal_time(const tls::StoredCertificate& certificate, double random) {
+  const WallTime not_before = certificate.summary.not_before;
+  const WallTime not_after = std::max(not_before, certificate.summary.not_after);
+  const WallTime begin = std::clamp(certificate.stored_at, not_before, not_after);
+  const auto life = not_after - begin;
   const double share = 0.7 + 0.2 * random;
-  return certificate.not_before + WallTime::duration{static_cast<WallTime::duration::rep>(
-                                      static_cast<double>(life.count()) * share)};
+  return begin + WallTime::duration{static_cast<WallTime::duration::rep>(
+                     static_cast<double>(life.count()) * share)};
 }
 
 }  // namespace slurmlet::sync

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "tls/certificate_store.h"
 #include "tls/certificates.h"
 #include "tls/client_identity.h"
 
@@ -31,7 +32,8 @@ bool names_exactly(const tls::CertificateSummary& certificate,
 std::string issued_problem(const tls::CertificateSummary& certificate,
                            const tls::CertificateSubject& subject, WallTime now);
 
-// 70 to 90 % of the certificate's life, by `random` in [0, 1).
-WallTime renewal_time(const tls::CertificateSummary& certificate, double random);
+// 70 to 90 % of the certificate's life, by `random` in [0, 1). Life begins when the certificate
+// came here: signers date not_before back by minutes, which may be more than a short life.
+WallTime renewal_time(const tls::StoredCertificate& certificate, double random);
 
 }  // namespace slurmlet::sync

@@ -86,7 +86,7 @@ void CertificateSync::load(Now now) {
 }
 
 void CertificateSync::use(tls::StoredCertificate certificate, Now now) {
-  renew_at_ = renewal_time(certificate.summary, random_());
+  renew_at_ = renewal_time(certificate, random_());
   status_.not_after = certificate.summary.not_after;
   current_ = std::move(certificate);
   if (!is_valid(now)) {

@@ -47,7 +47,7 @@ SteadyTime LeaseSync::step(Now now) {
 }
 
 void LeaseSync::failed(const Error& error, Now now) {
-  if (!failing_) {
+  if (!failing_ && error.code != Code::kCancelled) {  // cancelled: we are being stopped
     log::warning("lease of node " + options_.node_name + " not renewed: " + error.message);
   }
   failing_ = true;

@@ -17,7 +17,16 @@ using std::chrono::seconds;
 
 bool is_terminal(const kube::Pod& pod) { return pod.phase == "Failed" || pod.phase == "Succeeded"; }
 
-bool needs_nothing(const kube::Pod& pod) { return is_terminal(pod) && !pod.deleting; }
+// kubectl debug adds a container to a pod that has failed and waits for what becomes of it.
+bool has_new_container(const kube::Pod& pod) {
+  return pod.phase == "Failed" &&
+         std::any_of(pod.containers.begin(), pod.containers.end(),
+                     [](const auto& each) { return each.ephemeral && !each.has_ended; });
+}
+
+bool needs_nothing(const kube::Pod& pod) {
+  return is_terminal(pod) && !pod.deleting && !has_new_container(pod);
+}
 
 // The pod is gone. Not kConflict or kInvalid: they may also come for a pod that is still there, and
 // for another one of the same name the watch soon ends the retries.
@@ -56,7 +65,7 @@ void PodSync::on_pod(const kube::Pod& pod, Now now) {
   }
   const auto found = pods_.find(pod.uid);
   if (found == pods_.end()) {
-    const SteadyTime due = pod.deleting
+    const SteadyTime due = pod.deleting || is_terminal(pod)
                                ? now.steady
                                : policy_.due(pod.controller ? pod.controller->uid : "", now.steady);
     pods_.emplace(pod.uid,
@@ -98,7 +107,7 @@ void PodSync::read_watch(Now now) {
 Status PodSync::reject(const kube::Pod& pod, Now now) {
   const std::string reason = node::vocabulary::kPodRejectedReason;
   Status failed = api_.set_failed(pod, reason, message());
-  if (!failed) {
+  if (!failed || is_terminal(pod)) {
     return failed;
   }
   ++rejected_;

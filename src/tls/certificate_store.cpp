@@ -148,6 +148,10 @@ Result<std::optional<StoredCertificate>> CertificateStore::current() const {
     if (!stored) {
       return stored.error();
     }
+    struct stat info {};
+    if (::stat(path.c_str(), &info) == 0) {
+      stored->stored_at = std::chrono::system_clock::from_time_t(info.st_mtime);
+    }
     return std::optional{std::move(*stored)};
   }
   if (text.error().code != Code::kNotFound) {
@@ -225,6 +229,7 @@ Result<StoredCertificate> CertificateStore::accept(const std::string& certificat
     return Error{Code::kNotFound, pending_path().string() +
                                       ": the key of the request is gone; make another request"};
   }
+  const WallTime stored_at = now;
   const auto certificates = parse_certificates(certificate_pem, "issued certificate");
   if (!certificates) {
     return certificates.error();
@@ -258,6 +263,9 @@ Result<StoredCertificate> CertificateStore::accept(const std::string& certificat
     prune(path.filename());
   }
   static_cast<void>(sync_directory());
+  if (stored) {
+    stored->stored_at = stored_at;
+  }
   return stored;
 }
 

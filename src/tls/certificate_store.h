@@ -26,6 +26,8 @@ struct StoredCertificate {
   std::string certificate_pem;  // leaf first, intermediates after it
   std::string key_pem;
   CertificateSummary summary;
+  // When it came here; a signer may date not_before back by more than a short life lasts.
+  WallTime stored_at{};
 };
 
 class CertificateStore {

@@ -29,7 +29,7 @@ Report full_report() {
   report.slurm.record->gres = {{"gpu", "a100", 4}, {"shard", "", 8}};
   report.slurm.record->gres_used = {{"gpu", "a100", 3}};
   report.slurm.answered_at = kNow.wall - seconds{30};
-  report.jobs = node::LocalJobs{2, 48};
+  report.jobs = node::LocalJobs{2, 48, std::int64_t{512} << 20};
   report.slurmctld.questions = 7;
   report.certificates.client_not_after = kNow.wall + hours{10};
   report.certificates.client_requests.emplace();
@@ -83,6 +83,7 @@ TEST(MetricsTest, SayWhatTheReportSays) {
            Row{"slurmlet_slurm_cpus{kind=total}", 64},
            Row{"slurmlet_slurm_cpus{kind=allocated}", 48},
            Row{"slurmlet_slurm_memory_bytes{kind=total}", 1024.0 * 1024 * 1024},
+           Row{"slurmlet_slurm_memory_bytes{kind=allocated}", 512.0 * 1024 * 1024},
            Row{"slurmlet_slurm_gpus{kind=total}", 4},
            Row{"slurmlet_slurm_gpus{kind=allocated}", 3},
            Row{"slurmlet_certificate_expiration_timestamp_seconds{certificate=client}",
@@ -101,6 +102,7 @@ TEST(MetricsTest, SayWhatTheReportSays) {
 TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
   Report report = full_report();
   report.jobs->allocated_cpus.reset();
+  report.jobs->allocated_memory_bytes.reset();
   const auto busy = values(report);
   EXPECT_FALSE(busy.contains("slurmlet_slurm_cpus{kind=allocated}"));
   EXPECT_FALSE(busy.contains("slurmlet_slurm_memory_bytes{kind=allocated}"));

@@ -60,20 +60,31 @@ TEST(PodJsonTest, ReadsWhatARejectionNeeds) {
   const auto pod = pod_from_json(json::parse(R"({
     "metadata": {"namespace": "kube-system", "name": "kube-proxy-x", "uid": "u",
       "deletionTimestamp": "2026-11-20T14:00:00Z",
-      "annotations": {"kubernetes.io/config.mirror": "hash"},
       "ownerReferences": [{"kind": "Other", "name": "o", "uid": "1"},
         {"kind": "DaemonSet", "name": "kube-proxy", "uid": "2", "controller": true}]},
-    "status": {"phase": "Pending"}})"));
+    "spec": {"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "j"}],
+      "initContainers": [{"name": "first", "image": "i"}],
+      "ephemeralContainers": [{"name": "debugger", "image": "k"}]},
+    "status": {"phase": "Pending", "containerStatuses": [
+      {"name": "a", "state": {"terminated": {"exitCode": 1}}},
+      {"name": "b", "state": {"waiting": {}}}]}})"));
   ASSERT_TRUE(pod) << pod.error().message;
-  EXPECT_EQ(*pod, (Pod{"kube-system", "kube-proxy-x", "u", "Pending", true, true,
-                       OwnerRef{"DaemonSet", "kube-proxy", "2"}}));
+  EXPECT_EQ(
+      *pod,
+      (Pod{"kube-system",
+           "kube-proxy-x",
+           "u",
+           "Pending",
+           true,
+           OwnerRef{"DaemonSet", "kube-proxy", "2"},
+           {{"a", "i", false, true}, {"b", "j", false, false}, {"debugger", "k", true, false}}}));
 }
 
 TEST(PodJsonTest, ABarePodHasNothingElse) {
   const auto pod = pod_from_json(json::parse(R"({
     "metadata": {"namespace": "d", "name": "p", "uid": "u", "ownerReferences": [{"kind": "X"}]}})"));
   ASSERT_TRUE(pod);
-  EXPECT_EQ(*pod, (Pod{"d", "p", "u", "", false, false, std::nullopt}));
+  EXPECT_EQ(*pod, (Pod{"d", "p", "u", "", false, std::nullopt}));
 }
 
 TEST(PodJsonTest, NeedsNamespaceNameAndUid) {
@@ -85,13 +96,24 @@ TEST(PodJsonTest, NeedsNamespaceNameAndUid) {
 }
 
 TEST(PodJsonTest, WritesAreGuardedByTheUid) {
-  const Pod pod{"d", "p", "u", "Pending", false, false, std::nullopt};
+  const Pod pod{"d", "p", "u", "Pending", false, std::nullopt};
   EXPECT_EQ(json::parse(pod_failed_body(pod, "SlurmNode", "runs Slurm jobs")), json::parse(R"({
     "metadata": {"uid": "u"},
     "status": {"phase": "Failed", "reason": "SlurmNode", "message": "runs Slurm jobs"}})"));
   EXPECT_EQ(json::parse(pod_delete_body(pod)), json::parse(R"({
     "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
     "preconditions": {"uid": "u"}})"));
+}
+
+TEST(PodJsonTest, EveryContainerOfAFailedPodHasEnded) {
+  const Pod pod{"d", "p", "u", "Pending", false, std::nullopt, {{"a", "i"}, {"e", "j", true}}};
+  EXPECT_EQ(json::parse(pod_failed_body(pod, "R", "m"))["status"], json::parse(R"({
+    "phase": "Failed", "reason": "R", "message": "m",
+    "containerStatuses": [{"name": "a", "image": "i", "imageID": "", "ready": false,
+      "restartCount": 0, "state": {"terminated": {"exitCode": 128, "reason": "R", "message": "m"}}}],
+    "ephemeralContainerStatuses": [{"name": "e", "image": "j", "imageID": "", "ready": false,
+      "restartCount": 0, "state": {"terminated": {"exitCode": 128, "reason": "R", "message": "m"}}}]
+    })"));
 }
 
 Event node_event() {

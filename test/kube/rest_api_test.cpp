@@ -105,7 +105,7 @@ TEST_F(RestApiTest, LeaseCalls) {
 }
 
 TEST_F(RestApiTest, PodCalls) {
-  const Pod pod{"ns", "p", "u", "Pending", false, false, std::nullopt};
+  const Pod pod{"ns", "p", "u", "Pending", false, std::nullopt};
   client_.answer(200, "{}");
   EXPECT_TRUE(pods_.set_failed(pod, "R", "m"));
   expect_request("PATCH", "/api/v1/namespaces/ns/pods/p/status?fieldManager=slurmlet",

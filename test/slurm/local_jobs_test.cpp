@@ -97,7 +97,7 @@ TEST_F(LocalJobsTest, AnUnreadableSpoolTellsNothing) {
 
 TEST_F(LocalJobsTest, AnIdleNodeHasNoJobsAndNoCpus) {
   tree_.file("spool/cred_state", "").dir("spool/job00003");
-  EXPECT_EQ(jobs(), (node::LocalJobs{0, 0}));
+  EXPECT_EQ(jobs(), (node::LocalJobs{0, 0, 0}));
 }
 
 TEST_F(LocalJobsTest, CountsJobsNotSteps) {
@@ -137,7 +137,7 @@ TEST_F(LocalJobsTest, JobsEnd) {
   add_step(100, "nid1_2.0", "2.0");
   EXPECT_EQ(jobs().jobs, 1);
   tree_.remove("spool/nid1_2.0").remove("proc/100");
-  EXPECT_EQ(jobs(), (node::LocalJobs{0, 0}));
+  EXPECT_EQ(jobs(), (node::LocalJobs{0, 0, 0}));
 }
 
 TEST_F(LocalJobsTest, AReusedPidIsNotTheStep) {
@@ -169,6 +169,27 @@ TEST_F(LocalJobsTest, CpusOfCgroupV1) {
   EXPECT_EQ(jobs().allocated_cpus, 2);
   tree_.file("cgroup/cpuset/slurm_nid1/uid_0/job_2/cpuset.cpus", "0-2\n");
   EXPECT_EQ(jobs().allocated_cpus, 3);
+}
+
+TEST_F(LocalJobsTest, MemoryOfCgroupV2) {
+  add_step(100, "nid1_2.0", "2.0");
+  add_step(101, "nid1_3.0", "3.0");
+  const std::string scope = "cgroup/system.slice/slurmstepd.scope/";
+  tree_.file(scope + "job_2/memory.max", "1073741824\n");
+  EXPECT_EQ(jobs().allocated_memory_bytes, std::nullopt) << "job 3 has no cgroup";
+  tree_.file(scope + "job_3/memory.max", "536870912\n");
+  EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1610612736});
+  tree_.file(scope + "job_3/memory.max", "max\n");
+  EXPECT_EQ(jobs().allocated_memory_bytes, std::nullopt) << "job 3 has no limit";
+}
+
+TEST_F(LocalJobsTest, MemoryOfCgroupV1) {
+  add_step(100, "nid1_2.0", "2.0");
+  tree_.dir("cgroup/cpuset/slurm/uid_1000/job_2")
+      .file("cgroup/memory/slurm/uid_1000/job_2/memory.limit_in_bytes", "1073741824\n");
+  EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1} << 30);
+  tree_.file("cgroup/memory/slurm/uid_1000/job_2/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(jobs().allocated_memory_bytes, std::nullopt);
 }
 
 TEST_F(LocalJobsTest, CpusOfTaskAffinity) {

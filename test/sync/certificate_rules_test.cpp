@@ -9,6 +9,7 @@ namespace slurmlet::sync {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -113,7 +114,8 @@ TEST(IssuedProblemTest, Table) {
 }
 
 TEST(RenewalTimeTest, SeventyToNinetyPercentOfItsLife) {
-  const auto certificate = certificate_for(serving());  // ten hours from kNow - 1 h
+  tls::StoredCertificate certificate;
+  certificate.summary = certificate_for(serving());  // ten hours from kNow - 1 h
   const auto near = [&](double random, seconds after) {
     return std::chrono::abs(renewal_time(certificate, random) - (kNow - hours{1} + after)) <
            seconds{1};
@@ -121,6 +123,19 @@ TEST(RenewalTimeTest, SeventyToNinetyPercentOfItsLife) {
   EXPECT_TRUE(near(0.0, hours{7}));
   EXPECT_TRUE(near(0.5, hours{8}));
   EXPECT_TRUE(near(0.999999, hours{9}));
+  certificate.stored_at = kNow - hours{2};
+  EXPECT_TRUE(near(0.5, hours{8}));
+}
+
+// A minute of life, dated back by five.
+TEST(RenewalTimeTest, LifeBeginsWhenTheCertificateCame) {
+  tls::StoredCertificate certificate;
+  certificate.summary.not_before = kNow - minutes{5};
+  certificate.summary.not_after = kNow + seconds{60};
+  certificate.stored_at = kNow;
+  EXPECT_EQ(renewal_time(certificate, 0.5), kNow + seconds{48});
+  certificate.stored_at = kNow + hours{1};  // a copied file
+  EXPECT_EQ(renewal_time(certificate, 0.5), kNow + seconds{60});
 }
 
 }  // namespace

