@@ -44,6 +44,13 @@ Result<kube::ClusterAccess> read_access(const config::KubernetesSettings& settin
   return access;
 }
 
+// NAME of system:node:NAME, "" of anybody else.
+std::string node_named_by(const std::optional<tls::CertificateSummary>& certificate) {
+  return certificate && certificate->common_name.starts_with(kNodeUserPrefix)
+             ? certificate->common_name.substr(kNodeUserPrefix.size())
+             : "";
+}
+
 http::Endpoint endpoint_of(const kube::ClusterAccess& access) {
   http::Endpoint endpoint;
   endpoint.url = access.server;
@@ -140,7 +147,8 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
 }
 
 // What only a replacement is asked for: there is an old one to go on with.
-Status ApiAccess::check_replacement(const Current& fresh, const Current& before) const {
+Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
+                                    const std::string& node_name) const {
   if (!fresh.token_path.empty()) {
     kube::TokenFile token_file{fresh.token_path, *clock_};
     (void)token_file.token();
@@ -151,6 +159,14 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before)
   if (fresh.credentials == before.credentials) {
     return {};
   }
+  const std::string file = fresh.files.empty() ? "credentials" : fresh.files.front().string();
+  const std::string named = node_named_by(fresh.credentials->identity->certificate());
+  if (!node_name.empty() && !named.empty() && named != node_name) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: the client certificate is for node \"{}\", this node is \"{}\"; "
+                             "put one for system:node:{} in place",
+                             file, named, node_name, node_name)};
+  }
   const WallTime now = clock_->now().wall;
   const auto expired = [now](const Current& current) {
     const auto certificate = current.credentials->identity->certificate();
@@ -159,22 +175,24 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before)
   if (expired(fresh) && !expired(before)) {
     return Error{Code::kInvalid,
                  fmt::format("{}: the client certificate expired at {}; put a valid one in place",
-                             fresh.files.empty() ? "credentials" : fresh.files.front().string(),
-                             rfc3339(fresh.credentials->identity->certificate()->not_after))};
+                             file, rfc3339(fresh.credentials->identity->certificate()->not_after))};
   }
   // Whether it can be used at all shows with a client.
   const auto client = http::make_curl_client([&fresh] { return fresh.credentials; });
   return client ? Status{} : Status{client.error()};
 }
 
-Status ApiAccess::reload() {
+Status ApiAccess::reload(const std::string& node_name) {
   const auto before = current_->get();
   auto fresh = read(before.get());
   if (!fresh) {
     return fresh.error();
   }
-  if (const Status good = check_replacement(*fresh, *before); !good) {
+  if (const Status good = check_replacement(*fresh, *before, node_name); !good) {
     return good.error();
+  }
+  if (fresh->token_file) {
+    fresh->token_file->look_again();
   }
   if (fresh->credentials != before->credentials || fresh->files != before->files) {
     current_->set(std::move(*fresh));
@@ -221,13 +239,7 @@ std::string ApiAccess::route_source() const {
   return host::route_source(has_port ? rest.substr(0, colon) : rest, port);
 }
 
-std::string ApiAccess::node_of_credential() const {
-  const auto certificate = client_certificate();
-  if (!certificate || !certificate->common_name.starts_with(kNodeUserPrefix)) {
-    return "";
-  }
-  return certificate->common_name.substr(kNodeUserPrefix.size());
-}
+std::string ApiAccess::node_of_credential() const { return node_named_by(client_certificate()); }
 
 std::string ApiAccess::credential_warning(WallTime now) const {
   const auto certificate = client_certificate();

@@ -34,8 +34,9 @@ class ApiAccess {
   std::vector<std::filesystem::path> files() const;
   // Reads all of it again. The new credentials are published only when all is good and something is
   // different; an Error names the file and the reason, and the old ones stay in use. The content of
-  // a token file is checked here, but taken up by itself (kube::TokenFile).
-  Status reload();
+  // a token file is checked here, but taken up by itself (kube::TokenFile). A certificate for
+  // another node than `node_name` is refused, where that is given.
+  Status reload(const std::string& node_name = "");
 
   // A connection of its own for one thread, with the credentials of source().
   Result<std::unique_ptr<http::Client>> connect() const;
@@ -60,7 +61,8 @@ class ApiAccess {
 
   ApiAccess(config::KubernetesSettings settings, const Clock& clock);
   Result<Current> read(const Current* before) const;
-  Status check_replacement(const Current& fresh, const Current& before) const;
+  Status check_replacement(const Current& fresh, const Current& before,
+                           const std::string& node_name) const;
 
   config::KubernetesSettings settings_;
   const Clock* clock_;

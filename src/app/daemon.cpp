@@ -102,6 +102,7 @@ class Daemon {
   NodeIdentity identity_;
   Shared shared_;
   Backoff bootstrap_backoff_;
+  std::string refused_;                // why the next bootstrap is needed, whatever the files say
   SteadyTime bootstrap_not_before_{};  // a credential that is refused again and again
 };
 
@@ -109,7 +110,10 @@ Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
   if (!has_bootstrap(settings_)) {
     return std::optional<Outcome>{};
   }
-  const std::string need = bootstrap_need(settings_, name(), shared_.clock.now().wall);
+  std::string need = bootstrap_need(settings_, name(), shared_.clock.now().wall);
+  if (need.empty()) {
+    need = std::exchange(refused_, "");
+  }
   if (need.empty()) {
     return std::optional<Outcome>{};
   }
@@ -150,6 +154,9 @@ Result<Outcome> Daemon::run() {
       if (const Status discarded = discard_certificate(settings_); !discarded) {
         return discarded.error();
       }
+      // Where the credential is not in the store, its kubeconfig goes on looking good.
+      refused_ =
+          "the API server does not accept the credential in " + settings_.kubernetes.kubeconfig;
     }
     bootstrap_not_before_ = shared_.clock.now().steady + bootstrap_backoff_.next();
   }
@@ -178,6 +185,12 @@ Result<Ending> Daemon::serve() {
       log::error("the kubelet endpoint's certificate: " + made.error().message +
                  (serving.identity() ? "; a self-signed one serves until it is replaced" : ""));
     }
+  }
+  if (const auto shown = serving.identity(); shown && shown->certificate().is_ca) {
+    log::warning(
+        settings_.endpoint.certificate_file +
+        " is a CA's certificate, so this node holds a CA's key and could sign for anybody: "
+        "leave endpoint.certificateFile and endpoint.keyFile out, and remove that key");
   }
   EndpointThread endpoint{settings_, name(), std::move(connections->reviews), serving, shared_};
   endpoint.start();

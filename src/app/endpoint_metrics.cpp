@@ -85,9 +85,10 @@ void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters
                               "Open connections to the kubelet endpoint.",
                               static_cast<double>(endpoint.server.open)));
   out.push_back({"slurmlet_endpoint_rejected_connections_total",
-                 "Connections to the kubelet endpoint that ended without a served request.",
+                 "Connections to the kubelet endpoint that were refused or ended early.",
                  MetricType::kCounter,
                  {{{{"cause", "limit"}}, count(endpoint.server.turned_away), ""},
+                  {{{"cause", "evicted"}}, count(endpoint.server.evicted), ""},
                   {{{"cause", "handshake"}}, count(endpoint.server.handshakes_failed), ""},
                   {{{"cause", "timeout"}}, count(endpoint.server.timed_out), ""},
                   {{{"cause", "malformed"}}, count(endpoint.server.refused_heads), ""}}});

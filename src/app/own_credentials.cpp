@@ -92,7 +92,7 @@ void OwnCredentials::watch_files() {
 }
 
 Status OwnCredentials::reload_access() {
-  const Status done = access_.reload();
+  const Status done = access_.reload(node_name_);
   if (!done) {
     ++reload_failures_;
     return done;

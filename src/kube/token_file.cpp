@@ -45,6 +45,11 @@ std::optional<Error> TokenFile::last_error() {
   return error_;
 }
 
+void TokenFile::look_again() {
+  const std::lock_guard lock(mutex_);
+  looked_at_.reset();
+}
+
 Result<TokenFile::Identity> TokenFile::identify() const {
   struct stat info {};
   if (::stat(path_.c_str(), &info) != 0) {

@@ -26,6 +26,8 @@ class TokenFile {
 
   // The token now; "" when there never was one.
   std::string token();
+  // The next token() looks at the file, however short ago the last look was.
+  void look_again();
   // Why the last look at the file gave no token, naming the file; nothing if it did.
   std::optional<Error> last_error();
 

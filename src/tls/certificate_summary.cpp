@@ -92,6 +92,7 @@ CertificateSummary summarize(const X509& certificate) {
   summary.not_before = wall_time(X509_get0_notBefore(&certificate));
   summary.not_after = wall_time(X509_get0_notAfter(&certificate));
   add_alternative_names(certificate, summary);
+  summary.is_ca = (X509_get_extension_flags(const_cast<X509*>(&certificate)) & EXFLAG_CA) != 0;
   ERR_clear_error();
   return summary;
 }

@@ -26,6 +26,7 @@ struct CertificateSummary {
   WallTime not_after;
   // Of the subjectAltName, in order; addresses as inet_ntop(3) writes them.
   std::vector<std::string> dns_names, ip_addresses;
+  bool is_ca = false;  // basicConstraints: it may sign others
 };
 
 struct PemSources {

@@ -199,8 +199,7 @@ TEST_F(ApiAccessTest, ATokenFileIsTakenUpWithoutNewConnections) {
   tree_.file("token", "second-token");
   ASSERT_TRUE(access.reload());
   EXPECT_EQ(access.source()(), before);
-  clock_.advance(10s);
-  EXPECT_EQ(before->token(), "second-token");
+  EXPECT_EQ(before->token(), "second-token") << "at once, not at the file's next look";
 }
 
 TEST_F(ApiAccessTest, ABrokenTokenFileIsToldAndTheOldTokenStays) {
@@ -308,6 +307,24 @@ TEST_F(ApiAccessTest, RefusesABrokenReplacementAndKeepsTheOld) {
   tree_.file("kubeconfig", good);
   ASSERT_TRUE(access.reload());
   EXPECT_EQ(access.node_of_credential(), "n2");
+}
+
+TEST_F(ApiAccessTest, RefusesAnotherNodesCertificateInAReplacement) {
+  ApiAccess access = open();
+  const auto before = access.source()();
+  put(node_certificate("n2"));
+  const Status reloaded = access.reload("n1");
+  ASSERT_FALSE(reloaded);
+  EXPECT_THAT(reloaded.error().message, HasSubstr(path("kubeconfig")));
+  EXPECT_THAT(reloaded.error().message, HasSubstr("for node \"n2\", this node is \"n1\""));
+  EXPECT_EQ(access.source()(), before);
+  const WallTime start{fakes::FakeClock::kStart};
+  for (const std::string& user : {std::string{"system:node:n1"}, std::string{"admin"}}) {
+    put(tls::issue(ca(),
+                   {.common_name = user, .not_before = start - 24h, .not_after = start + 24h}));
+    EXPECT_TRUE(access.reload("n1")) << user;
+    EXPECT_EQ(access.client_certificate()->common_name, user);
+  }
 }
 
 // With a clock that is wrong everything looks expired: then the server is the judge.

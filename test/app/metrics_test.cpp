@@ -130,11 +130,15 @@ TEST(MetricsTest, TheEndpointCounts) {
   endpoint.server.answers[403] = 5;
   endpoint.server.open = 2;
   endpoint.server.timed_out = 3;
+  endpoint.server.turned_away = 6;
+  endpoint.server.evicted = 7;
   endpoint.gate.token_reviews = 4;
   const auto all = values(Report{}, endpoint);
   EXPECT_EQ(all.at("slurmlet_endpoint_requests_total{code=403}"), 5);
   EXPECT_EQ(all.at("slurmlet_endpoint_connections"), 2);
   EXPECT_EQ(all.at("slurmlet_endpoint_rejected_connections_total{cause=timeout}"), 3);
+  EXPECT_EQ(all.at("slurmlet_endpoint_rejected_connections_total{cause=limit}"), 6);
+  EXPECT_EQ(all.at("slurmlet_endpoint_rejected_connections_total{cause=evicted}"), 7);
   EXPECT_EQ(all.at("slurmlet_endpoint_reviews_total{kind=token}"), 4);
 }
 

@@ -5,6 +5,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "tls/certificates.h"
 #include "tls/openssl_ptr.h"
 #include "tls/test_certificates.h"
 
@@ -47,6 +48,10 @@ TEST(ClientIdentity, SummarizesItsCertificate) {
   EXPECT_EQ(summary->issuer, "CN=kubernetes");
   EXPECT_EQ(summary->not_before, WallTime{1700000000s});
   EXPECT_EQ(summary->not_after, WallTime{4000000000s});
+  EXPECT_FALSE(summary->is_ca);
+  const auto ca = read_certificate(pki().ca.certificate, "ca");
+  ASSERT_TRUE(ca);
+  EXPECT_TRUE(ca->is_ca);
 }
 
 TEST(ClientIdentity, WorksWithoutClientCertificate) {
