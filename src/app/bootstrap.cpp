@@ -34,14 +34,13 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr mode_t kPrivate = 0600;
+constexpr Duration kLook = minutes{1};  // for a clock that somebody set
 
 // The settings with the bootstrap credential in the place of the node's.
 config::Settings as_bootstrap(const config::Settings& settings, const std::string& discovered_ca) {
   config::Settings out = settings;
   auto& kubernetes = out.kubernetes;
   kubernetes.kubeconfig = kubernetes.bootstrap_kubeconfig;
-  kubernetes.certificate_file.clear();
-  kubernetes.key_file.clear();
   kubernetes.token_file = kubernetes.bootstrap_token_file;
   if (!discovered_ca.empty()) {
     kubernetes.ca_data = discovered_ca;
@@ -90,7 +89,8 @@ class Bootstrap {
         store_(settings.kubernetes.cert_dir, kClientStoreName),
         backoff_(seconds{1}, minutes{1}, system_random()),
         health_handler_([this] { return snapshot(); }),
-        files_(watched_files(settings)) {}
+        files_(watched_files(settings)),
+        was_of_no_use_(!is_of_use(clock.now().wall)) {}
 
   Result<BootstrapOutcome> run();
 
@@ -101,6 +101,12 @@ class Bootstrap {
   Status write_kubeconfig() const;
   SteadyTime turn(Now now);
   void take_changed_files(Now now);
+  bool is_of_use(WallTime now) const { return bootstrap_need(settings_, node_name_, now).empty(); }
+  // What the store holds may have expired, or be another node's.
+  bool is_issued(WallTime now) const {
+    return held_ && held_->not_after > now && held_->common_name == "system:node:" + node_name_;
+  }
+  void go_on_with_kubeconfig();
   void open_health();
   void wait(SteadyTime until);
   podapi::Snapshot snapshot() const;
@@ -115,6 +121,7 @@ class Bootstrap {
   podapi::HealthHandler health_handler_;
   std::unique_ptr<podapi::Server> health_;
   FileWatch files_;
+  bool was_of_no_use_;  // the kubeconfig; else it is the API server that refuses it
   SteadyTime next_open_{};
   std::string problem_;  // why there is no connection to ask over
 
@@ -124,7 +131,7 @@ class Bootstrap {
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<kube::RestCertificateApi> api_;
   std::unique_ptr<sync::CertificateSync> sync_;
-  bool issued_ = false;
+  std::optional<tls::CertificateSummary> held_;  // what the store holds
   bool done_ = false;
 };
 
@@ -165,11 +172,7 @@ Status Bootstrap::open() {
                                                     system_random());
   sync_ = std::make_unique<sync::CertificateSync>(
       *api_, store_, client_certificate_options(node_name_), system_random(),
-      [this](const tls::StoredCertificate& certificate) {
-        // What the store holds may have expired, or be another node's.
-        issued_ = certificate.summary.not_after > clock_.now().wall &&
-                  certificate.summary.common_name == "system:node:" + node_name_;
-      });
+      [this](const tls::StoredCertificate& certificate) { held_ = certificate.summary; });
   sync_->set_subject(client_certificate_subject(node_name_));
   return {};
 }
@@ -194,15 +197,18 @@ Status Bootstrap::write_kubeconfig() const {
   return write_file_atomic(path, text, kPrivate);
 }
 
+void Bootstrap::go_on_with_kubeconfig() {
+  log::info(settings_.kubernetes.kubeconfig + " holds a credential now; it is used");
+  done_ = true;
+}
+
 void Bootstrap::take_changed_files(Now now) {
   const auto changed = files_.changed();
   if (changed.empty()) {
     return;
   }
-  if (bootstrap_need(settings_, node_name_, now.wall).empty()) {
-    log::info(settings_.kubernetes.kubeconfig + " holds a credential now; it is used");
-    done_ = true;
-    return;
+  if (is_of_use(now.wall)) {
+    return go_on_with_kubeconfig();
   }
   log::info("the bootstrap credential was replaced; it is tried");
   close();
@@ -212,6 +218,11 @@ void Bootstrap::take_changed_files(Now now) {
 }
 
 SteadyTime Bootstrap::turn(Now now) {
+  // The clock was set since, so that a certificate has not expired after all.
+  if (was_of_no_use_ && is_of_use(now.wall)) {
+    go_on_with_kubeconfig();
+    return now.steady;
+  }
   if (!sync_) {
     if (now.steady < next_open_) {
       return next_open_;
@@ -229,8 +240,8 @@ SteadyTime Bootstrap::turn(Now now) {
     backoff_.reset();
   }
   const SteadyTime next = sync_->step(now);
-  if (!issued_) {
-    return next;
+  if (!is_issued(now.wall)) {
+    return std::min(next, now.steady + kLook);
   }
   if (const Status written = write_kubeconfig(); !written) {
     if (problem_ != written.error().message) {
@@ -350,6 +361,30 @@ Result<BootstrapOutcome> bootstrap(const config::Settings& settings, const std::
                                    Signals& signals, const Clock& clock,
                                    kube::RequestCounter& requests) {
   return Bootstrap{settings, node_name, signals, clock, requests}.run();
+}
+
+Status probe_bootstrap(const config::Settings& settings, const Signals& signals, const Clock& clock,
+                       kube::RequestCounter& requests) {
+  std::string ca;
+  if (!settings.kubernetes.ca_cert_hashes.empty()) {
+    auto found = find_ca(settings.kubernetes, requests, signals.fd());
+    if (!found) {
+      return found.error();
+    }
+    ca = std::move(*found);
+  }
+  auto access = ApiAccess::open(as_bootstrap(settings, ca), clock);
+  if (!access) {
+    return access.error();
+  }
+  auto client = access->connect();
+  if (!client) {
+    return client.error();
+  }
+  (*client)->set_abort_fd(signals.fd());
+  kube::RestCertificateApi api{**client, {&requests, {}}, system_random()};
+  const auto answer = api.get("slurmlet-probe");
+  return answer || answer.error().code == Code::kNotFound ? Status{} : Status{answer.error()};
 }
 
 Status discard_certificate(const config::Settings& settings) {

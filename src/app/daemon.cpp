@@ -16,6 +16,7 @@
 #include "app/node_identity.h"
 #include "app/serving_certificate.h"
 #include "app/shared.h"
+#include "app/state_lock.h"
 #include "base/log.h"
 #include "host/shutdown.h"
 
@@ -110,9 +111,10 @@ Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
   if (!has_bootstrap(settings_)) {
     return std::optional<Outcome>{};
   }
+  const std::string refused = std::exchange(refused_, "");
   std::string need = bootstrap_need(settings_, name(), shared_.clock.now().wall);
   if (need.empty()) {
-    need = std::exchange(refused_, "");
+    need = refused;
   }
   if (need.empty()) {
     return std::optional<Outcome>{};
@@ -149,8 +151,16 @@ Result<Outcome> Daemon::run() {
     if (*ending != Ending::kCredentialLost) {
       return *ending == Ending::kReload ? Outcome::kReload : Outcome::kStopped;
     }
+    bootstrap_not_before_ = shared_.clock.now().steady + bootstrap_backoff_.next();
     // One that expired asks for another by itself; one that looks good must go first.
     if (bootstrap_need(settings_, name(), shared_.clock.now().wall).empty()) {
+      if (const Status accepted =
+              probe_bootstrap(settings_, signals_, shared_.clock, shared_.requests);
+          !accepted) {
+        log::warning("the bootstrap token is of no use either (" + accepted.error().message +
+                     "): this node keeps its credential and tries it again");
+        continue;
+      }
       if (const Status discarded = discard_certificate(settings_); !discarded) {
         return discarded.error();
       }
@@ -158,7 +168,6 @@ Result<Outcome> Daemon::run() {
       refused_ =
           "the API server does not accept the credential in " + settings_.kubernetes.kubeconfig;
     }
-    bootstrap_not_before_ = shared_.clock.now().steady + bootstrap_backoff_.next();
   }
 }
 
@@ -234,6 +243,10 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
 
 Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals) {
   tune_allocator();
+  const auto lock = lock_state_directory(settings.state_dir);
+  if (!lock) {
+    return lock.error();
+  }
   auto identity = identify(settings);
   if (!identity) {
     return identity.error();

@@ -20,6 +20,8 @@ Rank rank(const ServerConnection& connection) {
       if (connection.is_idle()) {
         return Rank::kIdle;
       }
+      [[fallthrough]];
+    case State::kWriting:
       return connection.let_through ? Rank::kStays : Rank::kStranger;
     default:
       return Rank::kStays;

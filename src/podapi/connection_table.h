@@ -26,8 +26,8 @@ using Entries = std::map<ConnectionId, Entry>;  // in the order of their coming
 std::size_t count_from(const Entries& entries, const std::string& host);
 
 // Of those from `host`, or of all when it is null: one that has been answered and lingers, else the
-// one that has been idle longest, else the oldest that was never let through and still shakes hands
-// or sends its head. Nothing when all others are being served.
+// one that has been idle longest, else the oldest that was never let through and still shakes
+// hands, sends its head or does not take its refusal. Nothing when all others are being served.
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host);
 
 }  // namespace slurmlet::podapi

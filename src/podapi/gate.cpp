@@ -88,8 +88,10 @@ class Gate::State {
         salt_(random_bytes(random, 32)),
         good_tokens_(options_.max_cached),
         bad_tokens_(options_.max_cached),
-        access_(options_.max_cached),
+        allowed_(options_.max_cached),
+        denied_(options_.max_cached),
         strangers_budget_(options_.reviews_per_second, options_.review_burst),
+        newcomers_budget_(options_.reviews_per_second, options_.review_burst),
         known_budget_(options_.reviews_per_second, options_.review_burst) {}
 
   std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,
@@ -125,11 +127,13 @@ class Gate::State {
   kube::ReviewApi& api_;
   GateOptions options_;
   std::string salt_;
-  // By digest. Apart, so that a flood of bad tokens does not displace the good ones.
+  // By digest. Apart, so that a flood of what is refused does not displace what is not.
   ReviewCache<UserInfo> good_tokens_;
   ReviewCache<bool> bad_tokens_;
-  ReviewCache<bool> access_;  // whether allowed
+  ReviewCache<bool> allowed_;
+  ReviewCache<bool> denied_;
   ReviewBudget strangers_budget_;
+  ReviewBudget newcomers_budget_;
   ReviewBudget known_budget_;
   Reviews<TokenReview> token_reviews_;
   Reviews<AccessReview> access_reviews_;
@@ -225,10 +229,10 @@ std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage,
                                         passage.attributes.subresources[passage.asking],
                                         options_.node_name};
     const std::string key = digest(question_text(question));
-    if (const bool* allowed = access_.find(key, now)) {
-      if (*allowed) {
-        return allow(passage);
-      }
+    if (allowed_.find(key, now) != nullptr) {
+      return allow(passage);
+    }
+    if (denied_.find(key, now) != nullptr) {
       continue;
     }
     const auto under_way = access_reviews_.find(key);
@@ -238,7 +242,7 @@ std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage,
     }
     if (joins) {
       under_way->second.waiters.push_back(id);
-    } else if (known_budget_.take(now)) {
+    } else if ((allowed_.remembers(key) ? known_budget_ : newcomers_budget_).take(now)) {
       ++counters_.access_reviews;
       access_reviews_.emplace(key, Review<AccessReview>{api_.review_access(question, now), {id}});
     } else {
@@ -297,8 +301,12 @@ void Gate::State::settle(const Finished<AccessReview>& finished, SteadyTime now,
   const auto& [key, waiters, result] = finished;
   last_error_ = result ? std::nullopt : std::optional{result.error()};
   const bool is_allowed = result && result->allowed;
-  if (result) {
-    access_.put(key, is_allowed, now + (is_allowed ? options_.allowed_ttl : options_.denied_ttl));
+  if (is_allowed) {
+    denied_.erase(key);
+    allowed_.put(key, true, now + options_.allowed_ttl);
+  } else if (result) {
+    allowed_.erase(key);
+    denied_.put(key, true, now + options_.denied_ttl);
   }
   for (const RequestId id : waiters) {
     auto passage = take_waiting(id);

@@ -39,8 +39,8 @@ struct GateOptions {
   Duration denied_ttl = std::chrono::seconds{30};
   std::size_t max_cached = 512;  // entries of each cache
   std::size_t max_waiting = 32;  // requests that wait for the API server
-  // Two token buckets: one for tokens never seen to be good, one for what known callers need, so
-  // that a flood of strangers does not shut out those who were let in before.
+  // Three token buckets: for tokens never seen to be good, for access never granted before, and for
+  // what has been granted, so that neither strangers nor users without rights shut out the others.
   double reviews_per_second = 5;
   double review_burst = 20;
 };

@@ -11,9 +11,9 @@
 // (HeadLimits, thrice), 4 KiB of what came after it and a TLS session (some 50 KiB); besides the
 // answers that the handler gave and the clients have not taken yet. Nothing is read from a
 // connection while its request is being answered. When all connections are taken, the one that has
-// been idle longest makes room, else the oldest that was never let through and still shakes hands
-// or sends its head; if there is none, the new one is closed. The same holds among the connections
-// of one address, so that a flood from one address ends its own connections first.
+// been idle longest makes room, else the oldest that was never let through and still shakes hands,
+// sends its head or does not take its refusal; if there is none, the new one is closed. The same
+// holds among the connections of one address, so that a flood from one address ends its own first.
 //
 // A client that ends its side of the connection (FIN) before its request was answered gets what is
 // answered at once; a request that waits is forgotten, as the client has probably gone.

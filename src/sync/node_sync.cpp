@@ -17,6 +17,9 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr minutes kQuietAfterReverts{10};
+constexpr int kRevertsThatCount = 5;
+
 // A watch event may be older than the answer to our own write; resourceVersions of one object are
 // ordered numbers (KEP-5504). Where they are not, every event counts.
 bool is_older(const std::string& version, const std::string& than) {
@@ -41,6 +44,7 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
       provider_id_seen_(std::move(provider_id_seen)),
       backoff_(milliseconds{100}, seconds{7}, random_),
       recreate_backoff_(milliseconds{200}, minutes{5}, random_),
+      revert_backoff_(seconds{1}, minutes{5}, random_),
       provider_id_(options_.remembered_provider_id) {}
 
 void NodeSync::set_desired(node::DesiredNode desired, Now now) {
@@ -80,8 +84,9 @@ SteadyTime NodeSync::step(Now now) {
   if (!observed_) {  // not yet, or found gone while writing
     return may_try() ? std::min(next_try_, watch_next_) : watch_next_;
   }
-  return std::min(
-      {watch_next_, std::max(next_report_, next_try_), writing_fails_ ? next_try_ : kNever});
+  return std::min({watch_next_, std::max(next_report_, next_try_),
+                   writing_fails_ ? next_try_ : kNever,
+                   held_back_ ? std::max(revert_not_before_, next_try_) : kNever});
 }
 
 void NodeSync::emit(bool warning, const std::string& reason, const std::string& message, Now now) {
@@ -241,6 +246,20 @@ void NodeSync::note_unkept(Now now) {
   unkept_ = std::move(desired);
 }
 
+// Two writers who disagree must not keep the API server busy: each time waits longer.
+void NodeSync::note_revert(bool again, const node::DesiredNode& desired, Now now) {
+  if (!again || now.steady - revert_not_before_ > kQuietAfterReverts) {
+    revert_backoff_.reset();
+  }
+  revert_not_before_ = now.steady + revert_backoff_.next();
+  if (revert_backoff_.failures() == kRevertsThatCount) {
+    log::warning("somebody keeps changing back what is written to Node " + desired_.name +
+                 "; written ever more slowly (kubectl get node " + desired_.name +
+                 " -o yaml --show-managed-fields tells who)");
+  }
+  written_ = desired;
+}
+
 void NodeSync::write_if_due(Now now) {
   if (now.steady < next_try_) {
     return;
@@ -253,8 +272,16 @@ void NodeSync::write_if_due(Now now) {
   const node::DesiredNode desired = effective_desired();
   const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
   const bool news = patch.has_changes && unkept_ != desired;
+  const bool again = news && written_ == desired;  // somebody changed back what we wrote
+  held_back_ = again && now.steady < revert_not_before_ && now.steady < next_report_;
+  if (held_back_) {
+    return;
+  }
   if (news || now.steady >= next_report_) {
     done = write(patch, now);
+    if (done && news) {
+      note_revert(again, desired, now);
+    }
   }
   if (done) {
     done = write_provider_id();

@@ -72,6 +72,7 @@ class NodeSync {
   void write_if_due(Now now);
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);
+  void note_revert(bool again, const node::DesiredNode& desired, Now now);
   Status write_provider_id();
   void on_write_error(const Error& error, Now now);
   void emit(bool warning, const std::string& reason, const std::string& message, Now now);
@@ -90,8 +91,11 @@ class NodeSync {
   node::DesiredNode desired_;
   std::vector<node::Condition> announced_;  // conditions that events were made of
   std::optional<node::ObservedNode> observed_;
-  std::optional<node::DesiredNode> unkept_;  // written, but the server shows something else
-  std::string provider_id_;                  // to re-create the Node with
+  std::optional<node::DesiredNode> unkept_;   // written, but the server shows something else
+  std::optional<node::DesiredNode> written_;  // last, with changes
+  Backoff revert_backoff_;                    // somebody changes back what we write
+  SteadyTime revert_not_before_{};
+  std::string provider_id_;  // to re-create the Node with
   std::optional<std::string> refusal_;
   std::optional<node::HolderSighting> foreign_holder_;
   std::string told_holder_;  // that people were last told of
@@ -106,6 +110,7 @@ class NodeSync {
   bool gave_up_ = false;                 // deleted, and not to be re-created
   bool holder_refused_ = false;          // refusal_ is about the Lease: ends by itself
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it
+  bool held_back_ = false;               // a write waits for revert_not_before_
   bool writing_fails_ = false;
   std::uint64_t writes_ = 0;
 };

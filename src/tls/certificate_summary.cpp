@@ -6,6 +6,8 @@
 #include <openssl/objects.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <utility>
 
@@ -38,12 +40,17 @@ std::string name_text(const X509_NAME* name) {
   return length > 0 ? std::string(data, static_cast<std::size_t>(length)) : std::string{};
 }
 
+// WallTime counts nanoseconds and ends in 2262; the end of time in certificates is the year 9999
+// (RFC 5280 section 4.1.2.5).
 WallTime wall_time(const ASN1_TIME* time) {
+  using std::chrono::seconds;
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) {
     return {};
   }
-  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+  constexpr auto kFirst = std::chrono::ceil<seconds>(WallTime::min()).time_since_epoch();
+  constexpr auto kLast = std::chrono::floor<seconds>(WallTime::max()).time_since_epoch();
+  return WallTime{std::clamp(seconds{::timegm(&parts)}, kFirst, kLast)};
 }
 
 std::string octets(const ASN1_STRING* string) {

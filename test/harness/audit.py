@@ -1,4 +1,5 @@
 """What the API server was asked, by its audit log (`controlplane up --audit`)."""
+import collections
 import datetime
 import json
 
@@ -29,11 +30,13 @@ class Audit:
     def credentials(self, since=0):
         """{credential id: number of requests}. The id is "X509SHA256=…" of a client certificate or
         "JTI=…" of a token."""
-        found = {}
-        for entry in self.entries(since):
-            for one in entry["user"].get("extra", {}).get(_CREDENTIAL_ID, []):
-                found[one] = found.get(one, 0) + 1
-        return found
+        return collections.Counter(one for _, one in self.credential_moments(since))
+
+    def credential_moments(self, since=0):
+        """[(seconds since the epoch, credential id)], for each request."""
+        return [(_seconds(entry["requestReceivedTimestamp"]), one)
+                for entry in self.entries(since)
+                for one in entry["user"].get("extra", {}).get(_CREDENTIAL_ID, [])]
 
     def entries(self, since=0):
         """The log's own objects."""

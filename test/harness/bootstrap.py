@@ -2,7 +2,9 @@
 import base64
 import hashlib
 import json
+import os
 import pathlib
+import stat
 import subprocess
 
 from .api import ApiError
@@ -80,6 +82,22 @@ class BootstrapRig(Rig):
         self.daemon.kill()
         self.daemon = None
 
+    def put_pair(self, certificate, key):
+        """Gives the stopped daemon another certificate, which comes now."""
+        self.current.resolve().write_text(certificate + key)
+
+    def put_pair_for(self, ttl):
+        """The same with a certificate of the cluster's that ends soon."""
+        path = self.directory / "short"
+        self.plane.run("node-kubeconfig", "--dir", self.plane.directory, "--name", self.name,
+                       "--embed=false", "--ttl", ttl, "--out", path)
+        self.put_pair(*(pathlib.Path(f"{path}.{end}").read_text() for end in ("crt", "key")))
+
+    def make_due(self):
+        """Renewal of a short-lived certificate: the stopped daemon takes it for one that came at
+        the beginning of its life, which the signer dates back by five minutes."""
+        os.utime(self.current.resolve(), (0, 0))
+
     # -- its certificate requests -------------------------------------------
 
     def _is_mine(self, request, signer):
@@ -91,6 +109,10 @@ class BootstrapRig(Rig):
 
     def requests(self, signer=CLIENT):
         return [one for one in self.admin.get(REQUESTS)["items"] if self._is_mine(one, signer)]
+
+    def askers(self):
+        """Who made the requests for a client certificate: "bootstrap" or "node", for each."""
+        return [one["spec"]["username"].split(":")[1] for one in self.requests()]
 
     def wait_request(self, predicate=lambda request: True, signer=CLIENT, timeout=GENERAL_WAIT):
         """Until one of this node's requests fits; returns it."""
@@ -132,6 +154,12 @@ def is_pending(request):
 
 def is_issued(request):
     return bool(request.get("status", {}).get("certificate"))
+
+
+def modes(directory):
+    """{name: permissions} of the files, links aside."""
+    return {path.name: stat.S_IMODE(path.lstat().st_mode) for path in directory.iterdir()
+            if not path.is_symlink()}
 
 
 def wait_file(path):

@@ -3,7 +3,7 @@ these names: renaming one is a breaking change."""
 import re
 
 METRICS = {
-    "slurmlet_build_info": {"version", "httplib"},
+    "slurmlet_build_info": {"version"},
     "slurmlet_node_registered": set(),
     "slurmlet_lease_age_seconds": set(),
     "slurmlet_api_requests_total": {"verb", "code"},

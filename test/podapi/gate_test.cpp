@@ -437,6 +437,38 @@ TEST_F(GateTest, AFloodOfStrangersDoesNotShutOutWhoWasLetInBefore) {
   EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "though its time was over";
 }
 
+// Anybody in the cluster has some token that is good.
+TEST_F(GateTest, UsersWithoutRightsDoNotShutOutWhoWasLetInBefore) {
+  options_.max_cached = 8;
+  api_.tokens = [](const std::string& token) { return FakeReviewApi::user(token); };
+  api_.access = [](const kube::AccessQuestion& question) {
+    return kube::AccessReview{question.user.name == "prometheus", ""};
+  };
+  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200);
+  clock_.advance(minutes{5});
+  int reviewed = 0;
+  while (status(request("GET", "/metrics"), certificate("u" + std::to_string(reviewed))) == 403) {
+    ++reviewed;
+  }
+  EXPECT_EQ(reviewed, 20);
+  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "though its time was over";
+}
+
+TEST_F(GateTest, WhoLosesItsRightsIsANewcomerAgain) {
+  options_.review_burst = 2;
+  options_.reviews_per_second = 0;
+  bool allowed = true;
+  api_.access = [&](const kube::AccessQuestion&) { return kube::AccessReview{allowed, ""}; };
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 200);  // a newcomer's review
+  clock_.advance(minutes{5});
+  allowed = false;
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // one of the known
+  clock_.advance(seconds{30});
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // a newcomer's again
+  clock_.advance(seconds{30});
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 429);
+}
+
 TEST_F(GateTest, ReviewsOfAccessAreLimitedToo) {
   options_.review_burst = 3;
   let_everyone_in();

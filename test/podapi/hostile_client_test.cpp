@@ -333,5 +333,33 @@ TEST_P(Hostile, ThousandsOfHalfOpenConnectionsAreBounded) {
   clients.clear();
 }
 
+// Strangers who never read: their refusals fill the little that the kernel takes, and more.
+TEST(Server, StrangersWhoTakeNoAnswersMakeRoom) {
+  ServerOptions options;
+  options.max_connections = 8;
+  options.max_per_address = 4;
+  Rig rig{options};
+  rig.handler.response.status = 401;
+  rig.handler.response.body = std::string(std::size_t{8} << 20, '4');
+  std::vector<std::unique_ptr<TestClient>> strangers;
+  std::vector<TestClient*> all;
+  for (unsigned i = 0; i < options.max_connections; ++i) {
+    strangers.push_back(std::make_unique<TestClient>(rig.server.port(), INADDR_LOOPBACK,
+                                                     INADDR_LOOPBACK + 1 + i % 2));
+    strangers.back()->reads = false;
+    strangers.back()->send(kGet);
+    all.push_back(strangers.back().get());
+  }
+  ASSERT_TRUE(rig.until(all, [&] { return rig.handler.ids.size() == strangers.size(); }));
+  ASSERT_EQ(rig.server.counters().open, options.max_connections);
+
+  rig.handler.response = {};
+  TestClient friendly{rig.server.port()};
+  friendly.send(kGet);
+  EXPECT_TRUE(rig.until({&friendly}, [&] { return !friendly.received.empty() || friendly.ended; }));
+  EXPECT_THAT(friendly.received, StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(rig.server.counters().evicted, 1U);
+}
+
 }  // namespace
 }  // namespace slurmlet::podapi

@@ -102,6 +102,32 @@ TEST_F(NodeSyncTest, WhatOthersDoToOurPartIsUndone) {
   EXPECT_EQ(condition("Ready"), "True");
 }
 
+// Two writers who disagree: the other one changes our label back as soon as we have set it.
+TEST_F(NodeSyncTest, AWriterWhoDisagreesIsAnsweredEverMoreSlowly) {
+  const auto revert = [this] {
+    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "theirs"; });
+    tell(Seen::kModified);
+  };
+  int writes = 0;
+  for (const SteadyTime end = clock_.now().steady + minutes{30}; clock_.now().steady < end;) {
+    if (held().labels.at("type") != "theirs") {
+      revert();
+      ++writes;
+    }
+    const SteadyTime next = step();
+    ASSERT_GE(next, clock_.now().steady) << "no wake-up in the past";
+    clock_.advance(std::max<Duration>(next - clock_.now().steady, milliseconds{1}));
+  }
+  EXPECT_GT(writes, 5);
+  EXPECT_LT(writes, 40);  // at network speed it would be thousands
+  // Another wish of ours is no answer to anybody, and is written at once.
+  revert();
+  sync_->set_desired(drained_node(), clock_.now());
+  step();
+  EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
+  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+}
+
 TEST_F(NodeSyncTest, WhatOthersDoToTheirPartIsNotOurs) {
   api_.change("n1", [](node::ObservedNode& node) {
     node.labels["admin"] = "new";

@@ -1,5 +1,6 @@
 """The real API server, the real Slurm and the real daemon, once each for the whole run. See
 test/harness/rig.py for what a test gets: a Rig is one Kubernetes node of its own."""
+import contextlib
 import itertools
 import os
 import pathlib
@@ -83,18 +84,31 @@ def rig(request, _rigs):
     _end(one, getattr(request.node, "failed", True))
 
 
-@pytest.fixture
-def bootstrap_rig(request, slurm, work):
-    """make(kind, plane): a node of one test with a Rig of that kind, on any control plane."""
-    made = []
+@pytest.fixture(scope="session")
+def making(slurm, work):
+    """making(failed): a context whose value is make(kind, plane), a node with a Rig of that kind on
+    any control plane. At its end the nodes end; their logs are printed if failed() says so."""
+    @contextlib.contextmanager
+    def context(failed):
+        made = []
 
-    def make(kind, plane):
-        name = f"own-{next(_own_numbers)}"
-        made.append(kind(plane, slurm, name, work / name))
-        return made[-1]
-    yield make
-    for one in made:
-        _end(one, getattr(request.node, "failed", True))
+        def make(kind, plane):
+            name = f"own-{next(_own_numbers)}"
+            made.append(kind(plane, slurm, name, work / name))
+            return made[-1]
+        try:
+            yield make
+        finally:
+            for one in made:
+                _end(one, failed())
+    return context
+
+
+@pytest.fixture
+def bootstrap_rig(request, making):
+    """make(kind, plane) for the nodes of one test."""
+    with making(lambda: getattr(request.node, "failed", True)) as make:
+        yield make
 
 
 @pytest.fixture(scope="module")

@@ -86,6 +86,22 @@ def test_slurm_s_figures(shared_rig, idle_slurm, reader):
     assert value("slurmlet_lease_age_seconds") < 40
 
 
+def test_memory_of_jobs_is_none_or_known_or_left_out(shared_rig, idle_slurm, reader):
+    """The jobs of this Slurm have no cgroup with a limit, so that nobody knows what they hold."""
+    def kinds():
+        found = samples(reader.get("/metrics").text)
+        assert {labels["kind"] for labels, _ in found["slurmlet_slurm_gpus"]} == {
+            "total", "allocated"}
+        return {labels["kind"]: value for labels, value in found["slurmlet_slurm_memory_bytes"]}
+    total = kinds()["total"]
+    assert total <= meminfo("MemTotal")
+    wait_until(lambda: kinds() == {"total": total, "allocated": 0}, what="no memory given away")
+    idle_slurm.submit("nid000001")
+    wait_until(lambda: kinds() == {"total": total}, what="the memory of jobs to be left out")
+    idle_slurm.reset("nid000001")
+    wait_until(lambda: kinds() == {"total": total, "allocated": 0}, what="the job's memory back")
+
+
 def test_process_figures_are_the_daemon_s(shared_rig, reader):
     text = reader.get("/metrics").text
     status = pathlib.Path(f"/proc/{shared_rig.daemon.pid}/status").read_text()

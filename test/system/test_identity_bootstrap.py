@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from harness.bootstrap import (BootstrapRig, bootstrap_token, has_condition, is_issued, is_pending,
-                               openssl_text, public_key, request_pem, wait_file)
+                               modes, openssl_text, public_key, request_pem, wait_file)
 from harness.control_plane import ControlPlane
 from harness.rig import GENERAL_WAIT, wait_until
 
@@ -31,11 +31,6 @@ def node_that_waits_for_approval(bootstrap_rig, strict_plane):
     node.start(ready=False)
     node.request = node.wait_request()
     return node
-
-
-def modes(directory):
-    return {path.name: stat.S_IMODE(path.lstat().st_mode) for path in directory.iterdir()
-            if not path.is_symlink()}
 
 
 # -- with auto-approval ---------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 """Credentials replaced on disk under the running daemon."""
+import collections
 import os
 import shutil
 import time
@@ -9,179 +10,260 @@ from harness.bootstrap import credential_id, kubeconfig_certificate
 from harness.certificates import Authority, cluster_authority
 from harness.kubelet_client import ServingCertificate
 from harness.programs import free_port
-from harness.rig import wait_until
+from harness.rig import Rig, wait_until
 from harness.service_account import ServiceAccount
 
 PROMISE = 10  # seconds until a replaced file is in use
-LONGEST_PAUSE = 15  # seconds between two renewals of the lease
+# The lease is renewed every three seconds here, so that a late renewal shows soon.
+QUICK_LEASE = {"leaseDuration": "12s"}
+LONGEST_PAUSE = 5  # seconds between two renewals; a missed one would make it six
+
+Use = collections.namedtuple("Use", "begin sure credential")
 
 
-def fresh(rig, name):
-    """A new kubeconfig for the node in its directory: (path, credential id)."""
-    path = rig.directory / name
-    rig.plane.run("node-kubeconfig", "--dir", rig.plane.directory, "--name", rig.name, "--out",
-                  path)
-    return path, credential_id(kubeconfig_certificate(rig.plane, path))
+class Subject(Rig):
+    """Remembers which credential was to be used from when on."""
+
+    def __init__(self, plane, slurm, name, directory):
+        super().__init__(plane, slurm, name, directory)
+        self.configure(kubernetes=QUICK_LEASE)
+        self.kubeconfig = self.directory / "kubeconfig"
+        self.uses = []
+
+    def fresh(self, name):
+        """A new kubeconfig for the node in its directory: (path, credential id)."""
+        path = self.directory / name
+        self.plane.run("node-kubeconfig", "--dir", self.plane.directory, "--name", self.name,
+                       "--out", path)
+        return path, credential_id(kubeconfig_certificate(self.plane, path))
+
+    def wait_in_use(self, wanted, began):
+        """Until the API server sees the credential; returns the seconds since `began`."""
+        wait_until(lambda: wanted in self.audit.credentials(), PROMISE, "the new credential")
+        sure = time.time()
+        self.uses.append(Use(began, sure, wanted))
+        return sure - began
+
+    def assert_alone_in_use(self):
+        """Nothing is asked with another credential than the last one, the lease included."""
+        self.wait_renewed(self.lease()["spec"]["renewTime"])
+        since = self.audit.mark()
+        self.wait_renewed(self.lease()["spec"]["renewTime"])
+        wait_until(lambda: self.audit.renewals(since), what="the renewal in the audit log")
+        assert set(self.audit.credentials(since)) == {self.uses[-1].credential}
+
+    def replace(self, way, name):
+        """Replaces the kubeconfig by a fresh one; returns the seconds until it is in use."""
+        path, wanted = self.fresh(name)
+        began = time.time()
+        way(self, path)
+        return self.wait_in_use(wanted, began)
 
 
-def by_rename(rig, replacement):
-    os.replace(replacement, rig.kubeconfig)
+def longest_pause(times):
+    return max((later - earlier for earlier, later in zip(times, times[1:])), default=0)
 
 
-def in_place(rig, replacement):
-    rig.kubeconfig.write_bytes(replacement.read_bytes())
+def by_rename(node, replacement):
+    os.replace(replacement, node.kubeconfig)
 
 
-def by_symlink(rig, replacement):
-    """As a mounted Secret is replaced: a link to a directory is swapped."""
-    version = rig.directory / f"..{replacement.name}"
+def in_place(node, replacement):
+    node.kubeconfig.write_bytes(replacement.read_bytes())
+
+
+def by_link(node, replacement):
+    """The file becomes a link, as in a mounted Secret: kubeconfig → ..data/kubeconfig."""
+    swap_data(node, replacement)
+    link = node.directory / "link"
+    link.symlink_to("..data/kubeconfig")
+    os.replace(link, node.kubeconfig)
+
+
+def by_swap(node, replacement):
+    """As a mounted Secret is replaced: ..data, a link to a directory, is swapped."""
+    if not node.kubeconfig.is_symlink():
+        node.replace(by_link, "link-first")
+    swap_data(node, replacement)
+
+
+def swap_data(node, replacement):
+    version = node.directory / f"..{replacement.name}"
     version.mkdir()
     shutil.move(replacement, version / "kubeconfig")
-    swap = rig.directory / "..swap"
+    swap = node.directory / "..swap"
     swap.symlink_to(version.name)
-    os.replace(swap, rig.directory / "..data")
+    os.replace(swap, node.directory / "..data")
 
 
-@pytest.fixture(name="own")
-def rig_with_its_own_kubeconfig(rig):
-    """In the node's directory, as the file itself; a test may make it a link."""
-    rig.kubeconfig = rig.directory / "kubeconfig"
-    path, rig.first = fresh(rig, "first")
-    os.replace(path, rig.kubeconfig)
-    return rig
+@pytest.fixture(scope="module", name="node")
+def running_node(request, plane, making):
+    """One daemon for all tests of its kubeconfig."""
+    with making(lambda: getattr(request.module, "any_failed", False)) as make:
+        node = make(Subject, plane)
+        path, first = node.fresh("first")
+        os.replace(path, node.kubeconfig)
+        began = time.time()
+        node.start_and_know()
+        node.uses.append(Use(began, began, first))
+        node.pid, node.uid = node.daemon.pid, node.node()["metadata"]["uid"]
+        yield node
 
 
-def assert_in_use(rig, wanted, since, timing):
-    """The API server sees the new credential, also for the lease, soon; none was late for it."""
-    began = time.monotonic()
-    wait_until(lambda: wanted in rig.audit.credentials(since), PROMISE, "the new credential")
-    timing("replaced to in use", time.monotonic() - began)
-    # The log is written after watches are told.
-    times = wait_until(lambda: len(rig.audit.renewals(since)) > 2 and rig.audit.renewals(since),
-                       what="three renewals of the lease")
-    assert max(later - earlier for earlier, later in zip(times, times[1:])) <= LONGEST_PAUSE
-    # What is asked from now on is asked with the new one, watches included.
-    later = rig.audit.mark()
-    wait_until(lambda: rig.audit.renewals(later), what="a renewal of the lease")
-    assert set(rig.audit.credentials(later)) == {wanted}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replace", [by_rename, in_place, by_symlink])
-def test_replaced_kubeconfig_is_in_use_within_ten_seconds(own, replace, timing):
-    if replace is by_symlink:
-        (own.directory / "..v0").mkdir()
-        os.replace(own.kubeconfig, own.directory / "..v0/kubeconfig")
-        (own.directory / "..data").symlink_to("..v0")
-        own.kubeconfig.symlink_to("..data/kubeconfig")
-    own.start_and_know()
-    pid, uid = own.daemon.pid, own.node()["metadata"]["uid"]
-    replacement, wanted = fresh(own, "replacement")
-    since = own.audit.mark()
-    replace(own, replacement)
-    assert_in_use(own, wanted, since, timing)
-    assert own.daemon.pid == pid and own.daemon.process.poll() is None
-    assert own.node()["metadata"]["uid"] == uid
-    # What was known of Slurm is not forgotten over it.
-    assert own.condition("SlurmNodeStateIdle")["status"] == "True"
+@pytest.mark.parametrize("way", [by_rename, in_place, by_link, by_swap])
+def test_replaced_kubeconfig_is_in_use_within_ten_seconds(node, way, timing):
+    timing("replaced to in use", node.replace(way, way.__name__))
+    node.assert_alone_in_use()
 
 
 BROKEN = {
-    "empty": lambda text, rig: "",
-    "half": lambda text, rig: text[:len(text) // 2],
-    "no yaml": lambda text, rig: "{ this is : [ not yaml",
-    "another node's": lambda text, rig: another_node(rig),
-    "no server": lambda text, rig: text.replace("server:", "serverless:"),
+    "empty": lambda text, node: "",
+    "half": lambda text, node: text[:len(text) // 2],
+    "no yaml": lambda text, node: "{ this is : [ not yaml",
+    "another node's": lambda text, node: another_node(node),
+    "expired": lambda text, node: expired(node),
+    "no server": lambda text, node: text.replace("server:", "serverless:"),
 }
+REASONS = {"another node's": 'is for node "another"', "expired": "expired at"}
 
 
-def another_node(rig):
-    path = rig.directory / "other"
-    rig.plane.run("node-kubeconfig", "--dir", rig.plane.directory, "--name", "another", "--out",
-                  path)
+def another_node(node):
+    path = node.directory / "other"
+    node.plane.run("node-kubeconfig", "--dir", node.plane.directory, "--name", "another", "--out",
+                   path)
     return path.read_text()
 
 
-@pytest.mark.slow
+def expired(node):
+    path = node.directory / "expired"
+    node.plane.run("node-kubeconfig", "--dir", node.plane.directory, "--name", node.name, "--ttl",
+                   "1s", "--out", path)
+    time.sleep(2)
+    return path.read_text()
+
+
 @pytest.mark.parametrize("kind", BROKEN)
-def test_broken_replacement_is_refused_and_the_old_one_goes_on(own, kind):
-    own.start()
-    good = own.kubeconfig.read_text()
-    broken = own.directory / "broken"
-    broken.write_text(BROKEN[kind](good, own))
-    since = own.audit.mark()
-    os.replace(broken, own.kubeconfig)
-    own.wait_log("the old one stays in use", timeout=PROMISE)
-    line = next(line for line in own.log().splitlines() if "stays in use" in line)
-    assert str(own.kubeconfig) in line or "kubeconfig" in line
-    assert "PRIVATE" not in line
-    for _ in range(2):
-        own.wait_renewed(own.lease()["spec"]["renewTime"])
-    assert set(own.audit.credentials(since)) == {own.first}
+def test_broken_replacement_is_refused_and_the_old_one_goes_on(node, kind):
+    good, used = node.kubeconfig.read_text(), node.uses[-1].credential
+    broken = node.directory / "broken"
+    broken.write_text(BROKEN[kind](good, node))
+    since, said = node.audit.mark(), len(node.log())
+    os.replace(broken, node.kubeconfig)
+    wait_until(lambda: "the old one stays in use" in node.log()[said:], PROMISE, "the refusal")
+    line = next(line for line in node.log()[said:].splitlines() if "stays in use" in line)
+    assert str(node.kubeconfig) in line
+    assert REASONS.get(kind, "") in line
+    assert "PRIVATE" not in line and good[-100:-50] not in line
+    node.wait_renewed(node.lease()["spec"]["renewTime"])
+    assert set(node.audit.credentials(since)) == {used}
     # The way back.
-    replacement, wanted = fresh(own, "replacement")
-    os.replace(replacement, own.kubeconfig)
-    wait_until(lambda: wanted in own.audit.credentials(since), PROMISE, "the good credential")
+    node.replace(by_rename, "good")
 
 
-def test_certificate_and_key_in_files_of_their_own(rig, timing):
+def test_no_lease_was_late_and_nothing_forgotten_over_all_this(node, timing):
+    # Alone it has something to look at, too.
+    node.replace(by_rename, "last")
+    assert node.daemon.pid == node.pid and node.daemon.process.poll() is None
+    assert node.node()["metadata"]["uid"] == node.uid
+    pause = longest_pause(node.audit.renewals())
+    timing("longest pause between renewals of the lease", pause)
+    assert pause <= LONGEST_PAUSE
+    # What was known of Slurm is not asked anew.
+    assert node.condition("SlurmNodeStateIdle")["status"] == "True"
+    assert node.log().count(" starts: ") == 1
+    assert node.log().count("adopted") + node.log().count("registered as") == 1
+    # Each credential was used in its time only.
+    ends = [use.sure for use in node.uses[1:]] + [time.time()]
+    for use, end in zip(node.uses, ends):
+        moments = [moment for moment, credential in node.audit.credential_moments()
+                   if credential == use.credential]
+        assert use.begin <= min(moments) and max(moments) <= end
+
+
+@pytest.fixture(name="other")
+def node_of_one_test(bootstrap_rig, plane):
+    return bootstrap_rig(Subject, plane)
+
+
+def test_certificate_and_key_in_files_of_their_own(other, timing):
     """Replaced one after the other: what does not belong together is never used."""
-    rig.kubeconfig = rig.directory / "kubeconfig"
-    make = ["node-kubeconfig", "--dir", rig.plane.directory, "--name", rig.name, "--embed=false",
-            "--out"]
-    rig.plane.run(*make, rig.kubeconfig)
-    rig.start()
-    other = rig.directory / "other"
-    rig.plane.run(*make, other)
-    since = rig.audit.mark()
-    os.replace(f"{other}.crt", f"{rig.kubeconfig}.crt")
-    with open(f"{rig.kubeconfig}.crt", encoding="ascii") as file:
+    make = ["node-kubeconfig", "--dir", other.plane.directory, "--name", other.name,
+            "--embed=false", "--out"]
+    other.plane.run(*make, other.kubeconfig)
+    other.start()
+    other.wait_renewed()
+    files = other.directory / "files"
+    other.plane.run(*make, files)
+    since = other.audit.mark()
+    os.replace(f"{files}.crt", f"{other.kubeconfig}.crt")
+    with open(f"{other.kubeconfig}.crt", encoding="ascii") as file:
         wanted = credential_id(file.read())
-    rig.wait_renewed(rig.lease()["spec"]["renewTime"])  # with the old pair
-    assert wanted not in rig.audit.credentials(since)
-    os.replace(f"{other}.key", f"{rig.kubeconfig}.key")
-    assert_in_use(rig, wanted, since, timing)
+    other.wait_log("the old one stays in use", timeout=PROMISE)
+    other.wait_renewed(other.lease()["spec"]["renewTime"])  # with the old pair
+    assert wanted not in other.audit.credentials(since)
+    began = time.time()
+    os.replace(f"{files}.key", f"{other.kubeconfig}.key")
+    timing("key replaced to in use", other.wait_in_use(wanted, began))
+    other.assert_alone_in_use()
+    assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
 
 
-def test_token_file(rig, timing):
+def test_token_file(other, timing):
     """As a service account that may do all of this; projected tokens are replaced every hour."""
-    account = ServiceAccount(rig.plane, "daemon")
+    account = ServiceAccount(other.plane, "daemon")
     account.grant("daemon-all", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
-    token = account.token_file(rig.directory)
-    host, port = rig.plane.admin.host, rig.plane.admin.port
-    rig.configure(kubernetes={"server": f"https://{host}:{port}", "tokenFile": str(token),
-                              "caFile": str(rig.plane.directory / "pki/ca.crt")})
-    rig.audit.user = account.user
-    rig.start(arguments=rig.arguments()[2:])
-    before = set(rig.audit.credentials())
-    since = rig.audit.mark()
-    replacement = rig.directory / "replacement"
+    token = account.token_file(other.directory)
+    host, port = other.plane.admin.host, other.plane.admin.port
+    other.configure(kubernetes={"server": f"https://{host}:{port}", "tokenFile": str(token),
+                                "caFile": str(other.plane.directory / "pki/ca.crt"),
+                                **QUICK_LEASE})
+    other.audit.user = account.user
+    other.start(arguments=other.arguments()[2:])
+    other.wait_renewed()
+    before = set(other.audit.credentials())
+    since = other.audit.mark()
+    replacement = other.directory / "replacement"
     replacement.write_text(account.token())
+    began = time.time()
     os.replace(replacement, token)
-    new = wait_until(lambda: set(rig.audit.credentials(since)) - before, PROMISE, "the new token")
+    new = wait_until(lambda: set(other.audit.credentials(since)) - before, PROMISE,
+                     "the new token")
+    timing("token replaced to in use", time.time() - began)
     assert len(new) == 1
-    rig.wait_renewed(rig.lease()["spec"]["renewTime"])
+    later = other.audit.mark()
+    other.wait_renewed(other.lease()["spec"]["renewTime"])
+    assert set(other.audit.credentials(later)) == new
+    assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
+    # A broken one is not sent.
+    token.write_text("two\nlines\n")
+    other.wait_log("the old one stays in use", timeout=PROMISE)
+    later = other.audit.mark()
+    other.wait_renewed(other.lease()["spec"]["renewTime"])
+    assert set(other.audit.credentials(later)) == new
 
 
-def test_ca_bundle_with_another_ca_added_and_one_that_is_broken(own, timing):
+def test_ca_bundle_with_another_ca_added_and_one_that_is_broken(other):
     """A rotation of the cluster's CA begins with a bundle of both."""
-    bundle = own.directory / "ca.crt"
-    good = (own.plane.directory / "pki/ca.crt").read_text()
+    bundle = other.directory / "ca.crt"
+    good = (other.plane.directory / "pki/ca.crt").read_text()
     bundle.write_text(good)
-    text = own.kubeconfig.read_text()
+    path, _ = other.fresh("whole")
+    text = path.read_text()
     start = text.index("certificate-authority-data:")
-    own.kubeconfig.write_text(text[:start] + f"certificate-authority: {bundle}" +
-                              text[text.index("\n", start):])
-    own.start()
-    other = Authority(own.directory / "other-ca", "other")
-    replacement = own.directory / "replacement"
-    replacement.write_text(other.crt.read_text() + good)
+    other.kubeconfig.write_text(text[:start] + f"certificate-authority: {bundle}" +
+                                text[text.index("\n", start):])
+    other.start()
+    other.wait_renewed()
+    authority = Authority(other.directory / "other-ca", "other")
+    replacement = other.directory / "replacement"
+    replacement.write_text(authority.crt.read_text() + good)
     os.replace(replacement, bundle)
-    own.wait_log("was replaced and is in use", timeout=PROMISE)
-    own.wait_renewed(own.lease()["spec"]["renewTime"])
+    other.wait_log("was replaced and is in use", timeout=PROMISE)
+    other.wait_renewed(other.lease()["spec"]["renewTime"])
     bundle.write_text("no certificate\n")
-    own.wait_log("the old one stays in use", timeout=PROMISE)
-    own.wait_renewed(own.lease()["spec"]["renewTime"])
+    other.wait_log("the old one stays in use", timeout=PROMISE)
+    other.wait_renewed(other.lease()["spec"]["renewTime"])
+    assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
 
 
 def test_serving_certificate_files(rig, timing):

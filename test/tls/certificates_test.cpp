@@ -246,5 +246,24 @@ TEST(Sha256, OfKnownBytes) {
   EXPECT_EQ(sha256("").size(), 32U);
 }
 
+TEST(ReadCertificate, OneForEverHasNotExpired) {
+  // notAfter is in the year 9966: openssl req -x509 -days 2900000.
+  const std::string pem =
+      "-----BEGIN CERTIFICATE-----\n"
+      "MIIBejCCASGgAwIBAgIUD1PlbUDb5dOY+/iJpwFCSKUO+HAwCgYIKoZIzj0EAwIw\n"
+      "EjEQMA4GA1UEAwwHZm9yZXZlcjAgFw0yNjExMjExMzM0MjVaGA85OTY2MTAyNzEz\n"
+      "MzQyNVowEjEQMA4GA1UEAwwHZm9yZXZlcjBZMBMGByqGSM49AgEGCCqGSM49AwEH\n"
+      "A0IABIsEVZZRbmbcmA1XRhvN+59Q5fqxK4iq9k5aaZCY/CR4/cj2M31JgcVHAJ95\n"
+      "D+BBnUdUcEHgEyXvTD054NytzIqjUzBRMB0GA1UdDgQWBBRdtj1sYA+I0K88liux\n"
+      "LM2GSbjb9jAfBgNVHSMEGDAWgBRdtj1sYA+I0K88liuxLM2GSbjb9jAPBgNVHRMB\n"
+      "Af8EBTADAQH/MAoGCCqGSM49BAMCA0cAMEQCIAjL11zjch+Zmd0evAAwYr4wfCVg\n"
+      "hpyLqBI8j+85ahD7AiBimfjH26WRocMg/EFRFj6y5k/HqBTGKARZkFvykIHsuA==\n"
+      "-----END CERTIFICATE-----\n";
+  const auto summary = read_certificate(pem, "forever");
+  ASSERT_TRUE(summary);
+  EXPECT_GT(summary->not_after, WallTime{9000000000s});
+  EXPECT_GT(summary->not_before, WallTime{1700000000s});
+}
+
 }  // namespace
 }  // namespace slurmlet::tls
