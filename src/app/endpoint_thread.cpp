@@ -95,7 +95,7 @@ void EndpointThread::open_kubelet() {
 }
 
 void EndpointThread::run() {
-  std::vector<int> fds{wakeup_.fd()};
+  std::vector<int> fds;
   for (const auto& server : {kubelet_.get(), health_.get()}) {
     if (server != nullptr) {
       fds.push_back(server->fd());

@@ -14,7 +14,6 @@
 
 #include "app/serving_certificate.h"
 #include "app/shared.h"
-#include "base/wakeup.h"
 #include "config/settings.h"
 #include "host/usage.h"
 #include "http/client.h"
@@ -63,7 +62,6 @@ class EndpointThread {
   std::unique_ptr<podapi::Server> kubelet_;
   std::unique_ptr<podapi::Server> health_;
   host::UsageReader usage_{host::Paths{}};
-  Wakeup wakeup_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;  // last: it uses the others
 };

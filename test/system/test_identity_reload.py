@@ -21,6 +21,11 @@ LONGEST_PAUSE = 5  # seconds between two renewals; a missed one would make it si
 Use = collections.namedtuple("Use", "begin sure credential")
 
 
+def used_since(rig, mark):
+    """What was asked with since then, once something was: the log is written after the answer."""
+    return wait_until(lambda: set(rig.audit.credentials(mark)), what="a request in the audit log")
+
+
 class Subject(Rig):
     """Remembers which credential was to be used from when on."""
 
@@ -155,7 +160,7 @@ def test_broken_replacement_is_refused_and_the_old_one_goes_on(node, kind):
     assert REASONS.get(kind, "") in line
     assert "PRIVATE" not in line and good[-100:-50] not in line
     node.wait_renewed(node.lease()["spec"]["renewTime"])
-    assert set(node.audit.credentials(since)) == {used}
+    assert used_since(node, since) == {used}
     # The way back.
     node.replace(by_rename, "good")
 
@@ -232,14 +237,14 @@ def test_token_file(other, timing):
     assert len(new) == 1
     later = other.audit.mark()
     other.wait_renewed(other.lease()["spec"]["renewTime"])
-    assert set(other.audit.credentials(later)) == new
+    assert used_since(other, later) == new
     assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
     # A broken one is not sent.
     token.write_text("two\nlines\n")
     other.wait_log("the old one stays in use", timeout=PROMISE)
     later = other.audit.mark()
     other.wait_renewed(other.lease()["spec"]["renewTime"])
-    assert set(other.audit.credentials(later)) == new
+    assert used_since(other, later) == new
 
 
 def test_ca_bundle_with_another_ca_added_and_one_that_is_broken(other):
