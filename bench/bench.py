@@ -107,7 +107,12 @@ class Bench:
         self.start_lease_loop(plane)
 
     def start_slurmlet(self, plane, slurm):
-        arguments = ["--kubeconfig", plane.node_kubeconfig("bench-slurmlet"), "--nodename",
+        # In a directory of its own, as on a node: beside the API server's audit log every line of
+        # that log would be an event of the directory.
+        credential = self.work / "etc"
+        credential.mkdir()
+        kubeconfig = shutil.copy(plane.node_kubeconfig("bench-slurmlet"), credential)
+        arguments = ["--kubeconfig", kubeconfig, "--nodename",
                      "bench-slurmlet", "--slurm-node", slurm.nodes[0], "--state-dir",
                      self.work / "state", "--port", str(free_port()), "--healthz-port",
                      str(free_port())]

@@ -14,8 +14,9 @@ namespace {
 
 // Moved or removed itself, or (by its parent's move) no longer on the way.
 constexpr std::uint32_t kSelf = IN_MOVE_SELF | IN_DELETE_SELF;
+// Not IN_MODIFY: a log in the same directory would wake us with each of its lines.
 constexpr std::uint32_t kEntries =
-    kSelf | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_MODIFY | IN_CLOSE_WRITE;
+    kSelf | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE;
 
 // As many symbolic links as the kernel follows (path_resolution(7)).
 constexpr int kMaxLinks = 40;
@@ -83,7 +84,7 @@ std::set<fs::path> FileWatch::settle() {
   for (int walk = 0; walk < kMaxWalks; ++walk) {
     for (const auto& event : inotify_.read()) {
       const auto watch = watches_.find(event.watch);
-      if ((event.mask & IN_MODIFY) != 0 && watch != watches_.end()) {
+      if ((event.mask & IN_CLOSE_WRITE) != 0 && watch != watches_.end()) {
         const auto [first, last] = watch->second.ends.equal_range(event.name);
         std::for_each(first, last, [&](const auto& end) { written.insert(end.second); });
       }

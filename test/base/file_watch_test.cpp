@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,16 @@ TEST(FileWatchTest, NothingHappened) {
 
 TEST(FileWatchTest, NoFilesAtAll) {
   FileWatch watch;
+  EXPECT_TRUE(quiet(watch));
+}
+
+// A log beside the watched file must not wake the daemon with each of its lines.
+TEST(FileWatchTest, AnotherFileThatGrowsIsNoEvent) {
+  fakes::TempTree tree;
+  tree.file("kubeconfig", "1").file("audit.log", "");
+  std::ofstream log{tree.path("audit.log"), std::ios::app};
+  FileWatch watch{{tree.path("kubeconfig")}};
+  log << "line" << std::endl;
   EXPECT_TRUE(quiet(watch));
 }
 
