@@ -158,10 +158,10 @@ class Bench:
               flush=True)
         time.sleep(self.settle)  # a measurement over time is a wait for time, not for an event
         audit = plane.directory / "audit.log"
-        offset = audit.stat().st_size
         # Being asked for metrics costs the daemon something too: outside the window.
         children = children_cpu_ms(plane)
         time.sleep(3)
+        offset = audit.stat().st_size
         before, began = self.sample_all(), time.monotonic()
         time.sleep(self.seconds)
         after, took = self.sample_all(), time.monotonic() - began
