@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kube/certificate_json.h"
-#include "kube/status_error.h"
+#include "kube/rest_send.h"
 #include "kube/typed_watch.h"
 
 namespace slurmlet::kube {
@@ -13,38 +13,22 @@ namespace {
 
 constexpr const char* kRequests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-Result<CertificateRequest> send(http::Client& client, const CallOptions& options,
-                                const http::Request& request) {
-  const auto response = rest_call(client, request, options, request.method);
-  if (!response) {
-    return response.error();
-  }
-  const auto value = answer_json(request, *response);
-  if (!value) {
-    return value.error();
-  }
-  auto object = certificate_request_from_json(*value);
-  if (!object) {
-    return Error{Code::kInternal,
-                 request_name(request) + ": the answer is " + object.error().message};
-  }
-  return object;
-}
-
 }  // namespace
 
 RestCertificateApi::RestCertificateApi(http::Client& client, CallOptions options, Random random)
     : client_(client), options_(std::move(options)), random_(std::move(random)) {}
 
 Result<CertificateRequest> RestCertificateApi::create(const CertificateRequest& request) {
-  return send(client_, options_,
-              {"POST", std::string(kRequests) + "?fieldManager=slurmlet",
-               certificate_request_body(request), kJson, kCallTimeout});
+  return send_for(client_, options_,
+                  {"POST", std::string(kRequests) + "?fieldManager=slurmlet",
+                   certificate_request_body(request), kJson, kCallTimeout},
+                  certificate_request_from_json);
 }
 
 Result<CertificateRequest> RestCertificateApi::get(const std::string& name) {
-  return send(client_, options_,
-              {"GET", std::string(kRequests) + "/" + url_encode(name), "", "", kCallTimeout});
+  return send_for(client_, options_,
+                  {"GET", std::string(kRequests) + "/" + url_encode(name), "", "", kCallTimeout},
+                  certificate_request_from_json);
 }
 
 std::unique_ptr<Watch<CertificateRequest>> RestCertificateApi::watch(const std::string& name) {

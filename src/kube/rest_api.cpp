@@ -7,7 +7,7 @@
 #include "kube/lease_json.h"
 #include "kube/node_json.h"
 #include "kube/pod_json.h"
-#include "kube/status_error.h"
+#include "kube/rest_send.h"
 
 namespace slurmlet::kube {
 
@@ -45,26 +45,6 @@ std::string pod_path(const Pod& pod) {
 
 std::string events_path(const Event& event) {
   return "/api/v1/namespaces/" + url_encode(event.namespace_name) + "/events";
-}
-
-// Sends and reads the object in the answer with `decode`.
-template <typename T>
-Result<T> send_for(http::Client& client, const CallOptions& options, const http::Request& request,
-                   Result<T> (*decode)(const nlohmann::json&)) {
-  const auto response = rest_call(client, request, options, request.method);
-  if (!response) {
-    return response.error();
-  }
-  const auto value = answer_json(request, *response);
-  if (!value) {
-    return value.error();
-  }
-  auto object = decode(*value);
-  if (!object) {
-    return Error{Code::kInternal,
-                 request_name(request) + ": the answer is " + object.error().message};
-  }
-  return object;
 }
 
 Status send_only(http::Client& client, const CallOptions& options, const http::Request& request) {
