@@ -7,10 +7,10 @@
 
 #include "base/rfc3339.h"
 #include "base/text.h"
+#include "base/token_file.h"
 #include "host/source_address.h"
 #include "kube/cluster_access.h"
 #include "kube/kubeconfig.h"
-#include "kube/token_file.h"
 #include "tls/certificates.h"
 
 namespace slurmlet::app {
@@ -93,7 +93,7 @@ struct ApiAccess::Current {
   std::vector<fs::path> files;
   std::vector<std::string> fingerprint;
   std::string token_path;  // "" = no token file
-  std::shared_ptr<kube::TokenFile> token_file;
+  std::shared_ptr<TokenFile> token_file;
 };
 
 ApiAccess::ApiAccess(config::KubernetesSettings settings, const Clock& clock)
@@ -125,7 +125,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
   if (before != nullptr && before->token_path == out.token_path) {
     out.token_file = before->token_file;
   } else if (!out.token_path.empty()) {
-    out.token_file = std::make_shared<kube::TokenFile>(out.token_path, *clock_);
+    out.token_file = std::make_shared<TokenFile>(out.token_path, *clock_);
   }
   if (before != nullptr && before->fingerprint == out.fingerprint) {
     out.credentials = before->credentials;
@@ -150,7 +150,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
 Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
                                     const std::string& node_name) const {
   if (!fresh.token_path.empty()) {
-    kube::TokenFile token_file{fresh.token_path, *clock_};
+    TokenFile token_file{fresh.token_path, *clock_};
     (void)token_file.token();
     if (const auto error = token_file.last_error()) {
       return *error;

@@ -34,7 +34,7 @@ class ApiAccess {
   std::vector<std::filesystem::path> files() const;
   // Reads all of it again. The new credentials are published only when all is good and something is
   // different; an Error names the file and the reason, and the old ones stay in use. The content of
-  // a token file is checked here, but taken up by itself (kube::TokenFile). A certificate for
+  // a token file is checked here, but taken up by itself (TokenFile). A certificate for
   // another node than `node_name` is refused, where that is given.
   Status reload(const std::string& node_name = "");
 

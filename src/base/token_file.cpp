@@ -1,4 +1,4 @@
-#include "kube/token_file.h"
+#include "base/token_file.h"
 
 #include <sys/stat.h>
 
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace slurmlet::kube {
+namespace slurmlet {
 
 namespace {
 
@@ -90,4 +90,4 @@ void TokenFile::look() {
   error_.reset();
 }
 
-}  // namespace slurmlet::kube
+}  // namespace slurmlet

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 
-namespace slurmlet::kube {
+namespace slurmlet {
 
 class TokenFile {
  public:
@@ -52,4 +52,4 @@ class TokenFile {
   std::optional<Error> error_;
 };
 
-}  // namespace slurmlet::kube
+}  // namespace slurmlet

@@ -17,5 +17,4 @@ set(ROOM_SOURCES
   rest_call.cpp
   review_api.cpp
   status_error.cpp
-  token_file.cpp
   watch.cpp)

@@ -242,6 +242,23 @@ TEST_F(CommandTest, AChildThatIgnoresSignalsIsKilledToo) {
   EXPECT_EQ(result->signal, SIGKILL);
 }
 
+TEST_F(CommandTest, AGrandchildThatIgnoresSignalsIsKilledTooAndNobodyIsLeft) {
+  Command command;
+  const SteadyTime start = steady_clock::now();
+  // Both ignore them: what is ignored stays ignored in the child (sigaction(2)).
+  const CommandSpec spec = shell("trap '' TERM INT HUP; sleep 100 & echo $!; wait; sleep 100");
+  ASSERT_TRUE(command.start(spec, start));
+  CommandOutput output;
+  ASSERT_TRUE(wait_for(command.wake_fds()));
+  EXPECT_FALSE(command.poll(start, output));
+  EXPECT_TRUE(command.poll(start + spec.timeout, output));
+  const auto grandchild = parse_int<int>(trim(output.out));
+  ASSERT_TRUE(grandchild) << output.out;
+  EXPECT_TRUE(output.timed_out);
+  EXPECT_TRUE(wait_for_end(*grandchild));
+  EXPECT_TRUE(no_child_left()) << "no zombie of ours";
+}
+
 TEST_F(CommandTest, WhatTheChildLeavesBehindIsKilledAndNotWaitedFor) {
   Command command;
   const SteadyTime start = steady_clock::now();

@@ -1,4 +1,4 @@
-#include "kube/token_file.h"
+#include "base/token_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "fakes/fake_clock.h"
 
-namespace slurmlet::kube {
+namespace slurmlet {
 namespace {
 
 using ::testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST_F(TokenFileTest, RefusesWhatCannotStandInAHeader) {
 }
 
 }  // namespace
-}  // namespace slurmlet::kube
+}  // namespace slurmlet

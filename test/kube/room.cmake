@@ -11,5 +11,4 @@ set(ROOM_TESTS
   rest_api_test.cpp
   review_api_test.cpp
   status_error_test.cpp
-  token_file_test.cpp
   watch_test.cpp)
