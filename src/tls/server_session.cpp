@@ -114,17 +114,8 @@ ServerSession::State OpensslServerSession::handshake() {
 }
 
 ServerSession::Io OpensslServerSession::read(char* into, std::size_t size) {
-  if (!is_ready_) {
-    const State state = handshake();
-    if (state != State::kDone) {
-      return {state, 0};
-    }
-  }
-  if (!error_.empty()) {
-    return {State::kFailed, 0};
-  }
-  if (size == 0) {
-    return {State::kDone, 0};
+  if (const State ready = handshake(); ready != State::kDone || size == 0) {
+    return {ready, 0};
   }
   ERR_clear_error();
   std::size_t got = 0;
@@ -136,17 +127,8 @@ ServerSession::Io OpensslServerSession::read(char* into, std::size_t size) {
 }
 
 ServerSession::Io OpensslServerSession::write(std::string_view bytes) {
-  if (!is_ready_) {
-    const State state = handshake();
-    if (state != State::kDone) {
-      return {state, 0};
-    }
-  }
-  if (!error_.empty()) {
-    return {State::kFailed, 0};
-  }
-  if (bytes.empty()) {
-    return {State::kDone, 0};
+  if (const State ready = handshake(); ready != State::kDone || bytes.empty()) {
+    return {ready, 0};
   }
   ERR_clear_error();
   std::size_t put = 0;
