@@ -1,13 +1,15 @@
 #pragma once
 
-// HTTP to one server (the API server) over libcurl's multi interface, behind a seam without any
-// curl type in it. One Client belongs to one thread and owns that thread's waiting: while it waits
-// for an answer or in wait(), open streams go on filling and the caller's descriptors are watched,
-// so one thread can hold watches, local events and calls with a single poll(2).
+// HTTP to one server (the API server, slurmrestd) over libcurl's multi interface, behind a seam
+// without any curl type in it. One Client belongs to one thread and owns that thread's waiting:
+// while it waits for an answer or in wait(), open streams go on filling and the caller's
+// descriptors are watched, so one thread can hold watches, local events and calls with a single
+// poll(2). Siblings (curl_client.h) talk to further servers within the same wait.
 //
 // Any HTTP status is a successful transport result; kube/ turns 4xx and 5xx into Errors. Transport
 // failures are kUnavailable, kTimeout (our deadline), kDenied (TLS: one side does not accept the
-// other's certificate), kInvalid (a body over 4 MiB, a malformed URL or token), kCancelled
+// other's certificate; a unix socket that we may not connect to), kNotFound (a unix socket that is
+// not there), kInvalid (a body over 4 MiB, a malformed URL, token or header), kCancelled
 // (interrupted) or kInternal (libcurl cannot be set up).
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -29,6 +32,8 @@ struct Request {
   std::string body;                             // empty = none
   std::string content_type;                     // of the body
   Duration timeout = std::chrono::seconds{10};  // whole call; streams: until the response headers
+  // More headers, {"X-SLURM-USER-TOKEN", "…"}; one that would break out of its line is refused.
+  std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 struct Response {

@@ -9,6 +9,7 @@
 #include "http/target.h"
 #include "http/transfer.h"
 #include "http/transfer_loop.h"
+#include "http/transfer_options.h"
 
 namespace slurmlet::http {
 namespace {
@@ -32,10 +33,10 @@ class LoopMembership {
 
 class CurlStream final : public Stream {
  public:
-  CurlStream(TransferLoop& loop, std::shared_ptr<const Shared> shared, const Request& request,
-             const Result<std::string>& token, ConnectionPool pool)
-      : transfer_(std::move(shared), request, token ? *token : std::string{}, std::move(pool),
-                  Transfer::Kind::kStreamed, steady_now()) {
+  CurlStream(TransferLoop& loop, Owner& owner, std::shared_ptr<const Shared> shared,
+             const Request& request, const Result<std::string>& token, ConnectionPool pool)
+      : transfer_(owner, std::move(shared), request, token ? *token : std::string{},
+                  std::move(pool), Transfer::Kind::kStreamed, steady_now()) {
     if (!token) {
       transfer_.fail(token.error());
     }
@@ -54,19 +55,21 @@ class CurlStream final : public Stream {
 
 class CurlClient final : public Client {
  public:
-  explicit CurlClient(CredentialSource source) : source_(std::move(source)) {}
+  CurlClient(CredentialSource source, std::shared_ptr<TransferLoop> loop)
+      : source_(std::move(source)), loop_(std::move(loop)) {}
 
   // Takes the credentials that there are now into use. An error while those given are of no use;
   // then the ones before them stay.
   Status refresh();
-  bool usable() const { return static_cast<bool>(loop_); }
+  bool usable() const { return static_cast<bool>(*loop_); }
+  const std::shared_ptr<TransferLoop>& loop() const { return loop_; }
 
   Result<Response> call(const Request& request) override;
   std::unique_ptr<Stream> open_stream(const Request& request) override;
   std::vector<int> wait(SteadyTime until, const std::vector<int>& fds) override;
   void interrupt() override {
     interrupted_ = true;
-    loop_.wake();
+    loop_->wake();
   }
   void set_abort_fd(int fd) override { abort_fd_ = fd; }
   void close_idle_connections() override {
@@ -75,11 +78,11 @@ class CurlClient final : public Client {
       pool_ = std::move(fresh);
     }
   }
-  std::string local_address() const override { return loop_.local_address(); }
+  std::string local_address() const override { return owner_.local_address; }
 
  private:
   Result<std::string> read_token() const;
-  Result<std::string> ready();
+  Result<std::string> ready(const Request& request);
   Status adopt(std::shared_ptr<const Credentials> fresh);
   void drive(Transfer& transfer);
 
@@ -90,9 +93,10 @@ class CurlClient final : public Client {
   std::shared_ptr<const Shared> shared_;            // made of credentials_
   int abort_fd_ = -1;
   std::atomic<bool> interrupted_ = false;
-  // After pool_, so that libcurl's multi handle goes first.
+  Owner owner_;
+  // After pool_, so that libcurl's multi handle goes first (that of siblings with the last).
   ConnectionPool pool_;
-  TransferLoop loop_;
+  std::shared_ptr<TransferLoop> loop_;
 };
 
 Status CurlClient::refresh() {
@@ -128,7 +132,7 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   if (!pool) {
     return Error{Code::kInternal, "libcurl cannot make a connection pool: memory is short"};
   }
-  loop_.end_streams();
+  loop_->end_streams(owner_);
   pool_ = std::move(pool);
   shared_ = std::make_shared<const Shared>(Shared{std::move(*target), fresh->identity});
   credentials_ = std::move(fresh);
@@ -136,9 +140,12 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
 }
 
 // The token to send, once everything else is ready.
-Result<std::string> CurlClient::ready() {
+Result<std::string> CurlClient::ready(const Request& request) {
   if (const Status current = refresh(); !current) {
     return current.error();
+  }
+  if (const Status good = check_headers(request); !good) {
+    return good.error();
   }
   return read_token();
 }
@@ -158,12 +165,12 @@ Result<std::string> CurlClient::read_token() const {
 }
 
 Result<Response> CurlClient::call(const Request& request) {
-  const auto token = ready();
+  const auto token = ready(request);
   if (!token) {
     return token.error();
   }
-  Transfer transfer{shared_, request, *token, pool_, Transfer::Kind::kWhole, steady_now()};
-  const LoopMembership membership{loop_, transfer};
+  Transfer transfer{owner_, shared_, request, *token, pool_, Transfer::Kind::kWhole, steady_now()};
+  const LoopMembership membership{*loop_, transfer};
   drive(transfer);
   if (transfer.error()) {
     return *transfer.error();
@@ -179,38 +186,50 @@ void CurlClient::drive(Transfer& transfer) {
   }
   bool aborted = false;
   while (!interrupted_) {
-    loop_.advance();
+    loop_->advance();
     if (transfer.ended()) {
       return;
     }
     if (aborted) {
       break;
     }
-    aborted = !loop_.poll(kNever, abort_fds).empty();
+    aborted = !loop_->poll(kNever, abort_fds).empty();
   }
   transfer.cancel();
 }
 
 std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
-  auto token = ready();
+  auto token = ready(request);
   if (interrupted_) {
     token = Error{Code::kCancelled, request.method + " " + request.path + ": cancelled"};
   }
-  return std::make_unique<CurlStream>(loop_, shared_, request, token, pool_);
+  return std::make_unique<CurlStream>(*loop_, owner_, shared_, request, token, pool_);
 }
 
 std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds) {
   (void)refresh();  // what is wrong with new credentials is told by the next call
   while (!interrupted_) {
-    loop_.advance();
-    if (loop_.take_news() || steady_now() >= until) {
+    loop_->advance();
+    if (loop_->take_news() || steady_now() >= until) {
       return TransferLoop::readable(fds);  // told even now, so that none starves
     }
-    if (auto ready = loop_.poll(until, fds); !ready.empty()) {
+    if (auto ready = loop_->poll(until, fds); !ready.empty()) {
       return ready;
     }
   }
   return {};
+}
+
+Result<std::unique_ptr<Client>> make_client(CredentialSource source,
+                                            std::shared_ptr<TransferLoop> loop) {
+  auto client = std::make_unique<CurlClient>(std::move(source), std::move(loop));
+  if (!client->usable()) {
+    return Error{Code::kInternal, "libcurl does not start: memory is short"};
+  }
+  if (const Status usable = client->refresh(); !usable) {
+    return usable.error();
+  }
+  return std::unique_ptr<Client>{std::move(client)};
 }
 
 }  // namespace
@@ -219,14 +238,15 @@ Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source) {
   if (auto ready = init_curl(); !ready) {
     return ready.error();
   }
-  auto client = std::make_unique<CurlClient>(std::move(source));
-  if (!client->usable()) {
-    return Error{Code::kInternal, "libcurl does not start: memory is short"};
+  return make_client(std::move(source), std::make_shared<TransferLoop>());
+}
+
+Result<std::unique_ptr<Client>> make_sibling(Client& first, CredentialSource source) {
+  auto* curl = dynamic_cast<CurlClient*>(&first);
+  if (curl == nullptr) {
+    return Error{Code::kInternal, "a sibling of an HTTP client that is not libcurl's"};
   }
-  if (const Status usable = client->refresh(); !usable) {
-    return usable.error();
-  }
-  return std::unique_ptr<Client>{std::move(client)};
+  return make_client(std::move(source), curl->loop());
 }
 
 Result<std::unique_ptr<Client>> make_curl_client(

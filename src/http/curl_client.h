@@ -16,6 +16,7 @@ struct Endpoint {
   std::string proxy;        // "" = none (the environment's proxies are not used)
   std::string server_name;  // tls-server-name of kubeconfig: SNI and verification; "" = from url
   std::string user_agent;
+  std::string unix_socket = {};  // connect here instead of to the URL's host (http://localhost)
 };
 
 // Supplies the bearer token for each request, or "" for none (read per request: tokens rotate).
@@ -37,6 +38,12 @@ struct Credentials {
 using CredentialSource = std::function<std::shared_ptr<const Credentials>()>;
 
 Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source);
+
+// A client of another server that shares the waiting of `first` (which make_curl_client() made):
+// wait() and call() of either move the streams of both, and news of either's streams end a wait()
+// of either. Same thread; must not outlive `first`. All else is per client: connections,
+// credentials (asked for at its own requests and waits only), interrupt(), set_abort_fd().
+Result<std::unique_ptr<Client>> make_sibling(Client& first, CredentialSource source);
 
 // The same with credentials that never change.
 Result<std::unique_ptr<Client>> make_curl_client(

@@ -1,6 +1,7 @@
 #include "http/target.h"
 
 #include <fmt/format.h>
+#include <sys/un.h>
 
 #include "base/text.h"
 #include "http/curl_handle.h"
@@ -27,6 +28,17 @@ Error bad_url(const Endpoint& endpoint, const char* why) {
   const std::string shown = endpoint.url.find('@') == std::string::npos ? endpoint.url : "(hidden)";
   return {Code::kInvalid,
           fmt::format("server URL {}: {}; write it as https://HOST:PORT", shown, why)};
+}
+
+// unix(7): the path and its end must fit.
+Status check_socket(const std::string& path) {
+  constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.front() != '/' || path.size() > kLongest) {
+    return Error{Code::kInvalid,
+                 fmt::format("unix socket {}: it must be an absolute path of at most {} bytes",
+                             path, kLongest)};
+  }
+  return {};
 }
 
 }  // namespace
@@ -58,6 +70,13 @@ Result<Target> make_target(const Endpoint& endpoint) {
   target.proxy = endpoint.proxy;
   target.user_agent = endpoint.user_agent;
   target.tls = scheme == "https";
+  if (!endpoint.unix_socket.empty()) {
+    if (const Status good = check_socket(endpoint.unix_socket); !good) {
+      return good.error();
+    }
+    target.unix_socket = endpoint.unix_socket;
+    target.shown = "unix:" + endpoint.unix_socket;
+  }
   if (target.tls && !endpoint.server_name.empty() && in_url(endpoint.server_name) != host) {
     // libcurl takes SNI and the name to verify from the URL, so the URL gets the server name and
     // the connection is led to the real host. The Host header stays that of the real host.

@@ -16,13 +16,20 @@ long milliseconds(Duration duration) {
   return static_cast<long>(std::clamp<std::int64_t>(count, 1, 24L * 60 * 60 * 1000));
 }
 
+// "GET https://host:6443/api", "GET unix:/run/s.sock:/api"
+std::string what_is_asked(const Target& target, const Request& request) {
+  const char* border = target.unix_socket.empty() ? "" : ":";
+  return request.method + " " + target.shown + border + request.path;
+}
+
 }  // namespace
 
-Transfer::Transfer(std::shared_ptr<const Shared> shared, const Request& request,
+Transfer::Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Request& request,
                    const std::string& token, ConnectionPool pool, Kind kind, SteadyTime now)
-    : shared_(std::move(shared)),
+    : owner_(owner),
+      shared_(std::move(shared)),
       kind_(kind),
-      what_(request.method + " " + shared_->target.shown + request.path),
+      what_(what_is_asked(shared_->target, request)),
       request_body_(request.body),
       timeout_(request.timeout),
       deadline_(now + request.timeout),
@@ -49,6 +56,9 @@ Transfer::Transfer(std::shared_ptr<const Shared> shared, const Request& request,
   if (good && !shared_->target.connect_to.empty()) {
     good = append_header(connect_to_, shared_->target.connect_to.c_str()) &&
            set(CURLOPT_CONNECT_TO, connect_to_.get());
+  }
+  if (good && !shared_->target.unix_socket.empty()) {
+    good = set(CURLOPT_UNIX_SOCKET_PATH, shared_->target.unix_socket.c_str());
   }
   if (!good) {
     fail({Code::kInternal, what_ + ": libcurl refuses an option or memory is short"});
@@ -78,8 +88,8 @@ std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count,
     transfer.event_ = true;
     char* address = nullptr;
     if (curl_easy_getinfo(transfer.easy(), CURLINFO_LOCAL_IP, &address) == CURLE_OK &&
-        address != nullptr) {
-      transfer.local_address_ = address;
+        address != nullptr && *address != '\0') {
+      transfer.owner_.local_address = address;
     }
   }
   return size * count;
@@ -115,7 +125,7 @@ void Transfer::finish(CURLcode code) {
     expire();
     return;
   }
-  TransportFailure failure{code, 0, detail_.data()};
+  TransportFailure failure{code, 0, detail_.data(), !shared_->target.unix_socket.empty()};
   curl_easy_getinfo(easy(), CURLINFO_OS_ERRNO, &failure.os_error);
   fail(transport_error(what_, failure));
 }

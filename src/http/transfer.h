@@ -35,18 +35,24 @@ struct Shared {
   std::shared_ptr<const tls::ClientIdentity> identity;
 };
 
+// The client that a transfer is made for; tells the transfers of siblings apart. Outlives them.
+struct Owner {
+  std::string local_address;  // our side of its last connection; "" before the first
+};
+
 class Transfer {
  public:
   enum class Kind { kWhole, kStreamed };
 
   // `request.timeout` counts from `now`, for kStreamed until the headers are there. A transfer that
   // cannot even be set up has ended from the start.
-  Transfer(std::shared_ptr<const Shared> shared, const Request& request, const std::string& token,
-           ConnectionPool pool, Kind kind, SteadyTime now);
+  Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Request& request,
+           const std::string& token, ConnectionPool pool, Kind kind, SteadyTime now);
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
   CURL* easy() const { return easy_.get(); }
+  const Owner& owner() const { return owner_; }
   Kind kind() const { return kind_; }
   const ResponseHead& head() const { return head_; }
   bool ended() const { return ended_; }
@@ -55,9 +61,6 @@ class Transfer {
   std::string take_body();
   // When it is to be given up; kNever once nothing more is timed.
   SteadyTime deadline() const;
-  // Our side's address once connected, else "".
-  const std::string& local_address() const { return local_address_; }
-
   // Streams: whether there is something the reader has not seen: an untaken body (until it is
   // taken), the status or the end (until note_reported()).
   bool has_news() const { return kind_ == Kind::kStreamed && (event_ || !body_.empty()); }
@@ -73,6 +76,7 @@ class Transfer {
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 
+  Owner& owner_;
   std::shared_ptr<const Shared> shared_;
   Kind kind_;
   std::string what_;  // "GET https://…", for errors
@@ -81,7 +85,6 @@ class Transfer {
   SteadyTime deadline_;
   ResponseHead head_;
   std::string body_;
-  std::string local_address_;
   bool ended_ = false;
   bool event_ = false;
   bool too_long_ = false;

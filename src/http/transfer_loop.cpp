@@ -44,16 +44,18 @@ void TransferLoop::remove(Transfer& transfer) {
   }
 }
 
-void TransferLoop::end_streams() {
+void TransferLoop::end_streams(const Owner& owner) {
   for (Transfer* transfer : transfers_) {
-    if (transfer->kind() == Transfer::Kind::kStreamed && !transfer->ended()) {
+    const bool owned = &transfer->owner() == &owner;
+    if (owned && transfer->kind() == Transfer::Kind::kStreamed && !transfer->ended()) {
       curl_multi_remove_handle(multi_.get(), transfer->easy());
       transfer->finish(CURLE_OK);
     }
   }
 }
 
-// libcurl's limit covers the connections in use as well.
+// libcurl's limit covers the connections in use as well, and holds for each pool by itself: with
+// siblings a pool may keep as many more as the others have in use.
 void TransferLoop::limit_connections() {
   curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS,
                     static_cast<long>(transfers_.size() + kSpareConnections));
@@ -69,9 +71,6 @@ void TransferLoop::advance() {
       // Out of the multi handle at once; its owner calls remove() later, which is then harmless.
       curl_multi_remove_handle(multi_.get(), transfer->easy());
       transfer->expire();
-    }
-    if (!transfer->local_address().empty() && transfer->local_address() != local_address_) {
-      local_address_ = transfer->local_address();
     }
   }
 }

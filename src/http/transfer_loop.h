@@ -1,10 +1,9 @@
 #pragma once
 
-// Moves all transfers of a client on and does its waiting, in a single poll(2) over libcurl's and
-// the caller's descriptors. Wakes for a reason only: data, a timer of libcurl's, a deadline or
-// wake(). Internal to the room; one thread, except wake().
+// Moves all transfers of a client and its siblings on and does their waiting, in a single poll(2)
+// over libcurl's and the caller's descriptors. Wakes for a reason only: data, a timer of libcurl's,
+// a deadline or wake(). Internal to the room; one thread, except wake().
 
-#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,8 +22,9 @@ class TransferLoop {
   void add(Transfer& transfer);
   void remove(Transfer& transfer);
 
-  // Closes the connections of all streams, which end as if the server had ended them in order.
-  void end_streams();
+  // Closes the connections of the owner's streams, which end as if the server had ended them in
+  // order.
+  void end_streams(const Owner& owner);
 
   // Does what can be done without waiting, and ends what is past its deadline.
   void advance();
@@ -43,15 +43,11 @@ class TransferLoop {
   // Ends the poll() under way or the next one. Thread-safe.
   void wake();
 
-  // Of the last transfer that got a response; "" before.
-  const std::string& local_address() const { return local_address_; }
-
  private:
   void harvest();
   void limit_connections();
 
   std::vector<Transfer*> transfers_;
-  std::string local_address_;
   MultiHandle multi_{curl_multi_init()};
 };
 

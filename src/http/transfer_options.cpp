@@ -4,6 +4,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace slurmlet::http {
 namespace {
 
@@ -40,6 +43,26 @@ CURLcode on_ssl_context(CURL* /*easy*/, void* ssl_ctx, void* identity) {
   return static_cast<const tls::ClientIdentity*>(identity)->apply_to(ssl_ctx)
              ? CURLE_OK
              : CURLE_SSL_CERTPROBLEM;
+}
+
+// RFC 9110 section 5.6.2, "token".
+bool is_token(std::string_view text) {
+  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) == 0x7f;
+  });
+}
+
+// libcurl sends a header without a value only when it is written with a semicolon.
+std::string header_line(const std::string& name, const std::string& value) {
+  return value.empty() ? name + ";" : name + ": " + value;
 }
 
 bool set_protocols(CURL* easy) {
@@ -114,6 +137,17 @@ bool set_request(CURL* easy, const Target& target, const Request& request,
   return set(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
+Status check_headers(const Request& request) {
+  for (const auto& [name, value] : request.headers) {
+    if (!is_token(name) || has_control(value)) {
+      return Error{Code::kInvalid, request.method + " " + request.path +
+                                       ": a header of the request holds a control character or "
+                                       "has no valid name"};
+    }
+  }
+  return {};
+}
+
 HeaderList make_headers(const Target& target, const Request& request, const std::string& token) {
   HeaderList headers;
   const auto add = [&headers](const std::string& line) {
@@ -126,6 +160,9 @@ HeaderList make_headers(const Target& target, const Request& request, const std:
               (target.user_agent.empty() || add("User-Agent: " + target.user_agent)) &&
               (target.host_header.empty() || add(target.host_header));
   good = good && (token.empty() || add("Authorization: Bearer " + token));
+  for (const auto& [name, value] : request.headers) {
+    good = good && add(header_line(name, value));
+  }
   return good ? std::move(headers) : HeaderList{};
 }
 

@@ -28,6 +28,9 @@ bool set_connection(CURL* easy);
 // Method, URL and body; `body` must outlive the transfer.
 bool set_request(CURL* easy, const Target& target, const Request& request, const std::string& body);
 
+// kInvalid when a header of the request's own would end its line or is no header; not quoted.
+Status check_headers(const Request& request);
+
 // The request's headers, to be set with CURLOPT_HTTPHEADER; null when memory is short.
 HeaderList make_headers(const Target& target, const Request& request, const std::string& token);
 

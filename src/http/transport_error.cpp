@@ -1,6 +1,7 @@
 #include "http/transport_error.h"
 
 #include <array>
+#include <cerrno>
 #include <string_view>
 #include <system_error>
 
@@ -36,6 +37,22 @@ std::string without_prefix(const std::string& detail) {
   return detail;
 }
 
+// That of a unix socket's path says more than that nobody listens.
+Code connect_code(const TransportFailure& failure) {
+  if (!failure.unix_socket) {
+    return Code::kUnavailable;
+  }
+  switch (failure.os_error) {
+    case ENOENT:
+      return Code::kNotFound;
+    case EACCES:
+    case EPERM:
+      return Code::kDenied;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
 std::string connect_text(const TransportFailure& failure, const std::string& detail) {
   return failure.os_error == 0
              ? detail
@@ -54,7 +71,7 @@ Error transport_error(const std::string& what, const TransportFailure& failure) 
     case CURLE_OPERATION_TIMEDOUT:
       return error(Code::kTimeout, "no answer in time");
     case CURLE_COULDNT_CONNECT:
-      return error(Code::kUnavailable, connect_text(failure, detail));
+      return error(connect_code(failure), connect_text(failure, detail));
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
       return error(Code::kDenied, "certificate verify failed: " + without_prefix(detail) +

@@ -12,8 +12,9 @@ namespace slurmlet::http {
 
 struct TransportFailure {
   CURLcode code = CURLE_OK;
-  long os_error = 0;   // errno of the failed connect, or 0
-  std::string detail;  // what libcurl wrote to its error buffer, may be ""
+  long os_error = 0;         // errno of the failed connect, or 0
+  std::string detail;        // what libcurl wrote to its error buffer, may be ""
+  bool unix_socket = false;  // it was one that was connected to
 };
 
 // `what` says what was tried: "GET https://host:6443/api/v1/nodes/n1".

@@ -7,7 +7,10 @@ set(ROOM_TESTS
   connect_proxy.cpp
   connection_reuse_test.cpp
   credential_swap_test.cpp
+  request_headers_test.cpp
   response_head_test.cpp
+  sibling_test.cpp
   target_test.cpp
   test_server.cpp
-  transport_error_test.cpp)
+  transport_error_test.cpp
+  unix_socket_test.cpp)
