@@ -14,6 +14,7 @@ struct Paths {
   std::filesystem::path usr_lib = "/usr/lib";
   std::filesystem::path run = "/run";
   std::filesystem::path state_dir = "/var/lib/slurmlet";
+  std::filesystem::path dev = "/dev";
 };
 
 }  // namespace slurmlet::host

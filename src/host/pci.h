@@ -6,12 +6,16 @@
 // sysfs-bus-pci. The BMC's VGA controller (ASPEED 1a03, Matrox 102b) is counted too: the caller
 // asks for the vendors it knows.
 
+#include <filesystem>
 #include <map>
 #include <string>
 
 #include "host/paths.h"
 
 namespace slurmlet::host {
+
+// Whether the device of this directory of /sys/bus/pci/devices is of those classes and physical.
+bool is_gpu_function(const std::filesystem::path& device);
 
 // PCI vendor ID, four lower-case hex digits → number of devices.
 std::map<std::string, int> count_gpus_by_vendor(const Paths& paths);

@@ -1,0 +1,120 @@
+#include "host/gpus.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "host/pci.h"
+
+namespace slurmlet::host {
+namespace {
+
+struct Vendor {
+  std::string_view pci_id;
+  const char* name;
+  std::string_view driver;  // the vendor's own: a GPU that vfio-pci or nouveau holds runs no jobs
+};
+
+constexpr std::array<Vendor, 2> kVendors{{
+    {"0x10de", "nvidia", "nvidia"},
+    {"0x1002", "amd", "amdgpu"},
+}};
+
+constexpr std::string_view kDev = "/dev/";
+
+const Vendor* vendor_of(const std::filesystem::path& device) {
+  const std::string id = to_lower(read_trimmed(device / "vendor"));
+  const auto found = std::find_if(kVendors.begin(), kVendors.end(),
+                                  [&](const Vendor& vendor) { return vendor.pci_id == id; });
+  return found == kVendors.end() ? nullptr : &*found;
+}
+
+std::filesystem::path resolve(const Paths& paths, const std::string& file) {
+  return file.starts_with(kDev) ? paths.dev / file.substr(kDev.size())
+                                : std::filesystem::path{file};
+}
+
+bool is_missing(const std::filesystem::path& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+// "Device Minor: 	 3" → "/dev/nvidia3"
+std::string nvidia_node(const Paths& paths, const std::string& address) {
+  constexpr std::string_view kKey = "Device Minor:";
+  const auto text = read_file(paths.proc / "driver/nvidia/gpus" / address / "information");
+  for (const auto line : split(text ? std::string_view{*text} : std::string_view{}, '\n')) {
+    if (!line.starts_with(kKey)) {
+      continue;
+    }
+    if (const auto minor = parse_int<int>(trim(line.substr(kKey.size()))); minor && *minor >= 0) {
+      return "/dev/nvidia" + std::to_string(*minor);
+    }
+  }
+  return "";
+}
+
+std::string render_node(const std::filesystem::path& device) {
+  const auto names = list_directory(device / "drm");
+  for (const std::string& name : names ? *names : std::vector<std::string>{}) {
+    if (name.starts_with("renderD")) {
+      return "/dev/dri/" + name;
+    }
+  }
+  return "";
+}
+
+node::GpuDevice read_gpu(const Paths& paths, const std::filesystem::path& device,
+                         const Vendor& vendor) {
+  node::GpuDevice gpu;
+  gpu.pci_address = device.filename();
+  gpu.vendor = vendor.name;
+  std::error_code error;
+  const auto driver = std::filesystem::read_symlink(device / "driver", error);
+  gpu.has_driver = !error && driver.filename().string() == vendor.driver;
+  if (gpu.has_driver) {
+    const bool is_nvidia = vendor.name == std::string_view{"nvidia"};
+    gpu.device_node = is_nvidia ? nvidia_node(paths, gpu.pci_address) : render_node(device);
+    if (!gpu.device_node.empty() && is_missing(resolve(paths, gpu.device_node))) {
+      gpu.device_node.clear();
+    }
+  }
+  return gpu;
+}
+
+}  // namespace
+
+std::optional<std::vector<node::GpuDevice>> read_gpus(const Paths& paths) {
+  const auto devices = paths.sys / "bus/pci/devices";
+  auto names = list_directory(devices);
+  if (!names) {
+    return std::nullopt;
+  }
+  std::sort(names->begin(), names->end());
+  std::vector<node::GpuDevice> gpus;
+  for (const std::string& name : *names) {
+    if (!is_gpu_function(devices / name)) {
+      continue;
+    }
+    if (const Vendor* vendor = vendor_of(devices / name)) {
+      gpus.push_back(read_gpu(paths, devices / name, *vendor));
+    }
+  }
+  return gpus;
+}
+
+std::vector<std::string> missing_files(const Paths& paths, const std::vector<std::string>& files) {
+  std::vector<std::string> out;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(out),
+               [&](const std::string& file) { return is_missing(resolve(paths, file)); });
+  return out;
+}
+
+}  // namespace slurmlet::host

@@ -1,0 +1,25 @@
+#pragma once
+
+// The GPUs that the machine shows, read without any vendor's library: PCI devices of NVIDIA and AMD
+// with the driver that has taken them (/sys/bus/pci/devices), NVIDIA's device numbers
+// (/proc/driver/nvidia/gpus/ADDRESS/information), AMD's render nodes (drm/renderDN below the PCI
+// device). A GPU that hangs is not noticed: that takes the vendor's tools. A few small files for
+// each PCI display device; wakes no GPU. Thread-safe.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/paths.h"
+#include "node/facts.h"
+
+namespace slurmlet::host {
+
+// By PCI address; nothing where the PCI bus cannot be read.
+std::optional<std::vector<node::GpuDevice>> read_gpus(const Paths& paths);
+
+// Those of `files` (absolute paths, as in gres.conf) that do not exist, in order. One that cannot
+// be looked at counts as there.
+std::vector<std::string> missing_files(const Paths& paths, const std::vector<std::string>& files);
+
+}  // namespace slurmlet::host
