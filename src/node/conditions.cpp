@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
-#include "base/rfc3339.h"
+#include "node/reason_text.h"
 #include "node/slurm_view.h"
 #include "node/vocabulary.h"
 
@@ -32,104 +31,6 @@ constexpr std::array<PressureRule, 3> kPressures{{
      "KubeletHasSufficientPID", "process IDs are available"},
 }};
 
-struct StateRule {
-  const char* word;  // Slurm's
-  bool is_base;      // else a flag
-  const char* no_reason;
-  const char* no_message;
-  const char* yes_message;
-};
-
-constexpr std::array<StateRule, 10> kCore{{
-    {"IDLE", true, "NotIdle", "jobs use this node or it is not available to jobs",
-     "no job runs on this node"},
-    {"MIXED", true, "NotMixed", "jobs use none or all of this node", "jobs use part of this node"},
-    {"ALLOCATED", true, "NotAllocated", "jobs do not use all of this node",
-     "jobs use all of this node"},
-    {"COMPLETING", false, "NotCompleting", "no job is completing on this node",
-     "a job is completing on this node"},
-    {"DRAIN", false, "NotDrained", "Slurm does not drain this node", ""},
-    {"DOWN", true, "NotDown", "Slurm does not report this node down",
-     "Slurm reports this node down"},
-    {"FAIL", false, "NotFailing", "Slurm does not report this node failing",
-     "Slurm expects this node to fail and starts no new jobs on it"},
-    {"MAINTENANCE", false, "NotInMaintenance", "this node is in no maintenance reservation",
-     "this node is in a maintenance reservation"},
-    {"NOT_RESPONDING", false, "Responding", "slurmctld hears from slurmd on this node",
-     "slurmctld does not hear from slurmd on this node"},
-    {"INVALID_REG", false, "ValidRegistration", "slurmctld accepted slurmd's registration",
-     "slurmctld refused slurmd's registration: the machine does not have what slurm.conf promises"},
-}};
-
-std::string type_of(const std::string& word) {
-  return vocabulary::kSlurmNodeState + camel_case(word);
-}
-
-// ' by root since 2026-11-20T14:02:11Z: "bad dimm"', as far as known.
-std::string attribution(const SlurmNodeRecord& record) {
-  std::string text;
-  if (!record.reason_user.empty()) {
-    text += " by " + record.reason_user;
-  }
-  if (record.reason_time) {
-    text += " since " + rfc3339(*record.reason_time);
-  }
-  if (!record.reason.empty()) {
-    text += fmt::format(": \"{}\"", record.reason);
-  }
-  return text;
-}
-
-// Slurm keeps the reason of a drain or a down after it is over, so it is shown with these only.
-bool explained_by_reason(const std::string& word) {
-  return word == "DOWN" || word == "FAIL" || word == "INVALID_REG" || word == "NOT_RESPONDING";
-}
-
-Condition drain_condition(const SlurmNodeRecord& record, bool busy) {
-  const std::string message = (busy ? "draining" : "drained") + attribution(record) +
-                              (busy ? "; jobs are still running" : "; no jobs are running");
-  return {type_of("DRAIN"), "True", busy ? "Draining" : "Drained", message};
-}
-
-Condition core_condition(const StateRule& rule, const SlurmNodeRecord& record,
-                         const SlurmView& view) {
-  const bool holds = rule.is_base ? view.base == rule.word : record.state.has(rule.word);
-  const std::string type = type_of(rule.word);
-  if (!holds) {
-    return {type, "False", rule.no_reason, rule.no_message};
-  }
-  if (type == type_of("DRAIN")) {
-    return drain_condition(record, view.busy);
-  }
-  std::string message = rule.yes_message;
-  if (explained_by_reason(rule.word) && !record.reason.empty()) {
-    message += attribution(record);
-  }
-  return {type, "True", camel_case(rule.word), message};
-}
-
-bool is_core(const std::string& word) {
-  for (const auto& rule : kCore) {
-    if (word == rule.word) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// PLANNED comes and goes with every backfill cycle, so it is in the state annotation only.
-// Slurm prints "?" for a flag that it has no word for.
-bool worth_a_condition(const std::string& word) {
-  const bool is_word = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
-  return is_word && word != "PLANNED";
-}
-
-Condition further_condition(const std::string& word) {
-  return {type_of(word), "True", camel_case(word), "Slurm reports " + word + " for this node"};
-}
-
 Condition slurm_verdict(const SlurmNodeRecord& record) {
   for (const char* flag : {"INVALID_REG", "FAIL", "NOT_RESPONDING"}) {
     if (record.state.has(flag)) {
@@ -143,6 +44,27 @@ Condition slurm_verdict(const SlurmNodeRecord& record) {
   }
   return {vocabulary::kReady, "True", "SlurmdRunning",
           "slurmd is running and Slurm uses this node; pods are refused"};
+}
+
+// What slurmctld makes of a running slurmd. It talks to none of the nodes in the listed states
+// (src/slurmctld/ping_nodes.c), so these contradict what the machine shows.
+std::string slurmctlds_side(const SlurmState& state) {
+  if (state.has("NOT_RESPONDING")) {
+    return ", but slurmctld does not hear from it";
+  }
+  if (state.has("INVALID_REG")) {
+    return ", but slurmctld refused its registration";
+  }
+  for (const char* flag : {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"}) {
+    if (state.has(flag)) {
+      return fmt::format(", but Slurm reports {} for this node", flag);
+    }
+  }
+  if (state.base == "FUTURE" || state.base == "UNKNOWN") {
+    return fmt::format(", but slurmctld has not heard from it: Slurm reports {} for this node",
+                       state.base);
+  }
+  return " and slurmctld talks to it";
 }
 
 }  // namespace
@@ -181,44 +103,19 @@ Condition slurmd_condition(const HostFacts& facts) {
               name + " is stopped (SIGSTOP or a debugger) and answers nobody"};
     case Liveness::kAbsent:
       return {type, "False", "SlurmdNotRunning",
-              facts.jobs && facts.jobs->jobs > 0
-                  ? "slurmd is not running on this machine; processes of its jobs still are"
-                  : "slurmd is not running on this machine"};
+              std::string{"slurmd is not running on this machine"} +
+                  (facts.jobs && facts.jobs->jobs > 0 ? "; processes of its jobs still are" : "") +
+                  (slurmd.detail.empty() ? "" : "; " + slurmd.detail)};
     case Liveness::kUnknown:
       return {type, "Unknown", "SlurmdUnknown",
               slurmd.detail.empty() ? "slurmlet cannot tell whether slurmd runs" : slurmd.detail};
   }
-  if (!known) {
-    return {type, "True", "SlurmdRunning", name + " is running"};
-  }
   return {type, "True", "SlurmdRunning",
-          name + (facts.slurm.record->state.has("NOT_RESPONDING")
-                      ? " is running, but slurmctld does not hear from it"
-                      : " is running and slurmctld talks to it")};
+          name + " is running" + (known ? slurmctlds_side(facts.slurm.record->state) : "")};
 }
 
-std::vector<Condition> slurm_state_conditions(const HostFacts& facts) {
-  std::vector<Condition> out;
-  const SlurmView view = slurm_view(facts);
-  if (view.knowledge != Knowledge::kKnown) {
-    for (const auto& rule : kCore) {
-      out.push_back({type_of(rule.word), "Unknown", view.reason, view.message});
-    }
-    return out;
-  }
-  const SlurmNodeRecord& record = *facts.slurm.record;
-  for (const auto& rule : kCore) {
-    out.push_back(core_condition(rule, record, view));
-  }
-  if (!is_core(record.state.base) && worth_a_condition(record.state.base)) {
-    out.push_back(further_condition(record.state.base));
-  }
-  for (const auto& flag : record.state.flags) {
-    if (!is_core(flag) && worth_a_condition(flag)) {
-      out.push_back(further_condition(flag));
-    }
-  }
-  return out;
+bool runs_here(const SlurmdFacts& slurmd) {
+  return slurmd.liveness == Liveness::kRunning && slurmd.pid > 0;
 }
 
 Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,

@@ -4,7 +4,8 @@
 //
 // A fixed core is always present so that health checks can rely on it: the kubelet's four,
 // NetworkUnavailable, SlurmdReady and SlurmNodeState{Idle,Mixed,Allocated,Completing,Drain,Down,
-// Fail,Maintenance,NotResponding,InvalidReg}; further states and flags of Slurm appear while true.
+// Fail,Maintenance,NotResponding,InvalidReg}; further states and flags of Slurm appear while true,
+// GPUHealthy where Slurm has GPUs (gpu_health.h). docs/conditions.md explains each of them.
 // Messages hold no value that changes by the minute: every change is an API write.
 
 #include <vector>
@@ -26,6 +27,11 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
                           const Circumstances& circumstances);
 Condition slurmd_condition(const HostFacts& facts);
 std::vector<Condition> machine_conditions(const MachineFacts& machine);
-std::vector<Condition> slurm_state_conditions(const HostFacts& facts);
+// Of the policy only publish_job_ids counts.
+std::vector<Condition> slurm_state_conditions(const HostFacts& facts,
+                                              const NodePolicy& policy = {});
+
+// Whether slurmd was seen to run on this machine, as a process.
+bool runs_here(const SlurmdFacts& slurmd);
 
 }  // namespace slurmlet::node

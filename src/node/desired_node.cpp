@@ -1,29 +1,20 @@
 #include "node/desired_node.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 #include "base/text.h"
+#include "node/gpu_health.h"
 #include "node/labels.h"
+#include "node/reason_text.h"
 #include "node/resources.h"
+#include "node/slurm_labels.h"
 #include "node/slurm_view.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {
 namespace {
-
-std::string slurm_version(const HostFacts& facts) {
-  if (!facts.slurmd.version.empty()) {
-    return facts.slurmd.version;
-  }
-  return facts.slurm.record ? facts.slurm.record->version : "";
-}
-
-std::string cluster_name(const HostFacts& facts) {
-  if (facts.slurm.record && !facts.slurm.record->cluster.empty()) {
-    return facts.slurm.record->cluster;
-  }
-  return facts.slurm_conf.cluster_name;
-}
 
 // Sets a label only when its value is one; what cannot be a label value is in an annotation.
 void set_label(DesiredNode& node, const std::string& key, const std::string& value) {
@@ -58,8 +49,8 @@ void add_labels(DesiredNode& node, const HostFacts& facts, const NodePolicy& pol
   }
   set_label(node, vocabulary::kLabelMetal3Uuid, metal3_uuid(facts, policy));
   set_label(node, vocabulary::kVersion, version);
-  set_label(node, vocabulary::kSlurmVersion, slurm_version(facts));
-  set_label(node, vocabulary::kSlurmCluster, cluster_name(facts));
+  node.labels.merge(slurm_labels(facts, policy));
+  node.untold_labels = untold_slurm_labels(facts, policy);
 }
 
 std::string gres_text(const std::vector<Gres>& gres) {
@@ -68,6 +59,49 @@ std::string gres_text(const std::vector<Gres>& gres) {
     parts.push_back(g.name + (g.type.empty() ? "" : ":" + g.type) + ":" + std::to_string(g.count));
   }
   return join(parts, ",");
+}
+
+// GPUs in use; MIG slices and shards are parts of GPUs and no count of them.
+std::optional<std::int64_t> allocated_gpus(const SlurmNodeRecord& record) {
+  const auto is_gpu = [](const Gres& gres) { return gres.name == "gpu" && !is_mig_slice(gres); };
+  if (std::none_of(record.gres.begin(), record.gres.end(), is_gpu) ||
+      std::none_of(record.gres_used.begin(), record.gres_used.end(), is_gpu)) {
+    return std::nullopt;
+  }
+  std::int64_t count = 0;
+  for (const Gres& gres : record.gres_used) {
+    count += is_gpu(gres) ? gres.count : 0;
+  }
+  return count;
+}
+
+// What jobs hold: the machine's own evidence, else that of a full dump; a single-node answer is
+// stale in this.
+void add_allocation(DesiredNode& node, const HostFacts& facts) {
+  std::optional<std::int64_t> cpus;
+  std::optional<std::int64_t> memory_bytes;
+  if (facts.jobs) {
+    cpus = facts.jobs->allocated_cpus;
+    memory_bytes = facts.jobs->allocated_memory_bytes;
+  }
+  if (facts.slurm.record) {
+    const SlurmNodeRecord& record = *facts.slurm.record;
+    if (record.allocation_is_fresh && !cpus) {
+      cpus = record.allocated_cpus;
+    }
+    if (record.allocation_is_fresh && !memory_bytes && record.allocated_memory_mib) {
+      memory_bytes = bytes_of_mib(*record.allocated_memory_mib);
+    }
+    if (const auto gpus = allocated_gpus(record)) {
+      set_annotation(node, vocabulary::kSlurmAllocatedGpus, std::to_string(*gpus));
+    }
+  }
+  if (cpus) {
+    set_annotation(node, vocabulary::kSlurmAllocatedCpus, std::to_string(*cpus));
+  }
+  if (memory_bytes) {
+    set_annotation(node, vocabulary::kSlurmAllocatedMemory, binary_quantity(*memory_bytes));
+  }
 }
 
 void add_annotations(DesiredNode& node, const HostFacts& facts, const std::string& version) {
@@ -83,14 +117,14 @@ void add_annotations(DesiredNode& node, const HostFacts& facts, const std::strin
     set_annotation(node, vocabulary::kSlurmFeatures, join(record.features, ","));
     set_annotation(node, vocabulary::kSlurmGres, gres_text(record.gres));
     set_annotation(node, vocabulary::kSlurmGresUsed, gres_text(record.gres_used));
+    set_annotation(node, vocabulary::kSlurmReservation, record.reservation);
+    set_annotation(node, vocabulary::kSlurmNextState, next_state(record));
+    set_annotation(node, vocabulary::kSlurmComment, record.comment);
   }
   if (facts.jobs) {
     set_annotation(node, vocabulary::kSlurmJobs, std::to_string(facts.jobs->jobs));
-    if (facts.jobs->allocated_cpus) {
-      set_annotation(node, vocabulary::kSlurmAllocatedCpus,
-                     std::to_string(*facts.jobs->allocated_cpus));
-    }
   }
+  add_allocation(node, facts);
 }
 
 // One address of each type: two of one type break other writers' merge patches.
@@ -141,11 +175,14 @@ void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy&
   if (!asked) {
     node.provisional_words.insert(vocabulary::kSlurmdReady);
   }
-  for (Condition& condition : slurm_state_conditions(facts)) {
+  for (Condition& condition : slurm_state_conditions(facts, policy)) {
     if (!asked) {
       node.provisional_conditions.insert(condition.type);
     }
     node.conditions.push_back(std::move(condition));
+  }
+  if (auto gpus = gpu_condition(facts)) {
+    node.conditions.push_back(*std::move(gpus));
   }
   node.conditions.push_back(ready_condition(facts, policy, circumstances));
   // Slurm's verdict decides and is about to come: what it was when slurmlet last ran holds till
@@ -179,17 +216,7 @@ DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
   node.capacity = std::move(amounts.capacity);
   node.allocatable = std::move(amounts.allocatable);
   node.slurm_facts_known = amounts.gpus_known;
-  if (node.slurm_facts_known) {
-    std::vector<std::string> gpus;
-    for (const Gres& gres : facts.slurm.record->gres) {
-      if (gres.name == "gpu" && gres.count > 0) {
-        gpus.push_back(gpu_resource(gres, facts, policy));
-      }
-    }
-    std::sort(gpus.begin(), gpus.end());
-    gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
-    set_annotation(node, vocabulary::kGpuResources, join(gpus, ","));
-  }
+  set_annotation(node, vocabulary::kGpuResources, join(amounts.gpus, ","));
   add_conditions(node, facts, policy, circumstances);
   return node;
 }

@@ -28,6 +28,15 @@ struct Pressure {
   bool operator==(const Pressure&) const = default;
 };
 
+// One GPU on the machine's PCI bus (classes 0x03 and 0x12 of NVIDIA and AMD).
+struct GpuDevice {
+  std::string pci_address;  // "0000:3b:00.0"
+  std::string vendor;       // "nvidia", "amd"
+  std::string device_node;  // "/dev/nvidia3", "/dev/dri/renderD129"; "" without one
+  bool has_driver = false;  // the vendor's driver has taken it
+  bool operator==(const GpuDevice&) const = default;
+};
+
 // host/: the machine itself.
 struct MachineFacts {
   std::string hostname;                      // uname -n, as the kernel has it
@@ -42,6 +51,8 @@ struct MachineFacts {
   std::optional<std::int64_t> ephemeral_storage_bytes;  // size of the file system of the state dir
   std::vector<std::string> ip_addresses;          // candidates, best first; no loopback/link-local
   std::map<std::string, int> gpus_by_pci_vendor;  // display/3D controllers: "10de" → 4
+  std::optional<std::vector<GpuDevice>> gpus;     // nothing if /sys/bus/pci cannot be read
+  std::vector<std::string> missing_gpu_files;     // File= of gres.conf that are not on this machine
   std::optional<Pressure> memory_pressure;
   std::optional<Pressure> disk_pressure;
   std::optional<Pressure> pid_pressure;
@@ -58,11 +69,15 @@ struct Metal3Facts {
   bool operator==(const Metal3Facts&) const = default;
 };
 
-// One entry of Slurm's Gres string, e.g. gpu:a100:4(S:0-1).
+// One entry of Slurm's Gres or GresUsed, e.g. gpu:a100:4(S:0-1), shard:tesla:3(3/4,0/4).
 struct Gres {
   std::string name;  // "gpu"
   std::string type;  // "a100", "" if untyped
   std::int64_t count = 0;
+  std::string sockets = {};  // "0-1" of (S:0-1), "" if not told
+  std::string indices = {};  // "0,2-3" of (IDX:0,2-3), "" if none or not told
+  std::string shares = {};   // "3/4,0/4": used and total of each device (shard, mps)
+  bool no_consume = false;
   bool operator==(const Gres&) const = default;
 };
 
@@ -75,21 +90,40 @@ struct SlurmState {
   bool operator==(const SlurmState&) const = default;
 };
 
-// slurm/: what slurmctld says of this node (one successful answer).
+// slurm/: what slurmctld says of this node (one successful answer). Numbers as Slurm has them; what
+// the answer's form does not carry is missing.
 struct SlurmNodeRecord {
   std::string name;
+  std::string hostname;  // NodeHostName
   SlurmState state;
-  std::optional<std::int64_t> cpus;  // total, threads as Slurm counts them
+  std::optional<std::int64_t> cpus;            // total, threads as Slurm counts them (CPUTot)
+  std::optional<std::int64_t> effective_cpus;  // without those of CoreSpec (CPUEfctv)
+  // Stale in an answer about one node (slurmctld only recomputes it for a full dump), see
+  // allocation_is_fresh.
+  std::optional<std::int64_t> allocated_cpus;
   std::optional<std::int64_t> real_memory_mib;
-  std::vector<Gres> gres;  // configured
+  std::optional<std::int64_t> allocated_memory_mib;  // likewise
+  std::optional<std::int64_t> mem_spec_limit_mib;
+  std::optional<std::int64_t> free_memory_mib;  // as of slurmd's last report
+  std::optional<double> cpu_load;               // likewise, runnable processes
+  bool allocation_is_fresh = false;             // from a full dump
+  std::vector<Gres> gres;                       // configured
   std::vector<Gres> gres_used;
-  std::string reason;  // "" if none
+  std::string gres_drained;  // as Slurm prints it; "" for N/A
+  std::string reason;        // "" if none
   std::string reason_user;
   std::optional<WallTime> reason_time;
   std::string version;  // slurmd's version as slurmctld has it
   std::vector<std::string> partitions;
-  std::vector<std::string> features;
+  bool partitions_known = true;              // slurmrestd before 25.05.4 tells another node's
+  std::vector<std::string> features;         // available
+  std::vector<std::string> active_features;  // of those, the active ones
   std::string cluster;
+  std::string next_state;   // after a reboot; "" if none
+  std::string reservation;  // that it is in; "" if none or not told
+  std::string comment, extra, instance_id, instance_type;
+  std::string operating_system, architecture;
+  std::optional<WallTime> boot_time, slurmd_start_time, last_busy, resume_after;
   bool operator==(const SlurmNodeRecord&) const = default;
 };
 
@@ -97,13 +131,19 @@ struct SlurmNodeRecord {
 enum class SlurmFailure {
   kControllerUnreachable,  // refused, timed out inside the client, or no answer
   kTimeout,                // our own deadline
-  kMungeUnavailable,
+  kMungeUnavailable,       // munged does not run here (or on slurmrestd's host)
+  kAuthenticationRefused,  // munge works, but the other side does not take its credentials
+  kClockSkew,              // a credential from the future or the past
+  kTokenRefused,           // slurmrestd or slurmctld does not take the JWT, or there is none
   kPermissionDenied,
   kNotInSlurm,        // an answer without this node
   kBadConfiguration,  // slurm.conf missing or broken
   kCommandMissing,    // sinfo is not installed
   kGarbage,           // an answer that cannot be understood
   kRateLimited,
+  kRestUnavailable,  // slurmrestd cannot be reached, or serves no API version known here
+  kFeedUnavailable,  // the feed of the site's reader is missing, or too old
+  kNodeUnknown,      // which of Slurm's nodes this machine is cannot be told
 };
 
 struct SlurmAnswer {
@@ -111,7 +151,8 @@ struct SlurmAnswer {
   std::optional<WallTime> answered_at;    // when that was
   std::optional<SlurmFailure> failure;    // of the last question; nothing after a success
   std::string failure_detail;             // Slurm's own text, one line; stable words
-  bool stale = false;                     // record is older than the staleness bound
+  std::string source;  // who is asked: "sinfo", "slurmrestd unix:/…", "feed /…"
+  bool stale = false;  // record is older than the staleness bound
   bool operator==(const SlurmAnswer&) const = default;
 };
 
@@ -121,7 +162,7 @@ struct SlurmdFacts {
   Liveness liveness = Liveness::kUnknown;
   int pid = 0;
   std::string version;  // "22.05.8", "" if not learnt
-  std::string detail;   // why unknown
+  std::string detail;   // why unknown, or what systemd says of a unit that is not running
   bool operator==(const SlurmdFacts&) const = default;
 };
 
@@ -134,6 +175,8 @@ struct SlurmConfFacts {
   std::int64_t core_spec_cpus = 0;       // CPUs (threads) that jobs may not use
   std::int64_t mem_spec_limit_mib = 0;
   std::string gpu_vendor;  // "nvidia", "amd", "intel" by gres.conf, "" if undecided
+  std::vector<std::string> gpu_files = {};  // File= of this node's GPUs in gres.conf, in order
+  std::vector<Gres> gres = {};              // Gres= of this node's line
   bool operator==(const SlurmConfFacts&) const = default;
 };
 
@@ -142,6 +185,7 @@ struct LocalJobs {
   int jobs = 0;
   std::optional<std::int64_t> allocated_cpus;               // when a cpuset or affinity tells
   std::optional<std::int64_t> allocated_memory_bytes = {};  // when every job has a limit
+  std::vector<std::uint32_t> job_ids = {};                  // ascending, `jobs` of them
   bool operator==(const LocalJobs&) const = default;
 };
 

@@ -62,9 +62,11 @@ struct DesiredNode {
   // kept where the status is the same.
   std::set<std::string> provisional_words;
   // Whether slurmctld has told what this node has. Until then what an earlier run of slurmlet
-  // published about Slurm (GPUs, allocatable, annotations, labels) stays. (Further conditions go
+  // published about Slurm (GPUs, allocatable, annotations) stays. (Further conditions go
   // with the core ones: they stay while those are provisional.)
   bool slurm_facts_known = false;
+  // Beginnings of our label keys that nothing is known of now: the Node's are kept.
+  std::set<std::string> untold_labels;
   bool operator==(const DesiredNode&) const = default;
 };
 

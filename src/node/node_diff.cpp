@@ -4,6 +4,7 @@
 
 #include "base/rfc3339.h"
 #include "base/text.h"
+#include "node/gpu_health.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {
@@ -17,9 +18,11 @@ bool has_prefix_of(const std::set<std::string>& prefixes, const std::string& key
                      [&](const std::string& prefix) { return key.starts_with(prefix); });
 }
 
-// Changed and missing keys of `desired`; owned keys that only `observed` has are removed.
+// Changed and missing keys of `desired`; owned keys that only `observed` has are removed, unless
+// they are to be kept.
 PatchMap map_diff(const StringMap& observed, const StringMap& desired,
-                  const std::set<std::string>& owned_prefixes) {
+                  const std::set<std::string>& owned_prefixes,
+                  const std::set<std::string>& kept_prefixes = {}) {
   PatchMap out;
   for (const auto& [key, value] : desired) {
     const auto found = observed.find(key);
@@ -28,7 +31,8 @@ PatchMap map_diff(const StringMap& observed, const StringMap& desired,
     }
   }
   for (const auto& [key, value] : observed) {
-    if (!desired.contains(key) && has_prefix_of(owned_prefixes, key)) {
+    if (!desired.contains(key) && has_prefix_of(owned_prefixes, key) &&
+        !has_prefix_of(kept_prefixes, key)) {
       out[key] = std::nullopt;
     }
   }
@@ -126,7 +130,9 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
   const Ownership ownership = slurmlet_ownership();
   for (const auto& old : observed.conditions) {
     const std::string& type = old.condition.type;
-    if (!wanted.contains(type) && has_prefix_of(ownership.condition_prefixes, type)) {
+    const bool is_ours = has_prefix_of(ownership.condition_prefixes, type) ||
+                         (desired.slurm_facts_known && is_gpu_condition_of_ours(old.condition));
+    if (!wanted.contains(type) && is_ours) {
       patch.removed_conditions.push_back(type);
     }
   }
@@ -135,7 +141,10 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
 }  // namespace
 
 Ownership slurmlet_ownership() {
-  return {{vocabulary::kSlurmNodeState}, {vocabulary::kDomainPrefix}, {vocabulary::kDomainPrefix}};
+  return {{vocabulary::kSlurmNodeState},
+          {vocabulary::kDomainPrefix},
+          {vocabulary::kDomainPrefix, vocabulary::kPartitionPrefix, vocabulary::kFeaturePrefix,
+           vocabulary::kGpuTypePrefix}};
 }
 
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, WallTime now) {
@@ -146,7 +155,7 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   NodePatch patch;
   patch.uid = observed.uid;
   patch.labels =
-      map_diff(observed.labels, desired.labels, remove_stale ? ownership.label_prefixes : none);
+      map_diff(observed.labels, desired.labels, ownership.label_prefixes, desired.untold_labels);
   patch.annotations = map_diff(observed.annotations, desired.annotations,
                                remove_stale ? ownership.annotation_prefixes : none);
   patch.capacity = map_diff(observed.capacity, desired.capacity, none);

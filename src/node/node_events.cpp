@@ -17,7 +17,7 @@ struct EventRule {
   std::string_view good_reason;  // and when it is over
 };
 
-constexpr std::array<EventRule, 8> kRules{{
+constexpr std::array<EventRule, 9> kRules{{
     {"SlurmdReady", false, "SlurmdNotRunning", "SlurmdRunning"},
     {"SlurmNodeStateDrain", true, "SlurmDraining", "SlurmUndrained"},
     {"SlurmNodeStateDown", true, "SlurmDown", "SlurmUp"},
@@ -25,6 +25,7 @@ constexpr std::array<EventRule, 8> kRules{{
     {"SlurmNodeStateNotResponding", true, "SlurmNotResponding", "SlurmResponding"},
     {"SlurmNodeStateInvalidReg", true, "SlurmInvalidRegistration", "SlurmValidRegistration"},
     {"SlurmNodeStateMaintenance", true, "SlurmMaintenance", "SlurmMaintenanceOver"},
+    {"GPUHealthy", false, "GPUMissing", "GPUsPresent"},
     {"Ready", false, "NodeNotReady", "NodeReady"},
 }};
 
@@ -35,6 +36,15 @@ const Condition* find(const std::vector<Condition>& conditions, std::string_view
     }
   }
   return nullptr;
+}
+
+// Though the status stays: draining → drained, and another missing GPU.
+bool is_news(const EventRule& rule, const Condition& old, const Condition& now) {
+  const bool is_bad = (now.status == "True") == rule.bad_status;
+  if (rule.type == vocabulary::kGpuHealthy) {
+    return is_bad && now.status != "Unknown" && old.message != now.message;
+  }
+  return rule.type == "SlurmNodeStateDrain" && is_bad && old.reason != now.reason;
 }
 
 }  // namespace
@@ -51,11 +61,7 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
     if (old == nullptr || now == nullptr || old->reason == "NotAskedYet") {
       continue;  // the first answer after start is no change either
     }
-    const bool status_changed = old->status != now->status;
-    // draining → drained is news though the status stays True
-    const bool phase_changed =
-        rule.type == "SlurmNodeStateDrain" && now->status == "True" && old->reason != now->reason;
-    if (!status_changed && !phase_changed) {
+    if (old->status == now->status && !is_news(rule, *old, *now)) {
       continue;
     }
     if (now->status == "Unknown") {

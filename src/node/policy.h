@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct NodePolicy {
   std::string kubelet_version;   // "" unless configured (Cluster API 1.14 compares it)
   // "gpu" or "gpu:TYPE" → Kubernetes resource name.
   std::map<std::string, std::string> gpu_resources;
+  std::set<std::string> slurm_labels = {"cluster", "version", "partitions", "features", "gpu"};
+  bool publish_job_ids = false;
   ReadyFollows ready_follows = ReadyFollows::kSlurmd;
   bool exclude_from_disruption = true;  // label node.kubernetes.io/exclude-disruption
   bool unschedulable = false;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "base/text.h"
+#include "node/slurm_view.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {
@@ -27,11 +29,6 @@ std::string canonical(std::int64_t value, std::int64_t step,
     suffix = next;
   }
   return std::to_string(value) + suffix;
-}
-
-// Bytes, rounded down to KiB.
-std::string binary_quantity(std::int64_t bytes) {
-  return canonical(bytes - bytes % 1024, 1024, {"Ki", "Mi", "Gi", "Ti", "Pi"});
 }
 
 std::string decimal_quantity(std::int64_t count) {
@@ -108,18 +105,28 @@ std::optional<std::string> mig_profile(const std::string& type) {
   return slices && memory ? std::optional<std::string>{std::string{tail}} : std::nullopt;
 }
 
-struct Spec {
-  std::optional<std::int64_t> capacity;
-  std::optional<std::int64_t> slurm;  // what Slurm was told there is
-  std::int64_t reserved = 0;          // kept from jobs
-};
+// At most what the hardware has, and nothing below zero.
+std::int64_t within(std::int64_t capacity, std::int64_t usable) {
+  return std::clamp<std::int64_t>(usable, 0, capacity);
+}
 
-std::optional<std::int64_t> allocatable(const Spec& spec) {
-  if (!spec.capacity) {
-    return std::nullopt;
+// Slurm counts CPUs as slurm.conf tells it to: as threads, or as cores.
+std::int64_t allocatable_cpus(std::int64_t capacity, const HostFacts& facts) {
+  const auto usable = usable_cpus(facts);
+  return within(capacity, usable ? *usable : capacity - facts.slurm_conf.core_spec_cpus);
+}
+
+std::int64_t allocatable_memory(std::int64_t capacity, const HostFacts& facts) {
+  std::int64_t usable = capacity;
+  std::int64_t reserved = facts.slurm_conf.mem_spec_limit_mib;
+  if (const auto& record = facts.slurm.record) {
+    reserved = record->mem_spec_limit_mib.value_or(reserved);
+    // RealMemory is 1 where slurm.conf does not set it: not a limit.
+    if (record->real_memory_mib.value_or(1) > 1) {
+      usable = std::min(usable, bytes_of_mib(*record->real_memory_mib));
+    }
   }
-  const std::int64_t usable = std::min(*spec.capacity, spec.slurm.value_or(*spec.capacity));
-  return std::max<std::int64_t>(0, usable - spec.reserved);
+  return within(capacity, usable - bytes_of_mib(reserved));
 }
 
 void add_gpus(const HostFacts& facts, const NodePolicy& policy, Resources& out) {
@@ -134,6 +141,7 @@ void add_gpus(const HostFacts& facts, const NodePolicy& policy, Resources& out) 
     }
   }
   for (const auto& [name, count] : counts) {
+    out.gpus.push_back(name);
     out.capacity[name] = decimal_quantity(count);
     out.allocatable[name] = decimal_quantity(count);
   }
@@ -169,25 +177,26 @@ std::string gpu_resource(const Gres& gres, const HostFacts& facts, const NodePol
   return vendor == "intel" ? "gpu.intel.com/i915" : vocabulary::kGenericGpu;
 }
 
+std::string binary_quantity(std::int64_t bytes) {
+  return canonical(bytes - bytes % 1024, 1024, {"Ki", "Mi", "Gi", "Ti", "Pi"});
+}
+
+std::int64_t bytes_of_mib(std::int64_t mib) {
+  return std::clamp<std::int64_t>(mib, 0, std::numeric_limits<std::int64_t>::max() / kMiB) * kMiB;
+}
+
+bool is_mig_slice(const Gres& gres) { return mig_profile(gres.type).has_value(); }
+
 Resources resources(const HostFacts& facts, const NodePolicy& policy) {
   Resources out;
   const MachineFacts& machine = facts.machine;
-  Spec cpu{machine.cpus, std::nullopt, facts.slurm_conf.core_spec_cpus};
-  Spec memory{machine.memory_bytes, std::nullopt, facts.slurm_conf.mem_spec_limit_mib * kMiB};
-  if (facts.slurm.record) {
-    cpu.slurm = facts.slurm.record->cpus;
-    // RealMemory is 1 where slurm.conf does not set it: not a limit.
-    if (facts.slurm.record->real_memory_mib.value_or(1) > 1) {
-      memory.slurm = *facts.slurm.record->real_memory_mib * kMiB;
-    }
+  if (machine.cpus) {
+    out.capacity["cpu"] = decimal_quantity(*machine.cpus);
+    out.allocatable["cpu"] = decimal_quantity(allocatable_cpus(*machine.cpus, facts));
   }
-  if (const auto usable = allocatable(cpu)) {
-    out.capacity["cpu"] = decimal_quantity(*cpu.capacity);
-    out.allocatable["cpu"] = decimal_quantity(*usable);
-  }
-  if (const auto usable = allocatable(memory)) {
-    out.capacity["memory"] = binary_quantity(*memory.capacity);
-    out.allocatable["memory"] = binary_quantity(*usable);
+  if (machine.memory_bytes) {
+    out.capacity["memory"] = binary_quantity(*machine.memory_bytes);
+    out.allocatable["memory"] = binary_quantity(allocatable_memory(*machine.memory_bytes, facts));
   }
   if (machine.ephemeral_storage_bytes) {
     out.capacity["ephemeral-storage"] = binary_quantity(*machine.ephemeral_storage_bytes);

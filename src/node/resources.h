@@ -3,8 +3,10 @@
 // Capacity and allocatable. Capacity is what the hardware has, allocatable what Slurm may use of
 // it; both maps always hold pods "0". A fact that is missing leaves its key out. Pure.
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "node/facts.h"
 #include "node/policy.h"
@@ -14,7 +16,8 @@ namespace slurmlet::node {
 struct Resources {
   std::map<std::string, std::string> capacity;
   std::map<std::string, std::string> allocatable;
-  bool gpus_known = false;  // a successful answer of slurmctld told which GPUs there are
+  std::vector<std::string> gpus;  // names of the GPU resources above, sorted
+  bool gpus_known = false;        // a successful answer of slurmctld told which GPUs there are
   bool operator==(const Resources&) const = default;
 };
 
@@ -24,5 +27,14 @@ Resources resources(const HostFacts& facts, const NodePolicy& policy);
 // vendors, the model name in the type, else slurmlet.io/gpu. MIG slices (h200_3g.71gb) become
 // nvidia.com/mig-3g.71gb, as NVIDIA's device plugin names them.
 std::string gpu_resource(const Gres& gres, const HostFacts& facts, const NodePolicy& policy);
+
+// Whether the entry's type is that of MIG slices: parts of GPUs, not GPUs.
+bool is_mig_slice(const Gres& gres);
+
+// MiB, as Slurm counts memory, in bytes; at most what fits.
+std::int64_t bytes_of_mib(std::int64_t mib);
+
+// A Kubernetes quantity of bytes in its canonical form, rounded down to KiB: "21694Mi".
+std::string binary_quantity(std::int64_t bytes);
 
 }  // namespace slurmlet::node

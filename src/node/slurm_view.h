@@ -4,6 +4,8 @@
 // slurmctld has a live base state and flags, but its MIXED comes from a cache that may be minutes
 // old; the machine knows better whether jobs run here. Pure.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "node/facts.h"
@@ -21,10 +23,13 @@ struct SlurmView {
   std::string reason;  // CamelCase, for kUnknown and kNotAskedYet
   std::string message;
   std::string base;   // effective base state, kKnown only
-  bool busy = false;  // jobs are running or completing here
+  bool busy = false;  // jobs run or complete here, by Slurm's word or the machine's
 };
 
 SlurmView slurm_view(const HostFacts& facts);
+
+// CPUs that Slurm gives to jobs, as it counts them: without those of CoreSpec. Nothing if unknown.
+std::optional<std::int64_t> usable_cpus(const HostFacts& facts);
 
 // "NOT_RESPONDING" → "NotResponding".
 std::string camel_case(const std::string& slurm_word);

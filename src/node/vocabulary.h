@@ -21,15 +21,25 @@ inline constexpr char kDomainPrefix[] = "slurmlet.io/";
 inline constexpr char kVersion[] = "slurmlet.io/version";             // label and annotation
 inline constexpr char kSlurmVersion[] = "slurmlet.io/slurm-version";  // label and annotation
 inline constexpr char kSlurmCluster[] = "slurmlet.io/slurm-cluster";  // label
-inline constexpr char kSlurmNode[] = "slurmlet.io/slurm-node";        // annotation
-inline constexpr char kSlurmState[] = "slurmlet.io/slurm-state";      // annotation, raw
-inline constexpr char kSlurmReason[] = "slurmlet.io/slurm-reason";    // annotation
+inline constexpr char kGpuType[] = "slurmlet.io/gpu-type";            // label
+// Domains of labels whose names come from Slurm.
+inline constexpr char kPartitionPrefix[] = "partition.slurmlet.io/";
+inline constexpr char kFeaturePrefix[] = "feature.slurmlet.io/";
+inline constexpr char kGpuTypePrefix[] = "gpu-type.slurmlet.io/";   // value: how many
+inline constexpr char kSlurmNode[] = "slurmlet.io/slurm-node";      // annotation
+inline constexpr char kSlurmState[] = "slurmlet.io/slurm-state";    // annotation, raw
+inline constexpr char kSlurmReason[] = "slurmlet.io/slurm-reason";  // annotation
 inline constexpr char kSlurmPartitions[] = "slurmlet.io/slurm-partitions";
 inline constexpr char kSlurmFeatures[] = "slurmlet.io/slurm-features";
 inline constexpr char kSlurmGres[] = "slurmlet.io/slurm-gres";
 inline constexpr char kSlurmGresUsed[] = "slurmlet.io/slurm-gres-used";
 inline constexpr char kSlurmJobs[] = "slurmlet.io/slurm-jobs";  // jobs seen on the machine
 inline constexpr char kSlurmAllocatedCpus[] = "slurmlet.io/slurm-allocated-cpus";
+inline constexpr char kSlurmAllocatedMemory[] = "slurmlet.io/slurm-allocated-memory";
+inline constexpr char kSlurmAllocatedGpus[] = "slurmlet.io/slurm-allocated-gpus";
+inline constexpr char kSlurmReservation[] = "slurmlet.io/slurm-reservation";
+inline constexpr char kSlurmNextState[] = "slurmlet.io/slurm-next-state";  // after a reboot
+inline constexpr char kSlurmComment[] = "slurmlet.io/slurm-comment";
 inline constexpr char kGpuResources[] = "slurmlet.io/gpu-resources";  // names we published
 inline constexpr char kSystemUuid[] = "slurmlet.io/system-uuid";      // who claims this Node
 inline constexpr char kGenericGpu[] = "slurmlet.io/gpu";              // resource of last resort
@@ -50,6 +60,8 @@ inline constexpr char kPidPressure[] = "PIDPressure";
 inline constexpr char kNetworkUnavailable[] = "NetworkUnavailable";
 inline constexpr char kSlurmdReady[] = "SlurmdReady";
 inline constexpr char kSlurmNodeState[] = "SlurmNodeState";  // prefix, Slinky's names follow
+inline constexpr char kSlurmNodeStateOther[] = "SlurmNodeStateOther";
+inline constexpr char kGpuHealthy[] = "GPUHealthy";
 
 // A rejected pod's status.reason.
 inline constexpr char kPodRejectedReason[] = "SlurmNodeNoPods";

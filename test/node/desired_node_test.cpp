@@ -37,13 +37,15 @@ TEST(DesiredNodeTest, SameFactsSameNode) {
 TEST(DesiredNodeTest, Labels) {
   EXPECT_THAT(
       desired(good_facts()).labels,
-      UnorderedElementsAre(Pair("kubernetes.io/hostname", "n1"), Pair("kubernetes.io/os", "linux"),
-                           Pair("kubernetes.io/arch", "amd64"), Pair("type", "virtual-kubelet"),
-                           Pair("node.kubernetes.io/exclude-from-external-load-balancers", "true"),
-                           Pair("node.kubernetes.io/exclude-disruption", "true"),
-                           Pair("slurmlet.io/version", "0.1.0"),
-                           Pair("slurmlet.io/slurm-version", "22.05.8"),
-                           Pair("slurmlet.io/slurm-cluster", "alps")));
+      UnorderedElementsAre(
+          Pair("kubernetes.io/hostname", "n1"), Pair("kubernetes.io/os", "linux"),
+          Pair("kubernetes.io/arch", "amd64"), Pair("type", "virtual-kubelet"),
+          Pair("node.kubernetes.io/exclude-from-external-load-balancers", "true"),
+          Pair("node.kubernetes.io/exclude-disruption", "true"),
+          Pair("slurmlet.io/version", "0.1.0"), Pair("slurmlet.io/slurm-version", "22.05.8"),
+          Pair("slurmlet.io/slurm-cluster", "alps"), Pair("partition.slurmlet.io/batch", "true"),
+          Pair("partition.slurmlet.io/gpu", "true")));
+  EXPECT_THAT(desired(good_facts()).untold_labels, IsEmpty());
 }
 
 TEST(DesiredNodeTest, LabelsFollowThePolicy) {
@@ -59,10 +61,8 @@ TEST(DesiredNodeTest, LabelsFollowThePolicy) {
 // One value that is no label value would make the API server refuse the whole Node.
 TEST(DesiredNodeTest, ALabelThatIsNoneIsLeftOut) {
   HostFacts facts = good_facts();
-  facts.slurm.record->cluster = "alps & more";
   facts.machine.architecture = "";
   const auto labels = desired(facts, policy_for(std::string(100, 'n'))).labels;
-  EXPECT_THAT(labels, Not(Contains(Key("slurmlet.io/slurm-cluster"))));
   EXPECT_THAT(labels, Not(Contains(Key("kubernetes.io/arch"))));
   EXPECT_THAT(labels, Not(Contains(Key("kubernetes.io/hostname"))));
 }
@@ -115,7 +115,87 @@ TEST(DesiredNodeTest, Annotations) {
           Pair("slurmlet.io/slurm-gres", "gpu:a100:4,nic:2"),
           Pair("slurmlet.io/slurm-gres-used", "gpu:a100:1"), Pair("slurmlet.io/slurm-jobs", "2"),
           Pair("slurmlet.io/slurm-allocated-cpus", "16"),
+          Pair("slurmlet.io/slurm-allocated-gpus", "1"),
           Pair("slurmlet.io/gpu-resources", "nvidia.com/gpu")));
+}
+
+TEST(DesiredNodeTest, AnnotationsThatFewNodesHave) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->reservation = "maint-1";
+  facts.slurm.record->comment = "lent to physics";
+  facts.slurm.record->next_state = "UNKNOWN+UNDRAIN+RESUME";
+  const auto annotations = desired(facts).annotations;
+  EXPECT_EQ(annotations.at("slurmlet.io/slurm-reservation"), "maint-1");
+  EXPECT_EQ(annotations.at("slurmlet.io/slurm-comment"), "lent to physics");
+  EXPECT_EQ(annotations.at("slurmlet.io/slurm-next-state"), "RESUME");
+  facts.slurm.record->next_state = "INVALID";
+  EXPECT_THAT(desired(facts).annotations, Not(Contains(Key("slurmlet.io/slurm-next-state"))));
+}
+
+struct AllocationRow {
+  std::optional<LocalJobs> jobs;
+  bool fresh;
+  const char* cpus;  // "" = no annotation
+  const char* memory;
+};
+
+// A single-node answer of slurmctld is stale in what is allocated: the machine's word or none.
+TEST(DesiredNodeTest, AllocationIsOfTheMachineOrOfAFullDump) {
+  const AllocationRow kRows[] = {
+      {std::nullopt, false, "", ""},
+      {std::nullopt, true, "40", "1000Mi"},
+      {LocalJobs{1, std::nullopt}, false, "", ""},
+      {LocalJobs{1, std::nullopt}, true, "40", "1000Mi"},
+      {LocalJobs{1, 8, std::int64_t{2} << 30}, false, "8", "2Gi"},
+      {LocalJobs{1, 8, std::int64_t{2} << 30}, true, "8", "2Gi"},
+      {LocalJobs{0, 0, 0}, false, "0", "0"},
+  };
+  for (const AllocationRow& row : kRows) {
+    HostFacts facts = good_facts();
+    facts.jobs = row.jobs;
+    facts.slurm.record->allocated_cpus = 40;
+    facts.slurm.record->allocated_memory_mib = 1000;
+    facts.slurm.record->allocation_is_fresh = row.fresh;
+    auto annotations = desired(facts).annotations;
+    EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-cpus"], row.cpus);
+    EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-memory"], row.memory);
+  }
+}
+
+struct UsedRow {
+  std::vector<Gres> gres;
+  std::vector<Gres> used;
+  const char* gpus;  // "" = no annotation
+};
+
+TEST(DesiredNodeTest, AllocatedGpusAreWholeOnes) {
+  const UsedRow kRows[] = {
+      {{{"gpu", "a100", 4}}, {{"gpu", "a100", 0}}, "0"},
+      {{{"gpu", "a100", 4}}, {{"gpu", "a100", 3}, {"shard", "a100", 8}}, "3"},
+      {{{"gpu", "a100", 2}, {"gpu", "h100", 2}}, {{"gpu", "a100", 1}, {"gpu", "h100", 2}}, "3"},
+      {{{"gpu", "h200", 2}, {"gpu", "h200_3g.71gb", 4}},
+       {{"gpu", "h200", 1}, {"gpu", "h200_3g.71gb", 4}},
+       "1"},
+      {{{"gpu", "a100", 4}}, {}, ""},                // not told
+      {{}, {{"gpu", "", 0}, {"shard", "", 0}}, ""},  // Slurm lists every kind on every node
+      {{{"nic", "", 4}}, {{"nic", "", 4}}, ""},
+  };
+  for (const UsedRow& row : kRows) {
+    HostFacts facts = good_facts();
+    facts.slurm.record->gres = row.gres;
+    facts.slurm.record->gres_used = row.used;
+    EXPECT_EQ(desired(facts).annotations["slurmlet.io/slurm-allocated-gpus"], row.gpus);
+  }
+}
+
+TEST(DesiredNodeTest, GpuHealthStandsBeforeReadyWhereThereAreGpus) {
+  HostFacts facts = good_facts();
+  EXPECT_EQ(condition_of(desired(facts).conditions, "GPUHealthy").type, "");
+  facts.slurm.record->gres = {{"gpu", "a100", 1}};
+  facts.slurm_conf.gpu_files = {"/dev/nvidia0"};
+  const auto conditions = desired(facts).conditions;
+  EXPECT_EQ(conditions[conditions.size() - 2].type, "GPUHealthy");
+  EXPECT_EQ(conditions.back().type, "Ready");
 }
 
 TEST(DesiredNodeTest, WithoutFactsNoAnnotationsOfThem) {

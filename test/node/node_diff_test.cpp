@@ -240,6 +240,9 @@ TEST(NodeDiffTest, AGoneGpuBecomesZeroAndStaysListed) {
   observed.capacity["nvidia.com/gpu"] = "0";
   observed.allocatable["nvidia.com/gpu"] = "0";
   observed.annotations.erase("slurmlet.io/slurm-gres");
+  observed.labels.erase("slurmlet.io/gpu-type");
+  observed.labels.erase("gpu-type.slurmlet.io/a100");
+  observed.conditions = observed_from(without, kThen).conditions;
   EXPECT_FALSE(diff(observed, without).has_changes);
 }
 
@@ -292,7 +295,75 @@ TEST(NodeDiffTest, OnlyOurOwnDomainIsOwned) {
   const Ownership own = slurmlet_ownership();
   EXPECT_THAT(own.condition_prefixes, ElementsAre("SlurmNodeState"));
   EXPECT_THAT(own.annotation_prefixes, ElementsAre("slurmlet.io/"));
-  EXPECT_THAT(own.label_prefixes, ElementsAre("slurmlet.io/"));
+  EXPECT_THAT(own.label_prefixes,
+              UnorderedElementsAre("slurmlet.io/", "partition.slurmlet.io/", "feature.slurmlet.io/",
+                                   "gpu-type.slurmlet.io/"));
+}
+
+HostFacts with_all_labels() {
+  HostFacts facts = with_gpus({{"gpu", "a100", 4}});
+  facts.slurm.record->features = {"ib"};
+  return facts;
+}
+
+TEST(NodeDiffTest, LabelsOfSlurmsThatAreOverAreRemoved) {
+  const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
+  HostFacts facts = with_gpus({{"gpu", "h100", 4}});
+  facts.slurm.record->partitions = {"batch"};
+  EXPECT_THAT(diff(observed, desired(facts)).labels,
+              UnorderedElementsAre(Pair("partition.slurmlet.io/gpu", std::nullopt),
+                                   Pair("feature.slurmlet.io/ib", std::nullopt),
+                                   Pair("gpu-type.slurmlet.io/a100", std::nullopt),
+                                   Pair("gpu-type.slurmlet.io/h100", "4"),
+                                   Pair("slurmlet.io/gpu-type", "h100")));
+}
+
+// slurmrestd before 25.05.4 tells another node's partitions: they are not told.
+TEST(NodeDiffTest, LabelsOfUntoldPartitionsStay) {
+  const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
+  HostFacts facts = with_all_labels();
+  facts.slurm.record->partitions_known = false;
+  facts.slurm.record->partitions = {"wrong"};
+  EXPECT_THAT(diff(observed, desired(facts)).labels, IsEmpty());
+}
+
+TEST(NodeDiffTest, LabelsThatSlurmHasNotToldYetStay) {
+  const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
+  HostFacts early = good_facts();
+  early.slurm = {};
+  early.slurmd.version = "";
+  early.slurm_conf = {};
+  EXPECT_THAT(diff(observed, desired(early)).labels, IsEmpty());
+}
+
+// It takes no answer of Slurm's to know that a kind is not wanted.
+TEST(NodeDiffTest, LabelsOfAKindThatIsSwitchedOffGoAtOnce) {
+  const ObservedNode observed = observed_from(desired(with_all_labels()), kThen);
+  HostFacts early = good_facts();
+  early.slurm = {};
+  NodePolicy policy = policy_for("n1");
+  policy.slurm_labels = {"cluster", "version", "features"};
+  EXPECT_THAT(diff(observed, desired_node(early, policy, {}, "0.1.0")).labels,
+              UnorderedElementsAre(Pair("partition.slurmlet.io/batch", std::nullopt),
+                                   Pair("partition.slurmlet.io/gpu", std::nullopt),
+                                   Pair("gpu-type.slurmlet.io/a100", std::nullopt),
+                                   Pair("slurmlet.io/gpu-type", std::nullopt)));
+}
+
+HostFacts with_device_files() {
+  HostFacts facts = with_gpus({{"gpu", "a100", 1}});
+  facts.slurm_conf.gpu_files = {"/dev/nvidia0"};
+  return facts;
+}
+
+TEST(NodeDiffTest, GpuHealthGoesWithTheLastGpu) {
+  const ObservedNode observed = observed_from(desired(with_device_files()), kThen);
+  EXPECT_THAT(diff(observed, desired(with_device_files())).removed_conditions, IsEmpty());
+  EXPECT_THAT(diff(observed, desired()).removed_conditions, ElementsAre("GPUHealthy"));
+  HostFacts early = good_facts();
+  early.slurm = {};
+  early.slurm.failure = SlurmFailure::kTimeout;
+  EXPECT_THAT(diff(observed, desired(early)).removed_conditions, IsEmpty());
 }
 
 }  // namespace

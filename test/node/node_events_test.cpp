@@ -130,6 +130,27 @@ TEST(ConditionEventsTest, TheMessageIsTheConditions) {
   EXPECT_EQ(all.front().message, "drained: \"bad dimm\"; no jobs are running");
 }
 
+HostFacts with_gpu_files(std::vector<std::string> missing) {
+  HostFacts facts = facts_in_state("IDLE");
+  facts.slurm.record->gres = {{"gpu", "a100", 2}};
+  facts.slurm_conf.gpu_files = {"/dev/nvidia0", "/dev/nvidia1"};
+  facts.machine.missing_gpu_files = std::move(missing);
+  return facts;
+}
+
+TEST(ConditionEventsTest, AGpuThatGoesAndComesBack) {
+  const HostFacts all = with_gpu_files({});
+  const HostFacts one_missing = with_gpu_files({"/dev/nvidia1"});
+  const HostFacts both_missing = with_gpu_files({"/dev/nvidia0", "/dev/nvidia1"});
+  EXPECT_THAT(events(all, one_missing), ElementsAre("Warning GPUMissing"));
+  EXPECT_THAT(events(one_missing, both_missing), ElementsAre("Warning GPUMissing"));
+  EXPECT_THAT(events(one_missing, one_missing), IsEmpty());
+  EXPECT_THAT(events(one_missing, all), ElementsAre("Normal GPUsPresent"));
+  const auto found = condition_events(conditions(all), conditions(one_missing));
+  EXPECT_EQ(found.front().message,
+            "Slurm has 2 GPUs here, the machine shows 1: /dev/nvidia1 is missing");
+}
+
 TEST(RegisteredMessageTest, NamesClusterAndMetal3) {
   DesiredNode node;
   EXPECT_EQ(registered_message(node, ""), "registered as a zero-pod node");

@@ -144,7 +144,7 @@ TEST(ReadyTest, AHostThatGoesDownIsNotReady) {
 
 // Each change of a message is a write to the API server.
 TEST(ConditionMessagesTest, HoldNothingThatChangesByTheMinute) {
-  HostFacts before = facts_in_state("MIXED", {"DRAIN"});
+  HostFacts before = facts_in_state("MIXED", {"RESERVED"});
   before.jobs = LocalJobs{3, 17};
   HostFacts after = before;
   after.jobs = LocalJobs{4, 23};

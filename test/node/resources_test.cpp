@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "node/node_fixtures.h"
 
 namespace slurmlet::node {
@@ -62,6 +64,36 @@ TEST(ResourcesTest, CpusThatJobsMayUse) {
     EXPECT_EQ(out.capacity.at("cpu"), std::to_string(row.hardware));
     EXPECT_EQ(out.allocatable.at("cpu"), row.allocatable);
   }
+}
+
+// effective_cpus is CPUEfctv: what is left without CoreSpec, by Slurm's own count.
+TEST(ResourcesTest, SlurmsEffectiveCpusWin) {
+  HostFacts facts = good_facts();
+  facts.machine.cpus = 96;
+  facts.slurm.record->cpus = 96;
+  facts.slurm.record->effective_cpus = 94;
+  facts.slurm_conf.core_spec_cpus = 2;
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "94");
+  facts.slurm_conf.core_spec_cpus = 8;  // slurm.conf was changed since
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "94");
+  facts.slurm.record->effective_cpus = 200;
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("cpu"), "96");
+}
+
+TEST(ResourcesTest, SlurmsMemSpecLimitWins) {
+  HostFacts facts = good_facts();
+  facts.machine.memory_bytes = 64 * kGiB;
+  facts.slurm.record->real_memory_mib = 60000;
+  facts.slurm_conf.mem_spec_limit_mib = 1000;
+  facts.slurm.record->mem_spec_limit_mib = 2000;
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("memory"), "58000Mi");
+  facts.slurm.record->mem_spec_limit_mib = 0;
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("memory"), "60000Mi");
+  facts.slurm.record->mem_spec_limit_mib = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("memory"), "0");
+  facts.slurm.record->mem_spec_limit_mib = -5;
+  facts.slurm.record->real_memory_mib = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(resources(facts, policy_for("n1")).allocatable.at("memory"), "64Gi");
 }
 
 struct MemoryRow {
@@ -146,6 +178,8 @@ TEST(ResourcesTest, GpusAddUpByResourceAndOtherGresDoNotCount) {
   EXPECT_THAT(out.capacity, IsSupersetOf(gpus));
   EXPECT_THAT(out.allocatable, IsSupersetOf(gpus));
   EXPECT_EQ(out.capacity.size(), 4U + gpus.size());
+  EXPECT_THAT(out.gpus, ::testing::ElementsAre("nvidia.com/gpu", "nvidia.com/mig-1g.18gb",
+                                               "nvidia.com/mig-3g.71gb"));
 }
 
 TEST(GpuResourceTest, ModelWords) {

@@ -31,12 +31,18 @@ TEST(SlurmViewTest, EachFailureHasAReasonAndWords) {
       {SlurmFailure::kControllerUnreachable, "ControllerUnreachable", "slurmctld (head1:6817)"},
       {SlurmFailure::kTimeout, "ControllerTimeout", "slurmctld (head1:6817)"},
       {SlurmFailure::kMungeUnavailable, "MungeUnavailable", "systemctl start munge"},
+      {SlurmFailure::kAuthenticationRefused, "AuthenticationRefused", "/etc/munge/munge.key"},
+      {SlurmFailure::kClockSkew, "ClockSkew", "timedatectl"},
+      {SlurmFailure::kTokenRefused, "TokenRefused", "slurm.jwtFile"},
+      {SlurmFailure::kRestUnavailable, "RestUnavailable", "slurm.restURL"},
+      {SlurmFailure::kFeedUnavailable, "FeedUnavailable", "slurm.feed"},
+      {SlurmFailure::kNodeUnknown, "SlurmNodeUnknown", "slurm.nodeName"},
       {SlurmFailure::kPermissionDenied, "PermissionDenied", "PrivateData"},
       {SlurmFailure::kNotInSlurm, "NotInSlurm", "slurm.nodeName"},
       {SlurmFailure::kBadConfiguration, "SlurmConfInvalid", "slurm.conf"},
       {SlurmFailure::kCommandMissing, "SlurmCommandMissing", "slurm.binDir"},
-      {SlurmFailure::kGarbage, "AnswerNotUnderstood", "cannot be understood"},
-      {SlurmFailure::kRateLimited, "ControllerRateLimited", "refuses"},
+      {SlurmFailure::kGarbage, "AnswerNotUnderstood", "slurmlet parse-slurm"},
+      {SlurmFailure::kRateLimited, "ControllerRateLimited", "slurm.pollInterval"},
   };
   for (const Row& row : kRows) {
     HostFacts facts = good_facts();
@@ -56,7 +62,23 @@ TEST(SlurmViewTest, WithoutSlurmConfTheControllerHasNoName) {
   facts.slurm = {};
   facts.slurm.failure = SlurmFailure::kTimeout;
   facts.slurm_conf = {};
-  EXPECT_EQ(slurm_view(facts).message, "slurmctld did not answer in time");
+  EXPECT_THAT(slurm_view(facts).message,
+              ::testing::StartsWith("slurmctld did not answer in time;"));
+}
+
+// With slurmrestd the asking, and so the trouble with munge, is on slurmrestd's host.
+TEST(SlurmViewTest, NamesTheHostWhoseMungeItIs) {
+  for (const auto failure : {SlurmFailure::kMungeUnavailable, SlurmFailure::kAuthenticationRefused,
+                             SlurmFailure::kClockSkew}) {
+    HostFacts facts = good_facts();
+    facts.slurm = {};
+    facts.slurm.failure = failure;
+    facts.slurm.source = "sinfo";
+    EXPECT_THAT(slurm_view(facts).message, HasSubstr("this node"));
+    facts.slurm.source = "slurmrestd https://rest1:6820";
+    EXPECT_THAT(slurm_view(facts).message,
+                AllOf(HasSubstr("slurmrestd's host"), Not(HasSubstr("this node"))));
+  }
 }
 
 TEST(SlurmViewTest, AFreshAnswerOutlivesAFailure) {
@@ -117,8 +139,8 @@ TEST(SlurmViewTest, LocalEvidence) {
       {"MIXED", {}, LocalJobs{2, std::nullopt}, 128, "MIXED", true},
       {"ALLOCATED", {}, LocalJobs{2, 8}, std::nullopt, "ALLOCATED", true},
       // live words of Slurm stay
-      {"IDLE", {}, LocalJobs{1, 8}, 128, "IDLE", false},
-      {"DOWN", {}, LocalJobs{1, 8}, 128, "DOWN", false},
+      {"IDLE", {}, LocalJobs{1, 8}, 128, "IDLE", true},
+      {"DOWN", {}, LocalJobs{1, 8}, 128, "DOWN", true},
       {"IDLE", {"COMPLETING"}, none, 128, "IDLE", true},
       {"DOWN", {"COMPLETING"}, none, 128, "DOWN", true},
       {"UNKNOWN", {}, none, 128, "UNKNOWN", false},
@@ -134,6 +156,50 @@ TEST(SlurmViewTest, LocalEvidence) {
     EXPECT_EQ(view.base, row.effective) << what;
     EXPECT_EQ(view.busy, row.busy) << what;
   }
+}
+
+// A full dump has MIXED and ALLOCATED right; a job may be bound to fewer CPUs than it was given.
+TEST(SlurmViewTest, AFreshAllocationIsBelieved) {
+  const LocalJobs none{0, std::nullopt};
+  const Evidence kRows[] = {
+      {"MIXED", {}, none, 128, "MIXED", true},
+      {"ALLOCATED", {}, none, 128, "ALLOCATED", true},
+      {"ALLOCATED", {}, LocalJobs{1, 8}, 128, "ALLOCATED", true},
+      {"MIXED", {}, LocalJobs{1, 8}, 128, "MIXED", true},
+      {"MIXED", {}, LocalJobs{1, 128}, 128, "ALLOCATED", true},  // plainly
+      {"IDLE", {}, LocalJobs{1, 128}, 128, "IDLE", true},
+  };
+  for (const Evidence& row : kRows) {
+    HostFacts facts = facts_in_state(row.base, row.flags);
+    facts.slurm.record->allocation_is_fresh = true;
+    facts.slurm.record->cpus = row.cpus;
+    facts.jobs = row.jobs;
+    const SlurmView view = slurm_view(facts);
+    EXPECT_EQ(view.base, row.effective) << row.base;
+    EXPECT_EQ(view.busy, row.busy) << row.base;
+  }
+}
+
+// CPUs of CoreSpec are no job's: a node is full without them.
+TEST(SlurmViewTest, UsableCpusAreThoseWithoutCoreSpec) {
+  HostFacts facts = facts_in_state("MIXED");
+  facts.slurm.record->cpus = 96;
+  facts.jobs = LocalJobs{1, 94};
+  EXPECT_EQ(usable_cpus(facts), 96);
+  EXPECT_EQ(slurm_view(facts).base, "MIXED");
+  facts.slurm_conf.core_spec_cpus = 2;
+  EXPECT_EQ(usable_cpus(facts), 94);
+  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
+  facts.slurm.record->effective_cpus = 95;  // Slurm's own word wins
+  EXPECT_EQ(usable_cpus(facts), 95);
+  EXPECT_EQ(slurm_view(facts).base, "MIXED");
+  facts.slurm.record->effective_cpus = 0;  // no node has none
+  EXPECT_EQ(usable_cpus(facts), 94);
+  facts.slurm.record->effective_cpus.reset();
+  facts.slurm.record->cpus.reset();
+  EXPECT_EQ(usable_cpus(facts), std::nullopt);
+  facts.slurm.record.reset();
+  EXPECT_EQ(usable_cpus(facts), std::nullopt);
 }
 
 TEST(SlurmViewTest, CamelCase) {

@@ -1,0 +1,22 @@
+#pragma once
+
+// The condition GPUHealthy: whether the machine shows the GPUs that Slurm has here. It compares,
+// best evidence first, the device files that gres.conf names (File=) with those that exist, or the
+// number of Slurm's GPUs with that of the PCI devices which the vendor's driver has taken. MIG
+// slices, shards and mps are parts of GPUs and do not count. What cannot be compared is Unknown; a
+// guess never makes it False. Pure.
+
+#include <optional>
+
+#include "node/facts.h"
+#include "node/node.h"
+
+namespace slurmlet::node {
+
+// Nothing on a node that has no GPUs in Slurm, or of which Slurm has told nothing yet.
+std::optional<Condition> gpu_condition(const HostFacts& facts);
+
+// Whether this is a condition that gpu_condition() made. (Other programs name theirs alike.)
+bool is_gpu_condition_of_ours(const Condition& condition);
+
+}  // namespace slurmlet::node

@@ -1,0 +1,38 @@
+#include "node/reason_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/rfc3339.h"
+#include "base/text.h"
+
+namespace slurmlet::node {
+
+std::string attribution(const SlurmNodeRecord& record) {
+  std::string text;
+  if (!record.reason_user.empty()) {
+    text += " by " + record.reason_user;
+  }
+  if (record.reason_time) {
+    text += " since " + rfc3339(*record.reason_time);
+  }
+  if (!record.reason.empty()) {
+    text += fmt::format(": \"{}\"", record.reason);
+  }
+  return text;
+}
+
+std::string next_state(const SlurmNodeRecord& record) {
+  std::string text = to_upper(record.next_state);
+  std::replace(text.begin(), text.end(), ',', '+');
+  const auto words = split(text, '+');
+  for (const char* word : {"RESUME", "DOWN"}) {
+    if (std::find(words.begin(), words.end(), word) != words.end()) {
+      return word;
+    }
+  }
+  return "";
+}
+
+}  // namespace slurmlet::node

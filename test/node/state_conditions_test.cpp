@@ -1,0 +1,336 @@
+// Conditions of Slurm's states and flags.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+#include "node/conditions.h"
+#include "node/node_fixtures.h"
+
+namespace slurmlet::node {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Liveness = SlurmdFacts::Liveness;
+
+const std::set<std::string> kCoreWords{"Idle",          "Mixed",     "Allocated", "Completing",
+                                       "Drain",         "Down",      "Fail",      "Maintenance",
+                                       "NotResponding", "InvalidReg"};
+
+// The words of all SlurmNodeState conditions with that status.
+std::set<std::string> words(const std::vector<Condition>& conditions, const std::string& status) {
+  std::set<std::string> out;
+  for (const auto& condition : conditions) {
+    EXPECT_TRUE(condition.type.starts_with("SlurmNodeState")) << condition.type;
+    if (condition.status == status) {
+      EXPECT_TRUE(out.insert(condition.type.substr(14)).second) << condition.type << " twice";
+    }
+  }
+  return out;
+}
+
+struct StateRow {
+  const char* base;
+  std::set<std::string> flags;
+  std::set<std::string> holding;
+};
+
+TEST(SlurmStateConditionsTest, EveryStateAndFlag) {
+  const StateRow kRows[] = {
+      {"IDLE", {}, {"Idle"}},
+      {"MIXED", {}, {"Mixed"}},
+      {"ALLOCATED", {}, {"Allocated"}},
+      {"DOWN", {}, {"Down"}},
+      {"IDLE", {"COMPLETING"}, {"Idle", "Completing"}},
+      {"ALLOCATED", {"COMPLETING", "DRAIN"}, {"Allocated", "Completing", "Drain"}},
+      {"IDLE", {"DRAIN"}, {"Idle", "Drain"}},
+      {"DOWN", {"DRAIN", "NOT_RESPONDING"}, {"Down", "Drain", "NotResponding"}},
+      {"MIXED", {"FAIL"}, {"Mixed", "Fail"}},
+      {"IDLE", {"MAINTENANCE", "RESERVED"}, {"Idle", "Maintenance", "Reserved"}},
+      {"UNKNOWN", {"DRAIN", "INVALID_REG"}, {"Unknown", "Drain", "InvalidReg"}},
+      {"IDLE", {"DRAIN", "INVALID_REG"}, {"Idle", "Drain", "InvalidReg"}},
+      {"FUTURE", {}, {"Future"}},
+      {"ERROR", {}, {"Error"}},
+      {"IDLE", {"POWERED_DOWN"}, {"Idle", "PoweredDown"}},
+      {"DOWN", {"REBOOT_ISSUED"}, {"Down", "RebootIssued"}},
+      {"IDLE", {"CLOUD", "DYNAMIC_NORM"}, {"Idle", "Cloud", "DynamicNorm"}},
+      {"IDLE", {"BLOCKED"}, {"Idle", "Blocked"}},
+      {"IDLE", {"PERFCTRS"}, {"Idle", "Perfctrs"}},
+      {"IDLE", {"POWER_DOWN", "POWER_DRAIN"}, {"Idle", "PowerDown", "PowerDrain"}},
+      {"IDLE", {"POWERING_DOWN"}, {"Idle", "PoweringDown"}},
+      {"IDLE", {"POWER_UP", "POWERING_UP"}, {"Idle", "PowerUp", "PoweringUp"}},
+      {"MIXED", {"REBOOT_REQUESTED"}, {"Mixed", "RebootRequested"}},
+      {"IDLE", {"DYNAMIC_FUTURE"}, {"Idle", "DynamicFuture"}},
+      {"IDLE", {"RESUME", "UNDRAIN"}, {"Idle", "Resume", "Undrain"}},
+      // flips every backfill cycle, so it is in the annotation only
+      {"IDLE", {"PLANNED"}, {"Idle"}},
+      // what Slurm has no word for, and what is no word
+      {"IDLE", {"?"}, {"Idle", "Other"}},
+      {"?", {"DRAIN"}, {"Drain", "Other"}},
+      {"", {"DRAIN"}, {"Drain"}},
+      {"IDLE", {"", "A B", "A/B"}, {"Idle", "Other"}},
+      {"IDLE", {"_", "3D", "\xc3\xa4"}, {"Idle", "Other"}},
+      {"IDLE", {std::string(64, 'A')}, {"Idle", "Other"}},
+      {"IDLE", {"OTHER"}, {"Idle", "Other"}},
+      // two words of one type
+      {"IDLE", {"A_B", "A__B"}, {"Idle", "AB", "Other"}},
+      // of a future Slurm
+      {"IDLE", {"QUANTUM_LINKED"}, {"Idle", "QuantumLinked"}},
+      {"HOVERING", {}, {"Hovering"}},
+      // a base word among the flags is no second condition
+      {"IDLE", {"DOWN"}, {"Idle"}},
+  };
+  for (const StateRow& row : kRows) {
+    const HostFacts facts = facts_in_state(row.base, row.flags);
+    const auto conditions = slurm_state_conditions(facts);
+    const std::string raw = facts.slurm.record->state.raw();
+    EXPECT_EQ(words(conditions, "True"), row.holding) << raw;
+    std::set<std::string> others = kCoreWords;
+    for (const auto& word : row.holding) {
+      others.erase(word);
+    }
+    EXPECT_EQ(words(conditions, "False"), others) << raw;  // the core is always complete
+    EXPECT_TRUE(words(conditions, "Unknown").empty()) << raw;
+  }
+}
+
+TEST(SlurmStateConditionsTest, EveryConditionHasACamelCaseReasonAndASentence) {
+  for (const auto& facts : {facts_in_state("MIXED", {"DRAIN", "COMPLETING", "X_Y"}),
+                            facts_in_state("DOWN", {"FAIL", "NOT_RESPONDING", "INVALID_REG"}),
+                            facts_in_state("IDLE", {"MAINTENANCE"}), facts_in_state("ALLOCATED")}) {
+    for (const auto& condition : slurm_state_conditions(facts)) {
+      EXPECT_THAT(condition.reason, ::testing::MatchesRegex("[A-Z][A-Za-z]+")) << condition.type;
+      EXPECT_FALSE(condition.message.empty()) << condition.type;
+    }
+  }
+}
+
+TEST(SlurmStateConditionsTest, UnknownWhileSlurmCannotBeAsked) {
+  HostFacts facts = facts_in_state("IDLE", {"RESERVED"});
+  facts.slurm.stale = true;
+  facts.slurm.failure = SlurmFailure::kMungeUnavailable;
+  const auto conditions = slurm_state_conditions(facts);
+  EXPECT_EQ(words(conditions, "Unknown"), kCoreWords);
+  EXPECT_EQ(conditions.size(), kCoreWords.size());
+  EXPECT_EQ(condition_of(conditions, "SlurmNodeStateDrain").reason, "MungeUnavailable");
+}
+
+TEST(SlurmStateConditionsTest, DrainSaysWhoWhenAndWhy) {
+  struct Row {
+    const char* base;
+    std::set<std::string> flags;
+    const char* reason;
+    const char* words;
+  };
+  const Row kRows[] = {
+      {"MIXED",
+       {"DRAIN"},
+       "Draining",
+       "draining by root since 2026-11-20T14:02:11Z: \"bad dimm\"; jobs are still running"},
+      {"ALLOCATED",
+       {"DRAIN"},
+       "Draining",
+       "draining by root since 2026-11-20T14:02:11Z: \"bad dimm\"; jobs are still running"},
+      {"IDLE",
+       {"DRAIN", "COMPLETING"},
+       "Draining",
+       "draining by root since 2026-11-20T14:02:11Z: \"bad dimm\"; jobs are still running"},
+      {"IDLE",
+       {"DRAIN"},
+       "Drained",
+       "drained by root since 2026-11-20T14:02:11Z: \"bad dimm\"; no jobs are running"},
+      {"DOWN",
+       {"DRAIN"},
+       "Drained",
+       "drained by root since 2026-11-20T14:02:11Z: \"bad dimm\"; no jobs are running"},
+  };
+  for (const Row& row : kRows) {
+    HostFacts facts = facts_in_state(row.base, row.flags);
+    facts.slurm.record->reason = "bad dimm";
+    facts.slurm.record->reason_user = "root";
+    facts.slurm.record->reason_time = time_of("2026-11-20T14:02:11Z");
+    const auto drain = condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain");
+    EXPECT_EQ(drain, (Condition{"SlurmNodeStateDrain", "True", row.reason, row.words}));
+  }
+}
+
+TEST(SlurmStateConditionsTest, DrainWithoutDetails) {
+  const auto drain = condition_of(slurm_state_conditions(facts_in_state("IDLE", {"DRAIN"})),
+                                  "SlurmNodeStateDrain");
+  EXPECT_EQ(drain.message, "drained; no jobs are running");
+}
+
+struct BusyRow {
+  const char* base;
+  std::set<std::string> flags;
+  std::optional<LocalJobs> jobs;
+  const char* end;        // of the message
+  const char* published;  // the same where job ids are published
+};
+
+LocalJobs running(std::vector<std::uint32_t> ids) {
+  LocalJobs jobs;
+  jobs.jobs = static_cast<int>(ids.size());
+  jobs.job_ids = std::move(ids);
+  return jobs;
+}
+
+TEST(SlurmStateConditionsTest, DrainingSaysWhatIsStillRunning) {
+  std::vector<std::uint32_t> many(25);
+  std::iota(many.begin(), many.end(), 1);
+  const BusyRow kRows[] = {
+      {"MIXED", {}, std::nullopt, "; jobs are still running", "; jobs are still running"},
+      {"MIXED", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
+      {"ALLOCATED",
+       {},
+       running({1234, 1235}),
+       "; 2 jobs are still running",
+       "; 2 jobs are still running (1234, 1235)"},
+      {"MIXED",
+       {},
+       running(many),
+       "; 25 jobs are still running",
+       "; 25 jobs are still running (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, "
+       "18, 19, 20, and 5 more)"},
+      {"MIXED", {}, LocalJobs{2, 4}, "; 2 jobs are still running", "; 2 jobs are still running"},
+      {"IDLE",
+       {"COMPLETING"},
+       running({}),
+       "; a job is still completing",
+       "; a job is still completing"},
+      {"ALLOCATED",
+       {},
+       running({}),
+       "; jobs still hold it, without a process here",
+       "; jobs still hold it, without a process here"},
+      // Slurm has given up on the node, or has not noticed yet; the machine knows better
+      {"DOWN", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
+      {"IDLE", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
+  };
+  for (const BusyRow& row : kRows) {
+    HostFacts facts = facts_in_state(row.base, row.flags);
+    facts.slurm.record->state.flags.insert("DRAIN");
+    facts.jobs = row.jobs;
+    NodePolicy policy;
+    auto drain = condition_of(slurm_state_conditions(facts, policy), "SlurmNodeStateDrain");
+    EXPECT_EQ(drain.reason, "Draining") << row.end;
+    EXPECT_EQ(drain.message, std::string{"draining"} + row.end);
+    policy.publish_job_ids = true;
+    drain = condition_of(slurm_state_conditions(facts, policy), "SlurmNodeStateDrain");
+    EXPECT_EQ(drain.message, std::string{"draining"} + row.published);
+  }
+}
+
+std::string message_of(const HostFacts& facts, const char* word) {
+  return condition_of(slurm_state_conditions(facts), std::string{"SlurmNodeState"} + word).message;
+}
+
+TEST(SlurmStateConditionsTest, OddWordsAreListedInOneCondition) {
+  HostFacts facts = facts_in_state("IDLE", {"?", "A/B"});
+  EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateOther"),
+            (Condition{"SlurmNodeStateOther", "True", "NotUnderstood",
+                       "Slurm reports what slurmlet has no word for: \"?\", \"A/B\""}));
+  for (int i = 0; i < 100; ++i) {
+    facts.slurm.record->state.flags.insert("?" + std::to_string(i) + std::string(1000, 'x'));
+  }
+  const std::string message = message_of(facts, "Other");
+  EXPECT_LT(message.size(), 2000U);
+  EXPECT_THAT(message, HasSubstr("and 82 more"));
+}
+
+TEST(SlurmStateConditionsTest, NoTypeComesTwice) {
+  std::set<std::string> flags{"?", "A_B", "A__B", "a_b", "OTHER", "IDLE", "MIXED", "UNKNOWN"};
+  for (const char* base : {"UNKNOWN", "IDLE", "A_B", "OTHER", "DRAIN"}) {
+    words(slurm_state_conditions(facts_in_state(base, flags)), "True");  // expects it
+  }
+}
+
+TEST(SlurmStateConditionsTest, ReservationsAreNamed) {
+  HostFacts facts = facts_in_state("IDLE", {"MAINTENANCE", "RESERVED"});
+  EXPECT_THAT(message_of(facts, "Reserved"), Not(HasSubstr("\"")));
+  facts.slurm.record->reservation = "maint-1";
+  EXPECT_THAT(message_of(facts, "Reserved"), HasSubstr("(reservation \"maint-1\")"));
+  EXPECT_THAT(message_of(facts, "Maintenance"), HasSubstr("(reservation \"maint-1\")"));
+}
+
+TEST(SlurmStateConditionsTest, ARebootSaysWhatFollows) {
+  struct Row {
+    const char* next_state;
+    const char* words;
+  };
+  const Row kRows[] = {{"RESUME", "; afterwards Slurm returns it to service"},
+                       {"UNKNOWN+UNDRAIN+RESUME", "; afterwards Slurm returns it to service"},
+                       {"unknown,resume", "; afterwards Slurm returns it to service"},
+                       {"DOWN", "; afterwards Slurm keeps it down"},
+                       {"INVALID", ""},
+                       {"invalid", ""},
+                       {"?", ""},
+                       {"", ""}};
+  for (const Row& row : kRows) {
+    HostFacts facts = facts_in_state("IDLE", {"REBOOT_REQUESTED"});
+    facts.slurm.record->next_state = row.next_state;
+    EXPECT_EQ(
+        message_of(facts, "RebootRequested"),
+        std::string{"a reboot of this node is asked for; it happens when its jobs have ended"} +
+            row.words);
+    facts.slurm.record->state = {"DOWN", {"REBOOT_ISSUED"}};
+    EXPECT_THAT(message_of(facts, "RebootIssued"), ::testing::EndsWith(row.words));
+  }
+}
+
+TEST(SlurmStateConditionsTest, AnInvalidRegistrationShowsSlurmsOwnText) {
+  HostFacts facts = facts_in_state("IDLE", {"DRAIN", "INVALID_REG"});
+  facts.slurm.record->reason = "Low RealMemory (reported:23000 < 100.00% of configured:60000)";
+  EXPECT_THAT(message_of(facts, "InvalidReg"), HasSubstr(facts.slurm.record->reason));
+  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("refused its registration"));
+}
+
+TEST(SlurmStateConditionsTest, ARunningSlurmdContradictsAPoweredDownNode) {
+  struct Row {
+    const char* base;
+    const char* flag;
+    const char* word;
+  };
+  const Row kRows[] = {{"IDLE", "POWERED_DOWN", "PoweredDown"},
+                       {"IDLE", "POWERING_UP", "PoweringUp"},
+                       {"FUTURE", "CLOUD", "Future"}};
+  for (const Row& row : kRows) {
+    HostFacts facts = facts_in_state(row.base, {row.flag});
+    EXPECT_THAT(message_of(facts, row.word), HasSubstr("slurmd runs on this machine")) << row.word;
+    EXPECT_THAT(slurmd_condition(facts).message, Not(HasSubstr("talks to it"))) << row.word;
+    EXPECT_EQ(slurmd_condition(facts).status, "True");
+    facts.slurmd.liveness = Liveness::kAbsent;
+    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd runs"))) << row.word;
+    facts.slurmd = {Liveness::kRunning, 0, "22.05.8", ""};  // a captured answer, no process seen
+    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd runs"))) << row.word;
+  }
+}
+
+// A stale MIXED must not keep a drained node "draining" for ever.
+TEST(SlurmStateConditionsTest, DrainedWhenTheMachineSeesNoJobs) {
+  HostFacts facts = facts_in_state("MIXED", {"DRAIN"});
+  facts.jobs = LocalJobs{};
+  EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain").reason, "Drained");
+}
+
+// Slurm keeps a reason after what it explained is over.
+TEST(SlurmStateConditionsTest, TheReasonIsShownWithBadStatesOnly) {
+  HostFacts facts = facts_in_state("DOWN", {"FAIL", "NOT_RESPONDING", "MAINTENANCE"});
+  facts.slurm.record->reason = "psu broken";
+  const auto bad = slurm_state_conditions(facts);
+  for (const char* type :
+       {"SlurmNodeStateDown", "SlurmNodeStateFail", "SlurmNodeStateNotResponding"}) {
+    EXPECT_THAT(condition_of(bad, type).message, HasSubstr("\"psu broken\"")) << type;
+  }
+  EXPECT_THAT(condition_of(bad, "SlurmNodeStateMaintenance").message, Not(HasSubstr("psu")));
+  facts.slurm.record->state = {"IDLE", {}};
+  for (const auto& condition : slurm_state_conditions(facts)) {
+    EXPECT_THAT(condition.message, Not(HasSubstr("psu"))) << condition.type;
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::node
