@@ -107,12 +107,26 @@ class Collector {
         old_backup_ = value;
       } else if (key == "slurmctldport") {
         controller_port_ = first_port(value).value_or(controller_port_);
+      } else if (key == "authtype") {
+        conf_.uses_munge = to_lower(value) == "auth/munge";
+      } else if (key == "authinfo") {
+        take_auth_info(value);
       } else if (key == "slurmdport") {
         conf_.slurmd_port = first_port(value).value_or(conf_.slurmd_port);
       } else if (key == "slurmdpidfile") {
         conf_.pid_file = value;
       } else if (key == "slurmdspooldir") {
         conf_.spool_dir = value;
+      }
+    }
+  }
+
+  // "socket=/run/munge/munge.socket.2,ttl=60"
+  void take_auth_info(std::string_view text) {
+    constexpr std::string_view kKey = "socket=";
+    for (const auto part : split(text, ',')) {
+      if (to_lower(trim(part)).starts_with(kKey)) {
+        conf_.munge_socket = trim(part).substr(kKey.size());
       }
     }
   }
@@ -241,16 +255,18 @@ std::string expand_pattern(std::string_view pattern, std::string_view node_name,
 }
 
 node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_name,
-                                const std::string& gpu_vendor) {
+                                const GpuConf& gpus) {
   node::SlurmConfFacts facts;
   facts.path = conf.path;
   facts.cluster_name = conf.cluster_name;
-  facts.gpu_vendor = gpu_vendor;
+  facts.gpu_vendor = gpus.vendor;
+  facts.gpu_files = gpus.files;
   for (const auto& controller : conf.controllers) {
     facts.controllers.push_back(fmt::format("{}:{}", controller.host, controller.port));
   }
   if (const NodeLine* node = conf.find_node(node_name)) {
     facts.node_name = node->name;
+    facts.gres = node->gres;
     facts.mem_spec_limit_mib = std::max<std::int64_t>(0, node->mem_spec_limit_mib);
     facts.core_spec_cpus = node->cpu_spec_list.empty()
                                ? std::max<std::int64_t>(0, node->core_spec_count) *

@@ -17,12 +17,14 @@
 namespace slurmlet::slurm {
 
 // Where Slurm's commands look on a machine, in this order (src/common/read_config.c): $SLURM_CONF,
-// the built-in path, and the cache that slurmd of a configless cluster keeps.
+// the built-in path, and the cache that slurmd of a configless cluster keeps (in its spool
+// directory, with a link in /run).
 struct ConfSearch {
   std::string configured;   // setting; wins over the environment
   std::string environment;  // $SLURM_CONF
   std::vector<std::string> defaults{"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
-                                    "/run/slurm/conf/slurm.conf"};
+                                    "/run/slurm/conf/slurm.conf",
+                                    "/var/spool/slurmd/conf-cache/slurm.conf"};
 };
 
 // The first that is readable. A configured or inherited path is returned even when it is not: then
@@ -62,6 +64,8 @@ struct SlurmConf {
   std::string pid_file = "/var/run/slurmd.pid";  // may hold %n and %h
   std::string spool_dir = "/var/spool/slurmd";   // may hold %n and %h
   int slurmd_port = 6818;
+  std::string munge_socket = "/run/munge/munge.socket.2";  // AuthInfo=socket=…
+  bool uses_munge = true;                                  // AuthType
   std::vector<NodeLine> nodes;  // those that the identity matches, in the file's order
   const NodeLine* find_node(std::string_view name) const;
 };
@@ -76,13 +80,20 @@ std::string expand_pattern(std::string_view pattern, std::string_view node_name,
 // "nid000001.example.org" → "nid000001"
 std::string short_hostname(std::string_view hostname);
 
-// "nvidia", "amd", "intel" as gres.conf beside slurm.conf tells for `node_name`, by AutoDetect= and
-// File=; "" when it does not tell, tells two, or cannot be read. /dev/dri/render* alone decides
-// nothing: two vendors have those.
-std::string read_gpu_vendor(const std::string& slurm_conf_path, const std::string& node_name);
+// What gres.conf beside slurm.conf says of one node's GPUs (lines of Name=gpu, and AutoDetect=).
+struct GpuConf {
+  // "nvidia", "amd", "intel" by AutoDetect= and File=; "" when it does not tell, or tells two.
+  // /dev/dri/render* alone decides nothing: two vendors have those.
+  std::string vendor = {};
+  std::vector<std::string> files = {};  // File=, expanded, in order, each once
+  bool operator==(const GpuConf&) const = default;
+};
+
+// All empty when gres.conf cannot be read.
+GpuConf read_gpu_conf(const std::string& slurm_conf_path, const std::string& node_name);
 
 // `node_name` may be "".
 node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_name,
-                                const std::string& gpu_vendor);
+                                const GpuConf& gpus);
 
 }  // namespace slurmlet::slurm

@@ -4,50 +4,75 @@
 #include <utility>
 
 #include "base/text.h"
+#include "slurm/sinfo.h"
 
 namespace slurmlet::slurm {
 namespace {
 
-constexpr Duration kHour = std::chrono::hours{1};
+// Names that differ in their last digits have hashes that are near each other; this spreads them
+// (the finalizer of SplitMix64).
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31);
+}
 
 // Where in [0, range) this node stands; `salt` keeps two uses of one name apart.
 Duration phase(const std::string& node, std::string_view salt, Duration range) {
   if (range <= Duration::zero()) {
     return Duration::zero();
   }
-  const auto hash = stable_hash(std::string{salt} + node);
+  const auto hash = mixed(stable_hash(std::string{salt} + node));
   return Duration{static_cast<Duration::rep>(hash % static_cast<std::uint64_t>(range.count()))};
+}
+
+Duration stretched(const PollSettings& settings) {
+  const Duration shortest =
+      Duration{std::chrono::hours{1}} / std::max(1, settings.questions_per_hour);
+  return std::max({settings.interval, shortest, Duration{std::chrono::milliseconds{100}}});
 }
 
 }  // namespace
 
 ControllerPoll::ControllerPoll(PollSettings settings, std::string node,
-                               std::unique_ptr<CommandRunner> runner, Random random)
+                               std::unique_ptr<NodeSource> source, Random random)
     : settings_(std::move(settings)),
+      budget_(settings_.questions_per_hour, stretched(settings_)),
+      interval_(stretched(settings_)),
       node_(std::move(node)),
-      runner_(std::move(runner)),
+      source_(std::move(source)),
       backoff_(std::min(settings_.first_retry, settings_.max_backoff), settings_.max_backoff,
-               std::move(random)),
-      tokens_(settings_.extra_burst) {}
+               random),
+      rate_backoff_(settings_.rate_limit_retry,
+                    std::max(settings_.rate_limit_retry, settings_.max_backoff), random) {}
 
-void ControllerPoll::set_node(const std::string& node) {
-  if (node == node_) {
-    return;
-  }
-  node_ = node;
+void ControllerPoll::forget() {
   answer_ = {};
   answered_steady_.reset();
   due_.reset();
+  due_is_tick_ = false;
+  tick_replaced_ = false;
+  evidence_ = false;
   backoff_.reset();
+  rate_backoff_.reset();
 }
 
-void ControllerPoll::refill(SteadyTime now) {
-  if (refilled_ && now > *refilled_) {
-    const auto share =
-        static_cast<double>((now - *refilled_).count()) / static_cast<double>(kHour.count());
-    tokens_ = std::min<double>(settings_.extra_burst, tokens_ + share * settings_.extra_per_hour);
+void ControllerPoll::set_node(const std::string& node) {
+  if (node == node_ && !node.empty()) {
+    return;
   }
-  refilled_ = now;
+  node_ = node;
+  forget();
+}
+
+void ControllerPoll::set_standing_failure(const QueryFailure& failure) {
+  const bool told =
+      node_.empty() && answer_.failure == failure.cause && answer_.failure_detail == failure.detail;
+  if (!told) {
+    node_.clear();
+    forget();
+    record_failure(failure);
+  }
 }
 
 // Causes on this machine cost slurmctld nothing and end by something that happens on this machine.
@@ -59,6 +84,7 @@ bool ControllerPoll::evidence_counts() const {
     case node::SlurmFailure::kMungeUnavailable:
     case node::SlurmFailure::kBadConfiguration:
     case node::SlurmFailure::kCommandMissing:
+    case node::SlurmFailure::kFeedUnavailable:
     case node::SlurmFailure::kNotInSlurm:
       return true;
     default:
@@ -66,35 +92,67 @@ bool ControllerPoll::evidence_counts() const {
   }
 }
 
-void ControllerPoll::ask_soon(Now now) {
-  refill(now.steady);
-  evidence_ = true;
+void ControllerPoll::ask_soon(Now /*now*/) { evidence_ = true; }
+
+// Whether an answer of that time does not turn stale when the coming tick is left out.
+bool ControllerPoll::lasts(SteadyTime answered) const {
+  return *due_ + interval_ + interval_ / 4 < answered + settings_.stale_after;
 }
 
-// When a question on evidence may start: after the gap, and when a token is there. Valid right
-// after refill().
-SteadyTime ControllerPoll::extra_due() const {
+// From when on a question takes the place of the coming tick: when the tick will be left out for
+// it, and once. So the number of questions stays that of the ticks.
+std::optional<SteadyTime> ControllerPoll::replaces_tick_from(SteadyTime now) const {
+  if (!due_is_tick_ || tick_replaced_ || !asked_ || !lasts(now)) {
+    return std::nullopt;
+  }
+  const SteadyTime from = *due_ - interval_ * 3 / 4 + std::chrono::milliseconds{1};
+  return budget_.is_scarce(now) ? std::max(from, *asked_ + interval_ * 7 / 4) : from;
+}
+
+// When a question on evidence may start.
+SteadyTime ControllerPoll::evidence_due(SteadyTime now) const {
   // Before the first question there is nothing to hurry: it comes within first_spread.
-  if (!evidence_ || !asked_ || !refilled_ || !evidence_counts() || settings_.extra_per_hour <= 0) {
+  // A feed has no news before its reader's next dump.
+  if (!evidence_ || !asked_ || !due_ || !evidence_counts() || source_->is_free()) {
     return kNever;
   }
-  SteadyTime due = *refilled_;
-  if (tokens_ < 1.0) {
-    const double hours = (1.0 - tokens_) / settings_.extra_per_hour;
-    due += Duration{static_cast<Duration::rep>(hours * static_cast<double>(kHour.count())) + 1};
+  SteadyTime due = budget_.token_at(now);
+  if (const auto from = replaces_tick_from(now)) {
+    due = std::min(due, *from);
   }
   return std::max(due, *asked_ + settings_.min_gap);
 }
 
-// The next wall-clock time of this node's phase that keeps the gap to the question just asked.
-SteadyTime ControllerPoll::next_tick(Now now) const {
-  const Duration interval = std::max<Duration>(settings_.interval, std::chrono::milliseconds{100});
+SteadyTime ControllerPoll::question_due(SteadyTime now) const {
+  return std::max(std::min(*due_, evidence_due(now)), open_at(now));
+}
+
+SteadyTime ControllerPoll::open_at(SteadyTime now) const {
+  return source_->is_free() ? now : budget_.open_at(now);
+}
+
+// The next wall-clock time of this node's phase.
+void ControllerPoll::plan_tick(Now now) {
   const Duration wall = std::chrono::duration_cast<Duration>(now.wall.time_since_epoch());
   const Duration into =
-      ((wall - phase(node_, "interval:", interval)) % interval + interval) % interval;
-  const SteadyTime tick = now.steady + (interval - into);
-  const Duration gap = std::min(settings_.min_gap, interval / 2);
-  return asked_ && tick < *asked_ + gap ? tick + interval : tick;
+      ((wall - phase(node_, "interval:", interval_)) % interval_ + interval_) % interval_;
+  due_ = now.steady + (interval_ - into);
+  due_is_tick_ = true;
+}
+
+// A question was asked for it a short while ago, or there must remain some for evidence.
+bool ControllerPoll::leaves_tick_out(SteadyTime now) const {
+  if (!due_is_tick_ || !asked_) {
+    return false;
+  }
+  if (now < *asked_ + std::min(settings_.min_gap, interval_ / 2)) {
+    return true;
+  }
+  if (answered_steady_ && !lasts(*answered_steady_)) {
+    return false;
+  }
+  const Duration rest = budget_.is_scarce(now) ? interval_ * 7 / 4 : interval_ * 3 / 4;
+  return now < *asked_ + rest;
 }
 
 void ControllerPoll::start(Now now) {
@@ -108,74 +166,132 @@ void ControllerPoll::start(Now now) {
     due_ = kNever;
     return;
   }
-  if (auto started = runner_->start(sinfo_query(settings_.sinfo, node_), now.steady); !started) {
-    fail(now, classify_start(started.error()));
+  if (auto failure = source_->ask(node_, now)) {
+    fail(now, *std::move(failure));
     return;
+  }
+  asked_for_free_ = source_->is_free();
+  if (!asked_for_free_) {
+    budget_.spend(now.steady);
   }
   ++counters_.questions;
 }
 
 void ControllerPoll::finish(Now now, QueryResult result) {
+  if (asked_for_free_ && !source_->is_free()) {
+    budget_.spend(now.steady);  // the feed failed and slurmctld was asked in its place
+  }
   if (result.failure) {
     fail(now, *std::move(result.failure));
+    follow(now.steady, result.next_in);
     return;
   }
   ++counters_.answers;
   answer_.record = std::move(result.record);
-  answer_.answered_at = now.wall;
+  answer_.answered_at = result.as_of.value_or(now.wall);
   answer_.failure.reset();
   answer_.failure_detail.clear();
-  answered_steady_ = now.steady;
+  const Duration age = now.wall - *answer_.answered_at;
+  answered_steady_ = now.steady - std::max(age, Duration::zero());
   backoff_.reset();
-  due_ = next_tick(now);
+  rate_backoff_.reset();
+  plan_tick(now);
+  follow(now.steady, result.next_in);
 }
 
-void ControllerPoll::fail(Now now, QueryFailure failure) {
+// The source's own time takes the place of the cadence and of the back-off.
+void ControllerPoll::follow(SteadyTime now, std::optional<Duration> next_in) {
+  if (next_in && source_->is_free()) {
+    due_ = now + std::max<Duration>(*next_in, std::chrono::milliseconds{100});
+    due_is_tick_ = false;
+    tick_replaced_ = false;
+  }
+}
+
+void ControllerPoll::record_failure(QueryFailure failure) {
   ++counters_.failures;
   ++counters_.failures_by_cause[failure.cause];
   answer_.failure = failure.cause;
   answer_.failure_detail = std::move(failure.detail);
-  if (failure.cause == node::SlurmFailure::kNotInSlurm) {
+}
+
+// A retry that comes sooner than the cadence would is beside it.
+Duration ControllerPoll::retry_delay(node::SlurmFailure cause, SteadyTime now) {
+  const Duration delay =
+      cause == node::SlurmFailure::kRateLimited ? rate_backoff_.next() : backoff_.next();
+  return delay >= interval_ || budget_.take_token(now) ? delay : delay + interval_;
+}
+
+void ControllerPoll::fail(Now now, QueryFailure failure) {
+  const auto cause = failure.cause;
+  record_failure(std::move(failure));
+  if (cause == node::SlurmFailure::kNotInSlurm) {
     backoff_.reset();
-    due_ = next_tick(now);
-  } else {
-    due_ = now.steady + backoff_.next();
+    plan_tick(now);
+    return;
   }
+  due_ = now.steady + retry_delay(cause, now.steady);
+  due_is_tick_ = false;
+  tick_replaced_ = false;
+}
+
+// Starts what is due: a tick, a retry, or a question on evidence.
+void ControllerPoll::start_due(Now now) {
+  if (now.steady >= *due_) {
+    if (leaves_tick_out(now.steady)) {
+      tick_replaced_ = false;
+      plan_tick(now);
+    } else if (now.steady >= open_at(now.steady)) {
+      tick_replaced_ = false;
+      start(now);
+    }
+    return;
+  }
+  if (now.steady < question_due(now.steady)) {
+    return;
+  }
+  if (const auto from = replaces_tick_from(now.steady); from && now.steady >= *from) {
+    tick_replaced_ = true;
+  } else {
+    (void)budget_.take_token(now.steady);  // evidence_due() saw it
+  }
+  start(now);
 }
 
 SteadyTime ControllerPoll::step(Now now) {
-  refill(now.steady);
-  CommandOutput output;
-  if (runner_->running() && runner_->poll(now.steady, output)) {
-    counters_.last_took = output.took;
+  stepped_ = now.steady;
+  if (auto result = source_->poll(now)) {
+    counters_.last_took = now.steady - asked_.value_or(now.steady);
     if (asked_node_ == node_) {
-      finish(now, interpret(output, node_));
+      finish(now, *std::move(result));
     }
   }
   if (node_.empty()) {
-    return runner_->running() ? runner_->deadline() : kNever;
+    return source_->wake_at();
   }
   if (!due_) {
-    due_ =
-        now.steady + phase(node_, "first:", std::min(settings_.first_spread, settings_.interval));
+    due_ = now.steady + phase(node_, "first:", std::min(settings_.first_spread, interval_));
   }
-  if (!runner_->running()) {
-    if (now.steady >= *due_) {
-      start(now);
-    } else if (now.steady >= extra_due()) {
-      tokens_ -= 1.0;
-      start(now);
-    }
+  if (!source_->busy()) {
+    start_due(now);
   }
-  SteadyTime wake = runner_->running() ? runner_->deadline() : std::min(*due_, extra_due());
+  SteadyTime wake = source_->busy() ? source_->wake_at() : question_due(now.steady);
   if (answered_steady_ && now.steady <= *answered_steady_ + settings_.stale_after) {
     wake = std::min(wake, *answered_steady_ + settings_.stale_after + std::chrono::milliseconds{1});
   }
   return wake;
 }
 
+PollCounters ControllerPoll::counters() const {
+  PollCounters counters = counters_;
+  counters.source = source_->counters();
+  counters.questions_left = budget_.left(stepped_);
+  return counters;
+}
+
 node::SlurmAnswer ControllerPoll::answer(Now now) const {
   node::SlurmAnswer answer = answer_;
+  answer.source = source_->name();
   answer.stale = answered_steady_ && now.steady > *answered_steady_ + settings_.stale_after;
   return answer;
 }

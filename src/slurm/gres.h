@@ -15,10 +15,11 @@
 namespace slurmlet::slurm {
 
 // Entries in their order; entries of the same name and type are added up (one is printed per group
-// of devices). "", "(null)" and "N/A" give none. Suffixes K, M, G, T and P are powers of 1024; the
-// type "(null)" is no type; an entry without a count stands for 1. Shares of cards (shard, mps)
-// keep their own name and are never added to gpu. A count beyond 64 bits is held at the largest
-// value.
+// of devices), and their lists of sockets, indices and shares joined by commas. "", "(null)" and
+// "N/A" give none. Suffixes K, M, G, T and P are powers of 1024; the type "(null)" is no type; an
+// entry without a count stands for 1. Shares of cards (shard, mps) keep their own name and are
+// never added to gpu. A count beyond 64 bits is held at the largest value. A group in parentheses
+// that is malformed or cut off is left out; the count before it stands.
 std::vector<node::Gres> parse_gres(std::string_view text);
 
 }  // namespace slurmlet::slurm

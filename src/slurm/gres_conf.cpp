@@ -1,4 +1,4 @@
-// Which vendor's cards gres.conf is about.
+// Which GPUs gres.conf is about: whose they are, and their device files.
 
 #include <algorithm>
 #include <optional>
@@ -32,11 +32,14 @@ std::string vendor_of_file(std::string_view file) {
   return file.starts_with("/dev/kfd") ? "amd" : "";
 }
 
+constexpr std::size_t kMaxGpuFiles = 1024;
+
 // What the lines about one node say.
-struct VendorSigns {
-  std::string everywhere;           // AutoDetect of a line without NodeName
-  std::optional<std::string> here;  // AutoDetect of a line with our NodeName: wins
-  std::vector<std::string> files;
+struct GpuLines {
+  std::string everywhere;            // AutoDetect of a line without NodeName
+  std::optional<std::string> here;   // AutoDetect of a line with our NodeName: wins
+  std::vector<std::string> vendors;  // of files
+  std::vector<std::string> files;    // expanded
 
   void take(const ConfLine& line, const std::string& node_name) {
     const auto nodes = line.get("nodename");
@@ -50,14 +53,26 @@ struct VendorSigns {
     const std::string list = line.get("file").value_or("");
     for (const auto file : hostlist_elements(list)) {
       if (auto vendor = vendor_of_file(file); !vendor.empty()) {
-        files.push_back(std::move(vendor));
+        vendors.push_back(std::move(vendor));
+      }
+    }
+    take_files(list);
+  }
+
+  // A list that cannot be expanded names no file.
+  void take_files(const std::string& list) {
+    const auto expanded = expand_hostlist(list, kMaxGpuFiles);
+    for (const auto& file : expanded ? *expanded : std::vector<std::string>{}) {
+      if (file.starts_with('/') && files.size() < kMaxGpuFiles &&
+          std::find(files.begin(), files.end(), file) == files.end()) {
+        files.push_back(file);
       }
     }
   }
 
   // "" unless all signs agree.
   std::string verdict() const {
-    std::vector<std::string> all = files;
+    std::vector<std::string> all = vendors;
     if (const std::string detected = here.value_or(everywhere); !detected.empty()) {
       all.push_back(detected);
     }
@@ -70,15 +85,15 @@ struct VendorSigns {
 
 }  // namespace
 
-std::string read_gpu_vendor(const std::string& slurm_conf_path, const std::string& node_name) {
+GpuConf read_gpu_conf(const std::string& slurm_conf_path, const std::string& node_name) {
   const auto slash = slurm_conf_path.rfind('/');
   if (slash == std::string::npos) {
-    return "";
+    return {};
   }
-  VendorSigns signs;
+  GpuLines lines;
   const auto done = for_each_conf_line(slurm_conf_path.substr(0, slash + 1) + "gres.conf",
-                                       [&](const ConfLine& line) { signs.take(line, node_name); });
-  return done ? signs.verdict() : "";
+                                       [&](const ConfLine& line) { lines.take(line, node_name); });
+  return done ? GpuConf{lines.verdict(), lines.files} : GpuConf{};
 }
 
 }  // namespace slurmlet::slurm

@@ -86,11 +86,12 @@ std::optional<node::LocalJobs> LocalJobsReader::read() {
   update_jobs(*sockets);
   sockets_ = *std::move(sockets);
   node::LocalJobs out;
-  out.jobs = static_cast<int>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-    const Processes& processes = entry.second;
-    return !processes.pids.empty() || processes_hidden_ ||
-           (step_starting_ && processes.searches < kMaxSearches);
-  }));
+  for (const auto& [job, processes] : jobs_) {
+    if (!processes.pids.empty() || may_be_hidden(processes)) {
+      out.job_ids.push_back(job);
+    }
+  }
+  out.jobs = static_cast<int>(out.job_ids.size());
   out.allocated_cpus = allocated_cpus();
   out.allocated_memory_bytes = allocated_memory();
   return out;
@@ -138,6 +139,11 @@ void LocalJobsReader::update_jobs(const std::set<std::string>& sockets) {
   }
 }
 
+// Of a job without a process that we see.
+bool LocalJobsReader::may_be_hidden(const Processes& processes) const {
+  return processes_hidden_ || (step_starting_ && processes.searches < kMaxSearches);
+}
+
 bool LocalJobsReader::is_step_of(int pid, Job job) const {
   return job_of_title(title_of(places_.proc_root, pid)) == job;
 }
@@ -171,7 +177,7 @@ std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
   std::set<int> all;
   for (const auto& [job, processes] : jobs_) {
     if (processes.pids.empty()) {
-      if (processes_hidden_ || (step_starting_ && processes.searches < kMaxSearches)) {
+      if (may_be_hidden(processes)) {
         return std::nullopt;
       }
       continue;
@@ -193,7 +199,7 @@ std::optional<std::int64_t> LocalJobsReader::allocated_memory() const {
   std::int64_t all = 0;
   for (const auto& [job, processes] : jobs_) {
     if (processes.pids.empty()) {
-      if (processes_hidden_ || (step_starting_ && processes.searches < kMaxSearches)) {
+      if (may_be_hidden(processes)) {
         return std::nullopt;
       }
       continue;

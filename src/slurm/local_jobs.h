@@ -64,6 +64,7 @@ class LocalJobsReader {
   std::optional<std::set<std::string>> list_sockets() const;
   void update_jobs(const std::set<std::string>& sockets);
   void search_processes();
+  bool may_be_hidden(const Processes& processes) const;
   bool is_step_of(int pid, Job job) const;
   std::optional<std::int64_t> allocated_cpus() const;
   std::optional<std::int64_t> allocated_memory() const;

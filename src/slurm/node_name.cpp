@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <vector>
+
+#include "base/text.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -17,14 +20,59 @@ std::vector<const NodeLine*> nodes_of_host(const SlurmConf& conf, const std::str
   return found;
 }
 
+// A slurmd whose slurm.conf cannot be told is another cluster's if ours does not know its name.
+bool is_of_cluster(const SlurmdSeen& slurmd, const SlurmConf* conf) {
+  const std::string& name = slurmd.options.node_name;
+  return slurmd.conf_known || name.empty() || slurmd.options.dynamic || conf == nullptr ||
+         conf->find_node(name) != nullptr;
+}
+
+// What the slurmd that run here call themselves: NAME of -N, "" for those without.
+std::set<std::string> slurmd_names(const NameSources& sources) {
+  std::set<std::string> names;
+  for (const auto& slurmd : sources.slurmds) {
+    if (is_of_cluster(slurmd, sources.conf)) {
+      names.insert(slurmd.options.node_name);
+    }
+  }
+  return names;
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string text;
+  std::size_t left = names.size();
+  for (const auto& name : names) {
+    text += name;
+    --left;
+    text += left > 1 ? ", " : left == 1 ? " and " : "";
+  }
+  return text;
+}
+
+NameChoice of_several_slurmd(const NameSources& sources, std::set<std::string> names) {
+  if (names.erase("") > 0) {
+    names.insert(short_hostname(sources.hostname));
+  }
+  for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
+    if (names.contains(name)) {
+      return {name, "of the slurmd that run here, the one named as the node in Kubernetes"};
+    }
+  }
+  return {"", fmt::format("slurmd runs here as {}; set slurm.nodeName", listed(names))};
+}
+
 }  // namespace
 
 NameChoice resolve_node_name(const NameSources& sources) {
   if (!sources.configured.empty()) {
     return {sources.configured, "setting slurm.nodeName"};
   }
-  if (!sources.slurmd_option.empty()) {
-    return {sources.slurmd_option, "option -N of the running slurmd"};
+  const auto running = slurmd_names(sources);
+  if (running.size() > 1) {
+    return of_several_slurmd(sources, running);
+  }
+  if (running.size() == 1 && !running.begin()->empty()) {
+    return {*running.begin(), "option -N of the running slurmd"};
   }
   if (sources.conf != nullptr) {
     const auto same_host = nodes_of_host(*sources.conf, sources.hostname);
@@ -41,8 +89,12 @@ NameChoice resolve_node_name(const NameSources& sources) {
       }
     }
     if (same_host.size() > 1) {
-      return {"", fmt::format("{}: several NodeNames have the host name {}; set slurm.nodeName",
-                              sources.conf->path, short_hostname(sources.hostname))};
+      std::set<std::string> names;
+      for (const NodeLine* node : same_host) {
+        names.insert(node->name);
+      }
+      return {"", fmt::format("{} names this host {}; set slurm.nodeName", sources.conf->path,
+                              listed(names))};
     }
   }
   if (!sources.hostname.empty()) {

@@ -3,14 +3,16 @@
 // Which NodeName of Slurm this machine is. Pure.
 
 #include <string>
+#include <vector>
 
 #include "slurm/conf.h"
+#include "slurm/slurmd_process.h"
 
 namespace slurmlet::slurm {
 
 struct NameSources {
   std::string configured;           // setting slurm.nodeName; "" = none
-  std::string slurmd_option;        // NAME of `slurmd -N NAME` as it runs here; "" = none
+  std::vector<SlurmdSeen> slurmds;  // that run here, of the chosen cluster
   const SlurmConf* conf = nullptr;  // read with all of these names as identity; may be missing
   std::string hostname;             // uname -n
   std::string node_name;            // name of the Kubernetes Node
@@ -18,13 +20,14 @@ struct NameSources {
 
 struct NameChoice {
   std::string name;  // "" when nothing tells
-  std::string why;   // for people: "slurm.conf: NodeHostname vm"
+  std::string why;   // for people: "slurm.conf: NodeHostname vm"; without a name: why there is none
   bool operator==(const NameChoice&) const = default;
 };
 
-// In this order: the setting, slurmd's -N, the only NodeName of slurm.conf with this host name, the
-// NodeName that equals the Kubernetes node name, else (a dynamic node) the short host name, which
-// is what slurmd calls itself.
+// In this order: the setting, the -N of the slurmd that runs here, the only NodeName of slurm.conf
+// with this host name, the NodeName that equals the Kubernetes node name, else (a dynamic node) the
+// short host name, which is what slurmd calls itself. Where several slurmd run here or several
+// NodeNames have this host name, only the Kubernetes node name can decide; else nothing is chosen.
 NameChoice resolve_node_name(const NameSources& sources);
 
 }  // namespace slurmlet::slurm

@@ -74,6 +74,10 @@ std::optional<std::string> process_environment(const std::string& proc, int pid,
   return std::nullopt;
 }
 
+bool process_environment_readable(const std::string& proc, int pid) {
+  return static_cast<bool>(read_file(entry(proc, pid, "environ")));
+}
+
 std::string process_cpus(const std::string& proc, int pid) {
   constexpr std::string_view kKey = "Cpus_allowed_list:";
   const auto content = read_file(entry(proc, pid, "status"));

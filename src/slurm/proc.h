@@ -27,6 +27,8 @@ std::vector<std::string> process_arguments(const std::string& proc, int pid);
 // The value of NAME in /proc/PID/environ; nothing when unset or not ours to read.
 std::optional<std::string> process_environment(const std::string& proc, int pid,
                                                const std::string& name);
+// Whether /proc/PID/environ is ours to read: of our own user's processes, and of all for root.
+bool process_environment_readable(const std::string& proc, int pid);
 // Cpus_allowed_list of /proc/PID/status: "0-3,8"; "" when unknown.
 std::string process_cpus(const std::string& proc, int pid);
 // Children of all threads; empty where the kernel does not tell (CONFIG_PROC_CHILDREN).

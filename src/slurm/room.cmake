@@ -1,17 +1,48 @@
 set(ROOM_SOURCES
+  auto_source.cpp
+  capture.cpp
+  capture_text.cpp
+  cluster_choice.cpp
   conf.cpp
   conf_lines.cpp
   controller_poll.cpp
+  feed_directory.cpp
+  feed_format.cpp
+  feed_source.cpp
+  feed_writer.cpp
   gres.cpp
   gres_conf.cpp
   hostlist.cpp
+  json_fields.cpp
+  local_directory.cpp
   local_jobs.cpp
+  munge_socket.cpp
+  node_json.cpp
+  node_json_failure.cpp
+  node_json_record.cpp
   node_name.cpp
+  poll_budget.cpp
   proc.cpp
+  rest_refusal.cpp
+  rest_source.cpp
+  rest_token.cpp
+  rest_versions.cpp
+  scontrol_fields.cpp
+  scontrol_text.cpp
   sinfo.cpp
+  sinfo_capture.cpp
+  sinfo_columns.cpp
   sinfo_failure.cpp
+  sinfo_json.cpp
+  sinfo_layouts.cpp
+  sinfo_rows.cpp
+  sinfo_source.cpp
   slurmd_process.cpp
+  slurmd_status.cpp
+  slurmd_unit.cpp
   slurmd_version.cpp
   slurmd_watch.cpp
+  source_choice.cpp
   state.cpp
-  utf8.cpp)
+  utf8.cpp
+  values.cpp)

@@ -12,6 +12,7 @@
 #include "slurm/gres.h"
 #include "slurm/state.h"
 #include "slurm/utf8.h"
+#include "slurm/values.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -43,25 +44,6 @@ enum Field : std::size_t {
 
 using Row = std::array<std::string_view, kFields>;
 
-// What sinfo prints where there is no value.
-std::string value_or_empty(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kNothing{"", "(null)", "N/A", "none", "Unknown"};
-  text = trim(text);
-  const bool nothing = std::find(kNothing.begin(), kNothing.end(), text) != kNothing.end();
-  return nothing ? std::string{} : valid_utf8(text);
-}
-
-// "allocated/idle/other/total"
-std::optional<std::int64_t> total_cpus(std::string_view text) {
-  const auto parts = split(text, '/');
-  if (parts.size() != 4 || !std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
-        return parse_int<std::int64_t>(part).has_value();
-      })) {
-    return std::nullopt;
-  }
-  return parse_int<std::int64_t>(parts[3]);
-}
-
 // A line that begins a row: all fields are there and the fixed ones look as they must. The Reason
 // still has the "|" of its end, unless it goes on in the next line.
 std::optional<Row> parse_row(std::string_view line) {
@@ -77,12 +59,12 @@ std::optional<Row> parse_row(std::string_view line) {
   row[kReason] = line;
   const bool plausible = valid_node_name(row[kNode]) && !trim(row[kState]).empty() &&
                          row[kState].find(' ') == std::string_view::npos &&
-                         total_cpus(row[kCpus]).has_value();
+                         cpu_counts(row[kCpus]).has_value();
   return plausible ? std::optional{row} : std::nullopt;
 }
 
 void add_partition(std::string_view text, node::SlurmNodeRecord& record) {
-  std::string name = value_or_empty(text);
+  std::string name = text_value(text);
   if (name.ends_with('*')) {  // the cluster's default partition
     name.pop_back();
   }
@@ -96,31 +78,31 @@ node::SlurmNodeRecord make_record(const Row& row) {
   node::SlurmNodeRecord record;
   record.name = row[kNode];
   record.state = parse_state(valid_utf8(row[kState]));
-  record.cpus = total_cpus(row[kCpus]);
-  record.real_memory_mib = parse_int<std::int64_t>(row[kMemory]);
+  if (const auto counts = cpu_counts(row[kCpus])) {
+    record.allocated_cpus = counts->allocated;
+    record.cpus = counts->total;
+  }
+  record.real_memory_mib = number_value(row[kMemory]);
+  record.allocated_memory_mib = number_value(row[kAllocMem]);
+  record.free_memory_mib = number_value(row[kFreeMem]);
+  record.cpu_load = reported_load(row[kLoad], record.free_memory_mib);
   record.gres = parse_gres(valid_utf8(row[kGres]));
   record.gres_used = parse_gres(valid_utf8(row[kGresUsed]));
-  record.version = value_or_empty(row[kVersion]);
-  record.cluster = value_or_empty(row[kCluster]);
-  for (const auto feature : split(row[kFeatures], ',')) {
-    if (auto word = value_or_empty(feature); !word.empty()) {
-      record.features.push_back(std::move(word));
-    }
-  }
+  record.version = text_value(row[kVersion]);
+  record.cluster = text_value(row[kCluster]);
+  record.features = list_value(row[kFeatures]);
   add_partition(row[kPartition], record);
   return record;
 }
 
 // User and time only mean something beside a reason: newer releases print "root" without one.
 void set_reason(std::string_view text, const Row& row, node::SlurmNodeRecord& record) {
-  record.reason = value_or_empty(text);
+  record.reason = text_value(text);
   if (record.reason.empty()) {
     return;
   }
-  record.reason_user = value_or_empty(row[kUser]);
-  if (const auto seconds = parse_int<std::int64_t>(row[kTimestamp]); seconds && *seconds > 0) {
-    record.reason_time = WallTime{std::chrono::seconds{*seconds}};
-  }
+  record.reason_user = text_value(row[kUser]);
+  record.reason_time = time_value(row[kTimestamp]);
 }
 
 Error garbage(const std::string& why) {
@@ -194,13 +176,14 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
 
 QueryResult interpret(const CommandOutput& output, std::string_view node) {
   if (auto failure = classify(output)) {
-    return {std::nullopt, std::move(failure)};
+    return {std::nullopt, std::move(failure), std::nullopt};
   }
   auto record = parse_sinfo(output.out, node);
   if (record) {
-    return {*std::move(record), std::nullopt};
+    return {*std::move(record), std::nullopt, std::nullopt};
   }
-  return {std::nullopt, QueryFailure{node::SlurmFailure::kGarbage, record.error().message}};
+  return {std::nullopt, QueryFailure{node::SlurmFailure::kGarbage, record.error().message},
+          std::nullopt};
 }
 
 }  // namespace slurmlet::slurm

@@ -8,8 +8,7 @@
 // `Field:|` of -O prints the field untruncated with "|" behind it (sinfo(1), --Format);
 // StateComplete exists since Slurm 21.08. One row per partition is printed; Reason stands last
 // because it may hold anything: "|", line breaks, quotes. How much is allocated is stale in such an
-// answer (slurmctld only recomputes it for a full dump), so those fields are not used for
-// allocation.
+// answer (slurmctld only recomputes it for a full dump): the record has it, but not as fresh.
 //
 // Pure. Errors and failure details are stable words without times and
 // counters, so that they can be shown in the API without rewriting it at each question.
@@ -21,6 +20,7 @@
 #include "base/command.h"
 #include "base/result.h"
 #include "node/facts.h"
+#include "slurm/node_source.h"
 
 namespace slurmlet::slurm {
 
@@ -41,23 +41,13 @@ CommandSpec sinfo_query(const SinfoSettings& settings, const std::string& node);
 // an answer for this node, such as a cut-off row or another node.
 Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_view node);
 
-struct QueryFailure {
-  node::SlurmFailure cause = node::SlurmFailure::kGarbage;
-  std::string detail;  // one line
-  bool operator==(const QueryFailure&) const = default;
-};
-
 // Nothing when the output is worth parsing.
 std::optional<QueryFailure> classify(const CommandOutput& output);
 
 // Why the command could not even be started.
 QueryFailure classify_start(const Error& error);
 
-// classify() and parse_sinfo() in one: exactly one of the two is set.
-struct QueryResult {
-  std::optional<node::SlurmNodeRecord> record;
-  std::optional<QueryFailure> failure;
-};
+// classify() and parse_sinfo() in one.
 QueryResult interpret(const CommandOutput& output, std::string_view node);
 
 // "controller unreachable", "munge unavailable", …: for logs and counters.

@@ -9,17 +9,26 @@
 
 #include "base/text.h"
 #include "slurm/sinfo.h"
-#include "slurm/utf8.h"
+#include "slurm/values.h"
 
 namespace slurmlet::slurm {
 namespace {
 
 using node::SlurmFailure;
 
+// slurmctld says nothing to a client whose credential it cannot decode, it closes the connection;
+// newer ones say that there is an authentication error. Only its log tells a wrong key from a wrong
+// clock.
+constexpr std::string_view kNotTaken =
+    "it ended the connection without an answer, as it does when this node's munge key or its clock "
+    "is not that of the cluster; slurmctld's log says which";
+
 struct Rule {
   std::string_view needle;  // in lower case
   SlurmFailure cause;
-  std::string_view detail;  // "" = the line of the message itself
+  std::string_view detail;     // "" = the line of the message itself
+  std::string_view also = "";  // in the same line
+  std::string_view hint = "";  // behind the line of the message
 };
 
 // First match wins, over all lines: the cause comes before what follows from it (a missing munge
@@ -27,12 +36,21 @@ struct Rule {
 constexpr std::array kRules = std::to_array<Rule>({
     {"rate limit", SlurmFailure::kRateLimited,
      "slurmctld limits the rate of requests (SlurmctldParameters=rl_enable)"},
+    {"munge encode failed", SlurmFailure::kMungeUnavailable, "", "permission denied",
+     "; slurmlet's user may not reach that socket (its directory must have mode 0755)"},
     {"munge encode failed", SlurmFailure::kMungeUnavailable, ""},
+    {"munge decode failed", SlurmFailure::kClockSkew, "", "expired credential"},
+    {"munge decode failed", SlurmFailure::kClockSkew, "", "rewound credential"},
+    {"munge decode failed", SlurmFailure::kAuthenticationRefused, "", "credential"},
     {"munge decode failed", SlurmFailure::kMungeUnavailable, ""},
     {"if munged is up", SlurmFailure::kMungeUnavailable, "munged does not answer"},
-    {"protocol authentication error", SlurmFailure::kMungeUnavailable, ""},
-    {"authentication error", SlurmFailure::kMungeUnavailable, ""},
-    {"invalid authentication credential", SlurmFailure::kMungeUnavailable, ""},
+    {"cannot create auth context", SlurmFailure::kBadConfiguration, ""},
+    {"couldn't find the specified plugin name", SlurmFailure::kBadConfiguration, ""},
+    {"protocol authentication error", SlurmFailure::kAuthenticationRefused, ""},
+    {"authentication error", SlurmFailure::kAuthenticationRefused, ""},
+    {"invalid authentication credential", SlurmFailure::kAuthenticationRefused, ""},
+    {"zero bytes were transmitted", SlurmFailure::kAuthenticationRefused, kNotTaken},
+    {"invalid user for slurmuser", SlurmFailure::kBadConfiguration, ""},
     {"cannot stat file", SlurmFailure::kBadConfiguration, ""},
     {"parse error in file", SlurmFailure::kBadConfiguration, ""},
     {"parsing error at unrecognized key", SlurmFailure::kBadConfiguration, ""},
@@ -48,7 +66,6 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"unable to establish control machine address", SlurmFailure::kControllerUnreachable, ""},
     {"unable to contact slurm controller", SlurmFailure::kControllerUnreachable, ""},
     {"socket timed out", SlurmFailure::kControllerUnreachable, ""},
-    {"zero bytes were transmitted", SlurmFailure::kControllerUnreachable, ""},
     {"connection refused", SlurmFailure::kControllerUnreachable, ""},
     {"connection timed out", SlurmFailure::kControllerUnreachable, ""},
     {"no route to host", SlurmFailure::kControllerUnreachable, ""},
@@ -91,21 +108,20 @@ std::string plain_line(std::string_view line) {
     }
     line = rest;
   }
-  std::string text = valid_utf8(without_retry_counter(line));
   constexpr std::size_t kMaxDetail = 256;
-  if (text.size() > kMaxDetail) {
-    text = valid_utf8(text.substr(0, kMaxDetail));
-  }
-  return text;
+  return excerpt(without_retry_counter(line), kMaxDetail);
 }
 
 std::optional<QueryFailure> match_rules(std::string_view err) {
   const auto lines = split(err, '\n');
   for (const auto& rule : kRules) {
     for (const auto line : lines) {
-      if (to_lower(line).find(rule.needle) != std::string::npos) {
-        return QueryFailure{rule.cause,
-                            rule.detail.empty() ? plain_line(line) : std::string{rule.detail}};
+      const std::string text = to_lower(line);
+      if (text.find(rule.needle) != std::string::npos &&
+          text.find(rule.also) != std::string::npos) {
+        return QueryFailure{rule.cause, rule.detail.empty()
+                                            ? plain_line(line) + std::string{rule.hint}
+                                            : std::string{rule.detail}};
       }
     }
   }
@@ -171,6 +187,12 @@ const char* to_string(SlurmFailure failure) {
       return "timeout";
     case SlurmFailure::kMungeUnavailable:
       return "munge unavailable";
+    case SlurmFailure::kAuthenticationRefused:
+      return "authentication refused";
+    case SlurmFailure::kClockSkew:
+      return "clock skew";
+    case SlurmFailure::kTokenRefused:
+      return "token refused";
     case SlurmFailure::kPermissionDenied:
       return "permission denied";
     case SlurmFailure::kNotInSlurm:
@@ -183,6 +205,12 @@ const char* to_string(SlurmFailure failure) {
       return "garbage";
     case SlurmFailure::kRateLimited:
       return "rate limited";
+    case SlurmFailure::kRestUnavailable:
+      return "slurmrestd unavailable";
+    case SlurmFailure::kFeedUnavailable:
+      return "feed unavailable";
+    case SlurmFailure::kNodeUnknown:
+      return "node unknown";
   }
   return "unknown";
 }

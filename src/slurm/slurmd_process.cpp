@@ -1,11 +1,15 @@
 #include "slurm/slurmd_process.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -14,29 +18,80 @@
 namespace slurmlet::slurm {
 namespace {
 
-// Argument of the single-letter option `wanted`, as getopt(3) reads slurmd's options.
-std::string short_option(const std::vector<std::string>& arguments, char wanted) {
-  constexpr std::string_view kWithValue = "dfLnN";
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument.size() < 2 || argument[0] != '-' || argument[1] == '-') {
-      continue;
+// A word of the command line at a time, as getopt_long(3) takes them: the argument of an option
+// stands behind it or in the next word, long names may be cut short where they stay unique.
+class OptionReader {
+ public:
+  explicit OptionReader(const std::vector<std::string>& arguments) : arguments_(arguments) {}
+
+  SlurmdOptions read() {
+    for (at_ = 1; at_ < arguments_.size(); ++at_) {
+      const std::string_view word = arguments_[at_];
+      if (word == "--") {
+        break;
+      }
+      if (word.starts_with("--")) {
+        take_long(word.substr(2));
+      } else if (word.starts_with('-')) {
+        take_letters(word.substr(1));
+      }
     }
-    for (std::size_t at = 1; at < argument.size(); ++at) {
-      if (kWithValue.find(argument[at]) == std::string_view::npos) {
+    return options_;
+  }
+
+ private:
+  std::string next_word() { return at_ + 1 < arguments_.size() ? arguments_[++at_] : ""; }
+
+  void take_letters(std::string_view letters) {
+    constexpr std::string_view kWithValue = "dfLnN";
+    constexpr char kMayHaveValue = 'F';  // only in the same word
+    for (std::size_t i = 0; i < letters.size() && letters[i] != kMayHaveValue; ++i) {
+      options_.dynamic = options_.dynamic || letters[i] == 'Z';
+      if (kWithValue.find(letters[i]) == std::string_view::npos) {
         continue;
       }
-      const bool in_next = at + 1 == argument.size();
-      if (argument[at] == wanted) {
-        return in_next ? (i + 1 < arguments.size() ? arguments[i + 1] : "")
-                       : argument.substr(at + 1);
+      const auto rest = letters.substr(i + 1);
+      std::string value = rest.empty() ? next_word() : std::string{rest};
+      if (letters[i] == 'N') {
+        options_.node_name = std::move(value);
+      } else if (letters[i] == 'f') {
+        options_.conf_file = std::move(value);
       }
-      i += in_next ? 1 : 0;
-      break;
+      return;
     }
   }
-  return "";
-}
+
+  void take_long(std::string_view text) {
+    constexpr std::array<std::string_view, 7> kWithValue{
+        "authinfo", "ca-cert-file", "conf", "conf-server", "extra", "instance-id", "instance-type"};
+    const auto equals = text.find('=');
+    const auto name = text.substr(0, equals);
+    std::vector<std::string_view> meant;
+    for (const auto candidate : kWithValue) {
+      if (candidate == name) {
+        meant = {candidate};
+        break;
+      }
+      if (!name.empty() && candidate.starts_with(name)) {
+        meant.push_back(candidate);
+      }
+    }
+    if (meant.size() != 1) {
+      return;
+    }
+    std::string value =
+        equals == std::string_view::npos ? next_word() : std::string{text.substr(equals + 1)};
+    if (meant.front() == "conf") {
+      options_.node_conf = std::move(value);
+    } else if (meant.front() == "conf-server") {
+      options_.conf_server = std::move(value);
+    }
+  }
+
+  const std::vector<std::string>& arguments_;
+  std::size_t at_ = 0;
+  SlurmdOptions options_;
+};
 
 bool is_living_slurmd(const std::string& proc, int pid) {
   if (process_name(proc, pid) != "slurmd") {
@@ -46,9 +101,14 @@ bool is_living_slurmd(const std::string& proc, int pid) {
   return stat && stat->state != 'Z' && stat->state != 'X';
 }
 
-bool name_fits(const SlurmdIdentity& identity, const std::vector<std::string>& arguments) {
-  const std::string name = slurmd_node_option(arguments);
+bool name_fits(const SlurmdIdentity& identity, const SlurmdOptions& options) {
+  const std::string& name = options.node_name;
   return name.empty() || identity.node_name.empty() || name == identity.node_name;
+}
+
+std::string conf_of(const std::string& proc, int pid, const SlurmdOptions& options) {
+  return options.conf_file.empty() ? process_environment(proc, pid, "SLURM_CONF").value_or("")
+                                   : options.conf_file;
 }
 
 // The cache of a configless slurmd is reached by a link as well.
@@ -95,26 +155,47 @@ std::vector<int> unit_pids(const SlurmdPlaces& places) {
 
 }  // namespace
 
-std::string slurmd_node_option(const std::vector<std::string>& arguments) {
-  return short_option(arguments, 'N');
+SlurmdOptions parse_slurmd_options(const std::vector<std::string>& arguments) {
+  return OptionReader{arguments}.read();
 }
 
-std::string slurmd_conf_option(const std::vector<std::string>& arguments) {
-  return short_option(arguments, 'f');
+Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root) {
+  auto all = process_ids(proc_root);
+  if (!all) {
+    return all.error();
+  }
+  std::vector<int> pids;
+  std::copy_if(all->begin(), all->end(), std::back_inserter(pids),
+               [&](int pid) { return is_living_slurmd(proc_root, pid); });
+  std::sort(pids.begin(), pids.end());
+  std::vector<SlurmdSeen> seen;
+  for (const int pid : pids) {
+    const auto stat = process_stat(proc_root, pid);
+    const auto arguments = process_arguments(proc_root, pid);
+    // A child between fork and exec looks like its parent.
+    if (!stat || arguments.empty() || std::binary_search(pids.begin(), pids.end(), stat->parent)) {
+      continue;
+    }
+    const auto options = parse_slurmd_options(arguments);
+    std::string server = options.conf_server;
+    if (server.empty()) {
+      server = process_environment(proc_root, pid, "SLURM_CONF_SERVER").value_or("");
+    }
+    const bool known = !options.conf_file.empty() || process_environment_readable(proc_root, pid);
+    seen.push_back({pid, options, conf_of(proc_root, pid, options), std::move(server), known});
+  }
+  return seen;
 }
 
 bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, int pid) {
   if (!is_living_slurmd(places.proc_root, pid)) {
     return false;
   }
-  const auto arguments = process_arguments(places.proc_root, pid);
-  if (!name_fits(identity, arguments)) {
+  const auto options = parse_slurmd_options(process_arguments(places.proc_root, pid));
+  if (!name_fits(identity, options)) {
     return false;
   }
-  std::string conf = slurmd_conf_option(arguments);
-  if (conf.empty()) {
-    conf = process_environment(places.proc_root, pid, "SLURM_CONF").value_or("");
-  }
+  const std::string conf = conf_of(places.proc_root, pid, options);
   return conf.empty() || identity.conf.empty() || same_file(conf, identity.conf);
 }
 
@@ -125,7 +206,7 @@ FoundSlurmd find_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identi
     if (pid && *pid > 0) {
       // The file is named by our slurm.conf, so the process need not prove that it reads the same.
       if (is_living_slurmd(places.proc_root, *pid) &&
-          name_fits(identity, process_arguments(places.proc_root, *pid))) {
+          name_fits(identity, parse_slurmd_options(process_arguments(places.proc_root, *pid)))) {
         found.pid = *pid;
         return found;
       }

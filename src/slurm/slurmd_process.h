@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace slurmlet::slurm {
 
 struct SlurmdIdentity {
@@ -22,10 +24,30 @@ struct SlurmdPlaces {
   std::string unit = "slurmd.service";
 };
 
-// NAME of -N among slurmd's arguments, "" without.
-std::string slurmd_node_option(const std::vector<std::string>& arguments);
-// FILE of -f, "" without.
-std::string slurmd_conf_option(const std::vector<std::string>& arguments);
+// What slurmd's command line says (slurmd(8)), read as getopt_long(3) reads it.
+struct SlurmdOptions {
+  std::string node_name;    // NAME of -N
+  bool dynamic = false;     // -Z
+  std::string node_conf;    // of --conf: "Feature=gpu Gres=gpu:2"
+  std::string conf_file;    // FILE of -f
+  std::string conf_server;  // HOST[:PORT][,…] of --conf-server: configless
+  bool operator==(const SlurmdOptions&) const = default;
+};
+
+SlurmdOptions parse_slurmd_options(const std::vector<std::string>& arguments);
+
+// One slurmd of this machine.
+struct SlurmdSeen {
+  int pid = 0;
+  SlurmdOptions options;
+  std::string conf;         // slurm.conf: of -f, else of its $SLURM_CONF; "" = Slurm's own search
+  std::string conf_server;  // of --conf-server, else of its $SLURM_CONF_SERVER
+  bool conf_known = true;   // false: its environment is not ours to read, and it has no -f
+  bool operator==(const SlurmdSeen&) const = default;
+};
+
+// Every living slurmd, without the children that one forks, by pid. One look at all processes.
+Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root);
 
 // Whether `pid` is a living slurmd that does not say of itself that it is another node's: its
 // command line may name a node (-N) or a slurm.conf (-f, or $SLURM_CONF in its environment).

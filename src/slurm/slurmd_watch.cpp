@@ -37,8 +37,12 @@ SteadyTime next_aligned(Now now, Duration period) {
   return now.steady + (period - into);
 }
 
-SlurmdWatch::SlurmdWatch(SlurmdWatchSettings settings, std::unique_ptr<CommandRunner> runner)
-    : settings_(std::move(settings)), version_(std::move(runner)) {
+SlurmdWatch::SlurmdWatch(SlurmdWatchSettings settings,
+                         std::unique_ptr<CommandRunner> version_runner,
+                         std::unique_ptr<CommandRunner> unit_runner)
+    : settings_(std::move(settings)),
+      version_(std::move(version_runner)),
+      unit_(std::move(unit_runner), settings_.systemd_dir) {
   facts_.detail = "not looked yet";
 }
 
@@ -58,6 +62,7 @@ SteadyTime SlurmdWatch::step(Now now) {
   if (version_.step(now.steady)) {
     facts_.version = version_.version();
   }
+  unit_.step(now.steady);
   if (pid_ != 0 && exited()) {
     lose(now);
   } else if (pid_ != 0 && now.steady >= check_at_) {
@@ -67,12 +72,17 @@ SteadyTime SlurmdWatch::step(Now now) {
   if (pid_ == 0 && (!search_at_ || now.steady >= *search_at_)) {
     search(now);
   }
+  if (facts_.liveness == Liveness::kAbsent) {
+    facts_.detail = unit_.detail();
+  }
   const SteadyTime wake = pid_ != 0 ? check_at_ : search_at_.value_or(now.steady);
-  return std::min(wake, version_.deadline());
+  return std::min({wake, version_.deadline(), unit_.deadline()});
 }
 
 std::vector<int> SlurmdWatch::wake_fds() const {
   std::vector<int> fds = version_.wake_fds();
+  const std::vector<int> more = unit_.wake_fds();
+  fds.insert(fds.end(), more.begin(), more.end());
   if (inotify_.fd() >= 0) {
     fds.push_back(inotify_.fd());
   }
@@ -166,7 +176,6 @@ void SlurmdWatch::search(Now now) {
     return;
   }
   facts_.pid = 0;
-  node_option_.clear();
   if (!found.error.empty()) {
     facts_.liveness = Liveness::kUnknown;
     facts_.detail = found.error;
@@ -177,7 +186,9 @@ void SlurmdWatch::search(Now now) {
         settings_.places.pid_file);
   } else {
     facts_.liveness = Liveness::kAbsent;
-    facts_.detail.clear();
+    if (hurried_ == kHurry.size()) {  // it stays away
+      unit_.ask_once(settings_.places.unit, now.steady);
+    }
   }
   next_search(now);
 }
@@ -199,7 +210,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
   }
   facts_.pid = pid;
   facts_.detail.clear();
-  node_option_ = slurmd_node_option(process_arguments(settings_.places.proc_root, pid));
+  unit_.reset();
   check_state();
   check_at_ = next_aligned(now, settings_.state_check);
   unwatch_births();

@@ -8,6 +8,8 @@
 // While slurmd is absent, a search each `rescan` catches what events miss. Both periods fall on
 // multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
+// When slurmd stays away, systemd is asked once why (slurmd_unit.h).
+//
 // slurmd is never connected to or asked: a bare connect logs errors there, and `scontrol show
 // slurmd` wakes every slurmstepd.
 //
@@ -27,6 +29,7 @@
 #include "node/facts.h"
 #include "slurm/command_runner.h"
 #include "slurm/slurmd_process.h"
+#include "slurm/slurmd_unit.h"
 #include "slurm/slurmd_version.h"
 
 namespace slurmlet::slurm {
@@ -37,13 +40,17 @@ struct SlurmdWatchSettings {
   std::string spool_dir;       // without patterns; "" = not watched
   std::string slurmd_program;  // for -V; "" = searched
   std::string bin_dir;         // where Slurm's commands are; "" = PATH
+  std::string systemd_dir = "/run/systemd/system";
   Duration rescan = std::chrono::seconds{10};
   Duration state_check = std::chrono::seconds{30};
 };
 
 class SlurmdWatch {
  public:
-  SlurmdWatch(SlurmdWatchSettings settings, std::unique_ptr<CommandRunner> runner);
+  // `version_runner` is for `slurmd -V`, `unit_runner` for `systemctl show`; without one that is
+  // left out.
+  SlurmdWatch(SlurmdWatchSettings settings, std::unique_ptr<CommandRunner> version_runner,
+              std::unique_ptr<CommandRunner> unit_runner = nullptr);
 
   // New paths or another identity (slurm.conf was read again): everything is searched anew.
   void reconfigure(SlurmdWatchSettings settings);
@@ -54,8 +61,6 @@ class SlurmdWatch {
 
   // Whether the spool directory's jobs have changed since last asked.
   bool take_job_event() { return std::exchange(job_event_, false); }
-  // NAME of the running slurmd's -N; "" without one, or while none runs.
-  const std::string& node_option() const { return node_option_; }
 
  private:
   void read_events(SteadyTime now);
@@ -73,8 +78,8 @@ class SlurmdWatch {
   SlurmdWatchSettings settings_;
   Inotify inotify_;
   SlurmdVersion version_;
+  SlurmdUnit unit_;
   node::SlurmdFacts facts_;
-  std::string node_option_;
   int pid_ = 0;
   UniqueFd pidfd_;
   std::optional<int> spool_watch_;

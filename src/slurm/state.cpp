@@ -53,16 +53,37 @@ constexpr std::array kCompounds = std::to_array<Word>({
     {"BLOCK", "IDLE", "BLOCKED"},
     {"PERFCTRS", "IDLE", "PERFCTRS"},
     {"NPC", "IDLE", "PERFCTRS"},
-    {"POWER_DOWN", "IDLE", "POWER_DOWN"},
-    {"POWERING_DOWN", "IDLE", "POWERING_DOWN"},
-    {"POW_DN", "IDLE", "POWERING_DOWN"},
-    {"POWERED_DOWN", "IDLE", "POWERED_DOWN"},
-    {"POWER_UP", "IDLE", "POWER_UP"},
-    {"POWERING_UP", "IDLE", "POWERING_UP"},
-    {"POW_UP", "IDLE", "POWERING_UP"},
     {"INVAL", "UNKNOWN", "INVALID_REG"},
-    {"EXTERNAL", "UNKNOWN", "EXTERNAL"},
     {"EXT", "UNKNOWN", "EXTERNAL"},
+    // Printed alone only for a node in UNKNOWN with just this flag.
+    {"POW_DN", "UNKNOWN", "POWER_DOWN"},
+    {"POWRING_DN", "UNKNOWN", "POWERING_DOWN"},
+    {"POWERED_DN", "UNKNOWN", "POWERED_DOWN"},
+    {"POW_UP", "UNKNOWN", "POWER_UP"},
+    {"CANCEL_REBOOT", "UNKNOWN", "REBOOT_CANCEL"},
+    {"CANC_R", "UNKNOWN", "REBOOT_CANCEL"},
+    {"RESM", "UNKNOWN", "RESUME"},
+    // Words of releases before 22.05.
+    {"NO_RESPOND", "UNKNOWN", "NOT_RESPONDING"},
+    {"RES", "IDLE", "RESERVED"},
+});
+
+// Flags under their own names, as complete forms and REST lists have them (slurm/slurm.h,
+// NODE_STATE_*, of 22.05 … 25.11). "?" stands for flags that the printing program does not know.
+constexpr auto kFlags = std::to_array<std::string_view>({
+    "BLOCKED",        "CLOUD",
+    "COMPLETING",     "DRAIN",
+    "DYNAMIC_FUTURE", "DYNAMIC_NORM",
+    "EXTERNAL",       "FAIL",
+    "INVALID_REG",    "MAINTENANCE",
+    "NOT_RESPONDING", "PERFCTRS",
+    "PLANNED",        "POWERED_DOWN",
+    "POWERING_DOWN",  "POWERING_UP",
+    "POWER_DOWN",     "POWER_DRAIN",
+    "POWER_UP",       "REBOOT_CANCEL",
+    "REBOOT_ISSUED",  "REBOOT_REQUESTED",
+    "RESERVED",       "RESUME",
+    "UNDRAIN",        "?",
 });
 
 // The one sign that sinfo may put behind a word.
@@ -86,17 +107,33 @@ const Word* find(const std::array<Word, N>& words, std::string_view word) {
   return at == words.end() ? nullptr : &*at;
 }
 
-void take_suffix(std::string& text, node::SlurmState& state) {
-  const auto at = std::find_if(kSuffixes.begin(), kSuffixes.end(),
-                               [&](const auto& row) { return row.first == text.back(); });
-  if (at != kSuffixes.end() && text.size() > 1) {
-    text.pop_back();
-    state.flags.emplace(at->second);
+// The flag that a word means beside others, "" for what is none. "DRAINING" beside another word is
+// not Slurm's own flag, but its meaning is the flag.
+std::string_view flag_of(std::string_view word) {
+  if (std::find(kFlags.begin(), kFlags.end(), word) != kFlags.end()) {
+    return word;
   }
+  if (word == "REBOOT" || word == "BOOT") {
+    return "REBOOT_REQUESTED";
+  }
+  const Word* compound = find(kCompounds, word);
+  return compound == nullptr ? "" : compound->flag;
+}
+
+// Takes the sign off the word; "" when it has none.
+std::string_view take_suffix(std::string_view& word) {
+  const auto at = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const auto& row) {
+    return word.size() > 1 && row.first == word.back();
+  });
+  if (at == kSuffixes.end()) {
+    return "";
+  }
+  word.remove_suffix(1);
+  return at->second;
 }
 
 // A word that stands alone.
-void take_single(const std::string& word, node::SlurmState& state) {
+void take_single(std::string_view word, node::SlurmState& state) {
   if (const Word* known = find(kBases, word)) {
     state.base = known->base;
   } else if (word == "REBOOT" || word == "BOOT") {
@@ -107,52 +144,77 @@ void take_single(const std::string& word, node::SlurmState& state) {
   } else if (const Word* compound = find(kCompounds, word)) {
     state.base = compound->base;
     state.flags.emplace(compound->flag);
+  } else if (const auto flag = flag_of(word); !flag.empty()) {
+    state.base = "UNKNOWN";
+    state.flags.emplace(flag);
   } else {
     state.base = word;
   }
 }
 
-// Words joined by "+": one base and flags, in any order.
+// Words joined by "+": one base and flags, in any order. Releases before 21.08 put a sign behind
+// one of them ("IDLE*+DRAIN").
 void take_many(const std::vector<std::string_view>& words, node::SlurmState& state) {
-  std::vector<std::string> unknown;
-  for (const auto word : words) {
+  std::vector<std::string_view> unknown;
+  for (auto word : words) {
+    if (const auto flag = take_suffix(word); !flag.empty()) {
+      state.flags.emplace(flag);
+    }
     const Word* base = find(kBases, word);
     if (word.empty()) {
       continue;
     }
     if (base != nullptr && state.base.empty()) {
       state.base = base->base;
-    } else if (base == nullptr) {
-      const Word* compound = find(kCompounds, word);
-      // "DRAINING" beside another word is not Slurm's own flag, but its meaning is the flag.
-      unknown.emplace_back(compound != nullptr ? compound->flag : word);
-    } else if (state.base != base->base) {
+    } else if (base != nullptr && state.base != base->base) {
       state.flags.emplace(base->base);
+    } else if (const auto flag = flag_of(word); base == nullptr && !flag.empty()) {
+      state.flags.emplace(flag);
+    } else if (base == nullptr) {
+      unknown.push_back(word);
     }
   }
   if (state.base.empty() && !unknown.empty()) {
     state.base = unknown.front();
     unknown.erase(unknown.begin());
   }
-  state.flags.insert(unknown.begin(), unknown.end());
+  if (state.base.empty() && !state.flags.empty()) {
+    state.base = "UNKNOWN";
+  }
+  for (const auto word : unknown) {
+    if (word != state.base) {
+      state.flags.emplace(word);
+    }
+  }
 }
 
 }  // namespace
 
 node::SlurmState parse_state(std::string_view text) {
   node::SlurmState state;
-  std::string upper = to_upper(trim(text));
-  if (upper.empty()) {
-    return state;
+  const std::string upper = to_upper(trim(text));
+  std::string_view rest = upper;
+  if (const auto flag = take_suffix(rest); !flag.empty()) {
+    state.flags.emplace(flag);
   }
-  take_suffix(upper, state);
-  const auto words = split(upper, '+');
+  const auto words = split(rest, '+');
   if (words.size() == 1) {
-    take_single(upper, state);
+    take_single(words.front(), state);
   } else {
     take_many(words, state);
   }
   return state;
+}
+
+bool is_state(std::string_view text) {
+  const std::string upper = to_upper(trim(text));
+  std::string_view rest = upper;
+  take_suffix(rest);
+  const auto words = split(rest, '+');
+  return std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    take_suffix(word);
+    return find(kBases, word) != nullptr || !flag_of(word).empty();
+  });
 }
 
 }  // namespace slurmlet::slurm

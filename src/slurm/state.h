@@ -13,7 +13,11 @@ namespace slurmlet::slurm {
 // Case does not matter. Words that sinfo makes of a state and a flag are taken apart ("drained" is
 // IDLE+DRAIN, "draining" ALLOCATED+DRAIN: sinfo's words no longer tell ALLOCATED from MIXED). What
 // is not known is kept in upper case: as the base when there is no other base, else as a flag.
-// "" gives an empty base.
+// "" gives an empty base; flags without a base (of a list of words) stand beside UNKNOWN. The words
+// of a REST list are joined by "+".
 node::SlurmState parse_state(std::string_view text);
+
+// Whether every word and sign of it is one of Slurm's, so that it can be told from other text.
+bool is_state(std::string_view text);
 
 }  // namespace slurmlet::slurm

@@ -98,7 +98,7 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_EQ(node->port, 7001);
   EXPECT_THAT(node->gres, ElementsAre(node::Gres{"gpu", "a100", 4}));
 
-  const auto facts = conf_facts(conf, "nid000042", "nvidia");
+  const auto facts = conf_facts(conf, "nid000042", {"nvidia", {"/dev/nvidia0"}});
   EXPECT_EQ(facts.path, tree.path("slurm.conf").string());
   EXPECT_EQ(facts.cluster_name, "alps");
   EXPECT_THAT(facts.controllers, ElementsAre("head1:6820", "head2:6820"));
@@ -106,8 +106,10 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_EQ(facts.core_spec_cpus, 4) << "cores times threads";
   EXPECT_EQ(facts.mem_spec_limit_mib, 2048);
   EXPECT_EQ(facts.gpu_vendor, "nvidia");
+  EXPECT_THAT(facts.gpu_files, ElementsAre("/dev/nvidia0"));
+  EXPECT_THAT(facts.gres, ElementsAre(node::Gres{"gpu", "a100", 4}));
 
-  const auto login = conf_facts(conf, "login1", "");
+  const auto login = conf_facts(conf, "login1", {});
   EXPECT_EQ(login.core_spec_cpus, 3) << "CPUs of the list";
   EXPECT_EQ(login.mem_spec_limit_mib, 0);
 }
@@ -120,7 +122,7 @@ TEST(SlurmConfTest, DefaultsAndUnknownNode) {
   EXPECT_EQ(conf.spool_dir, "/var/spool/slurmd");
   EXPECT_EQ(conf.slurmd_port, 6818);
   EXPECT_THAT(conf.nodes, IsEmpty());
-  const auto facts = conf_facts(conf, "vm", "");
+  const auto facts = conf_facts(conf, "vm", {});
   EXPECT_EQ(facts.node_name, "");
   EXPECT_EQ(facts.core_spec_cpus, 0);
   EXPECT_THAT(facts.controllers, ElementsAre("old1:6817", "old2:6817"));
@@ -169,7 +171,7 @@ TEST(SlurmConfTest, SearchesAsSlurmDoes) {
   EXPECT_EQ(find_slurm_conf({"", "", {"/nonexistent"}}), "");
   EXPECT_THAT(ConfSearch{}.defaults,
               ElementsAre("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
-                          "/run/slurm/conf/slurm.conf"));
+                          "/run/slurm/conf/slurm.conf", "/var/spool/slurmd/conf-cache/slurm.conf"));
 }
 
 TEST(GresConf, TellsTheVendor) {
@@ -197,10 +199,43 @@ TEST(GresConf, TellsTheVendor) {
   for (const auto& [text, vendor] : cases) {
     TempTree tree;
     tree.file("gres.conf", text);
-    EXPECT_EQ(read_gpu_vendor(tree.path("slurm.conf"), "nid5"), vendor) << text;
+    EXPECT_EQ(read_gpu_conf(tree.path("slurm.conf"), "nid5").vendor, vendor) << text;
   }
-  EXPECT_EQ(read_gpu_vendor("/nonexistent/slurm.conf", "nid5"), "");
-  EXPECT_EQ(read_gpu_vendor("", "nid5"), "");
+  EXPECT_EQ(read_gpu_conf("/nonexistent/slurm.conf", "nid5"), GpuConf{});
+  EXPECT_EQ(read_gpu_conf("", "nid5"), GpuConf{});
+}
+
+TEST(GresConf, TellsTheDeviceFilesOfOneNodesGpus) {
+  using Files = std::vector<std::string>;
+  const std::vector<std::pair<const char*, Files>> cases{
+      {"Name=gpu Type=a100 File=/dev/nvidia[0-2]",
+       {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2"}},
+      {"Name=gpu File=/dev/nvidia[0,2]", {"/dev/nvidia0", "/dev/nvidia2"}},
+      {"Name=gpu File=/dev/nvidia1,/dev/nvidia0", {"/dev/nvidia1", "/dev/nvidia0"}},
+      {"Name=gpu File=/dev/dri/renderD[128-129]", {"/dev/dri/renderD128", "/dev/dri/renderD129"}},
+      {"Name=gpu Type=a File=/dev/nvidia0\nName=gpu Type=b File=/dev/nvidia1",
+       {"/dev/nvidia0", "/dev/nvidia1"}},
+      {"Name=gpu File=/dev/nvidia0 Cores=0-3\nName=gpu File=/dev/nvidia0", {"/dev/nvidia0"}},
+      {"name=GPU file=\"/dev/tty1\"", {"/dev/tty1"}},
+      // other nodes, other things
+      {"NodeName=nid[1-9] Name=gpu File=/dev/nvidia0", {"/dev/nvidia0"}},
+      {"NodeName=other[1-9] Name=gpu File=/dev/nvidia[0-7]", {}},
+      {"Name=nic File=/dev/mlx0\nName=shard Count=8 File=/dev/nvidia0", {}},
+      {"Name=mps Count=100 File=/dev/nvidia0", {}},
+      // slices have several files each
+      {"Name=gpu Type=1g.5gb MultipleFiles=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap21", {}},
+      // no file at all
+      {"Name=gpu Count=4", {}},
+      {"AutoDetect=nvml", {}},
+      {"Name=gpu File=/dev/nvidia[0-", {}},
+      {"Name=gpu File=/dev/nvidia[0-99999999]", {}},
+      {"Name=gpu File=nvidia0", {}},
+  };
+  for (const auto& [text, files] : cases) {
+    TempTree tree;
+    tree.file("gres.conf", text);
+    EXPECT_EQ(read_gpu_conf(tree.path("slurm.conf"), "nid5").files, files) << text;
+  }
 }
 
 }  // namespace

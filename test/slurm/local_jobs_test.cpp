@@ -106,15 +106,18 @@ TEST_F(LocalJobsTest, CountsJobsNotSteps) {
   add_step(102, "nid1_7.4294967292", "7.extern");
   add_step(103, "nid2_8.0", "8.0");
   EXPECT_EQ(jobs().jobs, 2) << "nid2 is another slurmd's";
+  EXPECT_THAT(jobs().job_ids, ElementsAre(2, 7));
 }
 
 TEST_F(LocalJobsTest, AStaleSocketIsNoJob) {
   add_step(100, "nid1_2.0", "2.0");
   tree_.file("spool/nid1_3.0", "");
   EXPECT_EQ(jobs().jobs, 1);
+  EXPECT_THAT(jobs().job_ids, ElementsAre(2));
   // The process dies, its socket stays.
   tree_.remove("proc/100");
   EXPECT_EQ(jobs().jobs, 0);
+  EXPECT_THAT(jobs().job_ids, IsEmpty());
   EXPECT_EQ(jobs().allocated_cpus, 0);
 }
 
@@ -150,6 +153,7 @@ TEST_F(LocalJobsTest, AReusedPidIsNotTheStep) {
 TEST_F(LocalJobsTest, WithHiddenProcessesSocketsAreBelieved) {
   tree_.remove("proc/1").dir("proc").file("spool/nid1_2.0", "");
   EXPECT_EQ(jobs().jobs, 1);
+  EXPECT_THAT(jobs().job_ids, ElementsAre(2));
   EXPECT_FALSE(jobs().allocated_cpus);
 }
 

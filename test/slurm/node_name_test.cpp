@@ -25,47 +25,78 @@ SlurmConf conf_with(std::vector<NodeLine> nodes) {
   return conf;
 }
 
+std::vector<SlurmdSeen> running(const std::vector<std::string>& names) {
+  std::vector<SlurmdSeen> seen;
+  for (const auto& name : names) {
+    seen.emplace_back();
+    seen.back().options.node_name = name;
+  }
+  return seen;
+}
+
 TEST(NodeName, TheSettingWinsOverEverything) {
   const SlurmConf conf = conf_with({line("n1", "vm")});
-  const auto choice = resolve_node_name({"set", "option", &conf, "vm", "kube"});
+  const auto choice = resolve_node_name({"set", running({"option"}), &conf, "vm", "kube"});
   EXPECT_EQ(choice.name, "set");
   EXPECT_THAT(choice.why, HasSubstr("slurm.nodeName"));
 }
 
 TEST(NodeName, SlurmdsOptionWinsOverTheFile) {
   const SlurmConf conf = conf_with({line("n1", "vm")});
-  const auto choice = resolve_node_name({"", "option", &conf, "vm", "kube"});
+  const auto choice = resolve_node_name({"", running({"option"}), &conf, "vm", "kube"});
   EXPECT_EQ(choice.name, "option");
   EXPECT_THAT(choice.why, HasSubstr("-N"));
 }
 
 TEST(NodeName, TheOnlyNodeOfThisHost) {
   const SlurmConf conf = conf_with({line("n1", "vm"), line("kube", "elsewhere")});
-  const auto choice = resolve_node_name({"", "", &conf, "vm.example.org", "kube"});
+  const auto choice = resolve_node_name({"", {}, &conf, "vm.example.org", "kube"});
   EXPECT_EQ(choice.name, "n1");
   EXPECT_EQ(choice.why, "/etc/slurm/slurm.conf: NodeHostname vm");
 }
 
 TEST(NodeName, OfSeveralTheOneNamedAsInKubernetes) {
   const SlurmConf conf = conf_with({line("nid1", "vm"), line("nid2", "vm")});
-  EXPECT_EQ(resolve_node_name({"", "", &conf, "vm", "nid2"}).name, "nid2");
-  EXPECT_EQ(resolve_node_name({"", "", &conf, "vm", "nid2.cluster.local"}).name, "nid2");
+  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2"}).name, "nid2");
+  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2.cluster.local"}).name, "nid2");
 }
 
 TEST(NodeName, SeveralWithoutAHintAreNotGuessed) {
-  const SlurmConf conf = conf_with({line("nid1", "vm"), line("nid2", "vm")});
-  const auto choice = resolve_node_name({"", "", &conf, "vm", "kube"});
-  EXPECT_EQ(choice.name, "");
-  EXPECT_THAT(choice.why, HasSubstr("set slurm.nodeName"));
+  const SlurmConf conf = conf_with({line("nid1", "vm"), line("nid2", "vm"), line("nid3", "vm")});
+  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "kube"}),
+            (NameChoice{"",
+                        "/etc/slurm/slurm.conf names this host nid1, nid2 and nid3; set "
+                        "slurm.nodeName"}));
+}
+
+TEST(NodeName, SeveralSlurmdAreNotGuessed) {
+  const SlurmConf conf = conf_with({line("n1", "vm"), line("n2", "vm")});
+  EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "kube"}),
+            (NameChoice{"", "slurmd runs here as n1 and n2; set slurm.nodeName"}));
+  EXPECT_EQ(resolve_node_name({"", running({"n2", ""}), nullptr, "vm.example.org", "kube"}).why,
+            "slurmd runs here as n2 and vm; set slurm.nodeName");
+  EXPECT_EQ(resolve_node_name({"n2", running({"n2", "n1"}), &conf, "vm", "kube"}).name, "n2");
+  EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "n1.cluster"}).name, "n1");
+  EXPECT_EQ(resolve_node_name({"", running({"n2", "n2"}), &conf, "vm", "kube"}).name, "n2")
+      << "the old one and its successor";
+}
+
+TEST(NodeName, ASlurmdThatMayBeAnotherClustersDoesNotConfuse) {
+  const SlurmConf conf = conf_with({line("n1", "vm")});
+  auto both = running({"n1", "other"});
+  both[1].conf_known = false;
+  EXPECT_EQ(resolve_node_name({"", both, &conf, "vm", "kube"}).name, "n1");
+  both[1].options.dynamic = true;  // in no slurm.conf
+  EXPECT_EQ(resolve_node_name({"", both, &conf, "vm", "kube"}).name, "");
 }
 
 TEST(NodeName, ADynamicNodeIsCalledByItsHostName) {
   const SlurmConf conf;
-  EXPECT_EQ(resolve_node_name({"", "", &conf, "vm.example.org", "kube"}),
+  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm.example.org", "kube"}),
             (NameChoice{"vm", "host name"}));
-  EXPECT_EQ(resolve_node_name({"", "", nullptr, "vm", "kube"}).name, "vm");
-  EXPECT_EQ(resolve_node_name({"", "", nullptr, "", "kube.x"}).name, "kube");
-  EXPECT_EQ(resolve_node_name({"", "", nullptr, "", ""}).name, "");
+  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "vm", "kube"}).name, "vm");
+  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "", "kube.x"}).name, "kube");
+  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "", ""}).name, "");
 }
 
 }  // namespace

@@ -1,14 +1,34 @@
 set(ROOM_TESTS
+  values_test.cpp
+  slurmd_status_test.cpp
+  sinfo_capture_test.cpp
+  scontrol_text_test.cpp
+  capture_test.cpp
+  auto_source_test.cpp
+  cluster_choice_test.cpp
+  captures_test.cpp
   conf_test.cpp
   controller_poll_test.cpp
+  feed_source_test.cpp
+  feed_writer_test.cpp
   gres_test.cpp
   hostlist_test.cpp
   local_jobs_test.cpp
+  node_json_failure_test.cpp
+  node_json_test.cpp
   node_name_test.cpp
+  poll_budget_test.cpp
+  rest_refusal_test.cpp
+  rest_source_test.cpp
+  rest_token_test.cpp
+  rest_versions_test.cpp
   sinfo_failure_test.cpp
+  sinfo_source_test.cpp
   sinfo_test.cpp
   slurmd_process_test.cpp
+  slurmd_unit_test.cpp
   slurmd_version_test.cpp
   slurmd_watch_test.cpp
+  source_choice_test.cpp
   state_test.cpp
   utf8_test.cpp)

@@ -30,6 +30,9 @@ struct Case {
 
 TEST(SinfoFailure, RecognisesEveryCapturedForm) {
   const std::string unreachable = "Unable to contact slurm controller (connect failure)";
+  const std::string not_taken =
+      "it ended the connection without an answer, as it does when this node's munge key or its "
+      "clock is not that of the cluster; slurmctld's log says which";
   const std::vector<Case> cases{
       {"22.05.8/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
       {"23.02/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
@@ -44,6 +47,21 @@ TEST(SinfoFailure, RecognisesEveryCapturedForm) {
       {"22.05.8/munge-down.sinfo.err", 1, SlurmFailure::kMungeUnavailable,
        "Munge encode failed: Failed to access \"/srv/slurm/c1/mrun/munge.sock\": No such file or "
        "directory (Did you start munged?)"},
+      {"22.05.8/munge-socket-missing.sinfo.err", 1, SlurmFailure::kMungeUnavailable,
+       "Munge encode failed: Failed to access \"/srv/slurm/c1/munge/munge.socket.2\": No such file "
+       "or directory (Did you start munged?)"},
+      {"22.05.8/munge-socket-stale.sinfo.err", 1, SlurmFailure::kMungeUnavailable,
+       "Munge encode failed: Failed to connect to \"/srv/slurm/c1/munge/munge.socket.2\": "
+       "Connection refused"},
+      {"22.05.8/munge-socket-closed.sinfo.err", 1, SlurmFailure::kMungeUnavailable,
+       "Munge encode failed: Failed to access \"/srv/slurm/c1/munge/munge.socket.2\": Permission "
+       "denied (Did you start munged?); slurmlet's user may not reach that socket (its directory "
+       "must have mode 0755)"},
+      {"22.05.8/munge-other-key.sinfo.err", 1, SlurmFailure::kAuthenticationRefused, not_taken},
+      {"22.05.8/munge-clock-fast.sinfo.err", 1, SlurmFailure::kAuthenticationRefused, not_taken},
+      {"22.05.8/munge-clock-slow.sinfo.err", 1, SlurmFailure::kAuthenticationRefused, not_taken},
+      {"22.05.8/slurmuser-unknown.sinfo.err", 1, SlurmFailure::kBadConfiguration,
+       "Invalid user for SlurmUser nosuchuser, ignored"},
       {"22.05.8/privatedata-nodes-nobody.sinfo.err", 1, SlurmFailure::kPermissionDenied,
        "Access/permission denied"},
       {"22.05.8/conf-missing.sinfo.err", 1, SlurmFailure::kBadConfiguration,
@@ -60,6 +78,25 @@ TEST(SinfoFailure, RecognisesEveryCapturedForm) {
     ASSERT_TRUE(failure) << c.file;
     EXPECT_EQ(failure->cause, c.cause) << c.file << ": " << to_string(failure->cause);
     EXPECT_EQ(failure->detail, c.detail) << c.file;
+  }
+}
+
+// As munged and auth/munge word them; a client sees these where slurmctld answers at all.
+TEST(SinfoFailure, ACredentialThatIsNotTakenIsToldFromAWrongClock) {
+  const std::vector<std::pair<std::string, SlurmFailure>> cases{
+      {"sinfo: error: Munge decode failed: Expired credential", SlurmFailure::kClockSkew},
+      {"sinfo: error: Munge decode failed: Rewound credential", SlurmFailure::kClockSkew},
+      {"sinfo: error: Munge decode failed: Invalid credential",
+       SlurmFailure::kAuthenticationRefused},
+      {"slurm_load_node: Protocol authentication error", SlurmFailure::kAuthenticationRefused},
+      {"sinfo: fatal: cannot create auth context for auth/munge", SlurmFailure::kBadConfiguration},
+  };
+  for (const auto& [line, cause] : cases) {
+    const auto failure = classify(ended(1, "",
+                                        line + "\nslurm_load_partitions: Protocol "
+                                               "authentication error\n"));
+    ASSERT_TRUE(failure) << line;
+    EXPECT_EQ(failure->cause, cause) << line << ": " << to_string(failure->cause);
   }
 }
 
@@ -131,6 +168,12 @@ TEST(SinfoFailure, DetailsAreOneShortLineOfValidText) {
   EXPECT_THAT(failure->detail, HasSubstr("\xEF\xBF\xBD"));
 }
 
+TEST(SinfoFailure, ADetailHoldsNoControlCharacters) {
+  const auto failure = classify(ended(1, "", "Munge encode failed: a\rb\tc\x1B[0m\n"));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->detail, "Munge encode failed: a b c [0m");
+}
+
 TEST(SinfoFailure, AProgramThatCannotStartIsMissing) {
   EXPECT_EQ(classify_start({Code::kNotFound, "run sinfo: No such file"}).cause,
             SlurmFailure::kCommandMissing);
@@ -141,10 +184,10 @@ TEST(SinfoFailure, AProgramThatCannotStartIsMissing) {
 
 TEST(SinfoFailure, EveryCauseHasItsWords) {
   std::set<std::string> words;
-  for (int cause = 0; cause <= static_cast<int>(SlurmFailure::kRateLimited); ++cause) {
+  for (int cause = 0; cause <= static_cast<int>(SlurmFailure::kNodeUnknown); ++cause) {
     words.insert(to_string(static_cast<SlurmFailure>(cause)));
   }
-  EXPECT_EQ(words.size(), 9U);
+  EXPECT_EQ(words.size(), 15U);
 }
 
 }  // namespace

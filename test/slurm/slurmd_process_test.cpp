@@ -25,21 +25,60 @@ class SlurmdProcessTest : public testing::Test {
 };
 
 TEST(SlurmdOptions, AreReadAsGetoptDoes) {
-  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{"/usr/sbin/slurmd", "-D", "-N", "nid1"}, "nid1"},
-      {{"slurmd", "-Nnid1"}, "nid1"},
-      {{"slurmd", "-DsNnid1"}, "nid1"},
-      {{"slurmd", "-DN", "nid1"}, "nid1"},
-      {{"slurmd", "-f", "-N", "x"}, ""},
-      {{"slurmd", "--systemd", "-n", "5"}, ""},
-      {{"slurmd", "--conf-server=N", "-N", "nid1"}, "nid1"},
-      {{"slurmd", "-N"}, ""},
-      {{}, ""},
+  const std::vector<std::pair<std::vector<std::string>, SlurmdOptions>> cases{
+      {{"/usr/sbin/slurmd", "-D", "-N", "nid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "-Nnid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "-DsNnid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "-DN", "nid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "-f", "-N", "x"}, {"", false, "", "-N", ""}},
+      {{"slurmd", "-D", "-f/etc/x.conf"}, {"", false, "", "/etc/x.conf", ""}},
+      {{"slurmd", "--systemd", "-n", "5"}, {}},
+      {{"slurmd", "-b", "-Z"}, {"", true, "", "", ""}},
+      {{"slurmd", "-bDZN", "nid1"}, {"nid1", true, "", "", ""}},
+      {{"slurmd", "-FNZ", "-Nnid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "-Z", "--conf", "Feature=a,b -N x"}, {"", true, "Feature=a,b -N x", "", ""}},
+      {{"slurmd", "-Z", "--conf=Feature=a Gres=gpu:2"}, {"", true, "Feature=a Gres=gpu:2", "", ""}},
+      {{"slurmd", "--conf-server=head", "-N", "n"}, {"n", false, "", "", "head"}},
+      {{"slurmd", "--conf-server", "h1:6817,h2", "-Z"}, {"", true, "", "", "h1:6817,h2"}},
+      {{"slurmd", "--conf-s=h"}, {"", false, "", "", "h"}},
+      {{"slurmd", "--instance-id", "-N", "-N", "nid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "--extra=-Z"}, {}},
+      {{"slurmd", "--", "-N", "nid1"}, {}},
+      {{"slurmd", "-N"}, {}},
+      {{"slurmd", "-", "--="}, {}},
+      {{}, {}},
   };
-  for (const auto& [arguments, name] : cases) {
-    EXPECT_EQ(slurmd_node_option(arguments), name) << testing::PrintToString(arguments);
+  for (const auto& [arguments, options] : cases) {
+    EXPECT_EQ(parse_slurmd_options(arguments), options) << testing::PrintToString(arguments);
   }
-  EXPECT_EQ(slurmd_conf_option({"slurmd", "-D", "-f/etc/x.conf"}), "/etc/x.conf");
+}
+
+TEST_F(SlurmdProcessTest, EverySlurmdOfTheMachineIsSeen) {
+  add_process(tree_, {1, "systemd", {"/sbin/init"}});
+  add_process(tree_, {42, "slurmd", {"slurmd", "-f", "/a.conf", "-N", "n1"}});
+  add_process(tree_, {43,
+                      "slurmd",
+                      {"slurmd"},
+                      'S',
+                      100,
+                      std::string("SLURM_CONF=/b.conf\0SLURM_CONF_SERVER=head\0", 42)});
+  add_process(tree_, {44, "slurmd", {"slurmd", "-N", "n3"}, 'Z'});
+  add_process(tree_, {45, "slurmstepd", {"slurmstepd: [9.batch]"}});
+  const auto seen = running_slurmds(places_.proc_root);
+  ASSERT_TRUE(seen);
+  EXPECT_THAT(*seen,
+              testing::ElementsAre(SlurmdSeen{42, {"n1", false, "", "/a.conf", ""}, "/a.conf", ""},
+                                   SlurmdSeen{43, {}, "/b.conf", "head"}));
+  tree_.remove("proc");
+  EXPECT_FALSE(running_slurmds(places_.proc_root));
+}
+
+TEST_F(SlurmdProcessTest, AChildOfSlurmdIsNoOther) {
+  add_process(tree_, {42, "slurmd", {"slurmd"}});
+  tree_.file("proc/77/comm", "slurmd\n")
+      .file("proc/77/cmdline", std::string("slurmd\0", 7))
+      .file("proc/77/stat", "77 (slurmd) S 42 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
+  EXPECT_EQ(running_slurmds(places_.proc_root)->size(), 1U);
 }
 
 TEST_F(SlurmdProcessTest, NothingRuns) { EXPECT_EQ(find(), FoundSlurmd{}); }

@@ -1,0 +1,64 @@
+#include "slurm/sinfo_source.h"
+
+#include <algorithm>
+
+#include "slurm/munge_socket.h"
+
+namespace slurmlet::slurm {
+
+std::string_view without_options(std::string_view text) {
+  constexpr std::string_view kRule = "-----------------------------\n";
+  if (!text.starts_with(kRule)) {
+    return text;
+  }
+  std::string_view rest = text;
+  for (int rules = 0; rules < 3; ++rules) {
+    const auto at = rest.find(kRule);
+    if (at == std::string_view::npos) {
+      return text;
+    }
+    rest.remove_prefix(at + kRule.size());
+  }
+  return rest.substr(std::min(rest.size(), rest.find_first_not_of('\n')));
+}
+
+std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Now now) {
+  SinfoSettings settings = settings_;
+  if (settings.conf.empty()) {
+    settings.conf = place_.conf;
+  }
+  CommandSpec spec = sinfo_query(settings, node);
+  if (verbose_) {
+    spec.argv.emplace_back("-v");
+  }
+  if (settings.conf.empty() && !place_.conf_server.empty()) {
+    spec.extra_environment.push_back("SLURM_CONF_SERVER=" + place_.conf_server);
+  }
+  if (auto started = runner_->start(spec, now.steady); !started) {
+    return classify_start(started.error());
+  }
+  asked_ = node;
+  ++counters_.commands;
+  return std::nullopt;
+}
+
+std::optional<QueryResult> SinfoSource::poll(Now now) {
+  CommandOutput output;
+  if (!runner_->running() || !runner_->poll(now.steady, output)) {
+    return std::nullopt;
+  }
+  if (verbose_) {
+    output.out = std::string{without_options(output.out)};
+  }
+  QueryResult result = interpret(output, asked_);
+  verbose_ = result.failure && output.timed_out;
+  const bool hung = result.failure && result.failure->cause == node::SlurmFailure::kTimeout;
+  if (hung && !place_.munge_socket.empty()) {
+    if (auto problem = munge_problem(place_.munge_socket)) {
+      result.failure = std::move(problem);
+    }
+  }
+  return result;
+}
+
+}  // namespace slurmlet::slurm

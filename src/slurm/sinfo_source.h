@@ -1,0 +1,42 @@
+#pragma once
+
+// The NodeSource that runs `sinfo` (sinfo.h). Not thread-safe.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "slurm/command_runner.h"
+#include "slurm/node_source.h"
+#include "slurm/sinfo.h"
+
+namespace slurmlet::slurm {
+
+// What `sinfo -v` prints on its standard output before the answer is cut off.
+std::string_view without_options(std::string_view text);
+
+class SinfoSource final : public NodeSource {
+ public:
+  SinfoSource(SinfoSettings settings, std::unique_ptr<CommandRunner> runner)
+      : settings_(std::move(settings)), runner_(std::move(runner)) {}
+
+  std::optional<QueryFailure> ask(const std::string& node, Now now) override;
+  bool busy() const override { return runner_->running(); }
+  std::optional<QueryResult> poll(Now now) override;
+  SteadyTime wake_at() const override { return busy() ? runner_->deadline() : kNever; }
+  std::vector<int> wake_fds() const override { return runner_->wake_fds(); }
+  void set_place(const ClusterPlace& place) override { place_ = place; }
+  std::string name() const override { return "sinfo"; }
+  SourceCounters counters() const override { return counters_; }
+
+ private:
+  SinfoSettings settings_;
+  ClusterPlace place_;
+  std::unique_ptr<CommandRunner> runner_;
+  std::string asked_;
+  bool verbose_ = false;  // the last question ended without a word: sinfo tells of a rate limit
+                          // only with -v
+  SourceCounters counters_;
+};
+
+}  // namespace slurmlet::slurm

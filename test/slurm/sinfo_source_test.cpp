@@ -1,0 +1,128 @@
+#include "slurm/sinfo_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/unique_fd.h"
+#include "fake_runner.h"
+#include "fakes/fake_clock.h"
+#include "fakes/temp_tree.h"
+#include "fixture.h"
+#include "slurm/munge_socket.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using node::SlurmFailure;
+using std::chrono::seconds;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+UniqueFd listen_at(const std::string& path) {
+  UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(::listen(fd.get(), 1), 0);
+  return fd;
+}
+
+class SinfoSourceTest : public testing::Test {
+ protected:
+  QueryResult ask_and_end(const CommandOutput& output) {
+    EXPECT_FALSE(source_.ask("n1", clock_.now()));
+    EXPECT_TRUE(source_.busy());
+    program_.end = output;
+    return source_.poll(clock_.now()).value_or(QueryResult{});
+  }
+  static CommandOutput timeout(const std::string& err = "") {
+    CommandOutput output;
+    output.timed_out = true;
+    output.signal = 9;
+    output.err = err;
+    return output;
+  }
+  const CommandSpec& last() const { return program_.started.back(); }
+
+  fakes::TempTree tree_;
+  fakes::FakeClock clock_;
+  FakeProgram program_;
+  SinfoSettings settings_;
+  SinfoSource source_{settings_, std::make_unique<FakeRunner>(program_)};
+};
+
+TEST_F(SinfoSourceTest, UsesTheConfigurationOfTheSlurmdThatRuns) {
+  source_.set_place({"/srv/b.conf", "", ""});
+  ask_and_end({});
+  EXPECT_THAT(last().extra_environment, Contains("SLURM_CONF=/srv/b.conf"));
+  EXPECT_EQ(source_.counters().commands, 1U);
+}
+
+TEST_F(SinfoSourceTest, AConfiguredFileWinsOverThatOfTheSlurmd) {
+  settings_.conf = "/etc/a.conf";
+  SinfoSource source{settings_, std::make_unique<FakeRunner>(program_)};
+  source.set_place({"/srv/b.conf", "head", ""});
+  ASSERT_FALSE(source.ask("n1", clock_.now()));
+  EXPECT_THAT(last().extra_environment, Contains("SLURM_CONF=/etc/a.conf"));
+  EXPECT_THAT(last().extra_environment, Not(Contains(HasSubstr("SLURM_CONF_SERVER"))));
+}
+
+TEST_F(SinfoSourceTest, AConfiglessClusterWithoutACacheIsFetchedFrom) {
+  source_.set_place({"", "head:6817", ""});
+  ask_and_end({});
+  EXPECT_THAT(last().extra_environment, Contains("SLURM_CONF_SERVER=head:6817"));
+}
+
+TEST_F(SinfoSourceTest, AMungedThatIsGoneIsNamedThoughSinfoOnlyHung) {
+  const std::string socket = tree_.path("munge.socket");
+  { const UniqueFd closed = listen_at(socket); }
+  source_.set_place({"", "", socket});
+  const auto stale = ask_and_end(timeout());
+  ASSERT_TRUE(stale.failure);
+  EXPECT_EQ(stale.failure->cause, SlurmFailure::kMungeUnavailable);
+  EXPECT_EQ(stale.failure->detail, "munged does not run: nobody listens on " + socket);
+
+  ::unlink(socket.c_str());
+  EXPECT_THAT(ask_and_end(timeout()).failure->detail, HasSubstr("there is no " + socket));
+
+  const UniqueFd munged = listen_at(socket);
+  EXPECT_EQ(ask_and_end(timeout()).failure->cause, SlurmFailure::kTimeout);
+}
+
+TEST_F(SinfoSourceTest, AfterASilentTimeoutSinfoIsMadeToSayThatTheRateIsLimited) {
+  const std::string socket = tree_.path("munge.socket");
+  const UniqueFd munged = listen_at(socket);
+  source_.set_place({"", "", socket});
+  ask_and_end(timeout());
+  EXPECT_THAT(last().argv, Not(Contains("-v")));
+  const auto limited = ask_and_end(timeout(fixture("25.11/ratelimited-nobody-verbose.err")));
+  EXPECT_THAT(last().argv, Contains("-v"));
+  EXPECT_EQ(limited.failure->cause, SlurmFailure::kRateLimited);
+
+  CommandOutput good;
+  good.out = fixture("22.05.8/query-idle.out");
+  good.out.replace(0, good.out.find('|'), "n1");
+  const std::string options = fixture("22.05.8/sinfo-verbose.head");
+  good.out.insert(0, options);
+  EXPECT_TRUE(ask_and_end(good).record) << "what -v prints before is no answer";
+  ask_and_end({});
+  EXPECT_THAT(last().argv, Not(Contains("-v")));
+}
+
+TEST(SinfoVerbose, TheOptionsBeforeTheAnswerAreCutOff) {
+  const std::string head = fixture("22.05.8/sinfo-verbose.head");
+  EXPECT_EQ(without_options(head + "n1|idle|\n"), "n1|idle|\n");
+  EXPECT_EQ(without_options("n1|idle|\n"), "n1|idle|\n");
+  EXPECT_EQ(without_options("-----------------------------\ncut"),
+            "-----------------------------\ncut");
+}
+
+}  // namespace
+}  // namespace slurmlet::slurm
