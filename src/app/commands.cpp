@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "app/daemon.h"
+#include "app/feed_command.h"
+#include "app/parse_slurm.h"
 #include "app/print_node.h"
 #include "app/signals.h"
 #include "base/log.h"
@@ -95,6 +97,31 @@ int print_node_command(const config::ParsedCommandLine& command) {
   return 0;
 }
 
+int feed_command(const config::ParsedCommandLine& command) {
+  auto signals = Signals::open();
+  if (!signals) {
+    return fail(signals.error(), kFailed);
+  }
+  const auto settings = load_settings(command);
+  if (!settings) {
+    return fail(settings.error(), kBadConfiguration);
+  }
+  announce(*settings);
+  return run_feed(*settings,
+                  {command.options.at("feed-output"), command.options.at("feed-interval")},
+                  *signals);
+}
+
+int parse_slurm_command(const config::ParsedCommandLine& command) {
+  const auto text = read_capture(command.options.at("file"));
+  if (!text) {
+    return fail(text.error(), kBadConfiguration);
+  }
+  const ParsedSlurm parsed = parse_slurm(*text, command.options.at("node"));
+  print(parsed.json);
+  return parsed.recognised ? 0 : kFailed;
+}
+
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
@@ -114,8 +141,14 @@ int run(const std::vector<std::string>& arguments) {
     print(config::settings_table_markdown());
     return 0;
   }
+  if (command->subcommand == "feed") {
+    return feed_command(*command);
+  }
   if (command->subcommand == "print-node") {
     return print_node_command(*command);
+  }
+  if (command->subcommand == "parse-slurm") {
+    return parse_slurm_command(*command);
   }
   return run_forever(*command);
 }

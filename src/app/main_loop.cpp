@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/node_source.h"
 #include "app/slurm_setup.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
@@ -55,15 +56,16 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   options.paths.state_dir = settings_.state_dir;
   options.machine_interval = settings_.kubernetes.status_report_interval;
   options.not_ready_grace = settings_.node.not_ready_grace;
-  auto discover = [this](const std::string& slurmd_option) {
-    return discover_slurm(settings_, identity_.hostname, name(), slurmd_option);
+  auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
+    return discover_slurm(settings_, identity_.hostname, name(), slurmds);
   };
-  auto poll = std::make_unique<slurm::ControllerPoll>(
-      poll_settings(settings_, settings_.slurm.conf), "", std::make_unique<slurm::ProcessRunner>(),
-      system_random());
-  return std::make_unique<sync::FactsSync>(std::move(options), identity_.metal3,
-                                           std::move(discover), std::move(poll),
-                                           std::make_unique<slurm::ProcessRunner>());
+  auto source = make_node_source(
+      settings_, {*client_, shared_.clock, feed_cluster(settings_, identity_.hostname, name())});
+  auto poll = std::make_unique<slurm::ControllerPoll>(poll_settings(settings_), "",
+                                                      std::move(source), system_random());
+  return std::make_unique<sync::FactsSync>(
+      std::move(options), identity_.metal3, std::move(discover), std::move(poll),
+      std::make_unique<slurm::ProcessRunner>(), std::make_unique<slurm::ProcessRunner>());
 }
 
 std::string MainLoop::make_holder_identity() const {

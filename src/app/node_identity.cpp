@@ -56,6 +56,11 @@ node::NodePolicy make_policy(const config::Settings& settings, const std::string
   policy.kubelet_port = 0;  // known once the endpoint listens
   policy.kubelet_version = settings.node.kubelet_version;
   policy.gpu_resources = settings.node.gpu_resources;
+  policy.slurm_labels.clear();
+  for (const auto kind : split(settings.node.slurm_labels, ',')) {
+    policy.slurm_labels.emplace(trim(kind));
+  }
+  policy.publish_job_ids = settings.slurm.publish_job_ids;
   policy.ready_follows = settings.node.ready_follows;
   policy.exclude_from_disruption = settings.node.exclude_from_disruption;
   policy.unschedulable = settings.node.unschedulable;

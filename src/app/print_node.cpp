@@ -1,12 +1,11 @@
 #include "app/print_node.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "app/node_identity.h"
+#include "app/node_source.h"
 #include "app/slurm_setup.h"
 #include "base/log.h"
 #include "kube/node_json.h"
@@ -21,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Steps the sources until slurmctld has answered or failed, and slurmd's version is known.
-void gather(sync::FactsSync& facts, const Clock& clock, SteadyTime deadline) {
+void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, SteadyTime deadline) {
   while (true) {
     const Now now = clock.now();
     const SteadyTime next = std::min(facts.step(now), deadline);
@@ -30,12 +29,7 @@ void gather(sync::FactsSync& facts, const Clock& clock, SteadyTime deadline) {
     if (asked || now.steady >= deadline) {
       return;
     }
-    std::vector<pollfd> entries;
-    for (const int fd : facts.wake_fds()) {
-      entries.push_back({fd, POLLIN, 0});
-    }
-    const auto left = std::chrono::duration_cast<milliseconds>(next - now.steady).count() + 1;
-    ::poll(entries.data(), entries.size(), static_cast<int>(std::clamp<long>(left, 0, 60000)));
+    (void)client.wait(next, facts.wake_fds());
   }
 }
 
@@ -50,20 +44,27 @@ Result<std::string> print_node(const config::Settings& settings, const std::stri
   for (const auto& note : identity->notes) {
     log::info(note);
   }
+  const SystemClock clock;
+  const auto client = make_waiting_client();
+  if (!client) {
+    return client.error();
+  }
   sync::FactsOptions options;
   options.paths.state_dir = settings.state_dir;
-  slurm::PollSettings poll = poll_settings(settings, settings.slurm.conf);
+  slurm::PollSettings poll = poll_settings(settings);
   poll.first_spread = Duration{0};
-  sync::FactsSync facts{options, identity->metal3,
-                        [&](const std::string& slurmd_option) {
-                          return discover_slurm(settings, identity->hostname,
-                                                identity->policy.node_name, slurmd_option);
-                        },
-                        std::make_unique<slurm::ControllerPoll>(
-                            poll, "", std::make_unique<slurm::ProcessRunner>(), system_random()),
-                        std::make_unique<slurm::ProcessRunner>()};
-  const SystemClock clock;
-  gather(facts, clock, clock.now().steady + settings.slurm.command_timeout + milliseconds{500});
+  auto source = make_node_source(
+      settings,
+      {**client, clock, feed_cluster(settings, identity->hostname, identity->policy.node_name)});
+  sync::FactsSync facts{
+      options, identity->metal3,
+      [&](const std::vector<slurm::SlurmdSeen>& slurmds) {
+        return discover_slurm(settings, identity->hostname, identity->policy.node_name, slurmds);
+      },
+      std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
+      std::make_unique<slurm::ProcessRunner>()};
+  gather(facts, **client, clock,
+         clock.now().steady + settings.slurm.command_timeout + milliseconds{500});
   const Now now = clock.now();
   const node::DesiredNode desired = node::desired_node(facts.facts(now), identity->policy,
                                                        facts.circumstances(now), SLURMLET_VERSION);

@@ -69,6 +69,33 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
   }
 }
 
+// Who is asked, without what names this machine's paths and hosts.
+std::string kind_of_source(const std::string& source) { return source.substr(0, source.find(' ')); }
+
+// What the questions cost, by what carries them.
+void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) {
+  const auto count = [&](std::string name, std::string help, std::uint64_t value) {
+    out.push_back(single_metric(std::move(name), MetricType::kCounter, std::move(help),
+                                static_cast<double>(value)));
+  };
+  count("slurmlet_slurmctld_questions_total",
+        "Questions about this node, to slurmctld or whoever answers for it.", poll.questions);
+  count("slurmlet_slurmctld_answers_total", "Questions with a usable answer.", poll.answers);
+  count("slurmlet_slurm_commands_total", "Programs of Slurm started for questions (sinfo).",
+        poll.source.commands);
+  count("slurmlet_slurmrestd_requests_total", "HTTP requests to slurmrestd.", poll.source.requests);
+  count("slurmlet_slurm_feed_reads_total", "Reads of the feed of the site's reader.",
+        poll.source.reads);
+  out.push_back(single_metric("slurmlet_slurmctld_questions_left", MetricType::kGauge,
+                              "Questions that the budget of the current hour still allows.",
+                              poll.questions_left));
+  if (poll.last_took) {
+    out.push_back(single_metric("slurmlet_slurmctld_last_question_seconds", MetricType::kGauge,
+                                "How long the last question took.",
+                                std::chrono::duration<double>(*poll.last_took).count()));
+  }
+}
+
 }  // namespace
 
 void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now now) {
@@ -80,9 +107,13 @@ void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now
                                 "Time since slurmctld last answered about this node.",
                                 age.count()));
   }
-  out.push_back(single_metric("slurmlet_slurmctld_questions_total", MetricType::kCounter,
-                              "Questions asked of slurmctld (one sinfo each).",
-                              static_cast<double>(report.slurmctld.questions)));
+  if (!report.slurm.source.empty()) {
+    out.push_back({"slurmlet_slurm_source_info",
+                   "Who is asked about this node.",
+                   MetricType::kGauge,
+                   {{{{"source", kind_of_source(report.slurm.source)}}, 1, ""}}});
+  }
+  add_costs(out, report.slurmctld);
   MetricFamily failures{"slurmlet_slurmctld_failures_total",
                         "Questions without a usable answer, by cause.",
                         MetricType::kCounter,

@@ -1,59 +1,112 @@
 #include "app/slurm_setup.h"
 
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "slurm/cluster_choice.h"
 #include "slurm/conf.h"
 #include "slurm/node_name.h"
 
 namespace slurmlet::app {
+namespace {
+
+constexpr const char* kNoConf = "there is none in the usual places; set slurm.conf or SLURM_CONF";
+
+std::vector<std::string> possible_names(const slurm::NameSources& names) {
+  std::vector<std::string> out{names.configured, names.node_name};
+  for (const auto& slurmd : names.slurmds) {
+    out.push_back(slurmd.options.node_name);
+  }
+  return out;
+}
+
+// slurm.conf, and the NodeName that it and the running slurmd lead to.
+void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSources names,
+                 const std::string& path) {
+  if (path.empty()) {
+    setup.problem = kNoConf;
+  } else if (auto read = slurm::read_slurm_conf(path, {names.hostname, possible_names(names)})) {
+    conf = *std::move(read);
+    names.conf = &conf;
+  } else {
+    setup.problem = read.error().message;
+  }
+  slurm::NameChoice choice = slurm::resolve_node_name(names);
+  setup.node_name = std::move(choice.name);
+  setup.why = std::move(choice.why);
+  if (setup.node_name.empty()) {
+    setup.refusal = setup.why;
+  }
+  if (names.conf != nullptr) {
+    setup.conf =
+        slurm::conf_facts(conf, setup.node_name, slurm::read_gpu_conf(path, setup.node_name));
+  }
+}
+
+}  // namespace
 
 sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
                                 const std::string& kubernetes_node,
-                                const std::string& slurmd_option) {
+                                const std::vector<slurm::SlurmdSeen>& slurmds) {
   sync::SlurmSetup setup;
-  slurm::ConfSearch search;
-  search.configured = settings.slurm.conf;
-  slurm::NameSources names{settings.slurm.node_name, slurmd_option, nullptr, hostname,
-                           kubernetes_node};
+  const std::string usual = slurm::find_slurm_conf({});
+  const slurm::ClusterChoice cluster =
+      slurm::choose_cluster(slurmds, {settings.slurm.conf, settings.slurm.node_name, usual});
   slurm::SlurmConf conf;
-  const std::string path = slurm::find_slurm_conf(search);
-  if (path.empty()) {
-    setup.problem = "there is none in the usual places; set slurm.conf or SLURM_CONF";
+  std::string path = settings.slurm.conf;
+  if (!cluster.refusal.empty()) {
+    setup.refusal = setup.why = cluster.refusal;
   } else {
-    auto read = slurm::read_slurm_conf(
-        path, {hostname, {settings.slurm.node_name, slurmd_option, kubernetes_node}});
-    if (read) {
-      conf = std::move(*read);
-      names.conf = &conf;
-    } else {
-      setup.problem = read.error().message;
+    if (path.empty()) {
+      path = cluster.conf.empty() ? usual : cluster.conf;
     }
+    choose_node(setup, conf,
+                {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node},
+                path);
   }
-  const slurm::NameChoice choice = slurm::resolve_node_name(names);
-  setup.node_name = choice.name;
-  setup.why = choice.why;
-  if (names.conf != nullptr) {
-    setup.conf = slurm::conf_facts(conf, choice.name, slurm::read_gpu_vendor(path, choice.name));
+  setup.place.conf = settings.slurm.conf.empty() ? path : "";
+  setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
+  if (path.empty() && !cluster.conf_server.empty()) {
+    setup.place.conf_server = cluster.conf_server;
+    setup.why += "; each question fetches slurm.conf from " + cluster.conf_server + " as well";
   }
+  const std::string& name = setup.node_name;
   // Without slurm.conf, Slurm's built-in places still hold.
   const std::string short_name = slurm::short_hostname(hostname);
-  setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, choice.name, short_name);
+  setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, short_name);
   // A slurmd that names another node (-N) is not ours only where several could be on this machine;
-  // elsewhere its -N is what tells us the name (dynamic nodes).
-  const bool several = conf.nodes.size() > 1;
-  setup.watch.identity = {
-      several || !settings.slurm.node_name.empty() ? choice.name : std::string{}, path};
-  setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, choice.name, short_name);
+  // elsewhere its -N is what tells us the name (dynamic nodes). Likewise its slurm.conf is what
+  // tells us ours, unless one is configured.
+  const bool several = conf.nodes.size() > 1 || slurmds.size() > 1;
+  setup.watch.identity = {several || !settings.slurm.node_name.empty() ? name : std::string{},
+                          settings.slurm.conf};
+  setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, short_name);
   setup.watch.bin_dir = settings.slurm.bin_dir;
   setup.jobs.spool_dir = setup.watch.spool_dir;
-  setup.jobs.node_name = choice.name;
+  setup.jobs.node_name = name;
   return setup;
 }
 
-slurm::PollSettings poll_settings(const config::Settings& settings, const std::string& conf_path) {
+std::string feed_cluster(const config::Settings& settings, const std::string& hostname,
+                         const std::string& kubernetes_node) {
+  return settings.slurm.feed.empty()
+             ? ""
+             : discover_slurm(settings, hostname, kubernetes_node, {}).conf.cluster_name;
+}
+
+slurm::PollSettings poll_settings(const config::Settings& settings) {
   slurm::PollSettings poll;
-  poll.sinfo = {conf_path, settings.slurm.bin_dir, settings.slurm.command_timeout};
   poll.interval = settings.slurm.poll_interval;
   poll.stale_after = settings.slurm.stale_after;
   poll.max_backoff = settings.slurm.max_backoff;
+  poll.questions_per_hour = settings.slurm.questions_per_hour;
+  if (poll.interval * poll.questions_per_hour < std::chrono::hours{1}) {
+    log::warning(fmt::format(
+        "slurm.questionsPerHour is {}, so slurmctld is not asked every {} s (slurm.pollInterval) "
+        "but about every {} s",
+        poll.questions_per_hour, std::chrono::duration<double>(poll.interval).count(),
+        3600 / poll.questions_per_hour));
+  }
   return poll;
 }
 

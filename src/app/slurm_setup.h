@@ -4,18 +4,23 @@
 // NodeName. File reads only; called at start and when slurmd has been started anew.
 
 #include <string>
+#include <vector>
 
 #include "config/settings.h"
 #include "sync/facts_sync.h"
 
 namespace slurmlet::app {
 
-// `slurmd_option` is NAME of the running slurmd's -N; "" if unknown.
+// `slurmds` are all that run on this machine.
 sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
                                 const std::string& kubernetes_node,
-                                const std::string& slurmd_option);
+                                const std::vector<slurm::SlurmdSeen>& slurmds);
 
 // How slurmctld is asked.
-slurm::PollSettings poll_settings(const config::Settings& settings, const std::string& conf_path);
+slurm::PollSettings poll_settings(const config::Settings& settings);
+
+// The cluster that a feed must be of; "" without slurm.feed, or if slurm.conf does not tell.
+std::string feed_cluster(const config::Settings& settings, const std::string& hostname,
+                         const std::string& kubernetes_node);
 
 }  // namespace slurmlet::app

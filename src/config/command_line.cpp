@@ -15,6 +15,9 @@
 namespace slurmlet::config {
 namespace {
 
+const std::vector<std::string> kCommands{"run",          "print-node", "parse-slurm", "feed",
+                                         "config-table", "version",    "help"};
+
 class Parser {
  public:
   Parser();
@@ -30,6 +33,8 @@ class Parser {
 
   CLI::App app_{"slurmlet"};
   CLI::App* print_node_ = nullptr;
+  CLI::App* parse_slurm_ = nullptr;
+  CLI::App* feed_ = nullptr;
   CLI::App* help_command_ = nullptr;
   CLI::Option* help_ = nullptr;
   CLI::Option* version_ = nullptr;
@@ -37,6 +42,10 @@ class Parser {
   CLI::Option* provider_ = nullptr;
   CLI::Option* provider_config_ = nullptr;
   CLI::Option* output_ = nullptr;
+  CLI::Option* capture_ = nullptr;
+  CLI::Option* node_ = nullptr;
+  CLI::Option* feed_output_ = nullptr;
+  CLI::Option* feed_interval_ = nullptr;
   std::vector<std::pair<const Row*, CLI::Option*>> settings_;
   std::vector<std::pair<const IgnoredFlag*, CLI::Option*>> ignored_;
 };
@@ -69,7 +78,7 @@ Parser::Parser() {
   provider_ = add_value(app_, "--provider");
   provider_config_ = add_value(app_, "--provider-config");
   add_setting_flags();
-  for (const char* name : {"run", "print-node", "config-table", "version", "help"}) {
+  for (const auto& name : kCommands) {
     CLI::App* command = app_.add_subcommand(name);
     command->allow_extras();
     command->fallthrough();
@@ -77,6 +86,12 @@ Parser::Parser() {
   print_node_ = app_.get_subcommand("print-node");
   help_command_ = app_.get_subcommand("help");
   output_ = add_value(*print_node_, "-o,--output");
+  parse_slurm_ = app_.get_subcommand("parse-slurm");
+  capture_ = add_value(*parse_slurm_, "file");
+  node_ = add_value(*parse_slurm_, "--node");
+  feed_ = app_.get_subcommand("feed");
+  feed_output_ = add_value(*feed_, "--output");
+  feed_interval_ = add_value(*feed_, "--interval");
 }
 
 std::string Parser::last(const CLI::Option* option) {
@@ -98,6 +113,12 @@ std::string Parser::unknown_flag(const std::string& argument) const {
   if (print_node_->parsed()) {
     known.emplace_back("--output");
   }
+  if (parse_slurm_->parsed()) {
+    known.emplace_back("--node");
+  }
+  if (feed_->parsed()) {
+    known.insert(known.end(), {"--output", "--interval"});
+  }
   const auto near = nearest(flag, known);
   return fmt::format("unknown flag {}{}", flag,
                      near ? fmt::format("; did you mean {}?", *near)
@@ -114,8 +135,11 @@ std::vector<std::string> Parser::leftovers() const {
       continue;
     }
     // What follows an unknown flag is most likely its value.
-    if (!after_unknown_flag) {
-      const auto near = nearest(argument, {"run", "print-node", "config-table", "version", "help"});
+    if (!after_unknown_flag && parse_slurm_->parsed()) {
+      problems.push_back(
+          fmt::format("parse-slurm reads one file; \"{}\" is one too many", argument));
+    } else if (!after_unknown_flag) {
+      const auto near = nearest(argument, kCommands);
       problems.push_back(fmt::format("unknown command \"{}\"{}", argument,
                                      near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
     }
@@ -136,6 +160,14 @@ void Parser::collect(ParsedCommandLine& into) const {
   into.provider_config = last(provider_config_);
   if (print_node_->parsed()) {
     into.options["output"] = output_->count() > 0 ? last(output_) : "yaml";
+  }
+  if (parse_slurm_->parsed()) {
+    into.options["file"] = last(capture_);
+    into.options["node"] = last(node_);
+  }
+  if (feed_->parsed()) {
+    into.options["feed-output"] = last(feed_output_);
+    into.options["feed-interval"] = last(feed_interval_);
   }
   for (const auto& [row, option] : settings_) {
     if (option->count() > 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// The command line: PROGRAM [run|print-node|config-table|version|help] [flags]. "--flag value" and
+// The command line: PROGRAM [run|print-node|parse-slurm|config-table|version|help] [flags]. "--flag
+// value" and
 // "--flag=value"; booleans also without a value; the last of repeated flags counts, maps add up.
 // The program's name does not matter: started as virtual-kubelet it takes virtual-kubelet's flags.
 // Values are not looked at here; load.h does that.
@@ -15,9 +16,11 @@ namespace slurmlet::config {
 
 struct ParsedCommandLine {
   std::string program;     // base name of argv[0]
-  std::string subcommand;  // "run" (default), "print-node", "config-table", "version"
+  std::string subcommand;  // "run" (default), "print-node", "parse-slurm", …
   bool help = false;       // only show help_text(); nothing else was checked
-  // Options of the subcommand by long name: print-node has "output" (yaml, json).
+  // Options of the subcommand by long name: print-node has "output" (yaml, json),
+  // parse-slurm "file" ("" and "-" = stdin) and "node" ("" = all), feed "feed-output" and
+  // "feed-interval".
   std::map<std::string, std::string> options;
   // Settings given as flags, by key ("slurm.pollInterval"); the flag is in settings_table.h.
   std::map<std::string, std::string> values;

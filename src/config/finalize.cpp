@@ -47,6 +47,41 @@ void check_slurm(Draft& draft) {
   }
 }
 
+void check_readable(Draft& draft, std::string_view key, const std::string& path,
+                    const FileReader& files) {
+  if (path.empty()) {
+    return;
+  }
+  if (const auto content = files(path); !content) {
+    draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}", draft.name_of(key),
+                                  path, content.error().message));
+  }
+}
+
+// slurm.source names a way that needs another setting.
+void check_slurm_source(Draft& draft, const FileReader& files) {
+  const auto& slurm = draft.settings.slurm;
+  const auto needs = [&](std::string_view source, const std::string& value, std::string_view cure) {
+    if (slurm.source == source && value.empty()) {
+      draft.add_problem(
+          fmt::format("{} is {}, but {}", draft.name_of("slurm.source"), source, cure));
+    }
+  };
+  needs("rest", slurm.rest_url,
+        "slurm.restURL is not set; set it to unix:/PATH of slurmrestd's socket or to "
+        "https://HOST:PORT");
+  needs("feed", slurm.feed,
+        "slurm.feed is not set; set it to the directory that slurmlet feed fills");
+  if (!slurm.rest_ca_file.empty() && !slurm.rest_url.starts_with("https://")) {
+    draft.add_problem(
+        fmt::format("{} is set, but slurm.restURL is not https://; remove it, or set "
+                    "slurm.restURL to https://HOST:PORT",
+                    draft.name_of("slurm.restCAFile")));
+  } else {
+    check_readable(draft, "slurm.restCAFile", slurm.rest_ca_file, files);
+  }
+}
+
 // Two files that are only useful together.
 void check_pair(Draft& draft, std::string_view first_key, const std::string& first,
                 std::string_view second_key, const std::string& second) {
@@ -144,17 +179,6 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
   }
 }
 
-void check_readable(Draft& draft, std::string_view key, const std::string& path,
-                    const FileReader& files) {
-  if (path.empty()) {
-    return;
-  }
-  if (const auto content = files(path); !content) {
-    draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}", draft.name_of(key),
-                                  path, content.error().message));
-  }
-}
-
 void check_endpoint(Draft& draft, const FileReader& files) {
   const auto& endpoint = draft.settings.endpoint;
   if (endpoint.port != 0 && endpoint.port == endpoint.healthz_port) {
@@ -175,6 +199,7 @@ void check_endpoint(Draft& draft, const FileReader& files) {
 Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files) {
   fit_slurm_defaults(draft);
   check_slurm(draft);
+  check_slurm_source(draft, files);
   check_kubernetes(draft, needs_api_server);
   check_endpoint(draft, files);
   fit_bootstrap_defaults(draft.settings);

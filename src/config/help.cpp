@@ -56,6 +56,29 @@ std::string usage(const std::string& program, const std::string& subcommand) {
         "Usage:\n  {0} print-node [-o yaml|json] [flags]\n",
         program);
   }
+  if (subcommand == "parse-slurm") {
+    return fmt::format(
+        "Reads any captured answer of sinfo, scontrol (text or JSON), slurmrestd (a body, or with "
+        "the\nhead as \"curl -i\" prints it) or \"scontrol show slurmd\", tells which it is, and "
+        "prints as JSON\nthe facts, and the conditions, capacity and labels that follow from "
+        "them.\n\n"
+        "Usage:\n"
+        "  {0} parse-slurm [FILE] [--node NAME]\n\n"
+        "Without FILE, or with \"-\", reads stdin. Needs no configuration and no privileges. Exit "
+        "code 0:\nrecognised; 1: not; 2: the file cannot be read.\n\n"
+        "      --node string   of several nodes only this one\n",
+        program);
+  }
+  if (subcommand == "feed") {
+    return fmt::format(
+        "Asks slurmctld one question for all nodes each interval and writes the answers to a "
+        "directory,\nwhere the nodes read them (slurm.feed). Runs on one host of a site.\n\n"
+        "Usage:\n  {0} feed --output DIR [--interval 30s] [flags]\n\n"
+        "      --output string       directory of the feed; only this command may write there\n"
+        "      --interval duration   between two questions, 1s to 1h (default 30s)\n\n"
+        "Of the flags below, those of Slurm's commands and of the log have a meaning here.\n",
+        program);
+  }
   if (subcommand == "version") {
     return fmt::format("Prints the version.\n\nUsage:\n  {0} version\n", program);
   }
@@ -64,6 +87,8 @@ std::string usage(const std::string& program, const std::string& subcommand) {
       "Usage:\n"
       "  {0} [run] [flags]\n"
       "  {0} print-node [-o yaml|json] [flags]   print the Node, without an API server\n"
+      "  {0} parse-slurm [FILE] [--node NAME]    print what slurmlet makes of a captured answer\n"
+      "  {0} feed --output DIR                   be the one reader for all nodes of a site\n"
       "  {0} config-table                        print the table of all settings, in Markdown\n"
       "  {0} version\n\n"
       "Flags win over environment variables, these over the configuration file. virtual-kubelet's\n"
@@ -123,7 +148,7 @@ void add_example_entry(const Row& row, std::string_view indent, std::string_view
 
 std::string help_text(const std::string& program, const std::string& subcommand) {
   std::string out = usage(program, subcommand);
-  if (subcommand == "version") {
+  if (subcommand == "version" || subcommand == "parse-slurm") {
     return out;
   }
   const auto lines = flag_lines(subcommand);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/text.h"
@@ -49,6 +50,44 @@ Problem server_problem(std::string_view text) {
   if (host.empty() || colon == 0 || !port || *port == 0 || has_space(host) ||
       host.find_first_of("/?#@") != std::string_view::npos) {
     return "must be an address of the form https://HOST:PORT, without user, path or query";
+  }
+  return std::nullopt;
+}
+
+// A token must not cross a network in the clear.
+Problem rest_url_problem(std::string_view text) {
+  if (text.starts_with("unix:/")) {
+    return std::nullopt;
+  }
+  constexpr std::string_view kPlain = "http://";
+  if (text.starts_with(kPlain)) {
+    const std::string_view host = text.substr(kPlain.size());
+    const bool loopback = host.starts_with("127.") || host.starts_with("localhost:") ||
+                          host.starts_with("localhost/") || host == "localhost" ||
+                          host.starts_with("[::1]");
+    return loopback ? server_problem("https://" + std::string{host})
+                          ? Problem{"must be of the form http://127.0.0.1:PORT"}
+                          : std::nullopt
+                    : Problem{
+                          "must be https:// beyond this machine: the token would cross the "
+                          "network in the clear"};
+  }
+  return server_problem(text) ? Problem{is(text,
+                                           "it must be unix:/PATH of slurmrestd's socket, "
+                                           "https://HOST:PORT or http://127.0.0.1:PORT")}
+                              : std::nullopt;
+}
+
+Problem slurm_labels_problem(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kKinds = {"cluster", "version", "partitions",
+                                                      "features", "gpu"};
+  if (text == "none") {
+    return std::nullopt;
+  }
+  for (const auto kind : split(text, ',')) {
+    if (std::find(kKinds.begin(), kKinds.end(), trim(kind)) == kKinds.end()) {
+      return is(text, "it must be none, or a list of cluster, version, partitions, features, gpu");
+    }
   }
   return std::nullopt;
 }
@@ -131,7 +170,9 @@ Problem owned_label_problem(const std::string& key) {
   if (const auto found = kOwned.find(key); found != kOwned.end()) {
     return found->second;
   }
-  if (key.starts_with(vocabulary::kDomainPrefix)) {
+  // "slurmlet.io/x" and "partition.slurmlet.io/x", not "myslurmlet.io/x"
+  const std::string prefix = "." + key.substr(0, key.find('/') + 1);
+  if (prefix.ends_with("." + std::string{vocabulary::kDomainPrefix})) {
     return "labels of slurmlet.io are slurmlet's own; use a domain of your own";
   }
   return std::nullopt;
@@ -191,6 +232,10 @@ Problem text_problem(const Row& row, std::string_view text) {
       return choice_problem(row, text);
     case Rule::kServer:
       return server_problem(text);
+    case Rule::kRestUrl:
+      return rest_url_problem(text);
+    case Rule::kSlurmLabels:
+      return slurm_labels_problem(text);
     case Rule::kNodeName:
       return node::is_rfc1123_subdomain(text)
                  ? std::nullopt

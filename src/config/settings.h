@@ -44,6 +44,7 @@ struct NodeSettings {
   bool publish_hostname = true;
   std::string kubelet_version;
   std::map<std::string, std::string> gpu_resources;
+  std::string slurm_labels = "cluster,version,partitions,features,gpu";  // kinds, or "none"
   node::ReadyFollows ready_follows = node::ReadyFollows::kSlurmd;
   Seconds not_ready_grace{15'000};  // slurmd down → Ready False
   bool exclude_from_disruption = true;
@@ -60,6 +61,14 @@ struct SlurmSettings {
   Seconds command_timeout{15'000};  // our own deadline for one question
   Seconds stale_after{300'000};     // answers older than this are Unknown
   Seconds max_backoff{300'000};     // while slurmctld does not answer
+  int questions_per_hour = 60;      // at most, whatever happens
+  std::string source = "auto";      // auto, cli, rest, feed
+  std::string rest_url;             // "unix:/run/….sock", "https://host:6820"; "" = none
+  std::string rest_ca_file;         // CA of an https rest_url; "" = the system's
+  std::string rest_user;            // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
+  std::string jwt_file;             // "" = SLURM_JWT
+  std::string feed;                 // directory; "" = none
+  bool publish_job_ids = false;     // in the drain message
 };
 
 struct Metal3Settings {

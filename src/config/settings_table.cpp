@@ -147,6 +147,14 @@ void add_node_identity(std::vector<Row>& rows) {
        "chosen by the vendor of the GPUs", Rule::kGpuResources});
 }
 
+void add_slurm_labels(std::vector<Row>& rows) {
+  rows.push_back({"Node", "node.slurmLabels", "--node-slurm-labels", "",
+                  &in<&S::node, &N::slurm_labels>,
+                  "what of Slurm becomes labels: a list of cluster, version, partitions, features "
+                  "and gpu, or none",
+                  "", Rule::kSlurmLabels});
+}
+
 void add_node_behaviour(std::vector<Row>& rows) {
   constexpr std::string_view kSection = "Node";
   rows.push_back({kSection,
@@ -212,6 +220,47 @@ void add_slurm(std::vector<Row>& rows) {
                   kSecond, 24 * kHour});
 }
 
+void add_slurm_sources(std::vector<Row>& rows) {
+  constexpr std::string_view kSection = "Slurm";
+  rows.push_back(
+      {kSection,
+       "slurm.source",
+       "--slurm-source",
+       "",
+       &in<&S::slurm, &L::source>,
+       "how slurmctld is asked: cli (sinfo), rest (slurmrestd), feed (what slurmlet feed "
+       "wrote) or auto",
+       "",
+       Rule::kChoice,
+       0,
+       0,
+       {"auto", "cli", "rest", "feed"}});
+  rows.push_back(
+      {kSection, "slurm.restURL", "--slurm-rest-url", "", &in<&S::slurm, &L::rest_url>,
+       "where slurmrestd listens: unix:/PATH, https://HOST:PORT or http://127.0.0.1:PORT", "",
+       Rule::kRestUrl});
+  rows.push_back({kSection, "slurm.restCAFile", "--slurm-rest-ca-file", "",
+                  &in<&S::slurm, &L::rest_ca_file>, "PEM file with the CA of slurm.restURL",
+                  "the CAs of the system"});
+  rows.push_back({kSection, "slurm.restUser", "--slurm-rest-user", "",
+                  &in<&S::slurm, &L::rest_user>,
+                  "user named to slurmrestd with the token (X-SLURM-USER-NAME)",
+                  "the user that the token is for"});
+  rows.push_back({kSection, "slurm.jwtFile", "--slurm-jwt-file", "", &in<&S::slurm, &L::jwt_file>,
+                  "file with the token (JWT) for slurmrestd; read again when it changes",
+                  "SLURM_JWT in the environment"});
+  rows.push_back({kSection, "slurm.feed", "--slurm-feed", "", &in<&S::slurm, &L::feed>,
+                  "directory that slurmlet feed fills for all nodes of a site", "",
+                  Rule::kAbsolutePath});
+  rows.push_back({kSection, "slurm.questionsPerHour", "--slurm-questions-per-hour", "",
+                  &in<&S::slurm, &L::questions_per_hour>,
+                  "most questions to slurmctld in any hour, those on local evidence included", "",
+                  Rule::kNone, 1, 3600});
+  rows.push_back({kSection, "slurm.publishJobIDs", "--slurm-publish-job-ids", "",
+                  &in<&S::slurm, &L::publish_job_ids>,
+                  "name the jobs that a draining node waits for", ""});
+}
+
 void add_others(std::vector<Row>& rows) {
   rows.push_back({"Metal3", "metal3.instanceData", "--metadata", "",
                   &in<&S::metal3, &Metal3Settings::instance_data>,
@@ -254,8 +303,10 @@ std::vector<Row> all_rows() {
   add_general(rows);
   add_kubernetes(rows);
   add_node_identity(rows);
+  add_slurm_labels(rows);
   add_node_behaviour(rows);
   add_slurm(rows);
+  add_slurm_sources(rows);
   add_others(rows);
   return rows;
 }

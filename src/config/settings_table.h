@@ -37,6 +37,8 @@ enum class Rule {
   kLabelValue,
   kLabels,       // map: label rules of Kubernetes, NodeRestriction, not slurmlet's own
   kPem,          // PEM text with a certificate
+  kRestUrl,      // unix:/PATH, https://HOST[:PORT], http://LOOPBACK:PORT
+  kSlurmLabels,  // "none", or some of kSlurmLabelKinds with commas between
   kKeyHashes,    // sha256:<64 hex digits>, several with commas between
   kGpuResources  // map: Gres name or name:type → extended resource name
 };

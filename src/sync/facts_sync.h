@@ -18,6 +18,7 @@
 #include "host/pressure.h"
 #include "node/conditions.h"
 #include "node/facts.h"
+#include "slurm/command_runner.h"
 #include "slurm/controller_poll.h"
 #include "slurm/local_jobs.h"
 #include "slurm/slurmd_watch.h"
@@ -29,6 +30,8 @@ struct SlurmSetup {
   std::string node_name;  // Slurm's NodeName
   std::string why;        // how it was found, for people
   std::string problem;    // why slurm.conf could not be read; "" if it was
+  std::string refusal;    // why no NodeName can be chosen; "" where there is one
+  slurm::ClusterPlace place;
   node::SlurmConfFacts conf;
   slurm::SlurmdWatchSettings watch;
   slurm::LocalJobsPlaces jobs;
@@ -43,35 +46,45 @@ struct FactsOptions {
 
 class FactsSync {
  public:
-  // Reads slurm.conf again; the argument is NAME of the running slurmd's -N, "" if none.
-  using Discover = std::function<SlurmSetup(const std::string& slurmd_option)>;
+  // Reads slurm.conf again; the argument is every slurmd that runs on this machine.
+  using Discover = std::function<SlurmSetup(const std::vector<slurm::SlurmdSeen>& slurmds)>;
 
+  // The runners are for `slurmd -V` and `systemctl show slurmd.service`.
   FactsSync(FactsOptions options, std::optional<node::Metal3Facts> metal3, Discover discover,
             std::unique_ptr<slurm::ControllerPoll> poll,
-            std::unique_ptr<slurm::CommandRunner> version_runner);
+            std::unique_ptr<slurm::CommandRunner> version_runner,
+            std::unique_ptr<slurm::CommandRunner> unit_runner = nullptr);
 
   SteadyTime step(Now now);
   std::vector<int> wake_fds() const;
 
   node::HostFacts facts(Now now) const;
   node::Circumstances circumstances(Now now) const;
-  const slurm::PollCounters& poll_counters() const { return poll_->counters(); }
+  slurm::PollCounters poll_counters() const { return poll_->counters(); }
 
  private:
   void read_machine();
   void setup_slurm();
+  void tell_poll();
+  bool look_for_slurmds();
+  void look_again_for_slurmds();
+  SteadyTime follow_answer(Now now);
   void follow_slurmd(Now now);
   void read_jobs();
 
   FactsOptions options_;
   Discover discover_;
   std::unique_ptr<slurm::ControllerPoll> poll_;
+  std::vector<slurm::SlurmdSeen> slurmds_;  // as setup_ knows them
   SlurmSetup setup_;
   slurm::SlurmdWatch watch_;
   slurm::LocalJobsReader jobs_;
   host::PressureSampler pressures_;
   node::HostFacts facts_;
+  node::SlurmdFacts watched_;               // as watch_ last saw it
   std::optional<SteadyTime> absent_since_;  // slurmd went while we watched
+  // slurmctld says NOT_RESPONDING while slurmd runs: when to ask about it again, once.
+  std::optional<SteadyTime> doubt_at_;
   std::optional<SteadyTime> read_jobs_at_;
   SteadyTime next_tick_{};
   SteadyTime next_machine_{};

@@ -31,6 +31,12 @@ Report full_report() {
   report.slurm.answered_at = kNow.wall - seconds{30};
   report.jobs = node::LocalJobs{2, 48, std::int64_t{512} << 20};
   report.slurmctld.questions = 7;
+  report.slurmctld.answers = 5;
+  report.slurmctld.failures_by_cause[node::SlurmFailure::kTimeout] = 2;
+  report.slurmctld.questions_left = 53;
+  report.slurmctld.last_took = std::chrono::milliseconds{250};
+  report.slurmctld.source = {3, 4, 0};
+  report.slurm.source = "slurmrestd unix:/run/slurmrestd.sock";
   report.certificates.client_not_after = kNow.wall + hours{10};
   report.certificates.client_requests.emplace();
   report.certificates.client_requests->renewals = 2;
@@ -78,6 +84,14 @@ TEST(MetricsTest, SayWhatTheReportSays) {
            Row{"slurmlet_slurmd_up", 1},
            Row{"slurmlet_slurm_state_age_seconds", 30},
            Row{"slurmlet_slurmctld_questions_total", 7},
+           Row{"slurmlet_slurmctld_answers_total", 5},
+           Row{"slurmlet_slurmctld_failures_total{cause=timeout}", 2},
+           Row{"slurmlet_slurmctld_questions_left", 53},
+           Row{"slurmlet_slurmctld_last_question_seconds", 0.25},
+           Row{"slurmlet_slurm_source_info{source=slurmrestd}", 1},
+           Row{"slurmlet_slurm_commands_total", 3},
+           Row{"slurmlet_slurmrestd_requests_total", 4},
+           Row{"slurmlet_slurm_feed_reads_total", 0},
            Row{"slurmlet_slurm_node_state{state=mixed}", 1},
            Row{"slurmlet_slurm_node_state{state=drain}", 1},
            Row{"slurmlet_slurm_cpus{kind=total}", 64},
@@ -112,6 +126,8 @@ TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
   EXPECT_THAT(names(values(report)), Not(Contains("slurmlet_slurm_node_state")));
   const auto nothing = names(values(Report{}));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_state_age_seconds")));
+  EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_source_info")));
+  EXPECT_THAT(nothing, Not(Contains("slurmlet_slurmctld_last_question_seconds")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_certificate_expiration_timestamp_seconds")));
 }
 

@@ -4,5 +4,6 @@ set(ROOM_TESTS
   bootstrap_test.cpp
   credential_files_test.cpp
   metrics_test.cpp
+  rest_access_test.cpp
   serving_certificate_test.cpp
   state_lock_test.cpp)

@@ -34,6 +34,15 @@ std::string parse_error(const std::vector<std::string>& arguments) {
   return result.error().message;
 }
 
+TEST(CommandLineTest, FeedTakesADirectoryAndAnInterval) {
+  const auto command = parsed({"feed", "--output", "/srv/feed", "--interval=10s"});
+  EXPECT_EQ(command.subcommand, "feed");
+  EXPECT_EQ(command.options.at("feed-output"), "/srv/feed");
+  EXPECT_EQ(command.options.at("feed-interval"), "10s");
+  EXPECT_EQ(parsed({"feed"}).options.at("feed-output"), "");
+  EXPECT_THAT(parse_error({"feed", "--outptu", "/srv/feed"}), HasSubstr("--output"));
+}
+
 TEST(CommandLineTest, NothingMeansRun) {
   const auto command = parsed({});
   EXPECT_EQ(command.program, "slurmlet");
@@ -96,6 +105,28 @@ TEST(CommandLineTest, SubcommandsTakeFlagsOnEitherSide) {
   EXPECT_EQ(parsed({"run", "--nodename", "n1"}).subcommand, "run");
   EXPECT_EQ(parsed({"version"}).subcommand, "version");
   EXPECT_EQ(parsed({"--version"}).subcommand, "version");
+}
+
+TEST(CommandLineTest, ParseSlurmTakesOneFileAndANode) {
+  const auto options = [](const std::vector<std::string>& arguments) {
+    const auto command = parsed(arguments);
+    EXPECT_EQ(command.subcommand, "parse-slurm");
+    return command.options;
+  };
+  const auto are = [](const char* file, const char* node) {
+    return ElementsAre(Pair("file", file), Pair("node", node));
+  };
+  EXPECT_THAT(options({"parse-slurm"}), are("", ""));
+  EXPECT_THAT(options({"parse-slurm", "-"}), are("-", ""));
+  EXPECT_THAT(options({"parse-slurm", "a.out"}), are("a.out", ""));
+  EXPECT_THAT(options({"parse-slurm", "a.out", "--node", "n1"}), are("a.out", "n1"));
+  EXPECT_THAT(options({"parse-slurm", "--node=n1", "/tmp/a b"}), are("/tmp/a b", "n1"));
+  EXPECT_EQ(parse_error({"parse-slurm", "a", "b"}),
+            "parse-slurm reads one file; \"b\" is one too many");
+  EXPECT_EQ(parse_error({"parse-slurm", "a", "--nod=n1"}),
+            "unknown flag --nod; did you mean --node?");
+  EXPECT_THAT(parse_error({"parse-slurm", "--node"}), HasSubstr("--node"));
+  EXPECT_TRUE(parsed({"parse-slurm", "--help"}).help);
 }
 
 TEST(CommandLineTest, HelpWinsOverEverythingElse) {

@@ -239,6 +239,8 @@ TEST(ConfigFileTest, EveryForbiddenLabelIsNamed) {
     metal3.io/uuid: 8b2a
     kubernetes.io/hostname: n1
     slurmlet.io/x: y
+    partition.slurmlet.io/batch: "true"
+    myslurmlet.io/x: y
     node-restriction.kubernetes.io/x: y
     type: hpc
     node.kubernetes.io/exclude-disruption: "true"
@@ -253,6 +255,7 @@ TEST(ConfigFileTest, EveryForbiddenLabelIsNamed) {
           HasSubstr("has the label \"metal3.io/uuid\": set node.metal3UUID instead"),
           HasSubstr("has the label \"kubernetes.io/hostname\": slurmlet sets it"),
           HasSubstr("has the label \"slurmlet.io/x\": labels of slurmlet.io are slurmlet's own"),
+          HasSubstr("has the label \"partition.slurmlet.io/batch\": labels of slurmlet.io are"),
           HasSubstr("has the label \"node-restriction.kubernetes.io/x\": Kubernetes lets no node"),
           HasSubstr("has the label \"type\": slurmlet always sets it"),
           HasSubstr("set node.excludeFromDisruption instead"),

@@ -42,10 +42,13 @@ TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
 TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
   EXPECT_THAT(help_text("virtual-kubelet", "run"),
               HasSubstr("\n  virtual-kubelet [run] [flags]\n"));
-  EXPECT_THAT(help_text("slurmlet", "run"), Not(HasSubstr("--output")));
+  EXPECT_THAT(help_text("slurmlet", "run"), Not(HasSubstr("  -o, --output")));
   const std::string print = help_text("slurmlet", "print-node");
   EXPECT_THAT(print, StartsWith("Prints the Node"));
   EXPECT_THAT(print, HasSubstr("  -o, --output string"));
+  const std::string parse = help_text("slurmlet", "parse-slurm");
+  EXPECT_THAT(parse, HasSubstr("\n  slurmlet parse-slurm [FILE] [--node NAME]\n"));
+  EXPECT_THAT(parse, Not(HasSubstr("--kubeconfig"))) << "it needs no configuration";
   EXPECT_EQ(help_text("slurmlet", "version"),
             "Prints the version.\n\nUsage:\n  slurmlet version\n");
 }

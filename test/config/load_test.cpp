@@ -254,6 +254,18 @@ TEST(LoadTest, SettingsMustFitTogether) {
       {{"--healthz-port=10250"},
        "--healthz-port is 10250, the same as endpoint.port; choose another, or 0 for "
        "none"},
+      {{"--slurm-source=rest"},
+       "--slurm-source is rest, but slurm.restURL is not set; set it to unix:/PATH of slurmrestd's "
+       "socket or to https://HOST:PORT"},
+      {{"--slurm-source=feed"},
+       "--slurm-source is feed, but slurm.feed is not set; set it to the directory that slurmlet "
+       "feed fills"},
+      {{"--slurm-rest-url=unix:/s", "--slurm-rest-ca-file=/ca"},
+       "--slurm-rest-ca-file is set, but slurm.restURL is not https://; remove it, or set "
+       "slurm.restURL to https://HOST:PORT"},
+      {{"--slurm-rest-url=https://h:6820", "--slurm-rest-ca-file=/ca"},
+       "--slurm-rest-ca-file is \"/ca\", which cannot be read: open /ca: No such file or "
+       "directory"},
   };
   for (const auto& row : kRows) {
     auto arguments = row.flags;

@@ -54,6 +54,7 @@ TEST(SettingsTableTest, FlagsFollowTheirKeysButForTheWellKnownOnes) {
       {"endpoint.port", "--port"},
       {"metal3.instanceData", "--metadata"},
       {"slurm.nodeName", "--slurm-node"},
+      {"slurm.publishJobIDs", "--slurm-publish-job-ids"},
       {"endpoint.healthzPort", "--healthz-port"}};
   for (const auto& row : settings_table()) {
     const auto known = kWellKnown.find(row.key);

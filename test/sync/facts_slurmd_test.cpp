@@ -13,6 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 using FactsSlurmdTest = FactsSyncFixture;
 
@@ -137,6 +138,32 @@ TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceMoreForEachSlurmd) {
   step();
   EXPECT_THAT(discovered_, ElementsAre("", "nid7", ""));
   EXPECT_EQ(facts().slurm_conf.cluster_name, "daint");
+}
+
+// slurmd counts its GPUs when it starts; the machine is looked at again then, and in between.
+TEST_F(FactsSlurmdTest, MissingGpuFilesAreLookedForWhenSlurmdStartsAndAtEachReport) {
+  conf_.conf.gpu_files = {"/dev/nvidia0", "/dev/nvidia1"};
+  tree_.file("dev/nvidia0", "");
+  make();
+  EXPECT_THAT(facts().machine.missing_gpu_files, ElementsAre("/dev/nvidia1"));
+  tree_.file("dev/nvidia1", "").remove("dev/nvidia0");
+  slurmd_starts();
+  step();
+  end_version();
+  EXPECT_THAT(facts().machine.missing_gpu_files, ElementsAre("/dev/nvidia0"));
+  tree_.file("dev/nvidia0", "");
+  wait_quietly(options_.machine_interval);
+  EXPECT_THAT(facts().machine.missing_gpu_files, IsEmpty());
+}
+
+// gres.conf may have changed with slurm.conf.
+TEST_F(FactsSlurmdTest, ANewSlurmdsGpuFilesAreLookedFor) {
+  make();
+  EXPECT_THAT(facts().machine.missing_gpu_files, IsEmpty());
+  conf_.conf.gpu_files = {"/dev/nvidia0"};
+  slurmd_starts();
+  step();
+  EXPECT_THAT(facts().machine.missing_gpu_files, ElementsAre("/dev/nvidia0"));
 }
 
 TEST_F(FactsSlurmdTest, AnotherNodeNameIsAskedAboutAndTheOldAnswerForgotten) {

@@ -22,6 +22,7 @@
 #include "slurm/fake_proc.h"
 #include "slurm/fake_runner.h"
 #include "slurm/fixture.h"
+#include "slurm/sinfo_source.h"
 #include "sync/facts_sync.h"
 
 extern char** environ;
@@ -63,15 +64,16 @@ class FactsSyncFixture : public ::testing::Test {
     tree_.file("proc/sys/kernel/pid_max", "32768\n");
     tree_.file("proc/sys/kernel/threads-max", "100000\n");
     slurm::add_process(tree_, {1, "systemd", {"/sbin/init"}});
-    options_.paths = {tree_.path("proc"), tree_.path("sys"), tree_.path("etc"),
-                      tree_.path("usr"),  tree_.path("run"), tree_.root()};
+    options_.paths = {tree_.path("proc"), tree_.path("sys"), tree_.path("etc"), tree_.path("usr"),
+                      tree_.path("run"),  tree_.root(),      tree_.path("dev")};
     options_.tick = std::chrono::seconds{10};
     conf_.watch.rescan = conf_.watch.state_check = std::chrono::seconds{10};
     conf_.node_name = "nid1";
     conf_.conf.cluster_name = "alps";
     conf_.watch.places = {tree_.path("proc"), tree_.path("cgroup"), tree_.path("run/slurmd.pid")};
     conf_.watch.spool_dir = tree_.path("spool");
-    conf_.watch.slurmd_program = "/bin/true";  // never run: the runner is a fake
+    conf_.watch.systemd_dir = tree_.path("run/systemd/system");  // not there: not this machine's
+    conf_.watch.slurmd_program = "/bin/true";                    // never run: the runner is a fake
     conf_.jobs = {tree_.path("spool"), "", tree_.path("proc"), tree_.path("cgroup")};
     poll_.interval =
         std::chrono::hours{24};  // what is asked beyond the first question is asked on evidence
@@ -80,18 +82,26 @@ class FactsSyncFixture : public ::testing::Test {
 
   // Just started; nothing has been looked at but the machine and slurm.conf.
   void make() {
-    auto discover = [this](const std::string& slurmd_option) {
-      discovered_.push_back(slurmd_option);
+    auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
+      const std::string option = slurmds.empty() ? "" : slurmds.front().options.node_name;
+      discovered_.push_back(option);
       SlurmSetup setup = conf_;
-      if (!slurmd_option.empty()) {
-        setup.node_name = slurmd_option;
+      if (slurmds.size() > 1) {
+        setup.node_name.clear();
+        setup.refusal = "slurmd runs here several times";
+      } else if (!option.empty()) {
+        setup.node_name = option;
       }
       return setup;
     };
     auto poll = std::make_unique<slurm::ControllerPoll>(
-        poll_, "", std::make_unique<slurm::FakeRunner>(sinfo_), [] { return 0.5; });
+        poll_, "",
+        std::make_unique<slurm::SinfoSource>(slurm::SinfoSettings{},
+                                             std::make_unique<slurm::FakeRunner>(sinfo_)),
+        [] { return 0.5; });
     facts_ = std::make_unique<FactsSync>(options_, metal3_, discover, std::move(poll),
-                                         std::make_unique<slurm::FakeRunner>(version_));
+                                         std::make_unique<slurm::FakeRunner>(version_),
+                                         std::make_unique<slurm::FakeRunner>(unit_));
   }
   // Has looked for slurmd, and `slurmd -V` has ended.
   void start() {
@@ -188,6 +198,7 @@ class FactsSyncFixture : public ::testing::Test {
   fakes::FakeClock clock_;
   slurm::FakeProgram sinfo_;
   slurm::FakeProgram version_;
+  slurm::FakeProgram unit_;  // systemctl
   FactsOptions options_;
   slurm::PollSettings poll_;
   SlurmSetup conf_;  // what slurm.conf says

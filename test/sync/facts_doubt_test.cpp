@@ -1,0 +1,110 @@
+// FactsSync: several slurmd on one machine, what systemd says of a missing one, and a slurmctld
+// that does not hear a slurmd which runs.
+
+#include "sync/facts_sync.h"
+
+#include "sync/facts_sync_fixture.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using Liveness = node::SlurmdFacts::Liveness;
+using slurm::add_process;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class FactsDoubtTest : public FactsSyncFixture {
+ protected:
+  void answer_with(const std::string& fixture_name) {
+    CommandOutput output;
+    output.out = slurm::fixture(fixture_name);
+    output.out.replace(0, output.out.find('|'), sinfo_.started.back().argv[5]);
+    sinfo_.end = output;
+    step();
+  }
+  void another_slurmd() { add_process(tree_, {4242, "slurmd", {"slurmd", "-N", "nid2"}}); }
+};
+
+TEST_F(FactsDoubtTest, SeveralSlurmdAreRefusedAndNothingIsAsked) {
+  slurmd_starts({"-N", "nid1"});
+  another_slurmd();
+  start();
+  wait_quietly(minutes{20});
+  EXPECT_TRUE(sinfo_.started.empty());
+  EXPECT_EQ(facts().slurm.failure, node::SlurmFailure::kNodeUnknown);
+  EXPECT_EQ(facts().slurm.failure_detail, "slurmd runs here several times");
+  EXPECT_EQ(liveness(), Liveness::kUnknown);
+  EXPECT_EQ(facts().slurmd.detail, "slurmd runs here several times");
+}
+
+TEST_F(FactsDoubtTest, ASecondSlurmdIsNoticedAndSoIsItsEnd) {
+  slurmd_starts({"-N", "nid1"});
+  start_and_answer();
+  ASSERT_TRUE(facts().slurm.record);
+  another_slurmd();
+  run_until([this] { return facts().slurm.failure.has_value(); }, minutes{6});
+  EXPECT_FALSE(facts().slurm.record) << "it is not known whose that was";
+  EXPECT_EQ(liveness(), Liveness::kUnknown);
+
+  tree_.remove("proc/4242");
+  run_until([this] { return liveness() == Liveness::kRunning; }, minutes{1});
+  run_until([this] { return new_questions() > 0; }, minutes{1});
+  answer();
+  EXPECT_TRUE(facts().slurm.record);
+}
+
+TEST_F(FactsDoubtTest, SystemdSaysOnceWhyThereIsNoSlurmd) {
+  tree_.dir("run/systemd/system");
+  slurmd_starts();
+  start();
+  EXPECT_TRUE(unit_.started.empty()) << "slurmd runs";
+  slurmd_dies();
+  wait_quietly(seconds{20});
+  ASSERT_EQ(unit_.started.size(), 1U);
+  EXPECT_EQ(unit_.started[0].argv[0], "systemctl");
+  EXPECT_EQ(unit_.started[0].argv[2], "slurmd.service");
+  unit_.end = CommandOutput{};
+  unit_.end->out = "Result=exit-code\nExecMainStatus=1\nActiveState=failed\nSubState=failed\n";
+  step();
+  EXPECT_EQ(liveness(), Liveness::kAbsent);
+  EXPECT_EQ(facts().slurmd.detail, "slurmd.service: failed (exit-code 1)");
+  wait_quietly(minutes{20});
+  EXPECT_EQ(unit_.started.size(), 1U) << "once for each absence";
+
+  slurmd_starts();
+  step();
+  EXPECT_EQ(facts().slurmd.detail, "");
+  slurmd_dies();
+  wait_quietly(seconds{20});
+  EXPECT_EQ(unit_.started.size(), 2U);
+}
+
+TEST_F(FactsDoubtTest, WithoutSystemdNobodyIsAskedWhy) {
+  start();
+  wait_quietly(minutes{10});
+  EXPECT_TRUE(unit_.started.empty());
+}
+
+TEST_F(FactsDoubtTest, ANotRespondingNodeWhoseSlurmdRunsIsAskedAboutOnceMoreSoon) {
+  slurmd_starts();
+  start();
+  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  answer_with("22.05.8/query-not_responding.out");
+  ASSERT_TRUE(facts().slurm.record);
+  ASSERT_TRUE(facts().slurm.record->state.has("NOT_RESPONDING"));
+  EXPECT_EQ(run_until([this] { return sinfo_.started.size() == 2; }, minutes{1}), seconds{20});
+  answer_with("22.05.8/query-not_responding.out");
+  wait_quietly(minutes{30});
+  EXPECT_EQ(sinfo_.started.size(), 2U) << "once";
+}
+
+TEST_F(FactsDoubtTest, ANotRespondingNodeWithoutSlurmdIsNoNews) {
+  start();
+  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  answer_with("22.05.8/query-not_responding.out");
+  wait_quietly(minutes{30});
+  EXPECT_EQ(sinfo_.started.size(), 1U);
+}
+
+}  // namespace
+}  // namespace slurmlet::sync
