@@ -15,7 +15,7 @@ FAST = {
     "apiVersion": "slurmlet.io/v1alpha1", "kind": "SlurmletConfiguration",
     "node": {"notReadyGracePeriod": "2s"},
     "slurm": {"pollInterval": "2s", "commandTimeout": "1900ms", "staleAfter": "8s",
-              "maxBackoff": "2s"},
+              "maxBackoff": "2s", "questionsPerHour": 3600},
     "endpoint": {"port": 0, "healthzPort": 0},
 }
 
@@ -86,7 +86,10 @@ class Rig:
 
     def configure(self, **changes):
         """Writes the configuration: FAST with these changes (JSON is YAML)."""
-        self.config = merged(merged(FAST, {"node": {"name": self.name}}), changes)
+        own = {"node": {"name": self.name}}
+        if self.slurm.bin_dir:
+            own["slurm"] = {"binDir": self.slurm.bin_dir}
+        self.config = merged(merged(FAST, own), changes)
         self.config_path.write_text(json.dumps(self.config, indent=2))
 
     def provision(self, uuid, with_provider_id=True):

@@ -1,21 +1,22 @@
 """The cluster itself: start, end, daemons and questions."""
 
 import os
-import pwd
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 
-from . import states
+from . import daemons, states
 from .config import (SBIN_PATH, ClusterError, ClusterSpec, Layout, create_tree, find_program, load_description,
                      save_description, write_slurm_conf)
+from .isolation import in_root, program_in_root, write_wrappers
 from .processes import MARKER, ProcessTable, wait_for
 
 ACTIONS = ("stop", "start", "restart", "kill", "pause", "resume")
 COMMAND_SECONDS = 30  # no Slurm command we use takes longer, even with slurmctld gone
+KINDS = ("CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE")  # of nodes, shown among their states
+CLIENTS = ("sinfo", "scontrol", "sbatch", "scancel", "squeue", "sdiag")
 
 
 class SlurmCluster:
@@ -29,6 +30,7 @@ class SlurmCluster:
         self.layout = Layout(directory)
         self.processes = ProcessTable(self.layout)
         self._spec = None
+        self._release = None
 
     # -- description ------------------------------------------------------
 
@@ -45,6 +47,19 @@ class SlurmCluster:
         return list(self.spec.nodes)
 
     @property
+    def release(self):
+        """Of the programs, as numbers: (22, 5)."""
+        if self._release is None:
+            words = self.command("sinfo", "--version").stdout.split()
+            self._release = tuple(int(part) for part in words[-1].split(".")[:2])
+        return self._release
+
+    @property
+    def bin_dir(self):
+        """Where the clients are if they are not the machine's own, or an empty string."""
+        return self.layout.at("bin") if self.spec.root else ""
+
+    @property
     def conf_path(self):
         """The slurm.conf that clients need as SLURM_CONF."""
         return self.layout.conf
@@ -57,9 +72,14 @@ class SlurmCluster:
         clean["PATH"] = clean.get("PATH", "") + ":" + SBIN_PATH
         return clean
 
-    def _own_env(self, **more):
+    def own_env(self, **more):
         """Environment of what belongs to the cluster and has to end with it."""
         return {"PATH": SBIN_PATH, "LANG": "C.UTF-8", "SLURM_CONF": self.conf_path, MARKER: self.layout.root, **more}
+
+    def program(self, name, user=None):
+        """The words that begin a command: the program, or how to run it in the other root."""
+        root = self.spec.root
+        return [*in_root(root, user), program_in_root(root, name)] if root else [find_program(name)]
 
     # -- up and down --------------------------------------------------------
 
@@ -67,24 +87,26 @@ class SlurmCluster:
         """Create everything anew under the directory and start it."""
         spec = spec or ClusterSpec(**fields)
         spec.complete()
-        needed = ["munged", "munge", "slurmctld", "slurmd", "sinfo", "scontrol", "sbatch", "scancel", "squeue", "sdiag"]
-        for program in needed + (["slurmrestd"] if spec.slurmrestd else []):
-            find_program(program)
+        self._spec, self._release = spec, None
+        rest = ["slurmrestd"] if spec.slurmrestd or spec.jwt else []
+        for program in ["munged", "munge", "slurmctld", "slurmd", *CLIENTS, *rest]:
+            self.program(program)
         self.layout.check_socket_paths(spec)
         self._claim_directory()
-        self._spec = spec
         create_tree(self.layout, spec)
+        if spec.root:
+            write_wrappers(self.layout.at("bin"), spec.root, [*CLIENTS, "slurmd"])
         write_slurm_conf(self.layout, spec)
         save_description(self.layout, spec)
         try:
-            for name in ["munged", "slurmctld"]:
+            for name in ["munged", *self._controllers()]:
                 self.daemon("start", name)
             for node in spec.nodes:  # all at once, then wait for each
                 self._spawn(f"slurmd.{node}")
             for node in spec.nodes:
                 self._wait_until_answering(f"slurmd.{node}")
-            if spec.slurmrestd:
-                self.daemon("start", "slurmrestd")
+            for name in self._rest_daemons():
+                self.daemon("start", name)
             if wait:
                 wait_for("all nodes to be idle", 60, self._all_idle)
         except BaseException:
@@ -136,13 +158,19 @@ class SlurmCluster:
     def daemon_names(self, name="all"):
         """Internal names ("slurmd.NODE") for what a user may write."""
         if name == "all":
-            return ["munged", "slurmctld", *self.daemon_names("slurmd"), *(["slurmrestd"] if self.spec.slurmrestd else [])]
-        if name in ("munged", "slurmctld", "slurmrestd"):
+            return ["munged", *self._controllers(), *self.daemon_names("slurmd"), *self._rest_daemons()]
+        if name in ("munged", *daemons.CONTROLLERS, *daemons.REST_DAEMONS):
             return [name]
         kind, _, node = name.partition(":")
         if kind == "slurmd" and (not node or node in self.nodes):
             return [f"slurmd.{one}" for one in ([node] if node else self.nodes)]
         raise ClusterError(f"no daemon '{name}' in this cluster")
+
+    def _controllers(self):
+        return list(self.spec.controllers) or ["slurmctld"]
+
+    def _rest_daemons(self):
+        return [*(["slurmrestd"] if self.spec.slurmrestd else []), *(["slurmrestd-jwt"] if self.spec.jwt else [])]
 
     def pid(self, name):
         """Pid of a living daemon ("slurmd" means that of the first node), or None."""
@@ -163,78 +191,38 @@ class SlurmCluster:
 
     def _spawn(self, name, *arguments):
         """Start one daemon in its foreground mode."""
-        layout, user, environment = self.layout, None, self._own_env()
-        if name == "munged":
-            command = ["munged", "-F", f"--key-file={layout.munge_key}", f"--socket={layout.munge_socket}",
-                       f"--pid-file={layout.at('munge', 'munged.pid')}", f"--log-file={layout.at('log', 'munged.log')}",
-                       f"--seed-file={layout.at('munge', 'munged.seed')}"]
-        elif name == "slurmctld":
-            command = ["slurmctld", "-D"]
-        elif name == "slurmrestd":
-            if os.geteuid() != 0:
-                raise ClusterError("slurmrestd refuses to run as SlurmUser; only root can start it as another user")
-            user = pwd.getpwnam("nobody")
-            os.chown(layout.at("restd"), user.pw_uid, user.pw_gid)
-            if os.path.exists(layout.restd_socket):
-                os.unlink(layout.restd_socket)  # left by SIGKILL; it would refuse to start
-            command = ["slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", f"unix:{layout.restd_socket}"]
-        else:
-            command = ["slurmd", "-D", "-N", name.partition(".")[2]]
-        self.processes.spawn(name, [find_program(command[0]), *command[1:], *arguments], environment, user)
+        words, environment, user = daemons.start_of(self, name)
+        self.processes.spawn(name, [*words, *arguments], environment, user)
 
     def _wait_until_answering(self, name):
         def answers():
             if self.processes.pid(name) is None:
                 raise ClusterError(f"{name} ended: {self.processes.log_tail(name)}")
-            return probe()
-        if name == "munged":
-            def probe():
-                return os.path.exists(self.layout.munge_socket) and self._succeeds(
-                    "munge", "--no-input", f"--socket={self.layout.munge_socket}")
-        elif name == "slurmctld":
-            def probe():
-                return self._listens(self.spec.ports[name]) and self._succeeds("scontrol", "ping")
-        elif name == "slurmrestd":
-            probe = self._slurmrestd_answers
-        else:
-            def probe():
-                return self._listens(self.spec.ports[name]) and self._succeeds(
-                    "scontrol", "show", "slurmd", environment=self._own_env(SLURMD_NODENAME=name.partition(".")[2]))
+            return daemons.answers(self, name)
         wait_for(f"{name} to answer (last output: {self.processes.log_tail(name, 2)})", 30, answers)
-
-    @staticmethod
-    def _listens(port):
-        """A listener in the kernel's table: a connection would be logged as an error by slurmd."""
-        wanted = f":{port:04X}"
-        with open("/proc/net/tcp", encoding="ascii") as table:
-            return any(row[1].endswith(wanted) and row[3] == "0A" for row in map(str.split, table))
-
-    def _slurmrestd_answers(self):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(5)
-            try:
-                connection.connect(self.layout.restd_socket)
-                connection.sendall(b"GET /openapi/v3 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                return connection.recv(64).startswith(b"HTTP/1.1 ")
-            except OSError:
-                return False
 
     # -- commands and questions ---------------------------------------------
 
     def command(self, *words, environment=None, check=True, seconds=COMMAND_SECONDS):
         """Run one client command; a CompletedProcess with text."""
-        words = [find_program(words[0]), *words[1:]]
+        shown = " ".join(words)
         try:
-            done = subprocess.run(words, env=environment or self._own_env(), capture_output=True, text=True,
-                                  errors="replace", stdin=subprocess.DEVNULL, timeout=seconds, check=False)
+            done = subprocess.run([*self.program(words[0]), *words[1:]], env=environment or self.own_env(),
+                                  capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                                  timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
-            raise ClusterError(f"{' '.join(words)} took longer than {seconds} s") from None
+            raise ClusterError(f"{shown} took longer than {seconds} s") from None
         if check and done.returncode != 0:
-            raise ClusterError(f"{' '.join(words)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
+            raise ClusterError(f"{shown}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
         return done
 
-    def _succeeds(self, *words, environment=None):
+    def succeeds(self, *words, environment=None):
         return self.command(*words, environment=environment, check=False).returncode == 0
+
+    def token(self, user="root", lifespan=3600):
+        """A JWT for that user, valid for so many seconds (needs `jwt`)."""
+        words = ["scontrol", "token", f"username={user}", f"lifespan={lifespan}"]
+        return self.command(*words).stdout.strip().partition("SLURM_JWT=")[2]
 
     def sinfo(self, *arguments, check=True):
         """Output of `sinfo` with these arguments."""
@@ -245,10 +233,13 @@ class SlurmCluster:
         return self.command("scontrol", "--future", "show", "node", node, check=False).stdout
 
     def node_state(self, node):
-        """State tokens, base state first: ["MIXED", "DRAIN"]; [] if Slurm does not show the node."""
+        """State tokens, base state first: ["MIXED", "DRAIN"]; [] if Slurm does not show the node.
+
+        Without what only says of which kind the node is.
+        """
         # State= comes before Reason=, which may contain anything.
         found = re.search(r"^\s+State=(\S+)", self.show_node(node), re.MULTILINE)
-        return found.group(1).split("+") if found else []
+        return [token for token in found.group(1).split("+") if token not in KINDS] if found else []
 
     def set_state(self, node, state, reason=None):
         """Bring a node into a state and wait until Slurm shows it; see states.py."""
@@ -293,6 +284,6 @@ class SlurmCluster:
         alive = {name: self.processes.pid(name) for name in self.daemon_names()}
         answer = {"conf": self.conf_path, "daemons": alive, "ports": self.spec.ports,
                   "slurmrestd_socket": self.layout.restd_socket if self.spec.slurmrestd else None}
-        if alive["munged"] and alive["slurmctld"]:
+        if alive["munged"] and any(alive[name] for name in self._controllers()):
             answer["nodes"] = {node: "+".join(self.node_state(node)) for node in self.nodes}
         return answer

@@ -83,8 +83,19 @@ class ClusterSpec:
     # task/affinity worked wherever sched_setaffinity() does (no cgroup is
     # needed) and gives each job a narrowed Cpus_allowed_list, as real sites do.
     task_plugin: str = "task/affinity"
-    slurmrestd: bool = False
+    slurmrestd: bool = False  # on a unix socket
+    jwt: bool = False  # auth/jwt, and a slurmrestd ("slurmrestd-jwt") on a port that wants a token
     power_save: bool = False
+    # Another root with the programs (root-24.11.sh); "" = the machine's own.
+    root: str = ""
+    # {"slurmctld": (host name, address), "slurmctld-backup": …}: two of them; {} = one, on this host.
+    controllers: dict = dataclasses.field(default_factory=dict)
+    # slurmd fetches its configuration from slurmctld, in a /run of its own.
+    configless: bool = False
+    # More arguments of slurmd, by node.
+    slurmd_arguments: dict = dataclasses.field(default_factory=dict)
+    # Nodes that no line of slurm.conf names, because slurmd is to register them.
+    dynamic: list = dataclasses.field(default_factory=list)
     conf_lines: list = dataclasses.field(default_factory=list)
     node_line_extra: str = ""
     ports: dict = dataclasses.field(default_factory=dict)
@@ -95,12 +106,13 @@ class ClusterSpec:
         """Fill in what depends on this machine, and check the rest."""
         if not self.nodes or len(set(self.nodes)) != len(self.nodes):
             raise ClusterError("node names must be given and be different")
+        self.root = os.path.abspath(self.root) if self.root else ""
         self.cpus = self.cpus or os.cpu_count()
         self.memory = self.memory or real_memory_mib() * 9 // 10
         if self.gpus and not self.gpus.rpartition(":")[2].isdigit():
             raise ClusterError(f"--gpus wants [TYPE:]COUNT, not '{self.gpus}'")
         if not self.ports:
-            names = ["slurmctld"] + [f"slurmd.{node}" for node in self.nodes]
+            names = ["slurmctld", *(f"slurmd.{node}" for node in self.nodes), *(["slurmrestd-jwt"] if self.jwt else [])]
             self.ports = dict(zip(names, free_ports(len(names))))
 
     @property
@@ -124,6 +136,7 @@ class Layout:
         self.description = self.at("cluster.json")
         self.munge_socket = self.at("munge", "munge.socket.2")
         self.munge_key = self.at("munge", "munge.key")
+        self.jwt_key = self.at("etc", "jwt_hs256.key")
         self.restd_socket = self.at("restd", "slurmrestd.sock")
         self.pids = self.at("pids")
         self.log = self.at("log")
@@ -134,6 +147,8 @@ class Layout:
 
     def check_socket_paths(self, spec):
         """Fail early where a daemon would only log a truncated sun_path."""
+        if spec.root and not self.root.startswith("/tmp/"):
+            raise ClusterError(f"{self.root} is not under /tmp, which is all of this machine that the other root sees")
         longest = [self.munge_socket, self.restd_socket]
         for node in spec.nodes:
             # slurmstepd: largest job id, batch step
@@ -184,9 +199,18 @@ def create_tree(layout, spec):
         os.mkdir(layout.at("spool", node))
         os.chmod(layout.at("spool", node), 0o755)
     os.chmod(layout.root, 0o755)
-    descriptor = os.open(layout.munge_key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
-    with os.fdopen(descriptor, "wb") as key:
-        key.write(os.urandom(128))
+    for path, size in ((layout.munge_key, 128), (layout.jwt_key, 32)):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
+        with os.fdopen(descriptor, "wb") as key:
+            key.write(os.urandom(size))
+    # slurmctld listens at what its host's name resolves to.
+    with open(layout.at("etc", "hosts"), "w", encoding="ascii") as out:
+        out.write("127.0.0.1 localhost\n" + "".join(
+            f"{address} {name}\n" for name, address in spec.controllers.values()))
+    if spec.root:
+        # Slurm 24.11 looks for a cgroup to use even where no plugin needs one.
+        with open(layout.at("etc", "cgroup.conf"), "w", encoding="ascii") as out:
+            out.write("CgroupPlugin=disabled\n")
     # 22.05.8 wants File= to be a character or block device, but follows
     # symbolic links, so no privilege is needed.
     for index in range(spec.gpu_count):
@@ -217,7 +241,8 @@ def slurm_conf_lines(layout, spec):
     host = os.uname().nodename.split(".")[0]
     lines = {
         "ClusterName": spec.cluster_name,
-        "SlurmctldHost": f"{host}(127.0.0.1)",
+        "SlurmctldHost": "\nSlurmctldHost=".join(
+            f"{name}({address})" for name, address in spec.controllers.values() or [(host, "127.0.0.1")]),
         "SlurmUser": user,
         "SlurmdUser": user,
         "AuthType": "auth/munge",
@@ -259,6 +284,12 @@ def slurm_conf_lines(layout, spec):
     }
     if spec.gpus:
         lines["GresTypes"] = "gpu"
+    if spec.jwt:
+        lines.update({"AuthAltTypes": "auth/jwt", "AuthAltParameters": f"jwt_key={layout.jwt_key}"})
+    if spec.dynamic:
+        lines["MaxNodeCount"] = 16
+    if spec.configless:
+        lines["SlurmctldParameters"] = "enable_configless"
     if spec.power_save:
         lines.update({
             "SuspendProgram": layout.at("bin", "note"), "ResumeProgram": layout.at("bin", "note"),
@@ -284,16 +315,20 @@ def write_slurm_conf(layout, spec):
     for node in spec.nodes:
         spoiled = spec.invalid.get("how") if spec.invalid.get("node") == node else None
         memory = real_memory_mib() * 2 if spoiled == "memory" else spec.memory
-        line = (f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={spec.ports[f'slurmd.{node}']}"
-                f" CPUs={spec.cpus} RealMemory={memory}")
+        line = f"NodeName={node} Port={spec.ports[f'slurmd.{node}']} CPUs={spec.cpus} RealMemory={memory}"
+        # Whose host a dynamic future node becomes is not known before slurmd says so.
+        if not any(word.startswith("-F") for word in spec.slurmd_arguments.get(node, [])):
+            line += f" NodeHostname={host} NodeAddr=127.0.0.1"
         if spec.gpus:
             line += f" Gres=gpu:{spec.gpus}"
             present = spec.gpu_count - (1 if spoiled == "gpus" else 0)
             kind = f" Type={spec.gpu_type}" if spec.gpu_type else ""
             for index in range(present):
                 gres += f"NodeName={node} Name=gpu{kind} File={layout.at('dev', f'nvidia{index}')}\n"
-        text += f"{line} {spec.node_line_extra}".rstrip() + "\n"
-    text += f"PartitionName=normal Nodes={','.join(spec.nodes)} Default=YES MaxTime=INFINITE State=UP\n"
+        if node not in spec.dynamic:
+            text += f"{line} {spec.node_line_extra}".rstrip() + "\n"
+    members = "ALL" if spec.dynamic else ",".join(spec.nodes)
+    text += f"PartitionName=normal Nodes={members} Default=YES MaxTime=INFINITE State=UP\n"
     for path, content in ((layout.conf, text), (layout.gres, gres)):
         temporary = path + ".new"
         with open(temporary, "w", encoding="utf-8") as out:

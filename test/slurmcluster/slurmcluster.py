@@ -37,6 +37,9 @@ def parse_arguments(argv):
     up.add_argument("--power-save", action="store_true", help="configure power saving (for the power states)")
     up.add_argument("--conf-line", action="append", default=[], metavar="KEY=VALUE", help="replaces or adds a line of slurm.conf")
     up.add_argument("--node-line-extra", default="", metavar="TEXT", help="e.g. 'CoreSpecCount=1 MemSpecLimit=512'")
+    up.add_argument("--root", default="", metavar="PATH", help="another root with the programs (root-24.11.sh)")
+    up.add_argument("--jwt", action="store_true", help="tokens, and a slurmrestd on a port that wants one")
+    up.add_argument("--backup", action="store_true", help="a second slurmctld that takes over from the first")
     up.add_argument("--no-wait", action="store_true", help="do not wait for the nodes to be idle")
 
     down = commands.add_parser("down", parents=[common], help="end every process of the cluster")
@@ -52,7 +55,7 @@ def parse_arguments(argv):
 
     daemon = commands.add_parser("daemon", parents=[common], help="stop, kill, pause ... one daemon")
     daemon.add_argument("action", choices=ACTIONS)
-    daemon.add_argument("name", help="munged, slurmctld, slurmd, slurmd:NODE or slurmrestd")
+    daemon.add_argument("name", help="munged, slurmctld, slurmctld-backup, slurmd, slurmd:NODE, slurmrestd or slurmrestd-jwt")
 
     commands.add_parser("env", parents=[common], help="print the export line for a shell")
     commands.add_parser("status", parents=[common], help="print daemons and node states as JSON")
@@ -69,7 +72,9 @@ def run_command(args):
             nodes=[name for name in args.nodes.split(",") if name], cpus=args.cpus, memory=args.memory,
             gpus=args.gpus, cluster_name=args.cluster_name, slurmd_timeout=args.slurmd_timeout,
             task_plugin=args.task_plugin, slurmrestd=args.slurmrestd, power_save=args.power_save,
-            conf_lines=args.conf_line, node_line_extra=args.node_line_extra)
+            conf_lines=args.conf_line, node_line_extra=args.node_line_extra, root=args.root, jwt=args.jwt,
+            controllers={"slurmctld": ("ctl1", "127.0.0.1"), "slurmctld-backup": ("ctl2", "127.0.0.2")}
+            if args.backup else {})
         cluster.up(spec, wait=not args.no_wait)
         print(f"ready SLURM_CONF={cluster.conf_path}")
     elif args.command == "down":

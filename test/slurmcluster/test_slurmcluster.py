@@ -117,6 +117,16 @@ def test_long_directory_is_refused():
         Layout("/tmp/" + "x" * 80).check_socket_paths(ClusterSpec())
 
 
+def test_directory_that_another_root_does_not_see_is_refused():
+    with pytest.raises(ClusterError, match="not under /tmp"):
+        Layout("/srv/sc1").check_socket_paths(ClusterSpec(root="/srv/slurm"))
+
+
+def test_root_without_slurm_names_what_makes_it(tmp_path):
+    with pytest.raises(ClusterError, match="root-24.11.sh"):
+        SlurmCluster("/tmp/never-made").up(root=str(tmp_path))
+
+
 def test_missing_program_names_its_package(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(config, "SBIN_PATH", "/nonexistent")

@@ -19,6 +19,7 @@ from slurmcluster import SlurmCluster  # noqa: E402
 SLURM_NODE = "nid000001"
 _own_numbers = itertools.count(1)
 UNPRIVILEGED = "nobody" if os.geteuid() == 0 else None
+SLURM_24_11 = pathlib.Path(__file__).resolve().parent.parent.parent / "build/slurm-24.11"
 
 
 def pytest_configure(config):
@@ -49,6 +50,25 @@ def slurm(work):
         # Two CPUs, so that the node can be MIXED; slurmd is told not to mind.
         yield cluster.up(nodes=[SLURM_NODE], cpus=max(2, os.cpu_count()), gpus="a100:4",
                          cluster_name="alps")
+
+
+@pytest.fixture(scope="session")
+def slurm_24_11():
+    """Where the programs of Slurm 24.11 are, for a cluster's `root`."""
+    assert SLURM_24_11.exists(), \
+        f"{SLURM_24_11} is missing; run ./dev system or test/slurmcluster/root-24.11.sh"
+    return str(SLURM_24_11)
+
+
+@pytest.fixture(scope="module")
+def own_slurm(work):
+    """start(**fields): a Slurm cluster of the file's own, as ClusterSpec describes it."""
+    with contextlib.ExitStack() as at_end:
+        def start(**fields):
+            cluster = SlurmCluster(str(work / f"o{next(_own_numbers)}"))
+            at_end.enter_context(cluster)
+            return cluster.up(**fields)
+        yield start
 
 
 @pytest.fixture
@@ -121,14 +141,28 @@ def shared_rig(request, _rigs):
     _end(one, getattr(request.module, "any_failed", False))
 
 
+@pytest.fixture(scope="module")
+def rig_of(request, plane, work):
+    """make(slurm, user=None): a node for the tests of one file, mirrored from that cluster."""
+    made = []
+
+    def make(slurm, user=None):
+        name = f"own-{next(_own_numbers)}"
+        made.append(Rig(plane, slurm, name, work / name, user))
+        return made[-1]
+    yield make
+    for one in made:
+        _end(one, getattr(request.module, "any_failed", False))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     outcome = yield
     report = outcome.get_result()
     if report.when == "call":
         item.failed = report.failed
-        if report.failed:
-            item.module.any_failed = True
+    if report.failed:
+        item.module.any_failed = True
 
 
 @pytest.fixture

@@ -1,0 +1,148 @@
+"""Slurm 24.11, whose programs lie in a root of their own: facts, and what goes away and comes
+back. Its states are in test_slurm_all_states.py, its slurmrestd over HTTPS in test_slurm_jwt.py."""
+import http.client
+import json
+import os
+import signal
+import socket
+import time
+
+import pytest
+
+from harness.api import condition, slurm_states
+from harness.rig import wait_until
+
+NODE = "nid000007"
+
+
+@pytest.fixture(scope="module", name="slurm")
+def slurm_of_release(own_slurm, slurm_24_11):
+    return own_slurm(nodes=[NODE], cpus=2, gpus="a100:4", cluster_name="santis", root=slurm_24_11,
+                     slurmrestd=True, node_line_extra="Feature=a100,nvlink",
+                     conf_lines=["MessageTimeout=2"])
+
+
+@pytest.fixture(scope="module", name="rig")
+def rig_beside_it(slurm, rig_of):
+    rig = rig_of(slurm)
+    # Time enough for sinfo to say why: it gives up after two seconds.
+    rig.configure(slurm={"pollInterval": "3s", "commandTimeout": "2900ms", "staleAfter": "7s",
+                         "maxBackoff": "3s"})
+    rig.start_and_know()
+    return rig
+
+
+@pytest.fixture(autouse=True)
+def all_is_well_again(slurm, rig):
+    yield
+    for name in ("munged", "slurmctld", "slurmd"):
+        if slurm.pid(name) is None:
+            slurm.daemon("start", name)
+    slurm.reset(NODE)
+    rig.wait(lambda node: slurm_states(node) == {"Idle"} and
+             condition(node, "Ready")["status"] == "True")
+
+
+def test_facts(rig):
+    node = rig.node()
+    assert node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("slurm://24.11.")
+    assert node["metadata"]["labels"]["slurmlet.io/slurm-version"].startswith("24.11.")
+    annotations = node["metadata"]["annotations"]
+    assert annotations["slurmlet.io/slurm-node"] == NODE
+    assert annotations["slurmlet.io/slurm-partitions"] == "normal"
+    assert annotations["slurmlet.io/slurm-features"] == "a100,nvlink"
+    assert annotations["slurmlet.io/slurm-gres"] == "gpu:a100:4"
+    assert node["status"]["capacity"]["nvidia.com/gpu"] == "4"
+    assert node["status"]["capacity"]["cpu"] == "2"
+
+
+def test_job_shows_in_counts(rig, slurm):
+    slurm.submit(NODE, "--ntasks=1", "--gres=gpu:2")
+    rig.wait(lambda node: slurm_states(node) == {"Mixed"} and
+             node["metadata"]["annotations"].get("slurmlet.io/slurm-jobs") == "1" and
+             node["metadata"]["annotations"].get("slurmlet.io/slurm-gres-used") == "gpu:a100:2")
+
+
+def test_killed_slurmd_in_the_other_root_shows_within_seconds(rig, slurm, timing):
+    began = time.monotonic()
+    os.kill(slurm.pid("slurmd"), signal.SIGKILL)
+    rig.wait_condition("SlurmdReady", "False", "SlurmdNotRunning")
+    timing("kill -9 slurmd 24.11 to SlurmdReady=False", time.monotonic() - began)
+    rig.wait_condition("Ready", "False", "SlurmdNotRunning")
+    slurm.daemon("start", "slurmd")
+    rig.wait_condition("Ready", "True", "SlurmdRunning")
+
+
+def test_reconfigured_slurmd_is_no_crash(rig, slurm):
+    """Since 23.11 slurmd executes itself anew, and may have another pid."""
+    before = rig.condition("Ready")["lastTransitionTime"]
+    slurm.command("scontrol", "reconfigure")
+    wait_until(lambda: slurm.sinfo("-h", "-N", "-n", NODE, "-o", "%T") == "idle\n",
+               what="the node to be idle after the reconfiguration")
+    ready = rig.wait_condition("Ready", "True", "SlurmdRunning")
+    assert rig.condition("SlurmdReady")["status"] == "True"
+    assert ready["lastTransitionTime"] == before
+
+
+@pytest.mark.parametrize("action,undo,daemon,reasons", [
+    ("kill", "start", "slurmctld", {"ControllerUnreachable"}),
+    ("pause", "resume", "slurmctld", {"ControllerUnreachable", "ControllerTimeout"}),
+    ("stop", "start", "munged", {"MungeUnavailable"})])
+def test_outage_and_its_end(rig, slurm, action, undo, daemon, reasons, timing):
+    began = time.monotonic()
+    slurm.daemon(action, daemon)
+    node = rig.wait(lambda node: condition(node, "SlurmNodeStateIdle")["status"] == "Unknown" and
+                    condition(node, "SlurmNodeStateIdle")["reason"] in reasons)
+    timing(f"{action} {daemon} to Unknown (staleAfter 7 s)", time.monotonic() - began)
+    assert condition(node, "Ready")["status"] == "True"
+    assert condition(node, "SlurmdReady")["status"] == "True"
+    assert "last answer at 20" in condition(node, "SlurmNodeStateDrain")["message"]
+    slurm.daemon(undo, daemon)
+    rig.wait_known()
+
+
+# -- slurmrestd over its unix socket ---------------------------------------------------
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+@pytest.mark.parametrize("version", [39, 40, 41, 42, 43])
+def test_versions_that_this_slurmrestd_serves(slurm, version):
+    """What the daemon's search for a version goes by."""
+    connection = _UnixConnection(slurm.layout.restd_socket)
+    connection.request("GET", f"/slurm/v0.0.{version}/node/{NODE}")
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    assert answer.status == (200 if 40 <= version <= 42 else 404)
+    if answer.status == 200:
+        assert json.loads(body)["nodes"][0]["name"] == NODE
+
+
+def test_facts_over_the_unix_socket(rig_of, slurm, rig):
+    over_rest = rig_of(slurm)
+    over_rest.configure(slurm={"source": "rest", "binDir": "/nonexistent",
+                               "restURL": f"unix:{slurm.layout.restd_socket}"})
+    over_rest.start_and_know()
+    mine, other = rig.node(), over_rest.node()
+    assert slurm_states(other) == {"Idle"}
+    assert other["status"]["capacity"] == mine["status"]["capacity"]
+    for name in ("state", "gres", "features"):  # the partitions of one node are wrong before 25.05
+        name = "slurmlet.io/slurm-" + name
+        assert other["metadata"]["annotations"][name] == mine["metadata"]["annotations"][name]
+    slurm.set_state(NODE, "drained", "over rest")
+    found = over_rest.wait_condition("SlurmNodeStateDrain", "True", "Drained")
+    assert '"over rest"' in found["message"]
+    slurm.daemon("stop", "slurmrestd")
+    over_rest.wait_condition("SlurmNodeStateDrain", "Unknown", "RestUnavailable")
+    slurm.daemon("start", "slurmrestd")
+    over_rest.wait_condition("SlurmNodeStateDrain", "True", "Drained")

@@ -1,0 +1,105 @@
+"""Every state that a real Slurm can be driven into, of the machine's own release and of 24.11: the
+conditions, their reasons and Slurm's own words."""
+import re
+
+import pytest
+
+from harness.api import condition, slurm_states
+
+NODE = "n1"
+REASON = 'fan 2 of "psu1" is loud'
+CORE = {  # condition: its reason while it is False
+    "Idle": "NotIdle", "Mixed": "NotMixed", "Allocated": "NotAllocated",
+    "Completing": "NotCompleting", "Drain": "NotDrained", "Down": "NotDown", "Fail": "NotFailing",
+    "Maintenance": "NotInMaintenance", "NotResponding": "Responding",
+    "InvalidReg": "ValidRegistration",
+}
+
+# state of test/slurmcluster: ({condition that is True: its reason}, Slurm's words)
+STATES = {
+    "idle": ({"Idle": "Idle"}, "IDLE"),
+    # Before all that have a reason: 24.11 keeps an old one and does not say its own then.
+    "inval": ({"Unknown": "Unknown", "Drain": "Drained", "InvalidReg": "InvalidReg"},
+              r"UNKNOWN\+DRAIN\+INVALID_REG"),
+    "mixed": ({"Mixed": "Mixed"}, "MIXED"),
+    "allocated": ({"Allocated": "Allocated"}, "ALLOCATED"),
+    "draining": ({"Mixed": "Mixed", "Drain": "Draining"}, r"(MIXED|ALLOCATED)\+DRAIN"),
+    "drained": ({"Idle": "Idle", "Drain": "Drained"}, r"IDLE\+DRAIN"),
+    "down": ({"Down": "Down"}, "DOWN"),
+    "fail": ({"Idle": "Idle", "Fail": "Fail"}, r"IDLE\+FAIL"),
+    "failing": ({"Mixed": "Mixed", "Fail": "Fail"}, r"(MIXED|ALLOCATED)\+FAIL"),
+    "maintenance": ({"Idle": "Idle", "Maintenance": "Maintenance", "Reserved": "Reserved"},
+                    r"IDLE\+MAINTENANCE\+RESERVED"),
+    "reserved": ({"Idle": "Idle", "Reserved": "Reserved"}, r"IDLE\+RESERVED"),
+    "completing": ({"Idle": "Idle", "Completing": "Completing"}, r"IDLE\+COMPLETING"),
+    "planned": ({"Idle": "Idle"}, r"IDLE\+PLANNED"),  # no condition: it flips at each backfill
+    "reboot_requested": ({"Mixed": "Mixed", "RebootRequested": "RebootRequested"},
+                         r"(MIXED|ALLOCATED)\+REBOOT_REQUESTED"),
+    "reboot_issued": ({"Down": "Down", "Drain": "Drained", "RebootIssued": "RebootIssued"},
+                      r"DOWN\+DRAIN\+REBOOT_ISSUED"),
+    "not_responding": ({"Idle": "Idle", "NotResponding": "NotResponding"},
+                       r"IDLE\+NOT_RESPONDING"),
+    # One way there is through the others: in this order each is met once.
+    "powering_down": ({"Idle": "Idle", "PoweringDown": "PoweringDown"}, r"IDLE\+POWERING_DOWN"),
+    "powered_down": ({"Idle": "Idle", "PoweredDown": "PoweredDown"}, r"IDLE\+POWERED_DOWN"),
+    "powering_up": ({"Idle": "Idle", "NotResponding": "NotResponding",
+                     "PoweringUp": "PoweringUp"}, r"IDLE\+NOT_RESPONDING\+POWERING_UP"),
+}
+WITH_REASON = {"draining": "Drain", "drained": "Drain", "down": "Down", "fail": "Fail",
+               "failing": "Fail"}
+
+
+@pytest.fixture(scope="module", params=["own", "24.11"], name="rig")
+def rig_of_release(request, own_slurm, rig_of):
+    """A node of a cluster of two (planned needs the second), its daemon running."""
+    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
+    slurm = own_slurm(nodes=[NODE, "n2"], cpus=2, gpus="a100:4", cluster_name="alps", root=root,
+                      power_save=True)
+    rig = rig_of(slurm)
+    rig.configure(slurm={"nodeName": NODE})
+    rig.start_and_know()
+    return rig
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_state(rig, state):
+    conditions, words = STATES[state]
+    reach(rig, state)
+    node = rig.wait(lambda node: node and slurm_states(node) == set(conditions) and re.fullmatch(
+        words, node["metadata"]["annotations"]["slurmlet.io/slurm-state"]))
+    for name, reason in conditions.items():
+        assert condition(node, "SlurmNodeState" + name)["reason"] == reason
+    for name in set(CORE) - set(conditions):
+        found = condition(node, "SlurmNodeState" + name)
+        assert (found["status"], found["reason"]) == ("False", CORE[name])
+    # Ready follows slurmd, whatever Slurm says; not_responding is made by stopping it.
+    if state != "not_responding":
+        assert condition(node, "Ready")["status"] == "True"
+    if state == "inval":  # "gres/gpu count reported lower than configured (3 < 4)"
+        message = condition(node, "SlurmNodeStateInvalidReg")["message"]
+        assert re.search(r"gres/gpu count .*\(3 < 4\)", message)
+    if state in WITH_REASON:
+        assert f'"{REASON}"' in condition(
+            node, "SlurmNodeState" + WITH_REASON[state])["message"]
+        assert node["metadata"]["annotations"]["slurmlet.io/slurm-reason"] == REASON
+
+
+def reach(rig, state):
+    """Brings Slurm's node into the state; one on its way through the power states goes on."""
+    now = rig.slurm.node_state(NODE)
+    if state == "powered_down" and "POWERING_DOWN" in now:
+        return
+    if state == "powering_up" and "POWERED_DOWN" in now:
+        rig.slurm.command("scontrol", "update", f"nodename={NODE}", "state=power_up")
+        return
+    if rig.slurm.node_state("n2") != ["IDLE"]:
+        rig.slurm.reset("n2")  # planned has made it busy
+    rig.slurm.set_state(NODE, state, REASON)
+
+
+def test_future_node_is_not_in_slurm(rig):
+    rig.slurm.set_state(NODE, "future")
+    rig.wait_condition("SlurmNodeStateDrain", "Unknown", "NotInSlurm")
+    rig.wait_condition("Ready", "True")
+    rig.slurm.reset(NODE)
+    rig.wait(lambda node: slurm_states(node) == {"Idle"})

@@ -1,0 +1,113 @@
+"""Nodes that slurm.conf does not name or names otherwise: dynamic ones, another NodeName than the
+host's, and configless Slurm."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from harness.api import condition, slurm_states
+from harness.daemon import BINARY
+
+
+def topology():
+    """This machine as slurm.conf writes it: a FUTURE node is taken by whom it describes."""
+    printed = subprocess.run(["/usr/sbin/slurmd", "-C"], capture_output=True, text=True,
+                             check=True).stdout
+    words = [word for word in printed.split() if word.partition("=")[0] in (
+        "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore")]
+    return " ".join(words)
+
+
+@pytest.fixture(params=["own", "24.11"])
+def root(request):
+    return "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
+
+
+def start(rig):
+    """The daemon learns the node's name by itself."""
+    rig.start_and_know()
+    return rig.node()
+
+
+def annotation(node, name):
+    return node["metadata"]["annotations"].get("slurmlet.io/slurm-" + name)
+
+
+def test_dynamic_node_and_its_deletion(own_slurm, rig_of, root):
+    """slurmd -Z; a deleted node is not in Slurm, and not called down."""
+    slurm = own_slurm(nodes=["dyn7"], cpus=os.cpu_count(), root=root, dynamic=["dyn7"],
+                      slurmd_arguments={"dyn7": ["-Z", "--conf", "Feature=dyn,big"]})
+    rig = rig_of(slurm)
+    node = start(rig)
+    assert annotation(node, "node") == "dyn7"
+    assert annotation(node, "features") == "dyn,big"
+    assert annotation(node, "partitions") == "normal"
+    assert slurm_states(node) >= {"Idle"}
+    slurm.command("scontrol", "update", "nodename=dyn7", "state=drain", "reason=leaving")
+    rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
+    slurm.command("scontrol", "delete", "nodename=dyn7")
+    found = rig.wait_condition("SlurmNodeStateDrain", "Unknown", "NotInSlurm")
+    assert rig.condition("SlurmNodeStateDown")["status"] == "Unknown", found
+    assert rig.condition("SlurmdReady")["status"] == "True"
+    # It joins again when its slurmd starts anew.
+    slurm.daemon("restart", "slurmd:dyn7")
+    rig.wait_condition("SlurmNodeStateDrain", "False")
+    rig.wait_known()
+
+
+@pytest.mark.xfail(strict=True, reason="only slurmd knows its name (scontrol show slurmd: Hostname); "
+                   "slurmlet does not ask it and takes the host name")
+def test_dynamic_future_node(own_slurm, rig_of, root):
+    """slurmd -F: slurmctld gives it the name of a FUTURE node that is like it."""
+    slurm = own_slurm(nodes=["fut1"], cpus=os.cpu_count(), root=root,
+                      node_line_extra=f"State=FUTURE Feature=dynf {topology()}",
+                      slurmd_arguments={"fut1": ["-Fdynf"]})
+    rig = rig_of(slurm)
+    rig.start()
+    node = rig.wait(lambda seen: annotation(seen, "node"), timeout=20)
+    assert annotation(node, "node") == "fut1"
+    rig.wait_known()
+    node = rig.node()
+    assert annotation(node, "features") == "dynf"
+    assert slurm_states(node) >= {"Idle"}
+
+
+def test_node_name_that_differs_from_the_host_name(own_slurm, rig_of):
+    """slurmd -N among others on this host: the one whose name ours is."""
+    slurm = own_slurm(nodes=["left", "right"], cpus=2)
+    rig = rig_of(slurm)
+    rig.configure(slurm={"nodeName": "right"})
+    node = start(rig)
+    assert annotation(node, "node") == "right"
+    # The other one's end is not ours.
+    slurm.daemon("kill", "slurmd:left")
+    slurm.daemon("kill", "slurmd:right")
+    rig.wait_condition("SlurmdReady", "False", "SlurmdNotRunning")
+    slurm.daemon("start", "slurmd:left")
+    slurm.set_state("left", "drained")
+    assert rig.condition("SlurmdReady")["status"] == "False"
+    slurm.daemon("start", "slurmd:right")
+    rig.wait_condition("SlurmdReady", "True")
+    assert rig.condition("SlurmNodeStateDrain")["status"] == "False"
+
+
+def test_configless_node_is_found(own_slurm, rig_of, root):
+    """No slurm.conf but the one that slurmd fetched: node, cluster and slurmd are found."""
+    slurm = own_slurm(nodes=["cl1"], cpus=2, root=root, configless=True, cluster_name="eiger")
+    rig = rig_of(slurm)
+    rig.environment = {}
+    # slurmd has a /run of its own, where it left the configuration; the daemon shares it.
+    inside = rig.directory / "in-slurmds-run"
+    inside.write_text(f'#!/bin/sh\nexec nsenter --mount --target {slurm.pid("slurmd")} '
+                      f'{BINARY} "$@"\n')
+    inside.chmod(0o755)
+    rig.start_and_know(program=inside)
+    node = rig.node()
+    assert annotation(node, "node") == "cl1"
+    assert node["metadata"]["labels"]["slurmlet.io/slurm-cluster"] == "eiger"
+    assert condition(node, "SlurmdReady")["status"] == "True"
+    assert slurm_states(node) == {"Idle"}
+    assert not pathlib.Path("/run/slurm/conf").exists()
+    slurm.daemon("kill", "slurmd")
+    rig.wait_condition("SlurmdReady", "False", "SlurmdNotRunning")

@@ -1,0 +1,59 @@
+"""Two slurmctld (SlurmctldHost twice) on hosts of their own: the backup takes over, and the daemon
+goes on without a restart."""
+import time
+
+import pytest
+
+from harness.api import condition, slurm_states
+
+NODE = "n1"
+HOSTS = {"slurmctld": ("ctl1", "127.0.0.1"), "slurmctld-backup": ("ctl2", "127.0.0.2")}
+
+
+@pytest.fixture(scope="module", name="slurm", params=["own", "24.11"])
+def slurm_of_two_controllers(request, own_slurm):
+    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
+    return own_slurm(nodes=[NODE], cpus=2, root=root, controllers=HOSTS,
+                     conf_lines=["SlurmctldTimeout=5", "MessageTimeout=2"])
+
+
+@pytest.fixture(scope="module", name="rig")
+def rig_beside_it(slurm, rig_of):
+    rig = rig_of(slurm)
+    rig.configure(slurm={"pollInterval": "2s", "commandTimeout": "1900ms", "staleAfter": "6s",
+                         "maxBackoff": "2s"})
+    rig.start_and_know()
+    return rig
+
+
+def test_backup_takes_over_without_a_restart_of_ours(rig, slurm, timing):
+    pid = rig.daemon.pid
+    slurm.set_state(NODE, "drained", "before")
+    rig.wait(lambda node: slurm_states(node) == {"Idle", "Drain"})
+    # The backup hangs meanwhile, so that there is surely a time without a controller.
+    slurm.daemon("pause", "slurmctld-backup")
+    slurm.daemon("kill", "slurmctld")
+    found = rig.wait_condition("SlurmNodeStateDrain", "Unknown")
+    assert found["reason"] in ("ControllerUnreachable", "ControllerTimeout")
+    began = time.monotonic()
+    slurm.daemon("resume", "slurmctld-backup")
+    known = rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
+    timing("backup free to take over to known again (SlurmctldTimeout 5 s)",
+           time.monotonic() - began)
+    assert '"before"' in known["message"]
+    assert "ctl2 is UP" in slurm.command("scontrol", "ping", check=False).stdout
+    # What the backup is told, the Node shows.
+    slurm.command("scontrol", "update", f"nodename={NODE}", "state=resume")
+    rig.wait_condition("SlurmNodeStateDrain", "False")
+    assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
+    assert condition(rig.node(), "Ready")["status"] == "True"
+
+
+def test_both_gone_names_both(rig, slurm):
+    for name in HOSTS:
+        if slurm.pid(name):
+            slurm.daemon("kill", name)
+    found = rig.wait_condition("SlurmNodeStateDrain", "Unknown")
+    assert found["reason"] in ("ControllerUnreachable", "ControllerTimeout")
+    for host, _ in HOSTS.values():
+        assert host in found["message"]
