@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 
 #include "base/file.h"
@@ -80,20 +81,37 @@ bool has_ended(pid_t pid) {
          info.si_pid == pid;
 }
 
+// The kernel ends a killed child at once, unless it hangs in a system call that cannot be broken
+// off (a file system that does not answer). Its status, or nothing after this patience.
+std::optional<int> reap_killed(pid_t pid) {
+  constexpr int kPatienceMs = 100;
+  const UniqueFd pidfd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+  pollfd end{pidfd.get(), POLLIN, 0};
+  (void)::poll(&end, 1, kPatienceMs);
+  int status = 0;
+  return ::waitpid(pid, &status, WNOHANG) == pid ? std::optional{status} : std::nullopt;
+}
+
 }  // namespace
 
 Command::~Command() {
   if (running()) {
     kill_group();
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
+    (void)reap_killed(pid_);
   }
 }
 
 Status Command::start(const CommandSpec& spec, SteadyTime now) {
   if (running()) {
     return Error{Code::kInternal, "a command is still running"};
+  }
+  if (unkillable_ > 0) {
+    if (::waitpid(unkillable_, nullptr, WNOHANG) == 0) {
+      return Error{Code::kTimeout,
+                   "an earlier command hangs in the kernel and cannot be ended; does a file system "
+                   "not answer?"};
+    }
+    unkillable_ = -1;
   }
   int out_pipe[2];
   int err_pipe[2];
@@ -183,11 +201,13 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   current_.timed_out = fits && !ended;
   // Before the child is reaped, while its number can be nobody else's: grandchildren go too.
   kill_group();
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  if (const auto status = reap_killed(pid_)) {
+    current_.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
+    current_.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  } else {
+    unkillable_ = pid_;
+    current_.signal = SIGKILL;
   }
-  current_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  current_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   current_.took = now - started_;
   output = std::move(current_);
   pid_ = -1;

@@ -3,7 +3,8 @@
 // Runs one external program at a time, without a shell, and never blocks the caller's loop:
 // start() returns at once, the caller polls wake_fds() and calls poll() when one is ready or the
 // deadline has come. The child has its own process group, which is killed as a whole (SIGKILL)
-// when the deadline passes, on overlong output and on destruction; it is always reaped.
+// when the deadline passes, on overlong output and on destruction, and reaped. One that even then
+// does not end (it hangs in the kernel) is reaped before the next start(), which fails until then.
 //
 // Not thread-safe: one owner thread.
 
@@ -41,20 +42,23 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  // kNotFound / kDenied when the program cannot be started; kInternal when one is running.
+  // kNotFound / kDenied when the program cannot be started; kInternal when one is running; kTimeout
+  // while an earlier one cannot be ended.
   Status start(const CommandSpec& spec, SteadyTime now);
   bool running() const { return pid_ > 0; }
   SteadyTime deadline() const { return deadline_; }
   // Descriptors that become readable when there is something to do; empty when not running.
   std::vector<int> wake_fds() const;
   // Drains what is there. Returns true exactly once, when the command has ended (or was killed),
-  // with `output` filled. Never blocks for longer than it takes the kernel to end a killed child.
+  // with `output` filled. Never blocks for longer than the kernel needs to end a killed child, and
+  // not beyond 100 ms for that.
   bool poll(SteadyTime now, CommandOutput& output);
 
  private:
   void kill_group();
   bool drain(UniqueFd& fd, std::string& into);
   int pid_ = -1;
+  int unkillable_ = -1;  // was killed and has not ended
   UniqueFd pidfd_;
   UniqueFd out_;
   UniqueFd err_;

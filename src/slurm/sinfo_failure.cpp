@@ -176,7 +176,10 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
 
 QueryFailure classify_start(const Error& error) {
   const bool missing = error.code == Code::kNotFound || error.code == Code::kDenied;
-  return {missing ? SlurmFailure::kCommandMissing : SlurmFailure::kGarbage, error.message};
+  return {missing                        ? SlurmFailure::kCommandMissing
+          : error.code == Code::kTimeout ? SlurmFailure::kTimeout
+                                         : SlurmFailure::kGarbage,
+          error.message};
 }
 
 const char* to_string(SlurmFailure failure) {

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 
 #include "base/text.h"
 #include "fakes/temp_tree.h"
@@ -257,6 +259,72 @@ TEST_F(CommandTest, AGrandchildThatIgnoresSignalsIsKilledTooAndNobodyIsLeft) {
   EXPECT_TRUE(output.timed_out);
   EXPECT_TRUE(wait_for_end(*grandchild));
   EXPECT_TRUE(no_child_left()) << "no zombie of ours";
+}
+
+// A child that somebody traces stays unreaped for us until its tracer has seen its end: as one that
+// hangs in the kernel.
+class Tracer {
+ public:
+  explicit Tracer(int pid) {
+    int ready[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const char good = ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 'y' : 'n';
+      (void)!::write(ready[1], &good, 1);
+      while (true) {
+        ::pause();
+      }
+    }
+    char good = 'n';
+    EXPECT_EQ(::read(ready[0], &good, 1), 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+    traces_ = good == 'y';
+  }
+  ~Tracer() { stop(); }
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+  bool traces() const { return traces_; }
+  void stop() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+      pid_ = -1;
+    }
+  }
+
+ private:
+  pid_t pid_ = -1;
+  bool traces_ = false;
+};
+
+TEST_F(CommandTest, AChildThatCannotBeEndedBlocksTheNextCommandOnly) {
+  Command command;
+  CommandSpec spec;
+  spec.argv = {"sh", "-c", "echo $$; exec sleep 1000"};
+  spec.timeout = minutes{1};
+  const auto began = steady_clock::now();
+  ASSERT_TRUE(command.start(spec, began));
+  CommandOutput output;
+  int pid = 0;
+  std::ifstream{"/proc/self/task/" + std::to_string(::gettid()) + "/children"} >> pid;
+  ASSERT_GT(pid, 0);
+  Tracer tracer{pid};
+  if (!tracer.traces()) {
+    GTEST_SKIP() << "ptrace is not allowed here";
+  }
+  EXPECT_TRUE(command.poll(began + minutes{2}, output));
+  EXPECT_TRUE(output.timed_out);
+  EXPECT_FALSE(command.running());
+  EXPECT_TRUE(command.wake_fds().empty());
+
+  const auto refused = command.start(shell("true"), steady_clock::now());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kTimeout);
+  tracer.stop();
+  ASSERT_TRUE(wait_for_end(pid));
+  EXPECT_TRUE(command.start(shell("true"), steady_clock::now()));
 }
 
 TEST_F(CommandTest, WhatTheChildLeavesBehindIsKilledAndNotWaitedFor) {
