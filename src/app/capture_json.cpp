@@ -114,7 +114,9 @@ void add_capture_facts(const slurm::Capture& capture, Document& facts) {
   }
   add(facts, "slurmVersion", capture.slurm_version);
   add(facts, "apiVersion", capture.api_version);
-  add(facts, "cluster", capture.cluster);
+  if (!facts.contains("cluster")) {  // sinfo -M: each node has its own
+    add(facts, "cluster", capture.cluster);
+  }
   if (capture.http_status != 0) {
     facts["httpStatus"] = capture.http_status;
   }

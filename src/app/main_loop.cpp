@@ -65,7 +65,8 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
                                                       std::move(source), system_random());
   return std::make_unique<sync::FactsSync>(
       std::move(options), identity_.metal3, std::move(discover), std::move(poll),
-      std::make_unique<slurm::ProcessRunner>(), std::make_unique<slurm::ProcessRunner>());
+      std::make_unique<slurm::ProcessRunner>(), std::make_unique<slurm::ProcessRunner>(),
+      std::make_unique<slurm::ProcessRunner>(), make_slurmd_probe(*client_));
 }
 
 std::string MainLoop::make_holder_identity() const {

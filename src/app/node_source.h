@@ -9,6 +9,7 @@
 #include "config/settings.h"
 #include "http/client.h"
 #include "slurm/node_source.h"
+#include "slurm/slurmd_probe.h"
 
 namespace slurmlet::app {
 
@@ -21,6 +22,9 @@ struct SourceContext {
 // Logs the choice, and its changes while running. What `context` refers to must outlive the source.
 std::unique_ptr<slurm::NodeSource> make_node_source(const config::Settings& settings,
                                                     const SourceContext& context);
+
+// Asks the slurmd of this machine over loopback (slurmd_probe.h). `first` must outlive it.
+slurm::SlurmdProbe make_slurmd_probe(http::Client& first);
 
 // A client that only waits, for those who talk to nobody else.
 Result<std::unique_ptr<http::Client>> make_waiting_client();

@@ -67,7 +67,9 @@ std::vector<node::Condition> conditions_of(const slurm::Capture& capture,
   if (capture.slurmd) {
     out.push_back(node::slurmd_condition(facts));
   }
-  if (facts.slurm.record || facts.slurm.failure) {
+  const auto& record = facts.slurm.record;
+  // `sinfo -R` tells the reason of a state and not the state: nothing follows from it.
+  if (record ? !record->state.base.empty() : facts.slurm.failure.has_value()) {
     const auto states = node::slurm_state_conditions(facts);
     out.insert(out.end(), states.begin(), states.end());
   }
@@ -217,7 +219,9 @@ ParsedSlurm parse_slurm(std::string_view text, const std::string& node) {
   remove_secrets(document);
   ParsedSlurm out;
   out.json = document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";
-  out.recognised = capture.source != "unknown" && !(asked_for && capture.nodes.empty());
+  // A list of nodes without its "meta" does not tell who wrote it.
+  const bool known = capture.source != "unknown" || !capture.nodes.empty();
+  out.recognised = known && !(asked_for && capture.nodes.empty());
   return out;
 }
 

@@ -26,7 +26,7 @@ void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, St
     const SteadyTime next = std::min(facts.step(now), deadline);
     const node::HostFacts seen = facts.facts(now);
     const bool asked = seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
-    if (asked || now.steady >= deadline) {
+    if ((asked && !facts.learns_name()) || now.steady >= deadline) {
       return;
     }
     (void)client.wait(next, facts.wake_fds());
@@ -57,11 +57,14 @@ Result<std::string> print_node(const config::Settings& settings, const std::stri
       settings,
       {**client, clock, feed_cluster(settings, identity->hostname, identity->policy.node_name)});
   sync::FactsSync facts{
-      options, identity->metal3,
+      options,
+      identity->metal3,
       [&](const std::vector<slurm::SlurmdSeen>& slurmds) {
         return discover_slurm(settings, identity->hostname, identity->policy.node_name, slurmds);
       },
       std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
+      std::make_unique<slurm::ProcessRunner>(),
+      nullptr,
       std::make_unique<slurm::ProcessRunner>()};
   gather(facts, **client, clock,
          clock.now().steady + settings.slurm.command_timeout + milliseconds{500});

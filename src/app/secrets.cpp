@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kRemoved = "[removed]";
 
 // In lower case, with the sign that must follow.
-constexpr std::array<std::string_view, 4> kCarriers{
-    "authorization:", "x-slurm-user-token:", "x-slurm-user-token=", "slurm_jwt="};
+constexpr std::array<std::string_view, 5> kCarriers{
+    "munge:aw", "authorization:", "x-slurm-user-token:", "x-slurm-user-token=", "slurm_jwt="};
 
 bool is_token_char(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -15,7 +15,7 @@ constexpr const char* kNoConf = "there is none in the usual places; set slurm.co
 std::vector<std::string> possible_names(const slurm::NameSources& names) {
   std::vector<std::string> out{names.configured, names.node_name};
   for (const auto& slurmd : names.slurmds) {
-    out.push_back(slurmd.options.node_name);
+    out.push_back(slurmd.own_name());
   }
   return out;
 }
@@ -34,6 +34,7 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
   slurm::NameChoice choice = slurm::resolve_node_name(names);
   setup.node_name = std::move(choice.name);
   setup.why = std::move(choice.why);
+  setup.told_by.pid = choice.told_by;
   if (setup.node_name.empty()) {
     setup.refusal = setup.why;
   }
@@ -70,6 +71,9 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
     setup.place.conf_server = cluster.conf_server;
     setup.why += "; each question fetches slurm.conf from " + cluster.conf_server + " as well";
   }
+  setup.told_by.conf = path;
+  setup.told_by.conf_server = setup.place.conf_server;
+  setup.told_by.bin_dir = settings.slurm.bin_dir;
   const std::string& name = setup.node_name;
   // Without slurm.conf, Slurm's built-in places still hold.
   const std::string short_name = slurm::short_hostname(hostname);
@@ -82,6 +86,10 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
                           settings.slurm.conf};
   setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, short_name);
   setup.watch.bin_dir = settings.slurm.bin_dir;
+  const slurm::NodeLine* line = conf.find_node(name);
+  setup.slurmd_port = conf.path.empty() || !conf.slurmd_serves_http ? 0
+                      : line != nullptr && line->port != 0          ? line->port
+                                                                    : conf.slurmd_port;
   setup.jobs.spool_dir = setup.watch.spool_dir;
   setup.jobs.node_name = name;
   return setup;
@@ -94,18 +102,26 @@ std::string feed_cluster(const config::Settings& settings, const std::string& ho
              : discover_slurm(settings, hostname, kubernetes_node, {}).conf.cluster_name;
 }
 
+std::string stretched_interval(const config::SlurmSettings& slurm) {
+  const bool by_feed = slurm.source == "feed" || (slurm.source == "auto" && !slurm.feed.empty());
+  if (by_feed || slurm.poll_interval * slurm.questions_per_hour >= std::chrono::hours{1}) {
+    return "";
+  }
+  return fmt::format(
+      "slurm.questionsPerHour is {}, so slurmctld is not asked every {} s (slurm.pollInterval) "
+      "but about every {} s",
+      slurm.questions_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
+      3600 / slurm.questions_per_hour);
+}
+
 slurm::PollSettings poll_settings(const config::Settings& settings) {
   slurm::PollSettings poll;
   poll.interval = settings.slurm.poll_interval;
   poll.stale_after = settings.slurm.stale_after;
   poll.max_backoff = settings.slurm.max_backoff;
   poll.questions_per_hour = settings.slurm.questions_per_hour;
-  if (poll.interval * poll.questions_per_hour < std::chrono::hours{1}) {
-    log::warning(fmt::format(
-        "slurm.questionsPerHour is {}, so slurmctld is not asked every {} s (slurm.pollInterval) "
-        "but about every {} s",
-        poll.questions_per_hour, std::chrono::duration<double>(poll.interval).count(),
-        3600 / poll.questions_per_hour));
+  if (const std::string warning = stretched_interval(settings.slurm); !warning.empty()) {
+    log::warning(warning);
   }
   return poll;
 }

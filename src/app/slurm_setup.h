@@ -16,6 +16,10 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
                                 const std::string& kubernetes_node,
                                 const std::vector<slurm::SlurmdSeen>& slurmds);
 
+// Says that slurm.questionsPerHour does not carry slurm.pollInterval; "" where it does, or where a
+// feed comes first, which costs no questions.
+std::string stretched_interval(const config::SlurmSettings& slurm);
+
 // How slurmctld is asked.
 slurm::PollSettings poll_settings(const config::Settings& settings);
 

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/text.h"
@@ -15,8 +16,8 @@
 namespace slurmlet::config {
 namespace {
 
-const std::vector<std::string> kCommands{"run",          "print-node", "parse-slurm", "feed",
-                                         "config-table", "version",    "help"};
+constexpr std::array<std::string_view, 7> kCommands{
+    "run", "print-node", "parse-slurm", "feed", "config-table", "version", "help"};
 
 class Parser {
  public:
@@ -79,7 +80,7 @@ Parser::Parser() {
   provider_config_ = add_value(app_, "--provider-config");
   add_setting_flags();
   for (const auto& name : kCommands) {
-    CLI::App* command = app_.add_subcommand(name);
+    CLI::App* command = app_.add_subcommand(std::string{name});
     command->allow_extras();
     command->fallthrough();
   }
@@ -139,7 +140,7 @@ std::vector<std::string> Parser::leftovers() const {
       problems.push_back(
           fmt::format("parse-slurm reads one file; \"{}\" is one too many", argument));
     } else if (!after_unknown_flag) {
-      const auto near = nearest(argument, kCommands);
+      const auto near = nearest(argument, {kCommands.begin(), kCommands.end()});
       problems.push_back(fmt::format("unknown command \"{}\"{}", argument,
                                      near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
     }

@@ -42,6 +42,20 @@ Condition slurm_verdict(const SlurmNodeRecord& record) {
     return {vocabulary::kReady, "False", "SlurmDown",
             "Slurm reports this node down" + attribution(record)};
   }
+  for (const char* flag : {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"}) {
+    if (record.state.has(flag)) {
+      return {vocabulary::kReady, "False", "Slurm" + camel_case(flag),
+              fmt::format("Slurm reports {} for this node and starts no job on it now", flag)};
+    }
+  }
+  if (record.state.base == "FUTURE") {
+    return {vocabulary::kReady, "False", "SlurmFuture",
+            "slurm.conf keeps this node for the future; jobs cannot use it"};
+  }
+  if (record.untold_states.contains("DOWN")) {
+    return {vocabulary::kReady, "Unknown", "NotTold",
+            "this form of Slurm's answer does not tell whether the node is down"};
+  }
   return {vocabulary::kReady, "True", "SlurmdRunning",
           "slurmd is running and Slurm uses this node; pods are refused"};
 }
@@ -109,6 +123,10 @@ Condition slurmd_condition(const HostFacts& facts) {
     case Liveness::kUnknown:
       return {type, "Unknown", "SlurmdUnknown",
               slurmd.detail.empty() ? "slurmlet cannot tell whether slurmd runs" : slurmd.detail};
+  }
+  if (slurmd.serves == false) {
+    return {type, "False", "SlurmdNotServing",
+            name + " is running, but says itself that it serves no requests now (/readyz)"};
   }
   return {type, "True", "SlurmdRunning",
           name + " is running" + (known ? slurmctlds_side(facts.slurm.record->state) : "")};

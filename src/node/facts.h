@@ -96,6 +96,9 @@ struct SlurmNodeRecord {
   std::string name;
   std::string hostname;  // NodeHostName
   SlurmState state;
+  // Base states and flags that this form of the answer can hide behind `state`: whether they hold
+  // is not known. Only sinfo's long and short words hide any.
+  std::set<std::string> untold_states;
   std::optional<std::int64_t> cpus;            // total, threads as Slurm counts them (CPUTot)
   std::optional<std::int64_t> effective_cpus;  // without those of CoreSpec (CPUEfctv)
   // Stale in an answer about one node (slurmctld only recomputes it for a full dump), see
@@ -163,6 +166,7 @@ struct SlurmdFacts {
   int pid = 0;
   std::string version;  // "22.05.8", "" if not learnt
   std::string detail;   // why unknown, or what systemd says of a unit that is not running
+  std::optional<bool> serves = {};  // its own word (/readyz, since 25.11); nothing if not asked
   bool operator==(const SlurmdFacts&) const = default;
 };
 

@@ -14,7 +14,8 @@ namespace slurmlet::node {
 enum class ReadyFollows {
   kDaemon,  // Ready is True while slurmlet runs
   kSlurmd,  // and slurmd runs (default)
-  kSlurm,   // and Slurm does not say DOWN, FAIL, INVALID_REG or NOT_RESPONDING
+  kSlurm,   // and Slurm does not say DOWN, FAIL, INVALID_REG, NOT_RESPONDING, FUTURE or that it
+            // is powered down, going there or on the way back
 };
 
 struct NodePolicy {

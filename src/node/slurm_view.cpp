@@ -108,12 +108,21 @@ SlurmView unknown_view(const HostFacts& facts) {
   return view;
 }
 
+// The JSON of 23.02 says ALLOCATED of a node that is in use in part; its figures tell the truth.
+std::string told_base(const HostFacts& facts) {
+  const SlurmNodeRecord& record = *facts.slurm.record;
+  const auto cpus = usable_cpus(facts);
+  const bool in_part = record.allocation_is_fresh && cpus &&
+                       record.allocated_cpus.value_or(0) > 0 && *record.allocated_cpus < *cpus;
+  return in_part && record.state.base == "ALLOCATED" ? "MIXED" : record.state.base;
+}
+
 // MIXED is the one word of a single-node answer that may be stale; the machine decides it where it
 // can. ALLOCATED without a local job stays (an salloc without steps leaves no trace here). An
 // answer made of a full dump is right about both, unless the jobs here plainly use every CPU.
 std::string effective_base(const HostFacts& facts) {
   const SlurmNodeRecord& record = *facts.slurm.record;
-  const std::string& base = record.state.base;
+  const std::string base = told_base(facts);
   const auto& jobs = facts.jobs;
   if ((base != "MIXED" && base != "ALLOCATED") || !jobs) {
     return base;

@@ -154,6 +154,10 @@ Condition core_condition(const CoreRule& rule, const HostFacts& facts, const Slu
                          const NodePolicy& policy) {
   const SlurmNodeRecord& record = *facts.slurm.record;
   const bool holds = rule.is_base ? view.base == rule.word : record.state.has(rule.word);
+  if (record.untold_states.contains(rule.word)) {
+    return {type_of(rule.word), "Unknown", "NotTold",
+            "this form of Slurm's answer does not tell it"};
+  }
   if (!holds) {
     return {type_of(rule.word), "False", rule.no_reason, rule.no_message};
   }

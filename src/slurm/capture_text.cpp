@@ -171,7 +171,10 @@ HttpHead split_http(std::string_view text) {
     const auto line = out.body.substr(0, out.body.find('\n'));
     const auto space = line.find(' ');
     const auto status = space == std::string_view::npos ? "" : line.substr(space + 1, 3);
-    out.status = parse_int<int>(status).value_or(0);
+    constexpr int kLowest = 100;
+    constexpr int kHighest = 999;
+    const int number = parse_int<int>(status).value_or(0);
+    out.status = number >= kLowest && number <= kHighest ? number : 0;
     const auto end = out.body.find("\n\n");
     out.body = end == std::string_view::npos ? std::string_view{} : out.body.substr(end + 2);
   }

@@ -107,6 +107,13 @@ class Collector {
         old_backup_ = value;
       } else if (key == "slurmctldport") {
         controller_port_ = first_port(value).value_or(controller_port_);
+      } else if (key == "communicationparameters") {
+        const bool off = to_lower(value).find("disable_http") != std::string::npos;
+        conf_.slurmd_serves_http = conf_.slurmd_serves_http && !off;
+      } else if (key == "tlstype") {
+        const std::string type = to_lower(value);
+        conf_.slurmd_serves_http =
+            conf_.slurmd_serves_http && (type == "none" || type == "tls/none");
       } else if (key == "authtype") {
         conf_.uses_munge = to_lower(value) == "auth/munge";
       } else if (key == "authinfo") {

@@ -64,6 +64,7 @@ struct SlurmConf {
   std::string pid_file = "/var/run/slurmd.pid";  // may hold %n and %h
   std::string spool_dir = "/var/spool/slurmd";   // may hold %n and %h
   int slurmd_port = 6818;
+  bool slurmd_serves_http = true;  // where its release can: not with disable_http or TLS
   std::string munge_socket = "/run/munge/munge.socket.2";  // AuthInfo=socket=…
   bool uses_munge = true;                                  // AuthType
   std::vector<NodeLine> nodes;  // those that the identity matches, in the file's order

@@ -34,9 +34,9 @@ Duration stretched(const PollSettings& settings) {
 
 }  // namespace
 
-ControllerPoll::ControllerPoll(PollSettings settings, std::string node,
-                               std::unique_ptr<NodeSource> source, Random random)
-    : settings_(std::move(settings)),
+ControllerPoll::ControllerPoll(const PollSettings& settings, std::string node,
+                               std::unique_ptr<NodeSource> source, const Random& random)
+    : settings_(settings),
       budget_(settings_.questions_per_hour, stretched(settings_)),
       interval_(stretched(settings_)),
       node_(std::move(node)),

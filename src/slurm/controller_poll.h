@@ -63,8 +63,8 @@ struct PollCounters {
 class ControllerPoll {
  public:
   // `node` is the Slurm NodeName; while it is "" nothing is asked.
-  ControllerPoll(PollSettings settings, std::string node, std::unique_ptr<NodeSource> source,
-                 Random random);
+  ControllerPoll(const PollSettings& settings, std::string node, std::unique_ptr<NodeSource> source,
+                 const Random& random);
 
   // Another NodeName (learnt later): forgets the answer and asks at once.
   void set_node(const std::string& node);

@@ -227,6 +227,9 @@ node::SlurmNodeRecord node_record(const Json& object, std::string_view path, Not
   node::SlurmNodeRecord record;
   record.name = fields.text({"name"});
   record.state = state_of(fields, {"state"}, {"state_flags"});
+  if (record.state.base.empty()) {
+    fields.note("state", "none");
+  }
   record.next_state = next_state(fields);
   set_figures(fields, record);
   set_reason(fields, record);

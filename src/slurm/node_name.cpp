@@ -27,15 +27,33 @@ bool is_of_cluster(const SlurmdSeen& slurmd, const SlurmConf* conf) {
          conf->find_node(name) != nullptr;
 }
 
-// What the slurmd that run here call themselves: NAME of -N, "" for those without.
+constexpr const char* kUntold = "a node that slurmctld names";
+
+// What the slurmd that run here call themselves: NAME of -N, "" for those without, kUntold for one
+// that has not told its name.
 std::set<std::string> slurmd_names(const NameSources& sources) {
   std::set<std::string> names;
   for (const auto& slurmd : sources.slurmds) {
     if (is_of_cluster(slurmd, sources.conf)) {
-      names.insert(slurmd.options.node_name);
+      const bool untold = slurmd.is_named_by_slurmctld() && slurmd.told_name.empty();
+      names.insert(untold ? kUntold : slurmd.own_name());
     }
   }
   return names;
+}
+
+NameChoice of_one_slurmd(const NameSources& sources, const std::string& name) {
+  for (const auto& slurmd : sources.slurmds) {
+    if (!slurmd.is_named_by_slurmctld() || !is_of_cluster(slurmd, sources.conf)) {
+      continue;
+    }
+    if (name == kUntold) {
+      return {"", "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet",
+              slurmd.pid};
+    }
+    return {name, "scontrol show slurmd", slurmd.pid};
+  }
+  return {name, "option -N of the running slurmd"};
 }
 
 std::string listed(const std::set<std::string>& names) {
@@ -72,7 +90,7 @@ NameChoice resolve_node_name(const NameSources& sources) {
     return of_several_slurmd(sources, running);
   }
   if (running.size() == 1 && !running.begin()->empty()) {
-    return {*running.begin(), "option -N of the running slurmd"};
+    return of_one_slurmd(sources, *running.begin());
   }
   if (sources.conf != nullptr) {
     const auto same_host = nodes_of_host(*sources.conf, sources.hostname);

@@ -21,13 +21,16 @@ struct NameSources {
 struct NameChoice {
   std::string name;  // "" when nothing tells
   std::string why;   // for people: "slurm.conf: NodeHostname vm"; without a name: why there is none
+  int told_by = 0;   // pid of the slurmd that alone on this machine tells the name; 0 = none
   bool operator==(const NameChoice&) const = default;
 };
 
-// In this order: the setting, the -N of the slurmd that runs here, the only NodeName of slurm.conf
-// with this host name, the NodeName that equals the Kubernetes node name, else (a dynamic node) the
-// short host name, which is what slurmd calls itself. Where several slurmd run here or several
-// NodeNames have this host name, only the Kubernetes node name can decide; else nothing is chosen.
+// In this order: the setting, the -N of the slurmd that runs here, what a `slurmd -F` without -N
+// was told by slurmctld (while that is not known, there is no name: it is not guessed), the only
+// NodeName of slurm.conf with this host name, the NodeName that equals the Kubernetes node name,
+// else (a dynamic node) the short host name, which is what slurmd calls itself. Where several
+// slurmd run here or several NodeNames have this host name, only the Kubernetes node name can
+// decide; else nothing is chosen.
 NameChoice resolve_node_name(const NameSources& sources);
 
 }  // namespace slurmlet::slurm

@@ -37,6 +37,8 @@ set(ROOM_SOURCES
   sinfo_layouts.cpp
   sinfo_rows.cpp
   sinfo_source.cpp
+  slurmd_name.cpp
+  slurmd_probe.cpp
   slurmd_process.cpp
   slurmd_status.cpp
   slurmd_unit.cpp

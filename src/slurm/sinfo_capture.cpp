@@ -49,6 +49,7 @@ bool take_words(const Lines& lines, std::size_t first, SinfoCapture& out) {
   }
   if (words.size() == 1) {
     out.nodes.emplace_back().state = parse_state(words.front());
+    out.nodes.back().untold_states = hidden_by(words.front());
   }
   for (std::size_t i = 0; words.size() > 1 && i < words.size(); ++i) {
     out.not_understood.push_back(fmt::format("a state of an unnamed node: {}", words[i]));

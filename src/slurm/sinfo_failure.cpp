@@ -34,6 +34,8 @@ struct Rule {
 // First match wins, over all lines: the cause comes before what follows from it (a missing munge
 // also shows as a protocol error, a missing slurm.conf also as a missing ClusterName).
 constexpr std::array kRules = std::to_array<Rule>({
+    {"command not found", SlurmFailure::kCommandMissing, ""},
+    {"curl: (", SlurmFailure::kRestUnavailable, ""},
     {"rate limit", SlurmFailure::kRateLimited,
      "slurmctld limits the rate of requests (SlurmctldParameters=rl_enable)"},
     {"munge encode failed", SlurmFailure::kMungeUnavailable, "", "permission denied",

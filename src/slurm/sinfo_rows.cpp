@@ -228,6 +228,7 @@ void SinfoRows::take_cells(const Layout& layout, const Cells& cells) {
 
 void SinfoRows::take_state(const Layout& layout, const Cells& cells, SlurmNodeRecord& record) {
   std::string_view word;
+  bool is_complete = false;
   const CpuCounts* used = nullptr;
   std::optional<CpuCounts> counts;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -243,10 +244,14 @@ void SinfoRows::take_state(const Layout& layout, const Cells& cells, SlurmNodeRe
       note(fmt::format("State={}", cells[i]));
     }
     // The complete form tells more than the words.
+    is_complete = is_complete || cells[i].find('+') + 1 < cells[i].size();
     if (word.empty() || state.flags.size() > record.state.flags.size()) {
       word = cells[i];
       record.state = state;
     }
+  }
+  if (!is_complete) {
+    record.untold_states = hidden_by(word);
   }
   if (used != nullptr && !word.empty()) {
     refine(word, *used, record.state);
@@ -274,7 +279,8 @@ void SinfoRows::add(const std::string& hosts, SlurmNodeRecord record) {
 
 void SinfoRows::add_node(const std::string& name, SlurmNodeRecord record) {
   record.name = name;
-  const auto [at, is_new] = places_.try_emplace(name, out_.nodes.size());
+  // With -M nodes of two clusters may have one name.
+  const auto [at, is_new] = places_.try_emplace(record.cluster + '\n' + name, out_.nodes.size());
   if (is_new) {
     out_.nodes.push_back(std::move(record));
     return;

@@ -1,11 +1,10 @@
 #include "slurm/slurmd_process.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -44,9 +43,15 @@ class OptionReader {
 
   void take_letters(std::string_view letters) {
     constexpr std::string_view kWithValue = "dfLnN";
-    constexpr char kMayHaveValue = 'F';  // only in the same word
-    for (std::size_t i = 0; i < letters.size() && letters[i] != kMayHaveValue; ++i) {
+    constexpr std::string_view kPrintsOnly = "VCGh";
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      if (letters[i] == 'F') {  // its value, if any, is the rest of the word
+        options_.future = true;
+        return;
+      }
       options_.dynamic = options_.dynamic || letters[i] == 'Z';
+      options_.prints_only =
+          options_.prints_only || kPrintsOnly.find(letters[i]) != std::string_view::npos;
       if (kWithValue.find(letters[i]) == std::string_view::npos) {
         continue;
       }
@@ -61,29 +66,54 @@ class OptionReader {
     }
   }
 
-  void take_long(std::string_view text) {
-    constexpr std::array<std::string_view, 7> kWithValue{
-        "authinfo", "ca-cert-file", "conf", "conf-server", "extra", "instance-id", "instance-type"};
-    const auto equals = text.find('=');
-    const auto name = text.substr(0, equals);
-    std::vector<std::string_view> meant;
-    for (const auto candidate : kWithValue) {
-      if (candidate == name) {
-        meant = {candidate};
-        break;
+  struct LongOption {
+    std::string_view name;
+    bool has_value;
+  };
+
+  // Nothing for an unknown name, or one that is cut too short: slurmd ends then.
+  static const LongOption* find_long(std::string_view name) {
+    static constexpr auto kLong = std::to_array<LongOption>({{"authinfo", true},
+                                                             {"ca-cert-file", true},
+                                                             {"conf", true},
+                                                             {"conf-server", true},
+                                                             {"extra", true},
+                                                             {"help", false},
+                                                             {"instance-id", true},
+                                                             {"instance-type", true},
+                                                             {"systemd", false},
+                                                             {"version", false}});
+    const LongOption* meant = nullptr;
+    for (const auto& option : kLong) {
+      if (option.name == name) {
+        return &option;
       }
-      if (!name.empty() && candidate.starts_with(name)) {
-        meant.push_back(candidate);
+      if (!name.empty() && option.name.starts_with(name)) {
+        if (meant != nullptr) {
+          return nullptr;
+        }
+        meant = &option;
       }
     }
-    if (meant.size() != 1) {
+    return meant;
+  }
+
+  void take_long(std::string_view text) {
+    const auto equals = text.find('=');
+    const LongOption* option = find_long(text.substr(0, equals));
+    if (option == nullptr) {
+      return;
+    }
+    if (!option->has_value) {
+      options_.prints_only =
+          options_.prints_only || option->name == "help" || option->name == "version";
       return;
     }
     std::string value =
         equals == std::string_view::npos ? next_word() : std::string{text.substr(equals + 1)};
-    if (meant.front() == "conf") {
+    if (option->name == "conf") {
       options_.node_conf = std::move(value);
-    } else if (meant.front() == "conf-server") {
+    } else if (option->name == "conf-server") {
       options_.conf_server = std::move(value);
     }
   }
@@ -93,12 +123,29 @@ class OptionReader {
   SlurmdOptions options_;
 };
 
-bool is_living_slurmd(const std::string& proc, int pid) {
+// This process, as `proc` numbers it; 0 = not told.
+int own_pid(const std::string& proc) {
+  std::error_code ignored;
+  const auto self = std::filesystem::read_symlink(proc + "/self", ignored);
+  return parse_int<int>(self.string()).value_or(0);
+}
+
+// Nothing for all that is no living slurmd: another program, one that has ended or not quite begun
+// (no command line), and one that only prints something.
+std::optional<SlurmdOptions> living_slurmd(const std::string& proc, int pid) {
   if (process_name(proc, pid) != "slurmd") {
-    return false;
+    return std::nullopt;
   }
   const auto stat = process_stat(proc, pid);
-  return stat && stat->state != 'Z' && stat->state != 'X';
+  if (!stat || stat->state == 'Z' || stat->state == 'X') {
+    return std::nullopt;
+  }
+  const auto arguments = process_arguments(proc, pid);
+  if (arguments.empty()) {
+    return std::nullopt;
+  }
+  auto options = parse_slurmd_options(arguments);
+  return options.prints_only ? std::nullopt : std::optional{std::move(options)};
 }
 
 bool name_fits(const SlurmdIdentity& identity, const SlurmdOptions& options) {
@@ -164,19 +211,19 @@ Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root) {
   if (!all) {
     return all.error();
   }
-  std::vector<int> pids;
-  std::copy_if(all->begin(), all->end(), std::back_inserter(pids),
-               [&](int pid) { return is_living_slurmd(proc_root, pid); });
-  std::sort(pids.begin(), pids.end());
+  std::map<int, SlurmdOptions> found;
+  for (const int pid : *all) {
+    if (auto options = living_slurmd(proc_root, pid)) {
+      found.emplace(pid, *std::move(options));
+    }
+  }
   std::vector<SlurmdSeen> seen;
-  for (const int pid : pids) {
+  const int self = own_pid(proc_root);
+  for (const auto& [pid, options] : found) {
     const auto stat = process_stat(proc_root, pid);
-    const auto arguments = process_arguments(proc_root, pid);
-    // A child between fork and exec looks like its parent.
-    if (!stat || arguments.empty() || std::binary_search(pids.begin(), pids.end(), stat->parent)) {
+    if (!stat || stat->parent == self || found.contains(stat->parent)) {
       continue;
     }
-    const auto options = parse_slurmd_options(arguments);
     std::string server = options.conf_server;
     if (server.empty()) {
       server = process_environment(proc_root, pid, "SLURM_CONF_SERVER").value_or("");
@@ -188,14 +235,11 @@ Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root) {
 }
 
 bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, int pid) {
-  if (!is_living_slurmd(places.proc_root, pid)) {
+  const auto options = living_slurmd(places.proc_root, pid);
+  if (!options || !name_fits(identity, *options)) {
     return false;
   }
-  const auto options = parse_slurmd_options(process_arguments(places.proc_root, pid));
-  if (!name_fits(identity, options)) {
-    return false;
-  }
-  const std::string conf = conf_of(places.proc_root, pid, options);
+  const std::string conf = conf_of(places.proc_root, pid, *options);
   return conf.empty() || identity.conf.empty() || same_file(conf, identity.conf);
 }
 
@@ -205,8 +249,8 @@ FoundSlurmd find_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identi
     const auto pid = parse_int<int>(read_trimmed(places.pid_file));
     if (pid && *pid > 0) {
       // The file is named by our slurm.conf, so the process need not prove that it reads the same.
-      if (is_living_slurmd(places.proc_root, *pid) &&
-          name_fits(identity, parse_slurmd_options(process_arguments(places.proc_root, *pid)))) {
+      if (const auto options = living_slurmd(places.proc_root, *pid);
+          options && name_fits(identity, *options)) {
         found.pid = *pid;
         return found;
       }

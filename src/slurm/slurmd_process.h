@@ -26,11 +26,13 @@ struct SlurmdPlaces {
 
 // What slurmd's command line says (slurmd(8)), read as getopt_long(3) reads it.
 struct SlurmdOptions {
-  std::string node_name;    // NAME of -N
-  bool dynamic = false;     // -Z
-  std::string node_conf;    // of --conf: "Feature=gpu Gres=gpu:2"
-  std::string conf_file;    // FILE of -f
-  std::string conf_server;  // HOST[:PORT][,…] of --conf-server: configless
+  std::string node_name;     // NAME of -N
+  bool dynamic = false;      // -Z
+  std::string node_conf;     // of --conf: "Feature=gpu Gres=gpu:2"
+  std::string conf_file;     // FILE of -f
+  std::string conf_server;   // HOST[:PORT][,…] of --conf-server: configless
+  bool future = false;       // -F: takes the place of a FUTURE node, which slurmctld chooses
+  bool prints_only = false;  // -V, -C, -G, -h: tells something and ends
   bool operator==(const SlurmdOptions&) const = default;
 };
 
@@ -43,10 +45,21 @@ struct SlurmdSeen {
   std::string conf;         // slurm.conf: of -f, else of its $SLURM_CONF; "" = Slurm's own search
   std::string conf_server;  // of --conf-server, else of its $SLURM_CONF_SERVER
   bool conf_known = true;   // false: its environment is not ours to read, and it has no -f
+  std::string told_name =
+      {};  // the NodeName that it told when asked (slurmd_name.h); "" = not told
   bool operator==(const SlurmdSeen&) const = default;
+
+  // The NodeName that it has by its own word; "" = none.
+  const std::string& own_name() const {
+    return options.node_name.empty() ? told_name : options.node_name;
+  }
+  // Only slurmctld and it know the name.
+  bool is_named_by_slurmctld() const { return options.future && options.node_name.empty(); }
 };
 
-// Every living slurmd, without the children that one forks, by pid. One look at all processes.
+// Every living slurmd, by pid, without the children that one forks (a step's slurmstepd before its
+// exec, the successor at a reconfigure), what this process started itself (`slurmd -V`), and those
+// that only print something. One look at all processes. `told_name` is left empty.
 Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root);
 
 // Whether `pid` is a living slurmd that does not say of itself that it is another node's: its

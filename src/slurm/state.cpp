@@ -217,4 +217,27 @@ bool is_state(std::string_view text) {
   });
 }
 
+std::set<std::string> hidden_by(std::string_view text) {
+  std::string word = to_lower(trim(text));
+  std::set<std::string> hidden;
+  // NOT_RESPONDING is the last of the signs: any other one stands in its place.
+  constexpr std::string_view kSigns = "~#!%$@^-";
+  const bool has_sign = !word.empty() && kSigns.find(word.back()) != std::string_view::npos;
+  if (has_sign) {
+    hidden.insert("NOT_RESPONDING");
+  }
+  if (has_sign || word.ends_with('*')) {
+    word.pop_back();
+  }
+  if (word == "drained" || word == "drain") {
+    hidden.insert({"IDLE", "DOWN"});
+  } else if (word == "inval") {
+    hidden.insert({"IDLE", "DOWN", "MIXED", "ALLOCATED", "COMPLETING", "DRAIN", "FAIL",
+                   "MAINTENANCE", "NOT_RESPONDING"});
+  } else if (word == "reboot" || word == "boot") {
+    hidden.insert({"DRAIN", "COMPLETING"});
+  }
+  return hidden;
+}
+
 }  // namespace slurmlet::slurm

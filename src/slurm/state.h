@@ -4,6 +4,8 @@
 // scontrol and sinfo's StateComplete), and sinfo's long and short words ("draining", "drng",
 // "idle*", "alloc+"; sinfo(1), NODE STATE CODES). Pure.
 
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "node/facts.h"
@@ -16,6 +18,12 @@ namespace slurmlet::slurm {
 // "" gives an empty base; flags without a base (of a list of words) stand beside UNKNOWN. The words
 // of a REST list are joined by "+".
 node::SlurmState parse_state(std::string_view text);
+
+// What one of sinfo's long or short words can hide: "drained" is shown for IDLE+DRAIN and for
+// DOWN+DRAIN, "inval" for any state, and only one sign stands behind a word (sinfo(1); the words
+// are made in src/common/slurm_protocol_defs.c). Nothing for the complete form and for "drained"
+// beside it.
+std::set<std::string> hidden_by(std::string_view word);
 
 // Whether every word and sign of it is one of Slurm's, so that it can be told from other text.
 bool is_state(std::string_view text);

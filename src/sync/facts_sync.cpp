@@ -27,18 +27,22 @@ std::vector<slurm::SlurmdSeen> slurmds_of(const host::Paths& paths) {
   return seen ? *std::move(seen) : std::vector<slurm::SlurmdSeen>{};
 }
 
-// All but the pids, which a reconfigure of Slurm changes.
+// All but the pid, which a reconfigure of Slurm changes, and what it tells when asked.
+bool same_slurmd(slurm::SlurmdSeen a, const slurm::SlurmdSeen& b) {
+  a.pid = b.pid;
+  a.told_name = b.told_name;
+  return a == b;
+}
+
 bool same_slurmds(const std::vector<slurm::SlurmdSeen>& a,
                   const std::vector<slurm::SlurmdSeen>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](slurm::SlurmdSeen left, const slurm::SlurmdSeen& right) {
-                      left.pid = right.pid;
-                      return left == right;
-                    });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_slurmd);
 }
 
 void log_setup(const SlurmSetup& setup) {
-  if (!setup.refusal.empty()) {
+  if (!setup.refusal.empty() && setup.told_by.pid != 0) {
+    log::info("no node of Slurm is mirrored yet: " + setup.refusal);
+  } else if (!setup.refusal.empty()) {
     log::warning("no node of Slurm is mirrored: " + setup.refusal);
   } else if (!setup.problem.empty()) {
     log::warning("slurm.conf not read: " + setup.problem);
@@ -53,14 +57,17 @@ void log_setup(const SlurmSetup& setup) {
 FactsSync::FactsSync(FactsOptions options, std::optional<node::Metal3Facts> metal3,
                      Discover discover, std::unique_ptr<slurm::ControllerPoll> poll,
                      std::unique_ptr<slurm::CommandRunner> version_runner,
-                     std::unique_ptr<slurm::CommandRunner> unit_runner)
+                     std::unique_ptr<slurm::CommandRunner> unit_runner,
+                     std::unique_ptr<slurm::CommandRunner> name_runner, slurm::SlurmdProbe probe)
     : options_(std::move(options)),
       discover_(std::move(discover)),
       poll_(std::move(poll)),
       slurmds_(slurmds_of(options_.paths)),
       setup_(discover_(slurmds_)),
       watch_(setup_.watch, std::move(version_runner), std::move(unit_runner)),
+      name_(std::move(name_runner)),
       jobs_(setup_.jobs),
+      probe_(std::move(probe)),
       pressures_(options_.paths) {
   facts_.metal3 = std::move(metal3);
   facts_.slurm_conf = setup_.conf;
@@ -92,6 +99,11 @@ void FactsSync::tell_poll() {
 bool FactsSync::look_for_slurmds() {
   auto seen = slurmds_of(options_.paths);
   const bool others = !same_slurmds(slurmds_, seen);
+  for (auto& slurmd : seen) {
+    if (same_slurmd(slurmd, told_)) {
+      slurmd.told_name = told_.told_name;
+    }
+  }
   slurmds_ = std::move(seen);
   return others;
 }
@@ -102,6 +114,11 @@ void FactsSync::look_again_for_slurmds() {
   if (look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) {
     setup_slurm();
   }
+}
+
+// With the reading of the machine, and at each tick while there is something to resolve.
+bool FactsSync::is_due_to_look(Now now) const {
+  return now.steady >= next_machine_ || (!setup_.refusal.empty() && now.steady >= next_tick_);
 }
 
 // slurm.conf is read again when slurmd has (re)started: that is when a change of it takes effect.
@@ -137,6 +154,10 @@ void FactsSync::follow_slurmd(Now now) {
     absent_since_.reset();
   }
   const bool started = watched_.pid != 0 && watched_.pid != before.pid;
+  if (started || is_gone(watched_.liveness)) {
+    probe_.forget();
+    probed_version_.clear();
+  }
   if (started) {
     look_for_slurmds();
     setup_slurm();
@@ -145,10 +166,29 @@ void FactsSync::follow_slurmd(Now now) {
       poll_->ask_soon(now);
     }
   }
-  facts_.slurmd = watched_;
-  if (!setup_.refusal.empty()) {
-    facts_.slurmd = {};
-    facts_.slurmd.detail = setup_.refusal;
+}
+
+// What a slurmd of slurmctld's choice says of its own name.
+void FactsSync::follow_name(Now now) {
+  slurm::SlurmdNameQuestion question = setup_.told_by;
+  if (watched_.liveness != Liveness::kRunning) {
+    question.pid = 0;
+  }
+  name_.set_question(question);
+  if (!name_.step(now.steady)) {
+    return;
+  }
+  if (name_.name().empty()) {
+    log::info("slurmd has not told the node's name and is asked again later: " + name_.problem());
+    return;
+  }
+  for (auto& slurmd : slurmds_) {
+    if (slurmd.pid == question.pid && slurmd.told_name != name_.name()) {
+      slurmd.told_name = name_.name();
+      told_ = slurmd;
+      setup_slurm();
+      return;
+    }
   }
 }
 
@@ -170,23 +210,38 @@ SteadyTime FactsSync::follow_answer(Now now) {
   return doubt_at_.value_or(kNever);
 }
 
+// slurmd is asked as soon as its version is known, and then once a report.
+SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
+  const bool runs = watched_.liveness == Liveness::kRunning && !watched_.version.empty();
+  if (runs && (is_due || probed_version_ != watched_.version)) {
+    probed_version_ = watched_.version;
+    probe_.ask(setup_.slurmd_port, watched_.version, now.steady);
+  }
+  return probe_.step(now.steady);
+}
+
 void FactsSync::read_jobs() {
   facts_.jobs = jobs_.read();
   read_jobs_at_.reset();
 }
 
 SteadyTime FactsSync::step(Now now) {
-  SteadyTime next = watch_.step(now);
+  if (is_due_to_look(now)) {
+    look_again_for_slurmds();
+  }
+  (void)watch_.step(now);
   follow_slurmd(now);
-  next = std::min(next, watch_.step(now));
+  follow_name(now);
+  SteadyTime next = std::min(name_.wake_at(), watch_.step(now));
   if (watch_.take_job_event()) {
     poll_->ask_soon(now);
     read_jobs_at_ = std::min(read_jobs_at_.value_or(kNever), now.steady + kJobsSettle);
   }
-  if (now.steady >= next_machine_) {
+  const bool machine_due = now.steady >= next_machine_;
+  next = std::min(next, follow_probe(now, machine_due));
+  if (machine_due) {
     read_machine();
     read_jobs();
-    look_again_for_slurmds();
     next_machine_ = now.steady + options_.machine_interval;
   }
   if (now.steady >= next_tick_) {
@@ -194,9 +249,6 @@ SteadyTime FactsSync::step(Now now) {
     facts_.machine.memory_pressure = sample.memory;
     facts_.machine.disk_pressure = sample.disk;
     facts_.machine.pid_pressure = sample.pid;
-    if (!setup_.refusal.empty()) {
-      look_again_for_slurmds();
-    }
     next_tick_ = slurm::next_aligned(now, options_.tick);
   }
   next = std::min(next, poll_->step(now));
@@ -214,14 +266,22 @@ SteadyTime FactsSync::step(Now now) {
 
 std::vector<int> FactsSync::wake_fds() const {
   std::vector<int> fds = watch_.wake_fds();
-  const std::vector<int> more = poll_->wake_fds();
-  fds.insert(fds.end(), more.begin(), more.end());
+  for (const auto& more : {name_.wake_fds(), poll_->wake_fds()}) {
+    fds.insert(fds.end(), more.begin(), more.end());
+  }
   return fds;
 }
 
 node::HostFacts FactsSync::facts(Now now) const {
   node::HostFacts facts = facts_;
   facts.slurm = poll_->answer(now);
+  facts.slurmd = watched_;
+  facts.slurmd.serves = probe_.ready();
+  // Of several slurmd it cannot be told which one is this node's.
+  if (!setup_.refusal.empty() && setup_.told_by.pid == 0) {
+    facts.slurmd = {};
+    facts.slurmd.detail = setup_.refusal;
+  }
   return facts;
 }
 

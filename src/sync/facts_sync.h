@@ -21,6 +21,8 @@
 #include "slurm/command_runner.h"
 #include "slurm/controller_poll.h"
 #include "slurm/local_jobs.h"
+#include "slurm/slurmd_name.h"
+#include "slurm/slurmd_probe.h"
 #include "slurm/slurmd_watch.h"
 
 namespace slurmlet::sync {
@@ -31,10 +33,13 @@ struct SlurmSetup {
   std::string why;        // how it was found, for people
   std::string problem;    // why slurm.conf could not be read; "" if it was
   std::string refusal;    // why no NodeName can be chosen; "" where there is one
+  // A `slurmd -F` must be asked for its name. It is the one slurmd of this node all the same.
+  slurm::SlurmdNameQuestion told_by;
   slurm::ClusterPlace place;
   node::SlurmConfFacts conf;
   slurm::SlurmdWatchSettings watch;
   slurm::LocalJobsPlaces jobs;
+  int slurmd_port = 0;  // where slurmd of 25.11 answers /readyz; 0 = nowhere
 };
 
 struct FactsOptions {
@@ -46,14 +51,17 @@ struct FactsOptions {
 
 class FactsSync {
  public:
-  // Reads slurm.conf again; the argument is every slurmd that runs on this machine.
+  // Reads slurm.conf again; the argument is every slurmd that runs on this machine, with the names
+  // that they have told.
   using Discover = std::function<SlurmSetup(const std::vector<slurm::SlurmdSeen>& slurmds)>;
 
-  // The runners are for `slurmd -V` and `systemctl show slurmd.service`.
+  // The runners are for `slurmd -V`, `systemctl show slurmd.service` and `scontrol show slurmd`.
   FactsSync(FactsOptions options, std::optional<node::Metal3Facts> metal3, Discover discover,
             std::unique_ptr<slurm::ControllerPoll> poll,
             std::unique_ptr<slurm::CommandRunner> version_runner,
-            std::unique_ptr<slurm::CommandRunner> unit_runner = nullptr);
+            std::unique_ptr<slurm::CommandRunner> unit_runner = nullptr,
+            std::unique_ptr<slurm::CommandRunner> name_runner = nullptr,
+            slurm::SlurmdProbe probe = slurm::SlurmdProbe{{}});
 
   SteadyTime step(Now now);
   std::vector<int> wake_fds() const;
@@ -61,6 +69,8 @@ class FactsSync {
   node::HostFacts facts(Now now) const;
   node::Circumstances circumstances(Now now) const;
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
+  // slurmd is being asked for the node's name.
+  bool learns_name() const { return name_.running(); }
 
  private:
   void read_machine();
@@ -68,7 +78,10 @@ class FactsSync {
   void tell_poll();
   bool look_for_slurmds();
   void look_again_for_slurmds();
+  void follow_name(Now now);
+  bool is_due_to_look(Now now) const;
   SteadyTime follow_answer(Now now);
+  SteadyTime follow_probe(Now now, bool is_due);
   void follow_slurmd(Now now);
   void read_jobs();
 
@@ -78,7 +91,12 @@ class FactsSync {
   std::vector<slurm::SlurmdSeen> slurmds_;  // as setup_ knows them
   SlurmSetup setup_;
   slurm::SlurmdWatch watch_;
+  slurm::SlurmdName name_;
+  // The last that has told its name: its successor at a reconfigure has the same until it tells.
+  slurm::SlurmdSeen told_;
   slurm::LocalJobsReader jobs_;
+  slurm::SlurmdProbe probe_;
+  std::string probed_version_;  // of the slurmd that was asked; "" = none yet
   host::PressureSampler pressures_;
   node::HostFacts facts_;
   node::SlurmdFacts watched_;               // as watch_ last saw it

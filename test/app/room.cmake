@@ -6,4 +6,5 @@ set(ROOM_TESTS
   metrics_test.cpp
   rest_access_test.cpp
   serving_certificate_test.cpp
+  slurm_setup_test.cpp
   state_lock_test.cpp)

@@ -84,6 +84,7 @@ bool is_known_source(const std::string& source) {
                                            "scontrol show node",
                                            "scontrol show node --json",
                                            "slurmrestd",
+                                           "scontrol ping",
                                            "error message",
                                            "unknown",
                                            "scontrol show slurmd"};
@@ -98,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Checker check{size};
   require(is_known_source(capture.source));
   require(capture.nodes.empty() || !capture.failure);
-  require(capture.source != "unknown" || (capture.nodes.empty() && !capture.slurmd));
+  require(capture.source != "unknown" || !capture.slurmd);
   require(capture.nodes.size() <= size);
   for (const auto& record : capture.nodes) {
     check.record(record);

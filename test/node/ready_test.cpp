@@ -78,6 +78,12 @@ TEST(ReadyTest, SlurmsVerdictCountsOnlyWhereReadyFollowsSlurm) {
       {"IDLE", {"FAIL"}, "False", "SlurmFail"},
       {"IDLE", {"NOT_RESPONDING"}, "False", "SlurmNotResponding"},
       {"UNKNOWN", {"INVALID_REG", "DRAIN"}, "False", "SlurmInvalidReg"},
+      {"IDLE", {"CLOUD", "POWERED_DOWN"}, "False", "SlurmPoweredDown"},
+      {"IDLE", {"POWERING_DOWN"}, "False", "SlurmPoweringDown"},
+      {"IDLE", {"POWERING_UP"}, "False", "SlurmPoweringUp"},
+      {"IDLE", {"POWER_DOWN"}, "True", "SlurmdRunning"},
+      {"DOWN", {"POWERED_DOWN"}, "False", "SlurmDown"},
+      {"FUTURE", {}, "False", "SlurmFuture"},
   };
   for (const Row& row : kRows) {
     const HostFacts facts = facts_in_state(row.base, row.flags);

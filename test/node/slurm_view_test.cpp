@@ -180,6 +180,23 @@ TEST(SlurmViewTest, AFreshAllocationIsBelieved) {
   }
 }
 
+// The JSON of 23.02 says ALLOCATED where its own figures, and scontrol's text, say MIXED.
+TEST(SlurmViewTest, AFreshAllocationInPartIsMixed) {
+  HostFacts facts = facts_in_state("ALLOCATED", {"DRAIN"});
+  facts.slurm.record->allocation_is_fresh = true;
+  facts.slurm.record->cpus = 8;
+  facts.slurm.record->allocated_cpus = 3;
+  EXPECT_EQ(slurm_view(facts).base, "MIXED");
+  facts.slurm.record->allocated_cpus = 0;  // an older figure than the state
+  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
+  facts.slurm.record->allocated_cpus = 6;
+  facts.slurm.record->effective_cpus = 6;
+  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
+  facts.slurm.record->effective_cpus = 8;
+  facts.slurm.record->allocation_is_fresh = false;  // a single question's figures may be old
+  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
+}
+
 // CPUs of CoreSpec are no job's: a node is full without them.
 TEST(SlurmViewTest, UsableCpusAreThoseWithoutCoreSpec) {
   HostFacts facts = facts_in_state("MIXED");

@@ -318,5 +318,13 @@ TEST_F(CaptureText, EveryPrefixOfEveryFormIsReadWithoutInventingANode) {
   }
 }
 
+TEST(CaptureTest, AStatusThatIsNoneIsNone) {
+  for (const char* status : {"-200", "7", "x", ""}) {
+    EXPECT_EQ(
+        parse_capture(std::string{"HTTP/1.1 "} + status + " OK\n\n{\"nodes\":[]}").http_status, 0)
+        << status;
+  }
+}
+
 }  // namespace
 }  // namespace slurmlet::slurm

@@ -157,6 +157,22 @@ TEST(SlurmConfTest, ExpandsPatterns) {
   EXPECT_EQ(expand_pattern("100%%/%x/%", "n", "h"), "100%/%x/%");
 }
 
+TEST(SlurmConfTest, TellsWhetherSlurmdMayServeHttp) {
+  const std::vector<std::pair<const char*, bool>> cases{
+      {"", true},
+      {"CommunicationParameters=NoAddrCache\n", true},
+      {"CommunicationParameters=NoAddrCache,disable_http\n", false},
+      {"TLSType=tls/none\n", true},
+      {"TLSType=tls/s2n\n", false}};
+  for (const auto& [text, serves] : cases) {
+    TempTree tree;
+    tree.file("slurm.conf", std::string{"ClusterName=alps\n"} + text);
+    const auto conf = read_slurm_conf(tree.path("slurm.conf"), {"nid1", {}});
+    ASSERT_TRUE(conf) << text;
+    EXPECT_EQ(conf->slurmd_serves_http, serves) << text;
+  }
+}
+
 TEST(SlurmConfTest, SearchesAsSlurmDoes) {
   TempTree tree;
   tree.file("b/slurm.conf", "").file("c/slurm.conf", "");

@@ -20,6 +20,7 @@ struct FakeProcess {
   std::string environment = {};  // already separated by NUL
   std::string cpus = "0-7";
   std::vector<int> children = {};
+  int parent = 1;
 };
 
 inline void add_process(fakes::TempTree& tree, const FakeProcess& process) {
@@ -35,9 +36,10 @@ inline void add_process(fakes::TempTree& tree, const FakeProcess& process) {
   tree.file(directory + "comm", process.name + "\n")
       .file(directory + "cmdline", command_line)
       .file(directory + "environ", process.environment)
-      .file(directory + "stat",
-            fmt::format("{} ({}) {} 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 {} 0 0\n",
-                        process.pid, process.name, process.state, process.start_time))
+      .file(
+          directory + "stat",
+          fmt::format("{} ({}) {} {} 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 {} 0 0\n",
+                      process.pid, process.name, process.state, process.parent, process.start_time))
       .file(directory + "status", fmt::format("Name:\t{}\nCpus_allowed:\tff\nCpus_allowed_list:\t"
                                               "{}\nMems_allowed_list:\t0\n",
                                               process.name, process.cpus))

@@ -401,9 +401,9 @@ TEST(NodeJson, StatesInEveryShape) {
       {R"(["IDLE", "FROBNICATED"])", "IDLE+FROBNICATED", {"nodes[0].state: FROBNICATED"}},
       {R"(["HIBERNATING"])", "HIBERNATING", {"nodes[0].state: HIBERNATING"}},
       {R"(["IDLE", 7])", "IDLE", {"nodes[0].state: number instead of a string"}},
-      {R"(7)", "", {"nodes[0].state: number instead of a list"}},
-      {R"(null)", "", {}},
-      {R"([])", "", {}},
+      {R"(7)", "", {"nodes[0].state: number instead of a list", "nodes[0].state: none"}},
+      {R"(null)", "", {"nodes[0].state: none"}},
+      {R"([])", "", {"nodes[0].state: none"}},
   };
   for (const auto& c : cases) {
     const auto answer = with("state", Json::parse(c.state));

@@ -81,6 +81,39 @@ TEST(NodeName, SeveralSlurmdAreNotGuessed) {
       << "the old one and its successor";
 }
 
+std::vector<SlurmdSeen> future(const std::string& option, const std::string& told) {
+  auto seen = running({option});
+  seen[0].pid = 42;
+  seen[0].options.future = true;
+  seen[0].told_name = told;
+  return seen;
+}
+
+TEST(NodeName, ANameThatSlurmctldChoosesIsNotGuessed) {
+  const SlurmConf conf = conf_with({line("n1", "vm"), line("vm", "vm"), line("kube", "x")});
+  EXPECT_EQ(
+      resolve_node_name({"", future("", ""), &conf, "vm", "kube"}),
+      (NameChoice{"", "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet",
+                  42}));
+  EXPECT_EQ(resolve_node_name({"", future("", "fut7"), &conf, "vm", "kube"}),
+            (NameChoice{"fut7", "scontrol show slurmd", 42}));
+}
+
+TEST(NodeName, WhereItIsKnownOtherwiseNobodyIsAsked) {
+  EXPECT_EQ(resolve_node_name({"set", future("", ""), nullptr, "vm", "kube"}),
+            (NameChoice{"set", "setting slurm.nodeName"}));
+  EXPECT_EQ(resolve_node_name({"", future("n7", ""), nullptr, "vm", "kube"}),
+            (NameChoice{"n7", "option -N of the running slurmd"}));
+}
+
+TEST(NodeName, OfSeveralOneThatHasNotToldItsNameIsNotTheHostName) {
+  auto both = running({"n1"});
+  both.push_back(future("", "").front());
+  EXPECT_EQ(resolve_node_name({"", both, nullptr, "vm", "vm"}),
+            (NameChoice{
+                "", "slurmd runs here as a node that slurmctld names and n1; set slurm.nodeName"}));
+}
+
 TEST(NodeName, ASlurmdThatMayBeAnotherClustersDoesNotConfuse) {
   const SlurmConf conf = conf_with({line("n1", "vm")});
   auto both = running({"n1", "other"});

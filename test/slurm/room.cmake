@@ -25,6 +25,8 @@ set(ROOM_TESTS
   sinfo_failure_test.cpp
   sinfo_source_test.cpp
   sinfo_test.cpp
+  slurmd_name_test.cpp
+  slurmd_probe_test.cpp
   slurmd_process_test.cpp
   slurmd_unit_test.cpp
   slurmd_version_test.cpp

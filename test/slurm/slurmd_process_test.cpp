@@ -35,7 +35,8 @@ TEST(SlurmdOptions, AreReadAsGetoptDoes) {
       {{"slurmd", "--systemd", "-n", "5"}, {}},
       {{"slurmd", "-b", "-Z"}, {"", true, "", "", ""}},
       {{"slurmd", "-bDZN", "nid1"}, {"nid1", true, "", "", ""}},
-      {{"slurmd", "-FNZ", "-Nnid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "-FNZ", "-Nnid1"}, {"nid1", false, "", "", "", true}},
+      {{"slurmd", "-DF", "-f", "/x.conf"}, {"", false, "", "/x.conf", "", true}},
       {{"slurmd", "-Z", "--conf", "Feature=a,b -N x"}, {"", true, "Feature=a,b -N x", "", ""}},
       {{"slurmd", "-Z", "--conf=Feature=a Gres=gpu:2"}, {"", true, "Feature=a Gres=gpu:2", "", ""}},
       {{"slurmd", "--conf-server=head", "-N", "n"}, {"n", false, "", "", "head"}},
@@ -50,6 +51,36 @@ TEST(SlurmdOptions, AreReadAsGetoptDoes) {
   };
   for (const auto& [arguments, options] : cases) {
     EXPECT_EQ(parse_slurmd_options(arguments), options) << testing::PrintToString(arguments);
+  }
+}
+
+TEST(SlurmdOptions, TellWhetherSlurmdOnlyPrintsSomething) {
+  const std::vector<std::pair<std::vector<std::string>, bool>> cases{
+      {{"slurmd", "-V"}, true},
+      {{"slurmd", "-C"}, true},
+      {{"slurmd", "-G"}, true},
+      {{"slurmd", "-h"}, true},
+      {{"slurmd", "--version"}, true},
+      {{"slurmd", "--help"}, true},
+      {{"slurmd", "--ver"}, true},
+      {{"slurmd", "--h"}, true},
+      {{"slurmd", "-N", "nid1", "-G"}, true},
+      {{"slurmd", "-vvC"}, true},
+      {{"slurmd", "-DGN", "nid1"}, true},
+      {{"slurmd", "-f/x.conf", "-C"}, true},
+      {{"slurmd"}, false},
+      {{"slurmd", "-D", "-c", "-v", "-M", "-s", "-b"}, false},
+      {{"slurmd", "-NVC"}, false},
+      {{"slurmd", "-N", "-V"}, false},
+      {{"slurmd", "-FCG"}, false},
+      {{"slurmd", "-LV"}, false},
+      {{"slurmd", "--extra", "--version"}, false},
+      {{"slurmd", "--systemd", "--conf", "-C"}, false},
+      {{"slurmd", "--", "-V"}, false},
+  };
+  for (const auto& [arguments, prints] : cases) {
+    EXPECT_EQ(parse_slurmd_options(arguments).prints_only, prints)
+        << testing::PrintToString(arguments);
   }
 }
 
@@ -73,12 +104,46 @@ TEST_F(SlurmdProcessTest, EverySlurmdOfTheMachineIsSeen) {
   EXPECT_FALSE(running_slurmds(places_.proc_root));
 }
 
+// Before it becomes slurmstepd, or the successor that a reconfigure starts (23.11 and later).
 TEST_F(SlurmdProcessTest, AChildOfSlurmdIsNoOther) {
   add_process(tree_, {42, "slurmd", {"slurmd"}});
-  tree_.file("proc/77/comm", "slurmd\n")
-      .file("proc/77/cmdline", std::string("slurmd\0", 7))
-      .file("proc/77/stat", "77 (slurmd) S 42 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
+  FakeProcess child{77, "slurmd", {"slurmd"}};
+  child.parent = 42;
+  add_process(tree_, child);
   EXPECT_EQ(running_slurmds(places_.proc_root)->size(), 1U);
+  child.parent = 1;
+  add_process(tree_, child);
+  EXPECT_EQ(running_slurmds(places_.proc_root)->size(), 2U) << "its parent would be another";
+}
+
+TEST_F(SlurmdProcessTest, ASlurmdThatOnlyPrintsSomethingIsNone) {
+  add_process(tree_, {42, "slurmd", {"slurmd", "-C"}});
+  EXPECT_TRUE(running_slurmds(places_.proc_root)->empty());
+  EXPECT_EQ(find().pid, 0);
+  tree_.file("run/slurmd.pid", "42\n");
+  EXPECT_EQ(find().pid, 0) << "not by a stale pidfile either";
+  add_process(tree_, {43, "slurmd", {"slurmd", "-N", "nid1"}, 'S', 200});
+  EXPECT_EQ(find().pid, 43);
+  ASSERT_EQ(running_slurmds(places_.proc_root)->size(), 1U);
+  EXPECT_EQ(running_slurmds(places_.proc_root)->front().pid, 43);
+}
+
+TEST_F(SlurmdProcessTest, WhatThisProcessStartedIsNoSlurmdOfTheMachine) {
+  tree_.symlink("4711", "proc/self");
+  FakeProcess child{77, "slurmd", {"slurmd"}};
+  child.parent = 4711;
+  add_process(tree_, child);
+  EXPECT_TRUE(running_slurmds(places_.proc_root)->empty());
+  child.parent = 4712;
+  add_process(tree_, child);
+  EXPECT_EQ(running_slurmds(places_.proc_root)->size(), 1U);
+}
+
+// Between its exec and its first own step, or while it ends.
+TEST_F(SlurmdProcessTest, AProcessWithoutACommandLineIsNoSlurmdYet) {
+  add_process(tree_, {42, "slurmd", {}});
+  EXPECT_TRUE(running_slurmds(places_.proc_root)->empty());
+  EXPECT_EQ(find().pid, 0);
 }
 
 TEST_F(SlurmdProcessTest, NothingRuns) { EXPECT_EQ(find(), FoundSlurmd{}); }

@@ -32,8 +32,9 @@ class Child {
     std::string argument = "1000";
     char* arguments[] = {name.data(), argument.data(), nullptr};
     EXPECT_EQ(::posix_spawn(&pid_, program.c_str(), nullptr, nullptr, arguments, environ), 0);
-    // The kernel lets posix_spawn() return before the new name is in place.
-    while (pid_ > 0 && process_name("/proc", pid_) != "slurmd") {
+    // The kernel lets posix_spawn() return before the new name and arguments are in place.
+    while (pid_ > 0 &&
+           (process_name("/proc", pid_) != "slurmd" || process_arguments("/proc", pid_).empty())) {
       ::sched_yield();
     }
   }

@@ -204,5 +204,27 @@ TEST(State, WordsOfEveryReleaseFitTheCompleteState) {
   EXPECT_GT(compared, 60);
 }
 
+TEST(State, WhatAWordOfSinfoHidesIsNotTold) {
+  using Words = std::set<std::string>;
+  const std::vector<std::pair<const char*, Words>> cases{
+      {"idle", {}},
+      {"idle+drain", {}},
+      {"mix", {}},
+      {"down*", {}},
+      {"alloc+", {}},
+      {"drained", {"IDLE", "DOWN"}},
+      {"drain*", {"IDLE", "DOWN"}},
+      {"draining", {}},
+      {"idle~", {"NOT_RESPONDING"}},
+      {"drained$", {"IDLE", "DOWN", "NOT_RESPONDING"}},
+      {"boot^", {"DRAIN", "COMPLETING", "NOT_RESPONDING"}},
+      {"", {}},
+  };
+  for (const auto& [word, hidden] : cases) {
+    EXPECT_EQ(hidden_by(word), hidden) << word;
+  }
+  EXPECT_TRUE(hidden_by("inval").contains("DRAIN"));
+}
+
 }  // namespace
 }  // namespace slurmlet::slurm

@@ -91,6 +91,10 @@ class FactsSyncFixture : public ::testing::Test {
         setup.refusal = "slurmd runs here several times";
       } else if (!option.empty()) {
         setup.node_name = option;
+      } else if (!slurmds.empty() && slurmds.front().options.future) {
+        setup.node_name = slurmds.front().told_name;
+        setup.refusal = setup.node_name.empty() ? "slurmd has not told it yet" : "";
+        setup.told_by.pid = slurmds.front().pid;
       }
       return setup;
     };
@@ -99,9 +103,10 @@ class FactsSyncFixture : public ::testing::Test {
         std::make_unique<slurm::SinfoSource>(slurm::SinfoSettings{},
                                              std::make_unique<slurm::FakeRunner>(sinfo_)),
         [] { return 0.5; });
-    facts_ = std::make_unique<FactsSync>(options_, metal3_, discover, std::move(poll),
-                                         std::make_unique<slurm::FakeRunner>(version_),
-                                         std::make_unique<slurm::FakeRunner>(unit_));
+    facts_ = std::make_unique<FactsSync>(
+        options_, metal3_, discover, std::move(poll), std::make_unique<slurm::FakeRunner>(version_),
+        std::make_unique<slurm::FakeRunner>(unit_), std::make_unique<slurm::FakeRunner>(scontrol_),
+        slurm::SlurmdProbe{probe_client_});
   }
   // Has looked for slurmd, and `slurmd -V` has ended.
   void start() {
@@ -198,7 +203,9 @@ class FactsSyncFixture : public ::testing::Test {
   fakes::FakeClock clock_;
   slurm::FakeProgram sinfo_;
   slurm::FakeProgram version_;
-  slurm::FakeProgram unit_;  // systemctl
+  slurm::FakeProgram unit_;                       // systemctl
+  slurm::FakeProgram scontrol_;                   // show slurmd
+  slurm::SlurmdProbe::ClientMaker probe_client_;  // none: slurmd cannot be asked
   FactsOptions options_;
   slurm::PollSettings poll_;
   SlurmSetup conf_;  // what slurm.conf says

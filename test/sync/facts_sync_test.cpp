@@ -90,7 +90,9 @@ TEST_F(FactsSyncTest, AQuietMachineWakesAtTicksOnly) {
 
 TEST_F(FactsSyncTest, BeforeTheFirstAnswerNothingIsSaid) {
   start();
-  EXPECT_EQ(facts().slurm, node::SlurmAnswer{});
+  node::SlurmAnswer nothing;
+  nothing.source = "sinfo";  // who will be asked
+  EXPECT_EQ(facts().slurm, nothing);
   EXPECT_EQ(node::slurm_view(facts()).reason, "NotAskedYet");
 }
 

@@ -148,6 +148,47 @@ def test_several_nodes_are_several_documents_unless_one_is_asked_for():
     assert one in [{**part, "notUnderstood": one["notUnderstood"]} for part in parsed["nodes"]]
 
 
+@pytest.mark.parametrize("text", [
+    b"REASON               USER      TIMESTAMP           NODELIST\n"
+    b"bad dimm             root      2025-03-04T10:11:12 n4\n",
+    b"PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST\n"
+    b"debug*       up   infinite          0/0/1/1 n4\n",
+    b'{"nodes": [{"name": "n4", "cpus": 8, "state": []}], "meta": {"command": ["show", "node"]}}',
+], ids=["sinfo -R", "sinfo -s", "JSON"])
+def test_an_answer_without_a_state_tells_of_none(text):
+    parsed = parse(stdin=text)
+    assert parsed["facts"]["name"] == "n4" and "state" not in parsed["facts"]
+    assert parsed["conditions"] == []
+
+
+def test_nodes_of_two_clusters_may_have_one_name():
+    head = b"PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+    parsed = parse(stdin=b"CLUSTER: c1\n" + head + b"a*  up   infinite   1   idle n1\n\n"
+                         b"CLUSTER: c2\n" + head + b"a*  up   infinite   1   down n1\n")
+    assert parsed["notUnderstood"] == []
+    assert [(part["facts"]["cluster"], part["facts"]["state"],
+             part["labels"]["slurmlet.io/slurm-cluster"]) for part in parsed["nodes"]] == [
+                 ("c1", "IDLE", "c1"), ("c2", "DOWN", "c2")]
+
+
+def test_a_list_of_nodes_without_its_meta_is_recognised():
+    nodes = json.dumps({"nodes": json.loads(NODE)["nodes"]}).encode()
+    parsed = parse(stdin=nodes)
+    assert parsed["source"] == "unknown" and parsed["facts"]["state"] == "IDLE"
+
+
+def test_the_json_of_23_02_says_allocated_of_a_node_in_part_use():
+    for file in ("23.02/mixed.json.out", "23.02/mixed.out"):
+        told = conditions(parse(FIXTURES / file))
+        assert told["SlurmNodeStateMixed"]["status"] == "True", file
+        assert told["SlurmNodeStateAllocated"]["status"] == "False", file
+
+
+def test_a_node_without_power_is_not_ready():
+    told = conditions(parse(stdin=b"n4 idle~\n"))
+    assert told["Ready"]["status"] == "False" and told["Ready"]["reason"] == "SlurmPoweredDown"
+
+
 # -- stdin ---------------------------------------------------------------------
 
 

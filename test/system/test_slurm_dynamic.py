@@ -56,8 +56,6 @@ def test_dynamic_node_and_its_deletion(own_slurm, rig_of, root):
     rig.wait_known()
 
 
-@pytest.mark.xfail(strict=True, reason="only slurmd knows its name (scontrol show slurmd: Hostname); "
-                   "slurmlet does not ask it and takes the host name")
 def test_dynamic_future_node(own_slurm, rig_of, root):
     """slurmd -F: slurmctld gives it the name of a FUTURE node that is like it."""
     slurm = own_slurm(nodes=["fut1"], cpus=os.cpu_count(), root=root,
@@ -97,6 +95,8 @@ def test_configless_node_is_found(own_slurm, rig_of, root):
     slurm = own_slurm(nodes=["cl1"], cpus=2, root=root, configless=True, cluster_name="eiger")
     rig = rig_of(slurm)
     rig.environment = {}
+    # Other clusters of the tests run their slurmd on this machine too.
+    rig.configure(slurm={"nodeName": "cl1"})
     # slurmd has a /run of its own, where it left the configuration; the daemon shares it.
     inside = rig.directory / "in-slurmds-run"
     inside.write_text(f'#!/bin/sh\nexec nsenter --mount --target {slurm.pid("slurmd")} '

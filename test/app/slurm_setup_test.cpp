@@ -1,0 +1,93 @@
+#include "app/slurm_setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fakes/temp_tree.h"
+
+namespace slurmlet::app {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+TEST(StretchedInterval, IsSaidWhereTheBudgetDoesNotCarryIt) {
+  config::SlurmSettings slurm;
+  EXPECT_EQ(stretched_interval(slurm), "");
+  slurm.questions_per_hour = 10;
+  EXPECT_EQ(stretched_interval(slurm),
+            "slurm.questionsPerHour is 10, so slurmctld is not asked every 60 s "
+            "(slurm.pollInterval) but about every 360 s");
+}
+
+TEST(StretchedInterval, IsNothingToAFeed) {
+  config::SlurmSettings slurm;
+  slurm.poll_interval = seconds{5};
+  const std::vector<std::pair<std::pair<std::string, std::string>, bool>> cases{
+      {{"feed", "/srv/feed"}, false}, {{"auto", "/srv/feed"}, false},
+      {{"auto", ""}, true},           {{"cli", ""}, true},
+      {{"cli", "/srv/feed"}, true},   {{"rest", ""}, true}};
+  for (const auto& [choice, said] : cases) {
+    slurm.source = choice.first;
+    slurm.feed = choice.second;
+    EXPECT_EQ(!stretched_interval(slurm).empty(), said) << slurm.source << " " << slurm.feed;
+  }
+}
+
+class DiscoverSlurm : public testing::Test {
+ protected:
+  DiscoverSlurm() {
+    tree_.file("slurm.conf",
+               "ClusterName=alps\nSlurmctldHost=head\nNodeName=fut[1-4] "
+               "State=FUTURE\nNodeName=vm\n");
+    settings_.slurm.conf = tree_.path("slurm.conf");
+    settings_.slurm.bin_dir = "/opt/slurm/bin";
+    slurmd_.pid = 42;
+    slurmd_.options.future = true;
+    slurmd_.conf = settings_.slurm.conf;
+  }
+  sync::SlurmSetup discover() const {
+    return discover_slurm(settings_, "vm.example.org", "vm", {slurmd_});
+  }
+
+  fakes::TempTree tree_;
+  config::Settings settings_;
+  slurm::SlurmdSeen slurmd_;
+};
+
+TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesIsAskedForItsName) {
+  const auto before = discover();
+  EXPECT_EQ(before.node_name, "");
+  EXPECT_EQ(before.refusal,
+            "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet");
+  EXPECT_EQ(before.told_by,
+            (slurm::SlurmdNameQuestion{42, settings_.slurm.conf, "", "/opt/slurm/bin"}));
+  slurmd_.told_name = "fut3";
+  const auto after = discover();
+  EXPECT_EQ(after.node_name, "fut3");
+  EXPECT_EQ(after.why, "scontrol show slurmd");
+  EXPECT_EQ(after.refusal, "");
+  EXPECT_EQ(after.told_by, before.told_by) << "its successor will be asked as well";
+}
+
+TEST_F(DiscoverSlurm, WhereTheNameIsSetSlurmdIsNotAsked) {
+  settings_.slurm.node_name = "fut2";
+  const auto setup = discover();
+  EXPECT_EQ(setup.node_name, "fut2");
+  EXPECT_EQ(setup.told_by.pid, 0);
+  EXPECT_EQ(setup.refusal, "");
+}
+
+TEST_F(DiscoverSlurm, ConfiglessSlurmdIsAskedThroughItsServer) {
+  settings_.slurm.conf.clear();
+  slurmd_.conf.clear();
+  slurmd_.conf_server = "head";
+  const auto setup = discover();
+  EXPECT_EQ(setup.told_by.pid, 42);
+  if (setup.told_by.conf.empty()) {  // this machine has none in the usual places
+    EXPECT_EQ(setup.told_by.conf_server, "head");
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::app
