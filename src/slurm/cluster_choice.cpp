@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 
 #include "base/text.h"
@@ -36,6 +37,13 @@ ClusterChoice choose_cluster(const std::vector<SlurmdSeen>& seen, const ClusterW
   ClusterChoice choice;
   std::copy_if(seen.begin(), seen.end(), std::back_inserter(choice.slurmds),
                [&](const SlurmdSeen& slurmd) { return may_be_meant(slurmd, wish); });
+  // One that says it is the wished node is meant, whatever those are that do not say.
+  const auto says_so = [&](const SlurmdSeen& slurmd) {
+    return !wish.node_name.empty() && slurmd.options.node_name == wish.node_name;
+  };
+  if (std::any_of(choice.slurmds.begin(), choice.slurmds.end(), says_so)) {
+    std::erase_if(choice.slurmds, std::not_fn(says_so));
+  }
   if (!wish.conf.empty()) {
     return choice;
   }

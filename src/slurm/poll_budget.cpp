@@ -21,7 +21,7 @@ PollBudget::PollBudget(int per_hour, Duration interval) : per_hour_(std::max(1, 
   const int spare = per_hour_ - cadence;
   constexpr int kAmple = 12;
   if (spare >= kAmple) {
-    burst_ = kAmple / 2;
+    burst_ = kAmple / 2.0;
     tokens_per_hour_ = spare - burst_;
     scarce_from_ = per_hour_ + 1;
   } else {

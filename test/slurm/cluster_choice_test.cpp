@@ -68,6 +68,14 @@ TEST(ClusterChoice, TheNodeNameChoosesTheCluster) {
   EXPECT_EQ(choice.conf, "/srv/a.conf");
 }
 
+TEST(ClusterChoice, ASlurmdThatSaysTheNodeNameIsPreferredToOnesThatSayNone) {
+  const std::vector<SlurmdSeen> two{slurmd(1, "", "/srv/a.conf"), slurmd(2, "n2", "/srv/b.conf")};
+  const auto choice = choose_cluster(two, {"", "n2", kUsual});
+  EXPECT_EQ(choice.refusal, "");
+  EXPECT_EQ(choice.conf, "/srv/b.conf");
+  EXPECT_NE(choose_cluster(two, {"", "n3", kUsual}).conf, "/srv/b.conf");
+}
+
 TEST(ClusterChoice, ASlurmdWhoseFileCannotBeToldIsNoOtherCluster) {
   SlurmdSeen hidden = slurmd(2, "n1", "");
   hidden.conf_known = false;
