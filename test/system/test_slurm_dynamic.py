@@ -1,13 +1,11 @@
 """Nodes that slurm.conf does not name or names otherwise: dynamic ones, another NodeName than the
-host's, and configless Slurm."""
+host's."""
 import os
-import pathlib
 import subprocess
 
 import pytest
 
 from harness.api import condition, slurm_states
-from harness.daemon import BINARY
 
 
 def topology():
@@ -88,26 +86,3 @@ def test_node_name_that_differs_from_the_host_name(own_slurm, rig_of):
     slurm.daemon("start", "slurmd:right")
     rig.wait_condition("SlurmdReady", "True")
     assert rig.condition("SlurmNodeStateDrain")["status"] == "False"
-
-
-def test_configless_node_is_found(own_slurm, rig_of, root):
-    """No slurm.conf but the one that slurmd fetched: node, cluster and slurmd are found."""
-    slurm = own_slurm(nodes=["cl1"], cpus=2, root=root, configless=True, cluster_name="eiger")
-    rig = rig_of(slurm)
-    rig.environment = {}
-    # Other clusters of the tests run their slurmd on this machine too.
-    rig.configure(slurm={"nodeName": "cl1"})
-    # slurmd has a /run of its own, where it left the configuration; the daemon shares it.
-    inside = rig.directory / "in-slurmds-run"
-    inside.write_text(f'#!/bin/sh\nexec nsenter --mount --target {slurm.pid("slurmd")} '
-                      f'{BINARY} "$@"\n')
-    inside.chmod(0o755)
-    rig.start_and_know(program=inside)
-    node = rig.node()
-    assert annotation(node, "node") == "cl1"
-    assert node["metadata"]["labels"]["slurmlet.io/slurm-cluster"] == "eiger"
-    assert condition(node, "SlurmdReady")["status"] == "True"
-    assert slurm_states(node) == {"Idle"}
-    assert not pathlib.Path("/run/slurm/conf").exists()
-    slurm.daemon("kill", "slurmd")
-    rig.wait_condition("SlurmdReady", "False", "SlurmdNotRunning")
