@@ -17,7 +17,7 @@ RULES = DEPLOY / "prometheus/slurmlet.rules.yaml"
 RULE_TESTS = DEPLOY / "prometheus/slurmlet.rules.test.yaml"
 TARGET_LABELS = {"job", "instance", "node", "slurm_cluster"}  # of the scrape, not of slurmlet
 OF_PROMETHEUS = {"up": set()}
-FUNCTIONS = {"avg", "changes", "count", "increase", "max", "rate", "sort", "sum", "time", "topk"}
+FUNCTIONS = {"avg", "changes", "count", "increase", "max", "min", "rate", "sort", "sum", "time", "topk"}
 KEYWORDS = {"and", "by", "or", "unless"}
 
 
