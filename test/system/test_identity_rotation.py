@@ -199,7 +199,7 @@ def test_refused_credential_falls_back_to_the_token(fleet, place, timing):
                 logged_at(node, "401 Unauthorized): another"))
     timing("refused until the token is used", patience)
     # Spread, so that the nodes of a cluster do not ask at once.
-    assert 29 <= patience <= 62
+    assert 29 <= patience <= 120  # 40 to 56 s on an idle machine, more beside other work
     wait_next_certificate(node, node.first)
     node.wait_ready()
     assert node.askers().count("bootstrap") == 2
