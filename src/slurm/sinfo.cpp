@@ -57,9 +57,9 @@ std::optional<Row> parse_row(std::string_view line) {
     line.remove_prefix(bar + 1);
   }
   row[kReason] = line;
-  const bool plausible = valid_node_name(row[kNode]) && !trim(row[kState]).empty() &&
-                         row[kState].find(' ') == std::string_view::npos &&
-                         cpu_counts(row[kCpus]).has_value();
+  const bool plausible =
+      valid_node_name(row[kNode]) && !parse_state(valid_utf8(row[kState])).base.empty() &&
+      row[kState].find(' ') == std::string_view::npos && cpu_counts(row[kCpus]).has_value();
   return plausible ? std::optional{row} : std::nullopt;
 }
 

@@ -198,5 +198,13 @@ TEST(Sinfo, InterpretGivesARecordOrAFailure) {
   EXPECT_THAT(result.failure->detail, Not(HasSubstr("\n")));
 }
 
+TEST(Sinfo, ASignWithoutAStateIsNoRow) {
+  std::string text = fixture("22.05.8/query-idle.out");
+  const auto at = text.find("|idle|");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 6, "|+|");
+  EXPECT_FALSE(parse_sinfo(text, kNode));
+}
+
 }  // namespace
 }  // namespace slurmlet::slurm
