@@ -10,6 +10,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/read_fd.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -48,25 +49,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
   if (!fd) {
     return errno_error(errno, "open " + path.string());
   }
-  std::string content;
-  char buffer[4096];
-  while (true) {
-    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
-    if (n == 0) {
-      return content;
-    }
-    if (n < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return errno_error(errno, "read " + path.string());
-    }
-    content.append(buffer, static_cast<std::size_t>(n));
-    if (content.size() > max_bytes) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} is longer than {} bytes", path.string(), max_bytes)};
-    }
-  }
+  return read_to_end(fd.get(), path.string(), max_bytes);
 }
 
 std::string read_trimmed(const std::filesystem::path& path) {

@@ -9,28 +9,13 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/mountinfo.h"
 #include "base/text.h"
 #include "metal3/drive_mount.h"
 #include "metal3/metadata_json.h"
 
 namespace slurmlet::metal3 {
 namespace {
-
-// mountinfo writes space, tab, newline and backslash as \040 and so on.
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto digit = [&](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
-    if (text[i] == '\\' && i + 3 < text.size() && digit(i + 1) && digit(i + 2) && digit(i + 3)) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 Result<DriveFiles> read_directory(const std::filesystem::path& root, const std::string& source) {
   const auto latest = root / kDriveDirectory;
@@ -89,8 +74,8 @@ std::optional<std::string> mount_point_of(std::string_view mountinfo, const std:
       continue;
     }
     const bool same_number = !major_minor.empty() && field[2] == major_minor;
-    if (same_number || unescape(dash[2]) == device) {
-      return unescape(field[4]);
+    if (same_number || unescape_mountinfo(dash[2]) == device) {
+      return unescape_mountinfo(field[4]);
     }
   }
   return std::nullopt;

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/read_fd.h"
 #include "slurm/feed_format.h"
 
 namespace slurmlet::slurm {
@@ -104,21 +105,7 @@ Result<std::string> read_file_at(int directory, const char* name, std::size_t ma
   if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return Error{Code::kInvalid, fmt::format("{} is not a file", name)};
   }
-  std::string content;
-  char buffer[4096];
-  while (true) {
-    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
-    if (n == 0) {
-      return content;
-    }
-    if (n < 0 && errno != EINTR) {
-      return errno_error(errno, fmt::format("read {}", name));
-    }
-    content.append(buffer, n < 0 ? 0 : static_cast<std::size_t>(n));
-    if (content.size() > max_bytes) {
-      return Error{Code::kInvalid, fmt::format("{} is longer than {} bytes", name, max_bytes)};
-    }
-  }
+  return read_to_end(fd.get(), name, max_bytes);
 }
 
 Result<FeedDirectory> FeedDirectory::open(const std::string& path) {

@@ -8,29 +8,11 @@
 #include <cstddef>
 
 #include "base/file.h"
+#include "base/mountinfo.h"
 #include "base/text.h"
 
 namespace slurmlet::slurm {
 namespace {
-
-// Mount points have space, tab, line end and backslash as \ooo.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '\\' && i + 3 < text.size() &&
-                        std::all_of(text.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                    text.begin() + static_cast<std::ptrdiff_t>(i) + 4,
-                                    [](char c) { return c >= '0' && c <= '7'; });
-    if (escape) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 bool lies_under(std::string_view path, std::string_view mount) {
   return mount == "/" ||
@@ -48,7 +30,7 @@ std::string file_system_of(std::string_view mountinfo, std::string_view path) {
     if (dash == std::string_view::npos || fields.size() < 5) {
       continue;
     }
-    const std::string mount = unescaped(fields[4]);
+    const std::string mount = unescape_mountinfo(fields[4]);
     // Of two mounts on one place the later one is seen.
     if (lies_under(path, mount) && mount.size() >= longest) {
       longest = mount.size();

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <ctime>
 
 #include "fixture.h"
+#include "utc_test.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -19,17 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class CaptureText : public testing::Test {
- protected:
-  void SetUp() override {
-    setenv("TZ", "UTC", 1);
-    tzset();
-  }
-  void TearDown() override {
-    unsetenv("TZ");
-    tzset();
-  }
-};
+class CaptureText : public UtcTest {};
 
 const std::string kNode =
     "NodeName=n1 Arch=x86_64 CoresPerSocket=8  CPUAlloc=3 CPUEfctv=8 CPUTot=8 CPULoad=0.89 "

@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <ctime>
-
 #include "base/text.h"
 #include "fixture.h"
+#include "utc_test.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -21,18 +19,7 @@ using testing::IsEmpty;
 
 WallTime at(std::int64_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
 
-// Times in captures are local to machines in UTC.
-class ScontrolText : public testing::Test {
- protected:
-  void SetUp() override {
-    setenv("TZ", "UTC", 1);
-    tzset();
-  }
-  void TearDown() override {
-    unsetenv("TZ");
-    tzset();
-  }
-};
+class ScontrolText : public UtcTest {};
 
 // One node in the long form; `extra` stands behind AveWatts.
 std::string long_form(const std::string& extra) {

@@ -3,10 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <ctime>
-
 #include "fixture.h"
+#include "utc_test.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -18,17 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class SinfoCaptureText : public testing::Test {
- protected:
-  void SetUp() override {
-    setenv("TZ", "UTC", 1);
-    tzset();
-  }
-  void TearDown() override {
-    unsetenv("TZ");
-    tzset();
-  }
-};
+class SinfoCaptureText : public UtcTest {};
 
 // "name STATE partition,partition" of every node.
 std::vector<std::string> summary(const SinfoCapture& capture) {

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <ctime>
+#include "utc_test.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -35,17 +34,7 @@ std::string with(const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
 }
 
-class SlurmdStatusText : public testing::Test {
- protected:
-  void SetUp() override {
-    setenv("TZ", "UTC", 1);
-    tzset();
-  }
-  void TearDown() override {
-    unsetenv("TZ");
-    tzset();
-  }
-};
+class SlurmdStatusText : public UtcTest {};
 
 TEST_F(SlurmdStatusText, ReadsEveryLine) {
   ASSERT_TRUE(looks_like_slurmd_status(kBusy));
