@@ -22,6 +22,15 @@ class Audit:
         """[(seconds since the epoch, verb, "nodes/status", name)] from a mark on."""
         return [_request(entry) for entry in self.entries(since)]
 
+    def object_writes(self, moment):
+        """What the user wrote to Nodes and Leases from a moment on (seconds since the epoch):
+        [(verb, resource)]. By the requests' own time, since a watch may tell of a write before the
+        write's line is in the log; and unlike a resourceVersion without the controllers, which
+        write to a new Node too."""
+        return [(verb, resource) for received, verb, resource, _ in self.requests()
+                if received >= moment and resource.split("/")[0] in ("nodes", "leases")
+                and verb in ("create", "update", "patch", "delete")]
+
     def renewals(self, since=0):
         """When the Lease was written, seconds since the epoch."""
         return [moment for moment, verb, resource, _ in self.requests(since)
