@@ -92,6 +92,7 @@ class Collector {
     for (auto& controller : conf_.controllers) {
       controller.port = controller_port_;
     }
+    conf_.controller_port = controller_port_;
   }
 
  private:
@@ -101,6 +102,8 @@ class Collector {
         conf_.cluster_name = value;
       } else if (key == "slurmctldhost") {
         conf_.controllers.push_back(parse_controller(value));
+      } else if (key == "slurmctldaddr") {
+        conf_.virtual_address = value;
       } else if (key == "controlmachine") {
         old_primary_ = value;
       } else if (key == "backupcontroller") {
@@ -261,6 +264,26 @@ std::string expand_pattern(std::string_view pattern, std::string_view node_name,
   return out;
 }
 
+namespace {
+
+// Where people look for slurmctld: "head1:6817", or the address that several share.
+std::vector<std::string> controllers_for_people(const SlurmConf& conf) {
+  std::vector<std::string> out;
+  if (conf.virtual_address.empty()) {
+    for (const auto& controller : conf.controllers) {
+      out.push_back(fmt::format("{}:{}", controller.host, controller.port));
+    }
+    return out;
+  }
+  std::string text = fmt::format("{}:{}", conf.virtual_address, conf.controller_port);
+  for (std::size_t i = 0; i < conf.controllers.size(); ++i) {
+    text += (i == 0 ? ", the address of " : " and ") + conf.controllers[i].host;
+  }
+  return {text};
+}
+
+}  // namespace
+
 node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_name,
                                 const GpuConf& gpus) {
   node::SlurmConfFacts facts;
@@ -268,9 +291,7 @@ node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_n
   facts.cluster_name = conf.cluster_name;
   facts.gpu_vendor = gpus.vendor;
   facts.gpu_files = gpus.files;
-  for (const auto& controller : conf.controllers) {
-    facts.controllers.push_back(fmt::format("{}:{}", controller.host, controller.port));
-  }
+  facts.controllers = controllers_for_people(conf);
   if (const NodeLine* node = conf.find_node(node_name)) {
     facts.node_name = node->name;
     facts.gres = node->gres;

@@ -61,6 +61,9 @@ struct SlurmConf {
   std::string path;
   std::string cluster_name;
   std::vector<ControllerAddress> controllers;
+  // SlurmctldAddr: the one address that whichever controller is active answers at; "" without.
+  std::string virtual_address;
+  int controller_port = 6817;                    // SlurmctldPort, the first of a range
   std::string pid_file = "/var/run/slurmd.pid";  // may hold %n and %h
   std::string spool_dir = "/var/spool/slurmd";   // may hold %n and %h
   int slurmd_port = 6818;

@@ -85,6 +85,7 @@ constexpr std::array kTexts = std::to_array<TextRule>({
     {"timed out", SlurmFailure::kControllerUnreachable, ""},
     {"zero bytes were transmitted", SlurmFailure::kControllerUnreachable, ""},
     {"connection refused", SlurmFailure::kControllerUnreachable, ""},
+    {"connection reset by peer", SlurmFailure::kControllerUnreachable, ""},
     {"no route to host", SlurmFailure::kControllerUnreachable, ""},
 });
 

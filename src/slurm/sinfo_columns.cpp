@@ -232,6 +232,9 @@ std::optional<Layout> layout_of_headings(std::string_view line) {
 }
 
 std::optional<Cells> split_row(const Layout& layout, std::string_view row) {
+  if (layout.columns.empty()) {
+    return std::nullopt;  // the heading RESERVATION alone, its column left out
+  }
   if (layout.bar_at_end) {
     row = trim(row);
     if (!row.ends_with('|')) {

@@ -21,7 +21,8 @@ using node::SlurmFailure;
 // clock.
 constexpr std::string_view kNotTaken =
     "it ended the connection without an answer, as it does when this node's munge key or its clock "
-    "is not that of the cluster; slurmctld's log says which";
+    "is not that of the cluster (slurmctld's log says which), and as a load balancer does that has "
+    "no slurmctld";
 
 struct Rule {
   std::string_view needle;  // in lower case
@@ -69,6 +70,10 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"unable to contact slurm controller", SlurmFailure::kControllerUnreachable, ""},
     {"socket timed out", SlurmFailure::kControllerUnreachable, ""},
     {"connection refused", SlurmFailure::kControllerUnreachable, ""},
+    // Of what forwards a virtual address (SlurmctldAddr) and finds no slurmctld behind it.
+    {"connection reset by peer", SlurmFailure::kControllerUnreachable, ""},
+    {"broken pipe", SlurmFailure::kControllerUnreachable, ""},
+    {"transport endpoint is not connected", SlurmFailure::kControllerUnreachable, ""},
     {"connection timed out", SlurmFailure::kControllerUnreachable, ""},
     {"no route to host", SlurmFailure::kControllerUnreachable, ""},
     {"network is unreachable", SlurmFailure::kControllerUnreachable, ""},

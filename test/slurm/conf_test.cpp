@@ -70,6 +70,23 @@ SlurmConf conf_of(const TempTree& tree, const ConfIdentity& identity) {
   return conf ? *conf : SlurmConf{};
 }
 
+TEST(SlurmConfTest, ControllersBehindOneAddressAreNamedByIt) {
+  TempTree tree;
+  tree.file("slurm.conf", R"(
+ClusterName=alps
+SlurmctldHost=head1(10.0.0.1)
+SlurmctldHost=head2(10.0.0.2)
+SlurmctldAddr=slurm-vip
+SlurmctldPort=6820-6825
+NodeName=n1
+)");
+  const auto conf = conf_of(tree, {"n1", {}});
+  EXPECT_EQ(conf.virtual_address, "slurm-vip");
+  EXPECT_EQ(conf.controllers.size(), 2U);
+  EXPECT_THAT(conf_facts(conf, "n1", {}).controllers,
+              ElementsAre("slurm-vip:6820, the address of head1 and head2"));
+}
+
 TEST(SlurmConfTest, ReadsTheClusterAndTheNode) {
   TempTree tree;
   tree.file("slurm.conf", R"(

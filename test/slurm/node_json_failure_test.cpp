@@ -103,6 +103,7 @@ TEST(RestFailure, ErrorsByNumberAndByText) {
        SlurmFailure::kControllerUnreachable, ""},
       {500, "2027", "Slurm controller in standby mode", SlurmFailure::kControllerUnreachable, ""},
       {500, "111", "Connection refused", SlurmFailure::kControllerUnreachable, ""},
+      {500, "104", "Connection reset by peer", SlurmFailure::kControllerUnreachable, ""},
       {500, "-1", "Unspecified error", SlurmFailure::kControllerUnreachable, "does not say why"},
       {401, "6000", "Invalid authentication credential", SlurmFailure::kTokenRefused, "HTTP 401"},
       {500, "6001", "Authentication credential expired", SlurmFailure::kTokenRefused, "expired"},

@@ -263,6 +263,14 @@ TEST_F(SinfoCaptureText, OtherTextIsNoOutputOfSinfo) {
   EXPECT_FALSE(parse_sinfo_capture("gpu|idle\n")) << "a partition, or a node";
 }
 
+TEST_F(SinfoCaptureText, TheHeadingOfAReservationAloneHasNoRowWithoutOne) {
+  for (const char* text :
+       {"RESERVATION\n", "RESER\n", "RESERVATION\nmaint\n", "RESERVATION|\n\n"}) {
+    const auto capture = parse_sinfo_capture(text);
+    EXPECT_TRUE(!capture || capture->nodes.empty()) << text;
+  }
+}
+
 TEST_F(SinfoCaptureText, ALongHostListIsNotExpandedForEver) {
   std::string text;
   for (int i = 0; i < 100; ++i) {

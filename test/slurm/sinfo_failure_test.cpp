@@ -32,7 +32,8 @@ TEST(SinfoFailure, RecognisesEveryCapturedForm) {
   const std::string unreachable = "Unable to contact slurm controller (connect failure)";
   const std::string not_taken =
       "it ended the connection without an answer, as it does when this node's munge key or its "
-      "clock is not that of the cluster; slurmctld's log says which";
+      "clock is not that of the cluster (slurmctld's log says which), and as a load balancer does "
+      "that has no slurmctld";
   const std::vector<Case> cases{
       {"22.05.8/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
       {"23.02/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
@@ -97,6 +98,16 @@ TEST(SinfoFailure, ACredentialThatIsNotTakenIsToldFromAWrongClock) {
                                                "authentication error\n"));
     ASSERT_TRUE(failure) << line;
     EXPECT_EQ(failure->cause, cause) << line << ": " << to_string(failure->cause);
+  }
+}
+
+TEST(SinfoFailure, AnAddressWithoutASlurmctldBehindItIsUnreachable) {
+  for (const std::string line :
+       {"Connection reset by peer", "Broken pipe", "Transport endpoint is not connected"}) {
+    const auto failure = classify(ended(1, "", "slurm_load_partitions: " + line + "\n"));
+    ASSERT_TRUE(failure) << line;
+    EXPECT_EQ(failure->cause, SlurmFailure::kControllerUnreachable) << line;
+    EXPECT_EQ(failure->detail, line);
   }
 }
 

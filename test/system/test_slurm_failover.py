@@ -5,6 +5,8 @@ import time
 import pytest
 
 from harness.api import condition, slurm_states
+from harness.virtual_address import VirtualAddress
+from slurmcluster.config import free_ports
 
 NODE = "n1"
 HOSTS = {"slurmctld": ("ctl1", "127.0.0.1"), "slurmctld-backup": ("ctl2", "127.0.0.2")}
@@ -47,6 +49,34 @@ def test_backup_takes_over_without_a_restart_of_ours(rig, slurm, timing):
     rig.wait_condition("SlurmNodeStateDrain", "False")
     assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
     assert condition(rig.node(), "Ready")["status"] == "True"
+
+
+def test_controllers_behind_one_virtual_address(own_slurm, rig_of, timing):
+    """SlurmctldAddr: clients know one address only, which moves with the active controller."""
+    host = "127.0.0.9"
+    port, slurmd_port = free_ports(2)
+    with VirtualAddress(host, port, HOSTS["slurmctld"][1]) as address:
+        slurm = own_slurm(nodes=[NODE], cpus=2, controllers=HOSTS,
+                          ports={"slurmctld": port, f"slurmd.{NODE}": slurmd_port},
+                          conf_lines=[f"SlurmctldAddr={host}", "SlurmctldTimeout=5",
+                                      "MessageTimeout=2"])
+        rig = rig_of(slurm)
+        rig.configure(slurm={"pollInterval": "2s", "commandTimeout": "1900ms", "staleAfter": "6s",
+                             "maxBackoff": "2s"})
+        rig.start_and_know()
+        assert address.connections > 0
+        slurm.set_state(NODE, "drained", "before")
+        rig.wait(lambda node: slurm_states(node) == {"Idle", "Drain"})
+        slurm.daemon("kill", "slurmctld")
+        found = rig.wait_condition("SlurmNodeStateDrain", "Unknown")
+        assert found["reason"] == "ControllerUnreachable"
+        assert f"{host}:{port}, the address of ctl1 and ctl2" in found["message"]
+        began = time.monotonic()
+        address.move(HOSTS["slurmctld-backup"][1])
+        rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
+        timing("virtual address moved to known again (SlurmctldTimeout 5 s)",
+               time.monotonic() - began)
+        rig.stop()
 
 
 def test_both_gone_names_both(rig, slurm):
