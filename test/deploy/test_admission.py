@@ -1,0 +1,415 @@
+"""The policies of deploy/admission at the real API server, with the real DaemonSet controller and
+scheduler: what they change and refuse, what they leave alone, and who is exempt."""
+import copy
+import json
+
+import pytest
+
+from harness.api import Api, ApiError, repository
+from harness.rig import GENERAL_WAIT, wait_until
+
+POLICIES = repository() / "deploy/admission"
+DOCUMENT = repository() / "docs/keep-workloads-off.md"
+APPS = "/apis/apps/v1/namespaces"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+LABEL = "slurmlet.io/workload-policy"
+ABSENT = {"key": "slurmlet.io/version", "operator": "DoesNotExist"}
+OURS, ORDINARY = "nid000001", "worker-1"
+CONTAINERS = [{"name": "c", "image": "registry.example.org/nothing"}]
+
+
+def ensure(plane, path, body):
+    try:
+        plane.admin.create(path, body)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+
+
+def add_node(plane, name, labels, pods):
+    """A Node as its daemon would register it: ready, with room for `pods` pods."""
+    plane.admin.create("/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
+    resources = {"cpu": "8", "memory": "8Gi", "pods": pods}
+    plane.admin.merge(f"/api/v1/nodes/{name}/status", {"status": {
+        "capacity": resources, "allocatable": resources,
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Test", "message": "test"}]}})
+
+
+@pytest.fixture(scope="module")
+def cluster(plane):
+    """One of our nodes, whose taint everything below tolerates, and an ordinary one; three
+    namespaces."""
+    add_node(plane, OURS, {"slurmlet.io/version": "0.1.0", "type": "virtual-kubelet"}, "0")
+    add_node(plane, ORDINARY, {"disk": "ssd"}, "110")
+    for name, labels in (("held", {}), ("free", {LABEL: "ignore"})):
+        ensure(plane, "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        wait_until(lambda path=account: plane.admin.find(path), GENERAL_WAIT, account)
+    yield plane
+    for name in (OURS, ORDINARY):
+        plane.admin.delete(f"/api/v1/nodes/{name}")
+
+
+def probe(plane, kind):
+    """Whether the policies are in force in the API server (it takes them up from a watch)."""
+    if kind == "daemonsets":
+        made = plane.admin.create(f"{APPS}/held/daemonsets?dryRun=All", daemonset("probe"))
+        return affinity(made) is not None
+    return refusal(plane, "held", pod("probe", OURS), dry_run=True) is not None
+
+
+@pytest.fixture(scope="module")
+def policies(cluster):
+    """The policies as they are shipped, in force."""
+    cluster.kubectl_output("apply", "--validate=strict", "-k", str(POLICIES))
+    for kind in ("daemonsets", "pods"):
+        wait_until(lambda k=kind: probe(cluster, k), GENERAL_WAIT, f"the policy on {kind}")
+    yield cluster
+    cluster.kubectl_output("delete", "--ignore-not-found", "-k", str(POLICIES))
+
+
+# -- DaemonSets ------------------------------------------------------------------------
+
+
+def daemonset(name, node_affinity=None, labels=None):
+    spec = {"containers": CONTAINERS, "tolerations": [{"operator": "Exists"}]}
+    if node_affinity is not None:
+        spec["affinity"] = {"nodeAffinity": node_affinity}
+    return {"metadata": {"name": name, "labels": labels or {}},
+            "spec": {"selector": {"matchLabels": {"app": name}},
+                     "template": {"metadata": {"labels": {"app": name}}, "spec": spec}}}
+
+
+def affinity(made):
+    return made["spec"]["template"]["spec"].get("affinity")
+
+
+def required(*terms):
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+
+
+def create(plane, namespace, body):
+    return plane.admin.create(f"{APPS}/{namespace}/daemonsets", body)
+
+
+def remove(plane, namespace, name):
+    plane.admin.delete(f"{APPS}/{namespace}/daemonsets/{name}", {"propagationPolicy": "Background"})
+
+
+def wait_desired(plane, namespace, name, number):
+    """Until the controller, having seen the newest template, wants that many pods."""
+    def seen(one, _):
+        status = one["status"]
+        return status.get("observedGeneration") == one["metadata"]["generation"] and \
+            status["desiredNumberScheduled"] == number
+    return plane.admin.wait(f"{APPS}/{namespace}/daemonsets", seen, GENERAL_WAIT,
+                            f"metadata.name={name}")[0]
+
+
+def test_desired_leaves_our_nodes_out(policies):
+    """The same DaemonSet wants a pod more where the policy does not hold."""
+    try:
+        create(policies, "held", daemonset("agent"))
+        create(policies, "free", daemonset("agent"))
+        wait_desired(policies, "held", "agent", 1)
+        wait_desired(policies, "free", "agent", 2)
+        pods = policies.admin.wait(
+            "/api/v1/namespaces/held/pods",
+            lambda one, _: one["metadata"]["labels"].get("app") == "agent" and
+            one["spec"].get("nodeName"), GENERAL_WAIT)[0]
+        assert pods["spec"]["nodeName"] == ORDINARY
+    finally:
+        remove(policies, "held", "agent")
+        remove(policies, "free", "agent")
+
+
+IN = {"key": "disk", "operator": "In", "values": ["ssd"]}
+NAMED = {"key": "metadata.name", "operator": "In", "values": [ORDINARY]}
+PREFERRED = [{"weight": 1, "preference": {"matchExpressions": [IN]}}]
+
+
+@pytest.mark.parametrize("before, after", [
+    (None, required({"matchExpressions": [ABSENT]})),
+    ({}, required({"matchExpressions": [ABSENT]})),
+    ({"preferredDuringSchedulingIgnoredDuringExecution": PREFERRED},
+     {"preferredDuringSchedulingIgnoredDuringExecution": PREFERRED,
+      **required({"matchExpressions": [ABSENT]})}),
+    (required({"matchExpressions": [IN]}), required({"matchExpressions": [IN, ABSENT]})),
+    (required({"matchFields": [NAMED]}),
+     required({"matchExpressions": [ABSENT], "matchFields": [NAMED]})),
+    # Terms are alternatives; an empty one selects nothing and has to stay so.
+    (required({"matchExpressions": [IN]}, {}, {"matchExpressions": [ABSENT, IN]},
+              {"matchExpressions": [IN], "matchFields": [NAMED]}),
+     required({"matchExpressions": [IN, ABSENT]}, {}, {"matchExpressions": [ABSENT, IN]},
+              {"matchExpressions": [IN, ABSENT], "matchFields": [NAMED]})),
+    (required({}), required({})),
+], ids=["none", "empty", "preferred", "expressions", "fields", "several", "empty-term"])
+def test_affinity_keeps_what_it_had(policies, before, after):
+    made = policies.admin.create(f"{APPS}/held/daemonsets?dryRun=All", daemonset("one", before))
+    assert affinity(made) == {"nodeAffinity": after}
+
+
+def test_pod_affinity_is_kept(policies):
+    body = daemonset("one")
+    other = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}]}}
+    body["spec"]["template"]["spec"]["affinity"] = copy.deepcopy(other)
+    made = policies.admin.create(f"{APPS}/held/daemonsets?dryRun=All", body)
+    assert affinity(made) == {**other, "nodeAffinity": required({"matchExpressions": [ABSENT]})}
+
+
+def test_writing_again_changes_nothing(policies):
+    """No new generation, so no rollout: not by what the server has, nor by the same manifest."""
+    path = f"{APPS}/held/daemonsets/twice"
+    first = create(policies, "held", daemonset("twice"))
+    try:
+        def write():
+            body = policies.admin.get(path)
+            body["metadata"]["annotations"] = {"example.org/touched": "yes"}
+            return policies.admin.call("PUT", path, body)
+        again = wait_until(lambda: _unless_conflict(write), GENERAL_WAIT, "a write")
+        assert again["metadata"]["annotations"]["example.org/touched"] == "yes"
+        assert again["metadata"]["generation"] == first["metadata"]["generation"]
+        body = daemonset("twice")
+        body["metadata"]["resourceVersion"] = ""
+        replaced = policies.admin.call("PUT", path, {**body, "metadata": {"name": "twice"}})
+        assert replaced["metadata"]["generation"] == first["metadata"]["generation"]
+        assert affinity(replaced) == affinity(first)
+    finally:
+        remove(policies, "held", "twice")
+
+
+def _unless_conflict(call):
+    """The call's answer, or None where the DaemonSet's controller wrote in between."""
+    try:
+        return call()
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        return None
+
+
+def test_exempt_daemonset_and_namespace(policies):
+    made = create(policies, "held", daemonset("exempt", labels={LABEL: "ignore"}))
+    remove(policies, "held", "exempt")
+    assert affinity(made) is None
+    made = policies.admin.create(f"{APPS}/free/daemonsets?dryRun=All", daemonset("exempt"))
+    assert affinity(made) is None
+
+
+def test_other_kinds_are_left_alone(policies):
+    body = daemonset("deploy")
+    made = policies.admin.create(f"{APPS}/held/deployments?dryRun=All", body)
+    assert affinity(made) is None
+
+
+def test_taking_it_back_by_the_document(policies):
+    """As the document says: exempt, then remove the affinity; DESIRED is what it was."""
+    create(policies, "held", daemonset("back"))
+    try:
+        wait_desired(policies, "held", "back", 1)
+        policies.kubectl_output("-n", "held", "label", "daemonset", "back", f"{LABEL}=ignore")
+        assert affinity(policies.admin.get(f"{APPS}/held/daemonsets/back")) is not None
+        policies.kubectl_output(
+            "-n", "held", "patch", "daemonset", "back", "--type=json", "-p",
+            json.dumps([{"op": "remove", "path": "/spec/template/spec/affinity"}]))
+        wait_desired(policies, "held", "back", 2)
+        # and under the policy again, by the same label
+        policies.kubectl_output("-n", "held", "label", "daemonset", "back", f"{LABEL}-")
+        wait_desired(policies, "held", "back", 1)
+    finally:
+        remove(policies, "held", "back")
+
+
+# -- pods --------------------------------------------------------------------------------
+
+
+def pod(name, node=None, generate=False):
+    spec = {"containers": CONTAINERS, "tolerations": [{"operator": "Exists"}]}
+    if node:
+        spec["nodeName"] = node
+    return {"metadata": {"generateName" if generate else "name": name}, "spec": spec}
+
+
+def refusal(plane, namespace, body, dry_run=False, api=None):
+    """The API server's refusal of a pod, None if it is created."""
+    query = "?dryRun=All" if dry_run else ""
+    try:
+        (api or plane.admin).create(f"/api/v1/namespaces/{namespace}/pods{query}", body)
+        return None
+    except ApiError as error:
+        return error
+
+
+def bind(plane, namespace, name, node, legacy=False):
+    """The API server's refusal of a binding, None if the pod is bound."""
+    body = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
+    path = f"/api/v1/namespaces/{namespace}/" + \
+        ("bindings" if legacy else f"pods/{name}/binding")
+    try:
+        plane.admin.create(path, body)
+        return None
+    except ApiError as error:
+        return error
+
+
+@pytest.fixture(name="waiting")
+def waiting_pod(policies):
+    """make(namespace): a pod for no scheduler; its name."""
+    made = []
+
+    def make(namespace):
+        body = pod("waiting-", generate=True)
+        body["spec"]["schedulerName"] = "nobody"
+        one = policies.admin.create(f"/api/v1/namespaces/{namespace}/pods", body)
+        made.append((namespace, one["metadata"]["name"]))
+        return one["metadata"]["name"]
+    yield make
+    for namespace, name in made:
+        policies.admin.delete(f"/api/v1/namespaces/{namespace}/pods/{name}",
+                              {"gracePeriodSeconds": 0})
+
+
+def test_node_name_is_refused_with_the_reason(policies):
+    error = refusal(policies, "held", pod("direct", OURS))
+    assert error.status == 403
+    assert error.body["reason"] == "Forbidden"
+    assert f"node {OURS} belongs to Slurm and runs no pods: submit a Slurm job" in \
+        error.body["message"]
+    assert not policies.admin.find("/api/v1/namespaces/held/pods/direct")
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["subresource", "bindings"])
+def test_binding_is_refused(policies, waiting, legacy):
+    name = waiting("held")
+    error = bind(policies, "held", name, OURS, legacy)
+    assert (error.status, error.body["reason"]) == (403, "Forbidden")
+    assert f"node {OURS} belongs to Slurm" in error.body["message"]
+    bound = policies.admin.get(f"/api/v1/namespaces/held/pods/{name}")
+    assert "nodeName" not in bound["spec"]
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["subresource", "bindings"])
+def test_ordinary_nodes_are_unaffected(policies, waiting, legacy):
+    name = waiting("held")
+    assert bind(policies, "held", name, ORDINARY, legacy) is None
+    bound = policies.admin.get(f"/api/v1/namespaces/held/pods/{name}")
+    assert bound["spec"]["nodeName"] == ORDINARY
+
+
+def test_pods_without_node_and_of_ordinary_nodes_pass(policies):
+    assert refusal(policies, "held", pod("none"), dry_run=True) is None
+    assert refusal(policies, "held", pod("there", ORDINARY), dry_run=True) is None
+    # The names have to match as a whole.
+    assert refusal(policies, "held", pod("longer", "x" + OURS + "x"), dry_run=True) is None
+
+
+def test_the_scheduler_goes_on(policies):
+    """A pod that the real scheduler places under the policy."""
+    policies.admin.create("/api/v1/namespaces/held/pods", pod("scheduled"))
+    try:
+        one, _ = policies.admin.wait("/api/v1/namespaces/held/pods",
+                                     lambda found, _: found["spec"].get("nodeName"), GENERAL_WAIT,
+                                     "metadata.name=scheduled")
+        assert one["spec"]["nodeName"] == ORDINARY
+    finally:
+        policies.admin.delete("/api/v1/namespaces/held/pods/scheduled", {"gracePeriodSeconds": 0})
+
+
+def test_exempt_namespace(policies, waiting):
+    assert refusal(policies, "free", pod("direct", OURS), dry_run=True) is None
+    assert bind(policies, "free", waiting("free"), OURS) is None
+
+
+def test_exempt_group(policies, tmp_path):
+    apis = {}
+    for name, groups in (("member", ["slurmlet.io:may-bind"]), ("other", ["elsewhere"])):
+        path = tmp_path / name
+        policies.run("user-kubeconfig", "--dir", policies.directory, "--cn", name, "--out", path,
+                     *(word for group in groups for word in ("--org", group)))
+        apis[name] = Api(path, policies.kubectl)
+    policies.kubectl_output("create", "clusterrolebinding", "test-users", "--clusterrole=edit",
+                            "--user=member", "--user=other")
+    try:
+        def allowed():
+            return refusal(policies, "held", pod("mine"), True, apis["other"]) is None
+        wait_until(allowed, GENERAL_WAIT, "the rights of the users")
+        assert refusal(policies, "held", pod("mine", OURS), True, apis["member"]) is None
+        assert refusal(policies, "held", pod("mine", OURS), True, apis["other"]).status == 403
+    finally:
+        policies.kubectl_output("delete", "clusterrolebinding", "test-users")
+
+
+CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/slurmlet-nodes"
+
+
+def test_what_becomes_of_other_names(policies):
+    """Another expression holds soon; an empty or broken one, or none, lets every pod pass."""
+    shipped = policies.admin.get(CONFIG_MAP)["data"]["names"]
+
+    def names(text):
+        policies.admin.merge(CONFIG_MAP, {"data": {"names": text}})
+
+    def refused(node):
+        return refusal(policies, "held", pod("probe", node), dry_run=True) is not None
+    try:
+        names("worker-9")
+        wait_until(lambda: refused("worker-9"), GENERAL_WAIT, "the new names")
+        assert not refused(OURS)
+        for text in ("", "(", "\n"):
+            names("worker-9")
+            wait_until(lambda: refused("worker-9"), GENERAL_WAIT, "the new names")
+            names(text)
+            wait_until(lambda: not refused("worker-9"), GENERAL_WAIT, f"names {text!r}")
+            assert not refused(ORDINARY)
+        policies.admin.delete(CONFIG_MAP)
+        wait_until(lambda: not refused(OURS), GENERAL_WAIT, "the end of the ConfigMap")
+    finally:
+        policies.kubectl_output("apply", "-f", str(POLICIES / "node-names.yaml"))
+        names(shipped)
+        wait_until(lambda: refused(OURS), GENERAL_WAIT, "the shipped names")
+
+
+def test_the_document_shows_what_kubectl_shows(policies, tmp_path):
+    path = tmp_path / "pod.yaml"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("direct", OURS)}))
+    with pytest.raises(RuntimeError) as refused:
+        policies.kubectl_output("-n", "held", "create", "-f", str(path))
+    message = str(refused.value)[str(refused.value).index("Error from server"):].strip()
+    assert message.replace(str(path), "pod.yaml") in DOCUMENT.read_text().splitlines()
+    # What the tests here do is what it says.
+    for command in (""" -p '[{"op":"remove","path":"/spec/template/spec/affinity"}]'""",
+                    f"kubectl label daemonset NAME {LABEL}=ignore",
+                    f"kubectl label namespace NAME {LABEL}=ignore",
+                    "kubectl annotate daemonsets --all --all-namespaces --overwrite "
+                    "slurmlet.io/policy-since="):
+        assert command in DOCUMENT.read_text()
+
+
+def test_the_api_server_finds_no_fault_in_the_expressions(policies):
+    """Type checking of the validating policy; the other kind has none."""
+    one = policies.admin.wait(
+        f"{ADMISSION}/validatingadmissionpolicies",
+        lambda found, _: found.get("status", {}).get("observedGeneration") ==
+        found["metadata"]["generation"], GENERAL_WAIT, "metadata.name=slurmlet-pods")[0]
+    assert one["status"].get("typeChecking", {}).get("expressionWarnings", []) == []
+
+
+def test_what_was_there_before_the_policies(policies):
+    """Without them nothing is changed or refused, so the tests above can fail. A DaemonSet of that
+    time is changed by the command of the document. Takes the policies away and brings them back."""
+    policies.kubectl_output("delete", "-k", str(POLICIES))
+    try:
+        for kind in ("daemonsets", "pods"):
+            wait_until(lambda k=kind: not probe(policies, k), GENERAL_WAIT, f"the end of {kind}")
+        create(policies, "held", daemonset("before"))
+        wait_desired(policies, "held", "before", 2)
+        policies.kubectl_output("apply", "-k", str(POLICIES))
+        wait_until(lambda: probe(policies, "daemonsets"), GENERAL_WAIT, "the policy")
+        wait_desired(policies, "held", "before", 2)
+        policies.kubectl_output("annotate", "daemonsets", "--all", "--all-namespaces",
+                                "--overwrite", "slurmlet.io/policy-since=2026-11")
+        wait_desired(policies, "held", "before", 1)
+    finally:
+        remove(policies, "held", "before")
+        policies.kubectl_output("apply", "-k", str(POLICIES))
