@@ -1,0 +1,154 @@
+"""The DEB, by lintian's judgement and in an empty Debian 12."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from built import only
+from roots import REPOSITORY
+
+CONFIG = "/etc/slurmlet/config.yaml"
+STATE = "/var/lib/slurmlet"
+VERSION = re.search(r"project\(slurmlet VERSION (\S+)",
+                    (REPOSITORY / "CMakeLists.txt").read_text()).group(1)
+
+HELPER = "/var/lib/systemd/deb-systemd-helper"
+# Directories that deb-systemd-helper makes for the first unit of any package.
+HELPERS = {f"{HELPER}-enabled", f"{HELPER}-masked", f"{HELPER}-enabled/multi-user.target.wants",
+           "/etc/systemd/system/multi-user.target.wants"}
+
+
+def repacked(deb, directory, version, config=None):
+    """The same package as another version, with another configuration if wished."""
+    tree = directory / f"tree-{version}"
+    subprocess.run(["dpkg-deb", "-R", str(deb), str(tree)], check=True)
+    control = tree / "DEBIAN/control"
+    control.write_text(re.sub(r"(?m)^Version: .*", f"Version: {version}", control.read_text()))
+    if config:
+        (tree / CONFIG[1:]).write_text(config)
+    out = directory / f"slurmlet_{version}.deb"
+    subprocess.run(["dpkg-deb", "-b", "--root-owner-group", str(tree), str(out)], check=True,
+                   capture_output=True)
+    shutil.rmtree(tree)
+    return out
+
+
+@pytest.fixture
+def installed(root, deb):
+    root.before = root.files()
+    root.dpkg("-i", packages=[deb])
+    return root
+
+
+@pytest.fixture(scope="module")
+def looked_at(shared_root, deb):
+    """The same, for tests that only look."""
+    shared_root.dpkg("-i", packages=[deb])
+    return shared_root
+
+
+def test_lintian_finds_nothing(packages):
+    # Built for a site and not uploaded to Debian, where there would be a bug to close.
+    done = subprocess.run(
+        ["lintian", "--allow-root", "--suppress-tags=initial-upload-closes-no-bugs", "--fail-on=error,warning,info", "--display-info",
+         "--tag-display-limit=0", str(only(packages, "slurmlet_*.changes"))],
+        cwd=packages, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+
+
+def test_files_have_their_owners_and_modes(looked_at):
+    assert looked_at.owner(CONFIG) == ("0o640", "root:slurmlet")
+    assert looked_at.owner("/etc/slurmlet") == ("0o755", "root:root")
+    assert looked_at.owner(STATE) == ("0o750", "slurmlet:slurmlet")
+    assert looked_at.owner("/usr/sbin/slurmlet") == ("0o755", "root:root")
+    for name in ("/lib/systemd/system/slurmlet.service",
+                 "/lib/systemd/system/slurmlet-feed.service",
+                 "/usr/lib/systemd/system-preset/80-slurmlet.preset",
+                 "/usr/share/man/man8/slurmlet.8.gz", "/usr/share/man/man5/slurmlet.yaml.5.gz",
+                 "/usr/share/bash-completion/completions/slurmlet",
+                 "/usr/share/doc/slurmlet/copyright"):
+        assert looked_at.owner(name) == ("0o644", "root:root"), name
+    assert looked_at.file(CONFIG).read_text() == \
+        (REPOSITORY / "packaging/config.yaml").read_text()
+
+
+def test_the_user_owns_nothing_but_the_state_and_cannot_log_in(looked_at):
+    account = looked_at.account("slurmlet")
+    assert account[5] == STATE and account[6].endswith("/nologin")
+    uid = int(account[2])
+    owned = {name for name in looked_at.files()
+             if looked_at.file(name).lstat().st_uid == uid}
+    assert owned == {STATE}
+
+
+def test_the_service_comes_up_at_boot_and_the_feed_does_not(looked_at):
+    assert looked_at.enabled("slurmlet.service") == "enabled"
+    assert looked_at.enabled("slurmlet-feed.service") == "disabled"
+    # What systemd does when an image without a machine ID boots for the first time.
+    looked_at.run("systemctl", "preset-all", "--preset-mode=enable-only")
+    assert looked_at.enabled("slurmlet.service") == "enabled"
+    assert looked_at.enabled("slurmlet-feed.service") == "disabled"
+
+
+def test_the_program_runs_as_its_user(looked_at):
+    assert looked_at.run("slurmlet", "version").stdout == f"slurmlet {VERSION}\n"
+    node = looked_at.run("slurmlet", "print-node", "--nodename", "n1", user="slurmlet")
+    assert "kind: Node" in node.stdout and "name: n1" in node.stdout
+    check = looked_at.run("slurmlet", "check", "--nodename", "n1", user="slurmlet", check=False)
+    # There is no API server here, and that is what it says.
+    assert check.returncode == 1, check.stdout + check.stderr
+    assert CONFIG in check.stdout
+
+
+def test_removal_keeps_state_and_configuration_alone(installed):
+    installed.file(STATE + "/kubeconfig").write_text("identity")
+    installed.dpkg("--remove", "slurmlet")
+    # That the unit is enabled is configuration, too, and Debian keeps it in two places.
+    assert installed.files() - installed.before - HELPERS == {
+        "/etc/slurmlet", CONFIG, STATE, STATE + "/kubeconfig",
+        "/etc/systemd/system/multi-user.target.wants/slurmlet.service",
+        f"{HELPER}-enabled/slurmlet.service.dsh-also",
+        f"{HELPER}-enabled/slurmlet-feed.service.dsh-also",
+        f"{HELPER}-enabled/multi-user.target.wants/slurmlet.service"}
+    assert installed.file(STATE + "/kubeconfig").read_text() == "identity"
+    assert installed.owner(CONFIG) == ("0o640", "root:slurmlet")
+
+
+def test_purge_leaves_nothing(installed):
+    installed.file(STATE + "/pki").mkdir()
+    installed.file("/var/lib/slurmlet-feed").mkdir()
+    installed.dpkg("--purge", "slurmlet")
+    assert installed.files() - installed.before - HELPERS == set()
+
+
+@pytest.mark.parametrize("new_example", [False, True])
+def test_upgrade_and_downgrade_keep_identity_state_and_configuration(installed, deb, scratch,
+                                                                     new_example):
+    newer = repacked(deb, scratch, "99.0-1", "# another example\n" if new_example else None)
+    mine = installed.file(CONFIG)
+    mine.write_text(mine.read_text() + "logLevel: debug\n")
+    changed = mine.read_text()
+    installed.file(STATE + "/kubeconfig").write_text("identity")
+    uid = installed.account("slurmlet")[2]
+
+    def kept():
+        assert mine.read_text() == changed
+        assert installed.owner(CONFIG) == ("0o640", "root:slurmlet")
+        assert installed.file(STATE + "/kubeconfig").read_text() == "identity"
+        assert installed.owner(STATE) == ("0o750", "slurmlet:slurmlet")
+        assert installed.account("slurmlet")[2] == uid
+        assert installed.enabled("slurmlet.service") == "enabled"
+
+    installed.dpkg("--force-confold", "-i", packages=[newer])
+    assert "99.0-1" in installed.run("dpkg-query", "-W", "slurmlet").stdout
+    kept()
+    installed.dpkg("--force-confold", "-i", packages=[deb])
+    assert "99.0-1" not in installed.run("dpkg-query", "-W", "slurmlet").stdout
+    kept()
+
+
+def test_a_unit_that_was_disabled_stays_disabled(installed, deb, scratch):
+    installed.run("systemctl", "disable", "slurmlet.service")
+    installed.dpkg("-i", packages=[repacked(deb, scratch, "99.0-2")])
+    assert installed.enabled("slurmlet.service") == "disabled"
