@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# The root file system of the machines that test/machine boots: Debian 12 with systemd, cloud-init,
+# munge and Slurm, and what slurmlet's package depends on, but not that package. Needs root and
+# mmdebstrap.
+#
+#   root.sh [OUT]      OUT defaults to <repository>/build/machine-root
+#
+# Does nothing when OUT was already made by this same script. The packages come from where apt here
+# gets Debian's from; DEBIAN_MIRROR=URL names another place. Machines never write to OUT: each has an
+# overlay of its own above it.
+set -euo pipefail
+
+SUITE=bookworm
+PACKAGES=(
+  systemd systemd-sysv dbus udev iproute2 procps
+  cloud-init
+  munge slurmd slurmctld slurm-client
+  # What slurmlet's package depends on, so that a machine without a mirror can install it.
+  libbrotli1 libc6 libcpp-httplib0.11 libcurl4 libgcc-s1 libssl3 libstdc++6 libyaml-0-2 zlib1g adduser
+)
+
+die() { echo "root.sh: $*" >&2; exit 1; }
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=$(realpath -m -- "${1:-$here/../../build/machine-root}")
+stamp=$(sha256sum <"${BASH_SOURCE[0]}" | cut -d' ' -f1)
+[ "$(cat "$out.stamp" 2>/dev/null)" = "$stamp" ] && [ -d "$out" ] && exit 0
+
+[ "$(id -u)" = 0 ] || die "needs root"
+command -v mmdebstrap >/dev/null || die "mmdebstrap is missing; on Debian: apt-get install mmdebstrap"
+
+# Only what apt has lists of is known to be a mirror of Debian.
+debian_mirror() {
+  apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
+    awk '$1 == "Debian" && $2 !~ /-(security|updates|backports|proposed-updates)$/ { print $3; exit }'
+}
+mirror=${DEBIAN_MIRROR:-$(debian_mirror)}
+if [ -z "$mirror" ]; then
+  apt-get update -qq
+  mirror=$(debian_mirror)
+fi
+[ -n "$mirror" ] || die "apt here knows no mirror of Debian, so no $SUITE can be had;
+set DEBIAN_MIRROR to the URL of one"
+
+# Proxies and the like are a matter of this machine, not of the new root.
+options=()
+while IFS= read -r line; do options+=("--aptopt=$line"); done < <(
+  apt-config dump 2>/dev/null | grep -E '^Acquire::(Check-|https?::[^ ]*(Proxy|Ca|Verify)|[^ ]*Retries)' || true)
+
+new=$out.new
+rm -rf --one-file-system "$new" "$out.stamp"
+mkdir -p "$(dirname "$out")"
+began=$(date +%s)
+include=$(IFS=,; echo "${PACKAGES[*]}")
+if ! mmdebstrap --quiet --mode=root --variant=apt --include="$include" \
+  --aptopt='APT::Install-Recommends "false"' "${options[@]}" "$SUITE" "$new" "$mirror" >"$out.log" 2>&1; then
+  tail -5 "$out.log" >&2
+  die "the packages of $SUITE could not be had from $mirror (whole output: $out.log)"
+fi
+
+# What an image does not carry: the identity of a machine, and where its packages came from.
+rm -f "$new"/etc/{machine-id,hostname,resolv.conf} "$new/etc/apt/sources.list" "$new"/etc/apt/sources.list.d/*
+: >"$new/etc/machine-id"
+printf '127.0.0.1 localhost\n::1 localhost\n' >"$new/etc/hosts"
+rm -f "$new"/etc/apt/apt.conf.d/99mmdebstrap "$new"/var/lib/apt/lists/*Packages*
+rm -rf "$new"/usr/share/{doc,man,locale,info,lintian,bug} "$new"/var/cache/apt/*.bin
+# Kept over reboots, and read by the tests.
+mkdir -p "$new/var/log/journal"
+# No SSH server is here, no locale but C, and nobody to ask who the host is but /etc/hosts.
+cat >"$new/etc/cloud/cloud.cfg.d/90-machine.cfg" <<'CFG'
+locale: C.UTF-8
+no_ssh_fingerprints: true
+manage_etc_hosts: localhost
+datasource_list: [ConfigDrive, None]
+CFG
+# Nobody here routes IPv6; waiting for who does would take the network 13 s.
+mkdir "$new/etc/systemd/network/10-cloud-init-eth0.network.d"
+printf '[Network]\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n' \
+  >"$new/etc/systemd/network/10-cloud-init-eth0.network.d/ipv4.conf"
+# Timers and consoles that nobody waits for here.
+for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \
+  console-getty.service getty.target systemd-timesyncd.service; do
+  ln -sf /dev/null "$new/etc/systemd/system/$unit"
+done
+# The network is systemd's, configured by cloud-init from the config drive.
+chroot "$new" systemctl --quiet enable systemd-networkd.service munge.service slurmctld.service slurmd.service
+
+rm -rf --one-file-system "$out"
+mv "$new" "$out"
+echo "$stamp" >"$out.stamp"
+echo "made $out ($(du -sm "$out" | cut -f1) MB, $(($(date +%s) - began)) s)"
