@@ -28,7 +28,7 @@ OWNED_HEADERS = {
     r"spdlog/": "base",
     r"sys/inotify\.h": "base",
 }
-MAY_READ_ENVIRONMENT = {"config", "base", "slurm"}  # base: JOURNAL_STREAM, slurm: PATH
+MAY_READ_ENVIRONMENT = {"config", "base", "service", "slurm"}  # base: JOURNAL_STREAM, slurm: PATH
 MAX_LINES = 400
 
 

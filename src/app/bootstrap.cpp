@@ -1,6 +1,5 @@
 #include "app/bootstrap.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -8,17 +7,16 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "app/access.h"
+#include "app/daemon_status.h"
 #include "app/endpoint_thread.h"
 #include "app/own_credentials.h"
 #include "base/file.h"
 #include "base/file_watch.h"
 #include "base/log.h"
-#include "base/rfc3339.h"
 #include "base/text.h"
 #include "kube/cluster_info.h"
 #include "kube/kubeconfig.h"
@@ -35,6 +33,7 @@ using std::chrono::seconds;
 
 constexpr mode_t kPrivate = 0600;
 constexpr Duration kLook = minutes{1};  // for a clock that somebody set
+constexpr Duration kLongestPause = seconds{30};
 
 // The settings with the bootstrap credential in the place of the node's.
 config::Settings as_bootstrap(const config::Settings& settings, const std::string& discovered_ca) {
@@ -80,15 +79,16 @@ Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
 class Bootstrap {
  public:
   Bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
-            const Clock& clock, kube::RequestCounter& requests)
+            const Clock& clock, kube::RequestCounter& requests, ServiceReport& service)
       : settings_(settings),
         node_name_(node_name),
         signals_(signals),
         clock_(clock),
         requests_(requests),
+        service_(service),
         store_(settings.kubernetes.cert_dir, kClientStoreName),
         backoff_(seconds{1}, minutes{1}, system_random()),
-        health_handler_([this] { return snapshot(); }),
+        health_handler_([this] { return snapshot(); }, [this] { return status_json(); }),
         files_(watched_files(settings)),
         was_of_no_use_(!is_of_use(clock.now().wall)) {}
 
@@ -110,12 +110,15 @@ class Bootstrap {
   void open_health();
   void wait(SteadyTime until);
   podapi::Snapshot snapshot() const;
+  Report report() const;
+  std::string status_json() const;
 
   const config::Settings& settings_;
   std::string node_name_;
   Signals& signals_;
   const Clock& clock_;
   kube::RequestCounter& requests_;
+  ServiceReport& service_;
   tls::CertificateStore store_;
   Backoff backoff_;
   podapi::HealthHandler health_handler_;
@@ -124,6 +127,7 @@ class Bootstrap {
   bool was_of_no_use_;  // the kubeconfig; else it is the API server that refuses it
   SteadyTime next_open_{};
   std::string problem_;  // why there is no connection to ask over
+  std::optional<Error> open_error_;
 
   std::string discovered_ca_;
   config::Settings bootstrap_settings_;
@@ -229,6 +233,7 @@ SteadyTime Bootstrap::turn(Now now) {
     }
     if (const Status opened = open(); !opened) {
       close();
+      open_error_ = opened.error();
       if (problem_ != opened.error().message && opened.error().code != Code::kCancelled) {
         problem_ = opened.error().message;
         log::warning("no bootstrap yet: " + problem_);
@@ -237,6 +242,7 @@ SteadyTime Bootstrap::turn(Now now) {
       return next_open_;
     }
     problem_.clear();
+    open_error_.reset();
     backoff_.reset();
   }
   const SteadyTime next = sync_->step(now);
@@ -265,6 +271,27 @@ podapi::Snapshot Bootstrap::snapshot() const {
   out.node_name = node_name_;
   out.checks.push_back({"credential", false, why, false});
   return out;
+}
+
+// For people, while there is nothing else to tell.
+Report Bootstrap::report() const {
+  Report out;
+  out.node_name = node_name_;
+  out.bootstrapping = true;
+  out.api_server = access_ ? access_->server() : settings_.kubernetes.server;
+  out.api_error = open_error_;
+  if (sync_) {
+    out.certificates.client_requests = sync_->status();
+  }
+  if (!problem_.empty()) {
+    out.api_error = Error{Code::kInternal, problem_};
+  }
+  return out;
+}
+
+std::string Bootstrap::status_json() const {
+  return to_json(daemon_status({report(), sync::LeaseStatus{}, settings_.kubernetes.lease_duration,
+                                process_start(), clock_.now()}));
 }
 
 void Bootstrap::open_health() {
@@ -299,8 +326,10 @@ void Bootstrap::wait(SteadyTime until) {
 
 Result<BootstrapOutcome> Bootstrap::run() {
   open_health();
+  service_.ready(clock_.now());
   while (!done_) {
     const Now now = clock_.now();
+    service_.works(Loop::kMain, now);
     take_changed_files(now);
     SteadyTime next = done_ ? now.steady : turn(now);
     if (health_) {
@@ -309,11 +338,16 @@ Result<BootstrapOutcome> Bootstrap::run() {
     if (done_) {
       break;
     }
+    // Without a certificate nothing else wakes up often enough for the watchdog.
+    next = std::min(next, clock_.now().steady + kLongestPause);
+    service_.sleeps(Loop::kMain, clock_.now(), next, report(), {});
     wait(next);
     while (const auto number = signals_.take()) {
       if (*number == SIGHUP) {
+        service_.reloading(clock_.now());
         return BootstrapOutcome::kReload;
       }
+      service_.stopping();
       log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
       return BootstrapOutcome::kStopped;
     }
@@ -323,44 +357,10 @@ Result<BootstrapOutcome> Bootstrap::run() {
 
 }  // namespace
 
-bool has_bootstrap(const config::Settings& settings) {
-  return !settings.kubernetes.bootstrap_kubeconfig.empty() ||
-         !settings.kubernetes.bootstrap_token_file.empty();
-}
-
-std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
-                           WallTime now) {
-  const std::string& path = settings.kubernetes.kubeconfig;
-  const auto access = kube::load_kubeconfig(path);
-  if (!access) {
-    std::error_code ignored;
-    return std::filesystem::exists(path, ignored) ? access.error().message
-                                                  : path + " does not exist yet";
-  }
-  if (access->pem.certificate.empty()) {
-    return "";  // a token: nothing to be seen in it
-  }
-  const auto certificate = tls::read_certificate(access->pem.certificate, path);
-  if (!certificate) {
-    return certificate.error().message;
-  }
-  // Any other user was put there on purpose.
-  if (certificate->common_name.starts_with("system:node:") &&
-      certificate->common_name != "system:node:" + node_name) {
-    return fmt::format("the certificate in {} is for \"{}\", this node is \"{}\"", path,
-                       certificate->common_name, node_name);
-  }
-  if (certificate->not_after <= now) {
-    return fmt::format("the certificate in {} expired at {}", path,
-                       rfc3339(certificate->not_after));
-  }
-  return "";
-}
-
 Result<BootstrapOutcome> bootstrap(const config::Settings& settings, const std::string& node_name,
                                    Signals& signals, const Clock& clock,
-                                   kube::RequestCounter& requests) {
-  return Bootstrap{settings, node_name, signals, clock, requests}.run();
+                                   kube::RequestCounter& requests, ServiceReport& service) {
+  return Bootstrap{settings, node_name, signals, clock, requests, service}.run();
 }
 
 Status probe_bootstrap(const config::Settings& settings, const Signals& signals, const Clock& clock,
@@ -385,15 +385,6 @@ Status probe_bootstrap(const config::Settings& settings, const Signals& signals,
   kube::RestCertificateApi api{**client, {&requests, {}}, system_random()};
   const auto answer = api.get("slurmlet-probe");
   return answer || answer.error().code == Code::kNotFound ? Status{} : Status{answer.error()};
-}
-
-Status discard_certificate(const config::Settings& settings) {
-  const tls::CertificateStore store{settings.kubernetes.cert_dir, kClientStoreName};
-  std::error_code error;
-  std::filesystem::remove(store.current_path(), error);
-  return error ? Status{Error{Code::kInternal,
-                              store.current_path().string() + ": " + error.message()}}
-               : Status{};
 }
 
 }  // namespace slurmlet::app

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "app/service_report.h"
 #include "app/signals.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -29,7 +30,7 @@ enum class BootstrapOutcome { kDone, kStopped, kReload };
 // person must change in the configuration.
 Result<BootstrapOutcome> bootstrap(const config::Settings& settings, const std::string& node_name,
                                    Signals& signals, const Clock& clock,
-                                   kube::RequestCounter& requests);
+                                   kube::RequestCounter& requests, ServiceReport& service);
 
 // Whether the API server takes the bootstrap token: one question that changes nothing. Asked before
 // a certificate that looks good is given up, since a server that refuses everybody for a while must

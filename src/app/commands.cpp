@@ -3,23 +3,32 @@
 #include <cstdio>
 #include <utility>
 
+#include "app/check_command.h"
+#include "app/check_finding.h"
 #include "app/daemon.h"
 #include "app/feed_command.h"
 #include "app/parse_slurm.h"
 #include "app/print_node.h"
+#include "app/service_report.h"
 #include "app/signals.h"
+#include "app/status_command.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "config/command_line.h"
+#include "config/credentials.h"
 #include "config/environment.h"
 #include "config/help.h"
 #include "config/load.h"
+#include "service/manager_environment.h"
+#include "service/notifier.h"
 
 namespace slurmlet::app {
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadConfiguration = 2;
+constexpr int kDiffers = 1;      // print-node --diff, as diff(1)
+constexpr int kNotCompared = 2;  // likewise
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -39,8 +48,31 @@ void set_log_level(const std::string& name) {
                                      : log::Level::kInfo);
 }
 
+Result<config::Settings> load_settings(const config::ParsedCommandLine& command,
+                                       const config::EnvLookup& environment) {
+  return config::load(command, environment, config::read_whole_file());
+}
+
+// For a command beside the daemon: the configuration that the unit has.
 Result<config::Settings> load_settings(const config::ParsedCommandLine& command) {
-  return config::load(command, config::process_environment(), config::read_whole_file());
+  return load_settings(command, config::with_unit_credentials(config::process_environment(),
+                                                              config::read_whole_file()));
+}
+
+// The environment with what was taken out of it for the sake of child processes.
+config::EnvLookup environment_with(const service::ManagerEnvironment& manager) {
+  return [process = config::process_environment(),
+          directory = manager.credentials_directory](const std::string& name) {
+    return name == config::kCredentialsVariable ? std::optional{directory} : process(name);
+  };
+}
+
+service::Notifier open_notifier(const service::ManagerEnvironment& manager) {
+  auto notifier = service::Notifier::open(manager.notify_socket);
+  if (!notifier) {
+    log::warning(notifier.error().message);
+  }
+  return notifier ? std::move(*notifier) : service::Notifier{};
 }
 
 void announce(const config::Settings& settings) {
@@ -51,26 +83,31 @@ void announce(const config::Settings& settings) {
 }
 
 int run_forever(const config::ParsedCommandLine& command) {
+  const service::ManagerEnvironment manager = service::take_manager_environment();
+  const config::EnvLookup environment = environment_with(manager);
+  ServiceReport service{open_notifier(manager), manager.watchdog};
   auto signals = Signals::open();
   if (!signals) {
     return fail(signals.error(), kFailed);
   }
-  auto settings = load_settings(command);
+  auto settings = load_settings(command, environment);
   if (!settings) {
+    service.failing(settings.error().message);
     return fail(settings.error(), kBadConfiguration);
   }
   announce(*settings);
   log::info("slurmlet " SLURMLET_VERSION " starts: " + config::effective_settings_json(*settings));
   while (true) {
-    auto outcome = run_daemon(*settings, *signals);
+    auto outcome = run_daemon(*settings, *signals, service);
     if (!outcome) {
+      service.failing(outcome.error().message);
       return fail(outcome.error(),
                   outcome.error().code == Code::kInvalid ? kBadConfiguration : kFailed);
     }
     if (*outcome == Outcome::kStopped) {
       return 0;
     }
-    auto fresh = load_settings(command);
+    auto fresh = load_settings(command, environment);
     if (fresh) {
       settings = std::move(fresh);
       announce(*settings);
@@ -82,12 +119,24 @@ int run_forever(const config::ParsedCommandLine& command) {
   }
 }
 
+int diff_node_command(const config::Settings& settings) {
+  const auto text = diff_node(settings);
+  if (!text) {
+    return fail(text.error(), kNotCompared);
+  }
+  print(*text);
+  return text->empty() ? 0 : kDiffers;
+}
+
 int print_node_command(const config::ParsedCommandLine& command) {
   auto settings = load_settings(command);
   if (!settings) {
     return fail(settings.error(), kBadConfiguration);
   }
   announce(*settings);
+  if (!command.options.at("diff").empty()) {
+    return diff_node_command(*settings);
+  }
   const auto format = command.options.find("output");
   auto text = print_node(*settings, format == command.options.end() ? "yaml" : format->second);
   if (!text) {
@@ -95,6 +144,25 @@ int print_node_command(const config::ParsedCommandLine& command) {
   }
   print(*text);
   return 0;
+}
+
+int status_command(const config::ParsedCommandLine& command) {
+  const auto settings = load_settings(command);
+  if (!settings) {
+    return fail(settings.error(), kBadConfiguration);
+  }
+  set_log_level(settings->log_level);
+  return command.subcommand == "status"
+             ? run_status(*settings, command.options.at("output"))
+             : run_wait_registered(*settings,
+                                   {command.options.at("timeout"), command.options.at("sentinel")});
+}
+
+int check_command(const config::ParsedCommandLine& command) {
+  const auto environment = config::process_environment();
+  const auto value = [&](const char* name) { return environment(name).value_or(""); };
+  return run_check(load_settings(command), command.options.at("output"),
+                   is_utf8_locale(value("LC_ALL"), value("LC_CTYPE"), value("LANG")));
 }
 
 int feed_command(const config::ParsedCommandLine& command) {
@@ -146,6 +214,12 @@ int run(const std::vector<std::string>& arguments) {
   }
   if (command->subcommand == "print-node") {
     return print_node_command(*command);
+  }
+  if (command->subcommand == "status" || command->subcommand == "wait-registered") {
+    return status_command(*command);
+  }
+  if (command->subcommand == "check") {
+    return check_command(*command);
   }
   if (command->subcommand == "parse-slurm") {
     return parse_slurm_command(*command);

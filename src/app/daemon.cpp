@@ -10,6 +10,8 @@
 
 #include "app/access.h"
 #include "app/bootstrap.h"
+#include "app/cpu_pin.h"
+#include "app/daemon_status.h"
 #include "app/endpoint_thread.h"
 #include "app/lease_thread.h"
 #include "app/main_loop.h"
@@ -67,11 +69,13 @@ void tune_allocator() {
 enum class Ending { kStopped, kReload, kCredentialLost };
 
 // The signals that came while waiting; nothing to go on.
-std::optional<Ending> take_signals(MainLoop& loop, Signals& signals) {
+std::optional<Ending> take_signals(MainLoop& loop, Signals& signals, Shared& shared) {
   while (const auto number = signals.take()) {
     if (*number == SIGHUP) {
+      shared.service.reloading(shared.clock.now());
       return Ending::kReload;
     }
+    shared.service.stopping();
     log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
     if (host::system_is_stopping()) {
       loop.say_shutting_down(milliseconds{1000});
@@ -84,10 +88,13 @@ std::optional<Ending> take_signals(MainLoop& loop, Signals& signals) {
 // One life of the daemon with one configuration: until a signal, or until the credential is lost.
 class Daemon {
  public:
-  Daemon(const config::Settings& settings, Signals& signals, NodeIdentity identity)
+  Daemon(const config::Settings& settings, Signals& signals, NodeIdentity identity, CpuPin& pin,
+         ServiceReport& service)
       : settings_(settings),
         signals_(signals),
         identity_(std::move(identity)),
+        pin_(pin),
+        shared_{service},
         bootstrap_backoff_(minutes{1}, hours{1}, system_random()) {}
 
   Result<Outcome> run();
@@ -101,6 +108,7 @@ class Daemon {
   const config::Settings& settings_;
   Signals& signals_;
   NodeIdentity identity_;
+  CpuPin& pin_;
   Shared shared_;
   Backoff bootstrap_backoff_;
   std::string refused_;                // why the next bootstrap is needed, whatever the files say
@@ -120,7 +128,8 @@ Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
     return std::optional<Outcome>{};
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  const auto ended = bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests);
+  const auto ended =
+      bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests, shared_.service);
   if (!ended) {
     return ended.error();
   }
@@ -205,6 +214,8 @@ Result<Ending> Daemon::serve() {
   endpoint.start();
   NodeIdentity identity = identity_;
   identity.policy.kubelet_port = endpoint.kubelet_port();
+  // Not later: an API server that is away, or a resolver that is slow, must hold up no boot.
+  shared_.service.ready(shared_.clock.now());
   MainLoop loop{settings_, std::move(identity),          *access,
                 serving,   std::move(connections->main), shared_};
   LeaseThread lease{std::move(connections->lease),
@@ -217,7 +228,9 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
   std::shared_ptr<const std::string> known_uid;
   bool trimmed = false;
   while (true) {
-    SteadyTime next = loop.step(shared_.clock.now());
+    SteadyTime next = loop.step();
+    const auto report = shared_.report.get();
+    pin_.follow(report->slurmd, report->slurm_conf.core_spec_cpus);
     if (const auto uid = shared_.lease.node_uid.get(); uid != known_uid) {
       known_uid = uid;
       lease.wake();
@@ -232,7 +245,7 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
       next = std::min(next, bootstrap_not_before_);
     }
     if (loop.wait(next, signals_.fd())) {
-      if (const auto ending = take_signals(loop, signals_)) {
+      if (const auto ending = take_signals(loop, signals_, shared_)) {
         return *ending;
       }
     }
@@ -241,8 +254,14 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
 
 }  // namespace
 
-Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals) {
+Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,
+                           ServiceReport& service) {
   tune_allocator();
+  CpuPin pin{settings.cpu_affinity};
+  if (const Status pinned = pin.start(); !pinned) {
+    return pinned.error();
+  }
+  process_start();
   const auto lock = lock_state_directory(settings.state_dir);
   if (!lock) {
     return lock.error();
@@ -254,7 +273,7 @@ Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals) {
   for (const auto& note : identity->notes) {
     log::info(note);
   }
-  return Daemon{settings, signals, std::move(*identity)}.run();
+  return Daemon{settings, signals, std::move(*identity), pin, service}.run();
 }
 
 }  // namespace slurmlet::app

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "app/service_report.h"
 #include "app/signals.h"
 #include "base/result.h"
 #include "config/settings.h"
@@ -17,7 +18,8 @@ enum class Outcome {
 };
 
 // Runs until a signal ends it. Returns an error only when it cannot begin (bad credential, no node
-// name, port taken); an API server that is away is waited for.
-Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals);
+// name, port taken); an API server that is away is waited for. `service` hears how it goes.
+Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,
+                           ServiceReport& service);
 
 }  // namespace slurmlet::app

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/daemon_status.h"
 #include "app/metrics.h"
 #include "base/log.h"
 #include "config/load.h"
@@ -56,7 +57,7 @@ EndpointThread::EndpointThread(const config::Settings& settings, std::string nod
       reviews_(*client_, {&shared.requests, {}}),
       gate_(reviews_, gate_options(node_name_), system_random()),
       kubelet_handler_(gate_, [this] { return kubelet_snapshot(); }),
-      health_handler_([this] { return snapshot(); }) {}
+      health_handler_([this] { return snapshot(); }, [this] { return status_json(); }) {}
 
 EndpointThread::~EndpointThread() {
   stopping_ = true;
@@ -127,6 +128,16 @@ podapi::Snapshot EndpointThread::snapshot() const {
   return make_snapshot(known, lease ? *lease : sync::LeaseStatus{}, shared_.requests, endpoint,
                        shared_.clock.now(),
                        std::chrono::duration_cast<seconds>(settings_.kubernetes.lease_duration));
+}
+
+std::string EndpointThread::status_json() const {
+  const auto report = shared_.report.get();
+  const auto lease = shared_.lease.status.get();
+  Report known = report ? *report : Report{};
+  known.node_name = node_name_;
+  return to_json(
+      daemon_status({known, lease ? *lease : sync::LeaseStatus{},
+                     settings_.kubernetes.lease_duration, process_start(), shared_.clock.now()}));
 }
 
 podapi::KubeletSnapshot EndpointThread::kubelet_snapshot() {

@@ -1,8 +1,8 @@
 #pragma once
 
-// The thread that answers others: the kubelet API over TLS on endpoint.port, and /healthz and
-// /readyz on 127.0.0.1. It asks the API server who its callers are over a connection of its own, so
-// that neither the lease nor the Node waits for a stranger. Starts with start(), ends with
+// The thread that answers others: the kubelet API over TLS on endpoint.port, and /healthz, /readyz
+// and /status on 127.0.0.1. It asks the API server who its callers are over a connection of its
+// own, so that neither the lease nor the Node waits for a stranger. Starts with start(), ends with
 // destruction. One owner.
 
 #include <atomic>
@@ -46,6 +46,7 @@ class EndpointThread {
   void open_kubelet();
   void run();
   podapi::Snapshot snapshot() const;
+  std::string status_json() const;
   podapi::KubeletSnapshot kubelet_snapshot();
   std::optional<podapi::NodeUsage> usage(Now now);
 

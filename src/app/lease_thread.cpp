@@ -6,23 +6,42 @@ namespace slurmlet::app {
 
 LeaseThread::LeaseThread(std::unique_ptr<http::Client> client, sync::LeaseOptions options,
                          Shared& shared)
-    : client_(std::move(client)),
+    : shared_(shared),
+      client_(std::move(client)),
       api_(*client_, {&shared.requests, {}}),
       sync_(api_, std::move(options), system_random(), shared.lease),
-      thread_([this, &shared] { run(shared.clock); }) {}
+      thread_([this] { run(); }) {}
 
 LeaseThread::~LeaseThread() {
   stopping_ = true;
   client_->interrupt();
   thread_.join();
+  shared_.service.ended(Loop::kLease);
 }
 
-void LeaseThread::run(const Clock& clock) {
+void LeaseThread::wake() {
+  shared_.service.woken(Loop::kLease, shared_.clock.now());
+  wakeup_.notify();
+}
+
+void LeaseThread::run() {
   while (!stopping_) {
-    const SteadyTime next = sync_.step(clock.now());
-    if (!stopping_ && !client_->wait(next, {wakeup_.fd()}).empty()) {
-      wakeup_.clear();
+    const Now now = shared_.clock.now();
+    shared_.service.works(Loop::kLease, now);
+    const SteadyTime next = sync_.step(now);
+    if (!stopping_) {
+      sleep_until(next);
     }
+  }
+}
+
+void LeaseThread::sleep_until(SteadyTime next) {
+  const auto report = shared_.report.get();
+  const auto status = shared_.lease.status.get();
+  shared_.service.sleeps(Loop::kLease, shared_.clock.now(), next, report ? *report : Report{},
+                         status ? *status : sync::LeaseStatus{});
+  if (!client_->wait(next, {wakeup_.fd()}).empty()) {
+    wakeup_.clear();
   }
 }
 

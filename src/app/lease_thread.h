@@ -23,11 +23,13 @@ class LeaseThread {
   LeaseThread& operator=(const LeaseThread&) = delete;
 
   // The Node's uid has changed. Thread-safe.
-  void wake() { wakeup_.notify(); }
+  void wake();
 
  private:
-  void run(const Clock& clock);
+  void run();
+  void sleep_until(SteadyTime next);
 
+  Shared& shared_;
   std::unique_ptr<http::Client> client_;
   kube::RestLeaseApi api_;
   sync::LeaseSync sync_;

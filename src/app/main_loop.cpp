@@ -31,6 +31,7 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity, ApiA
                    Shared& shared)
     : settings_(settings),
       identity_(std::move(identity)),
+      access_(access),
       client_(std::move(client)),
       shared_(shared),
       calls_{&shared.requests, {}},
@@ -84,22 +85,33 @@ sync::NodeSyncOptions MainLoop::node_options() const {
   return options;
 }
 
-SteadyTime MainLoop::step(Now at) {
+// Each part may wait for a few calls; the watchdog's patience is with one part.
+Now MainLoop::begin_part() {
+  const Now at = now();
+  shared_.service.works(Loop::kMain, at);
+  return at;
+}
+
+SteadyTime MainLoop::step() {
+  const Now at = begin_part();
   SteadyTime next = facts_->step(at);
   refresh_desired(at);
   next = std::min(next, node_.step(at));
   if (node_.registered()) {
     save_identity_once();
     credentials_.set_addresses(addresses_);
-    next = std::min(next, pods_.step(now()));
+    next = std::min(next, pods_.step(begin_part()));
   }
-  next = std::min(next, events_.step(now()));
-  next = std::min(next, credentials_.step(now()));
+  next = std::min(next, events_.step(begin_part()));
+  next = std::min(next, credentials_.step(begin_part()));
   publish(at);
   return next;
 }
 
 bool MainLoop::wait(SteadyTime next, int signal_fd) {
+  const auto lease = shared_.lease.status.get();
+  shared_.service.sleeps(Loop::kMain, now(), next, *shared_.report.get(),
+                         lease ? *lease : sync::LeaseStatus{});
   std::vector<int> fds = facts_->wake_fds();
   fds.push_back(credentials_.fd());
   fds.push_back(signal_fd);
@@ -149,6 +161,7 @@ void MainLoop::refresh_desired(Now at) {
   prefer_address(facts.machine.ip_addresses, route_);
   prefer_address(facts.machine.ip_addresses, client_->local_address());
   auto desired = node::desired_node(facts, identity_.policy, circumstances, SLURMLET_VERSION);
+  ready_ = desired.conditions.back();
   addresses_ = desired.addresses;
   node_.set_desired(std::move(desired), at);
 }
@@ -159,6 +172,11 @@ void MainLoop::publish(Now at) {
   report.node_name = name();
   report.registered = node_.registered();
   report.refusal = node_.refusal().value_or("");
+  report.api_server = access_.server();
+  report.api_error = node_.write_error();
+  report.ready = ready_;
+  report.metal3_uuid = metal3_uuid_of(identity_);
+  report.provider_id = provider_id_of(identity_);
   report.slurm = facts.slurm;
   report.slurmd = facts.slurmd;
   report.slurm_conf = facts.slurm_conf;

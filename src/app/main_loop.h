@@ -29,9 +29,10 @@ class MainLoop {
   MainLoop(const config::Settings& settings, NodeIdentity identity, ApiAccess& access,
            ServingCertificate& serving, std::unique_ptr<http::Client> client, Shared& shared);
 
-  SteadyTime step(Now at);
+  // One turn; returns when the next is due.
+  SteadyTime step();
 
-  // Waits for what comes first; true when a signal is pending.
+  // Waits for what comes first; true when a signal is pending. After a step().
   bool wait(SteadyTime next, int signal_fd);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
@@ -49,6 +50,7 @@ class MainLoop {
   std::unique_ptr<sync::FactsSync> make_facts();
   std::string make_holder_identity() const;
   sync::NodeSyncOptions node_options() const;
+  Now begin_part();
   void save_identity_once();
   void remember(const std::string& provider_id);
   void refresh_desired(Now at);
@@ -56,6 +58,7 @@ class MainLoop {
 
   const config::Settings& settings_;
   NodeIdentity identity_;
+  const ApiAccess& access_;
   std::unique_ptr<http::Client> client_;
   Shared& shared_;
   kube::CallOptions calls_;
@@ -73,6 +76,7 @@ class MainLoop {
   OwnCredentials credentials_;
   std::string route_;  // our address towards the API server, before the first connection
   std::vector<node::Address> addresses_;  // of the Node as we want it
+  node::Condition ready_;
   bool identity_saved_ = false;
   bool shutting_down_ = false;
 };

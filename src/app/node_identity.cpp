@@ -67,21 +67,33 @@ node::NodePolicy make_policy(const config::Settings& settings, const std::string
   return policy;
 }
 
-std::string uuid_of(const NodeIdentity& identity) {
+}  // namespace
+
+std::string metal3_uuid_of(const NodeIdentity& identity) {
   if (!identity.policy.metal3_uuid.empty()) {
     return identity.policy.metal3_uuid;
   }
   return identity.metal3 ? identity.metal3->uuid : "";
 }
 
-}  // namespace
+std::string provider_id_of(const NodeIdentity& identity) {
+  if (!identity.policy.provider_id.empty()) {
+    return identity.policy.provider_id;
+  }
+  if (identity.metal3 && !identity.metal3->provider_id.empty()) {
+    return identity.metal3->provider_id;
+  }
+  return identity.remembered_provider_id;
+}
 
-Result<NodeIdentity> identify(const config::Settings& settings) {
+Result<NodeIdentity> identify(const config::Settings& settings, StateUse use) {
   NodeIdentity identity;
   metal3::Paths paths;
   paths.instance_data = settings.metal3.instance_data;
   paths.state_dir = settings.state_dir;
-  metal3::Resolution resolution = metal3::resolve(paths);
+  const bool looks = use == StateUse::kLook;
+  metal3::Resolution resolution = looks ? metal3::look(paths) : metal3::resolve(paths);
+  identity.reprovisioned = resolution.reprovisioned;
   identity.metal3 = std::move(resolution.facts);
   identity.notes = std::move(resolution.notes);
   identity.hostname = host_name();
@@ -92,8 +104,9 @@ Result<NodeIdentity> identify(const config::Settings& settings) {
   }
   identity.name_source = choice.source;
   identity.policy = make_policy(settings, choice.name);
-  const auto saved = metal3::load_state(settings.state_dir);
-  if (saved && *saved && (*saved)->uuid == uuid_of(identity) &&
+  const auto saved =
+      looks ? metal3::peek_state(settings.state_dir) : metal3::load_state(settings.state_dir);
+  if (saved && *saved && (*saved)->uuid == metal3_uuid_of(identity) &&
       (*saved)->node_name == choice.name) {
     identity.remembered_provider_id = (*saved)->provider_id;
   }
@@ -114,7 +127,7 @@ Status check_credential(const NodeIdentity& identity, const std::string& credent
 Status remember_provider_id(const config::Settings& settings, const NodeIdentity& identity,
                             const std::string& provider_id) {
   return metal3::save_state(settings.state_dir,
-                            {uuid_of(identity), provider_id, identity.policy.node_name});
+                            {metal3_uuid_of(identity), provider_id, identity.policy.node_name});
 }
 
 }  // namespace slurmlet::app

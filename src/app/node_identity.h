@@ -14,6 +14,9 @@
 
 namespace slurmlet::app {
 
+// The daemon owns its state directory; a subcommand beside it only looks.
+enum class StateUse { kOwn, kLook };
+
 struct NodeIdentity {
   std::optional<node::Metal3Facts> metal3;
   node::NodePolicy policy;
@@ -21,10 +24,15 @@ struct NodeIdentity {
   std::string name_source;             // where the node's name comes from, for people
   std::string remembered_provider_id;  // that an earlier run saw on the Node
   std::vector<std::string> notes;      // to be logged once
+  bool reprovisioned = false;          // the saved state is another Machine's
 };
 
 // kInvalid when no valid node name can be found.
-Result<NodeIdentity> identify(const config::Settings& settings);
+Result<NodeIdentity> identify(const config::Settings& settings, StateUse use = StateUse::kOwn);
+
+// The Metal3 uuid and the providerID that this node goes by, configuration first; "" = none.
+std::string metal3_uuid_of(const NodeIdentity& identity);
+std::string provider_id_of(const NodeIdentity& identity);
 
 // kInvalid when the credential is for another node. `credential_node` is NAME of a client
 // certificate for system:node:NAME, "" if there is none.

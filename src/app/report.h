@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "node/facts.h"
+#include "node/node.h"
 #include "slurm/controller_poll.h"
 #include "sync/certificate_sync.h"
 
@@ -27,7 +29,12 @@ struct CertificateReport {
 struct Report {
   std::string node_name;
   bool registered = false;
-  std::string refusal;  // "" unless another machine has our name
+  std::string refusal;                   // "" unless another machine has our name
+  std::string metal3_uuid, provider_id;  // as wanted; "" = none
+  std::string api_server;                // its URL
+  std::optional<Error> api_error;        // why the Node was not written, until it is
+  bool bootstrapping = false;  // no credential of its own yet: nothing of Slurm is known then
+  node::Condition ready;       // as this machine has it; type "" before the first turn
   node::SlurmAnswer slurm;
   node::SlurmdFacts slurmd;
   node::SlurmConfFacts slurm_conf;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/report.h"
+#include "app/service_report.h"
 #include "base/clock.h"
 #include "base/published.h"
 #include "kube/request_counter.h"
@@ -16,10 +17,11 @@
 namespace slurmlet::app {
 
 struct Shared {
-  SystemClock clock;
-  kube::RequestCounter requests;
-  sync::LeaseLink lease;
-  Published<Report> report;
+  ServiceReport& service;
+  SystemClock clock = {};
+  kube::RequestCounter requests = {};
+  sync::LeaseLink lease = {};
+  Published<Report> report = {};
 };
 
 }  // namespace slurmlet::app

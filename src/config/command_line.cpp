@@ -16,8 +16,9 @@
 namespace slurmlet::config {
 namespace {
 
-constexpr std::array<std::string_view, 7> kCommands{
-    "run", "print-node", "parse-slurm", "feed", "config-table", "version", "help"};
+constexpr std::array<std::string_view, 10> kCommands{
+    "run",         "print-node", "status",       "wait-registered", "check",
+    "parse-slurm", "feed",       "config-table", "version",         "help"};
 
 class Parser {
  public:
@@ -31,9 +32,11 @@ class Parser {
   std::vector<std::string> leftovers() const;
   std::string unknown_flag(const std::string& argument) const;
   static std::string last(const CLI::Option* option);
+  const CLI::App* subcommand() const;
 
   CLI::App app_{"slurmlet"};
   CLI::App* print_node_ = nullptr;
+  CLI::App* wait_ = nullptr;
   CLI::App* parse_slurm_ = nullptr;
   CLI::App* feed_ = nullptr;
   CLI::App* help_command_ = nullptr;
@@ -42,7 +45,10 @@ class Parser {
   CLI::Option* config_ = nullptr;
   CLI::Option* provider_ = nullptr;
   CLI::Option* provider_config_ = nullptr;
-  CLI::Option* output_ = nullptr;
+  std::map<const CLI::App*, CLI::Option*> output_;  // -o of those that have it
+  CLI::Option* diff_ = nullptr;
+  CLI::Option* timeout_ = nullptr;
+  CLI::Option* sentinel_ = nullptr;
   CLI::Option* capture_ = nullptr;
   CLI::Option* node_ = nullptr;
   CLI::Option* feed_output_ = nullptr;
@@ -86,7 +92,14 @@ Parser::Parser() {
   }
   print_node_ = app_.get_subcommand("print-node");
   help_command_ = app_.get_subcommand("help");
-  output_ = add_value(*print_node_, "-o,--output");
+  for (const char* name : {"print-node", "status", "check"}) {
+    CLI::App* command = app_.get_subcommand(name);
+    output_[command] = add_value(*command, "-o,--output");
+  }
+  diff_ = print_node_->add_flag("--diff");
+  wait_ = app_.get_subcommand("wait-registered");
+  timeout_ = add_value(*wait_, "--timeout");
+  sentinel_ = add_value(*wait_, "--sentinel");
   parse_slurm_ = app_.get_subcommand("parse-slurm");
   capture_ = add_value(*parse_slurm_, "file");
   node_ = add_value(*parse_slurm_, "--node");
@@ -97,6 +110,12 @@ Parser::Parser() {
 
 std::string Parser::last(const CLI::Option* option) {
   return option->results().empty() ? "" : option->results().back();
+}
+
+// That was given, nullptr if none.
+const CLI::App* Parser::subcommand() const {
+  const auto commands = app_.get_subcommands();
+  return commands.empty() ? nullptr : commands[0];
 }
 
 std::string Parser::unknown_flag(const std::string& argument) const {
@@ -111,8 +130,14 @@ std::string Parser::unknown_flag(const std::string& argument) const {
   for (const auto& ignored : ignored_flags()) {
     known.emplace_back(ignored.flag);
   }
-  if (print_node_->parsed()) {
+  if (output_.contains(subcommand())) {
     known.emplace_back("--output");
+  }
+  if (print_node_->parsed()) {
+    known.emplace_back("--diff");
+  }
+  if (wait_->parsed()) {
+    known.insert(known.end(), {"--timeout", "--sentinel"});
   }
   if (parse_slurm_->parsed()) {
     known.emplace_back("--node");
@@ -150,8 +175,8 @@ std::vector<std::string> Parser::leftovers() const {
 }
 
 void Parser::collect(ParsedCommandLine& into) const {
-  const auto commands = app_.get_subcommands();
-  into.subcommand = commands.empty() || help_command_->parsed() ? "run" : commands[0]->get_name();
+  const CLI::App* command = subcommand();
+  into.subcommand = command == nullptr || command == help_command_ ? "run" : command->get_name();
   if (version_->count() > 0) {
     into.subcommand = "version";
   }
@@ -159,8 +184,16 @@ void Parser::collect(ParsedCommandLine& into) const {
   into.config_file = last(config_);
   into.provider = last(provider_);
   into.provider_config = last(provider_config_);
+  if (const auto output = output_.find(command); output != output_.end()) {
+    const std::string usual = command == print_node_ ? "yaml" : "text";
+    into.options["output"] = output->second->count() > 0 ? last(output->second) : usual;
+  }
   if (print_node_->parsed()) {
-    into.options["output"] = output_->count() > 0 ? last(output_) : "yaml";
+    into.options["diff"] = diff_->count() > 0 ? "true" : "";
+  }
+  if (wait_->parsed()) {
+    into.options["timeout"] = timeout_->count() > 0 ? last(timeout_) : "300";
+    into.options["sentinel"] = last(sentinel_);
   }
   if (parse_slurm_->parsed()) {
     into.options["file"] = last(capture_);
@@ -225,8 +258,10 @@ Result<ParsedCommandLine> Parser::parse(const std::vector<std::string>& argument
   }
   auto problems = leftovers();
   const auto output = parsed.options.find("output");
-  if (output != parsed.options.end() && output->second != "yaml" && output->second != "json") {
-    problems.push_back(fmt::format("--output is \"{}\"; it must be yaml or json", output->second));
+  const std::string usual = parsed.subcommand == "print-node" ? "yaml" : "text";
+  if (output != parsed.options.end() && output->second != usual && output->second != "json") {
+    problems.push_back(
+        fmt::format("--output is \"{}\"; it must be {} or json", output->second, usual));
   }
   if (!problems.empty()) {
     return Error{Code::kInvalid, join(problems, "\n")};

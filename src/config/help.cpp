@@ -41,6 +41,16 @@ std::vector<Line> flag_lines(const std::string& subcommand) {
   }
   if (subcommand == "print-node") {
     lines.push_back({"General", "  -o, --output string", "yaml or json (default yaml)"});
+    lines.push_back({"General", "      --diff", "print what differs from the Node in the cluster"});
+  }
+  if (subcommand == "status" || subcommand == "check") {
+    lines.push_back({"General", "  -o, --output string", "text or json (default text)"});
+  }
+  if (subcommand == "wait-registered") {
+    lines.push_back({"General", "      --timeout duration",
+                     "how long to wait, at most; whole seconds too (default 300)"});
+    lines.push_back({"General", "      --sentinel string",
+                     "file to write when the Node is registered, and only then"});
   }
   for (const auto& row : settings_table()) {
     lines.push_back({std::string{row.section}, left_side(row.flag, type_name(row)),
@@ -52,8 +62,36 @@ std::vector<Line> flag_lines(const std::string& subcommand) {
 std::string usage(const std::string& program, const std::string& subcommand) {
   if (subcommand == "print-node") {
     return fmt::format(
-        "Prints the Node that would be registered for this machine, without an API server.\n\n"
-        "Usage:\n  {0} print-node [-o yaml|json] [flags]\n",
+        "Prints the Node that would be registered for this machine, without an API server. With "
+        "--diff,\nprints instead what slurmlet would change on the Node that the cluster has; that "
+        "takes the\ncredential. Exit code with --diff 0: nothing; 1: something; 2: it could not be "
+        "compared.\n\n"
+        "Usage:\n  {0} print-node [-o yaml|json] [--diff] [flags]\n",
+        program);
+  }
+  if (subcommand == "status") {
+    return fmt::format(
+        "Asks the running daemon how it is, over endpoint.healthzPort.\n\n"
+        "Usage:\n  {0} status [-o text|json] [flags]\n\n"
+        "Exit code 0: registered and healthy; 1: it runs, but is not; 2: the configuration is "
+        "wrong; 3: no\ndaemon answers.\n",
+        program);
+  }
+  if (subcommand == "wait-registered") {
+    return fmt::format(
+        "Waits until the daemon of this machine runs, its Node is registered and its Lease is "
+        "held.\n\n"
+        "Usage:\n  {0} wait-registered [--timeout=300] [--sentinel FILE] [flags]\n\n"
+        "Exit code 0: so it is; 1: not within the time, and why; 2: the configuration is wrong.\n",
+        program);
+  }
+  if (subcommand == "check") {
+    return fmt::format(
+        "Looks at everything that slurmlet needs and says what is wrong, why, and what to do. "
+        "Changes\nnothing; the daemon may run or not. Root sees more than others.\n\n"
+        "Usage:\n  {0} check [-o text|json] [flags]\n\n"
+        "Exit code 0: no errors (there may be warnings); 1: at least one error; 2: the "
+        "configuration is wrong.\n",
         program);
   }
   if (subcommand == "parse-slurm") {
@@ -86,7 +124,10 @@ std::string usage(const std::string& program, const std::string& subcommand) {
       "Shows the Slurm compute node it runs on in Kubernetes, as a Node that runs no pods.\n\n"
       "Usage:\n"
       "  {0} [run] [flags]\n"
-      "  {0} print-node [-o yaml|json] [flags]   print the Node, without an API server\n"
+      "  {0} status [-o text|json]               ask the running daemon how it is\n"
+      "  {0} check [-o text|json]                find out what is wrong, and what to do\n"
+      "  {0} wait-registered [--timeout=300]     wait until the Node is registered\n"
+      "  {0} print-node [-o yaml|json] [--diff]  print the Node, or what would change on it\n"
       "  {0} parse-slurm [FILE] [--node NAME]    print what slurmlet makes of a captured answer\n"
       "  {0} feed --output DIR                   be the one reader for all nodes of a site\n"
       "  {0} config-table                        print the table of all settings, in Markdown\n"

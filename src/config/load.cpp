@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "config/config_file.h"
+#include "config/credentials.h"
 #include "config/draft.h"
 #include "config/provider_config.h"
 
@@ -58,6 +59,7 @@ Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environ
   apply_environment(environment, files, draft);
   apply_flags(command, draft);
   apply_provider_file(command, files, draft);
+  apply_credentials(environment, files, draft);
   apply_in_cluster(environment, draft);
   return finalize(std::move(draft), command.subcommand == "run", files);
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 
+#include "base/cpu_list.h"
 #include "base/text.h"
 #include "config/duration.h"
 #include "node/labels.h"
@@ -90,6 +91,12 @@ Problem slurm_labels_problem(std::string_view text) {
     }
   }
   return std::nullopt;
+}
+
+Problem cpu_affinity_problem(std::string_view text) {
+  return text == "none" || text == "slurmd" || parse_cpu_list(text)
+             ? std::nullopt
+             : Problem{is(text, "it must be none, slurmd, or a list of CPUs like 0,64 or 0-3")};
 }
 
 Problem slurm_name_problem(std::string_view text) {
@@ -255,6 +262,8 @@ Problem text_problem(const Row& row, std::string_view text) {
       return std::nullopt;
     case Rule::kPem:
       return pem_problem(text);
+    case Rule::kCpuAffinity:
+      return cpu_affinity_problem(text);
     case Rule::kKeyHashes:
       return key_hashes_problem(text);
     case Rule::kNone:

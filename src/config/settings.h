@@ -93,6 +93,7 @@ struct Settings {
   std::string config_file;  // "" = none read
   std::string log_level = "info";
   std::string state_dir = "/var/lib/slurmlet";
+  std::string cpu_affinity = "none";  // none, slurmd, or a list of CPUs
   KubernetesSettings kubernetes;
   NodeSettings node;
   SlurmSettings slurm;

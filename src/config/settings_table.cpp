@@ -48,6 +48,11 @@ void add_general(std::vector<Row>& rows) {
        {{"warn", "warning"}, {"trace", "debug"}, {"fatal", "error"}, {"panic", "error"}}});
   rows.push_back({kSection, "stateDir", "--state-dir", "", &top<&S::state_dir>,
                   "directory for what must survive a restart", "", Rule::kAbsolutePath});
+  rows.push_back(
+      {kSection, "cpuAffinity", "--cpu-affinity", "", &top<&S::cpu_affinity>,
+       "CPUs that slurmlet and its children run on: none (any), slurmd (those that slurmd "
+       "confines itself to, see CoreSpecCount) or a list, e.g. 0,64",
+       "", Rule::kCpuAffinity});
 }
 
 void add_bootstrap(std::vector<Row>& rows, std::string_view section) {

@@ -39,6 +39,7 @@ enum class Rule {
   kPem,          // PEM text with a certificate
   kRestUrl,      // unix:/PATH, https://HOST[:PORT], http://LOOPBACK:PORT
   kSlurmLabels,  // "none", or some of kSlurmLabelKinds with commas between
+  kCpuAffinity,  // "none", "slurmd" or a list of CPUs
   kKeyHashes,    // sha256:<64 hex digits>, several with commas between
   kGpuResources  // map: Gres name or name:type → extended resource name
 };

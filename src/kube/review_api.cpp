@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kube/json_read.h"
+#include "kube/review_json.h"
 #include "kube/status_error.h"
 
 namespace slurmlet::kube {
@@ -91,59 +92,6 @@ class ReviewCall final : public PendingCall<T> {
   std::unique_ptr<http::Stream> stream_;  // nullptr once the answer was handed out
   std::string body_;
 };
-
-std::vector<std::string> strings_of(const json* array) {
-  std::vector<std::string> strings;
-  if (array != nullptr && array->is_array()) {
-    for (const json& item : *array) {
-      if (const auto* text = item.get_ptr<const json::string_t*>()) {
-        strings.push_back(*text);
-      }
-    }
-  }
-  return strings;
-}
-
-UserInfo user_from_json(const json& object) {
-  UserInfo user;
-  user.name = string_at(object, "username");
-  user.uid = string_at(object, "uid");
-  user.groups = strings_of(find(object, "groups"));
-  if (const json* extra = find(object, "extra"); extra != nullptr && extra->is_object()) {
-    for (const auto& [key, values] : extra->items()) {
-      user.extra.emplace(key, strings_of(&values));
-    }
-  }
-  return user;
-}
-
-// An answer without a status is no yes.
-Result<TokenReview> token_review_from_json(const json& object) {
-  TokenReview review;
-  const json* status = find(object, "status");
-  if (status == nullptr) {
-    return review;
-  }
-  review.authenticated = bool_at(*status, "authenticated");
-  review.error = one_line(string_at(*status, "error"));
-  if (const json* user = find(*status, "user")) {
-    review.user = user_from_json(*user);
-  }
-  if (review.authenticated && review.user.name.empty()) {
-    return Error{Code::kInternal, "the answer believes the token but names no user"};
-  }
-  return review;
-}
-
-Result<AccessReview> access_review_from_json(const json& object) {
-  AccessReview review;
-  if (const json* status = find(object, "status")) {
-    // A server that says both contradicts itself; client-go takes it for an error.
-    review.allowed = bool_at(*status, "allowed") && !bool_at(*status, "denied");
-    review.reason = one_line(string_at(*status, "reason"));
-  }
-  return review;
-}
 
 http::Request post(const char* path, const json& body) {
   http::Request request;

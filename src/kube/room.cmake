@@ -12,9 +12,11 @@ set(ROOM_SOURCES
   list_watch.cpp
   node_read_json.cpp
   node_write_json.cpp
+  own_rights.cpp
   pod_json.cpp
   rest_api.cpp
   rest_call.cpp
   review_api.cpp
+  review_json.cpp
   status_error.cpp
   watch.cpp)

@@ -33,8 +33,11 @@ std::optional<node::Metal3Facts> from_metadata(const Paths& paths,
   return accept(read_config_drive(paths), notes);
 }
 
-std::optional<SavedState> from_state_dir(const Paths& paths, std::vector<std::string>& notes) {
-  auto saved = load_state(paths.state_dir);
+enum class Use { kOwn, kLook };
+
+std::optional<SavedState> from_state_dir(const Paths& paths, Use use,
+                                         std::vector<std::string>& notes) {
+  auto saved = use == Use::kLook ? peek_state(paths.state_dir) : load_state(paths.state_dir);
   if (!saved) {
     notes.push_back(saved.error().message);
     return std::nullopt;
@@ -51,7 +54,7 @@ std::string describe(const std::string& uuid, const std::string& provider_id) {
   return provider_id.empty() ? "uuid " + uuid : fmt::format("uuid {}, {}", uuid, provider_id);
 }
 
-void merge_saved(const Paths& paths, const SavedState& saved, Resolution& resolution) {
+void merge_saved(const Paths& paths, Use use, const SavedState& saved, Resolution& resolution) {
   node::Metal3Facts& facts = *resolution.facts;
   if (!is_other_machine(saved, facts)) {
     if (facts.provider_id.empty()) {
@@ -64,6 +67,9 @@ void merge_saved(const Paths& paths, const SavedState& saved, Resolution& resolu
       "this host was provisioned anew: it was {} and is now {}; the saved state of "
       "before is discarded",
       describe(saved.uuid, saved.provider_id), describe(facts.uuid, facts.provider_id)));
+  if (use == Use::kLook) {
+    return;
+  }
   if (const auto discarded = discard_state(paths.state_dir); !discarded) {
     resolution.notes.push_back(discarded.error().message);
   }
@@ -80,14 +86,12 @@ void use_saved(const Paths& paths, const SavedState& saved, Resolution& resoluti
   resolution.facts = std::move(facts);
 }
 
-}  // namespace
-
-Resolution resolve(const Paths& paths) {
+Resolution resolve_for(const Paths& paths, Use use) {
   Resolution resolution;
   resolution.facts = from_metadata(paths, resolution.notes);
-  const auto saved = from_state_dir(paths, resolution.notes);
+  const auto saved = from_state_dir(paths, use, resolution.notes);
   if (resolution.facts && saved) {
-    merge_saved(paths, *saved, resolution);
+    merge_saved(paths, use, *saved, resolution);
   } else if (saved) {
     use_saved(paths, *saved, resolution);
   } else if (!resolution.facts) {
@@ -98,5 +102,11 @@ Resolution resolve(const Paths& paths) {
   }
   return resolution;
 }
+
+}  // namespace
+
+Resolution resolve(const Paths& paths) { return resolve_for(paths, Use::kOwn); }
+
+Resolution look(const Paths& paths) { return resolve_for(paths, Use::kLook); }
 
 }  // namespace slurmlet::metal3

@@ -29,4 +29,7 @@ struct Resolution {
 // wrote it on the Node.
 Resolution resolve(const Paths& paths);
 
+// The same for those who only look: the state directory is left as it is.
+Resolution look(const Paths& paths);
+
 }  // namespace slurmlet::metal3

@@ -24,6 +24,9 @@ struct SavedState {
 // metal3.json.broken, so that the next save does not destroy it, and the message says so.
 Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_dir);
 
+// The same, but a broken file stays where it is: for those who only look.
+Result<std::optional<SavedState>> peek_state(const std::filesystem::path& state_dir);
+
 Status save_state(const std::filesystem::path& state_dir, const SavedState& state);
 
 // No error if there is no file.

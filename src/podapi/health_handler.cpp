@@ -4,7 +4,11 @@ namespace slurmlet::podapi {
 
 std::optional<Response> HealthHandler::begin(RequestId, const Caller&, const RequestHead& head,
                                              Now) {
-  return handle({head.method, head.path}, snapshot_());
+  Snapshot snapshot = snapshot_();
+  if (head.path == kStatusPath && status_json_) {
+    snapshot.status_json = status_json_();
+  }
+  return handle({head.method, head.path}, snapshot);
 }
 
 std::vector<std::pair<RequestId, Response>> HealthHandler::take_answers(Now, SteadyTime&) {

@@ -25,16 +25,20 @@ Response report_checks(const Snapshot& snapshot, bool liveness_only) {
   return response;
 }
 
-bool is_known(std::string_view path) { return path == "/healthz" || path == "/readyz"; }
+bool is_known(std::string_view path, const Snapshot& snapshot) {
+  return path == "/healthz" || path == "/readyz" ||
+         (path == kStatusPath && !snapshot.status_json.empty());
+}
 
 }  // namespace
 
 Response handle(const Request& request, const Snapshot& snapshot) {
   Response refusal;
-  if (!is_known(request.path)) {
+  if (!is_known(request.path, snapshot)) {
     refusal.status = 404;
     refusal.body = fmt::format(
-        "slurmlet on {} serves /healthz and /readyz here; /metrics is on the kubelet port\n",
+        "slurmlet on {} serves /healthz, /readyz and /status here; /metrics is on the kubelet "
+        "port\n",
         snapshot.node_name);
     return refusal;
   }
@@ -43,6 +47,12 @@ Response handle(const Request& request, const Snapshot& snapshot) {
     refusal.body = "only GET and HEAD\n";
     refusal.headers = {{"Allow", "GET, HEAD"}};
     return refusal;
+  }
+  if (request.path == kStatusPath) {
+    Response status;
+    status.content_type = "application/json";
+    status.body = snapshot.status_json;
+    return status;
   }
   return report_checks(snapshot, request.path == "/healthz");
 }

@@ -4,6 +4,7 @@
 //
 //   GET /healthz  200 "ok", or 503 with the checks that fail; only what a restart could cure
 //   GET /readyz   the same over all checks, e.g. whether the API server is reached
+//   GET /status   200 with what the daemon knows of itself, as JSON, for `slurmlet status`
 //
 // Nothing else: /metrics tells of jobs and users' doings and is served on the kubelet port, to
 // those who may ask (kubelet_routes.h).
@@ -17,6 +18,8 @@
 #include "podapi/metrics_text.h"
 
 namespace slurmlet::podapi {
+
+inline constexpr char kStatusPath[] = "/status";
 
 struct Request {
   std::string method;
@@ -41,6 +44,7 @@ struct Snapshot {
   std::string node_name;
   std::vector<Check> checks;
   std::vector<MetricFamily> metrics;
+  std::string status_json = {};  // body of /status; "" = not served
 };
 
 Response handle(const Request& request, const Snapshot& snapshot);

@@ -36,7 +36,7 @@ void NodeSync::try_register(Now now) {
   if (observed_) {
     ever_registered_ = true;
     registered_at_ = now.steady;
-    writing_fails_ = false;
+    write_error_.reset();
     backoff_.reset();
     remember_announced();
     next_try_ = now.steady;

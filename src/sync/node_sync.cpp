@@ -85,7 +85,7 @@ SteadyTime NodeSync::step(Now now) {
     return may_try() ? std::min(next_try_, watch_next_) : watch_next_;
   }
   return std::min({watch_next_, std::max(next_report_, next_try_),
-                   writing_fails_ ? next_try_ : kNever,
+                   write_error_ ? next_try_ : kNever,
                    held_back_ ? std::max(revert_not_before_, next_try_) : kNever});
 }
 
@@ -193,10 +193,10 @@ void NodeSync::on_write_error(const Error& error, Now now) {
   if (error.code == Code::kCancelled) {
     return;  // we are being stopped
   }
-  if (!writing_fails_) {
+  if (!write_error_) {
     log::warning("Node " + desired_.name + " not written: " + error.message);
   }
-  writing_fails_ = true;
+  write_error_ = error;
   const Duration delay = error.code == Code::kDenied || error.code == Code::kInvalid
                              ? std::max<Duration>(backoff_.next(), seconds{1})
                              : backoff_.next();
@@ -287,10 +287,10 @@ void NodeSync::write_if_due(Now now) {
     done = write_provider_id();
   }
   if (done) {
-    if (writing_fails_) {
+    if (write_error_) {
       log::info("Node " + desired_.name + " is written again");
     }
-    writing_fails_ = false;
+    write_error_.reset();
     backoff_.reset();
     compared_ = true;
     return;

@@ -51,6 +51,8 @@ class NodeSync {
   // Why this machine may not have the Node: somebody else's, run by another machine, or deleted
   // and recreate is off.
   const std::optional<std::string>& refusal() const { return refusal_; }
+  // Why the Node could not be registered or written; nothing after a success.
+  const std::optional<Error>& write_error() const { return write_error_; }
   std::uint64_t writes() const { return writes_; }
 
  private:
@@ -111,7 +113,7 @@ class NodeSync {
   bool holder_refused_ = false;          // refusal_ is about the Lease: ends by itself
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it
   bool held_back_ = false;               // a write waits for revert_not_before_
-  bool writing_fails_ = false;
+  std::optional<Error> write_error_;
   std::uint64_t writes_ = 0;
 };
 

@@ -136,30 +136,33 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
   return failed;
 }
 
-void PodSync::handle(Entry& entry, Now now) {
+// Whether the API server answered: one that is silent would hold up the loop with each pod.
+bool PodSync::handle(Entry& entry, Now now) {
   const kube::Pod& pod = entry.pod;
   const Status done = pod.deleting ? api_.remove_now(pod) : reject(pod, now);
   if (done || is_moot(done.error().code)) {
     entry.done = true;
     finished_ += done && pod.deleting ? 1 : 0;
-    return;
+    return true;
   }
   if (done.error().code == Code::kCancelled) {
-    return;  // we are being stopped
+    return true;  // we are being stopped
   }
   if (entry.backoff.failures() == 0) {
     log::warning("pod " + full_name(pod) + " not rejected yet: " + done.error().message);
   }
   entry.due = now.steady + entry.backoff.next();
+  return done.error().code != Code::kTimeout;
 }
 
 SteadyTime PodSync::step(Now now) {
   read_watch(now);
   policy_.forget_idle(now.steady);
   SteadyTime next = watch_next_;
+  bool answers = true;
   for (auto& [uid, entry] : pods_) {
-    if (!entry.done && entry.due <= now.steady) {
-      handle(entry, now);
+    if (!entry.done && entry.due <= now.steady && answers) {
+      answers = handle(entry, now);
     }
     if (!entry.done) {
       next = std::min(next, entry.due);

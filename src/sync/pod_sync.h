@@ -45,7 +45,7 @@ class PodSync {
   };
   void read_watch(Now now);
   void on_pod(const kube::Pod& pod, Now now);
-  void handle(Entry& entry, Now now);
+  bool handle(Entry& entry, Now now);
   Status reject(const kube::Pod& pod, Now now);
   std::string message() const;
 

@@ -88,7 +88,8 @@ TEST(Bootstrap, EndsWhenTheClockIsSetAndTheCertificateHasNotExpiredAfterAll) {
   const Patience patience{20s};
   kube::RequestCounter requests;
   const WrongClock clock{2};
-  const auto outcome = bootstrap(settings, "n1", *signals, clock, requests);
+  ServiceReport service{service::Notifier{}, std::nullopt};
+  const auto outcome = bootstrap(settings, "n1", *signals, clock, requests, service);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(*outcome, BootstrapOutcome::kDone);
   EXPECT_TRUE(clock.is_set());

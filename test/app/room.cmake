@@ -2,9 +2,16 @@ set(ROOM_TESTS
   ../tls/test_certificates.cpp
   access_test.cpp
   bootstrap_test.cpp
+  check_finding_test.cpp
+  check_rules_test.cpp
+  cpu_pin_test.cpp
   credential_files_test.cpp
+  daemon_status_test.cpp
   metrics_test.cpp
   rest_access_test.cpp
   serving_certificate_test.cpp
   slurm_setup_test.cpp
-  state_lock_test.cpp)
+  state_lock_test.cpp
+  service_report_test.cpp
+  state_line_test.cpp
+  watchdog_test.cpp)

@@ -43,6 +43,29 @@ TEST(CommandLineTest, FeedTakesADirectoryAndAnInterval) {
   EXPECT_THAT(parse_error({"feed", "--outptu", "/srv/feed"}), HasSubstr("--output"));
 }
 
+TEST(CommandLineTest, StatusAndCheckPrintTextOrJson) {
+  for (const char* name : {"status", "check"}) {
+    EXPECT_THAT(parsed({name}).options, ElementsAre(Pair("output", "text")));
+    EXPECT_THAT(parsed({name, "-o", "json"}).options, ElementsAre(Pair("output", "json")));
+    EXPECT_THAT(parsed({name, "--healthz-port=1"}).values,
+                ElementsAre(Pair("endpoint.healthzPort", "1")));
+    EXPECT_EQ(parsed({name}).subcommand, name);
+    EXPECT_EQ(parse_error({name, "-o", "yaml"}), "--output is \"yaml\"; it must be text or json");
+    EXPECT_THAT(parse_error({name, "--outptu", "json"}), HasSubstr("did you mean --output?"));
+    EXPECT_THAT(parse_error({name, "extra"}), HasSubstr("unknown command \"extra\""));
+  }
+  EXPECT_THAT(parse_error({"run", "-o", "json"}), HasSubstr("unknown flag -o"));
+}
+
+TEST(CommandLineTest, WaitRegisteredTakesATimeAndASentinel) {
+  EXPECT_THAT(parsed({"wait-registered"}).options,
+              ElementsAre(Pair("sentinel", ""), Pair("timeout", "300")));
+  EXPECT_THAT(parsed({"wait-registered", "--timeout=5m", "--sentinel", "/run/done"}).options,
+              ElementsAre(Pair("sentinel", "/run/done"), Pair("timeout", "5m")));
+  EXPECT_THAT(parse_error({"wait-registered", "--timeot=1"}), HasSubstr("did you mean --timeout?"));
+  EXPECT_THAT(parse_error({"status", "--timeout=1"}), HasSubstr("unknown flag --timeout"));
+}
+
 TEST(CommandLineTest, NothingMeansRun) {
   const auto command = parsed({});
   EXPECT_EQ(command.program, "slurmlet");
@@ -98,10 +121,12 @@ TEST(CommandLineTest, SubcommandsTakeFlagsOnEitherSide) {
                                              {"--nodename=n1", "print-node", "-ojson"}}) {
     const auto command = parsed(arguments);
     EXPECT_EQ(command.subcommand, "print-node");
-    EXPECT_THAT(command.options, ElementsAre(Pair("output", "json")));
+    EXPECT_THAT(command.options, ElementsAre(Pair("diff", ""), Pair("output", "json")));
     EXPECT_THAT(command.values, ElementsAre(Pair("node.name", "n1")));
   }
-  EXPECT_THAT(parsed({"print-node"}).options, ElementsAre(Pair("output", "yaml")));
+  EXPECT_THAT(parsed({"print-node"}).options,
+              ElementsAre(Pair("diff", ""), Pair("output", "yaml")));
+  EXPECT_EQ(parsed({"print-node", "--diff"}).options.at("diff"), "true");
   EXPECT_EQ(parsed({"run", "--nodename", "n1"}).subcommand, "run");
   EXPECT_EQ(parsed({"version"}).subcommand, "version");
   EXPECT_EQ(parsed({"--version"}).subcommand, "version");

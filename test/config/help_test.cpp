@@ -13,6 +13,7 @@
 namespace slurmlet::config {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -46,6 +47,15 @@ TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
   const std::string print = help_text("slurmlet", "print-node");
   EXPECT_THAT(print, StartsWith("Prints the Node"));
   EXPECT_THAT(print, HasSubstr("  -o, --output string"));
+  EXPECT_THAT(print, HasSubstr("  --diff "));
+  for (const char* name : {"status", "check"}) {
+    EXPECT_THAT(help_text("slurmlet", name),
+                AllOf(HasSubstr(" [-o text|json] [flags]\n"), HasSubstr("\nExit code 0: "),
+                      HasSubstr("  -o, --output string"), Not(HasSubstr("--sentinel"))));
+  }
+  EXPECT_THAT(help_text("slurmlet", "wait-registered"),
+              AllOf(HasSubstr("--sentinel string "), HasSubstr("--timeout duration "),
+                    HasSubstr("\nExit code 0: ")));
   const std::string parse = help_text("slurmlet", "parse-slurm");
   EXPECT_THAT(parse, HasSubstr("\n  slurmlet parse-slurm [FILE] [--node NAME]\n"));
   EXPECT_THAT(parse, Not(HasSubstr("--kubeconfig"))) << "it needs no configuration";

@@ -9,6 +9,7 @@ set(ROOM_TESTS
   node_json_test.cpp
   object_json_test.cpp
   rest_api_test.cpp
+  own_rights_test.cpp
   review_api_test.cpp
   status_error_test.cpp
   watch_test.cpp)

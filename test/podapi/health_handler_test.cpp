@@ -36,6 +36,21 @@ TEST(HealthHandler, AnswersFromAFreshSnapshotEachTime) {
   EXPECT_THAT(ask(server, "GET", "/healthz"), StartsWith("HTTP/1.1 503 "));
 }
 
+TEST(HealthHandler, StatusIsMadeOnlyWhenAskedFor) {
+  int made = 0;
+  HealthHandler handler{[] {
+                          return Snapshot{"n1", {}, {}};
+                        },
+                        [&] { return "{\"asked\":" + std::to_string(++made) + "}"; }};
+  Server server{Rig::prepare({}), handler};
+  ASSERT_TRUE(server.start());
+  EXPECT_THAT(ask(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
+  EXPECT_EQ(made, 0);
+  const std::string answer = ask(server, "GET", "/status");
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n{\"asked\":1}"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: application/json\r\n"));
+}
+
 TEST(HealthHandler, AnythingElseIsRefused) {
   HealthHandler handler{[] { return Snapshot{"n1", {}, {}}; }};
   Server server{Rig::prepare({}), handler};

@@ -49,6 +49,18 @@ TEST(Routes, AFailingReadinessCheckFailsReadyzOnly) {
 
 TEST(Routes, WithoutChecksItIsHealthy) { EXPECT_EQ(handle({"GET", "/healthz"}, {}).status, 200); }
 
+TEST(Routes, StatusIsJsonWhereItIsServed) {
+  EXPECT_EQ(handle({"GET", "/status"}, snapshot()).status, 404);
+  auto serving = snapshot();
+  serving.status_json = R"({"node":"node7"})";
+  serving.checks[0].ok = false;
+  const auto response = handle({"GET", "/status"}, serving);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "application/json");
+  EXPECT_EQ(response.body, R"({"node":"node7"})");
+  EXPECT_EQ(handle({"POST", "/status"}, serving).status, 405);
+}
+
 // Anybody with a shell on the node can ask the health port; metrics need authorization.
 TEST(Routes, MetricsAreNotServedHere) {
   const auto response = handle({"GET", "/metrics"}, snapshot());

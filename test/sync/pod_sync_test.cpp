@@ -176,6 +176,20 @@ TEST_F(PodSyncTest, AFailedCallIsRetriedUntilItIsDone) {
   }
 }
 
+TEST_F(PodSyncTest, ASilentApiServerHoldsUpATurnOnceAndNotForEachPod) {
+  for (int i = 0; i < 5; ++i) {
+    bring(pod("silent-" + std::to_string(i)));
+  }
+  api_.fail_always(Error{Code::kTimeout, "PATCH pod: no answer in time"});
+  EXPECT_LE(step(), clock_.now().steady) << "the others are due, after the other loops' turn";
+  EXPECT_EQ(api_.calls().size(), 1U);
+  step();
+  EXPECT_EQ(api_.calls().size(), 2U);
+  api_.fail_always(std::nullopt);
+  step_after(minutes{1});
+  EXPECT_EQ(failed().size(), 5U);
+}
+
 TEST_F(PodSyncTest, RetriesAreAtMostHalfAMinuteApart) {
   api_.fail_always(Error{Code::kUnavailable, "away"});
   bring(pod("web"));

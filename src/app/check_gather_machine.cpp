@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "app/check_gather.h"
+#include "app/listening.h"
+#include "app/slurm_setup.h"
+#include "base/command.h"
+#include "base/text.h"
+#include "slurm/munge_socket.h"
+#include "slurm/slurmd_process.h"
+#include "slurm/source_choice.h"
+
+namespace slurmlet::app {
+namespace {
+
+constexpr Duration kMungeTime = std::chrono::seconds{3};
+
+// Why munged makes no credential; "" when it does, or when there is no munge(1) to ask with. The
+// credential is thrown away.
+std::string encode_error(const std::string& socket) {
+  const std::string program = slurm::find_program("munge", "");
+  if (program.empty()) {
+    return "";
+  }
+  CommandSpec spec;
+  spec.argv = {program, "-n", "-S", socket};
+  spec.timeout = kMungeTime;
+  const auto output = run_command(spec);
+  if (!output) {
+    return output.error().message;
+  }
+  if (output->timed_out) {
+    return "munge -n did not end in time";
+  }
+  return output->exit_code == 0 && output->signal == 0 ? "" : std::string{trim(output->err)};
+}
+
+}  // namespace
+
+MungeSeen look_at_munge(const config::Settings& settings, const NodeIdentity& identity) {
+  MungeSeen out;
+  const auto slurmds = slurm::running_slurmds("/proc");
+  const auto setup = discover_slurm(settings, identity.hostname, identity.policy.node_name,
+                                    slurmds ? *slurmds : std::vector<slurm::SlurmdSeen>{});
+  out.socket = setup.place.munge_socket;
+  out.used = !out.socket.empty();
+  if (!out.used) {
+    return out;
+  }
+  if (const auto problem = slurm::munge_problem(out.socket)) {
+    out.problem = problem->detail;
+  } else {
+    out.encode_error = encode_error(out.socket);
+  }
+  return out;
+}
+
+std::vector<PortSeen> look_at_ports(const config::Settings& settings) {
+  std::vector<PortSeen> out{{settings.endpoint.port, "kubelet API", "endpoint.port"},
+                            {settings.endpoint.healthz_port, "health", "endpoint.healthzPort"}};
+  for (auto& port : out) {
+    const bool loopback_only = port.port == settings.endpoint.healthz_port;
+    if (const auto owner = who_listens("/proc", port.port, loopback_only)) {
+      port.taken = true;
+      port.pid = owner->pid;
+      port.program = owner->program;
+    }
+  }
+  return out;
+}
+
+}  // namespace slurmlet::app

@@ -1,0 +1,44 @@
+#pragma once
+
+// The rules of `slurmlet check` about Slurm on this machine, the ports and the running daemon.
+// Facts in, findings out. Pure.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/check_finding.h"
+#include "app/daemon_status.h"
+#include "base/result.h"
+#include "node/facts.h"
+#include "slurm/controller_poll.h"
+
+namespace slurmlet::app {
+
+Finding slurmd_finding(const node::HostFacts& facts);
+Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters);
+Finding gpu_finding(const node::HostFacts& facts);
+
+struct MungeSeen {
+  bool used = false;  // by slurm.conf
+  std::string socket;
+  std::string problem;       // why nobody listens there; "" = somebody does
+  std::string encode_error;  // why no credential could be made; "" = one was, or was not tried
+};
+Finding munge_finding(const MungeSeen& seen);
+
+struct PortSeen {
+  int port = 0;
+  std::string what;     // "kubelet API"
+  std::string setting;  // "endpoint.port"
+  bool taken = false;
+  int pid = 0;               // of who listens; 0 = not to be seen
+  std::string program = {};  // of that process
+};
+Findings port_findings(const std::vector<PortSeen>& ports,
+                       const std::optional<DaemonStatus>& daemon);
+
+// `answer` of DaemonClient. Not running is no error: check may come first.
+Finding daemon_finding(const Result<DaemonStatus>& answer);
+
+}  // namespace slurmlet::app

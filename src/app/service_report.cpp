@@ -1,0 +1,104 @@
+#include "app/service_report.h"
+
+#include <utility>
+
+#include "app/state_line.h"
+#include "base/log.h"
+
+namespace slurmlet::app {
+namespace {
+
+constexpr std::size_t kNewsPerMinute = 3;
+constexpr Duration kMinute = std::chrono::minutes{1};
+
+}  // namespace
+
+ServiceReport::ServiceReport(service::Notifier notifier, std::optional<Duration> watchdog)
+    : notifier_(std::move(notifier)), watched_(watchdog.has_value()), watchdog_(watchdog) {}
+
+void ServiceReport::ready(Now now) {
+  const std::lock_guard lock(mutex_);
+  watchdog_.works(Loop::kMain, now.steady);
+  if (std::exchange(owes_ready_, false)) {
+    send(service::Message{}.ready());
+  }
+}
+
+void ServiceReport::reloading(Now now) {
+  const std::lock_guard lock(mutex_);
+  watchdog_.works(Loop::kMain, now.steady);
+  owes_ready_ = true;
+  // steady_clock is CLOCK_MONOTONIC on Linux.
+  send(service::Message{}.reloading(
+      std::chrono::duration_cast<std::chrono::microseconds>(now.steady.time_since_epoch())));
+}
+
+void ServiceReport::stopping() {
+  const std::lock_guard lock(mutex_);
+  send(service::Message{}.stopping());
+}
+
+void ServiceReport::failing(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  send(service::Message{}.status(reason.substr(0, reason.find('\n'))));
+}
+
+void ServiceReport::works(Loop loop, Now now) {
+  const std::lock_guard lock(mutex_);
+  watchdog_.works(loop, now.steady);
+}
+
+void ServiceReport::woken(Loop loop, Now now) {
+  const std::lock_guard lock(mutex_);
+  watchdog_.woken(loop, now.steady);
+}
+
+void ServiceReport::ended(Loop loop) {
+  const std::lock_guard lock(mutex_);
+  watchdog_.ended(loop);
+}
+
+void ServiceReport::sleeps(Loop loop, Now now, SteadyTime until, const Report& report,
+                           const sync::LeaseStatus& lease) {
+  const std::lock_guard lock(mutex_);
+  watchdog_.sleeps(loop, until);
+  if (!notifier_.is_heard()) {
+    return;
+  }
+  const bool ping = watchdog_.is_due(now.steady, until);
+  std::string words = state_words(report, lease);
+  const bool news = words != told_;
+  const bool tells_news = news && may_tell_news(now.steady);
+  if (!ping && !tells_news) {
+    return;
+  }
+  service::Message message;
+  if (watched_ && watchdog_.alive(now.steady)) {
+    message.watchdog();
+    watchdog_.pinged(now.steady);
+  }
+  message.status(state_line(report, lease));
+  if (news) {
+    news_.push_back(now.steady);
+    told_ = std::move(words);
+  }
+  send(message);
+}
+
+bool ServiceReport::may_tell_news(SteadyTime now) {
+  while (!news_.empty() && now - news_.front() >= kMinute) {
+    news_.pop_front();
+  }
+  return news_.size() < kNewsPerMinute;
+}
+
+// One that is not taken is not repeated: the next ping carries the line again.
+void ServiceReport::send(const service::Message& message) {
+  const Status sent = notifier_.send(message);
+  if (!sent && !unheard_) {
+    log::warning(sent.error().message);
+  }
+  unheard_ = !sent;
+}
+
+}  // namespace slurmlet::app

@@ -1,0 +1,58 @@
+#pragma once
+
+// What the service manager hears of the daemon: READY=1 when the configuration is good, the status
+// line, the watchdog's pings, RELOADING=1 and STOPPING=1. Thread-safe: the loops report here when a
+// turn begins and before they sleep, and whichever of them has something to say at that moment says
+// it. Nothing is said where nobody listens.
+//
+// The manager is spared: a ping carries the line as it is then; news by itself is told at once, but
+// not more than three times a minute.
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "app/report.h"
+#include "app/watchdog.h"
+#include "base/clock.h"
+#include "service/notifier.h"
+#include "sync/lease_link.h"
+
+namespace slurmlet::app {
+
+class ServiceReport {
+ public:
+  // `watchdog`: the manager's interval; nothing = it does not watch.
+  ServiceReport(service::Notifier notifier, std::optional<Duration> watchdog);
+
+  // The configuration is good and the loops begin: READY=1, once for each start or reload.
+  void ready(Now now);
+  void reloading(Now now);
+  void stopping();
+  // The daemon ends for this reason; its first line becomes the status.
+  void failing(const std::string& reason);
+
+  // As Watchdog.
+  void works(Loop loop, Now now);
+  void woken(Loop loop, Now now);
+  void ended(Loop loop);
+  // The loop goes to sleep; says what there is to say.
+  void sleeps(Loop loop, Now now, SteadyTime until, const Report& report,
+              const sync::LeaseStatus& lease);
+
+ private:
+  bool may_tell_news(SteadyTime now);
+  void send(const service::Message& message);
+
+  std::mutex mutex_;
+  service::Notifier notifier_;
+  bool watched_;
+  Watchdog watchdog_;
+  bool owes_ready_ = true;
+  bool unheard_ = false;         // the last message was not taken
+  std::string told_;             // state_words() of the last line
+  std::deque<SteadyTime> news_;  // when news was told, of the last minute
+};
+
+}  // namespace slurmlet::app

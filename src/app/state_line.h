@@ -1,0 +1,27 @@
+#pragma once
+
+// How the daemon is, in one line for people: `systemctl status`, `slurmlet status`. Pure functions
+// of what the threads have published.
+//
+//   hpc-x7k2p: Ready, Slurm IDLE, lease renewed 14:02:11Z
+//   hpc-x7k2p: not registered: API server https://192.0.2.10:6443 does not answer (connection
+//   refused) hpc-x7k2p: waits for approval of CSR node-csr-8x2lm hpc-x7k2p: Ready, slurmd is down,
+//   Slurm IDLE, lease renewed 14:02:11Z
+
+#include <string>
+
+#include "app/report.h"
+#include "sync/lease_link.h"
+
+namespace slurmlet::app {
+
+// The whole line; times are UTC. One line of valid UTF-8, at most kMaxStateLine bytes, without
+// control characters, whatever others (Slurm, the API server) have said.
+std::string state_line(const Report& report, const sync::LeaseStatus& lease);
+
+// The same without the time of the last renewal: changes when there is news, not with each renewal.
+std::string state_words(const Report& report, const sync::LeaseStatus& lease);
+
+inline constexpr std::size_t kMaxStateLine = 400;
+
+}  // namespace slurmlet::app

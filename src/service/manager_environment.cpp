@@ -1,0 +1,46 @@
+#include "service/manager_environment.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace slurmlet::service {
+namespace {
+
+constexpr const char* kNotifySocket = "NOTIFY_SOCKET";
+constexpr const char* kWatchdogUsec = "WATCHDOG_USEC";
+constexpr const char* kWatchdogPid = "WATCHDOG_PID";
+constexpr const char* kCredentialsDirectory = "CREDENTIALS_DIRECTORY";
+
+std::string value_of(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+ManagerEnvironment read_manager_environment(
+    const std::function<std::string(const char* name)>& lookup, int pid) {
+  ManagerEnvironment out;
+  out.notify_socket = lookup(kNotifySocket);
+  out.credentials_directory = lookup(kCredentialsDirectory);
+  const auto usec = parse_int<std::int64_t>(lookup(kWatchdogUsec));
+  const std::string watched = lookup(kWatchdogPid);
+  if (usec && *usec > 0 && (watched.empty() || parse_int<int>(watched) == pid)) {
+    out.watchdog = std::chrono::microseconds{*usec};
+  }
+  return out;
+}
+
+ManagerEnvironment take_manager_environment() {
+  const ManagerEnvironment out = read_manager_environment(value_of, ::getpid());
+  for (const char* name : {kNotifySocket, kWatchdogUsec, kWatchdogPid, kCredentialsDirectory}) {
+    ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
+  }
+  return out;
+}
+
+}  // namespace slurmlet::service

@@ -1,0 +1,1 @@
+set(ROOM_SOURCES manager_environment.cpp notifier.cpp)

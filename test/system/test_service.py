@@ -1,0 +1,179 @@
+"""What a service manager hears of the daemon, and what it gives it."""
+import contextlib
+import ctypes
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness.api import condition
+from harness.rig import GENERAL_WAIT, wait_until
+from harness.service_manager import ServiceManager
+
+SLURMD = "slurmd:nid000001"
+
+
+@pytest.fixture(name="manager")
+def listening_manager(rig):
+    with ServiceManager(rig.directory / "notify") as listening:
+        os.chmod(listening.path, 0o777)
+        rig.environment.update(listening.environment())
+        yield listening
+
+
+def test_ready_comes_before_the_api_server_answers(rig, manager):
+    """An API server that is away must not hold up the boot; the line says what is missing."""
+    text, count = re.subn(r"server: \S+", "server: https://127.0.0.1:1", rig.kubeconfig.read_text())
+    assert count == 1
+    away = rig.directory / "away"
+    away.write_text(text)
+    away.chmod(0o644)
+    arguments = rig.arguments()
+    arguments[1] = away
+    rig.start(arguments, ready=False)
+    assert manager.next(GENERAL_WAIT) == {"READY": "1"}
+    line = manager.wait_status("does not answer")["STATUS"]
+    assert line.startswith(f"{rig.name}: not registered: API server https://127.0.0.1:1 does not "
+                           "answer (connection refused); ")
+
+
+def test_the_line_tells_the_life_of_the_node(rig, manager):
+    rig.start_and_know()
+    assert manager.next(GENERAL_WAIT) == {"READY": "1"}
+    line = manager.wait_status("Slurm IDLE")["STATUS"]
+    assert line.startswith(f"{rig.name}: Ready, Slurm IDLE, lease ")
+    rig.daemon.signal(signal.SIGHUP)
+    reloading = manager.wait(lambda message: "RELOADING" in message)
+    assert reloading["RELOADING"] == "1"
+    assert abs(int(reloading["MONOTONIC_USEC"]) / 1e6 - time.monotonic()) < GENERAL_WAIT
+    assert manager.wait(lambda message: "READY" in message) == {"READY": "1"}
+    rig.daemon.signal(signal.SIGTERM)
+    assert manager.wait(lambda message: "STOPPING" in message) == {"STOPPING": "1"}
+    assert rig.daemon.process.wait(GENERAL_WAIT) == 0
+
+
+def test_a_refused_configuration_is_the_status(rig, manager):
+    rig.configure(slurm={"polInterval": "1s"})
+    rig.start(ready=False)
+    line = manager.wait_status("unknown key")["STATUS"]
+    assert str(rig.config_path) in line and "slurm.pollInterval" in line
+    assert rig.daemon.process.wait(GENERAL_WAIT) == 2
+    assert all("READY" not in message for message in manager.seen)
+
+
+def test_children_inherit_nothing_of_the_manager(rig, manager):
+    """sinfo must not speak for the daemon."""
+    programs = rig.directory / "bin"
+    programs.mkdir()
+    seen = rig.directory / "seen"
+    seen.mkdir()
+    seen.chmod(0o777)
+    script = programs / "sinfo"
+    script.write_text(f'#!/bin/sh\nenv > {seen}/$$ && mv {seen}/$$ {seen}/done\n'
+                      f'exec {shutil.which("sinfo")} "$@"\n')
+    script.chmod(0o755)
+    rig.configure(slurm={"binDir": str(programs), "source": "cli"})
+    rig.environment.update(manager.environment(watchdog_seconds=60),
+                           CREDENTIALS_DIRECTORY=str(rig.directory))
+    rig.start_and_know()
+    names = {line.split("=", 1)[0] for line in (seen / "done").read_text().splitlines()}
+    assert "PATH" in names
+    assert not names & {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "CREDENTIALS_DIRECTORY"}
+
+
+def test_a_kubeconfig_may_come_as_a_credential(rig):
+    credentials = rig.directory / "credentials"
+    credentials.mkdir(mode=0o755)
+    shutil.copy(rig.kubeconfig, credentials / "slurmlet.kubeconfig")
+    shutil.chown(credentials / "slurmlet.kubeconfig", rig.user or "root")
+    rig.environment["CREDENTIALS_DIRECTORY"] = str(credentials)
+    rig.start(rig.arguments()[2:])
+    rig.daemon.signal(signal.SIGHUP)  # which reads the environment again
+    rig.wait_log("configuration read again")
+    assert condition(rig.node(), "Ready")["status"] == "True"
+
+
+@contextlib.contextmanager
+def frozen(thread):
+    """One thread of a process held still, as a hang would, while the others run (ptrace(2))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_ulong, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_void_p]
+    seize, interrupt, detach = 0x4206, 0x4207, 17
+
+    def call(request):
+        if libc.ptrace(request, thread, None, None) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    try:
+        call(seize)
+    except PermissionError:
+        pytest.skip("threads of others may not be traced here")
+    call(interrupt)
+    os.waitpid(thread, 0x40000000)  # __WALL
+    try:
+        yield
+    finally:
+        call(detach)
+
+
+def threads(pid):
+    return sorted(int(entry.name) for entry in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["main", "lease"])
+def test_a_loop_that_hangs_ends_the_pings(rig, manager, which):
+    """Whichever of the two loops it is: the other one is alive and does not cover for it."""
+    rig.environment.update(manager.environment(watchdog_seconds=3))
+    rig.configure(kubernetes={"leaseDuration": "10s"})
+    rig.start_and_know()
+    pinged = {"WATCHDOG": "1"}.items() <= manager.wait(lambda m: "WATCHDOG" in m).items()
+    assert pinged
+    own = threads(rig.daemon.pid)
+    with frozen(own[0] if which == "main" else own[-1]):
+        quiet_since = time.monotonic()
+        deadline = quiet_since + 2 * GENERAL_WAIT
+        while time.monotonic() - quiet_since < 12:
+            message = manager.next(1)
+            if message and "WATCHDOG" in message:
+                quiet_since = time.monotonic()
+            assert time.monotonic() < deadline, manager.seen[-10:]
+    manager.wait(lambda message: "WATCHDOG" in message)
+
+
+def affinities(pid):
+    return {frozenset(os.sched_getaffinity(thread)) for thread in threads(pid)}
+
+
+def test_the_daemon_follows_slurmd_to_its_cpus(rig):
+    """As slurmd confines itself with CoreSpecCount; here somebody else does it for it."""
+    everywhere = os.sched_getaffinity(0)
+    if len(everywhere) < 2:
+        pytest.skip("one CPU only")
+    rig.configure(cpuAffinity="slurmd")
+    rig.start_and_know()
+    rig.wait_log("nothing is pinned")
+    assert affinities(rig.daemon.pid) == {frozenset(everywhere)}
+    pid = rig.slurm.pid(SLURMD)
+    one = {max(everywhere)}
+    subprocess.run(["taskset", "--all-tasks", "--pid", "--cpu-list", str(max(one)), str(pid)],
+                   check=True, capture_output=True)
+    try:
+        wait_until(lambda: affinities(rig.daemon.pid) == {frozenset(one)}, what="the CPU of slurmd")
+        rig.wait_log(f"runs on CPU {max(one)}, set apart by slurmd")
+    finally:
+        subprocess.run(["taskset", "--all-tasks", "--pid", "--cpu-list",
+                        ",".join(map(str, everywhere)), str(pid)], check=True, capture_output=True)
+    wait_until(lambda: affinities(rig.daemon.pid) == {frozenset(everywhere)}, what="all CPUs")
+
+
+def test_a_cpu_that_is_not_there_is_refused(rig):
+    rig.configure(cpuAffinity="9999")
+    rig.start(ready=False)
+    assert rig.daemon.process.wait(GENERAL_WAIT) == 2
+    assert "cpuAffinity: run on CPU 9999: none of them is one that this process may use" in rig.log()

@@ -1,0 +1,79 @@
+"""`slurmlet status` and GET /status: what the running daemon says of itself."""
+import http.client
+import json
+
+import pytest
+
+from harness.commands import run_beside
+from harness.programs import free_port
+
+NOT_HEALTHY, BAD_CONFIGURATION, NOT_RUNNING = 1, 2, 3
+
+
+@pytest.fixture(name="port")
+def health_port():
+    return free_port()
+
+
+def ask(port, path="/status"):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    return answer.status, answer.getheader("Content-Type"), answer.read()
+
+
+def status(rig, *arguments):
+    return run_beside(rig, "status", *arguments)
+
+
+def test_registered_node(rig, port):
+    rig.configure(endpoint={"healthzPort": port})
+    rig.provision("1f6c1a52-32c7-4a93-8c58-7b7f5d3a2c11")
+    rig.start_and_know()
+    rig.wait_renewed()
+    done = status(rig)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith(f"{rig.name}: Ready, Slurm ")
+    assert "registered" in done.stdout and "runs, pid" in done.stdout
+    code, kind, body = ask(port)
+    assert (code, kind) == (200, "application/json")
+    told = json.loads(body)
+    assert told["pid"] == rig.daemon.pid and told["node"] == rig.name
+    assert told["registered"] and told["healthy"] and told["lease"]["held"]
+    assert told["problems"] == []
+    assert told["apiServer"].startswith("https://127.0.0.1:")
+    assert told["slurm"]["node"] == "nid000001" and told["slurm"]["cluster"] == "alps"
+    assert told["slurmd"]["running"] is True
+    assert told["metal3"]["providerID"] == f"metal3://metal3/node-0/{rig.name}"
+    assert b"PRIVATE KEY" not in body and b"BEGIN" not in body
+    printed = json.loads(status(rig, "-o", "json").stdout)
+    assert printed["pid"] == told["pid"] and list(printed) == list(told)
+
+
+def test_nobody_runs(rig, port):
+    rig.configure(endpoint={"healthzPort": port})
+    done = status(rig)
+    assert done.returncode == NOT_RUNNING
+    assert "no slurmlet runs here" in done.stderr and "systemctl status slurmlet" in done.stderr
+    rig.configure()
+    done = status(rig)
+    assert done.returncode == NOT_RUNNING
+    assert "endpoint.healthzPort is 0" in done.stderr
+
+
+def test_a_bad_configuration_is_not_a_daemon_that_is_away(rig):
+    rig.config_path.write_text("apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n"
+                               "endpoint: {healthzPort: many}\n")
+    assert status(rig).returncode == BAD_CONFIGURATION
+
+
+def test_a_node_that_may_not_register(rig, port):
+    """The credential is taken, but another machine's Node has the name."""
+    rig.configure(endpoint={"healthzPort": port}, node={"metal3UUID": "0c7d-mine"})
+    rig.admin.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
+        "name": rig.name, "labels": {"metal3.io/uuid": "0c7d-theirs"}}})
+    rig.start(ready=False)
+    rig.wait_log("belongs to another machine")
+    done = status(rig)
+    assert done.returncode == NOT_HEALTHY
+    assert "belongs to another machine" in done.stdout
