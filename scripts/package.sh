@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds the packages from the committed tree; called by ./dev package. See docs/packages.md.
 #
-#   package.sh [deb] [rpm] [--nocheck] [--into DIR] [--work DIR]
+#   package.sh [deb] [rpm] [--nocheck] [--prebuilt PROGRAM] [--into DIR] [--work DIR]
 #
-# Without deb or rpm: both. --nocheck leaves the unit tests out. With changes that are not committed,
+# Without deb or rpm: both. --nocheck leaves the unit tests out. --prebuilt (DEB only) takes a program
+# that is built already, for tests that have no time to compile it again. With changes that are not committed,
 # the tree as it is becomes the package and its release says "dirty".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,12 +13,14 @@ die() { echo "package.sh: $*" >&2; exit 1; }
 
 kinds=()
 check=yes
+prebuilt=
 into=build/packages
 work=build/package
 while [ $# -gt 0 ]; do
   case $1 in
     deb | rpm) kinds+=("$1") ;;
     --nocheck) check=no ;;
+    --prebuilt) prebuilt=$(realpath "$2"); check=no; shift ;;
     --into) into=$2; shift ;;
     --work) work=$2; shift ;;
     *) die "unknown argument \"$1\"; see the top of this script" ;;
@@ -62,6 +65,7 @@ unpack() {
 build_deb() {
   local options="parallel=${JOBS:-$(nproc)}" here=$work/$name
   [ "$check" = yes ] || options+=" nocheck"
+  [ -z "$prebuilt" ] || export SLURMLET_PREBUILT=$prebuilt
   unpack
   cp -r "$here/packaging/debian" "$here/debian"
   if [ -n "$dirty" ]; then sed -i '1s/)/+dirty)/' "$here/debian/changelog"; fi
@@ -70,7 +74,7 @@ build_deb() {
   (cd "$here" && DEB_BUILD_OPTIONS=$options dpkg-buildpackage -us -uc -b >"$work/deb.log" 2>&1) ||
     { tail -40 "$work/deb.log" >&2; die "no DEB; whole output: $work/deb.log"; }
   rm -f "$into"/slurmlet_* "$into"/debug/*.deb
-  mv "$work"/slurmlet-dbgsym_*.deb "$into/debug"
+  [ -n "$prebuilt" ] || mv "$work"/slurmlet-dbgsym_*.deb "$into/debug"
   mv "$work"/slurmlet_*.{deb,buildinfo,changes} "$into"
 }
 

@@ -42,7 +42,8 @@ TEST(ManualTest, EverySettingIsThereWithFlagEnvironmentAndDefault) {
 }
 
 TEST(ManualTest, NoLineOfTextIsTakenForARequest) {
-  for (const auto line : split(settings_manual(), '\n')) {
+  const std::string page = settings_manual();
+  for (const auto line : split(page, '\n')) {
     if (line.starts_with('.')) {
       EXPECT_THAT(std::string{line},
                   AnyOf(StartsWith(".\\\""), StartsWith(".TH "), StartsWith(".SH "),

@@ -17,7 +17,7 @@ from hpc_node import HpcNode  # noqa: E402
 from machine import Machine, Workshop, why_not  # noqa: E402
 
 ROOT = repository() / "build/machine-root"
-PACKAGES = repository() / "build/packages"
+PACKAGES = repository() / "build/machine-packages"
 PACKAGE_IN_IMAGE = "opt/slurmlet.deb"
 
 
