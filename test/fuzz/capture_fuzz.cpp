@@ -101,7 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(capture.nodes.empty() || !capture.failure);
   require(capture.source != "unknown" || !capture.slurmd);
   // A host list of a few bytes stands for many nodes.
-  require(capture.nodes.size() <= std::max<std::size_t>(size, 100'000));
+  require(capture.nodes.size() <= std::max<std::size_t>(size, 200'000));
   for (const auto& record : capture.nodes) {
     check.record(record);
   }

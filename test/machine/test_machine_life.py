@@ -267,14 +267,13 @@ def test_reboot_keeps_the_identity_and_asks_for_nothing(node, timing):
 
 
 def test_boot_without_munge(node):
-    """Not there at all: slurmd cannot start, slurmlet does and says so."""
+    """Not there at all: Slurm's own daemons may start or fail, slurmlet starts and says so."""
     node.machine.run("systemctl", "mask", "munge.service")
     node.machine.reboot()
     node.wait_renewed(since=time.time(), timeout=120)
     found = node.wait_condition("SlurmNodeStateIdle", "Unknown", "MungeUnavailable", 90)
     print(found["message"])
     assert node.daemon()["ActiveState"] == "active"
-    node.wait_condition("SlurmdReady", "False")
     node.machine.run("systemctl", "unmask", "munge.service")
     node.machine.run("systemctl", "start", "munge")
     node.machine.run("systemctl", "restart", "slurmctld", "slurmd")
