@@ -177,12 +177,13 @@ def test_no_lease_was_late_and_nothing_forgotten_over_all_this(node, timing):
     assert node.condition("SlurmNodeStateIdle")["status"] == "True"
     assert node.log().count(" starts: ") == 1
     assert node.log().count("adopted") + node.log().count("registered as") == 1
-    # Each credential was used in its time only.
+    # Each credential was used in its time only. (Another thread may have begun a request with the
+    # old one when the first came with the new one.)
     ends = [use.sure for use in node.uses[1:]] + [time.time()]
     for use, end in zip(node.uses, ends):
         moments = [moment for moment, credential in node.audit.credential_moments()
                    if credential == use.credential]
-        assert use.begin <= min(moments) and max(moments) <= end
+        assert use.begin <= min(moments) and max(moments) <= end + 1
 
 
 @pytest.fixture(name="other")
