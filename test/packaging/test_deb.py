@@ -51,8 +51,9 @@ def looked_at(shared_root, deb):
 def test_lintian_finds_nothing(packages):
     # Built for a site and not uploaded to Debian, where there would be a bug to close.
     done = subprocess.run(
-        ["lintian", "--allow-root", "--suppress-tags=initial-upload-closes-no-bugs", "--fail-on=error,warning,info", "--display-info",
-         "--tag-display-limit=0", str(only(packages, "slurmlet_*.changes"))],
+        ["lintian", "--allow-root", "--suppress-tags=initial-upload-closes-no-bugs",
+         "--fail-on=error,warning,info", "--display-info", "--tag-display-limit=0",
+         str(only(packages, "slurmlet_*.deb"))],
         cwd=packages, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
 
