@@ -1,48 +1,28 @@
 """A TLS server before a plain TCP one on this machine, as a reverse proxy ends TLS for slurmrestd."""
-import contextlib
 import selectors
 import socket
 import ssl
-import threading
+
+from .listener import Listener
 
 
-class TlsFront:
+class TlsFront(Listener):
     """Listens on 127.0.0.1 with this certificate and forwards to `port` there, as a context. How
     many clients it refused or lost in the handshake is in `failed_handshakes`."""
 
     def __init__(self, port, certificate, key):
+        super().__init__(("127.0.0.1", 0))
         self._target = ("127.0.0.1", port)
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.load(certificate, key)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
         self.url = f"https://127.0.0.1:{self.port}"
         self.failed_handshakes = 0
-        self._thread = threading.Thread(target=self._accept, daemon=True)
 
     def load(self, certificate, key):
         """Uses another certificate from the next connection on."""
         self._context.load_cert_chain(certificate, key)
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join(5)
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return  # closed: the end
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client):
+    def serve(self, client):
         client.settimeout(30)
         try:
             with self._context.wrap_socket(client, server_side=True) as inside:

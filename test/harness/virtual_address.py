@@ -7,44 +7,26 @@ import socket
 import struct
 import threading
 
+from .listener import Listener
 
-class VirtualAddress:
+
+class VirtualAddress(Listener):
     """Listens on host:port and forwards to target:port, as a context."""
 
     def __init__(self, host, port, target):
-        self._port = port
+        super().__init__((host, port))
         self._target = target
-        self._listener = socket.create_server((host, port))
-        self._thread = threading.Thread(target=self._accept, daemon=True)
         self.connections = 0
 
     def move(self, target):
         """The next connections go there."""
         self._target = target
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join(5)
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return  # closed: the end
-            self.connections += 1
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client):
+    def serve(self, client):
+        self.connections += 1
         with client:
             try:
-                server = socket.create_connection((self._target, self._port), timeout=30)
+                server = socket.create_connection((self._target, self.port), timeout=30)
             except OSError:
                 # Nobody there: a reset, as a load balancer sends.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
