@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
 # The root file system of the machines that test/machine boots: Debian 12 with systemd, cloud-init,
-# munge and Slurm, and what slurmlet's package depends on, but not that package. Needs root and
-# mmdebstrap.
+# munge and Slurm, and what slurmlet's package depends on, but not that package.
 #
 #   root.sh [OUT]      OUT defaults to <repository>/build/machine-root
 #
-# Does nothing when OUT was already made by this same script. The packages come from where apt here
-# gets Debian's from; DEBIAN_MIRROR=URL names another place. Machines never write to OUT: each has an
-# overlay of its own above it.
+# Does nothing when OUT was already made by this same script. What it needs, and where the packages come
+# from: test/harness/debian_root.sh. Machines never write to OUT: each has an overlay of its own above it.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../harness/debian_root.sh"
 
-SUITE=bookworm
 PACKAGES=(
   systemd systemd-sysv dbus udev iproute2 procps
   cloud-init
@@ -19,44 +18,9 @@ PACKAGES=(
   libbrotli1 libc6 libcpp-httplib0.11 libcurl4 libgcc-s1 libssl3 libstdc++6 libyaml-0-2 zlib1g adduser
 )
 
-die() { echo "root.sh: $*" >&2; exit 1; }
-
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$(realpath -m -- "${1:-$here/../../build/machine-root}")
-stamp=$(sha256sum <"${BASH_SOURCE[0]}" | cut -d' ' -f1)
-[ "$(cat "$out.stamp" 2>/dev/null)" = "$stamp" ] && [ -d "$out" ] && exit 0
-
-[ "$(id -u)" = 0 ] || die "needs root"
-command -v mmdebstrap >/dev/null || die "mmdebstrap is missing; on Debian: apt-get install mmdebstrap"
-
-# Only what apt has lists of is known to be a mirror of Debian.
-debian_mirror() {
-  apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
-    awk '$1 == "Debian" && $2 !~ /-(security|updates|backports|proposed-updates)$/ { print $3; exit }'
-}
-mirror=${DEBIAN_MIRROR:-$(debian_mirror)}
-if [ -z "$mirror" ]; then
-  apt-get update -qq
-  mirror=$(debian_mirror)
-fi
-[ -n "$mirror" ] || die "apt here knows no mirror of Debian, so no $SUITE can be had;
-set DEBIAN_MIRROR to the URL of one"
-
-# Proxies and the like are a matter of this machine, not of the new root.
-options=()
-while IFS= read -r line; do options+=("--aptopt=$line"); done < <(
-  apt-config dump 2>/dev/null | grep -E '^Acquire::(Check-|https?::[^ ]*(Proxy|Ca|Verify)|[^ ]*Retries)' || true)
-
 new=$out.new
-rm -rf --one-file-system "$new" "$out.stamp"
-mkdir -p "$(dirname "$out")"
-began=$(date +%s)
-include=$(IFS=,; echo "${PACKAGES[*]}")
-if ! mmdebstrap --quiet --mode=root --variant=apt --include="$include" \
-  --aptopt='APT::Install-Recommends "false"' "${options[@]}" "$SUITE" "$new" "$mirror" >"$out.log" 2>&1; then
-  tail -5 "$out.log" >&2
-  die "the packages of $SUITE could not be had from $mirror (whole output: $out.log)"
-fi
+debian_root_begin "$out" bookworm apt "${PACKAGES[@]}"
 
 # What an image does not carry: the identity of a machine, and where its packages came from.
 rm -f "$new"/etc/{machine-id,hostname,resolv.conf} "$new/etc/apt/sources.list" "$new"/etc/apt/sources.list.d/*
@@ -85,7 +49,4 @@ done
 # The network is systemd's, configured by cloud-init from the config drive.
 chroot "$new" systemctl --quiet enable systemd-networkd.service munge.service slurmctld.service slurmd.service
 
-rm -rf --one-file-system "$out"
-mv "$new" "$out"
-echo "$stamp" >"$out.stamp"
-echo "made $out ($(du -sm "$out" | cut -f1) MB, $(($(date +%s) - began)) s)"
+debian_root_end "$out"
