@@ -23,10 +23,8 @@ function(slurmlet_room NAME)
     list(TRANSFORM ROOM_TESTS PREPEND ${PROJECT_SOURCE_DIR}/test/${NAME}/)
     add_executable(${NAME}_test ${ROOM_TESTS})
     target_include_directories(${NAME}_test PRIVATE ${PROJECT_SOURCE_DIR}/test)
-    target_compile_definitions(${NAME}_test PRIVATE
-      SLURMLET_FIXTURES="${PROJECT_SOURCE_DIR}/test/fixtures")
-    target_link_libraries(${NAME}_test PRIVATE slurmlet::${NAME} GTest::gmock GTest::gtest_main
-      slurmlet_warnings)
+    target_link_libraries(${NAME}_test PRIVATE slurmlet::${NAME} slurmlet_fixtures GTest::gmock
+      GTest::gtest_main slurmlet_warnings)
     gtest_discover_tests(${NAME}_test TEST_PREFIX "${NAME}." PROPERTIES LABELS unit
       DISCOVERY_TIMEOUT 60)
   endif()

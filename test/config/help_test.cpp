@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "config/config_file.h"
 #include "config/settings_table.h"
+#include "fixtures.h"
 
 namespace slurmlet::config {
 namespace {
@@ -110,7 +111,7 @@ TEST(HelpTest, ExampleConfigMeansTheDefaults) {
 }
 
 TEST(HelpTest, PackagedExampleIsCurrent) {
-  const auto packaged = std::filesystem::path(SLURMLET_FIXTURES) / "../../packaging/config.yaml";
+  const auto packaged = fixtures() / "../../packaging/config.yaml";
   const auto content = read_file(packaged);
   const std::string current = example_config();
   if (content && *content == current) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "config/fake_sources.h"
 #include "config/settings_table.h"
+#include "fixtures.h"
 
 namespace slurmlet::config {
 namespace {
@@ -354,7 +355,7 @@ TEST(LoadTest, TheProcessEnvironmentIsRead) {
 }
 
 TEST(LoadTest, WholeFilesAreReadFromDisk) {
-  const auto content = read_whole_file()(SLURMLET_FIXTURES "/no-such-file");
+  const auto content = read_whole_file()(fixtures() / "no-such-file");
   ASSERT_FALSE(content);
   EXPECT_EQ(content.error().code, Code::kNotFound);
 }

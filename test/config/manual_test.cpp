@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "config/config_file.h"
 #include "config/settings_table.h"
+#include "fixtures.h"
 
 namespace slurmlet::config {
 namespace {
@@ -68,8 +69,7 @@ TEST(ManualTest, TheExampleIsAConfiguration) {
 }
 
 TEST(ManualTest, PackagedPageIsCurrent) {
-  const auto packaged =
-      std::filesystem::path(SLURMLET_FIXTURES) / "../../packaging/man/slurmlet.yaml.5";
+  const auto packaged = fixtures() / "../../packaging/man/slurmlet.yaml.5";
   const auto content = read_file(packaged);
   const std::string current = settings_manual();
   if (content && *content == current) {

@@ -5,6 +5,7 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/temp_tree.h"
+#include "fixtures.h"
 
 namespace slurmlet::host {
 namespace {
@@ -27,7 +28,7 @@ TEST(BusyTicks, AreAllButIdleAndIoWait) {
 
 TEST(UsageOfTwoCpus, IsReadFromCapturedFiles) {
   Paths paths;
-  paths.proc = std::string{SLURMLET_FIXTURES} + "/host/two-cpus/proc";
+  paths.proc = fixtures() / "host/two-cpus/proc";
   fakes::FakeClock clock;
   const auto usage = UsageReader{paths}.read(clock.now());
   ASSERT_TRUE(usage);

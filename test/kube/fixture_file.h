@@ -8,11 +8,12 @@
 #include <string>
 
 #include "base/file.h"
+#include "fixtures.h"
 
 namespace slurmlet::kube {
 
 inline std::string fixture_text(const std::string& name) {
-  const auto text = read_file(std::string(SLURMLET_FIXTURES) + "/kube/" + name);
+  const auto text = read_file(fixtures() / "kube" / name);
   EXPECT_TRUE(text) << name;
   return text ? *text : "";
 }

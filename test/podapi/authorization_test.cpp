@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "fixtures.h"
 #include "podapi/fake_review_api.h"
 #include "podapi/gate.h"
 #include "podapi/gate_fixture.h"
@@ -20,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(RequestAttributes, AreTheKubelets) {
-  const auto text = read_file(SLURMLET_FIXTURES "/kubelet/attributes-1.36.tsv");
+  const auto text = read_file(fixtures() / "kubelet/attributes-1.36.tsv");
   ASSERT_TRUE(text) << text.error().message;
   int rows = 0;
   for (const std::string_view line : split(*text, '\n')) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "fixtures.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -12,8 +13,7 @@ namespace slurmlet::podapi {
 namespace {
 
 TEST(HeadReader, HoldsOnTheFuzzersInputs) {
-  const std::filesystem::path corpus =
-      std::filesystem::path{SLURMLET_FIXTURES}.parent_path() / "fuzz/corpus/request_head";
+  const std::filesystem::path corpus = fixtures().parent_path() / "fuzz/corpus/request_head";
   const auto names = list_directory(corpus);
   ASSERT_TRUE(names) << names.error().message;
   EXPECT_GE(names->size(), 20U);

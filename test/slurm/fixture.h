@@ -10,12 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "fixtures.h"
+
 namespace slurmlet::slurm {
 
 inline const std::vector<std::string> kReleases{"22.05.8", "23.02", "24.05", "24.11", "25.11"};
 
 inline std::filesystem::path fixture_path(const std::string& name) {
-  return std::filesystem::path{SLURMLET_FIXTURES} / "slurm" / name;
+  return fixtures() / "slurm" / name;
 }
 
 inline std::string fixture(const std::string& name) {
