@@ -18,6 +18,15 @@ target_link_options(slurmlet_hardening INTERFACE
   -Wl,-z,relro -Wl,--as-needed
   $<$<CONFIG:Release,RelWithDebInfo>:-Wl,--gc-sections>)
 
+# Templates make the same machine code many times: a linker that folds it saves a tenth of the program.
+# GNU ld cannot; gold comes with it on Debian 12 and as binutils-gold on Rocky 9.
+include(CheckLinkerFlag)
+check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=safe" SLURMLET_FOLDS_CODE)
+if(SLURMLET_FOLDS_CODE AND NOT SLURMLET_FUZZERS)
+  target_link_options(slurmlet_hardening INTERFACE
+    "$<$<CONFIG:Release,RelWithDebInfo>:-fuse-ld=gold;-Wl,--icf=safe>")
+endif()
+
 set(SLURMLET_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 if(SLURMLET_SANITIZE)
   add_compile_options(-fsanitize=${SLURMLET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
