@@ -1,6 +1,5 @@
 #include "app/daemon.h"
 
-#include <malloc.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "app/shared.h"
 #include "app/state_lock.h"
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "host/shutdown.h"
 
 namespace slurmlet::app {
@@ -56,13 +56,6 @@ sync::LeaseOptions lease_options(const config::Settings& settings, const std::st
   options.holder_identity = holder_identity;
   options.duration = std::chrono::duration_cast<seconds>(settings.kubernetes.lease_duration);
   return options;
-}
-
-// Few arenas and no hoarding: memory belongs to jobs.
-void tune_allocator() {
-  ::mallopt(M_ARENA_MAX, 1);
-  ::mallopt(M_TRIM_THRESHOLD, 64 * 1024);
-  ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 }
 
 // How serving ended.
@@ -235,7 +228,7 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
       known_uid = uid;
       lease.wake();
     } else if (!trimmed && uid) {
-      ::malloc_trim(0);  // what start-up needed
+      release_startup_memory();
       trimmed = true;
     }
     if (loop.needs_bootstrap()) {
