@@ -33,6 +33,7 @@ using std::chrono::seconds;
 
 constexpr mode_t kPrivate = 0600;
 constexpr Duration kLook = minutes{1};  // for a clock that somebody set
+// The network may come late, and nobody sees this node before.
 constexpr Duration kLongestPause = seconds{30};
 
 // The settings with the bootstrap credential in the place of the node's.
@@ -87,7 +88,7 @@ class Bootstrap {
         requests_(requests),
         service_(service),
         store_(settings.kubernetes.cert_dir, kClientStoreName),
-        backoff_(seconds{1}, minutes{1}, system_random()),
+        backoff_(seconds{1}, kLongestPause, system_random()),
         health_handler_([this] { return snapshot(); }, [this] { return status_json(); }),
         files_(watched_files(settings)),
         was_of_no_use_(!is_of_use(clock.now().wall)) {}
@@ -174,8 +175,10 @@ Status Bootstrap::open() {
   client_->set_abort_fd(signals_.fd());
   api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
                                                     system_random());
+  auto options = client_certificate_options(node_name_);
+  options.longest_pause = kLongestPause;
   sync_ = std::make_unique<sync::CertificateSync>(
-      *api_, store_, client_certificate_options(node_name_), system_random(),
+      *api_, store_, std::move(options), system_random(),
       [this](const tls::StoredCertificate& certificate) { held_ = certificate.summary; });
   sync_->set_subject(client_certificate_subject(node_name_));
   return {};

@@ -298,7 +298,11 @@ void CertificateSync::fail(const Error& error, Now now) {
   if (error.code != Code::kCancelled) {
     complain(error.message, now);
   }
-  next_try_ = now.steady + call_backoff_.next();
+  Duration pause = call_backoff_.next();
+  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+    pause = std::min(pause, options_.longest_pause);
+  }
+  next_try_ = now.steady + pause;
 }
 
 void CertificateSync::forget_request() {

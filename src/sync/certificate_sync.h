@@ -34,6 +34,8 @@ struct CertificateSyncOptions {
   std::string signer_name;
   std::vector<std::string> usages;  // "digital signature", "client auth" | "server auth"
   std::string node_name;            // for the cure in messages
+  // While the API server does not answer. Short where nothing goes on before there is one.
+  Duration longest_pause = std::chrono::minutes{5};
 };
 
 // For metrics, /readyz and people.

@@ -215,6 +215,22 @@ TEST_F(CertificateRefusalTest, WhatTheApiServerCannotDoIsAskedAgainWithTheSameKe
   EXPECT_EQ(status().problem, "");
 }
 
+// A machine that has no certificate yet, and whose network comes late.
+TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold) {
+  longest_pause_ = seconds{30};
+  start();
+  random_ = 0.999;
+  for (const Code code : {Code::kUnavailable, Code::kTimeout}) {
+    api_.fail_always(Error{code, "POST: cannot"});
+    run(hours{1});
+    EXPECT_LE(until_wake(), seconds{30}) << to_string(code);
+  }
+  // One that answers, if only with a refusal, is left in peace as ever.
+  api_.fail_always(Error{Code::kDenied, "POST: forbidden"});
+  run(hours{1});
+  EXPECT_GT(step_after(minutes{6}) - clock_.now().steady, minutes{4});
+}
+
 // An answer that was lost: the request is there.
 TEST_F(CertificateRefusalTest, ALostAnswerIsNoSecondRequest) {
   step();

@@ -35,7 +35,8 @@ class CertificateSyncFixture : public ::testing::Test {
         CertificateSyncOptions{"serving certificate",
                                kube::kServingSigner,
                                {"digital signature", "server auth"},
-                               "n1"},
+                               "n1",
+                               longest_pause_},
         [this] { return random_; },
         [this](const tls::StoredCertificate& stored) { issued_.push_back(stored); });
     sync_->set_subject(serving_subject());
@@ -88,6 +89,7 @@ class CertificateSyncFixture : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::FakeCertificateApi api_;
   double random_ = 0.0;
+  Duration longest_pause_ = std::chrono::minutes{5};
   std::vector<tls::StoredCertificate> issued_;
   std::unique_ptr<tls::CertificateStore> store_;
   std::unique_ptr<CertificateSync> sync_;
