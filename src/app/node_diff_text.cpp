@@ -8,6 +8,7 @@
 
 #include "app/print_node.h"
 #include "node/claim.h"
+#include "node/node_info_fields.h"
 
 namespace slurmlet::app {
 namespace {
@@ -84,26 +85,13 @@ std::string addresses_text(const node::ObservedNode& live, const node::NodePatch
   return field.text();
 }
 
-StringMap info_map(const node::NodeInfo& info) {
-  return {{"machineID", info.machine_id},
-          {"systemUUID", info.system_uuid},
-          {"bootID", info.boot_id},
-          {"kernelVersion", info.kernel_version},
-          {"osImage", info.os_image},
-          {"containerRuntimeVersion", info.container_runtime_version},
-          {"kubeletVersion", info.kubelet_version},
-          {"kubeProxyVersion", info.kube_proxy_version},
-          {"operatingSystem", info.operating_system},
-          {"architecture", info.architecture}};
-}
-
 std::string info_text(const node::ObservedNode& live, const node::NodePatch& patch) {
   if (!patch.node_info) {
     return "";
   }
-  const StringMap before = info_map(live.node_info);
+  const StringMap before = node::node_info_fields(live.node_info);
   PatchMap changes;
-  for (const auto& [key, value] : info_map(*patch.node_info)) {
+  for (const auto& [key, value] : node::node_info_fields(*patch.node_info)) {
     if (before.at(key) != value) {
       changes[key] = value;
     }

@@ -5,6 +5,7 @@
 #include "base/rfc3339.h"
 #include "kube/json_read.h"
 #include "kube/node_json.h"
+#include "node/node_info_fields.h"
 
 namespace slurmlet::kube {
 
@@ -25,20 +26,6 @@ json addresses_json(const std::vector<node::Address>& addresses) {
     list.push_back({{"type", address.type}, {"address", address.address}});
   }
   return list;
-}
-
-// All fields always: NodeSystemInfo marks them required, and "" is how the kubelet says "none".
-json node_info_json(const node::NodeInfo& info) {
-  return {{"machineID", info.machine_id},
-          {"systemUUID", info.system_uuid},
-          {"bootID", info.boot_id},
-          {"kernelVersion", info.kernel_version},
-          {"osImage", info.os_image},
-          {"containerRuntimeVersion", info.container_runtime_version},
-          {"kubeletVersion", info.kubelet_version},
-          {"kubeProxyVersion", info.kube_proxy_version},
-          {"operatingSystem", info.operating_system},
-          {"architecture", info.architecture}};
 }
 
 // The only field of core/v1 whose JSON name starts with a capital.
@@ -71,7 +58,7 @@ json status_json(const node::DesiredNode& desired, const std::string& now) {
               {"allocatable", desired.allocatable},
               {"conditions", std::move(conditions)},
               {"addresses", addresses_json(desired.addresses)},
-              {"nodeInfo", node_info_json(desired.node_info)}};
+              {"nodeInfo", node::node_info_fields(desired.node_info)}};
   if (desired.kubelet_port != 0) {
     status["daemonEndpoints"] = endpoints_json(desired.kubelet_port);
   }
@@ -140,7 +127,7 @@ std::string node_patch_body(const node::NodePatch& patch) {
     status["addresses"] = std::move(addresses);
   }
   if (patch.node_info) {
-    status["nodeInfo"] = node_info_json(*patch.node_info);
+    status["nodeInfo"] = node::node_info_fields(*patch.node_info);
   }
   if (patch.kubelet_port) {
     status["daemonEndpoints"] = endpoints_json(*patch.kubelet_port);
