@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 from harness.rig import wait_until
@@ -93,6 +94,62 @@ class Workshop:
             self.directory.rmdir()
 
 
+class Notifications:
+    """What systemd-nspawn tells of its machine (NOTIFY_SOCKET of sd_notify(3)). Read all the time: while
+    nobody reads, the machine's own PID 1 stands still in its next message."""
+
+    def __init__(self, path):
+        self.path = path
+        self.leader, self.booted = None, False
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self._news, self._ring = os.pipe()
+        os.set_blocking(self._ring, False)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        while message := self._socket.recv(4096).decode():
+            for line in message.splitlines():
+                key, _, value = line.partition("=")
+                if key == "X_NSPAWN_LEADER_PID":
+                    self.leader, self.booted = int(value), False
+                elif key == "READY":
+                    self.booted = value == "1"
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._ring, b"!")
+
+    def forget(self):
+        self.leader, self.booted = None, False
+
+    def wait(self, done, process, timeout):
+        """Until done(); False when the time is over, an error when the process ended."""
+        deadline = time.monotonic() + timeout
+        pidfd = os.pidfd_open(process.pid)
+        try:
+            while not done():
+                left = deadline - time.monotonic()
+                ready, _, _ = select.select([self._news, pidfd], [], [], max(0, left))
+                if self._news in ready:
+                    os.read(self._news, 4096)
+                elif pidfd in ready:
+                    raise RuntimeError("the machine ended")
+                else:
+                    return False
+            return True
+        finally:
+            os.close(pidfd)
+
+    def close(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", str(self.path))
+        self._reader.join()
+        self._socket.close()
+        os.close(self._news)
+        os.close(self._ring)
+        self.path.unlink()
+
+
 _numbers = itertools.count(1)
 
 
@@ -114,12 +171,8 @@ class Machine:
         for space in (self._site, self._net):
             space.run("ip", "link", "set", "lo", "up")
         self.server = Relay(self._site.net, SERVER, server_port)
-        self._notify_path = self.directory / "notify"
-        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._notify.bind(str(self._notify_path))
+        self._told = Notifications(self.directory / "notify")
         self._process = None
-        self._leader = None
-        self._booted = False
         self.powered_on_at = None
 
     # -- outside: cable, server, disk, config drive ----------------------------
@@ -171,9 +224,9 @@ class Machine:
         with open(self.directory / "console.log", "ab") as console:
             self._process = subprocess.Popen(
                 self.workshop.space.enter(*command), stdin=subprocess.DEVNULL, stdout=console,
-                stderr=console, env={"PATH": _PATH, "NOTIFY_SOCKET": str(self._notify_path)},
+                stderr=console, env={"PATH": _PATH, "NOTIFY_SOCKET": str(self._told.path)},
                 preexec_fn=self._begin, start_new_session=True)
-        self._wait_notification(lambda: self._leader)
+        self._wait_told(lambda: self._leader)
         manager = pathlib.Path(f"/proc/{self._leader}/root/run/systemd/private")
         wait_until(lambda: manager.exists() or self._process.poll() is not None,
                    what=f"the service manager of {self.label}")
@@ -185,33 +238,22 @@ class Machine:
 
     def wait_booted(self, timeout=BOOT_WAIT):
         """Until all jobs of the boot are done; returns the seconds since power-on."""
-        self._wait_notification(lambda: self._booted, timeout)
+        self._wait_told(lambda: self._told.booted, timeout)
         return time.monotonic() - self.powered_on_at
 
-    def _wait_notification(self, done, timeout=BOOT_WAIT):
-        deadline = time.monotonic() + timeout
-        pidfd = os.pidfd_open(self._process.pid)
-        try:
-            while not done():
-                ready, _, _ = select.select([self._notify, pidfd], [], [],
-                                            max(0, deadline - time.monotonic()))
-                if self._notify in ready:
-                    self._take(self._notify.recv(4096).decode())
-                elif pidfd in ready:
-                    raise RuntimeError(f"{self.label} ended:\n{self.console()[-3000:]}")
-                else:
-                    raise TimeoutError(f"{self.label}: not within {timeout} s; console:\n"
-                                       f"{self.console()[-3000:]}")
-        finally:
-            os.close(pidfd)
+    @property
+    def _leader(self):
+        """The machine's PID 1, as a PID of ours."""
+        return self._told.leader
 
-    def _take(self, message):
-        for line in message.splitlines():
-            key, _, value = line.partition("=")
-            if key == "X_NSPAWN_LEADER_PID":
-                self._leader, self._booted = int(value), False
-            elif key == "READY":
-                self._booted = value == "1"
+    def _wait_told(self, done, timeout=BOOT_WAIT):
+        try:
+            in_time = self._told.wait(done, self._process, timeout)
+        except RuntimeError as error:
+            raise RuntimeError(f"{self.label}: {error}:\n{self.console()[-3000:]}") from None
+        if not in_time:
+            raise TimeoutError(f"{self.label}: not within {timeout} s; console:\n"
+                               f"{self.console()[-3000:]}")
 
     def reboot(self):
         """As an administrator does; returns when the new boot has begun."""
@@ -219,7 +261,7 @@ class Machine:
         self.powered_on_at = time.monotonic()
         status = self._process.wait(BOOT_WAIT)
         assert status == _REBOOT, f"{self.label} ended with {status}:\n{self.console()[-3000:]}"
-        self._leader, self._booted = None, False
+        self._told.forget()
         self._start()
 
     def power_off(self, timeout=BOOT_WAIT):
@@ -237,7 +279,7 @@ class Machine:
             # itself, it would leave the machine running.
             if self._leader is None:
                 with contextlib.suppress(TimeoutError, RuntimeError):
-                    self._wait_notification(lambda: self._leader)
+                    self._wait_told(lambda: self._leader)
             if self._leader is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._leader, signal.SIGKILL)
@@ -249,14 +291,13 @@ class Machine:
         self._end()
 
     def _end(self):
-        self._leader, self._booted = None, False
+        self._told.forget()
         self.server.shut()
 
     def remove(self):
         self.pull_plug()
         self.server.close()
-        self._notify.close()
-        self._notify_path.unlink()
+        self._told.close()
         for space in (self._site, self._net):
             space.close()
         self.workshop.remove_root(self.label)
@@ -267,7 +308,7 @@ class Machine:
     def enter(self, *command):
         """The words that run a program on the machine as root."""
         return ["nsenter", "-t", str(self._leader), "--mount", "--uts", "--ipc", "--net", "--pid",
-                "--", "env", "-i", f"PATH={_PATH}", "LANG=C", "SYSTEMD_PAGER=",
+                "--", "env", "-i", f"PATH={_PATH}", "LANG=C.UTF-8", "SYSTEMD_PAGER=",
                 *map(str, command)]
 
     def run(self, *command):

@@ -80,7 +80,7 @@ def test_api_server_is_absent_at_boot(new_node, image, timing):
 
 @pytest.fixture(scope="module", name="small")
 def machine_with_a_small_disk_for_state(new_node, image):
-    """/var/lib/slurmlet is a file system of 256 KiB."""
+    """/var/lib/slurmlet is a file system of 256 KiB, and full when the daemon starts."""
     node = new_node(image)
     node.machine.write("/etc/fstab", "state /var/lib/slurmlet tmpfs size=256k,mode=0750,uid=slurmlet,"
                        "gid=slurmlet 0 0\n")
@@ -99,11 +99,11 @@ WantedBy=multi-user.target
     link.symlink_to("/etc/systemd/system/fill.service")
     node.provision(shipped(node))
     node.machine.power_on()
+    node.wait_log("No space left on device", 120)
     return node
 
 
 def test_full_disk_is_named_and_room_cures_it(small, timing):
-    small.wait_log("No space left on device", 120)
     print("\n".join(line for line in small.log().splitlines() if "space" in line)[:1500])
     assert small.node() is None, "registered with a key that is nowhere"
     small.machine.run("rm", "/var/lib/slurmlet/filler")

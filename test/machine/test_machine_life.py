@@ -8,9 +8,11 @@ from hpc_node import SENTINEL
 from user_data import shipped
 
 from harness import api
+from harness.documents import assert_shown
 from harness.rig import wait_until
 
 UNIT = "slurmlet.service"
+DOCUMENTED = "hpc-x7k2p"  # this machine, in docs/
 
 
 @pytest.fixture(scope="module", name="shared")
@@ -117,6 +119,13 @@ def test_check_finds_nothing_wrong(node):
     status, shown = node.machine.attempt("slurmlet", "check")
     print(shown)
     assert status == 0
+    assert_shown("commands.md", "slurmlet check", shown, [(node.name, DOCUMENTED)])
+
+
+def test_status_is_what_the_documents_show(node):
+    _, shown = node.machine.attempt("slurmlet", "status")
+    print(shown)
+    assert_shown("commands.md", "slurmlet status", shown, [(node.name, DOCUMENTED)])
 
 
 def test_token_and_key_are_nobodys_but_the_daemons(node):
@@ -242,6 +251,7 @@ def test_munge_stopped_is_news_and_nothing_else(quick):
         print(shown)
         assert status != 0
         assert re.search(r"(?m)^[^+✔] munge", shown)
+        assert_shown("commands.md", "slurmlet check", shown, [(node.name, DOCUMENTED)], number=1)
     finally:
         node.machine.run("systemctl", "start", "munge")
     node.wait_condition("SlurmNodeStateIdle", "True", timeout=90)

@@ -9,6 +9,7 @@ import pytest
 from harness.bootstrap import BootstrapRig, is_pending
 from harness.commands import command_beside, run_beside
 from harness.control_plane import ControlPlane
+from harness.documents import assert_shown
 from harness.programs import free_port
 from harness.rig import GENERAL_WAIT
 
@@ -83,9 +84,13 @@ def test_tells_the_request_that_waits_for_approval(bootstrap_rig, strict_plane, 
     done = run_beside(rig, "wait-registered", "--timeout=0")
     assert done.returncode == NOT_REGISTERED
     assert f"is not registered after 0s: waits for the approval of {name}" in done.stderr
+    names = [(rig.name, "hpc-x7k2p")]
+    done = run_beside(rig, "wait-registered", "--timeout=1")
+    assert_shown("commands.md", "slurmlet wait-registered --timeout=1", done.stderr, names)
     done = run_beside(rig, "status")
     assert done.returncode == 1
     assert f"kubectl certificate approve {name}" in done.stdout
+    assert_shown("commands.md", "slurmlet status", done.stdout, names, number=1)
     told = json.loads(run_beside(rig, "status", "-o", "json").stdout)
     assert told["phase"] == "bootstrap" and not told["registered"]
     assert told["clientCertificate"]["pendingRequest"] == name
