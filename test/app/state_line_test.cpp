@@ -4,6 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "fixtures.h"
 
 namespace slurmlet::app {
 namespace {
@@ -14,6 +22,7 @@ using ::testing::StartsWith;
 using Liveness = node::SlurmdFacts::Liveness;
 using sync::LeaseStatus;
 
+const char* const kWaitsForApproval = "n1: waits for approval of CSR node-csr-8x2lm";
 const WallTime kRenewed{seconds{1795183331}};  // 2026-11-20T14:02:11Z
 
 Report healthy() {
@@ -46,8 +55,8 @@ struct Row {
   const char* line;
 };
 
-TEST(StateLineTest, SaysWhatTheDaemonDoesAndWhatIsWrong) {
-  const Row kRows[] = {
+std::vector<Row> rows() {
+  return {
       {"all is well", [](Report&, LeaseStatus&) {},
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z"},
       {"Slurm drains it",
@@ -166,7 +175,10 @@ TEST(StateLineTest, SaysWhatTheDaemonDoesAndWhatIsWrong) {
        "n1: not registered yet; Slurm not asked yet"},
       {"nothing has happened yet", [](Report& r, LeaseStatus&) { r = {}; }, "slurmlet: starts"},
   };
-  for (const auto& row : kRows) {
+}
+
+TEST(StateLineTest, SaysWhatTheDaemonDoesAndWhatIsWrong) {
+  for (const auto& row : rows()) {
     Report report = healthy();
     LeaseStatus lease = renewed();
     row.change(report, lease);
@@ -190,7 +202,27 @@ TEST(StateLineTest, SaysHowTheBootstrapIs) {
   EXPECT_EQ(state_line(report, {}), "n1: no certificate yet: request node-csr-1 was denied");
   report.certificates.client_requests->pending = true;
   report.certificates.client_requests->request_name = "node-csr-8x2lm";
-  EXPECT_EQ(state_line(report, {}), "n1: waits for approval of CSR node-csr-8x2lm");
+  EXPECT_EQ(state_line(report, {}), kWaitsForApproval);
+}
+
+// docs/service.md, with the name of its node.
+TEST(StateLineTest, DocumentsShowNoOtherLines) {
+  const auto text = read_file(fixtures() / "../../docs/service.md");
+  ASSERT_TRUE(text) << text.error().message;
+  std::set<std::string, std::less<>> known{kWaitsForApproval};
+  for (const auto& row : rows()) {
+    known.insert(row.line);
+  }
+  const std::string_view begin = "Status: \"hpc-x7k2p";
+  int shown = 0;
+  for (const std::string_view line : split(*text, '\n')) {
+    if (line.starts_with(begin)) {
+      ++shown;
+      const auto rest = line.substr(begin.size(), line.size() - begin.size() - 1);
+      EXPECT_TRUE(known.contains("n1" + std::string{rest})) << line;
+    }
+  }
+  EXPECT_GE(shown, 5);
 }
 
 TEST(StateLineTest, WordsChangeWithNewsAndNotWithEachRenewal) {
