@@ -13,18 +13,14 @@
 namespace slurmlet::app {
 
 std::optional<std::set<int>> cpus_set_apart(const std::set<int>& slurmd,
-                                            const std::set<int>& online,
-                                            std::int64_t core_spec_cpus) {
+                                            const std::set<int>& online, bool off_spec) {
   std::set<int> others;
   std::set_difference(online.begin(), online.end(), slurmd.begin(), slurmd.end(),
                       std::inserter(others, others.end()));
   if (others.empty()) {
     return std::nullopt;
   }
-  const auto is_told = [&](const std::set<int>& cpus) {
-    return static_cast<std::int64_t>(cpus.size()) == core_spec_cpus;
-  };
-  return is_told(others) && !is_told(slurmd) ? others : slurmd;
+  return off_spec ? others : slurmd;
 }
 
 CpuPin::CpuPin(std::string wanted, std::string proc_root, std::string sys_root)
@@ -68,7 +64,7 @@ Status CpuPin::bind(const std::set<int>& cpus) {
 }
 
 // The slurmd that is gone goes on counting: the cores stay set apart while it restarts.
-void CpuPin::follow(const node::SlurmdFacts& slurmd, std::int64_t core_spec_cpus) {
+void CpuPin::follow(const node::SlurmdFacts& slurmd, bool off_spec) {
   if (wanted_ != "slurmd" || slurmd.liveness != node::SlurmdFacts::Liveness::kRunning ||
       slurmd.pid <= 0) {
     return;
@@ -80,16 +76,16 @@ void CpuPin::follow(const node::SlurmdFacts& slurmd, std::int64_t core_spec_cpus
     }
     return;
   }
-  take_over(*cpus, core_spec_cpus);
+  take_over(*cpus, off_spec);
 }
 
-void CpuPin::take_over(const std::set<int>& slurmd, std::int64_t core_spec_cpus) {
+void CpuPin::take_over(const std::set<int>& slurmd, bool off_spec) {
   const auto online = host::online_cpus(sys_root_);
   if (!online) {
     say(true, "cpuAffinity: " + online.error().message);
     return;
   }
-  const auto apart = cpus_set_apart(slurmd, *online, core_spec_cpus);
+  const auto apart = cpus_set_apart(slurmd, *online, off_spec);
   if (!apart) {
     release();
     say(false,

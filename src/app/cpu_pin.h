@@ -7,7 +7,6 @@
 // kernel's numbering, so nothing has to be translated from Slurm's. A slurmd that may use all CPUs
 // confines nobody. Called by the main thread.
 
-#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,11 +17,10 @@
 namespace slurmlet::app {
 
 // What "slurmd" makes of the CPUs that slurmd may use. Pure: nothing = all of them, so none are set
-// apart. With TaskPluginParam=SlurmdOffSpec slurmd keeps off the CPUs that are set apart: then
-// those that it may not use are as many as slurm.conf sets apart (`core_spec_cpus`; 0 = not told).
+// apart. A slurmd that keeps off the CPUs that are set apart (`off_spec`,
+// TaskPluginParam=SlurmdOffSpec) leaves them to others: those that it may not use.
 std::optional<std::set<int>> cpus_set_apart(const std::set<int>& slurmd,
-                                            const std::set<int>& online,
-                                            std::int64_t core_spec_cpus);
+                                            const std::set<int>& online, bool off_spec);
 
 class CpuPin {
  public:
@@ -39,10 +37,10 @@ class CpuPin {
   Status start();
   // For "slurmd": looks at the one that runs; it confines itself a moment after its start. What is
   // found is logged when it is news.
-  void follow(const node::SlurmdFacts& slurmd, std::int64_t core_spec_cpus);
+  void follow(const node::SlurmdFacts& slurmd, bool off_spec);
 
  private:
-  void take_over(const std::set<int>& slurmd, std::int64_t core_spec_cpus);
+  void take_over(const std::set<int>& slurmd, bool off_spec);
   Status bind(const std::set<int>& cpus);
   void release();
   void say(bool warning, const std::string& line);

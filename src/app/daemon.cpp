@@ -223,7 +223,7 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
   while (true) {
     SteadyTime next = loop.step();
     const auto report = shared_.report.get();
-    pin_.follow(report->slurmd, report->slurm_conf.core_spec_cpus);
+    pin_.follow(report->slurmd, report->slurm_conf.slurmd_off_spec);
     if (const auto uid = shared_.lease.node_uid.get(); uid != known_uid) {
       known_uid = uid;
       lease.wake();

@@ -177,6 +177,7 @@ struct SlurmConfFacts {
   std::vector<std::string> controllers;  // "head1:6817", in order
   std::string node_name;                 // NodeName of this node, "" if not found there
   std::int64_t core_spec_cpus = 0;       // CPUs (threads) that jobs may not use
+  bool slurmd_off_spec = false;          // slurmd keeps off them too (TaskPluginParam)
   std::int64_t mem_spec_limit_mib = 0;
   std::string gpu_vendor;  // "nvidia", "amd", "intel" by gres.conf, "" if undecided
   std::vector<std::string> gpu_files = {};  // File= of this node's GPUs in gres.conf, in order

@@ -113,6 +113,8 @@ class Collector {
       } else if (key == "communicationparameters") {
         const bool off = to_lower(value).find("disable_http") != std::string::npos;
         conf_.slurmd_serves_http = conf_.slurmd_serves_http && !off;
+      } else if (key == "taskpluginparam") {
+        conf_.slurmd_off_spec = to_lower(value).find("slurmdoffspec") != std::string::npos;
       } else if (key == "tlstype") {
         const std::string type = to_lower(value);
         conf_.slurmd_serves_http =
@@ -289,6 +291,7 @@ node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_n
   node::SlurmConfFacts facts;
   facts.path = conf.path;
   facts.cluster_name = conf.cluster_name;
+  facts.slurmd_off_spec = conf.slurmd_off_spec;
   facts.gpu_vendor = gpus.vendor;
   facts.gpu_files = gpus.files;
   facts.controllers = controllers_for_people(conf);

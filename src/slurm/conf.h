@@ -60,6 +60,7 @@ struct ConfIdentity {
 struct SlurmConf {
   std::string path;
   std::string cluster_name;
+  bool slurmd_off_spec = false;  // TaskPluginParam=SlurmdOffSpec
   std::vector<ControllerAddress> controllers;
   // SlurmctldAddr: the one address that whichever controller is active answers at; "" without.
   std::string virtual_address;

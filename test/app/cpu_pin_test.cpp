@@ -18,19 +18,18 @@ using ::testing::Optional;
 using Liveness = node::SlurmdFacts::Liveness;
 
 TEST(CpusSetApartTest, ASlurmdThatMayUseAllCpusSetsNoneApart) {
-  EXPECT_THAT(cpus_set_apart({0, 4}, {0, 1, 2, 3, 4}, 2), Optional(ElementsAre(0, 4)));
-  EXPECT_THAT(cpus_set_apart({0, 4}, {0, 1, 2, 3, 4}, 0), Optional(ElementsAre(0, 4)));
-  EXPECT_FALSE(cpus_set_apart({0, 1, 2}, {0, 1, 2}, 0));
-  EXPECT_FALSE(cpus_set_apart({0, 1, 2, 3}, {0, 1}, 2)) << "some that it may use are offline";
+  EXPECT_THAT(cpus_set_apart({0, 4}, {0, 1, 2, 3, 4}, false), Optional(ElementsAre(0, 4)));
+  for (const bool off_spec : {false, true}) {
+    EXPECT_FALSE(cpus_set_apart({0, 1, 2}, {0, 1, 2}, off_spec));
+    EXPECT_FALSE(cpus_set_apart({0, 1, 2, 3}, {0, 1}, off_spec))
+        << "some that it may use are offline";
+  }
 }
 
 TEST(CpusSetApartTest, ASlurmdThatKeepsOffThemLeavesThemToUs) {
-  EXPECT_THAT(cpus_set_apart({1, 2, 3, 5}, {0, 1, 2, 3, 4, 5}, 2), Optional(ElementsAre(0, 4)));
-  EXPECT_THAT(cpus_set_apart({1, 2, 3, 5}, {0, 1, 2, 3, 4, 5}, 0),
-              Optional(ElementsAre(1, 2, 3, 5)))
-      << "nothing is known of it";
-  EXPECT_THAT(cpus_set_apart({0, 1}, {0, 1, 2, 3}, 2), Optional(ElementsAre(0, 1)))
-      << "where both are as many, slurmd's own are the usual case";
+  EXPECT_THAT(cpus_set_apart({1, 2, 3, 5}, {0, 1, 2, 3, 4, 5}, true), Optional(ElementsAre(0, 4)));
+  EXPECT_THAT(cpus_set_apart({0}, {0, 1}, true), Optional(ElementsAre(1)))
+      << "also where both are as many";
 }
 
 node::SlurmdFacts running(int pid) {
@@ -64,7 +63,7 @@ TEST_F(CpuPinTest, NoneLeavesItToTheMachine) {
   slurmd_may_use(5, one());
   CpuPin none = pin("none");
   EXPECT_TRUE(none.start());
-  none.follow(running(5), 0);
+  none.follow(running(5), false);
   EXPECT_EQ(affinity(), before_);
 }
 
@@ -95,13 +94,13 @@ TEST_F(CpuPinTest, SlurmdsCpusAreTakenOverWhenItRunsAndKeptWhileItRestarts) {
   slurmd_may_use(5, one());
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow({}, 0);
+  slurmd.follow({}, false);
   EXPECT_EQ(affinity(), before_);
-  slurmd.follow(running(5), 0);
+  slurmd.follow(running(5), false);
   EXPECT_EQ(affinity(), just_one());
   node::SlurmdFacts absent;
   absent.liveness = Liveness::kAbsent;
-  slurmd.follow(absent, 0);
+  slurmd.follow(absent, false);
   EXPECT_EQ(affinity(), just_one());
 }
 
@@ -114,10 +113,10 @@ TEST_F(CpuPinTest, AnotherSlurmdIsLookedAtAgain) {
   slurmd_may_use(7, "0-1023");
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow(running(5), 0);
-  slurmd.follow(running(6), 0);
+  slurmd.follow(running(5), false);
+  slurmd.follow(running(6), false);
   EXPECT_EQ(affinity(), std::set<int>{*before_.begin()});
-  slurmd.follow(running(7), 0);
+  slurmd.follow(running(7), false);
   EXPECT_EQ(affinity(), before_) << "it may use all CPUs, so none are set apart";
 }
 
@@ -125,20 +124,20 @@ TEST_F(CpuPinTest, ASlurmdConfinesItselfAMomentAfterItsStart) {
   slurmd_may_use(5, "0-1023");
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow(running(5), 0);
+  slurmd.follow(running(5), false);
   EXPECT_EQ(affinity(), before_);
   slurmd_may_use(5, one());
-  slurmd.follow(running(5), 0);
+  slurmd.follow(running(5), false);
   EXPECT_EQ(affinity(), just_one());
 }
 
 TEST_F(CpuPinTest, ASlurmdThatEndsMeanwhileIsWaitedFor) {
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow(running(5), 0);
+  slurmd.follow(running(5), false);
   EXPECT_EQ(affinity(), before_);
   slurmd_may_use(5, one());
-  slurmd.follow(running(5), 0);
+  slurmd.follow(running(5), false);
   EXPECT_EQ(affinity(), just_one());
 }
 
