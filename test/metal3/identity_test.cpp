@@ -138,5 +138,25 @@ TEST_F(Resolve, ABrokenSavedStateIsNotedAndKeptAside) {
   EXPECT_TRUE(tree_.exists("state/metal3.json.broken"));
 }
 
+TEST_F(Resolve, WhoOnlyLooksSeesTheSameAndLeavesItThere) {
+  instance_data();
+  saved("an-older-uuid", "metal3://metal3/node-4/hpc-old");
+  const auto looked = look(paths_);
+  EXPECT_TRUE(tree_.exists("state/metal3.json"));
+  const auto resolved = resolve(paths_);
+  EXPECT_TRUE(looked.reprovisioned);
+  ASSERT_TRUE(looked.facts);
+  EXPECT_EQ(looked.facts->uuid, resolved.facts->uuid);
+  EXPECT_EQ(looked.facts->provider_id, resolved.facts->provider_id);
+}
+
+TEST_F(Resolve, WhoOnlyLooksLeavesABrokenStateThere) {
+  instance_data();
+  tree_.file("state/metal3.json", "{");
+  EXPECT_THAT(look(paths_).notes, Contains(HasSubstr("metal3.json")));
+  EXPECT_TRUE(tree_.exists("state/metal3.json"));
+  EXPECT_FALSE(tree_.exists("state/metal3.json.broken"));
+}
+
 }  // namespace
 }  // namespace slurmlet::metal3

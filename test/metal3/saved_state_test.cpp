@@ -49,6 +49,19 @@ TEST(SavedState, ABrokenFileIsSetAsideAndReported) {
   }
 }
 
+TEST(SavedState, ABrokenFileStaysForThoseWhoOnlyLook) {
+  fakes::TempTree tree;
+  tree.file("metal3.json", "{");
+  for (int time = 0; time < 2; ++time) {
+    const auto loaded = peek_state(tree.root());
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().code, Code::kInvalid);
+    EXPECT_EQ(tree.content("metal3.json"), "{");
+  }
+  ASSERT_TRUE(save_state(tree.root(), kState));
+  EXPECT_EQ(*peek_state(tree.root()), kState);
+}
+
 TEST(SavedState, BytesThatAreNotUtf8DoNotThrow) {
   const fakes::TempTree tree;
   EXPECT_TRUE(save_state(tree.root(), {"u-1", "\xff\xfe", "n"}));
