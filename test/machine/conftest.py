@@ -44,6 +44,18 @@ def package():
 
 
 @pytest.fixture(scope="session")
+def rpm():
+    """Our RPM, made for this distribution (docs/packages.md): SLURMLET_RPM=FILE, or the one that
+    ./dev package left."""
+    if "SLURMLET_RPM" in os.environ:
+        return pathlib.Path(os.environ["SLURMLET_RPM"])
+    found = list((repository() / "build/packages").glob("slurmlet-*.rpm"))
+    if not found:
+        pytest.skip("no RPM is built; ./dev package rpm --nocheck")
+    return found[0]
+
+
+@pytest.fixture(scope="session")
 def plane(work):
     """A cluster in which only our own manifests let nodes have certificates."""
     with ControlPlane(work / "cp", "--audit", "--no-auto-approve") as running:
@@ -70,6 +82,12 @@ def image(workshop, bare, package):
     """A root file system with our package installed."""
     return workshop.image("image", bare, ["dpkg", "--install", "/" + PACKAGE_IN_IMAGE],
                           files=[(package, PACKAGE_IN_IMAGE)])
+
+
+@pytest.fixture(scope="session")
+def rpm_image(workshop, bare, rpm):
+    """A root file system with our RPM installed."""
+    return workshop.image("rpm-image", bare, rpms=[rpm])
 
 
 _numbers = itertools.count(1)

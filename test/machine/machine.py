@@ -73,14 +73,17 @@ class Workshop:
         self.space.run("umount", "--lazy", self.directory / name / "root")
         self.space.run("rm", "-rf", self.directory / name)
 
-    def image(self, name, below, *commands, files=()):
-        """What `below` becomes when those files (source, path) are copied to it and those commands ran
-        in it; to be given as `below` again."""
+    def image(self, name, below, *commands, files=(), rpms=()):
+        """What `below` becomes when those files (source, path) are copied to it, those RPMs installed and
+        those commands ran in it; to be given as `below` again."""
         root, upper = self.new_root(name, below)
         for source, path in files:
             target = self.file(root / path)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
+        for rpm in rpms:
+            # By the rpm of the machine below; their requirements have Rocky's names.
+            self.space.run("rpm", "--root", root, "--force-debian", "--nodeps", "--noplugins", "-i", rpm)
         for command in commands:
             # No service manager runs there, as in any image that is being built.
             self.space.run("env", "-i", f"PATH={_PATH}", "DEBIAN_FRONTEND=noninteractive", "LANG=C",

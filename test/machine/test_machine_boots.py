@@ -35,6 +35,26 @@ def test_cloud_init_installs_the_package(new_node, bare, package, timing):
     assert node.machine.run("systemctl", "--failed", "--no-legend", "--plain") == ""
 
 
+def test_package_is_the_rpm(new_node, rpm_image, timing):
+    """Its scripts made the user and enabled the unit while the image was built."""
+    node = new_node(rpm_image)
+    node.provision(shipped(node))
+    node.machine.power_on()
+    node.wait_ready(120)
+    timing("power-on to Node Ready, with the RPM", time.monotonic() - node.machine.powered_on_at)
+    found = node.node()
+    assert found["metadata"]["labels"]["metal3.io/uuid"] == node.uuid
+    assert found["spec"]["providerID"] == node.provider_id
+    shown = node.daemon()
+    assert (shown["UnitFileState"], shown["NRestarts"]) == ("enabled", "0")
+    assert node.machine.run("ps", "-o", "user=", "-p", shown["MainPID"]).strip() == "slurmlet"
+    assert node.machine.attempt("dpkg", "-s", "slurmlet")[0] != 0, "a DEB is there as well"
+    node.machine.wait_booted()
+    assert node.machine.attempt("test", "-s", SENTINEL)[0] == 0
+    status, shown = node.machine.attempt("slurmlet", "check")
+    assert status == 0, shown
+
+
 def test_network_comes_a_minute_late(new_node, image, timing):
     """And nothing waits for it: the daemon starts into a machine without an address."""
     node = new_node(image)
