@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from .api import Api, repository
+from .programs import end
 
 BINARY = repository() / "build/controlplane/controlplane"
 
@@ -62,13 +63,7 @@ class ControlPlane:
         return path
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        end(self.process)
         self.log.close()
 
     def __enter__(self):

@@ -19,6 +19,17 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def end(process):
+    """SIGTERM, and SIGKILL to one that does not heed it."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
 class Program:
     """A server in its own directory, with its output in a log there."""
 
@@ -41,13 +52,7 @@ class Program:
         return True
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        end(self.process)
 
     def __enter__(self):
         return self

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/published.h"
-#include "http/client_fixture.h"
+#include "http/watch_server.h"
 
 namespace slurmlet::http {
 namespace {
@@ -15,17 +15,6 @@ using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 void respond_ok(Exchange& exchange) { exchange.respond(200, "ok"); }
-
-// A watch at /watch that lasts until the client closes it; all else is answered at once.
-void respond_or_watch(Exchange& exchange) {
-  if (exchange.request().path != "/watch") {
-    exchange.respond(200, "ok");
-    return;
-  }
-  exchange.start_chunked(200);
-  exchange.chunk("event");
-  exchange.wait_for_client_to_close();
-}
 
 // Credentials that a test replaces, and a client that uses them.
 struct Swapped {
@@ -46,17 +35,6 @@ Credentials credentials(const TestServer& server, const std::string& common_name
   const tls::Issued own =
       common_name.empty() ? tls::Issued{} : tls::issue(pki().ca, {.common_name = common_name});
   return {endpoint_of(server), make_identity(pki().ca.certificate, own), [token] { return token; }};
-}
-
-std::unique_ptr<Stream> open_watch(Client& client) {
-  auto stream = client.open_stream(get("/watch"));
-  std::string got;
-  while (got != "event" && !stream->ended()) {
-    (void)client.wait(steady_now() + 10s, {});
-    got += stream->take();
-  }
-  EXPECT_EQ(got, "event");
-  return stream;
 }
 
 TEST(CredentialSwap, TheSameObjectKeepsTheConnectionAndTheStream) {

@@ -2,24 +2,13 @@
 
 #include <gmock/gmock.h>
 
-#include "http/client_fixture.h"
+#include "http/watch_server.h"
 
 namespace slurmlet::http {
 namespace {
 
 using testing::IsEmpty;
 using namespace std::chrono_literals;
-
-// A watch at /watch that lasts until the client closes it; all else is answered at once.
-void respond_or_watch(Exchange& exchange) {
-  if (exchange.request().path != "/watch") {
-    exchange.respond(200, "ok");
-    return;
-  }
-  exchange.start_chunked(200);
-  exchange.chunk("event");
-  exchange.wait_for_client_to_close();
-}
 
 std::shared_ptr<const Credentials> credentials(const TestServer& server) {
   return std::make_shared<const Credentials>(
@@ -41,18 +30,6 @@ struct Pair {
   std::shared_ptr<const Credentials> first_credentials, second_credentials;
   std::unique_ptr<Client> first, second;
 };
-
-// Opens a watch of `client`, waiting with `waiter`.
-std::unique_ptr<Stream> open_watch(Client& client, Client& waiter) {
-  auto stream = client.open_stream(get("/watch"));
-  std::string got;
-  while (got != "event" && !stream->ended()) {
-    (void)waiter.wait(steady_now() + 10s, {});
-    got += stream->take();
-  }
-  EXPECT_EQ(got, "event");
-  return stream;
-}
 
 TEST(Sibling, ItsStreamMovesAndWakesTheWaitOfTheFirst) {
   const Pair pair;
@@ -93,14 +70,14 @@ TEST(Sibling, ItsStreamMovesDuringACallOfTheFirst) {
 
 TEST(Sibling, ASwapOfItsCredentialsEndsItsOwnStreamsOnly) {
   Pair pair;
-  const auto first = open_watch(*pair.first, *pair.first);
+  const auto first = open_watch(*pair.first);
   const auto second = open_watch(*pair.second, *pair.first);
   pair.second_credentials = credentials(pair.second_server);
   (void)pair.second->wait(steady_now() + 10s, {});
   EXPECT_TRUE(second->ended());
   EXPECT_FALSE(first->ended());
   pair.first_credentials = credentials(pair.first_server);
-  const auto third = open_watch(*pair.second, *pair.second);
+  const auto third = open_watch(*pair.second);
   (void)pair.first->wait(steady_now() + 10s, {});
   EXPECT_TRUE(first->ended());
   EXPECT_FALSE(third->ended());
@@ -119,7 +96,7 @@ TEST(Sibling, ClosesItsOwnIdleConnectionsOnly) {
 
 TEST(Sibling, KeepsTheConnectionsOfBothWhileStreamsComeAndGo) {
   const Pair pair;
-  const auto watch = open_watch(*pair.first, *pair.first);
+  const auto watch = open_watch(*pair.first);
   ASSERT_TRUE(pair.first->call(get("/a")));
   for (int i = 0; i < 3; ++i) {
     auto stream = pair.second->open_stream(get("/node"));
@@ -154,7 +131,7 @@ TEST(Sibling, TellsTheAddressOfItsOwnConnections) {
 
 TEST(Sibling, GoesBeforeTheFirstWithAStreamUnderWay) {
   Pair pair;
-  const auto watch = open_watch(*pair.first, *pair.first);
+  const auto watch = open_watch(*pair.first);
   auto stream = open_watch(*pair.second, *pair.first);
   stream.reset();
   pair.second.reset();
