@@ -20,7 +20,7 @@
 //   slurm                        {node, cluster, source, state, answeredAt, ageSeconds, stale,
 //                                failure}
 //   slurmd                       {running, pid, version}; running: true, false or null
-//   clientCertificate            {notAfter, pendingRequest, problem}
+//   clientCertificate            {notAfter, pendingRequest, pendingSince, problem}
 //   servingCertificate           {notAfter, selfSigned, pendingRequest, pendingSince, problem}
 //   metal3                       {uuid, providerID}
 //   pods                         {rejected, finished, waiting}: counters since the start, and now
