@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "sync/calls_per_step.h"
 
 namespace slurmlet::sync {
 namespace {
@@ -115,9 +116,14 @@ void EventSink::forget_old(SteadyTime now) {
 
 SteadyTime EventSink::step(Now now) {
   SteadyTime next = kNever;
+  int calls_left = kCallsPerStep;
   for (auto& [key, known] : known_) {
     if (!known.dirty) {
       continue;
+    }
+    if (calls_left == 0) {
+      next = now.steady;
+      break;
     }
     if (known.send_at > now.steady) {
       next = std::min(next, known.send_at);
@@ -128,6 +134,7 @@ SteadyTime EventSink::step(Now now) {
       next = std::min(next, known.send_at);
       continue;
     }
+    --calls_left;
     const Status sent = send(known);
     if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
       known.send_at = now.steady + retry_delay(random_);

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "node/vocabulary.h"
+#include "sync/calls_per_step.h"
 
 namespace slurmlet::sync {
 namespace {
@@ -159,10 +160,13 @@ SteadyTime PodSync::step(Now now) {
   read_watch(now);
   policy_.forget_idle(now.steady);
   SteadyTime next = watch_next_;
-  bool answers = true;
+  int calls_left = kCallsPerStep;
   for (auto& [uid, entry] : pods_) {
-    if (!entry.done && entry.due <= now.steady && answers) {
-      answers = handle(entry, now);
+    if (!entry.done && entry.due <= now.steady && calls_left > 0) {
+      --calls_left;
+      if (!handle(entry, now)) {
+        calls_left = 0;
+      }
     }
     if (!entry.done) {
       next = std::min(next, entry.due);
