@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/state_line.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "kube/lease_json.h"
@@ -45,8 +46,9 @@ Finding server_problem(const ServerSeen& seen) {
     case Stage::kCredential:
       return seen.by_bootstrap
                  ? error("does not accept the bootstrap token",
-                         "it has expired or was deleted: put a fresh one in place (kubeadm token "
-                         "create)")
+                         "it has expired or was deleted: put a fresh one (kubeadm token create) "
+                         "where "
+                         "the one named by bootstrap is")
                  : error("does not accept this node's credential",
                          "see credential; give one that this cluster's CA has signed");
     case Stage::kAnswer:
@@ -93,7 +95,8 @@ void add_lease(const NodeSeen& seen, WallTime now, Findings& out) {
 }  // namespace
 
 Stage failed_stage(const Error& error) {
-  const std::string text = to_lower(error.message);
+  // Not the URL, whose host may have any name.
+  const std::string text = to_lower(reason_of_request(error.message));
   if (contains(text, "resolve host") || contains(text, "resolve proxy")) {
     return Stage::kName;
   }
@@ -105,7 +108,7 @@ Stage failed_stage(const Error& error) {
     return Stage::kTls;
   }
   if (error.code == Code::kTimeout ||
-      (error.code == Code::kUnavailable && !contains(text, ": 5"))) {
+      (error.code == Code::kUnavailable && !text.starts_with('5'))) {
     return Stage::kConnection;
   }
   return error.code == Code::kDenied ? Stage::kCredential : Stage::kAnswer;

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <cerrno>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "app/bootstrap.h"
@@ -43,9 +45,11 @@ std::string source_of(const config::KubernetesSettings& kubernetes) {
                                                 : "the configuration";
 }
 
-bool is_there(const std::string& path) {
+// Not so where we may not look.
+bool is_missing(const std::string& path) {
   struct stat info {};
-  return !path.empty() && ::stat(path.c_str(), &info) == 0;
+  return path.empty() ||
+         (::stat(path.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR));
 }
 
 std::optional<Error> token_problem(const std::string& file) {
@@ -99,7 +103,7 @@ Credentials look_at_credentials(const config::Settings& settings, const std::str
   own.node_name = node_name;
   own.source = source_of(kubernetes);
   own.has_bootstrap = has_bootstrap(settings);
-  own.is_missing = !is_there(kubernetes.kubeconfig);
+  own.is_missing = is_missing(kubernetes.kubeconfig);
   if (auto access = ApiAccess::open(settings, clock)) {
     own.certificate = access->client_certificate();
     for (const auto& file : access->files()) {

@@ -22,6 +22,25 @@ void add_open_files(const char* subject, const std::vector<SecretFile>& secrets,
   }
 }
 
+// Into that file; what systemd handed to the unit is a copy.
+std::string put_into(const std::string& file) {
+  constexpr std::string_view kHandedOver = "/run/credentials/";
+  if (!file.starts_with(kHandedOver)) {
+    return " into " + file + "; it is taken up without a restart";
+  }
+  return " into /etc/credstore/" + file.substr(file.rfind('/') + 1) +
+         " (or where LoadCredential finds it), then systemctl restart slurmlet";
+}
+
+// A plain user may not look; what is wrong, if anything, only root can tell.
+bool is_hidden(const std::optional<Error>& problem) {
+  return problem && problem->code == Code::kDenied;
+}
+
+Finding hidden(const char* subject, const Error& problem) {
+  return {subject, Severity::kWarning, problem.message, "", "run slurmlet check as root"};
+}
+
 std::string fresh_credential(const CredentialSeen& seen) {
   if (seen.has_bootstrap) {
     return "nothing to do: slurmlet asks for another one with the bootstrap token; see bootstrap";
@@ -157,9 +176,11 @@ Findings credential_findings(const CredentialSeen& seen, WallTime now) {
   if (seen.problem && seen.is_missing && seen.has_bootstrap) {
     out.push_back({kSubjectCredential, Severity::kInfo,
                    "none yet: slurmlet asks for one with the bootstrap token"});
+  } else if (is_hidden(seen.problem)) {
+    out.push_back(hidden(kSubjectCredential, *seen.problem));
   } else if (seen.problem) {
-    out.push_back({kSubjectCredential, lost(seen), seen.problem->message, "",
-                   seen.has_bootstrap ? fresh_credential(seen) : ""});
+    out.push_back(
+        {kSubjectCredential, lost(seen), seen.problem->message, "", fresh_credential(seen)});
   } else if (seen.certificate) {
     out.push_back(certificate_finding(seen, *seen.certificate, now));
   } else {
@@ -171,11 +192,12 @@ Findings credential_findings(const CredentialSeen& seen, WallTime now) {
 
 Findings bootstrap_findings(const BootstrapSeen& seen) {
   Findings out;
-  if (seen.problem) {
+  if (is_hidden(seen.problem)) {
+    out.push_back(hidden(kSubjectBootstrap, *seen.problem));
+  } else if (seen.problem) {
     out.push_back({kSubjectBootstrap, seen.needed ? Severity::kError : Severity::kInfo,
                    seen.problem->message, "",
-                   "put a fresh bootstrap token into " + seen.file +
-                       " (kubeadm token create); it is taken up without a restart"});
+                   "put a fresh bootstrap token (kubeadm token create)" + put_into(seen.file)});
   } else {
     out.push_back({kSubjectBootstrap, Severity::kOk, "a token in " + seen.file});
   }
@@ -191,12 +213,13 @@ Finding serving_finding(const ServingSeen& seen, WallTime now) {
     return asked_serving_finding(seen, now);
   }
   if (seen.problem) {
-    return serving(Severity::kError, seen.problem->message);
+    return serving(Severity::kError, seen.problem->message,
+                   "put a certificate (PEM)" + put_into(seen.given_file));
   }
   if (seen.certificate && seen.certificate->not_after <= now) {
     return serving(Severity::kError,
                    seen.given_file + " expired at " + rfc3339(seen.certificate->not_after),
-                   "put a valid one in place; it is taken up without a restart");
+                   "put a valid one" + put_into(seen.given_file));
   }
   return serving(Severity::kOk,
                  seen.given_file + (seen.certificate ? ", " + valid_until(*seen.certificate) : ""));

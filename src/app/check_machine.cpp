@@ -32,6 +32,9 @@ std::string gpu_words(const node::HostFacts& facts) {
 
 Finding port_finding(const PortSeen& port, const std::optional<DaemonStatus>& daemon) {
   const std::string name = fmt::format("{} ({}, {})", port.port, port.what, port.setting);
+  if (!port.taken && daemon && daemon->phase == "bootstrap") {
+    return {kSubjectPorts, Severity::kInfo, name + " is served once this node has its credential"};
+  }
   if (!port.taken) {
     return {kSubjectPorts, daemon ? Severity::kWarning : Severity::kOk,
             name + (daemon ? " is not served by the running daemon" : " is free"), "",

@@ -1,6 +1,7 @@
 #include "app/commands.h"
 
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "app/check_command.h"
@@ -97,8 +98,17 @@ int run_forever(const config::ParsedCommandLine& command) {
   }
   announce(*settings);
   log::info("slurmlet " SLURMLET_VERSION " starts: " + config::effective_settings_json(*settings));
+  std::optional<config::Settings> former;  // those before the last SIGHUP
   while (true) {
     auto outcome = run_daemon(*settings, *signals, service);
+    if (!outcome && former && !service.is_ready()) {
+      log::error(
+          "SIGHUP: with the new configuration slurmlet does not start, the old one stays in use");
+      fail(outcome.error(), kFailed);
+      settings = *std::exchange(former, std::nullopt);
+      announce(*settings);
+      continue;
+    }
     if (!outcome) {
       service.failing(outcome.error().message);
       return fail(outcome.error(),
@@ -109,6 +119,7 @@ int run_forever(const config::ParsedCommandLine& command) {
     }
     auto fresh = load_settings(command, environment);
     if (fresh) {
+      former = *std::move(settings);
       settings = std::move(fresh);
       announce(*settings);
       log::info("SIGHUP: configuration read again: " + config::effective_settings_json(*settings));

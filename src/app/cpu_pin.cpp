@@ -64,9 +64,9 @@ Status CpuPin::bind(const std::set<int>& cpus) {
 }
 
 // The slurmd that is gone goes on counting: the cores stay set apart while it restarts.
-void CpuPin::follow(const node::SlurmdFacts& slurmd, bool off_spec) {
-  if (wanted_ != "slurmd" || slurmd.liveness != node::SlurmdFacts::Liveness::kRunning ||
-      slurmd.pid <= 0) {
+void CpuPin::follow(const node::SlurmdFacts& slurmd, const node::SlurmConfFacts& conf) {
+  if (wanted_ != "slurmd" || conf.path.empty() ||
+      slurmd.liveness != node::SlurmdFacts::Liveness::kRunning || slurmd.pid <= 0) {
     return;
   }
   const auto cpus = host::allowed_cpus(proc_root_, slurmd.pid);
@@ -76,7 +76,7 @@ void CpuPin::follow(const node::SlurmdFacts& slurmd, bool off_spec) {
     }
     return;
   }
-  take_over(*cpus, off_spec);
+  take_over(*cpus, conf.slurmd_off_spec);
 }
 
 void CpuPin::take_over(const std::set<int>& slurmd, bool off_spec) {

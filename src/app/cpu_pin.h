@@ -36,8 +36,9 @@ class CpuPin {
   // For a list: an Error when the machine has none of these CPUs.
   Status start();
   // For "slurmd": looks at the one that runs; it confines itself a moment after its start. What is
-  // found is logged when it is news.
-  void follow(const node::SlurmdFacts& slurmd, bool off_spec);
+  // found is logged when it is news. Until slurm.conf has been read nobody knows which of the two
+  // kinds of slurmd it is, so nothing changes.
+  void follow(const node::SlurmdFacts& slurmd, const node::SlurmConfFacts& conf);
 
  private:
   void take_over(const std::set<int>& slurmd, bool off_spec);

@@ -3,9 +3,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "app/access.h"
 #include "app/bootstrap.h"
@@ -18,6 +20,7 @@
 #include "app/serving_certificate.h"
 #include "app/shared.h"
 #include "app/state_lock.h"
+#include "base/file_watch.h"
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "host/shutdown.h"
@@ -56,6 +59,17 @@ sync::LeaseOptions lease_options(const config::Settings& settings, const std::st
   options.holder_identity = holder_identity;
   options.duration = std::chrono::duration_cast<seconds>(settings.kubernetes.lease_duration);
   return options;
+}
+
+std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings) {
+  std::vector<std::filesystem::path> out;
+  for (const auto& file :
+       {settings.kubernetes.bootstrap_kubeconfig, settings.kubernetes.bootstrap_token_file}) {
+    if (!file.empty()) {
+      out.emplace_back(file);
+    }
+  }
+  return out;
 }
 
 // How serving ended.
@@ -220,10 +234,11 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
   loop.abort_calls_on(signals_.fd());
   std::shared_ptr<const std::string> known_uid;
   bool trimmed = false;
+  std::optional<FileWatch> fresh_token;  // while the credential is refused
   while (true) {
     SteadyTime next = loop.step();
     const auto report = shared_.report.get();
-    pin_.follow(report->slurmd, report->slurm_conf.slurmd_off_spec);
+    pin_.follow(report->slurmd, report->slurm_conf);
     if (const auto uid = shared_.lease.node_uid.get(); uid != known_uid) {
       known_uid = uid;
       lease.wake();
@@ -231,13 +246,22 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
       release_startup_memory();
       trimmed = true;
     }
-    if (loop.needs_bootstrap()) {
+    if (!loop.needs_bootstrap()) {
+      fresh_token.reset();
+    } else {
+      // A token that somebody puts there is tried at once.
+      if (!fresh_token) {
+        fresh_token.emplace(bootstrap_files(settings_));
+      } else if (!fresh_token->changed().empty()) {
+        bootstrap_not_before_ = {};
+        bootstrap_backoff_.reset();
+      }
       if (shared_.clock.now().steady >= bootstrap_not_before_) {
         return Ending::kCredentialLost;
       }
       next = std::min(next, bootstrap_not_before_);
     }
-    if (loop.wait(next, signals_.fd())) {
+    if (loop.wait(next, signals_.fd(), fresh_token ? fresh_token->fd() : -1)) {
       if (const auto ending = take_signals(loop, signals_, shared_)) {
         return *ending;
       }

@@ -108,13 +108,16 @@ SteadyTime MainLoop::step() {
   return next;
 }
 
-bool MainLoop::wait(SteadyTime next, int signal_fd) {
+bool MainLoop::wait(SteadyTime next, int signal_fd, int extra_fd) {
   const auto lease = shared_.lease.status.get();
   shared_.service.sleeps(Loop::kMain, now(), next, *shared_.report.get(),
                          lease ? *lease : sync::LeaseStatus{});
   std::vector<int> fds = facts_->wake_fds();
   fds.push_back(credentials_.fd());
   fds.push_back(signal_fd);
+  if (extra_fd >= 0) {
+    fds.push_back(extra_fd);
+  }
   const auto ready = client_->wait(next, fds);
   return std::find(ready.begin(), ready.end(), signal_fd) != ready.end();
 }

@@ -33,7 +33,7 @@ class MainLoop {
   SteadyTime step();
 
   // Waits for what comes first; true when a signal is pending. After a step().
-  bool wait(SteadyTime next, int signal_fd);
+  bool wait(SteadyTime next, int signal_fd, int extra_fd = -1);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
   // Last words on host shutdown, within `limit`.

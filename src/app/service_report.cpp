@@ -19,14 +19,22 @@ ServiceReport::ServiceReport(service::Notifier notifier, std::optional<Duration>
 void ServiceReport::ready(Now now) {
   const std::lock_guard lock(mutex_);
   watchdog_.works(Loop::kMain, now.steady);
-  if (std::exchange(owes_ready_, false)) {
-    send(service::Message{}.ready());
+  ready_ = true;
+  watchdog_.pinged(now.steady);  // the manager's time begins with READY=1
+  if (owes_ready_ && send(service::Message{}.ready())) {
+    owes_ready_ = false;
   }
+}
+
+bool ServiceReport::is_ready() const {
+  const std::lock_guard lock(mutex_);
+  return ready_;
 }
 
 void ServiceReport::reloading(Now now) {
   const std::lock_guard lock(mutex_);
   watchdog_.works(Loop::kMain, now.steady);
+  ready_ = false;
   owes_ready_ = true;
   // steady_clock is CLOCK_MONOTONIC on Linux.
   send(service::Message{}.reloading(
@@ -46,6 +54,9 @@ void ServiceReport::failing(const std::string& reason) {
 void ServiceReport::works(Loop loop, Now now) {
   const std::lock_guard lock(mutex_);
   watchdog_.works(loop, now.steady);
+  if (ready_ && watchdog_.is_due(now.steady, now.steady) && send(service::Message{}.watchdog())) {
+    watchdog_.pinged(now.steady);
+  }
 }
 
 void ServiceReport::woken(Loop loop, Now now) {
@@ -69,20 +80,31 @@ void ServiceReport::sleeps(Loop loop, Now now, SteadyTime until, const Report& r
   std::string words = state_words(report, lease);
   const bool news = words != told_;
   const bool tells_news = news && may_tell_news(now.steady);
-  if (!ping && !tells_news) {
+  const bool owes_ready = ready_ && owes_ready_;
+  if (!ping && !tells_news && !owes_ready) {
     return;
   }
   service::Message message;
-  if (watched_ && watchdog_.alive(now.steady)) {
-    message.watchdog();
-    watchdog_.pinged(now.steady);
+  if (owes_ready) {
+    message.ready();
   }
-  message.status(state_line(report, lease));
+  const bool alive = watched_ && watchdog_.alive(now.steady);
+  if (alive) {
+    message.watchdog();
+  }
+  // The time of the last renewal would stand still where no ping carries it.
+  message.status(watched_ ? state_line(report, lease) : words);
   if (news) {
     news_.push_back(now.steady);
-    told_ = std::move(words);
   }
-  send(message);
+  if (!send(message)) {
+    return;
+  }
+  told_ = std::move(words);
+  owes_ready_ = owes_ready_ && !owes_ready;
+  if (alive) {
+    watchdog_.pinged(now.steady);
+  }
 }
 
 bool ServiceReport::may_tell_news(SteadyTime now) {
@@ -92,13 +114,13 @@ bool ServiceReport::may_tell_news(SteadyTime now) {
   return news_.size() < kNewsPerMinute;
 }
 
-// One that is not taken is not repeated: the next ping carries the line again.
-void ServiceReport::send(const service::Message& message) {
+bool ServiceReport::send(const service::Message& message) {
   const Status sent = notifier_.send(message);
   if (!sent && !unheard_) {
     log::warning(sent.error().message);
   }
   unheard_ = !sent;
+  return static_cast<bool>(sent);
 }
 
 }  // namespace slurmlet::app

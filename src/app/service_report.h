@@ -26,14 +26,17 @@ class ServiceReport {
   // `watchdog`: the manager's interval; nothing = it does not watch.
   ServiceReport(service::Notifier notifier, std::optional<Duration> watchdog);
 
-  // The configuration is good and the loops begin: READY=1, once for each start or reload.
+  // The configuration is good and the loops begin: READY=1, once for each start or reload. Said
+  // again with what is said next, should the manager not take it.
   void ready(Now now);
   void reloading(Now now);
+  // Whether ready() has been called since the start or the last reloading().
+  bool is_ready() const;
   void stopping();
   // The daemon ends for this reason; its first line becomes the status.
   void failing(const std::string& reason);
 
-  // As Watchdog.
+  // As Watchdog. A ping that is due goes out: the turn that begins may take long.
   void works(Loop loop, Now now);
   void woken(Loop loop, Now now);
   void ended(Loop loop);
@@ -43,12 +46,14 @@ class ServiceReport {
 
  private:
   bool may_tell_news(SteadyTime now);
-  void send(const service::Message& message);
+  // Whether it was taken.
+  bool send(const service::Message& message);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   service::Notifier notifier_;
   bool watched_;
   Watchdog watchdog_;
+  bool ready_ = false;
   bool owes_ready_ = true;
   bool unheard_ = false;         // the last message was not taken
   std::string told_;             // state_words() of the last line

@@ -54,18 +54,10 @@ std::string_view failure_words(node::SlurmFailure failure) {
   return "no answer";
 }
 
-// What a request failed with, without the request: "GET /api/v1/nodes/n1: 403 Forbidden",
-// "register: GET https://192.0.2.10:6443/api/v1/nodes/n1: connection refused".
-std::string_view reason_of(std::string_view message) {
-  const auto path = std::min(message.find(" /"), message.find(" https://"));
-  const auto end = path == std::string_view::npos ? path : message.find(": ", path);
-  return end == std::string_view::npos ? message : message.substr(end + 2);
-}
-
 std::string api_words(const Report& report, const Error& error) {
   const std::string server =
       report.api_server.empty() ? "API server" : "API server " + report.api_server;
-  const std::string_view reason = reason_of(error.message);
+  const std::string_view reason = reason_of_request(error.message);
   if (reason.size() > 3 && reason[3] == ' ' && parse_int<int>(reason.substr(0, 3))) {
     return fmt::format("{} answers {}", server, reason);
   }
@@ -142,7 +134,7 @@ std::string lease_words(const sync::LeaseStatus& lease, bool with_time) {
   if (!lease.last_error.empty()) {
     return fmt::format("lease not renewed{} ({})",
                        lease.renewed_at ? " since " + rfc3339(*lease.renewed_at) : "",
-                       reason_of(lease.last_error));
+                       reason_of_request(lease.last_error));
   }
   if (!lease.renewed_at) {
     return "lease not renewed yet";
@@ -192,6 +184,12 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
 }
 
 }  // namespace
+
+std::string_view reason_of_request(std::string_view message) {
+  const auto path = std::min(message.find(" /"), message.find(" https://"));
+  const auto end = path == std::string_view::npos ? path : message.find(": ", path);
+  return end == std::string_view::npos ? message : message.substr(end + 2);
+}
 
 std::string state_line(const Report& report, const sync::LeaseStatus& lease) {
   return kube::one_line(line_of(report, lease, true), kMaxStateLine);

@@ -55,10 +55,11 @@ int run_status(const config::Settings& settings, const std::string& format) {
     log::error(client.error().message);
     return kNotRunning;
   }
-  const auto status = client->ask();
+  // While it waits for a silent API server before it has a credential, it answers late.
+  const auto status = client->ask(seconds{12});
   if (!status) {
     log::error(status.error().message);
-    return kNotRunning;
+    return status.error().code == Code::kTimeout ? kNotHealthy : kNotRunning;
   }
   print(format == "json" ? to_json(*status) : to_text(*status));
   return status->healthy ? 0 : kNotHealthy;

@@ -67,9 +67,13 @@ TEST(CheckIdentity, Certificate) {
   EXPECT_THAT(judged(token), found(Severity::kOk, "token by /t"));
   CredentialSeen broken;
   broken.problem = Error{Code::kInvalid, "/k: no PEM; put one"};
-  EXPECT_THAT(judged(broken), found(Severity::kError, "/k: no PEM"));
+  broken.source = "/k";
+  EXPECT_THAT(judged(broken), found(Severity::kError, "/k: no PEM", "into /k"));
   broken.has_bootstrap = broken.is_missing = true;
   EXPECT_THAT(judged(broken), found(Severity::kInfo, "none yet"));
+  broken.is_missing = false;
+  broken.problem = Error{Code::kDenied, "open /k: Permission denied"};
+  EXPECT_THAT(judged(broken), found(Severity::kWarning, "Permission denied", "as root"));
 }
 
 TEST(CheckIdentity, SecretsThatEverybodyCanRead) {
@@ -88,7 +92,15 @@ TEST(CheckIdentity, Bootstrap) {
   EXPECT_THAT(bootstrap_findings(seen), ElementsAre(found(Severity::kInfo, "/b: no token")));
   seen.needed = true;
   EXPECT_THAT(bootstrap_findings(seen),
-              ElementsAre(found(Severity::kError, "/b", "kubeadm token")));
+              ElementsAre(found(Severity::kError, "/b", "into /b; it is taken up")));
+  seen.file = "/run/credentials/slurmlet.service/slurmlet.bootstrap-token";
+  EXPECT_THAT(bootstrap_findings(seen),
+              ElementsAre(found(Severity::kError, "/b",
+                                "into /etc/credstore/slurmlet.bootstrap-token (or where "
+                                "LoadCredential finds it), then systemctl restart slurmlet")));
+  seen.problem = Error{Code::kDenied, "open /b: Permission denied"};
+  EXPECT_THAT(bootstrap_findings(seen),
+              ElementsAre(found(Severity::kWarning, "Permission denied", "as root")));
 }
 
 TEST(CheckIdentity, ServingCertificate) {
@@ -106,10 +118,10 @@ TEST(CheckIdentity, ServingCertificate) {
   seen.certificate = certificate("system:node:n1", -hours{5});
   EXPECT_THAT(serving_finding(seen, kNow), found(Severity::kWarning, "expired"));
   seen.given_file = "/s";
-  EXPECT_THAT(serving_finding(seen, kNow), found(Severity::kError, "/s expired"));
+  EXPECT_THAT(serving_finding(seen, kNow), found(Severity::kError, "/s expired", "into /s"));
   seen.certificate.reset();
   seen.problem = Error{Code::kNotFound, "/s: not there"};
-  EXPECT_THAT(serving_finding(seen, kNow), found(Severity::kError, "/s: not there"));
+  EXPECT_THAT(serving_finding(seen, kNow), found(Severity::kError, "/s: not there", "into /s"));
 }
 
 TEST(CheckIdentity, Metadata) {
@@ -132,6 +144,8 @@ TEST(CheckCluster, HowFarACallCame) {
       {{Code::kUnavailable, "GET https://a:1/version: Could not resolve host: a"}, Stage::kName},
       {{Code::kUnavailable, "GET https://a:1/version: connection refused"}, Stage::kConnection},
       {{Code::kTimeout, "GET https://a:1/version: no answer in time"}, Stage::kConnection},
+      {{Code::kUnavailable, "GET https://api.kessler.example:1/version: connection refused"},
+       Stage::kConnection},
       {{Code::kDenied, "GET …: certificate verify failed: self-signed certificate"}, Stage::kTls},
       {{Code::kUnavailable, "GET …: OpenSSL SSL_connect: wrong version number"}, Stage::kTls},
       {{Code::kDenied, "GET …: the server refuses our client certificate: tlsv1 alert unknown ca"},
@@ -302,6 +316,10 @@ TEST(CheckMachine, PortsAndDaemon) {
   daemon.pid = 42;
   EXPECT_THAT(port_findings({free}, {}), ElementsAre(found(Severity::kOk, "is free")));
   EXPECT_THAT(port_findings({free}, daemon), ElementsAre(found(Severity::kWarning, "not served")));
+  daemon.phase = "bootstrap";
+  EXPECT_THAT(port_findings({free}, daemon),
+              ElementsAre(found(Severity::kInfo, "once this node has its credential")));
+  daemon.phase = "running";
   EXPECT_THAT(port_findings({taken}, {}), ElementsAre(found(Severity::kError, "cannot be seen")));
   EXPECT_THAT(port_findings({taken}, daemon), ElementsAre(found(Severity::kOk, "as it seems")));
   EXPECT_THAT(port_findings({kubelet}, daemon),

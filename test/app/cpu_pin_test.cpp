@@ -32,6 +32,13 @@ TEST(CpusSetApartTest, ASlurmdThatKeepsOffThemLeavesThemToUs) {
       << "also where both are as many";
 }
 
+// slurm.conf has been read, and says nothing of SlurmdOffSpec.
+const node::SlurmConfFacts kConf = [] {
+  node::SlurmConfFacts conf;
+  conf.path = "/etc/slurm/slurm.conf";
+  return conf;
+}();
+
 node::SlurmdFacts running(int pid) {
   node::SlurmdFacts slurmd;
   slurmd.liveness = Liveness::kRunning;
@@ -63,7 +70,7 @@ TEST_F(CpuPinTest, NoneLeavesItToTheMachine) {
   slurmd_may_use(5, one());
   CpuPin none = pin("none");
   EXPECT_TRUE(none.start());
-  none.follow(running(5), false);
+  none.follow(running(5), kConf);
   EXPECT_EQ(affinity(), before_);
 }
 
@@ -94,13 +101,13 @@ TEST_F(CpuPinTest, SlurmdsCpusAreTakenOverWhenItRunsAndKeptWhileItRestarts) {
   slurmd_may_use(5, one());
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow({}, false);
+  slurmd.follow({}, kConf);
   EXPECT_EQ(affinity(), before_);
-  slurmd.follow(running(5), false);
+  slurmd.follow(running(5), kConf);
   EXPECT_EQ(affinity(), just_one());
   node::SlurmdFacts absent;
   absent.liveness = Liveness::kAbsent;
-  slurmd.follow(absent, false);
+  slurmd.follow(absent, kConf);
   EXPECT_EQ(affinity(), just_one());
 }
 
@@ -113,10 +120,10 @@ TEST_F(CpuPinTest, AnotherSlurmdIsLookedAtAgain) {
   slurmd_may_use(7, "0-1023");
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow(running(5), false);
-  slurmd.follow(running(6), false);
+  slurmd.follow(running(5), kConf);
+  slurmd.follow(running(6), kConf);
   EXPECT_EQ(affinity(), std::set<int>{*before_.begin()});
-  slurmd.follow(running(7), false);
+  slurmd.follow(running(7), kConf);
   EXPECT_EQ(affinity(), before_) << "it may use all CPUs, so none are set apart";
 }
 
@@ -124,20 +131,30 @@ TEST_F(CpuPinTest, ASlurmdConfinesItselfAMomentAfterItsStart) {
   slurmd_may_use(5, "0-1023");
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow(running(5), false);
+  slurmd.follow(running(5), kConf);
   EXPECT_EQ(affinity(), before_);
   slurmd_may_use(5, one());
-  slurmd.follow(running(5), false);
+  slurmd.follow(running(5), kConf);
+  EXPECT_EQ(affinity(), just_one());
+}
+
+TEST_F(CpuPinTest, UntilSlurmConfIsReadNothingChanges) {
+  slurmd_may_use(5, one());
+  CpuPin slurmd = pin("slurmd");
+  EXPECT_TRUE(slurmd.start());
+  slurmd.follow(running(5), {});
+  EXPECT_EQ(affinity(), before_);
+  slurmd.follow(running(5), kConf);
   EXPECT_EQ(affinity(), just_one());
 }
 
 TEST_F(CpuPinTest, ASlurmdThatEndsMeanwhileIsWaitedFor) {
   CpuPin slurmd = pin("slurmd");
   EXPECT_TRUE(slurmd.start());
-  slurmd.follow(running(5), false);
+  slurmd.follow(running(5), kConf);
   EXPECT_EQ(affinity(), before_);
   slurmd_may_use(5, one());
-  slurmd.follow(running(5), false);
+  slurmd.follow(running(5), kConf);
   EXPECT_EQ(affinity(), just_one());
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "fakes/fake_clock.h"
 #include "fakes/service_manager.h"
 #include "fakes/temp_tree.h"
@@ -164,7 +166,41 @@ TEST_F(ServiceReportTest, TheEndIsTold) {
 TEST_F(ServiceReportTest, WithoutAWatchdogTheLineIsToldAllTheSame) {
   ServiceReport unwatched{notifier(), std::nullopt};
   unwatched.sleeps(Loop::kMain, now(), now().steady + seconds{30}, report_, lease_);
-  EXPECT_EQ(manager_.take(), "STATUS=n1: Ready, Slurm IDLE, lease renewed 14:00:00Z\n");
+  EXPECT_EQ(manager_.take(), "STATUS=n1: Ready, Slurm IDLE, lease renewed\n")
+      << "no time, which would stand still";
+}
+
+// Ten calls to a slow API server, one after the other.
+TEST_F(ServiceReportTest, ALongTurnPingsBetweenItsParts) {
+  service_.ready(now());
+  manager_.take();
+  for (const bool due : {false, false, true, false, false, true}) {
+    clock_.advance(seconds{15});
+    service_.works(Loop::kMain, now());
+    EXPECT_EQ(manager_.take(), due ? "WATCHDOG=1\n" : "");
+  }
+  service_.works(Loop::kLease, now());
+  clock_.advance(seconds{44});
+  service_.works(Loop::kMain, now());
+  EXPECT_EQ(manager_.take(), "WATCHDOG=1\n");
+  clock_.advance(seconds{44});
+  service_.works(Loop::kMain, now());
+  EXPECT_EQ(manager_.take(), "") << "the other loop hangs";
+}
+
+TEST_F(ServiceReportTest, WhatTheManagerDidNotTakeIsSaidAgain) {
+  ASSERT_TRUE(std::filesystem::remove(tree_.path("notify")));
+  service_.ready(now());
+  EXPECT_TRUE(service_.is_ready());
+  turn(Loop::kMain, seconds{1});
+  const fakes::ServiceManager back{tree_.path("notify").string()};
+  clock_.advance(seconds{1});
+  turn(Loop::kMain, seconds{1});
+  EXPECT_EQ(back.take(),
+            "READY=1\nWATCHDOG=1\nSTATUS=n1: Ready, Slurm IDLE, lease renewed 14:00:00Z\n");
+  clock_.advance(seconds{1});
+  turn(Loop::kMain, seconds{1});
+  EXPECT_EQ(back.take(), "");
 }
 
 TEST_F(ServiceReportTest, WithoutAManagerNothingHappens) {
