@@ -15,10 +15,8 @@ install(FILES systemd/slurmlet.preset RENAME 80-slurmlet.preset
 install(FILES systemd/slurmlet.sysusers RENAME slurmlet.conf DESTINATION lib/sysusers.d)
 install(FILES systemd/slurmlet.tmpfiles RENAME slurmlet.conf DESTINATION lib/tmpfiles.d)
 
-# It may name what only the daemon should see. The group comes from the packages' scripts: it does
-# not exist where they are built.
-install(FILES packaging/config.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/slurmlet
-  PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
+# For everybody to read, as the commands of every user do: it names files with secrets and holds none.
+install(FILES packaging/config.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/slurmlet)
 
 install(FILES packaging/man/slurmlet.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES packaging/man/slurmlet.yaml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)

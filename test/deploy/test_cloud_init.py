@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import stat
 import subprocess
 
@@ -19,6 +20,7 @@ CLOUD_INIT = repository() / "packaging/cloud-init"
 OVERLAY = repository() / "deploy/metal3/overlays/example"
 PACKAGES = CLIENTS.parent / "lib/python3/dist-packages"
 CREDENTIAL = "/etc/credstore/slurmlet.bootstrap-kubeconfig"
+CONFIG = "/etc/slurmlet/config.yaml"
 SENTINEL = "/run/cluster-api/bootstrap-success.complete"
 
 
@@ -32,11 +34,18 @@ def schema(path):
     return done.returncode, done.stdout + done.stderr
 
 
-def rendered_template():
+def with_configuration(text):
+    """The same with the file that is commented out."""
+    changed, count = re.subn(r"(?m)^( +)# (- path: |  )", r"\1\2", text)
+    assert count > 5, "no file is commented out"
+    return changed
+
+
+def rendered_template(change=str):
     """What the provider makes of the VirtualKubeletConfigTemplate: its files, with content of
     Secrets filled in, and its commands."""
-    template, secret = yaml.safe_load_all(
-        (CLOUD_INIT / "virtual-kubelet-config-template.yaml").read_text())
+    template, secret = yaml.safe_load_all(change(
+        (CLOUD_INIT / "virtual-kubelet-config-template.yaml").read_text()))
     spec = template["spec"]["template"]["spec"]
     secrets = {secret["metadata"]["name"]: secret["stringData"]}
     files = []
@@ -51,18 +60,22 @@ def rendered_template():
 
 def user_data(name, directory):
     """A file with one of the ways to say it."""
+    plain = (CLOUD_INIT / "user-data.yaml").read_text()
     texts = {
-        "plain": (CLOUD_INIT / "user-data.yaml").read_text(),
-        "with packages": (CLOUD_INIT / "user-data.yaml").read_text() +
-        (CLOUD_INIT / "packages.yaml").read_text(),
+        "plain": plain,
+        "with configuration": with_configuration(plain),
+        "with packages": plain + (CLOUD_INIT / "packages.yaml").read_text(),
         "overlay": (OVERLAY / "user-data.yaml").read_text(),
-        "virtual-kubelet": "#cloud-config\n" + json.dumps(rendered_template(), indent=1)}
+        "virtual-kubelet": "#cloud-config\n" + json.dumps(rendered_template(), indent=1),
+        "virtual-kubelet, with configuration": "#cloud-config\n" + json.dumps(
+            rendered_template(with_configuration), indent=1)}
     path = directory / "user-data.yaml"
     path.write_text(texts[name])
     return path
 
 
-ALL = ["plain", "with packages", "overlay", "virtual-kubelet"]
+ALL = ["plain", "with configuration", "with packages", "overlay", "virtual-kubelet",
+       "virtual-kubelet, with configuration"]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -91,10 +104,14 @@ def test_cloud_init_refuses_mistakes(right, wrong, tmp_path):
 def test_it_says_what_a_node_needs(name, tmp_path):
     data = yaml.safe_load(user_data(name, tmp_path).read_text())
     files = {one["path"]: one for one in data["write_files"]}
-    assert set(files) == {"/etc/slurmlet/config.yaml", CREDENTIAL}
+    # The image's configuration stays, unless somebody wants another.
+    assert set(files) == {CREDENTIAL} | ({CONFIG} if "configuration" in name else set())
+    if CONFIG in files:
+        assert files[CONFIG]["permissions"] == "0644"
+        assert yaml.safe_load(files[CONFIG]["content"])["kind"] == "SlurmletConfiguration"
     # The token is for root alone, and no file waits for a user that is not there yet.
     assert files[CREDENTIAL]["permissions"] == "0600"
-    assert "token" not in files["/etc/slurmlet/config.yaml"]["content"]
+    assert all("token" not in one["content"] for path, one in files.items() if path != CREDENTIAL)
     assert all(one.get("owner", "root:root") == "root:root" for one in files.values())
     unit = (repository() / "systemd/slurmlet.service").read_text().splitlines()
     assert "LoadCredential=" + pathlib.Path(CREDENTIAL).name in unit
@@ -119,7 +136,7 @@ def test_overlay_has_the_same_user_data_but_for_the_server():
 
 def test_a_node_registers_with_what_it_wrote(plane, tmp_path):
     """The files of the user data, with this cluster's address, CA and token in their places, make
-    a Node with Metal3's identity out of a machine that has nothing else."""
+    a Node with Metal3's identity out of a machine that has the package and nothing else."""
     config = yaml.safe_load(plane.kubectl_output("config", "view", "--raw", "-o", "yaml"))
     server = config["clusters"][0]["cluster"]["server"]
     authority = base64.b64encode((plane.directory / "pki/ca.crt").read_bytes()).decode()
@@ -141,7 +158,7 @@ def test_a_node_registers_with_what_it_wrote(plane, tmp_path):
     name = "hpc-x7k2p-abcde"
     uuid = "8b2a2f8a-0000-4000-8000-000000000001"
     metadata.write_text(json.dumps(metal3_metadata(uuid, name, f"metal3/node-0/{name}")))
-    arguments = ["--config", root / "etc/slurmlet/config.yaml", "--metadata", metadata,
+    arguments = ["--config", repository() / "packaging/config.yaml", "--metadata", metadata,
                  "--state-dir", tmp_path / "state", "--port", "0", "--healthz-port", free_port()]
     sentinel = tmp_path / "bootstrap-success.complete"
     # systemd would copy /etc/credstore for the service; the waiting command has no credentials.

@@ -322,6 +322,8 @@ def test_overlay_fits_together(plane):
         objects["Metal3DataTemplate"]["metadata"]["name"]
     cluster = machines["spec"]["clusterName"]
     assert objects["MachineDeployment"]["spec"]["clusterName"] == cluster
+    # Nobody but an administrator chooses machines to delete: jobs may run on them.
+    assert objects["MachineDeployment"]["spec"]["rollout"] == {"strategy": {"type": "OnDelete"}}
     assert secret["metadata"]["labels"] == {"cluster.x-k8s.io/cluster-name": cluster,
                                             "clusterctl.cluster.x-k8s.io/move": ""}
     assert secret["type"] == "cluster.x-k8s.io/secret"

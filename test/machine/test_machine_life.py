@@ -36,7 +36,9 @@ def node_with_quick_questions(node):
     """Asks slurmctld every two seconds and does not trust old answers for long."""
     path = "/etc/slurmlet/config.yaml"
     before = node.machine.file(path).read_text()
-    node.machine.file(path).write_text(before + "\n" + """slurm:
+    node.machine.file(path).write_text("""apiVersion: slurmlet.io/v1alpha1
+kind: SlurmletConfiguration
+slurm:
   pollInterval: 2s
   commandTimeout: 1900ms
   staleAfter: 8s

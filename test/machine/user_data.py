@@ -12,6 +12,14 @@ _SHIPPED = repository() / "packaging/cloud-init/user-data.yaml"
 _SERVER = r"(?m)(?<=server: )https://\S+$"
 _AUTHORITY = r"(?m)(?<=certificate-authority-data: )\S+$"
 _TOKEN = r"(?m)(?<=token: )\S+$"
+# An entry of write_files, as the file shows one in a comment.
+_CONFIGURATION = """  - path: /etc/slurmlet/config.yaml
+    permissions: '0644'
+    content: |
+      apiVersion: slurmlet.io/v1alpha1
+      kind: SlurmletConfiguration
+      logLevel: info
+"""
 
 
 def _replaced(text, old, new):
@@ -35,9 +43,11 @@ def shipped(node):
 
 
 def with_package(node, repository_on_machine):
-    """The same, and the package from an APT repository that is a directory of the machine."""
+    """The same with a configuration of the site's, and the package from an APT repository that is a
+    directory of the machine."""
     source = f"deb [trusted=yes] file:{repository_on_machine} ./"
-    return shipped(node) + f"""packages: [slurmlet]
+    text = _replaced(shipped(node), r"(?m)^write_files:\n", f"write_files:\n{_CONFIGURATION}")
+    return text + f"""packages: [slurmlet]
 apt:
   sources:
     slurmlet:

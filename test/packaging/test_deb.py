@@ -59,7 +59,7 @@ def test_lintian_finds_nothing(packages):
 
 
 def test_files_have_their_owners_and_modes(looked_at):
-    assert looked_at.owner(CONFIG) == ("0o640", "root:slurmlet")
+    assert looked_at.owner(CONFIG) == ("0o644", "root:root")
     assert looked_at.owner("/etc/slurmlet") == ("0o755", "root:root")
     assert looked_at.owner(STATE) == ("0o750", "slurmlet:slurmlet")
     assert looked_at.owner("/usr/sbin/slurmlet") == ("0o755", "root:root")
@@ -113,7 +113,7 @@ def test_removal_keeps_state_and_configuration_alone(installed):
         f"{HELPER}-enabled/slurmlet-feed.service.dsh-also",
         f"{HELPER}-enabled/multi-user.target.wants/slurmlet.service"}
     assert installed.file(STATE + "/kubeconfig").read_text() == "identity"
-    assert installed.owner(CONFIG) == ("0o640", "root:slurmlet")
+    assert installed.owner(CONFIG) == ("0o644", "root:root")
 
 
 def test_purge_leaves_nothing(installed):
@@ -135,7 +135,7 @@ def test_upgrade_and_downgrade_keep_identity_state_and_configuration(installed, 
 
     def kept():
         assert mine.read_text() == changed
-        assert installed.owner(CONFIG) == ("0o640", "root:slurmlet")
+        assert installed.owner(CONFIG) == ("0o644", "root:root")
         assert installed.file(STATE + "/kubeconfig").read_text() == "identity"
         assert installed.owner(STATE) == ("0o750", "slurmlet:slurmlet")
         assert installed.account("slurmlet")[2] == uid

@@ -65,7 +65,7 @@ def test_rpmlint_finds_nothing(packages, rpm):
 
 
 def test_files_have_their_owners_and_modes(looked_at):
-    assert looked_at.owner(CONFIG) == ("0o640", "root:slurmlet")
+    assert looked_at.owner(CONFIG) == ("0o644", "root:root")
     assert looked_at.owner("/etc/slurmlet") == ("0o755", "root:root")
     assert looked_at.owner(STATE) == ("0o750", "slurmlet:slurmlet")
     assert looked_at.owner("/usr/sbin/slurmlet") == ("0o755", "root:root")
@@ -119,7 +119,7 @@ def test_upgrade_and_downgrade_keep_identity_state_and_configuration(installed, 
     for package, arguments in ((newer, ["-U"]), (rpm, ["-U", "--oldpackage"])):
         installed.rpm(*arguments, package)
         assert mine.read_text() == changed
-        assert installed.owner(CONFIG) == ("0o640", "root:slurmlet")
+        assert installed.owner(CONFIG) == ("0o644", "root:root")
         assert installed.file(STATE + "/kubeconfig").read_text() == "identity"
         assert installed.owner(STATE) == ("0o750", "slurmlet:slurmlet")
         assert installed.account("slurmlet")[2] == uid
