@@ -8,7 +8,7 @@ import re
 from harness.api import repository
 
 _EQUAL = [
-    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", "TIME"),
     (r"\b\d\d:\d\d:\d\dZ", "TIME"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "UUID"),
     (r"node-csr-[\w-]+…?", "REQUEST"),
