@@ -15,7 +15,7 @@ target_compile_options(slurmlet_hardening INTERFACE
   $<$<CONFIG:Release,RelWithDebInfo>:-ffunction-sections>
   $<$<CONFIG:Release,RelWithDebInfo>:-fdata-sections>)
 target_link_options(slurmlet_hardening INTERFACE
-  -Wl,-z,relro -Wl,--as-needed
+  -Wl,-z,relro -Wl,-z,now -Wl,--as-needed
   $<$<CONFIG:Release,RelWithDebInfo>:-Wl,--gc-sections>)
 
 # Templates make the same machine code many times: a linker that folds it saves a tenth of the program.
