@@ -47,8 +47,7 @@ Finding server_problem(const ServerSeen& seen) {
       return seen.by_bootstrap
                  ? error("does not accept the bootstrap token",
                          "it has expired or was deleted: put a fresh one (kubeadm token create) "
-                         "where "
-                         "the one named by bootstrap is")
+                         "where the one named by bootstrap is")
                  : error("does not accept this node's credential",
                          "see credential; give one that this cluster's CA has signed");
     case Stage::kAnswer:

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <cerrno>
 
 #include <algorithm>
 #include <array>
