@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,8 +19,13 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
   if (!file) {
     return UniqueFd{};
   }
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) {
+  // A record lock and no flock(2): that would pass to a child that has not come to its exec yet, and
+  // outlive a daemon that is killed in that moment.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(file.get(), F_SETLK, &whole) != 0) {
+    if (errno != EACCES && errno != EAGAIN) {
       return UniqueFd{};
     }
     return Error{Code::kConflict,
