@@ -83,6 +83,10 @@ void CertificateSync::load(Now now) {
   } else if (*stored) {
     use(std::move(**stored), now);
   }
+  // A daemon that was killed has left the key of the certificate that came, or half of one.
+  if (!store_.has_pending_key()) {
+    drop_key();
+  }
 }
 
 void CertificateSync::use(tls::StoredCertificate certificate, Now now) {

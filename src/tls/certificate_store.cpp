@@ -212,11 +212,10 @@ Result<std::string> CertificateStore::pending_key() {
 }
 
 Status CertificateStore::discard_pending_key() {
-  if (auto removed = remove_file(pending_path()); !removed) {
-    return removed.error();
+  if (::unlink(pending_path().c_str()) != 0) {
+    return errno == ENOENT ? Status{} : errno_error(errno, "remove " + pending_path().string());
   }
-  std::error_code ignored;
-  return fs::exists(directory_, ignored) ? sync_directory() : Status{};
+  return sync_directory();
 }
 
 Result<StoredCertificate> CertificateStore::accept(const std::string& certificate_pem,

@@ -43,7 +43,7 @@ class CertificateStore {
   // returned. A pending file that holds no key (a torn write of somebody else) is replaced.
   Result<std::string> pending_key();
   bool has_pending_key() const;
-  // Drops it: the next request is made with another key.
+  // Drops it, or what is there instead of one: the next request is made with another key.
   Status discard_pending_key();
 
   // Makes `certificate_pem` (leaf first) with the pending key the current one, which ends the

@@ -77,6 +77,23 @@ TEST_F(CertificateSyncTest, AnIssuedCertificateIsStoredAndHandedOut) {
   EXPECT_EQ((**store_->current()).certificate_pem, pem);
 }
 
+TEST_F(CertificateSyncTest, WhatACrashJustAfterTheCertificateCameHasLeftIsTidiedUp) {
+  step();
+  const std::string key = pending_key();
+  api_.issue(asked(), certificate());
+  step();
+  ASSERT_FALSE(status().pending);
+  for (const std::string& left : {key, key.substr(0, key.size() / 2)}) {
+    tree_.file("pki/slurmlet-server.key.tmp", left, 0600);
+    start();
+    step();
+    EXPECT_FALSE(std::filesystem::exists(tree_.path("pki/slurmlet-server.key.tmp")));
+    EXPECT_FALSE(status().pending);
+    EXPECT_EQ(issued_.back().key_pem, key);
+  }
+  EXPECT_EQ(status().requests, 0U);
+}
+
 TEST_F(CertificateSyncTest, RestsUntilItsRenewalIsDueAndLooksAtTheClockEachHour) {
   obtain();
   const auto calls = api_.calls();

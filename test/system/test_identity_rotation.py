@@ -272,7 +272,7 @@ def test_crashes_at_every_step_of_a_renewal_make_one_request(node):
     node.wait_renewed(node.lease()["spec"]["renewTime"])
     assert public_key(after) == key
     assert sorted(node.askers()) == ["bootstrap", "node"]
-    assert not node.pending_key.exists()
+    wait_until(lambda: not node.pending_key.exists(), what="the key of before to be tidied up")
     assert set(modes(node.pki).values()) == {0o600}
 
 
