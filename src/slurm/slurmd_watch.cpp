@@ -66,8 +66,7 @@ SteadyTime SlurmdWatch::step(Now now) {
   if (pid_ != 0 && exited()) {
     lose(now);
   } else if (pid_ != 0 && now.steady >= check_at_) {
-    check_state();
-    check_at_ = next_aligned(now, settings_.state_check);
+    check_state(now);
   }
   if (pid_ == 0 && (!search_at_ || now.steady >= *search_at_)) {
     search(now);
@@ -211,8 +210,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
   facts_.pid = pid;
   facts_.detail.clear();
   unit_.reset();
-  check_state();
-  check_at_ = next_aligned(now, settings_.state_check);
+  check_state(now);
   unwatch_births();
   return true;
 }
@@ -233,10 +231,12 @@ void SlurmdWatch::lose(Now now) {
   hurry(now.steady);
 }
 
-void SlurmdWatch::check_state() {
+void SlurmdWatch::check_state(Now now) {
   const auto stat = process_stat(settings_.places.proc_root, pid_);
   const bool stopped = stat && (stat->state == 'T' || stat->state == 't');
   facts_.liveness = stopped ? Liveness::kStopped : Liveness::kRunning;
+  // No event tells that it goes on, and until then the Node is not Ready.
+  check_at_ = next_aligned(now, stopped ? settings_.rescan : settings_.state_check);
 }
 
 }  // namespace slurmlet::slurm

@@ -4,7 +4,7 @@
 // - death: a pidfd of the process becomes readable when it exits, however it ends. The search is
 //   repeated at once, because since Slurm 23.11 a reconfigure replaces the process by a new one;
 // - birth: inotify on the directory of the pidfile, on the spool directory and on systemd's slice;
-// - SIGSTOP: a look at /proc/PID/stat every `state_check`.
+// - SIGSTOP: a look at /proc/PID/stat every `state_check`, and every `rescan` while it is stopped.
 // While slurmd is absent, a search each `rescan` catches what events miss. Both periods fall on
 // multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
@@ -71,7 +71,7 @@ class SlurmdWatch {
   bool adopt(int pid, Now now);
   void lose(Now now);
   bool exited() const;
-  void check_state();
+  void check_state(Now now);
   void hurry(SteadyTime now);
   void next_search(Now now);
 

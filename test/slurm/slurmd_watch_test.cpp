@@ -210,7 +210,7 @@ TEST_F(SlurmdWatchTest, AbsentIsQuietBetweenRescans) {
   EXPECT_LE(steps, 12);
 }
 
-TEST_F(SlurmdWatchTest, AStoppedSlurmdIsSeenAtTheNextLook) {
+TEST_F(SlurmdWatchTest, AStoppedSlurmdIsSeenAtTheNextLookAndSoonerWhenItGoesOn) {
   const auto slurmd = run();
   write_pid_file(slurmd->pid());
   make();
@@ -227,9 +227,11 @@ TEST_F(SlurmdWatchTest, AStoppedSlurmdIsSeenAtTheNextLook) {
   slurmd->signal(SIGCONT);
   ASSERT_EQ(::waitpid(slurmd->pid(), &status, WCONTINUED), slurmd->pid());
   wake = step();
+  EXPECT_LE(wake - clock_.now().steady, seconds{10});
   clock_.advance(wake - clock_.now().steady);
-  step();
+  wake = step();
   EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_GT(wake - clock_.now().steady, seconds{10});
 }
 
 TEST_F(SlurmdWatchTest, LooksFallOnMultiplesOfTheWallClock) {
