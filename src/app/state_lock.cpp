@@ -19,8 +19,8 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
   if (!file) {
     return UniqueFd{};
   }
-  // A record lock and no flock(2): that would pass to a child that has not come to its exec yet, and
-  // outlive a daemon that is killed in that moment.
+  // A record lock and no flock(2): that would pass to a child that has not come to its exec yet,
+  // and outlive a daemon that is killed in that moment.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;

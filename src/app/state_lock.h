@@ -13,8 +13,8 @@ namespace slurmlet::app {
 // Holds DIRECTORY/lock (a record lock, fcntl_locking(2)) until the descriptor is closed; the kernel
 // frees it when the process ends. As with each such lock, closing any other descriptor of that file
 // in this process frees it too, and the process that holds it does not conflict with itself.
-// kConflict with the holder's pid when another process has it. An empty descriptor where no lock can
-// be made (a read-only file system): the daemon works without.
+// kConflict with the holder's pid when another process has it. An empty descriptor where no lock
+// can be made (a read-only file system): the daemon works without.
 Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory);
 
 }  // namespace slurmlet::app
