@@ -96,6 +96,7 @@ SteadyTime MainLoop::step() {
   const Now at = begin_part();
   SteadyTime next = facts_->step(at);
   refresh_desired(at);
+  publish(at);  // what this machine knows does not wait for the API server
   next = std::min(next, node_.step(at));
   if (node_.registered()) {
     save_identity_once();

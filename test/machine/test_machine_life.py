@@ -31,6 +31,14 @@ def ready_node(shared):
     return shared
 
 
+def reload_and_wait(node):
+    """systemctl does not wait for a unit of Type=notify."""
+    done = "configuration read again"
+    before = node.log().count(done)
+    node.machine.run("systemctl", "reload", UNIT)
+    wait_until(lambda: node.log().count(done) > before, 60, "the reload")
+
+
 @pytest.fixture(name="quick")
 def node_with_quick_questions(node):
     """Asks slurmctld every two seconds and does not trust old answers for long."""
@@ -45,10 +53,10 @@ slurm:
   maxBackoff: 2s
   questionsPerHour: 3600
 """)
-    node.machine.run("systemctl", "reload", UNIT)
+    reload_and_wait(node)
     yield node
     node.machine.file(path).write_text(before)
-    node.machine.run("systemctl", "reload", UNIT)
+    reload_and_wait(node)
 
 
 def drop_in(node, unit, text):

@@ -6,6 +6,7 @@ import pytest
 
 from harness.commands import run_beside
 from harness.programs import free_port
+from harness.rig import wait_until
 
 NOT_HEALTHY, BAD_CONFIGURATION, NOT_RUNNING = 1, 2, 3
 
@@ -48,6 +49,20 @@ def test_registered_node(rig, port):
     assert b"PRIVATE KEY" not in body and b"BEGIN" not in body
     printed = json.loads(status(rig, "-o", "json").stdout)
     assert printed["pid"] == told["pid"] and list(printed) == list(told)
+
+
+def test_news_of_slurm_does_not_wait_for_an_api_server_that_hangs(rig, plane, idle_slurm, port):
+    rig.configure(endpoint={"healthzPort": port})
+    rig.start_and_know()
+    plane.ctl("pause", "kube-apiserver")
+    try:
+        idle_slurm.set_state("nid000001", "drained", "told on this machine")
+        told = wait_until(lambda: (line := json.loads(ask(port)[2])["summary"]) and
+                          "DRAIN" in line and line, what="the state on this machine")
+        assert "Node not written" not in told
+    finally:
+        plane.ctl("resume", "kube-apiserver")
+    rig.wait_condition("SlurmNodeStateDrain", "True")
 
 
 def test_nobody_runs(rig, port):
