@@ -129,6 +129,16 @@ def node_path(name):
     return "/api/v1/nodes/" + name
 
 
+QUANTITY_UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1, "k": 10**3, "M": 10**6, "G": 10**9,
+                  "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def quantity(text):
+    """A number as the API server writes it: with the largest unit that leaves no fraction."""
+    digits = text.rstrip("".join(QUANTITY_UNITS))
+    return int(digits) * QUANTITY_UNITS[text.removeprefix(digits)]
+
+
 def condition(node, type_name):
     """The condition of that type, or {} so that .get() works on it."""
     for entry in node.get("status", {}).get("conditions", []):

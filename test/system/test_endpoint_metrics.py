@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness.api import repository
+from harness.api import quantity, repository
 from harness.certificates import cluster_authority
 from harness.kubelet_client import KubeletClient
 from harness.metric_names import METRICS, one, samples
@@ -202,10 +202,10 @@ def test_kubectl_top_node_prints_true_figures(shared_rig, plane, work, verified)
         shown = plane.kubectl_output("top", "node", shared_rig.name, "--no-headers")
     end = seconds_of(metrics["timestamp"])
     least, most = record.cores(end - float(metrics["window"].rstrip("s")), end)
-    cores = int(metrics["usage"]["cpu"].rstrip("n")) / 1e9
+    cores = quantity(metrics["usage"]["cpu"])
     assert least - 0.15 <= cores <= most + 0.15
     total = meminfo("MemTotal")
-    memory = int(metrics["usage"]["memory"].removesuffix("Ki")) * 1024
+    memory = quantity(metrics["usage"]["memory"])
     assert memory == pytest.approx(working_set(), abs=0.05 * total)
     name, millicores, _, mebibytes, _ = shown.split()
     assert name == shared_rig.name

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness.api import condition
+from harness.api import condition, quantity
 from harness.daemon import BINARY
 from harness.rig import GENERAL_WAIT, wait_until
 
@@ -83,7 +83,7 @@ def test_no_room_for_pods_but_the_machine_s_resources(node):
     assert int(capacity["cpu"]) == os.cpu_count()
     assert 0 < int(allocatable["cpu"]) <= int(capacity["cpu"])
     mem_total = re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]
-    assert capacity["memory"] == mem_total + "Ki"
+    assert quantity(capacity["memory"]) == int(mem_total) * 1024
     assert capacity["ephemeral-storage"]
 
 
