@@ -42,12 +42,12 @@ Status sync_path(const fs::path& directory) {
   return {};
 }
 
-// Nothing if it was not there.
-Status remove_file(const fs::path& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return errno_error(errno, "remove " + path.string());
+// Whether it was there.
+Result<bool> remove_file(const fs::path& path) {
+  if (::unlink(path.c_str()) == 0) {
+    return true;
   }
-  return {};
+  return errno == ENOENT ? Result<bool>{false} : errno_error(errno, "remove " + path.string());
 }
 
 // Whatever is missing above it gets mode 0755 (std::filesystem would use 0777).
@@ -212,10 +212,11 @@ Result<std::string> CertificateStore::pending_key() {
 }
 
 Status CertificateStore::discard_pending_key() {
-  if (::unlink(pending_path().c_str()) != 0) {
-    return errno == ENOENT ? Status{} : errno_error(errno, "remove " + pending_path().string());
+  const auto removed = remove_file(pending_path());
+  if (!removed) {
+    return removed.error();
   }
-  return sync_directory();
+  return *removed ? sync_directory() : Status{};
 }
 
 Result<StoredCertificate> CertificateStore::accept(const std::string& certificate_pem,

@@ -2,10 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "fakes/child_process.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::app {
@@ -15,7 +14,7 @@ using ::testing::HasSubstr;
 
 // Another daemon: holds the lock until it is killed. It has a child of its own that has all its
 // descriptors, as one between fork and exec, and outlives it.
-class OtherDaemon {
+class OtherDaemon : public fakes::ChildProcess {
  public:
   explicit OtherDaemon(const std::filesystem::path& directory) {
     int told[2];
@@ -36,26 +35,14 @@ class OtherDaemon {
     ::close(told[1]);
   }
   ~OtherDaemon() {
-    kill();
     if (child_ > 0) {
       ::kill(child_, SIGKILL);
     }
   }
-  OtherDaemon(const OtherDaemon&) = delete;
-  OtherDaemon& operator=(const OtherDaemon&) = delete;
 
   bool holds() const { return child_ > 0; }
-  pid_t pid() const { return pid_; }
-  void kill() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-      pid_ = -1;
-    }
-  }
 
  private:
-  pid_t pid_ = -1;
   pid_t child_ = -1;
 };
 

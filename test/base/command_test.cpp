@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "base/text.h"
+#include "fakes/child_process.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
@@ -263,7 +264,7 @@ TEST_F(CommandTest, AGrandchildThatIgnoresSignalsIsKilledTooAndNobodyIsLeft) {
 
 // A child that somebody traces stays unreaped for us until its tracer has seen its end: as one that
 // hangs in the kernel.
-class Tracer {
+class Tracer : public fakes::ChildProcess {
  public:
   explicit Tracer(int pid) {
     int ready[2];
@@ -282,20 +283,9 @@ class Tracer {
     ::close(ready[1]);
     traces_ = good == 'y';
   }
-  ~Tracer() { stop(); }
-  Tracer(const Tracer&) = delete;
-  Tracer& operator=(const Tracer&) = delete;
   bool traces() const { return traces_; }
-  void stop() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-      pid_ = -1;
-    }
-  }
 
  private:
-  pid_t pid_ = -1;
   bool traces_ = false;
 };
 
@@ -322,7 +312,7 @@ TEST_F(CommandTest, AChildThatCannotBeEndedBlocksTheNextCommandOnly) {
   const auto refused = command.start(shell("true"), steady_clock::now());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kTimeout);
-  tracer.stop();
+  tracer.kill();
   ASSERT_TRUE(wait_for_end(pid));
   EXPECT_TRUE(command.start(shell("true"), steady_clock::now()));
 }

@@ -4,18 +4,16 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "fake_runner.h"
+#include "fakes/child_process.h"
 #include "fakes/fake_clock.h"
 #include "fakes/temp_tree.h"
 #include "slurm/proc.h"
-
-extern char** environ;
 
 namespace slurmlet::slurm {
 namespace {
@@ -25,34 +23,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // A real process whose name is "slurmd", ended and reaped by the test.
-class Child {
+class Child : public fakes::SleepingChild {
  public:
-  explicit Child(const std::string& program) {
-    std::string name = program;
-    std::string argument = "1000";
-    char* arguments[] = {name.data(), argument.data(), nullptr};
-    EXPECT_EQ(::posix_spawn(&pid_, program.c_str(), nullptr, nullptr, arguments, environ), 0);
+  explicit Child(const std::string& program) : SleepingChild(program) {
     // The kernel lets posix_spawn() return before the new name and arguments are in place.
     while (pid_ > 0 &&
            (process_name("/proc", pid_) != "slurmd" || process_arguments("/proc", pid_).empty())) {
       ::sched_yield();
     }
   }
-  ~Child() { kill(); }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  int pid() const { return pid_; }
-  void signal(int number) const { ::kill(pid_, number); }
-  void kill() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-      pid_ = -1;
-    }
-  }
-
- private:
-  pid_t pid_ = -1;
 };
 
 class SlurmdWatchTest : public testing::Test {

@@ -93,7 +93,7 @@ TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   start();
   const auto old = std::move(slurmd_);
   slurmd_starts();
-  ::kill(old->pid(), SIGKILL);
+  old->signal(SIGKILL);
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(old->pid()), &info, WEXITED | WNOWAIT), 0);
   tree_.remove("proc/" + std::to_string(old->pid()));

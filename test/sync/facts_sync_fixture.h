@@ -6,9 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <functional>
@@ -16,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "fakes/child_process.h"
 #include "fakes/fake_clock.h"
 #include "fakes/temp_tree.h"
 #include "node/slurm_view.h"
@@ -25,34 +23,9 @@
 #include "slurm/sinfo_source.h"
 #include "sync/facts_sync.h"
 
-extern char** environ;
-
 namespace slurmlet::sync {
 
 inline constexpr int kCommandFd = 77;  // of FakeRunner
-
-// Waits for nothing but its end.
-class WaitingChild {
- public:
-  WaitingChild() {
-    std::string name = "sleep";
-    std::string argument = "1000";
-    char* arguments[] = {name.data(), argument.data(), nullptr};
-    EXPECT_EQ(::posix_spawn(&pid_, "/bin/sleep", nullptr, nullptr, arguments, environ), 0);
-  }
-  ~WaitingChild() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-  }
-  WaitingChild(const WaitingChild&) = delete;
-  WaitingChild& operator=(const WaitingChild&) = delete;
-  int pid() const { return pid_; }
-
- private:
-  pid_t pid_ = -1;
-};
 
 class FactsSyncFixture : public ::testing::Test {
  protected:
@@ -174,7 +147,7 @@ class FactsSyncFixture : public ::testing::Test {
   }
 
   void slurmd_starts(std::vector<std::string> options = {}) {
-    slurmd_ = std::make_unique<WaitingChild>();
+    slurmd_ = std::make_unique<fakes::SleepingChild>();
     options.insert(options.begin(), "/usr/sbin/slurmd");
     slurm::add_process(tree_, {slurmd_->pid(), "slurmd", options});
     tree_.file("run/slurmd.pid", std::to_string(slurmd_->pid()) + "\n");
@@ -212,7 +185,7 @@ class FactsSyncFixture : public ::testing::Test {
   std::optional<node::Metal3Facts> metal3_;
   std::vector<std::string> discovered_;  // NAME of slurmd's -N at each reading of slurm.conf
   std::size_t questions_ = 0;
-  std::unique_ptr<WaitingChild> slurmd_;
+  std::unique_ptr<fakes::SleepingChild> slurmd_;
   std::unique_ptr<FactsSync> facts_;
 };
 
