@@ -6,6 +6,7 @@ of `scontrol show node`. Every change starts from idle.
 
 import os
 import pwd
+import re
 import signal
 import time
 
@@ -146,7 +147,17 @@ def _reboot_requested(cluster, node, reason):
 
 
 def _reboot_issued(cluster, node, reason):
+    """Where the node booted in the second of the order, its answer to the order counts as the boot:
+    base state idle, and REBOOT_ISSUED stays (24.11.5: node_did_resp after waiting_for_node_boot).
+    """
+    wait_for(f"the last boot of {node} to be over", 10, lambda: time.time() - boot_time(cluster, node) > 2)
     cluster.command("scontrol", "reboot", "ASAP", "nextstate=RESUME", f"reason={reason}", node)
+
+
+def boot_time(cluster, node):
+    """When the node booted, as slurmd told slurmctld (slurmd -b: when slurmd started): seconds since the epoch."""
+    told = re.search(r"\bBootTime=(\S+)", cluster.show_node(node)).group(1)
+    return 0 if told == "None" else time.mktime(time.strptime(told, "%Y-%m-%dT%H:%M:%S"))
 
 
 def _inval(cluster, node, _reason):
@@ -218,7 +229,7 @@ STATES = {
     "not_responding": (_not_responding, lambda found: "NOT_RESPONDING" in found and "DOWN" not in found),
     "down_not_responding": (_down_not_responding, lambda found: {"DOWN", "NOT_RESPONDING"} <= found),
     "reboot_requested": (_reboot_requested, _busy_with("REBOOT_REQUESTED")),
-    "reboot_issued": (_reboot_issued, lambda found: "REBOOT_ISSUED" in found),
+    "reboot_issued": (_reboot_issued, lambda found: {"DOWN", "REBOOT_ISSUED"} <= found),
     "inval": (_inval, lambda found: "INVALID_REG" in found),
     "planned": (_planned, lambda found: "PLANNED" in found),
     "future": (_future, lambda found: "FUTURE" in found),
@@ -285,6 +296,9 @@ def _remedies(cluster, node, tokens):
         yield "restart", 15, restart()
     elif "POWERED_DOWN" in tokens:
         yield "power_up", 5, scontrol(*update, "state=power_up")
+    elif "REBOOT_ISSUED" in tokens and "DOWN" not in tokens:
+        # See _reboot_issued(): no registration ends it then.
+        yield "resume", 2, scontrol(*update, "state=resume")
     elif tokens & {"POWERING_UP", "POWER_UP"} or "REBOOT_ISSUED" in tokens:
         # Only a registration with a newer boot time ends these: slurmd -b.
         yield "reboot", 15, restart("-b")

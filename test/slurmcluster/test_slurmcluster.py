@@ -4,17 +4,19 @@ Run as root: python3 -m pytest test/slurmcluster
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 
 from . import config
 from .cluster import SlurmCluster
 from .config import ClusterError, ClusterSpec, Layout
-from .states import STATES
+from .states import STATES, _remedies, boot_time
 
 COMMAND = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurmcluster.py")]
 
@@ -55,6 +57,19 @@ def test_state(cluster, state):
     assert cluster.node_state("n2") == (["ALLOCATED"] if state == "planned" else ["IDLE"])
     if state == "planned":
         cluster.reset("n2")
+
+
+def test_reboot_is_not_ordered_in_the_second_of_a_boot(cluster):
+    """slurmctld would take the answer to the order for the boot, and keep REBOOT_ISSUED for good."""
+    for _ in range(2):  # the reset before the second ends the first by a boot
+        cluster.set_state("n1", "reboot_issued")
+        ordered = re.search(r"Reason=.*\[root@(\S+)\]", cluster.show_node("n1")).group(1)
+        assert time.mktime(time.strptime(ordered, "%Y-%m-%dT%H:%M:%S")) - boot_time(cluster, "n1") > 1
+
+
+def test_remedy_for_a_reboot_that_counts_as_done(cluster):
+    remedies = [name for name, _, _ in _remedies(cluster, "n1", {"IDLE", "DRAIN", "REBOOT_ISSUED"})]
+    assert remedies == ["resume"]
 
 
 def test_reset_and_command_line(cluster):
