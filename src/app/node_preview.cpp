@@ -16,14 +16,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Steps the sources until slurmctld has answered or failed, and slurmd's version is known.
+// Steps the sources until slurmctld has answered or failed, and slurmd's name and version
+// are known, or not to be learnt.
 void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, SteadyTime deadline) {
   while (true) {
     const Now now = clock.now();
     const SteadyTime next = std::min(facts.step(now), deadline);
     const node::HostFacts seen = facts.facts(now);
     const bool asked = seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
-    if ((asked && !facts.learns_name()) || now.steady >= deadline) {
+    if ((asked && !facts.learns_about_slurmd()) || now.steady >= deadline) {
       return;
     }
     (void)client.wait(next, facts.wake_fds());

@@ -122,11 +122,14 @@ Status ServingCertificate::set_cluster_ca(const std::string& pem) {
     return {};
   }
   cluster_ca_ = pem;
-  return settings_.client_ca_file.empty() ? reload() : Status{};
+  return serves() && settings_.client_ca_file.empty() ? reload() : Status{};
 }
 
 std::vector<std::filesystem::path> ServingCertificate::files() const {
   std::vector<std::filesystem::path> out;
+  if (!serves()) {
+    return out;
+  }
   for (const auto& file :
        {settings_.certificate_file, settings_.key_file, settings_.client_ca_file}) {
     if (!file.empty()) {

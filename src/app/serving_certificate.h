@@ -36,9 +36,10 @@ class ServingCertificate {
   Status reload();
   // The cluster issued this one.
   Status use(const tls::StoredCertificate& issued);
+  // The CA in use changed; without effect on what is served where endpoint.clientCAFile is set.
   Status set_cluster_ca(const std::string& pem);
 
-  // Files that reload() reads.
+  // Files that reload() reads; none where endpoint.port is 0 and nothing is served.
   std::vector<std::filesystem::path> files() const;
   bool is_given() const { return !settings_.certificate_file.empty(); }
 
@@ -48,6 +49,7 @@ class ServingCertificate {
   std::optional<WallTime> not_after() const;
 
  private:
+  bool serves() const { return settings_.port != 0; }
   Result<std::string> client_ca() const;
   Status make_self_signed(WallTime now);
   Status publish(tls::ServerPem pem);

@@ -26,6 +26,8 @@ class SlurmdVersion {
   explicit SlurmdVersion(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
 
   void ask(const std::string& program, SteadyTime now);
+  // Asked, and no answer yet.
+  bool running() const { return runner_->running(); }
   // True when the version has just been learnt.
   bool step(SteadyTime now);
   SteadyTime deadline() const { return runner_->running() ? runner_->deadline() : kNever; }

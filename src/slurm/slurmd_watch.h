@@ -59,6 +59,9 @@ class SlurmdWatch {
   std::vector<int> wake_fds() const;
   node::SlurmdFacts facts() const;
 
+  // slurmd's program is being asked for its version.
+  bool learns_version() const { return version_.running(); }
+
   // Whether the spool directory's jobs have changed since last asked.
   bool take_job_event() { return std::exchange(job_event_, false); }
 

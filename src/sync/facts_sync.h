@@ -69,8 +69,8 @@ class FactsSync {
   node::HostFacts facts(Now now) const;
   node::Circumstances circumstances(Now now) const;
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
-  // slurmd is being asked for the node's name.
-  bool learns_name() const { return name_.running(); }
+  // slurmd is being asked for the node's name, or its program for its version.
+  bool learns_about_slurmd() const { return name_.running() || watch_.learns_version(); }
 
  private:
   void read_machine();

@@ -12,6 +12,7 @@ using std::chrono::hours;
 using std::chrono::system_clock;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 struct Pair {
   std::string certificate, key;
@@ -60,6 +61,17 @@ TEST_F(ServingCertificateTest, WithoutFilesASelfSignedOneServesUntilOneIsIssued)
   ASSERT_TRUE(serving.set_cluster_ca(make_pair_for("ca").certificate));
   EXPECT_EQ(shown(serving), "issued");
   EXPECT_FALSE(serving.is_self_signed());
+}
+
+TEST_F(ServingCertificateTest, WhereNothingIsServedAnotherCaIsNoFailure) {
+  config::EndpointSettings settings = files();
+  settings.port = 0;
+  ServingCertificate serving{settings, "n1", ""};  // not started then
+  EXPECT_TRUE(serving.set_cluster_ca(make_pair_for("ca").certificate));
+  EXPECT_THAT(serving.files(), IsEmpty());
+  settings.certificate_file.clear();
+  ServingCertificate issued{settings, "n1", ""};
+  EXPECT_TRUE(issued.set_cluster_ca(make_pair_for("ca").certificate));
 }
 
 TEST_F(ServingCertificateTest, FilesAreReadAgain) {

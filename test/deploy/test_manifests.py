@@ -221,7 +221,7 @@ def crd_sets(name):
 
 def installed(plane, directory, kinds):
     """Installs the CRDs of these kinds, without the webhooks of their controllers; their names."""
-    names = []
+    names, served = [], []
     for path in sorted(directory.glob("*.yaml")):
         for crd in documents(path):
             if crd.get("kind") != "CustomResourceDefinition" or \
@@ -230,12 +230,26 @@ def installed(plane, directory, kinds):
             crd["spec"].pop("conversion", None)
             plane.admin.create(CRDS, crd)
             names.append(crd["metadata"]["name"])
+            served += [f"/apis/{crd['spec']['group']}/{version['name']}/{crd['spec']['names']['plural']}"
+                       for version in crd["spec"]["versions"] if version["served"]]
     for name in names:
         plane.admin.wait(CRDS, lambda one, _: any(
             c["type"] == "Established" and c["status"] == "True"
             for c in one.get("status", {}).get("conditions") or []), GENERAL_WAIT,
             f"metadata.name={name}")
+    for path in served:
+        wait_until(lambda p=path: is_served(plane, p), GENERAL_WAIT, path)
     return names
+
+
+def is_served(plane, path):
+    """A moment after Established: 404 at first, then 429 while the storage is made."""
+    try:
+        return plane.admin.find(path) is not None
+    except ApiError as error:
+        if error.status == http.client.TOO_MANY_REQUESTS:
+            return False
+        raise
 
 
 def uninstalled(plane, names):

@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 
 from .api import ApiError
+from .rig import wait_until
 
 
 def apply(plane, manifest):
@@ -24,7 +25,8 @@ class ServiceAccount:
         return f"system:serviceaccount:{self.namespace}:{self.name}"
 
     def grant(self, role, rules):
-        """Binds the account to a ClusterRole `role`, made with these rules."""
+        """Binds the account to a ClusterRole `role`, made with these rules, and waits until the API
+        server judges so: a daemon that asked too early would believe the answer for a while."""
         rbac = "/apis/rbac.authorization.k8s.io/v1"
         ensure(self.plane.admin, f"{rbac}/clusterroles",
                {"metadata": {"name": role}, "rules": rules})
@@ -34,6 +36,16 @@ class ServiceAccount:
                         "name": role},
             "subjects": [{"kind": "ServiceAccount", "name": self.name,
                           "namespace": self.namespace}]})
+        wait_until(lambda: all(self.may(rule) for rule in rules), what=f"the rights of {role}")
+
+    def may(self, rule):
+        """Whether the API server grants the first right of an RBAC rule on resources."""
+        resource, _, subresource = rule["resources"][0].partition("/")
+        review = self.plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+            "spec": {"user": self.user, "resourceAttributes": {
+                "verb": rule["verbs"][0], "group": rule["apiGroups"][0], "resource": resource,
+                "subresource": subresource, "name": rule.get("resourceNames", [""])[0]}}})
+        return review["status"]["allowed"]
 
     def token(self):
         answer = self.plane.admin.create(f"{self.path}/{self.name}/token", {

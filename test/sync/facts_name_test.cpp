@@ -36,7 +36,7 @@ TEST_F(FactsNameTest, NothingIsAskedOfSlurmctldBeforeSlurmdHasToldTheName) {
   slurmd_starts({"-Fdynf"});
   start();
   ASSERT_EQ(scontrol_.started.size(), 1U);
-  EXPECT_TRUE(facts_->learns_name());
+  EXPECT_TRUE(facts_->learns_about_slurmd());
   EXPECT_THAT(facts_->wake_fds(), Contains(kCommandFd));
   EXPECT_EQ(facts().slurm.failure, node::SlurmFailure::kNodeUnknown);
   EXPECT_EQ(facts().slurm.failure_detail, "slurmd has not told it yet");
@@ -46,7 +46,9 @@ TEST_F(FactsNameTest, NothingIsAskedOfSlurmctldBeforeSlurmdHasToldTheName) {
 
   slurmd_tells("fut7");
   EXPECT_FALSE(facts().slurm.failure);
-  EXPECT_FALSE(facts_->learns_name());
+  EXPECT_TRUE(facts_->learns_about_slurmd()) << "its version, in its new places";
+  end_version();
+  EXPECT_FALSE(facts_->learns_about_slurmd());
   run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
   EXPECT_EQ(asked_about(), "fut7");
   answer();

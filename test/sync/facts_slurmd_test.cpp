@@ -21,8 +21,12 @@ using FactsSlurmdTest = FactsSyncFixture;
 
 TEST_F(FactsSlurmdTest, ASlurmdThatIsThereIsSeenAtOnce) {
   slurmd_starts();
-  start();
+  make();
+  step();
   EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_TRUE(facts_->learns_about_slurmd()) << "slurmd -V has not ended";
+  end_version();
+  EXPECT_FALSE(facts_->learns_about_slurmd());
   EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
   EXPECT_EQ(facts().slurmd.version, "22.05.8");
   EXPECT_TRUE(grace_over());

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from harness.api import condition
+from harness.api import condition, slurm_states
 from harness.rig import GENERAL_WAIT, wait_until
 
 SLURM_NODE = "nid000001"
@@ -49,6 +49,7 @@ def test_restarted_api_server(shared_rig, api_server, idle_slurm, timing):
 def test_change_during_an_outage_is_written_after_it(shared_rig, api_server, idle_slurm):
     pid, renewed = shared_rig.daemon.pid, shared_rig.wait_renewed()["spec"]["renewTime"]
     since = shared_rig.audit.mark()
+    shared_rig.wait(lambda node: slurm_states(node) == {"Idle"})  # what was before has been written
     api_server("stop")
     idle_slurm.set_state(SLURM_NODE, "drained", "while nobody looked")
     wait_until(lambda: "not written" in shared_rig.log() or "not renewed" in shared_rig.log())

@@ -49,13 +49,18 @@ def snapshot(rig):
     return files, rig.admin.find(rig.path), rig.admin.find(rig.lease_path)
 
 
+# What a loaded machine can keep; others may run a slurmd here.
+PATIENT = {"nodeName": "nid000001", "pollInterval": "10s", "commandTimeout": "9s",
+           "staleAfter": "60s", "maxBackoff": "10s"}
+
+
+def ports():
+    return {"healthzPort": free_port(), "port": free_port()}
+
+
 @pytest.fixture(name="ported")
 def rig_with_ports(rig):
-    # What a loaded machine can keep.
-    rig.configure(endpoint={"healthzPort": free_port(), "port": free_port()},
-                  slurm={"nodeName": "nid000001",  # others may run a slurmd here
-                         "pollInterval": "10s", "commandTimeout": "9s", "staleAfter": "60s",
-                         "maxBackoff": "10s"})
+    rig.configure(endpoint=ports(), slurm=PATIENT)
     return rig
 
 
@@ -160,6 +165,7 @@ def test_api_server_away(rig, server, words):
 
 
 def test_api_server_that_hangs(rig):
+    rig.configure(slurm=PATIENT)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         changed_kubeconfig(rig, lambda cluster, _: cluster.update(
             {"server": f"https://127.0.0.1:{silent.getsockname()[1]}"}))
@@ -203,7 +209,7 @@ def test_node_of_another_machine(rig):
 
 def test_pending_serving_certificate(bootstrap_rig, plane):
     node = bootstrap_rig(BootstrapRig, plane)
-    node.configure(endpoint={"healthzPort": free_port(), "port": free_port()})
+    node.configure(endpoint=ports(), slurm=PATIENT)
     node.start()
     request = node.wait_request(is_pending, signer=SERVING)["metadata"]["name"]
     node.wait_log("kubectl certificate approve " + request)
@@ -216,7 +222,7 @@ def test_pending_serving_certificate(bootstrap_rig, plane):
 
 def test_before_the_bootstrap(bootstrap_rig, plane):
     node = bootstrap_rig(BootstrapRig, plane)
-    node.configure()
+    node.configure(slurm=PATIENT)
     checked = Checked(node)
     assert checked.code == OK, checked.findings
     assert "asks for one with the bootstrap token" in checked.worst("credential")[1]

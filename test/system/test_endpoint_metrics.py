@@ -112,7 +112,7 @@ def test_process_figures_are_the_daemon_s(shared_rig, reader):
     assert one(text, "process_start_time_seconds") == pytest.approx(
         pathlib.Path(f"/proc/{shared_rig.daemon.pid}").stat().st_mtime, abs=5)
     files = len(list(pathlib.Path(f"/proc/{shared_rig.daemon.pid}/fd").iterdir()))
-    assert abs(one(text, "process_open_fds") - files) <= 3
+    assert abs(one(text, "process_open_fds") - files) <= 6  # a connection, and a child's pipes
 
 
 # -- true use of the machine -------------------------------------------------------------------
@@ -228,7 +228,8 @@ def test_prometheus_scrapes_with_a_service_account_token(shared_rig, plane, work
                     plane.directory / "pki/ca.crt", rules) as prometheus:
         for job, _ in jobs:
             prometheus.wait_query(f'up{{job="{job}"}} == 1')
-        assert {health for _, health, _ in prometheus.targets()} == {"up"}
+        wait_until(lambda: {health for _, health, _ in prometheus.targets()} == {"up"},
+                   what="both to be up at once")
         labels, value = prometheus.wait_query("slurmlet_build_info")[0]
         assert (value, labels["job"]) == (1, "slurmlet")
         # Counted, as a rate needs it: two scrapes that differ.
@@ -242,4 +243,5 @@ def test_prometheus_without_the_right_is_down(shared_rig, plane, work):
     with Prometheus(directory, f"127.0.0.1:{shared_rig.ports['port']}",
                     token_file=account.token_file(directory)) as prometheus:
         prometheus.wait_query('up{job="slurmlet"} == 0')
-        assert "403" in prometheus.targets()[0][2]
+        # At first it may have been too slow.
+        wait_until(lambda: "403" in prometheus.targets()[0][2], what="the scrape to be refused")

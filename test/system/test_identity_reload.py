@@ -266,6 +266,7 @@ def test_ca_bundle_with_another_ca_added_and_one_that_is_broken(other):
     os.replace(replacement, bundle)
     other.wait_log("was replaced and is in use", timeout=PROMISE)
     other.wait_renewed(other.lease()["spec"]["renewTime"])
+    assert "the old one stays in use" not in other.log()
     bundle.write_text("no certificate\n")
     other.wait_log("the old one stays in use", timeout=PROMISE)
     other.wait_renewed(other.lease()["spec"]["renewTime"])

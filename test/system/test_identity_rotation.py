@@ -2,6 +2,7 @@
 expired or is refused. The nodes of `Fleet` age side by side, so that the tests need not wait for
 them one after the other."""
 import datetime
+import itertools
 import re
 import shutil
 import time
@@ -118,9 +119,10 @@ def longest_pause(times):
     return max(later - earlier for earlier, later in zip(times, times[1:]))
 
 
-def logged_at(node, text):
-    """When the daemon last said it."""
-    line = next(line for line in reversed(node.log().splitlines()) if text in line)
+def logged_at(node, text, after=""):
+    """When the daemon first said it, of what it said since its first line with `after`."""
+    since = itertools.dropwhile(lambda line: after not in line, node.log().splitlines())
+    line = next(line for line in since if text in line)
     return datetime.datetime.fromisoformat(re.match(r"\S+", line).group()).timestamp()
 
 
@@ -195,8 +197,9 @@ def test_refused_credential_falls_back_to_the_token(fleet, place, timing):
     node.wait_log("does not accept this node's credential (401 Unauthorized): another one is asked "
                   "for with the bootstrap token")
     wait_until(lambda: node.askers().count("bootstrap") == 2, 90, "a request with the token")
-    patience = (logged_at(node, ": asked for with request") -
-                logged_at(node, "401 Unauthorized): another"))
+    refused = "401 Unauthorized): another"
+    patience = (logged_at(node, ": asked for with request", refused) -
+                logged_at(node, refused))
     timing("refused until the token is used", patience)
     # Spread, so that the nodes of a cluster do not ask at once.
     assert 29 <= patience <= 120  # 40 to 56 s on an idle machine, more beside other work
@@ -289,9 +292,10 @@ def test_api_server_that_is_away(node, bootstrap_rig):
     node.make_due()
     node.plane.ctl("stop", "kube-apiserver")
     try:
+        sleep_until(not_after(ended) + 1)
+        # Not before: its attempts come ever more rarely, and one must come before its own end.
         node.start(ready=False)
         node.wait_log(f"client certificate of node {node.name}: ")
-        sleep_until(not_after(ended) + 1)
         assert (node.certificate(), ending.certificate()) == (before, ended)
     finally:
         node.plane.ctl("start", "kube-apiserver")

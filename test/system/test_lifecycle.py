@@ -48,7 +48,7 @@ def test_provider_id_set_by_cluster_api_survives_the_node(rig):
     """Where the metadata has none CAPM3 sets it, and a Node made anew has to have it again."""
     provider_id = "metal3://metal3/node-7/machine-7"
     rig.provision(UUID, with_provider_id=False)
-    rig.start()
+    rig.start_and_know()  # it watches its Node now
     assert "providerID" not in rig.node()["spec"]
     rig.admin.merge(rig.path, {"spec": {"providerID": provider_id}})
     assert delete_and_wait_for_a_new_one(rig)["spec"]["providerID"] == provider_id
@@ -61,7 +61,7 @@ def test_provider_id_set_by_cluster_api_survives_the_node(rig):
 
 def test_newly_provisioned_host_forgets_the_provider_id_of_before(rig):
     rig.provision(UUID, with_provider_id=False)
-    rig.start()
+    rig.start_and_know()
     rig.admin.merge(rig.path, {"spec": {"providerID": "metal3://metal3/node-7/machine-7"}})
     delete_and_wait_for_a_new_one(rig)
     rig.stop()

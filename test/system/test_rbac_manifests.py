@@ -2,6 +2,7 @@
 import pytest
 
 from harness.api import repository
+from harness.rig import wait_until
 from harness.service_account import apply
 
 RBAC = repository() / "deploy/rbac"
@@ -30,7 +31,7 @@ def test_metrics_reader_may_read_metrics_and_nothing_else(plane):
     user = "system:serviceaccount:kube-system:slurmlet-metrics-reader"
     for verb, resource in (("get", "nodes/metrics"), ("get", "nodes/stats"), ("list", "nodes"),
                            ("watch", "nodes")):
-        assert can(plane, verb, resource, user), f"{verb} {resource}"
+        wait_until(lambda v=verb, r=resource: can(plane, v, r, user), what=f"{verb} {resource}")
     for verb, resource in (("get", "nodes/proxy"), ("create", "nodes/stats"), ("get", "nodes/log"),
                            ("get", "secrets"), ("list", "pods"), ("update", "nodes")):
         assert not can(plane, verb, resource, user), f"{verb} {resource}"
@@ -53,10 +54,10 @@ def test_bootstrap_bindings_in_a_cluster_that_has_none(plane):
     try:
         for name in names:
             plane.admin.delete(f"{bindings}/{name}")
-        assert rights() == [False, False, False]
+        wait_until(lambda: rights() == [False, False, False], what="the end of the rights")
         for name in ("node-bootstrapper.yaml", "approve-client-csrs.yaml"):
             apply(plane, RBAC / name)
-        assert rights() == [True, True, True]
+        wait_until(lambda: rights() == [True, True, True], what="the rights of our manifests")
     finally:
         for name in ("node-bootstrapper.yaml", "approve-client-csrs.yaml"):
             plane.kubectl_output("delete", "--ignore-not-found", "-f", str(RBAC / name))

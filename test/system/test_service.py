@@ -43,6 +43,8 @@ def test_ready_comes_before_the_api_server_answers(rig, manager):
 
 
 def test_the_line_tells_the_life_of_the_node(rig, manager):
+    # A line beyond the third in a minute waits for the next ping.
+    rig.environment.update(manager.environment(watchdog_seconds=5))
     rig.start_and_know()
     assert manager.next(GENERAL_WAIT) == {"READY": "1"}
     line = manager.wait_status("Slurm IDLE")["STATUS"]

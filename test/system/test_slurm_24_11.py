@@ -3,6 +3,7 @@ back. Its states are in test_slurm_all_states.py, its slurmrestd over HTTPS in t
 import http.client
 import json
 import os
+import pathlib
 import signal
 import socket
 import time
@@ -76,8 +77,13 @@ def test_killed_slurmd_in_the_other_root_shows_within_seconds(rig, slurm, timing
 def test_reconfigured_slurmd_is_no_crash(rig, slurm):
     """Since 23.11 slurmd executes itself anew, and may have another pid."""
     before = rig.condition("Ready")["lastTransitionTime"]
-    slurm.command("scontrol", "reconfigure")
-    wait_until(lambda: slurm.sinfo("-h", "-N", "-n", NODE, "-o", "%T") == "idle\n",
+    log = pathlib.Path(slurm.layout.at("log", f"slurmd.{NODE}.log"))
+    starts = log.read_text().count("slurmd started on ")
+    # On a busy machine it takes longer than scontrol waits.
+    slurm.command("scontrol", "reconfigure", check=False)
+    wait_until(lambda: log.read_text().count("slurmd started on ") > starts,
+               what="slurmd to execute itself anew")
+    wait_until(lambda: slurm.sinfo("-h", "-N", "-n", NODE, "-o", "%T", check=False) == "idle\n",
                what="the node to be idle after the reconfiguration")
     ready = rig.wait_condition("Ready", "True", "SlurmdRunning")
     assert rig.condition("SlurmdReady")["status"] == "True"

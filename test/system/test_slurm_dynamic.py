@@ -61,7 +61,7 @@ def test_dynamic_future_node(own_slurm, rig_of, root):
                       slurmd_arguments={"fut1": ["-Fdynf"]})
     rig = rig_of(slurm)
     rig.start()
-    node = rig.wait(lambda seen: annotation(seen, "node"), timeout=20)
+    node = rig.wait(lambda seen: annotation(seen, "node"))
     assert annotation(node, "node") == "fut1"
     rig.wait_known()
     node = rig.node()

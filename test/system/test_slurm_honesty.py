@@ -82,8 +82,14 @@ def left_of(directory):
 
 def zombies_of(pid):
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [child for child in children
-            if pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"]
+    return [child for child in children if state_of(child) == "Z"]
+
+
+def state_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""  # gone
 
 
 @pytest.mark.parametrize("mode", SPOILED)

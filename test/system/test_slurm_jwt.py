@@ -90,7 +90,11 @@ def wait_refused(rig, slurm, known_to_us=False):
         found = rig.wait_condition("SlurmNodeStateDrain", "Unknown", "TokenRefused")
         assert "slurm.jwtFile" in found["message"]
     else:
-        found = rig.wait_condition("SlurmNodeStateDrain", "Unknown")
+        def unknown(node):
+            found = condition(node, "SlurmNodeStateDrain")
+            # slurmrestd may have been too slow to say anything at first.
+            return found.get("status") == "Unknown" and "token" in found["message"]
+        found = condition(rig.wait(unknown), "SlurmNodeStateDrain")
     assert "token" in found["message"]
     assert rig.condition("Ready")["status"] == "True"
 

@@ -108,6 +108,8 @@ def test_living_holder_of_the_lease_is_respected_when_the_node_is_gone(rig, seco
     rig.admin.delete(rig.path)
     rig.wait_log("was deleted")
     rig.stop()  # from here on the test beats in its place
+    # The Lease belonged to the Node, and garbage collection must not come between.
+    wait_until(lambda: rig.admin.find(rig.lease_path) is None, what="the Lease to follow the Node")
     holder = f"{rig.name}/{UUID}"
     beat(rig, holder)
     second.start(ready=False)
