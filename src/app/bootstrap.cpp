@@ -140,14 +140,11 @@ class Bootstrap {
   bool done_ = false;
 };
 
+// Also the kubeconfig, which somebody may cure meanwhile.
 std::vector<std::filesystem::path> Bootstrap::watched_files(const config::Settings& settings) {
-  std::vector<std::filesystem::path> out;
-  const auto& kubernetes = settings.kubernetes;
-  for (const auto& file : {kubernetes.kubeconfig, kubernetes.bootstrap_kubeconfig,
-                           kubernetes.bootstrap_token_file, kubernetes.ca_file}) {
-    if (!file.empty()) {
-      out.emplace_back(file);
-    }
+  auto out = bootstrap_files(settings);
+  if (!settings.kubernetes.kubeconfig.empty()) {
+    out.emplace_back(settings.kubernetes.kubeconfig);
   }
   return out;
 }

@@ -5,7 +5,9 @@
 // (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/). Leaves the
 // key and certificate in kubernetes.certDir and a kubeconfig that names them.
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "app/service_report.h"
 #include "app/signals.h"
@@ -17,6 +19,9 @@
 namespace slurmlet::app {
 
 bool has_bootstrap(const config::Settings& settings);
+
+// What a bootstrap needs: its kubeconfig or token, and the CA. Another one is worth another try.
+std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings);
 
 // Whether the kubeconfig cannot be used as it is: missing, broken, with a client certificate that
 // expired or is for another node. Its reason, for the log; "" if there is no need.

@@ -19,6 +19,18 @@ bool has_bootstrap(const config::Settings& settings) {
          !settings.kubernetes.bootstrap_token_file.empty();
 }
 
+std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings) {
+  std::vector<std::filesystem::path> out;
+  const auto& kubernetes = settings.kubernetes;
+  for (const auto& file :
+       {kubernetes.bootstrap_kubeconfig, kubernetes.bootstrap_token_file, kubernetes.ca_file}) {
+    if (!file.empty()) {
+      out.emplace_back(file);
+    }
+  }
+  return out;
+}
+
 std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
                            WallTime now) {
   const std::string& path = settings.kubernetes.kubeconfig;

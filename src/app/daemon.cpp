@@ -3,14 +3,13 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "app/access.h"
 #include "app/bootstrap.h"
+#include "app/bootstrap_pause.h"
 #include "app/cpu_pin.h"
 #include "app/daemon_status.h"
 #include "app/endpoint_thread.h"
@@ -20,7 +19,6 @@
 #include "app/serving_certificate.h"
 #include "app/shared.h"
 #include "app/state_lock.h"
-#include "base/file_watch.h"
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "host/shutdown.h"
@@ -28,9 +26,7 @@
 namespace slurmlet::app {
 namespace {
 
-using std::chrono::hours;
 using std::chrono::milliseconds;
-using std::chrono::minutes;
 using std::chrono::seconds;
 
 // One for each thread: the lease must never wait for another call, nor the Node for a stranger.
@@ -59,17 +55,6 @@ sync::LeaseOptions lease_options(const config::Settings& settings, const std::st
   options.holder_identity = holder_identity;
   options.duration = std::chrono::duration_cast<seconds>(settings.kubernetes.lease_duration);
   return options;
-}
-
-std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings) {
-  std::vector<std::filesystem::path> out;
-  for (const auto& file :
-       {settings.kubernetes.bootstrap_kubeconfig, settings.kubernetes.bootstrap_token_file}) {
-    if (!file.empty()) {
-      out.emplace_back(file);
-    }
-  }
-  return out;
 }
 
 // How serving ended.
@@ -102,7 +87,7 @@ class Daemon {
         identity_(std::move(identity)),
         pin_(pin),
         shared_{service},
-        bootstrap_backoff_(minutes{1}, hours{1}, system_random()) {}
+        bootstrap_pause_(bootstrap_files(settings), system_random()) {}
 
   Result<Outcome> run();
 
@@ -117,9 +102,8 @@ class Daemon {
   NodeIdentity identity_;
   CpuPin& pin_;
   Shared shared_;
-  Backoff bootstrap_backoff_;
-  std::string refused_;                // why the next bootstrap is needed, whatever the files say
-  SteadyTime bootstrap_not_before_{};  // a credential that is refused again and again
+  BootstrapPause bootstrap_pause_;
+  std::string refused_;  // why the next bootstrap is needed, whatever the files say
 };
 
 Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
@@ -167,7 +151,7 @@ Result<Outcome> Daemon::run() {
     if (*ending != Ending::kCredentialLost) {
       return *ending == Ending::kReload ? Outcome::kReload : Outcome::kStopped;
     }
-    bootstrap_not_before_ = shared_.clock.now().steady + bootstrap_backoff_.next();
+    bootstrap_pause_.tried(shared_.clock.now().steady);
     // One that expired asks for another by itself; one that looks good must go first.
     if (bootstrap_need(settings_, name(), shared_.clock.now().wall).empty()) {
       if (const Status accepted =
@@ -234,7 +218,6 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
   loop.abort_calls_on(signals_.fd());
   std::shared_ptr<const std::string> known_uid;
   bool trimmed = false;
-  std::optional<FileWatch> fresh_token;  // while the credential is refused
   while (true) {
     SteadyTime next = loop.step();
     const auto report = shared_.report.get();
@@ -247,21 +230,15 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
       trimmed = true;
     }
     if (!loop.needs_bootstrap()) {
-      fresh_token.reset();
+      bootstrap_pause_.accepted();
     } else {
-      // A token that somebody puts there is tried at once.
-      if (!fresh_token) {
-        fresh_token.emplace(bootstrap_files(settings_));
-      } else if (!fresh_token->changed().empty()) {
-        bootstrap_not_before_ = {};
-        bootstrap_backoff_.reset();
-      }
-      if (shared_.clock.now().steady >= bootstrap_not_before_) {
+      const SteadyTime due = bootstrap_pause_.refused();
+      if (shared_.clock.now().steady >= due) {
         return Ending::kCredentialLost;
       }
-      next = std::min(next, bootstrap_not_before_);
+      next = std::min(next, due);
     }
-    if (loop.wait(next, signals_.fd(), fresh_token ? fresh_token->fd() : -1)) {
+    if (loop.wait(next, signals_.fd(), bootstrap_pause_.fd())) {
       if (const auto ending = take_signals(loop, signals_, shared_)) {
         return *ending;
       }
