@@ -125,10 +125,23 @@ def _completing(cluster, node, _reason):
 def _require_registration(cluster, node):
     """resume makes slurmctld say NOT_RESPONDING until the node registers.
 
-    With slurmd silent that shows at once what otherwise takes SlurmdTimeout.
+    With slurmd silent that shows at once what otherwise takes SlurmdTimeout. What slurmd had
+    answered before (to a ping, say) slurmctld may note a second or two later, and then takes the
+    node for responding: once more.
     """
-    _update(cluster, node, "drain", "slurmcluster")
-    _update(cluster, node, "resume")
+    def stays_silent():
+        _update(cluster, node, "drain", "slurmcluster")
+        _update(cluster, node, "resume")
+        shown = False
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            now = "NOT_RESPONDING" in cluster.node_state(node)
+            if shown and not now:
+                return False
+            shown = now
+            time.sleep(0.1)
+        return shown
+    wait_for(f"{node} to stay silent", 30, stays_silent)
 
 
 def _not_responding(cluster, node, _reason):

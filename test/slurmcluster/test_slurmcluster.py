@@ -67,6 +67,30 @@ def test_reboot_is_not_ordered_in_the_second_of_a_boot(cluster):
         assert time.mktime(time.strptime(ordered, "%Y-%m-%dT%H:%M:%S")) - boot_time(cluster, "n1") > 1
 
 
+class LateAnswer:
+    """A cluster whose slurmctld notes an answer of before just after the first resume."""
+
+    def __init__(self):
+        self.spec, self.resumed, self.asked = ClusterSpec(), 0, 0
+
+    def daemon(self, *_):
+        pass
+
+    def command(self, *words):
+        self.resumed += "state=resume" in words
+
+    def node_state(self, _):
+        self.asked += 1
+        return ["IDLE"] if self.resumed == 1 and self.asked > 2 else ["IDLE", "NOT_RESPONDING"]
+
+
+def test_silent_node_stays_silent():
+    cluster = LateAnswer()
+    push, reached = STATES["not_responding"]
+    push(cluster, "n1", "")
+    assert cluster.resumed == 2 and reached(set(cluster.node_state("n1")))
+
+
 def test_remedy_for_a_reboot_that_counts_as_done(cluster):
     remedies = [name for name, _, _ in _remedies(cluster, "n1", {"IDLE", "DRAIN", "REBOOT_ISSUED"})]
     assert remedies == ["resume"]
