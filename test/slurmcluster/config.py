@@ -271,7 +271,8 @@ def slurm_conf_lines(layout, spec):
         "MpiDefault": "none",
         # The default, /bin/mail, is often not installed: an error at each start.
         "MailProg": "/bin/true",
-        "ReturnToService": 2,
+        # With 2 the answer to a ping that is on its way undoes `scontrol update state=down`.
+        "ReturnToService": 1,
         "SlurmdTimeout": spec.slurmd_timeout,
         "SlurmctldTimeout": 60,
         "KillWait": 2,

@@ -54,8 +54,7 @@ def rig_of_release(request, own_slurm, rig_of):
     """A node of a cluster of two (planned needs the second), its daemon running."""
     root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
     slurm = own_slurm(nodes=[NODE, "n2"], cpus=2, gpus="a100:4", cluster_name="alps", root=root,
-                      # A node that was set down stays down when slurmd registers again.
-                      power_save=True, conf_lines=["ReturnToService=1"])
+                      power_save=True)
     rig = rig_of(slurm)
     rig.configure(slurm={"nodeName": NODE})
     rig.start_and_know()
