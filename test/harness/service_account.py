@@ -12,6 +12,16 @@ def apply(plane, manifest):
     return plane.kubectl_output("apply", "-f", str(manifest))
 
 
+def can(plane, verb, resource, user, group="", api_group=""):
+    """The API server's own judgement. `resource` may have a subresource."""
+    name, _, subresource = resource.partition("/")
+    review = plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": {
+        "user": user, "groups": [group] if group else [],
+        "resourceAttributes": {"verb": verb, "group": api_group, "resource": name,
+                               "subresource": subresource}}})
+    return review["status"]["allowed"]
+
+
 class ServiceAccount:
     """NAMESPACE/NAME, made where it is missing; no rights yet."""
 
@@ -36,16 +46,9 @@ class ServiceAccount:
                         "name": role},
             "subjects": [{"kind": "ServiceAccount", "name": self.name,
                           "namespace": self.namespace}]})
-        wait_until(lambda: all(self.may(rule) for rule in rules), what=f"the rights of {role}")
-
-    def may(self, rule):
-        """Whether the API server grants the first right of an RBAC rule on resources."""
-        resource, _, subresource = rule["resources"][0].partition("/")
-        review = self.plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {
-            "spec": {"user": self.user, "resourceAttributes": {
-                "verb": rule["verbs"][0], "group": rule["apiGroups"][0], "resource": resource,
-                "subresource": subresource, "name": rule.get("resourceNames", [""])[0]}}})
-        return review["status"]["allowed"]
+        wait_until(lambda: all(can(self.plane, rule["verbs"][0], rule["resources"][0], self.user,
+                                   api_group=rule["apiGroups"][0]) for rule in rules),
+                   what=f"the rights of {role}")
 
     def token(self):
         answer = self.plane.admin.create(f"{self.path}/{self.name}/token", {

@@ -3,20 +3,10 @@ import pytest
 
 from harness.api import repository
 from harness.rig import wait_until
-from harness.service_account import apply
+from harness.service_account import apply, can
 
 RBAC = repository() / "deploy/rbac"
 FILES = ["approve-client-csrs.yaml", "metrics-reader.yaml", "node-bootstrapper.yaml"]
-
-
-def can(plane, verb, resource, user, group="", api_group=""):
-    """The API server's own judgement. `resource` may have a subresource."""
-    name, _, subresource = resource.partition("/")
-    review = plane.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": {
-        "user": user, "groups": [group] if group else [],
-        "resourceAttributes": {"verb": verb, "group": api_group, "resource": name,
-                               "subresource": subresource}}})
-    return review["status"]["allowed"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -10,6 +10,7 @@ import pytest
 
 from harness.api import condition
 from harness.rig import wait_until
+from slurmcluster.processes import process_stat
 
 CORE = ["Idle", "Mixed", "Allocated", "Completing", "Drain", "Down", "Fail", "Maintenance",
         "NotResponding", "InvalidReg"]
@@ -82,14 +83,7 @@ def left_of(directory):
 
 def zombies_of(pid):
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [child for child in children if state_of(child) == "Z"]
-
-
-def state_of(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""  # gone
+    return [child for child in children if (found := process_stat(child)) and found[1] == "Z"]
 
 
 @pytest.mark.parametrize("mode", SPOILED)
