@@ -50,6 +50,10 @@ std::string_view failure_words(node::SlurmFailure failure) {
       return "the feed cannot be used";
     case SlurmFailure::kNodeUnknown:
       return "its name in Slurm is not known";
+    case SlurmFailure::kSackUnavailable:
+      return "nobody serves auth/slurm here";
+    case SlurmFailure::kOtherCluster:
+      return "the answer is of another cluster";
   }
   return "no answer";
 }

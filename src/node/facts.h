@@ -99,7 +99,7 @@ struct SlurmNodeRecord {
   // Base states and flags that this form of the answer can hide behind `state`: whether they hold
   // is not known. Only sinfo's long and short words hide any.
   std::set<std::string> untold_states;
-  std::optional<std::int64_t> cpus;            // total, threads as Slurm counts them (CPUTot)
+  std::optional<std::int64_t> cpus;            // total, as Slurm counts them (CPUTot)
   std::optional<std::int64_t> effective_cpus;  // without those of CoreSpec (CPUEfctv)
   // Stale in an answer about one node (slurmctld only recomputes it for a full dump), see
   // allocation_is_fresh.
@@ -147,6 +147,8 @@ enum class SlurmFailure {
   kRestUnavailable,  // slurmrestd cannot be reached, or serves no API version known here
   kFeedUnavailable,  // the feed of the site's reader is missing, or too old
   kNodeUnknown,      // which of Slurm's nodes this machine is cannot be told
+  kSackUnavailable,  // auth/slurm: neither sackd nor slurmd serves credentials on this node
+  kOtherCluster,     // the answer is of a node of another cluster
 };
 
 struct SlurmAnswer {
@@ -176,7 +178,8 @@ struct SlurmConfFacts {
   std::string cluster_name;
   std::vector<std::string> controllers;  // "head1:6817", in order
   std::string node_name;                 // NodeName of this node, "" if not found there
-  std::int64_t core_spec_cpus = 0;       // CPUs (threads) that jobs may not use
+  std::int64_t cpus = 0;                 // CPUs=, 0 if not given: as many as there are threads
+  std::int64_t core_spec_cpus = 0;       // that jobs may not use, as Slurm counts CPUs
   bool slurmd_off_spec = false;          // slurmd keeps off them too (TaskPluginParam)
   std::int64_t mem_spec_limit_mib = 0;
   std::string gpu_vendor;  // "nvidia", "amd", "intel" by gres.conf, "" if undecided
@@ -188,7 +191,8 @@ struct SlurmConfFacts {
 // slurm/: jobs seen on this machine through slurmd's spool directory and the cgroup tree.
 struct LocalJobs {
   int jobs = 0;
-  std::optional<std::int64_t> allocated_cpus;               // when a cpuset or affinity tells
+  // As Slurm counts CPUs; when a cpuset or affinity tells.
+  std::optional<std::int64_t> allocated_cpus;
   std::optional<std::int64_t> allocated_memory_bytes = {};  // when every job has a limit
   std::vector<std::uint32_t> job_ids = {};                  // ascending, `jobs` of them
   bool operator==(const LocalJobs&) const = default;

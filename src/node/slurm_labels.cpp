@@ -31,10 +31,6 @@ std::string cluster_name(const HostFacts& facts) {
   return facts.slurm_conf.cluster_name;
 }
 
-const std::vector<std::string>& features_of(const SlurmNodeRecord& record) {
-  return record.active_features.empty() ? record.features : record.active_features;
-}
-
 struct GpuTypes {
   std::map<std::string, std::int64_t> counts;
   bool all_typed = true;
@@ -122,7 +118,7 @@ std::map<std::string, std::string> slurm_labels(const HostFacts& facts, const No
     add_names(labels, vocabulary::kPartitionPrefix, record.partitions);
   }
   if (wants("features")) {
-    add_names(labels, vocabulary::kFeaturePrefix, features_of(record));
+    add_names(labels, vocabulary::kFeaturePrefix, record.active_features);
   }
   if (wants("gpu")) {
     add_gpus(labels, record);

@@ -34,8 +34,10 @@ Cause controller_cause(SlurmFailure failure, const HostFacts& facts) {
       return {"ControllerTimeout", controllers(facts) + " did not answer in time",
               "check its load (sdiag) and the network"};
     case SlurmFailure::kPermissionDenied:
-      return {"PermissionDenied", "Slurm does not let slurmlet read this node",
-              "with PrivateData=nodes give its user the Operator level, or run slurmlet as root"};
+      return {
+          "PermissionDenied", "Slurm does not let slurmlet read this node",
+          "with PrivateData=nodes or partitions give its user the Operator level, or run slurmlet "
+          "as root"};
     case SlurmFailure::kNotInSlurm:
       return {"NotInSlurm", "slurmctld names no such node in any partition",
               "check NodeName and partitions in slurm.conf, or set slurm.nodeName"};
@@ -57,9 +59,9 @@ Cause cause_of(SlurmFailure failure, const HostFacts& facts) {
               "start it there (systemctl start munge)"};
     case SlurmFailure::kAuthenticationRefused:
       return {
-          "AuthenticationRefused", "slurmctld does not accept the munge credentials of " + host,
-          "give it the cluster's munge key (/etc/munge/munge.key), set its clock and restart munge "
-          "there"};
+          "AuthenticationRefused", "slurmctld does not accept the credentials of " + host,
+          "give it the cluster's key (/etc/munge/munge.key; with auth/slurm /etc/slurm/slurm.key), "
+          "set its clock and restart munge there"};
     case SlurmFailure::kClockSkew:
       return {"ClockSkew", "the clocks of " + host + " and of slurmctld differ too much for munge",
               "set them right (chronyc tracking, timedatectl)"};
@@ -72,6 +74,14 @@ Cause cause_of(SlurmFailure failure, const HostFacts& facts) {
     case SlurmFailure::kFeedUnavailable:
       return {"FeedUnavailable", "the feed of this site's reader cannot be used",
               "check slurm.feed and that slurmlet feed runs"};
+    case SlurmFailure::kSackUnavailable:
+      return {"SackUnavailable",
+              "neither sackd nor slurmd serves credentials (auth/slurm) on " + host +
+                  ", so Slurm cannot be queried",
+              "start slurmd or sackd there"};
+    case SlurmFailure::kOtherCluster:
+      return {"OtherCluster", "the answer is about a node of another cluster",
+              "check slurm.conf, slurm.restURL and slurm.feed"};
     case SlurmFailure::kNodeUnknown:
       return {"SlurmNodeUnknown", "it cannot be told which of Slurm's nodes this machine is",
               "set slurm.nodeName"};

@@ -82,6 +82,7 @@ bool ControllerPoll::evidence_counts() const {
   }
   switch (*answer_.failure) {
     case node::SlurmFailure::kMungeUnavailable:
+    case node::SlurmFailure::kSackUnavailable:
     case node::SlurmFailure::kBadConfiguration:
     case node::SlurmFailure::kCommandMissing:
     case node::SlurmFailure::kFeedUnavailable:
@@ -177,7 +178,22 @@ void ControllerPoll::start(Now now) {
   ++counters_.questions;
 }
 
+// A node of this name may be in another cluster as well: slurm.restURL or the environment of a
+// wrapper script lead there.
+std::optional<QueryFailure> ControllerPoll::other_cluster(const QueryResult& result) const {
+  const std::string theirs = result.record ? to_lower(result.record->cluster) : "";
+  if (theirs.empty() || cluster_.empty() || theirs == cluster_) {
+    return std::nullopt;
+  }
+  return QueryFailure{node::SlurmFailure::kOtherCluster,
+                      source_->name() + " answers for cluster \"" + theirs +
+                          "\", and slurm.conf here has ClusterName=" + cluster_};
+}
+
 void ControllerPoll::finish(Now now, QueryResult result) {
+  if (auto failure = other_cluster(result)) {
+    result.failure = std::move(failure);
+  }
   if (asked_for_free_ && !source_->is_free()) {
     budget_.spend(now.steady);  // the feed failed and slurmctld was asked in its place
   }

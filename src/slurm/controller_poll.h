@@ -72,7 +72,10 @@ class ControllerPoll {
   // machine has cannot be told. Counted as one failure.
   void set_standing_failure(const QueryFailure& failure);
 
-  void set_place(const ClusterPlace& place) { source_->set_place(place); }
+  void set_place(const ClusterPlace& place) {
+    cluster_ = place.cluster;
+    source_->set_place(place);
+  }
 
   // Does what is due; returns when to come again, at the latest.
   SteadyTime step(Now now);
@@ -88,6 +91,7 @@ class ControllerPoll {
   void start(Now now);
   void start_due(Now now);
   void finish(Now now, QueryResult result);
+  std::optional<QueryFailure> other_cluster(const QueryResult& result) const;
   void fail(Now now, QueryFailure failure);
   void record_failure(QueryFailure failure);
   void forget();
@@ -106,6 +110,7 @@ class ControllerPoll {
   PollBudget budget_;
   Duration interval_;  // of the cadence: settings_.interval, or what the budget carries
   std::string node_;
+  std::string cluster_;     // "" while it is not known
   std::string asked_node_;  // whom the question under way is about
   std::unique_ptr<NodeSource> source_;
   Backoff backoff_;

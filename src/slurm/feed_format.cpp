@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "slurm/slurm_command.h"
 #include "slurm/utf8.h"
 
 namespace slurmlet::slurm {
@@ -118,17 +119,10 @@ bool is_feed_file_name(std::string_view name) {
 }
 
 CommandSpec feed_question(const SinfoSettings& settings) {
-  CommandSpec spec;
-  const std::string program =
-      settings.bin_dir.empty() ? "scontrol" : settings.bin_dir + "/scontrol";
-  spec.argv = {program, "-a", "-d", "-o", "show", "node"};
-  spec.extra_environment = {"SLURM_TIME_FORMAT=%s"};
-  if (!settings.conf.empty()) {
-    spec.extra_environment.push_back("SLURM_CONF=" + settings.conf);
-  }
-  // Each of these would change what is asked.
-  spec.unset_environment = {"SCONTROL_ALL",   "SCONTROL_FEDERATION", "SCONTROL_FUTURE",
-                            "SCONTROL_LOCAL", "SCONTROL_SIBLING",    "SLURM_CLUSTERS"};
+  CommandSpec spec = slurm_command(settings.bin_dir, "scontrol", settings.conf);
+  // Of a federation with fed_display, too, only this cluster.
+  spec.argv.insert(spec.argv.end(), {"--local", "-a", "-d", "-o", "show", "node"});
+  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
   spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 20;
   return spec;

@@ -45,7 +45,8 @@ std::string reader_of(const FeedHeader& header) {
 
 // Why the header must not be believed; "" when it may.
 std::string refusal(const FeedSettings& settings, const FeedHeader& header, WallTime now) {
-  if (!settings.cluster.empty() && !header.cluster.empty() && header.cluster != settings.cluster) {
+  if (!settings.cluster.empty() && !header.cluster.empty() &&
+      to_lower(header.cluster) != settings.cluster) {
     return fmt::format("is of cluster {}, and this node belongs to {}", valid_utf8(header.cluster),
                        settings.cluster);
   }
@@ -128,7 +129,7 @@ QueryResult read_feed(const FeedSettings& settings, std::string_view header_text
   }
   QueryResult result;
   result.record = *std::move(read);
-  result.record->cluster = header->cluster;
+  result.record->cluster = to_lower(header->cluster);
   result.as_of = header->dumped_at;
   result.next_in = next;
   return result;

@@ -35,6 +35,7 @@ struct ClusterPlace {
   std::string conf;          // slurm.conf that the slurmd here really uses
   std::string conf_server;   // configless without a cache: SLURM_CONF_SERVER for commands
   std::string munge_socket;  // munged's, where slurm.conf was read and says that munge is used
+  std::string cluster = {};  // ClusterName, in lower case
   bool operator==(const ClusterPlace&) const = default;
 };
 

@@ -37,6 +37,7 @@ set(ROOM_SOURCES
   sinfo_layouts.cpp
   sinfo_rows.cpp
   sinfo_source.cpp
+  slurm_command.cpp
   slurmd_name.cpp
   slurmd_probe.cpp
   slurmd_process.cpp

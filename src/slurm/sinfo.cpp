@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "slurm/gres.h"
+#include "slurm/slurm_command.h"
 #include "slurm/state.h"
 #include "slurm/utf8.h"
 #include "slurm/values.h"
@@ -19,9 +20,12 @@ namespace {
 
 constexpr const char* kFormat =
     "NodeList:|,Partition:|,StateComplete:|,CPUsState:|,Memory:|,AllocMem:|,FreeMem:|,CPUsLoad:|,"
-    "Gres:|,GresUsed:|,Version:|,Features:|,Cluster:|,Timestamp:|,User:|,Reason:|";
+    "Gres:|,GresUsed:|,Version:|,Features:|,features_act:|,Cluster:|,Reservation:|,Timestamp:|,";
+constexpr const char* kInPlaceOfUser = "Cluster:|";
+constexpr char kEndOfComment = '\x1f';
+constexpr const char* kFreeText = ",Comment:\x1f,Reason:|";
 
-// Positions in kFormat.
+// Positions of the columns; behind them stands the free text.
 enum Field : std::size_t {
   kNode,
   kPartition,
@@ -35,20 +39,22 @@ enum Field : std::size_t {
   kGresUsed,
   kVersion,
   kFeatures,
+  kActiveFeatures,
   kCluster,
+  kReservation,
   kTimestamp,
   kUser,
-  kReason,
+  kFreeColumns,
   kFields
 };
 
 using Row = std::array<std::string_view, kFields>;
 
-// A line that begins a row: all fields are there and the fixed ones look as they must. The Reason
-// still has the "|" of its end, unless it goes on in the next line.
+// A line that begins a row: all columns are there and the fixed ones look as they must. The free
+// text still has the "|" of its end, unless it goes on in the next line.
 std::optional<Row> parse_row(std::string_view line) {
   Row row;
-  for (std::size_t field = 0; field < kReason; ++field) {
+  for (std::size_t field = 0; field < kFreeColumns; ++field) {
     const auto bar = line.find('|');
     if (bar == std::string_view::npos) {
       return std::nullopt;
@@ -56,7 +62,7 @@ std::optional<Row> parse_row(std::string_view line) {
     row[field] = line.substr(0, bar);
     line.remove_prefix(bar + 1);
   }
-  row[kReason] = line;
+  row[kFreeColumns] = line;
   const bool plausible =
       valid_node_name(row[kNode]) && !parse_state(valid_utf8(row[kState])).base.empty() &&
       row[kState].find(' ') == std::string_view::npos && cpu_counts(row[kCpus]).has_value();
@@ -91,13 +97,17 @@ node::SlurmNodeRecord make_record(const Row& row) {
   record.version = text_value(row[kVersion]);
   record.cluster = text_value(row[kCluster]);
   record.features = list_value(row[kFeatures]);
+  record.active_features = list_value(row[kActiveFeatures]);
+  record.reservation = text_value(row[kReservation]);
   add_partition(row[kPartition], record);
   return record;
 }
 
 // User and time only mean something beside a reason: newer releases print "root" without one.
-void set_reason(std::string_view text, const Row& row, node::SlurmNodeRecord& record) {
-  record.reason = text_value(text);
+void set_free_text(std::string_view text, const Row& row, node::SlurmNodeRecord& record) {
+  const auto end = text.find(kEndOfComment);
+  record.comment = text_value(text.substr(0, end));
+  record.reason = text_value(text.substr(end + 1));
   if (record.reason.empty()) {
     return;
   }
@@ -120,16 +130,11 @@ bool valid_node_name(std::string_view name) {
 }
 
 CommandSpec sinfo_query(const SinfoSettings& settings, const std::string& node) {
-  CommandSpec spec;
-  const std::string program = settings.bin_dir.empty() ? "sinfo" : settings.bin_dir + "/sinfo";
-  spec.argv = {program, "-h", "-a", "-N", "-n", node, "-O", kFormat};
-  spec.extra_environment = {"SLURM_TIME_FORMAT=%s"};
-  if (!settings.conf.empty()) {
-    spec.extra_environment.push_back("SLURM_CONF=" + settings.conf);
-  }
-  // Each of these would change what is asked or how it is printed.
-  spec.unset_environment = {"SINFO_ALL",       "SINFO_FEDERATION", "SINFO_FORMAT",  "SINFO_LOCAL",
-                            "SINFO_PARTITION", "SINFO_SORT",       "SLURM_CLUSTERS"};
+  CommandSpec spec = slurm_command(settings.bin_dir, "sinfo", settings.conf);
+  const std::string user = settings.resolve_user ? "User:|" : kInPlaceOfUser;
+  spec.argv.insert(spec.argv.end(), {"-h", "-a", "-N", "-n", node, "--local", "-O",
+                                     std::string{kFormat} + user + kFreeText});
+  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
   spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 10;
   return spec;
@@ -144,7 +149,7 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
   }
   std::optional<node::SlurmNodeRecord> record;
   Row first;
-  std::string_view reason;  // of the first row; all rows have the same
+  std::string_view free_text;  // of the first row; all rows have the same
   bool in_first = true;
   while (!text.empty()) {
     const auto line = text.substr(0, text.find('\n'));
@@ -156,21 +161,28 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
     if (row && (*row)[kNode] != node) {
       return garbage(fmt::format("it is about node '{}'", (*row)[kNode]));
     }
+    if (record && row && (*row)[kCluster] != first[kCluster]) {
+      return garbage("it is about nodes of two clusters");
+    }
     if (!record) {
       first = *row;
       record = make_record(first);
-      reason = first[kReason];
+      free_text = first[kFreeColumns];
     } else if (row) {
       in_first = false;
       add_partition((*row)[kPartition], *record);
     } else if (in_first) {
-      reason = {reason.data(), static_cast<std::size_t>(line.data() + line.size() - reason.data())};
+      free_text = {free_text.data(),
+                   static_cast<std::size_t>(line.data() + line.size() - free_text.data())};
     }
   }
-  if (reason.ends_with('|')) {
-    reason.remove_suffix(1);
+  if (free_text.ends_with('|')) {
+    free_text.remove_suffix(1);
   }
-  set_reason(reason, first, *record);
+  if (free_text.find(kEndOfComment) == std::string_view::npos) {
+    return garbage("it does not end with a complete row");
+  }
+  set_free_text(free_text, first, *record);
   return *std::move(record);
 }
 

@@ -6,8 +6,10 @@
 // `sinfo -N -n NODE` with one plain name is the cheap form: slurmctld answers from a read lock with
 // one node and the partitions, where `scontrol show node` downloads all nodes of the cluster. Each
 // `Field:|` of -O prints the field untruncated with "|" behind it (sinfo(1), --Format);
-// StateComplete exists since Slurm 21.08. One row per partition is printed; Reason stands last
-// because it may hold anything: "|", line breaks, quotes. How much is allocated is stale in such an
+// StateComplete exists since Slurm 21.08, Reservation since 23.02: before, its column is empty and
+// standard error says so. One row per partition is printed; Comment and Reason stand last, with a
+// unit separator (0x1f) between them, because they may hold anything: "|", line breaks, quotes.
+// --local keeps a federation's other clusters out. How much is allocated is stale in such an
 // answer (slurmctld only recomputes it for a full dump): the record has it, but not as fresh.
 //
 // Pure. Errors and failure details are stable words without times and
@@ -28,6 +30,9 @@ struct SinfoSettings {
   std::string conf;     // SLURM_CONF for the command; "" = as inherited
   std::string bin_dir;  // where sinfo is; "" = PATH
   Duration timeout = std::chrono::seconds{15};
+  // sinfo looks up the name of the user who gave the reason, and hangs with a directory service.
+  // Without it the user is not in the answer: another column stands in the place of User.
+  bool resolve_user = true;
 };
 
 // A name that can stand behind -n: letters, digits, ".", "_", "-", not "-" first, no host list.

@@ -46,6 +46,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"munge decode failed", SlurmFailure::kClockSkew, "", "rewound credential"},
     {"munge decode failed", SlurmFailure::kAuthenticationRefused, "", "credential"},
     {"munge decode failed", SlurmFailure::kMungeUnavailable, ""},
+    {"any sack sockets", SlurmFailure::kSackUnavailable, ""},
     {"if munged is up", SlurmFailure::kMungeUnavailable, "munged does not answer"},
     {"cannot create auth context", SlurmFailure::kBadConfiguration, ""},
     {"couldn't find the specified plugin name", SlurmFailure::kBadConfiguration, ""},
@@ -135,6 +136,16 @@ std::optional<QueryFailure> match_rules(std::string_view err) {
   return std::nullopt;
 }
 
+// Reservation exists since 23.02; an older sinfo prints its column empty.
+bool lacks_field(std::string_view err) {
+  const auto lines = split(err, '\n');
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    const std::string text = to_lower(trim(line));
+    return text.find("invalid job format specification") != std::string::npos &&
+           !text.ends_with(": reservation");
+  });
+}
+
 std::string last_line(std::string_view err) {
   const auto lines = split(trim(err), '\n');
   return plain_line(lines.back());
@@ -158,10 +169,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
   const bool printed = !trim(output.out).empty();
   if (output.exit_code == 0 && printed) {
     // Warnings beside an answer (rate limit, then served) do not matter; an unknown field does.
-    if (to_lower(output.err).find("invalid job format specification") != std::string::npos) {
-      return match_rules(output.err);
-    }
-    return std::nullopt;
+    return lacks_field(output.err) ? match_rules(output.err) : std::nullopt;
   }
   const auto known = match_rules(output.err);
   // With exit 0 slurmctld did answer, after a pause if it limits the rate.
@@ -221,6 +229,10 @@ const char* to_string(SlurmFailure failure) {
       return "feed unavailable";
     case SlurmFailure::kNodeUnknown:
       return "node unknown";
+    case SlurmFailure::kSackUnavailable:
+      return "sack unavailable";
+    case SlurmFailure::kOtherCluster:
+      return "other cluster";
   }
   return "unknown";
 }

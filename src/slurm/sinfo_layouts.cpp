@@ -15,7 +15,7 @@ namespace {
 const std::vector<Layout>& known_layouts() {
   using enum Column;
   static const std::vector<Layout> kLayouts{
-      // Our own query (sinfo.h), and the same without partition, features and cluster.
+      // The query of slurmlet 0.1, and the same without partition, features and cluster.
       {{kNode, kPartition, kState, kCpuCounts, kMemory, kAllocMem, kFreeMem, kLoad, kGres,
         kGresUsed, kVersion, kFeatures, kCluster, kTimestamp, kUser, kReason},
        true,

@@ -27,6 +27,8 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Now now) {
   if (settings.conf.empty()) {
     settings.conf = place_.conf;
   }
+  settings.resolve_user = !verbose_ && now.steady >= resolve_user_at_;
+  resolved_user_ = settings.resolve_user;
   CommandSpec spec = sinfo_query(settings, node);
   if (verbose_) {
     spec.argv.emplace_back("-v");
@@ -42,6 +44,15 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Now now) {
   return std::nullopt;
 }
 
+// The user of a reason that an earlier answer had as well is known from there.
+void SinfoSource::settle_user(node::SlurmNodeRecord& record) {
+  if (!resolved_user_) {
+    const bool known = record.reason == last_.reason && record.reason_time == last_.reason_time;
+    record.reason_user = known ? last_.reason_user : "";
+  }
+  last_ = record;
+}
+
 std::optional<QueryResult> SinfoSource::poll(Now now) {
   CommandOutput output;
   if (!runner_->running() || !runner_->poll(now.steady, output)) {
@@ -51,6 +62,12 @@ std::optional<QueryResult> SinfoSource::poll(Now now) {
     output.out = std::string{without_options(output.out)};
   }
   QueryResult result = interpret(output, asked_);
+  if (result.record) {
+    if (verbose_) {
+      resolve_user_at_ = now.steady + kWithoutUser;
+    }
+    settle_user(*result.record);
+  }
   verbose_ = result.failure && output.timed_out;
   const bool hung = result.failure && result.failure->cause == node::SlurmFailure::kTimeout;
   if (hung && !place_.munge_socket.empty()) {

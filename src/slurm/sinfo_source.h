@@ -30,12 +30,20 @@ class SinfoSource final : public NodeSource {
   SourceCounters counters() const override { return counters_; }
 
  private:
+  // After a query that was answered without the lookup of a user, but not with it.
+  static constexpr Duration kWithoutUser = std::chrono::hours{1};
+  void settle_user(node::SlurmNodeRecord& record);
+
   SinfoSettings settings_;
   ClusterPlace place_;
   std::unique_ptr<CommandRunner> runner_;
   std::string asked_;
-  bool verbose_ = false;  // the last question ended without a word: sinfo tells of a rate limit
-                          // only with -v
+  // The last query ended without a word. sinfo tells of a rate limit only with -v, and may have
+  // hung looking up a user: the next one is made with the one and without the other.
+  bool verbose_ = false;
+  bool resolved_user_ = true;     // in the query under way
+  SteadyTime resolve_user_at_{};  // not before
+  node::SlurmNodeRecord last_;
   SourceCounters counters_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "slurm/sinfo.h"
+#include "slurm/slurm_command.h"
 #include "slurm/slurmd_status.h"
 #include "slurm/values.h"
 
@@ -27,18 +28,11 @@ std::string first_line(std::string_view text) {
 }  // namespace
 
 CommandSpec slurmd_name_query(const SlurmdNameQuestion& question) {
-  CommandSpec spec;
-  const std::string program =
-      question.bin_dir.empty() ? "scontrol" : question.bin_dir + "/scontrol";
-  spec.argv = {program, "show", "slurmd"};
-  if (!question.conf.empty()) {
-    spec.extra_environment.push_back("SLURM_CONF=" + question.conf);
-  } else if (!question.conf_server.empty()) {
+  CommandSpec spec = slurm_command(question.bin_dir, "scontrol", question.conf);
+  spec.argv.insert(spec.argv.end(), {"show", "slurmd"});
+  if (question.conf.empty() && !question.conf_server.empty()) {
     spec.extra_environment.push_back("SLURM_CONF_SERVER=" + question.conf_server);
   }
-  // The first would ask for another node's slurmd, the second another cluster; the token is not
-  // for slurmd.
-  spec.unset_environment = {"SLURMD_NODENAME", "SLURM_CLUSTERS", "SLURM_JWT"};
   spec.timeout = std::chrono::seconds{10};
   spec.max_output_bytes = std::size_t{64} << 10;
   return spec;

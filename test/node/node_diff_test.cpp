@@ -302,7 +302,7 @@ TEST(NodeDiffTest, OnlyOurOwnDomainIsOwned) {
 
 HostFacts with_all_labels() {
   HostFacts facts = with_gpus({{"gpu", "a100", 4}});
-  facts.slurm.record->features = {"ib"};
+  facts.slurm.record->active_features = {"ib"};
   return facts;
 }
 

@@ -122,7 +122,7 @@ TEST(LabelNameTest, IsInjectiveAndAlwaysALabelName) {
 
 HostFacts labelled() {
   HostFacts facts = good_facts();
-  facts.slurm.record->features = {"ib", "avx512"};
+  facts.slurm.record->active_features = {"ib", "avx512"};
   facts.slurm.record->gres = {{"gpu", "a100", 4}, {"shard", "a100", 16}};
   return facts;
 }
@@ -163,18 +163,21 @@ TEST(SlurmLabelsTest, EachKindCanBeSwitchedOff) {
   EXPECT_THAT(untold_slurm_labels(HostFacts{}, none), IsEmpty());
 }
 
-TEST(SlurmLabelsTest, ActiveFeaturesCount) {
+TEST(SlurmLabelsTest, OnlyActiveFeaturesCount) {
   HostFacts facts = labelled();
+  facts.slurm.record->features = {"ib", "avx512"};
   facts.slurm.record->active_features = {"ib"};
   EXPECT_TRUE(labels_of(facts).contains("feature.slurmlet.io/ib"));
   EXPECT_FALSE(labels_of(facts).contains("feature.slurmlet.io/avx512"));
+  facts.slurm.record->active_features = {};
+  EXPECT_FALSE(labels_of(facts).contains("feature.slurmlet.io/ib")) << "none is active";
 }
 
 TEST(SlurmLabelsTest, OddNamesAreSanitised) {
   HostFacts facts = good_facts();
   facts.slurm.record->cluster = "alps & more";
   facts.slurm.record->partitions = {"long*", ""};
-  facts.slurm.record->features = {"cpu=epyc"};
+  facts.slurm.record->active_features = {"cpu=epyc"};
   facts.slurmd.version = "25.11.0-0rc1+git";
   const auto labels = labels_of(facts);
   EXPECT_EQ(labels.at("slurmlet.io/slurm-cluster"), "x_alps_20_26_20more_x");

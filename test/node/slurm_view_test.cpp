@@ -37,6 +37,8 @@ TEST(SlurmViewTest, EachFailureHasAReasonAndWords) {
       {SlurmFailure::kRestUnavailable, "RestUnavailable", "slurm.restURL"},
       {SlurmFailure::kFeedUnavailable, "FeedUnavailable", "slurm.feed"},
       {SlurmFailure::kNodeUnknown, "SlurmNodeUnknown", "slurm.nodeName"},
+      {SlurmFailure::kSackUnavailable, "SackUnavailable", "start slurmd or sackd"},
+      {SlurmFailure::kOtherCluster, "OtherCluster", "slurm.restURL"},
       {SlurmFailure::kPermissionDenied, "PermissionDenied", "PrivateData"},
       {SlurmFailure::kNotInSlurm, "NotInSlurm", "slurm.nodeName"},
       {SlurmFailure::kBadConfiguration, "SlurmConfInvalid", "slurm.conf"},

@@ -148,7 +148,9 @@ INSTANTIATE_TEST_SUITE_P(Causes, OthersCause,
                                          SlurmFailure::kAuthenticationRefused,
                                          SlurmFailure::kClockSkew, SlurmFailure::kPermissionDenied,
                                          SlurmFailure::kNotInSlurm, SlurmFailure::kGarbage,
-                                         SlurmFailure::kRateLimited, SlurmFailure::kNodeUnknown));
+                                         SlurmFailure::kRateLimited, SlurmFailure::kNodeUnknown,
+                                         SlurmFailure::kSackUnavailable,
+                                         SlurmFailure::kOtherCluster));
 
 TEST_P(OthersCause, DoesNotSwitch) {
   ASSERT_FALSE(ask());

@@ -56,7 +56,7 @@ class ControllerPollTest : public testing::Test {
   // An answer about the node that was asked for.
   CommandOutput good() const {
     CommandOutput output;
-    output.out = fixture("22.05.8/query-idle.out");
+    output.out = query_answer("22.05.8/query-idle.out");
     output.out.replace(0, output.out.find('|'), program_.started.back().argv[5]);
     return output;
   }
@@ -378,18 +378,22 @@ TEST_F(ControllerPollTest, EvidenceDoesNotHurryAnUnreachableController) {
 
 TEST_F(ControllerPollTest, EvidenceHurriesAfterALocalCause) {
   random_ = 0.999999;
-  make();
-  until_question();
-  CommandOutput munge;
-  munge.exit_code = 1;
-  munge.err = fixture("22.05.8/munge-down.sinfo.err");
-  for (int i = 0; i < 5; ++i) {
-    end_with(munge);
+  CommandOutput local;
+  local.exit_code = 1;
+  for (const auto& err : {fixture("22.05.8/munge-down.sinfo.err"),
+                          std::string{"sinfo: error: failed to connect to any sack sockets\n"}}) {
+    local.err = err;
+    program_ = {};
+    make();
     until_question();
+    for (int i = 0; i < 5; ++i) {
+      end_with(local);
+      until_question();
+    }
+    end_with(local);
+    poll_->ask_soon(clock_.now());
+    EXPECT_LE(until_question(), seconds{6}) << err;
   }
-  end_with(munge);
-  poll_->ask_soon(clock_.now());
-  EXPECT_LE(until_question(), seconds{6});
 }
 
 TEST_F(ControllerPollTest, CountsFailuresByCause) {
@@ -456,6 +460,34 @@ TEST_F(ControllerPollTest, AStepOfTheWallClockDelaysByLessThanTwoIntervals) {
     EXPECT_LE(until_question(), seconds{106});
     end_with(good());
   }
+}
+
+// slurm.restURL of another cluster, where a node has the same name.
+TEST_F(ControllerPollTest, AnAnswerForAnotherClusterIsRejected) {
+  const auto answer_of = [&](const std::string& cluster) {
+    CommandOutput output = good();
+    const auto at = output.out.find("|N/A||");
+    EXPECT_NE(at, std::string::npos);
+    output.out.replace(at, 6, "|" + cluster + "||");
+    return output;
+  };
+  make();
+  poll_->set_place({"", "", "", "alps"});
+  until_question();
+  end_with(answer_of("jura"));
+  EXPECT_EQ(answer().failure, SlurmFailure::kOtherCluster);
+  EXPECT_FALSE(answer().record);
+  EXPECT_THAT(answer().failure_detail, testing::AllOf(testing::HasSubstr("\"jura\""),
+                                                      testing::HasSubstr("ClusterName=alps")));
+  for (const char* ours : {"Alps", "N/A"}) {
+    until_question();
+    end_with(answer_of(ours));
+    EXPECT_TRUE(answer().record) << ours;
+  }
+  poll_->set_place({});
+  until_question();
+  end_with(answer_of("jura"));
+  EXPECT_FALSE(answer().failure) << "without slurm.conf the cluster is not known";
 }
 
 // The real thing, once: a program that never ends is killed with its children.

@@ -84,7 +84,7 @@ TEST_F(FeedWriterTest, AsksOneQuestionForAllNodes) {
   auto writer = make();
   dump(writer, printed(feed_record("n1")));
   EXPECT_THAT(program_.started.front().argv,
-              ElementsAre("scontrol", "-a", "-d", "-o", "show", "node"));
+              ElementsAre("scontrol", "--local", "-a", "-d", "-o", "show", "node"));
   EXPECT_THAT(program_.started.front().extra_environment, ElementsAre("SLURM_TIME_FORMAT=%s"));
   EXPECT_EQ(program_.started.size(), 1);
 }

@@ -111,6 +111,19 @@ TEST(SinfoFailure, AnAddressWithoutASlurmctldBehindItIsUnreachable) {
   }
 }
 
+// 24.11.5 without sackd; slurmd serves this socket where there is no sackd.
+TEST(SinfoFailure, WithoutASackSocketNobodyMakesCredentials) {
+  const auto failure = classify(
+      ended(1, "",
+            "sinfo: error: failed to connect to any sack sockets\n"
+            "sinfo: error: create_external: failed to create token\n"
+            "sinfo: error: slurm_buffers_pack_msg: auth_g_create: REQUEST_PARTITION_INFO has "
+            "authentication error\nslurm_load_partitions: Protocol authentication error\n"));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->cause, SlurmFailure::kSackUnavailable);
+  EXPECT_EQ(failure->detail, "failed to connect to any sack sockets");
+}
+
 TEST(SinfoFailure, AnAnswerIsNoFailure) {
   const auto out = fixture("22.05.8/query-idle.out");
   EXPECT_FALSE(classify(ended(0, out, "")));
@@ -195,10 +208,10 @@ TEST(SinfoFailure, AProgramThatCannotStartIsMissing) {
 
 TEST(SinfoFailure, EveryCauseHasItsWords) {
   std::set<std::string> words;
-  for (int cause = 0; cause <= static_cast<int>(SlurmFailure::kNodeUnknown); ++cause) {
+  for (int cause = 0; cause <= static_cast<int>(SlurmFailure::kOtherCluster); ++cause) {
     words.insert(to_string(static_cast<SlurmFailure>(cause)));
   }
-  EXPECT_EQ(words.size(), 15U);
+  EXPECT_EQ(words.size(), 17U);
 }
 
 }  // namespace

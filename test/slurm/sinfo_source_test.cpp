@@ -107,13 +107,37 @@ TEST_F(SinfoSourceTest, AfterASilentTimeoutSinfoIsMadeToSayThatTheRateIsLimited)
   EXPECT_EQ(limited.failure->cause, SlurmFailure::kRateLimited);
 
   CommandOutput good;
-  good.out = fixture("22.05.8/query-idle.out");
+  good.out = query_answer("22.05.8/query-idle.out");
   good.out.replace(0, good.out.find('|'), "n1");
   const std::string options = fixture("22.05.8/sinfo-verbose.head");
   good.out.insert(0, options);
   EXPECT_TRUE(ask_and_end(good).record) << "what -v prints before is no answer";
   ask_and_end({});
   EXPECT_THAT(last().argv, Not(Contains("-v")));
+}
+
+// sssd hangs: sinfo that looks up who gave the reason does not end.
+TEST_F(SinfoSourceTest, AHangingLookupOfTheUserCostsItsNameOnly) {
+  const auto answer = [&](const std::string& user, const std::string& reason) {
+    CommandOutput output;
+    output.out =
+        "n1|p|idle+drain|0/8/0/8|100|0|N/A|N/A|(null)|gpu:0|25.11.0|(null)|(null)|N/A||"
+        "1795223704|" +
+        user + "|(null)\x1f" + reason + "|\n";
+    return output;
+  };
+  const auto asks_user = [&] { return last().argv[8].find("User:|") != std::string::npos; };
+  EXPECT_EQ(ask_and_end(answer("alice", "disk")).record->reason_user, "alice");
+  ASSERT_TRUE(asks_user());
+  EXPECT_EQ(ask_and_end(timeout()).failure->cause, SlurmFailure::kTimeout);
+  EXPECT_EQ(ask_and_end(answer("N/A", "disk")).record->reason_user, "alice") << "as it was";
+  EXPECT_FALSE(asks_user());
+  EXPECT_EQ(ask_and_end(answer("N/A", "fan")).record->reason_user, "") << "not known";
+  EXPECT_FALSE(asks_user()) << "within an hour";
+  EXPECT_THAT(last().argv, Not(Contains("-v")));
+  clock_.advance(std::chrono::hours{1});
+  EXPECT_EQ(ask_and_end(answer("bob", "fan")).record->reason_user, "bob");
+  EXPECT_TRUE(asks_user());
 }
 
 TEST(SinfoVerbose, TheOptionsBeforeTheAnswerAreCutOff) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fixture.h"
 
 namespace slurmlet::slurm {
@@ -18,7 +20,7 @@ using testing::Not;
 constexpr const char* kNode = "nid000001";
 
 node::SlurmNodeRecord record_of(const std::string& name) {
-  auto record = parse_sinfo(fixture("22.05.8/query-" + name + ".out"), kNode);
+  auto record = parse_sinfo(query_answer("22.05.8/query-" + name + ".out"), kNode);
   EXPECT_TRUE(record) << name << ": " << (record ? "" : record.error().message);
   return record ? *record : node::SlurmNodeRecord{};
 }
@@ -26,13 +28,30 @@ node::SlurmNodeRecord record_of(const std::string& name) {
 TEST(SinfoQuery, AsksForExactlyOneNode) {
   const auto spec = sinfo_query({}, kNode);
   EXPECT_THAT(spec.argv,
-              ElementsAre("sinfo", "-h", "-a", "-N", "-n", kNode, "-O",
+              ElementsAre("sinfo", "-h", "-a", "-N", "-n", kNode, "--local", "-O",
                           "NodeList:|,Partition:|,StateComplete:|,CPUsState:|,Memory:|,AllocMem:|,"
-                          "FreeMem:|,CPUsLoad:|,Gres:|,GresUsed:|,Version:|,Features:|,Cluster:|,"
-                          "Timestamp:|,User:|,Reason:|"));
+                          "FreeMem:|,CPUsLoad:|,Gres:|,GresUsed:|,Version:|,Features:|,"
+                          "features_act:|,Cluster:|,Reservation:|,Timestamp:|,User:|,"
+                          "Comment:\x1f,Reason:|"));
   EXPECT_THAT(spec.extra_environment, ElementsAre("SLURM_TIME_FORMAT=%s"));
-  EXPECT_THAT(spec.unset_environment, Contains("SINFO_PARTITION"));
   EXPECT_EQ(spec.timeout, std::chrono::seconds{15});
+}
+
+TEST(SinfoQuery, NothingOfOurEnvironmentChangesWhoIsQueriedOrAsWhom) {
+  const auto spec = sinfo_query({}, kNode);
+  for (const char* name : {"SLURM_CLUSTERS", "SINFO_FEDERATION", "SINFO_PARTITION", "SLURM_JWT",
+                           "SLURM_SACK_KEY", "SLURM_SACK_JWKS", "SLURM_SACK_SOCKET"}) {
+    EXPECT_THAT(spec.unset_environment, Contains(name));
+  }
+}
+
+TEST(SinfoQuery, WithoutTheLookupOfAUserTheRowKeepsItsShape) {
+  SinfoSettings settings;
+  settings.resolve_user = false;
+  const std::string format = sinfo_query(settings, kNode).argv.back();
+  EXPECT_THAT(format, Not(HasSubstr("User")));
+  EXPECT_EQ(std::count(format.begin(), format.end(), ','),
+            std::ranges::count(sinfo_query({}, kNode).argv.back(), ','));
 }
 
 TEST(SinfoQuery, TakesTheSettings) {
@@ -114,9 +133,41 @@ TEST(Sinfo, ReasonMayHoldAnything) {
 }
 
 std::string row(const std::string& node, const std::string& version, const std::string& user,
-                const std::string& reason) {
-  return node + "|p|idle|0/8/0/8|100|0|N/A|N/A|(null)|gpu:0|" + version + "|(null)|N/A|Unknown|" +
-         user + "|" + reason + "|\n";
+                const std::string& reason, const std::string& cluster = "N/A") {
+  return node + "|p|idle|0/8/0/8|100|0|N/A|N/A|(null)|gpu:0|" + version + "|(null)|(null)|" +
+         cluster + "||Unknown|" + user + "|(null)\x1f" + reason + "|\n";
+}
+
+// Made by test/fixtures/slurm/own-query/record.sh.
+TEST(Sinfo, ReadsTheAnswersOfTwoReleases) {
+  for (const char* release : {"22.05", "24.11"}) {
+    const auto record = parse_sinfo(fixture(std::string{"own-query/"} + release + ".out"), "n1");
+    ASSERT_TRUE(record) << release << record.error().message;
+    EXPECT_THAT(record->features, ElementsAre("bios_a", "bios_b")) << release;
+    EXPECT_THAT(record->active_features, ElementsAre("bios_b")) << release;
+    EXPECT_EQ(record->comment, "rack 7 | see\nState=IDLE") << release;
+    EXPECT_EQ(record->reason, "disk | swap\nn1|normal|idle") << release;
+    EXPECT_EQ(record->reason_user, "root") << release;
+    EXPECT_EQ(record->reservation, std::string{release} == "22.05" ? "" : "repair") << release;
+    EXPECT_THAT(record->partitions, ElementsAre("normal")) << release;
+    EXPECT_TRUE(record->state.has("DRAIN"));
+  }
+}
+
+TEST(Sinfo, AnUnknownReservationColumnIsNoFailure) {
+  CommandOutput output;
+  output.out = fixture("own-query/22.05.out");
+  output.err = fixture("own-query/22.05.err");
+  EXPECT_THAT(output.err, HasSubstr("Invalid job format specification: Reservation"));
+  EXPECT_TRUE(interpret(output, "n1").record);
+  output.err += "sinfo: error: Invalid job format specification: Comment\n";
+  EXPECT_FALSE(interpret(output, "n1").record) << "the rows would not be what was asked for";
+}
+
+TEST(Sinfo, RowsOfTwoClustersAreNoAnswer) {
+  const std::string ours = row("n1", "25.11.0", "root", "none", "alps");
+  EXPECT_EQ(parse_sinfo(ours, "n1")->cluster, "alps");
+  EXPECT_FALSE(parse_sinfo(ours + row("n1", "25.11.0", "root", "none", "jura"), "n1"));
 }
 
 TEST(Sinfo, NothingPrintedForAValueStaysEmpty) {
@@ -148,7 +199,7 @@ TEST(Sinfo, NothingPrintedIsNotFound) {
 }
 
 TEST(Sinfo, RefusesWhatIsNoAnswerForThisNode) {
-  const std::string good = fixture("22.05.8/query-idle.out");
+  const std::string good = query_answer("22.05.8/query-idle.out");
   const std::vector<std::pair<const char*, std::string>> cases{
       {"another node", row("n2", "25.11.0", "root", "none")},
       {"another node behind ours",
@@ -171,7 +222,7 @@ TEST(Sinfo, RefusesWhatIsNoAnswerForThisNode) {
 }
 
 TEST(Sinfo, EveryPrefixOfAnAnswerIsRefusedOrWhole) {
-  const std::string text = fixture("22.05.8/query-reason-odd.out");
+  const std::string text = query_answer("22.05.8/query-reason-odd.out");
   const auto whole = parse_sinfo(text, kNode);
   ASSERT_TRUE(whole);
   for (std::size_t size = 1; size < text.size(); ++size) {
@@ -184,7 +235,7 @@ TEST(Sinfo, EveryPrefixOfAnAnswerIsRefusedOrWhole) {
 
 TEST(Sinfo, InterpretGivesARecordOrAFailure) {
   CommandOutput output;
-  output.out = fixture("22.05.8/query-idle.out");
+  output.out = query_answer("22.05.8/query-idle.out");
   auto result = interpret(output, kNode);
   EXPECT_TRUE(result.record);
   EXPECT_FALSE(result.failure);
@@ -199,7 +250,7 @@ TEST(Sinfo, InterpretGivesARecordOrAFailure) {
 }
 
 TEST(Sinfo, ASignWithoutAStateIsNoRow) {
-  std::string text = fixture("22.05.8/query-idle.out");
+  std::string text = query_answer("22.05.8/query-idle.out");
   const auto at = text.find("|idle|");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 6, "|+|");

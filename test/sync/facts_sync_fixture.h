@@ -108,7 +108,7 @@ class FactsSyncFixture : public ::testing::Test {
       return;
     }
     CommandOutput output;
-    output.out = slurm::fixture("22.05.8/query-idle.out");
+    output.out = slurm::query_answer("22.05.8/query-idle.out");
     output.out.replace(0, output.out.find('|'), sinfo_.started.back().argv[5]);
     sinfo_.end = output;
     step();
