@@ -57,8 +57,8 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
     // slurmctld's own figure is stale in an answer about one node: the machine's cgroups tell.
     allocated_memory = idle ? std::optional{0.0} : number(report.jobs->allocated_memory_bytes);
   }
-  out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them (threads).",
-                         number(record.cpus), allocated_cpus));
+  out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them.", number(record.cpus),
+                         allocated_cpus));
   out.push_back(of_kinds("slurmlet_slurm_memory_bytes", "Memory as Slurm counts it.",
                          number(record.real_memory_mib, kMiB), allocated_memory));
   const std::int64_t gpus = gpus_of(record.gres);

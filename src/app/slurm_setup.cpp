@@ -27,6 +27,7 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
     setup.problem = kNoConf;
   } else if (auto read = slurm::read_slurm_conf(path, {names.hostname, possible_names(names)})) {
     conf = *std::move(read);
+    setup.left_out = conf.left_out;
     names.conf = &conf;
   } else {
     setup.problem = read.error().message;
@@ -67,6 +68,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   }
   setup.place.conf = settings.slurm.conf.empty() ? path : "";
   setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
+  setup.place.cluster = conf.cluster_name;
   if (path.empty() && !cluster.conf_server.empty()) {
     setup.place.conf_server = cluster.conf_server;
     setup.why += "; each question fetches slurm.conf from " + cluster.conf_server + " as well";
@@ -92,6 +94,9 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
                                                                     : conf.slurmd_port;
   setup.jobs.spool_dir = setup.watch.spool_dir;
   setup.jobs.node_name = name;
+  setup.jobs.cgroup_slice =
+      conf.path.empty() ? setup.jobs.cgroup_slice : slurm::read_cgroup_slice(conf.path);
+  setup.jobs.threads_per_cpu = line != nullptr && line->counts_cores() ? line->threads_per_core : 1;
   return setup;
 }
 

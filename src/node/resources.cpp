@@ -112,8 +112,9 @@ std::int64_t within(std::int64_t capacity, std::int64_t usable) {
 
 // Slurm counts CPUs as slurm.conf tells it to: as threads, or as cores.
 std::int64_t allocatable_cpus(std::int64_t capacity, const HostFacts& facts) {
-  const auto usable = usable_cpus(facts);
-  return within(capacity, usable ? *usable : capacity - facts.slurm_conf.core_spec_cpus);
+  const auto& conf = facts.slurm_conf;
+  const std::int64_t by_conf = (conf.cpus > 0 ? conf.cpus : capacity) - conf.core_spec_cpus;
+  return within(capacity, usable_cpus(facts).value_or(by_conf));
 }
 
 std::int64_t allocatable_memory(std::int64_t capacity, const HostFacts& facts) {

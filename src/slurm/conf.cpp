@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -22,19 +24,25 @@ std::optional<int> first_port(std::string_view text) {
   return port && *port > 0 && *port < 65536 ? port : std::nullopt;
 }
 
-// Ids in a list like "0-1,4"; malformed parts count nothing.
-std::int64_t count_ids(std::string_view list) {
-  std::int64_t count = 0;
+std::int64_t positive(std::string_view text, std::int64_t otherwise) {
+  const auto value = parse_int<std::int64_t>(text).value_or(0);
+  return value > 0 && value < 65536 ? value : otherwise;
+}
+
+// Cores that the CPU ids of a list like "0-1,4" are on; malformed parts count nothing.
+std::int64_t count_cores(std::string_view list, std::int64_t threads) {
+  std::set<std::int64_t> cores;
   for (const auto part : split(list, ',')) {
     const auto dash = part.find('-');
     const auto low = parse_int<std::int64_t>(trim(part.substr(0, dash)));
     const auto high =
         dash == std::string_view::npos ? low : parse_int<std::int64_t>(trim(part.substr(dash + 1)));
-    if (low && high && *low >= 0 && *high >= *low && *high < 65536) {
-      count += *high - *low + 1;
+    for (auto id = low.value_or(0); low && high && *low >= 0 && *high < 65536 && id <= *high;
+         ++id) {
+      cores.insert(id / threads);
     }
   }
-  return count;
+  return static_cast<std::int64_t>(cores.size());
 }
 
 ControllerAddress parse_controller(std::string_view text) {
@@ -57,8 +65,18 @@ void apply_node_keys(const ConfLine& line, NodeLine& node) {
       node.core_spec_count = parse_int<std::int64_t>(value).value_or(0);
     } else if (key == "cpuspeclist") {
       node.cpu_spec_list = value;
+    } else if (key == "cpus" || key == "procs") {
+      node.cpus = positive(value, 0);
+    } else if (key == "boards") {
+      node.boards = positive(value, 1);
+    } else if (key == "sockets") {
+      node.sockets = positive(value, 0);
+    } else if (key == "socketsperboard") {
+      node.sockets_per_board = positive(value, 0);
+    } else if (key == "corespersocket") {
+      node.cores_per_socket = positive(value, 1);
     } else if (key == "threadspercore") {
-      node.threads_per_core = parse_int<std::int64_t>(value).value_or(1);
+      node.threads_per_core = positive(value, 1);
     } else if (key == "memspeclimit") {
       node.mem_spec_limit_mib = parse_int<std::int64_t>(value).value_or(0);
     } else if (key == "gres") {
@@ -99,7 +117,7 @@ class Collector {
   void take_globals(const ConfLine& line) {
     for (const auto& [key, value] : line.pairs()) {
       if (key == "clustername") {
-        conf_.cluster_name = value;
+        conf_.cluster_name = to_lower(value);  // as Slurm does
       } else if (key == "slurmctldhost") {
         conf_.controllers.push_back(parse_controller(value));
       } else if (key == "slurmctldaddr") {
@@ -120,7 +138,8 @@ class Collector {
         conf_.slurmd_serves_http =
             conf_.slurmd_serves_http && (type == "none" || type == "tls/none");
       } else if (key == "authtype") {
-        conf_.uses_munge = to_lower(value) == "auth/munge";
+        const std::string type = to_lower(value);
+        conf_.uses_munge = type == "auth/munge" || type == "munge";  // without prefix since 25.11
       } else if (key == "authinfo") {
         take_auth_info(value);
       } else if (key == "slurmdport") {
@@ -224,6 +243,23 @@ std::string find_slurm_conf(const ConfSearch& search) {
   return found == search.defaults.end() ? std::string{} : *found;
 }
 
+// As in src/common/read_config.c and node_conf.c: what is not given follows from the rest.
+bool NodeLine::counts_cores() const {
+  if (cpus == 0 || threads_per_core == 1) {
+    return false;
+  }
+  const std::int64_t per_socket = cores_per_socket * threads_per_core;
+  std::int64_t all_sockets = boards;
+  if (sockets_per_board > 0) {
+    all_sockets = boards * sockets_per_board;
+  } else if (sockets > 0) {
+    all_sockets = sockets;
+  } else if (cpus % per_socket == 0) {
+    all_sockets = cpus / per_socket;
+  }
+  return cpus <= all_sockets * cores_per_socket;
+}
+
 const NodeLine* SlurmConf::find_node(std::string_view name) const {
   const auto found = std::find_if(nodes.begin(), nodes.end(),
                                   [&](const NodeLine& node) { return node.name == name; });
@@ -234,12 +270,22 @@ Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& i
   SlurmConf conf;
   conf.path = path;
   Collector collector{conf, identity};
-  auto done = for_each_conf_line(path, [&](const ConfLine& line) { collector.take(line); });
-  if (!done) {
-    return done.error();
+  auto left_out = for_each_conf_line(path, [&](const ConfLine& line) { collector.take(line); });
+  if (!left_out) {
+    return left_out.error();
   }
+  conf.left_out = *std::move(left_out);
   collector.finish();
   return conf;
+}
+
+std::string read_cgroup_slice(const std::string& slurm_conf_path) {
+  std::string slice = "system.slice";
+  const auto path = std::filesystem::path{slurm_conf_path}.parent_path() / "cgroup.conf";
+  (void)for_each_conf_line(path.string(), [&](const ConfLine& line) {
+    slice = line.get("cgroupslice").value_or(slice);
+  });
+  return slice;
 }
 
 std::string short_hostname(std::string_view hostname) {
@@ -299,10 +345,11 @@ node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_n
     facts.node_name = node->name;
     facts.gres = node->gres;
     facts.mem_spec_limit_mib = std::max<std::int64_t>(0, node->mem_spec_limit_mib);
-    facts.core_spec_cpus = node->cpu_spec_list.empty()
-                               ? std::max<std::int64_t>(0, node->core_spec_count) *
-                                     std::max<std::int64_t>(1, node->threads_per_core)
-                               : count_ids(node->cpu_spec_list);
+    const std::int64_t threads = node->counts_cores() ? 1 : node->threads_per_core;
+    facts.cpus = node->cpus;
+    facts.core_spec_cpus =
+        threads * (node->cpu_spec_list.empty() ? std::max<std::int64_t>(0, node->core_spec_count)
+                                               : count_cores(node->cpu_spec_list, threads));
   }
   return facts;
 }

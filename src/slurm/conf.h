@@ -45,9 +45,16 @@ struct NodeLine {
   int port = 0;          // 0 = SlurmdPort
   std::int64_t core_spec_count = 0;
   std::string cpu_spec_list;
+  std::int64_t cpus = 0;  // 0 = every thread; likewise not given below
+  std::int64_t boards = 1;
+  std::int64_t sockets = 0;
+  std::int64_t sockets_per_board = 0;
+  std::int64_t cores_per_socket = 1;
   std::int64_t threads_per_core = 1;
   std::int64_t mem_spec_limit_mib = 0;
   std::vector<node::Gres> gres;
+  // A CPU of this node is a core with all its threads: CPUs= is the number of cores.
+  bool counts_cores() const;
   bool operator==(const NodeLine&) const = default;
 };
 
@@ -59,8 +66,9 @@ struct ConfIdentity {
 
 struct SlurmConf {
   std::string path;
-  std::string cluster_name;
-  bool slurmd_off_spec = false;  // TaskPluginParam=SlurmdOffSpec
+  std::string cluster_name;           // in lower case, as Slurm has it
+  std::vector<std::string> left_out;  // Includes that could not be read, with why
+  bool slurmd_off_spec = false;       // TaskPluginParam=SlurmdOffSpec
   std::vector<ControllerAddress> controllers;
   // SlurmctldAddr: the one address that whichever controller is active answers at; "" without.
   std::string virtual_address;
@@ -75,8 +83,11 @@ struct SlurmConf {
   const NodeLine* find_node(std::string_view name) const;
 };
 
-// kNotFound, kDenied or kInvalid (a file or an Include that cannot be read).
+// kNotFound, kDenied or kInvalid. An Include that cannot be read only costs its own lines.
 Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& identity);
+
+// CgroupSlice of cgroup.conf(5) beside slurm.conf, or its default.
+std::string read_cgroup_slice(const std::string& slurm_conf_path);
 
 // %n → node name, %h → short host name, %% → %.
 std::string expand_pattern(std::string_view pattern, std::string_view node_name,

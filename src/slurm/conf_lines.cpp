@@ -72,27 +72,43 @@ std::optional<std::string> included_file(std::string_view line) {
 struct Reader {
   std::filesystem::path directory;  // of the first file
   const std::function<void(const ConfLine&)>& take;
+  std::string cluster_name = {};
+  std::vector<std::string> left_out = {};
 
   Status take_line(const std::string& text, int depth) {
     if (const auto file = included_file(text)) {
-      return read((directory / *file).string(), depth + 1);
+      return include((directory / with_cluster_name(*file)).string(), depth + 1);
     }
     if (const ConfLine line = parse_conf_line(text); !line.pairs().empty()) {
+      cluster_name = to_lower(line.get("clustername").value_or(cluster_name));
       take(line);
     }
     return {};
   }
 
-  Status read(const std::string& path, int depth) {
+  // %c is the name that stands before the Include.
+  std::string with_cluster_name(std::string file) const {
+    for (auto at = file.find("%c"); at != std::string::npos && !cluster_name.empty();
+         at = file.find("%c", at + cluster_name.size())) {
+      file.replace(at, 2, cluster_name);
+    }
+    return file;
+  }
+
+  Status include(const std::string& path, int depth) {
     if (depth > kMaxIncludeDepth) {
       return Error{Code::kInvalid, fmt::format("{}: files include each other", path)};
     }
     const auto content = read_file(path, kMaxConfBytes);
     if (!content) {
-      return content.error();
+      left_out.push_back("Include " + content.error().message);
+      return {};
     }
+    return read(*content, depth);
+  }
+
+  Status read(std::string_view rest, int depth) {
     std::string logical;
-    std::string_view rest = *content;
     while (!rest.empty()) {
       const auto physical = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(physical.size() + 1, rest.size()));
@@ -152,10 +168,17 @@ ConfLine parse_conf_line(std::string_view text) {
   }
 }
 
-Status for_each_conf_line(const std::string& path,
-                          const std::function<void(const ConfLine&)>& take) {
+Result<std::vector<std::string>> for_each_conf_line(
+    const std::string& path, const std::function<void(const ConfLine&)>& take) {
+  const auto content = read_file(path, kMaxConfBytes);
+  if (!content) {
+    return content.error();
+  }
   Reader reader{std::filesystem::path{path}.parent_path(), take};
-  return reader.read(path, 0);
+  if (auto done = reader.read(*content, 0); !done) {
+    return done.error();
+  }
+  return std::move(reader.left_out);
 }
 
 }  // namespace slurmlet::slurm

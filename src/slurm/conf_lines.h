@@ -3,7 +3,7 @@
 // The lines of slurm.conf and gres.conf as key=value pairs (slurm.conf(5): "#" begins a comment
 // unless escaped by "\", a "\" at the end continues the line, keys are case-insensitive, values
 // with spaces stand in double quotes, "Include FILE" reads another file, relative to the first
-// one).
+// one; %c in its name is the ClusterName).
 
 #include <functional>
 #include <optional>
@@ -36,9 +36,9 @@ class ConfLine {
 // The pairs of one line of text; text that is no pair is passed over.
 ConfLine parse_conf_line(std::string_view text);
 
-// Calls `take` for each line with pairs, in order, files included. Errors are those of reading a
-// file; an Include that cannot be read is an error (Slurm's own commands refuse it as well).
-Status for_each_conf_line(const std::string& path,
-                          const std::function<void(const ConfLine&)>& take);
+// Calls `take` for each line with pairs, in order, files included. Returns the Includes that could
+// not be read, with why; kInvalid also for files that include each other.
+Result<std::vector<std::string>> for_each_conf_line(
+    const std::string& path, const std::function<void(const ConfLine&)>& take);
 
 }  // namespace slurmlet::slurm

@@ -191,10 +191,12 @@ std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
     }
     all.merge(cpus);
   }
-  return static_cast<std::int64_t>(all.size());
+  const std::int64_t threads = places_.threads_per_cpu;
+  return (static_cast<std::int64_t>(all.size()) + threads - 1) / threads;
 }
 
-// Slurm sets what a job was given as the limit of its cgroup (ConstrainRAMSpace of cgroup.conf(5)).
+// Slurm sets what a job was given as the soft limit of its cgroup, and AllowedRAMSpace per cent of
+// it as the limit (ConstrainRAMSpace of cgroup.conf(5)).
 std::optional<std::int64_t> LocalJobsReader::allocated_memory() const {
   std::int64_t all = 0;
   for (const auto& [job, processes] : jobs_) {
@@ -223,10 +225,12 @@ std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
     if (v1) {
       directory.replace(cpusets, kCpusets.size(), "/memory/");
     }
-    const auto limit = parse_int<std::int64_t>(
-        read_trimmed(directory + (v1 ? "/memory.limit_in_bytes" : "/memory.max")));
-    if (limit && *limit < kNoLimit) {
-      return limit;
+    for (const char* file : {v1 ? "/memory.soft_limit_in_bytes" : "/memory.high",
+                             v1 ? "/memory.limit_in_bytes" : "/memory.max"}) {
+      const auto limit = parse_int<std::int64_t>(read_trimmed(directory + file));
+      if (limit && *limit < kNoLimit) {
+        return limit;
+      }
     }
   }
   return std::nullopt;
@@ -237,7 +241,7 @@ std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
 std::vector<std::string> LocalJobsReader::cgroup_directories(Job job) const {
   const std::string job_directory = "/job_" + std::to_string(job);
   std::vector<std::string> directories;
-  const std::string slice = places_.cgroup_root + "/system.slice/";
+  const std::string slice = places_.cgroup_root + "/" + places_.cgroup_slice + "/";
   directories.push_back(slice + places_.node_name + "_slurmstepd.scope" + job_directory);
   directories.push_back(slice + "slurmstepd.scope" + job_directory);
   for (const std::string& base : {"slurm_" + places_.node_name, std::string{"slurm"}}) {

@@ -50,6 +50,9 @@ void log_setup(const SlurmSetup& setup) {
     log::info("Slurm node " + setup.node_name + " of cluster \"" + setup.conf.cluster_name +
               "\" (" + setup.why + "; " + setup.conf.path + ")");
   }
+  for (const auto& file : setup.left_out) {
+    log::warning("part of slurm.conf not read: " + file);
+  }
 }
 
 }  // namespace
@@ -125,9 +128,9 @@ bool FactsSync::is_due_to_look(Now now) const {
 void FactsSync::setup_slurm() {
   SlurmSetup fresh = discover_(slurmds_);
   const bool news = fresh.node_name != setup_.node_name || fresh.problem != setup_.problem ||
-                    fresh.refusal != setup_.refusal || fresh.conf != setup_.conf;
-  const bool moved = fresh.node_name != setup_.node_name ||
-                     fresh.watch.spool_dir != setup_.watch.spool_dir ||
+                    fresh.refusal != setup_.refusal || fresh.conf != setup_.conf ||
+                    fresh.left_out != setup_.left_out;
+  const bool moved = fresh.node_name != setup_.node_name || fresh.jobs != setup_.jobs ||
                      fresh.watch.places.pid_file != setup_.watch.places.pid_file;
   setup_ = std::move(fresh);
   if (news) {

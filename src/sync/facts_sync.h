@@ -29,10 +29,11 @@ namespace slurmlet::sync {
 
 // What Slurm's files on this machine say, and where to look: made by reading slurm.conf.
 struct SlurmSetup {
-  std::string node_name;  // Slurm's NodeName
-  std::string why;        // how it was found, for people
-  std::string problem;    // why slurm.conf could not be read; "" if it was
-  std::string refusal;    // why no NodeName can be chosen; "" where there is one
+  std::string node_name;              // Slurm's NodeName
+  std::string why;                    // how it was found, for people
+  std::string problem;                // why slurm.conf could not be read; "" if it was
+  std::vector<std::string> left_out;  // of it: Includes that could not be read, with why
+  std::string refusal;                // why no NodeName can be chosen; "" where there is one
   // A `slurmd -F` must be asked for its name. It is the one slurmd of this node all the same.
   slurm::SlurmdNameQuestion told_by;
   slurm::ClusterPlace place;

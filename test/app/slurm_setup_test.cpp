@@ -70,6 +70,22 @@ TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesIsAskedForItsName) {
   EXPECT_EQ(after.told_by, before.told_by) << "its successor will be asked as well";
 }
 
+TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
+  tree_
+      .file("slurm.conf",
+            "ClusterName=Alps\nInclude gone.conf\n"
+            "NodeName=vm CPUs=8 CoresPerSocket=8 Sockets=1 ThreadsPerCore=2\n")
+      .file("cgroup.conf", "CgroupSlice=slurm.slice\n");
+  slurmd_.options.future = false;
+  const auto setup = discover();
+  EXPECT_EQ(setup.node_name, "vm");
+  EXPECT_EQ(setup.place.cluster, "alps");
+  EXPECT_EQ(setup.jobs.threads_per_cpu, 2);
+  EXPECT_EQ(setup.jobs.cgroup_slice, "slurm.slice");
+  ASSERT_EQ(setup.left_out.size(), 1U);
+  EXPECT_NE(setup.left_out.front().find("gone.conf"), std::string::npos);
+}
+
 TEST_F(DiscoverSlurm, WhereTheNameIsSetSlurmdIsNotAsked) {
   settings_.slurm.node_name = "fut2";
   const auto setup = discover();

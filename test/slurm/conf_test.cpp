@@ -30,12 +30,17 @@ TEST(ConfLines, ReadsPairs) {
   EXPECT_THAT(parse_conf_line("=x").pairs(), IsEmpty());
 }
 
-std::vector<std::string> first_keys(const std::string& path, Status& status) {
+struct LinesRead {
   std::vector<std::string> keys;
-  status = for_each_conf_line(path, [&](const ConfLine& line) {
+  Result<std::vector<std::string>> left_out;
+};
+
+LinesRead lines_of(const std::string& path) {
+  std::vector<std::string> keys;
+  auto left_out = for_each_conf_line(path, [&](const ConfLine& line) {
     keys.push_back(line.pairs().front().first + "=" + line.pairs().front().second);
   });
-  return keys;
+  return {keys, left_out};
 }
 
 TEST(ConfLines, CommentsContinuationsAndIncludes) {
@@ -45,23 +50,41 @@ TEST(ConfLines, CommentsContinuationsAndIncludes) {
             "D=last \\")
       .file("etc/nodes.conf", "E=5\r\n")
       .file("etc/sub/x.conf", "F=6");
-  Status status;
-  EXPECT_THAT(first_keys(tree.path("etc/slurm.conf"), status),
-              ElementsAre("a=1", "b=2", "c=a#b", "e=5", "f=6", "d=last"));
-  EXPECT_TRUE(status);
+  const auto read = lines_of(tree.path("etc/slurm.conf"));
+  EXPECT_THAT(read.keys, ElementsAre("a=1", "b=2", "c=a#b", "e=5", "f=6", "d=last"));
+  ASSERT_TRUE(read.left_out);
+  EXPECT_THAT(*read.left_out, IsEmpty());
 }
 
-TEST(ConfLines, AMissingIncludeAndACircleAreErrors) {
+TEST(ConfLines, AMissingIncludeCostsItsOwnLinesOnly) {
   TempTree tree;
-  tree.file("a.conf", "Include gone.conf\n").file("b.conf", "Include b.conf\n");
-  Status status;
-  first_keys(tree.path("a.conf"), status);
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, Code::kNotFound);
-  EXPECT_THAT(status.error().message, HasSubstr("gone.conf"));
-  first_keys(tree.path("b.conf"), status);
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, Code::kInvalid);
+  tree.file("a.conf", "A=1\nInclude gone.conf\nB=2\nInclude part.conf\nC=3\n")
+      .file("part.conf", "Include gone-too.conf\nD=4\n");
+  const auto read = lines_of(tree.path("a.conf"));
+  EXPECT_THAT(read.keys, ElementsAre("a=1", "b=2", "d=4", "c=3"));
+  ASSERT_TRUE(read.left_out);
+  EXPECT_THAT(*read.left_out, ElementsAre(HasSubstr(tree.path("gone.conf")),
+                                          HasSubstr(tree.path("gone-too.conf"))));
+}
+
+TEST(ConfLines, FilesThatIncludeEachOtherAreAnError) {
+  TempTree tree;
+  tree.file("a.conf", "Include a.conf\n");
+  const auto read = lines_of(tree.path("a.conf"));
+  ASSERT_FALSE(read.left_out);
+  EXPECT_EQ(read.left_out.error().code, Code::kInvalid);
+}
+
+TEST(ConfLines, TheClusterNameStandsForPercentC) {
+  TempTree tree;
+  tree.file("slurm.conf", "ClusterName=Alps\nInclude %c/nodes.%c.conf\n")
+      .file("alps/nodes.alps.conf", "A=1\n")
+      .file("early.conf", "Include %c.conf\nClusterName=alps\n");
+  EXPECT_THAT(lines_of(tree.path("slurm.conf")).keys, ElementsAre("clustername=Alps", "a=1"));
+  const auto early = lines_of(tree.path("early.conf"));
+  EXPECT_THAT(early.keys, ElementsAre("clustername=alps"));
+  ASSERT_TRUE(early.left_out);
+  EXPECT_THAT(*early.left_out, ElementsAre(HasSubstr("%c.conf")));
 }
 
 SlurmConf conf_of(const TempTree& tree, const ConfIdentity& identity) {
@@ -129,7 +152,7 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_THAT(facts.gres, ElementsAre(node::Gres{"gpu", "a100", 4}));
 
   const auto login = conf_facts(conf, "login1", {});
-  EXPECT_EQ(login.core_spec_cpus, 3) << "CPUs of the list";
+  EXPECT_EQ(login.core_spec_cpus, 4) << "whole cores";
   EXPECT_EQ(login.mem_spec_limit_mib, 0);
 }
 
@@ -146,6 +169,65 @@ TEST(SlurmConfTest, DefaultsAndUnknownNode) {
   EXPECT_EQ(facts.core_spec_cpus, 0);
   EXPECT_FALSE(facts.slurmd_off_spec);
   EXPECT_THAT(facts.controllers, ElementsAre("old1:6817", "old2:6817"));
+}
+
+TEST(SlurmConfTest, TheClusterNameIsInLowerCase) {
+  TempTree tree;
+  tree.file("slurm.conf", "ClusterName=AlpsTest\nInclude gone.conf\n");
+  const SlurmConf conf = conf_of(tree, {});
+  EXPECT_EQ(conf.cluster_name, "alpstest");
+  EXPECT_THAT(conf.left_out, ElementsAre(HasSubstr("gone.conf")));
+}
+
+TEST(SlurmConfTest, TheSliceOfSlurmsCgroupsStandsInCgroupConf) {
+  TempTree tree;
+  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf")), "system.slice");
+  tree.file("cgroup.conf", "ConstrainCores=yes\nCgroupSlice=slurm.slice\n");
+  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf")), "slurm.slice");
+}
+
+TEST(SlurmConfTest, TellsWhetherMungeIsUsed) {
+  for (const auto& [line, used] : {std::pair{"", true},
+                                   {"AuthType=auth/munge", true},
+                                   {"AuthType=Munge", true},
+                                   {"AuthType=auth/slurm", false},
+                                   {"AuthType=slurm", false}}) {
+    TempTree tree;
+    tree.file("slurm.conf", line);
+    EXPECT_EQ(conf_of(tree, {}).uses_munge, used) << line;
+  }
+}
+
+// Each row as slurmctld 22.05 and 24.11 have it: CPUTot - CPUEfctv of `scontrol show node`.
+TEST(SlurmConfTest, SpecialisedCoresAreCountedAsSlurmCountsCpus) {
+  struct Row {
+    const char* line;
+    bool counts_cores;
+    std::int64_t core_spec_cpus;
+  };
+  const Row kRows[] = {
+      {"CPUs=64 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 CoreSpecCount=2", true, 2},
+      {"CPUs=128 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 CoreSpecCount=2", false, 4},
+      {"Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 CoreSpecCount=2", false, 4},
+      {"CPUs=64 Boards=1 SocketsPerBoard=2 CoresPerSocket=32 ThreadsPerCore=2 CoreSpecCount=2",
+       true, 2},
+      {"Procs=64 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 CPUSpecList=0,1", true, 2},
+      {"CPUs=128 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 CPUSpecList=0,1", false, 2},
+      {"CPUs=128 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 CPUSpecList=0,3", false, 4},
+      {"CPUs=64 CoresPerSocket=32 ThreadsPerCore=2 CoreSpecCount=1", false, 2},
+      {"CPUs=64 CoreSpecCount=2", false, 2},
+      {"CPUs=64", false, 0},
+  };
+  for (const Row& row : kRows) {
+    TempTree tree;
+    tree.file("slurm.conf", std::string{"NodeName=nid1 "} + row.line);
+    const SlurmConf conf = conf_of(tree, {"nid1", {}});
+    ASSERT_NE(conf.find_node("nid1"), nullptr);
+    EXPECT_EQ(conf.find_node("nid1")->counts_cores(), row.counts_cores) << row.line;
+    const auto facts = conf_facts(conf, "nid1", {});
+    EXPECT_EQ(facts.core_spec_cpus, row.core_spec_cpus) << row.line;
+    EXPECT_EQ(facts.cpus, conf.find_node("nid1")->cpus);
+  }
 }
 
 TEST(SlurmConfTest, NodeHostnamePairsWithNodeName) {

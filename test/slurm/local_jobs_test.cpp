@@ -73,8 +73,7 @@ class LocalJobsTest : public testing::Test {
   LocalJobsTest() {
     tree_.dir("spool").dir("cgroup");
     add_process(tree_, {1, "systemd", {"/sbin/init"}});
-    reader_ = std::make_unique<LocalJobsReader>(
-        LocalJobsPlaces{tree_.path("spool"), "nid1", tree_.path("proc"), tree_.path("cgroup")});
+    reader_ = std::make_unique<LocalJobsReader>(places_);
   }
   void add_step(int pid, const std::string& socket, const std::string& title) {
     tree_.file("spool/" + socket, "");
@@ -87,6 +86,7 @@ class LocalJobsTest : public testing::Test {
   }
 
   fakes::TempTree tree_;
+  LocalJobsPlaces places_{tree_.path("spool"), "nid1", tree_.path("proc"), tree_.path("cgroup")};
   std::unique_ptr<LocalJobsReader> reader_;
 };
 
@@ -167,6 +167,15 @@ TEST_F(LocalJobsTest, CpusOfCgroupV2) {
   EXPECT_EQ(jobs().allocated_cpus, 5) << "the scope of this node's slurmd wins";
 }
 
+// CPUs=64 CoresPerSocket=32 Sockets=2 ThreadsPerCore=2: Slurm counts cores, cpusets hold threads.
+TEST_F(LocalJobsTest, CpusAreCountedAsSlurmCountsThem) {
+  add_step(100, "nid1_2.0", "2.0");
+  tree_.file("cgroup/system.slice/slurmstepd.scope/job_2/cpuset.cpus", "0-31,64-95\n");
+  EXPECT_EQ(jobs().allocated_cpus, 64);
+  places_.threads_per_cpu = 2;
+  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 32);
+}
+
 TEST_F(LocalJobsTest, CpusOfCgroupV1) {
   add_step(100, "nid1_2.0", "2.0");
   tree_.file("cgroup/cpuset/slurm/uid_1000/job_2/cpuset.cpus", "0-1\n");
@@ -185,6 +194,24 @@ TEST_F(LocalJobsTest, MemoryOfCgroupV2) {
   EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1610612736});
   tree_.file(scope + "job_3/memory.max", "max\n");
   EXPECT_EQ(jobs().allocated_memory_bytes, std::nullopt) << "job 3 has no limit";
+}
+
+// AllowedRAMSpace=120
+TEST_F(LocalJobsTest, TheSoftLimitIsWhatTheJobWasGiven) {
+  add_step(100, "nid1_2.0", "2.0");
+  const std::string job = "cgroup/system.slice/slurmstepd.scope/job_2/";
+  tree_.file(job + "memory.max", "1288490188\n").file(job + "memory.high", "1073741824\n");
+  EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1073741824});
+  tree_.file(job + "memory.high", "max\n");
+  EXPECT_EQ(jobs().allocated_memory_bytes, std::int64_t{1288490188});
+}
+
+TEST_F(LocalJobsTest, TheSliceMayHaveAnotherName) {
+  add_step(100, "nid1_2.0", "2.0");
+  tree_.file("cgroup/slurm.slice/slurmstepd.scope/job_2/cpuset.cpus", "0-3\n");
+  EXPECT_EQ(jobs().allocated_cpus, std::nullopt);
+  places_.cgroup_slice = "slurm.slice";
+  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 4);
 }
 
 TEST_F(LocalJobsTest, MemoryOfCgroupV1) {
