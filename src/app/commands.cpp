@@ -1,6 +1,7 @@
 #include "app/commands.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "app/service_report.h"
 #include "app/signals.h"
 #include "app/status_command.h"
+#include "base/child_limits.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "config/command_line.h"
@@ -49,9 +51,28 @@ void set_log_level(const std::string& name) {
                                      : log::Level::kInfo);
 }
 
+// What only this program reads.
+void hide_secrets(const config::Settings& settings) {
+  const auto& kubernetes = settings.kubernetes;
+  std::vector<std::filesystem::path> secrets;
+  for (const std::string& path :
+       {settings.state_dir, kubernetes.cert_dir, kubernetes.kubeconfig, kubernetes.key_file,
+        kubernetes.token_file, kubernetes.bootstrap_kubeconfig, kubernetes.bootstrap_token_file,
+        settings.slurm.jwt_file, settings.endpoint.key_file}) {
+    if (!path.empty()) {
+      secrets.emplace_back(path);
+    }
+  }
+  hide_from_children(std::move(secrets));
+}
+
 Result<config::Settings> load_settings(const config::ParsedCommandLine& command,
                                        const config::EnvLookup& environment) {
-  return config::load(command, environment, config::read_whole_file());
+  auto settings = config::load(command, environment, config::read_whole_file());
+  if (settings) {
+    hide_secrets(*settings);
+  }
+  return settings;
 }
 
 // For a command beside the daemon: the configuration that the unit has.

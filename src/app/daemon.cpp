@@ -19,6 +19,7 @@
 #include "app/serving_certificate.h"
 #include "app/shared.h"
 #include "app/state_lock.h"
+#include "base/child_limits.h"
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "host/shutdown.h"
@@ -251,6 +252,7 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
 Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,
                            ServiceReport& service) {
   tune_allocator();
+  protect_own_memory();
   CpuPin pin{settings.cpu_affinity};
   if (const Status pinned = pin.start(); !pinned) {
     return pinned.error();

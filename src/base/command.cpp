@@ -12,7 +12,10 @@
 #include <cerrno>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
+#include "base/child_limits.h"
 #include "base/file.h"
 
 extern char** environ;
@@ -30,7 +33,7 @@ std::vector<std::string> child_environment(const CommandSpec& spec) {
   };
   std::vector<std::string> environment = spec.extra_environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!replaced(name_of(*entry))) {
+    if (inherited_by_children(name_of(*entry)) && !replaced(name_of(*entry))) {
       environment.emplace_back(*entry);
     }
   }
@@ -73,6 +76,23 @@ struct SpawnSettings {
   SpawnSettings(const SpawnSettings&) = delete;
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 };
+
+// By a thread that gives up its rights first (child_limits.h); 0 or the errno.
+int spawn_confined(pid_t& pid, std::vector<std::string> arguments,
+                   std::vector<std::string> environment, const SpawnSettings& settings) {
+  int failed = 0;
+  try {
+    std::thread{[&] {
+      confine_thread();
+      failed =
+          ::posix_spawnp(&pid, arguments.front().c_str(), &settings.actions, &settings.attributes,
+                         pointers(arguments).data(), pointers(environment).data());
+    }}.join();
+  } catch (const std::system_error& error) {
+    failed = error.code().value();
+  }
+  return failed;
+}
 
 // Leaves the child to be reaped.
 bool has_ended(pid_t pid) {
@@ -128,13 +148,9 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   ::fcntl(out_read.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(err_read.get(), F_SETFL, O_NONBLOCK);
 
-  std::vector<std::string> arguments = spec.argv;
-  std::vector<std::string> environment = child_environment(spec);
   const SpawnSettings settings{out_write.get(), err_write.get()};
   pid_t pid = -1;
-  const int failed =
-      ::posix_spawnp(&pid, spec.argv.front().c_str(), &settings.actions, &settings.attributes,
-                     pointers(arguments).data(), pointers(environment).data());
+  const int failed = spawn_confined(pid, spec.argv, child_environment(spec), settings);
   if (failed != 0) {
     return errno_error(failed, "run " + spec.argv.front());
   }

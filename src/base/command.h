@@ -5,6 +5,7 @@
 // deadline has come. The child has its own process group, which is killed as a whole (SIGKILL)
 // when the deadline passes, on overlong output and on destruction, and reaped. One that even then
 // does not end (it hangs in the kernel) is reaped before the next start(), which fails until then.
+// The child has none of our rights (child_limits.h) and of our environment only what is for it.
 //
 // Not thread-safe: one owner thread.
 
@@ -19,7 +20,7 @@ namespace slurmlet {
 
 struct CommandSpec {
   std::vector<std::string> argv;               // argv[0] is looked up in PATH
-  std::vector<std::string> extra_environment;  // "NAME=value", over our own environment
+  std::vector<std::string> extra_environment;  // "NAME=value", over what is inherited
   std::vector<std::string> unset_environment;  // names to leave out
   Duration timeout = std::chrono::seconds{10};
   std::size_t max_output_bytes = std::size_t{1} << 20;  // per stream

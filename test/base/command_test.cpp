@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/child_limits.h"
 #include "base/text.h"
 #include "fakes/child_process.h"
 #include "fakes/temp_tree.h"
@@ -107,17 +108,32 @@ TEST_F(CommandTest, StandardInputIsEmpty) {
 }
 
 TEST_F(CommandTest, TheEnvironmentIsOursWithChanges) {
-  ::setenv("SLURMLET_TEST_KEPT", "kept", 1);
-  ::setenv("SLURMLET_TEST_OVER", "ours", 1);
-  ::setenv("SLURMLET_TEST_GONE", "x", 1);
+  ::setenv("LC_SLURMLET_KEPT", "kept", 1);
+  ::setenv("LC_SLURMLET_OVER", "ours", 1);
+  ::setenv("LC_SLURMLET_GONE", "x", 1);
   CommandSpec spec = shell(
-      "echo $SLURMLET_TEST_KEPT/$SLURMLET_TEST_OVER/${SLURMLET_TEST_GONE-unset}/$SLURMLET_TEST_NEW;"
-      "env | grep -c ^SLURMLET_TEST_OVER=");
-  spec.extra_environment = {"SLURMLET_TEST_OVER=theirs", "SLURMLET_TEST_NEW=a=b"};
-  spec.unset_environment = {"SLURMLET_TEST_GONE"};
+      "echo $LC_SLURMLET_KEPT/$LC_SLURMLET_OVER/${LC_SLURMLET_GONE-unset}/$SLURMLET_NEW;"
+      "env | grep -c ^LC_SLURMLET_OVER=");
+  spec.extra_environment = {"LC_SLURMLET_OVER=theirs", "SLURMLET_NEW=a=b"};
+  spec.unset_environment = {"LC_SLURMLET_GONE"};
   const auto result = run_command(spec);
   ASSERT_TRUE(result);
   EXPECT_EQ(result->out, "kept/theirs/unset/a=b\n1\n");
+}
+
+TEST_F(CommandTest, OnlyWhatIsMeantForAChildIsInherited) {
+  for (const char* name : {"SLURM_JWT", "SLURM_CONF", "NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY",
+                           "SLURM_CLUSTERS", "SLURMLET_TEST_OURS", "LD_DEBUG_OUTPUT"}) {
+    ::setenv(name, "x", 1);
+  }
+  CommandSpec spec;
+  spec.argv = {"env"};
+  const auto result = run_command(spec);
+  ASSERT_TRUE(result);
+  for (const auto line : split(result->out, '\n')) {
+    EXPECT_TRUE(line.empty() || inherited_by_children(line.substr(0, line.find('=')))) << line;
+  }
+  EXPECT_THAT(result->out, HasSubstr("PATH="));
 }
 
 // Our threads block signals; a child that inherited that could not be interrupted.

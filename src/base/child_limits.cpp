@@ -1,0 +1,200 @@
+#include "base/child_limits.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/unique_fd.h"
+
+namespace slurmlet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// <linux/landlock.h> and its system calls, which the C library has no functions for and older
+// headers do not have: the interface of Linux 5.13, which later ones keep.
+constexpr long kCreateRuleset = 444;
+constexpr long kAddRule = 445;
+constexpr long kRestrictSelf = 446;
+constexpr unsigned kAskVersion = 1;
+constexpr int kPathBeneath = 1;
+struct RulesetAttributes {
+  std::uint64_t handled;
+};
+struct [[gnu::packed]] PathBeneath {
+  std::uint64_t allowed;
+  std::int32_t parent;
+};
+constexpr std::uint64_t kWriteFile = 1U << 1;
+constexpr std::uint64_t kReadFile = 1U << 2;
+// And to remove and make entries of all kinds. Running and listing stay free.
+constexpr std::uint64_t kChangeDirectory = 0x1ff0;
+constexpr std::uint64_t kHandled = kWriteFile | kReadFile | kChangeDirectory;
+
+bool is_below(const fs::path& path, const fs::path& directory) {
+  const auto [in_directory, _] =
+      std::mismatch(directory.begin(), directory.end(), path.begin(), path.end());
+  return in_directory == directory.end();
+}
+
+// Landlock only allows, so all is allowed beside the secrets and the directories that lead there:
+// the entries of each such directory one by one. Made anew when these or the mounts change.
+class Ruleset {
+ public:
+  void set_secrets(const std::vector<fs::path>& secrets) {
+    secrets_.clear();
+    for (const auto& path : secrets) {
+      std::error_code error;
+      if (auto real = fs::weakly_canonical(path, error); !error && real.has_relative_path()) {
+        secrets_.push_back(real.has_filename() ? real : real.parent_path());
+      }
+    }
+    fd_.reset();
+  }
+
+  // -1 where there is no Landlock or nothing to hide.
+  int fd() {
+    if (secrets_.empty() || !is_available()) {
+      return -1;
+    }
+    if (!fd_ || changed()) {
+      make();
+    }
+    return fd_.get();
+  }
+
+  static bool is_available() {
+    static const bool available = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion) > 0;
+    return available;
+  }
+
+ private:
+  struct Seen {
+    fs::path directory;
+    timespec changed;
+    ino_t inode;
+  };
+
+  static Seen look(const fs::path& directory) {
+    struct stat info {};
+    (void)::stat(directory.c_str(), &info);
+    return {directory, info.st_mtim, info.st_ino};
+  }
+
+  bool changed() {
+    pollfd mounts{mounts_.get(), POLLPRI, 0};
+    if (::poll(&mounts, 1, 0) > 0) {
+      return true;
+    }
+    return std::any_of(seen_.begin(), seen_.end(), [](const Seen& before) {
+      const Seen now = look(before.directory);
+      return now.inode != before.inode || now.changed.tv_sec != before.changed.tv_sec ||
+             now.changed.tv_nsec != before.changed.tv_nsec;
+    });
+  }
+
+  void make() {
+    seen_.clear();
+    mounts_.reset(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+    const RulesetAttributes attributes{kHandled};
+    fd_.reset(static_cast<int>(::syscall(kCreateRuleset, &attributes, sizeof attributes, 0)));
+    if (fd_) {
+      allow_around("/");
+    }
+  }
+
+  void allow_around(const fs::path& directory) {
+    seen_.push_back(look(directory));
+    const auto names = list_directory(directory);
+    for (const auto& name : names ? *names : std::vector<std::string>{}) {
+      const fs::path entry = directory / name;
+      if (std::find(secrets_.begin(), secrets_.end(), entry) != secrets_.end()) {
+        continue;
+      }
+      if (std::any_of(secrets_.begin(), secrets_.end(),
+                      [&](const fs::path& secret) { return is_below(secret, entry); })) {
+        allow_around(entry);
+      } else {
+        allow(entry);
+      }
+    }
+  }
+
+  // What cannot be allowed is denied: nothing is lost but that one entry.
+  void allow(const fs::path& entry) const {
+    const UniqueFd opened{::open(entry.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
+    struct stat info {};
+    if (!opened || ::fstat(opened.get(), &info) != 0 || S_ISLNK(info.st_mode)) {
+      return;
+    }
+    const std::uint64_t rights = S_ISDIR(info.st_mode) ? kHandled : kWriteFile | kReadFile;
+    const PathBeneath rule{rights, opened.get()};
+    (void)::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0);
+  }
+
+  std::vector<fs::path> secrets_;
+  std::vector<Seen> seen_;
+  UniqueFd mounts_;
+  UniqueFd fd_;
+};
+
+struct Limits {
+  std::mutex mutex;
+  Ruleset ruleset;
+};
+
+Limits& limits() {
+  static Limits all;
+  return all;
+}
+
+}  // namespace
+
+void hide_from_children(std::vector<fs::path> secrets) {
+  const std::scoped_lock lock{limits().mutex};
+  limits().ruleset.set_secrets(secrets);
+}
+
+void confine_thread() {
+  if (::geteuid() == 0) {
+    return;
+  }
+  (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  const std::scoped_lock lock{limits().mutex};
+  if (const int ruleset = limits().ruleset.fd(); ruleset >= 0) {
+    (void)::syscall(kRestrictSelf, ruleset, 0);
+  }
+}
+
+std::string children_not_confined() {
+  if (::geteuid() == 0) {
+    return "slurmlet runs as root, and so do the commands of Slurm that it starts";
+  }
+  if (!Ruleset::is_available()) {
+    return "the kernel has no Landlock";
+  }
+  return "";
+}
+
+void protect_own_memory() { (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+bool inherited_by_children(std::string_view name) {
+  // RES_OPTIONS is the unit's own; LD_LIBRARY_PATH is for a Slurm outside the usual places.
+  constexpr std::array<std::string_view, 6> kNames{
+      "PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "RES_OPTIONS", "SLURM_CONF_SERVER"};
+  return name.starts_with("LC_") || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+}  // namespace slurmlet

@@ -1,0 +1,39 @@
+#pragma once
+
+// What child processes of this program may not do, whoever starts them: they run as our own user,
+// and programs of Slurm load plugins.
+//
+// confine_thread() takes the rights away from one thread for good, without another process: what it
+// starts inherits that, and the other threads keep theirs. A user other than root loses
+// - ambient capabilities, so that what it starts has none (the unit's drop-in for config drives
+// gives
+//   some), and setuid programs (PR_SET_NO_NEW_PRIVS);
+// - with Landlock (landlock(7), Linux 5.13), where the kernel has it, the files that
+//   hide_from_children() names, and the right to trace or look into processes outside, us among
+//   them.
+// Root's children stay root's: nothing would hold them.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace slurmlet {
+
+// Files and directories, also of names that are not there yet. Call before there are threads, or
+// while none starts a child.
+void hide_from_children(std::vector<std::filesystem::path> secrets);
+
+void confine_thread();
+
+// Why children can reach those files; "" where they cannot.
+std::string children_not_confined();
+
+// No process of our own user may trace this one, read its memory or its environment (prctl(2),
+// PR_SET_DUMPABLE).
+void protect_own_memory();
+
+// The names of the environment that children inherit: nothing that is for this program alone.
+bool inherited_by_children(std::string_view name);
+
+}  // namespace slurmlet

@@ -1,0 +1,193 @@
+#include "base/trusted_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <list>
+
+#include "base/read_fd.h"
+
+namespace slurmlet {
+namespace {
+
+constexpr int kMaxLinks = 40;  // as the kernel
+
+template <typename Id>
+bool contains(const std::vector<Id>& ids, Id id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// With one, the group's bits are those of everybody that the list names.
+bool has_access_list(int fd) {
+  return ::getxattr(fmt::format("/proc/self/fd/{}", fd).c_str(), "system.posix_acl_access", nullptr,
+                    0) > 0;
+}
+
+class Walk {
+ public:
+  Walk(const std::filesystem::path& path, const TrustedUsers& users) : path_(path), users_(users) {}
+
+  Result<UniqueFd> open() {
+    if (!path_.is_absolute()) {
+      return Error{Code::kInvalid,
+                   fmt::format("{} is not an absolute path, so it depends on the directory of "
+                               "whoever reads it",
+                               path_.string())};
+    }
+    push_front(path_);
+    if (const Status root = enter_root(); !root) {
+      return root.error();
+    }
+    while (!todo_.empty()) {
+      const std::string name = std::move(todo_.front());
+      todo_.pop_front();
+      if (const Status taken = take(name); !taken) {
+        return taken.error();
+      }
+    }
+    return open_for_reading();
+  }
+
+ private:
+  void push_front(const std::filesystem::path& path) {
+    auto at = todo_.begin();
+    for (const auto& part : path.relative_path()) {
+      if (!part.empty() && part != ".") {
+        todo_.insert(at, part.string());
+      }
+    }
+  }
+
+  Status enter_root() {
+    at_ = "/";
+    here_.reset(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return here_ ? check(here_.get()) : Status{errno_error(errno, "open /")};
+  }
+
+  // One more component: a directory or the file becomes the place where we are.
+  Status take(const std::string& name) {
+    std::string full = at_ == "/" ? "/" + name : at_ + "/" + name;
+    UniqueFd next{::openat(here_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
+    if (!next) {
+      if (errno == ENOENT && open_to_all_) {
+        return Error{
+            Code::kInvalid,
+            fmt::format("{} does not exist, and in {} everybody may create it", full, at_)};
+      }
+      return errno_error(errno, "open " + path_.string());
+    }
+    struct stat info {};
+    if (::fstat(next.get(), &info) != 0) {
+      return errno_error(errno, "look at " + full);
+    }
+    if (S_ISLNK(info.st_mode)) {
+      return follow(next.get(), info, full);
+    }
+    at_ = std::move(full);
+    here_ = std::move(next);
+    return check(here_.get());
+  }
+
+  Status follow(int link, const struct stat& info, const std::string& full) {
+    if (++links_ > kMaxLinks) {
+      return errno_error(ELOOP, "open " + path_.string());
+    }
+    if (!owner_counts(info.st_uid)) {
+      return rejected(full, info, "");
+    }
+    std::array<char, PATH_MAX> target{};
+    const ssize_t length = ::readlinkat(link, "", target.data(), target.size());
+    if (length <= 0 || static_cast<std::size_t>(length) == target.size()) {
+      return errno_error(length < 0 ? errno : ENAMETOOLONG, "follow " + full);
+    }
+    const std::filesystem::path to{std::string{target.data(), static_cast<std::size_t>(length)}};
+    push_front(to);
+    return to.is_absolute() ? enter_root() : Status{};
+  }
+
+  bool owner_counts(uid_t uid) const { return uid == ::geteuid() || contains(users_.uids, uid); }
+
+  Status check(int fd) {
+    struct stat info {};
+    if (::fstat(fd, &info) != 0) {
+      return errno_error(errno, "look at " + at_);
+    }
+    const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
+    open_to_all_ = sticky && (info.st_mode & (S_IWOTH | S_IWGRP)) != 0;
+    if (!owner_counts(info.st_uid)) {
+      return rejected(at_, info, "");
+    }
+    if (!sticky && (info.st_mode & S_IWOTH) != 0) {
+      return rejected(at_, info, "o-w");
+    }
+    if (!sticky && (info.st_mode & S_IWGRP) != 0) {
+      if (!contains(users_.gids, info.st_gid)) {
+        return rejected(at_, info, "g-w");
+      }
+      if (has_access_list(fd)) {
+        return Error{Code::kInvalid,
+                     fmt::format("{}: {} has an access control list that lets others write to it; "
+                                 "setfacl -b {}",
+                                 path_.string(), at_, at_)};
+      }
+    }
+    return {};
+  }
+
+  // `excess`: the right that is too much; "" = the owner is the wrong one.
+  Error rejected(const std::string& component, const struct stat& info,
+                 const std::string& excess) const {
+    const std::string cure = excess.empty() ? "chown -h root " : "chmod " + excess + " ";
+    return {Code::kInvalid,
+            fmt::format("{} is not used, because others than root and Slurm may change it: {} has "
+                        "owner {}, group {}, mode {:04o}; {}{}",
+                        path_.string(), component, info.st_uid, info.st_gid, info.st_mode & 07777U,
+                        cure, component)};
+  }
+
+  // The very file that was looked at; no name is resolved again.
+  Result<UniqueFd> open_for_reading() {
+    struct stat info {};
+    if (::fstat(here_.get(), &info) != 0) {
+      return errno_error(errno, "look at " + at_);
+    }
+    if (!S_ISREG(info.st_mode)) {
+      return Error{Code::kInvalid, path_.string() + " is not a regular file"};
+    }
+    UniqueFd file{::open(fmt::format("/proc/self/fd/{}", here_.get()).c_str(),
+                         O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+    if (!file) {
+      return errno_error(errno, "open " + path_.string());
+    }
+    return file;
+  }
+
+  const std::filesystem::path& path_;
+  const TrustedUsers& users_;
+  std::list<std::string> todo_;
+  std::string at_;  // where we are, for people
+  UniqueFd here_;
+  bool open_to_all_ = false;  // everybody may make entries here
+  int links_ = 0;
+};
+
+}  // namespace
+
+Result<UniqueFd> open_trusted(const std::filesystem::path& path, const TrustedUsers& users) {
+  return Walk{path, users}.open();
+}
+
+Result<std::string> read_trusted_file(const std::filesystem::path& path, const TrustedUsers& users,
+                                      std::size_t max_bytes) {
+  const auto file = open_trusted(path, users);
+  return file ? read_to_end(file->get(), path.string(), max_bytes)
+              : Result<std::string>{file.error()};
+}
+
+}  // namespace slurmlet

@@ -1,0 +1,138 @@
+// What a child of ours may do. The parts that differ between root and others are run by a forked
+// process that is not root.
+
+#include "base/child_limits.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "base/command.h"
+#include "base/text.h"
+#include "fakes/temp_tree.h"
+
+namespace slurmlet {
+namespace {
+
+constexpr uid_t kSomebody = 54321;
+
+std::string output_of(const std::string& script) {
+  CommandSpec spec;
+  spec.argv = {"sh", "-c", script};
+  const auto result = run_command(spec);
+  return result ? result->out + result->err : result.error().message;
+}
+
+// 0 when `test`, run by another process as another user than root, returned true.
+int as_somebody(const std::function<bool()>& test) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (::geteuid() == 0 && (::setgid(kSomebody) != 0 || ::setuid(kSomebody) != 0)) {
+      ::_exit(2);
+    }
+    ::_exit(test() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+bool has_landlock() { return ::syscall(444, nullptr, 0, 1U) > 0; }
+
+class ChildLimits : public ::testing::Test {
+ protected:
+  ChildLimits() {
+    ::chmod(tree_.root().c_str(), 0755);
+    tree_.file("state/pki/key.pem", "secret\n")
+        .file("state/open", "free\n")
+        .file("etc/kubeconfig", "token\n")
+        .file("etc/slurm.conf", "ClusterName=alps\n");
+    if (::geteuid() == 0) {
+      for (const char* path : {"state", "state/pki", "state/pki/key.pem", "etc"}) {
+        EXPECT_EQ(::chown(tree_.path(path).c_str(), kSomebody, kSomebody), 0);
+      }
+    }
+  }
+  ~ChildLimits() override { hide_from_children({}); }
+  std::string at(const std::string& relative) const { return tree_.path(relative).string(); }
+
+  fakes::TempTree tree_;
+};
+
+TEST_F(ChildLimits, AChildHasNoRightsToGain) {
+  EXPECT_EQ(as_somebody([] {
+              return trim(output_of("grep -E '^(NoNewPrivs|CapAmb|CapPrm|CapEff)' "
+                                    "/proc/self/status | tr -d '\\t\\n'")) ==
+                     "CapPrm:0000000000000000CapEff:0000000000000000CapAmb:0000000000000000"
+                     "NoNewPrivs:1";
+            }),
+            0);
+}
+
+TEST_F(ChildLimits, OnlyTheThreadThatStartsAChildGivesUpItsRights) {
+  EXPECT_EQ(as_somebody([] {
+              (void)output_of("true");
+              return ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
+            }),
+            0);
+}
+
+TEST_F(ChildLimits, SecretsAreOutOfReachAndAllElseIsNot) {
+  if (!has_landlock()) {
+    GTEST_SKIP() << "this kernel has no Landlock";
+  }
+  hide_from_children({at("state/pki"), at("etc/kubeconfig"), at("etc/later")});
+  EXPECT_EQ(as_somebody([&] {
+              return output_of("cat " + at("state/pki/key.pem")).find("denied") !=
+                         std::string::npos &&
+                     output_of("cat " + at("etc/kubeconfig")).find("denied") != std::string::npos &&
+                     output_of("echo x > " + at("state/pki/key.pem")).find("ermission denied") !=
+                         std::string::npos &&
+                     output_of("cat " + at("state/open")) == "free\n" &&
+                     output_of("cat " + at("etc/slurm.conf")) == "ClusterName=alps\n";
+            }),
+            0);
+}
+
+TEST_F(ChildLimits, NewEntriesAreReachableAndNewSecretsAreNot) {
+  if (!has_landlock()) {
+    GTEST_SKIP() << "this kernel has no Landlock";
+  }
+  hide_from_children({at("etc/later")});
+  EXPECT_EQ(as_somebody([&] {
+              const bool before = output_of("cat " + at("etc/slurm.conf")) == "ClusterName=alps\n";
+              tree_.file("etc/gres.conf", "Name=gpu\n").file("etc/later", "secret\n");
+              return before && output_of("cat " + at("etc/gres.conf")) == "Name=gpu\n" &&
+                     output_of("cat " + at("etc/later")).find("denied") != std::string::npos;
+            }),
+            0);
+}
+
+TEST_F(ChildLimits, AChildCannotLookIntoItsParent) {
+  if (!has_landlock()) {
+    GTEST_SKIP() << "this kernel has no Landlock";
+  }
+  hide_from_children({at("state/pki")});
+  EXPECT_EQ(as_somebody([] {
+              return output_of("head -c 1 /proc/$PPID/environ").find("denied") !=
+                         std::string::npos &&
+                     output_of("head -c 1 /proc/self/environ").find("denied") == std::string::npos;
+            }),
+            0);
+}
+
+TEST_F(ChildLimits, WhoHoldsKeysIsNotDumpable) {
+  EXPECT_EQ(as_somebody([] {
+              protect_own_memory();
+              return ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+                     output_of("head -c 1 /proc/$PPID/environ").find("denied") != std::string::npos;
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace slurmlet
