@@ -9,6 +9,7 @@
 #include "base/command.h"
 #include "base/text.h"
 #include "slurm/munge_socket.h"
+#include "slurm/slurm_users.h"
 #include "slurm/slurmd_process.h"
 #include "slurm/source_choice.h"
 
@@ -41,9 +42,10 @@ std::string encode_error(const std::string& socket) {
 
 MungeSeen look_at_munge(const config::Settings& settings, const NodeIdentity& identity) {
   MungeSeen out;
-  const auto slurmds = slurm::running_slurmds("/proc");
-  const auto setup = discover_slurm(settings, identity.hostname, identity.policy.node_name,
-                                    slurmds ? *slurmds : std::vector<slurm::SlurmdSeen>{});
+  const auto slurmds = slurm::running_slurmds("/proc", slurm::usual_slurm_users());
+  const auto setup =
+      discover_slurm_for_command(settings, identity.hostname, identity.policy.node_name,
+                                 slurmds ? *slurmds : std::vector<slurm::SlurmdSeen>{});
   out.socket = setup.place.munge_socket;
   out.used = !out.socket.empty();
   if (!out.used) {

@@ -89,7 +89,7 @@ Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounter
   if (view.knowledge == node::Knowledge::kNotAskedYet && facts.slurm_conf.path.empty()) {
     return {kSubjectSlurmctld, Severity::kError,
             "not asked: no slurm.conf, so this machine's name in Slurm is not known", "",
-            "set slurm.conf (SLURM_CONF), or slurm.nodeName"};
+            "set slurm.conf (SLURM_CONF); check takes none from a running slurmd"};
   }
   if (view.knowledge == node::Knowledge::kNotAskedYet) {
     return {kSubjectSlurmctld, Severity::kError, "did not answer in time", "",

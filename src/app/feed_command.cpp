@@ -15,6 +15,7 @@
 #include "config/duration.h"
 #include "slurm/conf.h"
 #include "slurm/feed_writer.h"
+#include "slurm/slurm_users.h"
 #include "slurm/slurmd_version.h"
 
 namespace slurmlet::app {
@@ -27,18 +28,22 @@ using std::chrono::seconds;
 constexpr int kFailed = 1;
 constexpr int kBadCommandLine = 2;
 
-// "" when slurm.conf cannot be read: then the daemons cannot compare.
-std::string cluster_name(const config::Settings& settings) {
+// "" when slurm.conf cannot be read: then the daemons cannot compare. kInvalid when others may
+// change it.
+Result<std::string> cluster_name(const config::Settings& settings) {
   slurm::ConfSearch search;
   search.configured = settings.slurm.conf;
   const std::string path = slurm::find_slurm_conf(search);
-  const auto conf = slurm::read_slurm_conf(path, {});
+  const auto conf = slurm::read_slurm_conf(path, {"", {}, slurm::usual_slurm_users()});
+  if (!conf && !path.empty() && conf.error().code == Code::kInvalid) {
+    return conf.error();
+  }
   if (!conf) {
     log::warning(
         "the cluster's name is not known, so a node of another cluster could take this "
         "feed for its own: " +
         conf.error().message);
-    return "";
+    return std::string{};
   }
   return conf->cluster_name;
 }
@@ -126,11 +131,16 @@ int run_feed(const config::Settings& settings, const FeedOptions& options, Signa
     log::error(directory.error().message);
     return kFailed;
   }
+  auto cluster = cluster_name(settings);
+  if (!cluster) {
+    log::error(cluster.error().message);
+    return kFailed;
+  }
   slurm::FeedWriterSettings writing;
   writing.client = {settings.slurm.conf, settings.slurm.bin_dir, settings.slurm.command_timeout};
   writing.interval = *interval;
   writing.max_backoff = settings.slurm.max_backoff;
-  writing.cluster = cluster_name(settings);
+  writing.cluster = *std::move(cluster);
   writing.reader = host_name();
   writing.slurm_version = slurm_version(settings);
   log::info(

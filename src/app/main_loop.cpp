@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "node/desired_node.h"
+#include "slurm/slurm_users.h"
 
 namespace slurmlet::app {
 namespace {
@@ -57,6 +58,7 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   options.paths.state_dir = settings_.state_dir;
   options.machine_interval = settings_.kubernetes.status_report_interval;
   options.not_ready_grace = settings_.node.not_ready_grace;
+  options.slurm_users = slurm::usual_slurm_users();
   auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
     return discover_slurm(settings_, identity_.hostname, name(), slurmds);
   };

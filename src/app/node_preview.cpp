@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "node/desired_node.h"
 #include "slurm/command_runner.h"
+#include "slurm/slurm_users.h"
 #include "sync/facts_sync.h"
 
 namespace slurmlet::app {
@@ -56,6 +57,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   }
   sync::FactsOptions facts_options;
   facts_options.paths.state_dir = settings.state_dir;
+  facts_options.slurm_users = slurm::usual_slurm_users();
   slurm::PollSettings poll = poll_settings(settings);
   poll.first_spread = Duration{0};
   auto source = make_node_source(
@@ -65,7 +67,8 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
       facts_options,
       identity->metal3,
       [&](const std::vector<slurm::SlurmdSeen>& slurmds) {
-        return discover_slurm(settings, identity->hostname, identity->policy.node_name, slurmds);
+        return discover_slurm_for_command(settings, identity->hostname, identity->policy.node_name,
+                                          slurmds);
       },
       std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
       std::make_unique<slurm::ProcessRunner>(),

@@ -6,6 +6,7 @@
 #include "slurm/cluster_choice.h"
 #include "slurm/conf.h"
 #include "slurm/node_name.h"
+#include "slurm/slurm_users.h"
 
 namespace slurmlet::app {
 namespace {
@@ -20,15 +21,58 @@ std::vector<std::string> possible_names(const slurm::NameSources& names) {
   return out;
 }
 
+void reject(sync::SlurmSetup& setup, const std::string& why) {
+  setup.node_name.clear();
+  setup.told_by.pid = 0;
+  setup.refusal = setup.why = why;
+  setup.refusal_cause = node::SlurmFailure::kBadConfiguration;
+}
+
+// Whether it is slurmd's unit or a pidfile of root's that vouches for the process, by the
+// slurm.conf that it reads or, where that cannot be told, by ours. `rejected` gets why its
+// slurm.conf is not read.
+bool is_vouched_for(const slurm::SlurmdSeen& slurmd, const std::string& our_conf,
+                    const slurm::ConfIdentity& identity, std::string& rejected) {
+  if (slurmd.in_unit) {
+    return true;
+  }
+  const std::string& path = slurmd.conf.empty() ? our_conf : slurmd.conf;
+  slurm::SlurmConf conf;
+  if (auto read = slurm::read_slurm_conf(path, identity)) {
+    conf = *std::move(read);
+  } else if (read.error().code == Code::kInvalid) {
+    rejected = fmt::format("slurmd (pid {}): {}", slurmd.pid, read.error().message);
+    return false;
+  }
+  return slurm::named_by_pid_file(conf.pid_file, slurmd.pid,
+                                  slurm::with_slurm_user(identity.users, conf.slurm_user));
+}
+
+std::vector<slurm::SlurmdSeen> vouched_for(const std::vector<slurm::SlurmdSeen>& slurmds,
+                                           const std::string& our_conf,
+                                           const slurm::ConfIdentity& identity,
+                                           std::string& rejected) {
+  std::vector<slurm::SlurmdSeen> out;
+  for (const auto& slurmd : slurmds) {
+    if (is_vouched_for(slurmd, our_conf, identity, rejected)) {
+      out.push_back(slurmd);
+    }
+  }
+  return out;
+}
+
 // slurm.conf, and the NodeName that it and the running slurmd lead to.
 void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSources names,
-                 const std::string& path) {
+                 const std::string& path, const TrustedUsers& users) {
   if (path.empty()) {
     setup.problem = kNoConf;
-  } else if (auto read = slurm::read_slurm_conf(path, {names.hostname, possible_names(names)})) {
+  } else if (auto read =
+                 slurm::read_slurm_conf(path, {names.hostname, possible_names(names), users})) {
     conf = *std::move(read);
     setup.left_out = conf.left_out;
     names.conf = &conf;
+  } else if (read.error().code == Code::kInvalid) {
+    return reject(setup, read.error().message);
   } else {
     setup.problem = read.error().message;
   }
@@ -40,8 +84,12 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
     setup.refusal = setup.why;
   }
   if (names.conf != nullptr) {
-    setup.conf =
-        slurm::conf_facts(conf, setup.node_name, slurm::read_gpu_conf(path, setup.node_name));
+    const slurm::GpuConf gpus =
+        slurm::read_gpu_conf(path, setup.node_name, slurm::with_slurm_user(users, conf.slurm_user));
+    if (!gpus.rejected.empty()) {
+      return reject(setup, gpus.rejected);
+    }
+    setup.conf = slurm::conf_facts(conf, setup.node_name, gpus);
   }
 }
 
@@ -49,14 +97,21 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
 
 sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
                                 const std::string& kubernetes_node,
-                                const std::vector<slurm::SlurmdSeen>& slurmds) {
+                                const std::vector<slurm::SlurmdSeen>& all_slurmds) {
   sync::SlurmSetup setup;
   const std::string usual = slurm::find_slurm_conf({});
+  const TrustedUsers users = slurm::usual_slurm_users();
+  std::string rejected;
+  const auto slurmds =
+      vouched_for(all_slurmds, settings.slurm.conf.empty() ? usual : settings.slurm.conf,
+                  {hostname, {}, users}, rejected);
   const slurm::ClusterChoice cluster =
       slurm::choose_cluster(slurmds, {settings.slurm.conf, settings.slurm.node_name, usual});
   slurm::SlurmConf conf;
   std::string path = settings.slurm.conf;
-  if (!cluster.refusal.empty()) {
+  if (slurmds.empty() && settings.slurm.conf.empty() && !rejected.empty()) {
+    reject(setup, rejected);
+  } else if (!cluster.refusal.empty()) {
     setup.refusal = setup.why = cluster.refusal;
   } else {
     if (path.empty()) {
@@ -64,7 +119,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
     }
     choose_node(setup, conf,
                 {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node},
-                path);
+                path, users);
   }
   setup.place.conf = settings.slurm.conf.empty() ? path : "";
   setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
@@ -80,6 +135,8 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   // Without slurm.conf, Slurm's built-in places still hold.
   const std::string short_name = slurm::short_hostname(hostname);
   setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, short_name);
+  setup.watch.places.pid_pattern = conf.pid_file;
+  setup.watch.places.users = slurm::with_slurm_user(users, conf.slurm_user);
   // A slurmd that names another node (-N) is not ours only where several could be on this machine;
   // elsewhere its -N is what tells us the name (dynamic nodes). Likewise its slurm.conf is what
   // tells us ours, unless one is configured.
@@ -94,9 +151,28 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
                                                                     : conf.slurmd_port;
   setup.jobs.spool_dir = setup.watch.spool_dir;
   setup.jobs.node_name = name;
-  setup.jobs.cgroup_slice =
-      conf.path.empty() ? setup.jobs.cgroup_slice : slurm::read_cgroup_slice(conf.path);
+  setup.jobs.cgroup_slice = conf.path.empty()
+                                ? setup.jobs.cgroup_slice
+                                : slurm::read_cgroup_slice(conf.path, setup.watch.places.users);
   setup.jobs.threads_per_cpu = line != nullptr && line->counts_cores() ? line->threads_per_core : 1;
+  return setup;
+}
+
+sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
+                                            const std::string& hostname,
+                                            const std::string& kubernetes_node,
+                                            std::vector<slurm::SlurmdSeen> slurmds) {
+  for (auto& slurmd : slurmds) {
+    slurmd.conf.clear();
+    slurmd.conf_server.clear();
+    slurmd.conf_known = false;
+    slurmd.options.conf_file.clear();
+    slurmd.options.conf_server.clear();
+  }
+  auto setup = discover_slurm(settings, hostname, kubernetes_node, slurmds);
+  if (setup.problem == kNoConf) {
+    setup.problem += "; commands take none from a running slurmd";
+  }
   return setup;
 }
 

@@ -146,6 +146,8 @@ class Collector {
         conf_.slurmd_port = first_port(value).value_or(conf_.slurmd_port);
       } else if (key == "slurmdpidfile") {
         conf_.pid_file = value;
+      } else if (key == "slurmuser") {
+        conf_.slurm_user = value;
       } else if (key == "slurmdspooldir") {
         conf_.spool_dir = value;
       }
@@ -270,7 +272,8 @@ Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& i
   SlurmConf conf;
   conf.path = path;
   Collector collector{conf, identity};
-  auto left_out = for_each_conf_line(path, [&](const ConfLine& line) { collector.take(line); });
+  auto left_out =
+      for_each_conf_line(path, identity.users, [&](const ConfLine& line) { collector.take(line); });
   if (!left_out) {
     return left_out.error();
   }
@@ -279,10 +282,10 @@ Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& i
   return conf;
 }
 
-std::string read_cgroup_slice(const std::string& slurm_conf_path) {
+std::string read_cgroup_slice(const std::string& slurm_conf_path, const TrustedUsers& users) {
   std::string slice = "system.slice";
   const auto path = std::filesystem::path{slurm_conf_path}.parent_path() / "cgroup.conf";
-  (void)for_each_conf_line(path.string(), [&](const ConfLine& line) {
+  (void)for_each_conf_line(path.string(), users, [&](const ConfLine& line) {
     slice = line.get("cgroupslice").value_or(slice);
   });
   return slice;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/trusted_file.h"
 #include "node/facts.h"
 
 namespace slurmlet::slurm {
@@ -62,6 +63,7 @@ struct NodeLine {
 struct ConfIdentity {
   std::string hostname;            // as uname -n has it, short or with domain
   std::vector<std::string> names;  // possible NodeNames: configured, of slurmd's -N, Kubernetes'
+  TrustedUsers users = {};         // may own the file, beside our own user
 };
 
 struct SlurmConf {
@@ -75,6 +77,7 @@ struct SlurmConf {
   int controller_port = 6817;                    // SlurmctldPort, the first of a range
   std::string pid_file = "/var/run/slurmd.pid";  // may hold %n and %h
   std::string spool_dir = "/var/spool/slurmd";   // may hold %n and %h
+  std::string slurm_user = "root";               // SlurmUser: a name or a uid
   int slurmd_port = 6818;
   bool slurmd_serves_http = true;  // where its release can: not with disable_http or TLS
   std::string munge_socket = "/run/munge/munge.socket.2";  // AuthInfo=socket=…
@@ -83,11 +86,12 @@ struct SlurmConf {
   const NodeLine* find_node(std::string_view name) const;
 };
 
-// kNotFound, kDenied or kInvalid. An Include that cannot be read only costs its own lines.
+// kNotFound, kDenied or kInvalid (a file or an Include that others may change, trusted_file.h). An
+// Include that cannot be read only costs its own lines.
 Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& identity);
 
 // CgroupSlice of cgroup.conf(5) beside slurm.conf, or its default.
-std::string read_cgroup_slice(const std::string& slurm_conf_path);
+std::string read_cgroup_slice(const std::string& slurm_conf_path, const TrustedUsers& users);
 
 // %n → node name, %h → short host name, %% → %.
 std::string expand_pattern(std::string_view pattern, std::string_view node_name,
@@ -102,11 +106,13 @@ struct GpuConf {
   // /dev/dri/render* alone decides nothing: two vendors have those.
   std::string vendor = {};
   std::vector<std::string> files = {};  // File=, expanded, in order, each once
+  std::string rejected = {};            // why the file is not used: others may change it
   bool operator==(const GpuConf&) const = default;
 };
 
-// All empty when gres.conf cannot be read.
-GpuConf read_gpu_conf(const std::string& slurm_conf_path, const std::string& node_name);
+// No vendor and no files when gres.conf cannot be read.
+GpuConf read_gpu_conf(const std::string& slurm_conf_path, const std::string& node_name,
+                      const TrustedUsers& users = {});
 
 // `node_name` may be "".
 node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_name,

@@ -6,8 +6,8 @@
 #include <cctype>
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "base/trusted_file.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -71,6 +71,7 @@ std::optional<std::string> included_file(std::string_view line) {
 
 struct Reader {
   std::filesystem::path directory;  // of the first file
+  const TrustedUsers& users;
   const std::function<void(const ConfLine&)>& take;
   std::string cluster_name = {};
   std::vector<std::string> left_out = {};
@@ -99,7 +100,10 @@ struct Reader {
     if (depth > kMaxIncludeDepth) {
       return Error{Code::kInvalid, fmt::format("{}: files include each other", path)};
     }
-    const auto content = read_file(path, kMaxConfBytes);
+    const auto content = read_trusted_file(path, users, kMaxConfBytes);
+    if (!content && content.error().code == Code::kInvalid) {
+      return content.error();  // others may change it, and Slurm's own commands would read it
+    }
     if (!content) {
       left_out.push_back("Include " + content.error().message);
       return {};
@@ -169,12 +173,13 @@ ConfLine parse_conf_line(std::string_view text) {
 }
 
 Result<std::vector<std::string>> for_each_conf_line(
-    const std::string& path, const std::function<void(const ConfLine&)>& take) {
-  const auto content = read_file(path, kMaxConfBytes);
+    const std::string& path, const TrustedUsers& users,
+    const std::function<void(const ConfLine&)>& take) {
+  const auto content = read_trusted_file(path, users, kMaxConfBytes);
   if (!content) {
     return content.error();
   }
-  Reader reader{std::filesystem::path{path}.parent_path(), take};
+  Reader reader{std::filesystem::path{path}.parent_path(), users, take};
   if (auto done = reader.read(*content, 0); !done) {
     return done.error();
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/trusted_file.h"
 
 namespace slurmlet::slurm {
 
@@ -37,8 +38,10 @@ class ConfLine {
 ConfLine parse_conf_line(std::string_view text);
 
 // Calls `take` for each line with pairs, in order, files included. Returns the Includes that could
-// not be read, with why; kInvalid also for files that include each other.
+// not be read, with why; kInvalid where others than `users` may change one of the files, and for
+// files that include each other.
 Result<std::vector<std::string>> for_each_conf_line(
-    const std::string& path, const std::function<void(const ConfLine&)>& take);
+    const std::string& path, const TrustedUsers& users,
+    const std::function<void(const ConfLine&)>& take);
 
 }  // namespace slurmlet::slurm

@@ -85,15 +85,19 @@ struct GpuLines {
 
 }  // namespace
 
-GpuConf read_gpu_conf(const std::string& slurm_conf_path, const std::string& node_name) {
+GpuConf read_gpu_conf(const std::string& slurm_conf_path, const std::string& node_name,
+                      const TrustedUsers& users) {
   const auto slash = slurm_conf_path.rfind('/');
   if (slash == std::string::npos) {
     return {};
   }
   GpuLines lines;
-  const auto done = for_each_conf_line(slurm_conf_path.substr(0, slash + 1) + "gres.conf",
+  const auto done = for_each_conf_line(slurm_conf_path.substr(0, slash + 1) + "gres.conf", users,
                                        [&](const ConfLine& line) { lines.take(line, node_name); });
-  return done ? GpuConf{lines.verdict(), lines.files} : GpuConf{};
+  if (!done) {
+    return {"", {}, done.error().code == Code::kInvalid ? done.error().message : ""};
+  }
+  return {lines.verdict(), lines.files};
 }
 
 }  // namespace slurmlet::slurm

@@ -28,6 +28,18 @@ std::vector<std::string> null_separated(const std::string& path) {
   return parts;
 }
 
+// The value behind `key` ("Uid:", which no name of a process in the first line can hold at the
+// beginning of a line); "" when unknown.
+std::string status_value(const std::string& proc, int pid, std::string_view key) {
+  const auto content = read_file(entry(proc, pid, "status"));
+  for (const auto line : split(content ? std::string_view{*content} : "", '\n')) {
+    if (line.starts_with(key)) {
+      return std::string{trim(line.substr(key.size()))};
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string process_name(const std::string& proc, int pid) {
@@ -79,17 +91,39 @@ bool process_environment_readable(const std::string& proc, int pid) {
 }
 
 std::string process_cpus(const std::string& proc, int pid) {
-  constexpr std::string_view kKey = "Cpus_allowed_list:";
-  const auto content = read_file(entry(proc, pid, "status"));
-  if (!content) {
-    return "";
+  return status_value(proc, pid, "Cpus_allowed_list:");
+}
+
+std::optional<ProcessOwner> process_owner(const std::string& proc, int pid) {
+  const std::string users = status_value(proc, pid, "Uid:");
+  const std::string groups = status_value(proc, pid, "Gid:");
+  const auto uids = split(users, '\t');
+  const auto gid = parse_int<gid_t>(split(groups, '\t').front());
+  ProcessOwner owner;
+  if (uids.size() != owner.uids.size() || !gid) {
+    return std::nullopt;
   }
-  const auto at = content->find(kKey);
-  if (at == std::string::npos) {
-    return "";
+  owner.real_gid = *gid;
+  for (std::size_t i = 0; i < uids.size(); ++i) {
+    const auto uid = parse_int<uid_t>(uids[i]);
+    if (!uid) {
+      return std::nullopt;
+    }
+    owner.uids[i] = *uid;
   }
-  const auto value = std::string_view{*content}.substr(at + kKey.size());
-  return std::string{trim(value.substr(0, value.find('\n')))};
+  return owner;
+}
+
+std::vector<std::string> process_cgroups(const std::string& proc, int pid) {
+  std::vector<std::string> paths;
+  const std::string content = read_trimmed(entry(proc, pid, "cgroup"));
+  for (const auto line : split(content, '\n')) {  // "4:memory:/path", "0::/path"
+    const auto path = line.find(":/");
+    if (path != std::string_view::npos) {
+      paths.emplace_back(line.substr(path + 1));
+    }
+  }
+  return paths;
 }
 
 std::vector<int> process_children(const std::string& proc, int pid) {

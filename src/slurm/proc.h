@@ -4,6 +4,9 @@
 // tests can lay out their own. Nothing here waits or sends signals. A process that ends while it is
 // read gives nothing.
 
+#include <sys/types.h>
+
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +34,14 @@ std::optional<std::string> process_environment(const std::string& proc, int pid,
 bool process_environment_readable(const std::string& proc, int pid);
 // Cpus_allowed_list of /proc/PID/status: "0-3,8"; "" when unknown.
 std::string process_cpus(const std::string& proc, int pid);
+// As whom a process runs, of /proc/PID/status, as our own user namespace numbers it.
+struct ProcessOwner {
+  std::array<uid_t, 4> uids{};  // real, effective, saved, of the file system
+  gid_t real_gid = 0;
+};
+std::optional<ProcessOwner> process_owner(const std::string& proc, int pid);
+// The paths in /proc/PID/cgroup, one for each hierarchy.
+std::vector<std::string> process_cgroups(const std::string& proc, int pid);
 // Children of all threads; empty where the kernel does not tell (CONFIG_PROC_CHILDREN).
 std::vector<int> process_children(const std::string& proc, int pid);
 // Every pid, unsorted.

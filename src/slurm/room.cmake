@@ -38,6 +38,7 @@ set(ROOM_SOURCES
   sinfo_rows.cpp
   sinfo_source.cpp
   slurm_command.cpp
+  slurm_users.cpp
   slurmd_name.cpp
   slurmd_probe.cpp
   slurmd_process.cpp

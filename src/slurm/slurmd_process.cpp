@@ -1,5 +1,9 @@
 #include "slurm/slurmd_process.h"
 
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +14,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "slurm/proc.h"
 
@@ -130,10 +133,23 @@ int own_pid(const std::string& proc) {
   return parse_int<int>(self.string()).value_or(0);
 }
 
-// Nothing for all that is no living slurmd: another program, one that has ended or not quite begun
-// (no command line), and one that only prints something.
-std::optional<SlurmdOptions> living_slurmd(const std::string& proc, int pid) {
-  if (process_name(proc, pid) != "slurmd") {
+template <typename Id>
+bool contains(const std::vector<Id>& ids, Id id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+bool runs_as(const std::string& proc, int pid, const TrustedUsers& users) {
+  const auto owner = process_owner(proc, pid);
+  return owner && contains(users.gids, owner->real_gid) &&
+         std::all_of(owner->uids.begin(), owner->uids.end(),
+                     [&](uid_t uid) { return contains(users.uids, uid); });
+}
+
+// Nothing for all that is no living slurmd of those users: another program, one that has ended or
+// not quite begun (no command line), and one that only prints something.
+std::optional<SlurmdOptions> living_slurmd(const std::string& proc, int pid,
+                                           const TrustedUsers& users) {
+  if (process_name(proc, pid) != "slurmd" || !runs_as(proc, pid, users)) {
     return std::nullopt;
   }
   const auto stat = process_stat(proc, pid);
@@ -164,40 +180,67 @@ bool same_file(const std::string& a, const std::string& b) {
   return a == b || std::filesystem::equivalent(a, b, ignored);
 }
 
+// "slurmd.service", "slurmd@nid1.service", "slurmd-nid1.service"
+bool is_slurmd_unit(std::string_view name) {
+  return name.starts_with("slurmd") && name.ends_with(".service");
+}
+
+// Whether this is the cgroup of slurmd's service, or the one below it that slurmd has made for
+// itself
+// ("slurmd", or "system" with CoreSpecCount). What lies in user.slice is a user's own doing.
+bool is_unit_cgroup(std::string_view path) {
+  auto parts = split(path, '/');
+  if (parts.size() > 1 && (parts.back() == "slurmd" || parts.back() == "system")) {
+    parts.pop_back();
+  }
+  return is_slurmd_unit(parts.back()) &&
+         std::none_of(parts.begin(), parts.end(), [](std::string_view part) {
+           return part == "user.slice" || part.ends_with(".scope");
+         });
+}
+
+// cgroup v1 leaves a job's processes where slurmd is in systemd's hierarchy, and moves them in
+// others.
+bool is_job_cgroup(std::string_view path) {
+  const auto parts = split(path, '/');
+  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.starts_with("job_") || part.ends_with("slurmstepd.scope");
+  });
+}
+
+bool in_slurmd_unit(const std::string& proc, int pid) {
+  const auto paths = process_cgroups(proc, pid);
+  return std::any_of(paths.begin(), paths.end(), is_unit_cgroup) &&
+         std::none_of(paths.begin(), paths.end(), is_job_cgroup);
+}
+
+int pid_in(const std::string& file, const TrustedUsers& users) {
+  const auto content = read_trusted_file(file, users);
+  return content ? parse_int<int>(trim(*content)).value_or(0) : 0;
+}
+
 // The oldest of ours: a child between fork and exec looks like its parent.
-int oldest_of(const SlurmdPlaces& places, const SlurmdIdentity& identity,
-              const std::vector<int>& pids) {
-  int best = 0;
+void find_oldest(const SlurmdPlaces& places, const SlurmdIdentity& identity, FoundSlurmd& found,
+                 const std::vector<int>& pids) {
   auto best_start = std::numeric_limits<std::uint64_t>::max();
   for (const int pid : pids) {
     if (!is_our_slurmd(places, identity, pid)) {
       continue;
     }
+    if (!in_slurmd_unit(places.proc_root, pid) &&
+        !named_by_pid_file(places.pid_pattern, pid, places.users)) {
+      found.passed_over = fmt::format(
+          "pid {} is not counted: it is in no unit slurmd*.service, and no SlurmdPidFile of root's "
+          "names it",
+          pid);
+      continue;
+    }
     const auto stat = process_stat(places.proc_root, pid);
     if (stat && stat->start_time < best_start) {
-      best = pid;
+      found.pid = pid;
       best_start = stat->start_time;
     }
   }
-  return best;
-}
-
-// The unit's processes, in the unified hierarchy or systemd's own of cgroup v1.
-std::vector<int> unit_pids(const SlurmdPlaces& places) {
-  std::vector<int> pids;
-  for (const char* hierarchy : {"", "/unified", "/systemd"}) {
-    const auto content = read_file(places.cgroup_root + hierarchy + "/system.slice/" + places.unit +
-                                   "/cgroup.procs");
-    if (!content) {
-      continue;
-    }
-    for (const auto line : split(*content, '\n')) {
-      if (const auto pid = parse_int<int>(trim(line)); pid && *pid > 0) {
-        pids.push_back(*pid);
-      }
-    }
-  }
-  return pids;
 }
 
 }  // namespace
@@ -206,14 +249,15 @@ SlurmdOptions parse_slurmd_options(const std::vector<std::string>& arguments) {
   return OptionReader{arguments}.read();
 }
 
-Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root) {
+Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
+                                                const TrustedUsers& users) {
   auto all = process_ids(proc_root);
   if (!all) {
     return all.error();
   }
   std::map<int, SlurmdOptions> found;
   for (const int pid : *all) {
-    if (auto options = living_slurmd(proc_root, pid)) {
+    if (auto options = living_slurmd(proc_root, pid, users)) {
       found.emplace(pid, *std::move(options));
     }
   }
@@ -229,13 +273,34 @@ Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root) {
       server = process_environment(proc_root, pid, "SLURM_CONF_SERVER").value_or("");
     }
     const bool known = !options.conf_file.empty() || process_environment_readable(proc_root, pid);
-    seen.push_back({pid, options, conf_of(proc_root, pid, options), std::move(server), known});
+    seen.push_back({pid, options, conf_of(proc_root, pid, options), std::move(server), known, "",
+                    in_slurmd_unit(proc_root, pid)});
   }
   return seen;
 }
 
+bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& users) {
+  if (pattern.empty()) {
+    return false;
+  }
+  std::string any;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const bool placeholder = pattern[i] == '%' && i + 1 < pattern.size();
+    any += placeholder ? '*' : pattern[i];
+    i += placeholder ? 1 : 0;
+  }
+  glob_t files{};
+  const bool some = ::glob(any.c_str(), GLOB_NOSORT, nullptr, &files) == 0;
+  bool named = false;
+  for (std::size_t i = 0; some && !named && i < files.gl_pathc; ++i) {
+    named = pid_in(files.gl_pathv[i], users) == pid;
+  }
+  ::globfree(&files);
+  return named;
+}
+
 bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, int pid) {
-  const auto options = living_slurmd(places.proc_root, pid);
+  const auto options = living_slurmd(places.proc_root, pid, places.users);
   if (!options || !name_fits(identity, *options)) {
     return false;
   }
@@ -245,28 +310,22 @@ bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, i
 
 FoundSlurmd find_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity) {
   FoundSlurmd found;
-  if (!places.pid_file.empty()) {
-    const auto pid = parse_int<int>(read_trimmed(places.pid_file));
-    if (pid && *pid > 0) {
-      // The file is named by our slurm.conf, so the process need not prove that it reads the same.
-      if (const auto options = living_slurmd(places.proc_root, *pid);
-          options && name_fits(identity, *options)) {
-        found.pid = *pid;
-        return found;
-      }
-      found.hidden_pid = process_name(places.proc_root, *pid).empty() ? *pid : 0;
+  if (const int pid = places.pid_file.empty() ? 0 : pid_in(places.pid_file, places.users);
+      pid > 0) {
+    // The file is named by our slurm.conf, so the process need not prove that it reads the same.
+    if (const auto options = living_slurmd(places.proc_root, pid, places.users);
+        options && name_fits(identity, *options)) {
+      found.pid = pid;
+      return found;
     }
-  }
-  found.pid = oldest_of(places, identity, unit_pids(places));
-  if (found.pid != 0) {
-    return found;
+    found.hidden_pid = process_name(places.proc_root, pid).empty() ? pid : 0;
   }
   const auto all = process_ids(places.proc_root);
   if (!all) {
     found.error = all.error().message;
     return found;
   }
-  found.pid = oldest_of(places, identity, *all);
+  find_oldest(places, identity, found, *all);
   return found;
 }
 

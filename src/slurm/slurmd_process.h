@@ -1,20 +1,26 @@
 #pragma once
 
-// Finding the slurmd of this node among the processes of the machine: by its pidfile
-// (SlurmdPidFile; survives a kill -9, and `slurmd --systemd` writes none), by the cgroup of
-// slurmd.service, or by one look at all processes. Reads /proc and /sys/fs/cgroup only. See
-// slurmd(8) for its options.
+// Finding the slurmd of this node among the processes of the machine. Anybody may name a process
+// slurmd, so one counts only if all its uids and its group are root's or SlurmUser's, and
+// - it is in the cgroup of its service (slurmd.service, slurmd@NAME.service, slurmd-NAME.service),
+//   and not in one of a job, a user or a container; or
+// - a pidfile that nobody else may write names it (SlurmdPidFile; survives a kill -9, and
+//   `slurmd --systemd` writes none).
+// Of a setuid program, one of the uids or the group is its caller's; root of another user namespace
+// does not show as root. Reads /proc and pidfiles only. See slurmd(8) for its options.
 
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/trusted_file.h"
 
 namespace slurmlet::slurm {
 
 struct SlurmdIdentity {
   std::string node_name;  // expected NAME of -N; "" = any
   std::string conf;       // slurm.conf of this node; "" = any
+  bool operator==(const SlurmdIdentity&) const = default;
 };
 
 struct SlurmdPlaces {
@@ -22,6 +28,10 @@ struct SlurmdPlaces {
   std::string cgroup_root = "/sys/fs/cgroup";
   std::string pid_file;  // "" = none known
   std::string unit = "slurmd.service";
+  // SlurmdPidFile as slurm.conf has it, with %n and %h: of whichever node; "" = none known.
+  std::string pid_pattern = {};
+  TrustedUsers users = {};  // as whom slurmd runs, and who writes its pidfile
+  bool operator==(const SlurmdPlaces&) const = default;
 };
 
 // What slurmd's command line says (slurmd(8)), read as getopt_long(3) reads it.
@@ -46,7 +56,8 @@ struct SlurmdSeen {
   std::string conf_server;  // of --conf-server, else of its $SLURM_CONF_SERVER
   bool conf_known = true;   // false: its environment is not ours to read, and it has no -f
   std::string told_name =
-      {};  // the NodeName that it told when asked (slurmd_name.h); "" = not told
+      {};                // the NodeName that it told when asked (slurmd_name.h); "" = not told
+  bool in_unit = false;  // in the cgroup of its service
   bool operator==(const SlurmdSeen&) const = default;
 
   // The NodeName that it has by its own word; "" = none.
@@ -57,20 +68,26 @@ struct SlurmdSeen {
   bool is_named_by_slurmctld() const { return options.future && options.node_name.empty(); }
 };
 
-// Every living slurmd, by pid, without the children that one forks (a step's slurmstepd before its
-// exec, the successor at a reconfigure), what this process started itself (`slurmd -V`), and those
-// that only print something. One look at all processes. `told_name` is left empty.
-Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root);
+// Every living slurmd that runs as one of `users`, by pid, whether or not a pidfile names it, which
+// is for who knows its slurm.conf to say. Without the children that one forks (a step's slurmstepd
+// before its exec, the successor at a reconfigure), what this process started itself (`slurmd -V`),
+// and those that only print something. One look at all processes. `told_name` is left empty.
+Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
+                                                const TrustedUsers& users = {});
 
-// Whether `pid` is a living slurmd that does not say of itself that it is another node's: its
-// command line may name a node (-N) or a slurm.conf (-f, or $SLURM_CONF in its environment).
-// The process of our own pidfile is only asked for its node.
+// Whether a pidfile that only `users` may write names the process. `pattern` may hold %n and %h.
+bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& users);
+
+// Whether `pid` is a living slurmd of one of the users that does not say of itself that it is
+// another node's: its command line may name a node (-N) or a slurm.conf (-f, or $SLURM_CONF in its
+// environment). The process of our own pidfile is only asked for its node.
 bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, int pid);
 
 struct FoundSlurmd {
-  int pid = 0;         // 0 = not found
-  int hidden_pid = 0;  // of the pidfile, when /proc does not show it to us
-  std::string error;   // why the search could not be made
+  int pid = 0;                   // 0 = not found
+  int hidden_pid = 0;            // of the pidfile, when /proc does not show it to us
+  std::string error;             // why the search could not be made
+  std::string passed_over = {};  // about a slurmd of root's that may be any
   bool operator==(const FoundSlurmd&) const = default;
 };
 

@@ -72,7 +72,7 @@ SteadyTime SlurmdWatch::step(Now now) {
     search(now);
   }
   if (facts_.liveness == Liveness::kAbsent) {
-    facts_.detail = unit_.detail();
+    facts_.detail = unit_.detail().empty() ? passed_over_ : unit_.detail();
   }
   const SteadyTime wake = pid_ != 0 ? check_at_ : search_at_.value_or(now.steady);
   return std::min({wake, version_.deadline(), unit_.deadline()});
@@ -175,6 +175,7 @@ void SlurmdWatch::search(Now now) {
     return;
   }
   facts_.pid = 0;
+  passed_over_ = found.passed_over;
   if (!found.error.empty()) {
     facts_.liveness = Liveness::kUnknown;
     facts_.detail = found.error;
@@ -199,7 +200,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
     return false;
   }
   // The pid may have been given to another process before we held it.
-  if (process_name(settings_.places.proc_root, pid) != "slurmd") {
+  if (!is_our_slurmd(settings_.places, {settings_.identity.node_name, ""}, pid)) {
     pidfd_.reset();
     return false;
   }

@@ -84,6 +84,7 @@ class SlurmdWatch {
   SlurmdUnit unit_;
   node::SlurmdFacts facts_;
   int pid_ = 0;
+  std::string passed_over_;  // of the last search (FoundSlurmd)
   UniqueFd pidfd_;
   std::optional<int> spool_watch_;
   std::vector<int> birth_watches_;  // only while slurmd is absent: /run is busy

@@ -22,8 +22,8 @@ bool is_gone(Liveness liveness) {
   return liveness == Liveness::kAbsent || liveness == Liveness::kStopped;
 }
 
-std::vector<slurm::SlurmdSeen> slurmds_of(const host::Paths& paths) {
-  auto seen = slurm::running_slurmds(paths.proc);
+std::vector<slurm::SlurmdSeen> slurmds_of(const host::Paths& paths, const TrustedUsers& users) {
+  auto seen = slurm::running_slurmds(paths.proc, users);
   return seen ? *std::move(seen) : std::vector<slurm::SlurmdSeen>{};
 }
 
@@ -65,7 +65,7 @@ FactsSync::FactsSync(FactsOptions options, std::optional<node::Metal3Facts> meta
     : options_(std::move(options)),
       discover_(std::move(discover)),
       poll_(std::move(poll)),
-      slurmds_(slurmds_of(options_.paths)),
+      slurmds_(slurmds_of(options_.paths, options_.slurm_users)),
       setup_(discover_(slurmds_)),
       watch_(setup_.watch, std::move(version_runner), std::move(unit_runner)),
       name_(std::move(name_runner)),
@@ -94,13 +94,13 @@ void FactsSync::tell_poll() {
   if (setup_.refusal.empty()) {
     poll_->set_node(setup_.node_name);
   } else {
-    poll_->set_standing_failure({node::SlurmFailure::kNodeUnknown, setup_.refusal});
+    poll_->set_standing_failure({setup_.refusal_cause, setup_.refusal});
   }
 }
 
 // Whether there are others than before.
 bool FactsSync::look_for_slurmds() {
-  auto seen = slurmds_of(options_.paths);
+  auto seen = slurmds_of(options_.paths, setup_.watch.places.users);
   const bool others = !same_slurmds(slurmds_, seen);
   for (auto& slurmd : seen) {
     if (same_slurmd(slurmd, told_)) {
@@ -131,7 +131,9 @@ void FactsSync::setup_slurm() {
                     fresh.refusal != setup_.refusal || fresh.conf != setup_.conf ||
                     fresh.left_out != setup_.left_out;
   const bool moved = fresh.node_name != setup_.node_name || fresh.jobs != setup_.jobs ||
-                     fresh.watch.places.pid_file != setup_.watch.places.pid_file;
+                     fresh.watch.spool_dir != setup_.watch.spool_dir ||
+                     fresh.watch.places != setup_.watch.places ||
+                     fresh.watch.identity != setup_.watch.identity;
   setup_ = std::move(fresh);
   if (news) {
     log_setup(setup_);

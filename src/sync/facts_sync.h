@@ -34,6 +34,7 @@ struct SlurmSetup {
   std::string problem;                // why slurm.conf could not be read; "" if it was
   std::vector<std::string> left_out;  // of it: Includes that could not be read, with why
   std::string refusal;                // why no NodeName can be chosen; "" where there is one
+  node::SlurmFailure refusal_cause = node::SlurmFailure::kNodeUnknown;
   // A `slurmd -F` must be asked for its name. It is the one slurmd of this node all the same.
   slurm::SlurmdNameQuestion told_by;
   slurm::ClusterPlace place;
@@ -48,6 +49,7 @@ struct FactsOptions {
   Duration machine_interval = std::chrono::minutes{5};
   Duration tick = std::chrono::seconds{30};  // pressures: news, not a matter of seconds here
   Duration not_ready_grace = std::chrono::seconds{15};
+  TrustedUsers slurm_users = {};  // for the first look, before slurm.conf names SlurmUser
 };
 
 class FactsSync {

@@ -45,6 +45,7 @@ class DiscoverSlurm : public testing::Test {
     slurmd_.pid = 42;
     slurmd_.options.future = true;
     slurmd_.conf = settings_.slurm.conf;
+    slurmd_.in_unit = true;
   }
   sync::SlurmSetup discover() const {
     return discover_slurm(settings_, "vm.example.org", "vm", {slurmd_});
@@ -102,6 +103,58 @@ TEST_F(DiscoverSlurm, ConfiglessSlurmdIsAskedThroughItsServer) {
   EXPECT_EQ(setup.told_by.pid, 42);
   if (setup.told_by.conf.empty()) {  // this machine has none in the usual places
     EXPECT_EQ(setup.told_by.conf_server, "head");
+  }
+}
+
+TEST_F(DiscoverSlurm, ASlurmdOutsideItsUnitNeedsAPidfile) {
+  slurmd_.in_unit = false;
+  slurmd_.options = {};
+  slurmd_.options.node_name = "fut1";
+  EXPECT_EQ(discover().node_name, "vm") << "not of a process that nobody vouches for";
+  tree_.file("slurm.conf", "NodeName=fut1,vm\nSlurmdPidFile=" + tree_.path("%n.pid").string());
+  EXPECT_EQ(discover().node_name, "vm");
+  tree_.file("fut1.pid", "42\n");
+  EXPECT_EQ(discover().node_name, "fut1");
+  tree_.file("fut1.pid", "43\n");
+  EXPECT_EQ(discover().node_name, "vm");
+}
+
+TEST_F(DiscoverSlurm, AConfigurationThatOthersMayChangeIsNotUsed) {
+  tree_.file("slurm.conf", "ClusterName=theirs\nNodeName=vm\n", 0666);
+  for (const bool set : {true, false}) {  // by the setting, by the slurmd's -f
+    settings_.slurm.conf = set ? tree_.path("slurm.conf").string() : "";
+    slurmd_.in_unit = set;
+    const auto setup = discover();
+    EXPECT_THAT(setup.refusal,
+                HasSubstr("mode 0666; chmod o-w " + tree_.path("slurm.conf").string()));
+    EXPECT_EQ(setup.refusal_cause, node::SlurmFailure::kBadConfiguration);
+    EXPECT_EQ(setup.node_name, "");
+    EXPECT_EQ(setup.told_by.pid, 0);
+    EXPECT_EQ(setup.conf.cluster_name, "");
+  }
+}
+
+TEST_F(DiscoverSlurm, AGresConfOrAnIncludeThatOthersMayChangeIsNotUsed) {
+  tree_.file("gres.conf", "AutoDetect=nvml\n", 0666);
+  settings_.slurm.node_name = "vm";
+  EXPECT_THAT(discover().refusal, HasSubstr("gres.conf has owner"));
+  EXPECT_EQ(discover().node_name, "");
+  tree_.remove("gres.conf").file("slurm.conf", "Include nodes.conf\n");
+  tree_.file("nodes.conf", "NodeName=vm\n", 0666);
+  EXPECT_THAT(discover().refusal, HasSubstr("nodes.conf has owner"));
+}
+
+TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
+  settings_.slurm.conf.clear();
+  tree_.file("theirs.conf", "ClusterName=theirs\nNodeName=vm\n");
+  slurmd_.conf = slurmd_.options.conf_file = tree_.path("theirs.conf");
+  slurmd_.options.future = false;
+  EXPECT_EQ(discover().conf.cluster_name, "theirs");
+  const auto setup = discover_slurm_for_command(settings_, "vm.example.org", "vm", {slurmd_});
+  EXPECT_NE(setup.conf.cluster_name, "theirs");
+  EXPECT_NE(setup.place.conf, slurmd_.conf);
+  if (setup.conf.path.empty()) {  // this machine has none in the usual places
+    EXPECT_THAT(setup.problem, HasSubstr("commands take none from a running slurmd"));
   }
 }
 

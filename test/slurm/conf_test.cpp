@@ -37,7 +37,7 @@ struct LinesRead {
 
 LinesRead lines_of(const std::string& path) {
   std::vector<std::string> keys;
-  auto left_out = for_each_conf_line(path, [&](const ConfLine& line) {
+  auto left_out = for_each_conf_line(path, {}, [&](const ConfLine& line) {
     keys.push_back(line.pairs().front().first + "=" + line.pairs().front().second);
   });
   return {keys, left_out};
@@ -181,9 +181,9 @@ TEST(SlurmConfTest, TheClusterNameIsInLowerCase) {
 
 TEST(SlurmConfTest, TheSliceOfSlurmsCgroupsStandsInCgroupConf) {
   TempTree tree;
-  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf")), "system.slice");
+  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf"), {}), "system.slice");
   tree.file("cgroup.conf", "ConstrainCores=yes\nCgroupSlice=slurm.slice\n");
-  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf")), "slurm.slice");
+  EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf"), {}), "slurm.slice");
 }
 
 TEST(SlurmConfTest, TellsWhetherMungeIsUsed) {

@@ -21,6 +21,9 @@ struct FakeProcess {
   std::string cpus = "0-7";
   std::vector<int> children = {};
   int parent = 1;
+  std::string cgroups = "0::/system.slice/slurmd.service\n";
+  std::string uids = "0\t0\t0\t0";
+  std::string gids = "0\t0\t0\t0";
 };
 
 inline void add_process(fakes::TempTree& tree, const FakeProcess& process) {
@@ -40,9 +43,11 @@ inline void add_process(fakes::TempTree& tree, const FakeProcess& process) {
           directory + "stat",
           fmt::format("{} ({}) {} {} 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 {} 0 0\n",
                       process.pid, process.name, process.state, process.parent, process.start_time))
-      .file(directory + "status", fmt::format("Name:\t{}\nCpus_allowed:\tff\nCpus_allowed_list:\t"
-                                              "{}\nMems_allowed_list:\t0\n",
-                                              process.name, process.cpus))
+      .file(directory + "status",
+            fmt::format("Name:\t{}\nUid:\t{}\nGid:\t{}\nCpus_allowed:\tff\n"
+                        "Cpus_allowed_list:\t{}\nMems_allowed_list:\t0\n",
+                        process.name, process.uids, process.gids, process.cpus))
+      .file(directory + "cgroup", process.cgroups)
       .file(fmt::format("{}task/{}/children", directory, process.pid), children);
 }
 

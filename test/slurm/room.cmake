@@ -25,6 +25,7 @@ set(ROOM_TESTS
   sinfo_failure_test.cpp
   sinfo_source_test.cpp
   sinfo_test.cpp
+  slurm_users_test.cpp
   slurmd_name_test.cpp
   slurmd_probe_test.cpp
   slurmd_process_test.cpp

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "fake_proc.h"
 #include "slurm/proc.h"
 
@@ -98,8 +100,9 @@ TEST_F(SlurmdProcessTest, EverySlurmdOfTheMachineIsSeen) {
   const auto seen = running_slurmds(places_.proc_root);
   ASSERT_TRUE(seen);
   EXPECT_THAT(*seen,
-              testing::ElementsAre(SlurmdSeen{42, {"n1", false, "", "/a.conf", ""}, "/a.conf", ""},
-                                   SlurmdSeen{43, {}, "/b.conf", "head"}));
+              testing::ElementsAre(
+                  SlurmdSeen{42, {"n1", false, "", "/a.conf", ""}, "/a.conf", "", true, "", true},
+                  SlurmdSeen{43, {}, "/b.conf", "head", true, "", true}));
   tree_.remove("proc");
   EXPECT_FALSE(running_slurmds(places_.proc_root));
 }
@@ -158,7 +161,7 @@ TEST_F(SlurmdProcessTest, AStalePidfileIsNotBelieved) {
   tree_.file("run/slurmd.pid", "42\n");
   add_process(tree_, {42, "bash", {"bash"}});
   add_process(tree_, {77, "slurmd", {"/usr/sbin/slurmd"}});
-  EXPECT_EQ(find().pid, 77) << "found by looking at all processes";
+  EXPECT_EQ(find().pid, 77) << "found by its unit";
   EXPECT_EQ(find().hidden_pid, 0);
 }
 
@@ -197,17 +200,85 @@ TEST_F(SlurmdProcessTest, TheSameFileByALinkIsTheSame) {
   EXPECT_EQ(find().pid, 42);
 }
 
-TEST_F(SlurmdProcessTest, TheUnitTellsWithoutAPidfile) {
-  add_process(tree_, {10, "slurmd", {"slurmd"}, 'S', 1});
-  add_process(tree_, {42, "slurmd", {"slurmd"}, 'S', 100});
-  add_process(tree_, {41, "slurmd-helper", {"x"}, 'S', 50});
-  for (const char* hierarchy : {"", "unified/", "systemd/"}) {
-    const std::string file =
-        std::string{"cgroup/"} + hierarchy + "system.slice/slurmd.service/cgroup.procs";
-    tree_.file(file, "41\n42\n");
-    EXPECT_EQ(find().pid, 42) << file;
-    tree_.remove(file);
+TEST_F(SlurmdProcessTest, OnlyTheServiceOrAPidfileVouchesForAProcess) {
+  const std::vector<std::pair<std::string, bool>> cases{
+      {"0::/system.slice/slurmd.service\n", true},
+      {"0::/system.slice/slurmd.service/slurmd\n", true},
+      {"0::/system.slice/slurmd.service/system\n", true},
+      {"0::/system.slice/system-slurmd.slice/slurmd@nid1.service\n", true},
+      {"0::/hpc.slice/slurmd-gpu.service\n", true},
+      {"12:memory:/\n1:name=systemd:/system.slice/slurmd.service\n0::/\n", true},
+      // A job, by cgroup v2 and v1; a user's own service manager; a container; others.
+      {"0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", false},
+      {"0::/system.slice/nid1_slurmstepd.scope/job_7/step_0/slurm\n", false},
+      {"9:freezer:/slurm/uid_1000/job_7/step_0\n1:name=systemd:/system.slice/slurmd.service\n",
+       false},
+      {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/slurmd.service\n", false},
+      {"0::/user.slice/user-0.slice/session-3.scope\n", false},
+      {"0::/system.slice/docker-0a1b.scope/system.slice/slurmd.service\n", false},
+      {"0::/system.slice/slurmd.service/init.scope\n", false},
+      {"0::/system.slice/slurmctld.service\n", false},
+      {"0::/system.slice/slurmd.service.d\n", false},
+      {"0::/system.slice/other.service/slurmd\n", false},
+      {"0::/slurmd\n", false},
+      {"0::/\n", false},
+      {"", false},
+  };
+  for (const auto& [cgroups, counts] : cases) {
+    FakeProcess slurmd{42, "slurmd", {"slurmd", "-N", "nid1"}};
+    slurmd.cgroups = cgroups;
+    add_process(tree_, slurmd);
+    EXPECT_EQ(find().pid, counts ? 42 : 0) << cgroups;
+    EXPECT_EQ(find().passed_over.empty(), counts) << cgroups;
+    EXPECT_EQ(running_slurmds(places_.proc_root)->front().in_unit, counts) << cgroups;
+    places_.pid_pattern = tree_.path("run/slurmd.%n.pid");
+    tree_.file("run/slurmd.whatever.pid", "42\n");
+    EXPECT_EQ(find().pid, 42) << cgroups;
+    tree_.remove("run/slurmd.whatever.pid");
   }
+}
+
+TEST_F(SlurmdProcessTest, AllUidsAndTheGroupMustBeRootsOrSlurmUsers) {
+  places_.users = {{0, 64030}, {0, 64030}};
+  const std::vector<std::tuple<std::string, std::string, bool>> cases{
+      {"0\t0\t0\t0", "0\t0\t0\t0", true},
+      {"64030\t64030\t64030\t64030", "64030\t64030\t64030\t64030", true},
+      {"1000\t1000\t1000\t1000", "1000\t1000\t1000\t1000", false},
+      {"1000\t0\t0\t0", "0\t0\t0\t0", false},  // a setuid program of a user's
+      {"0\t1000\t0\t0", "0\t0\t0\t0", false},
+      {"0\t0\t1000\t0", "0\t0\t0\t0", false},
+      {"0\t0\t0\t1000", "0\t0\t0\t0", false},
+      {"0\t0\t0\t0", "1000\t0\t0\t0", false},  // sudo while it asks for the password
+      {"65534\t65534\t65534\t65534", "65534\t65534\t65534\t65534", false},
+      {"0\t0\t0", "0\t0\t0\t0", false},
+      {"", "", false},
+  };
+  for (const auto& [uids, gids, counts] : cases) {
+    FakeProcess slurmd{42, "slurmd", {"slurmd", "-N", "nid1"}};
+    slurmd.uids = uids;
+    slurmd.gids = gids;
+    add_process(tree_, slurmd);
+    for (const bool by_pid_file : {false, true}) {
+      tree_.remove("run/slurmd.pid");
+      if (by_pid_file) {
+        tree_.file("run/slurmd.pid", "42\n");
+      }
+      EXPECT_EQ(find().pid, counts ? 42 : 0) << uids << by_pid_file;
+    }
+    EXPECT_EQ(running_slurmds(places_.proc_root, places_.users)->size(), counts ? 1U : 0U) << uids;
+    EXPECT_EQ(find().passed_over, "") << "nothing of a stranger is reported";
+  }
+}
+
+TEST_F(SlurmdProcessTest, APidfileThatOthersMayWriteVouchesForNothing) {
+  FakeProcess slurmd{42, "slurmd", {"slurmd", "-N", "nid1"}};
+  slurmd.cgroups = "0::/user.slice/user-0.slice/session-3.scope\n";
+  add_process(tree_, slurmd);
+  tree_.file("run/slurmd.pid", "42\n");
+  places_.pid_pattern = places_.pid_file;
+  ASSERT_EQ(find().pid, 42);
+  tree_.file("run/slurmd.pid", "42\n", 0666);
+  EXPECT_EQ(find().pid, 0);
 }
 
 TEST_F(SlurmdProcessTest, TheOldestIsTheDaemon) {

@@ -47,7 +47,9 @@ class SlurmdWatchTest : public testing::Test {
     settings_.identity.node_name = "nid-of-this-test";
     settings_.spool_dir = tree_.path("spool");
     settings_.slurmd_program = tree_.path("slurmd");
-    tree_.dir("proc");
+    tree_.dir("proc").dir("pids");
+    settings_.places.users = {{::geteuid()}, {::getgid()}};
+    settings_.places.pid_pattern = tree_.path("pids/%n.pid");  // nobody watches that directory
   }
   // Looks for the first time; `slurmd -V` has ended and the watches for a birth are gone.
   void make() {
@@ -67,6 +69,7 @@ class SlurmdWatchTest : public testing::Test {
   }
   // Only processes of this test are in its /proc: links to the real ones.
   void show(int pid) {
+    tree_.file("pids/" + std::to_string(pid) + ".pid", std::to_string(pid));
     tree_.remove("proc/" + std::to_string(pid));
     tree_.symlink("/proc/" + std::to_string(pid), "proc/" + std::to_string(pid));
   }

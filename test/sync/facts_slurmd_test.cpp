@@ -91,6 +91,21 @@ TEST_F(FactsSlurmdTest, AStoppedSlurmdHasAGraceToo) {
   EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
 }
 
+TEST_F(FactsSlurmdTest, ASecondSlurmdIsNotTakenForOursWhenOursDies) {
+  name_of_several_ = "nid1";
+  slurmd_starts({"-N", "nid1"});
+  start_and_answer();
+  const fakes::SleepingChild second;
+  add_process(tree_, {second.pid(), "slurmd", {"/usr/sbin/slurmd", "-N", "nid2"}});
+  wait_quietly(options_.machine_interval + seconds{1});
+  EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
+  slurmd_dies();
+  step();
+  EXPECT_EQ(liveness(), Liveness::kAbsent);
+  wait_quietly(minutes{1});
+  EXPECT_EQ(liveness(), Liveness::kAbsent);
+}
+
 // Since Slurm 23.11 a reconfigure replaces the process.
 TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   slurmd_starts();

@@ -59,7 +59,9 @@ class FactsSyncFixture : public ::testing::Test {
       const std::string option = slurmds.empty() ? "" : slurmds.front().options.node_name;
       discovered_.push_back(option);
       SlurmSetup setup = conf_;
-      if (slurmds.size() > 1) {
+      if (slurmds.size() > 1 && !name_of_several_.empty()) {
+        setup.node_name = setup.watch.identity.node_name = name_of_several_;
+      } else if (slurmds.size() > 1) {
         setup.node_name.clear();
         setup.refusal = "slurmd runs here several times";
       } else if (!option.empty()) {
@@ -181,7 +183,8 @@ class FactsSyncFixture : public ::testing::Test {
   slurm::SlurmdProbe::ClientMaker probe_client_;  // none: slurmd cannot be asked
   FactsOptions options_;
   slurm::PollSettings poll_;
-  SlurmSetup conf_;  // what slurm.conf says
+  SlurmSetup conf_;              // what slurm.conf says
+  std::string name_of_several_;  // as slurm.nodeName chooses where several slurmd run; "" = refused
   std::optional<node::Metal3Facts> metal3_;
   std::vector<std::string> discovered_;  // NAME of slurmd's -N at each reading of slurm.conf
   std::size_t questions_ = 0;

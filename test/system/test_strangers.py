@@ -1,0 +1,161 @@
+"""A user of the machine who runs a "slurmd" of his own, with a slurm.conf and plugins of his own:
+nothing of his is read, run or reported, by the daemon or by the commands beside it."""
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from harness.api import condition
+from harness.commands import run_beside
+from harness.rig import wait_until
+from slurmcluster.processes import process_stat
+
+USER = "daemon"  # an account that neither Slurm nor slurmlet has here
+STRANGER = pwd.getpwnam(USER).pw_uid
+SLURM_NODE = "nid000001"
+SLURMD = "slurmd:" + SLURM_NODE
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+
+
+class Stranger:
+    """A user's directory with slurmd, slurm.conf and a plugin that tells who loaded it."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.directory.mkdir(mode=0o755)
+        self.loaded = self.directory / "loaded"
+        self.conf = self.directory / "slurm.conf"
+        self.processes = []
+        self.controller = socket.create_server(("127.0.0.1", 0))  # who connects loads plugins
+        (self.directory / "plugins").mkdir()
+        plugin = (f'#include <fcntl.h>\n#include <unistd.h>\n__attribute__((constructor)) static void '
+                  f'run(void) {{ close(open("{self.loaded}/x", O_CREAT | O_WRONLY, 0644)); }}\n')
+        compile_c(plugin, self.directory / "plugins/auth_munge.so", "-shared", "-fPIC")
+        compile_c("#include <unistd.h>\nint main(void) { for (;;) pause(); }\n",
+                  self.directory / "slurmd")
+        self.conf.write_text(
+            "ClusterName=strange\nSlurmctldHost=strangehost(127.0.0.1)\n"
+            f"SlurmctldPort={self.controller.getsockname()[1]}\n"
+            f"SlurmUser={USER}\nPluginDir={self.directory}/plugins\nAuthType=auth/munge\n"
+            f"SlurmdPidFile={self.directory}/slurmd.pid\nNodeName=strange1 NodeHostname=x\n")
+        for path in [self.directory, *self.directory.rglob("*")]:
+            os.chown(path, STRANGER, STRANGER)
+        self.loaded.mkdir(mode=0o777)
+        self.loaded.chmod(0o777)
+
+    def run_slurmd(self, *arguments, uid=STRANGER, **environment):
+        child = subprocess.Popen(
+            ["./slurmd", *map(str, arguments)], cwd=self.directory, user=uid, group=uid,
+            extra_groups=[], env={"PATH": "/usr/bin", **environment})
+        self.processes.append(child)
+        (self.directory / "slurmd.pid").write_text(f"{child.pid}\n")
+        wait_until(lambda: process_stat(child.pid)[0] == "slurmd", what="its name")
+        return child
+
+    def was_loaded(self):
+        return any(self.loaded.iterdir())
+
+    def end(self):
+        for child in self.processes:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+        self.controller.close()
+
+
+def compile_c(text, output, *flags):
+    subprocess.run(["cc", *flags, "-o", output, "-x", "c", "-"], input=text, text=True, check=True)
+
+
+@pytest.fixture(name="stranger")
+def stranger_(work):
+    directory = work / "stranger"
+    one = Stranger(directory)
+    yield one
+    one.end()
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(name="any_rig", params=["root", "nobody"])
+def rig_of_user(request, rig_of, slurm):
+    one = rig_of(slurm, None if request.param == "root" else "nobody")
+    yield one
+    one.clean()
+
+
+def all_words(rig):
+    """All that is said anywhere: the Node, the log, and the commands that root runs."""
+    words = [str(rig.admin.find(rig.path)), rig.log()]
+    for command in (["check"], ["print-node"], ["status"], ["print-node", "--diff"]):
+        done = run_beside(rig, *command)
+        words += [done.stdout, done.stderr]
+    return "\n".join(words)
+
+
+def test_the_bait_works(stranger):
+    """Whoever runs sinfo with that file runs the plugin."""
+    subprocess.run(["timeout", "-s", "KILL", "20", "sinfo"], check=False, capture_output=True,
+                   env={"PATH": os.environ["PATH"], "SLURM_CONF": str(stranger.conf)})
+    assert stranger.was_loaded()
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["slurmd-runs", "slurmd-dead"])
+def test_nothing_of_a_strangers_slurmd_is_used(any_rig, stranger, idle_slurm, real):
+    """No slurm.conf is set, and his is the only one that his process can be seen to read."""
+    any_rig.environment = {}
+    if not real:
+        idle_slurm.daemon("kill", SLURMD)
+    try:
+        stranger.run_slurmd("-f", stranger.conf, "-N", "strange1")
+        stranger.run_slurmd(SLURM_CONF=str(stranger.conf))
+        any_rig.start(ready=False)
+        runs = real and not any_rig.user  # root sees by itself what the real one reads
+        any_rig.wait_condition("SlurmdReady", "True" if runs else "False")
+        said = all_words(any_rig)
+        assert "strange" not in said.replace(str(stranger.directory.parent), "")
+        assert not stranger.was_loaded()
+    finally:
+        if not real:
+            idle_slurm.daemon("start", SLURMD)
+
+
+def test_a_dead_slurmd_does_not_look_alive(any_rig, stranger, idle_slurm):
+    any_rig.start_and_know()
+    stranger.run_slurmd("-N", SLURM_NODE, SLURM_CONF=str(idle_slurm.conf_path))
+    idle_slurm.daemon("kill", SLURMD)
+    try:
+        found = any_rig.wait_condition("SlurmdReady", "False", "SlurmdNotRunning")
+        assert str(stranger.processes[0].pid) not in found["message"]
+        stranger.run_slurmd()  # one that appears later
+        any_rig.wait_condition("Ready", "False", "SlurmdNotRunning")
+        assert any_rig.condition("SlurmdReady")["status"] == "False"
+    finally:
+        idle_slurm.daemon("start", SLURMD)
+    any_rig.wait_condition("SlurmdReady", "True")
+
+
+@pytest.mark.parametrize("how", ["setting", "real-slurmd"])
+def test_a_file_that_others_may_change_is_named(rig, stranger, how):
+    """Somebody else's directory, by our own setting or by the -f of root's slurmd."""
+    rig.environment = {"SLURM_CONF": str(stranger.conf)} if how == "setting" else {}
+    if how == "real-slurmd":
+        stranger.run_slurmd("-f", stranger.conf, uid=0)
+    rig.start(ready=False)
+    found = rig.wait_condition("SlurmNodeStateIdle", "Unknown", "SlurmConfInvalid")
+    words = (f"{stranger.conf} is not used, because others than root and Slurm may change it: "
+             f"{stranger.directory} has owner {STRANGER}")
+    assert words in found["message"]
+    assert words in rig.log()
+    assert condition(rig.node(), "SlurmdReady")["status"] == "Unknown"
+    done = run_beside(rig, "check")
+    if how == "setting":
+        assert words in done.stdout
+    else:
+        assert "check takes none from a running slurmd" in done.stdout
+        assert "strange" not in done.stdout.replace(str(stranger.directory.parent), "")
+    assert not stranger.was_loaded()
