@@ -4,11 +4,15 @@
 #include "base/child_limits.h"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <functional>
 
 #include "base/command.h"
@@ -28,17 +32,31 @@ std::string output_of(const std::string& script) {
 }
 
 // 0 when `test`, run by another process as another user than root, returned true.
-int as_somebody(const std::function<bool()>& test) {
+int as(const std::function<bool()>& become, const std::function<bool()>& test) {
   const pid_t pid = ::fork();
   if (pid == 0) {
-    if (::geteuid() == 0 && (::setgid(kSomebody) != 0 || ::setuid(kSomebody) != 0)) {
-      ::_exit(2);
-    }
-    ::_exit(test() ? 0 : 1);
+    ::_exit(!become() ? 2 : test() ? 0 : 1);
   }
   int status = -1;
   ::waitpid(pid, &status, 0);
   return status;
+}
+
+int as_somebody(const std::function<bool()>& test) {
+  return as(
+      [] { return ::geteuid() != 0 || (::setgid(kSomebody) == 0 && ::setuid(kSomebody) == 0); },
+      test);
+}
+
+// As the unit's drop-in for config drives gives it: children would inherit it.
+bool become_somebody_with_ambient_capability() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  constexpr std::uint32_t kCapability = 1U << CAP_SYS_ADMIN;
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> capabilities{};
+  capabilities[0] = {kCapability, kCapability, kCapability};
+  return ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && ::setgid(kSomebody) == 0 &&
+         ::setuid(kSomebody) == 0 && ::syscall(SYS_capset, &header, capabilities.data()) == 0 &&
+         ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) == 0;
 }
 
 bool has_landlock() { return ::syscall(444, nullptr, 0, 1U) > 0; }
@@ -63,13 +81,17 @@ class ChildLimits : public ::testing::Test {
   fakes::TempTree tree_;
 };
 
-TEST_F(ChildLimits, AChildHasNoRightsToGain) {
-  EXPECT_EQ(as_somebody([] {
-              return trim(output_of("grep -E '^(NoNewPrivs|CapAmb|CapPrm|CapEff)' "
-                                    "/proc/self/status | tr -d '\\t\\n'")) ==
-                     "CapPrm:0000000000000000CapEff:0000000000000000CapAmb:0000000000000000"
-                     "NoNewPrivs:1";
-            }),
+TEST_F(ChildLimits, AChildHasNoRightsAndNoneToGain) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root has capabilities to give";
+  }
+  EXPECT_EQ(as([] { return become_somebody_with_ambient_capability(); },
+               [] {
+                 return trim(output_of("grep -E '^(NoNewPrivs|CapAmb|CapPrm|CapEff)' "
+                                       "/proc/self/status | tr -d '\\t\\n'")) ==
+                        "CapPrm:0000000000000000CapEff:0000000000000000CapAmb:0000000000000000"
+                        "NoNewPrivs:1";
+               }),
             0);
 }
 
