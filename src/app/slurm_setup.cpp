@@ -37,8 +37,10 @@ bool is_vouched_for(const slurm::SlurmdSeen& slurmd, const std::string& our_conf
     return true;
   }
   const std::string& path = slurmd.conf.empty() ? our_conf : slurmd.conf;
-  slurm::SlurmConf conf;
-  if (auto read = slurm::read_slurm_conf(path, identity)) {
+  slurm::SlurmConf conf;  // without a file, Slurm's built-in places still hold
+  auto read =
+      path.empty() ? Result<slurm::SlurmConf>{conf} : slurm::read_slurm_conf(path, identity);
+  if (read) {
     conf = *std::move(read);
   } else if (read.error().code == Code::kInvalid) {
     rejected = fmt::format("slurmd (pid {}): {}", slurmd.pid, read.error().message);

@@ -114,7 +114,10 @@ bool FactsSync::look_for_slurmds() {
 // A second slurmd may come at any time, or the one too many go. While none runs there is nothing
 // new to learn.
 void FactsSync::look_again_for_slurmds() {
-  if (look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) {
+  // A file that was rejected may have been given its right owner or mode.
+  const bool rejected =
+      !setup_.refusal.empty() && setup_.refusal_cause == node::SlurmFailure::kBadConfiguration;
+  if ((look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) || rejected) {
     setup_slurm();
   }
 }

@@ -153,6 +153,9 @@ TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
   const auto setup = discover_slurm_for_command(settings_, "vm.example.org", "vm", {slurmd_});
   EXPECT_NE(setup.conf.cluster_name, "theirs");
   EXPECT_NE(setup.place.conf, slurmd_.conf);
+  slurmd_.conf = slurmd_.options.conf_file = "";  // of another user, for who may not look into it
+  slurmd_.in_unit = false;
+  EXPECT_EQ(discover().refusal, "");
   if (setup.conf.path.empty()) {  // this machine has none in the usual places
     EXPECT_THAT(setup.problem, HasSubstr("commands take none from a running slurmd"));
   }

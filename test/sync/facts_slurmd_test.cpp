@@ -106,6 +106,23 @@ TEST_F(FactsSlurmdTest, ASecondSlurmdIsNotTakenForOursWhenOursDies) {
   EXPECT_EQ(liveness(), Liveness::kAbsent);
 }
 
+TEST_F(FactsSlurmdTest, ARejectedFileIsLookedAtAgainUntilItCounts) {
+  const SlurmSetup good = conf_;
+  conf_.node_name = "";
+  conf_.refusal = "others may change it";
+  conf_.refusal_cause = node::SlurmFailure::kBadConfiguration;
+  slurmd_starts();
+  start();
+  EXPECT_EQ(liveness(), Liveness::kUnknown);
+  EXPECT_EQ(facts().slurmd.detail, conf_.refusal);
+  EXPECT_EQ(facts().slurm.failure, node::SlurmFailure::kBadConfiguration);
+  EXPECT_TRUE(sinfo_.started.empty());
+  conf_ = good;
+  wait_quietly(options_.tick + seconds{1});
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+}
+
 // Since Slurm 23.11 a reconfigure replaces the process.
 TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   slurmd_starts();

@@ -144,8 +144,16 @@ def test_a_dead_slurmd_does_not_look_alive(any_rig, stranger, idle_slurm):
 
 
 @pytest.mark.parametrize("how", ["setting", "real-slurmd"])
-def test_a_file_that_others_may_change_is_named(rig, stranger, how):
-    """Somebody else's directory, by our own setting or by the -f of root's slurmd."""
+def test_a_file_that_others_may_change_is_named(rig, stranger, idle_slurm, how):
+    """Somebody else's directory, by our own setting or by the -f of root's only slurmd."""
+    idle_slurm.daemon("kill", SLURMD)
+    try:
+        names_the_file(rig, stranger, how)
+    finally:
+        idle_slurm.daemon("start", SLURMD)
+
+
+def names_the_file(rig, stranger, how):
     rig.environment = {"SLURM_CONF": str(stranger.conf)} if how == "setting" else {}
     if how == "real-slurmd":
         stranger.run_slurmd("-f", stranger.conf, uid=0)
