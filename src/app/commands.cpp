@@ -119,6 +119,9 @@ int run_forever(const config::ParsedCommandLine& command) {
   }
   announce(*settings);
   log::info("slurmlet " SLURMLET_VERSION " starts: " + config::effective_settings_json(*settings));
+  if (const std::string why = children_not_confined(); !why.empty()) {
+    log::info("Slurm's commands can read this node's credentials: " + why);
+  }
   std::optional<config::Settings> former;  // those before the last SIGHUP
   while (true) {
     auto outcome = run_daemon(*settings, *signals, service);
