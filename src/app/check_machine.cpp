@@ -12,6 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 using Liveness = node::SlurmdFacts::Liveness;
 
+constexpr const char* kNoneFromSlurmd = "check takes none from a running slurmd";
+
 // slurm_view's words and its cure, which follows the last "; ".
 Finding unknown_finding(const node::SlurmView& view) {
   const auto cut = view.message.rfind("; ");
@@ -89,14 +91,18 @@ Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounter
   if (view.knowledge == node::Knowledge::kNotAskedYet && facts.slurm_conf.path.empty()) {
     return {kSubjectSlurmctld, Severity::kError,
             "not asked: no slurm.conf, so this machine's name in Slurm is not known", "",
-            "set slurm.conf (SLURM_CONF); check takes none from a running slurmd"};
+            fmt::format("set slurm.conf (SLURM_CONF); {}", kNoneFromSlurmd)};
   }
   if (view.knowledge == node::Knowledge::kNotAskedYet) {
     return {kSubjectSlurmctld, Severity::kError, "did not answer in time", "",
             "scontrol ping; sdiag"};
   }
   if (view.knowledge == node::Knowledge::kUnknown) {
-    return unknown_finding(view);
+    Finding finding = unknown_finding(view);
+    if (facts.slurm_conf.path.empty()) {
+      finding.cure += fmt::format("{}{}", finding.cure.empty() ? "" : "; ", kNoneFromSlurmd);
+    }
+    return finding;
   }
   const auto& record = *facts.slurm.record;
   std::string took;
