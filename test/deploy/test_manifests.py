@@ -12,10 +12,11 @@ import pytest
 import yaml
 
 from harness.api import Api, ApiError, repository
-from harness.bootstrap import REQUESTS, SERVING, openssl_text
+from harness.bootstrap import (CLIENT, GROUP, REQUESTS, SERVING, bootstrap_kubeconfig,
+                               has_condition, openssl_text)
 from harness.programs import OLD_KUBECTL
 from harness.rig import GENERAL_WAIT, wait_until
-from harness.service_account import ServiceAccount
+from harness.service_account import ServiceAccount, can
 
 DEPLOY = repository() / "deploy"
 OVERLAY = DEPLOY / "metal3/overlays/example"
@@ -74,7 +75,7 @@ def test_there_are_manifests():
     assert {name_of(path) for path in PLAIN} == {
         "deploy/admission/daemonsets.yaml", "deploy/admission/node-names.yaml",
         "deploy/admission/pods.yaml", "deploy/rbac/approve-client-csrs.yaml",
-        "deploy/rbac/approve-serving-csrs.yaml", "deploy/rbac/bootstrap-token.yaml",
+        "deploy/rbac/approve-client-renewals.yaml", "deploy/rbac/approve-serving-csrs.yaml", "deploy/rbac/bootstrap-token.yaml",
         "deploy/rbac/metrics-reader.yaml", "deploy/rbac/node-bootstrapper.yaml"}
     assert {name_of(path) for path in CUSTOM} == {
         "deploy/metal3/base/datatemplate.yaml", "deploy/metal3/base/machinedeployment.yaml",
@@ -187,6 +188,68 @@ def approve(api, name):
         return None
     except ApiError as error:
         return error
+
+
+def asks(plane, who, name, made):
+    """The request of somebody for the client certificate of node NAME, or the status that he got."""
+    try:
+        made.append(certificate_request(plane, name, CLIENT, who))
+        return made[-1]
+    except ApiError as error:
+        return error.status
+
+
+@pytest.fixture(name="holder")
+def holder_of_a_token(plane, tmp_path):
+    """holder(GROUP): talks with a bootstrap token of that group."""
+    def make(group):
+        path = tmp_path / f"{group.rpartition(':')[2]}.kubeconfig"
+        api = Api(bootstrap_kubeconfig(plane, path, group), plane.kubectl)
+        # Since the token was made with another group first.
+        wait_until(lambda: group in api.create(
+            "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]["userInfo"]["groups"],
+            GENERAL_WAIT, f"a token of {group}")
+        return api
+    return make
+
+
+@pytest.mark.parametrize("blanket", [False, True], ids=["compared", "blanket"])
+def test_what_a_token_can_have(plane, holder, blanket):
+    """A member of our group may ask for any name, and has it only where all are approved; tokens of
+    other groups get nothing from our manifests."""
+    ours, others = holder(GROUP), holder("system:bootstrappers:other")
+    kubeadms = holder("system:bootstrappers:kubeadm:default-node-token")
+    names = ["node-bootstrapper", "approve-client-renewals"] + ["approve-client-csrs"] * blanket
+    paths = [DEPLOY / f"rbac/{name}.yaml" for name in names]
+    made = []
+    for path in paths:
+        plane.kubectl_output("apply", "-f", str(path))
+    try:
+        wait_until(lambda: [can(plane, "create", "certificatesigningrequests" + kind, "somebody",
+                                GROUP, "certificates.k8s.io") for kind in ("", "/nodeclient")]
+                   == [True, blanket], GENERAL_WAIT, "the rights")
+        assert asks(plane, others, "control-plane-0", made) == 403
+        # A name that no token should have: nothing compares it with who asks.
+        asked = asks(plane, ours, "control-plane-0", made)
+        # Approved by kubeadm's own binding: when it is, the controller has seen the one before.
+        after = asks(plane, kubeadms, "canary", made)
+
+        def is_approved(name):
+            return has_condition(plane.admin.get(f"{REQUESTS}/{name}"), "Approved")
+        wait_until(lambda: is_approved(after), GENERAL_WAIT, "approval of the request after it")
+        if blanket:
+            wait_until(lambda: is_approved(asked), GENERAL_WAIT, "approval")
+            return
+        assert not is_approved(asked)
+        # By hand, by whoever compared.
+        plane.kubectl_output("certificate", "approve", asked)
+        wait_until(lambda: plane.admin.get(f"{REQUESTS}/{asked}")["status"].get("certificate"),
+                   GENERAL_WAIT, "the certificate")
+    finally:
+        for name in made:
+            plane.admin.delete(f"{REQUESTS}/{name}")
+        for path in paths:
+            plane.kubectl_output("delete", "--ignore-not-found", "-f", str(path))
 
 
 def test_serving_approver_may_approve_serving_certificates_and_no_others(plane, tmp_path):

@@ -7,12 +7,13 @@ import pathlib
 import stat
 import subprocess
 
-from .api import ApiError
+from .api import Api, ApiError
 from .rig import GENERAL_WAIT, Rig, wait_until
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
+GROUP = "system:bootstrappers:slurmlet"  # of deploy/rbac
 
 
 def openssl_text(*arguments, text):
@@ -47,14 +48,19 @@ def kubeconfig_certificate(plane, path):
     return base64.b64decode(user["client-certificate-data"]).decode()
 
 
-def bootstrap_kubeconfig(plane, path):
+def bootstrap_kubeconfig(plane, path, group=None):
+    """With a new token of kubeadm's group, or of another one."""
     plane.run("bootstrap-kubeconfig", "--dir", plane.directory, "--out", path)
+    if group:
+        token = Api(path, plane.kubectl).token
+        plane.admin.merge(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{token[:6]}",
+                          {"stringData": {"auth-extra-groups": group}})
     return path
 
 
-def bootstrap_token(plane, path):
+def bootstrap_token(plane, path, group=None):
     """A bootstrap token in a file of its own."""
-    scratch = bootstrap_kubeconfig(plane, pathlib.Path(f"{path}.kubeconfig"))
+    scratch = bootstrap_kubeconfig(plane, pathlib.Path(f"{path}.kubeconfig"), group)
     raw = subprocess.run([*plane.kubectl, "config", "view", "--raw", "-o", "json",
                           "--kubeconfig", str(scratch)], check=True, capture_output=True).stdout
     scratch.unlink()

@@ -59,7 +59,8 @@ def rpm():
 def plane(work):
     """A cluster in which only our own manifests let nodes have certificates."""
     with ControlPlane(work / "cp", "--audit", "--no-auto-approve") as running:
-        for manifest in ("node-bootstrapper.yaml", "approve-client-csrs.yaml"):
+        for manifest in ("node-bootstrapper.yaml", "approve-client-renewals.yaml",
+                         "approve-client-csrs.yaml"):
             apply(running, repository() / "deploy/rbac" / manifest)
         yield running
 

@@ -4,7 +4,7 @@ import json
 import re
 
 from harness.api import repository
-from harness.bootstrap import bootstrap_token
+from harness.bootstrap import GROUP, bootstrap_token
 from machine import SERVER
 
 _SHIPPED = repository() / "packaging/cloud-init/user-data.yaml"
@@ -34,7 +34,7 @@ def indented(text, spaces):
 
 def shipped(node):
     """packaging/cloud-init/user-data.yaml with the three values changed that it says to change."""
-    token = bootstrap_token(node.plane, node.machine.directory / "token").read_text().strip()
+    token = bootstrap_token(node.plane, node.machine.directory / "token", GROUP).read_text().strip()
     authority = (node.plane.directory / "pki/ca.crt").read_bytes()
     text = _SHIPPED.read_text()
     text = _replaced(text, _SERVER, "https://{}:{}".format(*SERVER))

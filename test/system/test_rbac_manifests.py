@@ -2,11 +2,14 @@
 import pytest
 
 from harness.api import repository
+from harness.bootstrap import GROUP
 from harness.rig import wait_until
 from harness.service_account import apply, can
 
 RBAC = repository() / "deploy/rbac"
-FILES = ["approve-client-csrs.yaml", "metrics-reader.yaml", "node-bootstrapper.yaml"]
+FILES = ["approve-client-csrs.yaml", "approve-client-renewals.yaml", "metrics-reader.yaml",
+         "node-bootstrapper.yaml"]
+BOOTSTRAP = ("node-bootstrapper.yaml", "approve-client-renewals.yaml", "approve-client-csrs.yaml")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -34,8 +37,8 @@ def test_bootstrap_bindings_in_a_cluster_that_has_none(plane):
              "kubeadm:node-autoapprove-certificate-rotation"]
     kept = [plane.admin.get(f"{bindings}/{name}") for name in names]
     # What the controller that approves asks about; rights of system:nodes come from nowhere else.
-    wanted = [("certificatesigningrequests", "system:bootstrappers"),
-              ("certificatesigningrequests/nodeclient", "system:bootstrappers"),
+    wanted = [("certificatesigningrequests", GROUP),
+              ("certificatesigningrequests/nodeclient", GROUP),
               ("certificatesigningrequests/selfnodeclient", "system:nodes")]
 
     def rights():
@@ -45,11 +48,11 @@ def test_bootstrap_bindings_in_a_cluster_that_has_none(plane):
         for name in names:
             plane.admin.delete(f"{bindings}/{name}")
         wait_until(lambda: rights() == [False, False, False], what="the end of the rights")
-        for name in ("node-bootstrapper.yaml", "approve-client-csrs.yaml"):
+        for name in BOOTSTRAP:
             apply(plane, RBAC / name)
         wait_until(lambda: rights() == [True, True, True], what="the rights of our manifests")
     finally:
-        for name in ("node-bootstrapper.yaml", "approve-client-csrs.yaml"):
+        for name in BOOTSTRAP:
             plane.kubectl_output("delete", "--ignore-not-found", "-f", str(RBAC / name))
         for binding in kept:
             for field in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
