@@ -109,20 +109,28 @@ Result<std::string> ca_of(const std::string& kubeconfig) {
   return pem;
 }
 
-Status check_pins(const std::string& ca, const std::vector<std::string>& pins) {
-  const auto found = tls::public_key_pins(ca, kSource);
-  if (!found) {
-    return Error{Code::kDenied, found.error().message};
+// Those certificates of the bundle that have a pin. The others are not believed: whoever holds a
+// token can sign a bundle to which a CA of his own is added.
+Result<std::string> keep_pinned(const std::string& ca, const std::vector<std::string>& pins) {
+  const auto certificates = tls::certificates_with_pins(ca, kSource);
+  if (!certificates) {
+    return Error{Code::kDenied, certificates.error().message};
   }
-  const bool pinned =
-      std::find_first_of(found->begin(), found->end(), pins.begin(), pins.end()) != found->end();
-  if (!pinned) {
-    return disbelieved("has a CA with public key " + join(*found, ", ") +
+  std::string kept;
+  std::vector<std::string> found;
+  for (const auto& certificate : *certificates) {
+    found.push_back(certificate.pin);
+    if (std::find(pins.begin(), pins.end(), certificate.pin) != pins.end()) {
+      kept += certificate.pem;
+    }
+  }
+  if (kept.empty()) {
+    return disbelieved("has a CA with public key " + join(found, ", ") +
                        ", which is not the one expected (" + join(pins, ", ") +
                        "): the hash is of another cluster, or somebody stands between us and the "
                        "API server");
   }
-  return {};
+  return kept;
 }
 
 }  // namespace
@@ -168,10 +176,7 @@ Result<std::string> discover_cluster_ca(http::Client& untrusting, const Bootstra
   if (!ca) {
     return ca;
   }
-  if (const Status pinned = check_pins(*ca, *expected); !pinned) {
-    return pinned.error();
-  }
-  return ca;
+  return keep_pinned(*ca, *expected);
 }
 
 }  // namespace slurmlet::kube

@@ -49,10 +49,15 @@ Result<std::string> public_key_digest(const std::string& key_pem);
 // The same name of the public key in a certificate request, which tells whose request it is.
 Result<std::string> request_public_key_digest(const std::string& request_pem);
 
-// "sha256:<hex>" of the SubjectPublicKeyInfo of each certificate, as kubeadm's
+// A certificate and its pin: "sha256:<hex>" of its SubjectPublicKeyInfo, as kubeadm's
 // --discovery-token-ca-cert-hash has it.
-Result<std::vector<std::string>> public_key_pins(const std::string& certificates_pem,
-                                                 const std::string& name);
+struct PinnedCertificate {
+  std::string pin;
+  std::string pem;
+};
+// Of each certificate, in their order; at least one.
+Result<std::vector<PinnedCertificate>> certificates_with_pins(const std::string& certificates_pem,
+                                                              const std::string& name);
 
 // SHA-256 of any bytes, 32 raw bytes.
 std::string sha256(std::string_view bytes);

@@ -65,24 +65,24 @@ Result<std::string> public_key_digest(const std::string& key_pem) {
   return hex(sha256(info));
 }
 
-Result<std::vector<std::string>> public_key_pins(const std::string& certificates_pem,
-                                                 const std::string& name) {
+Result<std::vector<PinnedCertificate>> certificates_with_pins(const std::string& certificates_pem,
+                                                              const std::string& name) {
   const auto certificates = parse_certificates(certificates_pem, name);
   if (!certificates) {
     return certificates.error();
   }
-  std::vector<std::string> pins;
+  std::vector<PinnedCertificate> out;
   for (const auto& certificate : *certificates) {
     const std::string info = der(i2d_X509_PUBKEY, X509_get_X509_PUBKEY(certificate.get()));
     if (info.empty()) {
       return Error{Code::kInvalid, fmt::format("{}: the public key of certificate {} cannot be "
                                                "read ({}); have it issued anew",
-                                               name, pins.size() + 1, take_openssl_error())};
+                                               name, out.size() + 1, take_openssl_error())};
     }
-    pins.push_back("sha256:" + hex(sha256(info)));
+    out.push_back({"sha256:" + hex(sha256(info)), to_pem(certificate.get())});
   }
   ERR_clear_error();
-  return pins;
+  return out;
 }
 
 std::string sha256(std::string_view bytes) {

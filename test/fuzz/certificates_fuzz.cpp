@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const auto certificates = tls::parse_certificates(text, "source");
   const auto summary = tls::read_certificate(text, "source");
-  const auto pins = tls::public_key_pins(text, "source");
+  const auto pins = tls::certificates_with_pins(text, "source");
   require(certificates.has_value() == summary.has_value());
   if (certificates) {
     require(!certificates->empty());

@@ -79,6 +79,25 @@ TEST_F(ClusterInfoTest, OneHashOfSeveralIsEnough) {
   EXPECT_TRUE(discover({kOtherPin, upper}));
 }
 
+// Signed with the token, as every holder of it can do: the cluster's CA behind a foreign one.
+TEST_F(ClusterInfoTest, OfABundleOnlyWhatIsPinnedIsBelieved) {
+  const json two = fixture_json("cluster-info-two-cas.json");
+  constexpr const char* kForeignPin =
+      "sha256:fddac24ac204a63725d383eef139c6b0773ca0644f8b628d0232b7bda7b95133";
+  client_.answer(200, good_.dump());
+  const auto alone = discover();
+  ASSERT_TRUE(alone);
+  client_.answer(200, two.dump());
+  const auto kept = discover();
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(*kept, *alone);
+  // Both, where both are pinned: how a CA is replaced.
+  client_.answer(200, two.dump());
+  const auto both = discover({kPin, kForeignPin});
+  ASSERT_TRUE(both) << both.error().message;
+  EXPECT_THAT(*both, AllOf(HasSubstr(*alone), Not(*alone)));
+}
+
 TEST_F(ClusterInfoTest, AnotherCaIsNotBelieved) {
   client_.answer(200, good_.dump());
   const auto ca = discover({kOtherPin});

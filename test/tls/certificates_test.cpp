@@ -223,19 +223,22 @@ TEST(PublicKeyDigest, IsThatOfTheSubjectPublicKeyInfo) {
   EXPECT_EQ(none.error().code, Code::kInvalid);
 }
 
-TEST(PublicKeyPins, AreThoseOfKubeadm) {
+TEST(CertificatesWithPins, AreThoseOfKubeadm) {
   const Issued one = make_self_signed(CertificateSpec{.common_name = "one"});
   const Issued two = make_self_signed(CertificateSpec{.common_name = "two"});
-  const auto pins = public_key_pins(one.certificate + two.certificate, "ca.crt");
-  ASSERT_TRUE(pins);
+  const auto found = certificates_with_pins(one.certificate + two.certificate, "ca.crt");
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 2U);
   // As kubeadm's documentation computes it.
   const Ran ran = openssl(
       "openssl x509 -pubkey -noout -in $FILE | openssl pkey -pubin -outform der | "
       "openssl dgst -sha256 -r",
       one.certificate);
-  EXPECT_THAT(*pins, ElementsAre("sha256:" + ran.output.substr(0, 64),
-                                 "sha256:" + *public_key_digest(two.key)));
-  const auto none = public_key_pins("nonsense", "ca.crt");
+  EXPECT_EQ(found->front().pin, "sha256:" + ran.output.substr(0, 64));
+  EXPECT_EQ(found->front().pem, one.certificate);
+  EXPECT_EQ(found->back().pin, "sha256:" + *public_key_digest(two.key));
+  EXPECT_EQ(found->back().pem, two.certificate);
+  const auto none = certificates_with_pins("nonsense", "ca.crt");
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, StartsWith("ca.crt: "));
 }
