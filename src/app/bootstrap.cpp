@@ -172,7 +172,7 @@ Status Bootstrap::open() {
   client_->set_abort_fd(signals_.fd());
   api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
                                                     system_random());
-  auto options = client_certificate_options(node_name_);
+  auto options = client_certificate_options(settings_, node_name_);
   options.longest_pause = kLongestPause;
   sync_ = std::make_unique<sync::CertificateSync>(
       *api_, store_, std::move(options), system_random(),

@@ -17,16 +17,26 @@ constexpr std::uint64_t kRefusalsThatCount = 3;
 constexpr std::chrono::seconds kLeastPatience{30};
 constexpr std::chrono::milliseconds kMorePatience{30'000};  // up to, by chance
 
-sync::CertificateSyncOptions serving_certificate_options(const std::string& node_name) {
-  return {
-      "serving certificate", kube::kServingSigner, {"digital signature", "server auth"}, node_name};
+sync::CertificateSyncOptions serving_certificate_options(const config::Settings& settings,
+                                                         const std::string& node_name) {
+  return {.what = "serving certificate",
+          .signer_name = kube::kServingSigner,
+          .usages = {"digital signature", "server auth"},
+          .node_name = node_name,
+          .lifetime =
+              std::chrono::floor<std::chrono::seconds>(settings.kubernetes.certificate_duration)};
 }
 
 }  // namespace
 
-sync::CertificateSyncOptions client_certificate_options(const std::string& node_name) {
-  return {
-      "client certificate", kube::kClientSigner, {"digital signature", "client auth"}, node_name};
+sync::CertificateSyncOptions client_certificate_options(const config::Settings& settings,
+                                                        const std::string& node_name) {
+  return {.what = "client certificate",
+          .signer_name = kube::kClientSigner,
+          .usages = {"digital signature", "client auth"},
+          .node_name = node_name,
+          .lifetime =
+              std::chrono::floor<std::chrono::seconds>(settings.kubernetes.certificate_duration)};
 }
 
 tls::CertificateSubject client_certificate_subject(const std::string& node_name) {
@@ -48,7 +58,7 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
                 std::chrono::duration_cast<Duration>(kMorePatience * system_random()())) {
   if (settings_.kubernetes.rotate_certificates && is_own_certificate()) {
     client_sync_.emplace(
-        api_, client_store_, client_certificate_options(node_name), system_random(),
+        api_, client_store_, client_certificate_options(settings, node_name), system_random(),
         [this](const tls::StoredCertificate&) {
           if (const Status taken = reload_access(); !taken) {
             log::error("the renewed client certificate cannot be used: " + taken.error().message);
@@ -59,7 +69,7 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
   const bool serves = settings_.endpoint.port != 0 && settings_.endpoint.server_tls_bootstrap;
   if (serves && !serving_.is_given()) {
     serving_sync_.emplace(
-        api_, serving_store_, serving_certificate_options(node_name), system_random(),
+        api_, serving_store_, serving_certificate_options(settings, node_name), system_random(),
         [this](const tls::StoredCertificate& issued) {
           if (const Status taken = serving_.use(issued); !taken) {
             log::error("the serving certificate cannot be used: " + taken.error().message);

@@ -67,7 +67,8 @@ class OwnCredentials {
 };
 
 // The request for the node's client certificate, the same at bootstrap and at renewal.
-sync::CertificateSyncOptions client_certificate_options(const std::string& node_name);
+sync::CertificateSyncOptions client_certificate_options(const config::Settings& settings,
+                                                        const std::string& node_name);
 tls::CertificateSubject client_certificate_subject(const std::string& node_name);
 inline constexpr const char* kClientStoreName = "slurmlet-client";
 inline constexpr const char* kServingStoreName = "slurmlet-server";

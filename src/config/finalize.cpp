@@ -147,6 +147,13 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
                                   draft.name_of("kubernetes.leaseDuration"),
                                   format_duration(kubernetes.lease_duration)));
   }
+  // The API server rejects less, and a fraction.
+  if (const auto wanted = kubernetes.certificate_duration.count();
+      wanted != 0 && (wanted < 600'000 || wanted % 1000 != 0)) {
+    draft.add_problem(fmt::format("{} is {}; it must be whole seconds and at least 10m, or 0s",
+                                  draft.name_of("kubernetes.certificateDuration"),
+                                  format_duration(kubernetes.certificate_duration)));
+  }
   check_pair(draft, "kubernetes.certificateFile", kubernetes.certificate_file, "kubernetes.keyFile",
              kubernetes.key_file);
   check_not_both(draft, "kubernetes.caFile", kubernetes.ca_file, "kubernetes.caData",

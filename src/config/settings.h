@@ -32,6 +32,7 @@ struct KubernetesSettings {
       ca_cert_hashes;    // "sha256:<hex>,…": finds the CA with the token, as kubeadm join does
   std::string cert_dir;  // of the rotating certificates; finalize() fills in stateDir/pki
   bool rotate_certificates = true;
+  Seconds certificate_duration{0};          // to ask for; 0 = what the signer gives
   Seconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
   Seconds status_report_interval{300'000};  // when nothing changed
 };

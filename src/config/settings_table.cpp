@@ -80,6 +80,11 @@ void add_bootstrap(std::vector<Row>& rows, std::string_view section) {
                   &in<&S::kubernetes, &K::rotate_certificates>,
                   "renew the client certificate in certDir when 70 to 90 % of its life is over",
                   ""});
+  rows.push_back({section, "kubernetes.certificateDuration", "--kubernetes-certificate-duration",
+                  "", &in<&S::kubernetes, &K::certificate_duration>,
+                  "lifetime to ask for in this node's certificate requests "
+                  "(spec.expirationSeconds), at least 10m; 0s for the signer's own",
+                  "", Rule::kNone, 0, 3650 * 24 * kHour});
 }
 
 void add_kubernetes(std::vector<Row>& rows) {

@@ -5,6 +5,7 @@
 // The bootstrap identity and a node may create, get, list and watch these, and nothing else of
 // them.
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct CertificateRequest {
   std::string signer_name;
   std::string request_pem;  // PKCS #10
   std::vector<std::string> usages;
+  std::chrono::seconds expiration{0};  // spec.expirationSeconds; 0 = the signer's choice
   // What became of it.
   bool approved = false;
   bool denied = false;

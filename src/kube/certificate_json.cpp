@@ -51,13 +51,16 @@ void read_conditions(const json& status, CertificateRequest& request) {
 }  // namespace
 
 std::string certificate_request_body(const CertificateRequest& request) {
+  json spec{{"request", tls::base64_encode(request.request_pem)},
+            {"signerName", request.signer_name},
+            {"usages", request.usages}};
+  if (request.expiration.count() != 0) {
+    spec["expirationSeconds"] = request.expiration.count();
+  }
   return to_text({{"apiVersion", "certificates.k8s.io/v1"},
                   {"kind", "CertificateSigningRequest"},
                   {"metadata", {{"name", request.name}}},
-                  {"spec",
-                   {{"request", tls::base64_encode(request.request_pem)},
-                    {"signerName", request.signer_name},
-                    {"usages", request.usages}}}});
+                  {"spec", std::move(spec)}});
 }
 
 Result<CertificateRequest> certificate_request_from_json(const json& value) {

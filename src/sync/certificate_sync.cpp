@@ -144,6 +144,7 @@ void CertificateSync::ask_with(const std::string& key, Now now) {
   wanted.signer_name = options_.signer_name;
   wanted.request_pem = *std::move(pem);
   wanted.usages = options_.usages;
+  wanted.expiration = options_.lifetime;
   const auto created = api_.create(wanted);
   if (created) {
     ++status_.requests;

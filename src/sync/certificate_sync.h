@@ -36,6 +36,7 @@ struct CertificateSyncOptions {
   std::string node_name;            // for the cure in messages
   // While the API server does not answer. Short where nothing goes on before there is one.
   Duration longest_pause = std::chrono::minutes{5};
+  std::chrono::seconds lifetime{0};  // to ask for; 0 = the signer's choice
 };
 
 // For metrics, /readyz and people.

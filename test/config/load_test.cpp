@@ -252,6 +252,12 @@ TEST(LoadTest, SettingsMustFitTogether) {
        "--slurm-max-backoff is 30s; it must not be shorter than slurm.pollInterval, which is 1m"},
       {{"--kubernetes-lease-duration=10500ms"},
        "--kubernetes-lease-duration is 10s500ms; a lease lasts whole seconds"},
+      {{"--kubernetes-certificate-duration=599s"},
+       "--kubernetes-certificate-duration is 9m59s; it must be whole seconds and at least 10m, or "
+       "0s"},
+      {{"--kubernetes-certificate-duration=600500ms"},
+       "--kubernetes-certificate-duration is 10m500ms; it must be whole seconds and at least 10m, "
+       "or 0s"},
       {{"--healthz-port=10250"},
        "--healthz-port is 10250, the same as endpoint.port; choose another, or 0 for "
        "none"},

@@ -115,6 +115,14 @@ TEST_F(CertificateApiTest, CreateSendsWhatTheServerHolds) {
   EXPECT_EQ(body["spec"].size(), 3U);
 }
 
+TEST_F(CertificateApiTest, AsksForALifetimeWhereOneIsWanted) {
+  CertificateRequest wanted = read_fixture("csr-pending.json");
+  wanted.expiration = std::chrono::hours{24};
+  client_.answer(201, fixture_text("csr-pending.json"));
+  ASSERT_TRUE(api_.create(wanted));
+  EXPECT_EQ(json::parse(client_.last().body)["spec"]["expirationSeconds"], 86400);
+}
+
 TEST_F(CertificateApiTest, OneOfThatNameIsAConflict) {
   client_.answer(409,
                  R"({"kind":"Status","status":"Failure","reason":"AlreadyExists","code":409})");

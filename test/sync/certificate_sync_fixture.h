@@ -36,7 +36,8 @@ class CertificateSyncFixture : public ::testing::Test {
                                kube::kServingSigner,
                                {"digital signature", "server auth"},
                                "n1",
-                               longest_pause_},
+                               longest_pause_,
+                               std::chrono::hours{12}},
         [this] { return random_; },
         [this](const tls::StoredCertificate& stored) { issued_.push_back(stored); });
     sync_->set_subject(serving_subject());

@@ -32,6 +32,7 @@ TEST_F(CertificateSyncTest, AsksWithAKeyThatIsOnDiskAndWaits) {
   const auto& request = api_.find(name);
   EXPECT_EQ(request.signer_name, "kubernetes.io/kubelet-serving");
   EXPECT_THAT(request.usages, ElementsAre("digital signature", "server auth"));
+  EXPECT_EQ(request.expiration, hours{12});
   const auto digest = tls::public_key_digest(pending_key());
   ASSERT_TRUE(digest);
   EXPECT_EQ(*tls::request_public_key_digest(request.request_pem), *digest);

@@ -3,12 +3,14 @@ crashes at every step."""
 import base64
 import hashlib
 import stat
+import subprocess
 
 import pytest
 
-from harness.bootstrap import (BootstrapRig, bootstrap_token, has_condition, is_issued, is_pending,
+from harness.bootstrap import (SERVING, BootstrapRig, bootstrap_token, has_condition, is_issued, is_pending,
                                modes, openssl_text, public_key, request_pem, wait_file)
 from harness.control_plane import ControlPlane
+from harness.programs import free_port
 from harness.rig import GENERAL_WAIT, wait_until
 
 
@@ -81,6 +83,25 @@ def test_later_starts_ask_for_nothing(node):
     node.restart()
     assert len(node.requests()) == 1
     assert node.certificate() == before
+
+
+def test_lifetime_that_is_asked_for_is_what_the_signer_gives(node):
+    """Of both certificates, and the renewal follows the certificate."""
+    port = free_port()
+    node.configure(kubernetes={"certificateDuration": "10m"}, endpoint={"port": port})
+    node.start()
+    serving = node.wait_request(signer=SERVING)
+    node.approve(serving)
+    serving = node.wait_request(is_issued, signer=SERVING)
+    client, = node.requests()
+    for request in client, serving:
+        assert request["spec"]["expirationSeconds"] == 600
+        # The signer's default is a year; it dates the beginning back by minutes.
+        pem = base64.b64decode(request["status"]["certificate"]).decode()
+        assert openssl_text("x509", "-noout", "-checkend", "540", text=pem)
+        ended = subprocess.run(["openssl", "x509", "-noout", "-checkend", "601"], input=pem,
+                               text=True, capture_output=True, check=False)
+        assert ended.returncode == 1
 
 
 # -- where the server and its CA come from --------------------------------------------------------
