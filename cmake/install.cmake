@@ -8,7 +8,7 @@ set(SLURMLET_UNIT_DIR "${CMAKE_INSTALL_PREFIX}/lib/systemd/system" CACHE PATH
 
 install(TARGETS slurmlet RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 
-install(FILES systemd/slurmlet.service systemd/slurmlet-feed.service
+install(FILES systemd/slurmlet.service systemd/slurmlet.socket systemd/slurmlet-feed.service
   DESTINATION ${SLURMLET_UNIT_DIR})
 install(FILES systemd/slurmlet.preset RENAME 80-slurmlet.preset
   DESTINATION lib/systemd/system-preset)

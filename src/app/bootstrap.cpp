@@ -108,7 +108,6 @@ class Bootstrap {
     return held_ && held_->not_after > now && held_->common_name == "system:node:" + node_name_;
   }
   void go_on_with_kubeconfig();
-  void open_health();
   void wait(SteadyTime until);
   podapi::Snapshot snapshot() const;
   Report report() const;
@@ -294,17 +293,6 @@ std::string Bootstrap::status_json() const {
                                 process_start(), clock_.now()}));
 }
 
-void Bootstrap::open_health() {
-  if (settings_.endpoint.healthz_port == 0) {
-    return;
-  }
-  health_ = std::make_unique<podapi::Server>(health_server_options(settings_), health_handler_);
-  if (const Status started = health_->start(); !started) {
-    log::warning("no health endpoint: " + started.error().message);
-    health_.reset();
-  }
-}
-
 void Bootstrap::wait(SteadyTime until) {
   std::vector<int> fds{signals_.fd(), files_.fd()};
   if (health_) {
@@ -325,7 +313,8 @@ void Bootstrap::wait(SteadyTime until) {
 }
 
 Result<BootstrapOutcome> Bootstrap::run() {
-  open_health();
+  health_ =
+      start_server(health_server_options(settings_, service_.sockets()), health_handler_, "health");
   service_.ready(clock_.now());
   while (!done_) {
     const Now now = clock_.now();

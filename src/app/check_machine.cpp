@@ -45,6 +45,11 @@ Finding port_finding(const PortSeen& port, const std::optional<DaemonStatus>& da
   if (port.pid != 0 && daemon && port.pid == daemon->pid) {
     return {kSubjectPorts, Severity::kOk, name + " is served by the running daemon"};
   }
+  // The first of those who hold a socket unit's socket.
+  if (port.pid == 1) {
+    return {kSubjectPorts, Severity::kOk,
+            fmt::format("{} is held by {}, for slurmlet.socket", name, port.program)};
+  }
   // One that cannot be asked, since endpoint.healthzPort is 0.
   if (!daemon && (port.program == "slurmlet" || port.program == "virtual-kubelet")) {
     return {kSubjectPorts, Severity::kOk,

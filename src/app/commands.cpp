@@ -107,7 +107,7 @@ void announce(const config::Settings& settings) {
 int run_forever(const config::ParsedCommandLine& command) {
   const service::ManagerEnvironment manager = service::take_manager_environment();
   const config::EnvLookup environment = environment_with(manager);
-  ServiceReport service{open_notifier(manager), manager.watchdog};
+  ServiceReport service{open_notifier(manager), manager.watchdog, manager.sockets};
   auto signals = Signals::open();
   if (!signals) {
     return fail(signals.error(), kFailed);

@@ -71,11 +71,32 @@ void add_certificate_metrics(std::vector<MetricFamily>& out,
 
 void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters& endpoint) {
   const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
+  MetricFamily listening{"slurmlet_endpoint_listening",
+                         "1 while the endpoint has its port, 0 while another program has it.",
+                         MetricType::kGauge,
+                         {}};
+  MetricFamily failures{"slurmlet_endpoint_bind_failures_total",
+                        "Attempts to listen on the endpoint's port that failed.",
+                        MetricType::kCounter,
+                        {}};
+  for (const auto& [name, server] :
+       {std::pair{"kubelet", &endpoint.server}, std::pair{"healthz", &endpoint.health}}) {
+    if (*server) {
+      listening.samples.push_back({{{"endpoint", name}}, (*server)->listening ? 1.0 : 0.0, ""});
+      failures.samples.push_back({{{"endpoint", name}}, count((*server)->bind_failures), ""});
+    }
+  }
+  for (auto* family : {&listening, &failures}) {
+    if (!family->samples.empty()) {
+      out.push_back(std::move(*family));
+    }
+  }
+  const podapi::ServerCounters server = endpoint.server.value_or(podapi::ServerCounters{});
   MetricFamily answers{"slurmlet_endpoint_requests_total",
                        "Requests to the kubelet endpoint by HTTP status.",
                        MetricType::kCounter,
                        {}};
-  for (const auto& [status, number] : endpoint.server.answers) {
+  for (const auto& [status, number] : server.answers) {
     answers.samples.push_back({{{"code", std::to_string(status)}}, count(number), ""});
   }
   if (!answers.samples.empty()) {
@@ -83,15 +104,19 @@ void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters
   }
   out.push_back(single_metric("slurmlet_endpoint_connections", MetricType::kGauge,
                               "Open connections to the kubelet endpoint.",
-                              static_cast<double>(endpoint.server.open)));
+                              static_cast<double>(server.open)));
   out.push_back({"slurmlet_endpoint_rejected_connections_total",
                  "Connections to the kubelet endpoint that were refused or ended early.",
                  MetricType::kCounter,
-                 {{{{"cause", "limit"}}, count(endpoint.server.turned_away), ""},
-                  {{{"cause", "evicted"}}, count(endpoint.server.evicted), ""},
-                  {{{"cause", "handshake"}}, count(endpoint.server.handshakes_failed), ""},
-                  {{{"cause", "timeout"}}, count(endpoint.server.timed_out), ""},
-                  {{{"cause", "malformed"}}, count(endpoint.server.refused_heads), ""}}});
+                 {{{{"cause", "limit"}}, count(server.turned_away), ""},
+                  {{{"cause", "evicted"}}, count(server.evicted), ""},
+                  {{{"cause", "handshake"}}, count(server.handshakes_failed), ""},
+                  {{{"cause", "timeout"}}, count(server.timed_out), ""},
+                  {{{"cause", "malformed"}}, count(server.refused_heads), ""}}});
+  out.push_back(single_metric("slurmlet_endpoint_handshakes_delayed_total", MetricType::kCounter,
+                              "TLS handshakes with the kubelet endpoint that had to wait because "
+                              "their address, or all unknown ones together, asked for too many.",
+                              count(server.handshakes_delayed)));
   out.push_back({"slurmlet_endpoint_reviews_total",
                  "Questions to the API server about callers of the kubelet endpoint.",
                  MetricType::kCounter,

@@ -14,8 +14,10 @@ namespace {
 using std::chrono::seconds;
 
 podapi::ServerOptions kubelet_options(const config::Settings& settings,
-                                      const ServingCertificate& serving) {
+                                      const ServingCertificate& serving,
+                                      const std::vector<int>& sockets) {
   podapi::ServerOptions options;
+  options.inherited = sockets;
   if (!settings.endpoint.address.empty()) {
     options.address = settings.endpoint.address;
   }
@@ -33,8 +35,10 @@ podapi::GateOptions gate_options(const std::string& node_name) {
 
 }  // namespace
 
-podapi::ServerOptions health_server_options(const config::Settings& settings) {
+podapi::ServerOptions health_server_options(const config::Settings& settings,
+                                            const std::vector<int>& sockets) {
   podapi::ServerOptions options;
+  options.inherited = sockets;
   options.address = "127.0.0.1";
   options.port = settings.endpoint.healthz_port;
   options.port_flag = "--healthz-port";
@@ -43,6 +47,22 @@ podapi::ServerOptions health_server_options(const config::Settings& settings) {
   options.head_timeout = seconds{5};
   options.idle_timeout = seconds{5};
   return options;
+}
+
+std::unique_ptr<podapi::Server> start_server(podapi::ServerOptions options,
+                                             podapi::RequestHandler& handler, const char* name) {
+  if (options.port == 0) {
+    return nullptr;
+  }
+  auto server = std::make_unique<podapi::Server>(std::move(options), handler);
+  const Status started = server->start();
+  if (started) {
+    return server;
+  }
+  const bool may_pass = started.error().code != Code::kInvalid;
+  log::warning(std::string{"no "} + name + " endpoint: " + started.error().message +
+               (may_pass ? "; tried again until it listens" : ""));
+  return may_pass ? std::move(server) : nullptr;
 }
 
 EndpointThread::EndpointThread(const config::Settings& settings, std::string node_name,
@@ -55,7 +75,7 @@ EndpointThread::EndpointThread(const config::Settings& settings, std::string nod
       serving_(serving),
       shared_(shared),
       reviews_(*client_, {&shared.requests, {}}),
-      gate_(reviews_, gate_options(node_name_), system_random()),
+      gate_(reviews_, gate_options(node_name_)),
       kubelet_handler_(gate_, [this] { return kubelet_snapshot(); }),
       health_handler_([this] { return snapshot(); }, [this] { return status_json(); }) {}
 
@@ -68,30 +88,30 @@ EndpointThread::~EndpointThread() {
 }
 
 void EndpointThread::start() {
-  if (settings_.endpoint.healthz_port != 0) {
-    health_ = std::make_unique<podapi::Server>(health_server_options(settings_), health_handler_);
-    if (const Status started = health_->start(); !started) {
-      log::warning("no health endpoint: " + started.error().message);
-      health_.reset();
-    }
-  }
-  if (settings_.endpoint.port != 0) {
-    open_kubelet();
+  const auto& sockets = shared_.service.sockets();
+  warn_of_unused_sockets();
+  health_ = start_server(health_server_options(settings_, sockets), health_handler_, "health");
+  if (serving_.identity()) {  // else it was said by the one who could not make one
+    kubelet_ =
+        start_server(kubelet_options(settings_, serving_, sockets), kubelet_handler_, "kubelet");
   }
   if (health_ || kubelet_) {
     thread_ = std::thread{[this] { run(); }};
   }
 }
 
-void EndpointThread::open_kubelet() {
-  if (!serving_.identity()) {
-    return;  // said already by the one who could not make one
-  }
-  kubelet_ =
-      std::make_unique<podapi::Server>(kubelet_options(settings_, serving_), kubelet_handler_);
-  if (const Status started = kubelet_->start(); !started) {
-    log::warning("no kubelet endpoint: " + started.error().message);
-    kubelet_.reset();
+// Clients of such a socket would wait for ever.
+void EndpointThread::warn_of_unused_sockets() const {
+  const auto& sockets = shared_.service.sockets();
+  const auto kubelet = kubelet_options(settings_, serving_, sockets);
+  const auto health = health_server_options(settings_, sockets);
+  for (const int socket : sockets) {
+    if (!podapi::is_for(socket, kubelet) && !podapi::is_for(socket, health)) {
+      log::warning("slurmlet.socket listens on " + podapi::socket_name(socket) +
+                   ", which is neither endpoint.address and endpoint.port nor 127.0.0.1 and "
+                   "endpoint.healthzPort: nobody answers there. Give the unit the same addresses "
+                   "(systemctl edit slurmlet.socket: ListenStream=), or disable it");
+    }
   }
 }
 
@@ -121,6 +141,9 @@ podapi::Snapshot EndpointThread::snapshot() const {
   EndpointCounters endpoint;
   if (kubelet_) {
     endpoint.server = kubelet_->counters();
+  }
+  if (health_) {
+    endpoint.health = health_->counters();
   }
   endpoint.gate = gate_.counters();
   Report known = report ? *report : Report{};

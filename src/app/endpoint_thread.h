@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "app/serving_certificate.h"
 #include "app/shared.h"
@@ -25,8 +26,12 @@
 
 namespace slurmlet::app {
 
-// The listener of /healthz and /readyz.
-podapi::ServerOptions health_server_options(const config::Settings& settings);
+// The listener of /healthz and /readyz. `sockets`: what the service manager handed over.
+podapi::ServerOptions health_server_options(const config::Settings& settings,
+                                            const std::vector<int>& sockets);
+// Opens it; nothing where it is not wanted. A port that is taken is tried again.
+std::unique_ptr<podapi::Server> start_server(podapi::ServerOptions options,
+                                             podapi::RequestHandler& handler, const char* name);
 
 class EndpointThread {
  public:
@@ -39,11 +44,11 @@ class EndpointThread {
 
   // A port that is taken is warned of, and the node goes on without it: better than no node.
   void start();
-  // Port of the kubelet API, 0 if nothing serves it.
+  // Port of the kubelet API, also while another program has it; 0 if it is not to be served.
   int kubelet_port() const { return kubelet_ ? kubelet_->port() : 0; }
 
  private:
-  void open_kubelet();
+  void warn_of_unused_sockets() const;
   void run();
   podapi::Snapshot snapshot() const;
   std::string status_json() const;

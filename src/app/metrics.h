@@ -4,6 +4,7 @@
 // (https://prometheus.io/docs/practices/naming/), and its health checks. The main thread publishes
 // a report when it wakes anyway; a scrape only reads it.
 
+#include <optional>
 #include <vector>
 
 #include "app/report.h"
@@ -17,7 +18,7 @@
 namespace slurmlet::app {
 
 struct EndpointCounters {
-  podapi::ServerCounters server;
+  std::optional<podapi::ServerCounters> server, health;  // nothing: not to be served
   podapi::GateCounters gate;
 };
 

@@ -13,8 +13,12 @@ constexpr Duration kMinute = std::chrono::minutes{1};
 
 }  // namespace
 
-ServiceReport::ServiceReport(service::Notifier notifier, std::optional<Duration> watchdog)
-    : notifier_(std::move(notifier)), watched_(watchdog.has_value()), watchdog_(watchdog) {}
+ServiceReport::ServiceReport(service::Notifier notifier, std::optional<Duration> watchdog,
+                             std::vector<int> sockets)
+    : notifier_(std::move(notifier)),
+      sockets_(std::move(sockets)),
+      watched_(watchdog.has_value()),
+      watchdog_(watchdog) {}
 
 void ServiceReport::ready(Now now) {
   const std::lock_guard lock(mutex_);

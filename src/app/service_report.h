@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/report.h"
 #include "app/watchdog.h"
@@ -24,7 +25,10 @@ namespace slurmlet::app {
 class ServiceReport {
  public:
   // `watchdog`: the manager's interval; nothing = it does not watch.
-  ServiceReport(service::Notifier notifier, std::optional<Duration> watchdog);
+  // `sockets`: what its socket unit handed over.
+  ServiceReport(service::Notifier notifier, std::optional<Duration> watchdog,
+                std::vector<int> sockets = {});
+  const std::vector<int>& sockets() const { return sockets_; }
 
   // The configuration is good and the loops begin: READY=1, once for each start or reload. Said
   // again with what is said next, should the manager not take it.
@@ -51,6 +55,7 @@ class ServiceReport {
 
   mutable std::mutex mutex_;
   service::Notifier notifier_;
+  const std::vector<int> sockets_;
   bool watched_;
   Watchdog watchdog_;
   bool ready_ = false;

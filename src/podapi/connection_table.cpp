@@ -14,6 +14,7 @@ Rank rank(const ServerConnection& connection) {
   switch (connection.state()) {
     case State::kLingering:
       return Rank::kLingering;
+    case State::kNew:
     case State::kHandshaking:
       return Rank::kStranger;
     case State::kReading:

@@ -19,6 +19,7 @@ struct Entry {
   std::unique_ptr<ServerConnection> connection;
   std::string host;           // whose it is, without the port
   std::uint32_t watched = 0;  // what epoll(7) watches for
+  SteadyTime turn = kNever;   // of a handshake that has to wait: when to ask again
 };
 
 using Entries = std::map<ConnectionId, Entry>;  // in the order of their coming

@@ -1,18 +1,21 @@
 #include "podapi/gate.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "kube/status_error.h"
 #include "podapi/caller_identity.h"
 #include "podapi/pending_reviews.h"
 #include "podapi/request_path.h"
-#include "podapi/review_budget.h"
 #include "podapi/review_cache.h"
 #include "podapi/status_json.h"
+#include "podapi/token_bucket.h"
 #include "tls/certificates.h"
 
 namespace slurmlet::podapi {
@@ -24,6 +27,9 @@ using kube::UserInfo;
 
 constexpr int kRetrySeconds = 5;
 constexpr std::size_t kMaxNameBytes = 256;  // of a user, in messages
+// Lines of the log about callers.
+constexpr double kLinesPerSecond = 1.0 / 60;
+constexpr double kLinesAtOnce = 20;
 
 constexpr const char* kMayNotAsk =
     "slurmlet cannot find out who may use this port: the API server does not let its user create "
@@ -45,12 +51,12 @@ struct Passage {
   bool is_stranger = false;
 };
 
-std::string random_bytes(const Random& random, std::size_t count) {
-  std::string bytes;
-  while (bytes.size() < count) {
-    bytes += static_cast<char>(static_cast<unsigned char>(random() * 256));
+std::string new_salt() {
+  std::array<char, 32> bytes{};
+  // Whole or not at all for so few, and not at all only when a signal came at boot.
+  while (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
   }
-  return bytes;
+  return {bytes.data(), bytes.size()};
 }
 
 // Unambiguous: each part is preceded by its length.
@@ -82,10 +88,10 @@ std::string question_text(const kube::AccessQuestion& question) {
 
 class Gate::State {
  public:
-  State(kube::ReviewApi& api, GateOptions options, const Random& random)
+  State(kube::ReviewApi& api, GateOptions options)
       : api_(api),
         options_(std::move(options)),
-        salt_(random_bytes(random, 32)),
+        salt_(new_salt()),
         good_tokens_(options_.max_cached),
         bad_tokens_(options_.max_cached),
         allowed_(options_.max_cached),
@@ -118,7 +124,7 @@ class Gate::State {
   void settle(const Finished<AccessReview>& finished, SteadyTime now, Verdicts& verdicts);
   std::optional<Passage> take_waiting(RequestId id);
 
-  Verdict allow(const Passage& passage) const { return {true, passage.user.name, {}}; }
+  void say(const Passage& passage, bool is_allowed, SteadyTime now);
   Verdict unauthorized(const Passage& passage);
   Verdict forbidden(const Passage& passage);
   Verdict unavailable(const Passage& passage, int code, const char* why);
@@ -132,9 +138,10 @@ class Gate::State {
   ReviewCache<bool> bad_tokens_;
   ReviewCache<bool> allowed_;
   ReviewCache<bool> denied_;
-  ReviewBudget strangers_budget_;
-  ReviewBudget newcomers_budget_;
-  ReviewBudget known_budget_;
+  TokenBucket strangers_budget_;
+  TokenBucket newcomers_budget_;
+  TokenBucket known_budget_;
+  TokenBucket lines_{kLinesPerSecond, kLinesAtOnce};
   Reviews<TokenReview> token_reviews_;
   Reviews<AccessReview> access_reviews_;
   std::map<RequestId, Passage> waiting_;
@@ -144,7 +151,7 @@ class Gate::State {
 
 Verdict Gate::State::unauthorized(const Passage& passage) {
   ++counters_.unauthenticated;
-  return {false, "", refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"})};
+  return {false, refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"})};
 }
 
 Verdict Gate::State::forbidden(const Passage& passage) {
@@ -153,14 +160,22 @@ Verdict Gate::State::forbidden(const Passage& passage) {
   const std::string message =
       fmt::format("Forbidden (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
                   kube::one_line(passage.user.name, kMaxNameBytes), verb, join(subresources, " "));
-  return {false, passage.user.name, refusal_response(passage.path, {403, "Forbidden", message})};
+  return {false, refusal_response(passage.path, {403, "Forbidden", message})};
 }
 
 Verdict Gate::State::unavailable(const Passage& passage, int code, const char* why) {
   ++counters_.unavailable;
   const char* reason = code == 429 ? "TooManyRequests" : "ServiceUnavailable";
-  return {false, passage.user.name,
-          refusal_response(passage.path, {code, reason, why, kRetrySeconds})};
+  return {false, refusal_response(passage.path, {code, reason, why, kRetrySeconds})};
+}
+
+void Gate::State::say(const Passage& passage, bool is_allowed, SteadyTime now) {
+  if (lines_.take(now)) {
+    log::info(fmt::format("kubelet endpoint: {} {} {} nodes/{}",
+                          kube::one_line(passage.user.name, kMaxNameBytes),
+                          is_allowed ? "may" : "may not", passage.attributes.verb,
+                          passage.attributes.subresources[passage.asking]));
+  }
 }
 
 Verdict Gate::State::cannot_ask(const Passage& passage, const Error& error) {
@@ -230,7 +245,7 @@ std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage,
                                         options_.node_name};
     const std::string key = digest(question_text(question));
     if (allowed_.find(key, now) != nullptr) {
-      return allow(passage);
+      return Verdict{true, {}};
     }
     if (denied_.find(key, now) != nullptr) {
       continue;
@@ -301,6 +316,7 @@ void Gate::State::settle(const Finished<AccessReview>& finished, SteadyTime now,
   const auto& [key, waiters, result] = finished;
   last_error_ = result ? std::nullopt : std::optional{result.error()};
   const bool is_allowed = result && result->allowed;
+  bool is_news = result && !(is_allowed ? allowed_ : denied_).remembers(key);
   if (is_allowed) {
     denied_.erase(key);
     allowed_.put(key, true, now + options_.allowed_ttl);
@@ -313,11 +329,14 @@ void Gate::State::settle(const Finished<AccessReview>& finished, SteadyTime now,
     if (!passage) {
       continue;
     }
+    if (std::exchange(is_news, false)) {
+      say(*passage, is_allowed, now);
+    }
     std::optional<Verdict> verdict;
     if (!result) {
       verdict = cannot_ask(*passage, result.error());
     } else if (is_allowed) {
-      verdict = allow(*passage);
+      verdict = Verdict{true, {}};
     } else {
       ++passage->asking;
       verdict = review_access(id, *std::move(passage), now);
@@ -344,8 +363,8 @@ std::vector<std::pair<RequestId, Verdict>> Gate::State::step(Now now, SteadyTime
   return verdicts;
 }
 
-Gate::Gate(kube::ReviewApi& api, GateOptions options, Random random)  // NOLINT
-    : state_(std::make_unique<State>(api, std::move(options), random)) {}
+Gate::Gate(kube::ReviewApi& api, GateOptions options)
+    : state_(std::make_unique<State>(api, std::move(options))) {}
 Gate::~Gate() = default;
 
 std::optional<Verdict> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,

@@ -7,7 +7,8 @@
 // fine-grained subresource first and nodes/proxy second where the kubelet falls back. Answers are
 // cached for the kubelet's times, in bounded memory; tokens are kept as salted digests only. When
 // the API server cannot be asked, the answer is 503, never yes; reviews of strangers' tokens are
-// limited in rate and number, so that nobody can make this node hammer the API server.
+// limited in rate and number, so that nobody can make this node hammer the API server. Who gets
+// what is logged when it changes, a bounded number of lines.
 //
 // A step object of the endpoint's thread.
 
@@ -18,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "kube/review_api.h"
 #include "podapi/server.h"
@@ -47,7 +47,6 @@ struct GateOptions {
 
 struct Verdict {
   bool allowed = false;
-  std::string user;  // for the log
   Response refusal;  // when not allowed: 401, 403, 429 or 503 as an API Status
 };
 
@@ -58,7 +57,7 @@ struct GateCounters {
 
 class Gate {
  public:
-  Gate(kube::ReviewApi& api, GateOptions options, Random random);
+  Gate(kube::ReviewApi& api, GateOptions options);
   ~Gate();
   // The verdict at once where the caches have it, else nothing: it comes from step().
   std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,

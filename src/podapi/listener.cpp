@@ -1,6 +1,7 @@
 #include "podapi/listener.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 
@@ -23,6 +24,11 @@ struct SocketAddress {
   socklen_t size = 0;
   sockaddr* generic() { return reinterpret_cast<sockaddr*>(&storage); }
 };
+
+// It is at the same place in both families.
+int port_of(const SocketAddress& address) {
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+}
 
 std::optional<SocketAddress> parse(const std::string& text, int port) {
   SocketAddress address;
@@ -80,7 +86,55 @@ std::pair<UniqueFd, int> listen_on(SocketAddress& address) {
   return {std::move(socket), 0};
 }
 
+// The address and port of a TCP socket; nothing for any other.
+std::optional<SocketAddress> bound_to(int socket) {
+  SocketAddress bound;
+  bound.size = sizeof bound.storage;
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
+      ::getsockname(socket, bound.generic(), &bound.size) != 0 ||
+      (bound.storage.ss_family != AF_INET && bound.storage.ss_family != AF_INET6)) {
+    return std::nullopt;
+  }
+  return bound;
+}
+
+// A duplicate of the one that the service manager holds for this port and address, if it does.
+std::pair<UniqueFd, int> take_over(const ServerOptions& options) {
+  for (const int inherited : options.inherited) {
+    if (!is_for(inherited, options)) {
+      continue;
+    }
+    UniqueFd socket{::fcntl(inherited, F_DUPFD_CLOEXEC, 3)};
+    // It is the manager's, but should be as ours would be; listen(2) also revives one that was
+    // lost.
+    if (!socket || ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0 ||
+        ::listen(socket.get(), kBacklog) != 0) {
+      return {UniqueFd{}, errno};
+    }
+    return {std::move(socket), 0};
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string socket_name(int socket) {
+  const auto bound = bound_to(socket);
+  return bound ? name_peer(bound->storage).address : "no TCP port";
+}
+
+bool is_for(int socket, const ServerOptions& options) {
+  const auto bound = bound_to(socket);
+  const auto wanted = parse(options.address, options.port);
+  if (!bound || !wanted || options.port == 0 || port_of(*bound) != options.port) {
+    return false;
+  }
+  const std::string host = name_peer(bound->storage).host;
+  return host == name_peer(wanted->storage).host ||
+         (options.address == "::" && host == "0.0.0.0");  // a machine without IPv6
+}
 
 Result<Listener> open_listener(const ServerOptions& options) {
   if (options.port < 0 || options.port > 65535) {
@@ -92,7 +146,13 @@ Result<Listener> open_listener(const ServerOptions& options) {
     return Error{Code::kInvalid,
                  fmt::format("\"{}\" is not an IP address to listen on", options.address)};
   }
-  auto [socket, error] = listen_on(*address);
+  auto [socket, error] = take_over(options);
+  if (socket) {
+    return Listener{std::move(socket), options.port};
+  }
+  if (error == 0) {
+    std::tie(socket, error) = listen_on(*address);
+  }
   if (options.address == "::" && (error == EAFNOSUPPORT || error == EADDRNOTAVAIL)) {
     address = parse("0.0.0.0", options.port);
     std::tie(socket, error) = listen_on(*address);
@@ -100,9 +160,7 @@ Result<Listener> open_listener(const ServerOptions& options) {
   if (error != 0) {
     return listen_error(error, with_port(options.address, options.port), options.port_flag);
   }
-  // The port is at the same place in both families.
-  const int port = ntohs(reinterpret_cast<const sockaddr_in*>(&address->storage)->sin_port);
-  return Listener{std::move(socket), port};
+  return Listener{std::move(socket), port_of(*address)};
 }
 
 Peer name_peer(const sockaddr_storage& address) {

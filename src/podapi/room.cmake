@@ -1,9 +1,11 @@
 set(ROOM_SOURCES
   connection_table.cpp
+  handshake_budget.cpp
   health_handler.cpp
   http_answerer.cpp
   listener.cpp
   metrics_text.cpp
+  port.cpp
   request_head.cpp
   routes.cpp
   server.cpp

@@ -11,8 +11,10 @@
 
 #include "base/file.h"
 #include "podapi/connection_table.h"
+#include "podapi/handshake_budget.h"
 #include "podapi/http_answerer.h"
 #include "podapi/listener.h"
+#include "podapi/port.h"
 
 namespace slurmlet::podapi {
 namespace {
@@ -23,12 +25,12 @@ using Event = ServerConnection::Event;
 constexpr ConnectionId kListener = 0;
 constexpr int kEventsPerStep = 64;
 constexpr int kAcceptsPerStep = 64;
-// Connections wait in the kernel's queue meanwhile; it is tried again sooner when one closes.
-constexpr std::chrono::seconds kOutOfDescriptorsPause{1};
 
-bool is_out_of_resources(int error_number) {
-  return error_number == EMFILE || error_number == ENFILE || error_number == ENOBUFS ||
-         error_number == ENOMEM;
+// Whether the client is gone, or has ended its side without a word.
+bool has_ended(int socket, std::uint32_t events) {
+  char byte = 0;
+  return (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ||
+         ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 Response plain_text(int status, const std::string& line) {
@@ -46,26 +48,29 @@ class Server::Engine {
       : options_(std::move(options)),
         handler_(handler),
         answerer_(std::chrono::floor<std::chrono::seconds>(options_.idle_timeout),
-                  options_.max_requests) {}
+                  options_.max_requests),
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+        port_(options_, epoll_.get(), kListener),
+        handshakes_(options_.handshakes) {}
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   Status start();
   SteadyTime step(Now now);
-  int port() const { return listener_.port; }
+  int port() const { return port_.number(); }
   int fd() const { return epoll_.get(); }
-  const ServerCounters& counters() const { return counters_; }
+  ServerCounters counters() const;
 
  private:
   void accept_some(SteadyTime now);
   void admit(UniqueFd socket, const sockaddr_storage& from, SteadyTime now);
   bool make_room(const std::string& host);
   bool evict_one_of(const std::string* host);
-  void pause_accepting(SteadyTime until);
-  void watch_listener(std::uint32_t events);
 
-  void advance(ConnectionId id, Now now);
+  void advance(ConnectionId id, std::uint32_t events, Now now);
+  void greet(Entry& entry, std::uint32_t events, SteadyTime now);
+  void give_turns(Now now);
   void begin(ConnectionId id, ServerConnection& connection, Now now);
   void refuse(ServerConnection& connection, int status, const std::string& why, Now now);
   void respond(ServerConnection& connection, const RequestHead& head, const Response& response,
@@ -73,7 +78,7 @@ class Server::Engine {
   void deliver_answers(Now now, SteadyTime& next);
   void expire(Now now);
   // Tells epoll what the connection waits for now, or drops it if it is closed.
-  void settle(ConnectionId id);
+  void settle(ConnectionId id, SteadyTime now);
   Entries::iterator drop(Entries::iterator entry);
   void forget(ServerConnection& connection);
   SteadyTime next_deadline() const;
@@ -81,13 +86,13 @@ class Server::Engine {
   ServerOptions options_;
   RequestHandler& handler_;
   HttpAnswerer answerer_;
-  Listener listener_;
   UniqueFd epoll_;
+  Port port_;
+  HandshakeBudget handshakes_;
   Entries entries_;
   std::map<RequestId, ConnectionId> waiting_;
   ConnectionId last_connection_ = kListener;
   RequestId last_request_ = 0;
-  SteadyTime paused_until_ = kNever;  // kNever: not paused
   ServerCounters counters_;
 };
 
@@ -98,75 +103,52 @@ Server::Engine::~Engine() {
 }
 
 Status Server::Engine::start() {
-  if (listener_.socket) {
+  if (port_.is_open()) {
     return Error{Code::kInternal, "the server is already running"};
   }
-  auto listener = open_listener(options_);
-  if (!listener) {
-    return listener.error();
-  }
-  epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) {
-    return errno_error(errno, "epoll_create1");
-  }
-  listener_ = std::move(*listener);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = kListener;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.socket.get(), &event) != 0) {
-    return errno_error(errno, "epoll_ctl");
-  }
-  return {};
+  return port_.open();
+}
+
+ServerCounters Server::Engine::counters() const {
+  ServerCounters out = counters_;
+  out.listening = port_.is_open();
+  out.bind_failures = port_.failures();
+  return out;
 }
 
 SteadyTime Server::Engine::step(Now now) {
-  if (paused_until_ <= now.steady) {
-    paused_until_ = kNever;
-    watch_listener(EPOLLIN);
-  }
   std::array<epoll_event, kEventsPerStep> events{};
   const int ready = ::epoll_wait(epoll_.get(), events.data(), kEventsPerStep, 0);
   for (int i = 0; i < ready; ++i) {
-    const ConnectionId id = events[static_cast<std::size_t>(i)].data.u64;
-    if (id == kListener) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if (event.data.u64 == kListener) {
       accept_some(now.steady);
     } else {
-      advance(id, now);
+      advance(event.data.u64, event.events, now);
     }
   }
+  give_turns(now);
   SteadyTime next = kNever;
   deliver_answers(now, next);
   expire(now);
-  return std::min(next, next_deadline());
+  return std::min({next, next_deadline(), port_.step(now.steady)});
 }
 
 void Server::Engine::accept_some(SteadyTime now) {
   for (int i = 0; i < kAcceptsPerStep; ++i) {
     sockaddr_storage from{};
-    socklen_t size = sizeof from;
-    UniqueFd socket{::accept4(listener_.socket.get(), reinterpret_cast<sockaddr*>(&from), &size,
-                              SOCK_CLOEXEC | SOCK_NONBLOCK)};
-    if (socket) {
-      admit(std::move(socket), from, now);
-    } else if (is_out_of_resources(errno)) {
-      return pause_accepting(now + kOutOfDescriptorsPause);
-    } else if (errno == EAGAIN) {
+    UniqueFd socket = port_.accept(from, now);
+    if (!socket) {
       return;
     }
-    // Else it went away while it waited to be accepted.
+    admit(std::move(socket), from, now);
   }
 }
 
 void Server::Engine::admit(UniqueFd socket, const sockaddr_storage& from, SteadyTime now) {
   ++counters_.accepted;
   auto peer = name_peer(from);
-  const auto identity = options_.identity ? options_.identity() : nullptr;
-  if ((options_.identity && !identity) || !make_room(peer.host)) {
-    ++counters_.turned_away;
-    return;
-  }
-  auto session = identity ? tls::ServerSession::make(*identity, socket.get()) : nullptr;
-  if (identity && !session) {
+  if ((options_.identity && !options_.identity()) || !make_room(peer.host)) {
     ++counters_.turned_away;
     return;
   }
@@ -174,8 +156,8 @@ void Server::Engine::admit(UniqueFd socket, const sockaddr_storage& from, Steady
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Entry entry;
   entry.host = std::move(peer.host);
-  entry.connection = std::make_unique<ServerConnection>(std::move(socket), std::move(peer.address),
-                                                        std::move(session), options_, now);
+  entry.connection =
+      std::make_unique<ServerConnection>(std::move(socket), std::move(peer.address), options_, now);
   epoll_event event{};
   event.events = entry.watched = entry.connection->wanted_events();
   event.data.u64 = ++last_connection_;
@@ -204,24 +186,50 @@ bool Server::Engine::evict_one_of(const std::string* host) {
   return true;
 }
 
-void Server::Engine::pause_accepting(SteadyTime until) {
-  paused_until_ = until;
-  watch_listener(0);
+// Begins the TLS handshake, if it is this client's turn.
+void Server::Engine::greet(Entry& entry, std::uint32_t events, SteadyTime now) {
+  ServerConnection& connection = *entry.connection;
+  if (has_ended(connection.fd(), events)) {
+    return connection.close();
+  }
+  const SteadyTime turn = handshakes_.take(entry.host, now);
+  if (turn > now) {
+    counters_.handshakes_delayed += entry.turn == kNever ? 1 : 0;
+    entry.turn = turn;
+    return connection.wait_for_turn();
+  }
+  entry.turn = kNever;
+  const auto identity = options_.identity();
+  auto session = identity ? tls::ServerSession::make(*identity, connection.fd()) : nullptr;
+  if (!session) {
+    ++counters_.turned_away;
+    return connection.close();
+  }
+  connection.shake_hands(std::move(session));
 }
 
-void Server::Engine::watch_listener(std::uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = kListener;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.socket.get(), &event);
+// To those whose handshake was over the limits when they came.
+void Server::Engine::give_turns(Now now) {
+  std::vector<ConnectionId> due;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.turn <= now.steady) {
+      due.push_back(id);
+    }
+  }
+  for (const ConnectionId id : due) {
+    advance(id, 0, now);
+  }
 }
 
-void Server::Engine::advance(ConnectionId id, Now now) {
+void Server::Engine::advance(ConnectionId id, std::uint32_t events, Now now) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) {
     return;  // closed since epoll_wait(2) told of it
   }
   ServerConnection& connection = *found->second.connection;
+  if (connection.state() == State::kNew) {
+    greet(found->second, events, now.steady);
+  }
   switch (connection.advance(now.steady)) {
     case Event::kRequest:
       begin(id, connection, now);
@@ -236,7 +244,7 @@ void Server::Engine::advance(ConnectionId id, Now now) {
     case Event::kNone:
       break;
   }
-  settle(id);
+  settle(id, now.steady);
 }
 
 void Server::Engine::begin(ConnectionId id, ServerConnection& connection, Now now) {
@@ -280,7 +288,7 @@ void Server::Engine::deliver_answers(Now now, SteadyTime& next) {
     connection.request = 0;
     const bool keep_open = connection.head().keep_alive && connection.may_stay_open(now.steady);
     respond(connection, connection.head(), response, keep_open, now);
-    settle(id);
+    settle(id, now.steady);
   }
 }
 
@@ -296,7 +304,7 @@ void Server::Engine::expire(Now now) {
       const RequestHead head = connection.head();
       forget(connection);
       respond(connection, head, plain_text(503, "the answer takes too long"), false, now);
-      settle((it++)->first);
+      settle((it++)->first, now.steady);
       continue;
     }
     if (connection.state() != State::kLingering && !connection.is_idle()) {
@@ -306,9 +314,12 @@ void Server::Engine::expire(Now now) {
   }
 }
 
-void Server::Engine::settle(ConnectionId id) {
+void Server::Engine::settle(ConnectionId id, SteadyTime now) {
   const auto found = entries_.find(id);
   Entry& entry = found->second;
+  if (entry.connection->let_through) {
+    handshakes_.know(entry.host, now);
+  }
   if (entry.connection->state() == State::kClosed) {
     drop(found);
     return;
@@ -329,9 +340,7 @@ Entries::iterator Server::Engine::drop(Entries::iterator entry) {
   forget(*entry->second.connection);
   const auto next = entries_.erase(entry);
   counters_.open = entries_.size();
-  if (paused_until_ != kNever) {
-    paused_until_ = SteadyTime{};  // long ago: a descriptor is free again
-  }
+  port_.end_pause();
   return next;
 }
 
@@ -343,9 +352,9 @@ void Server::Engine::forget(ServerConnection& connection) {
 }
 
 SteadyTime Server::Engine::next_deadline() const {
-  SteadyTime next = paused_until_;
+  SteadyTime next = kNever;
   for (const auto& [id, entry] : entries_) {
-    next = std::min(next, entry.connection->deadline());
+    next = std::min({next, entry.turn, entry.connection->deadline()});
   }
   return next;
 }
@@ -357,6 +366,6 @@ Status Server::start() { return engine_->start(); }
 int Server::port() const { return engine_->port(); }
 int Server::fd() const { return engine_->fd(); }
 SteadyTime Server::step(Now now) { return engine_->step(now); }
-const ServerCounters& Server::counters() const { return engine_->counters(); }
+ServerCounters Server::counters() const { return engine_->counters(); }
 
 }  // namespace slurmlet::podapi

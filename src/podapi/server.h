@@ -7,6 +7,10 @@
 // a bounded amount of work in one call. A request whose head is complete goes to the
 // RequestHandler; its answer may come later. Not thread-safe.
 //
+// A handshake begins when the client has said something and its address is within the
+// HandshakeLimits; those over them wait for their turn without costing anything, within
+// head_timeout.
+//
 // What strangers can make it hold, whatever they send: max_connections times the head
 // (HeadLimits, thrice), 4 KiB of what came after it and a TLS session (some 50 KiB); besides the
 // answers that the handler gave and the clients have not taken yet. Nothing is read from a
@@ -26,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -57,11 +62,23 @@ class RequestHandler {
   virtual void forget(RequestId id) = 0;
 };
 
+// Of TLS handshakes; one takes half a millisecond and more.
+struct HandshakeLimits {
+  double per_second = 5, burst = 32;  // of one address
+  // Of all addresses from which no request was let through yet.
+  double unknown_per_second = 10, unknown_burst = 32;
+  std::size_t max_addresses = 256;  // remembered
+};
+
 struct ServerOptions {
   std::string address = "::";  // "::" takes IPv4 too; without IPv6 "0.0.0.0" is used instead
   int port = 0;                // 0: any free one (tests); port() tells
   std::string port_flag;       // "--port", for the error when it is taken
-  // TLS if set: asked for each new connection, so that a renewed certificate is used at once.
+  // Listening sockets of the service manager: one that has this port and address is used (a
+  // duplicate of it) and none is bound.
+  std::vector<int> inherited;
+  Random random;  // for pauses; system_random() if not set
+  // TLS if set: asked for each handshake, so that a renewed certificate is used at once.
   // nullptr = refuse connections for now.
   std::function<std::shared_ptr<const tls::ServerIdentity>()> identity;
 
@@ -75,6 +92,7 @@ struct ServerOptions {
   Duration max_age = std::chrono::hours{1};          // then it ends with the present answer
   std::size_t max_requests = 1000;                   // of a connection
   HeadLimits head;
+  HandshakeLimits handshakes;
 };
 
 struct ServerCounters {
@@ -82,11 +100,19 @@ struct ServerCounters {
   std::uint64_t turned_away = 0;  // over a limit with nobody to make room, or no identity
   std::uint64_t evicted = 0;      // closed to make room for another
   std::uint64_t handshakes_failed = 0;
+  std::uint64_t handshakes_delayed = 0;  // over the HandshakeLimits; they got their turn later
+  std::uint64_t bind_failures = 0;       // attempts to listen
+  bool listening = false;
   std::uint64_t timed_out = 0;
   std::uint64_t refused_heads = 0;       // malformed or over a limit
   std::map<int, std::uint64_t> answers;  // by HTTP status
   std::size_t open = 0;
 };
+
+// Of a socket that the service manager handed over: "[::]:10250"; and whether it is the one that a
+// server with these options listens on.
+std::string socket_name(int socket);
+bool is_for(int socket, const ServerOptions& options);
 
 class Server {
  public:
@@ -97,11 +123,12 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // kConflict when the port is taken, kInvalid for what is no address or port; names the flag.
+  // After an Error other than kInvalid step() tries again, as when the port is lost later.
   Status start();
-  int port() const;
+  int port() const;  // that of the options while it does not listen
   int fd() const;
   SteadyTime step(Now now);
-  const ServerCounters& counters() const;
+  ServerCounters counters() const;
 
  private:
   class Engine;

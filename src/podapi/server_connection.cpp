@@ -21,18 +21,24 @@ constexpr std::string_view kSpeakTls =
 using SessionState = tls::ServerSession::State;
 
 ServerConnection::ServerConnection(UniqueFd socket, std::string address,
-                                   std::unique_ptr<tls::ServerSession> session,
                                    const ServerOptions& options, SteadyTime now)
     : socket_(std::move(socket)),
-      session_(std::move(session)),
       options_(options),
-      state_(session_ ? State::kHandshaking : State::kReading),
+      state_(options.identity ? State::kNew : State::kReading),
       wanted_(EPOLLIN),
       born_(now),
       deadline_(now + options.head_timeout),
       reader_(options.head) {
   caller_.address = std::move(address);
 }
+
+void ServerConnection::shake_hands(std::unique_ptr<tls::ServerSession> session) {
+  session_ = std::move(session);
+  state_ = State::kHandshaking;
+  wanted_ = EPOLLIN;
+}
+
+void ServerConnection::wait_for_turn() { wanted_ = EPOLLRDHUP; }
 
 bool ServerConnection::may_stay_open(SteadyTime now) const {
   return requests_ < options_.max_requests && now < born_ + options_.max_age;

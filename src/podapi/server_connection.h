@@ -26,7 +26,7 @@ class ServerConnection {
   static constexpr std::size_t kLingerBytes = std::size_t{64} << 10;  // read away before closing
   static constexpr std::chrono::seconds kLingerTime{2};
 
-  enum class State { kHandshaking, kReading, kWaiting, kWriting, kLingering, kClosed };
+  enum class State { kNew, kHandshaking, kReading, kWaiting, kWriting, kLingering, kClosed };
   enum class Event {
     kNone,             // nothing for the server to do
     kRequest,          // head() is complete: answer() is due, now or later
@@ -34,10 +34,13 @@ class ServerConnection {
     kHandshakeFailed,  // reported once
   };
 
-  // `socket` is non-blocking. `session` is null for plain HTTP. The options must outlive it.
-  ServerConnection(UniqueFd socket, std::string address,
-                   std::unique_ptr<tls::ServerSession> session, const ServerOptions& options,
+  // `socket` is non-blocking. The options must outlive it. Where they have an identity, nothing is
+  // done before shake_hands().
+  ServerConnection(UniqueFd socket, std::string address, const ServerOptions& options,
                    SteadyTime now);
+  void shake_hands(std::unique_ptr<tls::ServerSession> session);
+  // Nothing but the end of the client's side is watched for until then.
+  void wait_for_turn();
 
   // As far as possible in one turn, which is at most one request.
   Event advance(SteadyTime now);

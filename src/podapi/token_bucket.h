@@ -1,6 +1,6 @@
 #pragma once
 
-// A token bucket: so many reviews at once, so many a second after that. Not thread-safe.
+// So many at once, so many a second after that. Not thread-safe.
 
 #include <algorithm>
 #include <chrono>
@@ -10,23 +10,29 @@
 
 namespace slurmlet::podapi {
 
-class ReviewBudget {
+class TokenBucket {
  public:
-  ReviewBudget(double per_second, double burst)
+  TokenBucket(double per_second, double burst)
       : per_second_(per_second), burst_(burst), left_(burst) {}
 
-  // Whether one more is within the budget; takes it if so.
-  bool take(SteadyTime now) {
+  // When there is one to take; `now` if there is one.
+  SteadyTime ready(SteadyTime now) {
     if (seen_) {
       const double elapsed = std::chrono::duration<double>(now - *seen_).count();
       left_ = std::min(burst_, left_ + std::max(0.0, elapsed) * per_second_);
     }
     seen_ = now;
-    if (left_ < 1) {
-      return false;
-    }
-    left_ -= 1;
-    return true;
+    // Rounded up: at that time there is one.
+    return left_ >= 1 ? now
+                      : now + std::chrono::ceil<std::chrono::milliseconds>(
+                                  std::chrono::duration<double>((1 - left_) / per_second_));
+  }
+
+  // Whether there was one; takes it if so.
+  bool take(SteadyTime now) {
+    const bool there = ready(now) <= now;
+    left_ -= there ? 1 : 0;
+    return there;
   }
 
  private:

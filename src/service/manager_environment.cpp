@@ -1,5 +1,6 @@
 #include "service/manager_environment.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,6 +15,11 @@ constexpr const char* kNotifySocket = "NOTIFY_SOCKET";
 constexpr const char* kWatchdogUsec = "WATCHDOG_USEC";
 constexpr const char* kWatchdogPid = "WATCHDOG_PID";
 constexpr const char* kCredentialsDirectory = "CREDENTIALS_DIRECTORY";
+constexpr const char* kListenFds = "LISTEN_FDS";
+constexpr const char* kListenPid = "LISTEN_PID";
+constexpr const char* kListenNames = "LISTEN_FDNAMES";
+constexpr int kFirstSocket = 3;  // SD_LISTEN_FDS_START
+constexpr int kMostSockets = 16;
 
 std::string value_of(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
@@ -32,12 +38,22 @@ ManagerEnvironment read_manager_environment(
   if (usec && *usec > 0 && (watched.empty() || parse_int<int>(watched) == pid)) {
     out.watchdog = std::chrono::microseconds{*usec};
   }
+  const auto sockets = parse_int<int>(lookup(kListenFds));
+  if (sockets && parse_int<int>(lookup(kListenPid)) == pid) {
+    for (int i = 0; i < *sockets && i < kMostSockets; ++i) {
+      out.sockets.push_back(kFirstSocket + i);
+    }
+  }
   return out;
 }
 
 ManagerEnvironment take_manager_environment() {
   const ManagerEnvironment out = read_manager_environment(value_of, ::getpid());
-  for (const char* name : {kNotifySocket, kWatchdogUsec, kWatchdogPid, kCredentialsDirectory}) {
+  for (const int socket : out.sockets) {
+    ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+  }
+  for (const char* name : {kNotifySocket, kWatchdogUsec, kWatchdogPid, kCredentialsDirectory,
+                           kListenFds, kListenPid, kListenNames}) {
     ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
   }
   return out;

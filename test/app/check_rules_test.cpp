@@ -314,6 +314,12 @@ TEST(CheckMachine, PortsAndDaemon) {
   kubelet.program = "kubelet";
   DaemonStatus daemon;
   daemon.pid = 42;
+  PortSeen of_a_unit = taken;
+  of_a_unit.pid = 1;
+  of_a_unit.program = "systemd";
+  EXPECT_THAT(port_findings({of_a_unit}, daemon),
+              ElementsAre(found(Severity::kOk, "held by systemd")));
+  EXPECT_THAT(port_findings({of_a_unit}, {}), ElementsAre(found(Severity::kOk, "held by systemd")));
   EXPECT_THAT(port_findings({free}, {}), ElementsAre(found(Severity::kOk, "is free")));
   EXPECT_THAT(port_findings({free}, daemon), ElementsAre(found(Severity::kWarning, "not served")));
   daemon.phase = "bootstrap";

@@ -143,11 +143,15 @@ TEST(MetricsTest, TheProcessShowsItself) {
 
 TEST(MetricsTest, TheEndpointCounts) {
   EndpointCounters endpoint;
-  endpoint.server.answers[403] = 5;
-  endpoint.server.open = 2;
-  endpoint.server.timed_out = 3;
-  endpoint.server.turned_away = 6;
-  endpoint.server.evicted = 7;
+  auto& server = endpoint.server.emplace();
+  server.answers[403] = 5;
+  server.open = 2;
+  server.timed_out = 3;
+  server.turned_away = 6;
+  server.evicted = 7;
+  server.handshakes_delayed = 8;
+  server.listening = true;
+  endpoint.health.emplace().bind_failures = 9;
   endpoint.gate.token_reviews = 4;
   const auto all = values(Report{}, endpoint);
   EXPECT_EQ(all.at("slurmlet_endpoint_requests_total{code=403}"), 5);
@@ -156,6 +160,12 @@ TEST(MetricsTest, TheEndpointCounts) {
   EXPECT_EQ(all.at("slurmlet_endpoint_rejected_connections_total{cause=limit}"), 6);
   EXPECT_EQ(all.at("slurmlet_endpoint_rejected_connections_total{cause=evicted}"), 7);
   EXPECT_EQ(all.at("slurmlet_endpoint_reviews_total{kind=token}"), 4);
+  EXPECT_EQ(all.at("slurmlet_endpoint_handshakes_delayed_total"), 8);
+  EXPECT_EQ(all.at("slurmlet_endpoint_listening{endpoint=kubelet}"), 1);
+  EXPECT_EQ(all.at("slurmlet_endpoint_listening{endpoint=healthz}"), 0);
+  EXPECT_EQ(all.at("slurmlet_endpoint_bind_failures_total{endpoint=healthz}"), 9);
+  EXPECT_FALSE(values(Report{}).contains("slurmlet_endpoint_listening{endpoint=kubelet}"))
+      << "of what is not to be served nothing is said";
 }
 
 TEST(ChecksTest, NameWhatIsWrong) {

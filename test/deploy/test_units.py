@@ -87,6 +87,17 @@ def test_systemd_finds_no_mistake(unit, tmp_path):
     assert (out.returncode, out.stdout + out.stderr) == (0, "")
 
 
+def test_the_socket_has_the_ports_of_the_configuration(tmp_path):
+    (tmp_path / "slurmlet.socket").write_text(unit_text("slurmlet.socket"))
+    (tmp_path / "slurmlet.service").write_text(
+        unit_text("slurmlet.service").replace("/usr/sbin/slurmlet", shutil.which("true")))
+    out = analyze("verify", "--man=no", str(tmp_path / "slurmlet.socket"))
+    assert (out.returncode, out.stdout + out.stderr) == (0, "")
+    defaults = (repository() / "packaging/config.yaml").read_text()
+    kubelet, health = (re.search(rf"#{key}: (\d+)", defaults)[1] for key in ("port", "healthzPort"))
+    assert settings("slurmlet.socket", "ListenStream") == [kubelet, f"127.0.0.1:{health}"]
+
+
 def test_a_mistake_would_be_found(tmp_path):
     copy = tmp_path / "slurmlet.service"
     copy.write_text(unit_text("slurmlet.service").replace("WatchdogSec=60", "WatchdogSec=soon"))

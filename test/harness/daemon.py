@@ -17,7 +17,7 @@ BINARY = pathlib.Path(os.environ.get("SLURMLET_UNDER_TEST",
 class Slurmlet:
     """One running daemon with its own state directory and log."""
 
-    def __init__(self, directory, arguments, environment=None, user=None, program=None):
+    def __init__(self, directory, arguments, environment=None, user=None, program=None, sockets=()):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.directory.chmod(0o755)
@@ -31,7 +31,13 @@ class Slurmlet:
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("SLURM", "KUBE", "APISERVER_", "VKUBELET_"))}
         env.update(environment or {})
-        self.process = subprocess.Popen(command, env=env, stdout=self.log, stderr=self.log)
+        fds = [each.fileno() for each in sockets]
+        if fds:  # as sd_listen_fds(3) has it: from 3 on
+            env["LISTEN_FDS"] = str(len(fds))
+            moves = " ".join(f"{to}<&{fd} {fd}<&-" for to, fd in enumerate(fds, 3))
+            command = ["bash", "-c", f'LISTEN_PID=$$ exec "$0" "$@" {moves}', *command]
+        self.process = subprocess.Popen(command, env=env, stdout=self.log, stderr=self.log,
+                                        pass_fds=fds)
 
     @property
     def pid(self):

@@ -71,6 +71,7 @@ class Rig:
             self.kubeconfig = readable_copy(self.kubeconfig, self.directory, user)
         self.audit = Audit(plane.directory / "audit.log", "system:node:" + name)
         self.environment = {"SLURM_CONF": str(slurm.conf_path)}
+        self.sockets = ()  # what a socket unit would hand over
         self.daemon = None
         self.config = {}
         self.configure()
@@ -109,7 +110,7 @@ class Rig:
         began = time.monotonic()
         environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", **self.environment}
         self.daemon = Slurmlet(self.directory / "daemon", arguments or self.arguments(),
-                               environment, self.user, program or BINARY)
+                               environment, self.user, program or BINARY, self.sockets)
         if not ready:
             return None
         self.wait_condition("Ready", "True")

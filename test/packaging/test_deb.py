@@ -65,6 +65,7 @@ def test_files_have_their_owners_and_modes(looked_at):
     assert looked_at.owner("/usr/sbin/slurmlet") == ("0o755", "root:root")
     for name in ("/lib/systemd/system/slurmlet.service",
                  "/lib/systemd/system/slurmlet-feed.service",
+                 "/lib/systemd/system/slurmlet.socket",
                  "/usr/lib/systemd/system-preset/80-slurmlet.preset",
                  "/usr/share/man/man8/slurmlet.8.gz", "/usr/share/man/man5/slurmlet.yaml.5.gz",
                  "/usr/share/bash-completion/completions/slurmlet",
@@ -86,10 +87,12 @@ def test_the_user_owns_nothing_but_the_state_and_cannot_log_in(looked_at):
 def test_the_service_comes_up_at_boot_and_the_feed_does_not(looked_at):
     assert looked_at.enabled("slurmlet.service") == "enabled"
     assert looked_at.enabled("slurmlet-feed.service") == "disabled"
+    assert looked_at.enabled("slurmlet.socket") == "disabled"
     # What systemd does when an image without a machine ID boots for the first time.
     looked_at.run("systemctl", "preset-all", "--preset-mode=enable-only")
     assert looked_at.enabled("slurmlet.service") == "enabled"
     assert looked_at.enabled("slurmlet-feed.service") == "disabled"
+    assert looked_at.enabled("slurmlet.socket") == "disabled"
 
 
 def test_the_program_runs_as_its_user(looked_at):

@@ -80,6 +80,7 @@ def test_the_scripts_made_the_user_and_enabled_the_service(looked_at):
     # By the preset that the package brings.
     assert looked_at.enabled("slurmlet.service") == "enabled"
     assert looked_at.enabled("slurmlet-feed.service") == "disabled"
+    assert looked_at.enabled("slurmlet.socket") == "disabled"
 
 
 def test_the_program_runs_as_its_user(looked_at):

@@ -199,7 +199,7 @@ class KubeletHandlerTest : public ::testing::Test {
  protected:
   fakes::FakeReviewApi api_;
   fakes::FakeClock clock_;
-  Gate gate_{api_, GateOptions{}, [] { return 0.25; }};
+  Gate gate_{api_, GateOptions{}};
   int snapshots_ = 0;
   KubeletHandler handler_{gate_, [this] {
                             ++snapshots_;

@@ -2,10 +2,12 @@ set(ROOM_TESTS
   ../fuzz/request_head_fuzz.cpp
   ../tls/test_certificates.cpp
   ../tls/tls_client.cpp
+  handshake_budget_test.cpp
   health_handler_test.cpp
   hostile_client_test.cpp
   http_answerer_test.cpp
   metrics_text_test.cpp
+  port_test.cpp
   request_head_corpus_test.cpp
   request_head_test.cpp
   routes_test.cpp

@@ -196,8 +196,55 @@ TEST(ServerOverTls, RenegotiationIsRefused) {
   EXPECT_EQ(rig.server.counters().open, 0U);
 }
 
+TEST(ServerOverTls, AHandshakeOverTheLimitWaitsForItsTurn) {
+  ServerOptions options;
+  options.handshakes.burst = 1;
+  options.handshakes.per_second = 0.5;
+  Rig rig{Rig::with_tls(std::move(options))};
+  TlsTestClient first{rig.server.port()};
+  EXPECT_TRUE(rig.until({&first}, [&] { return first.has_shaken_hands(); }));
+  TlsTestClient second{rig.server.port()};
+  second.send(kGetAndClose);
+  EXPECT_TRUE(rig.until({&second}, [&] { return rig.server.counters().handshakes_delayed == 1; }));
+  EXPECT_EQ(rig.next, rig.clock.now().steady + seconds{2});
+  rig.pass(seconds{1});
+  EXPECT_FALSE(second.has_shaken_hands());
+  rig.pass(seconds{1});
+  EXPECT_TRUE(rig.until_closed(second));
+  EXPECT_THAT(second.received, EndsWith("\r\n\r\nok"));
+  EXPECT_EQ(rig.server.counters().handshakes_delayed, 1U);
+}
+
+TEST(ServerOverTls, OneThatGoesWhileItWaitsIsForgotten) {
+  ServerOptions options;
+  options.handshakes.burst = 1;
+  Rig rig{Rig::with_tls(std::move(options))};
+  TlsTestClient first{rig.server.port()};
+  EXPECT_TRUE(rig.until({&first}, [&] { return first.has_shaken_hands(); }));
+  TlsTestClient second{rig.server.port()};
+  EXPECT_TRUE(rig.until({&second}, [&] { return rig.server.counters().handshakes_delayed == 1; }));
+  second.abort();
+  EXPECT_TRUE(rig.until({&first}, [&] { return rig.server.counters().open == 1; }));
+}
+
+TEST(ServerOverTls, AConnectionThatSaysNothingCostsNoHandshake) {
+  ServerOptions options;
+  options.handshakes.burst = 1;
+  Rig rig{Rig::with_tls(std::move(options))};
+  TestClient silent{rig.server.port()};
+  TestClient gone{rig.server.port()};
+  gone.half_close();
+  EXPECT_TRUE(rig.until_closed(gone));
+  TlsTestClient client{rig.server.port()};
+  client.send(kGetAndClose);
+  EXPECT_TRUE(rig.until_closed(client));
+  EXPECT_EQ(rig.server.counters().handshakes_delayed, 0U);
+}
+
 TEST(ServerOverTls, HandshakesWithoutARequestAreBounded) {
-  Rig rig{Rig::with_tls()};
+  ServerOptions options;
+  options.handshakes.burst = options.handshakes.unknown_burst = 1000;
+  Rig rig{Rig::with_tls(std::move(options))};
   std::deque<std::unique_ptr<TlsTestClient>> clients;
   std::size_t warm = 0;
   for (int i = 0; i < 600; ++i) {

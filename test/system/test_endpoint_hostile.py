@@ -2,8 +2,10 @@
 gets is told by test/podapi/hostile_client_test.cpp; here is what they must not change.)"""
 import asyncio
 import collections
+import os
 import pathlib
 import re
+import socket
 import ssl
 import threading
 import time
@@ -19,6 +21,8 @@ from harness.service_account import ServiceAccount
 HALF_OPEN = 500
 ROUND = 13  # seconds; two rounds are longer than two intervals of the lease
 LEASE_GAP = 11.5  # seconds, of the ten that are promised
+SHAKING = 10  # seconds
+SHARE = 0.02  # of a core, while strangers shake hands
 MIB = 2**20
 # 64 connections with a TLS session and three heads of 16 KiB at most, and the allocator's share.
 PEAK = 8 * MIB
@@ -176,6 +180,71 @@ def attack(port, network, half_open_hosts, friend):
                 served.append(str(error))
             time.sleep(0.5)
     return strangers.got, served
+
+
+class Shakers:
+    """Clients that do nothing but TLS handshakes, as fast as they can, from these addresses."""
+
+    def __init__(self, port, addresses):
+        self.port, self.got = port, collections.Counter()
+        self.over = threading.Event()
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.context.check_hostname, self.context.verify_mode = False, ssl.CERT_NONE
+        self.threads = [threading.Thread(target=self._shake, args=[address])
+                        for address in addresses]
+
+    def _shake(self, address):
+        while not self.over.is_set():
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=2,
+                                              source_address=(address, 0)) as client:
+                    with self.context.wrap_socket(client):
+                        self.got["done"] += 1
+            except OSError:
+                self.got["not done"] += 1
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def cpu_seconds(pid):
+    """Of the process, all its threads."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("addresses", [["127.0.3.1"], ["127.0.3.2"] * 8,
+                                       [f"127.0.4.{host}" for host in range(1, 49)]],
+                         ids=["one client", "eight at once", "many addresses"])
+def test_handshakes_cost_little_and_a_friend_is_served(shared_rig, friend, record_property,
+                                                       addresses):
+    port = shared_rig.ports["port"]
+    assert friend.get("/metrics").status == 200
+    waited = []
+    used, began = cpu_seconds(shared_rig.daemon.pid), time.monotonic()
+    with Shakers(port, addresses) as shakers:
+        while time.monotonic() < began + SHAKING:
+            asked = time.monotonic()
+            assert friend.request("GET", "/metrics", timeout=5).status == 200
+            waited.append(time.monotonic() - asked)
+            time.sleep(0.5)
+        used, took = cpu_seconds(shared_rig.daemon.pid) - used, time.monotonic() - began
+    share = used / took
+    for name, value in (("of a core", share), ("handshakes", dict(shakers.got)),
+                        ("longest a friend waited", max(waited))):
+        record_property(name, value)
+        print(f"{name}: {value}")
+    assert shakers.got["done"] > SHAKING  # they did what they came for
+    assert share < SHARE
+    assert len(waited) > SHAKING / 2
 
 
 @pytest.mark.slow

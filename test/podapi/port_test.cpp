@@ -1,0 +1,161 @@
+// How the Server comes to its port, and back to it.
+
+#include "podapi/server_rig.h"
+
+namespace slurmlet::podapi {
+namespace {
+
+using std::chrono::seconds;
+
+// A socket that listens on `address`, as another program or the service manager has it.
+UniqueFd listening(int port = 0, in_addr_t address = INADDR_LOOPBACK) {
+  UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(address);
+  name.sin_port = htons(static_cast<std::uint16_t>(port));
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  EXPECT_EQ(::listen(socket.get(), 8), 0);
+  return socket;
+}
+
+int port_of(const UniqueFd& socket) {
+  sockaddr_in name{};
+  socklen_t size = sizeof name;
+  EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+  return ntohs(name.sin_port);
+}
+
+class PortTest : public ::testing::Test {
+ protected:
+  Server make(int port, std::vector<int> inherited = {}) {
+    ServerOptions options = Rig::prepare({});
+    options.port = port;
+    options.inherited = std::move(inherited);
+    options.random = [] { return 0.99; };
+    return Server{options, handler_};
+  }
+  SteadyTime step(Server& server, Duration after = {}) {
+    clock_.advance(after);
+    return server.step(clock_.now());
+  }
+  // Whether a request is answered there.
+  bool serves(Server& server, int port) {
+    TestClient client{port};
+    client.send(kGet);
+    for (int i = 0; i < 100 && client.received.empty(); ++i) {
+      client.turn();
+      step(server);
+      pollfd ready{server.fd(), POLLIN, 0};
+      ::poll(&ready, 1, 100);
+    }
+    return client.received.starts_with("HTTP/1.1 200");
+  }
+
+  fakes::FakeClock clock_;
+  CountingHandler handler_;
+};
+
+TEST_F(PortTest, APortThatIsTakenIsTriedAgainEverMoreRarely) {
+  UniqueFd squatter = listening();
+  const int port = port_of(squatter);
+  Server server = make(port);
+  const Status started = server.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, Code::kConflict);
+  EXPECT_FALSE(server.counters().listening);
+  EXPECT_EQ(server.port(), port);
+  SteadyTime next = step(server);
+  for (int i = 0; i < 20; ++i) {
+    const SteadyTime now = clock_.now().steady;
+    ASSERT_GT(next, now);
+    ASSERT_LE(next, now + seconds{30});
+    EXPECT_EQ(step(server), next) << "nothing to do before";
+    next = step(server, next - now);
+  }
+  EXPECT_EQ(server.counters().bind_failures, 22U);
+  squatter.reset();
+  EXPECT_EQ(step(server, next - clock_.now().steady), kNever);
+  EXPECT_TRUE(server.counters().listening);
+  EXPECT_TRUE(serves(server, port));
+}
+
+TEST_F(PortTest, WhatIsNoAddressIsNotTriedAgain) {
+  ServerOptions options;
+  options.address = "nowhere";
+  Server server{options, handler_};
+  EXPECT_EQ(server.start().error().code, Code::kInvalid);
+  EXPECT_EQ(step(server), kNever);
+}
+
+TEST_F(PortTest, TheServiceManagersSocketIsTakenOver) {
+  const UniqueFd other = listening();
+  const UniqueFd ours = listening();
+  Server server = make(port_of(ours), {0, 9999, other.get(), ours.get()});
+  ASSERT_TRUE(server.start());
+  EXPECT_EQ(server.port(), port_of(ours));
+  EXPECT_TRUE(serves(server, port_of(ours)));
+}
+
+TEST_F(PortTest, ItOutlivesTheServer) {
+  const UniqueFd ours = listening();
+  {
+    Server server = make(port_of(ours), {ours.get()});
+    ASSERT_TRUE(server.start());
+  }
+  const TestClient between{port_of(ours)};
+  EXPECT_TRUE(between.connected()) << "it waits in the queue";
+  Server server = make(port_of(ours), {ours.get()});
+  ASSERT_TRUE(server.start());
+  EXPECT_TRUE(serves(server, port_of(ours)));
+}
+
+TEST_F(PortTest, ASocketIsForTheServerOfItsPortAndAddress) {
+  const UniqueFd loopback = listening();
+  const UniqueFd all = listening(0, INADDR_ANY);
+  struct Row {
+    const UniqueFd& socket;
+    const char* address;
+    int more;  // than its port
+    bool fits;
+  };
+  const Row kRows[] = {
+      {loopback, "127.0.0.1", 0, true},
+      {loopback, "127.0.0.1", 1, false},
+      {loopback, "0:0:0:0:0:FFFF:7F00:1", 0, true},
+      {loopback, "127.0.0.2", 0, false},
+      {loopback, "::", 0, false},
+      {all, "0.0.0.0", 0, true},
+      {all, "::", 0, true},
+      {all, "127.0.0.1", 0, false},
+  };
+  for (const Row& row : kRows) {
+    ServerOptions options;
+    options.address = row.address;
+    options.port = port_of(row.socket) + row.more;
+    EXPECT_EQ(is_for(row.socket.get(), options), row.fits) << row.address << " +" << row.more;
+  }
+  EXPECT_EQ(socket_name(loopback.get()), "127.0.0.1:" + std::to_string(port_of(loopback)));
+  EXPECT_FALSE(is_for(0, ServerOptions{}));
+}
+
+// As ss --kill does it.
+TEST_F(PortTest, APortThatIsLostIsOpenedAgain) {
+  const int port = port_of(listening());
+  const UniqueFd ours = listening(port);
+  Server server = make(port, {ours.get()});
+  ASSERT_TRUE(server.start());
+  ASSERT_TRUE(serves(server, port));
+  ASSERT_EQ(::shutdown(ours.get(), SHUT_RDWR), 0);
+  const SteadyTime next = step(server);
+  EXPECT_FALSE(server.counters().listening);
+  EXPECT_EQ(next, clock_.now().steady + seconds{1});
+  EXPECT_EQ(step(server, seconds{1}), kNever);
+  EXPECT_TRUE(server.counters().listening);
+  EXPECT_TRUE(serves(server, port));
+}
+
+}  // namespace
+}  // namespace slurmlet::podapi
