@@ -7,11 +7,13 @@ target_compile_options(slurmlet_warnings INTERFACE
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   $<$<BOOL:${SLURMLET_WERROR}>:-Werror>)
 
+string(REGEX MATCH "-D_FORTIFY_SOURCE=[0-9]" SLURMLET_FORTIFIED "${CMAKE_CXX_FLAGS}")
 add_library(slurmlet_hardening INTERFACE)
 target_compile_options(slurmlet_hardening INTERFACE
   -fstack-protector-strong
-  $<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE>
-  $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=2>
+  # Unless the distribution's flags say which level they want.
+  $<$<AND:$<CONFIG:Release,RelWithDebInfo>,$<NOT:$<BOOL:${SLURMLET_FORTIFIED}>>>:-U_FORTIFY_SOURCE>
+  $<$<AND:$<CONFIG:Release,RelWithDebInfo>,$<NOT:$<BOOL:${SLURMLET_FORTIFIED}>>>:-D_FORTIFY_SOURCE=2>
   $<$<CONFIG:Release,RelWithDebInfo>:-ffunction-sections>
   $<$<CONFIG:Release,RelWithDebInfo>:-fdata-sections>)
 target_link_options(slurmlet_hardening INTERFACE
