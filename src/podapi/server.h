@@ -64,9 +64,9 @@ class RequestHandler {
 
 // Of TLS handshakes; one takes half a millisecond and more.
 struct HandshakeLimits {
-  double per_second = 5, burst = 32;  // of one address
+  double per_second = 4, burst = 32;  // of one address
   // Of all addresses from which no request was let through yet.
-  double unknown_per_second = 10, unknown_burst = 32;
+  double unknown_per_second = 8, unknown_burst = 32;
   std::size_t max_addresses = 256;  // remembered
 };
 
