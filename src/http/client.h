@@ -9,9 +9,10 @@
 // Any HTTP status is a successful transport result; kube/ turns 4xx and 5xx into Errors. Transport
 // failures are kUnavailable, kTimeout (our deadline), kDenied (TLS: one side does not accept the
 // other's certificate; a unix socket that we may not connect to), kNotFound (a unix socket that is
-// not there), kInvalid (a body over 4 MiB, a malformed URL, token or header), kCancelled
-// (interrupted) or kInternal (libcurl cannot be set up).
+// not there), kInvalid (a body over Request::max_body, a malformed URL, token or header),
+// kCancelled (interrupted) or kInternal (libcurl cannot be set up).
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,6 +35,9 @@ struct Request {
   Duration timeout = std::chrono::seconds{10};  // whole call; streams: until the response headers
   // More headers, {"X-SLURM-USER-TOKEN", "…"}; one that would break out of its line is refused.
   std::vector<std::pair<std::string, std::string>> headers = {};
+  std::string accept = "application/json";
+  std::size_t max_body = std::size_t{4} << 20;  // of the answer to a call()
+  bool may_be_cut = false;  // a longer one is no error, but a Response that is cut
 };
 
 struct Response {
@@ -41,6 +45,7 @@ struct Response {
   std::string body;
   std::optional<WallTime> server_date;  // Date header, for clock skew
   std::optional<Duration> retry_after;  // Retry-After in seconds
+  bool is_cut = false;                  // there is more of the body than Request::max_body
 };
 
 // A response whose body arrives over time (a watch). Ends by itself or by destruction.
@@ -70,8 +75,9 @@ class Client {
 
   // Waits until a descriptor of `fds` is readable, a stream of this client has news, interrupt()
   // was called, or `until` has come. Returns the readable descriptors (hung-up ones too). News are
-  // an untaken body, for as long as it is untaken, and the coming of the status and of the end,
-  // once each; those that came during a call() count for the next wait().
+  // arrivals (of the status, of a piece of the body, of the end), told once each: what nobody takes
+  // never keeps a loop awake, so whoever steps a stream's reader again takes what is there first.
+  // Those that came during a call() count for the next wait().
   virtual std::vector<int> wait(SteadyTime until, const std::vector<int>& fds) = 0;
 
   // Makes the call or wait under way, and all later ones, return at once. Thread-safe.

@@ -176,7 +176,8 @@ Result<Response> CurlClient::call(const Request& request) {
     return *transfer.error();
   }
   const ResponseHead& head = transfer.head();
-  return Response{head.status(), transfer.take_body(), head.date(), head.retry_after()};
+  return Response{head.status(), transfer.take_body(), head.date(), head.retry_after(),
+                  transfer.is_cut()};
 }
 
 void CurlClient::drive(Transfer& transfer) {

@@ -32,6 +32,8 @@ Transfer::Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Req
       what_(what_is_asked(shared_->target, request)),
       request_body_(request.body),
       timeout_(request.timeout),
+      max_body_(request.max_body),
+      may_be_cut_(request.may_be_cut),
       deadline_(now + request.timeout),
       pool_(std::move(pool)),
       easy_(curl_easy_init()) {
@@ -67,6 +69,7 @@ Transfer::Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Req
 
 std::string Transfer::take_body() {
   std::string taken = std::exchange(body_, {});
+  body_news_ = false;
   if (std::exchange(paused_, false) && !ended_) {
     // May call on_body() at once.
     if (const CURLcode code = curl_easy_pause(easy(), CURLPAUSE_CONT); code != CURLE_OK) {
@@ -102,23 +105,24 @@ std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, v
     transfer.paused_ = true;
     return CURL_WRITEFUNC_PAUSE;
   }
-  if (transfer.kind_ == Kind::kWhole && transfer.body_.size() + length > kMaxWholeBody) {
+  if (transfer.kind_ == Kind::kWhole && transfer.body_.size() + length > transfer.max_body_) {
     transfer.too_long_ = true;
     return 0;
   }
   transfer.body_.append(data, length);
+  transfer.body_news_ = true;
   return length;
 }
 
 void Transfer::finish(CURLcode code) {
-  if (code == CURLE_OK) {
+  if (code == CURLE_OK || (too_long_ && may_be_cut_)) {
     ended_ = true;
     event_ = true;
     return;
   }
   if (too_long_) {
-    fail({Code::kInvalid, fmt::format("{}: the answer is longer than {} bytes; ask for less", what_,
-                                      kMaxWholeBody)});
+    fail({Code::kInvalid,
+          fmt::format("{}: the answer is longer than {} bytes; ask for less", what_, max_body_)});
     return;
   }
   if (code == CURLE_OPERATION_TIMEDOUT) {

@@ -23,9 +23,7 @@
 
 namespace slurmlet::http {
 
-// A whole body longer than this is an error; of a streamed one, no more than this and one network
-// buffer is held until it is taken.
-inline constexpr std::size_t kMaxWholeBody = std::size_t{4} << 20;
+// Of a streamed body, no more than this and one network buffer is held until it is taken.
 inline constexpr std::size_t kMaxUntakenBody = std::size_t{1} << 20;
 
 // What the requests of one client have in common while its credentials stay the same. A transfer
@@ -57,14 +55,15 @@ class Transfer {
   const ResponseHead& head() const { return head_; }
   bool ended() const { return ended_; }
   const std::optional<Error>& error() const { return error_; }
+  bool is_cut() const { return too_long_; }  // and ended because of it
   // The body so far; empties it and lets a paused transfer go on.
   std::string take_body();
   // When it is to be given up; kNever once nothing more is timed.
   SteadyTime deadline() const;
-  // Streams: whether there is something the reader has not seen: an untaken body (until it is
-  // taken), the status or the end (until note_reported()).
-  bool has_news() const { return kind_ == Kind::kStreamed && (event_ || !body_.empty()); }
-  void note_reported() { event_ = false; }
+  // Streams: whether something has come since note_reported() that the reader has not seen: a piece
+  // of the body (until it is taken), the status or the end.
+  bool has_news() const { return kind_ == Kind::kStreamed && (event_ || body_news_); }
+  void note_reported() { event_ = body_news_ = false; }
 
   // How it came to an end: by libcurl, by its deadline, or by its owner.
   void finish(CURLcode code);
@@ -82,11 +81,14 @@ class Transfer {
   std::string what_;  // "GET https://…", for errors
   std::string request_body_;
   Duration timeout_;
+  std::size_t max_body_;
+  bool may_be_cut_;
   SteadyTime deadline_;
   ResponseHead head_;
   std::string body_;
   bool ended_ = false;
   bool event_ = false;
+  bool body_news_ = false;
   bool too_long_ = false;
   bool paused_ = false;
   std::optional<Error> error_;

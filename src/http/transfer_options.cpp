@@ -154,7 +154,7 @@ HeaderList make_headers(const Target& target, const Request& request, const std:
     return append_header(headers, line.c_str());
   };
   // "Expect:" without a value: libcurl would wait a second for "100 Continue" before long bodies.
-  bool good = add("Accept: application/json") && add("Expect:") &&
+  bool good = add("Accept: " + request.accept) && add("Expect:") &&
               add(request.content_type.empty() ? "Content-Type:"
                                                : "Content-Type: " + request.content_type) &&
               (target.user_agent.empty() || add("User-Agent: " + target.user_agent)) &&

@@ -74,6 +74,38 @@ TEST(ClientCall, DoesNotWaitForContinueBeforeALongBody) {
   EXPECT_EQ(server.requests().at(0).body, request.body);
 }
 
+TEST(ClientCall, AsksForTheTypeThatTheRequestNames) {
+  TestServer server{{pki().server}, [](Exchange& exchange) { exchange.respond(200, ""); }};
+  const auto client = make_client(endpoint_of(server));
+  Request request = get("/a");
+  ASSERT_TRUE(client->call(request));
+  request.accept = "application/json;as=Table";
+  ASSERT_TRUE(client->call(request));
+  EXPECT_EQ(server.requests().at(0).headers.at("accept"), "application/json");
+  EXPECT_EQ(server.requests().at(1).headers.at("accept"), "application/json;as=Table");
+}
+
+TEST(ClientCall, ALongerBodyThanTheRequestAllowsIsAnErrorOrCut) {
+  const std::string body(100'000, 'x');
+  TestServer server{{pki().server}, [&](Exchange& exchange) { exchange.respond(200, body); }};
+  const auto client = make_client(endpoint_of(server));
+  Request request = get("/a");
+  request.max_body = body.size() - 1;
+  const auto refused = client->call(request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalid);
+  request.may_be_cut = true;
+  const auto cut = client->call(request);
+  ASSERT_TRUE(cut) << cut.error().message;
+  EXPECT_TRUE(cut->is_cut);
+  EXPECT_EQ(cut->status, 200);
+  request.max_body = body.size();
+  const auto whole = client->call(request);
+  ASSERT_TRUE(whole);
+  EXPECT_FALSE(whole->is_cut);
+  EXPECT_EQ(whole->body, body);
+}
+
 TEST(ClientCall, ReadsTheTokenForEachRequest) {
   TestServer server{{pki().server}, [](Exchange& exchange) { exchange.respond(200, ""); }};
   std::string token = "first";
