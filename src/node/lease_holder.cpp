@@ -4,7 +4,6 @@
 
 #include <chrono>
 
-#include "base/rfc3339.h"
 #include "base/text.h"
 
 namespace slurmlet::node {
@@ -24,15 +23,6 @@ bool names_machine(const std::string& identity) {
   return slash != std::string::npos && slash + 1 < identity.size();
 }
 
-// Wall clocks of two machines may differ; by this much they rarely do, and then TLS has its own
-// say.
-constexpr std::chrono::minutes kMostSkew{10};
-
-bool is_long_ago(const LeaseHolder& held, WallTime now) {
-  const auto renewed = parse_rfc3339(held.renew_time);
-  return renewed && now - *renewed > kMostSkew + 2 * duration_of(held);
-}
-
 }  // namespace
 
 bool is_foreign_holder(const std::string& identity, const std::string& ours) {
@@ -45,20 +35,17 @@ Duration holder_patience(const LeaseHolder& held) {
 }
 
 HolderRuling judge_holder(const LeaseHolder& held, const std::string& ours,
-                          const std::optional<HolderSighting>& before, Now now) {
+                          const std::optional<HolderSighting>& before, SteadyTime now) {
   using Verdict = HolderRuling::Verdict;
   if (!is_foreign_holder(held.identity, ours)) {
     return {};
   }
   const bool known = before && before->held.identity == held.identity;
   const bool renewed = known && before->held.renew_time != held.renew_time;
-  if (!renewed && !(known && before->alive) && is_long_ago(held, now.wall)) {
-    return {};
-  }
-  HolderSighting sighting{held, now.steady, renewed};
+  HolderSighting sighting{held, now, renewed};
   if (known && !renewed) {
     sighting = *before;
-    if (now.steady - sighting.since >= holder_patience(held)) {
+    if (now - sighting.since >= holder_patience(held)) {
       return {};
     }
   }

@@ -48,10 +48,11 @@ struct HolderRuling {
   std::optional<HolderSighting> sighting;  // to be handed in then
 };
 
-// `before` is the sighting of the ruling before, if any. A holder whose last renewal is older than
-// twice its duration and ten minutes by our wall clock is dead, unless it was seen to renew.
+// `before` is the sighting of the ruling before, if any. As client-go's leader election: a holder
+// is dead when its renewTime has not changed while we looked for its lease's duration (and a
+// quarter); what the time is, by its clock or ours, says nothing.
 HolderRuling judge_holder(const LeaseHolder& held, const std::string& ours,
-                          const std::optional<HolderSighting>& before, Now now);
+                          const std::optional<HolderSighting>& before, SteadyTime now);
 
 // For people: who holds the Lease of Node `name`, since when, and what to do.
 std::string held_by_another(const std::string& name, const LeaseHolder& held);

@@ -99,7 +99,8 @@ Status LeaseSync::refuse_foreign(Now now, bool just_written) {
   if (just_written) {
     foreign_ = node::HolderSighting{held, now.steady, true};
   }
-  node::HolderRuling ruling = node::judge_holder(held, options_.holder_identity, foreign_, now);
+  node::HolderRuling ruling =
+      node::judge_holder(held, options_.holder_identity, foreign_, now.steady);
   foreign_ = std::move(ruling.sighting);
   if (ruling.verdict == node::HolderRuling::Verdict::kFree) {
     return {};

@@ -86,7 +86,7 @@ bool NodeSync::may_take_lease(Now now) {
   }
   const node::LeaseHolder held = lease ? kube::holder_of(*lease) : node::LeaseHolder{};
   node::HolderRuling ruling =
-      node::judge_holder(held, options_.holder_identity, foreign_holder_, now);
+      node::judge_holder(held, options_.holder_identity, foreign_holder_, now.steady);
   if (ruling.verdict != node::HolderRuling::Verdict::kFree) {
     refuse_holder(held, ruling, now);
     foreign_holder_ = std::move(ruling.sighting);
