@@ -66,12 +66,11 @@ struct OwnerRef {
   bool operator==(const OwnerRef&) const = default;
 };
 
-// A container of a Pod, for saying of it that it will never run.
-struct PodContainer {
+// An ephemeral container of a Pod, for saying of it that it will never run.
+struct EphemeralContainer {
   std::string name, image;
-  bool ephemeral = false;
   bool has_ended = false;  // its status says so
-  bool operator==(const PodContainer&) const = default;
+  bool operator==(const EphemeralContainer&) const = default;
 };
 
 // The part of a Pod that deciding its rejection needs.
@@ -80,17 +79,20 @@ struct Pod {
   std::string phase;                   // Pending, Running, Succeeded, Failed
   bool deleting = false;               // metadata.deletionTimestamp set
   std::optional<OwnerRef> controller;  // ownerReference with controller: true
-  // Without init containers, whose end kubectl would show in place of the pod's.
-  std::vector<PodContainer> containers = {};
+  std::vector<EphemeralContainer> ephemeral_containers = {};
+  // What a kubelet that had this node's name reported of them: the lists of the pod's status as
+  // JSON text, "" where there is none. The first are those of init containers and sidecars.
+  std::string init_container_statuses = {}, container_statuses = {};
+  std::string ephemeral_container_statuses = {};
   bool operator==(const Pod&) const = default;
 };
 
 class PodApi {
  public:
   virtual ~PodApi() = default;
-  // PATCH pods/status: phase Failed, reason, message, and all containers ended, since kubectl debug
-  // waits for that of its own; uid-guarded. kNotFound: the pod is gone; kConflict, kInvalid: try
-  // again or wait for the watch.
+  // PATCH pods/status: phase Failed, reason, message, and the containers' states as pod_json.h
+  // says; uid-guarded. kNotFound: the pod is gone; kConflict, kInvalid: try again or wait for the
+  // watch.
   virtual Status set_failed(const Pod& pod, const std::string& reason,
                             const std::string& message) = 0;
   // DELETE with grace period 0 and uid precondition.
@@ -136,6 +138,12 @@ class Watch {
   virtual SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) = 0;
   // Whether the last contact succeeded; the Error if not.
   virtual std::optional<Error> last_error() const = 0;
+  // Names ("NAMESPACE/NAME") of the objects that the last list left out: they are too large, or
+  // make no sense. They are looked at again now and then.
+  virtual const std::vector<std::string>& unreadable() const = 0;
+  // Holds no connection until the next step(), which goes on where this one stopped. For a loop
+  // that will not be stepped for a while.
+  virtual void rest() = 0;
 };
 
 }  // namespace slurmlet::kube

@@ -34,6 +34,9 @@ std::string resource_version_of(const json& object) {
   return metadata == nullptr ? std::string{} : string_at(*metadata, "resourceVersion");
 }
 
+constexpr const char* kNamesOnly =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json;q=0.9";
+
 // Answers after which the same resourceVersion would be refused for ever. kTimeout is among them
 // for "Too large resource version", which a server restored from a backup answers.
 bool asks_for_a_list(Code code) {
@@ -42,6 +45,13 @@ bool asks_for_a_list(Code code) {
 }
 
 }  // namespace
+
+std::string object_name(const json& object) {
+  const json* metadata = find(object, "metadata");
+  return metadata == nullptr
+             ? "/"
+             : string_at(*metadata, "namespace") + "/" + string_at(*metadata, "name");
+}
 
 ListWatch::ListWatch(http::Client& client, std::string path, const std::string& field_selector,
                      CallOptions options, Random random)
@@ -70,36 +80,114 @@ SteadyTime ListWatch::wake_time() const {
   if (!stream_) {
     return due_;
   }
-  return connected_ ? heard_at_ + kSilence : opened_at_ + kRefusalTimeout;
+  return connected_ ? std::min(look_again_, heard_at_ + kSilence) : opened_at_ + kRefusalTimeout;
+}
+
+void ListWatch::rest() {
+  if (stream_) {
+    resume_after({}, Duration::zero());
+  }
+}
+
+// --- listing
+
+http::Request ListWatch::list_request() const {
+  http::Request request;
+  request.path = path_ + query_;
+  if (limit_ > 0) {
+    request.path += "&limit=" + std::to_string(limit_);
+  }
+  if (!continue_.empty()) {
+    request.path += "&continue=" + url_encode(continue_);
+  }
+  request.timeout = kCallTimeout;
+  request.may_be_cut = true;
+  if (limit_ == 1) {
+    request.max_body = kMaxObjectBytes;
+  }
+  return request;
+}
+
+std::optional<Result<json>> ListWatch::get_page(const http::Request& request,
+                                                std::optional<Duration>& pause) {
+  const auto response = rest_call(client_, request, options_, "LIST", &pause);
+  if (!response) {
+    return response.error();
+  }
+  if (response->is_cut) {
+    return std::nullopt;
+  }
+  if (limit_ > 0 && response->body.size() < request.max_body / 4) {
+    limit_ = std::min(2 * limit_, kMostLimit);
+  }
+  return answer_json(request, *response);
 }
 
 void ListWatch::list(SteadyTime now, ObjectSink& sink) {
-  const http::Request request{"GET", path_ + query_, "", "", kCallTimeout};
-  std::optional<Duration> server_delay;
-  auto items = [&]() -> Result<json> {
-    const auto response = rest_call(client_, request, options_, "LIST", &server_delay);
-    if (!response) {
-      return response.error();
-    }
-    return answer_json(request, *response);
-  }();
-  if (!items) {
-    error_ = items.error();
-    due_ = now + std::max(backoff_.next(), server_delay.value_or(Duration::zero()));
+  http::Request request = list_request();
+  const bool alone = limit_ == 1;
+  bool names_only = false;
+  std::optional<Duration> pause;
+  auto page = get_page(request, pause);
+  if (!page && !alone) {
+    limit_ = limit_ == 0 ? kFirstLimit : limit_ / 2;
+    due_ = now;
     return;
   }
-  const json* list = find(*items, "items");
+  if (!page) {
+    names_only = true;
+    request.accept = kNamesOnly;
+    page = get_page(request, pause);
+  }
+  if (!page) {
+    page = Error{Code::kInternal, request_name(request) + ": an object's metadata is too long"};
+  }
+  if (*page) {
+    take_page(now, **page, names_only, sink);
+  } else {
+    list_failed(now, page->error(), pause.value_or(Duration::zero()));
+  }
+}
+
+void ListWatch::list_failed(SteadyTime now, const Error& error, Duration pause) {
+  error_ = error;
+  if (error.code == Code::kGone || error.code == Code::kInvalid) {
+    continue_.clear();  // tokens live for some minutes only
+  }
+  due_ = now + std::max(backoff_.next(), pause);
+}
+
+void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, ObjectSink& sink) {
+  if (continue_.empty()) {
+    sink.begin_list();
+  }
   const json none = json::array();
-  const std::string version = resource_version_of(*items);
-  if (version.empty() || !sink.replaced(list == nullptr ? none : *list)) {
-    error_ = Error{Code::kInternal, request_name(request) + ": the answer is not a list"};
+  const json* found = find(page, "items");
+  const json& items = found == nullptr ? none : *found;
+  const std::string version = resource_version_of(page);
+  if (version.empty() || !sink.page(names_only ? none : items)) {
+    error_ = Error{Code::kInternal, "GET " + path_ + ": the answer is not a list"};
+    continue_.clear();
     due_ = now + backoff_.next();
     return;
   }
+  if (names_only) {
+    for (const json& item : items) {
+      sink.unreadable(object_name(item));
+    }
+  }
+  due_ = now;  // the rest with a fresh reading of the clock: the call may have taken seconds
+  continue_ = string_at(*find(page, "metadata"), "continue");
+  if (!continue_.empty()) {
+    return;
+  }
+  limit_ = 0;
+  look_again_ = sink.end_list() ? kNever : now + scaled(kLookAgain, 0.75 + 0.5 * random_());
   resource_version_ = version;
   error_.reset();
-  due_ = now;  // open with a fresh reading of the clock: the list may have taken seconds
 }
+
+// --- watching
 
 void ListWatch::open(SteadyTime now) {
   http::Request request;
@@ -136,6 +224,8 @@ void ListWatch::read(SteadyTime now, ObjectSink& sink) {
   }
   if (stream_->ended()) {
     stream_ended(now);
+  } else if (now >= look_again_) {
+    list_after(now, Duration::zero());
   } else if (now - heard_at_ >= kSilence) {
     fell_silent(now);
   }
@@ -189,9 +279,13 @@ bool ListWatch::take_lines(SteadyTime now, ObjectSink& sink) {
       break;
     }
   }
-  if (outcome == Line::kListAgain || (outcome == Line::kFine && !all_good)) {
+  if (outcome == Line::kListAgain) {
     error_ = Error{Code::kInternal,
                    "WATCH " + path_ + ": the stream is not what a watch sends; listing again"};
+    list_after(now, backoff_.next());
+  } else if (outcome == Line::kFine && !all_good) {
+    error_ = Error{Code::kInternal, "WATCH " + path_ + ": an event is longer than " +
+                                        std::to_string(kMaxObjectBytes) + " bytes; listing again"};
     list_after(now, backoff_.next());
   }
   return stream_ != nullptr;
@@ -272,6 +366,8 @@ void ListWatch::resume_after(SteadyTime now, Duration delay) {
 void ListWatch::list_after(SteadyTime now, Duration delay) {
   resume_after(now, delay);
   resource_version_.clear();
+  continue_.clear();
+  look_again_ = kNever;
 }
 
 }  // namespace slurmlet::kube

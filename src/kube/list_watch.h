@@ -7,6 +7,10 @@
 //    ▲                                │
 //    └── 410 Gone, garbage, a resourceVersion the server does not take ◄┘
 //
+// A list is asked for whole: usually it is short, and then the API server has it in memory, while a
+// page makes older ones read etcd. One that is too long for us is read in pages, one a step, as few
+// objects at a time as fit. What does not fit alone is left out by name and looked at again later.
+//
 // Not thread-safe: one owner thread, that of the http::Client.
 
 #include <cstddef>
@@ -24,18 +28,33 @@
 
 namespace slurmlet::kube {
 
-// Gets the objects. False: this is not what was expected; list again.
+// "NAMESPACE/NAME" of an object, or what there is of it.
+std::string object_name(const nlohmann::json& object);
+
+// Gets the objects. False from page() and changed(): this is not what was expected; list again.
 class ObjectSink {
  public:
   enum class Change { kAdded, kModified, kDeleted };
   virtual ~ObjectSink() = default;
-  virtual bool replaced(const nlohmann::json& items) = 0;
+  // What the pages of a list gave so far is void.
+  virtual void begin_list() = 0;
+  virtual bool page(const nlohmann::json& items) = 0;
+  // An object of the list that is too large, by its name.
+  virtual void unreadable(std::string name) = 0;
+  // The pages are all there is. Whether every object could be read.
+  virtual bool end_list() = 0;
   virtual bool changed(Change change, const nlohmann::json& object) = 0;
 };
 
 class ListWatch {
  public:
-  static constexpr std::size_t kMaxLineBytes = std::size_t{8} << 20;
+  // Of one object as JSON: etcd takes 1.5 MiB, and a byte may become six ("<" is written \u003c).
+  static constexpr std::size_t kMaxObjectBytes = std::size_t{10} << 20;
+  // The first page of a list that is too long; then half, or twice, of the one before.
+  static constexpr int kFirstLimit = 16;
+  static constexpr int kMostLimit = 256;
+  // Until a list that left something out is made again, give or take a quarter.
+  static constexpr Duration kLookAgain = std::chrono::minutes{5};
   // The server sends a bookmark about once a minute: five missed ones mean that somebody between us
   // and it forgot the connection.
   static constexpr Duration kSilence = std::chrono::minutes{5};
@@ -50,12 +69,19 @@ class ListWatch {
             CallOptions options, Random random);
 
   SteadyTime step(Now now, ObjectSink& sink);
+  void rest();
   const std::optional<Error>& last_error() const { return error_; }
 
  private:
   enum class Line { kFine, kListAgain, kClosed };  // kClosed: the stream was ended by what it said
 
   void list(SteadyTime now, ObjectSink& sink);
+  http::Request list_request() const;
+  // Nothing: it is too long.
+  std::optional<Result<nlohmann::json>> get_page(const http::Request& request,
+                                                 std::optional<Duration>& pause);
+  void take_page(SteadyTime now, const nlohmann::json& page, bool names_only, ObjectSink& sink);
+  void list_failed(SteadyTime now, const Error& error, Duration pause);
   void open(SteadyTime now);
   void read(SteadyTime now, ObjectSink& sink);
   void read_refusal(SteadyTime now);
@@ -76,9 +102,12 @@ class ListWatch {
   CallOptions options_;
   Random random_;
   Backoff backoff_;
-  LineSplitter splitter_{kMaxLineBytes};
+  LineSplitter splitter_{kMaxObjectBytes};
 
-  std::string resource_version_;  // "" = list first
+  std::string resource_version_;    // "" = list first
+  std::string continue_;            // token of the list's next page; "" = its beginning
+  int limit_ = 0;                   // objects of a page; 0 = all
+  SteadyTime look_again_ = kNever;  // at what could not be read
   std::unique_ptr<http::Stream> stream_;
   bool connected_ = false;  // the stream's status was 200
   bool spoke_ = false;      // the stream gave something

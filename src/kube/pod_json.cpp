@@ -1,7 +1,6 @@
 #include "kube/pod_json.h"
 
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 #include "kube/json_read.h"
@@ -25,51 +24,102 @@ std::optional<OwnerRef> controller_of(const json& metadata) {
   return std::nullopt;
 }
 
-bool has_ended(const json& value, const char* statuses, const std::string& name) {
-  const json* status = find(value, "status");
-  const json* list = status == nullptr ? nullptr : find(*status, statuses);
-  if (list == nullptr || !list->is_array()) {
-    return false;
-  }
-  for (const json& entry : *list) {
-    if (string_at(entry, "name") == name) {
-      const json* state = find(entry, "state");
-      return state != nullptr && find(*state, "terminated") != nullptr;
-    }
-  }
-  return false;
+const json* terminated_in(const json& status, const char* state_key) {
+  const json* state = find(status, state_key);
+  return state == nullptr ? nullptr : find(*state, "terminated");
 }
 
-void add_containers(const json& value, const char* list, const char* statuses, Pod& pod) {
+// The entry of container `name`, nullptr if there is none.
+json* status_of(json& statuses, const std::string& name) {
+  for (json& entry : statuses) {
+    if (string_at(entry, "name") == name) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+// A list of the pod's status as text, "" if it is empty.
+std::string statuses_text(const json& value, const char* key) {
+  const json* status = find(value, "status");
+  const json* list = status == nullptr ? nullptr : find(*status, key);
+  return list == nullptr || !list->is_array() || list->empty() ? std::string{} : to_text(*list);
+}
+
+json statuses_from(const std::string& text) {
+  auto list = text.empty() ? Result<json>{json::array()} : parse_json(text);
+  return list && list->is_array() ? *std::move(list) : json::array();
+}
+
+void add_ephemeral_containers(const json& value, Pod& pod) {
   const json* spec = find(value, "spec");
-  const json* containers = spec == nullptr ? nullptr : find(*spec, list);
+  const json* containers = spec == nullptr ? nullptr : find(*spec, "ephemeralContainers");
   if (containers == nullptr || !containers->is_array()) {
     return;
   }
+  json statuses = statuses_from(pod.ephemeral_container_statuses);
   for (const json& container : *containers) {
     std::string name = string_at(container, "name");
-    const bool ended = has_ended(value, statuses, name);
-    const bool ephemeral = std::string_view{list} == "ephemeralContainers";
-    pod.containers.push_back({std::move(name), string_at(container, "image"), ephemeral, ended});
+    const json* status = status_of(statuses, name);
+    const bool ended = status != nullptr && terminated_in(*status, "state") != nullptr;
+    pod.ephemeral_containers.push_back({std::move(name), string_at(container, "image"), ended});
   }
 }
 
-// No container ever ran: 128 is what container runtimes give for one that could not be started.
-constexpr int kNeverRan = 128;
+constexpr int kLost = 137;      // the kubelet's, for a container that it cannot find any more
+constexpr int kNeverRan = 128;  // of container runtimes, for what could not be started
 
-json container_statuses(const Pod& pod, bool ephemeral, const std::string& reason,
-                        const std::string& message) {
-  json out = json::array();
-  for (const PodContainer& container : pod.containers) {
-    if (container.ephemeral == ephemeral) {
-      out.push_back({{"name", container.name},
-                     {"image", container.image},
-                     {"imageID", ""},
-                     {"ready", false},
-                     {"restartCount", 0},
-                     {"state",
-                      {{"terminated",
-                        {{"exitCode", kNeverRan}, {"reason", reason}, {"message", message}}}}}});
+// See pod_json.h.
+void end_container(json& status, const std::string& reason, const std::string& message) {
+  if (!status.is_object() || terminated_in(status, "state") != nullptr) {
+    return;
+  }
+  status["ready"] = false;
+  if (status.contains("started")) {
+    status["started"] = false;
+  }
+  const json* state = find(status, "state");
+  const json* running = state == nullptr ? nullptr : find(*state, "running");
+  if (running != nullptr) {
+    json ended{{"exitCode", kLost}, {"reason", reason}, {"message", message}};
+    if (const json* since = find(*running, "startedAt")) {
+      ended["startedAt"] = *since;
+    }
+    if (const json* id = find(status, "containerID")) {
+      ended["containerID"] = *id;
+    }
+    status["state"] = {{"terminated", std::move(ended)}};
+  } else if (const json* before = terminated_in(status, "lastState")) {
+    status["state"] = {{"terminated", json(*before)}};
+  } else {
+    status["state"] = {{"waiting", {{"reason", reason}, {"message", message}}}};
+  }
+}
+
+void put_ended(json& into, const char* key, json statuses, const std::string& reason,
+               const std::string& message) {
+  for (json& status : statuses) {
+    end_container(status, reason, message);
+  }
+  if (!statuses.empty()) {
+    into[key] = std::move(statuses);
+  }
+}
+
+json ephemeral_statuses(const Pod& pod, const std::string& reason, const std::string& message) {
+  json out = statuses_from(pod.ephemeral_container_statuses);
+  for (const EphemeralContainer& container : pod.ephemeral_containers) {
+    json* status = status_of(out, container.name);
+    if (status == nullptr) {
+      status = &out.emplace_back(json{{"name", container.name},
+                                      {"image", container.image},
+                                      {"imageID", ""},
+                                      {"restartCount", 0}});
+    }
+    end_container(*status, reason, message);
+    if (terminated_in(*status, "state") == nullptr) {
+      (*status)["state"] = {
+          {"terminated", {{"exitCode", kNeverRan}, {"reason", reason}, {"message", message}}}};
     }
   }
   return out;
@@ -94,18 +144,20 @@ Result<Pod> pod_from_json(const json& value) {
   if (const json* status = find(value, "status")) {
     pod.phase = string_at(*status, "phase");
   }
-  add_containers(value, "containers", "containerStatuses", pod);
-  add_containers(value, "ephemeralContainers", "ephemeralContainerStatuses", pod);
+  pod.init_container_statuses = statuses_text(value, "initContainerStatuses");
+  pod.container_statuses = statuses_text(value, "containerStatuses");
+  pod.ephemeral_container_statuses = statuses_text(value, "ephemeralContainerStatuses");
+  add_ephemeral_containers(value, pod);
   return pod;
 }
 
 std::string pod_failed_body(const Pod& pod, const std::string& reason, const std::string& message) {
   json status{{"phase", "Failed"}, {"reason", reason}, {"message", message}};
   // The lists are atomic: each is written whole or not at all.
-  if (json statuses = container_statuses(pod, false, reason, message); !statuses.empty()) {
-    status["containerStatuses"] = std::move(statuses);
-  }
-  if (json statuses = container_statuses(pod, true, reason, message); !statuses.empty()) {
+  put_ended(status, "initContainerStatuses", statuses_from(pod.init_container_statuses), reason,
+            message);
+  put_ended(status, "containerStatuses", statuses_from(pod.container_statuses), reason, message);
+  if (json statuses = ephemeral_statuses(pod, reason, message); !statuses.empty()) {
     status["ephemeralContainerStatuses"] = std::move(statuses);
   }
   return to_text({{"metadata", {{"uid", pod.uid}}}, {"status", std::move(status)}});

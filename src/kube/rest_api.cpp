@@ -47,6 +47,13 @@ std::string events_path(const Event& event) {
   return "/api/v1/namespaces/" + url_encode(event.namespace_name) + "/events";
 }
 
+// A pod may be larger than any answer we take, and nothing of it is of use here.
+http::Request without_answer(http::Request request) {
+  request.accept =
+      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json;q=0.9";
+  return request;
+}
+
 Status send_only(http::Client& client, const CallOptions& options, const http::Request& request) {
   const auto response = rest_call(client, request, options, request.method);
   return response ? Status{} : Status{response.error()};
@@ -107,12 +114,14 @@ RestPodApi::RestPodApi(http::Client& client, CallOptions options)
 Status RestPodApi::set_failed(const Pod& pod, const std::string& reason,
                               const std::string& message) {
   return send_only(client_, options_,
-                   patch_request(pod_path(pod) + "/status", pod_failed_body(pod, reason, message)));
+                   without_answer(patch_request(pod_path(pod) + "/status",
+                                                pod_failed_body(pod, reason, message))));
 }
 
 Status RestPodApi::remove_now(const Pod& pod) {
-  return send_only(client_, options_,
-                   {"DELETE", pod_path(pod), pod_delete_body(pod), kJson, kCallTimeout});
+  return send_only(
+      client_, options_,
+      without_answer({"DELETE", pod_path(pod), pod_delete_body(pod), kJson, kCallTimeout}));
 }
 
 RestEventApi::RestEventApi(http::Client& client, CallOptions options)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,28 +18,57 @@ namespace slurmlet::kube {
 template <typename T>
 using Decode = Result<T> (*)(const nlohmann::json&);
 
-// Turns objects into WatchEvents of T.
+// Keeps the pages of a list until it is complete.
 template <typename T>
-class TypedSink final : public ObjectSink {
+class TypedWatch final : public Watch<T>, private ObjectSink {
  public:
-  using Type = typename WatchEvent<T>::Type;
-  TypedSink(Decode<T> decode, std::vector<WatchEvent<T>>& events)
-      : decode_(decode), events_(events) {}
+  TypedWatch(std::unique_ptr<ListWatch> list_watch, Decode<T> decode)
+      : list_watch_(std::move(list_watch)), decode_(decode) {}
 
-  bool replaced(const nlohmann::json& items) override {
+  SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) override {
+    events_ = &events;
+    return list_watch_->step(now, *this);
+  }
+  std::optional<Error> last_error() const override { return list_watch_->last_error(); }
+  const std::vector<std::string>& unreadable() const override { return unreadable_; }
+  void rest() override { list_watch_->rest(); }
+
+ private:
+  using Type = typename WatchEvent<T>::Type;
+
+  void begin_list() override {
+    listed_.clear();
+    left_out_.clear();
+  }
+
+  bool page(const nlohmann::json& items) override {
     if (!items.is_array()) {
       return false;
     }
-    WatchEvent<T> event{Type::kReplaced, {}};
     for (const nlohmann::json& item : items) {
-      auto object = decode_(item);
-      if (!object) {
-        return false;
+      if (auto object = decode_(item)) {
+        listed_.push_back(*std::move(object));
+      } else {
+        left_out_.push_back(object_name(item));
       }
-      event.objects.push_back(*std::move(object));
     }
-    events_.push_back(std::move(event));
     return true;
+  }
+
+  void unreadable(std::string name) override { left_out_.push_back(std::move(name)); }
+
+  bool end_list() override {
+    unreadable_ = std::exchange(left_out_, {});
+    auto objects = std::exchange(listed_, {});
+    if (unreadable_.empty()) {
+      events_->push_back({Type::kReplaced, std::move(objects)});
+      return true;
+    }
+    // What could not be read is still there, and must not be taken for deleted.
+    for (T& object : objects) {
+      events_->push_back({Type::kModified, {std::move(object)}});
+    }
+    return false;
   }
 
   bool changed(Change change, const nlohmann::json& value) override {
@@ -51,30 +81,16 @@ class TypedSink final : public ObjectSink {
                                                     : Type::kDeleted;
     WatchEvent<T> event{type, {}};
     event.objects.push_back(*std::move(object));
-    events_.push_back(std::move(event));
+    events_->push_back(std::move(event));
     return true;
   }
 
- private:
-  Decode<T> decode_;
-  std::vector<WatchEvent<T>>& events_;
-};
-
-template <typename T>
-class TypedWatch final : public Watch<T> {
- public:
-  TypedWatch(std::unique_ptr<ListWatch> list_watch, Decode<T> decode)
-      : list_watch_(std::move(list_watch)), decode_(decode) {}
-
-  SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) override {
-    TypedSink<T> sink(decode_, events);
-    return list_watch_->step(now, sink);
-  }
-  std::optional<Error> last_error() const override { return list_watch_->last_error(); }
-
- private:
   std::unique_ptr<ListWatch> list_watch_;
   Decode<T> decode_;
+  std::vector<WatchEvent<T>>* events_ = nullptr;  // of the step under way
+  std::vector<T> listed_;                         // by the pages so far
+  std::vector<std::string> left_out_;             // of these pages
+  std::vector<std::string> unreadable_;           // of the last whole list
 };
 
 }  // namespace slurmlet::kube

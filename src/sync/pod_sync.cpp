@@ -16,13 +16,16 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// An API server that restarts, or a watch that is resumed, needs nobody's attention.
+constexpr Duration kBlindPatience = seconds{15};
+
 bool is_terminal(const kube::Pod& pod) { return pod.phase == "Failed" || pod.phase == "Succeeded"; }
 
 // kubectl debug adds a container to a pod that has failed and waits for what becomes of it.
 bool has_new_container(const kube::Pod& pod) {
   return pod.phase == "Failed" &&
-         std::any_of(pod.containers.begin(), pod.containers.end(),
-                     [](const auto& each) { return each.ephemeral && !each.has_ended; });
+         std::any_of(pod.ephemeral_containers.begin(), pod.ephemeral_containers.end(),
+                     [](const auto& each) { return !each.has_ended; });
 }
 
 bool needs_nothing(const kube::Pod& pod) {
@@ -105,6 +108,39 @@ void PodSync::read_watch(Now now) {
   }
 }
 
+void PodSync::tell_what_is_not_seen(Now now) {
+  const auto& unreadable = watch_.unreadable();
+  for (const std::string& name : unreadable) {
+    if (std::find(told_unreadable_.begin(), told_unreadable_.end(), name) ==
+        told_unreadable_.end()) {
+      log::warning(
+          "pod " + name +
+          " cannot be read, so it is not rejected: it is larger than slurmlet takes; looked "
+          "at again every few minutes");
+    }
+  }
+  if (unreadable.empty() && !told_unreadable_.empty()) {
+    log::info("all pods of this node can be read again");
+  }
+  if (told_unreadable_ != unreadable) {
+    told_unreadable_ = unreadable;
+  }
+  const auto error = watch_.last_error();
+  if (!error) {
+    if (told_blind_) {
+      log::info("pods bound to this node are seen again");
+    }
+    blind_since_.reset();
+    told_blind_ = false;
+    return;
+  }
+  blind_since_ = blind_since_.value_or(now.steady);
+  if (!told_blind_ && now.steady - *blind_since_ >= kBlindPatience) {
+    told_blind_ = true;
+    log::warning("pods bound to this node are not seen: " + error->message);
+  }
+}
+
 Status PodSync::reject(const kube::Pod& pod, Now now) {
   const std::string reason = node::vocabulary::kPodRejectedReason;
   Status failed = api_.set_failed(pod, reason, message());
@@ -137,10 +173,22 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
   return failed;
 }
 
+// As a kubelet does: the end is reported before the pod is gone.
+Status PodSync::finish(kube::Pod& pod) {
+  if (!is_terminal(pod)) {
+    if (Status failed = api_.set_failed(pod, node::vocabulary::kPodRejectedReason, message());
+        !failed) {
+      return failed;
+    }
+    pod.phase = "Failed";
+  }
+  return api_.remove_now(pod);
+}
+
 // Whether the API server answered: one that is silent would hold up the loop with each pod.
 bool PodSync::handle(Entry& entry, Now now) {
-  const kube::Pod& pod = entry.pod;
-  const Status done = pod.deleting ? api_.remove_now(pod) : reject(pod, now);
+  kube::Pod& pod = entry.pod;
+  const Status done = pod.deleting ? finish(pod) : reject(pod, now);
   if (done || is_moot(done.error().code)) {
     entry.done = true;
     finished_ += done && pod.deleting ? 1 : 0;
@@ -158,6 +206,7 @@ bool PodSync::handle(Entry& entry, Now now) {
 
 SteadyTime PodSync::step(Now now) {
   read_watch(now);
+  tell_what_is_not_seen(now);
   policy_.forget_idle(now.steady);
   SteadyTime next = watch_next_;
   int calls_left = kCallsPerStep;

@@ -4,11 +4,16 @@
 // node is, finishes it when it is being deleted, and forgets none. Controllers that keep
 // re-creating pods here are slowed down (node/reject_policy.h).
 //
+// A pod that is being deleted fails too before it is removed: what holds it back by a finalizer
+// (the Job controller) waits for a terminal phase.
+//
 // A step object without threads or sleeping; not thread-safe.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -30,10 +35,16 @@ class PodSync {
           PodSyncOptions options, Random random);
 
   SteadyTime step(Now now);
+  // The Node is not ours: the pods of that name are not our business until the next step().
+  void rest() { watch_.rest(); }
 
   std::uint64_t rejected() const { return rejected_; }
   std::uint64_t finished() const { return finished_; }
   std::size_t waiting() const;
+  // Pods that the API server has and that are too large for us.
+  std::size_t unreadable() const { return watch_.unreadable().size(); }
+  // Whether new pods are seen.
+  bool sees() const { return !watch_.last_error(); }
   void set_cluster(const std::string& cluster) { options_.cluster = cluster; }
 
  private:
@@ -45,7 +56,9 @@ class PodSync {
   };
   void read_watch(Now now);
   void on_pod(const kube::Pod& pod, Now now);
+  void tell_what_is_not_seen(Now now);
   bool handle(Entry& entry, Now now);
+  Status finish(kube::Pod& pod);
   Status reject(const kube::Pod& pod, Now now);
   std::string message() const;
 
@@ -57,6 +70,9 @@ class PodSync {
   node::RejectPolicy policy_;
   std::map<std::string, Entry> pods_;  // by uid
   SteadyTime watch_next_ = kNever;
+  std::vector<std::string> told_unreadable_;
+  std::optional<SteadyTime> blind_since_;
+  bool told_blind_ = false;
   std::uint64_t rejected_ = 0;
   std::uint64_t finished_ = 0;
 };

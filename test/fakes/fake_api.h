@@ -39,6 +39,12 @@ class Scripted {
     const std::lock_guard lock(mutex_);
     always_ = std::move(error);
   }
+  // Calls that begin so fail until told otherwise; nothing = work again.
+  void fail_calls(const std::string& beginning, std::optional<Error> error) {
+    const std::lock_guard lock(mutex_);
+    failing_ = beginning;
+    failure_ = std::move(error);
+  }
   std::vector<std::string> calls() const {
     const std::lock_guard lock(mutex_);
     return calls_;
@@ -61,7 +67,7 @@ class Scripted {
       queue_.pop_front();
       return error;
     }
-    return always_;
+    return failure_ && call.starts_with(failing_) ? failure_ : always_;
   }
   std::string next_version() { return std::to_string(++version_); }
 
@@ -69,7 +75,8 @@ class Scripted {
 
  private:
   std::deque<std::optional<Error>> queue_;
-  std::optional<Error> always_;
+  std::optional<Error> always_, failure_;
+  std::string failing_;
   std::vector<std::string> calls_;
   int version_ = 1000;
 };
@@ -461,8 +468,14 @@ class FakeWatch final : public kube::Watch<T> {
     return wake_;
   }
   std::optional<Error> last_error() const override { return error_; }
+  const std::vector<std::string>& unreadable() const override { return unreadable_; }
+  void leave_out(std::vector<std::string> names) { unreadable_ = std::move(names); }
+  void rest() override { ++rests_; }
+  int rests() const { return rests_; }
 
  private:
+  std::vector<std::string> unreadable_;
+  int rests_ = 0;
   std::vector<Event> pending_;
   std::optional<Error> error_;
   SteadyTime wake_ = kNever;

@@ -42,6 +42,9 @@ class FakeHttpClient final : public http::Client {
   void answer(http::Response response) { answers_.emplace_back(std::move(response)); }
   void fail(Error error) { answers_.emplace_back(std::move(error)); }
 
+  // Answers what nothing else is scripted for.
+  std::function<http::Response(const http::Request&)> responder;
+
   // --- seen by the test
   std::vector<http::Request> requests;         // of call(), in order
   std::vector<http::Request> stream_requests;  // of open_stream(), in order
@@ -63,6 +66,9 @@ class FakeHttpClient final : public http::Client {
     requests.push_back(request);
     if (interrupted) {
       return Error{Code::kCancelled, "interrupted"};
+    }
+    if (answers_.empty() && responder) {
+      return responder(request);
     }
     if (answers_.empty()) {
       return Error{Code::kUnavailable, "connection refused"};

@@ -69,15 +69,16 @@ TEST(PodJsonTest, ReadsWhatARejectionNeeds) {
       {"name": "a", "state": {"terminated": {"exitCode": 1}}},
       {"name": "b", "state": {"waiting": {}}}]}})"));
   ASSERT_TRUE(pod) << pod.error().message;
-  EXPECT_EQ(
-      *pod,
-      (Pod{"kube-system",
-           "kube-proxy-x",
-           "u",
-           "Pending",
-           true,
-           OwnerRef{"DaemonSet", "kube-proxy", "2"},
-           {{"a", "i", false, true}, {"b", "j", false, false}, {"debugger", "k", true, false}}}));
+  EXPECT_EQ(*pod, (Pod{"kube-system",
+                       "kube-proxy-x",
+                       "u",
+                       "Pending",
+                       true,
+                       OwnerRef{"DaemonSet", "kube-proxy", "2"},
+                       {{"debugger", "k", false}},
+                       "",
+                       R"([{"name":"a","state":{"terminated":{"exitCode":1}}},)"
+                       R"({"name":"b","state":{"waiting":{}}}])"}));
 }
 
 TEST(PodJsonTest, ABarePodHasNothingElse) {
@@ -105,15 +106,72 @@ TEST(PodJsonTest, WritesAreGuardedByTheUid) {
     "preconditions": {"uid": "u"}})"));
 }
 
-TEST(PodJsonTest, EveryContainerOfAFailedPodHasEnded) {
-  const Pod pod{"d", "p", "u", "Pending", false, std::nullopt, {{"a", "i"}, {"e", "j", true}}};
+// What becomes of a container's status when its pod fails.
+TEST(PodJsonTest, AFailedPodSaysOfItsContainersWhatIsKnown) {
+  const struct {
+    const char* what;
+    const char* before;
+    const char* after;
+  } kRows[] = {
+      {"has ended",
+       R"({"name":"c","ready":false,"state":{"terminated":{"exitCode":3,"reason":"Error"}}})",
+       R"({"name":"c","ready":false,"state":{"terminated":{"exitCode":3,"reason":"Error"}}})"},
+      {"was running",
+       R"({"name":"c","image":"i","imageID":"sha","containerID":"cri://1","ready":true,
+           "started":true,"restartCount":2,"lastState":{"terminated":{"exitCode":9}},
+           "state":{"running":{"startedAt":"2026-11-20T14:00:00Z"}}})",
+       R"({"name":"c","image":"i","imageID":"sha","containerID":"cri://1","ready":false,
+           "started":false,"restartCount":2,"lastState":{"terminated":{"exitCode":9}},
+           "state":{"terminated":{"exitCode":137,"reason":"R","message":"m",
+             "startedAt":"2026-11-20T14:00:00Z","containerID":"cri://1"}}})"},
+      {"waits to be started again",
+       R"({"name":"c","ready":false,"restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},
+           "lastState":{"terminated":{"exitCode":7,"finishedAt":"2026-11-20T14:00:00Z"}}})",
+       R"({"name":"c","ready":false,"restartCount":4,
+           "state":{"terminated":{"exitCode":7,"finishedAt":"2026-11-20T14:00:00Z"}},
+           "lastState":{"terminated":{"exitCode":7,"finishedAt":"2026-11-20T14:00:00Z"}}})"},
+      {"never ran",
+       R"({"name":"c","ready":false,"restartCount":0,"state":{"waiting":{"reason":"ContainerCreating"}}})",
+       R"({"name":"c","ready":false,"restartCount":0,"state":{"waiting":{"reason":"R","message":"m"}}})"},
+      {"says nothing", R"({"name":"c"})",
+       R"({"name":"c","ready":false,"state":{"waiting":{"reason":"R","message":"m"}}})"},
+  };
+  for (const auto& row : kRows) {
+    for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+      const json value = {{"metadata", {{"namespace", "d"}, {"name", "p"}, {"uid", "u"}}},
+                          {"status", {{list, json::array({json::parse(row.before)})}}}};
+      const auto pod = pod_from_json(value);
+      ASSERT_TRUE(pod);
+      const json status = json::parse(pod_failed_body(*pod, "R", "m"))["status"];
+      EXPECT_EQ(status[list], json::array({json::parse(row.after)})) << row.what << " in " << list;
+      EXPECT_EQ(status.size(), 4U) << "phase, reason, message and that list";
+    }
+  }
+}
+
+// Or a rule of podFailurePolicy.onExitCodes could match: the Job controller looks at each
+// terminated state with another code than 0.
+TEST(PodJsonTest, AContainerThatNeverRanHasNoExitCode) {
+  const auto pod = pod_from_json(json::parse(R"({
+    "metadata": {"namespace": "d", "name": "p", "uid": "u"},
+    "spec": {"containers": [{"name": "a", "image": "i"}], "initContainers": [{"name": "b"}]},
+    "status": {"phase": "Pending"}})"));
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(json::parse(pod_failed_body(*pod, "R", "m"))["status"],
+            json::parse(R"({"phase": "Failed", "reason": "R", "message": "m"})"));
+}
+
+TEST(PodJsonTest, EphemeralContainersEndInAnyCase) {
+  Pod pod{"d", "p", "u", "Pending", false, std::nullopt, {{"ran", "i"}, {"new", "j"}}};
+  pod.ephemeral_container_statuses =
+      R"([{"name": "ran", "restartCount": 0, "state": {"running": {}}}])";
   EXPECT_EQ(json::parse(pod_failed_body(pod, "R", "m"))["status"], json::parse(R"({
     "phase": "Failed", "reason": "R", "message": "m",
-    "containerStatuses": [{"name": "a", "image": "i", "imageID": "", "ready": false,
-      "restartCount": 0, "state": {"terminated": {"exitCode": 128, "reason": "R", "message": "m"}}}],
-    "ephemeralContainerStatuses": [{"name": "e", "image": "j", "imageID": "", "ready": false,
-      "restartCount": 0, "state": {"terminated": {"exitCode": 128, "reason": "R", "message": "m"}}}]
-    })"));
+    "ephemeralContainerStatuses": [
+      {"name": "ran", "ready": false, "restartCount": 0,
+       "state": {"terminated": {"exitCode": 137, "reason": "R", "message": "m"}}},
+      {"name": "new", "image": "j", "imageID": "", "ready": false, "restartCount": 0,
+       "state": {"terminated": {"exitCode": 128, "reason": "R", "message": "m"}}}]})"));
 }
 
 Event node_event() {

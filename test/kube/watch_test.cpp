@@ -315,7 +315,7 @@ TEST_F(WatchTest, GarbageIsCuredByAList) {
       line("ADDED", R"({"metadata":{"namespace":"d","name":"a","uid":"u"}})"),
       line("SURPRISE", pod_json("a", "101")),
       line("BOOKMARK", "{}"),
-      std::string(ListWatch::kMaxLineBytes + 1, 'x'),
+      std::string(ListWatch::kMaxObjectBytes + 1, 'x'),
   };
   for (const std::string& text : table) {
     SCOPED_TRACE(text.substr(0, 60));
@@ -426,6 +426,225 @@ TEST_F(WatchTest, AFailingListIsTriedAgainWithBackOff) {
   EXPECT_GT(until_wake(), Duration::zero()) << "a list without resourceVersion is none";
   EXPECT_EQ(watch_->last_error()->code, Code::kInternal);
   EXPECT_THAT(events_, IsEmpty());
+}
+
+// --- a list that is too long
+
+// The server: objects by name and size, and what it gives of them within the limit of a request.
+class PagedListTest : public WatchTest {
+ protected:
+  struct Object {
+    std::string name;
+    std::size_t size;
+  };
+  // Answers the next request as the API server does; the client cuts what is too long.
+  void serve() {
+    client_.responder = [this](const http::Request& request) -> http::Response {
+      const std::string& path = request.path;
+      const auto number = [&path](const std::string& key, std::size_t absent) {
+        const auto at = path.find(key);
+        return at == std::string::npos ? absent : std::stoul(path.substr(at + key.size()));
+      };
+      const bool names = request.accept.find("PartialObjectMetadataList") != std::string::npos;
+      const std::size_t from = number("&continue=", 0);
+      const std::size_t to = std::min(objects_.size(), from + number("&limit=", objects_.size()));
+      largest_page_ = std::max(largest_page_, to - from);
+      std::string items;
+      for (std::size_t i = from; i < to; ++i) {
+        items += (i > from ? "," : "") + object(objects_[i], names);
+      }
+      const std::string token = to < objects_.size() ? std::to_string(to) : "";
+      http::Response response;
+      response.status = 200;
+      response.body = R"({"metadata":{"resourceVersion":"700","continue":")" + token +
+                      R"("},"items":[)" + items + "]}";
+      response.is_cut = response.body.size() > request.max_body;
+      EXPECT_TRUE(request.may_be_cut);
+      most_bytes_ = std::max(most_bytes_, std::min(response.body.size(), request.max_body));
+      return response;
+    };
+  }
+  static std::string object(const Object& object, bool names_only) {
+    const std::size_t padding = names_only ? 0 : object.size;
+    return R"({"metadata":{"namespace":"d","name":")" + object.name + R"(","uid":"u-)" +
+           object.name + R"("},"spec":{"x":")" + std::string(padding, 'x') + R"("}})";
+  }
+  // Steps until the list is complete; everything it gave, in order, as names.
+  std::vector<std::string> list() {
+    std::vector<std::string> names;
+    for (int i = 0; i < 2000 && opened() == 0; ++i) {
+      step();
+      for (const auto& event : events_) {
+        types_.push_back(event.type);
+        for (const Pod& pod : event.objects) {
+          names.push_back(pod.name);
+        }
+      }
+    }
+    EXPECT_FALSE(watch_->last_error());
+    return names;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const Object& object : objects_) {
+      out.push_back(object.name);
+    }
+    return out;
+  }
+
+  std::vector<Object> objects_;
+  std::vector<Type> types_;
+  std::size_t largest_page_ = 0;
+  std::size_t most_bytes_ = 0;
+};
+
+TEST_F(PagedListTest, OneThatFitsIsAskedForWhole) {
+  objects_ = {{"a", 10}, {"b", 10}};
+  serve();
+  EXPECT_EQ(list(), names());
+  EXPECT_EQ(listed(), 1U);
+}
+
+TEST_F(PagedListTest, TwentyLargeObjects) {
+  for (int i = 0; i < 20; ++i) {
+    objects_.push_back({"p" + std::to_string(i), 260'000});
+  }
+  serve();
+  EXPECT_EQ(list(), names());
+  EXPECT_THAT(types_, ElementsAre(Type::kReplaced)) << "the set as a whole, when it is whole";
+  EXPECT_EQ(resumed_from(), "700");
+  EXPECT_LE(listed(), 5U);
+  EXPECT_LE(most_bytes_, std::size_t{4} << 20);
+}
+
+TEST_F(PagedListTest, ThousandsOfSmallObjectsTakeEverLargerPages) {
+  for (int i = 0; i < 2000; ++i) {
+    objects_.push_back({"p" + std::to_string(i), 2500});
+  }
+  serve();
+  EXPECT_EQ(list(), names());
+  EXPECT_LE(listed(), 40U);
+  EXPECT_LE(most_bytes_, std::size_t{4} << 20);
+}
+
+TEST_F(PagedListTest, ThePagesShrinkToWhatFitsAndGrowAgain) {
+  for (int i = 0; i < 200; ++i) {
+    objects_.push_back({"p" + std::to_string(i), i == 100 ? 9'000'000U : 40'000U});
+  }
+  serve();
+  EXPECT_EQ(list(), names());
+  EXPECT_THAT(watch_->unreadable(), IsEmpty());
+  EXPECT_LE(most_bytes_, ListWatch::kMaxObjectBytes);
+}
+
+TEST_F(PagedListTest, WhatIsTooLargeAloneIsLeftOutByNameAndLookedAtAgain) {
+  objects_ = {{"a", 10}, {"huge", 11'000'000}, {"b", 10}};
+  serve();
+  EXPECT_THAT(list(), ElementsAre("a", "b"));
+  EXPECT_THAT(watch_->unreadable(), ElementsAre("d/huge"));
+  EXPECT_THAT(types_, ElementsAre(Type::kModified, Type::kModified))
+      << "what could not be read was not deleted";
+  ASSERT_EQ(opened(), 1U);
+  client_.stream().status = 200;
+  objects_[1].size = 10;
+  const std::size_t before = listed();
+  clock_.advance(minutes{3});
+  client_.stream().feed(bookmark("800"));
+  EXPECT_EQ(until_wake(), Duration{minutes{2}});
+  EXPECT_EQ(listed(), before);
+  clock_.advance(minutes{2});
+  client_.stream().feed(bookmark("801"));
+  step();
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].type, Type::kReplaced);
+  EXPECT_EQ(events_[0].objects.size(), 3U);
+  EXPECT_THAT(watch_->unreadable(), IsEmpty());
+}
+
+TEST_F(PagedListTest, AWaitForHeadersPastThatTimeDoesNotSpin) {
+  objects_ = {{"huge", 11'000'000}};
+  serve();
+  list();
+  clock_.advance(minutes{5});
+  client_.stream().break_off({Code::kUnavailable, "reset"});
+  EXPECT_GT(until_wake(), Duration::zero());
+}
+
+TEST_F(PagedListTest, ATokenThatExpiredStartsTheListAnew) {
+  for (int i = 0; i < 40; ++i) {
+    objects_.push_back({"p" + std::to_string(i), 200'000});
+  }
+  serve();
+  while (client_.requests.empty() || client_.last().path.find("continue") == std::string::npos) {
+    ASSERT_LE(until_wake(), Duration::zero());
+  }
+  client_.answer(410, status_json(410, "Expired"));
+  EXPECT_GT(until_wake(), Duration::zero());
+  EXPECT_EQ(watch_->last_error()->code, Code::kGone);
+  clock_.advance(seconds{30});
+  step();
+  EXPECT_THAT(client_.last().path, Not(HasSubstr("continue")));
+  EXPECT_EQ(list(), names()) << "nothing twice";
+}
+
+TEST_F(PagedListTest, AnErrorInBetweenGoesOnWithTheSamePage) {
+  for (int i = 0; i < 40; ++i) {
+    objects_.push_back({"p" + std::to_string(i), 200'000});
+  }
+  serve();
+  while (client_.requests.empty() || client_.last().path.find("continue") == std::string::npos) {
+    ASSERT_LE(until_wake(), Duration::zero());
+  }
+  client_.answer(503, "");
+  EXPECT_GT(until_wake(), Duration::zero());
+  clock_.advance(seconds{30});
+  const std::string page = client_.last().path;
+  EXPECT_EQ(list(), names());
+  EXPECT_EQ(client_.last().path, page);
+}
+
+TEST_F(PagedListTest, AnEventThatIsTooLargeIsListed) {
+  objects_ = {{"a", 10}};
+  serve();
+  list();
+  client_.stream().status = 200;
+  objects_.push_back({"huge", 11'000'000});
+  client_.stream().feed(line("ADDED", object(objects_[1], false)));
+  const Duration pause = until_wake();
+  ASSERT_TRUE(watch_->last_error());
+  EXPECT_THAT(watch_->last_error()->message, HasSubstr("longer than"));
+  EXPECT_TRUE(client_.stream().closed);
+  clock_.advance(pause);
+  for (int i = 0; i < 10 && opened() == 1; ++i) {
+    step();
+  }
+  EXPECT_THAT(watch_->unreadable(), ElementsAre("d/huge"));
+  EXPECT_EQ(opened(), 2U) << "and the watch goes on behind it";
+}
+
+TEST_F(PagedListTest, AnObjectThatMakesNoSenseIsLeftOutAlone) {
+  client_.answer(200, list_json("5", pod_json("a", "1") + R"(,{"metadata":{"name":"odd"}})"));
+  step();
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].objects.at(0).name, "a");
+  EXPECT_THAT(watch_->unreadable(), ElementsAre("/odd"));
+  EXPECT_FALSE(watch_->last_error());
+}
+
+// --- a loop that is not stepped
+
+TEST_F(WatchTest, AtRestItHoldsNoConnectionAndGoesOnWhereItWas) {
+  connect();
+  client_.stream().feed(bookmark("250"));
+  step();
+  watch_->rest();
+  watch_->rest();
+  EXPECT_TRUE(client_.streams[0]->closed);
+  clock_.advance(hours{1});
+  step();
+  ASSERT_EQ(opened(), 2U);
+  EXPECT_EQ(resumed_from(), "250");
+  EXPECT_EQ(listed(), 1U);
 }
 
 TEST_F(WatchTest, WaitsAsLongAsAnOverloadedServerAsks) {

@@ -12,8 +12,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 kube::Pod pod(const std::string& name, const std::string& phase = "Pending") {
@@ -141,8 +144,27 @@ TEST_F(PodSyncTest, TheEchoOfARejectionIsNotRejectedAgain) {
   EXPECT_EQ(api_.calls().size(), 1U);
 }
 
-TEST_F(PodSyncTest, ADeletingPodIsRemoved) {
-  for (const char* phase : {"Pending", "Running", "Failed", "Succeeded"}) {
+// What holds it back by a finalizer, as the Job controller does, waits for a terminal phase.
+TEST_F(PodSyncTest, ADeletingPodFailsAndIsRemoved) {
+  for (const char* phase : {"Pending", "Running", "Unknown", ""}) {
+    api_.clear_calls();
+    auto deleting = pod("web", phase);
+    deleting.deleting = true;
+    bring(deleting);
+    step();
+    EXPECT_THAT(api_.calls(), ElementsAre("set_failed default/web", "remove_now default/web"))
+        << phase;
+    EXPECT_EQ(api_.failed().back().reason, "SlurmNodeNoPods");
+    EXPECT_FALSE(api_.find("default", "web")) << phase;
+    watch_.feed(Seen::kDeleted, {deleting});
+  }
+  EXPECT_EQ(sync_.finished(), 4U);
+  EXPECT_EQ(sync_.rejected(), 0U);
+  EXPECT_THAT(events(), IsEmpty());
+}
+
+TEST_F(PodSyncTest, ADeletingPodThatHasEndedIsRemoved) {
+  for (const char* phase : {"Failed", "Succeeded"}) {
     auto deleting = pod(std::string{"web-"} + phase, phase);
     deleting.deleting = true;
     bring(deleting);
@@ -150,8 +172,23 @@ TEST_F(PodSyncTest, ADeletingPodIsRemoved) {
     EXPECT_FALSE(api_.find("default", deleting.name)) << phase;
   }
   EXPECT_THAT(api_.failed(), IsEmpty());
-  EXPECT_EQ(sync_.finished(), 4U);
-  EXPECT_EQ(sync_.rejected(), 0U);
+  EXPECT_EQ(sync_.finished(), 2U);
+}
+
+TEST_F(PodSyncTest, ADeletingPodIsNotRemovedBeforeItsEndIsReported) {
+  api_.fail_calls("set_failed", Error{Code::kUnavailable, "away"});
+  auto deleting = pod("web");
+  deleting.deleting = true;
+  bring(deleting);
+  EXPECT_EQ(step(), clock_.now().steady + milliseconds{500});
+  EXPECT_EQ(api_.count("remove_now default/web"), 0);
+  api_.fail_calls("remove_now", Error{Code::kUnavailable, "away"});
+  step_after(seconds{1});
+  EXPECT_TRUE(api_.find("default", "web"));
+  api_.fail_calls("", std::nullopt);
+  step_after(minutes{1});
+  EXPECT_FALSE(api_.find("default", "web"));
+  EXPECT_EQ(api_.count("set_failed default/web"), 2) << "what was reported is not reported again";
 }
 
 TEST_F(PodSyncTest, ARejectedPodThatIsDeletedIsRemoved) {
@@ -160,6 +197,52 @@ TEST_F(PodSyncTest, ARejectedPodThatIsDeletedIsRemoved) {
   mark_deleting(pod("web", "Failed"));
   step_after(seconds{1});
   EXPECT_THAT(api_.calls(), ElementsAre("set_failed default/web", "remove_now default/web"));
+}
+
+// --- what is not seen is said
+
+class PodSightTest : public PodSyncTest {
+ protected:
+  // What is logged by a step after that time.
+  std::string logged(Duration time) {
+    ::testing::internal::CaptureStderr();
+    step_after(time);
+    return ::testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(PodSightTest, PodsThatCannotBeReadAreNamedOnce) {
+  watch_.leave_out({"d/huge", "d/odd"});
+  EXPECT_THAT(logged({}), AllOf(HasSubstr("pod d/huge"), HasSubstr("pod d/odd")));
+  EXPECT_EQ(sync_.unreadable(), 2U);
+  EXPECT_EQ(logged(minutes{5}), "");
+  watch_.leave_out({"d/huge", "d/new"});
+  EXPECT_THAT(logged(minutes{5}), AllOf(HasSubstr("pod d/new"), Not(HasSubstr("d/huge"))));
+  watch_.leave_out({});
+  EXPECT_THAT(logged(minutes{5}), HasSubstr("can be read again"));
+  EXPECT_EQ(sync_.unreadable(), 0U);
+}
+
+TEST_F(PodSightTest, AWatchThatStaysAwayIsSaidOnceAndItsReturnToo) {
+  EXPECT_TRUE(sync_.sees());
+  watch_.fail(Error{Code::kDenied, "LIST /api/v1/pods: 403 Forbidden"});
+  EXPECT_EQ(logged({}), "");
+  EXPECT_FALSE(sync_.sees());
+  EXPECT_EQ(logged(seconds{14}), "") << "it may be over in a moment";
+  EXPECT_THAT(logged(seconds{1}), HasSubstr("not seen: LIST /api/v1/pods: 403 Forbidden"));
+  EXPECT_EQ(logged(minutes{5}), "");
+  watch_.fail(std::nullopt);
+  EXPECT_THAT(logged(seconds{1}), HasSubstr("seen again"));
+  EXPECT_TRUE(sync_.sees());
+}
+
+TEST_F(PodSightTest, AShortAbsenceIsNotSaid) {
+  for (int i = 0; i < 3; ++i) {
+    watch_.fail(Error{Code::kGone, "410"});
+    EXPECT_EQ(logged(seconds{10}), "");
+    watch_.fail(std::nullopt);
+    EXPECT_EQ(logged(seconds{10}), "");
+  }
 }
 
 TEST_F(PodSyncTest, AFailedCallIsRetriedUntilItIsDone) {
@@ -382,17 +465,16 @@ TEST_F(PodSyncTest, WakesForTheWatch) {
 // kubectl debug adds a container to a pod that has failed long ago, and waits for it.
 TEST_F(PodSyncTest, AContainerAddedToAFailedPodIsSaidToHaveEnded) {
   kube::Pod web = pod("web", "Failed");
-  web.containers = {{"web", "i", false, true}};
   bring(web);
   step();
   EXPECT_THAT(failed(), IsEmpty());
-  web.containers.push_back({"debugger", "j", true, false});
+  web.ephemeral_containers.push_back({"debugger", "j", false});
   api_.put(web);
   watch_.feed(Seen::kModified, {web});
   step();
   EXPECT_THAT(failed(), ElementsAre("web-uid"));
   EXPECT_EQ(sync_.rejected(), 0U);
-  web.containers.back().has_ended = true;
+  web.ephemeral_containers.back().has_ended = true;
   watch_.feed(Seen::kModified, {web});
   step();
   EXPECT_THAT(failed(), ElementsAre("web-uid"));
