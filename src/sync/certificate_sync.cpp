@@ -18,6 +18,8 @@ using std::chrono::seconds;
 constexpr Duration kLongestWait = hours{1};
 // A request that is approved automatically is decided within it: no need to call for a person.
 constexpr Duration kApprovalGrace = seconds{10};
+// Addresses come and go while a machine boots, or moves from one network to the other.
+constexpr Duration kSettled = minutes{1};
 // Whoever deletes a request sooner might do so with each.
 constexpr Duration kLongLife = minutes{10};
 
@@ -31,29 +33,57 @@ CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStor
       random_(std::move(random)),
       issued_(std::move(issued)),
       call_backoff_(seconds{2}, minutes{5}, random_),
-      refusal_backoff_(seconds{10}, hours{1}, random_) {}
+      refusal_backoff_(seconds{10}, hours{1}, random_),
+      change_backoff_(minutes{2}, hours{4}, random_) {}
 
 void CertificateSync::set_subject(std::optional<tls::CertificateSubject> subject) {
   if (subject) {
     subject = normalized(*std::move(subject));
   }
-  if (subject == subject_) {
-    return;
+  if (subject != wanted_) {
+    wanted_ = std::move(subject);
+    wanted_since_.reset();
   }
-  // The first subject after a start goes on with the key of a request of before.
+}
+
+// Takes a subject that has settled. Returns when to look at it again.
+SteadyTime CertificateSync::settle_subject(Now now) {
+  if (wanted_ == subject_) {
+    wanted_since_.reset();
+    return kNever;
+  }
+  wanted_since_ = wanted_since_.value_or(now.steady);
   const bool changed = subject_.has_value();
-  subject_ = std::move(subject);
+  if (changed && wanted_) {
+    const SteadyTime due = std::max(*wanted_since_ + kSettled, change_not_before_);
+    if (now.steady < due) {
+      return due;
+    }
+    if (now.steady - change_not_before_ > hours{4}) {
+      change_backoff_.reset();
+    }
+    change_not_before_ = now.steady + change_backoff_.next();
+  }
+  subject_ = wanted_;
+  wanted_since_.reset();
+  // The first subject after a start goes on with the key of a request of before.
   if (changed) {
     forget_request();
     drop_key();
     next_try_ = {};
   }
+  return kNever;
 }
 
 SteadyTime CertificateSync::step(Now now) {
   if (!loaded_) {
     load(now);
   }
+  const SteadyTime settled = settle_subject(now);
+  return std::min(settled, step_request(now));
+}
+
+SteadyTime CertificateSync::step_request(Now now) {
   if (!subject_) {
     return kNever;
   }

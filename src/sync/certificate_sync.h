@@ -7,7 +7,8 @@
 //     ▲                        │ denied, failed, deleted, timed out
 //     └────── back-off ◄───────┘
 //
-// Due: none is there; a random 70 to 90 % of its life is over; or the subject changed. The key is
+// Due: none is there; a random 70 to 90 % of its life is over; or the subject changed and then
+// stayed the same for a minute, or for longer if it changes often. The key is
 // on disk before the request is sent and the request's name is made from the key, so that a restart
 // at any moment goes on with the same request. While a request waits for approval nothing is sent:
 // a watch tells. A denied or failed request is asked again with another key after a back-off that
@@ -56,8 +57,7 @@ class CertificateSync {
   CertificateSync(kube::CertificateApi& api, tls::CertificateStore& store,
                   CertificateSyncOptions options, Random random, Issued issued);
 
-  // Whom the certificate is to name; nothing (the start) = not known yet, ask for none. Another one
-  // than the current certificate names makes a new one due at once.
+  // Whom the certificate is to name; nothing (the start) = not known yet, ask for none.
   void set_subject(std::optional<tls::CertificateSubject> subject);
 
   // Reads the store when first called. `issued` is called with the current certificate then, and
@@ -76,6 +76,8 @@ class CertificateSync {
     bool approved = false;
   };
 
+  SteadyTime settle_subject(Now now);
+  SteadyTime step_request(Now now);
   void load(Now now);
   void use(tls::StoredCertificate certificate, Now now);
   bool is_valid(Now now) const;
@@ -106,7 +108,11 @@ class CertificateSync {
   Issued issued_;
   Backoff call_backoff_;     // the API server or the disk does not do it
   Backoff refusal_backoff_;  // a request was denied or failed, or what came of it is no use
+  Backoff change_backoff_;   // the subject changes again and again
   std::optional<tls::CertificateSubject> subject_;  // normalized
+  std::optional<tls::CertificateSubject> wanted_;   // normalized; may still change
+  std::optional<SteadyTime> wanted_since_;          // while another than subject_
+  SteadyTime change_not_before_{};
   bool loaded_ = false;
   std::optional<tls::StoredCertificate> current_;
   std::optional<tls::CertificateSubject> current_subject_;  // asked for with; else what it says

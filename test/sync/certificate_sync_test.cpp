@@ -253,18 +253,63 @@ TEST_F(CertificateSyncTest, TheOrderOfAddressesIsNoChange) {
   EXPECT_EQ(asked(), name);
 }
 
-TEST_F(CertificateSyncTest, AnotherAddressMakesANewOneDueAtOnce) {
+TEST_F(CertificateSyncTest, AnotherAddressMakesANewOneDueOnceItHasSettled) {
   obtain();
   auto subject = serving_subject();
   subject.ip_addresses = {"192.0.2.77"};
   sync_->set_subject(subject);
-  step();
+  EXPECT_EQ(until_wake(), seconds{60});
+  step_after(seconds{59});
+  EXPECT_EQ(status().requests, 1U);
+  step_after(seconds{1});
   EXPECT_EQ(status().requests, 2U);
   api_.issue(asked(), certificate(subject));
   step();
   ASSERT_THAT(issued_, SizeIs(2));
   EXPECT_THAT(issued_[1].summary.ip_addresses, ElementsAre("192.0.2.77"));
   EXPECT_EQ(until_wake(), hours{1});
+}
+
+// A second network card on the way to the API server, say.
+TEST_F(CertificateSyncTest, AnAddressThatComesAndGoesCostsNeitherKeyNorRequest) {
+  obtain();
+  const auto calls = api_.calls();
+  auto subject = serving_subject();
+  for (int i = 0; i < 1000; ++i) {
+    subject.ip_addresses = {i % 2 == 0 ? "192.0.2.77" : "192.0.2.1"};
+    sync_->set_subject(subject);
+    step_after(seconds{20});
+    EXPECT_FALSE(store_->has_pending_key());
+  }
+  EXPECT_EQ(api_.calls(), calls);
+}
+
+TEST_F(CertificateSyncTest, AddressesThatChangeEveryFewMinutesAreFollowedEverMoreSlowly) {
+  random_ = 0.999;
+  obtain();
+  auto subject = serving_subject();
+  for (int minute = 0; minute < 24 * 60; minute += 3) {
+    subject.ip_addresses = {"192.0.2." + std::to_string(minute / 3 % 100 + 100)};
+    sync_->set_subject(subject);
+    for (int i = 0; i < 6; ++i) {
+      step_after(seconds{30});
+      if (status().pending) {
+        api_.issue(asked(), certificate(subject, hours{24 * 365}));
+        step();
+      }
+    }
+  }
+  EXPECT_GE(status().requests, 8U);
+  EXPECT_LE(status().requests, 20U);
+  EXPECT_EQ(status().problem, "");
+  // After a quiet time the next one is followed at once again.
+  run(hours{24});
+  const auto before = status().requests;
+  subject.ip_addresses = {"192.0.2.77"};
+  sync_->set_subject(subject);
+  step();
+  step_after(seconds{60});
+  EXPECT_EQ(status().requests, before + 1);
 }
 
 TEST_F(CertificateSyncTest, AnAddressLessIsAChangeToo) {
@@ -277,6 +322,7 @@ TEST_F(CertificateSyncTest, AnAddressLessIsAChangeToo) {
   ASSERT_EQ(status().requests, 1U);
   sync_->set_subject(serving_subject());
   step();
+  step_after(seconds{60});
   EXPECT_EQ(status().requests, 2U);
 }
 
@@ -288,6 +334,8 @@ TEST_F(CertificateSyncTest, AChangeDropsTheRequestThatWaitsAndItsKey) {
   subject.dns_names = {"n1", "alias"};
   sync_->set_subject(subject);
   step();
+  EXPECT_EQ(asked(), first);
+  step_after(seconds{60});
   EXPECT_NE(asked(), first);
   EXPECT_NE(pending_key(), key);
   EXPECT_EQ(api_.open_watches(), 1);
@@ -303,9 +351,11 @@ TEST_F(CertificateSyncTest, AChangeBackToWhatTheCertificateNamesAsksForNothing) 
   subject.dns_names = {"alias"};
   sync_->set_subject(subject);
   step();
+  step_after(seconds{60});
   ASSERT_TRUE(status().pending);
   sync_->set_subject(serving_subject());
-  EXPECT_EQ(until_wake(), hours{1});
+  step();
+  run(minutes{30});
   EXPECT_FALSE(status().pending);
   EXPECT_EQ(status().requests, 2U);
   EXPECT_FALSE(store_->has_pending_key());
