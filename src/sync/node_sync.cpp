@@ -13,6 +13,7 @@
 namespace slurmlet::sync {
 namespace {
 
+using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -45,7 +46,8 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
       backoff_(milliseconds{100}, seconds{7}, random_),
       recreate_backoff_(milliseconds{200}, minutes{5}, random_),
       revert_backoff_(seconds{1}, minutes{5}, random_),
-      provider_id_(options_.remembered_provider_id) {}
+      provider_id_(options_.remembered_provider_id),
+      provider_id_backoff_(minutes{1}, hours{1}, random_) {}
 
 void NodeSync::set_desired(node::DesiredNode desired, Now now) {
   desired_ = std::move(desired);
@@ -203,15 +205,26 @@ void NodeSync::on_write_error(const Error& error, Now now) {
   next_try_ = now.steady + delay;
 }
 
-Status NodeSync::write_provider_id() {
+// One that is refused keeps nothing else from being written; it is tried again with a later report.
+Status NodeSync::write_provider_id(Now now) {
   const std::string wanted = effective_desired().provider_id;
-  if (wanted.empty() || !observed_->provider_id.empty()) {
+  if (wanted.empty() || !observed_->provider_id.empty() || now.steady < provider_id_not_before_) {
     return {};
   }
   auto written = api_.set_provider_id(desired_.name, observed_->uid, wanted);
   if (!written) {
-    return written.error();
+    const Code code = written.error().code;
+    if (code != Code::kDenied && code != Code::kInvalid) {
+      return written.error();
+    }
+    if (provider_id_backoff_.failures() == 0) {
+      log::warning("the API server refuses to set spec.providerID of Node " + desired_.name + ": " +
+                   written.error().message);
+    }
+    provider_id_not_before_ = now.steady + provider_id_backoff_.next();
+    return {};
   }
+  provider_id_backoff_.reset();
   ++writes_;
   set_observed(std::move(*written));
   return {};
@@ -284,7 +297,7 @@ void NodeSync::write_if_due(Now now) {
     }
   }
   if (done) {
-    done = write_provider_id();
+    done = write_provider_id(now);
   }
   if (done) {
     if (write_error_) {

@@ -75,7 +75,7 @@ class NodeSync {
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);
   void note_revert(bool again, const node::DesiredNode& desired, Now now);
-  Status write_provider_id();
+  Status write_provider_id(Now now);
   void on_write_error(const Error& error, Now now);
   void emit(bool warning, const std::string& reason, const std::string& message, Now now);
   node::DesiredNode effective_desired() const;
@@ -97,7 +97,9 @@ class NodeSync {
   std::optional<node::DesiredNode> written_;  // last, with changes
   Backoff revert_backoff_;                    // somebody changes back what we write
   SteadyTime revert_not_before_{};
-  std::string provider_id_;  // to re-create the Node with
+  std::string provider_id_;      // to re-create the Node with
+  Backoff provider_id_backoff_;  // the server refuses to set it
+  SteadyTime provider_id_not_before_{};
   std::optional<std::string> refusal_;
   std::optional<node::HolderSighting> foreign_holder_;
   std::string told_holder_;  // that people were last told of

@@ -177,20 +177,34 @@ TEST_F(NodeSyncTest, AProviderIdThatOthersSetIsRemembered) {
   EXPECT_THAT(api_.calls(), IsEmpty());
 }
 
-// Reports go on while the API server refuses the providerID.
-TEST_F(NodeSyncTest, ARefusedProviderIdDoesNotStopTheStatus) {
-  auto wanted = drained_node();
-  wanted.provider_id = "metal3://a/b/c";
-  api_.pass_next();  // the status
-  api_.fail_next(Error{Code::kDenied, "403"}, 1000);
-  sync_->set_desired(wanted, clock_.now());
-  step_after(seconds{1});
-  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
-  EXPECT_EQ(held().provider_id, "");
-  const auto calls = api_.calls().size();
-  EXPECT_GE(step(), clock_.now().steady + seconds{1});
-  run(minutes{1});
-  EXPECT_LT(api_.calls().size() - calls, 30U);
+// Reports go on while the API server refuses the providerID, which is tried ever more rarely.
+TEST_F(NodeSyncTest, ARefusedProviderIdDoesNotStopTheStatusAndIsNoLoop) {
+  for (const Code code : {Code::kDenied, Code::kInvalid}) {
+    make();
+    step();
+    api_.clear_calls();
+    auto wanted = drained_node();
+    wanted.provider_id = "metal3://a/b/c";
+    api_.fail_calls("set_provider_id", Error{code, "refused"});
+    sync_->set_desired(wanted, clock_.now());
+    ::testing::internal::CaptureStderr();
+    step_after(seconds{1});
+    EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+    EXPECT_FALSE(sync_->write_error());
+    run(hours{2});
+    EXPECT_EQ(held().provider_id, "");
+    EXPECT_GE(api_.count("set_provider_id n1"), 3);
+    EXPECT_LE(api_.count("set_provider_id n1"), 12);
+    EXPECT_LE(api_.calls().size(), 50U) << "besides a report every five minutes";
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    const auto said = log.find("refuses to set spec.providerID");
+    EXPECT_NE(said, std::string::npos) << log;
+    EXPECT_EQ(log.find("refuses to set spec.providerID", said + 1), std::string::npos) << log;
+    api_.fail_calls("", std::nullopt);
+    run(hours{2});
+    EXPECT_EQ(held().provider_id, "metal3://a/b/c");
+    api_.change("n1", [](node::ObservedNode& node) { node.provider_id = ""; });
+  }
 }
 
 // Cluster API's label sync with the prefix metal3.io removes what its Machine does not have.
