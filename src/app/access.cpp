@@ -126,6 +126,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
     out.token_file = before->token_file;
   } else if (!out.token_path.empty()) {
     out.token_file = std::make_shared<TokenFile>(out.token_path, *clock_);
+    (void)out.token_file->token();
   }
   if (before != nullptr && before->fingerprint == out.fingerprint) {
     out.credentials = before->credentials;
@@ -138,7 +139,8 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
   // The keys live on as OpenSSL objects; no second copy in memory.
   http::Credentials credentials{endpoint_of(*access), std::move(*identity), {}};
   if (out.token_file) {
-    credentials.token = [file = out.token_file] { return file->token(); };
+    // Not token(): a file system that hangs must not keep the lease from being renewed.
+    credentials.token = [file = out.token_file] { return file->held(); };
   } else {
     credentials.token = [token = access->token] { return token; };
   }
@@ -193,6 +195,7 @@ Status ApiAccess::reload(const std::string& node_name) {
   }
   if (fresh->token_file) {
     fresh->token_file->look_again();
+    (void)fresh->token_file->token();
   }
   if (fresh->credentials != before->credentials || fresh->files != before->files) {
     current_->set(std::move(*fresh));

@@ -33,9 +33,9 @@ class ApiAccess {
   // All files that went into it, the kubeconfig first. May be others after a reload().
   std::vector<std::filesystem::path> files() const;
   // Reads all of it again. The new credentials are published only when all is good and something is
-  // different; an Error names the file and the reason, and the old ones stay in use. The content of
-  // a token file is checked here, but taken up by itself (TokenFile). A certificate for
-  // another node than `node_name` is refused, where that is given.
+  // different; an Error names the file and the reason, and the old ones stay in use. A token
+  // file is looked at here, and by no request. A certificate for another node than `node_name` is
+  // refused, where that is given.
   Status reload(const std::string& node_name = "");
 
   // A connection of its own for one thread, with the credentials of source().

@@ -36,7 +36,12 @@ TokenFile::TokenFile(std::filesystem::path path, const Clock& clock)
 std::string TokenFile::token() {
   const std::lock_guard lock(mutex_);
   look();
-  return token_;
+  return held();
+}
+
+std::string TokenFile::held() const {
+  const auto token = token_.get();
+  return token ? *token : "";
 }
 
 std::optional<Error> TokenFile::last_error() {
@@ -86,7 +91,7 @@ void TokenFile::look() {
   }
   // Identified before reading: a file replaced in between is read once more at the next look.
   identity_ = *identity;
-  token_ = *std::move(token);
+  token_.set(*std::move(token));
   error_.reset();
 }
 

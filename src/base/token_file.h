@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/published.h"
 #include "base/result.h"
 
 namespace slurmlet {
@@ -24,8 +25,10 @@ class TokenFile {
   // `clock` must outlive this object.
   TokenFile(std::filesystem::path path, const Clock& clock);
 
-  // The token now; "" when there never was one.
+  // The token now; "" when there never was one. Looks at the file if that is due.
   std::string token();
+  // The token of the last look. Never waits for the file: for the thread that renews the lease.
+  std::string held() const;
   // The next token() looks at the file, however short ago the last look was.
   void look_again();
   // Why the last look at the file gave no token, naming the file; nothing if it did.
@@ -45,10 +48,10 @@ class TokenFile {
 
   const std::filesystem::path path_;
   const Clock& clock_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // of looks
   std::optional<SteadyTime> looked_at_;
-  std::optional<Identity> identity_;  // of the content in token_
-  std::string token_;
+  std::optional<Identity> identity_;  // of the file that token_ is from
+  Published<std::string> token_;
   std::optional<Error> error_;
 };
 

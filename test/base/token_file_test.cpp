@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "fakes/fake_clock.h"
 
@@ -41,6 +46,31 @@ TEST_F(TokenFileTest, TakesARotatedTokenAtTheNextLook) {
   clock_.advance(std::chrono::seconds{1});
   EXPECT_EQ(file.token(), "two");
   EXPECT_FALSE(file.last_error());
+}
+
+// The thread that renews the lease must not wait for a file system that hangs.
+TEST_F(TokenFileTest, WhatIsHeldIsGivenWithoutALookAtTheFile) {
+  const fs::path pipe = folder_ / "token";
+  write("one");
+  TokenFile file(pipe, clock_);
+  EXPECT_EQ(file.held(), "");
+  EXPECT_EQ(file.token(), "one");
+  write("two");
+  clock_.advance(std::chrono::hours{1});
+  EXPECT_EQ(file.held(), "one");
+  // A look that hangs: nothing is written to the pipe until the end.
+  fs::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread looks([&] { (void)file.token(); });
+  int writer = -1;
+  while ((writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK)) < 0) {
+    std::this_thread::yield();  // until it has the pipe open
+  }
+  EXPECT_EQ(file.held(), "one");
+  EXPECT_EQ(::write(writer, "three", 5), 5);
+  ::close(writer);
+  looks.join();
+  EXPECT_EQ(file.held(), "three");
 }
 
 TEST_F(TokenFileTest, KeepsTheLastTokenWhenTheFileGoes) {
