@@ -104,7 +104,8 @@ class Daemon {
   CpuPin& pin_;
   Shared shared_;
   BootstrapPause bootstrap_pause_;
-  std::string refused_;  // why the next bootstrap is needed, whatever the files say
+  bool credential_lost_ = false;  // the API server has refused it
+  std::string refused_;           // why the next bootstrap is needed, whatever the files say
 };
 
 Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
@@ -112,7 +113,10 @@ Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
     return std::optional<Outcome>{};
   }
   const std::string refused = std::exchange(refused_, "");
-  std::string need = bootstrap_need(settings_, name(), shared_.clock.now().wall);
+  // Whether a certificate has expired is first for the API server to say: our clock may be wrong.
+  std::string need = bootstrap_need(
+      settings_, name(),
+      std::exchange(credential_lost_, false) ? shared_.clock.now().wall : WallTime::min());
   if (need.empty()) {
     need = refused;
   }
@@ -152,6 +156,7 @@ Result<Outcome> Daemon::run() {
     if (*ending != Ending::kCredentialLost) {
       return *ending == Ending::kReload ? Outcome::kReload : Outcome::kStopped;
     }
+    credential_lost_ = true;
     bootstrap_pause_.tried(shared_.clock.now().steady);
     // One that expired asks for another by itself; one that looks good must go first.
     if (bootstrap_need(settings_, name(), shared_.clock.now().wall).empty()) {

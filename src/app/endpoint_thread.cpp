@@ -122,7 +122,11 @@ void EndpointThread::run() {
       fds.push_back(server->fd());
     }
   }
+  std::vector<int> ready;
   while (!stopping_) {
+    const Duration pause = shared_.turns.endpoint.turn(
+        shared_.clock.now().steady, ready.empty() ? "a deadline or an answer" : "its clients");
+    std::this_thread::sleep_for(pause);
     SteadyTime next = kNever;
     for (const auto& server : {kubelet_.get(), health_.get()}) {
       if (server != nullptr) {
@@ -130,7 +134,7 @@ void EndpointThread::run() {
       }
     }
     if (!stopping_) {
-      client_->wait(next, fds);
+      ready = client_->wait(next, fds);
     }
   }
 }

@@ -26,6 +26,9 @@ void LeaseThread::wake() {
 
 void LeaseThread::run() {
   while (!stopping_) {
+    const Duration pause = shared_.turns.lease.turn(
+        shared_.clock.now().steady, woken_ ? "the main thread" : "its own deadline");
+    std::this_thread::sleep_for(pause);
     const Now now = shared_.clock.now();
     shared_.service.works(Loop::kLease, now);
     const SteadyTime next = sync_.step(now);
@@ -40,7 +43,8 @@ void LeaseThread::sleep_until(SteadyTime next) {
   const auto status = shared_.lease.status.get();
   shared_.service.sleeps(Loop::kLease, shared_.clock.now(), next, report ? *report : Report{},
                          status ? *status : sync::LeaseStatus{});
-  if (!client_->wait(next, {wakeup_.fd()}).empty()) {
+  woken_ = !client_->wait(next, {wakeup_.fd()}).empty();
+  if (woken_) {
     wakeup_.clear();
   }
 }

@@ -34,6 +34,7 @@ class LeaseThread {
   kube::RestLeaseApi api_;
   sync::LeaseSync sync_;
   Wakeup wakeup_;
+  bool woken_ = false;  // else its own time had come
   std::atomic<bool> stopping_{false};
   std::thread thread_;  // last: it uses the others
 };

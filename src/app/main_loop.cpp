@@ -3,6 +3,7 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "app/node_source.h"
@@ -94,21 +95,46 @@ Now MainLoop::begin_part() {
   return at;
 }
 
+void MainLoop::wake_at(SteadyTime time, const char* part) {
+  if (time < next_) {
+    next_ = time;
+    next_of_ = part;
+  }
+}
+
 SteadyTime MainLoop::step() {
+  std::this_thread::sleep_for(shared_.turns.main.turn(now().steady, woken_by_));
   const Now at = begin_part();
-  SteadyTime next = facts_->step(at);
+  next_ = kNever;
+  wake_at(facts_->step(at), "the deadline of the facts");
   refresh_desired(at);
   publish(at);  // what this machine knows does not wait for the API server
-  next = std::min(next, node_.step(at));
+  wake_at(node_.step(at), "the deadline of the Node");
   if (node_.registered()) {
     save_identity_once();
     credentials_.set_addresses(addresses_);
-    next = std::min(next, pods_.step(begin_part()));
+    wake_at(pods_.step(begin_part()), "the deadline of the pods");
+  } else {
+    pods_.rest();
   }
-  next = std::min(next, events_.step(begin_part()));
-  next = std::min(next, credentials_.step(begin_part()));
+  wake_at(events_.step(begin_part()), "the deadline of the Events");
+  wake_at(credentials_.step(begin_part()), "the deadline of the credentials");
   publish(at);
-  return next;
+  return next_;
+}
+
+std::string MainLoop::woken_by(const std::vector<int>& ready, int signal_fd) const {
+  if (ready.empty()) {
+    return now().steady >= next_ ? next_of_ : "an answer or a watch";
+  }
+  const int fd = ready.front();
+  const auto facts = facts_->wake_fds();
+  if (std::find(facts.begin(), facts.end(), fd) != facts.end()) {
+    return "slurmd, its jobs or a command's output";
+  }
+  return fd == signal_fd           ? "a signal"
+         : fd == credentials_.fd() ? "the files of the credentials"
+                                   : "the files of the bootstrap credential";
 }
 
 bool MainLoop::wait(SteadyTime next, int signal_fd, int extra_fd) {
@@ -122,6 +148,7 @@ bool MainLoop::wait(SteadyTime next, int signal_fd, int extra_fd) {
     fds.push_back(extra_fd);
   }
   const auto ready = client_->wait(next, fds);
+  woken_by_ = woken_by(ready, signal_fd);
   return std::find(ready.begin(), ready.end(), signal_fd) != ready.end();
 }
 
@@ -192,7 +219,11 @@ void MainLoop::publish(Now at) {
   report.pods_rejected = pods_.rejected();
   report.pods_finished = pods_.finished();
   report.pods_waiting = pods_.waiting();
+  report.pods_unreadable = pods_.unreadable();
+  report.pods_seen = pods_.sees();
   report.events_dropped = events_.dropped();
+  report.slowed_turns = {shared_.turns.main.slowed(), shared_.turns.lease.slowed(),
+                         shared_.turns.endpoint.slowed()};
   shared_.report.set(std::move(report));
 }
 

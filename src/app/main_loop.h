@@ -51,6 +51,8 @@ class MainLoop {
   std::string make_holder_identity() const;
   sync::NodeSyncOptions node_options() const;
   Now begin_part();
+  void wake_at(SteadyTime time, const char* part);
+  std::string woken_by(const std::vector<int>& ready, int signal_fd) const;
   void save_identity_once();
   void remember(const std::string& provider_id);
   void refresh_desired(Now at);
@@ -74,7 +76,10 @@ class MainLoop {
   sync::NodeSync node_;
   sync::PodSync pods_;
   OwnCredentials credentials_;
-  std::string route_;  // our address towards the API server, before the first connection
+  SteadyTime next_ = kNever;  // of the turn after this one
+  const char* next_of_ = "";  // the part that wants it
+  std::string woken_by_;      // the turn under way
+  std::string route_;         // our address towards the API server, before the first connection
   std::vector<node::Address> addresses_;  // of the Node as we want it
   node::Condition ready_;
   bool identity_saved_ = false;

@@ -26,6 +26,19 @@ void add_api_requests(std::vector<MetricFamily>& out, const kube::RequestCounter
   out.push_back(std::move(calls));
 }
 
+void add_slowed_turns(std::vector<MetricFamily>& out, const SlowedTurns& slowed) {
+  const auto sample = [](const char* thread, std::uint64_t value) {
+    return podapi::Sample{{{"thread", thread}}, static_cast<double>(value), ""};
+  };
+  out.push_back(
+      {"slurmlet_slowed_turns_total",
+       "Turns of a thread's loop that were held back because there were too many: the log "
+       "says what woke it.",
+       MetricType::kCounter,
+       {sample("main", slowed.main), sample("lease", slowed.lease),
+        sample("endpoint", slowed.endpoint)}});
+}
+
 void add_node(std::vector<MetricFamily>& out, const Report& report, const sync::LeaseStatus& lease,
               Now now) {
   out.push_back(single_metric("slurmlet_node_registered", MetricType::kGauge,
@@ -45,6 +58,15 @@ void add_node(std::vector<MetricFamily>& out, const Report& report, const sync::
   out.push_back(single_metric("slurmlet_pods_waiting", MetricType::kGauge,
                               "Pods held back because their controller keeps re-creating them.",
                               static_cast<double>(report.pods_waiting)));
+  out.push_back(single_metric("slurmlet_pods_unreadable", MetricType::kGauge,
+                              "Pods bound to this node that are too large to be read, so that they "
+                              "are not rejected.",
+                              static_cast<double>(report.pods_unreadable)));
+  if (report.registered) {
+    out.push_back(single_metric("slurmlet_pod_watch_up", MetricType::kGauge,
+                                "1 while pods that are bound to this node are seen.",
+                                report.pods_seen ? 1 : 0));
+  }
   out.push_back(single_metric("slurmlet_events_dropped_total", MetricType::kCounter,
                               "Events not sent because of the rate limit or an error.",
                               static_cast<double>(report.events_dropped)));
@@ -78,6 +100,7 @@ podapi::Snapshot make_snapshot(const Report& report, const sync::LeaseStatus& le
                               MetricType::kGauge,
                               {{{{"version", SLURMLET_VERSION}}, 1, ""}}});
   add_process_metrics(snapshot.metrics);
+  add_slowed_turns(snapshot.metrics, report.slowed_turns);
   add_node(snapshot.metrics, report, lease, now);
   add_api_requests(snapshot.metrics, requests);
   add_slurm_metrics(snapshot.metrics, report, now);

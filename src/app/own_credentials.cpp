@@ -152,15 +152,27 @@ bool OwnCredentials::is_expired(WallTime now) const {
   return certificate && certificate->not_after <= now;
 }
 
-// Why the API server no longer takes our credential; nothing while it does.
+// Why the API server no longer takes our credential; nothing while it does. Our clock may be wrong,
+// so what it says of the certificate is an explanation and no reason.
 std::optional<std::string> OwnCredentials::loss(WallTime now) const {
-  if (is_expired(now)) {
-    return "the client certificate expired at " + rfc3339(access_.client_certificate()->not_after);
+  if (calls_.counter->unauthorized_in_a_row() < kRefusalsThatCount) {
+    return std::nullopt;
   }
-  if (calls_.counter->unauthorized_in_a_row() >= kRefusalsThatCount) {
-    return "the API server does not accept this node's credential (401 Unauthorized)";
+  return "the API server does not accept this node's credential (401 Unauthorized)" +
+         (is_expired(now) ? "; the client certificate expired at " +
+                                rfc3339(access_.client_certificate()->not_after)
+                          : "");
+}
+
+// A clock that is wrong is worth a word; with a certificate that is, the API server will say so.
+void OwnCredentials::notice_expiry(WallTime now) {
+  const bool expired = is_expired(now);
+  if (expired && !told_expired_) {
+    log::warning("by this machine's clock the client certificate expired at " +
+                 rfc3339(access_.client_certificate()->not_after) +
+                 "; it is used until the API server refuses it");
   }
-  return std::nullopt;
+  told_expired_ = expired;
 }
 
 bool OwnCredentials::needs_bootstrap(Now now) const {
@@ -170,6 +182,7 @@ bool OwnCredentials::needs_bootstrap(Now now) const {
 
 // Says once what to do; with a bootstrap the daemon does it itself. Returns the next wake-up.
 SteadyTime OwnCredentials::notice_loss(Now now) {
+  notice_expiry(now.wall);
   const auto problem = loss(now.wall);
   if (!problem) {
     if (lost_since_) {

@@ -35,9 +35,9 @@ class OwnCredentials {
   // Addresses of the Node, once it is registered: before that no serving certificate is asked for.
   void set_addresses(const std::vector<node::Address>& addresses);
 
-  // Whether it is time to get another credential with the bootstrap token: the certificate expired,
-  // or the API server has refused it for a while (a minute, spread, so that a fleet does not ask
-  // for certificates because an API server hiccuped). Never true without a bootstrap.
+  // Whether it is time to get another credential with the bootstrap token: the API server refuses
+  // this one, and it has expired or that has been so for a while (a minute, spread, so that a fleet
+  // does not ask for certificates because an API server hiccuped). Never true without a bootstrap.
   bool needs_bootstrap(Now now) const;
   CertificateReport report(WallTime now) const;
 
@@ -47,6 +47,7 @@ class OwnCredentials {
   bool is_own_certificate() const;
   std::optional<std::string> loss(WallTime now) const;
   bool is_expired(WallTime now) const;
+  void notice_expiry(WallTime now);
   SteadyTime notice_loss(Now now);
 
   const config::Settings& settings_;
@@ -64,6 +65,7 @@ class OwnCredentials {
   std::uint64_t reload_failures_ = 0;
   Duration patience_;  // with refusals
   std::optional<SteadyTime> lost_since_;
+  bool told_expired_ = false;
 };
 
 // The request for the node's client certificate, the same at bootstrap and at renewal.

@@ -26,6 +26,11 @@ struct CertificateReport {
   std::uint64_t reload_failures = 0;
 };
 
+// Turns that base/turn_guard.h held back, by thread.
+struct SlowedTurns {
+  std::uint64_t main = 0, lease = 0, endpoint = 0;
+};
+
 struct Report {
   std::string node_name;
   bool registered = false;
@@ -44,7 +49,10 @@ struct Report {
   std::uint64_t pods_rejected = 0;
   std::uint64_t pods_finished = 0;
   std::uint64_t pods_waiting = 0;
+  std::uint64_t pods_unreadable = 0;  // too large
+  bool pods_seen = true;              // new ones; means something while registered
   std::uint64_t events_dropped = 0;
+  SlowedTurns slowed_turns;
 };
 
 }  // namespace slurmlet::app

@@ -20,8 +20,17 @@ ServiceReport::ServiceReport(service::Notifier notifier, std::optional<Duration>
       watched_(watchdog.has_value()),
       watchdog_(watchdog) {}
 
+// Whoever reads our log may be slow, and the thread that renews the lease must not wait for that.
+ServiceReport::Turn::~Turn() {
+  const std::string line = std::exchange(report_.to_log_, "");
+  report_.mutex_.unlock();
+  if (!line.empty()) {
+    log::warning(line);
+  }
+}
+
 void ServiceReport::ready(Now now) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   watchdog_.works(Loop::kMain, now.steady);
   ready_ = true;
   watchdog_.pinged(now.steady);  // the manager's time begins with READY=1
@@ -36,7 +45,7 @@ bool ServiceReport::is_ready() const {
 }
 
 void ServiceReport::reloading(Now now) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   watchdog_.works(Loop::kMain, now.steady);
   ready_ = false;
   owes_ready_ = true;
@@ -46,17 +55,17 @@ void ServiceReport::reloading(Now now) {
 }
 
 void ServiceReport::stopping() {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   send(service::Message{}.stopping());
 }
 
 void ServiceReport::failing(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   send(service::Message{}.status(reason.substr(0, reason.find('\n'))));
 }
 
 void ServiceReport::works(Loop loop, Now now) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   watchdog_.works(loop, now.steady);
   if (ready_ && watchdog_.is_due(now.steady, now.steady) && send(service::Message{}.watchdog())) {
     watchdog_.pinged(now.steady);
@@ -64,18 +73,18 @@ void ServiceReport::works(Loop loop, Now now) {
 }
 
 void ServiceReport::woken(Loop loop, Now now) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   watchdog_.woken(loop, now.steady);
 }
 
 void ServiceReport::ended(Loop loop) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   watchdog_.ended(loop);
 }
 
 void ServiceReport::sleeps(Loop loop, Now now, SteadyTime until, const Report& report,
                            const sync::LeaseStatus& lease) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   watchdog_.sleeps(loop, until);
   if (!notifier_.is_heard()) {
     return;
@@ -121,7 +130,7 @@ bool ServiceReport::may_tell_news(SteadyTime now) {
 bool ServiceReport::send(const service::Message& message) {
   const Status sent = notifier_.send(message);
   if (!sent && !unheard_) {
-    log::warning(sent.error().message);
+    to_log_ = sent.error().message;
   }
   unheard_ = !sent;
   return static_cast<bool>(sent);

@@ -49,6 +49,18 @@ class ServiceReport {
               const sync::LeaseStatus& lease);
 
  private:
+  // Holds the mutex; what there is to log is logged when it is free again.
+  class Turn {
+   public:
+    explicit Turn(ServiceReport& report) : report_(report) { report_.mutex_.lock(); }
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    ServiceReport& report_;
+  };
+
   bool may_tell_news(SteadyTime now);
   // Whether it was taken.
   bool send(const service::Message& message);
@@ -61,6 +73,7 @@ class ServiceReport {
   bool ready_ = false;
   bool owes_ready_ = true;
   bool unheard_ = false;         // the last message was not taken
+  std::string to_log_;           // by the end of the turn
   std::string told_;             // state_words() of the last line
   std::deque<SteadyTime> news_;  // when news was told, of the last minute
 };

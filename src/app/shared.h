@@ -10,11 +10,19 @@
 #include "app/service_report.h"
 #include "base/clock.h"
 #include "base/published.h"
+#include "base/turn_guard.h"
 #include "kube/request_counter.h"
 #include "sync/lease_link.h"
 #include "tls/server_session.h"
 
 namespace slurmlet::app {
+
+// Each belongs to its thread.
+struct TurnGuards {
+  TurnGuard main{"main", 20};
+  TurnGuard lease{"lease", 20};
+  TurnGuard endpoint{"endpoint", 200};  // a request takes several turns
+};
 
 struct Shared {
   ServiceReport& service;
@@ -22,6 +30,7 @@ struct Shared {
   kube::RequestCounter requests = {};
   sync::LeaseLink lease = {};
   Published<Report> report = {};
+  TurnGuards turns = {};
 };
 
 }  // namespace slurmlet::app

@@ -37,6 +37,9 @@ Report full_report() {
   report.slurmctld.last_took = std::chrono::milliseconds{250};
   report.slurmctld.source = {3, 4, 0};
   report.slurm.source = "slurmrestd unix:/run/slurmrestd.sock";
+  report.pods_unreadable = 2;
+  report.pods_seen = false;
+  report.slowed_turns = {5, 0, 6};
   report.certificates.client_not_after = kNow.wall + hours{10};
   report.certificates.client_requests.emplace();
   report.certificates.client_requests->renewals = 2;
@@ -81,6 +84,11 @@ TEST(MetricsTest, SayWhatTheReportSays) {
   const auto all = values(full_report());
   for (const Row& row : {
            Row{"slurmlet_node_registered", 1},
+           Row{"slurmlet_pods_unreadable", 2},
+           Row{"slurmlet_pod_watch_up", 0},
+           Row{"slurmlet_slowed_turns_total{thread=main}", 5},
+           Row{"slurmlet_slowed_turns_total{thread=lease}", 0},
+           Row{"slurmlet_slowed_turns_total{thread=endpoint}", 6},
            Row{"slurmlet_slurmd_up", 1},
            Row{"slurmlet_slurm_state_age_seconds", 30},
            Row{"slurmlet_slurmctld_questions_total", 7},
@@ -126,6 +134,7 @@ TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
   EXPECT_THAT(names(values(report)), Not(Contains("slurmlet_slurm_node_state")));
   const auto nothing = names(values(Report{}));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_state_age_seconds")));
+  EXPECT_THAT(nothing, Not(Contains("slurmlet_pod_watch_up")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_source_info")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurmctld_last_question_seconds")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_certificate_expiration_timestamp_seconds")));

@@ -3,7 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <filesystem>
+#include <future>
+#include <thread>
+
+#include "base/file.h"
 
 #include "fakes/fake_clock.h"
 #include "fakes/service_manager.h"
@@ -209,6 +217,57 @@ TEST_F(ServiceReportTest, WithoutAManagerNothingHappens) {
   unheard.sleeps(Loop::kMain, now(), kNever, report_, lease_);
   unheard.stopping();
   EXPECT_EQ(manager_.take(), "");
+}
+
+// Stderr while it is a pipe that nobody reads.
+class StuckStderr {
+ public:
+  StuckStderr() : before_(::dup(STDERR_FILENO)) {
+    EXPECT_EQ(::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK), 0);
+    while (::write(pipe_[1], "x", 1) == 1) {
+    }
+    ::fcntl(pipe_[1], F_SETFL, 0);
+    ::dup2(pipe_[1], STDERR_FILENO);
+  }
+  ~StuckStderr() {
+    ::dup2(before_, STDERR_FILENO);
+    for (const int fd : {before_, pipe_[0], pipe_[1]}) {
+      ::close(fd);
+    }
+  }
+  void read() const {
+    char byte[4096];
+    while (::read(pipe_[0], byte, sizeof byte) > 0) {
+    }
+  }
+
+ private:
+  int before_;
+  int pipe_[2] = {-1, -1};
+};
+
+bool sleeps(pid_t thread) {
+  const std::string stat = read_trimmed("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const auto end = stat.rfind(')');
+  return end != std::string::npos && stat.compare(end + 1, 2, " S") == 0;
+}
+
+// journald may be slow, and the Lease must be renewed all the same.
+TEST_F(ServiceReportTest, WhoWaitsForTheLogKeepsNobodyWaiting) {
+  std::filesystem::remove(tree_.path("notify"));  // what is said is not taken, which is logged
+  StuckStderr log;
+  std::atomic<pid_t> id{0};
+  std::thread main([&] {
+    id = ::gettid();
+    service_.ready(now());
+  });
+  while (id == 0 || !sleeps(id)) {
+    std::this_thread::yield();
+  }
+  auto lease = std::async(std::launch::async, [&] { service_.works(Loop::kLease, now()); });
+  EXPECT_EQ(lease.wait_for(seconds{10}), std::future_status::ready);
+  log.read();
+  main.join();
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 """Pods that reach a node without room for any."""
+import concurrent.futures
 import itertools
+import pathlib
+import re
 import time
 
 import pytest
@@ -120,6 +123,117 @@ def test_pod_deleted_while_the_daemon_was_away_is_removed(shared_rig):
     wait_until(lambda: shared_rig.admin.find(f"{PODS}/{name}") is None)
 
 
+def test_statuses_of_a_pod_that_had_run_keep_what_is_known(shared_rig):
+    """It ran under a kubelet that had this node's name."""
+    shared_rig.stop()
+    name = bound_pod(shared_rig, restartPolicy="Never", containers=[
+        {"name": one, "image": "registry.example/none"} for one in ("up", "over", "never")],
+        initContainers=[{"name": "first", "image": "registry.example/none"},
+                        {"name": "sidecar", "image": "registry.example/none",
+                         "restartPolicy": "Always"}])
+    since = "2026-11-20T14:00:00Z"
+
+    def status(container, **state):
+        return {"name": container, "image": "registry.example/none", "imageID": "sha256:1",
+                "containerID": f"cri://{container}", "ready": "running" in state,
+                "started": "running" in state, "restartCount": 0, "state": state}
+    ended = {"exitCode": 3, "reason": "Error", "startedAt": since, "finishedAt": since}
+    shared_rig.admin.merge(f"{PODS}/{name}/status", {"status": {
+        "phase": "Running", "startTime": since,
+        "initContainerStatuses": [
+            status("first", terminated={**ended, "exitCode": 0, "reason": "Completed"}),
+            status("sidecar", running={"startedAt": since})],
+        "containerStatuses": [
+            status("up", running={"startedAt": since}), status("over", terminated=ended),
+            {**status("never", waiting={"reason": "ImagePullBackOff"}), "containerID": ""}]}})
+    shared_rig.start()
+    pod, _ = wait_pod(shared_rig, name, failed)
+    found = {one["name"]: one for key in ("initContainerStatuses", "containerStatuses")
+             for one in pod["status"][key]}
+    assert found["first"]["state"]["terminated"]["exitCode"] == 0
+    assert found["over"]["state"]["terminated"] == {**ended, "containerID": "cri://over"} or \
+        found["over"]["state"]["terminated"] == ended
+    for one in ("up", "sidecar"):
+        terminated = found[one]["state"]["terminated"]
+        assert (terminated["exitCode"], terminated["reason"]) == (137, "SlurmNodeNoPods")
+        assert terminated["startedAt"] == since and terminated["containerID"] == f"cri://{one}"
+        assert not found[one]["ready"]
+    assert found["never"]["state"]["waiting"]["reason"] == "SlurmNodeNoPods"
+
+
+# -- many, and large ones ------------------------------------------------------------
+
+
+def peak_memory(rig):
+    status = pathlib.Path(f"/proc/{rig.daemon.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) // 1024
+
+
+def create_bound(rig, count, annotation_bytes):
+    """As they stay after a node has been bound to for long; returns their names."""
+    names = [f"stray-{next(_numbers)}" for _ in range(count)]
+
+    def create(name):
+        rig.admin.create(PODS, {
+            "metadata": {"name": name, "annotations": {"x": "x" * annotation_bytes}},
+            "spec": {"nodeName": rig.name, "containers": [CONTAINER],
+                     "tolerations": TOLERATE_ALL}})
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(create, names))
+    return names
+
+
+def delete_all(rig):
+    rig.admin.delete(f"{PODS}?fieldSelector=spec.nodeName%3D{rig.name}", {"gracePeriodSeconds": 0})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count, annotation_bytes", [(20, 250 * 1024), (900, 4096)])
+def test_more_pods_than_one_answer_holds(rig, timing, count, annotation_bytes):
+    """More than 4 MiB of them: they are read in pages, and those that come later are seen too."""
+    rig.start()
+    rig.stop()
+    create_bound(rig, count, annotation_bytes)
+    since = rig.audit.mark()
+    began = time.monotonic()
+    rig.start()
+
+    def pending():
+        return rig.admin.get(f"{PODS}?fieldSelector=spec.nodeName%3D{rig.name},"
+                             "status.phase%3DPending&limit=1")["items"]
+    wait_until(lambda: not pending(), 150, "all of them to be failed")
+    timing(f"{count} pods listed and failed", time.monotonic() - began)
+    assert any("limit=" in entry["requestURI"] for entry in rig.audit.entries(since))
+    assert "continue=" in "".join(entry["requestURI"] for entry in rig.audit.entries(since))
+    rig.restart()
+    pod, _ = wait_pod(rig, bound_pod(rig), failed)
+    assert pod["status"]["reason"] == "SlurmNodeNoPods"
+    timing(f"peak memory with {count} pods, MiB", peak_memory(rig))
+    assert peak_memory(rig) < 64
+    assert "cannot be read" not in rig.log()
+    delete_all(rig)
+
+
+def test_pod_of_the_largest_size_is_failed(rig, timing):
+    """1.35 MB in etcd are 8.1 MB as the API server's JSON, in which "<" is six bytes."""
+    large = {"name": "c", "image": "registry.example/none",
+             "env": [{"name": "X", "value": "<" * 1_350_000}]}
+    rig.start()
+    rig.stop()
+    listed = bound_pod(rig, containers=[large])
+    rig.start()
+    wait_pod(rig, listed, failed)
+    watched = bound_pod(rig, containers=[large])
+    wait_pod(rig, watched, failed)
+    wait_pod(rig, bound_pod(rig), failed)
+    rig.admin.delete(f"{PODS}/{watched}")
+    wait_until(lambda: rig.admin.find(f"{PODS}/{watched}") is None)
+    timing("peak memory with pods of 8 MB, MiB", peak_memory(rig))
+    assert peak_memory(rig) < 128
+    assert "cannot be read" not in rig.log() and "not rejected" not in rig.log()
+    delete_all(rig)
+
+
 # -- controllers ---------------------------------------------------------------------
 
 
@@ -139,6 +253,59 @@ def test_daemonset_bound_by_name_is_failed(shared_rig, workload):
     shared_rig.admin.wait(
         PODS, lambda pod, _: pod["metadata"].get("labels", {}).get("app") == name and failed(pod),
         GENERAL_WAIT)
+
+
+@pytest.fixture(name="job")
+def created_job(shared_rig):
+    """Makes a Job of one pod that is bound by name, and cleans it up."""
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    made = []
+
+    def create(name, **spec):
+        shared_rig.admin.create(jobs, {"metadata": {"name": name}, "spec": {
+            "backoffLimit": 0, "template": template(
+                shared_rig, {"app": name}, nodeName=shared_rig.name, restartPolicy="Never"),
+            **spec}})
+        made.append(name)
+    yield create
+    for name in made:
+        shared_rig.admin.delete(f"{jobs}/{name}", {"propagationPolicy": "Background"})
+
+
+def wait_job_failed(rig, name):
+    """Returns the reason."""
+    def ends(job, _):
+        return [one for one in job.get("status", {}).get("conditions", [])
+                if one["type"] == "Failed" and one["status"] == "True"]
+    job, _ = rig.admin.wait("/apis/batch/v1/namespaces/default/jobs", ends, GENERAL_WAIT,
+                            f"metadata.name={name}")
+    return ends(job, "")[0]["reason"]
+
+
+def test_job_whose_pod_is_deleted_ends(shared_rig, job):
+    """Its controller holds the pod by a finalizer until it has a terminal phase."""
+    def pods():
+        return shared_rig.admin.get(f"{PODS}?labelSelector=app%3Dtracked")["items"]
+    shared_rig.stop()
+    job("tracked", podReplacementPolicy="Failed")
+    name = wait_until(pods, what="the Job's pod")[0]["metadata"]["name"]
+    shared_rig.admin.delete(f"{PODS}/{name}")
+    pod = shared_rig.admin.get(f"{PODS}/{name}")
+    assert pod["metadata"]["deletionTimestamp"] and pod["status"]["phase"] == "Pending"
+    assert "batch.kubernetes.io/job-tracking" in pod["metadata"]["finalizers"]
+    phases = []
+    shared_rig.start()
+    wait_pod(shared_rig, name, lambda one: one is None or failed(one) and not phases.append(one))
+    assert wait_job_failed(shared_rig, "tracked") == "BackoffLimitExceeded"
+    wait_until(lambda: not pods(), what="the pod to be gone")
+    assert all(one["status"]["reason"] == "SlurmNodeNoPods" for one in phases)
+
+
+def test_pod_that_never_ran_matches_no_rule_about_exit_codes(shared_rig, job):
+    """NotIn: any exit code but this one would fail the Job for another reason."""
+    job("judged", podFailurePolicy={"rules": [
+        {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [1]}}]})
+    assert wait_job_failed(shared_rig, "judged") == "BackoffLimitExceeded"
 
 
 def rejections(rig, since):
