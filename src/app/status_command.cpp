@@ -8,6 +8,7 @@
 #include "app/daemon_client.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/plain_text.h"
 #include "config/duration.h"
 
 namespace slurmlet::app {
@@ -22,7 +23,10 @@ constexpr int kNotRunning = 3;
 constexpr Duration kBetweenQuestions = milliseconds{250};
 constexpr mode_t kForAll = 0644;
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(const std::string& text) {
+  const std::string shown = shown_controls(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
 
 bool is_registered(const Result<DaemonStatus>& status) {
   return status && status->registered && status->lease_held;

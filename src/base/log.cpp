@@ -4,12 +4,15 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
+#include "base/plain_text.h"
+
 namespace slurmlet::log {
 namespace {
+
+constexpr std::size_t kMaxBytes = 16384;
 
 // %* in the pattern: the syslog priority that systemd-journald reads (sd-daemon(3)).
 class PriorityFlag final : public spdlog::custom_flag_formatter {
@@ -45,12 +48,8 @@ spdlog::logger& logger() {
   return *instance;
 }
 
-// A message that quotes somebody else's text must not look like two.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
-}
+// A message that quotes somebody else's text must not look like two, nor move a terminal's cursor.
+std::string one_line(const std::string& text) { return plain_text(text, kMaxBytes); }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "kube/json_read.h"
 
@@ -47,33 +48,6 @@ std::string_view phrase(int status) {
   return {};
 }
 
-// Length of the UTF-8 sequence at the start of `text`, 0 if it is not one (RFC 3629).
-std::size_t utf8_length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80                    ? 1
-                             : lead >= 0xC2 && lead <= 0xDF ? 2
-                             : lead >= 0xE0 && lead <= 0xEF ? 3
-                             : lead >= 0xF0 && lead <= 0xF4 ? 4
-                                                            : 0;
-  if (length == 0 || length > text.size()) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) {
-      return 0;
-    }
-  }
-  if (length >= 3) {
-    // Overlong forms, surrogates and code points above U+10FFFF.
-    const auto second = static_cast<unsigned char>(text[1]);
-    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-        (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) {
-      return 0;
-    }
-  }
-  return length;
-}
-
 // The words of an HTML page: what is between the tags.
 std::string without_tags(std::string_view html) {
   std::string words;
@@ -103,27 +77,7 @@ std::string foreign_message(std::string_view body) {
 }  // namespace
 
 std::string one_line(std::string_view text, std::size_t max_bytes) {
-  static constexpr std::string_view kCut = "...";
-  std::string line;
-  bool space_due = false;
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string_view character = length == 0 ? std::string_view("?") : text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-    const auto byte = static_cast<unsigned char>(character[0]);
-    if (byte <= 0x20 || byte == 0x7F) {
-      space_due = !line.empty();
-      continue;
-    }
-    if (line.size() + character.size() + (space_due ? 1 : 0) + kCut.size() > max_bytes) {
-      return line.append(kCut);
-    }
-    if (std::exchange(space_due, false)) {
-      line += ' ';
-    }
-    line += character;
-  }
-  return line;
+  return plain_text(text, max_bytes);
 }
 
 std::optional<ApiStatus> status_from_json(const json& value) {

@@ -52,7 +52,7 @@ TEST(LogTest, OneMessageIsOneLine) {
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_EQ(text.find('\r'), std::string::npos);
-  EXPECT_THAT(text, HasSubstr("first  <0>second"));
+  EXPECT_THAT(text, HasSubstr("first <0>second"));
 }
 
 }  // namespace
