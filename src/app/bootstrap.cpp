@@ -18,6 +18,7 @@
 #include "base/file_watch.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "http/proxy_choice.h"
 #include "kube/cluster_info.h"
 #include "kube/kubeconfig.h"
 #include "kube/kubeconfig_text.h"
@@ -64,6 +65,7 @@ Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
   }
   http::Endpoint endpoint;
   endpoint.url = kubernetes.server;
+  endpoint.proxy = http::proxy_for(kubernetes.server, kubernetes.https_proxy, kubernetes.no_proxy);
   endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
   auto client = http::make_curl_client(endpoint, *nobody, {});
   if (!client) {

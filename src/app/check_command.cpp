@@ -8,6 +8,7 @@
 #include "app/check_gather.h"
 #include "app/daemon_client.h"
 #include "base/log.h"
+#include "base/plain_text.h"
 #include "base/text.h"
 
 namespace slurmlet::app {
@@ -42,6 +43,9 @@ Findings configuration_findings(const Result<config::Settings>& settings) {
                  settings->config_file.empty()
                      ? "no file, so the defaults but for flags and environment"
                      : settings->config_file});
+  for (const auto& file : settings->drop_ins) {
+    out.push_back({kSubjectConfiguration, Severity::kOk, file});
+  }
   for (const auto& warning : settings->warnings) {
     out.push_back({kSubjectConfiguration, Severity::kWarning, warning});
   }
@@ -132,8 +136,8 @@ int run_check(const Result<config::Settings>& settings, const std::string& forma
   log::set_level(log::Level::kError);
   Findings findings = configuration_findings(settings);
   const std::string node = settings ? look(*settings, findings) : "";
-  const std::string text =
-      format == "json" ? findings_json(findings, node) : findings_text(findings, unicode);
+  const std::string text = shown_controls(format == "json" ? findings_json(findings, node)
+                                                           : findings_text(findings, unicode));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return findings_exit_code(findings);
 }

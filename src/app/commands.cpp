@@ -16,6 +16,7 @@
 #include "app/status_command.h"
 #include "base/child_limits.h"
 #include "base/log.h"
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "config/command_line.h"
 #include "config/credentials.h"
@@ -33,7 +34,10 @@ constexpr int kBadConfiguration = 2;
 constexpr int kDiffers = 1;      // print-node --diff, as diff(1)
 constexpr int kNotCompared = 2;  // likewise
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(const std::string& text) {
+  const std::string shown = shown_controls(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
 
 int fail(const Error& error, int code) {
   for (const auto line : split(error.message, '\n')) {
@@ -68,7 +72,8 @@ void hide_secrets(const config::Settings& settings) {
 
 Result<config::Settings> load_settings(const config::ParsedCommandLine& command,
                                        const config::EnvLookup& environment) {
-  auto settings = config::load(command, environment, config::read_whole_file());
+  auto settings =
+      config::load(command, environment, config::read_whole_file(), config::read_directory());
   if (settings) {
     hide_secrets(*settings);
   }

@@ -9,6 +9,7 @@
 #include "metal3/identity.h"
 #include "metal3/saved_state.h"
 #include "node/labels.h"
+#include "node/taints.h"
 
 namespace slurmlet::app {
 namespace {
@@ -51,7 +52,14 @@ node::NodePolicy make_policy(const config::Settings& settings, const std::string
   policy.extra_labels = settings.node.labels;
   policy.metal3_uuid = settings.node.metal3_uuid;
   policy.provider_id = settings.node.provider_id;
-  policy.node_ip = settings.node.ip;
+  for (const auto ip : split(settings.node.ip, ',')) {
+    if (!trim(ip).empty()) {
+      policy.node_ips.emplace_back(trim(ip));
+    }
+  }
+  if (auto taints = node::parse_taints(settings.node.taints)) {  // it has been validated
+    policy.taints = *std::move(taints);
+  }
   policy.publish_hostname = settings.node.publish_hostname;
   policy.kubelet_port = 0;  // known once the endpoint listens
   policy.kubelet_version = settings.node.kubelet_version;

@@ -70,6 +70,21 @@ Problem assign(const Row& row, std::string_view text, Seconds& into) {
   return problem;
 }
 
+Problem assign(const Row& row, std::string_view text, std::optional<Seconds>& into) {
+  if (text == "never") {
+    into.reset();
+    return std::nullopt;
+  }
+  Seconds duration{};
+  auto problem = assign(row, text, duration);
+  if (!problem) {
+    into = duration;
+  } else if (!parse_duration(text)) {
+    problem = fmt::format("is \"{}\"; it must be never, or a duration like 90s or 10m", text);
+  }
+  return problem;
+}
+
 Problem assign(const Row& row, std::string_view text, TextMap& into) {
   TextMap map;
   std::vector<std::string> problems;
@@ -187,7 +202,9 @@ void Draft::set_yaml_map(const Row& row, const yaml::Document& document, const y
     }
     map.emplace(key, entry.text());
   }
-  std::get<TextMap& (*)(Settings&)>(row.field)(settings) = std::move(map);
+  auto& into = std::get<TextMap& (*)(Settings&)>(row.field)(settings);
+  map.merge(into);  // of an earlier file, unless this one says otherwise
+  into = std::move(map);
   set_name(row.key, fmt::format("{}: {}", document.where_key(value), row.key));
 }
 

@@ -41,6 +41,9 @@ std::string effective_settings_json(const Settings& settings) {
   Settings readable = settings;
   Json json = Json::object();
   json["configFile"] = settings.config_file;
+  if (!settings.drop_ins.empty()) {
+    json["dropIns"] = settings.drop_ins;
+  }
   for (const auto& row : settings_table()) {
     const std::string key{row.key};
     const auto dot = key.find('.');

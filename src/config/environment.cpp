@@ -57,6 +57,12 @@ void apply_environment(const EnvLookup& environment, const FileReader& files, Dr
       draft.set_text(row, fmt::format("environment variable {}", row.environment), *value);
     }
   }
+  const auto either = [&](const char* upper, const char* lower) {
+    const auto value = lookup(environment, upper);
+    return value ? *value : lookup(environment, lower).value_or("");
+  };
+  draft.settings.kubernetes.https_proxy = either("HTTPS_PROXY", "https_proxy");
+  draft.settings.kubernetes.no_proxy = either("NO_PROXY", "no_proxy");
   for (const char* name : {"VKUBELET_TAINT_KEY", "VKUBELET_TAINT_VALUE", "VKUBELET_TAINT_EFFECT"}) {
     if (lookup(environment, name)) {
       draft.add_warning(

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "config/draft.h"
@@ -16,6 +17,8 @@ namespace slurmlet::config {
 using EnvLookup = std::function<std::optional<std::string>(const std::string& name)>;
 // The whole content of a file, as base/file.h's read_file.
 using FileReader = std::function<Result<std::string>(const std::string& path)>;
+// The names in a directory; kNotFound when there is none.
+using DirectoryReader = std::function<Result<std::vector<std::string>>(const std::string& path)>;
 
 // Not thread-safe against setenv; call before threads start.
 EnvLookup process_environment();
@@ -23,6 +26,7 @@ EnvLookup process_environment();
 // Puts what the environment says into the draft:
 //   the variables named in settings_table.h; KUBECONFIG may be a list divided by ':', of which the
 //   first existing file is taken (the first one if none exists);
+//   HTTPS_PROXY and NO_PROXY, also in lower case, for the API server;
 //   VKUBELET_TAINT_* of virtual-kubelet: a warning each.
 void apply_environment(const EnvLookup& environment, const FileReader& files, Draft& draft);
 

@@ -186,6 +186,16 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
   }
 }
 
+void check_recreate(Draft& draft) {
+  const auto& node = draft.settings.node;
+  if (node.recreate == "never" && node.recreate_after) {
+    draft.add_problem(
+        fmt::format("{} is set, but node.recreate is never: no deleted Node is created again then; "
+                    "remove one of them",
+                    draft.name_of("node.recreateAfter")));
+  }
+}
+
 void check_endpoint(Draft& draft, const FileReader& files) {
   const auto& endpoint = draft.settings.endpoint;
   if (endpoint.port != 0 && endpoint.port == endpoint.healthz_port) {
@@ -209,6 +219,7 @@ Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& 
   check_slurm_source(draft, files);
   check_kubernetes(draft, needs_api_server);
   check_endpoint(draft, files);
+  check_recreate(draft);
   fit_bootstrap_defaults(draft.settings);
   if (!draft.problems().empty()) {
     return Error{Code::kInvalid, join(draft.problems(), "\n")};

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "config/config_file.h"
 #include "config/credentials.h"
@@ -22,6 +24,43 @@ void apply_file(const ParsedCommandLine& command, const FileReader& files, Draft
     draft.add_problem(fmt::format("--config {}: {}", path, content.error().message));
   } else if (content.error().code != Code::kNotFound) {
     draft.add_problem(fmt::format("{}: {}", path, content.error().message));
+  }
+}
+
+// "/etc/slurmlet/config.yaml" → "/etc/slurmlet/config.d"
+std::string drop_in_directory(const ParsedCommandLine& command) {
+  std::string path =
+      command.config_file.empty() ? std::string{kDefaultConfigFile} : command.config_file;
+  constexpr std::string_view kSuffix = ".yaml";
+  if (path.ends_with(kSuffix)) {
+    path.resize(path.size() - kSuffix.size());
+  }
+  return path + ".d";
+}
+
+// In the order of their names, the later ones win; mappings add up.
+void apply_drop_ins(const ParsedCommandLine& command, const FileReader& files,
+                    const DirectoryReader& directories, Draft& draft) {
+  const std::string directory = drop_in_directory(command);
+  auto names = directories(directory);
+  if (!names) {
+    if (names.error().code != Code::kNotFound) {
+      draft.add_problem(fmt::format("{}: {}", directory, names.error().message));
+    }
+    return;
+  }
+  std::sort(names->begin(), names->end());
+  for (const auto& name : *names) {
+    if (!name.ends_with(".yaml") || name.starts_with('.')) {
+      continue;
+    }
+    const std::string path = directory + "/" + name;
+    if (const auto content = files(path)) {
+      draft.settings.drop_ins.push_back(path);
+      apply_config_file(*content, path, draft);
+    } else {
+      draft.add_problem(fmt::format("{}: {}", path, content.error().message));
+    }
   }
 }
 
@@ -51,11 +90,16 @@ FileReader read_whole_file() {
   return [](const std::string& path) { return read_file(path); };
 }
 
+DirectoryReader read_directory() {
+  return [](const std::string& path) { return list_directory(path); };
+}
+
 Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environment,
-                      const FileReader& files) {
+                      const FileReader& files, const DirectoryReader& directories) {
   Draft draft;
   draft.settings.warnings = command.warnings;
   apply_file(command, files, draft);
+  apply_drop_ins(command, files, directories, draft);
   apply_environment(environment, files, draft);
   apply_flags(command, draft);
   apply_provider_file(command, files, draft);
@@ -65,12 +109,13 @@ Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environ
 }
 
 Result<Settings> load(const std::vector<std::string>& arguments, const EnvLookup& environment,
-                      const FileReader& files) {
+                      const FileReader& files, const DirectoryReader& directories) {
   const auto command = parse_command_line(arguments);
   if (!command) {
     return command.error();
   }
-  return command->help ? Result<Settings>{Settings{}} : load(*command, environment, files);
+  return command->help ? Result<Settings>{Settings{}}
+                       : load(*command, environment, files, directories);
 }
 
 }  // namespace slurmlet::config

@@ -20,14 +20,16 @@ namespace slurmlet::config {
 
 class Draft;
 
-// read_file of base/file.h.
+// read_file and list_directory of base/file.h.
 FileReader read_whole_file();
+DirectoryReader read_directory();
 
+// Beside the file NAME.yaml the files NAME.d/*.yaml are read.
 Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environment,
-                      const FileReader& files);
+                      const FileReader& files, const DirectoryReader& directories);
 // The same from argv; for `help` the defaults come back unchecked.
 Result<Settings> load(const std::vector<std::string>& arguments, const EnvLookup& environment,
-                      const FileReader& files);
+                      const FileReader& files, const DirectoryReader& directories);
 
 // Checks what concerns several settings at once and hands out the Settings. `needs_api_server`:
 // whether an API server must be configured ("run" needs one, "print-node" does not).

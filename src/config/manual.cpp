@@ -35,6 +35,16 @@ constexpr std::string_view kRules = R"(.EE
 .PP
 Every setting has a default, and the file may be absent. Flags win over environment variables,
 these over the file, and the file over the defaults.
+.PP
+Beside
+.I config.yaml
+the files
+.I config.d/*.yaml
+are read (beside
+.IR NAME .yaml:
+.IR NAME .d/*.yaml),
+in the order of their names. They have the same form; later ones win, mappings add up.
+.PP
 Unknown keys, repeated keys and values that cannot be are refused: the message names the file, the
 line, the key and the cure, and
 .B slurmlet

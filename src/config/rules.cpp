@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "config/duration.h"
 #include "node/labels.h"
+#include "node/taints.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::config {
@@ -118,6 +119,26 @@ Problem ip_problem(std::string_view text) {
     return std::nullopt;
   }
   return is(text, "it must be one IPv4 or IPv6 address");
+}
+
+// As the kubelet's --node-ip: two must be of different families.
+Problem node_ips_problem(std::string_view text) {
+  const auto parts = split(text, ',');
+  for (const auto part : parts) {
+    if (ip_problem(trim(part))) {
+      return is(text, "it must be one IPv4 or IPv6 address, or one of each with a comma between");
+    }
+  }
+  const auto is_ipv6 = [](std::string_view part) { return part.find(':') != part.npos; };
+  if (parts.size() > 2 || (parts.size() == 2 && is_ipv6(parts[0]) == is_ipv6(parts[1]))) {
+    return is(text, "of several addresses one must be IPv4 and the other IPv6");
+  }
+  return std::nullopt;
+}
+
+Problem taints_problem(std::string_view text) {
+  const auto taints = node::parse_taints(text);
+  return taints ? std::nullopt : Problem{taints.error().message};
 }
 
 // CAPM3 knows its nodes by metal3://<namespace>/<BareMetalHost>/<Metal3Machine>; since 1.14 the
@@ -253,6 +274,10 @@ Problem text_problem(const Row& row, std::string_view text) {
       return slurm_name_problem(text);
     case Rule::kIp:
       return ip_problem(text);
+    case Rule::kNodeIps:
+      return node_ips_problem(text);
+    case Rule::kTaints:
+      return taints_problem(text);
     case Rule::kProviderId:
       return provider_id_problem(text);
     case Rule::kLabelValue:

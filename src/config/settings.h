@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct KubernetesSettings {
   std::string
       ca_cert_hashes;    // "sha256:<hex>,…": finds the CA with the token, as kubeadm join does
   std::string cert_dir;  // of the rotating certificates; finalize() fills in stateDir/pki
+  // Of the environment, for a server whose kubeconfig names no proxy. No rows of the table: what a
+  // proxy's URL holds may be secret.
+  std::string https_proxy, no_proxy;
   bool rotate_certificates = true;
   Seconds certificate_duration{0};          // to ask for; 0 = what the signer gives
   Seconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
@@ -41,7 +45,8 @@ struct NodeSettings {
   std::string name;  // --nodename; "" = Metal3 metadata, then host name
   std::map<std::string, std::string> labels;
   std::string provider_id;
-  std::string ip;
+  std::string ip;      // one, or two of different families with a comma between
+  std::string taints;  // "key=value:effect,…", set at creation only
   bool publish_hostname = true;
   std::string kubelet_version;
   std::map<std::string, std::string> gpu_resources;
@@ -51,7 +56,9 @@ struct NodeSettings {
   bool exclude_from_disruption = true;
   bool unschedulable = false;
   std::string recreate = "always";  // when somebody deletes our Node: always, never
-  std::string metal3_uuid;          // from --provider-config or node.metal3UUID
+  // When it was deleted with its Machine; nothing = not in this boot.
+  std::optional<Seconds> recreate_after;
+  std::string metal3_uuid;  // from --provider-config or node.metal3UUID
 };
 
 struct SlurmSettings {
@@ -91,7 +98,8 @@ struct EndpointSettings {
 };
 
 struct Settings {
-  std::string config_file;  // "" = none read
+  std::string config_file;            // "" = none read
+  std::vector<std::string> drop_ins;  // read after it
   std::string log_level = "info";
   std::string state_dir = "/var/lib/slurmlet";
   std::string cpu_affinity = "none";  // none, slurmd, or a list of CPUs

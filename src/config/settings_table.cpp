@@ -1,11 +1,6 @@
 #include "config/settings_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-
-#include "base/text.h"
-#include "config/duration.h"
 
 namespace slurmlet::config {
 namespace {
@@ -143,8 +138,9 @@ void add_node_identity(std::vector<Row>& rows) {
                   "UID of this machine's BareMetalHost, for the label metal3.io/uuid",
                   "the one in Metal3's metadata", Rule::kLabelValue});
   rows.push_back({kSection, "node.ip", "--node-ip", "VKUBELET_POD_IP", &in<&S::node, &N::ip>,
-                  "address to publish as InternalIP", "chosen from the machine's addresses",
-                  Rule::kIp});
+                  "address to publish as InternalIP, or an IPv4 and an IPv6 address with a comma "
+                  "between",
+                  "one, chosen from the machine's addresses", Rule::kNodeIps});
   rows.push_back({kSection, "node.publishHostname", "--node-publish-hostname", "",
                   &in<&S::node, &N::publish_hostname>, "publish an address of type Hostname", ""});
   rows.push_back({kSection, "node.kubeletVersion", "--node-kubelet-version", "",
@@ -190,6 +186,10 @@ void add_node_behaviour(std::vector<Row>& rows) {
                   ""});
   rows.push_back({kSection, "node.unschedulable", "--node-unschedulable", "",
                   &in<&S::node, &N::unschedulable>, "create the Node cordoned", ""});
+  rows.push_back({kSection, "node.taints", "--node-taints", "", &in<&S::node, &N::taints>,
+                  "taints to create the Node with besides slurmlet's own, "
+                  "KEY=VALUE:EFFECT[,KEY=VALUE:EFFECT]; an existing Node keeps what it has",
+                  "", Rule::kTaints});
   rows.push_back({kSection,
                   "node.recreate",
                   "--node-recreate",
@@ -201,6 +201,13 @@ void add_node_behaviour(std::vector<Row>& rows) {
                   0,
                   0,
                   {"always", "never"}});
+  rows.push_back(
+      {kSection, "node.recreateAfter", "--node-recreate-after", "",
+       &in<&S::node, &N::recreate_after>,
+       "when a Node was deleted with its Cluster API Machine (it was cordoned and had the "
+       "annotation cluster.x-k8s.io/machine), how long to wait before creating it again: "
+       "a duration, or never in this boot",
+       "", Rule::kNone, 0, 30 * 24 * kHour});
 }
 
 void add_slurm(std::vector<Row>& rows) {
@@ -321,29 +328,6 @@ std::vector<Row> all_rows() {
   return rows;
 }
 
-std::string as_text(const std::string& value) { return value; }
-std::string as_text(bool value) { return value ? "true" : "false"; }
-std::string as_text(int value) { return std::to_string(value); }
-std::string as_text(Seconds value) { return format_duration(value); }
-std::string as_text(const TextMap& value) {
-  std::vector<std::string> parts;
-  for (const auto& [key, text] : value) {
-    parts.push_back(key + "=" + text);
-  }
-  return join(parts, ",");
-}
-std::string as_text(node::ReadyFollows value) {
-  switch (value) {
-    case node::ReadyFollows::kDaemon:
-      return "daemon";
-    case node::ReadyFollows::kSlurmd:
-      return "slurmd";
-    case node::ReadyFollows::kSlurm:
-      return "slurm";
-  }
-  return "";
-}
-
 }  // namespace
 
 const std::vector<Row>& settings_table() {
@@ -356,44 +340,6 @@ const Row* find_row(std::string_view key) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [key](const Row& row) { return row.key == key; });
   return found == rows.end() ? nullptr : &*found;
-}
-
-bool is_bool(const Row& row) { return std::holds_alternative<bool& (*)(Settings&)>(row.field); }
-bool is_map(const Row& row) { return std::holds_alternative<TextMap& (*)(Settings&)>(row.field); }
-
-std::string_view type_name(const Row& row) {
-  if (is_bool(row)) {
-    return "";
-  }
-  if (is_map(row)) {
-    return "mapping";
-  }
-  if (std::holds_alternative<int& (*)(Settings&)>(row.field)) {
-    return "int";
-  }
-  return std::holds_alternative<Seconds& (*)(Settings&)>(row.field) ? "duration" : "string";
-}
-
-std::string value_text(const Row& row, const Settings& settings) {
-  Settings copy = settings;  // the accessors give mutable references
-  return std::visit([&copy](auto field) { return as_text(field(copy)); }, row.field);
-}
-
-std::string default_text(const Row& row) { return value_text(row, Settings{}); }
-
-const std::vector<CommandFlag>& command_flags() {
-  static const std::vector<CommandFlag> kFlags = {
-      {"--config", "string", kDefaultConfigFile,
-       "configuration file; the default one may be absent"},
-      {"--provider", "string", "",
-       "accepted as virtual-kubelet's command line has it; mock and slurm mean the same here"},
-      {"--provider-config", "string", "",
-       "JSON file of virtual-kubelet's mock provider: labels and providerID for this node are "
-       "used"},
-      {"--help", "", "", "show this text"},
-      {"--version", "", "", "show the version"},
-  };
-  return kFlags;
 }
 
 }  // namespace slurmlet::config

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +22,8 @@ using TextMap = std::map<std::string, std::string>;
 
 // Where a row's value lives. The type of the setting is the type of its field.
 using Field = std::variant<std::string& (*)(Settings&), bool& (*)(Settings&), int& (*)(Settings&),
-                           Seconds& (*)(Settings&), TextMap& (*)(Settings&),
-                           node::ReadyFollows& (*)(Settings&)>;
+                           Seconds& (*)(Settings&), std::optional<Seconds>& (*)(Settings&),
+                           TextMap& (*)(Settings&), node::ReadyFollows& (*)(Settings&)>;
 
 // Rules for texts and maps beyond their type (value.h applies them). "" is always "not set".
 enum class Rule {
@@ -33,6 +34,8 @@ enum class Rule {
   kNodeName,   // RFC 1123 subdomain
   kSlurmName,  // one Slurm NodeName, no hostlist expression
   kIp,
+  kNodeIps,  // one, or one of each family
+  kTaints,   // KEY[=VALUE]:EFFECT,…
   kProviderId,
   kLabelValue,
   kLabels,       // map: label rules of Kubernetes, NodeRestriction, not slurmlet's own

@@ -101,6 +101,7 @@ node::MachineFacts read_machine(const Paths& paths) {
   facts.cpus = count_cpus(read_trimmed(paths.sys / "devices/system/cpu/online"));
   if (const auto meminfo = read_file(paths.proc / "meminfo")) {
     facts.memory_bytes = meminfo_bytes(*meminfo, "MemTotal");
+    facts.swap_bytes = meminfo_bytes(*meminfo, "SwapTotal");
   }
   if (const auto usage = file_system_usage(paths.state_dir)) {
     facts.ephemeral_storage_bytes = usage->total_bytes;

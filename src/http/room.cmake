@@ -1,6 +1,7 @@
 set(ROOM_SOURCES
   curl_client.cpp
   curl_handle.cpp
+  proxy_choice.cpp
   response_head.cpp
   target.cpp
   transfer.cpp

@@ -53,6 +53,9 @@ node::NodeInfo read_node_info(const json& info) {
   read.kube_proxy_version = string_at(info, "kubeProxyVersion");
   read.operating_system = string_at(info, "operatingSystem");
   read.architecture = string_at(info, "architecture");
+  if (const json* swap = find(info, "swap")) {
+    read.swap_bytes = int_at(*swap, "capacity");
+  }
   return read;
 }
 

@@ -49,6 +49,14 @@ json spec_json(const node::DesiredNode& desired) {
   return spec;
 }
 
+json node_info_json(const node::NodeInfo& info) {
+  json out = node::node_info_fields(info);
+  if (info.swap_bytes) {
+    out["swap"] = {{"capacity", *info.swap_bytes}};
+  }
+  return out;
+}
+
 json status_json(const node::DesiredNode& desired, const std::string& now) {
   json conditions = json::array();
   for (const node::Condition& condition : desired.conditions) {
@@ -58,7 +66,7 @@ json status_json(const node::DesiredNode& desired, const std::string& now) {
               {"allocatable", desired.allocatable},
               {"conditions", std::move(conditions)},
               {"addresses", addresses_json(desired.addresses)},
-              {"nodeInfo", node::node_info_fields(desired.node_info)}};
+              {"nodeInfo", node_info_json(desired.node_info)}};
   if (desired.kubelet_port != 0) {
     status["daemonEndpoints"] = endpoints_json(desired.kubelet_port);
   }
@@ -127,7 +135,10 @@ std::string node_patch_body(const node::NodePatch& patch) {
     status["addresses"] = std::move(addresses);
   }
   if (patch.node_info) {
-    status["nodeInfo"] = node::node_info_fields(*patch.node_info);
+    status["nodeInfo"] = node_info_json(*patch.node_info);
+    if (!patch.node_info->swap_bytes) {
+      status["nodeInfo"]["swap"] = nullptr;
+    }
   }
   if (patch.kubelet_port) {
     status["daemonEndpoints"] = endpoints_json(*patch.kubelet_port);

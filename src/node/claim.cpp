@@ -53,6 +53,9 @@ std::optional<std::string> foreign_claim(const ObservedNode& observed, const Des
 std::vector<Taint> missing_taints(const ObservedNode& observed, const DesiredNode& desired) {
   std::vector<Taint> out;
   for (const Taint& taint : desired.taints) {
+    if (taint.key != vocabulary::kTaintKey) {
+      continue;  // of node.taints: whoever takes it off may want it so
+    }
     const auto same = [&](const Taint& other) {
       return other.key == taint.key && other.effect == taint.effect;
     };

@@ -14,7 +14,7 @@ namespace slurmlet::node {
 // and what to do about it, for people.
 std::optional<std::string> foreign_claim(const ObservedNode& observed, const DesiredNode& desired);
 
-// Taints of ours that the Node lacks; a node credential cannot add them later.
+// Taints of slurmlet itself that the Node lacks; a node credential cannot add them later.
 std::vector<Taint> missing_taints(const ObservedNode& observed, const DesiredNode& desired);
 
 }  // namespace slurmlet::node

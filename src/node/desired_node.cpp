@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "node/gpu_health.h"
 #include "node/labels.h"
@@ -51,6 +52,14 @@ void add_labels(DesiredNode& node, const HostFacts& facts, const NodePolicy& pol
   set_label(node, vocabulary::kVersion, version);
   node.labels.merge(slurm_labels(facts, policy));
   node.untold_labels = untold_slurm_labels(facts, policy);
+}
+
+std::string configured_labels(const NodePolicy& policy) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : policy.extra_labels) {
+    keys.push_back(key);
+  }
+  return join(keys, ",");
 }
 
 std::string gres_text(const std::vector<Gres>& gres) {
@@ -104,10 +113,12 @@ void add_allocation(DesiredNode& node, const HostFacts& facts) {
   }
 }
 
-void add_annotations(DesiredNode& node, const HostFacts& facts, const std::string& version) {
+void add_annotations(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy,
+                     const std::string& version) {
   set_annotation(node, vocabulary::kVersion, version);
   set_annotation(node, vocabulary::kSlurmVersion, slurm_version(facts));
   set_annotation(node, vocabulary::kSystemUuid, facts.machine.system_uuid);
+  set_annotation(node, vocabulary::kConfiguredLabels, configured_labels(policy));
   if (facts.slurm.record) {
     const SlurmNodeRecord& record = *facts.slurm.record;
     set_annotation(node, vocabulary::kSlurmNode, record.name);
@@ -127,10 +138,14 @@ void add_annotations(DesiredNode& node, const HostFacts& facts, const std::strin
   add_allocation(node, facts);
 }
 
-// One address of each type: two of one type break other writers' merge patches.
+// Two InternalIPs only where they are configured, as with the kubelet: two addresses of one type
+// break other writers' merge patches.
 void add_addresses(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy) {
-  std::string ip = policy.node_ip;
-  if (ip.empty() && facts.metal3) {
+  for (const std::string& configured : policy.node_ips) {
+    node.addresses.push_back({"InternalIP", configured});
+  }
+  std::string ip;
+  if (facts.metal3) {
     // A static address from the provisioning network counts if the machine really has it.
     for (const auto& candidate : facts.metal3->ip_addresses) {
       const auto& own = facts.machine.ip_addresses;
@@ -142,7 +157,7 @@ void add_addresses(DesiredNode& node, const HostFacts& facts, const NodePolicy& 
   if (ip.empty() && !facts.machine.ip_addresses.empty()) {
     ip = facts.machine.ip_addresses.front();
   }
-  if (!ip.empty()) {
+  if (!ip.empty() && policy.node_ips.empty()) {
     node.addresses.push_back({"InternalIP", ip});
   }
   if (policy.publish_hostname) {
@@ -164,6 +179,9 @@ NodeInfo node_info(const HostFacts& facts, const NodePolicy& policy) {
   info.container_runtime_version =
       version.empty() ? vocabulary::kUnknownRuntime : vocabulary::kRuntimePrefix + version;
   info.kubelet_version = policy.kubelet_version;
+  if (machine.swap_bytes.value_or(0) > 0) {
+    info.swap_bytes = machine.swap_bytes;
+  }
   return info;
 }
 
@@ -193,6 +211,27 @@ void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy&
   }
 }
 
+// The texts of Slurm, of Metal3's metadata and of the machine pass here, whatever they went into:
+// at most 1 KiB each, so that all annotations together stay below a tenth of what a Node may have.
+void make_plain(DesiredNode& node) {
+  static const std::set<std::string> kLists = {
+      vocabulary::kSlurmPartitions, vocabulary::kSlurmFeatures, vocabulary::kSlurmGres,
+      vocabulary::kSlurmGresUsed,   vocabulary::kGpuResources,  vocabulary::kConfiguredLabels};
+  for (auto& [key, value] : node.annotations) {
+    value = kLists.contains(key) ? plain_list(value) : plain_text(value);
+  }
+  std::erase_if(node.annotations, [](const auto& entry) { return entry.second.empty(); });
+  for (Condition& condition : node.conditions) {
+    condition.message = plain_text(condition.message);
+  }
+  NodeInfo& info = node.node_info;
+  for (std::string* text :
+       {&info.machine_id, &info.system_uuid, &info.boot_id, &info.kernel_version, &info.os_image,
+        &info.container_runtime_version, &info.kubelet_version, &info.architecture}) {
+    *text = plain_text(*text);
+  }
+}
+
 }  // namespace
 
 DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
@@ -206,11 +245,12 @@ DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
   for (const char* effect : {"NoSchedule", "NoExecute"}) {
     node.taints.push_back({vocabulary::kTaintKey, vocabulary::kTaintValue, effect});
   }
+  node.taints.insert(node.taints.end(), policy.taints.begin(), policy.taints.end());
   node.unschedulable = policy.unschedulable;
   node.kubelet_port = policy.kubelet_port;
   node.node_info = node_info(facts, policy);
   add_labels(node, facts, policy, slurmlet_version);
-  add_annotations(node, facts, slurmlet_version);
+  add_annotations(node, facts, policy, slurmlet_version);
   add_addresses(node, facts, policy);
   Resources amounts = resources(facts, policy);
   node.capacity = std::move(amounts.capacity);
@@ -218,6 +258,7 @@ DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
   node.slurm_facts_known = amounts.gpus_known;
   set_annotation(node, vocabulary::kGpuResources, join(amounts.gpus, ","));
   add_conditions(node, facts, policy, circumstances);
+  make_plain(node);
   return node;
 }
 

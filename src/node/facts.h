@@ -48,6 +48,7 @@ struct MachineFacts {
   std::string architecture;                  // Go's GOARCH names: amd64, arm64
   std::optional<std::int64_t> cpus;          // logical CPUs online
   std::optional<std::int64_t> memory_bytes;  // MemTotal
+  std::optional<std::int64_t> swap_bytes;    // SwapTotal; 0 = no swap
   std::optional<std::int64_t> ephemeral_storage_bytes;  // size of the file system of the state dir
   std::vector<std::string> ip_addresses;          // candidates, best first; no loopback/link-local
   std::map<std::string, int> gpus_by_pci_vendor;  // display/3D controllers: "10de" → 4

@@ -12,13 +12,9 @@
 
 #include "base/clock.h"
 #include "node/facts.h"
+#include "node/policy.h"
 
 namespace slurmlet::node {
-
-struct Taint {
-  std::string key, value, effect;
-  bool operator==(const Taint&) const = default;
-};
 
 struct Condition {
   std::string type;
@@ -39,6 +35,7 @@ struct NodeInfo {
   std::string machine_id, system_uuid, boot_id, kernel_version, os_image;
   std::string container_runtime_version, kubelet_version, kube_proxy_version;
   std::string operating_system, architecture;
+  std::optional<std::int64_t> swap_bytes;  // nothing without swap, as the kubelet
   bool operator==(const NodeInfo&) const = default;
 };
 
@@ -52,7 +49,7 @@ struct DesiredNode {
   std::map<std::string, std::string> capacity;  // Kubernetes quantities
   std::map<std::string, std::string> allocatable;
   std::vector<Condition> conditions;  // in the order kubectl describe shows, Ready last
-  std::vector<Address> addresses;     // one per type
+  std::vector<Address> addresses;     // one per type and IP family
   NodeInfo node_info;
   int kubelet_port = 0;        // 0 = no daemonEndpoints
   bool unschedulable = false;  // at creation only; afterwards it belongs to whoever cordons

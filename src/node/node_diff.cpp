@@ -5,6 +5,7 @@
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "node/gpu_health.h"
+#include "node/labels.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {
@@ -39,9 +40,10 @@ PatchMap map_diff(const StringMap& observed, const StringMap& desired,
   return out;
 }
 
-std::set<std::string> published_gpus(const StringMap& annotations) {
+// The elements of an annotation that is a list of ours.
+std::set<std::string> list_at(const StringMap& annotations, const char* key) {
   std::set<std::string> out;
-  if (const auto found = annotations.find(vocabulary::kGpuResources); found != annotations.end()) {
+  if (const auto found = annotations.find(key); found != annotations.end()) {
     for (const auto name : split(found->second, ',')) {
       if (!trim(name).empty()) {
         out.emplace(trim(name));
@@ -51,10 +53,22 @@ std::set<std::string> published_gpus(const StringMap& annotations) {
   return out;
 }
 
+// Labels that were in node.labels and have left it. Not what a node may not touch: that would have
+// the whole patch rejected.
+void remove_left_labels(const ObservedNode& observed, const DesiredNode& desired,
+                        PatchMap& labels) {
+  for (const auto& key : list_at(observed.annotations, vocabulary::kConfiguredLabels)) {
+    if (observed.labels.contains(key) && !desired.labels.contains(key) &&
+        key != vocabulary::kLabelMetal3Uuid && !node_restriction_problem(key)) {
+      labels[key] = std::nullopt;
+    }
+  }
+}
+
 // A GPU resource that we published and that is gone becomes "0", as the kubelet does with devices;
 // its name stays on our list so that the zero stays ours.
 DesiredNode with_gone_gpus(const ObservedNode& observed, DesiredNode desired) {
-  std::set<std::string> gpus = published_gpus(observed.annotations);
+  std::set<std::string> gpus = list_at(observed.annotations, vocabulary::kGpuResources);
   if (!desired.slurm_facts_known || gpus.empty()) {
     return desired;
   }
@@ -62,7 +76,7 @@ DesiredNode with_gone_gpus(const ObservedNode& observed, DesiredNode desired) {
     desired.capacity.try_emplace(name, "0");
     desired.allocatable.try_emplace(name, "0");
   }
-  gpus.merge(published_gpus(desired.annotations));
+  gpus.merge(list_at(desired.annotations, vocabulary::kGpuResources));
   desired.annotations[vocabulary::kGpuResources] =
       join(std::vector<std::string>(gpus.begin(), gpus.end()), ",");
   return desired;
@@ -156,6 +170,7 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   patch.uid = observed.uid;
   patch.labels =
       map_diff(observed.labels, desired.labels, ownership.label_prefixes, desired.untold_labels);
+  remove_left_labels(observed, desired, patch.labels);
   patch.annotations = map_diff(observed.annotations, desired.annotations,
                                remove_stale ? ownership.annotation_prefixes : none);
   patch.capacity = map_diff(observed.capacity, desired.capacity, none);
@@ -169,10 +184,14 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   if (observed.kubelet_port != desired.kubelet_port) {
     patch.kubelet_port = desired.kubelet_port;
   }
+  // An API server before 1.33 drops swap: it must not count as a change that was not kept.
+  NodeInfo but_for_swap = desired.node_info;
+  but_for_swap.swap_bytes = observed.node_info.swap_bytes;
   diff_conditions(observed, desired, rfc3339(now), patch);
   patch.has_changes |= !patch.labels.empty() || !patch.annotations.empty() ||
                        !patch.capacity.empty() || !patch.allocatable.empty() || patch.addresses ||
-                       patch.node_info || patch.kubelet_port || !patch.removed_conditions.empty();
+                       observed.node_info != but_for_swap || patch.kubelet_port ||
+                       !patch.removed_conditions.empty();
   return patch;
 }
 

@@ -11,6 +11,11 @@
 
 namespace slurmlet::node {
 
+struct Taint {
+  std::string key, value, effect;
+  bool operator==(const Taint&) const = default;
+};
+
 enum class ReadyFollows {
   kDaemon,  // Ready is True while slurmlet runs
   kSlurmd,  // and slurmd runs (default)
@@ -21,9 +26,11 @@ enum class ReadyFollows {
 struct NodePolicy {
   std::string node_name;
   std::map<std::string, std::string> extra_labels;  // validated against NodeRestriction
-  std::string metal3_uuid;       // configured or from --provider-config; wins over metadata
-  std::string provider_id;       // configured; wins over metadata
-  std::string node_ip;           // "" = choose from the machine's addresses
+  std::string metal3_uuid;  // configured or from --provider-config; wins over metadata
+  std::string provider_id;  // configured; wins over metadata
+  std::vector<std::string>
+      node_ips;                  // one, or one of each family; none = chosen from the machine's
+  std::vector<Taint> taints;     // besides our own; at creation only
   bool publish_hostname = true;  // address of type Hostname
   int kubelet_port = 0;          // 0 = nothing serves; no daemonEndpoints published
   std::string kubelet_version;   // "" unless configured (Cluster API 1.14 compares it)

@@ -12,6 +12,7 @@ inline constexpr char kLabelArch[] = "kubernetes.io/arch";
 inline constexpr char kLabelType[] = "type";  // virtual-kubelet's own label
 inline constexpr char kLabelTypeValue[] = "virtual-kubelet";
 inline constexpr char kLabelMetal3Uuid[] = "metal3.io/uuid";
+inline constexpr char kMachine[] = "cluster.x-k8s.io/machine";  // Cluster API's annotation
 inline constexpr char kLabelExcludeBalancers[] =
     "node.kubernetes.io/exclude-from-external-load-balancers";
 inline constexpr char kLabelExcludeDisruption[] = "node.kubernetes.io/exclude-disruption";
@@ -40,6 +41,8 @@ inline constexpr char kSlurmAllocatedGpus[] = "slurmlet.io/slurm-allocated-gpus"
 inline constexpr char kSlurmReservation[] = "slurmlet.io/slurm-reservation";
 inline constexpr char kSlurmNextState[] = "slurmlet.io/slurm-next-state";  // after a reboot
 inline constexpr char kSlurmComment[] = "slurmlet.io/slurm-comment";
+// Keys of node.labels that we set, for removing those that have left it.
+inline constexpr char kConfiguredLabels[] = "slurmlet.io/configured-labels";
 inline constexpr char kGpuResources[] = "slurmlet.io/gpu-resources";  // names we published
 inline constexpr char kSystemUuid[] = "slurmlet.io/system-uuid";      // who claims this Node
 inline constexpr char kGenericGpu[] = "slurmlet.io/gpu";              // resource of last resort

@@ -38,6 +38,8 @@ node:
   excludeFromDisruption: false
   unschedulable: true
   recreate: never
+  recreateAfter: 10m
+  taints: "site.example/hpc=yes:NoSchedule"
   metal3UUID: 8b2a2f8a-0001
 slurm:
   nodeName: cpu_01
@@ -69,6 +71,8 @@ endpoint: {port: 10251, healthzPort: 0, clientCAFile: /ca}
   EXPECT_FALSE(s.node.exclude_from_disruption);
   EXPECT_TRUE(s.node.unschedulable);
   EXPECT_EQ(s.node.recreate, "never");
+  EXPECT_EQ(s.node.recreate_after, Seconds{600'000});
+  EXPECT_EQ(s.node.taints, "site.example/hpc=yes:NoSchedule");
   EXPECT_EQ(s.node.metal3_uuid, "8b2a2f8a-0001");
   EXPECT_EQ(s.slurm.node_name, "cpu_01");
   EXPECT_EQ(s.slurm.bin_dir, "/opt/slurm/bin");
@@ -79,7 +83,7 @@ endpoint: {port: 10251, healthzPort: 0, clientCAFile: /ca}
   EXPECT_EQ(s.endpoint.port, 10251);
   EXPECT_EQ(s.endpoint.healthz_port, 0);
   EXPECT_EQ(s.endpoint.client_ca_file, "/ca");
-  EXPECT_EQ(draft.name_of("slurm.pollInterval"), "c.yaml:25:17: slurm.pollInterval");
+  EXPECT_EQ(draft.name_of("slurm.pollInterval"), "c.yaml:27:17: slurm.pollInterval");
 }
 
 TEST(ConfigFileTest, JsonIsAccepted) {
@@ -123,7 +127,20 @@ TEST(ConfigFileTest, ProblemsHavePlaceKeyAndCure) {
       {"node: {name: true}\n",
        "c.yaml:3:14: node.name is true; it must be text: write \"true\" in quotes"},
       {"node: {ip: 10.0.0.1/24}\n",
-       "c.yaml:3:12: node.ip is \"10.0.0.1/24\"; it must be one IPv4 or IPv6 address"},
+       "c.yaml:3:12: node.ip is \"10.0.0.1/24\"; it must be one IPv4 or IPv6 address, or "
+       "one of each with a comma between"},
+      {"node: {ip: \"192.0.2.1,192.0.2.2\"}\n",
+       "c.yaml:3:12: node.ip is \"192.0.2.1,192.0.2.2\"; of several addresses one must be IPv4 and "
+       "the other IPv6"},
+      {"node: {ip: \"192.0.2.1,2001:db8::1,2001:db8::2\"}\n",
+       "c.yaml:3:12: node.ip is \"192.0.2.1,2001:db8::1,2001:db8::2\"; of several addresses one "
+       "must be IPv4 and the other IPv6"},
+      {"node: {taints: \"hpc=yes\"}\n",
+       "c.yaml:3:16: node.taints has the taint \"hpc=yes\": it must be KEY=VALUE:EFFECT or "
+       "KEY:EFFECT"},
+      {"node: {recreateAfter: soon}\n",
+       "c.yaml:3:23: node.recreateAfter is \"soon\"; it must be never, or a duration like 90s or "
+       "10m"},
       {"node: {publishHostname: yes}\n",
        "c.yaml:3:25: node.publishHostname is text; it must be true or false"},
       {"node: {readyFollows: slurmctld}\n",

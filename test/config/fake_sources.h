@@ -28,6 +28,20 @@ struct FakeSources {
     };
   }
 
+  // The names of `files` below a directory.
+  DirectoryReader directories() const {
+    return [this](const std::string& path) -> Result<std::vector<std::string>> {
+      std::vector<std::string> names;
+      for (const auto& [file, content] : files) {
+        if (file.starts_with(path + "/")) {
+          names.insert(names.begin(), file.substr(path.size() + 1));  // not sorted
+        }
+      }
+      return names.empty() ? Result<std::vector<std::string>>{Error{Code::kNotFound, "none"}}
+                           : names;
+    };
+  }
+
   EnvLookup lookup() const {
     return [this](const std::string& name) -> std::optional<std::string> {
       const auto found = environment.find(name);
@@ -37,7 +51,7 @@ struct FakeSources {
 
   Result<Settings> load_with(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), "slurmlet");
-    return load(arguments, lookup(), reader());
+    return load(arguments, lookup(), reader(), directories());
   }
   // "" when loading works.
   std::string error_with(const std::vector<std::string>& arguments) const {

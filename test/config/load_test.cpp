@@ -54,6 +54,68 @@ TEST(LoadTest, FlagsWinOverEnvironmentOverFileOverDefaults) {
   EXPECT_EQ(loaded(sources, {"print-node", "--port", "3"}).node.ip, "192.0.2.1");
 }
 
+TEST(LoadTest, DropInsFollowTheFileInTheOrderOfTheirNames) {
+  FakeSources sources;
+  const std::string head = kHead;
+  sources.files["/etc/slurmlet/config.yaml"] =
+      head + "endpoint: {port: 1}\nnode: {ip: 192.0.2.1, labels: {rack: r1, row: \"1\"}}\n";
+  sources.files["/etc/slurmlet/config.d/20-b.yaml"] =
+      head + "endpoint: {port: 3}\nnode: {labels: {row: \"3\"}, recreateAfter: never}\n";
+  sources.files["/etc/slurmlet/config.d/10-a.yaml"] =
+      head + "endpoint: {port: 2}\nnode: {labels: {row: \"2\", hall: h1}, recreateAfter: 10m}\n";
+  sources.files["/etc/slurmlet/config.d/.hidden.yaml"] = "broken";
+  sources.files["/etc/slurmlet/config.d/30-c.yaml.orig"] = "broken";
+  const Settings settings = loaded(sources, {"print-node"});
+  EXPECT_EQ(settings.endpoint.port, 3);
+  EXPECT_EQ(settings.node.ip, "192.0.2.1");
+  EXPECT_EQ(settings.node.recreate_after, std::nullopt);
+  EXPECT_EQ(settings.node.labels, (TextMap{{"rack", "r1"}, {"row", "3"}, {"hall", "h1"}}));
+  EXPECT_THAT(settings.drop_ins,
+              ElementsAre("/etc/slurmlet/config.d/10-a.yaml", "/etc/slurmlet/config.d/20-b.yaml"));
+  // Whoever names another file means its drop-ins too.
+  sources.files["/srv/x.yaml"] = head;
+  sources.files["/srv/x.d/a.yaml"] = head + "endpoint: {port: 7}\n";
+  EXPECT_EQ(loaded(sources, {"print-node", "--config", "/srv/x.yaml"}).endpoint.port, 7);
+  // The file itself may be absent.
+  sources.files.erase("/etc/slurmlet/config.yaml");
+  EXPECT_EQ(loaded(sources, {"print-node"}).endpoint.port, 3);
+}
+
+TEST(LoadTest, ProblemsOfADropInNameIt) {
+  FakeSources sources;
+  sources.files["/etc/slurmlet/config.d/a.yaml"] = std::string(kHead) + "endpoint: {port: x}\n";
+  sources.files["/etc/slurmlet/config.d/b.yaml"] = "node: {}\n";
+  sources.unreadable["/etc/slurmlet/config.d/a.yaml.not"] = "";
+  const std::string problems = sources.error_with({"print-node"});
+  EXPECT_THAT(problems, HasSubstr("/etc/slurmlet/config.d/a.yaml:3:18: endpoint.port is text"));
+  EXPECT_THAT(problems, HasSubstr("/etc/slurmlet/config.d/b.yaml:1:1: \"apiVersion: "));
+  sources.files = {{"/etc/slurmlet/config.d/a.yaml", ""}};
+  sources.unreadable = {{"/etc/slurmlet/config.d/a.yaml", "open: Permission denied"}};
+  EXPECT_EQ(sources.error_with({"print-node"}),
+            "/etc/slurmlet/config.d/a.yaml: open: Permission denied");
+}
+
+TEST(LoadTest, TheProxyOfTheEnvironmentIsTaken) {
+  FakeSources sources;
+  sources.environment = {{"https_proxy", "http://low:1"}, {"no_proxy", "low.example"}};
+  EXPECT_EQ(loaded(sources, {"print-node"}).kubernetes.https_proxy, "http://low:1");
+  sources.environment["HTTPS_PROXY"] = "http://user:secret@up:1";
+  sources.environment["NO_PROXY"] = "up.example";
+  const Settings settings = loaded(sources, {"print-node"});
+  EXPECT_EQ(settings.kubernetes.https_proxy, "http://user:secret@up:1");
+  EXPECT_EQ(settings.kubernetes.no_proxy, "up.example");
+  EXPECT_THAT(effective_settings_json(settings), ::testing::Not(HasSubstr("secret")));
+}
+
+TEST(LoadTest, RecreateAfterMeansNothingWithRecreateNever) {
+  FakeSources sources;
+  EXPECT_THAT(sources.error_with(
+                  {"print-node", "--node-recreate", "never", "--node-recreate-after", "10m"}),
+              HasSubstr("--node-recreate-after is set, but node.recreate is never"));
+  EXPECT_EQ(loaded(sources, {"print-node", "--node-recreate-after", "never"}).node.recreate_after,
+            std::nullopt);
+}
+
 TEST(LoadTest, EveryVariableOfTheTableReachesItsSetting) {
   struct Row {
     const char* name;
@@ -84,9 +146,11 @@ TEST(LoadTest, BadVariablesAreNamed) {
   FakeSources sources;
   sources.environment["KUBELET_PORT"] = "http";
   sources.environment["VKUBELET_POD_IP"] = "pod";
-  EXPECT_EQ(sources.error_with({"print-node"}),
-            "environment variable VKUBELET_POD_IP is \"pod\"; it must be one IPv4 or IPv6 address\n"
-            "environment variable KUBELET_PORT is \"http\"; it must be a whole number");
+  EXPECT_EQ(
+      sources.error_with({"print-node"}),
+      "environment variable VKUBELET_POD_IP is \"pod\"; it must be one IPv4 or IPv6 address, or "
+      "one of each with a comma between\n"
+      "environment variable KUBELET_PORT is \"http\"; it must be a whole number");
 }
 
 TEST(LoadTest, TheServingCertificateOfVirtualKubeletIsCarriedAndMustBeReadable) {

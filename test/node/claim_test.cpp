@@ -99,7 +99,7 @@ TEST(MissingTaintsTest, KeyAndEffectCount) {
   const Taint no_schedule{"virtual-kubelet.io/provider", "slurm", "NoSchedule"};
   const Taint no_execute{"virtual-kubelet.io/provider", "slurm", "NoExecute"};
   DesiredNode wanted;
-  wanted.taints = {no_schedule, no_execute};
+  wanted.taints = {no_schedule, no_execute, {"site.example/startup", "", "NoExecute"}};
   ObservedNode node;
   EXPECT_THAT(missing_taints(node, wanted), ElementsAre(no_schedule, no_execute));
   node.taints = {{"node.kubernetes.io/not-ready", "", "NoSchedule"}, no_schedule};

@@ -245,13 +245,103 @@ TEST(DesiredNodeTest, InternalIp) {
       facts.metal3 = metal3();
     }
     NodePolicy policy = policy_for("n1");
-    policy.node_ip = row.node_ip;
+    if (*row.node_ip != '\0') {
+      policy.node_ips = {row.node_ip};
+    }
     std::vector<Address> wanted{{"Hostname", "n1"}};
     if (*row.wanted != '\0') {
       wanted.insert(wanted.begin(), {"InternalIP", row.wanted});
     }
     EXPECT_EQ(desired(facts, policy).addresses, wanted) << row.wanted;
   }
+}
+
+TEST(DesiredNodeTest, TwoInternalIpsWhereTheyAreConfigured) {
+  HostFacts facts = good_facts();
+  facts.metal3 = metal3();
+  NodePolicy policy = policy_for("n1");
+  policy.node_ips = {"192.0.2.55", "2001:db8::5"};
+  EXPECT_THAT(desired(facts, policy).addresses,
+              ElementsAre(Address{"InternalIP", "192.0.2.55"}, Address{"InternalIP", "2001:db8::5"},
+                          Address{"Hostname", "n1"}));
+}
+
+TEST(DesiredNodeTest, ConfiguredTaintsFollowOurOwn) {
+  NodePolicy policy = policy_for("n1");
+  policy.taints = {{"site.example/hpc", "yes", "NoSchedule"}};
+  const auto taints = desired(good_facts(), policy).taints;
+  ASSERT_EQ(taints.size(), 3U);
+  EXPECT_EQ(taints.back(), policy.taints.front());
+}
+
+TEST(DesiredNodeTest, SwapIsThereWhereTheMachineHasSome) {
+  HostFacts facts = good_facts();
+  EXPECT_EQ(desired(facts).node_info.swap_bytes, std::nullopt);
+  facts.machine.swap_bytes = 0;
+  EXPECT_EQ(desired(facts).node_info.swap_bytes, std::nullopt);
+  facts.machine.swap_bytes = 4096;
+  EXPECT_EQ(desired(facts).node_info.swap_bytes, 4096);
+}
+
+TEST(DesiredNodeTest, ConfiguredLabelsAreRemembered) {
+  NodePolicy policy = policy_for("n1");
+  policy.extra_labels = {{"rack", "r1"}, {"site.example/row", "7"}};
+  EXPECT_EQ(desired(good_facts(), policy).annotations.at("slurmlet.io/configured-labels"),
+            "rack,site.example/row");
+  EXPECT_FALSE(desired(good_facts()).annotations.contains("slurmlet.io/configured-labels"));
+}
+
+// Whatever Slurm, Metal3 or the machine say.
+TEST(DesiredNodeTest, AllTextsArePlainAndShort) {
+  const std::string foul =
+      "x\x1b[31m\xC2\x9B"
+      "2J\xE2\x80\xAEtxt\n" +
+      std::string(300'000, 'y');
+  HostFacts facts = facts_in_state("DOWN", {"DRAIN"});
+  SlurmNodeRecord& record = *facts.slurm.record;
+  for (std::string* text :
+       {&record.name, &record.reason, &record.reason_user, &record.version, &record.cluster,
+        &record.reservation, &record.comment, &record.extra, &record.next_state}) {
+    *text = foul;
+  }
+  record.gres_drained = foul;
+  record.partitions = std::vector<std::string>(5000, "part\x1b[1m");
+  record.features = std::vector<std::string>(5000, foul.substr(0, 40));
+  record.gres = std::vector<Gres>(5000, Gres{"gpu", foul.substr(0, 30), 1});
+  record.gres_used = record.gres;
+  facts.slurm.failure = SlurmFailure::kGarbage;
+  facts.slurm.failure_detail = foul;
+  facts.slurmd.detail = foul;
+  facts.slurmd.version = foul;
+  facts.machine.os_image = foul;
+  facts.machine.kernel_version = foul;
+  facts.machine.memory_pressure = Pressure{true, foul};
+  facts.metal3 = metal3();
+  facts.metal3->uuid = foul;
+  const DesiredNode node = desired(facts);
+  const auto expect_plain = [](const std::string& what, const std::string& text) {
+    EXPECT_LE(text.size(), 1024U) << what;
+    EXPECT_EQ(text.find_first_of("\x1b\n\r\t"), std::string::npos) << what;
+    EXPECT_EQ(text.find("\xC2\x9B"), std::string::npos) << what;
+    EXPECT_EQ(text.find("\xE2\x80\xAE"), std::string::npos) << what;
+  };
+  std::size_t sum = 0;
+  for (const auto& [key, value] : node.annotations) {
+    expect_plain(key, value);
+    sum += key.size() + value.size();
+  }
+  EXPECT_LT(sum, 24U * 1024);  // of 256 KiB that all writers share
+  for (const auto& condition : node.conditions) {
+    expect_plain(condition.type, condition.message);
+    EXPECT_LE(condition.reason.size(), 64U);
+  }
+  expect_plain("osImage", node.node_info.os_image);
+  expect_plain("kernelVersion", node.node_info.kernel_version);
+  expect_plain("containerRuntimeVersion", node.node_info.container_runtime_version);
+  for (const auto& [key, value] : node.labels) {
+    EXPECT_LE(value.size(), 63U) << key;
+  }
+  EXPECT_TRUE(node.annotations.at("slurmlet.io/slurm-partitions").ends_with("part [1m"));
 }
 
 TEST(DesiredNodeTest, TheHostnameAddressCanBeLeftOut) {

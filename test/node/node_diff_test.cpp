@@ -281,6 +281,45 @@ TEST(NodeDiffTest, NodeInfoAndPort) {
   EXPECT_TRUE(patch.has_changes);
 }
 
+TEST(NodeDiffTest, LabelsThatLeftTheConfigurationAreRemoved) {
+  NodePolicy policy = policy_for("n1");
+  policy.extra_labels = {{"rack", "r1"}, {"site.example/row", "7"}};
+  const DesiredNode before = desired_node(good_facts(), policy, {}, "0.1.0");
+  ObservedNode observed = observed_from(before, kThen);
+  observed.labels["admin"] = "theirs";
+  policy.extra_labels = {{"rack", "r1"}};
+  NodePatch patch = diff(observed, desired_node(good_facts(), policy, {}, "0.1.0"));
+  EXPECT_THAT(patch.labels, ElementsAre(Pair("site.example/row", std::nullopt)));
+  EXPECT_THAT(patch.annotations, ElementsAre(Pair("slurmlet.io/configured-labels", "rack")));
+  EXPECT_TRUE(patch.has_changes);
+  patch = diff(observed, desired());
+  EXPECT_THAT(patch.labels,
+              ElementsAre(Pair("rack", std::nullopt), Pair("site.example/row", std::nullopt)));
+  EXPECT_THAT(patch.annotations, ElementsAre(Pair("slurmlet.io/configured-labels", std::nullopt)));
+}
+
+// Somebody wrote keys into our annotation: a patch with those that a node may not touch would be
+// rejected as a whole.
+TEST(NodeDiffTest, NoForbiddenLabelIsEverRemoved) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.labels["node-role.kubernetes.io/slurm"] = "";
+  observed.labels["x.node-restriction.kubernetes.io/y"] = "";
+  observed.annotations["slurmlet.io/configured-labels"] =
+      "node-role.kubernetes.io/slurm,x.node-restriction.kubernetes.io/y,type,not there,,";
+  EXPECT_THAT(diff(observed, desired()).labels, IsEmpty());
+}
+
+TEST(NodeDiffTest, SwapIsWrittenButIsNoNewsOfItsOwn) {
+  HostFacts facts = good_facts();
+  facts.machine.swap_bytes = 4096;
+  const ObservedNode observed = observed_from(desired(), kThen);
+  const NodePatch patch = diff(observed, desired(facts));
+  EXPECT_FALSE(patch.has_changes);
+  ASSERT_TRUE(patch.node_info);
+  EXPECT_EQ(patch.node_info->swap_bytes, 4096);
+  EXPECT_FALSE(diff(observed_from(desired(facts), kThen), desired(facts)).node_info);
+}
+
 TEST(NodeDiffTest, AMissingFactKeepsWhatTheNodeHas) {
   const ObservedNode observed = observed_from(desired(), kThen);
   HostFacts facts = good_facts();

@@ -1,0 +1,78 @@
+// Rows of the settings table as text: their types, values and defaults; flags that are no settings.
+
+#include "base/text.h"
+#include "config/duration.h"
+#include "config/settings_table.h"
+
+namespace slurmlet::config {
+namespace {
+
+std::string as_text(const std::string& value) { return value; }
+std::string as_text(bool value) { return value ? "true" : "false"; }
+std::string as_text(int value) { return std::to_string(value); }
+std::string as_text(Seconds value) { return format_duration(value); }
+std::string as_text(const std::optional<Seconds>& value) {
+  return value ? format_duration(*value) : "never";
+}
+std::string as_text(const TextMap& value) {
+  std::vector<std::string> parts;
+  for (const auto& [key, text] : value) {
+    parts.push_back(key + "=" + text);
+  }
+  return join(parts, ",");
+}
+std::string as_text(node::ReadyFollows value) {
+  switch (value) {
+    case node::ReadyFollows::kDaemon:
+      return "daemon";
+    case node::ReadyFollows::kSlurmd:
+      return "slurmd";
+    case node::ReadyFollows::kSlurm:
+      return "slurm";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool is_bool(const Row& row) { return std::holds_alternative<bool& (*)(Settings&)>(row.field); }
+bool is_map(const Row& row) { return std::holds_alternative<TextMap& (*)(Settings&)>(row.field); }
+
+std::string_view type_name(const Row& row) {
+  if (is_bool(row)) {
+    return "";
+  }
+  if (is_map(row)) {
+    return "mapping";
+  }
+  if (std::holds_alternative<int& (*)(Settings&)>(row.field)) {
+    return "int";
+  }
+  const bool duration = std::holds_alternative<Seconds& (*)(Settings&)>(row.field) ||
+                        std::holds_alternative<std::optional<Seconds>& (*)(Settings&)>(row.field);
+  return duration ? "duration" : "string";
+}
+
+std::string value_text(const Row& row, const Settings& settings) {
+  Settings copy = settings;  // the accessors give mutable references
+  return std::visit([&copy](auto field) { return as_text(field(copy)); }, row.field);
+}
+
+std::string default_text(const Row& row) { return value_text(row, Settings{}); }
+
+const std::vector<CommandFlag>& command_flags() {
+  static const std::vector<CommandFlag> kFlags = {
+      {"--config", "string", kDefaultConfigFile,
+       "configuration file; the default one may be absent"},
+      {"--provider", "string", "",
+       "accepted as virtual-kubelet's command line has it; mock and slurm mean the same here"},
+      {"--provider-config", "string", "",
+       "JSON file of virtual-kubelet's mock provider: labels and providerID for this node are "
+       "used"},
+      {"--help", "", "", "show this text"},
+      {"--version", "", "", "show the version"},
+  };
+  return kFlags;
+}
+
+}  // namespace slurmlet::config

@@ -1,0 +1,16 @@
+#pragma once
+
+// Whether a server is reached through the proxy of the environment, by the rules that client-go and
+// the kubelet follow (golang.org/x/net/http/httpproxy): HTTPS_PROXY for https servers, NO_PROXY
+// with names, domains, addresses, networks and "*"; never for this machine itself. Pure.
+
+#include <string>
+#include <string_view>
+
+namespace slurmlet::http {
+
+// The proxy's URL, "" = connect directly. `https_proxy` may lack the scheme (http:// then).
+std::string proxy_for(std::string_view url, std::string_view https_proxy,
+                      std::string_view no_proxy);
+
+}  // namespace slurmlet::http
