@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/own_credentials.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "base/token_file.h"
 #include "host/source_address.h"
+#include "http/proxy_choice.h"
 #include "kube/cluster_access.h"
 #include "kube/kubeconfig.h"
+#include "tls/certificate_store.h"
 #include "tls/certificates.h"
 
 namespace slurmlet::app {
@@ -51,10 +54,13 @@ std::string node_named_by(const std::optional<tls::CertificateSummary>& certific
              : "";
 }
 
-http::Endpoint endpoint_of(const kube::ClusterAccess& access) {
+http::Endpoint endpoint_of(const kube::ClusterAccess& access,
+                           const config::KubernetesSettings& settings) {
   http::Endpoint endpoint;
   endpoint.url = access.server;
-  endpoint.proxy = access.proxy_url;
+  endpoint.proxy = access.proxy_url.empty()
+                       ? http::proxy_for(access.server, settings.https_proxy, settings.no_proxy)
+                       : access.proxy_url;
   endpoint.server_name = access.tls_server_name;
   endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
   return endpoint;
@@ -69,6 +75,19 @@ std::vector<std::string> fingerprint_of(const kube::ClusterAccess& access) {
     out.push_back(tls::sha256(*part));
   }
   return out;
+}
+
+std::string identity_of(const kube::ClusterAccess& access,
+                        const config::KubernetesSettings& settings) {
+  const fs::path own = tls::CertificateStore{settings.cert_dir, kClientStoreName}.current_path();
+  const bool is_own =
+      std::find(access.files.begin(), access.files.end(), own) != access.files.end();
+  std::string parts;
+  for (const std::string& part : {access.server, is_own ? own.string() : access.pem.certificate,
+                                  access.token, access.token_file}) {
+    parts += tls::sha256(part);
+  }
+  return tls::base64_encode(tls::sha256(parts));
 }
 
 std::vector<fs::path> files_of(const kube::ClusterAccess& access) {
@@ -90,8 +109,10 @@ std::vector<fs::path> files_of(const kube::ClusterAccess& access) {
 struct ApiAccess::Current {
   std::shared_ptr<const http::Credentials> credentials;
   std::string ca_pem;
+  std::string proxy_url;  // of the kubeconfig
   std::vector<fs::path> files;
   std::vector<std::string> fingerprint;
+  std::string identity;    // credential_identity()
   std::string token_path;  // "" = no token file
   std::shared_ptr<TokenFile> token_file;
 };
@@ -119,7 +140,9 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
   Current out;
   out.files = files_of(*access);
   out.fingerprint = fingerprint_of(*access);
+  out.identity = identity_of(*access, settings_);
   out.ca_pem = access->pem.ca;
+  out.proxy_url = access->proxy_url;
   out.token_path = access->token_file;
   // The same file goes on with the token that it gave last.
   if (before != nullptr && before->token_path == out.token_path) {
@@ -137,7 +160,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
     return identity.error();
   }
   // The keys live on as OpenSSL objects; no second copy in memory.
-  http::Credentials credentials{endpoint_of(*access), std::move(*identity), {}};
+  http::Credentials credentials{endpoint_of(*access, settings_), std::move(*identity), {}};
   if (out.token_file) {
     // Not token(): a file system that hangs must not keep the lease from being renewed.
     credentials.token = [file = out.token_file] { return file->held(); };
@@ -220,7 +243,7 @@ kube::ClusterAccess ApiAccess::cluster() const {
   const http::Endpoint& endpoint = current->credentials->endpoint;
   kube::ClusterAccess out;
   out.server = endpoint.url;
-  out.proxy_url = endpoint.proxy;
+  out.proxy_url = current->proxy_url;
   out.tls_server_name = endpoint.server_name;
   out.pem.ca = current->ca_pem;
   return out;
@@ -243,6 +266,8 @@ std::string ApiAccess::route_source() const {
 }
 
 std::string ApiAccess::node_of_credential() const { return node_named_by(client_certificate()); }
+
+std::string ApiAccess::credential_identity() const { return current_->get()->identity; }
 
 std::string ApiAccess::credential_warning(WallTime now) const {
   const auto certificate = client_certificate();

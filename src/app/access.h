@@ -53,6 +53,9 @@ class ApiAccess {
   kube::ClusterAccess cluster() const;
   // "n1" when the client certificate is for system:node:n1, else "".
   std::string node_of_credential() const;
+  // Another one after the credential was replaced by somebody. A certificate that this daemon asked
+  // for, and a token that is read from a file, stay the same credential when they are renewed.
+  std::string credential_identity() const;
   // What deserves a warning about the credential: not a node's, expired or soon so; "" if nothing.
   std::string credential_warning(WallTime now) const;
 

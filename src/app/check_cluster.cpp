@@ -61,6 +61,13 @@ std::string milliseconds_text(Duration took) {
 }
 
 Finding missing_node(const NodeSeen& seen) {
+  if (!seen.gone_with.empty()) {
+    return {kSubjectNode, Severity::kWarning,
+            fmt::format("{} was deleted with its Machine {}", seen.name, seen.gone_with),
+            "slurmlet does not register it again in this boot (node.recreateAfter)",
+            "switch this host off, or provision it anew; to have the Node back without its "
+            "Machine, set node.recreateAfter: 0s and reload slurmlet"};
+  }
   return {kSubjectNode, Severity::kInfo,
           fmt::format("{} is not registered{}", seen.name,
                       seen.daemon_runs ? " yet" : ": slurmlet registers it when it runs")};

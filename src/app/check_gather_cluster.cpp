@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "app/check_gather.h"
+#include "app/node_end_file.h"
 #include "kube/rest_api.h"
 
 namespace slurmlet::app {
@@ -104,6 +105,19 @@ NodeSeen ask_node(http::Client& client, const std::string& name) {
   return out;
 }
 
+// The Machine that the Node went with, or will be found to have gone with; "" if it comes back.
+std::string gone_with(const config::Settings& settings, const ApiAccess& access,
+                      const NodePreview& preview) {
+  const auto end = load_node_end({settings.state_dir, preview.facts.machine.boot_id,
+                                  preview.desired.name, metal3_uuid_of(preview.identity),
+                                  provider_id_of(preview.identity), access.credential_identity()},
+                                 preview.at.steady);
+  if (!end || !*end || settings.node.recreate_after == config::Seconds{0}) {
+    return "";
+  }
+  return (*end)->last.machine;
+}
+
 }  // namespace
 
 ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials& credentials,
@@ -130,6 +144,7 @@ ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials&
   ask_rights(client, {name, endpoint, certificates}, out);
   out.node = ask_node(client, name);
   out.node->daemon_runs = daemon_runs;
+  out.node->gone_with = gone_with(settings, access, preview);
   const std::string& uuid = preview.facts.machine.system_uuid;
   out.node->holder_identity = uuid.empty() ? name : name + "/" + uuid;
   return out;

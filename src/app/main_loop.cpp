@@ -45,6 +45,7 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity, ApiA
       pod_watch_(kube::watch_own_pods(*client_, name(), calls_, system_random())),
       facts_(make_facts()),
       holder_identity_(make_holder_identity()),
+      credential_(access.credential_identity()),
       events_(event_api_, name(), system_random()),
       node_(node_api_, lease_api_, *node_watch_, events_, node_options(), system_random(),
             shared.lease, [this](const std::string& id) { remember(id); }),
@@ -78,14 +79,53 @@ std::string MainLoop::make_holder_identity() const {
   return uuid.empty() ? name() : name() + "/" + uuid;
 }
 
-sync::NodeSyncOptions MainLoop::node_options() const {
+sync::NodeSyncOptions MainLoop::node_options() {
   sync::NodeSyncOptions options;
   options.report_interval = settings_.kubernetes.status_report_interval;
   options.recreate = settings_.node.recreate == "always";
+  options.recreate_after = settings_.node.recreate_after;
+  options.end = load_end();
+  options.end_changed = [this](const auto& end) { save_end(end); };
   options.remembered_provider_id = identity_.remembered_provider_id;
   options.cluster = facts_->facts(now()).slurm_conf.cluster_name;
   options.holder_identity = holder_identity_;
   return options;
+}
+
+EndScope MainLoop::end_scope() const {
+  return {settings_.state_dir,
+          facts_->facts(now()).machine.boot_id,
+          name(),
+          metal3_uuid_of(identity_),
+          provider_id_of(identity_),
+          credential_};
+}
+
+// What belongs to another boot or identity is removed.
+std::optional<sync::NodeEnd> MainLoop::load_end() {
+  auto end = load_node_end(end_scope(), now().steady);
+  if (!end) {
+    log::warning(end.error().message);
+  }
+  if (!end || !*end) {
+    save_end(std::nullopt);
+    return std::nullopt;
+  }
+  return *std::move(end);
+}
+
+void MainLoop::save_end(const std::optional<sync::NodeEnd>& end) {
+  if (const Status saved = save_node_end(end_scope(), end); !saved) {
+    log::warning("a restart of slurmlet will not know that the Node was cordoned: " +
+                 saved.error().message);
+  }
+}
+
+void MainLoop::notice_other_credential() {
+  if (std::string fresh = access_.credential_identity(); fresh != credential_) {
+    credential_ = std::move(fresh);
+    node_.forget_end();
+  }
 }
 
 // Each part may wait for a few calls; the watchdog's patience is with one part.
@@ -109,6 +149,7 @@ SteadyTime MainLoop::step() {
   wake_at(facts_->step(at), "the deadline of the facts");
   refresh_desired(at);
   publish(at);  // what this machine knows does not wait for the API server
+  notice_other_credential();
   wake_at(node_.step(at), "the deadline of the Node");
   if (node_.registered()) {
     save_identity_once();
@@ -205,6 +246,7 @@ void MainLoop::publish(Now at) {
   report.node_name = name();
   report.registered = node_.registered();
   report.refusal = node_.refusal().value_or("");
+  report.went_with_machine = node_.went_with_machine();
   report.api_server = access_.server();
   report.api_error = node_.write_error();
   report.ready = ready_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/access.h"
+#include "app/node_end_file.h"
 #include "app/node_identity.h"
 #include "app/own_credentials.h"
 #include "app/shared.h"
@@ -49,7 +50,11 @@ class MainLoop {
   Now now() const { return shared_.clock.now(); }
   std::unique_ptr<sync::FactsSync> make_facts();
   std::string make_holder_identity() const;
-  sync::NodeSyncOptions node_options() const;
+  sync::NodeSyncOptions node_options();
+  EndScope end_scope() const;
+  std::optional<sync::NodeEnd> load_end();
+  void save_end(const std::optional<sync::NodeEnd>& end);
+  void notice_other_credential();
   Now begin_part();
   void wake_at(SteadyTime time, const char* part);
   std::string woken_by(const std::vector<int>& ready, int signal_fd) const;
@@ -72,6 +77,7 @@ class MainLoop {
   std::unique_ptr<kube::Watch<kube::Pod>> pod_watch_;
   std::unique_ptr<sync::FactsSync> facts_;
   std::string holder_identity_;
+  std::string credential_;  // that the end of the Node is saved under
   sync::EventSink events_;
   sync::NodeSync node_;
   sync::PodSync pods_;

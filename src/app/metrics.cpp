@@ -44,6 +44,9 @@ void add_node(std::vector<MetricFamily>& out, const Report& report, const sync::
   out.push_back(single_metric("slurmlet_node_registered", MetricType::kGauge,
                               "1 while the Node is registered and ours.",
                               report.registered ? 1 : 0));
+  out.push_back(single_metric("slurmlet_node_gone_with_machine", MetricType::kGauge,
+                              "1 while the Node is left deleted since its Machine was deleted.",
+                              report.went_with_machine ? 1 : 0));
   if (lease.renewed_steady) {
     out.push_back(single_metric(
         "slurmlet_lease_age_seconds", MetricType::kGauge, "Time since the lease was last renewed.",

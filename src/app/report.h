@@ -34,7 +34,8 @@ struct SlowedTurns {
 struct Report {
   std::string node_name;
   bool registered = false;
-  std::string refusal;                   // "" unless another machine has our name
+  std::string refusal;                   // "" unless this machine may not have the Node
+  bool went_with_machine = false;        // that is why: its Machine was deleted
   std::string metal3_uuid, provider_id;  // as wanted; "" = none
   std::string api_server;                // its URL
   std::optional<Error> api_error;        // why the Node was not written, until it is

@@ -4,4 +4,4 @@ set(ROOM_SOURCES access.cpp bootstrap.cpp bootstrap_need.cpp bootstrap_pause.cpp
   state_lock.cpp cpu_pin.cpp service_report.cpp state_line.cpp watchdog.cpp
   check_cluster.cpp check_command.cpp check_finding.cpp check_gather_cluster.cpp check_gather_credentials.cpp
   check_gather_machine.cpp check_identity.cpp check_machine.cpp daemon_client.cpp daemon_status.cpp
-  daemon_status_json.cpp daemon_status_text.cpp listening.cpp node_diff_text.cpp node_preview.cpp status_command.cpp)
+  daemon_status_json.cpp daemon_status_text.cpp listening.cpp node_diff_text.cpp node_end_file.cpp node_preview.cpp status_command.cpp)

@@ -1,8 +1,11 @@
 // NodeSync: how the Node becomes ours. The Node and its Lease are read before the first write.
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/log.h"
+#include "base/rfc3339.h"
 #include "node/claim.h"
 #include "node/lease_policy.h"
 #include "node/node_events.h"
@@ -21,8 +24,12 @@ void NodeSync::try_register(Now now) {
       log::error(*problem);
       refusal_ = std::move(problem);
       holder_refused_ = false;
+      let_go_ = false;
       return;
     }
+    end_let_go();
+  } else if (stays_gone(now)) {
+    return;
   }
   if (!may_take_lease(now)) {
     return;
@@ -45,7 +52,8 @@ void NodeSync::try_register(Now now) {
 }
 
 void NodeSync::create(Now now) {
-  const node::DesiredNode desired = effective_desired();
+  node::DesiredNode desired = effective_desired();
+  desired.unschedulable |= end_.has_value();  // it was cordoned when last seen
   auto created = api_.create(desired, now.wall);
   if (created) {
     ++writes_;
@@ -64,6 +72,66 @@ void NodeSync::create(Now now) {
 void NodeSync::adopt(node::ObservedNode existing) {
   set_observed(std::move(existing));
   log::info("Node " + desired_.name + " exists and is ours; adopted");
+}
+
+void NodeSync::set_end(std::optional<NodeEnd> end) {
+  if (end_ != end) {
+    end_ = std::move(end);
+    options_.end_changed(end_);
+  }
+}
+
+void NodeSync::note_sight(const node::ObservedNode& seen) {
+  auto last = node::cordoned_sight(seen);
+  set_end(last ? std::optional{NodeEnd{*std::move(last), {}, {}}} : std::nullopt);
+}
+
+// There is no Node. Whether it is to stay so, since it went with its Machine.
+bool NodeSync::stays_gone(Now now) {
+  if (!end_ || !node::went_with_machine(end_->last)) {
+    end_let_go();
+    return false;
+  }
+  if (!end_->gone_at) {
+    NodeEnd end = *end_;
+    end.gone_at = now.steady;
+    end.deleted_at = rfc3339(now.wall);
+    set_end(std::move(end));
+  }
+  const SteadyTime until =
+      options_.recreate_after ? *end_->gone_at + *options_.recreate_after : kNever;
+  if (now.steady >= until) {
+    end_let_go();
+    return false;
+  }
+  next_try_ = until;
+  if (!std::exchange(let_go_, true)) {
+    refusal_ = fmt::format(
+        "Node {} went with its Machine {}: it was cordoned when it was deleted (noticed at {}). "
+        "Not "
+        "registered again {} (node.recreateAfter), unless this host is provisioned anew or gets "
+        "another credential",
+        desired_.name, end_->last.machine, end_->deleted_at,
+        options_.recreate_after ? "for now" : "in this boot");
+    log::warning(*refusal_);
+  }
+  return true;
+}
+
+void NodeSync::end_let_go() {
+  if (std::exchange(let_go_, false)) {
+    refusal_.reset();
+    next_try_ = {};
+    log::info("Node " + desired_.name + " is no longer left deleted");
+  }
+}
+
+void NodeSync::forget_end() {
+  set_end(std::nullopt);
+  end_let_go();
+  if (observed_) {
+    note_sight(*observed_);
+  }
 }
 
 void NodeSync::report_missing_taints(Now now) {

@@ -19,6 +19,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr minutes kQuietAfterReverts{10};
+// A write may find the Node gone before the watch tells how it was at the end.
+constexpr seconds kWatchLag{2};
 constexpr int kRevertsThatCount = 5;
 
 // A watch event may be older than the answer to our own write; resourceVersions of one object are
@@ -47,7 +49,8 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
       recreate_backoff_(milliseconds{200}, minutes{5}, random_),
       revert_backoff_(seconds{1}, minutes{5}, random_),
       provider_id_(options_.remembered_provider_id),
-      provider_id_backoff_(minutes{1}, hours{1}, random_) {}
+      provider_id_backoff_(minutes{1}, hours{1}, random_),
+      end_(options_.end) {}
 
 void NodeSync::set_desired(node::DesiredNode desired, Now now) {
   desired_ = std::move(desired);
@@ -124,6 +127,10 @@ void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
     provider_id_ = observed_->provider_id;
     provider_id_seen_(provider_id_);
   }
+  if (observed_) {
+    lost_uid_.clear();
+    note_sight(*observed_);
+  }
 }
 
 void NodeSync::read_watch(Now now) {
@@ -133,12 +140,7 @@ void NodeSync::read_watch(Now now) {
   using Type = kube::WatchEvent<node::ObservedNode>::Type;
   for (auto& event : events) {
     if (event.type == Type::kDeleted || (event.type == Type::kReplaced && event.objects.empty())) {
-      // News of a Node that was deleted before we made this one says nothing of this one.
-      const bool earlier =
-          observed_ && !event.objects.empty() && event.objects.front().uid != observed_->uid;
-      if (!earlier) {
-        on_deleted(now);
-      }
+      on_gone(event.objects.empty() ? std::nullopt : std::optional{event.objects.front()}, now);
       continue;
     }
     for (const auto& seen : event.objects) {
@@ -147,8 +149,30 @@ void NodeSync::read_watch(Now now) {
   }
 }
 
+// `last`: the Node as it was at its end; nothing where a list just lacks it.
+void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
+  const std::string known = observed_ ? observed_->uid : lost_uid_;
+  // News of a Node that was deleted before we made this one says nothing of this one.
+  if (observed_ && last && last->uid != known) {
+    return;
+  }
+  if (last && last->uid == known) {
+    note_sight(*last);
+  }
+  if (!observed_ && !std::exchange(lost_uid_, "").empty()) {
+    if (!gave_up_) {
+      (void)stays_gone(now);
+    }
+    return;
+  }
+  on_deleted(now);
+}
+
 void NodeSync::on_seen(const node::ObservedNode& seen) {
   if (!observed_) {
+    if (let_go_ && seen.uid != end_->last.uid) {
+      next_try_ = {};  // somebody has made the Node anew
+    }
     return;  // registration reads the Node itself
   }
   if (is_older(seen.resource_version, observed_->resource_version)) {
@@ -171,7 +195,7 @@ void NodeSync::on_seen(const node::ObservedNode& seen) {
 
 void NodeSync::on_deleted(Now now) {
   if (!observed_) {
-    if (!gave_up_ && !holder_refused_) {
+    if (!gave_up_ && !holder_refused_ && !let_go_) {
       refusal_.reset();  // the Node that was in our way is gone
     }
     return;
@@ -181,6 +205,9 @@ void NodeSync::on_deleted(Now now) {
     gave_up_ = true;
     refusal_ = "the Node was deleted and node.recreate is \"never\"";
     log::warning("Node " + desired_.name + " was deleted; not registered again (node.recreate)");
+    return;
+  }
+  if (stays_gone(now)) {
     return;
   }
   if (now.steady - recreated_at_ > minutes{10}) {
@@ -310,7 +337,11 @@ void NodeSync::write_if_due(Now now) {
   }
   const Code code = done.error().code;
   if (code == Code::kNotFound) {
+    lost_uid_ = observed_->uid;
     on_deleted(now);
+    if (!refusal_) {
+      next_try_ = std::max(next_try_, now.steady + kWatchLag);
+    }
     return;
   }
   if (code == Code::kConflict || code == Code::kInvalid) {

@@ -8,6 +8,9 @@
 // another machine is left alone until it is deleted; a Lease that another machine renews, until it
 // is silent. When the loop of the Lease finds such a holder later on, the Node is let go.
 //
+// A Node that was deleted while it was cordoned and belonged to a Cluster API Machine went with
+// that Machine (node/machine_end.h): it is not made again unless recreate_after says when.
+//
 // A step object without threads or sleeping; not thread-safe.
 
 #include <cstdint>
@@ -22,15 +25,19 @@
 #include "node/node.h"
 #include "sync/event_sink.h"
 #include "sync/lease_link.h"
+#include "sync/node_end.h"
 
 namespace slurmlet::sync {
 
 struct NodeSyncOptions {
   Duration report_interval = std::chrono::minutes{5};
-  bool recreate = true;                // when somebody deletes our Node
-  std::string remembered_provider_id;  // of an earlier run, for a Node that must be re-created
-  std::string cluster;                 // Slurm cluster name for the registration event
-  std::string holder_identity;         // ours in the Lease: LeaseOptions::holder_identity
+  bool recreate = true;                    // when somebody deletes our Node
+  std::optional<Duration> recreate_after;  // when it went with its Machine; nothing = never
+  std::string remembered_provider_id;      // of an earlier run, for a Node that must be re-created
+  std::optional<NodeEnd> end;              // of an earlier run in this boot, under this identity
+  std::function<void(const std::optional<NodeEnd>&)> end_changed = [](const auto&) {};
+  std::string cluster;          // Slurm cluster name for the registration event
+  std::string holder_identity;  // ours in the Lease: LeaseOptions::holder_identity
 };
 
 class NodeSync {
@@ -48,9 +55,14 @@ class NodeSync {
   Status flush(Now now);
 
   bool registered() const { return observed_.has_value(); }
+  // Nothing of an earlier Node holds any longer: this is another Machine now.
+  void forget_end();
+
   // Why this machine may not have the Node: somebody else's, run by another machine, or deleted
-  // and recreate is off.
+  // with its Machine, or deleted and recreate is off.
   const std::optional<std::string>& refusal() const { return refusal_; }
+  // Whether that is since the Node went with its Machine.
+  bool went_with_machine() const { return let_go_; }
   // Why the Node could not be registered or written; nothing after a success.
   const std::optional<Error>& write_error() const { return write_error_; }
   std::uint64_t writes() const { return writes_; }
@@ -58,13 +70,18 @@ class NodeSync {
  private:
   void read_watch(Now now);
   void on_seen(const node::ObservedNode& seen);
+  void on_gone(const std::optional<node::ObservedNode>& last, Now now);
   void on_deleted(Now now);
+  void note_sight(const node::ObservedNode& seen);
+  void set_end(std::optional<NodeEnd> end);
+  bool stays_gone(Now now);
+  void end_let_go();
   void set_observed(std::optional<node::ObservedNode> observed);
   void try_register(Now now);
   void create(Now now);
   void adopt(node::ObservedNode existing);
   void report_missing_taints(Now now);
-  bool may_try() const { return !refusal_ || holder_refused_; }
+  bool may_try() const { return !refusal_ || holder_refused_ || let_go_; }
   bool may_take_lease(Now now);
   void refuse_holder(const node::LeaseHolder& held, const node::HolderRuling& ruling, Now now);
   void take_over(const node::LeaseHolder& held);
@@ -100,6 +117,8 @@ class NodeSync {
   std::string provider_id_;      // to re-create the Node with
   Backoff provider_id_backoff_;  // the server refuses to set it
   SteadyTime provider_id_not_before_{};
+  std::optional<NodeEnd> end_;
+  std::string lost_uid_;  // of a Node that a write found gone before the watch said so
   std::optional<std::string> refusal_;
   std::optional<node::HolderSighting> foreign_holder_;
   std::string told_holder_;  // that people were last told of
@@ -112,6 +131,7 @@ class NodeSync {
   bool compared_ = false;  // desired and observed, since either changed
   bool ever_registered_ = false;
   bool gave_up_ = false;                 // deleted, and not to be re-created
+  bool let_go_ = false;                  // gone with its Machine; next_try_ says until when
   bool holder_refused_ = false;          // refusal_ is about the Lease: ends by itself
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it
   bool held_back_ = false;               // a write waits for revert_not_before_

@@ -88,6 +88,53 @@ TEST_F(ApiAccessTest, OpensWhatTheKubeconfigNames) {
   EXPECT_TRUE(access.connect());
 }
 
+TEST_F(ApiAccessTest, TheProxyOfTheEnvironmentIsUsedWhereTheKubeconfigNamesNone) {
+  settings_.kubernetes.https_proxy = "http://proxy:3128";
+  EXPECT_EQ(open().source()()->endpoint.proxy, "http://proxy:3128");
+  EXPECT_EQ(open().cluster().proxy_url, "");  // no kubeconfig that we write keeps it
+  settings_.kubernetes.no_proxy = "api";
+  EXPECT_EQ(open().source()()->endpoint.proxy, "");
+  settings_.kubernetes.no_proxy.clear();
+  tree_.file("kubeconfig",
+             kubeconfig(std::string{kCluster} + ", proxy-url: 'http://other:1'", kFiles));
+  EXPECT_EQ(open().source()()->endpoint.proxy, "http://other:1");
+  EXPECT_EQ(open().cluster().proxy_url, "http://other:1");
+}
+
+TEST_F(ApiAccessTest, AnotherPairIsAnotherCredentialButNotAnotherToken) {
+  ApiAccess access = open();
+  const std::string before = access.credential_identity();
+  ASSERT_TRUE(access.reload());
+  EXPECT_EQ(access.credential_identity(), before);
+  put(node_certificate("n1"));
+  ASSERT_TRUE(access.reload());
+  EXPECT_NE(access.credential_identity(), before);
+
+  tree_.file("token", "a.b.c").file("kubeconfig", kubeconfig(kCluster, "tokenFile: token"));
+  ApiAccess by_token = open();
+  const std::string with_token = by_token.credential_identity();
+  tree_.file("token", "d.e.f");
+  ASSERT_TRUE(by_token.reload());
+  EXPECT_EQ(by_token.credential_identity(), with_token);
+}
+
+// A certificate that slurmlet renews itself is no sign of another Machine.
+TEST_F(ApiAccessTest, ARenewalOfOurOwnIsTheSameCredential) {
+  settings_.kubernetes.cert_dir = tree_.path("pki").string();
+  const auto write = [this](const tls::Issued& pair) {
+    tree_.file("pki/slurmlet-client-current.pem", pair.certificate + pair.key);
+  };
+  write(node_certificate("n1"));
+  tree_.file("kubeconfig", kubeconfig(kCluster,
+                                      "client-certificate: pki/slurmlet-client-current.pem, "
+                                      "client-key: pki/slurmlet-client-current.pem"));
+  ApiAccess access = open();
+  const std::string before = access.credential_identity();
+  write(node_certificate("n1"));
+  ASSERT_TRUE(access.reload());
+  EXPECT_EQ(access.credential_identity(), before);
+}
+
 TEST_F(ApiAccessTest, TheSameContentPublishesNothing) {
   ApiAccess access = open();
   const auto source = access.source();

@@ -89,6 +89,7 @@ TEST(MetricsTest, SayWhatTheReportSays) {
            Row{"slurmlet_slowed_turns_total{thread=main}", 5},
            Row{"slurmlet_slowed_turns_total{thread=lease}", 0},
            Row{"slurmlet_slowed_turns_total{thread=endpoint}", 6},
+           Row{"slurmlet_node_gone_with_machine", 0},
            Row{"slurmlet_slurmd_up", 1},
            Row{"slurmlet_slurm_state_age_seconds", 30},
            Row{"slurmlet_slurmctld_questions_total", 7},

@@ -9,6 +9,7 @@ set(ROOM_TESTS
   credential_files_test.cpp
   daemon_status_test.cpp
   metrics_test.cpp
+  node_end_file_test.cpp
   own_credentials_test.cpp
   rest_access_test.cpp
   serving_certificate_test.cpp

@@ -193,6 +193,7 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     node.annotations = desired.annotations;
     node.provider_id = desired.provider_id;
     node.taints = desired.taints;
+    node.unschedulable = desired.unschedulable;
     node.taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
     node.capacity = desired.capacity;
     node.allocatable = desired.allocatable;

@@ -5,6 +5,7 @@ import re
 METRICS = {
     "slurmlet_build_info": {"version"},
     "slurmlet_node_registered": set(),
+    "slurmlet_node_gone_with_machine": set(),
     "slurmlet_lease_age_seconds": set(),
     "slurmlet_api_requests_total": {"verb", "code"},
     "slurmlet_pods_rejected_total": set(),

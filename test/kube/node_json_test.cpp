@@ -86,7 +86,11 @@ TEST(NodePatchBodyTest, IsAStrategicMerge) {
   patch.node_info = node::NodeInfo{};
   patch.kubelet_port = 10250;
   json body = json::parse(node_patch_body(patch));
-  EXPECT_EQ(body["status"]["nodeInfo"].size(), 10U);
+  EXPECT_EQ(body["status"]["nodeInfo"].size(), 11U);
+  EXPECT_TRUE(body["status"]["nodeInfo"]["swap"].is_null());  // gone where it was
+  patch.node_info->swap_bytes = 4096;
+  EXPECT_EQ(json::parse(node_patch_body(patch))["status"]["nodeInfo"]["swap"],
+            json({{"capacity", 4096}}));
   body["status"].erase("nodeInfo");
   EXPECT_EQ(body, json::parse(R"({
     "metadata": {"uid": "u-1", "labels": {"a": "1", "gone": null}, "annotations": {"b": null}},

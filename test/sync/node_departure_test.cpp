@@ -1,0 +1,241 @@
+// NodeSync: a Node that is deleted with its Cluster API Machine stays deleted; any other comes back
+// with the cordon it had.
+
+#include "sync/node_sync_fixture.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class NodeDepartureTest : public NodeSyncFixture {
+ protected:
+  NodeDepartureTest() {
+    options_.end_changed = [this](const auto& end) { saved_ = end; };
+    make();
+    step();
+  }
+  void change(bool cordoned, const std::string& machine) {
+    api_.change("n1", [&](node::ObservedNode& node) {
+      node.unschedulable = cordoned;
+      if (!machine.empty()) {
+        node.annotations["cluster.x-k8s.io/machine"] = machine;
+      }
+    });
+  }
+  void change_and_tell(bool cordoned, const std::string& machine) {
+    change(cordoned, machine);
+    tell(Seen::kModified);
+    step_after(seconds{1});
+  }
+  // Another process of this boot, with what the last one saved.
+  void restart() {
+    options_.end = saved_;
+    link_.node_uid.set(std::string{});
+    make();
+  }
+  int creations() const { return api_.count("create n1"); }
+  void expect_left_deleted() {
+    const int before = creations();
+    run(hours{3});
+    EXPECT_TRUE(sync_->went_with_machine());
+    EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("went with its Machine m1"));
+    EXPECT_FALSE(sync_->registered());
+    EXPECT_EQ(creations(), before);
+    EXPECT_EQ(uid(), "");  // no lease is renewed
+  }
+
+  std::optional<NodeEnd> saved_;
+};
+
+TEST_F(NodeDepartureTest, CordonAndDeletionEndIt) {
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  expect_left_deleted();
+}
+
+// Nothing was read between the cordon and the end: the DELETED event has the final state.
+TEST_F(NodeDepartureTest, TheFinalStateCounts) {
+  change(true, "m1");
+  somebody_deletes_it();
+  step();
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, AnUncordonAtTheEndCountsToo) {
+  change_and_tell(true, "m1");
+  change(false, "m1");
+  somebody_deletes_it();
+  step();
+  run(seconds{5});
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_FALSE(held().unschedulable);
+  EXPECT_FALSE(saved_);
+}
+
+TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeTheLastSightCounts) {
+  change_and_tell(true, "m1");
+  api_.remove("n1");
+  watch_.feed(Seen::kReplaced, {});
+  step();
+  expect_left_deleted();
+}
+
+// A write finds the Node gone; the watch, which knows how it ended, comes a moment later.
+TEST_F(NodeDepartureTest, AWriteWaitsForTheWatchToTellTheEnd) {
+  change(true, "m1");
+  const auto gone = held();
+  api_.remove("n1");
+  sync_->set_desired(drained_node(), clock_.now());
+  step_after(seconds{1});
+  ASSERT_FALSE(sync_->registered());
+  run(milliseconds{1500});
+  EXPECT_EQ(creations(), 1);
+  watch_.feed(Seen::kDeleted, {gone});
+  step();
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, OtherNodesComeBackAsTheyWere) {
+  const struct {
+    bool cordoned;
+    const char* machine;
+  } table[] = {{false, ""}, {false, "m1"}, {true, ""}};
+  for (const auto& row : table) {
+    SCOPED_TRACE(row.machine);
+    change_and_tell(row.cordoned, row.machine);
+    api_.change("n1", [](auto& node) { node.provider_id = "metal3://a/b/c"; });
+    somebody_deletes_it();
+    step();
+    run(seconds{5});
+    ASSERT_TRUE(sync_->registered());
+    EXPECT_EQ(held().unschedulable, row.cordoned);
+    change_and_tell(false, "");
+    run(minutes{11});
+  }
+}
+
+TEST_F(NodeDepartureTest, ACordonIsKeptWhenTheNodeIsDeletedUnseen) {
+  change_and_tell(true, "");
+  api_.remove("n1");
+  restart();
+  step();
+  EXPECT_TRUE(held().unschedulable);
+}
+
+TEST_F(NodeDepartureTest, ARestartInTheSameBootLeavesItDeleted) {
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  ASSERT_TRUE(saved_ && saved_->gone_at);
+  restart();
+  step();
+  EXPECT_EQ(api_.count("create n1"), 1);
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, SoDoesADeletionWhileNobodyWatched) {
+  change_and_tell(true, "m1");
+  ASSERT_TRUE(saved_);
+  EXPECT_FALSE(saved_->gone_at);
+  api_.remove("n1");
+  restart();
+  step();
+  ASSERT_TRUE(saved_->gone_at);
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, AnUncordonIsForgotten) {
+  change_and_tell(true, "m1");
+  ASSERT_TRUE(saved_);
+  change_and_tell(false, "m1");
+  EXPECT_FALSE(saved_);
+}
+
+TEST_F(NodeDepartureTest, AnotherIdentityRegistersAtOnce) {
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  ASSERT_TRUE(sync_->went_with_machine());
+  sync_->forget_end();
+  step();
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_FALSE(sync_->went_with_machine());
+  EXPECT_FALSE(held().unschedulable);
+  EXPECT_FALSE(saved_);
+}
+
+TEST_F(NodeDepartureTest, RecreateAfterIsCountedFromTheDeletionOverRestarts) {
+  options_.recreate_after = minutes{10};
+  restart();
+  step();
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  run(minutes{6});
+  EXPECT_FALSE(sync_->registered());
+  restart();
+  run(minutes{3});
+  EXPECT_FALSE(sync_->registered());
+  EXPECT_TRUE(sync_->went_with_machine());
+  run(minutes{2});
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_TRUE(held().unschedulable);
+  EXPECT_FALSE(sync_->refusal());
+}
+
+TEST_F(NodeDepartureTest, RecreateAfterZeroIsAtOnce) {
+  options_.recreate_after = Duration{0};
+  restart();
+  step();
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  step_after(seconds{1});
+  EXPECT_TRUE(sync_->registered());
+}
+
+TEST_F(NodeDepartureTest, ANodeThatSomebodyMakesIsAdopted) {
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  run(minutes{1});
+  put_ours();
+  tell(Seen::kAdded);
+  step();
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_FALSE(sync_->refusal());
+}
+
+TEST_F(NodeDepartureTest, AnotherMachinesNodeInBetweenChangesNothing) {
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  put_foreign();
+  tell(Seen::kAdded);
+  step();
+  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("another-machine"));
+  EXPECT_FALSE(sync_->went_with_machine());
+  somebody_deletes_it();
+  step();
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, OldNewsOfTheGoneNodeChangesNothing) {
+  change_and_tell(true, "m1");
+  const auto gone = held();
+  somebody_deletes_it();
+  step();
+  watch_.feed(Seen::kModified, {gone});
+  watch_.feed(Seen::kReplaced, {});
+  step();
+  expect_left_deleted();
+}
+
+}  // namespace
+}  // namespace slurmlet::sync
