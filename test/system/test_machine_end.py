@@ -144,6 +144,7 @@ def test_recreate_after(machine):
     machine.stop()
     machine.configure(kubernetes={"leaseDuration": f"{LEASE}s"}, node={"recreateAfter": "4s"})
     machine.start()
+    machine.wait_log("exists and is ours; adopted")  # what is not watched yet is not known
     delete_with_machine(machine)
     node = machine.wait(lambda node: node is not None)
     assert node["spec"]["unschedulable"] is True
