@@ -141,7 +141,7 @@ void add_record_facts(const node::SlurmNodeRecord& record, Document& facts) {
   add(facts, "freeMemoryMiB", record.free_memory_mib);
   add_load(facts, record.cpu_load);
   if (record.allocated_cpus || record.allocated_memory_mib || !record.gres_used.empty()) {
-    facts["allocationIsFresh"] = record.allocation_is_fresh;
+    facts["allocationIsFresh"] = record.kind == node::AnswerKind::kFullDump;
   }
   add_gres(facts, "gres", record.gres);
   add_gres(facts, "gresUsed", record.gres_used);

@@ -61,6 +61,7 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   options.machine_interval = settings_.kubernetes.status_report_interval;
   options.not_ready_grace = settings_.node.not_ready_grace;
   options.slurm_users = slurm::usual_slurm_users();
+  options.confirm_interval = settings_.slurm.confirm_interval;
   auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
     return discover_slurm(settings_, identity_.hostname, name(), slurmds);
   };
@@ -256,6 +257,7 @@ void MainLoop::publish(Now at) {
   report.slurmd = facts.slurmd;
   report.slurm_conf = facts.slurm_conf;
   report.jobs = facts.jobs;
+  report.confirmed = facts.confirmed;
   report.slurmctld = facts_->poll_counters();
   report.certificates = credentials_.report(at.wall);
   report.pods_rejected = pods_.rejected();

@@ -45,6 +45,7 @@ struct Report {
   node::SlurmdFacts slurmd;
   node::SlurmConfFacts slurm_conf;
   std::optional<node::LocalJobs> jobs;
+  std::optional<node::Confirmation> confirmed;
   slurm::PollCounters slurmctld;
   CertificateReport certificates;
   std::uint64_t pods_rejected = 0;

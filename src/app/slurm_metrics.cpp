@@ -2,6 +2,7 @@
 
 #include "app/metrics.h"
 #include "base/text.h"
+#include "node/slurm_view.h"
 #include "slurm/sinfo.h"
 
 namespace slurmlet::app {
@@ -49,18 +50,16 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
   }
   out.push_back(std::move(states));
 
-  std::optional<double> allocated_cpus;
-  std::optional<double> allocated_memory;
-  if (report.jobs) {
-    const bool idle = report.jobs->jobs == 0;
-    allocated_cpus = idle ? std::optional{0.0} : number(report.jobs->allocated_cpus);
-    // slurmctld's own figure is stale in an answer about one node: the machine's cgroups tell.
-    allocated_memory = idle ? std::optional{0.0} : number(report.jobs->allocated_memory_bytes);
-  }
+  node::HostFacts facts;
+  facts.slurm = report.slurm;
+  facts.slurm_conf = report.slurm_conf;
+  facts.jobs = report.jobs;
+  facts.confirmed = report.confirmed;
+  const node::Allocation allocation = node::allocation(facts);
   out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them.", number(record.cpus),
-                         allocated_cpus));
+                         number(allocation.cpus)));
   out.push_back(of_kinds("slurmlet_slurm_memory_bytes", "Memory as Slurm counts it.",
-                         number(record.real_memory_mib, kMiB), allocated_memory));
+                         number(record.real_memory_mib, kMiB), number(allocation.memory_bytes)));
   const std::int64_t gpus = gpus_of(record.gres);
   if (gpus > 0) {
     out.push_back(of_kinds("slurmlet_slurm_gpus", "GPUs of the node's Gres.",
@@ -80,6 +79,8 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
   };
   count("slurmlet_slurmctld_questions_total",
         "Questions about this node, to slurmctld or whoever answers for it.", poll.questions);
+  count("slurmlet_slurmctld_full_queries_total", "Of these, queries for a full dump.",
+        poll.full_queries);
   count("slurmlet_slurmctld_answers_total", "Questions with a usable answer.", poll.answers);
   count("slurmlet_slurm_commands_total", "Programs of Slurm started for questions (sinfo).",
         poll.source.commands);

@@ -203,6 +203,7 @@ slurm::PollSettings poll_settings(const config::Settings& settings) {
   poll.stale_after = settings.slurm.stale_after;
   poll.max_backoff = settings.slurm.max_backoff;
   poll.questions_per_hour = settings.slurm.questions_per_hour;
+  poll.confirm_interval = settings.slurm.confirm_interval;
   if (const std::string warning = stretched_interval(settings.slurm); !warning.empty()) {
     log::warning(warning);
   }

@@ -103,6 +103,7 @@ std::string slurm_words(const Report& report) {
   facts.slurmd = report.slurmd;
   facts.slurm_conf = report.slurm_conf;
   facts.jobs = report.jobs;
+  facts.confirmed = report.confirmed;
   const node::SlurmView view = node::slurm_view(facts);
   const auto& failure = report.slurm.failure;
   switch (view.knowledge) {
@@ -115,8 +116,10 @@ std::string slurm_words(const Report& report) {
       break;
   }
   node::SlurmState state = report.slurm.record->state;
-  state.base = view.base;
-  std::string out = "Slurm " + state.raw();
+  if (view.bases.size() == 1) {
+    state.base = *view.bases.begin();
+  }
+  std::string out = "Slurm " + state.raw() + (view.bases.size() == 1 ? "" : " (not confirmed)");
   if (failure) {
     out += report.slurm.answered_at
                ? fmt::format(" at {} ({} since)", rfc3339(*report.slurm.answered_at),

@@ -31,6 +31,9 @@ void fit_slurm_defaults(Draft& draft) {
   if (!draft.is_set("slurm.maxBackoff") && slurm.max_backoff < slurm.poll_interval) {
     slurm.max_backoff = slurm.poll_interval;
   }
+  if (!draft.is_set("slurm.confirmInterval") && slurm.confirm_interval < slurm.poll_interval * 10) {
+    slurm.confirm_interval = slurm.poll_interval * 10;
+  }
 }
 
 void check_slurm(Draft& draft) {

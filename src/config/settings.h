@@ -62,21 +62,22 @@ struct NodeSettings {
 };
 
 struct SlurmSettings {
-  std::string node_name;            // --slurm-node; "" = learnt
-  std::string conf;                 // SLURM_CONF; "" = Slurm's own search order
-  std::string bin_dir;              // where sinfo and scontrol are; "" = PATH
-  Seconds poll_interval{60'000};    // between questions to slurmctld
-  Seconds command_timeout{15'000};  // our own deadline for one question
-  Seconds stale_after{300'000};     // answers older than this are Unknown
-  Seconds max_backoff{300'000};     // while slurmctld does not answer
-  int questions_per_hour = 60;      // at most, whatever happens
-  std::string source = "auto";      // auto, cli, rest, feed
-  std::string rest_url;             // "unix:/run/….sock", "https://host:6820"; "" = none
-  std::string rest_ca_file;         // CA of an https rest_url; "" = the system's
-  std::string rest_user;            // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
-  std::string jwt_file;             // "" = SLURM_JWT
-  std::string feed;                 // directory; "" = none
-  bool publish_job_ids = false;     // in the drain message
+  std::string node_name;              // --slurm-node; "" = learnt
+  std::string conf;                   // SLURM_CONF; "" = Slurm's own search order
+  std::string bin_dir;                // where sinfo and scontrol are; "" = PATH
+  Seconds poll_interval{60'000};      // between questions to slurmctld
+  Seconds command_timeout{15'000};    // our own deadline for one question
+  Seconds stale_after{300'000};       // answers older than this are Unknown
+  Seconds max_backoff{300'000};       // while slurmctld does not answer
+  Seconds confirm_interval{600'000};  // between full queries, at least
+  int questions_per_hour = 60;        // at most, whatever happens
+  std::string source = "auto";        // auto, cli, rest, feed
+  std::string rest_url;               // "unix:/run/….sock", "https://host:6820"; "" = none
+  std::string rest_ca_file;           // CA of an https rest_url; "" = the system's
+  std::string rest_user;         // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
+  std::string jwt_file;          // "" = SLURM_JWT
+  std::string feed;              // directory; "" = none
+  bool publish_job_ids = false;  // in the drain message
 };
 
 struct Metal3Settings {

@@ -235,6 +235,11 @@ void add_slurm(std::vector<Row>& rows) {
                   &in<&S::slurm, &L::max_backoff>,
                   "longest time between questions while slurmctld does not answer", "", Rule::kNone,
                   kSecond, 24 * kHour});
+  rows.push_back({kSection, "slurm.confirmInterval", "--slurm-confirm-interval", "",
+                  &in<&S::slurm, &L::confirm_interval>,
+                  "shortest time between two full queries, which confirm what an answer about one "
+                  "node leaves open",
+                  "", Rule::kNone, kSecond, 24 * kHour});
 }
 
 void add_slurm_sources(std::vector<Row>& rows) {

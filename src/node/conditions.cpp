@@ -31,14 +31,14 @@ constexpr std::array<PressureRule, 3> kPressures{{
      "KubeletHasSufficientPID", "process IDs are available"},
 }};
 
-Condition slurm_verdict(const SlurmNodeRecord& record) {
+Condition slurm_verdict(const SlurmNodeRecord& record, const SlurmView& view) {
   for (const char* flag : {"INVALID_REG", "FAIL", "NOT_RESPONDING"}) {
     if (record.state.has(flag)) {
       return {vocabulary::kReady, "False", "Slurm" + camel_case(flag),
               fmt::format("Slurm reports {} for this node{}", flag, attribution(record))};
     }
   }
-  if (record.state.base == "DOWN") {
+  if (view.is("DOWN")) {
     return {vocabulary::kReady, "False", "SlurmDown",
             "Slurm reports this node down" + attribution(record)};
   }
@@ -55,6 +55,9 @@ Condition slurm_verdict(const SlurmNodeRecord& record) {
   if (record.untold_states.contains("DOWN")) {
     return {vocabulary::kReady, "Unknown", "NotTold",
             "this form of Slurm's answer does not tell whether the node is down"};
+  }
+  if (view.may_be("DOWN")) {
+    return {vocabulary::kReady, "Unknown", view.reason, view.message};
   }
   return {vocabulary::kReady, "True", "SlurmdRunning",
           "slurmd is running and Slurm uses this node; pods are refused"};
@@ -164,7 +167,7 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
   }
   // A slurmctld that cannot be asked never makes a node unready.
   if (policy.ready_follows == ReadyFollows::kSlurm && known) {
-    return slurm_verdict(*facts.slurm.record);
+    return slurm_verdict(*facts.slurm.record, view);
   }
   if (external) {
     return {type, "True", "ExternalNode",

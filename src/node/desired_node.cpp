@@ -84,27 +84,13 @@ std::optional<std::int64_t> allocated_gpus(const SlurmNodeRecord& record) {
   return count;
 }
 
-// What jobs hold: the machine's own evidence, else that of a full dump; a single-node answer is
-// stale in this.
 void add_allocation(DesiredNode& node, const HostFacts& facts) {
-  std::optional<std::int64_t> cpus;
-  std::optional<std::int64_t> memory_bytes;
-  if (facts.jobs) {
-    cpus = facts.jobs->allocated_cpus;
-    memory_bytes = facts.jobs->allocated_memory_bytes;
-  }
   if (facts.slurm.record) {
-    const SlurmNodeRecord& record = *facts.slurm.record;
-    if (record.allocation_is_fresh && !cpus) {
-      cpus = record.allocated_cpus;
-    }
-    if (record.allocation_is_fresh && !memory_bytes && record.allocated_memory_mib) {
-      memory_bytes = bytes_of_mib(*record.allocated_memory_mib);
-    }
-    if (const auto gpus = allocated_gpus(record)) {
+    if (const auto gpus = allocated_gpus(*facts.slurm.record)) {
       set_annotation(node, vocabulary::kSlurmAllocatedGpus, std::to_string(*gpus));
     }
   }
+  const auto [cpus, memory_bytes] = allocation(facts);
   if (cpus) {
     set_annotation(node, vocabulary::kSlurmAllocatedCpus, std::to_string(*cpus));
   }

@@ -91,26 +91,32 @@ struct SlurmState {
   bool operator==(const SlurmState&) const = default;
 };
 
+// How much of an answer is slurmctld's own view at that moment. Flags and Reason always are; what
+// is allocated comes from a cache that slurmctld only recomputes for a full dump.
+enum class AnswerKind {
+  kOneNode,      // MIXED may stand over any base state: the client sets it by the cached figures
+  kOneNodeBase,  // the base state is slurmctld's; its ALLOCATED stands for MIXED as well
+  kFullDump      // base state and figures
+};
+
 // slurm/: what slurmctld says of this node (one successful answer). Numbers as Slurm has them; what
 // the answer's form does not carry is missing.
 struct SlurmNodeRecord {
   std::string name;
   std::string hostname;  // NodeHostName
   SlurmState state;
+  AnswerKind kind = AnswerKind::kOneNode;
   // Base states and flags that this form of the answer can hide behind `state`: whether they hold
   // is not known. Only sinfo's long and short words hide any.
   std::set<std::string> untold_states;
   std::optional<std::int64_t> cpus;            // total, as Slurm counts them (CPUTot)
   std::optional<std::int64_t> effective_cpus;  // without those of CoreSpec (CPUEfctv)
-  // Stale in an answer about one node (slurmctld only recomputes it for a full dump), see
-  // allocation_is_fresh.
-  std::optional<std::int64_t> allocated_cpus;
+  std::optional<std::int64_t> allocated_cpus;  // right in a full dump only
   std::optional<std::int64_t> real_memory_mib;
   std::optional<std::int64_t> allocated_memory_mib;  // likewise
   std::optional<std::int64_t> mem_spec_limit_mib;
   std::optional<std::int64_t> free_memory_mib;  // as of slurmd's last report
   std::optional<double> cpu_load;               // likewise, runnable processes
-  bool allocation_is_fresh = false;             // from a full dump
   std::vector<Gres> gres;                       // configured
   std::vector<Gres> gres_used;
   std::string gres_drained;  // as Slurm prints it; "" for N/A
@@ -182,6 +188,9 @@ struct SlurmConfFacts {
   std::int64_t cpus = 0;                 // CPUs=, 0 if not given: as many as there are threads
   std::int64_t core_spec_cpus = 0;       // that jobs may not use, as Slurm counts CPUs
   bool slurmd_off_spec = false;          // slurmd keeps off them too (TaskPluginParam)
+  // Every job has a step on each of its nodes from its start to its end (PrologFlags=Contain), so
+  // what is seen here is all that is allocated.
+  bool jobs_are_contained = false;
   std::int64_t mem_spec_limit_mib = 0;
   std::string gpu_vendor;  // "nvidia", "amd", "intel" by gres.conf, "" if undecided
   std::vector<std::string> gpu_files = {};  // File= of this node's GPUs in gres.conf, in order
@@ -192,17 +201,25 @@ struct SlurmConfFacts {
 // slurm/: jobs seen on this machine through slurmd's spool directory and the cgroup tree.
 struct LocalJobs {
   int jobs = 0;
-  // As Slurm counts CPUs; when a cpuset or affinity tells.
+  // As Slurm counts CPUs; when every job has a cpuset.
   std::optional<std::int64_t> allocated_cpus;
   std::optional<std::int64_t> allocated_memory_bytes = {};  // when every job has a limit
   std::vector<std::uint32_t> job_ids = {};                  // ascending, `jobs` of them
   bool operator==(const LocalJobs&) const = default;
 };
 
+// The last full dump's record of this node, and the jobs that were seen here then.
+struct Confirmation {
+  SlurmNodeRecord record;
+  std::vector<std::uint32_t> job_ids;
+  bool operator==(const Confirmation&) const = default;
+};
+
 struct HostFacts {
   MachineFacts machine;
   std::optional<Metal3Facts> metal3;
   SlurmAnswer slurm;
+  std::optional<Confirmation> confirmed;  // nothing without one, or when it is too old
   SlurmdFacts slurmd;
   SlurmConfFacts slurm_conf;
   std::optional<LocalJobs> jobs;  // nothing when the spool directory cannot be read

@@ -44,7 +44,8 @@ bool is_news(const EventRule& rule, const Condition& old, const Condition& now) 
   if (rule.type == vocabulary::kGpuHealthy) {
     return is_bad && now.status != "Unknown" && old.message != now.message;
   }
-  return rule.type == "SlurmNodeStateDrain" && is_bad && old.reason != now.reason;
+  return rule.type == "SlurmNodeStateDrain" && is_bad && old.reason != now.reason &&
+         now.reason != "JobsUnknown";
 }
 
 }  // namespace
@@ -60,6 +61,11 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
     const Condition* now = find(after, rule.type);
     if (old == nullptr || now == nullptr || old->reason == "NotAskedYet") {
       continue;  // the first answer after start is no change either
+    }
+    // Until a full query tells there is no news.
+    if (now->reason == "NotConfirmed" ||
+        (old->reason == "NotConfirmed" && now->status == "False")) {
+      continue;
     }
     if (old->status == now->status && !is_news(rule, *old, *now)) {
       continue;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/rfc3339.h"
 #include "base/text.h"
+#include "node/resources.h"
 
 namespace slurmlet::node {
 namespace {
@@ -118,38 +120,113 @@ SlurmView unknown_view(const HostFacts& facts) {
   return view;
 }
 
-// The JSON of 23.02 says ALLOCATED of a node that is in use in part; its figures tell the truth.
-std::string told_base(const HostFacts& facts) {
-  const SlurmNodeRecord& record = *facts.slurm.record;
+const std::set<std::string> kInUse{"ALLOCATED", "MIXED"};
+
+bool is_in_use(const std::string& base) { return kInUse.contains(base); }
+
+// Beside these, or beside a Reason, a client's MIXED may stand over DOWN.
+bool may_be_down(const SlurmNodeRecord& record) {
+  constexpr std::array kFlags = {"DRAIN",         "FAIL",          "NOT_RESPONDING", "INVALID_REG",
+                                 "REBOOT_ISSUED", "POWERING_DOWN", "POWERED_DOWN",   "POWERING_UP"};
+  return !record.reason.empty() || std::any_of(kFlags.begin(), kFlags.end(), [&](const char* flag) {
+    return record.state.has(flag);
+  });
+}
+
+bool steps_run(const HostFacts& facts) { return facts.jobs && facts.jobs->jobs > 0; }
+
+// Of a full dump. sinfo until 23.02 says ALLOCATED+DRAIN, and the JSON of 23.02 ALLOCATED, of a
+// node that is in use in part; the figures tell the truth.
+std::string told_base(const SlurmNodeRecord& record, const HostFacts& facts) {
   const auto cpus = usable_cpus(facts);
-  const bool in_part = record.allocation_is_fresh && cpus &&
-                       record.allocated_cpus.value_or(0) > 0 && *record.allocated_cpus < *cpus;
+  const bool in_part =
+      cpus && record.allocated_cpus.value_or(0) > 0 && *record.allocated_cpus < *cpus;
   return in_part && record.state.base == "ALLOCATED" ? "MIXED" : record.state.base;
 }
 
-// MIXED is the one word of a single-node answer that may be stale; the machine decides it where it
-// can. ALLOCATED without a local job stays (an salloc without steps leaves no trace here). An
-// answer made of a full dump is right about both, unless the jobs here plainly use every CPU.
-std::string effective_base(const HostFacts& facts) {
-  const SlurmNodeRecord& record = *facts.slurm.record;
-  const std::string base = told_base(facts);
-  const auto& jobs = facts.jobs;
-  if ((base != "MIXED" && base != "ALLOCATED") || !jobs) {
-    return base;
-  }
-  if (jobs->jobs == 0) {
-    const bool is_stale = base == "MIXED" && !record.allocation_is_fresh;
-    return is_stale && !record.state.has("COMPLETING") ? "IDLE" : base;
-  }
+// Of a node that is in use: in part or all of it.
+std::set<std::string> bases_in_use(const HostFacts& facts) {
   const auto cpus = usable_cpus(facts);
-  if (!jobs->allocated_cpus || !cpus) {
-    return base;
+  if (!steps_run(facts) || !facts.jobs->allocated_cpus || !cpus) {
+    return kInUse;
   }
-  if (*jobs->allocated_cpus >= *cpus) {
-    return "ALLOCATED";
+  if (*facts.jobs->allocated_cpus >= *cpus) {
+    return {"ALLOCATED"};
   }
-  // Jobs may be bound to fewer CPUs than they were given.
-  return record.allocation_is_fresh ? base : "MIXED";
+  return facts.slurm_conf.jobs_are_contained ? std::set<std::string>{"MIXED"} : kInUse;
+}
+
+// Without a confirmation.
+std::set<std::string> bases_of_answer(const HostFacts& facts) {
+  const SlurmNodeRecord& record = *facts.slurm.record;
+  if (record.kind == AnswerKind::kFullDump) {
+    return {told_base(record, facts)};
+  }
+  const bool covers = record.state.base == "MIXED" && record.kind == AnswerKind::kOneNode;
+  if (!covers && record.state.base != "ALLOCATED") {
+    return {record.state.base};
+  }
+  std::set<std::string> bases = bases_in_use(facts);
+  if (covers && (!steps_run(facts) || record.state.has("COMPLETING"))) {
+    bases.insert("IDLE");
+  }
+  // slurmctld ends the steps of a node that it sets down.
+  if (covers && (!steps_run(facts) || may_be_down(record))) {
+    bases.insert("DOWN");
+  }
+  return bases;
+}
+
+std::set<std::string> flags_that_last(const SlurmNodeRecord& record) {
+  std::set<std::string> flags = record.state.flags;
+  flags.erase("PLANNED");
+  return flags;
+}
+
+// The record of the last full dump where nothing that is seen has changed since.
+const SlurmNodeRecord* confirming(const HostFacts& facts) {
+  if (!facts.confirmed) {
+    return nullptr;
+  }
+  const SlurmNodeRecord& then = facts.confirmed->record;
+  const SlurmNodeRecord& now = *facts.slurm.record;
+  const bool same_jobs = facts.jobs && facts.jobs->job_ids == facts.confirmed->job_ids;
+  const bool same = now.name == then.name && now.reason == then.reason &&
+                    now.reason_time == then.reason_time &&
+                    flags_that_last(now) == flags_that_last(then) &&
+                    now.allocated_cpus == then.allocated_cpus;  // nobody made a dump since
+  return same && same_jobs && kInUse.contains(told_base(then, facts)) ? &then : nullptr;
+}
+
+std::set<std::string> bases_of(const HostFacts& facts) {
+  std::set<std::string> bases = bases_of_answer(facts);
+  if (bases.size() > 1) {
+    const SlurmNodeRecord* confirmed = confirming(facts);
+    if (confirmed != nullptr && bases.contains(told_base(*confirmed, facts))) {
+      return {told_base(*confirmed, facts)};
+    }
+  }
+  return bases;
+}
+
+Use use_of(const HostFacts& facts, const std::set<std::string>& bases) {
+  if (steps_run(facts) || facts.slurm.record->state.has("COMPLETING")) {
+    return Use::kBusy;
+  }
+  if (std::all_of(bases.begin(), bases.end(), is_in_use)) {
+    return Use::kBusy;
+  }
+  return std::none_of(bases.begin(), bases.end(), is_in_use) ? Use::kFree : Use::kUnknown;
+}
+
+std::string what_is_open(const SlurmView& view) {
+  const char* what = view.bases == kInUse  ? "whether jobs use part or all of this node"
+                     : view.may_be("DOWN") ? "whether this node is idle, in use or down"
+                                           : "whether jobs still use this node";
+  return fmt::format(
+      "slurmctld's answer about this node alone does not tell {}; the next full query does "
+      "(slurm.confirmInterval)",
+      what);
 }
 
 }  // namespace
@@ -181,17 +258,47 @@ std::optional<std::int64_t> usable_cpus(const HostFacts& facts) {
 SlurmView slurm_view(const HostFacts& facts) {
   const auto& slurm = facts.slurm;
   if (!slurm.record && !slurm.failure) {
-    return {Knowledge::kNotAskedYet, "NotAskedYet", "slurmctld has not been asked yet", "", false};
+    return {Knowledge::kNotAskedYet, "NotAskedYet", "slurmctld has not been asked yet"};
   }
   if (!slurm.record || slurm.stale) {
     return unknown_view(facts);
   }
   SlurmView view;
   view.knowledge = Knowledge::kKnown;
-  view.base = effective_base(facts);
-  view.busy = view.base == "ALLOCATED" || view.base == "MIXED" ||
-              slurm.record->state.has("COMPLETING") || (facts.jobs && facts.jobs->jobs > 0);
+  view.bases = bases_of(facts);
+  view.use = use_of(facts, view.bases);
+  if (view.bases.size() > 1) {
+    view.reason = "NotConfirmed";
+    view.message = what_is_open(view);
+  }
   return view;
+}
+
+bool needs_confirmation(const HostFacts& facts) {
+  const auto& slurm = facts.slurm;
+  return slurm.record && !slurm.stale && slurm.record->kind != AnswerKind::kFullDump &&
+         bases_of_answer(facts).size() > 1;
+}
+
+Allocation allocation(const HostFacts& facts) {
+  const SlurmView view = slurm_view(facts);
+  if (view.knowledge == Knowledge::kKnown) {
+    const SlurmNodeRecord& record = *facts.slurm.record;
+    const SlurmNodeRecord* told =
+        record.kind == AnswerKind::kFullDump ? &record : confirming(facts);
+    if (told != nullptr && (told == &record || view.bases.size() == 1)) {
+      const auto& mib = told->allocated_memory_mib;
+      return {told->allocated_cpus, mib ? std::optional{bytes_of_mib(*mib)} : std::nullopt};
+    }
+    // What a completing job held is free before its epilog has ended.
+    if (!steps_run(facts) && std::none_of(view.bases.begin(), view.bases.end(), is_in_use)) {
+      return {0, 0};
+    }
+  }
+  if (facts.slurm_conf.jobs_are_contained && steps_run(facts)) {
+    return {facts.jobs->allocated_cpus, facts.jobs->allocated_memory_bytes};
+  }
+  return {};
 }
 
 }  // namespace slurmlet::node

@@ -1,11 +1,13 @@
 #pragma once
 
-// What the last answer of slurmctld and the local evidence say together. A single-node answer of
-// slurmctld has a live base state and flags, but its MIXED comes from a cache that may be minutes
-// old; the machine knows better whether jobs run here. Pure.
+// What the last answer of slurmctld and the local evidence say together. An answer about one node
+// leaves open what AnswerKind says; steps that run here, PrologFlags=Contain and the last full dump
+// settle it, or it is unknown. That no step runs here settles nothing: an allocation without steps
+// (salloc, a multi-node job between steps) leaves no trace on the machine. Pure.
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "node/facts.h"
@@ -18,15 +20,32 @@ enum class Knowledge {
   kNotAskedYet  // the first question is still out
 };
 
+enum class Use { kUnknown, kFree, kBusy };
+
 struct SlurmView {
   Knowledge knowledge = Knowledge::kNotAskedYet;
-  std::string reason;  // CamelCase, for kUnknown and kNotAskedYet
+  std::string reason;  // CamelCase, why not kKnown, or why there are several `bases`
   std::string message;
-  std::string base;   // effective base state, kKnown only
-  bool busy = false;  // jobs run or complete here, by Slurm's word or the machine's
+  std::set<std::string> bases = {};  // kKnown: what the base state may be; one where it is known
+  // Jobs hold this node or complete on it, by Slurm's word or the machine's.
+  Use use = Use::kUnknown;
+
+  bool may_be(const std::string& base) const { return bases.contains(base); }
+  bool is(const std::string& base) const { return may_be(base) && bases.size() == 1; }
 };
 
 SlurmView slurm_view(const HostFacts& facts);
+
+// A full dump would tell more than `facts` do without one.
+bool needs_confirmation(const HostFacts& facts);
+
+// What jobs hold on this node; nothing where that is not known.
+struct Allocation {
+  std::optional<std::int64_t> cpus;
+  std::optional<std::int64_t> memory_bytes;
+};
+
+Allocation allocation(const HostFacts& facts);
 
 // CPUs that Slurm gives to jobs, as it counts them: without those of CoreSpec. Nothing if unknown.
 std::optional<std::int64_t> usable_cpus(const HostFacts& facts);

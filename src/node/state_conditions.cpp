@@ -128,8 +128,12 @@ std::string still_running(const HostFacts& facts, const NodePolicy& policy) {
 
 Condition drain_condition(const HostFacts& facts, const SlurmView& view, const NodePolicy& policy) {
   const std::string why = attribution(*facts.slurm.record);
-  if (!view.busy) {
+  if (view.use == Use::kFree) {
     return {type_of("DRAIN"), "True", "Drained", "drained" + why + "; no jobs are running"};
+  }
+  if (view.use == Use::kUnknown) {
+    return {type_of("DRAIN"), "True", "JobsUnknown",
+            "not schedulable" + why + "; whether jobs still run is not known: " + view.message};
   }
   return {type_of("DRAIN"), "True", "Draining",
           "draining" + why + "; " + still_running(facts, policy)};
@@ -153,10 +157,13 @@ std::string details(const std::string& word, const SlurmNodeRecord& record) {
 Condition core_condition(const CoreRule& rule, const HostFacts& facts, const SlurmView& view,
                          const NodePolicy& policy) {
   const SlurmNodeRecord& record = *facts.slurm.record;
-  const bool holds = rule.is_base ? view.base == rule.word : record.state.has(rule.word);
+  const bool holds = rule.is_base ? view.is(rule.word) : record.state.has(rule.word);
   if (record.untold_states.contains(rule.word)) {
     return {type_of(rule.word), "Unknown", "NotTold",
             "this form of Slurm's answer does not tell it"};
+  }
+  if (rule.is_base && !holds && view.may_be(rule.word)) {
+    return {type_of(rule.word), "Unknown", view.reason, view.message};
   }
   if (!holds) {
     return {type_of(rule.word), "False", rule.no_reason, rule.no_message};

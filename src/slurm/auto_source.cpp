@@ -30,8 +30,9 @@ std::vector<std::size_t> AutoSource::order(SteadyTime now) const {
   return all;
 }
 
-std::optional<QueryFailure> AutoSource::ask(const std::string& node, Now now) {
+std::optional<QueryFailure> AutoSource::ask(const std::string& node, Query query, Now now) {
   node_ = node;
+  query_ = query;
   left_ = order(now.steady);
   failed_.clear();
   return ask_next(now);
@@ -42,7 +43,7 @@ std::optional<QueryFailure> AutoSource::ask_next(Now now) {
   while (!left_.empty()) {
     const std::size_t source = left_.front();
     left_.erase(left_.begin());
-    auto failure = sources_[source]->ask(node_, now);
+    auto failure = sources_[source]->ask(node_, query_, now);
     if (!failure) {
       under_way_ = source;
       return std::nullopt;

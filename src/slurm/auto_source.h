@@ -28,7 +28,7 @@ class AutoSource final : public NodeSource {
   AutoSource(std::vector<std::unique_ptr<NodeSource>> sources, Tell tell)
       : sources_(std::move(sources)), tell_(std::move(tell)) {}
 
-  std::optional<QueryFailure> ask(const std::string& node, Now now) override;
+  std::optional<QueryFailure> ask(const std::string& node, Query query, Now now) override;
   bool busy() const override { return under_way_.has_value(); }
   std::optional<QueryResult> poll(Now now) override;
   SteadyTime wake_at() const override;
@@ -54,6 +54,7 @@ class AutoSource final : public NodeSource {
 
   // Of the question under way.
   std::string node_;
+  Query query_ = Query::kOneNode;
   std::vector<std::size_t> left_;  // to be asked, the next one first
   std::optional<std::size_t> under_way_;
   std::map<std::size_t, QueryFailure> failed_;

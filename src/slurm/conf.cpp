@@ -133,6 +133,10 @@ class Collector {
         conf_.slurmd_serves_http = conf_.slurmd_serves_http && !off;
       } else if (key == "taskpluginparam") {
         conf_.slurmd_off_spec = to_lower(value).find("slurmdoffspec") != std::string::npos;
+      } else if (key == "prologflags") {
+        const std::string flags = to_lower(value);  // X11 sets Contain
+        conf_.jobs_are_contained =
+            flags.find("contain") != std::string::npos || flags.find("x11") != std::string::npos;
       } else if (key == "tlstype") {
         const std::string type = to_lower(value);
         conf_.slurmd_serves_http =
@@ -341,6 +345,7 @@ node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_n
   facts.path = conf.path;
   facts.cluster_name = conf.cluster_name;
   facts.slurmd_off_spec = conf.slurmd_off_spec;
+  facts.jobs_are_contained = conf.jobs_are_contained;
   facts.gpu_vendor = gpus.vendor;
   facts.gpu_files = gpus.files;
   facts.controllers = controllers_for_people(conf);

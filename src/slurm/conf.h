@@ -71,6 +71,7 @@ struct SlurmConf {
   std::string cluster_name;           // in lower case, as Slurm has it
   std::vector<std::string> left_out;  // Includes that could not be read, with why
   bool slurmd_off_spec = false;       // TaskPluginParam=SlurmdOffSpec
+  bool jobs_are_contained = false;    // PrologFlags=Contain
   std::vector<ControllerAddress> controllers;
   // SlurmctldAddr: the one address that whichever controller is active answers at; "" without.
   std::string virtual_address;

@@ -26,6 +26,14 @@ Duration phase(const std::string& node, std::string_view salt, Duration range) {
   return Duration{static_cast<Duration::rep>(hash % static_cast<std::uint64_t>(range.count()))};
 }
 
+// Until the next time of the wall clock that is this node's in each interval.
+Duration until_own_time(const std::string& node, std::string_view salt, Duration interval,
+                        WallTime now) {
+  const Duration wall = std::chrono::duration_cast<Duration>(now.time_since_epoch());
+  const Duration into = ((wall - phase(node, salt, interval)) % interval + interval) % interval;
+  return interval - into;
+}
+
 Duration stretched(const PollSettings& settings) {
   const Duration shortest =
       Duration{std::chrono::hours{1}} / std::max(1, settings.questions_per_hour);
@@ -53,6 +61,7 @@ void ControllerPoll::forget() {
   due_is_tick_ = false;
   tick_replaced_ = false;
   evidence_ = false;
+  confirm_at_.reset();
   backoff_.reset();
   rate_backoff_.reset();
 }
@@ -132,12 +141,8 @@ SteadyTime ControllerPoll::open_at(SteadyTime now) const {
   return source_->is_free() ? now : budget_.open_at(now);
 }
 
-// The next wall-clock time of this node's phase.
 void ControllerPoll::plan_tick(Now now) {
-  const Duration wall = std::chrono::duration_cast<Duration>(now.wall.time_since_epoch());
-  const Duration into =
-      ((wall - phase(node_, "interval:", interval_)) % interval_ + interval_) % interval_;
-  due_ = now.steady + (interval_ - into);
+  due_ = now.steady + until_own_time(node_, "interval:", interval_, now.wall);
   due_is_tick_ = true;
 }
 
@@ -156,7 +161,24 @@ bool ControllerPoll::leaves_tick_out(SteadyTime now) const {
   return now < *asked_ + rest;
 }
 
-void ControllerPoll::start(Now now) {
+SteadyTime ControllerPoll::want_confirmation(bool wanted, Now now) {
+  if (!wanted || source_->is_free() || node_.empty()) {
+    confirm_at_.reset();
+  } else if (!confirm_at_) {
+    const Duration interval = std::max(settings_.confirm_interval, Duration{1});
+    confirm_at_ = now.steady + until_own_time(node_, "confirm:", interval, now.wall);
+    if (confirmed_ && *confirm_at_ < *confirmed_ + interval / 2) {
+      *confirm_at_ += interval;  // the wall clock was set
+    }
+  }
+  return source_->busy() ? kNever : confirmation_due(now.steady);
+}
+
+SteadyTime ControllerPoll::confirmation_due(SteadyTime now) const {
+  return confirm_at_ && !answer_.failure ? std::max(*confirm_at_, open_at(now)) : kNever;
+}
+
+void ControllerPoll::start(Now now, Query query) {
   evidence_ = false;
   asked_ = now.steady;
   asked_node_ = node_;
@@ -167,7 +189,7 @@ void ControllerPoll::start(Now now) {
     due_ = kNever;
     return;
   }
-  if (auto failure = source_->ask(node_, now)) {
+  if (auto failure = source_->ask(node_, query, now)) {
     fail(now, *std::move(failure));
     return;
   }
@@ -176,6 +198,9 @@ void ControllerPoll::start(Now now) {
     budget_.spend(now.steady);
   }
   ++counters_.questions;
+  if (query == Query::kFull) {
+    ++counters_.full_queries;
+  }
 }
 
 // A node of this name may be in another cluster as well: slurm.restURL or the environment of a
@@ -259,7 +284,7 @@ void ControllerPoll::start_due(Now now) {
       plan_tick(now);
     } else if (now.steady >= open_at(now.steady)) {
       tick_replaced_ = false;
-      start(now);
+      start(now, Query::kOneNode);
     }
     return;
   }
@@ -271,7 +296,7 @@ void ControllerPoll::start_due(Now now) {
   } else {
     (void)budget_.take_token(now.steady);  // evidence_due() saw it
   }
-  start(now);
+  start(now, Query::kOneNode);
 }
 
 SteadyTime ControllerPoll::step(Now now) {
@@ -288,10 +313,16 @@ SteadyTime ControllerPoll::step(Now now) {
   if (!due_) {
     due_ = now.steady + phase(node_, "first:", std::min(settings_.first_spread, interval_));
   }
-  if (!source_->busy()) {
+  if (!source_->busy() && now.steady >= confirmation_due(now.steady)) {
+    confirm_at_.reset();
+    confirmed_ = now.steady;
+    start(now, Query::kFull);
+  } else if (!source_->busy()) {
     start_due(now);
   }
-  SteadyTime wake = source_->busy() ? source_->wake_at() : question_due(now.steady);
+  SteadyTime wake = source_->busy()
+                        ? source_->wake_at()
+                        : std::min(question_due(now.steady), confirmation_due(now.steady));
   if (answered_steady_ && now.steady <= *answered_steady_ + settings_.stale_after) {
     wake = std::min(wake, *answered_steady_ + settings_.stale_after + std::chrono::milliseconds{1});
   }

@@ -18,6 +18,9 @@
 //   max_backoff, and evidence does not shorten that, except for causes on this machine (munge,
 //   slurm.conf, sinfo). When slurmctld refuses for its rate limit the back-off begins higher.
 //   "Not in Slurm" is an answer of slurmctld: no back-off.
+// - A full query (want_confirmation()) counts as one question. It is made at the node's own phase
+// of
+//   confirm_interval, so that nodes that want one at the same moment spread over it.
 // A source that costs slurmctld nothing (NodeSource::is_free(), a feed) is bound to none of this:
 // it says itself when it is worth asking again.
 //
@@ -47,11 +50,13 @@ struct PollSettings {
   Duration max_backoff = std::chrono::seconds{300};
   Duration rate_limit_retry = std::chrono::seconds{30};  // at least, when slurmctld limits the rate
   Duration min_gap = std::chrono::seconds{5};
-  int questions_per_hour = 60;  // at most, in any hour
+  int questions_per_hour = 60;                           // at most, in any hour
+  Duration confirm_interval = std::chrono::minutes{10};  // between two full queries, at least
 };
 
 struct PollCounters {
-  std::uint64_t questions = 0;  // begun
+  std::uint64_t questions = 0;     // begun
+  std::uint64_t full_queries = 0;  // of these
   std::uint64_t answers = 0;
   std::uint64_t failures = 0;
   std::map<node::SlurmFailure, std::uint64_t> failures_by_cause;
@@ -83,12 +88,16 @@ class ControllerPoll {
 
   // Something on this machine suggests that slurmctld's view has changed.
   void ask_soon(Now now);
+  // Whether a full query would tell more than the answers do. While it would, one is made at this
+  // node's phase of each confirm_interval; returns when to come again for it.
+  SteadyTime want_confirmation(bool wanted, Now now);
 
   node::SlurmAnswer answer(Now now) const;
   PollCounters counters() const;
 
  private:
-  void start(Now now);
+  void start(Now now, Query query);
+  SteadyTime confirmation_due(SteadyTime now) const;
   void start_due(Now now);
   void finish(Now now, QueryResult result);
   std::optional<QueryFailure> other_cluster(const QueryResult& result) const;
@@ -124,6 +133,8 @@ class ControllerPoll {
   std::optional<SteadyTime> asked_;  // when the last question was started
   bool asked_for_free_ = false;      // the last question was begun as one that costs nothing
   bool evidence_ = false;            // a question before the next tick is wanted
+  std::optional<SteadyTime> confirm_at_;  // a full query is wanted
+  std::optional<SteadyTime> confirmed_;   // when the last one was started
   SteadyTime stepped_{};
 };
 

@@ -135,7 +135,7 @@ QueryResult read_feed(const FeedSettings& settings, std::string_view header_text
   return result;
 }
 
-std::optional<QueryFailure> FeedSource::ask(const std::string& node, Now now) {
+std::optional<QueryFailure> FeedSource::ask(const std::string& node, Query /*query*/, Now now) {
   if (!is_feed_file_name(node)) {
     return QueryFailure{node::SlurmFailure::kBadConfiguration,
                         "'" + node + "' is not a name that a node of the feed can have"};

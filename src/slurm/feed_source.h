@@ -42,7 +42,7 @@ class FeedSource final : public NodeSource {
   FeedSource(FeedSettings settings, std::unique_ptr<CommandRunner> runner)
       : settings_(std::move(settings)), runner_(std::move(runner)) {}
 
-  std::optional<QueryFailure> ask(const std::string& node, Now now) override;
+  std::optional<QueryFailure> ask(const std::string& node, Query /*query*/, Now now) override;
   bool busy() const override { return ready_.has_value() || runner_->running(); }
   std::optional<QueryResult> poll(Now now) override;
   SteadyTime wake_at() const override;

@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "base/mountinfo.h"
@@ -19,26 +21,50 @@ bool lies_under(std::string_view path, std::string_view mount) {
          (path.starts_with(mount) && (path.size() == mount.size() || path[mount.size()] == '/'));
 }
 
-}  // namespace
+struct Mount {
+  std::string_view type, device, root;
+  std::string point;
+};
 
-std::string file_system_of(std::string_view mountinfo, std::string_view path) {
-  std::string type;
-  std::size_t longest = 0;
+// That `path` lies on; of two mounts on one place the later one is seen.
+std::optional<Mount> mount_of(std::string_view mountinfo, std::string_view path) {
+  std::optional<Mount> found;
   for (const auto line : split(mountinfo, '\n')) {
     const auto dash = line.find(" - ");
     const auto fields = split(line.substr(0, dash), ' ');
     if (dash == std::string_view::npos || fields.size() < 5) {
       continue;
     }
-    const std::string mount = unescape_mountinfo(fields[4]);
-    // Of two mounts on one place the later one is seen.
-    if (lies_under(path, mount) && mount.size() >= longest) {
-      longest = mount.size();
+    std::string point = unescape_mountinfo(fields[4]);
+    if (lies_under(path, point) && (!found || point.size() >= found->point.size())) {
       const auto rest = line.substr(dash + 3);
-      type = rest.substr(0, rest.find(' '));
+      found = Mount{rest.substr(0, rest.find(' ')), fields[2], fields[3], std::move(point)};
     }
   }
-  return type;
+  return found;
+}
+
+}  // namespace
+
+std::string file_system_of(std::string_view mountinfo, std::string_view path) {
+  const auto mount = mount_of(mountinfo, path);
+  return mount ? std::string{mount->type} : "";
+}
+
+std::string place_on_device(std::string_view mountinfo, std::string_view path) {
+  const auto mount = mount_of(mountinfo, path);
+  if (!mount) {
+    return "";
+  }
+  const auto root = mount->root == "/" ? "" : unescape_mountinfo(mount->root);
+  return std::string{mount->device} + " " + root +
+         std::string{path.substr(mount->point == "/" ? 0 : mount->point.size())};
+}
+
+bool is_seen_alike(const std::string& proc, int pid, const std::string& path) {
+  const auto own = read_file(proc + "/self/mountinfo");
+  const auto other = read_file(proc + "/" + std::to_string(pid) + "/mountinfo");
+  return !own || !other || place_on_device(*own, path) == place_on_device(*other, path);
 }
 
 bool is_local_file_system(std::string_view type) {

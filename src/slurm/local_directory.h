@@ -16,6 +16,13 @@ namespace slurmlet::slurm {
 // /proc/PID/mountinfo (proc(5)): "ext4", "nfs4"; "" if unknown. Pure.
 std::string file_system_of(std::string_view mountinfo, std::string_view path);
 
+// Where `path` lies: the device and the path on it, whatever is mounted where. Pure.
+std::string place_on_device(std::string_view mountinfo, std::string_view path);
+
+// Whether `path` is the same directory for us and for that process, which may have mounts of its
+// own (a container, a unit with a private file system). True where /proc does not tell.
+bool is_seen_alike(const std::string& proc, int pid, const std::string& path);
+
 // Whether files of that type are on this machine. Pure.
 bool is_local_file_system(std::string_view type);
 

@@ -184,9 +184,6 @@ std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
     }
     auto cpus = cpuset_of(job);
     if (cpus.empty()) {
-      cpus = affinity_of(processes);
-    }
-    if (cpus.empty()) {
       return std::nullopt;
     }
     all.merge(cpus);
@@ -263,22 +260,6 @@ std::set<int> LocalJobsReader::cpuset_of(Job job) const {
     }
   }
   return {};
-}
-
-// The mask of a task tells something only where it is narrower than that of its slurmstepd, which
-// task/affinity does not bind: else it is just what slurmd passed on.
-std::set<int> LocalJobsReader::affinity_of(const Processes& processes) const {
-  std::set<int> all;
-  for (const int pid : processes.pids) {
-    const auto unbound = parse_cpu_list(process_cpus(places_.proc_root, pid));
-    for (const int child : process_children(places_.proc_root, pid)) {
-      auto bound = parse_cpu_list(process_cpus(places_.proc_root, child));
-      if (bound.size() < unbound.size()) {
-        all.merge(bound);
-      }
-    }
-  }
-  return all;
 }
 
 }  // namespace slurmlet::slurm

@@ -3,9 +3,9 @@
 // Jobs on this machine, without asking anybody: slurmd keeps one socket per job step in its spool
 // directory, NODENAME_JOBID.STEPID or NODENAME_JOBID.STEPID.HETCOMPONENT (src/common/stepd_api.c).
 // A socket outlives a crashed slurmstepd, so each is confirmed by a living process, whose title is
-// "slurmstepd: [JOBID.STEP]". Allocated CPUs come from the cpusets of Slurm's cgroup plugins, else
-// from the affinity of the jobs' processes (task/affinity). slurmctld's own figure is stale, see
-// sinfo.h. One directory read while nothing changes; a look at all processes when a step is new.
+// "slurmstepd: [JOBID.STEP]". Allocated CPUs come from the cpusets of Slurm's cgroup plugins
+// (ConstrainCores); the affinity of a task is where it runs, not what its job was given. One
+// directory read while nothing changes; a look at all processes when a step is new.
 //
 // Not thread-safe. Reads only.
 
@@ -74,7 +74,6 @@ class LocalJobsReader {
   std::optional<std::int64_t> allocated_memory() const;
   std::optional<std::int64_t> memory_limit_of(Job job) const;
   std::set<int> cpuset_of(Job job) const;
-  std::set<int> affinity_of(const Processes& processes) const;
   std::vector<std::string> cgroup_directories(Job job) const;
 
   LocalJobsPlaces places_;

@@ -157,7 +157,7 @@ void set_provenance(NodesAnswer& answer, Origin origin, bool from_sinfo, bool ha
   const bool wrong_partitions =
       one && origin != Origin::kCommand && !tells_partitions_of_one_node(answer.slurm_version);
   for (auto& record : answer.nodes) {
-    record.allocation_is_fresh = fresh;
+    record.kind = fresh ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode;
     record.partitions_known = record.partitions_known && !wrong_partitions && !has_errors;
     if (!record.partitions_known) {
       record.partitions.clear();

@@ -90,10 +90,6 @@ bool process_environment_readable(const std::string& proc, int pid) {
   return static_cast<bool>(read_file(entry(proc, pid, "environ")));
 }
 
-std::string process_cpus(const std::string& proc, int pid) {
-  return status_value(proc, pid, "Cpus_allowed_list:");
-}
-
 std::optional<ProcessOwner> process_owner(const std::string& proc, int pid) {
   const std::string users = status_value(proc, pid, "Uid:");
   const std::string groups = status_value(proc, pid, "Gid:");
@@ -124,24 +120,6 @@ std::vector<std::string> process_cgroups(const std::string& proc, int pid) {
     }
   }
   return paths;
-}
-
-std::vector<int> process_children(const std::string& proc, int pid) {
-  std::vector<int> children;
-  const std::string tasks = entry(proc, pid, "task");
-  const auto threads = list_directory(tasks);
-  if (!threads) {
-    return children;
-  }
-  for (const auto& thread : *threads) {
-    const std::string list = read_trimmed(tasks + "/" + thread + "/children");
-    for (const auto word : split(list, ' ')) {
-      if (const auto child = parse_int<int>(word)) {
-        children.push_back(*child);
-      }
-    }
-  }
-  return children;
 }
 
 Result<std::vector<int>> process_ids(const std::string& proc) {

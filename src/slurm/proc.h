@@ -32,8 +32,6 @@ std::optional<std::string> process_environment(const std::string& proc, int pid,
                                                const std::string& name);
 // Whether /proc/PID/environ is ours to read: of our own user's processes, and of all for root.
 bool process_environment_readable(const std::string& proc, int pid);
-// Cpus_allowed_list of /proc/PID/status: "0-3,8"; "" when unknown.
-std::string process_cpus(const std::string& proc, int pid);
 // As whom a process runs, of /proc/PID/status, as our own user namespace numbers it.
 struct ProcessOwner {
   std::array<uid_t, 4> uids{};  // real, effective, saved, of the file system
@@ -42,8 +40,6 @@ struct ProcessOwner {
 std::optional<ProcessOwner> process_owner(const std::string& proc, int pid);
 // The paths in /proc/PID/cgroup, one for each hierarchy.
 std::vector<std::string> process_cgroups(const std::string& proc, int pid);
-// Children of all threads; empty where the kernel does not tell (CONFIG_PROC_CHILDREN).
-std::vector<int> process_children(const std::string& proc, int pid);
 // Every pid, unsorted.
 Result<std::vector<int>> process_ids(const std::string& proc);
 

@@ -14,6 +14,7 @@ using node::SlurmFailure;
 // One node takes some 4 KB.
 constexpr std::size_t kMaxAnswer = std::size_t{1} << 20;
 
+constexpr int kNotModified = 304;
 constexpr int kUnauthorized = 401;
 constexpr int kNotFound = 404;
 
@@ -48,15 +49,30 @@ std::optional<QueryFailure> RestSource::prepare(Now now) {
   return token_problem(token_, now.wall);
 }
 
-std::optional<QueryFailure> RestSource::ask(const std::string& node, Now now) {
+std::optional<QueryFailure> RestSource::ask(const std::string& node, Query query, Now now) {
   if (auto problem = prepare(now)) {
     return problem;
   }
   node_ = node;
   deadline_ = now.steady + settings_.timeout;
   before_.reset();
+  refreshed_ = false;
+  refreshing_ = query == Query::kFull && versions_.known() &&
+                versions_.candidate() >= RestVersions::kKnowsUpdateTime;
   request(versions_.candidate(), now.steady);
   return std::nullopt;
+}
+
+// Nothing has changed since a time to come, so the answer to a refresh has no body; slurmctld
+// recomputes what is allocated before it looks at the time (_slurm_rpc_dump_nodes).
+std::string RestSource::path() const {
+  const std::string version = api_version_name(version_);
+  if (refreshing_) {
+    return fmt::format("/slurm/{}/nodes/?update_time=4102444800", version);
+  }
+  // Without flags slurmrestd adds MIXED to these two, which puts it over the base state.
+  const char* flags = version_ >= RestVersions::kKnowsFlags ? "?flags=ALL&flags=DETAIL" : "";
+  return fmt::format("/slurm/{}/node/{}{}", version, percent_encoded(node_), flags);
 }
 
 std::string RestSource::user() const {
@@ -70,7 +86,7 @@ std::string RestSource::user() const {
 void RestSource::request(int version, SteadyTime now) {
   stream_.reset();  // before the next, so that its connection can be used again
   version_ = version;
-  path_ = fmt::format("/slurm/{}/node/{}", api_version_name(version), percent_encoded(node_));
+  path_ = path();
   body_.clear();
   http::Request request;
   request.path = path_;
@@ -119,8 +135,15 @@ std::optional<QueryResult> RestSource::judge(SteadyTime now) {
       return fail(
           refused_failure(settings_.server, token_.text.empty() ? "" : token_.where, user()));
     default:
-      return judge_answer(now);
+      break;
   }
+  if (refreshing_) {
+    refreshing_ = false;
+    refreshed_ = stream_->status() == kNotModified;
+    request(version_, now);
+    return std::nullopt;
+  }
+  return judge_answer(now);
 }
 
 std::optional<QueryResult> RestSource::judge_answer(SteadyTime now) {
@@ -138,6 +161,9 @@ std::optional<QueryResult> RestSource::judge_answer(SteadyTime now) {
   QueryResult result = interpret_rest(status, body_, node_);
   if (is_about_the_node(result)) {
     versions_.answered(version_, parse_nodes_json(body_, status).slurm_version);
+    if (result.record) {
+      result.record->kind = kind();
+    }
     return end(std::move(result));
   }
   // slurmctld may be down, or only slurmdbd missing: the version below tells.
@@ -147,6 +173,14 @@ std::optional<QueryResult> RestSource::judge_answer(SteadyTime now) {
     return std::nullopt;
   }
   return fail(*result.failure);
+}
+
+node::AnswerKind RestSource::kind() const {
+  if (refreshed_) {
+    return node::AnswerKind::kFullDump;
+  }
+  return version_ >= RestVersions::kKnowsFlags ? node::AnswerKind::kOneNodeBase
+                                               : node::AnswerKind::kOneNode;
 }
 
 // A 404 with Slurm's own document is an answer of that version.

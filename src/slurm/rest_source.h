@@ -1,6 +1,7 @@
 #pragma once
 
-// The NodeSource that asks slurmrestd: GET /slurm/v0.0.NN/node/NAME over a unix socket or HTTP(S).
+// The NodeSource that asks slurmrestd: GET /slurm/v0.0.NN/node/NAME over a unix socket or HTTP(S);
+// for a full query GET …/nodes/ before it, in the form that has an empty answer.
 // One node is cheap for slurmctld (as sinfo.h says of its query). The version is found once
 // (rest_versions.h); all requests of a question count as one question and share its deadline.
 //
@@ -42,7 +43,7 @@ class RestSource final : public NodeSource {
         make_client_(std::move(make_client)),
         read_token_(std::move(read_token)) {}
 
-  std::optional<QueryFailure> ask(const std::string& node, Now now) override;
+  std::optional<QueryFailure> ask(const std::string& node, Query query, Now now) override;
   bool busy() const override { return stream_ != nullptr; }
   std::optional<QueryResult> poll(Now now) override;
   SteadyTime wake_at() const override { return busy() ? deadline_ : kNever; }
@@ -54,6 +55,8 @@ class RestSource final : public NodeSource {
   std::optional<QueryFailure> prepare(Now now);
   std::string user() const;
   void request(int version, SteadyTime now);
+  std::string path() const;
+  node::AnswerKind kind() const;
   std::optional<QueryResult> judge(SteadyTime now);
   std::optional<QueryResult> judge_answer(SteadyTime now);
   bool is_served() const;
@@ -71,7 +74,9 @@ class RestSource final : public NodeSource {
   std::string node_;
   RestToken token_;
   SteadyTime deadline_ = kNever;
-  int version_ = 0;  // asked now
+  int version_ = 0;          // asked now
+  bool refreshing_ = false;  // the request is the one before that for the node: Query::kFull
+  bool refreshed_ = false;   // what is allocated has been recomputed for this question
   std::string path_;
   std::string body_;
   std::optional<QueryFailure> before_;  // what kNeedsDatabase said, while the one below it is tried

@@ -253,7 +253,7 @@ class Reader {
     for (const auto stray : text.strays) {
       note(text, excerpt(stray));
     }
-    record.allocation_is_fresh = record.allocated_cpus.has_value();
+    record.kind = record.allocated_cpus ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode;
     if (record.cpu_load == 0.0 && !record.free_memory_mib) {
       record.cpu_load.reset();  // reported_load()
     }

@@ -22,7 +22,7 @@ std::string_view without_options(std::string_view text) {
   return rest.substr(std::min(rest.size(), rest.find_first_not_of('\n')));
 }
 
-std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Now now) {
+std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Query query, Now now) {
   SinfoSettings settings = settings_;
   if (settings.conf.empty()) {
     settings.conf = place_.conf;
@@ -30,6 +30,11 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Now now) {
   settings.resolve_user = !verbose_ && now.steady >= resolve_user_at_;
   resolved_user_ = settings.resolve_user;
   CommandSpec spec = sinfo_query(settings, node);
+  if (query == Query::kFull) {
+    // With two names sinfo asks for all nodes, and shows those (src/sinfo/opts.c,
+    // node_name_single).
+    std::replace(spec.argv.begin(), spec.argv.end(), node, node + "," + node);
+  }
   if (verbose_) {
     spec.argv.emplace_back("-v");
   }
@@ -40,6 +45,7 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Now now) {
     return classify_start(started.error());
   }
   asked_ = node;
+  query_ = query;
   ++counters_.commands;
   return std::nullopt;
 }
@@ -67,6 +73,9 @@ std::optional<QueryResult> SinfoSource::poll(Now now) {
       resolve_user_at_ = now.steady + kWithoutUser;
     }
     settle_user(*result.record);
+    if (query_ == Query::kFull) {
+      result.record->kind = node::AnswerKind::kFullDump;
+    }
   }
   verbose_ = result.failure && output.timed_out;
   const bool hung = result.failure && result.failure->cause == node::SlurmFailure::kTimeout;

@@ -20,7 +20,7 @@ class SinfoSource final : public NodeSource {
   SinfoSource(SinfoSettings settings, std::unique_ptr<CommandRunner> runner)
       : settings_(std::move(settings)), runner_(std::move(runner)) {}
 
-  std::optional<QueryFailure> ask(const std::string& node, Now now) override;
+  std::optional<QueryFailure> ask(const std::string& node, Query query, Now now) override;
   bool busy() const override { return runner_->running(); }
   std::optional<QueryResult> poll(Now now) override;
   SteadyTime wake_at() const override { return busy() ? runner_->deadline() : kNever; }
@@ -38,6 +38,7 @@ class SinfoSource final : public NodeSource {
   ClusterPlace place_;
   std::unique_ptr<CommandRunner> runner_;
   std::string asked_;
+  Query query_ = Query::kOneNode;
   // The last query ended without a word. sinfo tells of a rate limit only with -v, and may have
   // hung looking up a user: the next one is made with the one and without the other.
   bool verbose_ = false;

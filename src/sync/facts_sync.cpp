@@ -5,6 +5,8 @@
 
 #include "base/log.h"
 #include "host/gpus.h"
+#include "node/slurm_view.h"
+#include "slurm/local_directory.h"
 
 namespace slurmlet::sync {
 namespace {
@@ -231,6 +233,31 @@ SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
 void FactsSync::read_jobs() {
   facts_.jobs = jobs_.read();
   read_jobs_at_.reset();
+  // None in a directory that is not slurmd's tells nothing.
+  if (facts_.jobs && facts_.jobs->jobs == 0 && watched_.pid != 0 &&
+      !slurm::is_seen_alike(options_.paths.proc, watched_.pid, setup_.jobs.spool_dir)) {
+    facts_.jobs.reset();
+  }
+}
+
+// A full query may fail once, or come late, before its predecessor's answer no longer counts.
+SteadyTime FactsSync::follow_confirmation(Now now) {
+  if (now.steady >= confirmed_until_) {
+    facts_.confirmed.reset();
+  }
+  const SteadyTime due = poll_->want_confirmation(node::needs_confirmation(facts(now)), now);
+  return facts_.confirmed ? std::min(due, confirmed_until_) : due;
+}
+
+// The jobs as of the last answer; both together are what a full dump confirms.
+void FactsSync::take_answer(Now now, const node::SlurmAnswer& answer) {
+  jobs_of_answer_ = answer.answered_at;
+  read_jobs();
+  if (answer.record && answer.record->kind == node::AnswerKind::kFullDump) {
+    facts_.confirmed = node::Confirmation{
+        *answer.record, facts_.jobs ? facts_.jobs->job_ids : std::vector<std::uint32_t>{}};
+    confirmed_until_ = now.steady + 2 * options_.confirm_interval;
+  }
 }
 
 SteadyTime FactsSync::step(Now now) {
@@ -261,11 +288,12 @@ SteadyTime FactsSync::step(Now now) {
   }
   next = std::min(next, poll_->step(now));
   next = std::min(next, follow_answer(now));
-  const auto answered = poll_->answer(now).answered_at;
-  if (answered != jobs_of_answer_ || (read_jobs_at_ && now.steady >= *read_jobs_at_)) {
-    jobs_of_answer_ = answered;
+  if (const auto answer = poll_->answer(now); answer.answered_at != jobs_of_answer_) {
+    take_answer(now, answer);
+  } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
     read_jobs();
   }
+  next = std::min(next, follow_confirmation(now));
   if (absent_since_ && now.steady < *absent_since_ + options_.not_ready_grace) {
     next = std::min(next, *absent_since_ + options_.not_ready_grace);
   }

@@ -50,6 +50,7 @@ struct FactsOptions {
   Duration tick = std::chrono::seconds{30};  // pressures: news, not a matter of seconds here
   Duration not_ready_grace = std::chrono::seconds{15};
   TrustedUsers slurm_users = {};  // for the first look, before slurm.conf names SlurmUser
+  Duration confirm_interval = std::chrono::minutes{10};
 };
 
 class FactsSync {
@@ -87,6 +88,8 @@ class FactsSync {
   SteadyTime follow_probe(Now now, bool is_due);
   void follow_slurmd(Now now);
   void read_jobs();
+  SteadyTime follow_confirmation(Now now);
+  void take_answer(Now now, const node::SlurmAnswer& answer);
 
   FactsOptions options_;
   Discover discover_;
@@ -110,6 +113,7 @@ class FactsSync {
   SteadyTime next_tick_{};
   SteadyTime next_machine_{};
   std::optional<WallTime> jobs_of_answer_;  // the answer of slurmctld that jobs were read for
+  SteadyTime confirmed_until_{};            // facts_.confirmed counts
 };
 
 }  // namespace slurmlet::sync

@@ -24,13 +24,17 @@ Report full_report() {
   report.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
   report.slurm.record.emplace();
   report.slurm.record->state = {"MIXED", {"DRAIN"}};
+  report.slurm.record->kind = node::AnswerKind::kFullDump;
   report.slurm.record->cpus = 64;
+  report.slurm.record->allocated_cpus = 48;
+  report.slurm.record->allocated_memory_mib = 512;
   report.slurm.record->real_memory_mib = 1024;
   report.slurm.record->gres = {{"gpu", "a100", 4}, {"shard", "", 8}};
   report.slurm.record->gres_used = {{"gpu", "a100", 3}};
   report.slurm.answered_at = kNow.wall - seconds{30};
-  report.jobs = node::LocalJobs{2, 48, std::int64_t{512} << 20};
+  report.jobs = node::LocalJobs{2, std::nullopt};
   report.slurmctld.questions = 7;
+  report.slurmctld.full_queries = 1;
   report.slurmctld.answers = 5;
   report.slurmctld.failures_by_cause[node::SlurmFailure::kTimeout] = 2;
   report.slurmctld.questions_left = 53;
@@ -93,6 +97,7 @@ TEST(MetricsTest, SayWhatTheReportSays) {
            Row{"slurmlet_slurmd_up", 1},
            Row{"slurmlet_slurm_state_age_seconds", 30},
            Row{"slurmlet_slurmctld_questions_total", 7},
+           Row{"slurmlet_slurmctld_full_queries_total", 1},
            Row{"slurmlet_slurmctld_answers_total", 5},
            Row{"slurmlet_slurmctld_failures_total{cause=timeout}", 2},
            Row{"slurmlet_slurmctld_questions_left", 53},
@@ -124,11 +129,11 @@ TEST(MetricsTest, SayWhatTheReportSays) {
 
 TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
   Report report = full_report();
-  report.jobs->allocated_cpus.reset();
-  report.jobs->allocated_memory_bytes.reset();
+  report.slurm.record->kind = node::AnswerKind::kOneNode;
   const auto busy = values(report);
   EXPECT_FALSE(busy.contains("slurmlet_slurm_cpus{kind=allocated}"));
   EXPECT_FALSE(busy.contains("slurmlet_slurm_memory_bytes{kind=allocated}"));
+  report.slurm.record->state.base = "IDLE";
   report.jobs = node::LocalJobs{};
   EXPECT_EQ(values(report).at("slurmlet_slurm_memory_bytes{kind=allocated}"), 0);
   report.slurm.stale = true;

@@ -62,14 +62,15 @@ std::vector<Row> rows() {
       {"Slurm drains it",
        [](Report& r, LeaseStatus&) {
          r.slurm.record->state = {"MIXED", {"DRAIN"}};
+         r.slurm.record->kind = node::AnswerKind::kFullDump;
        },
        "n1: Ready, Slurm MIXED+DRAIN, lease renewed 14:02:11Z"},
-      {"the machine knows better than a cached MIXED",
+      {"a MIXED that may be anything",
        [](Report& r, LeaseStatus&) {
          r.slurm.record->state = {"MIXED", {}};
          r.jobs.emplace();
        },
-       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm MIXED (not confirmed), lease renewed 14:02:11Z"},
       {"slurmd just went", [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kAbsent; },
        "n1: Ready, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd has gone",

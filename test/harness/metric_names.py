@@ -18,6 +18,7 @@ METRICS = {
     "slurmlet_slurmd_up": set(),
     "slurmlet_slurm_state_age_seconds": set(),
     "slurmlet_slurmctld_questions_total": set(),
+    "slurmlet_slurmctld_full_queries_total": set(),
     "slurmlet_slurmctld_answers_total": set(),
     "slurmlet_slurmctld_questions_left": set(),
     "slurmlet_slurmctld_last_question_seconds": set(),

@@ -102,7 +102,9 @@ TEST(DesiredNodeTest, Annotations) {
   record.features = {"ib", "avx512"};
   record.gres = {{"gpu", "a100", 4}, {"nic", "", 2}};
   record.gres_used = {{"gpu", "a100", 1}};
-  facts.jobs = LocalJobs{2, 16};
+  record.kind = AnswerKind::kFullDump;
+  record.allocated_cpus = 16;
+  facts.jobs = LocalJobs{2, std::nullopt};
   EXPECT_THAT(
       desired(facts).annotations,
       UnorderedElementsAre(
@@ -132,34 +134,19 @@ TEST(DesiredNodeTest, AnnotationsThatFewNodesHave) {
   EXPECT_THAT(desired(facts).annotations, Not(Contains(Key("slurmlet.io/slurm-next-state"))));
 }
 
-struct AllocationRow {
-  std::optional<LocalJobs> jobs;
-  bool fresh;
-  const char* cpus;  // "" = no annotation
-  const char* memory;
-};
-
-// A single-node answer of slurmctld is stale in what is allocated: the machine's word or none.
-TEST(DesiredNodeTest, AllocationIsOfTheMachineOrOfAFullDump) {
-  const AllocationRow kRows[] = {
-      {std::nullopt, false, "", ""},
-      {std::nullopt, true, "40", "1000Mi"},
-      {LocalJobs{1, std::nullopt}, false, "", ""},
-      {LocalJobs{1, std::nullopt}, true, "40", "1000Mi"},
-      {LocalJobs{1, 8, std::int64_t{2} << 30}, false, "8", "2Gi"},
-      {LocalJobs{1, 8, std::int64_t{2} << 30}, true, "8", "2Gi"},
-      {LocalJobs{0, 0, 0}, false, "0", "0"},
-  };
-  for (const AllocationRow& row : kRows) {
-    HostFacts facts = good_facts();
-    facts.jobs = row.jobs;
-    facts.slurm.record->allocated_cpus = 40;
-    facts.slurm.record->allocated_memory_mib = 1000;
-    facts.slurm.record->allocation_is_fresh = row.fresh;
-    auto annotations = desired(facts).annotations;
-    EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-cpus"], row.cpus);
-    EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-memory"], row.memory);
-  }
+// Which are known: SlurmViewTest.
+TEST(DesiredNodeTest, AllocationIsMissingWhereItIsNotKnown) {
+  HostFacts facts = facts_in_state("MIXED");
+  facts.slurm.record->allocated_cpus = 40;
+  facts.slurm.record->allocated_memory_mib = 1000;
+  facts.jobs = LocalJobs{0, 0, 0};
+  auto annotations = desired(facts).annotations;
+  EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-cpus"], "40");
+  EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-memory"], "1000Mi");
+  facts.slurm.record->kind = AnswerKind::kOneNode;
+  annotations = desired(facts).annotations;
+  EXPECT_FALSE(annotations.contains("slurmlet.io/slurm-allocated-cpus"));
+  EXPECT_FALSE(annotations.contains("slurmlet.io/slurm-allocated-memory"));
 }
 
 struct UsedRow {

@@ -88,7 +88,7 @@ TEST(SlurmViewTest, AFreshAnswerOutlivesAFailure) {
   facts.slurm.failure = SlurmFailure::kControllerUnreachable;
   const SlurmView view = slurm_view(facts);
   EXPECT_EQ(view.knowledge, Knowledge::kKnown);
-  EXPECT_EQ(view.base, "IDLE");
+  EXPECT_TRUE(view.is("IDLE"));
 }
 
 TEST(SlurmViewTest, AStaleAnswerIsShownAsTheLastKnownState) {
@@ -110,108 +110,237 @@ TEST(SlurmViewTest, AStaleAnswerWithoutAFailureIsTooOld) {
   EXPECT_EQ(view.reason, "AnswerTooOld");
 }
 
-struct Evidence {
+using Bases = std::set<std::string>;
+
+const LocalJobs kNone{};
+const Bases kUsed{"ALLOCATED", "MIXED"};
+const Bases kLive{"ALLOCATED", "IDLE", "MIXED"};
+const Bases kAny{"ALLOCATED", "DOWN", "IDLE", "MIXED"};
+
+LocalJobs one_job(std::optional<std::int64_t> cpus = std::nullopt) { return {1, cpus, {}, {7}}; }
+
+struct AnswerRow {
+  AnswerKind kind;
   const char* base;
   std::set<std::string> flags;
+  const char* reason;
   std::optional<LocalJobs> jobs;
-  std::optional<std::int64_t> cpus;
-  const char* effective;
-  bool busy;
+  Bases bases;
+  Use use;
 };
 
-// MIXED and ALLOCATED of a single-node answer may be minutes old; the machine corrects them.
-TEST(SlurmViewTest, LocalEvidence) {
-  const LocalJobs none{0, std::nullopt};
-  const Evidence kRows[] = {
-      // nothing known locally: Slurm's word
-      {"IDLE", {}, std::nullopt, 128, "IDLE", false},
-      {"MIXED", {}, std::nullopt, 128, "MIXED", true},
-      {"ALLOCATED", {}, std::nullopt, 128, "ALLOCATED", true},
-      // no local job
-      {"MIXED", {}, none, 128, "IDLE", false},
-      {"MIXED", {"COMPLETING"}, none, 128, "MIXED", true},
-      {"ALLOCATED", {}, none, 128, "ALLOCATED", true},  // an salloc without steps
-      {"IDLE", {}, none, 128, "IDLE", false},
-      // local jobs
-      {"ALLOCATED", {}, LocalJobs{1, 8}, 128, "MIXED", true},
-      {"ALLOCATED", {}, LocalJobs{1, 128}, 128, "ALLOCATED", true},
-      {"MIXED", {}, LocalJobs{2, 128}, 128, "ALLOCATED", true},
-      {"MIXED", {}, LocalJobs{2, 64}, 128, "MIXED", true},
-      {"ALLOCATED", {}, LocalJobs{1, 130}, 128, "ALLOCATED", true},
-      {"MIXED", {}, LocalJobs{2, std::nullopt}, 128, "MIXED", true},
-      {"ALLOCATED", {}, LocalJobs{2, 8}, std::nullopt, "ALLOCATED", true},
-      // live words of Slurm stay
-      {"IDLE", {}, LocalJobs{1, 8}, 128, "IDLE", true},
-      {"DOWN", {}, LocalJobs{1, 8}, 128, "DOWN", true},
-      {"IDLE", {"COMPLETING"}, none, 128, "IDLE", true},
-      {"DOWN", {"COMPLETING"}, none, 128, "DOWN", true},
-      {"UNKNOWN", {}, none, 128, "UNKNOWN", false},
+// What an answer tells by itself. A MIXED that the client made of cached figures may hide anything;
+// steps that run here rule out IDLE, and DOWN where nothing speaks for it; their absence rules out
+// nothing.
+TEST(SlurmViewTest, WhatAnAnswerTells) {
+  constexpr auto kOne = AnswerKind::kOneNode;
+  constexpr auto kBase = AnswerKind::kOneNodeBase;
+  constexpr auto kFull = AnswerKind::kFullDump;
+  const AnswerRow kRows[] = {
+      // the base state itself
+      {kOne, "IDLE", {}, "", std::nullopt, {"IDLE"}, Use::kFree},
+      {kOne, "IDLE", {}, "", kNone, {"IDLE"}, Use::kFree},
+      {kOne, "IDLE", {"DRAIN"}, "x", kNone, {"IDLE"}, Use::kFree},
+      {kOne, "IDLE", {"COMPLETING"}, "", kNone, {"IDLE"}, Use::kBusy},
+      {kOne, "IDLE", {}, "", one_job(8), {"IDLE"}, Use::kBusy},
+      {kOne, "DOWN", {}, "x", kNone, {"DOWN"}, Use::kFree},
+      {kOne, "DOWN", {}, "x", one_job(8), {"DOWN"}, Use::kBusy},
+      {kOne, "DOWN", {"COMPLETING"}, "x", kNone, {"DOWN"}, Use::kBusy},
+      {kOne, "UNKNOWN", {}, "", kNone, {"UNKNOWN"}, Use::kFree},
+      // in use, in part or not
+      {kOne, "ALLOCATED", {}, "", std::nullopt, kUsed, Use::kBusy},
+      {kOne, "ALLOCATED", {}, "", kNone, kUsed, Use::kBusy},  // an salloc without steps
+      {kOne, "ALLOCATED", {"DRAIN"}, "x", kNone, kUsed, Use::kBusy},
+      {kOne, "ALLOCATED", {}, "", one_job(), kUsed, Use::kBusy},
+      {kOne, "ALLOCATED", {}, "", one_job(8), kUsed, Use::kBusy},  // another may have no steps
+      {kOne, "ALLOCATED", {}, "", one_job(128), {"ALLOCATED"}, Use::kBusy},
+      {kOne, "ALLOCATED", {}, "", one_job(130), {"ALLOCATED"}, Use::kBusy},
+      {kBase, "ALLOCATED", {}, "", kNone, kUsed, Use::kBusy},
+      // MIXED by cached figures
+      {kOne, "MIXED", {}, "", std::nullopt, kAny, Use::kUnknown},
+      {kOne, "MIXED", {}, "", kNone, kAny, Use::kUnknown},
+      {kOne, "MIXED", {"DRAIN"}, "x", kNone, kAny, Use::kUnknown},
+      {kOne, "MIXED", {"COMPLETING"}, "", kNone, kAny, Use::kBusy},
+      {kOne, "MIXED", {}, "", one_job(), kUsed, Use::kBusy},
+      {kOne, "MIXED", {"PLANNED"}, "", one_job(), kUsed, Use::kBusy},
+      {kOne, "MIXED", {}, "", one_job(128), {"ALLOCATED"}, Use::kBusy},
+      {kOne, "MIXED", {"COMPLETING"}, "", one_job(), kLive, Use::kBusy},
+      {kOne, "MIXED", {}, "x", one_job(), {"ALLOCATED", "DOWN", "MIXED"}, Use::kBusy},
+      {kOne, "MIXED", {"FAIL"}, "", one_job(), {"ALLOCATED", "DOWN", "MIXED"}, Use::kBusy},
+      {kOne, "MIXED", {"NOT_RESPONDING"}, "", kNone, kAny, Use::kUnknown},
+      // a full dump
+      {kFull, "MIXED", {}, "x", kNone, {"MIXED"}, Use::kBusy},
+      {kFull, "MIXED", {"DRAIN"}, "x", std::nullopt, {"MIXED"}, Use::kBusy},
+      {kFull, "ALLOCATED", {}, "", kNone, {"ALLOCATED"}, Use::kBusy},
+      {kFull, "ALLOCATED", {}, "", one_job(8), {"ALLOCATED"}, Use::kBusy},
+      {kFull, "MIXED", {}, "", one_job(128), {"MIXED"}, Use::kBusy},
+      {kFull, "IDLE", {}, "", one_job(128), {"IDLE"}, Use::kBusy},
   };
-  for (const Evidence& row : kRows) {
+  for (const AnswerRow& row : kRows) {
     HostFacts facts = facts_in_state(row.base, row.flags);
-    facts.slurm.record->cpus = row.cpus;
+    facts.slurm.record->kind = row.kind;
+    facts.slurm.record->reason = row.reason;
     facts.jobs = row.jobs;
     const SlurmView view = slurm_view(facts);
     const std::string what = facts.slurm.record->state.raw() + " with " +
                              (row.jobs ? std::to_string(row.jobs->jobs) : "unknown") + " jobs";
     EXPECT_EQ(view.knowledge, Knowledge::kKnown) << what;
-    EXPECT_EQ(view.base, row.effective) << what;
-    EXPECT_EQ(view.busy, row.busy) << what;
+    EXPECT_EQ(view.bases, row.bases) << what;
+    EXPECT_EQ(view.use, row.use) << what;
+    EXPECT_EQ(view.reason, row.bases.size() == 1 ? "" : "NotConfirmed") << what;
+    EXPECT_EQ(view.message.empty(), row.bases.size() == 1) << what;
+    EXPECT_EQ(needs_confirmation(facts), row.bases.size() > 1) << what;
   }
 }
 
-// A full dump has MIXED and ALLOCATED right; a job may be bound to fewer CPUs than it was given.
-TEST(SlurmViewTest, AFreshAllocationIsBelieved) {
-  const LocalJobs none{0, std::nullopt};
-  const Evidence kRows[] = {
-      {"MIXED", {}, none, 128, "MIXED", true},
-      {"ALLOCATED", {}, none, 128, "ALLOCATED", true},
-      {"ALLOCATED", {}, LocalJobs{1, 8}, 128, "ALLOCATED", true},
-      {"MIXED", {}, LocalJobs{1, 8}, 128, "MIXED", true},
-      {"MIXED", {}, LocalJobs{1, 128}, 128, "ALLOCATED", true},  // plainly
-      {"IDLE", {}, LocalJobs{1, 128}, 128, "IDLE", true},
+// With PrologFlags=Contain every job has a step here, so their cpusets are all that is allocated.
+TEST(SlurmViewTest, ContainedJobsTellPartFromAll) {
+  HostFacts facts = facts_in_state("ALLOCATED");
+  facts.slurm.record->kind = AnswerKind::kOneNode;
+  facts.slurm_conf.jobs_are_contained = true;
+  facts.jobs = one_job(8);
+  EXPECT_TRUE(slurm_view(facts).is("MIXED"));
+  facts.jobs = one_job(128);
+  EXPECT_TRUE(slurm_view(facts).is("ALLOCATED"));
+  facts.jobs = one_job();
+  EXPECT_EQ(slurm_view(facts).bases, kUsed);
+  facts.jobs = kNone;  // its first step is about to start
+  EXPECT_EQ(slurm_view(facts).bases, kUsed);
+  facts.jobs = one_job(8);
+  facts.slurm.record->cpus.reset();
+  EXPECT_EQ(slurm_view(facts).bases, kUsed);
+}
+
+// A partial salloc, confirmed by a full dump, and the answer about one node that follows.
+HostFacts confirmed_salloc() {
+  HostFacts facts = facts_in_state("MIXED");
+  facts.slurm.record->allocated_cpus = 2;
+  facts.slurm.record->allocated_memory_mib = 64;
+  facts.jobs = LocalJobs{};
+  facts.confirmed = Confirmation{*facts.slurm.record, {}};
+  facts.slurm.record->kind = AnswerKind::kOneNode;
+  return facts;
+}
+
+TEST(SlurmViewTest, AFullDumpConfirmsWhatHasNotChangedSince) {
+  const HostFacts same = confirmed_salloc();
+  EXPECT_TRUE(slurm_view(same).is("MIXED"));
+  EXPECT_EQ(slurm_view(same).use, Use::kBusy);
+  EXPECT_TRUE(needs_confirmation(same)) << "it may have ended without a trace";
+
+  using Change = void (*)(HostFacts&);
+  struct Row {
+    const char* what;
+    Change change;
+    Bases bases;
   };
-  for (const Evidence& row : kRows) {
-    HostFacts facts = facts_in_state(row.base, row.flags);
-    facts.slurm.record->allocation_is_fresh = true;
-    facts.slurm.record->cpus = row.cpus;
-    facts.jobs = row.jobs;
-    const SlurmView view = slurm_view(facts);
-    EXPECT_EQ(view.base, row.effective) << row.base;
-    EXPECT_EQ(view.busy, row.busy) << row.base;
+  const Row kRows[] = {
+      {"a flag that comes and goes",
+       [](HostFacts& f) { f.slurm.record->state.flags.insert("PLANNED"); },
+       {"MIXED"}},
+      {"slurmctld's own base state",
+       [](HostFacts& f) {
+         f.slurm.record->kind = AnswerKind::kOneNodeBase;
+         f.slurm.record->state.base = "ALLOCATED";
+       },
+       {"MIXED"}},
+      {"a reason", [](HostFacts& f) { f.slurm.record->reason = "x"; }, kAny},
+      {"the same reason given anew",
+       [](HostFacts& f) { f.slurm.record->reason_time = time_of("2026-11-20T14:02:11Z"); }, kAny},
+      {"drained", [](HostFacts& f) { f.slurm.record->state.flags.insert("DRAIN"); }, kAny},
+      {"figures of a later dump", [](HostFacts& f) { f.slurm.record->allocated_cpus = 3; }, kAny},
+      {"another node", [](HostFacts& f) { f.confirmed->record.name = "n2"; }, kAny},
+      {"a job began", [](HostFacts& f) { f.jobs = one_job(); }, kUsed},
+      {"a job ended", [](HostFacts& f) { f.confirmed->job_ids = {7}; }, kAny},
+      {"jobs cannot be seen", [](HostFacts& f) { f.jobs.reset(); }, kAny},
+      {"it was not in use", [](HostFacts& f) { f.confirmed->record.state.base = "IDLE"; }, kAny},
+      {"it was down", [](HostFacts& f) { f.confirmed->record.state.base = "DOWN"; }, kAny},
+      {"no longer confirmed", [](HostFacts& f) { f.confirmed.reset(); }, kAny},
+  };
+  for (const Row& row : kRows) {
+    HostFacts facts = confirmed_salloc();
+    row.change(facts);
+    EXPECT_EQ(slurm_view(facts).bases, row.bases) << row.what;
   }
 }
 
-// The JSON of 23.02 says ALLOCATED where its own figures, and scontrol's text, say MIXED.
-TEST(SlurmViewTest, AFreshAllocationInPartIsMixed) {
+// sinfo until 23.02, and the JSON of 23.02, say ALLOCATED where the figures of the same dump tell
+// of a part.
+TEST(SlurmViewTest, AFullDumpOfANodeInUseInPartIsMixed) {
   HostFacts facts = facts_in_state("ALLOCATED", {"DRAIN"});
-  facts.slurm.record->allocation_is_fresh = true;
   facts.slurm.record->cpus = 8;
   facts.slurm.record->allocated_cpus = 3;
-  EXPECT_EQ(slurm_view(facts).base, "MIXED");
+  EXPECT_TRUE(slurm_view(facts).is("MIXED"));
   facts.slurm.record->allocated_cpus = 0;  // an older figure than the state
-  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
+  EXPECT_TRUE(slurm_view(facts).is("ALLOCATED"));
   facts.slurm.record->allocated_cpus = 6;
   facts.slurm.record->effective_cpus = 6;
-  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
-  facts.slurm.record->effective_cpus = 8;
-  facts.slurm.record->allocation_is_fresh = false;  // a single question's figures may be old
-  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
+  EXPECT_TRUE(slurm_view(facts).is("ALLOCATED"));
+}
+
+struct AllocationRow {
+  const char* what;
+  AnswerKind kind;
+  const char* base;
+  std::optional<LocalJobs> jobs;
+  bool contained;
+  std::optional<std::int64_t> cpus;
+  std::optional<std::int64_t> memory_bytes;
+};
+
+// What is unknown is not 0, and what is seen here is not all of it.
+TEST(SlurmViewTest, AllocationIsKnownOrMissing) {
+  constexpr auto kOne = AnswerKind::kOneNode;
+  constexpr auto kFull = AnswerKind::kFullDump;
+  constexpr std::int64_t kMiB = 1 << 20;
+  const LocalJobs none{0, 0, 0};
+  const LocalJobs jobs{1, 8, 64 * kMiB, {7}};
+  const AllocationRow kRows[] = {
+      {"a full dump", kFull, "MIXED", jobs, true, 2, 32 * kMiB},
+      {"an salloc without steps", kOne, "ALLOCATED", none, false, {}, {}},
+      {"the same with contained jobs", kOne, "ALLOCATED", none, true, {}, {}},
+      {"a MIXED that may be old", kOne, "MIXED", none, false, {}, {}},
+      {"idle", kOne, "IDLE", none, false, 0, 0},
+      {"idle, jobs not seen", kOne, "IDLE", std::nullopt, false, 0, 0},
+      {"down", kOne, "DOWN", none, false, 0, 0},
+      {"jobs with cpusets, perhaps others", kOne, "ALLOCATED", jobs, false, {}, {}},
+      {"jobs with cpusets, all of them", kOne, "ALLOCATED", jobs, true, 8, 64 * kMiB},
+  };
+  for (const AllocationRow& row : kRows) {
+    HostFacts facts = facts_in_state(row.base);
+    facts.slurm.record->kind = row.kind;
+    facts.slurm.record->allocated_cpus = 2;
+    facts.slurm.record->allocated_memory_mib = 32;
+    facts.slurm_conf.jobs_are_contained = row.contained;
+    facts.jobs = row.jobs;
+    EXPECT_EQ(allocation(facts).cpus, row.cpus) << row.what;
+    EXPECT_EQ(allocation(facts).memory_bytes, row.memory_bytes) << row.what;
+  }
+  HostFacts completing = facts_in_state("IDLE", {"COMPLETING"});
+  completing.slurm.record->kind = kOne;
+  EXPECT_EQ(allocation(completing).cpus, 0);
+  completing.jobs = jobs;
+  EXPECT_FALSE(allocation(completing).cpus) << "a job may have begun since";
+  EXPECT_EQ(allocation(confirmed_salloc()).cpus, 2);
+  EXPECT_EQ(allocation(confirmed_salloc()).memory_bytes, 64 * kMiB);
+  HostFacts unreachable = confirmed_salloc();
+  unreachable.slurm.stale = true;
+  EXPECT_FALSE(allocation(unreachable).cpus);
 }
 
 // CPUs of CoreSpec are no job's: a node is full without them.
 TEST(SlurmViewTest, UsableCpusAreThoseWithoutCoreSpec) {
-  HostFacts facts = facts_in_state("MIXED");
+  HostFacts facts = facts_in_state("ALLOCATED");
   facts.slurm.record->cpus = 96;
-  facts.jobs = LocalJobs{1, 94};
+  facts.slurm.record->allocated_cpus = 94;
   EXPECT_EQ(usable_cpus(facts), 96);
-  EXPECT_EQ(slurm_view(facts).base, "MIXED");
+  EXPECT_TRUE(slurm_view(facts).is("MIXED"));
   facts.slurm_conf.core_spec_cpus = 2;
   EXPECT_EQ(usable_cpus(facts), 94);
-  EXPECT_EQ(slurm_view(facts).base, "ALLOCATED");
+  EXPECT_TRUE(slurm_view(facts).is("ALLOCATED"));
   facts.slurm.record->effective_cpus = 95;  // Slurm's own word wins
   EXPECT_EQ(usable_cpus(facts), 95);
-  EXPECT_EQ(slurm_view(facts).base, "MIXED");
+  EXPECT_TRUE(slurm_view(facts).is("MIXED"));
   facts.slurm.record->effective_cpus = 0;  // no node has none
   EXPECT_EQ(usable_cpus(facts), 94);
   facts.slurm.record->effective_cpus.reset();

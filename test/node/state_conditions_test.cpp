@@ -309,11 +309,38 @@ TEST(SlurmStateConditionsTest, ARunningSlurmdContradictsAPoweredDownNode) {
   }
 }
 
-// A stale MIXED must not keep a drained node "draining" for ever.
-TEST(SlurmStateConditionsTest, DrainedWhenTheMachineSeesNoJobs) {
+// An salloc or a multi-node job between steps leaves no trace here; a node is not drained before
+// slurmctld says so.
+TEST(SlurmStateConditionsTest, NotDrainedBecauseTheMachineSeesNoJobs) {
   HostFacts facts = facts_in_state("MIXED", {"DRAIN"});
   facts.jobs = LocalJobs{};
-  EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain").reason, "Drained");
+  EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain").reason, "Draining");
+  facts.slurm.record->kind = AnswerKind::kOneNode;
+  facts.slurm.record->reason = "bad dimm";
+  const auto conditions = slurm_state_conditions(facts);
+  const auto drain = condition_of(conditions, "SlurmNodeStateDrain");
+  EXPECT_EQ(drain.status, "True");
+  EXPECT_EQ(drain.reason, "JobsUnknown");
+  EXPECT_THAT(drain.message, HasSubstr("not schedulable: \"bad dimm\"; whether jobs still run"));
+  EXPECT_EQ(words(conditions, "Unknown"),
+            (std::set<std::string>{"Idle", "Mixed", "Allocated", "Down"}));
+  for (const char* word : {"Idle", "Mixed", "Allocated", "Down"}) {
+    const auto condition = condition_of(conditions, std::string{"SlurmNodeState"} + word);
+    EXPECT_EQ(condition.reason, "NotConfirmed");
+    EXPECT_THAT(condition.message, HasSubstr("slurm.confirmInterval"));
+  }
+}
+
+TEST(SlurmStateConditionsTest, AJobInPartIsNotAllocated) {
+  HostFacts facts = facts_in_state("ALLOCATED");
+  facts.slurm.record->kind = AnswerKind::kOneNode;
+  facts.jobs = LocalJobs{1, std::nullopt};
+  EXPECT_EQ(words(slurm_state_conditions(facts), "Unknown"),
+            (std::set<std::string>{"Mixed", "Allocated"}));
+  EXPECT_TRUE(words(slurm_state_conditions(facts), "True").empty());
+  facts.slurm.record->kind = AnswerKind::kFullDump;
+  facts.slurm.record->allocated_cpus = 2;
+  EXPECT_EQ(words(slurm_state_conditions(facts), "True"), (std::set<std::string>{"Mixed"}));
 }
 
 // Slurm keeps a reason after what it explained is over.

@@ -20,6 +20,7 @@ struct Script {
   std::string node;
   bool busy = false;
   bool is_free = false;
+  Query query = Query::kOneNode;
   ClusterPlace place;
   std::optional<QueryFailure> cannot_begin;
   std::optional<QueryResult> answer;
@@ -28,8 +29,9 @@ struct Script {
 class ScriptedSource final : public NodeSource {
  public:
   ScriptedSource(std::string name, Script& script) : name_(std::move(name)), script_(script) {}
-  std::optional<QueryFailure> ask(const std::string& node, Now) override {
+  std::optional<QueryFailure> ask(const std::string& node, Query query, Now) override {
     ++script_.asked;
+    script_.query = query;
     script_.node = node;
     if (!script_.cannot_begin) {
       script_.busy = true;
@@ -71,7 +73,7 @@ QueryResult record() { return {node::SlurmNodeRecord{}, std::nullopt, std::nullo
 
 class AutoSourceTest : public testing::Test {
  protected:
-  std::optional<QueryFailure> ask() { return source_.ask("n1", clock_.now()); }
+  std::optional<QueryFailure> ask() { return source_.ask("n1", Query::kOneNode, clock_.now()); }
   std::optional<QueryResult> poll() { return source_.poll(clock_.now()); }
   // A question that the preferred source fails and the next one answers.
   void fall_back() {
@@ -94,6 +96,14 @@ class AutoSourceTest : public testing::Test {
   AutoSource source_{sources(rest_, sinfo_),
                      [this](const std::string& change) { told_.push_back(change); }};
 };
+
+TEST_F(AutoSourceTest, EachSourceIsAskedTheSameQuery) {
+  ASSERT_FALSE(source_.ask("n1", Query::kFull, clock_.now()));
+  EXPECT_EQ(rest_.query, Query::kFull);
+  rest_.answer = failed(SlurmFailure::kRestUnavailable);
+  ASSERT_FALSE(poll());
+  EXPECT_EQ(sinfo_.query, Query::kFull);
+}
 
 TEST_F(AutoSourceTest, AsksThePreferredOneOnly) {
   EXPECT_EQ(source_.name(), "rest");

@@ -9,6 +9,7 @@
 #include "fake_runner.h"
 #include "fakes/fake_clock.h"
 #include "fixture.h"
+#include "scripted_source.h"
 #include "slurm/sinfo_source.h"
 
 namespace slurmlet::slurm {
@@ -503,6 +504,73 @@ TEST(ControllerPollProcess, KillsTheProcessGroupAtTheDeadline) {
   EXPECT_TRUE(runner.poll(runner.deadline(), output));
   EXPECT_TRUE(output.timed_out);
   EXPECT_FALSE(runner.running());
+}
+
+// -- full queries --------------------------------------------------------------------
+
+class ConfirmationTest : public testing::Test {
+ protected:
+  // Counts the full queries of a node that wants one after each answer.
+  int full_queries(const std::string& node, Duration time, bool wanted = true) {
+    AskedQuestions asked;
+    ControllerPoll poll{settings_, node, std::make_unique<ScriptedSource>(asked),
+                        [] { return 0.5; }};
+    const auto end = clock_.now().steady + time;
+    int before = 0;
+    first_ = kNever;
+    while (clock_.now().steady < end) {
+      SteadyTime wake = poll.step(clock_.now());
+      wake = std::min(wake, poll.want_confirmation(wanted, clock_.now()));
+      if (asked.full != before && first_ == kNever) {
+        first_ = clock_.now().steady;
+      }
+      before = asked.full;
+      clock_.advance(
+          std::max<Duration>(std::min(wake, end) - clock_.now().steady, milliseconds{1}));
+    }
+    EXPECT_EQ(poll.counters().full_queries, static_cast<std::uint64_t>(asked.full));
+    most_in_an_hour_ = static_cast<int>(asked.at.size());
+    return asked.full;
+  }
+
+  fakes::FakeClock clock_;
+  PollSettings settings_;
+  SteadyTime first_ = kNever;
+  int most_in_an_hour_ = 0;
+};
+
+TEST_F(ConfirmationTest, OneInEachIntervalAndNoneThatIsNotWanted) {
+  EXPECT_EQ(full_queries(kNode, hours{1}), 6);
+  EXPECT_LE(most_in_an_hour_, 60) << "counted in the budget";
+  EXPECT_EQ(full_queries(kNode, hours{1}, false), 0);
+  settings_.confirm_interval = hours{1};
+  EXPECT_EQ(full_queries(kNode, hours{5}), 5);
+}
+
+// Nodes whose jobs end together want one at the same moment.
+TEST_F(ConfirmationTest, AFleetSpreadsOverTheInterval) {
+  std::set<Duration> tenths;
+  for (int i = 0; i < 100; ++i) {
+    const auto begin = clock_.now().steady;
+    full_queries("nid" + std::to_string(i), minutes{11});
+    ASSERT_NE(first_, kNever);
+    EXPECT_LE(first_ - begin, settings_.confirm_interval + minutes{1});
+    tenths.insert((first_ - begin) / minutes{1} * Duration{1});
+  }
+  EXPECT_GE(tenths.size(), 9U);
+}
+
+TEST_F(ConfirmationTest, NoneWhileSlurmctldDoesNotAnswer) {
+  AskedQuestions asked;
+  asked.result = [] { return failed_result(SlurmFailure::kControllerUnreachable); };
+  ControllerPoll poll{settings_, kNode, std::make_unique<ScriptedSource>(asked),
+                      [] { return 0.5; }};
+  for (int i = 0; i < 3600; ++i) {
+    poll.step(clock_.now());
+    poll.want_confirmation(true, clock_.now());
+    clock_.advance(seconds{1});
+  }
+  EXPECT_EQ(asked.full, 0);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(ReadFeed, TellsTheRecordAndWhenItWasSo) {
   EXPECT_EQ(result.record->state.raw(), "IDLE");
   EXPECT_EQ(result.record->cpus, 4);
   EXPECT_EQ(result.record->allocated_cpus, 0);
-  EXPECT_TRUE(result.record->allocation_is_fresh);
+  EXPECT_EQ(result.record->kind, node::AnswerKind::kFullDump);
   EXPECT_THAT(result.record->partitions, ElementsAre("normal", "debug"));
   EXPECT_EQ(result.record->cluster, "alps");
   EXPECT_EQ(result.as_of, kDumped);
@@ -186,7 +186,7 @@ class FeedSourceTest : public testing::Test {
   FeedSource make() { return FeedSource{settings(), std::make_unique<FakeRunner>(program_)}; }
   QueryResult ask(FeedSource& source, const std::string& node = "n1") const {
     const Now now{SteadyTime{seconds{7}}, kDumped + seconds{7}};
-    if (auto failure = source.ask(node, now)) {
+    if (auto failure = source.ask(node, Query::kOneNode, now)) {
       return {std::nullopt, failure, std::nullopt};
     }
     EXPECT_TRUE(source.busy());
@@ -251,7 +251,7 @@ TEST_F(FeedSourceTest, ANetworkFileSystemIsReadByAProgramWithADeadline) {
   mounted_as("nfs4");
   auto source = make();
   Now now{SteadyTime{}, kDumped + seconds{7}};
-  ASSERT_FALSE(source.ask("n1", now));
+  ASSERT_FALSE(source.ask("n1", Query::kOneNode, now));
   EXPECT_THAT(program_.started.front().argv,
               ElementsAre("cat", "--", place_.header().string(), place_.node("n1").string()));
   EXPECT_FALSE(source.poll(now));
@@ -263,7 +263,7 @@ TEST_F(FeedSourceTest, ANetworkFileSystemIsReadByAProgramWithADeadline) {
   EXPECT_EQ(result->record->name, "n1");
   EXPECT_EQ(source.counters().commands, 1);
 
-  ASSERT_FALSE(source.ask("n1", now));
+  ASSERT_FALSE(source.ask("n1", Query::kOneNode, now));
   EXPECT_EQ(source.wake_at(), now.steady + seconds{5});
   now.steady += seconds{5};
   const auto hung = source.poll(now);
@@ -277,7 +277,7 @@ TEST_F(FeedSourceTest, WhatTheProgramSaysOfMissingFilesIsUnderstood) {
   auto source = make();
   const Now now{SteadyTime{}, kDumped + seconds{7}};
   const auto ended = [&](const std::string& out, const std::string& err) {
-    EXPECT_FALSE(source.ask("n1", now));
+    EXPECT_FALSE(source.ask("n1", Query::kOneNode, now));
     CommandOutput output;
     output.exit_code = err.empty() ? 0 : 1;
     output.out = out;
@@ -365,6 +365,28 @@ TEST(LocalDirectory, TheLongestMountPointDecides) {
        {"nfs", "nfs4", "lustre", "gpfs", "fuse.sshfs", "autofs", "overlay", ""}) {
     EXPECT_FALSE(is_local_file_system(type)) << type;
   }
+}
+
+TEST(LocalDirectory, APlaceIsTheSameWhereverItIsMounted) {
+  const std::string host = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
+  // A container with the host's /srv/c1 as root, and one directory of the host as it is.
+  const std::string container =
+      "90 80 8:1 /srv/c1 / rw - ext4 /dev/sda1 rw\n"
+      "91 90 8:1 /var/spool /var/spool rw - ext4 /dev/sda1 rw\n";
+  EXPECT_EQ(place_on_device(host, "/var/spool/slurmd"), "8:1 /var/spool/slurmd");
+  EXPECT_EQ(place_on_device(container, "/var/spool/slurmd"), "8:1 /var/spool/slurmd");
+  EXPECT_EQ(place_on_device(container, "/var/spooled"), "8:1 /srv/c1/var/spooled");
+  EXPECT_EQ(place_on_device("", "/var"), "");
+
+  const FeedPlace place;
+  const std::string proc = place.root.string();
+  EXPECT_TRUE(is_seen_alike(proc, 7, "/var/spooled")) << "/proc does not tell";
+  fs::create_directories(place.root / "self");
+  fs::create_directories(place.root / "7");
+  FeedPlace::write(place.root / "self" / "mountinfo", host);
+  FeedPlace::write(place.root / "7" / "mountinfo", container);
+  EXPECT_TRUE(is_seen_alike(proc, 7, "/var/spool/slurmd"));
+  EXPECT_FALSE(is_seen_alike(proc, 7, "/var/spooled"));
 }
 
 TEST(LocalDirectory, ALinkOnTheWayIsNotFollowed) {

@@ -223,18 +223,12 @@ TEST_F(LocalJobsTest, MemoryOfCgroupV1) {
   EXPECT_EQ(jobs().allocated_memory_bytes, std::nullopt);
 }
 
-TEST_F(LocalJobsTest, CpusOfTaskAffinity) {
+// Cores that are not constrained may be used by, and were given to, other tasks too.
+TEST_F(LocalJobsTest, TheAffinityOfATaskIsNoAllocation) {
   tree_.file("spool/nid1_2.0", "");
   add_process(tree_, {100, "slurmstepd", {"slurmstepd: [2.0]"}, 'S', 1, "", "0-7", {200, 201}});
   add_process(tree_, {200, "a.out", {"a.out"}, 'R', 1, "", "0-1"});
   add_process(tree_, {201, "a.out", {"a.out"}, 'R', 1, "", "4"});
-  EXPECT_EQ(jobs().allocated_cpus, 3);
-}
-
-TEST_F(LocalJobsTest, AnUnboundTaskTellsNothing) {
-  tree_.file("spool/nid1_2.0", "");
-  add_process(tree_, {100, "slurmstepd", {"slurmstepd: [2.0]"}, 'S', 1, "", "0-7", {200}});
-  add_process(tree_, {200, "a.out", {"a.out"}, 'R', 1, "", "0-7"});
   EXPECT_EQ(jobs().jobs, 1);
   EXPECT_FALSE(jobs().allocated_cpus);
   // One job that tells and one that does not make no sum.

@@ -95,7 +95,7 @@ TEST(NodeJson, ReadsEveryApiVersion) {
     EXPECT_EQ(record.reason, "") << c.file;
     EXPECT_EQ(record.reason_user, "") << c.file;
     EXPECT_EQ(record.next_state, "") << c.file;
-    EXPECT_FALSE(record.allocation_is_fresh) << c.file;
+    EXPECT_EQ(record.kind, node::AnswerKind::kOneNode) << c.file;
   }
 }
 
@@ -200,19 +200,19 @@ TEST(NodeJson, ADumpOfAllNodesIsFreshAndKnowsPartitions) {
   ASSERT_EQ(answer.nodes.size(), 2U);
   for (const auto& record : answer.nodes) {
     EXPECT_TRUE(record.partitions_known);
-    EXPECT_TRUE(record.allocation_is_fresh);
+    EXPECT_EQ(record.kind, node::AnswerKind::kFullDump);
   }
   EXPECT_EQ(answer.nodes[1].name, "zz99");
 
   document["nodes"][1]["name"] = document["nodes"][0]["name"];
   const auto twice = parse_nodes_json(document.dump(), 200);
-  EXPECT_FALSE(twice.nodes.at(0).allocation_is_fresh) << "one node, told twice";
+  EXPECT_EQ(twice.nodes.at(0).kind, node::AnswerKind::kOneNode) << "one node, told twice";
 }
 
 TEST(NodeJson, ScontrolAlwaysMakesAFullDump) {
   for (const std::string release : {"23.02", "24.05", "24.11", "25.11"}) {
     const auto record = only(of_command(release + "/mixed.json.out"));
-    EXPECT_TRUE(record.allocation_is_fresh) << release;
+    EXPECT_EQ(record.kind, node::AnswerKind::kFullDump) << release;
     EXPECT_TRUE(record.partitions_known) << release;
     EXPECT_EQ(record.allocated_cpus, 3) << release;
   }
@@ -243,7 +243,7 @@ TEST(NodeJson, SinfoOf2205DumpsAllNodes) {
   const auto answer = of_command("22.05.8/sinfo-json.out");
   ASSERT_GT(answer.nodes.size(), 2U);
   EXPECT_EQ(answer.nodes[0].name, "cpu01");
-  EXPECT_TRUE(answer.nodes[0].allocation_is_fresh);
+  EXPECT_EQ(answer.nodes[0].kind, node::AnswerKind::kFullDump);
   EXPECT_THAT(answer.nodes[0].partitions, ElementsAre("batch"));
   EXPECT_THAT(answer.nodes[0].features, ElementsAre("intel", "hdd"));
 }
@@ -263,7 +263,7 @@ TEST(NodeJson, SinfoGroupsBecomeRecords) {
     EXPECT_THAT(record.partitions, ElementsAre("gpu")) << release;
     EXPECT_TRUE(record.partitions_known) << release;
     EXPECT_EQ(record.reason_user, "") << release << ": root without a reason";
-    EXPECT_FALSE(record.allocation_is_fresh) << release << ": sinfo -n asks for one node";
+    EXPECT_EQ(record.kind, node::AnswerKind::kOneNode) << release << ": sinfo -n asks for one node";
   }
 }
 
@@ -291,7 +291,7 @@ TEST(NodeJson, WhatASinfoGroupTellsOfItsFirstNodeIsNotToldOfTheOthers) {
     EXPECT_FALSE(record.allocated_cpus);
     EXPECT_EQ(record.reason, "");
     EXPECT_THAT(record.gres, IsEmpty());
-    EXPECT_TRUE(record.allocation_is_fresh);
+    EXPECT_EQ(record.kind, node::AnswerKind::kFullDump);
   }
 }
 

@@ -46,7 +46,7 @@ class RestSourceTest : public testing::Test {
         [this] { return token_; });
   }
   std::optional<QueryFailure> ask(const std::string& node = "gpu01") {
-    return source_->ask(node, clock_.now());
+    return source_->ask(node, Query::kOneNode, clock_.now());
   }
   std::optional<QueryResult> poll() { return source_->poll(clock_.now()); }
   // slurmrestd's answer to the request under way, as `curl -i` printed it.

@@ -25,8 +25,9 @@ TEST_F(RestSourceTest, FindsTheVersionOnceAndRemembersIt) {
   EXPECT_FALSE(source_->busy());
   EXPECT_EQ(source_->wake_at(), kNever);
   ASSERT_FALSE(ask());
-  EXPECT_THAT(paths(), ElementsAre("/slurm/v0.0.45/node/gpu01", "/slurm/v0.0.44/node/gpu01",
-                                   "/slurm/v0.0.44/node/gpu01"));
+  EXPECT_THAT(paths(), ElementsAre("/slurm/v0.0.45/node/gpu01?flags=ALL&flags=DETAIL",
+                                   "/slurm/v0.0.44/node/gpu01?flags=ALL&flags=DETAIL",
+                                   "/slurm/v0.0.44/node/gpu01?flags=ALL&flags=DETAIL"));
   EXPECT_EQ(source_->counters().requests, 3U);
   EXPECT_EQ(clients_made_, 1);
 }
@@ -39,6 +40,36 @@ TEST_F(RestSourceTest, FindsTheOldestReleaseWithinOneQuestion) {
   const auto result = poll();
   ASSERT_TRUE(result && result->record);
   EXPECT_EQ(source_->counters().requests, 8U);
+}
+
+// Before a version has answered there is nothing to confirm.
+TEST_F(RestSourceTest, AFullQueryRefreshesWhatIsAllocatedFirst) {
+  struct Row {
+    int version;
+    const char* capture;
+    node::AnswerKind plain;
+  };
+  for (const Row& row : {Row{44, "25.11/mixed-gpu.rest.out", node::AnswerKind::kOneNodeBase},
+                         Row{38, "22.05.8/mixed-gpu.rest.out", node::AnswerKind::kOneNode}}) {
+    make();
+    ASSERT_FALSE(source_->ask("gpu01", Query::kFull, clock_.now()));
+    find(row.version);
+    answer_as_captured(row.capture);
+    EXPECT_EQ(poll()->record->kind, row.plain);
+
+    const std::string version = "/slurm/" + api_version_name(row.version);
+    for (const int status : {304, 500}) {
+      ASSERT_FALSE(source_->ask("gpu01", Query::kFull, clock_.now()));
+      EXPECT_EQ(paths().back(), version + "/nodes/?update_time=4102444800");
+      answer(status, "");
+      ASSERT_FALSE(poll());
+      EXPECT_THAT(paths().back(), testing::StartsWith(version + "/node/gpu01"));
+      answer_as_captured(row.capture);
+      EXPECT_EQ(poll()->record->kind, status == 304 ? node::AnswerKind::kFullDump : row.plain);
+    }
+    ASSERT_FALSE(ask());
+    EXPECT_THAT(paths().back(), testing::StartsWith(version + "/node/gpu01"));
+  }
 }
 
 TEST_F(RestSourceTest, AllRequestsOfAQuestionShareItsDeadline) {
@@ -60,7 +91,7 @@ TEST_F(RestSourceTest, AllRequestsOfAQuestionShareItsDeadline) {
   EXPECT_TRUE(http_->stream().closed);
   // The search goes on where it was.
   ASSERT_FALSE(ask());
-  EXPECT_EQ(paths().back(), "/slurm/v0.0.44/node/gpu01");
+  EXPECT_EQ(paths().back(), "/slurm/v0.0.44/node/gpu01?flags=ALL&flags=DETAIL");
 }
 
 TEST_F(RestSourceTest, ABodyThatComesInPiecesIsWaitedFor) {
@@ -89,7 +120,7 @@ TEST_F(RestSourceTest, ServesNoVersionIsToldAndSearchedAnewNextTime) {
   EXPECT_THAT(result->failure->detail, HasSubstr("serves no API version from v0.0.36 to v0.0.45"));
   EXPECT_EQ(source_->counters().requests, 10U);
   ASSERT_FALSE(ask());
-  EXPECT_EQ(paths().back(), "/slurm/v0.0.45/node/gpu01");
+  EXPECT_EQ(paths().back(), "/slurm/v0.0.45/node/gpu01?flags=ALL&flags=DETAIL");
 }
 
 TEST_F(RestSourceTest, AnUpgradeWithoutTheKnownVersionIsFollowedWithinTheQuestion) {
@@ -116,12 +147,12 @@ TEST_F(RestSourceTest, AnUpgradeThatStillServesTheKnownVersionIsNoticedByTheAnsw
   answer_as_captured("25.11/apiver.v0.0.42.mixed-gpu.out");
   ASSERT_TRUE(poll());
   ASSERT_FALSE(ask());
-  EXPECT_EQ(paths().back(), "/slurm/v0.0.45/node/gpu01");
+  EXPECT_EQ(paths().back(), "/slurm/v0.0.45/node/gpu01?flags=ALL&flags=DETAIL");
   find(44);
   answer_as_captured("25.11/mixed-gpu.rest.out");
   ASSERT_TRUE(poll());
   ASSERT_FALSE(ask());
-  EXPECT_EQ(paths().back(), "/slurm/v0.0.44/node/gpu01");
+  EXPECT_EQ(paths().back(), "/slurm/v0.0.44/node/gpu01?flags=ALL&flags=DETAIL");
 }
 
 // Slurm 23.02 without slurmdbd: its newest version answers 500 to everything.
@@ -198,7 +229,7 @@ TEST_F(RestSourceTest, AnUnknownNodeIsAnAnswer) {
 TEST_F(RestSourceTest, TheNodeNameIsEncoded) {
   make();
   ASSERT_FALSE(ask("a/b?c d%"));
-  EXPECT_EQ(paths().back(), "/slurm/v0.0.45/node/a%2Fb%3Fc%20d%25");
+  EXPECT_EQ(paths().back(), "/slurm/v0.0.45/node/a%2Fb%3Fc%20d%25?flags=ALL&flags=DETAIL");
   EXPECT_EQ(percent_encoded("n1.a-b_c~"), "n1.a-b_c~");
   EXPECT_EQ(percent_encoded("\xc3\xa9"), "%C3%A9");
 }

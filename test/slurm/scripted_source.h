@@ -18,6 +18,7 @@ namespace slurmlet::slurm {
 // What happened, shared between the test and the source that the poll owns.
 struct AskedQuestions {
   std::vector<SteadyTime> at;
+  int full = 0;  // of these, full queries
   std::function<Duration()> takes = [] { return std::chrono::milliseconds{5}; };
   std::function<QueryResult()> result;
 };
@@ -38,9 +39,10 @@ class ScriptedSource final : public NodeSource {
  public:
   explicit ScriptedSource(AskedQuestions& asked) : asked_(asked) {}
 
-  std::optional<QueryFailure> ask(const std::string& /*node*/, Now now) override {
+  std::optional<QueryFailure> ask(const std::string& /*node*/, Query query, Now now) override {
     EXPECT_FALSE(busy()) << "two questions at once";
     asked_.at.push_back(now.steady);
+    asked_.full += query == Query::kFull ? 1 : 0;
     ends_ = now.steady + asked_.takes();
     return std::nullopt;
   }

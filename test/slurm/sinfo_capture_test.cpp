@@ -51,7 +51,7 @@ TEST_F(SinfoCaptureText, ReadsTwelveColumns) {
   EXPECT_EQ(record.real_memory_mib, 4096);
   EXPECT_EQ(record.free_memory_mib, 22863);
   EXPECT_EQ(record.cpu_load, 0.62);
-  EXPECT_FALSE(record.allocation_is_fresh);
+  EXPECT_EQ(record.kind, node::AnswerKind::kOneNode);
   EXPECT_THAT(record.gres, ElementsAre(Gres{"gpu", "a", 1, "0"}));
   EXPECT_EQ(record.reason, "Kernel|State=DOWN\nfake");
   EXPECT_EQ(record.reason_user, "root");

@@ -37,7 +37,7 @@ UniqueFd listen_at(const std::string& path) {
 class SinfoSourceTest : public testing::Test {
  protected:
   QueryResult ask_and_end(const CommandOutput& output) {
-    EXPECT_FALSE(source_.ask("n1", clock_.now()));
+    EXPECT_FALSE(source_.ask("n1", Query::kOneNode, clock_.now()));
     EXPECT_TRUE(source_.busy());
     program_.end = output;
     return source_.poll(clock_.now()).value_or(QueryResult{});
@@ -69,7 +69,7 @@ TEST_F(SinfoSourceTest, AConfiguredFileWinsOverThatOfTheSlurmd) {
   settings_.conf = "/etc/a.conf";
   SinfoSource source{settings_, std::make_unique<FakeRunner>(program_)};
   source.set_place({"/srv/b.conf", "head", ""});
-  ASSERT_FALSE(source.ask("n1", clock_.now()));
+  ASSERT_FALSE(source.ask("n1", Query::kOneNode, clock_.now()));
   EXPECT_THAT(last().extra_environment, Contains("SLURM_CONF=/etc/a.conf"));
   EXPECT_THAT(last().extra_environment, Not(Contains(HasSubstr("SLURM_CONF_SERVER"))));
 }
@@ -146,6 +146,24 @@ TEST(SinfoVerbose, TheOptionsBeforeTheAnswerAreCutOff) {
   EXPECT_EQ(without_options("n1|idle|\n"), "n1|idle|\n");
   EXPECT_EQ(without_options("-----------------------------\ncut"),
             "-----------------------------\ncut");
+}
+
+// With two names sinfo asks for all nodes, which makes slurmctld recompute what is allocated.
+TEST_F(SinfoSourceTest, AFullQueryNamesTheNodeTwice) {
+  CommandOutput output;
+  output.out = fixture("22.05.8/query-idle.out");
+  const std::string node = output.out.substr(0, output.out.find('|'));
+  for (const auto query : {Query::kOneNode, Query::kFull, Query::kOneNode}) {
+    ASSERT_FALSE(source_.ask(node, query, clock_.now()));
+    const bool full = query == Query::kFull;
+    EXPECT_THAT(last().argv, Contains(full ? node + "," + node : node));
+    EXPECT_THAT(last().argv, Not(Contains(full ? node : node + "," + node)));
+    program_.end = output;
+    const auto result = source_.poll(clock_.now());
+    ASSERT_TRUE(result && result->record);
+    EXPECT_EQ(result->record->kind,
+              full ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode);
+  }
 }
 
 }  // namespace

@@ -110,5 +110,63 @@ TEST_F(FactsDoubtTest, ANotRespondingNodeWithoutSlurmdIsNoNews) {
   EXPECT_EQ(sinfo_.started.size(), 1U);
 }
 
+// A slurmd in a container has a spool directory of its own.
+TEST_F(FactsDoubtTest, NoJobsInADirectoryThatIsNotSlurmdsAreUnknown) {
+  slurmd_starts();
+  const std::string own = "proc/self/mountinfo";
+  const std::string others = fmt::format("proc/{}/mountinfo", slurmd_->pid());
+  tree_.file(own, "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+  tree_.file(others, "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+  start_and_answer();
+  ASSERT_TRUE(facts().jobs);
+  EXPECT_EQ(facts().jobs->jobs, 0);
+  tree_.file(others, "90 80 8:1 /srv/c1 / rw - ext4 /dev/sda1 rw\n");
+  wait_quietly(minutes{6});
+  EXPECT_FALSE(facts().jobs);
+  job_starts("spool", 7, 4343);  // seen is seen
+  wait_quietly(minutes{6});
+  ASSERT_TRUE(facts().jobs);
+  EXPECT_EQ(facts().jobs->jobs, 1);
+}
+
+// slurmctld's answer about one node says MIXED and no step runs here.
+TEST_F(FactsDoubtTest, AMixedWithoutStepsIsConfirmedByAFullDump) {
+  poll_.interval = minutes{1};
+  poll_.stale_after = minutes{5};
+  start();
+  const auto is_full = [&] {
+    return !sinfo_.started.empty() && sinfo_.started.back().argv[5] == "nid1,nid1";
+  };
+  const auto answer_mixed = [&] {
+    CommandOutput output;
+    output.out = slurm::fixture("22.05.8/query-mixed.out");
+    output.out.replace(0, output.out.find('|'), "nid1");
+    sinfo_.end = output;
+    step();
+  };
+  const auto view = [&] { return node::slurm_view(facts()); };
+  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  answer_mixed();
+  EXPECT_EQ(view().reason, "NotConfirmed");
+  EXPECT_EQ(view().use, node::Use::kUnknown);
+  for (std::size_t asked = 1; !is_full();) {
+    run_until([&] { return sinfo_.started.size() > asked; }, minutes{2});
+    asked = sinfo_.started.size();
+    ASSERT_LT(asked, 15U) << "no full query";
+    if (!is_full()) {
+      answer_mixed();
+    }
+  }
+  answer_mixed();
+  EXPECT_TRUE(view().is("MIXED"));
+  // And so it stays while nothing changes.
+  const auto asked = sinfo_.started.size();
+  run_until([&] { return sinfo_.started.size() > asked; }, minutes{2});
+  EXPECT_FALSE(is_full());
+  answer_mixed();
+  EXPECT_TRUE(view().is("MIXED"));
+  EXPECT_EQ(facts().slurm.record->kind, node::AnswerKind::kOneNode);
+}
+
 }  // namespace
 }  // namespace slurmlet::sync
