@@ -25,7 +25,25 @@ function(slurmlet_room NAME)
     target_include_directories(${NAME}_test PRIVATE ${PROJECT_SOURCE_DIR}/test)
     target_link_libraries(${NAME}_test PRIVATE slurmlet::${NAME} slurmlet_fixtures GTest::gmock
       GTest::gtest_main slurmlet_warnings)
-    gtest_discover_tests(${NAME}_test TEST_PREFIX "${NAME}." PROPERTIES LABELS unit
-      DISCOVERY_TIMEOUT 60)
+    slurmlet_test_program(${NAME}_test)
   endif()
+endfunction()
+
+# slurmlet_test_program(TARGET): one entry of ctest. A process for each test costs more than the tests;
+# GoogleTest names the one that failed, or that ran when the program crashed. In an order of its own
+# each time, so that no test needs another; the seed is at the top of the output.
+function(slurmlet_test_program TARGET)
+  add_test(NAME ${TARGET} COMMAND ${TARGET} --gtest_shuffle)
+  set_tests_properties(${TARGET} PROPERTIES LABELS unit TIMEOUT 600)
+endfunction()
+
+# slurmlet_corpus_test(NAME ROOM): what test/fuzz/NAME_fuzz.cpp asks of every input, asked of the corpus
+# test/fuzz/corpus/NAME and of changes of it (test/fuzz/corpus_test.cpp), without clang.
+function(slurmlet_corpus_test NAME ROOM)
+  add_executable(${NAME}_corpus_test test/fuzz/corpus_test.cpp test/fuzz/${NAME}_fuzz.cpp)
+  target_include_directories(${NAME}_corpus_test PRIVATE test)
+  target_compile_definitions(${NAME}_corpus_test PRIVATE SLURMLET_CORPUS="${NAME}")
+  target_link_libraries(${NAME}_corpus_test PRIVATE slurmlet::${ROOM} slurmlet_fixtures GTest::gtest
+    GTest::gtest_main slurmlet_warnings)
+  slurmlet_test_program(${NAME}_corpus_test)
 endfunction()

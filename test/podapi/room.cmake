@@ -1,5 +1,4 @@
 set(ROOM_TESTS
-  ../fuzz/request_head_fuzz.cpp
   ../tls/test_certificates.cpp
   ../tls/tls_client.cpp
   handshake_budget_test.cpp
@@ -8,7 +7,6 @@ set(ROOM_TESTS
   http_answerer_test.cpp
   metrics_text_test.cpp
   port_test.cpp
-  request_head_corpus_test.cpp
   request_head_test.cpp
   routes_test.cpp
   server_test.cpp
