@@ -1,7 +1,8 @@
 """Other people's programs that tests run: where they are, and how they are started and ended."""
 import pathlib
-import socket
 import subprocess
+
+from slurmcluster.config import free_ports
 
 from .api import repository
 
@@ -13,10 +14,8 @@ METRICS_SERVER = repository() / "build/metricsserver/metrics-server"
 
 
 def free_port():
-    """A port of 127.0.0.1 on which nobody listens now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port on which nobody listens now, and that is not given to somebody's connection meanwhile."""
+    return free_ports(1)[0]
 
 
 def end(process):

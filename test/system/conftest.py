@@ -1,5 +1,6 @@
-"""The real API server, the real Slurm and the real daemon, once each for the whole run. See
-test/harness/rig.py for what a test gets: a Rig is one Kubernetes node of its own."""
+"""The real API server, the real Slurm and the real daemon, once each for the whole run, or for each
+worker of a parallel one (./dev system). See test/harness/rig.py for what a test gets: a Rig is one
+Kubernetes node of its own."""
 import contextlib
 import itertools
 import os
@@ -11,6 +12,7 @@ import tempfile
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from harness import parallel  # noqa: E402
 from harness.control_plane import BINARY as CONTROL_PLANE, ControlPlane  # noqa: E402
 from harness.daemon import BINARY as SLURMLET  # noqa: E402
 from harness.rig import Rig  # noqa: E402
@@ -24,6 +26,17 @@ SLURM_24_11 = pathlib.Path(__file__).resolve().parent.parent.parent / "build/slu
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than half a minute")
+    config.addinivalue_line("markers", "alone: measures what the machine or the daemon uses, so that "
+                                       "no other test may run at that time")
+
+
+def pytest_collection_modifyitems(items):
+    parallel.longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return parallel.scheduler(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -220,6 +220,7 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("addresses", [["127.0.3.1"], ["127.0.3.2"] * 8,
                                        [f"127.0.4.{host}" for host in range(1, 49)]],
@@ -247,6 +248,7 @@ def test_handshakes_cost_little_and_a_friend_is_served(shared_rig, friend, recor
     assert len(waited) > SHAKING / 2
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_strangers_change_neither_memory_nor_lease_nor_what_friends_get(
         shared_rig, friend, record_property):

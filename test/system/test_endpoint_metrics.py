@@ -190,6 +190,7 @@ def seconds_of(timestamp):
     return time.mktime(time.strptime(timestamp, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("verified", [False, True], ids=["insecure-tls", "with-ca"])
 def test_kubectl_top_node_prints_true_figures(shared_rig, plane, work, verified):

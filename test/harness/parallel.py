@@ -1,0 +1,31 @@
+"""How the workers of a parallel run share the tests (./dev system)."""
+import re
+
+# In minutes where it is many, measured one after the other. What is not named comes after these.
+LONGEST = []
+
+
+def scope(nodeid):
+    """What stays on one worker: a file, its part for one release of Slurm where it has a cluster of
+    each, and all of test/deploy, whose files share a control plane of their own."""
+    path, _, test = nodeid.partition("::")
+    if "deploy/" in path:
+        return "deploy"
+    release = re.search(r"\[(own|24\.11)[-\]]", test)
+    return path.rpartition("/")[2] + (f" {release[1]}" if release else "")
+
+
+def longest_first(items):
+    """So that all workers end at about the same time."""
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(scope(item.nodeid), len(order)))
+
+
+def scheduler(config, log):
+    """xdist's loadfile, by scope()."""
+    from xdist.scheduler import LoadFileScheduling  # not needed by a run without workers
+
+    class ByScope(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return scope(nodeid)
+    return ByScope(config, log)
