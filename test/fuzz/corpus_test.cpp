@@ -22,8 +22,8 @@ namespace {
 
 using Input = std::vector<std::uint8_t>;
 
-constexpr std::size_t kCuts = 100;        // of each input
-constexpr std::size_t kChanges = 20'000;  // of all together
+constexpr std::size_t kCuts = 20;        // of each input
+constexpr std::size_t kChanges = 5'000;  // of all together
 
 std::filesystem::path corpus() {
   return fixtures().parent_path() / "fuzz/corpus" / SLURMLET_CORPUS;

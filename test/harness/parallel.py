@@ -1,8 +1,9 @@
 """How the workers of a parallel run share the tests (./dev system)."""
 import re
 
-# In minutes where it is many, measured one after the other. What is not named comes after these.
-LONGEST = []
+# Those of two minutes or more. What is not named comes after these.
+LONGEST = ["test_slurm_all_states.py 24.11", "test_slurm_all_states.py own", "test_slurmd.py", "deploy",
+           "test_two_daemons.py"]
 
 
 def scope(nodeid):
