@@ -153,6 +153,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
                                                                     : conf.slurmd_port;
   setup.jobs.spool_dir = setup.watch.spool_dir;
   setup.jobs.node_name = name;
+  setup.jobs.users = setup.watch.places.users;
   setup.jobs.cgroup_slice = conf.path.empty()
                                 ? setup.jobs.cgroup_slice
                                 : slurm::read_cgroup_slice(conf.path, setup.watch.places.users);

@@ -145,7 +145,8 @@ bool LocalJobsReader::may_be_hidden(const Processes& processes) const {
 }
 
 bool LocalJobsReader::is_step_of(int pid, Job job) const {
-  return job_of_title(title_of(places_.proc_root, pid)) == job;
+  return job_of_title(title_of(places_.proc_root, pid)) == job &&
+         was_started_by(places_.proc_root, pid, places_.users);
 }
 
 // One look at all processes.
@@ -158,7 +159,9 @@ void LocalJobsReader::search_processes() {
     processes.pids.clear();
   }
   for (const int pid : pids ? *pids : std::vector<int>{}) {
-    if (process_name(places_.proc_root, pid) != "slurmstepd" || has_ended(places_.proc_root, pid)) {
+    if (process_name(places_.proc_root, pid) != "slurmstepd" ||
+        !was_started_by(places_.proc_root, pid, places_.users) ||
+        has_ended(places_.proc_root, pid)) {
       continue;
     }
     const auto job = job_of_title(title_of(places_.proc_root, pid));

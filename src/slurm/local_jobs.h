@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/trusted_file.h"
 #include "node/facts.h"
 
 namespace slurmlet::slurm {
@@ -49,6 +50,7 @@ struct LocalJobsPlaces {
   std::string cgroup_slice = "system.slice";  // CgroupSlice of cgroup.conf, since 25.11
   // Where Slurm counts cores as CPUs a job's cpuset holds all threads of its cores.
   std::int64_t threads_per_cpu = 1;
+  TrustedUsers users = {};  // who starts slurmstepd
   bool operator==(const LocalJobsPlaces&) const = default;
 };
 

@@ -110,6 +110,12 @@ std::optional<ProcessOwner> process_owner(const std::string& proc, int pid) {
   return owner;
 }
 
+bool was_started_by(const std::string& proc, int pid, const TrustedUsers& users) {
+  const auto owner = process_owner(proc, pid);
+  return owner && std::count(users.uids.begin(), users.uids.end(), owner->uids[0]) != 0 &&
+         std::count(users.gids.begin(), users.gids.end(), owner->real_gid) != 0;
+}
+
 std::vector<std::string> process_cgroups(const std::string& proc, int pid) {
   std::vector<std::string> paths;
   const std::string content = read_trimmed(entry(proc, pid, "cgroup"));

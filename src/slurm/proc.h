@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/trusted_file.h"
 
 namespace slurmlet::slurm {
 
@@ -38,6 +39,8 @@ struct ProcessOwner {
   gid_t real_gid = 0;
 };
 std::optional<ProcessOwner> process_owner(const std::string& proc, int pid);
+// Whether its real user and group are among those; the effective ones may change for a while.
+bool was_started_by(const std::string& proc, int pid, const TrustedUsers& users);
 // The paths in /proc/PID/cgroup, one for each hierarchy.
 std::vector<std::string> process_cgroups(const std::string& proc, int pid);
 // Every pid, unsorted.

@@ -133,16 +133,12 @@ int own_pid(const std::string& proc) {
   return parse_int<int>(self.string()).value_or(0);
 }
 
-template <typename Id>
-bool contains(const std::vector<Id>& ids, Id id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
 bool runs_as(const std::string& proc, int pid, const TrustedUsers& users) {
   const auto owner = process_owner(proc, pid);
-  return owner && contains(users.gids, owner->real_gid) &&
-         std::all_of(owner->uids.begin(), owner->uids.end(),
-                     [&](uid_t uid) { return contains(users.uids, uid); });
+  return owner && was_started_by(proc, pid, users) &&
+         std::all_of(owner->uids.begin(), owner->uids.end(), [&](uid_t uid) {
+           return std::count(users.uids.begin(), users.uids.end(), uid) != 0;
+         });
 }
 
 // Nothing for all that is no living slurmd of those users: another program, one that has ended or

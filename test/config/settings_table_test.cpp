@@ -77,7 +77,8 @@ TEST(SettingsTableTest, EveryRowHasItsOwnField) {
             value = !value;
           } else if constexpr (std::is_same_v<T, int>) {
             value = 7;
-          } else if constexpr (std::is_same_v<T, Seconds>) {
+          } else if constexpr (std::is_same_v<T, Seconds> ||
+                               std::is_same_v<T, std::optional<Seconds>>) {
             value = Seconds{7};
           } else {
             value = node::ReadyFollows::kDaemon;

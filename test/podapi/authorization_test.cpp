@@ -120,7 +120,7 @@ const std::vector<Method> kMethods{{"GET", "get", &Path::get},
 class Endpoint {
  public:
   Endpoint()
-      : gate_(api_, unlimited(), [] { return 0.5; }), handler_(gate_, [this] {
+      : gate_(api_, unlimited()), handler_(gate_, [this] {
           ++snapshots_;
           KubeletSnapshot snapshot;
           snapshot.usage = NodeUsage{};

@@ -121,6 +121,14 @@ TEST_F(LocalJobsTest, AStaleSocketIsNoJob) {
   EXPECT_EQ(jobs().allocated_cpus, 0);
 }
 
+TEST_F(LocalJobsTest, AProcessOfAJobUserIsNoStepWhateverItsTitle) {
+  tree_.file("spool/nid1_2.0", "");  // of a slurmstepd that crashed
+  FakeProcess forged{100, "slurmstepd", {"slurmstepd: [2.0]"}};
+  forged.uids = "1000\t0\t0\t0";
+  add_process(tree_, forged);
+  EXPECT_EQ(jobs().jobs, 0);
+}
+
 TEST_F(LocalJobsTest, ADefunctStepIsNoJob) {
   tree_.file("spool/nid1_2.0", "");
   add_process(tree_, {100, "slurmstepd", {}, 'Z'});
