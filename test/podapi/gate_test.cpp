@@ -242,7 +242,7 @@ TEST_F(GateTest, TheLogStreamerGetsTheBareSentence) {
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->refusal.content_type, "text/plain; charset=utf-8");
   EXPECT_EQ(verdict->refusal.body,
-            "Forbidden (user=bob ?, verb=get, resource=nodes, subresource(s)=[proxy])");
+            "Forbidden (user=bob \xEF\xBF\xBD, verb=get, resource=nodes, subresource(s)=[proxy])");
 }
 
 TEST_F(GateTest, TheSecondSubresourceIsAskedWhenTheFirstIsDenied) {

@@ -151,7 +151,7 @@ TEST(SinfoVerbose, TheOptionsBeforeTheAnswerAreCutOff) {
 // With two names sinfo asks for all nodes, which makes slurmctld recompute what is allocated.
 TEST_F(SinfoSourceTest, AFullQueryNamesTheNodeTwice) {
   CommandOutput output;
-  output.out = fixture("22.05.8/query-idle.out");
+  output.out = query_answer("22.05.8/query-idle.out");
   const std::string node = output.out.substr(0, output.out.find('|'));
   for (const auto query : {Query::kOneNode, Query::kFull, Query::kOneNode}) {
     ASSERT_FALSE(source_.ask(node, query, clock_.now()));

@@ -18,7 +18,7 @@ class FactsDoubtTest : public FactsSyncFixture {
  protected:
   void answer_with(const std::string& fixture_name) {
     CommandOutput output;
-    output.out = slurm::fixture(fixture_name);
+    output.out = slurm::query_answer(fixture_name);
     output.out.replace(0, output.out.find('|'), sinfo_.started.back().argv[5]);
     sinfo_.end = output;
     step();
@@ -139,7 +139,7 @@ TEST_F(FactsDoubtTest, AMixedWithoutStepsIsConfirmedByAFullDump) {
   };
   const auto answer_mixed = [&] {
     CommandOutput output;
-    output.out = slurm::fixture("22.05.8/query-mixed.out");
+    output.out = slurm::query_answer("22.05.8/query-mixed.out");
     output.out.replace(0, output.out.find('|'), "nid1");
     sinfo_.end = output;
     step();
