@@ -57,6 +57,8 @@ struct SpawnSettings {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
     posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
+    // Libraries open descriptors without FD_CLOEXEC; a child gets none of them.
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawnattr_init(&attributes);
     // Own process group; no signal blocked or ignored (our threads block all of them).
     posix_spawnattr_setpgroup(&attributes, 0);

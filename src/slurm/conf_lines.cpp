@@ -15,6 +15,7 @@ namespace {
 // A site may list ten thousand nodes one by one.
 constexpr std::size_t kMaxConfBytes = std::size_t{32} << 20;
 constexpr int kMaxIncludeDepth = 16;
+constexpr int kMaxFiles = 1000;
 
 bool is_key_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
@@ -75,6 +76,7 @@ struct Reader {
   const std::function<void(const ConfLine&)>& take;
   std::string cluster_name = {};
   std::vector<std::string> left_out = {};
+  int files = 0;
 
   Status take_line(const std::string& text, int depth) {
     if (const auto file = included_file(text)) {
@@ -99,6 +101,10 @@ struct Reader {
   Status include(const std::string& path, int depth) {
     if (depth > kMaxIncludeDepth) {
       return Error{Code::kInvalid, fmt::format("{}: files include each other", path)};
+    }
+    if (++files > kMaxFiles) {
+      return Error{Code::kInvalid,
+                   fmt::format("{}: more than {} files are included", path, kMaxFiles)};
     }
     const auto content = read_trusted_file(path, users, kMaxConfBytes);
     if (!content && content.error().code == Code::kInvalid) {

@@ -145,8 +145,8 @@ bool LocalJobsReader::may_be_hidden(const Processes& processes) const {
 }
 
 bool LocalJobsReader::is_step_of(int pid, Job job) const {
-  return job_of_title(title_of(places_.proc_root, pid)) == job &&
-         was_started_by(places_.proc_root, pid, places_.users);
+  return was_started_by(places_.proc_root, pid, places_.users) &&
+         job_of_title(title_of(places_.proc_root, pid)) == job;
 }
 
 // One look at all processes.

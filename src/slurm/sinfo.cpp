@@ -164,6 +164,9 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
     if (record && row && (*row)[kCluster] != first[kCluster]) {
       return garbage("it is about nodes of two clusters");
     }
+    if (record && row && ((*row)[kState] != first[kState] || (*row)[kCpus] != first[kCpus])) {
+      return garbage("its rows contradict each other");
+    }
     if (!record) {
       first = *row;
       record = make_record(first);

@@ -75,6 +75,26 @@ TEST(ConfLines, FilesThatIncludeEachOtherAreAnError) {
   EXPECT_EQ(read.left_out.error().code, Code::kInvalid);
 }
 
+TEST(ConfLines, FilesThatIncludeManyAreAnError) {
+  TempTree tree;
+  std::string ten;
+  for (int i = 0; i < 10; ++i) {
+    ten += "Include next.conf\n";
+  }
+  tree.file("slurm.conf", ten);
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    std::string text = ten;
+    for (auto at = text.find("next"); at != std::string::npos; at = text.find("next", at)) {
+      text.replace(at, 4, std::string(1, static_cast<char>(name[0] + 1)));
+    }
+    tree.file(std::string{name} + ".conf", text);
+  }
+  tree.file("next.conf", "Include a.conf\n").file("g.conf", "X=1\n");
+  const auto read = lines_of(tree.path("slurm.conf"));
+  ASSERT_FALSE(read.left_out);
+  EXPECT_THAT(read.left_out.error().message, HasSubstr("1000 files"));
+}
+
 TEST(ConfLines, TheClusterNameStandsForPercentC) {
   TempTree tree;
   tree.file("slurm.conf", "ClusterName=Alps\nInclude %c/nodes.%c.conf\n")

@@ -170,6 +170,15 @@ TEST(Sinfo, RowsOfTwoClustersAreNoAnswer) {
   EXPECT_FALSE(parse_sinfo(ours + row("n1", "25.11.0", "root", "none", "jura"), "n1"));
 }
 
+TEST(Sinfo, RowsThatContradictEachOtherAreNoAnswer) {
+  const std::string down = row("n1", "25.11.0", "root", "none");
+  std::string idle = down;
+  idle.replace(idle.find("idle"), 4, "down");
+  EXPECT_TRUE(parse_sinfo(down + down, "n1"));
+  EXPECT_FALSE(parse_sinfo(down + idle, "n1"));
+  EXPECT_FALSE(parse_sinfo(idle + down, "n1"));
+}
+
 TEST(Sinfo, NothingPrintedForAValueStaysEmpty) {
   const auto record = parse_sinfo(row("n1", "N/A", "root", "none"), "n1");
   ASSERT_TRUE(record);
