@@ -66,11 +66,11 @@ struct OwnerRef {
   bool operator==(const OwnerRef&) const = default;
 };
 
-// An ephemeral container of a Pod, for saying of it that it will never run.
-struct EphemeralContainer {
+// A container of a Pod, for saying of it that it will never run.
+struct PodContainer {
   std::string name, image;
   bool has_ended = false;  // its status says so
-  bool operator==(const EphemeralContainer&) const = default;
+  bool operator==(const PodContainer&) const = default;
 };
 
 // The part of a Pod that deciding its rejection needs.
@@ -79,11 +79,13 @@ struct Pod {
   std::string phase;                   // Pending, Running, Succeeded, Failed
   bool deleting = false;               // metadata.deletionTimestamp set
   std::optional<OwnerRef> controller;  // ownerReference with controller: true
-  std::vector<EphemeralContainer> ephemeral_containers = {};
+  std::vector<PodContainer> ephemeral_containers = {};
   // What a kubelet that had this node's name reported of them: the lists of the pod's status as
   // JSON text, "" where there is none. The first are those of init containers and sidecars.
   std::string init_container_statuses = {}, container_statuses = {};
   std::string ephemeral_container_statuses = {};
+  // Containers without a status, of a pod without a controller.
+  std::vector<PodContainer> unreported_containers = {};
   bool operator==(const Pod&) const = default;
 };
 

@@ -51,19 +51,22 @@ json statuses_from(const std::string& text) {
   return list && list->is_array() ? *std::move(list) : json::array();
 }
 
-void add_ephemeral_containers(const json& value, Pod& pod) {
+std::vector<PodContainer> containers_in(const json& value, const char* list,
+                                        const std::string& statuses_text) {
   const json* spec = find(value, "spec");
-  const json* containers = spec == nullptr ? nullptr : find(*spec, "ephemeralContainers");
+  const json* containers = spec == nullptr ? nullptr : find(*spec, list);
+  std::vector<PodContainer> out;
   if (containers == nullptr || !containers->is_array()) {
-    return;
+    return out;
   }
-  json statuses = statuses_from(pod.ephemeral_container_statuses);
+  json statuses = statuses_from(statuses_text);
   for (const json& container : *containers) {
     std::string name = string_at(container, "name");
     const json* status = status_of(statuses, name);
     const bool ended = status != nullptr && terminated_in(*status, "state") != nullptr;
-    pod.ephemeral_containers.push_back({std::move(name), string_at(container, "image"), ended});
+    out.push_back({std::move(name), string_at(container, "image"), ended});
   }
+  return out;
 }
 
 constexpr int kLost = 137;      // the kubelet's, for a container that it cannot find any more
@@ -106,15 +109,16 @@ void put_ended(json& into, const char* key, json statuses, const std::string& re
   }
 }
 
-json ephemeral_statuses(const Pod& pod, const std::string& reason, const std::string& message) {
-  json out = statuses_from(pod.ephemeral_container_statuses);
-  for (const EphemeralContainer& container : pod.ephemeral_containers) {
-    json* status = status_of(out, container.name);
+// With an entry that says it ended for each of `containers`.
+json all_ended(json statuses, const std::vector<PodContainer>& containers,
+               const std::string& reason, const std::string& message) {
+  for (const PodContainer& container : containers) {
+    json* status = status_of(statuses, container.name);
     if (status == nullptr) {
-      status = &out.emplace_back(json{{"name", container.name},
-                                      {"image", container.image},
-                                      {"imageID", ""},
-                                      {"restartCount", 0}});
+      status = &statuses.emplace_back(json{{"name", container.name},
+                                           {"image", container.image},
+                                           {"imageID", ""},
+                                           {"restartCount", 0}});
     }
     end_container(*status, reason, message);
     if (terminated_in(*status, "state") == nullptr) {
@@ -122,7 +126,7 @@ json ephemeral_statuses(const Pod& pod, const std::string& reason, const std::st
           {"terminated", {{"exitCode", kNeverRan}, {"reason", reason}, {"message", message}}}};
     }
   }
-  return out;
+  return statuses;
 }
 
 }  // namespace
@@ -147,7 +151,15 @@ Result<Pod> pod_from_json(const json& value) {
   pod.init_container_statuses = statuses_text(value, "initContainerStatuses");
   pod.container_statuses = statuses_text(value, "containerStatuses");
   pod.ephemeral_container_statuses = statuses_text(value, "ephemeralContainerStatuses");
-  add_ephemeral_containers(value, pod);
+  pod.ephemeral_containers =
+      containers_in(value, "ephemeralContainers", pod.ephemeral_container_statuses);
+  if (!pod.controller) {
+    pod.unreported_containers = containers_in(value, "containers", pod.container_statuses);
+    json statuses = statuses_from(pod.container_statuses);
+    std::erase_if(pod.unreported_containers, [&](const PodContainer& container) {
+      return status_of(statuses, container.name) != nullptr;
+    });
+  }
   return pod;
 }
 
@@ -156,10 +168,14 @@ std::string pod_failed_body(const Pod& pod, const std::string& reason, const std
   // The lists are atomic: each is written whole or not at all.
   put_ended(status, "initContainerStatuses", statuses_from(pod.init_container_statuses), reason,
             message);
-  put_ended(status, "containerStatuses", statuses_from(pod.container_statuses), reason, message);
-  if (json statuses = ephemeral_statuses(pod, reason, message); !statuses.empty()) {
-    status["ephemeralContainerStatuses"] = std::move(statuses);
-  }
+  put_ended(
+      status, "containerStatuses",
+      all_ended(statuses_from(pod.container_statuses), pod.unreported_containers, reason, message),
+      reason, message);
+  put_ended(status, "ephemeralContainerStatuses",
+            all_ended(statuses_from(pod.ephemeral_container_statuses), pod.ephemeral_containers,
+                      reason, message),
+            reason, message);
   return to_text({{"metadata", {{"uid", pod.uid}}}, {"status", std::move(status)}});
 }
 

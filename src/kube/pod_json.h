@@ -24,10 +24,13 @@ Result<Pod> pod_from_json(const nlohmann::json& value);
 //   never ran, has a status waiting, with the pod's reason
 //   has no status           none is made up, as for any pod that a kubelet rejects
 //
-// So no container that never ran has an exit code: the Job controller compares each one other than
-// 0 in containerStatuses and initContainerStatuses with podFailurePolicy.onExitCodes, and whatever
-// number stood there, a rule with NotIn would match it. Ephemeral containers are not compared, and
-// kubectl debug waits for the end of its own: they terminate with 128 even if they never ran.
+// Nobody but a person waits for a pod without a controller, and kubectl debug waits until the
+// container has run or ended: there a container without a status is terminated with 128.
+//
+// So no container of a Job that never ran has an exit code: the Job controller compares each one
+// other than 0 in containerStatuses and initContainerStatuses with podFailurePolicy.onExitCodes,
+// and whatever number stood there, a rule with NotIn would match it. Ephemeral containers are not
+// compared, and kubectl debug waits for the end of its own: they terminate with 128 as well.
 std::string pod_failed_body(const Pod& pod, const std::string& reason, const std::string& message);
 
 // DeleteOptions: at once, and only this very pod.

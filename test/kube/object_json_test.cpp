@@ -153,12 +153,26 @@ TEST(PodJsonTest, AFailedPodSaysOfItsContainersWhatIsKnown) {
 // terminated state with another code than 0.
 TEST(PodJsonTest, AContainerThatNeverRanHasNoExitCode) {
   const auto pod = pod_from_json(json::parse(R"({
-    "metadata": {"namespace": "d", "name": "p", "uid": "u"},
+    "metadata": {"namespace": "d", "name": "p", "uid": "u",
+                 "ownerReferences": [{"kind": "Job", "name": "j", "uid": "v", "controller": true}]},
     "spec": {"containers": [{"name": "a", "image": "i"}], "initContainers": [{"name": "b"}]},
     "status": {"phase": "Pending"}})"));
   ASSERT_TRUE(pod);
   EXPECT_EQ(json::parse(pod_failed_body(*pod, "R", "m"))["status"],
             json::parse(R"({"phase": "Failed", "reason": "R", "message": "m"})"));
+}
+
+// kubectl debug node/NAME makes such a pod, and waits for the container.
+TEST(PodJsonTest, WithoutAControllerAContainerThatNeverRanHasEnded) {
+  const auto pod = pod_from_json(json::parse(R"({
+    "metadata": {"namespace": "d", "name": "p", "uid": "u"},
+    "spec": {"containers": [{"name": "a", "image": "i"}]},
+    "status": {"phase": "Pending"}})"));
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(json::parse(pod_failed_body(*pod, "R", "m"))["status"]["containerStatuses"],
+            json::parse(R"([{"name": "a", "image": "i", "imageID": "", "ready": false,
+              "restartCount": 0,
+              "state": {"terminated": {"exitCode": 128, "reason": "R", "message": "m"}}}])"));
 }
 
 TEST(PodJsonTest, EphemeralContainersEndInAnyCase) {

@@ -283,7 +283,8 @@ def test_diff_of_a_live_node(rig):
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         f"--- Node {rig.name} as it is", f"+++ Node {rig.name} as slurmlet wants it",
-        "  metadata.labels:", "+   site.example/rack: r1"]
+        "  metadata.labels:", "+   site.example/rack: r1",
+        "  metadata.annotations:", "+   slurmlet.io/configured-labels: site.example/rack"]
 
 
 def test_diff_needs_the_credential(rig):
