@@ -156,6 +156,12 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
     draft.add_problem(fmt::format("{} is {}; it must be whole seconds and at least 10m, or 0s",
                                   draft.name_of("kubernetes.certificateDuration"),
                                   format_duration(kubernetes.certificate_duration)));
+  } else if (wanted != 0 && wanted < 86'400'000) {
+    draft.add_warning(
+        fmt::format("{} is {}: a node that is off, or without the API server, for "
+                    "longer needs a bootstrap token that is still valid",
+                    draft.name_of("kubernetes.certificateDuration"),
+                    format_duration(kubernetes.certificate_duration)));
   }
   check_pair(draft, "kubernetes.certificateFile", kubernetes.certificate_file, "kubernetes.keyFile",
              kubernetes.key_file);

@@ -15,12 +15,14 @@ namespace {
 
 using std::chrono::seconds;
 
-// Connections wait in the kernel's queue meanwhile; it is tried again sooner when one closes.
-constexpr seconds kOutOfDescriptorsPause{1};
+// After an error that the next attempt would have too (no descriptor is free, a security module
+// forbids it). Clients wait in the kernel's queue meanwhile; it is tried again sooner when a
+// connection closes.
+constexpr seconds kPause{1};
 
-bool is_out_of_resources(int error_number) {
-  return error_number == EMFILE || error_number == ENFILE || error_number == ENOBUFS ||
-         error_number == ENOMEM;
+// Nobody waits any more, or went away while he did.
+bool is_over(int error_number) {
+  return error_number == EAGAIN || error_number == EINTR || error_number == ECONNABORTED;
 }
 
 // It does not listen any more: somebody ended it from outside (ss --kill).
@@ -78,22 +80,20 @@ SteadyTime Port::step(SteadyTime now) {
 }
 
 UniqueFd Port::accept(sockaddr_storage& from, SteadyTime now) {
-  while (is_open()) {
-    socklen_t size = sizeof from;
-    UniqueFd socket{::accept4(listener_.socket.get(), reinterpret_cast<sockaddr*>(&from), &size,
-                              SOCK_CLOEXEC | SOCK_NONBLOCK)};
-    if (socket || errno == EAGAIN) {
-      return socket;
-    }
-    if (is_out_of_resources(errno)) {
-      paused_until_ = now + kOutOfDescriptorsPause;
-      watch(0);
-      return {};
-    }
-    if (is_lost(errno)) {
-      lose(errno, now);
-    }
-    // Else it went away while it waited to be accepted.
+  if (!is_open()) {
+    return {};
+  }
+  socklen_t size = sizeof from;
+  UniqueFd socket{::accept4(listener_.socket.get(), reinterpret_cast<sockaddr*>(&from), &size,
+                            SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (socket || is_over(errno)) {
+    return socket;
+  }
+  if (is_lost(errno)) {
+    lose(errno, now);
+  } else {
+    paused_until_ = now + kPause;
+    watch(0);
   }
   return {};
 }

@@ -78,11 +78,11 @@ SteadyTime SlurmdWatch::step(Now now) {
   return std::min({wake, version_.deadline(), unit_.deadline()});
 }
 
-std::vector<int> SlurmdWatch::wake_fds() const {
+std::vector<int> SlurmdWatch::wake_fds(bool jobs_can_wait) const {
   std::vector<int> fds = version_.wake_fds();
   const std::vector<int> more = unit_.wake_fds();
   fds.insert(fds.end(), more.begin(), more.end());
-  if (inotify_.fd() >= 0) {
+  if (inotify_.fd() >= 0 && !(jobs_can_wait && pid_ != 0)) {
     fds.push_back(inotify_.fd());
   }
   if (pidfd_) {

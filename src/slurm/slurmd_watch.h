@@ -56,7 +56,9 @@ class SlurmdWatch {
   void reconfigure(SlurmdWatchSettings settings);
 
   SteadyTime step(Now now);
-  std::vector<int> wake_fds() const;
+  // `jobs_can_wait`: their events are read with the next step, whenever that is. While slurmd is
+  // away they may be the signs of its birth, and wake.
+  std::vector<int> wake_fds(bool jobs_can_wait = false) const;
   node::SlurmdFacts facts() const;
 
   // slurmd's program is being asked for its version.

@@ -301,7 +301,7 @@ SteadyTime FactsSync::step(Now now) {
 }
 
 std::vector<int> FactsSync::wake_fds() const {
-  std::vector<int> fds = watch_.wake_fds();
+  std::vector<int> fds = watch_.wake_fds(read_jobs_at_.has_value());
   for (const auto& more : {name_.wake_fds(), poll_->wake_fds()}) {
     fds.insert(fds.end(), more.begin(), more.end());
   }

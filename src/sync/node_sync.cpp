@@ -86,6 +86,9 @@ SteadyTime NodeSync::step(Now now) {
   if (observed_) {
     write_if_due(now);
   }
+  if (refusal_ && !holder_refused_ && !watching_) {
+    return now.steady;  // found by the first attempt: the watch tells when it ends
+  }
   if (!observed_) {  // not yet, or found gone while writing
     return may_try() ? std::min(next_try_, watch_next_) : watch_next_;
   }

@@ -300,6 +300,19 @@ TEST(LoadTest, WhatIsLeftAloneFollowsThePollInterval) {
   EXPECT_EQ(rare->slurm.max_backoff, std::chrono::minutes{10});
 }
 
+TEST(LoadTest, WarnsOfACertificateThatAnOutageOutlasts) {
+  const auto warnings = [](const char* duration) {
+    const auto settings = FakeSources{}.load_with(
+        {"print-node", std::string{"--kubernetes-certificate-duration="} + duration});
+    return settings ? settings->warnings : std::vector<std::string>{settings.error().message};
+  };
+  EXPECT_THAT(warnings("23h"),
+              ElementsAre(HasSubstr("--kubernetes-certificate-duration is 23h: a node that is off, "
+                                    "or without the API server, for longer")));
+  EXPECT_THAT(warnings("24h"), IsEmpty());
+  EXPECT_THAT(warnings("0s"), IsEmpty());
+}
+
 TEST(LoadTest, SettingsMustFitTogether) {
   struct Row {
     std::vector<std::string> flags;

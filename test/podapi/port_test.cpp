@@ -1,5 +1,14 @@
 // How the Server comes to its port, and back to it.
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <thread>
+
 #include "podapi/server_rig.h"
 
 namespace slurmlet::podapi {
@@ -26,6 +35,20 @@ int port_of(const UniqueFd& socket) {
   socklen_t size = sizeof name;
   EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
   return ntohs(name.sin_port);
+}
+
+// As a security module does it: accept4(2) of this thread fails from now on, the client stays in
+// the queue.
+bool forbid_accepting() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_accept4, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{4, filter};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 class PortTest : public ::testing::Test {
@@ -88,6 +111,28 @@ TEST_F(PortTest, WhatIsNoAddressIsNotTriedAgain) {
   Server server{options, handler_};
   EXPECT_EQ(server.start().error().code, Code::kInvalid);
   EXPECT_EQ(step(server), kNever);
+}
+
+TEST_F(PortTest, AnAcceptThatIsForbiddenIsTriedAgainAfterAPause) {
+  Server server = make(0);
+  ASSERT_TRUE(server.start());
+  const TestClient client{server.port()};
+  bool forbidden = false;
+  SteadyTime next{};
+  std::thread{[&] {
+    forbidden = forbid_accepting();
+    next = forbidden ? step(server) : next;
+  }}.join();
+  if (!forbidden) {
+    GTEST_SKIP() << "no seccomp here";
+  }
+  EXPECT_EQ(next, clock_.now().steady + seconds{1});
+  pollfd ready{server.fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ready, 1, 0), 0) << "the client that waits does not wake it";
+  EXPECT_EQ(server.counters().accepted, 0U);
+  step(server, seconds{1});
+  EXPECT_TRUE(serves(server, server.port()));
+  EXPECT_EQ(server.counters().accepted, 2U);
 }
 
 TEST_F(PortTest, TheServiceManagersSocketIsTakenOver) {

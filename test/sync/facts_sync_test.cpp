@@ -159,6 +159,22 @@ TEST_F(FactsSyncTest, FurtherJobEventsDoNotPutTheLookOff) {
   EXPECT_EQ(step() - clock_.now().steady, milliseconds{100});
 }
 
+// Each turn costs a daemon with many short steps more than their events tell it.
+TEST_F(FactsSyncTest, FurtherJobEventsDoNotWakeItBeforeTheLook) {
+  slurmd_starts();
+  start_and_answer();
+  job_starts("spool", 9, 900);
+  ASSERT_TRUE(wakes());
+  step();
+  job_starts("spool", 10, 1000);
+  EXPECT_FALSE(wakes());
+  clock_.advance(milliseconds{500});
+  step();
+  EXPECT_EQ(jobs(), 2);
+  job_starts("spool", 11, 1100);
+  EXPECT_TRUE(wakes());
+}
+
 TEST_F(FactsSyncTest, ManyJobEventsStayWithinTheRateOfQuestions) {
   slurmd_starts();
   start_and_answer();

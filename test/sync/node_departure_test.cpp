@@ -86,6 +86,20 @@ TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeTheLastSightCounts) {
   expect_left_deleted();
 }
 
+TEST_F(NodeDepartureTest, TheWatchIsOpenedAtOnceAfterARestart) {
+  change_and_tell(true, "m1");
+  somebody_deletes_it();
+  step();
+  restart();
+  EXPECT_EQ(step(), clock_.now().steady) << "what is refused is not watched yet";
+  ASSERT_TRUE(sync_->went_with_machine());
+  step();
+  put_ours();
+  tell(Seen::kAdded);
+  run(seconds{1});
+  EXPECT_TRUE(sync_->registered());
+}
+
 // A write finds the Node gone; the watch, which knows how it ended, comes a moment later.
 TEST_F(NodeDepartureTest, AWriteWaitsForTheWatchToTellTheEnd) {
   change(true, "m1");

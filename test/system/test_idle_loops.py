@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import os
 import pathlib
+import re
 import threading
 import time
 
@@ -18,6 +19,7 @@ UUID = "5b0f2c52-2b7e-4c0c-9a53-0f3c1a2b4d5e"
 OTHER_UUID = "c0ffee00-1d2e-4f30-8a9b-7c6d5e4f3a2b"
 WINDOW = 75  # seconds
 MOST_CPU = 0.75  # seconds, one per cent of a core
+MOST_TURNS = 2  # a second, of each thread: also a loop that TurnGuard slows down turns more often
 TICKS = os.sysconf("SC_CLK_TCK")
 # Slurm is asked once at the start: this is not about the children that ask it.
 QUIET = {"slurm": {"pollInterval": "10m", "commandTimeout": "10s", "staleAfter": "1h",
@@ -28,6 +30,16 @@ def cpu_seconds(pid):
     """User and system time of a process and its ended children."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / TICKS
+
+
+def sleeps(pid):
+    """{thread: how often it has slept}. Each turn of a loop ends in one, each call in some."""
+    counts = {}
+    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        with contextlib.suppress(OSError):  # it has ended
+            found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)
+            counts[status.parent.name] = int(found[1])
+    return counts
 
 
 def bind_pod(rig, name):
@@ -124,6 +136,7 @@ def test_no_state_costs_anything(rigs, timing):
         meanwhile.enter_context(Repeated(lambda: delete_node(deleted), 0.1))
         deleted.wait_log("was deleted; registering it again")
         before = {state: cpu_seconds(rig.daemon.pid) for state, rig in rigs.items()}
+        slept = {state: sleeps(rig.daemon.pid) for state, rig in rigs.items()}
         began = time.monotonic()
         for rig in rigs.values():
             bind_pod(rig, f"while-{rig.name}")
@@ -132,9 +145,15 @@ def test_no_state_costs_anything(rigs, timing):
                            f"spec.nodeName={rig.name},metadata.name=while-{rig.name}")
         time.sleep(max(0, WINDOW - (time.monotonic() - began)))  # the time that is measured
         cost = {state: cpu_seconds(rig.daemon.pid) - before[state] for state, rig in rigs.items()}
+        lasted = time.monotonic() - began
+        turns = {state: max((count - slept[state].get(thread, 0)) / lasted
+                            for thread, count in sleeps(rig.daemon.pid).items())
+                 for state, rig in rigs.items()}
     for state, seconds in cost.items():
         timing(f"CPU time in {WINDOW} s, {state}", seconds)
+        timing(f"most turns of a thread per second, {state}", turns[state])
     assert max(cost.values()) < MOST_CPU, cost
+    assert max(turns.values()) < MOST_TURNS, turns
     for rig in rigs.values():
         assert "turns within a short time" not in rig.log()
     # What came while it rested is seen when the Node is its own again.
