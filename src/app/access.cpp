@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/own_credentials.h"
+#include "base/child_limits.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "base/token_file.h"
@@ -104,6 +105,15 @@ std::vector<fs::path> files_of(const kube::ClusterAccess& access) {
   return out;
 }
 
+// Also what a kubeconfig names. A CA is no secret, unless a key is beside it.
+void hide_secrets(const kube::ClusterAccess& access) {
+  auto secrets = files_of(access);
+  std::erase_if(secrets, [&](const fs::path& file) {
+    return file == access.pem.ca_name && file != access.pem.key_name;
+  });
+  hide_also_from_children(secrets);
+}
+
 }  // namespace
 
 struct ApiAccess::Current {
@@ -139,6 +149,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
   }
   Current out;
   out.files = files_of(*access);
+  hide_secrets(*access);
   out.fingerprint = fingerprint_of(*access);
   out.identity = identity_of(*access, settings_);
   out.ca_pem = access->pem.ca;

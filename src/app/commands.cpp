@@ -23,6 +23,7 @@
 #include "config/environment.h"
 #include "config/help.h"
 #include "config/load.h"
+#include "kube/kubeconfig.h"
 #include "service/manager_environment.h"
 #include "service/notifier.h"
 
@@ -68,6 +69,11 @@ void hide_secrets(const config::Settings& settings) {
     }
   }
   hide_from_children(std::move(secrets));
+  // It may be used much later only; the files of the other kubeconfig: ApiAccess.
+  if (const auto bootstrap = kube::load_kubeconfig(kubernetes.bootstrap_kubeconfig)) {
+    hide_also_from_children(bootstrap->files);
+    hide_also_from_children({bootstrap->token_file});
+  }
 }
 
 Result<config::Settings> load_settings(const config::ParsedCommandLine& command,

@@ -54,13 +54,20 @@ class Ruleset {
  public:
   void set_secrets(const std::vector<fs::path>& secrets) {
     secrets_.clear();
+    fd_.reset();
+    add_secrets(secrets);
+  }
+
+  void add_secrets(const std::vector<fs::path>& secrets) {
     for (const auto& path : secrets) {
       std::error_code error;
-      if (auto real = fs::weakly_canonical(path, error); !error && real.has_relative_path()) {
-        secrets_.push_back(real.has_filename() ? real : real.parent_path());
+      auto real = fs::weakly_canonical(path, error);
+      if (error || !real.has_relative_path() || is_hidden(real)) {
+        continue;
       }
+      secrets_.push_back(real.has_filename() ? real : real.parent_path());
+      fd_.reset();
     }
-    fd_.reset();
   }
 
   // -1 where there is no Landlock or nothing to hide.
@@ -85,6 +92,11 @@ class Ruleset {
     timespec changed;
     ino_t inode;
   };
+
+  bool is_hidden(const fs::path& path) const {
+    return std::any_of(secrets_.begin(), secrets_.end(),
+                       [&](const fs::path& secret) { return is_below(path, secret); });
+  }
 
   static Seen look(const fs::path& directory) {
     struct stat info {};
@@ -164,6 +176,11 @@ Limits& limits() {
 void hide_from_children(std::vector<fs::path> secrets) {
   const std::scoped_lock lock{limits().mutex};
   limits().ruleset.set_secrets(secrets);
+}
+
+void hide_also_from_children(const std::vector<fs::path>& secrets) {
+  const std::scoped_lock lock{limits().mutex};
+  limits().ruleset.add_secrets(secrets);
 }
 
 void confine_thread() {

@@ -20,9 +20,11 @@
 
 namespace slurmlet {
 
-// Files and directories, also of names that are not there yet. Call before there are threads, or
-// while none starts a child.
+// Files and directories, also of names that are not there yet. Thread-safe; holds for children that
+// are started afterwards.
 void hide_from_children(std::vector<std::filesystem::path> secrets);
+// Besides those.
+void hide_also_from_children(const std::vector<std::filesystem::path>& secrets);
 
 void confine_thread();
 

@@ -2,11 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
 
+#include "base/command.h"
 #include "fakes/fake_clock.h"
 #include "fakes/temp_tree.h"
 #include "tls/test_certificates.h"
@@ -45,6 +51,7 @@ std::string kubeconfig(const std::string& cluster, const std::string& user) {
          user + "}}]\n";
 }
 
+constexpr uid_t kSomebody = 54321;
 constexpr const char* kCluster = "server: 'https://api:6443', certificate-authority: ca.crt";
 constexpr const char* kFiles = "client-certificate: tls.crt, client-key: tls.key";
 
@@ -65,6 +72,28 @@ class ApiAccessTest : public ::testing::Test {
     return std::move(*access);
   }
   std::string path(const char* name) const { return tree_.path(name).string(); }
+  // What a command that we start makes of a file, were we not root.
+  std::string read_by_a_child(const char* name) const {
+    ::chmod(tree_.root().c_str(), 0755);
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::pipe(ends), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const bool somebody =
+          ::geteuid() != 0 || (::setgid(kSomebody) == 0 && ::setuid(kSomebody) == 0);
+      CommandSpec spec;
+      spec.argv = {"cat", path(name)};
+      const auto result = run_command(spec);
+      const std::string text = somebody && result ? result->out + result->err : "not run";
+      ::_exit(::write(ends[1], text.data(), text.size()) > 0 ? 0 : 1);
+    }
+    ::close(ends[1]);
+    char text[4096];
+    const ssize_t size = ::read(ends[0], text, sizeof text);
+    ::close(ends[0]);
+    ::waitpid(pid, nullptr, 0);
+    return {text, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
 
   fakes::TempTree tree_;
   fakes::FakeClock clock_;
@@ -86,6 +115,20 @@ TEST_F(ApiAccessTest, OpensWhatTheKubeconfigNames) {
   EXPECT_THAT(credentials->endpoint.user_agent, HasSubstr("slurmlet/"));
   EXPECT_EQ(credentials->token(), "");
   EXPECT_TRUE(access.connect());
+}
+
+// What the kubeconfig names is as secret as what the settings name; also after a replacement.
+TEST_F(ApiAccessTest, TheKeysFileIsHiddenFromChildren) {
+  if (::syscall(444, nullptr, 0, 1U) <= 0) {
+    GTEST_SKIP() << "this kernel has no Landlock";
+  }
+  ApiAccess access = open();
+  EXPECT_THAT(read_by_a_child("tls.key"), HasSubstr("denied"));
+  EXPECT_THAT(read_by_a_child("ca.crt"), HasSubstr("BEGIN CERTIFICATE"));
+  tree_.file("token", "secret\n").file("kubeconfig", kubeconfig(kCluster, "tokenFile: token"));
+  EXPECT_THAT(read_by_a_child("token"), HasSubstr("secret"));
+  ASSERT_TRUE(access.reload());
+  EXPECT_THAT(read_by_a_child("token"), HasSubstr("denied"));
 }
 
 TEST_F(ApiAccessTest, TheProxyOfTheEnvironmentIsUsedWhereTheKubeconfigNamesNone) {
