@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -82,13 +83,15 @@ Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
 class Bootstrap {
  public:
   Bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
-            const Clock& clock, kube::RequestCounter& requests, ServiceReport& service)
+            const Clock& clock, kube::RequestCounter& requests, ServiceReport& service,
+            TurnGuard& turns)
       : settings_(settings),
         node_name_(node_name),
         signals_(signals),
         clock_(clock),
         requests_(requests),
         service_(service),
+        turns_(turns),
         store_(settings.kubernetes.cert_dir, kClientStoreName),
         backoff_(seconds{1}, kLongestPause, system_random()),
         health_handler_([this] { return snapshot(); }, [this] { return status_json(); }),
@@ -121,6 +124,7 @@ class Bootstrap {
   const Clock& clock_;
   kube::RequestCounter& requests_;
   ServiceReport& service_;
+  TurnGuard& turns_;
   tls::CertificateStore store_;
   Backoff backoff_;
   podapi::HealthHandler health_handler_;
@@ -319,6 +323,7 @@ Result<BootstrapOutcome> Bootstrap::run() {
       start_server(health_server_options(settings_, service_.sockets()), health_handler_, "health");
   service_.ready(clock_.now());
   while (!done_) {
+    std::this_thread::sleep_for(turns_.turn(clock_.now().steady, "the bootstrap"));
     const Now now = clock_.now();
     service_.works(Loop::kMain, now);
     take_changed_files(now);
@@ -350,8 +355,9 @@ Result<BootstrapOutcome> Bootstrap::run() {
 
 Result<BootstrapOutcome> bootstrap(const config::Settings& settings, const std::string& node_name,
                                    Signals& signals, const Clock& clock,
-                                   kube::RequestCounter& requests, ServiceReport& service) {
-  return Bootstrap{settings, node_name, signals, clock, requests, service}.run();
+                                   kube::RequestCounter& requests, ServiceReport& service,
+                                   TurnGuard& turns) {
+  return Bootstrap{settings, node_name, signals, clock, requests, service, turns}.run();
 }
 
 Status probe_bootstrap(const config::Settings& settings, const Signals& signals, const Clock& clock,

@@ -13,6 +13,7 @@
 #include "app/signals.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/turn_guard.h"
 #include "config/settings.h"
 #include "kube/request_counter.h"
 
@@ -35,7 +36,8 @@ enum class BootstrapOutcome { kDone, kStopped, kReload };
 // person must change in the configuration.
 Result<BootstrapOutcome> bootstrap(const config::Settings& settings, const std::string& node_name,
                                    Signals& signals, const Clock& clock,
-                                   kube::RequestCounter& requests, ServiceReport& service);
+                                   kube::RequestCounter& requests, ServiceReport& service,
+                                   TurnGuard& turns);
 
 // Whether the API server takes the bootstrap token: one question that changes nothing. Asked before
 // a certificate that looks good is given up, since a server that refuses everybody for a while must

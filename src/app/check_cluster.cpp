@@ -64,7 +64,8 @@ Finding missing_node(const NodeSeen& seen) {
   if (!seen.gone_with.empty()) {
     return {kSubjectNode, Severity::kWarning,
             fmt::format("{} was deleted with its Machine {}", seen.name, seen.gone_with),
-            "slurmlet does not register it again in this boot (node.recreateAfter)",
+            fmt::format("slurmlet does not register it again {} (node.recreateAfter)",
+                        seen.gone_until.empty() ? "in this boot" : "until " + seen.gone_until),
             "switch this host off, or provision it anew; to have the Node back without its "
             "Machine, set node.recreateAfter: 0s and reload slurmlet"};
   }

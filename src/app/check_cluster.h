@@ -57,7 +57,8 @@ struct NodeSeen {
   std::optional<kube::Lease> lease;        // likewise
   std::optional<Error> problem;            // why it could not be read
   bool daemon_runs = false;
-  std::string gone_with;  // the Machine that the Node went with in this boot
+  std::string gone_with;   // the Machine that the Node went with in this boot
+  std::string gone_until;  // when it is registered again, RFC 3339; "" = not in this boot
 };
 Findings node_findings(const NodeSeen& seen, const node::DesiredNode& wanted, WallTime now);
 

@@ -3,6 +3,7 @@
 
 #include "app/check_gather.h"
 #include "app/node_end_file.h"
+#include "base/rfc3339.h"
 #include "kube/rest_api.h"
 
 namespace slurmlet::app {
@@ -105,17 +106,25 @@ NodeSeen ask_node(http::Client& client, const std::string& name) {
   return out;
 }
 
-// The Machine that the Node went with, or will be found to have gone with; "" if it comes back.
-std::string gone_with(const config::Settings& settings, const ApiAccess& access,
-                      const NodePreview& preview) {
+// The Machine that the Node went with, or will be found to have gone with, unless it comes back
+// now.
+void look_at_end(const config::Settings& settings, const ApiAccess& access,
+                 const NodePreview& preview, NodeSeen& out) {
   const auto end = load_node_end({settings.state_dir, preview.facts.machine.boot_id,
                                   preview.desired.name, metal3_uuid_of(preview.identity),
                                   provider_id_of(preview.identity), access.credential_identity()},
                                  preview.at.steady);
-  if (!end || !*end || settings.node.recreate_after == config::Seconds{0}) {
-    return "";
+  if (!end || !*end) {
+    return;
   }
-  return (*end)->last.machine;
+  if (const auto after = settings.node.recreate_after) {
+    const Duration left = (*end)->gone_at.value_or(preview.at.steady) + *after - preview.at.steady;
+    if (left <= Duration{0}) {
+      return;
+    }
+    out.gone_until = rfc3339(preview.at.wall + left);
+  }
+  out.gone_with = (*end)->last.machine;
 }
 
 }  // namespace
@@ -144,7 +153,7 @@ ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials&
   ask_rights(client, {name, endpoint, certificates}, out);
   out.node = ask_node(client, name);
   out.node->daemon_runs = daemon_runs;
-  out.node->gone_with = gone_with(settings, access, preview);
+  look_at_end(settings, access, preview, *out.node);
   const std::string& uuid = preview.facts.machine.system_uuid;
   out.node->holder_identity = uuid.empty() ? name : name + "/" + uuid;
   return out;

@@ -17,6 +17,7 @@ namespace slurmlet::app {
 namespace {
 
 constexpr Duration kMungeTime = std::chrono::seconds{3};
+constexpr Duration kSystemctlTime = std::chrono::seconds{3};
 
 // Why munged makes no credential; "" when it does, or when there is no munge(1) to ask with. The
 // credential is thrown away.
@@ -36,6 +37,14 @@ std::string encode_error(const std::string& socket) {
     return "munge -n did not end in time";
   }
   return output->exit_code == 0 && output->signal == 0 ? "" : std::string{trim(output->err)};
+}
+
+std::string show_socket_unit() {
+  CommandSpec spec;
+  spec.argv = {"systemctl", "show", "--property=ActiveState,Listen", "slurmlet.socket"};
+  spec.timeout = kSystemctlTime;
+  const auto output = run_command(spec);
+  return output ? output->out : "";
 }
 
 }  // namespace
@@ -68,6 +77,9 @@ std::vector<PortSeen> look_at_ports(const config::Settings& settings) {
       port.taken = true;
       port.pid = owner->pid;
       port.program = owner->program;
+      // The first of those who hold a socket unit's socket.
+      port.of_socket_unit = port.pid == 1 && port.program == "systemd" &&
+                            socket_unit_has(show_socket_unit(), port.port);
     }
   }
   return out;

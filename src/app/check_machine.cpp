@@ -45,8 +45,7 @@ Finding port_finding(const PortSeen& port, const std::optional<DaemonStatus>& da
   if (port.pid != 0 && daemon && port.pid == daemon->pid) {
     return {kSubjectPorts, Severity::kOk, name + " is served by the running daemon"};
   }
-  // The first of those who hold a socket unit's socket.
-  if (port.pid == 1) {
+  if (port.of_socket_unit) {
     return {kSubjectPorts, Severity::kOk,
             fmt::format("{} is held by {}, for slurmlet.socket", name, port.program)};
   }
@@ -55,7 +54,10 @@ Finding port_finding(const PortSeen& port, const std::optional<DaemonStatus>& da
     return {kSubjectPorts, Severity::kOk,
             fmt::format("{} is served by {} (pid {})", name, port.program, port.pid)};
   }
-  const std::string cure = fmt::format("stop that process, or set {} to a free port", port.setting);
+  const std::string cure = fmt::format(
+      "stop that {}, or set {} to a free port",
+      port.pid == 1 && port.program == "systemd" ? "unit (systemctl list-sockets)" : "process",
+      port.setting);
   if (port.pid != 0) {
     return {kSubjectPorts, Severity::kError,
             fmt::format("{} is taken by {} (pid {})", name, port.program, port.pid), "", cure};
@@ -70,6 +72,11 @@ Finding port_finding(const PortSeen& port, const std::optional<DaemonStatus>& da
 }
 
 }  // namespace
+
+bool socket_unit_has(const std::string& shown, int port) {
+  return shown.find("ActiveState=active\n") != std::string::npos &&
+         shown.find(fmt::format(":{} (Stream)", port)) != std::string::npos;
+}
 
 Finding slurmd_finding(const node::HostFacts& facts) {
   const auto& slurmd = facts.slurmd;

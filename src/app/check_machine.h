@@ -32,9 +32,12 @@ struct PortSeen {
   std::string what;     // "kubelet API"
   std::string setting;  // "endpoint.port"
   bool taken = false;
-  int pid = 0;               // of who listens; 0 = not to be seen
-  std::string program = {};  // of that process
+  int pid = 0;                  // of who listens; 0 = not to be seen
+  std::string program = {};     // of that process
+  bool of_socket_unit = false;  // it is systemd, for slurmlet.socket
 };
+// `shown`: systemctl show --property=ActiveState,Listen slurmlet.socket.
+bool socket_unit_has(const std::string& shown, int port);
 Findings port_findings(const std::vector<PortSeen>& ports,
                        const std::optional<DaemonStatus>& daemon);
 

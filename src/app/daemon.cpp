@@ -124,8 +124,8 @@ Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
     return std::optional<Outcome>{};
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  const auto ended =
-      bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests, shared_.service);
+  const auto ended = bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests,
+                               shared_.service, shared_.turns.main);
   if (!ended) {
     return ended.error();
   }

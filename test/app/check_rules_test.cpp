@@ -230,6 +230,10 @@ TEST(CheckCluster, NodeAndLease) {
   seen.holder_identity = "n1/abc";
   const auto judged = [&] { return node_findings(seen, wanted_node(), kNow); };
   EXPECT_THAT(judged(), ElementsAre(found(Severity::kInfo, "not registered: slurmlet registers")));
+  seen.gone_with = "m1";
+  EXPECT_THAT(judged().at(0).detail, HasSubstr("again in this boot"));
+  seen.gone_until = "2026-06-21T00:10:00Z";
+  EXPECT_THAT(judged().at(0).detail, HasSubstr("again until 2026-06-21T00:10:00Z"));
   seen.node = live_node();
   EXPECT_THAT(judged(), ElementsAre(found(Severity::kOk, "uid-1")));
   seen.node->taints.clear();
@@ -305,6 +309,15 @@ TEST(CheckMachine, MungeAndGpus) {
   EXPECT_THAT(gpu_finding(facts), found(Severity::kError, "/dev/nvidia3", "nvidia-smi"));
 }
 
+TEST(CheckMachine, WhetherTheSocketUnitHasAPort) {
+  const std::string listens = "Listen=[::]:10250 (Stream)\nListen=127.0.0.1:10248 (Stream)\n";
+  EXPECT_TRUE(socket_unit_has(listens + "ActiveState=active\n", 10250));
+  EXPECT_TRUE(socket_unit_has(listens + "ActiveState=active\n", 10248));
+  EXPECT_FALSE(socket_unit_has(listens + "ActiveState=active\n", 1025));
+  EXPECT_FALSE(socket_unit_has(listens + "ActiveState=inactive\n", 10250));
+  EXPECT_FALSE(socket_unit_has("ActiveState=inactive\n", 10250));
+}
+
 TEST(CheckMachine, PortsAndDaemon) {
   const PortSeen free{10250, "kubelet API", "endpoint.port"};
   PortSeen taken = free;
@@ -317,9 +330,13 @@ TEST(CheckMachine, PortsAndDaemon) {
   PortSeen of_a_unit = taken;
   of_a_unit.pid = 1;
   of_a_unit.program = "systemd";
+  EXPECT_THAT(port_findings({of_a_unit}, {}),
+              ElementsAre(found(Severity::kError, "taken by systemd (pid 1)", "list-sockets")));
+  of_a_unit.of_socket_unit = true;
   EXPECT_THAT(port_findings({of_a_unit}, daemon),
-              ElementsAre(found(Severity::kOk, "held by systemd")));
-  EXPECT_THAT(port_findings({of_a_unit}, {}), ElementsAre(found(Severity::kOk, "held by systemd")));
+              ElementsAre(found(Severity::kOk, "for slurmlet.socket")));
+  EXPECT_THAT(port_findings({of_a_unit}, {}),
+              ElementsAre(found(Severity::kOk, "for slurmlet.socket")));
   EXPECT_THAT(port_findings({free}, {}), ElementsAre(found(Severity::kOk, "is free")));
   EXPECT_THAT(port_findings({free}, daemon), ElementsAre(found(Severity::kWarning, "not served")));
   daemon.phase = "bootstrap";
