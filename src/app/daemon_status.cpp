@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include "app/slurm_facts.h"
 #include "app/state_line.h"
 #include "base/rfc3339.h"
+#include "node/slurm_view.h"
 
 namespace slurmlet::app {
 namespace {
@@ -35,7 +37,7 @@ void add_slurm(DaemonStatus& out, const Report& report, WallTime now) {
   out.slurm_source = slurm.source;
   if (slurm.record) {
     out.slurm_node = slurm.record->name;
-    out.slurm_state = slurm.record->state.raw();
+    out.slurm_state = node::known_state(slurm_facts(report)).raw();
   }
   out.slurm_answered_at = time_text(slurm.answered_at);
   if (slurm.answered_at) {

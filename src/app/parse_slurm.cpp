@@ -15,6 +15,7 @@
 
 #include "app/capture_json.h"
 #include "app/secrets.h"
+#include "base/plain_text.h"
 #include "base/unique_fd.h"
 #include "node/conditions.h"
 #include "node/resources.h"
@@ -77,6 +78,9 @@ std::vector<node::Condition> conditions_of(const slurm::Capture& capture,
     node::NodePolicy policy;
     policy.ready_follows = node::ReadyFollows::kSlurm;
     out.push_back(node::ready_condition(facts, policy, {}));
+  }
+  for (auto& condition : out) {
+    condition.message = plain_text(condition.message);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "app/metrics.h"
+#include "app/slurm_facts.h"
 #include "base/text.h"
 #include "node/slurm_view.h"
 #include "slurm/sinfo.h"
@@ -41,20 +42,18 @@ std::optional<double> number(const std::optional<std::int64_t>& value, double un
 // What is stale is no longer shown: a gap in a graph is honest, a flat line is not.
 void add_record(std::vector<MetricFamily>& out, const Report& report) {
   const auto& record = *report.slurm.record;
+  const node::HostFacts facts = slurm_facts(report);
+  const node::SlurmState state = node::known_state(facts);
   MetricFamily states{"slurmlet_slurm_node_state",
-                      "1 for the base state and each flag that Slurm gives this node.",
+                      "1 for the base state (unknown while it is not confirmed) and each flag that "
+                      "Slurm gives this node.",
                       MetricType::kGauge,
-                      {{{{"state", to_lower(record.state.base)}}, 1, ""}}};
-  for (const auto& flag : record.state.flags) {
+                      {{{{"state", to_lower(state.base)}}, 1, ""}}};
+  for (const auto& flag : state.flags) {
     states.samples.push_back({{{"state", to_lower(flag)}}, 1, ""});
   }
   out.push_back(std::move(states));
 
-  node::HostFacts facts;
-  facts.slurm = report.slurm;
-  facts.slurm_conf = report.slurm_conf;
-  facts.jobs = report.jobs;
-  facts.confirmed = report.confirmed;
   const node::Allocation allocation = node::allocation(facts);
   out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them.", number(record.cpus),
                          number(allocation.cpus)));

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/slurm_facts.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "kube/status_error.h"
@@ -98,12 +99,7 @@ std::string slurmd_words(const Report& report) {
 }
 
 std::string slurm_words(const Report& report) {
-  node::HostFacts facts;
-  facts.slurm = report.slurm;
-  facts.slurmd = report.slurmd;
-  facts.slurm_conf = report.slurm_conf;
-  facts.jobs = report.jobs;
-  facts.confirmed = report.confirmed;
+  const node::HostFacts facts = slurm_facts(report);
   const node::SlurmView view = node::slurm_view(facts);
   const auto& failure = report.slurm.failure;
   switch (view.knowledge) {
@@ -115,11 +111,9 @@ std::string slurm_words(const Report& report) {
     case node::Knowledge::kKnown:
       break;
   }
-  node::SlurmState state = report.slurm.record->state;
-  if (view.bases.size() == 1) {
-    state.base = *view.bases.begin();
-  }
-  std::string out = "Slurm " + state.raw() + (view.bases.size() == 1 ? "" : " (not confirmed)");
+  std::string out =
+      "Slurm " + (view.bases.size() == 1 ? node::known_state(facts).raw()
+                                         : report.slurm.record->state.raw() + " (not confirmed)");
   if (failure) {
     out += report.slurm.answered_at
                ? fmt::format(" at {} ({} since)", rfc3339(*report.slurm.answered_at),

@@ -44,8 +44,8 @@ bool is_news(const EventRule& rule, const Condition& old, const Condition& now) 
   if (rule.type == vocabulary::kGpuHealthy) {
     return is_bad && now.status != "Unknown" && old.message != now.message;
   }
-  return rule.type == "SlurmNodeStateDrain" && is_bad && old.reason != now.reason &&
-         now.reason != "JobsUnknown";
+  return rule.type == "SlurmNodeStateDrain" && is_bad && now.reason == "Drained" &&
+         old.reason != "Drained";
 }
 
 }  // namespace
@@ -62,12 +62,10 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
     if (old == nullptr || now == nullptr || old->reason == "NotAskedYet") {
       continue;  // the first answer after start is no change either
     }
-    // Until a full query tells there is no news.
-    if (now->reason == "NotConfirmed" ||
-        (old->reason == "NotConfirmed" && now->status == "False")) {
-      continue;
-    }
-    if (old->status == now->status && !is_news(rule, *old, *now)) {
+    // Only the first answer after start is announced() while it is open.
+    const bool was_open = old->reason == "NotConfirmed";
+    const bool same = old->status == now->status && !was_open;
+    if (now->reason == "NotConfirmed" || (same && !is_news(rule, *old, *now))) {
       continue;
     }
     if (now->status == "Unknown") {
@@ -76,11 +74,14 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
       }
       continue;
     }
-    if (old->status == "Unknown" && rule.type == "SlurmNodeStateDown" && now->status == "False") {
+    const bool bad = (now->status == "True") == rule.bad_status;
+    if (was_open && !bad) {
+      continue;
+    }
+    if (old->status == "Unknown" && rule.type == "SlurmNodeStateDown" && !bad) {
       events.push_back({false, "SlurmStateKnown", "slurmctld answers again about this node"});
       continue;
     }
-    const bool bad = (now->status == "True") == rule.bad_status;
     if (!bad && old->status == "Unknown") {
       continue;
     }
@@ -91,6 +92,19 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
     events.push_back({bad, reason, now->message});
   }
   return events;
+}
+
+std::vector<Condition> announced(const std::vector<Condition>& before,
+                                 std::vector<Condition> after) {
+  for (Condition& now : after) {
+    const Condition* old = find(before, now.type);
+    const bool is_open = now.reason == "NotConfirmed" ||
+                         (now.reason == "JobsUnknown" && old != nullptr && old->status == "True");
+    if (is_open && old != nullptr && old->reason != "NotAskedYet") {
+      now = *old;
+    }
+  }
+  return after;
 }
 
 std::string registered_message(const DesiredNode& desired, const std::string& cluster) {

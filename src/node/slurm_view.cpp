@@ -274,10 +274,17 @@ SlurmView slurm_view(const HostFacts& facts) {
   return view;
 }
 
+SlurmState known_state(const HostFacts& facts) {
+  const std::set<std::string> bases = bases_of(facts);
+  return {bases.size() == 1 ? *bases.begin() : "UNKNOWN", facts.slurm.record->state.flags};
+}
+
 bool needs_confirmation(const HostFacts& facts) {
   const auto& slurm = facts.slurm;
-  return slurm.record && !slurm.stale && slurm.record->kind != AnswerKind::kFullDump &&
-         bases_of_answer(facts).size() > 1;
+  // It counts beside the jobs that are seen here: without them it would do so for one interval of
+  // the cadence only.
+  return facts.jobs && slurm.record && !slurm.stale &&
+         slurm.record->kind != AnswerKind::kFullDump && bases_of_answer(facts).size() > 1;
 }
 
 Allocation allocation(const HostFacts& facts) {

@@ -36,6 +36,9 @@ struct SlurmView {
 
 SlurmView slurm_view(const HostFacts& facts);
 
+// Of the last record; the base state is UNKNOWN where there are several that it may be.
+SlurmState known_state(const HostFacts& facts);
+
 // A full dump would tell more than `facts` do without one.
 bool needs_confirmation(const HostFacts& facts);
 

@@ -177,6 +177,9 @@ void LocalJobsReader::search_processes() {
 }
 
 std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
+  if (!places_.threads_per_cpu) {
+    return std::nullopt;
+  }
   std::set<int> all;
   for (const auto& [job, processes] : jobs_) {
     if (processes.pids.empty()) {
@@ -191,7 +194,7 @@ std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
     }
     all.merge(cpus);
   }
-  const std::int64_t threads = places_.threads_per_cpu;
+  const std::int64_t threads = *places_.threads_per_cpu;
   return (static_cast<std::int64_t>(all.size()) + threads - 1) / threads;
 }
 

@@ -48,8 +48,9 @@ struct LocalJobsPlaces {
   std::string proc_root = "/proc";
   std::string cgroup_root = "/sys/fs/cgroup";
   std::string cgroup_slice = "system.slice";  // CgroupSlice of cgroup.conf, since 25.11
-  // Where Slurm counts cores as CPUs a job's cpuset holds all threads of its cores.
-  std::int64_t threads_per_cpu = 1;
+  // Where Slurm counts cores as CPUs a job's cpuset holds all threads of its cores. Nothing where
+  // no NodeName line tells how it counts; allocated_cpus is not known then.
+  std::optional<std::int64_t> threads_per_cpu = 1;
   TrustedUsers users = {};  // who starts slurmstepd
   bool operator==(const LocalJobsPlaces&) const = default;
 };

@@ -185,6 +185,8 @@ bool fits(Column column, std::string_view cell) {
       return is_time_limit(cell);
     case Column::kSizes:
       return consists_of(cell, "0123456789:+");
+    case Column::kCommentReason:
+      return cell.find('\x1f') != cell.npos;
     case Column::kTimestamp:
       return is_nothing(cell) || (is_word(cell) && cell.find_first_of(kDigits) != cell.npos);
     case Column::kPartition:
@@ -199,7 +201,8 @@ bool fits(Column column, std::string_view cell) {
 }
 
 std::size_t Layout::free_text() const {
-  for (const auto free : {Column::kReason, Column::kComment, Column::kExtra}) {
+  for (const auto free :
+       {Column::kReason, Column::kComment, Column::kExtra, Column::kCommentReason}) {
     const auto at = std::find(columns.begin(), columns.end(), free);
     if (at != columns.end()) {
       return static_cast<std::size_t>(at - columns.begin());

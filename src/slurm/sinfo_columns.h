@@ -33,6 +33,7 @@ enum class Column {
   kReason,
   kComment,
   kExtra,
+  kCommentReason,  // of our own query (sinfo.h): both, with a unit separator between them
   kHostname,
   kReservation,  // may be empty
   kNodeCount,

@@ -15,6 +15,12 @@ namespace {
 const std::vector<Layout>& known_layouts() {
   using enum Column;
   static const std::vector<Layout> kLayouts{
+      // The query of slurmlet (sinfo.cpp).
+      {{kNode, kPartition, kState, kCpuCounts, kMemory, kAllocMem, kFreeMem, kLoad, kGres,
+        kGresUsed, kVersion, kFeatures, kActiveFeatures, kCluster, kReservation, kTimestamp, kUser,
+        kCommentReason},
+       true,
+       true},
       // The query of slurmlet 0.1, and the same without partition, features and cluster.
       {{kNode, kPartition, kState, kCpuCounts, kMemory, kAllocMem, kFreeMem, kLoad, kGres,
         kGresUsed, kVersion, kFeatures, kCluster, kTimestamp, kUser, kReason},

@@ -114,6 +114,12 @@ void take_cell(Column column, std::string_view cell, SlurmNodeRecord& record) {
     case Column::kExtra:
       record.extra = text_value(cell);
       break;
+    case Column::kCommentReason: {
+      const auto end = cell.find('\x1f');
+      record.comment = text_value(cell.substr(0, end));
+      record.reason = text_value(cell.substr(end + 1));
+      break;
+    }
     case Column::kHostname:
       record.hostname = text_value(cell);
       break;

@@ -249,13 +249,14 @@ SteadyTime FactsSync::follow_confirmation(Now now) {
   return facts_.confirmed ? std::min(due, confirmed_until_) : due;
 }
 
-// The jobs as of the last answer; both together are what a full dump confirms.
+// A job that began or ended while the full query ran is in the dump or not: nothing is confirmed.
 void FactsSync::take_answer(Now now, const node::SlurmAnswer& answer) {
   jobs_of_answer_ = answer.answered_at;
   read_jobs();
-  if (answer.record && answer.record->kind == node::AnswerKind::kFullDump) {
-    facts_.confirmed = node::Confirmation{
-        *answer.record, facts_.jobs ? facts_.jobs->job_ids : std::vector<std::uint32_t>{}};
+  const auto before = std::exchange(jobs_before_query_, std::nullopt);
+  const bool is_full = answer.record && answer.record->kind == node::AnswerKind::kFullDump;
+  if (is_full && before && facts_.jobs && before->job_ids == facts_.jobs->job_ids) {
+    facts_.confirmed = node::Confirmation{*answer.record, facts_.jobs->job_ids};
     confirmed_until_ = now.steady + 2 * options_.confirm_interval;
   }
 }
@@ -286,12 +287,17 @@ SteadyTime FactsSync::step(Now now) {
     facts_.machine.pid_pressure = sample.pid;
     next_tick_ = slurm::next_aligned(now, options_.tick);
   }
+  const auto full_queries = poll_->counters().full_queries;
+  auto jobs_before = facts_.jobs;
   next = std::min(next, poll_->step(now));
   next = std::min(next, follow_answer(now));
   if (const auto answer = poll_->answer(now); answer.answered_at != jobs_of_answer_) {
     take_answer(now, answer);
   } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
     read_jobs();
+  }
+  if (poll_->counters().full_queries != full_queries) {
+    jobs_before_query_ = std::move(jobs_before);
   }
   next = std::min(next, follow_confirmation(now));
   if (absent_since_ && now.steady < *absent_since_ + options_.not_ready_grace) {

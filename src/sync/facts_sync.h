@@ -113,7 +113,9 @@ class FactsSync {
   SteadyTime next_tick_{};
   SteadyTime next_machine_{};
   std::optional<WallTime> jobs_of_answer_;  // the answer of slurmctld that jobs were read for
-  SteadyTime confirmed_until_{};            // facts_.confirmed counts
+  // As last seen before the full query under way was started.
+  std::optional<node::LocalJobs> jobs_before_query_;
+  SteadyTime confirmed_until_{};  // facts_.confirmed counts
 };
 
 }  // namespace slurmlet::sync

@@ -26,6 +26,7 @@ Report healthy_report() {
   report.slurm.record.emplace();
   report.slurm.record->name = "nid1";
   report.slurm.record->state = {"MIXED", {"DRAIN"}};
+  report.slurm.record->kind = node::AnswerKind::kFullDump;
   report.slurm.answered_at = kNow.wall - seconds{12};
   report.slurm.source = "sinfo";
   report.slurm_conf.cluster_name = "alps";
@@ -54,6 +55,12 @@ sync::LeaseStatus renewed(Duration ago) {
 
 DaemonStatus status_of(const Report& report, const sync::LeaseStatus& lease) {
   return daemon_status({report, lease, seconds{40}, kNow.wall - hours{2}, kNow});
+}
+
+TEST(DaemonStatusTest, ABaseStateThatIsNotConfirmedIsUnknown) {
+  Report report = healthy_report();
+  report.slurm.record->kind = node::AnswerKind::kOneNode;
+  EXPECT_EQ(status_of(report, {}).slurm_state, "UNKNOWN+DRAIN");
 }
 
 TEST(DaemonStatusTest, AHealthyDaemon) {

@@ -133,6 +133,9 @@ TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
   const auto busy = values(report);
   EXPECT_FALSE(busy.contains("slurmlet_slurm_cpus{kind=allocated}"));
   EXPECT_FALSE(busy.contains("slurmlet_slurm_memory_bytes{kind=allocated}"));
+  EXPECT_FALSE(busy.contains("slurmlet_slurm_node_state{state=mixed}"));
+  EXPECT_EQ(busy.at("slurmlet_slurm_node_state{state=unknown}"), 1);
+  EXPECT_EQ(busy.at("slurmlet_slurm_node_state{state=drain}"), 1);
   report.slurm.record->state.base = "IDLE";
   report.jobs = node::LocalJobs{};
   EXPECT_EQ(values(report).at("slurmlet_slurm_memory_bytes{kind=allocated}"), 0);

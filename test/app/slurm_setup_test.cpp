@@ -87,6 +87,15 @@ TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
   EXPECT_NE(setup.left_out.front().find("gone.conf"), std::string::npos);
 }
 
+// `slurmd -Z --conf "CPUs=4 ..."`, or a line in an Include that was left out.
+TEST_F(DiscoverSlurm, WithoutANodeNameLineItIsNotKnownHowSlurmCountsCpus) {
+  slurmd_.options.future = false;
+  slurmd_.options.node_name = "dyn1";
+  const auto setup = discover();
+  EXPECT_EQ(setup.node_name, "dyn1");
+  EXPECT_EQ(setup.jobs.threads_per_cpu, std::nullopt);
+}
+
 TEST_F(DiscoverSlurm, WhereTheNameIsSetSlurmdIsNotAsked) {
   settings_.slurm.node_name = "fut2";
   const auto setup = discover();

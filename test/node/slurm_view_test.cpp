@@ -189,7 +189,7 @@ TEST(SlurmViewTest, WhatAnAnswerTells) {
     EXPECT_EQ(view.use, row.use) << what;
     EXPECT_EQ(view.reason, row.bases.size() == 1 ? "" : "NotConfirmed") << what;
     EXPECT_EQ(view.message.empty(), row.bases.size() == 1) << what;
-    EXPECT_EQ(needs_confirmation(facts), row.bases.size() > 1) << what;
+    EXPECT_EQ(needs_confirmation(facts), row.bases.size() > 1 && row.jobs) << what;
   }
 }
 
@@ -227,6 +227,7 @@ TEST(SlurmViewTest, AFullDumpConfirmsWhatHasNotChangedSince) {
   EXPECT_TRUE(slurm_view(same).is("MIXED"));
   EXPECT_EQ(slurm_view(same).use, Use::kBusy);
   EXPECT_TRUE(needs_confirmation(same)) << "it may have ended without a trace";
+  EXPECT_EQ(known_state(same).raw(), "MIXED");
 
   using Change = void (*)(HostFacts&);
   struct Row {
@@ -262,6 +263,15 @@ TEST(SlurmViewTest, AFullDumpConfirmsWhatHasNotChangedSince) {
     row.change(facts);
     EXPECT_EQ(slurm_view(facts).bases, row.bases) << row.what;
   }
+}
+
+TEST(SlurmViewTest, TheKnownStateHasNoBaseThatIsNotConfirmed) {
+  HostFacts facts = facts_in_state("MIXED", {"DRAIN"});
+  EXPECT_EQ(known_state(facts).raw(), "MIXED+DRAIN");
+  facts.slurm.record->kind = AnswerKind::kOneNode;
+  EXPECT_EQ(known_state(facts).raw(), "UNKNOWN+DRAIN");
+  facts.slurm.stale = true;
+  EXPECT_EQ(known_state(facts).raw(), "UNKNOWN+DRAIN");
 }
 
 // sinfo until 23.02, and the JSON of 23.02, say ALLOCATED where the figures of the same dump tell

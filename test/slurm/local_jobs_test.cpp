@@ -182,6 +182,8 @@ TEST_F(LocalJobsTest, CpusAreCountedAsSlurmCountsThem) {
   EXPECT_EQ(jobs().allocated_cpus, 64);
   places_.threads_per_cpu = 2;
   EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 32);
+  places_.threads_per_cpu.reset();
+  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, std::nullopt);
 }
 
 TEST_F(LocalJobsTest, CpusOfCgroupV1) {

@@ -37,6 +37,28 @@ SinfoCapture read(const std::string& text) {
   return capture.value_or(SinfoCapture{});
 }
 
+// Made by test/fixtures/slurm/own-query/record.sh; two nodes as with two names behind -n.
+TEST_F(SinfoCaptureText, ReadsOurOwnQuery) {
+  for (const char* release : {"22.05", "24.11"}) {
+    std::string text = fixture(std::string{"own-query/"} + release + ".out");
+    text += "n2" + text.substr(2);
+    const auto capture = read(text);
+    EXPECT_THAT(capture.not_understood, IsEmpty()) << release;
+    ASSERT_EQ(capture.nodes.size(), 2U) << release;
+    for (const auto& record : capture.nodes) {
+      EXPECT_TRUE(record.state.has("DRAIN"));
+      EXPECT_THAT(record.features, ElementsAre("bios_a", "bios_b")) << release;
+      EXPECT_THAT(record.active_features, ElementsAre("bios_b")) << release;
+      EXPECT_EQ(record.cluster, "") << release;
+      EXPECT_EQ(record.comment, "rack 7 | see\nState=IDLE") << release;
+      EXPECT_EQ(record.reason, "disk | swap\nn1|normal|idle") << release;
+      EXPECT_EQ(record.reason_user, "root") << release;
+      EXPECT_TRUE(record.reason_time) << release;
+      EXPECT_EQ(record.reservation, std::string{release} == "22.05" ? "" : "repair") << release;
+    }
+  }
+}
+
 TEST_F(SinfoCaptureText, ReadsTwelveColumns) {
   const auto capture = read(
       "cpu02|draining|drng|3/0/5/8|4096|22863|gpu:a:1(S:0)|Kernel|State=DOWN\nfake|2026-11-20T"

@@ -130,42 +130,76 @@ TEST_F(FactsDoubtTest, NoJobsInADirectoryThatIsNotSlurmdsAreUnknown) {
 }
 
 // slurmctld's answer about one node says MIXED and no step runs here.
-TEST_F(FactsDoubtTest, AMixedWithoutStepsIsConfirmedByAFullDump) {
-  poll_.interval = minutes{1};
-  poll_.stale_after = minutes{5};
-  start();
-  const auto is_full = [&] {
+class ConfirmTest : public FactsDoubtTest {
+ protected:
+  bool is_full() const {
     return !sinfo_.started.empty() && sinfo_.started.back().argv[5] == "nid1,nid1";
-  };
-  const auto answer_mixed = [&] {
+  }
+  void answer_mixed() {
     CommandOutput output;
     output.out = slurm::query_answer("22.05.8/query-mixed.out");
     output.out.replace(0, output.out.find('|'), "nid1");
     sinfo_.end = output;
     step();
-  };
-  const auto view = [&] { return node::slurm_view(facts()); };
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
-  answer_mixed();
-  EXPECT_EQ(view().reason, "NotConfirmed");
-  EXPECT_EQ(view().use, node::Use::kUnknown);
-  for (std::size_t asked = 1; !is_full();) {
+  }
+  void await_question() {
+    const auto asked = sinfo_.started.size();
     run_until([&] { return sinfo_.started.size() > asked; }, minutes{2});
-    asked = sinfo_.started.size();
-    ASSERT_LT(asked, 15U) << "no full query";
-    if (!is_full()) {
+  }
+  node::SlurmView view() const { return node::slurm_view(facts()); }
+  // Answers until a full query is under way.
+  void start_and_await_full_query() {
+    poll_.interval = minutes{1};
+    poll_.stale_after = minutes{5};
+    start();
+    run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+    while (!is_full()) {
       answer_mixed();
+      EXPECT_EQ(view().reason, "NotConfirmed");
+      EXPECT_EQ(view().use, node::Use::kUnknown);
+      await_question();
+      ASSERT_LT(sinfo_.started.size(), 15U) << "no full query";
     }
   }
+};
+
+TEST_F(ConfirmTest, AMixedWithoutStepsIsConfirmedByAFullDump) {
+  start_and_await_full_query();
   answer_mixed();
   EXPECT_TRUE(view().is("MIXED"));
   // And so it stays while nothing changes.
-  const auto asked = sinfo_.started.size();
-  run_until([&] { return sinfo_.started.size() > asked; }, minutes{2});
+  await_question();
   EXPECT_FALSE(is_full());
   answer_mixed();
   EXPECT_TRUE(view().is("MIXED"));
   EXPECT_EQ(facts().slurm.record->kind, node::AnswerKind::kOneNode);
+}
+
+// It may have begun after slurmctld made the dump.
+TEST_F(ConfirmTest, AJobThatBeginsDuringAFullQueryIsNotConfirmedByIt) {
+  start_and_await_full_query();
+  job_starts("spool", 7, 4343);
+  answer_mixed();
+  ASSERT_EQ(jobs(), 1);
+  EXPECT_TRUE(view().is("MIXED")) << "as of the dump";
+  await_question();
+  EXPECT_FALSE(is_full());
+  answer_mixed();
+  EXPECT_EQ(view().reason, "NotConfirmed");
+}
+
+TEST_F(ConfirmTest, WhereJobsCannotBeSeenNoFullQueryIsMade) {
+  poll_.interval = minutes{1};
+  poll_.stale_after = minutes{5};
+  tree_.remove("spool");
+  start();
+  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  for (int i = 0; i < 15; ++i) {
+    answer_mixed();
+    EXPECT_EQ(view().reason, "NotConfirmed");
+    await_question();
+    EXPECT_FALSE(is_full());
+  }
 }
 
 }  // namespace

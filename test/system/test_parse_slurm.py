@@ -122,6 +122,24 @@ def test_a_draining_gpu_node_from_slurmrestd():
     assert (ready["status"], ready["reason"]) == ("Unknown", "NotConfirmed")
 
 
+@pytest.mark.parametrize("release,reservation", [("22.05", None), ("24.11", "repair")])
+def test_the_answer_to_our_own_query(release, reservation):
+    parsed = parse(FIXTURES / "own-query" / f"{release}.out")
+    facts = parsed["facts"]
+    assert facts["name"] == "n1" and parsed["notUnderstood"] == []
+    assert facts["comment"] == "rack 7 | see\nState=IDLE"
+    assert facts["reason"] == "disk | swap\nn1|normal|idle" and facts["reasonUser"] == "root"
+    assert facts.get("reservation") == reservation and "cluster" not in facts
+    drain = conditions(parsed)["SlurmNodeStateDrain"]
+    assert "disk | swap n1|normal|idle" in drain["message"]
+
+
+def test_messages_are_of_one_line_without_control_characters():
+    parsed = parse(stdin=b"NODELIST|STATE|REASON\nn1|drained|a\x07b\xe2\x80\xaec\n")
+    message = conditions(parsed)["SlurmNodeStateDrain"]["message"]
+    assert "a" in message and message.isprintable()
+
+
 def test_what_slurmd_says_of_itself():
     parsed = parse(FIXTURES / "25.11/local-show-slurmd-busy.out")
     assert parsed["source"] == "scontrol show slurmd"
