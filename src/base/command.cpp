@@ -83,10 +83,12 @@ int spawn_confined(pid_t& pid, std::vector<std::string> arguments,
   int failed = 0;
   try {
     std::thread{[&] {
-      confine_thread();
-      failed =
-          ::posix_spawnp(&pid, arguments.front().c_str(), &settings.actions, &settings.attributes,
-                         pointers(arguments).data(), pointers(environment).data());
+      failed = confine_thread();
+      if (failed == 0) {
+        failed =
+            ::posix_spawnp(&pid, arguments.front().c_str(), &settings.actions, &settings.attributes,
+                           pointers(arguments).data(), pointers(environment).data());
+      }
     }}.join();
   } catch (const std::system_error& error) {
     failed = error.code().value();
