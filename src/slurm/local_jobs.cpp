@@ -191,7 +191,13 @@ std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
     }
     all.merge(cpus);
   }
-  const std::int64_t threads = places_.threads_per_cpu;
+  if (all.empty()) {
+    return 0;
+  }
+  if (!places_.threads_per_cpu) {
+    return std::nullopt;
+  }
+  const std::int64_t threads = *places_.threads_per_cpu;
   return (static_cast<std::int64_t>(all.size()) + threads - 1) / threads;
 }
 

@@ -87,6 +87,15 @@ TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
   EXPECT_NE(setup.left_out.front().find("gone.conf"), std::string::npos);
 }
 
+// slurmd -Z has none in slurm.conf, and it may be in an Include that is left out.
+TEST_F(DiscoverSlurm, WithoutTheLineOfTheNodeItIsNotKnownHowSlurmCountsCpus) {
+  tree_.file("slurm.conf", "ClusterName=alps\nInclude gone.conf\nNodeName=other CPUs=8\n");
+  settings_.slurm.node_name = "vm";
+  const auto setup = discover();
+  EXPECT_EQ(setup.node_name, "vm");
+  EXPECT_EQ(setup.jobs.threads_per_cpu, std::nullopt);
+}
+
 TEST_F(DiscoverSlurm, WhereTheNameIsSetSlurmdIsNotAsked) {
   settings_.slurm.node_name = "fut2";
   const auto setup = discover();
