@@ -157,7 +157,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   setup.jobs.cgroup_slice = conf.path.empty()
                                 ? setup.jobs.cgroup_slice
                                 : slurm::read_cgroup_slice(conf.path, setup.watch.places.users);
-  setup.jobs.threads_per_cpu.reset();  // a dynamic node's line is known to slurmctld only
+  setup.jobs.threads_per_cpu.reset();  // slurmd -Z has no line, or it is in a file left out
   if (line != nullptr) {
     setup.jobs.threads_per_cpu = line->counts_cores() ? line->threads_per_core : 1;
   }

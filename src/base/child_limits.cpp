@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <mutex>
 #include <string_view>
@@ -70,15 +71,16 @@ class Ruleset {
     }
   }
 
-  // -1 where there is no Landlock or nothing to hide.
-  int fd() {
+  // The calling thread; 0 or the errno. Nothing to do where there is no Landlock or nothing to
+  // hide.
+  int restrict_thread() {
     if (secrets_.empty() || !is_available()) {
-      return -1;
+      return 0;
     }
     if (!fd_ || changed()) {
       make();
     }
-    return fd_.get();
+    return fd_ && ::syscall(kRestrictSelf, fd_.get(), 0) == 0 ? 0 : errno;
   }
 
   static bool is_available() {
@@ -143,16 +145,15 @@ class Ruleset {
     }
   }
 
-  // What cannot be allowed is denied: nothing is lost but that one entry.
+  // What cannot be allowed is denied: nothing is lost but that one entry. No stat, which would wait
+  // for the server of a network mount: what is no directory (EINVAL) has the rights of a file.
   void allow(const fs::path& entry) const {
     const UniqueFd opened{::open(entry.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
-    struct stat info {};
-    if (!opened || ::fstat(opened.get(), &info) != 0 || S_ISLNK(info.st_mode)) {
-      return;
+    PathBeneath rule{kHandled, opened.get()};
+    if (opened && ::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0) != 0) {
+      rule.allowed = kWriteFile | kReadFile;
+      (void)::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0);
     }
-    const std::uint64_t rights = S_ISDIR(info.st_mode) ? kHandled : kWriteFile | kReadFile;
-    const PathBeneath rule{rights, opened.get()};
-    (void)::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0);
   }
 
   std::vector<fs::path> secrets_;
@@ -183,16 +184,14 @@ void hide_also_from_children(const std::vector<fs::path>& secrets) {
   limits().ruleset.add_secrets(secrets);
 }
 
-void confine_thread() {
+int confine_thread() {
   if (::geteuid() == 0) {
-    return;
+    return 0;
   }
   (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   const std::scoped_lock lock{limits().mutex};
-  if (const int ruleset = limits().ruleset.fd(); ruleset >= 0) {
-    (void)::syscall(kRestrictSelf, ruleset, 0);
-  }
+  return limits().ruleset.restrict_thread();
 }
 
 std::string children_not_confined() {

@@ -26,7 +26,9 @@ void hide_from_children(std::vector<std::filesystem::path> secrets);
 // Besides those.
 void hide_also_from_children(const std::vector<std::filesystem::path>& secrets);
 
-void confine_thread();
+// 0, or the errno where the kernel has Landlock and the files could not be hidden: start nothing
+// then.
+int confine_thread();
 
 // Why children can reach those files; "" where they cannot.
 std::string children_not_confined();

@@ -27,9 +27,7 @@ std::vector<std::string> child_environment(const CommandSpec& spec) {
   const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
   const auto replaced = [&](std::string_view name) {
     return std::any_of(spec.extra_environment.begin(), spec.extra_environment.end(),
-                       [&](const std::string& extra) { return name_of(extra) == name; }) ||
-           std::find(spec.unset_environment.begin(), spec.unset_environment.end(), name) !=
-               spec.unset_environment.end();
+                       [&](const std::string& extra) { return name_of(extra) == name; });
   };
   std::vector<std::string> environment = spec.extra_environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -85,10 +83,12 @@ int spawn_confined(pid_t& pid, std::vector<std::string> arguments,
   int failed = 0;
   try {
     std::thread{[&] {
-      confine_thread();
-      failed =
-          ::posix_spawnp(&pid, arguments.front().c_str(), &settings.actions, &settings.attributes,
-                         pointers(arguments).data(), pointers(environment).data());
+      failed = confine_thread();
+      if (failed == 0) {
+        failed =
+            ::posix_spawnp(&pid, arguments.front().c_str(), &settings.actions, &settings.attributes,
+                           pointers(arguments).data(), pointers(environment).data());
+      }
     }}.join();
   } catch (const std::system_error& error) {
     failed = error.code().value();

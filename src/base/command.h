@@ -21,7 +21,6 @@ namespace slurmlet {
 struct CommandSpec {
   std::vector<std::string> argv;               // argv[0] is looked up in PATH
   std::vector<std::string> extra_environment;  // "NAME=value", over what is inherited
-  std::vector<std::string> unset_environment;  // names to leave out
   Duration timeout = std::chrono::seconds{10};
   std::size_t max_output_bytes = std::size_t{1} << 20;  // per stream
 };

@@ -199,12 +199,15 @@ void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy&
 
 // The texts of Slurm, of Metal3's metadata and of the machine pass here, whatever they went into:
 // at most 1 KiB each, so that all annotations together stay below a tenth of what a Node may have.
+// The keys of the configured labels are checked text of ours and read back, so none is left out.
 void make_plain(DesiredNode& node) {
   static const std::set<std::string> kLists = {
       vocabulary::kSlurmPartitions, vocabulary::kSlurmFeatures, vocabulary::kSlurmGres,
-      vocabulary::kSlurmGresUsed,   vocabulary::kGpuResources,  vocabulary::kConfiguredLabels};
+      vocabulary::kSlurmGresUsed, vocabulary::kGpuResources};
   for (auto& [key, value] : node.annotations) {
-    value = kLists.contains(key) ? plain_list(value) : plain_text(value);
+    if (key != vocabulary::kConfiguredLabels) {
+      value = kLists.contains(key) ? plain_list(value) : plain_text(value);
+    }
   }
   std::erase_if(node.annotations, [](const auto& entry) { return entry.second.empty(); });
   for (Condition& condition : node.conditions) {

@@ -4,10 +4,17 @@
 
 #include <algorithm>
 
+#include "base/plain_text.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 
 namespace slurmlet::node {
+namespace {
+
+// Half of a message: what follows the reason is shown as well.
+constexpr std::size_t kMaxReasonBytes = kMaxPlainBytes / 2;
+
+}  // namespace
 
 std::string attribution(const SlurmNodeRecord& record) {
   std::string text;
@@ -18,7 +25,7 @@ std::string attribution(const SlurmNodeRecord& record) {
     text += " since " + rfc3339(*record.reason_time);
   }
   if (!record.reason.empty()) {
-    text += fmt::format(": \"{}\"", record.reason);
+    text += fmt::format(": \"{}\"", plain_text(record.reason, kMaxReasonBytes));
   }
   return text;
 }

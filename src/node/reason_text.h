@@ -8,8 +8,9 @@
 
 namespace slurmlet::node {
 
-// ' by root since 2026-11-20T14:02:11Z: "bad dimm"', as far as known. Slurm keeps the reason of a
-// state after it is over, so use it only with a state that the reason explains.
+// ' by root since 2026-11-20T14:02:11Z: "bad dimm"', as far as known; of the reason at most
+// 512 bytes. Slurm keeps the reason of a state after it is over, so use it only with a state that
+// the reason explains.
 std::string attribution(const SlurmNodeRecord& record);
 
 // "RESUME" or "DOWN" (scontrol reboot nextstate=), "" if Slurm names no state after a reboot.

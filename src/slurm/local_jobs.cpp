@@ -177,9 +177,6 @@ void LocalJobsReader::search_processes() {
 }
 
 std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
-  if (!places_.threads_per_cpu) {
-    return std::nullopt;
-  }
   std::set<int> all;
   for (const auto& [job, processes] : jobs_) {
     if (processes.pids.empty()) {
@@ -193,6 +190,12 @@ std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
       return std::nullopt;
     }
     all.merge(cpus);
+  }
+  if (all.empty()) {
+    return 0;
+  }
+  if (!places_.threads_per_cpu) {
+    return std::nullopt;
   }
   const std::int64_t threads = *places_.threads_per_cpu;
   return (static_cast<std::int64_t>(all.size()) + threads - 1) / threads;

@@ -49,7 +49,7 @@ struct LocalJobsPlaces {
   std::string cgroup_root = "/sys/fs/cgroup";
   std::string cgroup_slice = "system.slice";  // CgroupSlice of cgroup.conf, since 25.11
   // Where Slurm counts cores as CPUs a job's cpuset holds all threads of its cores. Nothing where
-  // no NodeName line tells how it counts; allocated_cpus is not known then.
+  // it is not known what Slurm counts.
   std::optional<std::int64_t> threads_per_cpu = 1;
   TrustedUsers users = {};  // who starts slurmstepd
   bool operator==(const LocalJobsPlaces&) const = default;
@@ -59,7 +59,8 @@ class LocalJobsReader {
  public:
   explicit LocalJobsReader(LocalJobsPlaces places) : places_(std::move(places)) {}
 
-  // Nothing when the spool directory cannot be read. allocated_cpus is there when every job tells.
+  // Nothing when the spool directory cannot be read. allocated_cpus is there when every job tells
+  // and Slurm's way to count is known.
   std::optional<node::LocalJobs> read();
 
  private:

@@ -27,7 +27,7 @@
 namespace slurmlet::slurm {
 
 struct SinfoSettings {
-  std::string conf;     // SLURM_CONF for the command; "" = as inherited
+  std::string conf;     // SLURM_CONF for the command; "" = not set
   std::string bin_dir;  // where sinfo is; "" = PATH
   Duration timeout = std::chrono::seconds{15};
   // sinfo looks up the name of the user who gave the reason, and hangs with a directory service.

@@ -8,9 +8,7 @@
 
 namespace slurmlet::slurm {
 
-// `program` of `bin_dir` ("" = PATH) with slurm.conf `conf` ("" = as inherited), and without the
-// variables of our environment that would change which cluster or daemon is queried, with which
-// credential, or what is printed.
+// `program` of `bin_dir` ("" = PATH) with slurm.conf `conf` ("" = where Slurm looks by itself).
 CommandSpec slurm_command(const std::string& bin_dir, const std::string& program,
                           const std::string& conf);
 

@@ -1,9 +1,7 @@
 #include "slurm/slurm_users.h"
 
 #include <chrono>
-#include <map>
 
-#include "base/clock.h"
 #include "base/command.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -14,6 +12,7 @@ namespace {
 constexpr uid_t kOverflowUid = 65534;
 constexpr Duration kDeadline = std::chrono::seconds{2};
 constexpr Duration kKept = std::chrono::minutes{5};
+constexpr Duration kRetry = std::chrono::seconds{25};  // at each look at a slurm.conf rejected
 
 std::optional<Account> ask_name_service(const std::string& name) {
   CommandSpec spec;
@@ -31,19 +30,8 @@ std::optional<Account> find_account(const std::string& name) {
       return account;
     }
   }
-  struct Kept {
-    std::optional<Account> account;
-    SteadyTime until;
-  };
-  static std::map<std::string, Kept> kept;
-  const SteadyTime now = std::chrono::steady_clock::now();
-  const auto known = kept.find(name);
-  if (known != kept.end() && now < known->second.until) {
-    return known->second.account;
-  }
-  const auto account = ask_name_service(name);
-  kept[name] = {account, now + kKept};
-  return account;
+  static KnownAccounts known{ask_name_service};
+  return known.find(name, std::chrono::steady_clock::now());
 }
 
 void add(const std::optional<Account>& account, TrustedUsers& users) {
@@ -66,6 +54,16 @@ std::optional<Account> account_in(std::string_view passwd, std::string_view name
     return uid && gid ? std::optional{Account{*uid, *gid}} : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<Account> KnownAccounts::find(const std::string& name, SteadyTime now) {
+  Known& known = known_[name];
+  if (now >= known.next) {
+    const auto found = look_up_(name);
+    known.account = found ? found : known.account;
+    known.next = now + (found ? kKept : kRetry);
+  }
+  return known.account;
 }
 
 TrustedUsers usual_slurm_users() {

@@ -5,12 +5,16 @@
 // account "slurm"; SlurmUser then counts for the rest.
 //
 // An account is looked up in /etc/passwd, else with getent(1) under a deadline: a name service that
-// hangs must not hold up the loop. What was found is kept for some minutes. Not thread-safe.
+// hangs must not hold up the loop for long. Not thread-safe.
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/trusted_file.h"
 
 namespace slurmlet::slurm {
@@ -23,6 +27,24 @@ struct Account {
 
 // The account `name` in the text of a passwd(5) file.
 std::optional<Account> account_in(std::string_view passwd, std::string_view name);
+
+// Accounts that a name service has told. They are asked for anew after five minutes, but count till
+// another answer comes: getent(1) finds nothing where there is no such account and where the name
+// service (sssd) does not run alike. What was not found is asked for again soon.
+class KnownAccounts {
+ public:
+  using LookUp = std::function<std::optional<Account>(const std::string& name)>;
+  explicit KnownAccounts(LookUp look_up) : look_up_(std::move(look_up)) {}
+  std::optional<Account> find(const std::string& name, SteadyTime now);
+
+ private:
+  struct Known {
+    std::optional<Account> account;
+    SteadyTime next{};
+  };
+  LookUp look_up_;
+  std::map<std::string, Known> known_;
+};
 
 // Root and the account "slurm".
 TrustedUsers usual_slurm_users();

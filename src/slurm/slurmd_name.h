@@ -19,7 +19,7 @@ namespace slurmlet::slurm {
 // Which slurmd is asked, and how.
 struct SlurmdNameQuestion {
   int pid = 0;              // 0 = none is
-  std::string conf;         // SLURM_CONF for the command; "" = as inherited
+  std::string conf;         // SLURM_CONF for the command; "" = not set
   std::string conf_server;  // SLURM_CONF_SERVER, where there is no conf; "" = as inherited
   std::string bin_dir;      // where scontrol is; "" = PATH
   bool operator==(const SlurmdNameQuestion&) const = default;

@@ -87,12 +87,12 @@ TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
   EXPECT_NE(setup.left_out.front().find("gone.conf"), std::string::npos);
 }
 
-// `slurmd -Z --conf "CPUs=4 ..."`, or a line in an Include that was left out.
-TEST_F(DiscoverSlurm, WithoutANodeNameLineItIsNotKnownHowSlurmCountsCpus) {
-  slurmd_.options.future = false;
-  slurmd_.options.node_name = "dyn1";
+// slurmd -Z has none in slurm.conf, and it may be in an Include that is left out.
+TEST_F(DiscoverSlurm, WithoutTheLineOfTheNodeItIsNotKnownHowSlurmCountsCpus) {
+  tree_.file("slurm.conf", "ClusterName=alps\nInclude gone.conf\nNodeName=other CPUs=8\n");
+  settings_.slurm.node_name = "vm";
   const auto setup = discover();
-  EXPECT_EQ(setup.node_name, "dyn1");
+  EXPECT_EQ(setup.node_name, "vm");
   EXPECT_EQ(setup.jobs.threads_per_cpu, std::nullopt);
 }
 

@@ -3,15 +3,20 @@
 
 #include "base/child_limits.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 
@@ -57,6 +62,17 @@ bool become_somebody_with_ambient_capability() {
   return ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && ::setgid(kSomebody) == 0 &&
          ::setuid(kSomebody) == 0 && ::syscall(SYS_capset, &header, capabilities.data()) == 0 &&
          ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) == 0;
+}
+
+// In a mount namespace of its own: a file system that never answers, as one of a server that died.
+bool become_somebody_with_a_dead_mount(const std::string& at) {
+  const int fuse = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+  const std::string options =
+      "fd=" + std::to_string(fuse) + ",rootmode=40000,user_id=0,group_id=0,allow_other";
+  return fuse >= 0 && ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("dead", at.c_str(), "fuse", 0, options.c_str()) == 0 && ::setgid(kSomebody) == 0 &&
+         ::setuid(kSomebody) == 0;
 }
 
 bool has_landlock() { return ::syscall(444, nullptr, 0, 1U) > 0; }
@@ -130,6 +146,35 @@ TEST_F(ChildLimits, NewEntriesAreReachableAndNewSecretsAreNot) {
               tree_.file("etc/gres.conf", "Name=gpu\n").file("etc/later", "secret\n");
               return before && output_of("cat " + at("etc/gres.conf")) == "Name=gpu\n" &&
                      output_of("cat " + at("etc/later")).find("denied") != std::string::npos;
+            }),
+            0);
+}
+
+TEST_F(ChildLimits, AMountThatDoesNotAnswerHoldsNothingUp) {
+  constexpr int kCannotMount = 2 << 8;
+  constexpr unsigned kPatience = 20;
+  tree_.dir("etc/dead");
+  hide_from_children({at("etc/kubeconfig")});
+  const int status =
+      as([&] { return has_landlock() && become_somebody_with_a_dead_mount(at("etc/dead")); },
+         [&] {
+           ::alarm(kPatience);  // ends the process where it hangs
+           return output_of("cat " + at("etc/slurm.conf")) == "ClusterName=alps\n";
+         });
+  if (status == kCannotMount) {
+    GTEST_SKIP() << "this needs Landlock, /dev/fuse and the right to mount";
+  }
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(ChildLimits, NothingStartsUnconfined) {
+  if (!has_landlock()) {
+    GTEST_SKIP() << "this kernel has no Landlock";
+  }
+  hide_from_children({at("etc/kubeconfig")});
+  EXPECT_EQ(as_somebody([] {
+              const rlimit none{0, 0};
+              return ::setrlimit(RLIMIT_NOFILE, &none) == 0 && confine_thread() == EMFILE;
             }),
             0);
 }

@@ -10,6 +10,8 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Not;
@@ -276,6 +278,24 @@ TEST(DesiredNodeTest, ConfiguredLabelsAreRemembered) {
   EXPECT_EQ(desired(good_facts(), policy).annotations.at("slurmlet.io/configured-labels"),
             "rack,site.example/row");
   EXPECT_FALSE(desired(good_facts()).annotations.contains("slurmlet.io/configured-labels"));
+}
+
+TEST(DesiredNodeTest, ALongReasonDoesNotCutOffHowManyJobsRun) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->state = {"MIXED", {"DRAIN"}};
+  facts.slurm.record->reason = std::string(2000, 'x');
+  facts.jobs = LocalJobs{};
+  for (int id = 4000000; id < 4000030; ++id) {
+    facts.jobs->job_ids.push_back(id);
+  }
+  facts.jobs->jobs = 30;
+  NodePolicy policy = policy_for("n1");
+  policy.publish_job_ids = true;
+  const auto conditions = desired(facts, policy).conditions;
+  const auto drain = std::ranges::find(conditions, "SlurmNodeStateDrain", &Condition::type);
+  ASSERT_NE(drain, conditions.end());
+  EXPECT_THAT(drain->message, HasSubstr("xxx...\"; 30 jobs are still running (4000000, "));
+  EXPECT_THAT(drain->message, EndsWith("4000019, and 10 more)"));
 }
 
 // Whatever Slurm, Metal3 or the machine say.

@@ -298,6 +298,16 @@ TEST(NodeDiffTest, LabelsThatLeftTheConfigurationAreRemoved) {
   EXPECT_THAT(patch.annotations, ElementsAre(Pair("slurmlet.io/configured-labels", std::nullopt)));
 }
 
+TEST(NodeDiffTest, HoweverManyLabelsLeftTheConfigurationAllAreRemoved) {
+  NodePolicy policy = policy_for("n1");
+  for (int i = 100; i < 200; ++i) {
+    policy.extra_labels["site.example/label-" + std::to_string(i)] = "x";
+  }
+  const ObservedNode observed =
+      observed_from(desired_node(good_facts(), policy, {}, "0.1.0"), kThen);
+  EXPECT_EQ(diff(observed, desired()).labels.size(), 100U);
+}
+
 // Somebody wrote keys into our annotation: a patch with those that a node may not touch would be
 // rejected as a whole.
 TEST(NodeDiffTest, NoForbiddenLabelIsEverRemoved) {

@@ -182,8 +182,10 @@ TEST_F(LocalJobsTest, CpusAreCountedAsSlurmCountsThem) {
   EXPECT_EQ(jobs().allocated_cpus, 64);
   places_.threads_per_cpu = 2;
   EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 32);
-  places_.threads_per_cpu.reset();
+  places_.threads_per_cpu = std::nullopt;
   EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, std::nullopt);
+  tree_.remove("spool/nid1_2.0").remove("proc/100");
+  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 0) << "however they are counted";
 }
 
 TEST_F(LocalJobsTest, CpusOfCgroupV1) {

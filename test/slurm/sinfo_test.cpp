@@ -37,14 +37,6 @@ TEST(SinfoQuery, AsksForExactlyOneNode) {
   EXPECT_EQ(spec.timeout, std::chrono::seconds{15});
 }
 
-TEST(SinfoQuery, NothingOfOurEnvironmentChangesWhoIsQueriedOrAsWhom) {
-  const auto spec = sinfo_query({}, kNode);
-  for (const char* name : {"SLURM_CLUSTERS", "SINFO_FEDERATION", "SINFO_PARTITION", "SLURM_JWT",
-                           "SLURM_SACK_KEY", "SLURM_SACK_JWKS", "SLURM_SACK_SOCKET"}) {
-    EXPECT_THAT(spec.unset_environment, Contains(name));
-  }
-}
-
 TEST(SinfoQuery, WithoutTheLookupOfAUserTheRowKeepsItsShape) {
   SinfoSettings settings;
   settings.resolve_user = false;

@@ -19,6 +19,38 @@ TEST(SlurmUsers, AreReadFromPasswd) {
   }
 }
 
+// Not found, by whatever cause, lasts for seconds; found lasts until there is another answer.
+TEST(SlurmUsers, ANameServiceThatIsAwayForgetsNobody) {
+  using std::chrono::seconds;
+  const Account slurm{64030, 64031};
+  const Account moved{7, 7};
+  std::optional<Account> answer;
+  int asked = 0;
+  KnownAccounts known{[&](const std::string& name) {
+    EXPECT_EQ(name, "slurm");
+    ++asked;
+    return answer;
+  }};
+  const struct {
+    int at;
+    std::optional<Account> answer;
+    std::optional<Account> found;
+    int asked;
+  } rows[] = {
+      {1000, std::nullopt, std::nullopt, 1},
+      {1010, slurm, std::nullopt, 1},
+      {1030, slurm, slurm, 2},
+      {1320, std::nullopt, slurm, 2},
+      {1330, std::nullopt, slurm, 3},
+      {1360, moved, moved, 4},
+  };
+  for (const auto& row : rows) {
+    answer = row.answer;
+    EXPECT_EQ(known.find("slurm", SteadyTime{seconds{row.at}}), row.found) << row.at;
+    EXPECT_EQ(asked, row.asked) << row.at;
+  }
+}
+
 TEST(SlurmUsers, SlurmUserMayBeANumber) {
   const TrustedUsers root;
   EXPECT_EQ(with_slurm_user(root, "root"), root);
