@@ -68,6 +68,7 @@ std::vector<PortSeen> look_at_ports(const config::Settings& settings) {
       port.taken = true;
       port.pid = owner->pid;
       port.program = owner->program;
+      port.other = may_be_daemon(owner->uid, settings.state_dir) ? "" : to_words(*owner);
     }
   }
   return out;

@@ -34,6 +34,7 @@ struct PortSeen {
   bool taken = false;
   int pid = 0;               // of who listens; 0 = not to be seen
   std::string program = {};  // of that process
+  std::string other = {};    // who holds it, when the daemon does not run as that user
 };
 Findings port_findings(const std::vector<PortSeen>& ports,
                        const std::optional<DaemonStatus>& daemon);
