@@ -60,7 +60,9 @@ Result<DaemonStatus> DaemonClient::ask(Duration timeout) {
   http::Request request;
   request.path = podapi::kStatusPath;
   request.timeout = timeout;
-  // Before and after: whoever answered may have taken the port, or left it, in between.
+  // Before and after: whoever answered may have taken the port, or left it, in between. And never
+  // over the connection of an earlier answer, whose other end may have lost the port since.
+  client_->close_idle_connections();
   if (const auto listener = check_listener(); !listener) {
     return listener.error();
   }
