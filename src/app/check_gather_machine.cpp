@@ -80,6 +80,7 @@ std::vector<PortSeen> look_at_ports(const config::Settings& settings) {
       // The first of those who hold a socket unit's socket.
       port.of_socket_unit = port.pid == 1 && port.program == "systemd" &&
                             socket_unit_has(show_socket_unit(), port.port);
+      port.other = may_be_daemon(owner->uid, settings.state_dir) ? "" : to_words(*owner);
     }
   }
   return out;

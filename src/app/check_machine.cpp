@@ -42,6 +42,14 @@ Finding port_finding(const PortSeen& port, const std::optional<DaemonStatus>& da
             name + (daemon ? " is not served by the running daemon" : " is free"), "",
             daemon ? "look at its log (journalctl -u slurmlet), and restart it" : ""};
   }
+  const std::string cure = fmt::format(
+      "stop that {}, or set {} to a free port",
+      port.pid == 1 && port.program == "systemd" ? "unit (systemctl list-sockets)" : "process",
+      port.setting);
+  if (!port.other.empty()) {
+    return {kSubjectPorts, Severity::kError, fmt::format("{} is taken by {}", name, port.other), "",
+            cure};
+  }
   if (port.pid != 0 && daemon && port.pid == daemon->pid) {
     return {kSubjectPorts, Severity::kOk, name + " is served by the running daemon"};
   }
@@ -54,10 +62,6 @@ Finding port_finding(const PortSeen& port, const std::optional<DaemonStatus>& da
     return {kSubjectPorts, Severity::kOk,
             fmt::format("{} is served by {} (pid {})", name, port.program, port.pid)};
   }
-  const std::string cure = fmt::format(
-      "stop that {}, or set {} to a free port",
-      port.pid == 1 && port.program == "systemd" ? "unit (systemctl list-sockets)" : "process",
-      port.setting);
   if (port.pid != 0) {
     return {kSubjectPorts, Severity::kError,
             fmt::format("{} is taken by {} (pid {})", name, port.program, port.pid), "", cure};
@@ -176,8 +180,9 @@ Findings port_findings(const std::vector<PortSeen>& ports,
 
 Finding daemon_finding(const Result<DaemonStatus>& answer) {
   if (!answer) {
+    const Code code = answer.error().code;
     return {kSubjectDaemon,
-            answer.error().code == Code::kTimeout ? Severity::kError : Severity::kInfo,
+            code == Code::kTimeout || code == Code::kDenied ? Severity::kError : Severity::kInfo,
             answer.error().message};
   }
   if (answer->healthy) {

@@ -35,6 +35,7 @@ struct PortSeen {
   int pid = 0;                  // of who listens; 0 = not to be seen
   std::string program = {};     // of that process
   bool of_socket_unit = false;  // it is systemd, for slurmlet.socket
+  std::string other = {};       // who holds it, when the daemon does not run as that user
 };
 // `shown`: systemctl show --property=ActiveState,Listen slurmlet.socket.
 bool socket_unit_has(const std::string& shown, int port);

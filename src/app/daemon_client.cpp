@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "app/listening.h"
 #include "http/curl_client.h"
 #include "podapi/routes.h"
 
@@ -15,32 +16,67 @@ Result<DaemonClient> DaemonClient::make(const config::Settings& settings) {
     return Error{Code::kInvalid,
                  "endpoint.healthzPort is 0, so the daemon cannot be asked; set it to a free port"};
   }
-  std::string address = fmt::format("127.0.0.1:{}", port);
   http::Endpoint endpoint;
-  endpoint.url = "http://" + address;
+  endpoint.url = fmt::format("http://127.0.0.1:{}", port);
   endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
   auto client = http::make_curl_client(endpoint, nullptr, {});
   if (!client) {
     return client.error();
   }
-  return DaemonClient{std::move(*client), std::move(address)};
+  return DaemonClient{std::move(*client), port, settings.state_dir};
+}
+
+DaemonClient::DaemonClient(std::unique_ptr<http::Client> client, int port, std::string state_dir)
+    : client_(std::move(client)),
+      port_(port),
+      address_(fmt::format("127.0.0.1:{}", port)),
+      state_dir_(std::move(state_dir)) {}
+
+Error DaemonClient::nobody() const {
+  return {Code::kUnavailable,
+          fmt::format("no slurmlet runs here: nobody answers on {} (endpoint.healthzPort); "
+                      "see systemctl status slurmlet",
+                      address_)};
+}
+
+Status DaemonClient::check_listener() const {
+  const auto socket = listening_socket("/proc", port_, true);
+  if (!socket) {
+    return nobody();
+  }
+  if (may_be_daemon(socket->uid, state_dir_)) {
+    return {};
+  }
+  const auto owner = who_listens("/proc", port_, true);
+  return Error{
+      Code::kDenied,
+      fmt::format("not believed: {} (endpoint.healthzPort) is held by {}, which is neither "
+                  "root nor the owner of stateDir {}; stop that process, and see systemctl "
+                  "status slurmlet",
+                  address_, to_words(owner ? *owner : PortOwner{socket->uid, 0, ""}), state_dir_)};
 }
 
 Result<DaemonStatus> DaemonClient::ask(Duration timeout) {
   http::Request request;
   request.path = podapi::kStatusPath;
   request.timeout = timeout;
+  // Before and after: whoever answered may have taken the port, or left it, in between. And never
+  // over the connection of an earlier answer, whose other end may have lost the port since.
+  client_->close_idle_connections();
+  if (const auto listener = check_listener(); !listener) {
+    return listener.error();
+  }
   const auto response = client_->call(request);
+  if (const auto listener = check_listener(); !listener) {
+    return listener.error();
+  }
   if (!response && response.error().code == Code::kTimeout) {
     return Error{Code::kTimeout, fmt::format("slurmlet does not answer on {} in time; see "
                                              "systemctl status slurmlet",
                                              address_)};
   }
   if (!response) {
-    return Error{Code::kUnavailable,
-                 fmt::format("no slurmlet runs here: nobody answers on {} (endpoint.healthzPort); "
-                             "see systemctl status slurmlet",
-                             address_)};
+    return nobody();
   }
   if (response->status == 200) {
     if (auto status = daemon_status_from_json(response->body)) {

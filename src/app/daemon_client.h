@@ -1,6 +1,8 @@
 #pragma once
 
-// Asks the daemon that runs on this machine how it is (GET /status, daemon_status.h). One owner.
+// Asks the daemon that runs on this machine how it is (GET /status, daemon_status.h). Any local
+// user can listen on its port while it does not, so an answer counts only where may_be_daemon()
+// (listening.h) holds for the listening socket. One owner.
 
 #include <memory>
 #include <string>
@@ -17,17 +19,22 @@ class DaemonClient {
   // kInvalid when endpoint.healthzPort is 0, with the cure.
   static Result<DaemonClient> make(const config::Settings& settings);
 
-  // kUnavailable: nobody listens; kTimeout: no answer within `timeout`; kInvalid: somebody else
-  // answers there. Each with the cure.
+  // kUnavailable: nobody listens; kTimeout: no answer within `timeout`; kDenied: the port is
+  // held by a user that the daemon does not run as; kInvalid: somebody else answers there. Each
+  // with the cure.
   Result<DaemonStatus> ask(Duration timeout = std::chrono::seconds{3});
   // Waits, doing nothing.
   void pause(Duration how_long);
 
  private:
-  DaemonClient(std::unique_ptr<http::Client> client, std::string address)
-      : client_(std::move(client)), address_(std::move(address)) {}
+  DaemonClient(std::unique_ptr<http::Client> client, int port, std::string state_dir);
+  Error nobody() const;
+  Status check_listener() const;
+
   std::unique_ptr<http::Client> client_;
+  int port_;
   std::string address_;
+  std::string state_dir_;
 };
 
 }  // namespace slurmlet::app

@@ -1,6 +1,8 @@
 #include "app/listening.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
@@ -15,6 +17,7 @@ namespace {
 constexpr std::string_view kListen = "0A";  // TCP_LISTEN
 constexpr std::size_t kAddress = 1;
 constexpr std::size_t kState = 3;
+constexpr std::size_t kUid = 7;
 constexpr std::size_t kInode = 9;
 
 std::vector<std::string_view> fields_of(std::string_view line) {
@@ -41,8 +44,9 @@ std::optional<ListeningSocket> read_line(std::string_view line) {
     return std::nullopt;
   }
   const auto colon = fields[kAddress].rfind(':');
+  const auto uid = parse_int<uid_t>(fields[kUid]);
   const auto inode = parse_int<std::uint64_t>(fields[kInode]);
-  if (colon == std::string_view::npos || !inode) {
+  if (colon == std::string_view::npos || !uid || !inode) {
     return std::nullopt;
   }
   const std::string_view port = fields[kAddress].substr(colon + 1);
@@ -51,6 +55,7 @@ std::optional<ListeningSocket> read_line(std::string_view line) {
   if (error != std::errc{} || end != port.data() + port.size()) {
     return std::nullopt;
   }
+  out.uid = *uid;
   out.inode = *inode;
   out.on_loopback = reaches_loopback(fields[kAddress].substr(0, colon));
   return out;
@@ -68,17 +73,17 @@ bool holds_socket(const std::filesystem::path& process, const std::string& socke
   return false;
 }
 
-PortOwner owner_of(const std::string& proc_root, std::uint64_t inode) {
-  const std::string socket = fmt::format("socket:[{}]", inode);
+PortOwner owner_of(const std::string& proc_root, const ListeningSocket& listener) {
+  const std::string socket = fmt::format("socket:[{}]", listener.inode);
   const auto names = list_directory(proc_root);
   for (const auto& name : names ? *names : std::vector<std::string>{}) {
     const auto pid = parse_int<int>(name);
     const std::filesystem::path process = std::filesystem::path{proc_root} / name;
     if (pid && holds_socket(process, socket)) {
-      return {*pid, read_trimmed(process / "comm")};
+      return {listener.uid, *pid, read_trimmed(process / "comm")};
     }
   }
-  return {};
+  return {listener.uid, 0, ""};
 }
 
 }  // namespace
@@ -93,17 +98,36 @@ std::vector<ListeningSocket> listening_sockets(std::string_view text) {
   return out;
 }
 
-std::optional<PortOwner> who_listens(const std::string& proc_root, int port, bool loopback_only) {
+std::optional<ListeningSocket> listening_socket(const std::string& proc_root, int port,
+                                                bool loopback_only) {
   constexpr std::size_t kLongest = std::size_t{64} << 20;  // many connections
   for (const char* file : {"net/tcp", "net/tcp6"}) {
     const auto text = read_file(std::filesystem::path{proc_root} / file, kLongest);
     for (const auto& socket : listening_sockets(text ? *text : "")) {
       if (socket.port == port && (socket.on_loopback || !loopback_only)) {
-        return owner_of(proc_root, socket.inode);
+        return socket;
       }
     }
   }
   return std::nullopt;
+}
+
+std::optional<PortOwner> who_listens(const std::string& proc_root, int port, bool loopback_only) {
+  const auto socket = listening_socket(proc_root, port, loopback_only);
+  return socket ? std::optional{owner_of(proc_root, *socket)} : std::nullopt;
+}
+
+std::string to_words(const PortOwner& owner) {
+  if (owner.pid == 0) {
+    return fmt::format("a process of uid {} (run as root to see it)", owner.uid);
+  }
+  return fmt::format("{} (pid {}, uid {})", owner.program, owner.pid, owner.uid);
+}
+
+bool may_be_daemon(uid_t uid, const std::string& state_dir) {
+  struct stat seen {};
+  return uid == 0 || uid == geteuid() ||
+         (stat(state_dir.c_str(), &seen) == 0 && seen.st_uid == uid);
 }
 
 }  // namespace slurmlet::app

@@ -41,7 +41,18 @@ constexpr std::uint64_t kWriteFile = 1U << 1;
 constexpr std::uint64_t kReadFile = 1U << 2;
 // And to remove and make entries of all kinds. Running and listing stay free.
 constexpr std::uint64_t kChangeDirectory = 0x1ff0;
-constexpr std::uint64_t kHandled = kWriteFile | kReadFile | kChangeDirectory;
+constexpr std::uint64_t kTruncate = 1U << 14;  // since the third version of the interface
+
+long landlock_version() {
+  static const long version = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion);
+  return version;
+}
+
+std::uint64_t handled() {
+  return kWriteFile | kReadFile | kChangeDirectory | (landlock_version() >= 3 ? kTruncate : 0);
+}
+
+std::uint64_t rights_of_a_file() { return handled() & ~kChangeDirectory; }
 
 bool is_below(const fs::path& path, const fs::path& directory) {
   const auto [in_directory, _] =
@@ -53,39 +64,17 @@ bool is_below(const fs::path& path, const fs::path& directory) {
 // the entries of each such directory one by one. Made anew when these or the mounts change.
 class Ruleset {
  public:
-  void set_secrets(const std::vector<fs::path>& secrets) {
-    secrets_.clear();
-    fd_.reset();
-    add_secrets(secrets);
-  }
-
-  void add_secrets(const std::vector<fs::path>& secrets) {
-    for (const auto& path : secrets) {
-      std::error_code error;
-      auto real = fs::weakly_canonical(path, error);
-      if (error || !real.has_relative_path() || is_hidden(real)) {
-        continue;
-      }
-      secrets_.push_back(real.has_filename() ? real : real.parent_path());
-      fd_.reset();
-    }
-  }
-
   // The calling thread; 0 or the errno. Nothing to do where there is no Landlock or nothing to
   // hide.
-  int restrict_thread() {
-    if (secrets_.empty() || !is_available()) {
+  int restrict_thread(const std::vector<fs::path>& secrets) {
+    if (secrets.empty() || landlock_version() <= 0) {
       return 0;
     }
-    if (!fd_ || changed()) {
+    if (!fd_ || secrets != named_ || changed()) {
+      named_ = secrets;
       make();
     }
     return fd_ && ::syscall(kRestrictSelf, fd_.get(), 0) == 0 ? 0 : errno;
-  }
-
-  static bool is_available() {
-    static const bool available = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion) > 0;
-    return available;
   }
 
  private:
@@ -94,11 +83,6 @@ class Ruleset {
     timespec changed;
     ino_t inode;
   };
-
-  bool is_hidden(const fs::path& path) const {
-    return std::any_of(secrets_.begin(), secrets_.end(),
-                       [&](const fs::path& secret) { return is_below(path, secret); });
-  }
 
   static Seen look(const fs::path& directory) {
     struct stat info {};
@@ -118,10 +102,24 @@ class Ruleset {
     });
   }
 
-  void make() {
+  // Where a name leads now; a link that is turned changes its directory.
+  void resolve() {
+    secrets_.clear();
     seen_.clear();
+    for (const auto& path : named_) {
+      std::error_code error;
+      auto real = fs::weakly_canonical(path, error);
+      if (!error && real.has_relative_path()) {
+        secrets_.push_back(real.has_filename() ? real : real.parent_path());
+        seen_.push_back(look(path.parent_path()));
+      }
+    }
+  }
+
+  void make() {
+    resolve();
     mounts_.reset(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
-    const RulesetAttributes attributes{kHandled};
+    const RulesetAttributes attributes{handled()};
     fd_.reset(static_cast<int>(::syscall(kCreateRuleset, &attributes, sizeof attributes, 0)));
     if (fd_) {
       allow_around("/");
@@ -149,21 +147,26 @@ class Ruleset {
   // for the server of a network mount: what is no directory (EINVAL) has the rights of a file.
   void allow(const fs::path& entry) const {
     const UniqueFd opened{::open(entry.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
-    PathBeneath rule{kHandled, opened.get()};
+    PathBeneath rule{handled(), opened.get()};
     if (opened && ::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0) != 0) {
-      rule.allowed = kWriteFile | kReadFile;
+      rule.allowed = rights_of_a_file();
       (void)::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0);
     }
   }
 
-  std::vector<fs::path> secrets_;
+  std::vector<fs::path> named_;
+  std::vector<fs::path> secrets_;  // these, resolved
   std::vector<Seen> seen_;
   UniqueFd mounts_;
   UniqueFd fd_;
 };
 
+// The ruleset is made by threads that start children, and may hang in a file system that does not
+// answer; naming secrets must not wait for that.
 struct Limits {
-  std::mutex mutex;
+  std::mutex names;
+  std::vector<fs::path> secrets;
+  std::mutex making;
   Ruleset ruleset;
 };
 
@@ -175,13 +178,18 @@ Limits& limits() {
 }  // namespace
 
 void hide_from_children(std::vector<fs::path> secrets) {
-  const std::scoped_lock lock{limits().mutex};
-  limits().ruleset.set_secrets(secrets);
+  const std::scoped_lock lock{limits().names};
+  limits().secrets = std::move(secrets);
 }
 
 void hide_also_from_children(const std::vector<fs::path>& secrets) {
-  const std::scoped_lock lock{limits().mutex};
-  limits().ruleset.add_secrets(secrets);
+  const std::scoped_lock lock{limits().names};
+  auto& all = limits().secrets;
+  for (const auto& path : secrets) {
+    if (std::find(all.begin(), all.end(), path) == all.end()) {
+      all.push_back(path);
+    }
+  }
 }
 
 int confine_thread() {
@@ -190,15 +198,18 @@ int confine_thread() {
   }
   (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  const std::scoped_lock lock{limits().mutex};
-  return limits().ruleset.restrict_thread();
+  const std::scoped_lock making{limits().making};
+  std::unique_lock names{limits().names};
+  const std::vector<fs::path> secrets = limits().secrets;
+  names.unlock();
+  return limits().ruleset.restrict_thread(secrets);
 }
 
 std::string children_not_confined() {
   if (::geteuid() == 0) {
     return "slurmlet runs as root, and so do the commands of Slurm that it starts";
   }
-  if (!Ruleset::is_available()) {
+  if (landlock_version() <= 0) {
     return "the kernel has no Landlock";
   }
   return "";

@@ -27,7 +27,7 @@ void hide_from_children(std::vector<std::filesystem::path> secrets);
 void hide_also_from_children(const std::vector<std::filesystem::path>& secrets);
 
 // 0, or the errno where the kernel has Landlock and the files could not be hidden: start nothing
-// then.
+// then. Looks at the directories that lead to them, and so may hang where these do not answer.
 int confine_thread();
 
 // Why children can reach those files; "" where they cannot.

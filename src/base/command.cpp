@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -77,25 +79,6 @@ struct SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 };
 
-// By a thread that gives up its rights first (child_limits.h); 0 or the errno.
-int spawn_confined(pid_t& pid, std::vector<std::string> arguments,
-                   std::vector<std::string> environment, const SpawnSettings& settings) {
-  int failed = 0;
-  try {
-    std::thread{[&] {
-      failed = confine_thread();
-      if (failed == 0) {
-        failed =
-            ::posix_spawnp(&pid, arguments.front().c_str(), &settings.actions, &settings.attributes,
-                           pointers(arguments).data(), pointers(environment).data());
-      }
-    }}.join();
-  } catch (const std::system_error& error) {
-    failed = error.code().value();
-  }
-  return failed;
-}
-
 // Leaves the child to be reaped.
 bool has_ended(pid_t pid) {
   siginfo_t info{};
@@ -114,7 +97,58 @@ std::optional<int> reap_killed(pid_t pid) {
   return ::waitpid(pid, &status, WNOHANG) == pid ? std::optional{status} : std::nullopt;
 }
 
+// A program on a file system that does not answer, and the directories that lead to our secrets,
+// can hold up an exec for ever.
+constexpr std::chrono::seconds kStartPatience{2};
+
+Error hangs(const std::string& what) {
+  return {Code::kTimeout,
+          what + " hangs in the kernel and cannot be ended; does a file system not answer?"};
+}
+
 }  // namespace
+
+// Shared with the thread that starts the child, which may outlast the patience of its owner.
+struct Spawn {
+  std::vector<std::string> arguments, environment;
+  UniqueFd out, err;  // the child's ends
+  std::mutex mutex;
+  std::condition_variable ended_now;
+  bool ended = false;
+  bool abandoned = false;  // nobody waits: a child that starts all the same is killed
+  int failed = 0;          // errno
+  pid_t pid = -1;
+
+  // Gives up the thread's rights first (child_limits.h).
+  void run() {
+    const SpawnSettings settings{out.get(), err.get()};
+    pid_t child = -1;
+    int problem = confine_thread();
+    if (problem == 0) {
+      problem =
+          ::posix_spawnp(&child, arguments.front().c_str(), &settings.actions, &settings.attributes,
+                         pointers(arguments).data(), pointers(environment).data());
+    }
+    out.reset();
+    err.reset();
+    const std::scoped_lock lock{mutex};
+    pid = child;
+    failed = problem;
+    ended = true;
+    if (abandoned && failed == 0) {
+      ::kill(-pid, SIGKILL);
+      (void)::waitpid(pid, nullptr, 0);
+    }
+    ended_now.notify_one();
+  }
+
+  // Whether it started or failed within the patience.
+  bool wait() {
+    std::unique_lock lock{mutex};
+    abandoned = !ended_now.wait_for(lock, kStartPatience, [this] { return ended; });
+    return !abandoned;
+  }
+};
 
 Command::~Command() {
   if (running()) {
@@ -129,33 +163,49 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   }
   if (unkillable_ > 0) {
     if (::waitpid(unkillable_, nullptr, WNOHANG) == 0) {
-      return Error{Code::kTimeout,
-                   "an earlier command hangs in the kernel and cannot be ended; does a file system "
-                   "not answer?"};
+      return hangs("an earlier command");
     }
     unkillable_ = -1;
   }
+  if (hanging_) {
+    const std::scoped_lock lock{hanging_->mutex};
+    if (!hanging_->ended) {
+      return hangs("the start of an earlier command");
+    }
+  }
+  hanging_.reset();
   int out_pipe[2];
   int err_pipe[2];
   if (::pipe2(out_pipe, O_CLOEXEC) != 0) {
     return errno_error(errno, "pipe");
   }
   UniqueFd out_read{out_pipe[0]};
-  const UniqueFd out_write{out_pipe[1]};
+  UniqueFd out_write{out_pipe[1]};
   if (::pipe2(err_pipe, O_CLOEXEC) != 0) {
     return errno_error(errno, "pipe");
   }
   UniqueFd err_read{err_pipe[0]};
-  const UniqueFd err_write{err_pipe[1]};
   ::fcntl(out_read.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(err_read.get(), F_SETFL, O_NONBLOCK);
 
-  const SpawnSettings settings{out_write.get(), err_write.get()};
-  pid_t pid = -1;
-  const int failed = spawn_confined(pid, spec.argv, child_environment(spec), settings);
-  if (failed != 0) {
-    return errno_error(failed, "run " + spec.argv.front());
+  const auto spawn = std::make_shared<Spawn>();
+  spawn->arguments = spec.argv;
+  spawn->environment = child_environment(spec);
+  spawn->out = std::move(out_write);
+  spawn->err.reset(err_pipe[1]);
+  try {
+    std::thread{[spawn] { spawn->run(); }}.detach();
+  } catch (const std::system_error& error) {
+    return errno_error(error.code().value(), "run " + spec.argv.front());
   }
+  if (!spawn->wait()) {
+    hanging_ = spawn;
+    return hangs("the start of " + spec.argv.front());
+  }
+  if (spawn->failed != 0) {
+    return errno_error(spawn->failed, "run " + spec.argv.front());
+  }
+  const pid_t pid = spawn->pid;
   pid_ = pid;
   pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   out_ = std::move(out_read);

@@ -9,6 +9,7 @@
 //
 // Not thread-safe: one owner thread.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct CommandOutput {
   Duration took{};
 };
 
+struct Spawn;  // the start of a child process
+
 class Command {
  public:
   Command() = default;
@@ -43,7 +46,8 @@ class Command {
   Command& operator=(const Command&) = delete;
 
   // kNotFound / kDenied when the program cannot be started; kInternal when one is running; kTimeout
-  // while an earlier one cannot be ended.
+  // when it does not start within two seconds (a file system hangs), and while an earlier one
+  // cannot be started or ended.
   Status start(const CommandSpec& spec, SteadyTime now);
   bool running() const { return pid_ > 0; }
   SteadyTime deadline() const { return deadline_; }
@@ -58,7 +62,8 @@ class Command {
   void kill_group();
   bool drain(UniqueFd& fd, std::string& into);
   int pid_ = -1;
-  int unkillable_ = -1;  // was killed and has not ended
+  int unkillable_ = -1;             // was killed and has not ended
+  std::shared_ptr<Spawn> hanging_;  // begun, and neither started nor failed
   UniqueFd pidfd_;
   UniqueFd out_;
   UniqueFd err_;

@@ -352,10 +352,18 @@ TEST(CheckMachine, PortsAndDaemon) {
   kubelet.program = "slurmlet";
   EXPECT_THAT(port_findings({kubelet}, {}),
               ElementsAre(found(Severity::kOk, "served by slurmlet (pid 42)")));
+  for (PortSeen of_another : {kubelet, of_a_unit, taken}) {
+    of_another.other = "slurmlet (pid 42, uid 1000)";
+    const auto is_taken =
+        found(Severity::kError, "taken by slurmlet (pid 42, uid 1000)", "endpoint.port");
+    EXPECT_THAT(port_findings({of_another}, daemon), ElementsAre(is_taken));
+    EXPECT_THAT(port_findings({of_another}, {}), ElementsAre(is_taken));
+  }
   EXPECT_THAT(port_findings({PortSeen{}}, {}), ElementsAre(found(Severity::kInfo, "none")));
   EXPECT_THAT(daemon_finding(Error{Code::kUnavailable, "no slurmlet runs here"}),
               found(Severity::kInfo, "no slurmlet"));
   EXPECT_THAT(daemon_finding(Error{Code::kTimeout, "late"}), found(Severity::kError, "late"));
+  EXPECT_THAT(daemon_finding(Error{Code::kDenied, "uid 1"}), found(Severity::kError, "uid 1"));
   daemon.summary = "n1: starts";
   daemon.problems = {{"node", "the Node is not registered yet"}};
   EXPECT_THAT(daemon_finding(daemon), found(Severity::kError, "n1: starts"));

@@ -18,6 +18,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 
 #include "base/command.h"
@@ -165,6 +166,46 @@ TEST_F(ChildLimits, AMountThatDoesNotAnswerHoldsNothingUp) {
     GTEST_SKIP() << "this needs Landlock, /dev/fuse and the right to mount";
   }
   EXPECT_EQ(status, 0);
+}
+
+TEST_F(ChildLimits, AProgramOnAMountThatDoesNotAnswerCostsItsOwnQueriesOnly) {
+  constexpr int kCannotMount = 2 << 8;
+  tree_.dir("etc/dead");
+  const int status = as([&] { return become_somebody_with_a_dead_mount(at("etc/dead")); },
+                        [&] {
+                          ::alarm(20);  // ends the process where it hangs
+                          CommandSpec spec;
+                          spec.argv = {at("etc/dead") + "/bin/sinfo"};
+                          Command command;
+                          const auto first = command.start(spec, {});
+                          const auto second = command.start(spec, {});
+                          return !first && first.error().code == Code::kTimeout && !second &&
+                                 second.error().code == Code::kTimeout &&
+                                 output_of("echo others") == "others\n";
+                        });
+  if (status == kCannotMount) {
+    GTEST_SKIP() << "this needs /dev/fuse and the right to mount";
+  }
+  EXPECT_EQ(status, 0);
+}
+
+// As with kubelet-client-current.pem.
+TEST_F(ChildLimits, ALinkThatIsTurnedHidesWhatItLeadsToNow) {
+  if (!has_landlock()) {
+    GTEST_SKIP() << "this kernel has no Landlock";
+  }
+  tree_.file("etc/key1", "one").file("etc/key2", "two").symlink("key1", "etc/current");
+  hide_from_children({at("etc/current")});
+  EXPECT_EQ(as_somebody([&] {
+              const auto denied = [&](const char* file) {
+                return output_of("cat " + at(file)).find("denied") != std::string::npos;
+              };
+              const bool before = denied("etc/key1") && !denied("etc/key2");
+              std::filesystem::remove(at("etc/current"));
+              std::filesystem::create_symlink("key2", at("etc/current"));
+              return before && denied("etc/key2") && denied("etc/current");
+            }),
+            0);
 }
 
 TEST_F(ChildLimits, NothingStartsUnconfined) {

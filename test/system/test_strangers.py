@@ -1,6 +1,8 @@
 """A user of the machine who runs a "slurmd" of his own, with a slurm.conf and plugins of his own:
 nothing of his is read, run or reported, by the daemon or by the commands beside it."""
 import ctypes
+import http.client
+import json
 import os
 import pathlib
 import pwd
@@ -8,12 +10,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
 from harness.api import condition
 from harness.commands import run_beside
-from harness.rig import wait_until
+from harness.programs import free_port
+from harness.rig import GENERAL_WAIT, wait_until
 from slurmcluster.processes import process_stat
 
 USER = "daemon"  # an account that neither Slurm nor slurmlet has here
@@ -206,3 +210,75 @@ def test_a_command_of_slurm_reaches_no_key(rig_of, slurm):
         pytest.skip("this kernel has no Landlock, so files are not kept from children")
     assert (seen / "secrets").read_text() == ""
     assert (seen / "denied").read_text().count("Permission denied") >= 2
+
+
+# Answers any request with the text of its standard input, with its own pid for PID, as "slurmlet".
+FORGER = r"""
+import ctypes, os, socket, sys
+ctypes.CDLL(None).prctl(15, b"slurmlet", 0, 0, 0)  # PR_SET_NAME
+body = sys.stdin.read().replace('"PID"', str(os.getpid())).encode()
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("listens", flush=True)
+while True:
+    client, _ = listener.accept()
+    client.recv(65536)
+    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                   b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    client.close()
+"""
+
+
+def fetch_status(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=GENERAL_WAIT)
+    connection.request("GET", "/status")
+    return connection.getresponse().read().decode()
+
+
+def start_forger(port, answer, uid):
+    forger = subprocess.Popen(
+        [sys.executable, "-I", "-c", FORGER, str(port)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, cwd="/", user=uid, group=uid, extra_groups=[], env={})
+    forger.stdin.write(json.dumps({**json.loads(answer), "pid": "PID"}))
+    forger.stdin.close()
+    assert forger.stdout.readline() == "listens\n"
+    return forger
+
+
+@pytest.mark.parametrize("user", ["root", "nobody"])
+def test_a_status_that_another_user_serves_is_not_believed(rig_of, slurm, user):
+    rig = rig_of(slurm, None if user == "root" else user)
+    port = free_port()
+    rig.configure(endpoint={"healthzPort": port})
+    rig.start_and_know()
+    rig.wait_renewed()
+    sentinel = rig.directory / "registered"
+
+    def wait_registered():
+        return run_beside(rig, "wait-registered", "--timeout=1", "--sentinel", sentinel)
+
+    def of(subject):
+        found = json.loads(run_beside(rig, "check", "-o", "json").stdout)["findings"]
+        return [(one["severity"], one["found"]) for one in found if one["subject"] == subject]
+
+    # What the daemon itself says is believed, whoever it runs as and whoever asks.
+    assert wait_registered().returncode == 0 and sentinel.read_text() == "success\n"
+    for asker in (None, "nobody", USER):
+        assert run_beside(rig, "status", user=asker).returncode == 0, asker
+    answer = fetch_status(port)
+    rig.stop()
+    sentinel.unlink()
+    with start_forger(port, answer, STRANGER) as forger:
+        holder = f"slurmlet (pid {forger.pid}, uid {STRANGER})"
+        try:
+            assert json.loads(fetch_status(port))["pid"] == forger.pid, "the forgery works"
+            done = run_beside(rig, "status")
+            assert done.returncode == 3 and not done.stdout, done.stdout
+            assert f"not believed: 127.0.0.1:{port}" in done.stderr and holder in done.stderr
+            assert run_beside(rig, "status", user="nobody").returncode == 3
+            done = wait_registered()
+            assert done.returncode == 1 and holder in done.stderr and not sentinel.exists()
+            assert of("ports") == [
+                ("error", f"{port} (health, endpoint.healthzPort) is taken by {holder}")]
+            assert of("daemon")[0][0] == "error" and "not believed" in of("daemon")[0][1]
+        finally:
+            forger.kill()

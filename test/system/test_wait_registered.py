@@ -1,5 +1,6 @@
 """`slurmlet wait-registered`: for cloud-init, which says that the machine is ready only then."""
 import json
+import socket
 import stat
 import subprocess
 import time
@@ -57,6 +58,23 @@ def test_a_daemon_that_does_not_come(rig, port):
     assert done.returncode == NOT_REGISTERED
     assert "is not registered after 600ms: no slurmlet runs here" in done.stderr
     assert not sentinel.exists()
+
+
+def test_each_answer_comes_over_a_connection_of_its_own(rig, port):
+    """Who holds the port is known for new connections only."""
+    rig.configure(endpoint={"healthzPort": port})
+    with socket.create_server(("127.0.0.1", port)) as listener, start_waiting(
+            rig, f"--timeout={GENERAL_WAIT}") as waiting:
+        listener.settimeout(GENERAL_WAIT / 2)
+        try:
+            first, _ = listener.accept()
+            first.settimeout(GENERAL_WAIT / 2)
+            with first:
+                assert first.recv(65536).startswith(b"GET /status ")
+                first.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                assert first.recv(65536) == b"", "the next question over the same connection"
+        finally:
+            waiting.kill()
 
 
 def test_what_waiting_cannot_cure(rig, port):
