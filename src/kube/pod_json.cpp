@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/plain_text.h"
 #include "kube/json_read.h"
 
 namespace slurmlet::kube {
@@ -11,6 +12,12 @@ using nlohmann::json;
 
 namespace {
 
+// The API server takes any length of these three from whoever may create pods; owners are
+// remembered long after their pods.
+constexpr std::size_t kMaxOwnerKind = 63;
+constexpr std::size_t kMaxOwnerName = 253;
+constexpr std::size_t kMaxOwnerUid = 128;
+
 std::optional<OwnerRef> controller_of(const json& metadata) {
   const json* owners = find(metadata, "ownerReferences");
   if (owners == nullptr || !owners->is_array()) {
@@ -18,7 +25,9 @@ std::optional<OwnerRef> controller_of(const json& metadata) {
   }
   for (const json& owner : *owners) {
     if (bool_at(owner, "controller")) {
-      return OwnerRef{string_at(owner, "kind"), string_at(owner, "name"), string_at(owner, "uid")};
+      return OwnerRef{plain_text(string_at(owner, "kind"), kMaxOwnerKind),
+                      plain_text(string_at(owner, "name"), kMaxOwnerName),
+                      plain_text(string_at(owner, "uid"), kMaxOwnerUid)};
     }
   }
   return std::nullopt;

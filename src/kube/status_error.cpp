@@ -119,7 +119,8 @@ Code code_of(const ApiStatus& status) {
     case 407:
       return Code::kDenied;
     case 404:
-      return Code::kNotFound;
+      // A load balancer's, or of a path that is not served, says nothing about the object.
+      return status.reason == "NotFound" ? Code::kNotFound : Code::kInternal;
     case 409:
       return Code::kConflict;
     case 410:

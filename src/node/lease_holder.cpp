@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/text.h"
@@ -12,6 +13,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kDefaultDuration{40};
+constexpr std::chrono::minutes kMaxPatience{10};
 
 seconds duration_of(const LeaseHolder& held) {
   return held.duration_seconds > 0 ? seconds{held.duration_seconds} : kDefaultDuration;
@@ -31,7 +33,7 @@ bool is_foreign_holder(const std::string& identity, const std::string& ours) {
 
 Duration holder_patience(const LeaseHolder& held) {
   const Duration duration = duration_of(held);
-  return duration + duration / 4;
+  return std::min<Duration>(duration + duration / 4, kMaxPatience);
 }
 
 HolderRuling judge_holder(const LeaseHolder& held, const std::string& ours,

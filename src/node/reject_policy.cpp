@@ -9,6 +9,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr Duration kRoundLength = seconds{1};
+constexpr std::size_t kMostOwners = 1024;
 constexpr int kPodsPerRound = 32;  // a controller cannot hide a hot loop inside one round
 
 // Rounds 0 and 1 are free: a DaemonSet's or a Deployment's first retry is no loop yet.
@@ -24,6 +25,11 @@ Duration delay_of(int round, Duration cap) {
 SteadyTime RejectPolicy::due(const std::string& owner, SteadyTime now) {
   if (owner.empty()) {
     return now;
+  }
+  if (owners_.size() >= kMostOwners && !owners_.contains(owner)) {
+    owners_.erase(std::min_element(
+        owners_.begin(), owners_.end(),
+        [](const auto& a, const auto& b) { return a.second.last_seen < b.second.last_seen; }));
   }
   const auto [entry, fresh] = owners_.try_emplace(owner);
   Owner& state = entry->second;

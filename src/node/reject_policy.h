@@ -25,7 +25,8 @@ class RejectPolicy {
   // How often this owner has come back; 0 for a newcomer.
   int rounds(const std::string& owner) const;
 
-  // Forgets owners that stayed away for ten times the cap (at least ten minutes).
+  // Forgets owners that stayed away for ten times the cap (at least ten minutes). Beyond 1024
+  // owners, the one that stayed away longest is forgotten for each new one.
   void forget_idle(SteadyTime now);
   std::size_t owners() const { return owners_.size(); }
 

@@ -24,6 +24,8 @@ constexpr std::string_view kNotTaken =
     "is not that of the cluster (slurmctld's log says which), and as a load balancer does that has "
     "no slurmctld";
 
+constexpr std::string_view kUnknownField = "invalid job format specification";
+
 struct Rule {
   std::string_view needle;  // in lower case
   SlurmFailure cause;
@@ -81,7 +83,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"standby mode", SlurmFailure::kControllerUnreachable, ""},
     {"incompatible versions of client and server", SlurmFailure::kControllerUnreachable, ""},
     {"permission denied", SlurmFailure::kPermissionDenied, ""},
-    {"invalid job format specification", SlurmFailure::kGarbage, ""},
+    {kUnknownField, SlurmFailure::kGarbage, ""},
     {"unrecognized option", SlurmFailure::kGarbage, ""},
     {"invalid option", SlurmFailure::kGarbage, ""},
 });
@@ -136,14 +138,17 @@ std::optional<QueryFailure> match_rules(std::string_view err) {
   return std::nullopt;
 }
 
-// Reservation exists since 23.02; an older sinfo prints its column empty.
-bool lacks_field(std::string_view err) {
-  const auto lines = split(err, '\n');
-  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+// Reservation exists since 23.02; an older sinfo prints its column empty and this line each time,
+// whatever comes of the query.
+std::string without_missing_reservation(std::string_view err) {
+  std::string rest;
+  for (const std::string_view line : split(err, '\n')) {
     const std::string text = to_lower(trim(line));
-    return text.find("invalid job format specification") != std::string::npos &&
-           !text.ends_with(": reservation");
-  });
+    if (text.find(kUnknownField) == std::string::npos || !text.ends_with(": reservation")) {
+      rest.append(line) += '\n';
+    }
+  }
+  return rest;
 }
 
 std::string last_line(std::string_view err) {
@@ -157,8 +162,9 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
   if (output.too_long) {
     return QueryFailure{SlurmFailure::kGarbage, "sinfo printed more than one node can have"};
   }
+  const std::string err = without_missing_reservation(output.err);
   if (output.timed_out) {
-    const auto known = match_rules(output.err);
+    const auto known = match_rules(err);
     return known ? *known
                  : QueryFailure{SlurmFailure::kTimeout, "sinfo did not end within its time limit"};
   }
@@ -169,9 +175,9 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
   const bool printed = !trim(output.out).empty();
   if (output.exit_code == 0 && printed) {
     // Warnings beside an answer (rate limit, then served) do not matter; an unknown field does.
-    return lacks_field(output.err) ? match_rules(output.err) : std::nullopt;
+    return to_lower(err).find(kUnknownField) == std::string::npos ? std::nullopt : match_rules(err);
   }
-  const auto known = match_rules(output.err);
+  const auto known = match_rules(err);
   // With exit 0 slurmctld did answer, after a pause if it limits the rate.
   if (known && (output.exit_code != 0 || known->cause != SlurmFailure::kRateLimited)) {
     return known;
@@ -182,7 +188,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
   if (output.exit_code == 127) {
     return QueryFailure{SlurmFailure::kCommandMissing, "sinfo is not installed"};
   }
-  const auto text = last_line(output.err);
+  const auto text = last_line(err);
   return QueryFailure{SlurmFailure::kGarbage,
                       text.empty()
                           ? fmt::format("sinfo exited with {}", output.exit_code)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/plain_text.h"
 #include "sync/calls_per_step.h"
 
 namespace slurmlet::sync {
@@ -20,11 +21,15 @@ constexpr double kPerSecond = 0.1;
 constexpr Duration kRepeatEvery = seconds{60};  // a raised count is sent at most this often
 constexpr Duration kForgetAfter = minutes{10};
 constexpr std::size_t kMostKnown = 256;
+constexpr std::size_t kMaxKeyBytes = 1024;
 // Of both, what pods cannot use up: a storm of them must not hide what happens to the Node.
 constexpr double kTokensForNode = 10;
 constexpr std::size_t kKnownForNode = 32;
 
-bool is_about_node(const kube::Event& event) { return event.involved_kind == "Node"; }
+// Whether pods can bring about any number of them, whatever they are about.
+bool is_of_pods(const std::string& involved_kind, const std::string& reason) {
+  return involved_kind == "Pod" || reason == kPodRejected || reason == kPodsKeepComing;
+}
 
 // Spread, so that the Events of all nodes do not meet an API server that has just come back.
 Duration retry_delay(const Random& random) {
@@ -38,7 +43,8 @@ EventSink::EventSink(kube::EventApi& api, std::string host, Random random)
 
 void EventSink::emit(const ObjectRef& about, bool warning, const std::string& reason,
                      const std::string& message, const std::string& key, Now now) {
-  const std::string full_key = about.kind + "/" + about.name + "/" + reason + "/" + key;
+  const std::string full_key =
+      about.kind + "/" + about.name + "/" + reason + "/" + key.substr(0, kMaxKeyBytes);
   auto found = known_.find(full_key);
   if (found != known_.end() && now.steady - found->second.last_seen < kForgetAfter) {
     Known& known = found->second;
@@ -51,7 +57,7 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
     }
     return;
   }
-  if (known_.size() >= kMostKnown - (about.kind == "Node" ? 0 : kKnownForNode)) {
+  if (known_.size() >= kMostKnown - (is_of_pods(about.kind, reason) ? kKnownForNode : 0)) {
     ++dropped_;
     return;
   }
@@ -64,7 +70,7 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
       ++sequence_ & 0xffffU);
   event.type = warning ? "Warning" : "Normal";
   event.reason = reason;
-  event.message = message;
+  event.message = plain_text(message);
   event.involved_kind = about.kind;
   event.involved_namespace = about.namespace_name;
   event.involved_name = about.name;
@@ -79,13 +85,13 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
   known_.insert_or_assign(full_key, std::move(known));
 }
 
-bool EventSink::take_token(SteadyTime now, bool about_node) {
+bool EventSink::take_token(SteadyTime now, bool of_pods) {
   if (refilled_ != SteadyTime{}) {
     const double passed = std::chrono::duration<double>(now - refilled_).count();
     tokens_ = std::min(kBurst, tokens_ + passed * kPerSecond);
   }
   refilled_ = now;
-  if (tokens_ < (about_node ? 1 : 1 + kTokensForNode)) {
+  if (tokens_ < (of_pods ? 1 + kTokensForNode : 1)) {
     return false;
   }
   tokens_ -= 1;
@@ -129,7 +135,7 @@ SteadyTime EventSink::step(Now now) {
       next = std::min(next, known.send_at);
       continue;
     }
-    if (!take_token(now.steady, is_about_node(known.event))) {
+    if (!take_token(now.steady, is_of_pods(known.event.involved_kind, known.event.reason))) {
       known.send_at = now.steady + seconds{10};
       next = std::min(next, known.send_at);
       continue;

@@ -2,7 +2,7 @@
 
 // Sends Events, few of them: the same news again only raises a count, and a token bucket bounds
 // what a storm can cost. What does not fit is dropped and counted, never queued without bound.
-// Events about pods leave room for those about the Node.
+// Events that pods bring about, also those on the Node, leave room for what happens to the Node.
 // Sending fails quietly (Events are best effort); the caller's step decides when to send.
 // Not thread-safe: one owner thread.
 
@@ -17,6 +17,10 @@
 
 namespace slurmlet::sync {
 
+// Reasons of Events on the Node that pods bring about.
+inline constexpr char kPodRejected[] = "PodRejected";
+inline constexpr char kPodsKeepComing[] = "PodsKeepComing";
+
 struct ObjectRef {
   std::string kind, namespace_name, name, uid;
 };
@@ -26,7 +30,7 @@ class EventSink {
   EventSink(kube::EventApi& api, std::string host, Random random);
 
   // `key` names what counts as the same news (e.g. reason and controller); the message of the
-  // first is kept, later ones are counted.
+  // first is kept, later ones are counted. Both are cut to 1 kB.
   void emit(const ObjectRef& about, bool warning, const std::string& reason,
             const std::string& message, const std::string& key, Now now);
 
@@ -42,7 +46,7 @@ class EventSink {
     SteadyTime send_at{};
     SteadyTime last_seen{};
   };
-  bool take_token(SteadyTime now, bool about_node);
+  bool take_token(SteadyTime now, bool of_pods);
   Status send(Known& known);
   void forget_old(SteadyTime now);
 

@@ -173,8 +173,8 @@ void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
 
 void NodeSync::on_seen(const node::ObservedNode& seen) {
   if (!observed_) {
-    if (let_go_ && seen.uid != end_->last.uid) {
-      next_try_ = {};  // somebody has made the Node anew
+    if (let_go_) {
+      next_try_ = {};  // made anew, or never gone; of old news registration finds nothing
     }
     return;  // registration reads the Node itself
   }
@@ -339,17 +339,17 @@ void NodeSync::write_if_due(Now now) {
     return;
   }
   const Code code = done.error().code;
-  if (code == Code::kNotFound) {
-    lost_uid_ = observed_->uid;
-    on_deleted(now);
-    if (!refusal_) {
-      next_try_ = std::max(next_try_, now.steady + kWatchLag);
-    }
-    return;
-  }
-  if (code == Code::kConflict || code == Code::kInvalid) {
-    // Perhaps another Node by now: look, and let registration decide if so.
+  if (code == Code::kConflict || code == Code::kInvalid || code == Code::kNotFound) {
+    // Perhaps gone, or another Node by now: look, and let registration decide if so.
     auto current = api_.get(desired_.name);
+    if (!current && current.error().code == Code::kNotFound) {
+      lost_uid_ = observed_->uid;
+      on_deleted(now);
+      if (!refusal_) {
+        next_try_ = std::max(next_try_, now.steady + kWatchLag);
+      }
+      return;
+    }
     if (current && current->uid != observed_->uid) {
       set_observed(std::nullopt);
       next_try_ = now.steady;

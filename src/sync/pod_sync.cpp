@@ -153,15 +153,15 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
   const int rounds = pod.controller ? policy_.rounds(pod.controller->uid) : 0;
   log::info(fmt::format("rejected pod {}{}{}", full_name(pod), owner,
                         rounds > 0 ? fmt::format(", round {}", rounds + 1) : ""));
-  const std::string key = pod.controller ? pod.controller->uid : pod.uid;
+  const std::string key = pod.controller ? pod.controller->uid : pod.namespace_name;
   events_.emit(
-      {"Node", "", options_.node_name, options_.node_name}, true, "PodRejected",
+      {"Node", "", options_.node_name, options_.node_name}, true, kPodRejected,
       fmt::format("rejected pod {}{}: this node runs no pods; the count says how many from "
                   "there",
                   full_name(pod), owner),
       key, now);
   if (rounds >= 2) {
-    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, "PodsKeepComing",
+    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, kPodsKeepComing,
                  fmt::format("{} {} in namespace {} keeps creating pods for this node; they are "
                              "rejected ever more slowly",
                              pod.controller->kind, pod.controller->name, pod.namespace_name),

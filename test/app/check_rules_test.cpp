@@ -231,9 +231,9 @@ TEST(CheckCluster, NodeAndLease) {
   const auto judged = [&] { return node_findings(seen, wanted_node(), kNow); };
   EXPECT_THAT(judged(), ElementsAre(found(Severity::kInfo, "not registered: slurmlet registers")));
   seen.gone_with = "m1";
-  EXPECT_THAT(judged().at(0).detail, HasSubstr("again in this boot"));
+  EXPECT_THAT(judged().at(0).cause, HasSubstr("again in this boot"));
   seen.gone_until = "2026-06-21T00:10:00Z";
-  EXPECT_THAT(judged().at(0).detail, HasSubstr("again until 2026-06-21T00:10:00Z"));
+  EXPECT_THAT(judged().at(0).cause, HasSubstr("again until 2026-06-21T00:10:00Z"));
   seen.node = live_node();
   EXPECT_THAT(judged(), ElementsAre(found(Severity::kOk, "uid-1")));
   seen.node->taints.clear();

@@ -242,7 +242,9 @@ TEST(StateLineTest, IsOneBoundedLineWhateverOthersSay) {
   report.api_error = Error{Code::kInternal, "GET /x: a\nb\x01\xff " + std::string(1000, 'y')};
   const std::string line = state_line(report, {});
   EXPECT_EQ(line.size(), kMaxStateLine);
-  EXPECT_THAT(line, StartsWith("n1: not registered: API server https://192.0.2.10:6443: a b \xEF\xBF\xBD y"));
+  EXPECT_THAT(
+      line,
+      StartsWith("n1: not registered: API server https://192.0.2.10:6443: a b \xEF\xBF\xBD y"));
   EXPECT_THAT(line, EndsWith("..."));
 }
 

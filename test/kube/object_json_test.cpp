@@ -56,6 +56,22 @@ TEST(LeaseJsonTest, ToleratesOddShapes) {
   EXPECT_FALSE(lease_from_json(json::parse("[]")));
 }
 
+// The API server bounds none of the three.
+TEST(PodJsonTest, CutsWhatAControllerIsCalled) {
+  const std::string megabyte(1 << 20, 'x');
+  const auto pod = pod_from_json(
+      {{"metadata",
+        {{"namespace", "d"},
+         {"name", "p"},
+         {"uid", "u"},
+         {"ownerReferences",
+          {{{"kind", megabyte}, {"name", megabyte}, {"uid", megabyte}, {"controller", true}}}}}}});
+  ASSERT_TRUE(pod && pod->controller);
+  EXPECT_EQ(pod->controller->kind.size(), 63U);
+  EXPECT_EQ(pod->controller->name.size(), 253U);
+  EXPECT_EQ(pod->controller->uid.size(), 128U);
+}
+
 TEST(PodJsonTest, ReadsWhatARejectionNeeds) {
   const auto pod = pod_from_json(json::parse(R"({
     "metadata": {"namespace": "kube-system", "name": "kube-proxy-x", "uid": "u",

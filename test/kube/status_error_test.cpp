@@ -53,6 +53,14 @@ TEST(StatusErrorTest, TurnsStatusIntoCode) {
   }
 }
 
+// Of a load balancer, or of an API server that does not serve the path: no object was looked for.
+TEST(StatusErrorTest, OnlyTheApiServersNotFoundMeansThatAnObjectIsGone) {
+  for (const std::string& body : {std::string{"404 page not found\n"}, std::string{},
+                                  std::string{"{}"}, status_body(404, "")}) {
+    EXPECT_EQ(code_of(status_from_body(404, body)), Code::kInternal) << body;
+  }
+}
+
 TEST(StatusErrorTest, RetryAfterMakesAnInternalErrorTemporary) {
   const ApiStatus status =
       status_from_body(500, R"({"kind":"Status","reason":"InternalError","message":"m","code":500,

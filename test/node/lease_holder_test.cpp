@@ -122,6 +122,14 @@ TEST_F(SecondLookTest, AHolderThatLetGoIsForgotten) {
   EXPECT_FALSE(seen_);
 }
 
+TEST(JudgeHolderTest, NobodyIsWaitedForLongerThanTenMinutes) {
+  for (const int duration : {481, 3600, 2147483647}) {
+    EXPECT_EQ(judge_holder({"n1/b", kJustNow, duration}, "n1/a", std::nullopt, kStart).again,
+              kStart + std::chrono::minutes{10})
+        << duration;
+  }
+}
+
 TEST(HeldByAnotherTest, SaysWhoSinceWhenAndWhatToDo) {
   EXPECT_THAT(held_by_another("n1", {"n1/b", kJustNow, 40}),
               AllOf(HasSubstr("Node n1"), HasSubstr("n1/b"), HasSubstr(kJustNow),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace slurmlet::node {
@@ -120,6 +121,19 @@ TEST(RejectPolicyTest, ForgetsWhoStaysAway) {
   const SteadyTime back = kStart + minutes{21};
   EXPECT_EQ(policy.due("old", back), back);
   EXPECT_EQ(policy.rounds("old"), 0);
+}
+
+// Whoever may create pods can name a new controller in each.
+TEST(RejectPolicyTest, RemembersAtMost1024Owners) {
+  RejectPolicy policy{seconds{60}};
+  SteadyTime now = kStart;
+  for (int i = 0; i < 3000; ++i) {
+    now += milliseconds{10};
+    (void)policy.due("forged-" + std::to_string(i), now);
+    (void)policy.due("rs", now);
+  }
+  EXPECT_EQ(policy.owners(), 1024U);
+  EXPECT_GT(policy.rounds("rs"), 0) << "it was seen a moment ago";
 }
 
 TEST(RejectPolicyTest, RemembersForTenMinutesAtLeast) {

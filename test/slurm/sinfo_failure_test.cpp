@@ -167,6 +167,20 @@ TEST(SinfoFailure, OurDeadlineIsATimeoutUnlessSlurmSaidWhy) {
   EXPECT_EQ(seven, classify(output)) << "the detail must not change with the counter";
 }
 
+// sinfo before 23.02 names the column that it lacks in each query, whatever comes of it.
+TEST(SinfoFailure, TheMissingReservationColumnIsNoCause) {
+  const std::string line = fixture("own-query/22.05.err");
+  CommandOutput hung;
+  hung.timed_out = true;
+  hung.err = line;
+  EXPECT_EQ(classify(hung)->cause, SlurmFailure::kTimeout);
+  EXPECT_EQ(classify(ended(0, "\n", line))->cause, SlurmFailure::kNotInSlurm);
+  EXPECT_EQ(classify(ended(3, "", "odd thing\n" + line))->detail, "sinfo exited with 3: odd thing");
+  EXPECT_EQ(classify(ended(3, "", line))->detail, "sinfo exited with 3");
+  EXPECT_EQ(classify(ended(1, "", line + "slurm_load_partitions: Broken pipe\n"))->cause,
+            SlurmFailure::kControllerUnreachable);
+}
+
 TEST(SinfoFailure, OtherEnds) {
   CommandOutput output;
   output.too_long = true;

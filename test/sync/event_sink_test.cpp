@@ -18,7 +18,7 @@ using std::chrono::seconds;
 class EventSinkTest : public ::testing::Test {
  protected:
   void emit(const std::string& key, const std::string& message = "words") {
-    sink_.emit({"Node", "", "n1", "n1"}, true, "PodRejected", message, key, clock_.now());
+    sink_.emit({"Node", "", "n1", "n1"}, true, "SlurmDrained", message, key, clock_.now());
   }
   SteadyTime step() { return sink_.step(clock_.now()); }
   // Steps as the loop does, until none is due at once.
@@ -184,6 +184,15 @@ TEST_F(EventSinkTest, WhatIsRememberedIsBounded) {
   EXPECT_EQ(sink_.dropped(), 300U - 256U);
 }
 
+TEST_F(EventSinkTest, LongTextIsCut) {
+  const std::string megabyte(1 << 20, 'x');
+  emit(megabyte + "a", megabyte);
+  emit(megabyte + "b", megabyte);
+  step();
+  ASSERT_EQ(api_.events().size(), 1U) << "a key counts by its beginning";
+  EXPECT_EQ(api_.events().front().message.size(), 1024U);
+}
+
 TEST_F(EventSinkTest, AnExpiredEventIsMadeAgain) {
   emit("rs");
   step();
@@ -245,8 +254,8 @@ TEST_F(EventSinkTest, AnEventThatExistsAlreadyIsUpdated) {
   step();
   const kube::Event stored = api_.events().front();
   EventSink again{api_, "n1.example", [] { return 0.0; }};
-  again.emit({"Node", "", "n1", "n1"}, true, "PodRejected", "words", "rs", clock_.now());
-  again.emit({"Node", "", "n1", "n1"}, true, "PodRejected", "words", "rs", clock_.now());
+  again.emit({"Node", "", "n1", "n1"}, true, "SlurmDrained", "words", "rs", clock_.now());
+  again.emit({"Node", "", "n1", "n1"}, true, "SlurmDrained", "words", "rs", clock_.now());
   EXPECT_EQ(again.step(clock_.now()), kNever);  // same time and number: the same name
   ASSERT_EQ(api_.events().size(), 1U);
   EXPECT_EQ(api_.events().front().name, stored.name);

@@ -251,5 +251,37 @@ TEST_F(NodeDepartureTest, OldNewsOfTheGoneNodeChangesNothing) {
   expect_left_deleted();
 }
 
+// The same Node, with the same uid.
+TEST_F(NodeDepartureTest, ASightOfTheNodeEndsIt) {
+  change_and_tell(true, "m1");
+  const auto node = held();
+  somebody_deletes_it();
+  step();
+  ASSERT_TRUE(sync_->went_with_machine());
+  api_.put(node);
+  watch_.feed(Seen::kModified, {node});
+  step();
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_FALSE(sync_->went_with_machine());
+  EXPECT_FALSE(saved_ && saved_->gone_at);
+}
+
+TEST_F(NodeDepartureTest, AWriteThatFindsNoNodeIsChecked) {
+  change_and_tell(true, "m1");
+  for (const bool can_read : {true, false}) {
+    api_.fail_next(Error{Code::kNotFound, "404"});
+    api_.fail_calls("get n1", can_read ? std::nullopt : std::optional{Error{Code::kTimeout, "t"}});
+    sync_->set_desired(can_read ? drained_node() : good_node(), clock_.now());
+    step_after(seconds{1});
+    EXPECT_TRUE(sync_->registered());
+    EXPECT_TRUE(sync_->write_error());
+    EXPECT_FALSE(saved_ && saved_->gone_at);
+    run(seconds{10});
+    EXPECT_FALSE(sync_->write_error());
+  }
+  EXPECT_EQ(creations(), 1);
+  EXPECT_EQ(held().annotations.at("slurmlet.io/slurm-state"), "IDLE");
+}
+
 }  // namespace
 }  // namespace slurmlet::sync

@@ -432,6 +432,33 @@ TEST_F(PodSyncTest, EventsOfOneControllerAreOneOnTheNode) {
   EXPECT_EQ(count_events("Node", "PodRejected"), 1);
 }
 
+TEST_F(PodSyncTest, BarePodsOfANamespaceAreOneEventOnTheNode) {
+  for (int i = 0; i < 12; ++i) {
+    bring(pod("bare-" + std::to_string(i)));
+  }
+  auto other = pod("other");
+  other.namespace_name = "other";
+  bring(other);
+  settle();
+  EXPECT_EQ(count_events("Node", "PodRejected"), 2);
+}
+
+TEST_F(PodSyncTest, AStormOfPodsDelaysNoNewsOfTheNode) {
+  for (int i = 0; i < 300; ++i) {
+    bring(pod_of("forged-" + std::to_string(i), "pod-" + std::to_string(i)));
+  }
+  settle();
+  while (event_sink_.step(clock_.now()) <= clock_.now().steady) {
+  }
+  for (int i = 0; i < 10; ++i) {
+    event_sink_.emit({"Node", "", "n1", "n1"}, false, "SlurmDrained", "words", std::to_string(i),
+                     clock_.now());
+  }
+  while (event_sink_.step(clock_.now()) <= clock_.now().steady) {
+  }
+  EXPECT_EQ(count_events("Node", "SlurmDrained"), 10);
+}
+
 TEST_F(PodSyncTest, TheOwnerOfAPodReadsWhyOnThePod) {
   bring(pod("web"));
   step();
