@@ -28,7 +28,7 @@ constexpr std::size_t kKnownForNode = 32;
 
 // Whether pods can bring about any number of them, whatever they are about.
 bool is_of_pods(const std::string& involved_kind, const std::string& reason) {
-  return involved_kind == "Pod" || reason == kPodRejected || reason == kPodsKeepComing;
+  return involved_kind == "Pod" || reason == kPodRejected;
 }
 
 // Spread, so that the Events of all nodes do not meet an API server that has just come back.

@@ -17,9 +17,8 @@
 
 namespace slurmlet::sync {
 
-// Reasons of Events on the Node that pods bring about.
+// The reason of Events on the Node that pods bring about in any number.
 inline constexpr char kPodRejected[] = "PodRejected";
-inline constexpr char kPodsKeepComing[] = "PodsKeepComing";
 
 struct ObjectRef {
   std::string kind, namespace_name, name, uid;

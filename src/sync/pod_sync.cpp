@@ -161,11 +161,11 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
                   full_name(pod), owner),
       key, now);
   if (rounds >= 2) {
-    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, kPodsKeepComing,
+    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, "PodsKeepComing",
                  fmt::format("{} {} in namespace {} keeps creating pods for this node; they are "
                              "rejected ever more slowly",
                              pod.controller->kind, pod.controller->name, pod.namespace_name),
-                 key, now);
+                 pod.namespace_name, now);  // not behind those of its pods, so one for a namespace
   } else {
     events_.emit({"Pod", pod.namespace_name, pod.name, pod.uid}, true, reason, message(), pod.uid,
                  now);

@@ -2,8 +2,9 @@
 import re
 
 # Those of two minutes or more. What is not named comes after these.
-LONGEST = ["test_slurm_all_states.py 24.11", "test_slurm_all_states.py own", "test_slurmd.py", "deploy",
-           "test_two_daemons.py"]
+LONGEST = ["test_state_matrix.py", "test_state_matrix.py 24.11", "test_idle_loops.py",
+           "test_slurm_all_states.py 24.11", "test_slurm_all_states.py own",
+           "test_slurmd.py", "deploy", "test_two_daemons.py"]
 
 
 def scope(nodeid):
