@@ -114,6 +114,7 @@ def test_removal_keeps_state_and_configuration_alone(installed):
         "/etc/systemd/system/multi-user.target.wants/slurmlet.service",
         f"{HELPER}-enabled/slurmlet.service.dsh-also",
         f"{HELPER}-enabled/slurmlet-feed.service.dsh-also",
+        f"{HELPER}-enabled/slurmlet.socket.dsh-also",
         f"{HELPER}-enabled/multi-user.target.wants/slurmlet.service"}
     assert installed.file(STATE + "/kubeconfig").read_text() == "identity"
     assert installed.owner(CONFIG) == ("0o644", "root:root")
