@@ -170,7 +170,7 @@ void OwnCredentials::notice_expiry(WallTime now) {
   if (expired && !told_expired_) {
     log::warning("by this machine's clock the client certificate expired at " +
                  rfc3339(access_.client_certificate()->not_after) +
-                 "; it is used until the API server refuses it");
+                 "; it is used until the API server rejects it");
   }
   told_expired_ = expired;
 }

@@ -248,7 +248,7 @@ Status NodeSync::write_provider_id(Now now) {
       return written.error();
     }
     if (provider_id_backoff_.failures() == 0) {
-      log::warning("the API server refuses to set spec.providerID of Node " + desired_.name + ": " +
+      log::warning("the API server rejects spec.providerID of Node " + desired_.name + ": " +
                    written.error().message);
     }
     provider_id_not_before_ = now.steady + provider_id_backoff_.next();

@@ -197,9 +197,9 @@ TEST_F(NodeSyncTest, ARefusedProviderIdDoesNotStopTheStatusAndIsNoLoop) {
     EXPECT_LE(api_.count("set_provider_id n1"), 12);
     EXPECT_LE(api_.calls().size(), 50U) << "besides a report every five minutes";
     const std::string log = ::testing::internal::GetCapturedStderr();
-    const auto said = log.find("refuses to set spec.providerID");
+    const auto said = log.find("rejects spec.providerID");
     EXPECT_NE(said, std::string::npos) << log;
-    EXPECT_EQ(log.find("refuses to set spec.providerID", said + 1), std::string::npos) << log;
+    EXPECT_EQ(log.find("rejects spec.providerID", said + 1), std::string::npos) << log;
     api_.fail_calls("", std::nullopt);
     run(hours{2});
     EXPECT_EQ(held().provider_id, "metal3://a/b/c");
