@@ -1,6 +1,37 @@
 #include "base/mountinfo.h"
 
+#include "base/text.h"
+
 namespace slurmlet {
+namespace {
+
+// `type_and_options`: "fuse.sshfs host: rw,user_id=1000,group_id=1000". What only root mounts
+// (virtiofs) has no user_id.
+std::optional<uid_t> fuse_user(std::string_view type_and_options) {
+  constexpr std::string_view kUser = "user_id=";
+  const auto fields = split(type_and_options, ' ');
+  if (!fields[0].starts_with("fuse") || fields.size() < 3) {
+    return 0;
+  }
+  for (const auto option : split(fields[2], ',')) {
+    if (option.starts_with(kUser)) {
+      return parse_int<uid_t>(option.substr(kUser.size()));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<uid_t> author_of_owners(std::string_view mountinfo, std::string_view mount_id) {
+  for (const auto line : split(mountinfo, '\n')) {
+    const auto dash = line.find(" - ");
+    if (dash != std::string_view::npos && line.substr(0, line.find(' ')) == mount_id) {
+      return fuse_user(line.substr(dash + 3));
+    }
+  }
+  return std::nullopt;
+}
 
 std::string unescape_mountinfo(std::string_view text) {
   std::string out;

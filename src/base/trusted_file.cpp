@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/xattr.h>
 
 #include <algorithm>
@@ -11,7 +13,9 @@
 #include <climits>
 #include <list>
 
+#include "base/mountinfo.h"
 #include "base/read_fd.h"
+#include "base/text.h"
 
 namespace slurmlet {
 namespace {
@@ -27,6 +31,23 @@ bool contains(const std::vector<Id>& ids, Id id) {
 bool has_access_list(int fd) {
   return ::getxattr(fmt::format("/proc/self/fd/{}", fd).c_str(), "system.posix_acl_access", nullptr,
                     0) > 0;
+}
+
+// As /proc/self/mountinfo has it; unlike stat(2) this asks no server of a file system.
+std::string mount_id(int fd) {
+  constexpr std::string_view kKey = "mnt_id:";
+  const auto info = read_file(fmt::format("/proc/self/fdinfo/{}", fd));
+  for (const auto line : split(info ? std::string_view{*info} : "", '\n')) {
+    if (line.starts_with(kKey)) {
+      return std::string{trim(line.substr(kKey.size()))};
+    }
+  }
+  return "";
+}
+
+bool is_fuse(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) != 0 || info.f_type == FUSE_SUPER_MAGIC;
 }
 
 class Walk {
@@ -67,7 +88,11 @@ class Walk {
   Status enter_root() {
     at_ = "/";
     here_.reset(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    return here_ ? check(here_.get()) : Status{errno_error(errno, "open /")};
+    if (!here_) {
+      return errno_error(errno, "open /");
+    }
+    mount_ = mount_id(here_.get());
+    return check(here_.get());
   }
 
   // One more component: a directory or the file becomes the place where we are.
@@ -81,6 +106,9 @@ class Walk {
             fmt::format("{} does not exist, and in {} everybody may create it", full, at_)};
       }
       return errno_error(errno, "open " + path_.string());
+    }
+    if (const Status mount = check_mount(next.get(), full); !mount) {
+      return mount.error();
     }
     struct stat info {};
     if (::fstat(next.get(), &info) != 0) {
@@ -112,6 +140,26 @@ class Walk {
   }
 
   bool owner_counts(uid_t uid) const { return uid == ::geteuid() || contains(users_.uids, uid); }
+
+  // Before anything is asked of the file system: a server of FUSE need not answer.
+  Status check_mount(int fd, const std::string& full) {
+    const std::string id = mount_id(fd);
+    if (id == mount_) {
+      return {};
+    }
+    mount_ = id;
+    constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+    const auto mountinfo = read_file("/proc/self/mountinfo", kMaxBytes);
+    const auto user = author_of_owners(mountinfo ? *mountinfo : "", id);
+    if (user ? owner_counts(*user) : !is_fuse(fd)) {  // below chroot(2), not all are listed
+      return {};
+    }
+    return Error{
+        Code::kInvalid,
+        fmt::format("{} is not used: {} is on a file system that {} mounted with FUSE and "
+                    "that may show any owner; use a path elsewhere",
+                    path_.string(), full, user ? fmt::format("user {}", *user) : "a user")};
+  }
 
   Status check(int fd) {
     struct stat info {};
@@ -173,6 +221,7 @@ class Walk {
   std::list<std::string> todo_;
   std::string at_;  // where we are, for people
   UniqueFd here_;
+  std::string mount_;         // that it is on
   bool open_to_all_ = false;  // everybody may make entries here
   int links_ = 0;
 };

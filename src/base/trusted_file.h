@@ -7,6 +7,8 @@
 // - its owner is one of those users;
 // - others may not write to it; its group may where it is one of the groups given and there is no
 //   access control list;
+// - it does not lie on a file system that another user mounted with FUSE, whose owners are his
+// word;
 // - a directory with the sticky bit (/tmp) may be written to by all, since there only the owner of
 //   an entry can replace it; what is named in it must exist.
 // Only regular files are opened, so nothing waits for the other end of a FIFO.

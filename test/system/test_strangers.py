@@ -14,8 +14,10 @@ import sys
 
 import pytest
 
+from harness import invented_owners
 from harness.api import condition
 from harness.commands import run_beside
+from harness.daemon import BINARY
 from harness.programs import free_port
 from harness.rig import GENERAL_WAIT, wait_until
 from slurmcluster.processes import process_stat
@@ -175,6 +177,21 @@ def names_the_file(rig, stranger, how):
         assert "check takes none from a running slurmd" in done.stdout
         assert "strange" not in done.stdout.replace(str(stranger.directory.parent), "")
     assert not stranger.was_loaded()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="this kernel has no FUSE")
+@pytest.mark.parametrize("uid", [0, STRANGER])
+def test_owners_that_a_users_own_file_system_shows_do_not_count(tmp_path, uid):
+    """All that lies on it "belongs to root"; with user_allow_other in /etc/fuse.conf root sees that."""
+    conf = tmp_path / "slurm.conf"
+    done = subprocess.run(
+        ["unshare", "-m", sys.executable, invented_owners.__file__, tmp_path, str(uid),
+         "ClusterName=strange\nNodeName=n1\n", BINARY, "print-node", "--nodename", "n1",
+         "--slurm-conf", conf],
+        capture_output=True, text=True, timeout=GENERAL_WAIT, check=False)
+    words = f"{conf} is not used: {tmp_path} is on a file system that user {STRANGER} mounted"
+    assert (words in done.stderr) == (words in done.stdout) == (uid == STRANGER)
+    assert ("slurmlet.io/slurm-cluster: strange" in done.stdout) == (uid == 0)
 
 
 def test_a_command_of_slurm_reaches_no_key(rig_of, slurm):
