@@ -30,7 +30,10 @@ std::optional<Account> find_account(const std::string& name) {
       return account;
     }
   }
-  static KnownAccounts known{ask_name_service};
+  static KnownAccounts known{[](const std::string& unknown) {
+    // Deferred, so in find() itself, where no thread can be started.
+    return std::async(std::launch::async | std::launch::deferred, ask_name_service, unknown);
+  }};
   return known.find(name, std::chrono::steady_clock::now());
 }
 
@@ -58,8 +61,13 @@ std::optional<Account> account_in(std::string_view passwd, std::string_view name
 
 std::optional<Account> KnownAccounts::find(const std::string& name, SteadyTime now) {
   Known& known = known_[name];
-  if (now >= known.next) {
-    const auto found = look_up_(name);
+  if (!known.coming.valid() && (!known.next || now >= *known.next)) {
+    known.coming = look_up_(name);
+  }
+  const bool is_there = known.coming.valid() && (!known.next || known.coming.wait_for(Duration{}) !=
+                                                                    std::future_status::timeout);
+  if (is_there) {
+    const auto found = known.coming.get();
     known.account = found ? found : known.account;
     known.next = now + (found ? kKept : kRetry);
   }

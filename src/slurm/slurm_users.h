@@ -4,10 +4,12 @@
 // The file that names SlurmUser cannot vouch for itself, so it must belong to root or to the
 // account "slurm"; SlurmUser then counts for the rest.
 //
-// An account is looked up in /etc/passwd, else with getent(1) under a deadline: a name service that
-// hangs must not hold up the loop for long. Not thread-safe.
+// An account is looked up in /etc/passwd, else with getent(1) under a deadline. The first lookup of
+// a name, at start-up, is waited for; later ones run beside the loop, which a name service that
+// hangs must not hold up. Not thread-safe.
 
 #include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,18 +31,20 @@ struct Account {
 std::optional<Account> account_in(std::string_view passwd, std::string_view name);
 
 // Accounts that a name service has told. They are asked for anew after five minutes, but count till
-// another answer comes: getent(1) finds nothing where there is no such account and where the name
-// service (sssd) does not run alike. What was not found is asked for again soon.
+// another answer is there: getent(1) finds nothing where there is no such account and where the
+// name service (sssd) does not run alike. What was not found is asked for again soon.
 class KnownAccounts {
  public:
-  using LookUp = std::function<std::optional<Account>(const std::string& name)>;
+  using Answer = std::future<std::optional<Account>>;
+  using LookUp = std::function<Answer(const std::string& name)>;
   explicit KnownAccounts(LookUp look_up) : look_up_(std::move(look_up)) {}
   std::optional<Account> find(const std::string& name, SteadyTime now);
 
  private:
   struct Known {
     std::optional<Account> account;
-    SteadyTime next{};
+    std::optional<SteadyTime> next;  // nothing before the first lookup
+    Answer coming;
   };
   LookUp look_up_;
   std::map<std::string, Known> known_;

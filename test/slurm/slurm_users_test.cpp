@@ -19,6 +19,12 @@ TEST(SlurmUsers, AreReadFromPasswd) {
   }
 }
 
+KnownAccounts::Answer ready(std::optional<Account> account) {
+  std::promise<std::optional<Account>> promise;
+  promise.set_value(account);
+  return promise.get_future();
+}
+
 // Not found, by whatever cause, lasts for seconds; found lasts until there is another answer.
 TEST(SlurmUsers, ANameServiceThatIsAwayForgetsNobody) {
   using std::chrono::seconds;
@@ -29,7 +35,7 @@ TEST(SlurmUsers, ANameServiceThatIsAwayForgetsNobody) {
   KnownAccounts known{[&](const std::string& name) {
     EXPECT_EQ(name, "slurm");
     ++asked;
-    return answer;
+    return ready(answer);
   }};
   const struct {
     int at;
@@ -49,6 +55,26 @@ TEST(SlurmUsers, ANameServiceThatIsAwayForgetsNobody) {
     EXPECT_EQ(known.find("slurm", SteadyTime{seconds{row.at}}), row.found) << row.at;
     EXPECT_EQ(asked, row.asked) << row.at;
   }
+}
+
+// The first lookup is waited for, and no other.
+TEST(SlurmUsers, ANameServiceThatHangsHoldsNobodyUp) {
+  using std::chrono::seconds;
+  const Account slurm{64030, 64031};
+  const Account moved{7, 7};
+  std::promise<std::optional<Account>> hangs;
+  int asked = 0;
+  KnownAccounts known{
+      [&](const std::string&) { return ++asked == 1 ? ready(slurm) : hangs.get_future(); }};
+  EXPECT_EQ(known.find("slurm", SteadyTime{seconds{1000}}), slurm);
+  for (const int at : {1300, 1400, 9000}) {
+    EXPECT_EQ(known.find("slurm", SteadyTime{seconds{at}}), slurm) << at;
+    EXPECT_EQ(asked, 2) << "one at a time";
+  }
+  hangs.set_value(moved);
+  EXPECT_EQ(known.find("slurm", SteadyTime{seconds{9001}}), moved);
+  EXPECT_EQ(known.find("slurm", SteadyTime{seconds{9300}}), moved);
+  EXPECT_EQ(asked, 2) << "five minutes from the answer on";
 }
 
 TEST(SlurmUsers, SlurmUserMayBeANumber) {
