@@ -79,7 +79,7 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
   count("slurmlet_slurmctld_questions_total",
         "Questions about this node, to slurmctld or whoever answers for it.", poll.questions);
   count("slurmlet_slurmctld_full_queries_total", "Of these, queries for a full dump.",
-        poll.full_queries);
+        poll.source.full_queries);
   count("slurmlet_slurmctld_answers_total", "Questions with a usable answer.", poll.answers);
   count("slurmlet_slurm_commands_total", "Programs of Slurm started for questions (sinfo).",
         poll.source.commands);

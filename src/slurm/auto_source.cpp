@@ -125,6 +125,7 @@ SourceCounters AutoSource::counters() const {
     sum.commands += own.commands;
     sum.requests += own.requests;
     sum.reads += own.reads;
+    sum.full_queries += own.full_queries;
   }
   return sum;
 }

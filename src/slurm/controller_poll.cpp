@@ -198,9 +198,6 @@ void ControllerPoll::start(Now now, Query query) {
     budget_.spend(now.steady);
   }
   ++counters_.questions;
-  if (query == Query::kFull) {
-    ++counters_.full_queries;
-  }
 }
 
 // A node of this name may be in another cluster as well: slurm.restURL or the environment of a

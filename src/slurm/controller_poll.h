@@ -55,8 +55,7 @@ struct PollSettings {
 };
 
 struct PollCounters {
-  std::uint64_t questions = 0;     // begun
-  std::uint64_t full_queries = 0;  // of these
+  std::uint64_t questions = 0;  // begun
   std::uint64_t answers = 0;
   std::uint64_t failures = 0;
   std::map<node::SlurmFailure, std::uint64_t> failures_by_cause;

@@ -41,14 +41,15 @@ struct ClusterPlace {
 
 // What the questions cost, since the start.
 struct SourceCounters {
-  std::uint64_t commands = 0;  // programs started
-  std::uint64_t requests = 0;  // HTTP requests to slurmrestd
-  std::uint64_t reads = 0;     // of a feed
+  std::uint64_t commands = 0;      // programs started
+  std::uint64_t requests = 0;      // HTTP requests to slurmrestd
+  std::uint64_t reads = 0;         // of a feed
+  std::uint64_t full_queries = 0;  // that were begun
 };
 
 // kFull: slurmctld recomputes what is allocated on all nodes, so that the record is that of a full
 // dump. It holds slurmctld's node write lock meanwhile (10 ms with 10,000 nodes), and sinfo
-// downloads all nodes.
+// downloads all nodes. A source that cannot make one queries the node alone.
 enum class Query { kOneNode, kFull };
 
 class NodeSource {

@@ -59,6 +59,7 @@ std::optional<QueryFailure> RestSource::ask(const std::string& node, Query query
   refreshed_ = false;
   refreshing_ = query == Query::kFull && versions_.known() &&
                 versions_.candidate() >= RestVersions::kKnowsUpdateTime;
+  counters_.full_queries += refreshing_ ? 1 : 0;
   request(versions_.candidate(), now.steady);
   return std::nullopt;
 }

@@ -47,6 +47,7 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Query quer
   asked_ = node;
   query_ = query;
   ++counters_.commands;
+  counters_.full_queries += query == Query::kFull ? 1 : 0;
   return std::nullopt;
 }
 

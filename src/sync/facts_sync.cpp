@@ -287,7 +287,7 @@ SteadyTime FactsSync::step(Now now) {
     facts_.machine.pid_pressure = sample.pid;
     next_tick_ = slurm::next_aligned(now, options_.tick);
   }
-  const auto full_queries = poll_->counters().full_queries;
+  const auto full_queries = poll_->counters().source.full_queries;
   auto jobs_before = facts_.jobs;
   next = std::min(next, poll_->step(now));
   next = std::min(next, follow_answer(now));
@@ -296,7 +296,7 @@ SteadyTime FactsSync::step(Now now) {
   } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
     read_jobs();
   }
-  if (poll_->counters().full_queries != full_queries) {
+  if (poll_->counters().source.full_queries != full_queries) {
     jobs_before_query_ = std::move(jobs_before);
   }
   next = std::min(next, follow_confirmation(now));

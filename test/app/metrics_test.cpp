@@ -34,12 +34,11 @@ Report full_report() {
   report.slurm.answered_at = kNow.wall - seconds{30};
   report.jobs = node::LocalJobs{2, std::nullopt};
   report.slurmctld.questions = 7;
-  report.slurmctld.full_queries = 1;
   report.slurmctld.answers = 5;
   report.slurmctld.failures_by_cause[node::SlurmFailure::kTimeout] = 2;
   report.slurmctld.questions_left = 53;
   report.slurmctld.last_took = std::chrono::milliseconds{250};
-  report.slurmctld.source = {3, 4, 0};
+  report.slurmctld.source = {3, 4, 0, 1};
   report.slurm.source = "slurmrestd unix:/run/slurmrestd.sock";
   report.pods_unreadable = 2;
   report.pods_seen = false;

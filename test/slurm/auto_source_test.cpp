@@ -55,7 +55,7 @@ class ScriptedSource final : public NodeSource {
   void set_place(const ClusterPlace& place) override { script_.place = place; }
   bool is_free() const override { return script_.is_free; }
   SourceCounters counters() const override {
-    return {1, static_cast<std::uint64_t>(script_.asked), 0};
+    return {1, static_cast<std::uint64_t>(script_.asked), 0, 1};
   }
 
  private:
@@ -258,6 +258,7 @@ TEST_F(AutoSourceTest, AddsUpWhatTheSourcesCost) {
   EXPECT_EQ(counters.commands, 2U);
   EXPECT_EQ(counters.requests, 2U);
   EXPECT_EQ(counters.reads, 0U);
+  EXPECT_EQ(counters.full_queries, 2U);
 }
 
 }  // namespace

@@ -528,7 +528,6 @@ class ConfirmationTest : public testing::Test {
       clock_.advance(
           std::max<Duration>(std::min(wake, end) - clock_.now().steady, milliseconds{1}));
     }
-    EXPECT_EQ(poll.counters().full_queries, static_cast<std::uint64_t>(asked.full));
     most_in_an_hour_ = static_cast<int>(asked.at.size());
     return asked.full;
   }

@@ -56,6 +56,7 @@ TEST_F(RestSourceTest, AFullQueryRefreshesWhatIsAllocatedFirst) {
     find(row.version);
     answer_as_captured(row.capture);
     EXPECT_EQ(poll()->record->kind, row.plain);
+    EXPECT_EQ(source_->counters().full_queries, 0U) << "it was not one";
 
     const std::string version = "/slurm/" + api_version_name(row.version);
     for (const int status : {304, 500}) {
@@ -69,6 +70,7 @@ TEST_F(RestSourceTest, AFullQueryRefreshesWhatIsAllocatedFirst) {
     }
     ASSERT_FALSE(ask());
     EXPECT_THAT(paths().back(), testing::StartsWith(version + "/node/gpu01"));
+    EXPECT_EQ(source_->counters().full_queries, 2U);
   }
 }
 

@@ -164,6 +164,7 @@ TEST_F(SinfoSourceTest, AFullQueryNamesTheNodeTwice) {
     EXPECT_EQ(result->record->kind,
               full ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode);
   }
+  EXPECT_EQ(source_.counters().full_queries, 1U);
 }
 
 }  // namespace
