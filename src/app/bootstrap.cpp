@@ -243,7 +243,7 @@ SteadyTime Bootstrap::turn(Now now) {
         problem_ = opened.error().message;
         log::warning("no bootstrap yet: " + problem_);
       }
-      next_open_ = clock_.now().steady + backoff_.next();
+      next_open_ = clock_.now().steady + backoff_.next(opened.error().retry_after);
       return next_open_;
     }
     problem_.clear();

@@ -45,9 +45,14 @@ Error errno_error(int error_number, const std::string& what) {
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
-  if (!fd) {
+  // Not blocking: to open a FIFO would wait for its writer.
+  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+  struct stat info {};
+  if ((!fd && errno != ENXIO) || (fd && ::fstat(fd.get(), &info) != 0)) {
     return errno_error(errno, "open " + path.string());
+  }
+  if (!S_ISREG(info.st_mode)) {  // ENXIO: a socket, or a device without a driver
+    return Error{Code::kInvalid, path.string() + " is not a regular file"};
   }
   return read_to_end(fd.get(), path.string(), max_bytes);
 }
@@ -98,7 +103,12 @@ Result<std::vector<std::string>> list_directory(const std::filesystem::path& pat
   };
   const std::unique_ptr<DIR, Close> dir{::opendir(path.c_str())};
   if (!dir) {
-    return errno_error(errno, "open directory " + path.string());
+    const int saved = errno;
+    struct stat info {};
+    if (saved == ENOTDIR && ::stat(path.c_str(), &info) == 0) {  // itself, not one above it
+      return Error{Code::kInvalid, path.string() + " is not a directory"};
+    }
+    return errno_error(saved, "open directory " + path.string());
   }
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(dir.get())) {

@@ -16,8 +16,9 @@ namespace slurmlet {
 
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 
-// The whole content. kNotFound, kDenied, kInvalid (longer than max_bytes, or a directory) or
-// kInternal; the message names the file. Works on /proc and /sys (size 0 there).
+// The whole content. kNotFound, kDenied, kInvalid (longer than max_bytes, or not a regular file: a
+// FIFO or a terminal could keep us waiting for ever) or kInternal; the message names the file.
+// Works on /proc and /sys (size 0 there).
 Result<std::string> read_file(const std::filesystem::path& path,
                               std::size_t max_bytes = kMaxFileBytes);
 
@@ -28,7 +29,7 @@ std::string read_trimmed(const std::filesystem::path& path);
 // old or the new content. Missing parent directories are made with mode 0755.
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode);
 
-// Names in a directory, unsorted, without "." and "..".
+// Names in a directory, unsorted, without "." and "..". kInvalid when `path` is something else.
 Result<std::vector<std::string>> list_directory(const std::filesystem::path& path);
 
 // The Error that an errno stands for: "open /x: No such file or directory".

@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/clock.h"
+
 namespace slurmlet {
 
 // What a caller can do about an error; retry decisions are made from this alone.
@@ -28,8 +30,11 @@ const char* to_string(Code code);
 struct Error {
   Code code = Code::kInternal;
   std::string message;
+  std::optional<Duration> retry_after = {};  // the pause that a server asks for (Retry-After)
   // The same error with context in front: "renew lease: PUT …: 409 Conflict".
-  Error with_prefix(const std::string& prefix) const { return {code, prefix + ": " + message}; }
+  Error with_prefix(const std::string& prefix) const {
+    return {code, prefix + ": " + message, retry_after};
+  }
   bool operator==(const Error&) const = default;
 };
 

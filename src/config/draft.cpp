@@ -163,8 +163,17 @@ void Draft::set_text(const Row& row, const std::string& name, std::string_view t
   set_name(row.key, name);
 }
 
+void Draft::reset(const Row& row) {
+  Settings defaults;
+  std::visit([&](auto field) { field(settings) = field(defaults); }, row.field);
+  names_.erase(std::string{row.key});
+}
+
 void Draft::set_yaml(const Row& row, const yaml::Document& document, const yaml::Value& value) {
-  if (value.is_null() || (value.as_string() == "" && type_name(row) == "string")) {
+  if (value.is_null()) {
+    return reset(row);
+  }
+  if (value.as_string() == "" && type_name(row) == "string") {
     return;
   }
   if (is_map(row)) {

@@ -22,7 +22,7 @@ class Draft {
   // Sets the row from a flag or an environment variable. `name` is what the problem's line starts
   // with: "--port", "environment variable KUBELET_PORT". Maps are written "k=v,k=v".
   void set_text(const Row& row, const std::string& name, std::string_view text);
-  // The same from the file; null and "" mean "not set".
+  // The same from a file; "" means "not set", null the default whatever an earlier file says.
   void set_yaml(const Row& row, const yaml::Document& document, const yaml::Value& value);
 
   void add_problem(std::string line) { problems_.push_back(std::move(line)); }
@@ -38,6 +38,7 @@ class Draft {
   }
 
  private:
+  void reset(const Row& row);
   void set_yaml_map(const Row& row, const yaml::Document& document, const yaml::Value& value);
 
   std::vector<std::string> problems_;

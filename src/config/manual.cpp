@@ -43,7 +43,11 @@ the files
 are read (beside
 .IR NAME .yaml:
 .IR NAME .d/*.yaml),
-in the order of their names. They have the same form; later ones win, mappings add up.
+in the order of their names. They have the same form; later ones win, mappings add up. A setting
+that is
+.B null
+has its default again, whatever the earlier files say (a mapping is empty then); an empty text or an
+empty group changes nothing. All these files, and those that they name, must be regular files.
 .PP
 Unknown keys, repeated keys and values that cannot be are refused: the message names the file, the
 line, the key and the cure, and

@@ -121,12 +121,39 @@ Problem ip_problem(std::string_view text) {
   return is(text, "it must be one IPv4 or IPv6 address");
 }
 
-// As the kubelet's --node-ip: two must be of different families.
+// What kind of address this is that leads to no node from elsewhere; "" = none of them.
+std::string_view useless_kind(std::string_view text) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, std::string{text}.c_str(), &v6) == 1) {
+    return IN6_IS_ADDR_UNSPECIFIED(&v6) ? "the unspecified address"
+           : IN6_IS_ADDR_LOOPBACK(&v6)  ? "a loopback address"
+           : IN6_IS_ADDR_LINKLOCAL(&v6) ? "a link-local address"
+           : IN6_IS_ADDR_MULTICAST(&v6) ? "a multicast address"
+           : IN6_IS_ADDR_V4MAPPED(&v6)  ? "an IPv4 address in IPv6 form"
+                                        : "";
+  }
+  inet_pton(AF_INET, std::string{text}.c_str(), &v4);
+  const std::uint32_t address = ntohl(v4.s_addr);
+  return address == INADDR_ANY         ? "the unspecified address"
+         : address == INADDR_BROADCAST ? "the broadcast address"
+         : address >> 24U == 127       ? "a loopback address"
+         : IN_MULTICAST(address)       ? "a multicast address"
+         : address >> 16U == 0xA9FE    ? "a link-local address"  // 169.254.0.0/16
+                                       : "";
+}
+
+// As the kubelet's --node-ip: two must be of different families, and each one that others reach.
 Problem node_ips_problem(std::string_view text) {
   const auto parts = split(text, ',');
   for (const auto part : parts) {
     if (ip_problem(trim(part))) {
       return is(text, "it must be one IPv4 or IPv6 address, or one of each with a comma between");
+    }
+    if (const auto kind = useless_kind(trim(part)); !kind.empty()) {
+      return is(text, fmt::format("{} is {}; use an address at which other machines reach this "
+                                  "node, or leave the setting out to have one chosen",
+                                  trim(part), kind));
     }
   }
   const auto is_ipv6 = [](std::string_view part) { return part.find(':') != part.npos; };

@@ -54,6 +54,8 @@ class Stream {
   virtual ~Stream() = default;
   // HTTP status once the headers are there, else 0.
   virtual int status() const = 0;
+  // Its Retry-After, as Response's.
+  virtual std::optional<Duration> retry_after() const = 0;
   // What arrived since the last call; the body of an error response too. Above 1 MiB untaken the
   // server is made to wait.
   virtual std::string take() = 0;

@@ -44,6 +44,7 @@ class CurlStream final : public Stream {
   }
 
   int status() const override { return transfer_.head().status(); }
+  std::optional<Duration> retry_after() const override { return transfer_.head().retry_after(); }
   std::string take() override { return transfer_.take_body(); }
   bool ended() const override { return transfer_.ended(); }
   std::optional<Error> error() const override { return transfer_.error(); }

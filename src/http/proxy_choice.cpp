@@ -122,4 +122,14 @@ std::string proxy_for(std::string_view url, std::string_view https_proxy,
   return (has_scheme ? "" : "http://") + std::string{https_proxy};
 }
 
+std::string proxy_shown(std::string_view url) {
+  const auto scheme = url.find("://");
+  std::string_view rest = scheme == url.npos ? url : url.substr(scheme + 3);
+  // The last '@', even behind a '/': what is before it may all be a badly written password.
+  if (const auto user_end = rest.rfind('@'); user_end != rest.npos) {
+    rest.remove_prefix(user_end + 1);
+  }
+  return std::string{rest.substr(0, rest.find_first_of("/?#"))};
+}
+
 }  // namespace slurmlet::http

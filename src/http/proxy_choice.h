@@ -13,4 +13,7 @@ namespace slurmlet::http {
 std::string proxy_for(std::string_view url, std::string_view https_proxy,
                       std::string_view no_proxy);
 
+// "HOST:PORT" of a proxy's URL, for people: what else is in it may be secret.
+std::string proxy_shown(std::string_view url);
+
 }  // namespace slurmlet::http

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/proxy_choice.h"
 #include "http/transfer_options.h"
 #include "http/transport_error.h"
 
@@ -16,10 +17,12 @@ long milliseconds(Duration duration) {
   return static_cast<long>(std::clamp<std::int64_t>(count, 1, 24L * 60 * 60 * 1000));
 }
 
-// "GET https://host:6443/api", "GET unix:/run/s.sock:/api"
+// "GET https://host:6443/api", "GET https://host:6443/api through the proxy cache:3128",
+// "GET unix:/run/s.sock:/api"
 std::string what_is_asked(const Target& target, const Request& request) {
   const char* border = target.unix_socket.empty() ? "" : ":";
-  return request.method + " " + target.shown + border + request.path;
+  return request.method + " " + target.shown + border + request.path +
+         (target.proxy.empty() ? "" : " through the proxy " + proxy_shown(target.proxy));
 }
 
 }  // namespace
@@ -129,7 +132,13 @@ void Transfer::finish(CURLcode code) {
     expire();
     return;
   }
-  TransportFailure failure{code, 0, detail_.data(), !shared_->target.unix_socket.empty()};
+  std::string detail = detail_.data();
+  const std::string& proxy = shared_->target.proxy;
+  if (const auto at = detail.find(proxy); !proxy.empty() && at != std::string::npos) {
+    // libcurl quotes the URL of a proxy that it cannot use, with the password in it.
+    detail.replace(at, proxy.size(), proxy_shown(proxy));
+  }
+  TransportFailure failure{code, 0, std::move(detail), !shared_->target.unix_socket.empty()};
   curl_easy_getinfo(easy(), CURLINFO_OS_ERRNO, &failure.os_error);
   fail(transport_error(what_, failure));
 }

@@ -108,9 +108,8 @@ http::Request ListWatch::list_request() const {
   return request;
 }
 
-std::optional<Result<json>> ListWatch::get_page(const http::Request& request,
-                                                std::optional<Duration>& pause) {
-  const auto response = rest_call(client_, request, options_, "LIST", &pause);
+std::optional<Result<json>> ListWatch::get_page(const http::Request& request) {
+  const auto response = rest_call(client_, request, options_, "LIST");
   if (!response) {
     return response.error();
   }
@@ -127,8 +126,7 @@ void ListWatch::list(SteadyTime now, ObjectSink& sink) {
   http::Request request = list_request();
   const bool alone = limit_ == 1;
   bool names_only = false;
-  std::optional<Duration> pause;
-  auto page = get_page(request, pause);
+  auto page = get_page(request);
   if (!page && !alone) {
     limit_ = limit_ == 0 ? kFirstLimit : limit_ / 2;
     due_ = now;
@@ -137,7 +135,7 @@ void ListWatch::list(SteadyTime now, ObjectSink& sink) {
   if (!page) {
     names_only = true;
     request.accept = kNamesOnly;
-    page = get_page(request, pause);
+    page = get_page(request);
   }
   if (!page) {
     page = Error{Code::kInternal, request_name(request) + ": an object's metadata is too long"};
@@ -145,16 +143,16 @@ void ListWatch::list(SteadyTime now, ObjectSink& sink) {
   if (*page) {
     take_page(now, **page, names_only, sink);
   } else {
-    list_failed(now, page->error(), pause.value_or(Duration::zero()));
+    list_failed(now, page->error());
   }
 }
 
-void ListWatch::list_failed(SteadyTime now, const Error& error, Duration pause) {
+void ListWatch::list_failed(SteadyTime now, const Error& error) {
   error_ = error;
   if (error.code == Code::kGone || error.code == Code::kInvalid) {
     continue_.clear();  // tokens live for some minutes only
   }
-  due_ = now + std::max(backoff_.next(), pause);
+  due_ = now + backoff_.next(error.retry_after);
 }
 
 void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, ObjectSink& sink) {
@@ -255,7 +253,8 @@ void ListWatch::read_refusal(SteadyTime now) {
   }
   count(status);
   if (status != 0) {
-    take_error(now, status_error("WATCH " + path_, status_from_body(status, refusal_)));
+    take_error(now, status_error("WATCH " + path_,
+                                 status_from_body(status, refusal_, stream_->retry_after())));
     return;
   }
   error_ = stream_->error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
@@ -335,9 +334,9 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
     list_after(now,
                scaled(kRelistSpread, random_()) + (at_once ? backoff_.next() : Duration::zero()));
   } else if (asks_for_a_list(error.code)) {
-    list_after(now, backoff_.next());
+    list_after(now, backoff_.next(error.retry_after));
   } else {
-    resume_after(now, backoff_.next());
+    resume_after(now, backoff_.next(error.retry_after));
   }
 }
 

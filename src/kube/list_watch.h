@@ -78,10 +78,9 @@ class ListWatch {
   void list(SteadyTime now, ObjectSink& sink);
   http::Request list_request() const;
   // Nothing: it is too long.
-  std::optional<Result<nlohmann::json>> get_page(const http::Request& request,
-                                                 std::optional<Duration>& pause);
+  std::optional<Result<nlohmann::json>> get_page(const http::Request& request);
   void take_page(SteadyTime now, const nlohmann::json& page, bool names_only, ObjectSink& sink);
-  void list_failed(SteadyTime now, const Error& error, Duration pause);
+  void list_failed(SteadyTime now, const Error& error);
   void open(SteadyTime now);
   void read(SteadyTime now, ObjectSink& sink);
   void read_refusal(SteadyTime now);

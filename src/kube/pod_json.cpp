@@ -39,8 +39,9 @@ const json* terminated_in(const json& status, const char* state_key) {
 }
 
 // The entry of container `name`, nullptr if there is none.
-json* status_of(json& statuses, const std::string& name) {
-  for (json& entry : statuses) {
+template <typename Json>  // json, const json
+Json* status_of(Json& statuses, const std::string& name) {
+  for (Json& entry : statuses) {
     if (string_at(entry, "name") == name) {
       return &entry;
     }
@@ -48,11 +49,17 @@ json* status_of(json& statuses, const std::string& name) {
   return nullptr;
 }
 
+// A list of the pod's spec or status; empty where it has none.
+const json& list_in(const json& value, const char* part, const char* key) {
+  static const json kNone = json::array();
+  const json* section = find(value, part);
+  const json* list = section == nullptr ? nullptr : find(*section, key);
+  return list == nullptr || !list->is_array() ? kNone : *list;
+}
+
 // A list of the pod's status as text, "" if it is empty.
-std::string statuses_text(const json& value, const char* key) {
-  const json* status = find(value, "status");
-  const json* list = status == nullptr ? nullptr : find(*status, key);
-  return list == nullptr || !list->is_array() || list->empty() ? std::string{} : to_text(*list);
+std::string statuses_text(const json& statuses) {
+  return statuses.empty() ? std::string{} : to_text(statuses);
 }
 
 json statuses_from(const std::string& text) {
@@ -60,16 +67,9 @@ json statuses_from(const std::string& text) {
   return list && list->is_array() ? *std::move(list) : json::array();
 }
 
-std::vector<PodContainer> containers_in(const json& value, const char* list,
-                                        const std::string& statuses_text) {
-  const json* spec = find(value, "spec");
-  const json* containers = spec == nullptr ? nullptr : find(*spec, list);
+std::vector<PodContainer> containers_in(const json& containers, const json& statuses) {
   std::vector<PodContainer> out;
-  if (containers == nullptr || !containers->is_array()) {
-    return out;
-  }
-  json statuses = statuses_from(statuses_text);
-  for (const json& container : *containers) {
+  for (const json& container : containers) {
     std::string name = string_at(container, "name");
     const json* status = status_of(statuses, name);
     const bool ended = status != nullptr && terminated_in(*status, "state") != nullptr;
@@ -157,14 +157,15 @@ Result<Pod> pod_from_json(const json& value) {
   if (const json* status = find(value, "status")) {
     pod.phase = string_at(*status, "phase");
   }
-  pod.init_container_statuses = statuses_text(value, "initContainerStatuses");
-  pod.container_statuses = statuses_text(value, "containerStatuses");
-  pod.ephemeral_container_statuses = statuses_text(value, "ephemeralContainerStatuses");
+  const json& statuses = list_in(value, "status", "containerStatuses");
+  const json& ephemeral_statuses = list_in(value, "status", "ephemeralContainerStatuses");
+  pod.init_container_statuses = statuses_text(list_in(value, "status", "initContainerStatuses"));
+  pod.container_statuses = statuses_text(statuses);
+  pod.ephemeral_container_statuses = statuses_text(ephemeral_statuses);
   pod.ephemeral_containers =
-      containers_in(value, "ephemeralContainers", pod.ephemeral_container_statuses);
+      containers_in(list_in(value, "spec", "ephemeralContainers"), ephemeral_statuses);
   if (!pod.controller) {
-    pod.unreported_containers = containers_in(value, "containers", pod.container_statuses);
-    json statuses = statuses_from(pod.container_statuses);
+    pod.unreported_containers = containers_in(list_in(value, "spec", "containers"), statuses);
     std::erase_if(pod.unreported_containers, [&](const PodContainer& container) {
       return status_of(statuses, container.name) != nullptr;
     });

@@ -26,8 +26,7 @@ std::string url_encode(std::string_view text) {
 }
 
 Result<http::Response> rest_call(http::Client& client, const http::Request& request,
-                                 const CallOptions& options, const std::string& verb,
-                                 std::optional<Duration>* retry_after) {
+                                 const CallOptions& options, const std::string& verb) {
   auto response = client.call(request);
   if (options.counter != nullptr) {
     options.counter->count(verb, response ? response->status : 0);
@@ -41,11 +40,8 @@ Result<http::Response> rest_call(http::Client& client, const http::Request& requ
   if (response->status >= 200 && response->status <= 299) {
     return response;
   }
-  const ApiStatus status = status_from_response(*response);
-  if (retry_after != nullptr) {
-    *retry_after = status.retry_after;
-  }
-  return status_error(request_name(request), status);
+  return status_error(request_name(request),
+                      status_from_body(response->status, response->body, response->retry_after));
 }
 
 Result<nlohmann::json> answer_json(const http::Request& request, const http::Response& response) {

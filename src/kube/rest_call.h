@@ -33,11 +33,9 @@ inline constexpr const char* kStrategicMergePatch = "application/strategic-merge
 // Percent-encodes everything but unreserved characters (RFC 3986 §2.3).
 std::string url_encode(std::string_view text);
 
-// `verb` is what is counted: the method, or LIST. `retry_after`, if given, gets the pause that an
-// error answer asks for.
+// `verb` is what is counted: the method, or LIST.
 Result<http::Response> rest_call(http::Client& client, const http::Request& request,
-                                 const CallOptions& options, const std::string& verb,
-                                 std::optional<Duration>* retry_after = nullptr);
+                                 const CallOptions& options, const std::string& verb);
 
 // The answer's body as JSON; kInternal when it is none.
 Result<nlohmann::json> answer_json(const http::Request& request, const http::Response& response);

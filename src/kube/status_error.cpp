@@ -97,7 +97,8 @@ std::optional<ApiStatus> status_from_json(const json& value) {
   return status;
 }
 
-ApiStatus status_from_body(int http_status, std::string_view body) {
+ApiStatus status_from_body(int http_status, std::string_view body,
+                           std::optional<Duration> retry_after) {
   ApiStatus status;
   if (const auto value = parse_json(body); value) {
     status = status_from_json(*value).value_or(ApiStatus{});
@@ -106,6 +107,9 @@ ApiStatus status_from_body(int http_status, std::string_view body) {
     status.message = foreign_message(body);
   }
   status.code = http_status;
+  if (!status.retry_after) {
+    status.retry_after = retry_after;
+  }
   return status;
 }
 
@@ -162,15 +166,7 @@ Error status_error(const std::string& request_name, const ApiStatus& status) {
   if (!detail.empty()) {
     message.append(": ").append(detail);
   }
-  return {code_of(status), one_line(message)};
-}
-
-ApiStatus status_from_response(const http::Response& response) {
-  ApiStatus status = status_from_body(response.status, response.body);
-  if (!status.retry_after) {
-    status.retry_after = response.retry_after;
-  }
-  return status;
+  return {code_of(status), one_line(message), status.retry_after};
 }
 
 }  // namespace slurmlet::kube

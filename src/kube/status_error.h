@@ -32,8 +32,9 @@ struct ApiStatus {
 // Reads a Status object; nothing if `value` is none.
 std::optional<ApiStatus> status_from_json(const nlohmann::json& value);
 
-// The Status in `body`, or what can be said about a body that is none.
-ApiStatus status_from_body(int http_status, std::string_view body);
+// The Status in `body`, or what can be said about a body that is none. `retry_after` is the header.
+ApiStatus status_from_body(int http_status, std::string_view body,
+                           std::optional<Duration> retry_after = {});
 
 Code code_of(const ApiStatus& status);
 
@@ -41,9 +42,6 @@ Code code_of(const ApiStatus& status);
 std::string request_name(const http::Request& request);
 
 Error status_error(const std::string& request_name, const ApiStatus& status);
-
-// The Status of an answer other than 2xx, with its Retry-After header taken into account.
-ApiStatus status_from_response(const http::Response& response);
 
 // One line of valid UTF-8 without control characters, at most `max_bytes` long; a cut is marked.
 std::string one_line(std::string_view text, std::size_t max_bytes = kMaxMessageBytes);

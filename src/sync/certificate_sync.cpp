@@ -337,7 +337,7 @@ void CertificateSync::fail(const Error& error, Now now) {
   if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
     pause = std::min(pause, options_.longest_pause);
   }
-  next_try_ = now.steady + pause;
+  next_try_ = now.steady + std::max(pause, asked_pause(error.retry_after, random_));
 }
 
 void CertificateSync::forget_request() {

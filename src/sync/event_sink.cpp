@@ -32,8 +32,9 @@ bool is_of_pods(const std::string& involved_kind, const std::string& reason) {
 }
 
 // Spread, so that the Events of all nodes do not meet an API server that has just come back.
-Duration retry_delay(const Random& random) {
-  return std::chrono::duration_cast<Duration>(seconds{10} * (1.0 + random()));
+Duration retry_delay(const Error& error, const Random& random) {
+  return std::max(std::chrono::duration_cast<Duration>(seconds{10} * (1.0 + random())),
+                  asked_pause(error.retry_after, random));
 }
 
 }  // namespace
@@ -121,6 +122,9 @@ void EventSink::forget_old(SteadyTime now) {
 }
 
 SteadyTime EventSink::step(Now now) {
+  if (now.steady < not_before_) {
+    return not_before_;
+  }
   SteadyTime next = kNever;
   int calls_left = kCallsPerStep;
   for (auto& [key, known] : known_) {
@@ -143,7 +147,7 @@ SteadyTime EventSink::step(Now now) {
     --calls_left;
     const Status sent = send(known);
     if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
-      known.send_at = now.steady + retry_delay(random_);
+      known.send_at = not_before_ = now.steady + retry_delay(sent.error(), random_);
       next = std::min(next, known.send_at);
       break;  // the API server is away: the others would fail too
     }

@@ -55,6 +55,7 @@ class EventSink {
   std::map<std::string, Known> known_;
   double tokens_;
   SteadyTime refilled_{};
+  SteadyTime not_before_{};  // the API server is away, or asked for a pause
   std::uint64_t dropped_ = 0;
   std::uint64_t sequence_ = 0;
 };

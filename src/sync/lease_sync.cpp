@@ -1,5 +1,6 @@
 #include "sync/lease_sync.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -59,7 +60,9 @@ void LeaseSync::failed(const Error& error, Now now) {
     status.refused_by = foreign_;
   }
   link_.status.set(std::move(status));
-  next_ = refused_until_ ? *refused_until_ : now.steady + backoff_.next();
+  // However long a pause the server asks for: the node must not count as dead because of it.
+  const auto asked = std::min(error.retry_after, std::optional<Duration>{options_.duration / 4});
+  next_ = refused_until_ ? *refused_until_ : now.steady + backoff_.next(asked);
 }
 
 void LeaseSync::succeeded(Now now) {

@@ -12,6 +12,14 @@
 #include "sync/node_sync.h"
 
 namespace slurmlet::sync {
+namespace {
+
+using std::chrono::seconds;
+
+// To see whether the holder of a Lease still runs: a Lease of a usual duration needs less.
+constexpr std::chrono::minutes kLongWait{5};
+
+}  // namespace
 
 void NodeSync::try_register(Now now) {
   auto existing = api_.get(desired_.name);
@@ -176,8 +184,11 @@ void NodeSync::refuse_holder(const node::LeaseHolder& held, const node::HolderRu
                              Now now) {
   next_try_ = std::max(ruling.again, now.steady);
   if (ruling.verdict == node::HolderRuling::Verdict::kWait) {
-    log::info("the Lease of Node " + desired_.name + " was renewed at " + held.renew_time +
-              " by another machine, " + held.identity + "; waiting to see whether it still runs");
+    const auto wait = std::chrono::duration_cast<seconds>(next_try_ - now.steady);
+    (wait > kLongWait ? log::warning : log::info)(fmt::format(
+        "the Lease of Node {} was renewed at {} by another machine, {}; waiting {} s to "
+        "see whether it still runs",
+        desired_.name, held.renew_time, held.identity, wait.count()));
     return;
   }
   // Many refused machines of one name shall not ask in step.

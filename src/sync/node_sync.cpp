@@ -229,10 +229,9 @@ void NodeSync::on_write_error(const Error& error, Now now) {
     log::warning("Node " + desired_.name + " not written: " + error.message);
   }
   write_error_ = error;
-  const Duration delay = error.code == Code::kDenied || error.code == Code::kInvalid
-                             ? std::max<Duration>(backoff_.next(), seconds{1})
-                             : backoff_.next();
-  next_try_ = now.steady + delay;
+  const Duration delay = backoff_.next(error.retry_after);
+  const bool hopeless = error.code == Code::kDenied || error.code == Code::kInvalid;
+  next_try_ = now.steady + (hopeless ? std::max<Duration>(delay, seconds{1}) : delay);
 }
 
 // One that is refused keeps nothing else from being written; it is tried again with a later report.

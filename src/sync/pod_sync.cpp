@@ -185,7 +185,8 @@ Status PodSync::finish(kube::Pod& pod) {
   return api_.remove_now(pod);
 }
 
-// Whether the API server answered: one that is silent would hold up the loop with each pod.
+// Whether to go on with the next: an API server that is silent would hold up the loop with each
+// pod.
 bool PodSync::handle(Entry& entry, Now now) {
   kube::Pod& pod = entry.pod;
   const Status done = pod.deleting ? finish(pod) : reject(pod, now);
@@ -200,8 +201,11 @@ bool PodSync::handle(Entry& entry, Now now) {
   if (entry.backoff.failures() == 0) {
     log::warning("pod " + full_name(pod) + " not rejected yet: " + done.error().message);
   }
-  entry.due = now.steady + entry.backoff.next();
-  return done.error().code != Code::kTimeout;
+  entry.due = now.steady + entry.backoff.next(done.error().retry_after);
+  if (done.error().retry_after) {
+    not_before_ = entry.due;
+  }
+  return done.error().code != Code::kTimeout && !done.error().retry_after;
 }
 
 SteadyTime PodSync::step(Now now) {
@@ -211,14 +215,15 @@ SteadyTime PodSync::step(Now now) {
   SteadyTime next = watch_next_;
   int calls_left = kCallsPerStep;
   for (auto& [uid, entry] : pods_) {
-    if (!entry.done && entry.due <= now.steady && calls_left > 0) {
+    const bool is_due = entry.due <= now.steady && not_before_ <= now.steady;
+    if (!entry.done && is_due && calls_left > 0) {
       --calls_left;
       if (!handle(entry, now)) {
         calls_left = 0;
       }
     }
     if (!entry.done) {
-      next = std::min(next, entry.due);
+      next = std::min(next, std::max(entry.due, not_before_));
     }
   }
   return next;

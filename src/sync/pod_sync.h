@@ -68,6 +68,7 @@ class PodSync {
   PodSyncOptions options_;
   Random random_;
   node::RejectPolicy policy_;
+  SteadyTime not_before_{};            // the API server asked for a pause
   std::map<std::string, Entry> pods_;  // by uid
   SteadyTime watch_next_ = kNever;
   std::vector<std::string> told_unreadable_;

@@ -62,6 +62,28 @@ TEST(BackoffTest, ManyFailuresOfALongDelayStayAtTheCap) {
   }
 }
 
+TEST(BackoffTest, APauseThatIsAskedForIsKeptSpreadAndBounded) {
+  const struct {
+    std::optional<Duration> asked;
+    double random;
+    Duration pause;
+  } kRows[] = {
+      {std::nullopt, 0.5, Duration::zero()}, {seconds{0}, 0.5, Duration::zero()},
+      {-seconds{5}, 0.5, Duration::zero()},  {seconds{8}, 0.0, seconds{8}},
+      {seconds{8}, 0.5, seconds{9}},         {seconds{8}, 1.0, seconds{10}},
+      {seconds{60}, 0.0, seconds{60}},       {hours{24}, 0.0, seconds{60}},
+      {hours{24}, 1.0, seconds{75}},
+  };
+  for (const auto& row : kRows) {
+    EXPECT_EQ(asked_pause(row.asked, fixed(row.random)), row.pause);
+    // After two failures the delay of a back-off of its own may be longer.
+    Backoff backoff{seconds{3}, seconds{9}, fixed(row.random)};
+    EXPECT_EQ(backoff.next(row.asked), std::max(Duration{seconds{3}}, row.pause));
+    EXPECT_GE(backoff.next(row.asked), std::max(Duration{seconds{3}}, row.pause));
+    EXPECT_EQ(backoff.failures(), 2);
+  }
+}
+
 TEST(BackoffTest, ARandomNumberIsAtLeastZeroAndBelowOne) {
   const Random random = system_random();
   double least = 1.0;

@@ -72,10 +72,33 @@ TEST(ReadFileTest, ReadsProcWhereSizesAreZero) {
   EXPECT_THAT(*content, HasSubstr("Pid:\t" + std::to_string(::getpid())));
 }
 
-TEST(ReadFileTest, EndlessFilesEndAtTheLimit) {
-  const auto content = read_file("/dev/zero");
-  ASSERT_FALSE(content);
-  EXPECT_EQ(content.error().code, Code::kInvalid);
+// None of them may keep us waiting, or never end.
+TEST(ReadFileTest, OnlyRegularFilesAreRead) {
+  fakes::TempTree tree;
+  const std::string fifo = tree.path("fifo").string();
+  const std::string socket = tree.path("socket").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(::mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
+  tree.symlink(fifo, "link").file("file", "a").symlink("file", "good");
+  for (const std::string& path :
+       {fifo, socket, tree.path("link").string(), std::string{"/dev/zero"}}) {
+    const auto content = read_file(path);
+    ASSERT_FALSE(content) << path;
+    EXPECT_EQ(content.error().code, Code::kInvalid) << path;
+    EXPECT_EQ(content.error().message, path + " is not a regular file");
+  }
+  EXPECT_EQ(*read_file(tree.path("good")), "a");
+}
+
+TEST(ListDirectoryTest, AFileInItsPlaceIsInvalid) {
+  fakes::TempTree tree;
+  tree.file("a", "");
+  const auto names = list_directory(tree.path("a"));
+  ASSERT_FALSE(names);
+  EXPECT_EQ(names.error().code, Code::kInvalid);
+  EXPECT_EQ(names.error().message, tree.path("a").string() + " is not a directory");
+  EXPECT_EQ(list_directory(tree.path("a/b")).error().code, Code::kNotFound);
+  EXPECT_EQ(list_directory(tree.path("none")).error().code, Code::kNotFound);
 }
 
 TEST(ReadTrimmedTest, GivesNothingForAMissingFile) {
@@ -167,16 +190,6 @@ TEST(ListDirectoryTest, NamesWithoutDots) {
   tree.file("a", "").file(".hidden", "").dir("sub");
   EXPECT_THAT(names_in(tree.root()), UnorderedElementsAre("a", ".hidden", "sub"));
   EXPECT_THAT(names_in(tree.path("sub")), UnorderedElementsAre());
-}
-
-TEST(ListDirectoryTest, MissingOrNoDirectory) {
-  fakes::TempTree tree;
-  tree.file("a", "");
-  for (const char* name : {"none", "a"}) {
-    const auto names = list_directory(tree.path(name));
-    ASSERT_FALSE(names);
-    EXPECT_EQ(names.error().code, Code::kNotFound);
-  }
 }
 
 TEST(ErrnoErrorTest, Codes) {

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <semaphore>
 #include <thread>
 
 #include "fakes/fake_clock.h"
@@ -48,29 +48,47 @@ TEST_F(TokenFileTest, TakesARotatedTokenAtTheNextLook) {
   EXPECT_FALSE(file.last_error());
 }
 
-// The thread that renews the lease must not wait for a file system that hangs.
-TEST_F(TokenFileTest, WhatIsHeldIsGivenWithoutALookAtTheFile) {
-  const fs::path pipe = folder_ / "token";
-  write("one");
-  TokenFile file(pipe, clock_);
-  EXPECT_EQ(file.held(), "");
-  EXPECT_EQ(file.token(), "one");
-  write("two");
-  clock_.advance(std::chrono::hours{1});
-  EXPECT_EQ(file.held(), "one");
-  // A look that hangs: nothing is written to the pipe until the end.
-  fs::remove(pipe);
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  std::thread looks([&] { (void)file.token(); });
-  int writer = -1;
-  while ((writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK)) < 0) {
-    std::this_thread::yield();  // until it has the pipe open
+// Holds up whoever asks for the time.
+class HeldUpClock final : public Clock {
+ public:
+  Now now() const override {
+    asked.release();
+    go_on.acquire();
+    return {};
   }
-  EXPECT_EQ(file.held(), "one");
-  EXPECT_EQ(::write(writer, "three", 5), 5);
-  ::close(writer);
-  looks.join();
-  EXPECT_EQ(file.held(), "three");
+  mutable std::binary_semaphore asked{0};
+  mutable std::binary_semaphore go_on{0};
+};
+
+// The thread that renews the lease must not wait for a file system that hangs.
+TEST_F(TokenFileTest, WhatIsHeldIsGivenWhileALookAtTheFileHangs) {
+  HeldUpClock clock;
+  TokenFile file(folder_ / "token", clock);
+  for (const std::string token : {"one", "two"}) {
+    const std::string before = token == "one" ? "" : "one";
+    write(token);
+    file.look_again();
+    std::thread look([&] { (void)file.token(); });
+    clock.asked.acquire();
+    EXPECT_EQ(file.held(), before);
+    clock.go_on.release();
+    look.join();
+    EXPECT_EQ(file.held(), token);
+  }
+}
+
+TEST_F(TokenFileTest, APipeInItsPlaceIsAnErrorAndNotAHang) {
+  write("one");
+  TokenFile file(folder_ / "token", clock_);
+  EXPECT_EQ(file.token(), "one");
+  fs::remove(folder_ / "token");
+  ASSERT_EQ(::mkfifo((folder_ / "token").c_str(), 0600), 0);
+  clock_.advance(TokenFile::kCheckInterval);
+  EXPECT_EQ(file.token(), "one");
+  ASSERT_TRUE(file.last_error());
+  EXPECT_EQ(file.last_error()->code, Code::kInvalid);
+  EXPECT_THAT(file.last_error()->message,
+              HasSubstr((folder_ / "token").string() + " is not a regular file"));
 }
 
 TEST_F(TokenFileTest, KeepsTheLastTokenWhenTheFileGoes) {

@@ -1,5 +1,6 @@
 #include "config/config_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -189,6 +190,63 @@ TEST(ConfigFileTest, ProblemsHavePlaceKeyAndCure) {
   };
   for (const auto& row : kRows) {
     EXPECT_THAT(apply(row.body).problems(), ElementsAre(row.problem)) << row.body;
+  }
+}
+
+// As the kubelet's --node-ip.
+TEST(ConfigFileTest, AddressesThatLeadNowhereAreNoAddressesOfANode) {
+  const struct {
+    const char* ip;
+    const char* kind;  // "" = fine
+  } kRows[] = {
+      {"0.0.0.0", "the unspecified address"},
+      {"127.0.0.1", "a loopback address"},
+      {"127.255.0.9", "a loopback address"},
+      {"169.254.1.2", "a link-local address"},
+      {"224.0.0.1", "a multicast address"},
+      {"239.255.255.255", "a multicast address"},
+      {"255.255.255.255", "the broadcast address"},
+      {"::", "the unspecified address"},
+      {"::1", "a loopback address"},
+      {"fe80::1", "a link-local address"},
+      {"febf::1", "a link-local address"},
+      {"ff02::1", "a multicast address"},
+      {"::ffff:192.0.2.1", "an IPv4 address in IPv6 form"},
+      {"192.0.2.1", ""},
+      {"10.0.0.1", ""},
+      {"100.64.0.1", ""},
+      {"169.253.1.2", ""},
+      {"169.255.1.2", ""},
+      {"223.255.255.255", ""},
+      {"240.0.0.1", ""},
+      {"fd00::1", ""},
+      {"fec0::1", ""},
+      {"2001:db8::1", ""},
+      {"64:ff9b::192.0.2.1", ""},
+  };
+  for (const auto& row : kRows) {
+    for (const std::string other : {"", "192.0.2.9", "2001:db8::9"}) {
+      const std::string ip{row.ip};
+      if (!other.empty() && (ip.find(':') == ip.npos) == (other.find(':') == other.npos)) {
+        continue;  // two of one family are another matter
+      }
+      const std::string both = other.empty() ? ip : other + ", " + ip;
+      const Draft draft = apply(fmt::format("node: {{ip: \"{}\"}}\n", both));
+      if (*row.kind == '\0') {
+        EXPECT_THAT(draft.problems(), IsEmpty()) << both;
+      } else {
+        EXPECT_THAT(draft.problems(),
+                    ElementsAre(fmt::format(
+                        "c.yaml:3:12: node.ip is \"{}\"; {} is {}; use an address at which other "
+                        "machines reach this node, or leave the setting out to have one chosen",
+                        both, ip, row.kind)));
+      }
+    }
+  }
+  // To listen at all addresses, or on loopback, is another matter.
+  for (const char* address : {"0.0.0.0", "::", "127.0.0.1"}) {
+    EXPECT_THAT(apply(fmt::format("endpoint: {{address: \"{}\"}}\n", address)).problems(),
+                IsEmpty());
   }
 }
 

@@ -1,13 +1,16 @@
 #include "config/load.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "config/fake_sources.h"
 #include "config/settings_table.h"
+#include "fakes/temp_tree.h"
 #include "fixtures.h"
 
 namespace slurmlet::config {
@@ -79,6 +82,71 @@ TEST(LoadTest, DropInsFollowTheFileInTheOrderOfTheirNames) {
   // The file itself may be absent.
   sources.files.erase("/etc/slurmlet/config.yaml");
   EXPECT_EQ(loaded(sources, {"print-node"}).endpoint.port, 3);
+}
+
+TEST(LoadTest, NullInADropInIsTheDefaultAgain) {
+  FakeSources sources;
+  const std::string head = kHead;
+  sources.files["/etc/slurmlet/config.yaml"] =
+      head +
+      "stateDir: /srv\nendpoint: {port: 1}\nslurm: {commandTimeout: 5s, pollInterval: 10s}\n"
+      "node: {ip: 192.0.2.1, labels: {rack: r1}, recreateAfter: 10m, publishHostname: false}\n";
+  const auto with = [&](const std::string& body) {
+    sources.files["/etc/slurmlet/config.d/a.yaml"] = head + body;
+    return loaded(sources, {"print-node"});
+  };
+  const Settings reset = with(
+      "stateDir: ~\nendpoint: {port: null}\nslurm: {commandTimeout: null}\n"
+      "node: {ip: null, labels: ~, recreateAfter: , publishHostname: Null}\n");
+  const Settings defaults;
+  EXPECT_EQ(reset.state_dir, defaults.state_dir);
+  EXPECT_EQ(reset.endpoint.port, defaults.endpoint.port);
+  EXPECT_EQ(reset.node.ip, "");
+  EXPECT_THAT(reset.node.labels, IsEmpty());
+  EXPECT_EQ(reset.node.recreate_after, std::nullopt);
+  EXPECT_TRUE(reset.node.publish_hostname);
+  // Left alone again, so it follows the poll interval.
+  EXPECT_EQ(reset.slurm.command_timeout, std::chrono::milliseconds{7500});
+  // A group whose keys are all commented out, and an empty text, say nothing.
+  const Settings kept = with("stateDir: ''\nendpoint:\nnode: {ip: \"\", labels: {}}\n");
+  EXPECT_EQ(kept.state_dir, "/srv");
+  EXPECT_EQ(kept.endpoint.port, 1);
+  EXPECT_EQ(kept.node.ip, "192.0.2.1");
+  EXPECT_EQ(kept.node.labels, (TextMap{{"rack", "r1"}}));
+  // A later one may set it once more.
+  sources.files["/etc/slurmlet/config.d/b.yaml"] = head + "node: {labels: {hall: h1}}\n";
+  EXPECT_EQ(with("node: {labels: null}\n").node.labels, (TextMap{{"hall", "h1"}}));
+}
+
+// Files as they are, with what would hang a start or be passed over in silence.
+TEST(LoadTest, WhatIsNoFileOrNoDirectoryIsAnError) {
+  const auto problem = [](const fakes::TempTree& tree) {
+    const auto settings = load(
+        {"slurmlet", "print-node", "--config", tree.path("c.yaml").string()},
+        [](const std::string&) { return std::nullopt; }, read_whole_file(), read_directory());
+    return settings ? std::string{} : settings.error().message;
+  };
+  const auto make_fifo = [](const std::filesystem::path& path) {
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  };
+  fakes::TempTree file;
+  make_fifo(file.path("c.yaml"));
+  EXPECT_EQ(problem(file),
+            fmt::format("--config {0}: {0} is not a regular file", file.path("c.yaml").string()));
+  fakes::TempTree drop_in;
+  drop_in.file("c.yaml", kHead).file("c.d/keep.yaml", kHead);
+  make_fifo(drop_in.path("c.d/a.yaml"));
+  EXPECT_EQ(problem(drop_in),
+            fmt::format("{0}: {0} is not a regular file", drop_in.path("c.d/a.yaml").string()));
+  fakes::TempTree no_directory;
+  no_directory.file("c.yaml", kHead).file("c.d", kHead);
+  EXPECT_EQ(problem(no_directory),
+            fmt::format("{0}: {0} is not a directory", no_directory.path("c.d").string()));
+  fakes::TempTree ca;
+  make_fifo(ca.path("ca.crt"));
+  ca.file("c.yaml",
+          fmt::format("{}endpoint: {{clientCAFile: {}}}\n", kHead, ca.path("ca.crt").string()));
+  EXPECT_THAT(problem(ca), HasSubstr(ca.path("ca.crt").string() + " is not a regular file"));
 }
 
 TEST(LoadTest, ProblemsOfADropInNameIt) {

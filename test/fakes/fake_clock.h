@@ -2,6 +2,8 @@
 
 // A clock that stands still until the test moves it. Thread-safe.
 
+#include <algorithm>
+#include <functional>
 #include <mutex>
 
 #include "base/clock.h"
@@ -22,6 +24,17 @@ class FakeClock final : public Clock {
     const std::lock_guard lock(mutex_);
     now_.steady += by;
     now_.wall += std::chrono::duration_cast<WallTime::duration>(by);
+  }
+  // Goes from wake-up to wake-up of `step` for that long; how many steps it took.
+  int run(Duration time, const std::function<SteadyTime()>& step) {
+    const SteadyTime end = now().steady + time;
+    int steps = 1;
+    for (SteadyTime next = step(); next <= end && steps < 100000; ++steps) {
+      advance(std::max(next - now().steady, Duration::zero()));
+      next = step();
+    }
+    advance(std::max(end - now().steady, Duration::zero()));
+    return steps;
   }
   // Somebody sets the clock: only the wall clock moves.
   void step_wall(std::chrono::milliseconds by) {

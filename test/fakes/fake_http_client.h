@@ -17,6 +17,7 @@ namespace slurmlet::fakes {
 // The server's end of a stream, shared by the test and the stream.
 struct StreamScript {
   int status = 0;
+  std::optional<Duration> retry_after = {};
   std::string pending;  // not taken yet
   bool ended = false;
   std::optional<Error> error;
@@ -105,6 +106,7 @@ class FakeHttpClient final : public http::Client {
     FakeStream& operator=(const FakeStream&) = delete;
     ~FakeStream() override { script_->closed = true; }
     int status() const override { return script_->status; }
+    std::optional<Duration> retry_after() const override { return script_->retry_after; }
     std::string take() override { return std::exchange(script_->pending, {}); }
     bool ended() const override { return script_->ended; }
     std::optional<Error> error() const override { return script_->error; }

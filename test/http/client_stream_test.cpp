@@ -49,11 +49,14 @@ TEST(ClientStream, GivesStatusChunksAndOrderlyEnd) {
 }
 
 TEST(ClientStream, GivesTheBodyOfAnErrorResponse) {
-  TestServer server{{pki().server}, [](Exchange& exchange) { exchange.respond(410, "gone"); }};
+  TestServer server{{pki().server}, [](Exchange& exchange) {
+                      exchange.respond(410, "gone", "Retry-After: 3\r\n");
+                    }};
   const auto client = make_client(endpoint_of(server));
   const auto stream = client->open_stream(get("/watch"));
   EXPECT_EQ(collect(*client, *stream, never), "gone");
   EXPECT_EQ(stream->status(), 410);
+  EXPECT_EQ(stream->retry_after(), Duration{3s});
   EXPECT_FALSE(stream->error());
 }
 

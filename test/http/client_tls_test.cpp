@@ -199,6 +199,29 @@ TEST(ClientProxy, AsksTheProxyForTheRealHostWhenAServerNameIsSet) {
   EXPECT_EQ(server.requests().at(0).server_name, "api.internal");
 }
 
+TEST(ClientProxy, ErrorsNameTheProxyAndNoPassword) {
+  const struct {
+    const char* proxy;
+    const char* shown;
+    const char* why;
+  } kRows[] = {
+      {"http://me:secret@127.0.0.1:1", "127.0.0.1:1", "connection refused"},
+      // libcurl quotes these
+      {"gopher://me:secret@127.0.0.1:1", "127.0.0.1:1", ""},
+      {"http://me:secret@127.0.0.1:port", "127.0.0.1:port", ""},
+  };
+  for (const auto& row : kRows) {
+    Endpoint endpoint{
+        .url = "https://api.example:6443", .proxy = row.proxy, .server_name = "", .user_agent = ""};
+    const auto response = make_client(endpoint)->call(get("/a"));
+    ASSERT_FALSE(response) << row.proxy;
+    EXPECT_THAT(response.error().message,
+                StartsWith(std::string{"GET https://api.example:6443/a through the proxy "} +
+                           row.shown + ": " + row.why));
+    EXPECT_THAT(response.error().message, Not(HasSubstr("secret"))) << row.proxy;
+  }
+}
+
 TEST(ClientProxy, IgnoresTheEnvironmentsProxies) {
   const ScopedEnvironment https_proxy{"https_proxy", "http://127.0.0.1:1"};
   const ScopedEnvironment all_proxy{"ALL_PROXY", "http://127.0.0.1:1"};

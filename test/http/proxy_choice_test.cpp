@@ -54,5 +54,27 @@ TEST(ProxyChoiceTest, TheSchemeMayBeMissing) {
   EXPECT_EQ(proxy_for("https://a", "", ""), "");
 }
 
+TEST(ProxyChoiceTest, WhatIsShownOfAProxyHoldsNoSecret) {
+  const struct {
+    const char* url;
+    const char* shown;
+  } kRows[] = {
+      {"http://proxy.example:3128", "proxy.example:3128"},
+      {"https://proxy.example:3128/", "proxy.example:3128"},
+      {"proxy.example:3128", "proxy.example:3128"},
+      {"http://proxy.example", "proxy.example"},
+      {"socks5://[2001:db8::1]:1080", "[2001:db8::1]:1080"},
+      {"http://me:secret@proxy.example:3128/?q", "proxy.example:3128"},
+      {"http://me:sec@ret@proxy.example:3128", "proxy.example:3128"},
+      {"http://me:sec/ret@proxy.example:3128", "proxy.example:3128"},
+      {"me:secret@proxy.example:3128", "proxy.example:3128"},
+      {"http://me:secret@", ""},
+      {"", ""},
+  };
+  for (const auto& row : kRows) {
+    EXPECT_EQ(proxy_shown(row.url), row.shown) << row.url;
+  }
+}
+
 }  // namespace
 }  // namespace slurmlet::http

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -148,6 +149,32 @@ TEST_F(RestApiTest, ErrorsAreTypedAndNamed) {
             (Error{Code::kConflict,
                    "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases: 409 "
                    "Conflict: \"n1\" already exists"}));
+}
+
+TEST_F(RestApiTest, ThePauseThatTheServerAsksForIsPartOfEveryError) {
+  const Pod pod{"ns", "p", "u", "Pending", false, std::nullopt};
+  const std::function<std::optional<Error>()> kCalls[] = {
+      [&] { return std::optional{nodes_.get("n1").error()}; },
+      [&] { return std::optional{nodes_.create({}, kNow).error()}; },
+      [&] { return std::optional{nodes_.patch_status("n1", {}).error()}; },
+      [&] { return std::optional{leases_.get("n1").error()}; },
+      [&] { return std::optional{leases_.update({}).error()}; },
+      [&] { return std::optional{pods_.set_failed(pod, "R", "m").error()}; },
+      [&] { return std::optional{pods_.remove_now(pod).error()}; },
+      [&] { return std::optional{events_.create({}).error()}; },
+  };
+  for (const int status : {429, 503}) {
+    for (const auto& call : kCalls) {
+      http::Response response;
+      response.status = status;
+      response.body = "Too many requests, please try again later.\n";
+      response.retry_after = std::chrono::seconds{5};
+      client_.answer(response);
+      const auto error = call();
+      EXPECT_EQ(error->code, Code::kUnavailable) << client_.last().path;
+      EXPECT_EQ(error->retry_after, Duration{std::chrono::seconds{5}}) << client_.last().path;
+    }
+  }
 }
 
 TEST_F(RestApiTest, TransportErrorsAreHandedOn) {

@@ -68,10 +68,11 @@ TEST(StatusErrorTest, RetryAfterMakesAnInternalErrorTemporary) {
   EXPECT_EQ(code_of(status), Code::kUnavailable);
   EXPECT_EQ(status.retry_after, Duration{std::chrono::seconds{3}});
 
-  http::Response response;
-  response.status = 500;
-  response.retry_after = std::chrono::seconds{7};
-  EXPECT_EQ(code_of(status_from_response(response)), Code::kUnavailable);
+  EXPECT_EQ(status_error("GET /x", status).retry_after, Duration{std::chrono::seconds{3}});
+  const ApiStatus by_header = status_from_body(500, "", std::chrono::seconds{7});
+  EXPECT_EQ(code_of(by_header), Code::kUnavailable);
+  EXPECT_EQ(status_error("GET /x", by_header).with_prefix("register").retry_after,
+            Duration{std::chrono::seconds{7}});
 }
 
 // Captured from kube-apiserver 1.36.

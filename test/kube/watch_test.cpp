@@ -652,7 +652,25 @@ TEST_F(WatchTest, WaitsAsLongAsAnOverloadedServerAsks) {
   response.status = 429;
   response.retry_after = seconds{17};
   client_.answer(response);
+  random_ = 0.0;
   EXPECT_EQ(until_wake(), Duration{seconds{17}});
+}
+
+TEST_F(WatchTest, WaitsAsLongAsAServerAsksThatTakesNoWatch) {
+  connect();
+  clock_.advance(seconds{6});
+  client_.stream().end();
+  random_ = 0.0;
+  step();
+  client_.stream().status = 429;
+  client_.stream().retry_after = seconds{17};
+  client_.stream().feed("Too many requests, please try again later.\n");
+  client_.stream().end();
+  EXPECT_EQ(until_wake(), Duration{seconds{17}});
+  clock_.advance(seconds{17});
+  step();
+  EXPECT_EQ(opened(), 3U);
+  EXPECT_EQ(listed(), 1U);
 }
 
 TEST_F(WatchTest, CountsListsAndWatches) {

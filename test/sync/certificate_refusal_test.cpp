@@ -231,6 +231,16 @@ TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold)
   EXPECT_GT(step_after(minutes{6}) - clock_.now().steady, minutes{4});
 }
 
+TEST_F(CertificateRefusalTest, APauseThatTheApiServerAsksForIsKept) {
+  longest_pause_ = seconds{30};
+  start();
+  api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
+  const SteadyTime due = step();
+  EXPECT_EQ(due, clock_.now().steady + seconds{40});
+  EXPECT_EQ(step_after(seconds{39}), due);
+  EXPECT_EQ(api_.calls().size(), 1U);
+}
+
 // An answer that was lost: the request is there.
 TEST_F(CertificateRefusalTest, ALostAnswerIsNoSecondRequest) {
   step();

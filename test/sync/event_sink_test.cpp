@@ -227,6 +227,21 @@ TEST_F(EventSinkTest, AnApiServerThatIsAwayIsAskedForOneEventOnly) {
   }
   step();
   EXPECT_EQ(api_.calls().size(), 1U);
+  clock_.advance(seconds{5});
+  step();
+  EXPECT_EQ(api_.calls().size(), 1U) << "nor is it asked for another one before it is time";
+}
+
+TEST_F(EventSinkTest, APauseThatTheApiServerAsksForIsKept) {
+  api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
+  emit("a");
+  emit("b");
+  EXPECT_EQ(step(), clock_.now().steady + seconds{40});
+  clock_.advance(seconds{39});
+  step();
+  EXPECT_EQ(api_.calls().size(), 1U);
+  run(minutes{1});
+  EXPECT_EQ(api_.events().size(), 2U);
 }
 
 TEST_F(EventSinkTest, RetriesAreSpread) {

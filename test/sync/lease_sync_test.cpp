@@ -210,6 +210,21 @@ TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
   EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{200});
 }
 
+TEST_F(LeaseSyncTest, APauseThatTheServerAsksForIsKeptForAsLongAsTheNodeCanAffordIt) {
+  const struct {
+    Duration asked;
+    Duration pause;
+  } kRows[] = {{seconds{0}, milliseconds{200}},
+               {seconds{5}, seconds{5}},
+               {seconds{10}, seconds{10}},
+               {hours{1}, seconds{10}}};
+  for (const auto& row : kRows) {
+    LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, link_};
+    api_.fail_next(Error{Code::kUnavailable, "429", row.asked});
+    EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + row.pause);
+  }
+}
+
 // A renewal that timed out may have been done: the conflict that follows is resolved.
 TEST_F(LeaseSyncTest, AfterATimeoutThatWasNoneItGoesOn) {
   step();

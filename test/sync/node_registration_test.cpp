@@ -258,6 +258,14 @@ TEST_F(NodeRegistrationTest, FailuresBackOffAndRecover) {
   EXPECT_TRUE(sync_->registered());
 }
 
+TEST_F(NodeRegistrationTest, APauseThatTheServerAsksForIsKept) {
+  api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
+  run(seconds{39});
+  EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
+  run(seconds{12});
+  EXPECT_TRUE(sync_->registered());
+}
+
 TEST_F(NodeRegistrationTest, ADenialIsNoHotLoop) {
   api_.fail_always(Error{Code::kDenied, "403 Forbidden"});
   EXPECT_GE(step(), clock_.now().steady + seconds{1});

@@ -244,6 +244,17 @@ TEST_F(NodeSyncTest, FailuresBackOffAndRecover) {
   EXPECT_EQ(api_.calls().size(), 2U);  // steady again
 }
 
+TEST_F(NodeSyncTest, APauseThatTheServerAsksForIsKept) {
+  api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
+  sync_->set_desired(drained_node(), clock_.now());
+  step();
+  api_.clear_calls();
+  run(seconds{39});
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  run(seconds{12});
+  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+}
+
 TEST_F(NodeSyncTest, AFailingReportIsRetried) {
   api_.fail_next(Error{Code::kTimeout, "late"});
   step_after(minutes{5});

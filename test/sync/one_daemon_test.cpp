@@ -1,5 +1,6 @@
 // One node, one daemon: two machines with one node name before one API server.
 
+#include "base/log.h"
 #include "sync/lease_sync.h"
 #include "sync/node_sync_fixture.h"
 
@@ -159,6 +160,31 @@ TEST_F(OneDaemonTest, AnExchangedMainboardPassesAfterALeaseDuration) {
   second_.run(seconds{51});
   EXPECT_TRUE(second_.runs_node());
   EXPECT_EQ(holder(), "n1/b");  // the Lease is taken over with the Node
+}
+
+TEST_F(OneDaemonTest, ALongWaitForAHolderIsAWarningOnce) {
+  const struct {
+    int lease_seconds;
+    const char* line;
+  } kRows[] = {{40, "waiting 50 s"}, {3600, "waiting 600 s"}};
+  for (const auto& row : kRows) {
+    kube::Lease lease;
+    lease.name = "n1";
+    lease.holder_identity = "n1/a";
+    lease.renew_time = "2026-11-20T14:00:00.000000Z";
+    lease.duration_seconds = row.lease_seconds;
+    leases_.put(lease);
+    Daemon daemon{nodes_, leases_, "b"};
+    ::testing::internal::CaptureStderr();
+    log::set_level(log::Level::kWarning);
+    daemon.run(minutes{9});
+    const std::string warnings = ::testing::internal::GetCapturedStderr();
+    log::set_level(log::Level::kInfo);
+    const auto at = warnings.find(row.line);
+    EXPECT_EQ(at != std::string::npos, row.lease_seconds > 240) << warnings;
+    EXPECT_EQ(warnings.find(row.line, at + 1), std::string::npos) << warnings;
+    nodes_.remove("n1");
+  }
 }
 
 TEST_F(OneDaemonTest, AKubeletsLeaseIsNoObstacle) {

@@ -282,6 +282,22 @@ TEST_F(PodSyncTest, ASilentApiServerHoldsUpATurnOnceAndNotForEachPod) {
   EXPECT_EQ(failed().size(), 5U);
 }
 
+// It asked once, and means all of them.
+TEST_F(PodSyncTest, APauseThatTheApiServerAsksForIsKeptForAllPods) {
+  for (int i = 0; i < 5; ++i) {
+    bring(pod("busy-" + std::to_string(i)));
+  }
+  api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
+  const SteadyTime next = step();
+  EXPECT_GE(next, clock_.now().steady + seconds{40});
+  EXPECT_LE(next, clock_.now().steady + seconds{50});
+  step_after(seconds{39});
+  EXPECT_EQ(api_.calls().size(), 1U);
+  clock_.advance(seconds{11});
+  settle();
+  EXPECT_EQ(failed().size(), 5U);
+}
+
 // Ten seconds for each call to a slow API server: the watchdog must not take that for a hang.
 TEST_F(PodSyncTest, AStepMakesFewCalls) {
   for (int i = 0; i < 10; ++i) {
