@@ -1,6 +1,8 @@
 #include "podapi/connection_table.h"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 
 namespace slurmlet::podapi {
 namespace {
@@ -29,28 +31,37 @@ Rank rank(const ServerConnection& connection) {
   }
 }
 
+const Source& source_of(const Entry& entry) { return entry.connection->caller().source; }
+
 }  // namespace
 
 std::size_t count_from(const Entries& entries, const std::string& host) {
   return static_cast<std::size_t>(
       std::count_if(entries.begin(), entries.end(),
-                    [&](const auto& entry) { return entry.second.host == host; }));
+                    [&](const auto& entry) { return source_of(entry.second).host == host; }));
 }
 
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host) {
+  std::map<std::string_view, int> strangers;  // of each network and each address
+  for (const auto& [id, entry] : entries) {
+    if (rank(*entry.connection) == Rank::kStranger) {
+      ++strangers[source_of(entry).network];
+      ++strangers[source_of(entry).host];
+    }
+  }
   std::optional<ConnectionId> chosen;
-  Rank lowest = Rank::kStays;
-  SteadyTime idle_until{};
+  std::tuple lowest{Rank::kStays, SteadyTime{}, 0, 0};
   for (const auto& [id, entry] : entries) {
     const Rank present = rank(*entry.connection);
+    const Source& source = source_of(entry);
     // Who has been idle longest is timed out first.
-    const SteadyTime until = entry.connection->deadline();
-    const bool sooner =
-        present < lowest || (present == lowest && present == Rank::kIdle && until < idle_until);
-    if (sooner && (!host || entry.host == *host)) {
+    const std::tuple order{present,
+                           present == Rank::kIdle ? entry.connection->deadline() : SteadyTime{},
+                           present == Rank::kStranger ? -strangers[source.network] : 0,
+                           present == Rank::kStranger ? -strangers[source.host] : 0};
+    if (order < lowest && (!host || source.host == *host)) {
       chosen = id;
-      lowest = present;
-      idle_until = until;
+      lowest = order;
     }
   }
   return chosen;
