@@ -10,22 +10,24 @@ namespace {
 using State = ServerConnection::State;
 
 // The lower, the sooner it goes.
-enum class Rank { kLingering, kIdle, kStranger, kStays };
+enum class Rank { kLingering, kIdle, kStranger, kKnown, kStays };
 
-Rank rank(const ServerConnection& connection) {
+Rank rank(const Entry& entry) {
+  const ServerConnection& connection = *entry.connection;
+  const Rank in_doubt = entry.is_known ? Rank::kKnown : Rank::kStranger;
   switch (connection.state()) {
     case State::kLingering:
       return Rank::kLingering;
     case State::kNew:
     case State::kHandshaking:
-      return Rank::kStranger;
+      return in_doubt;
     case State::kReading:
       if (connection.is_idle()) {
         return Rank::kIdle;
       }
       [[fallthrough]];
     case State::kWriting:
-      return connection.let_through ? Rank::kStays : Rank::kStranger;
+      return connection.let_through ? Rank::kStays : in_doubt;
     default:
       return Rank::kStays;
   }
@@ -44,7 +46,7 @@ std::size_t count_from(const Entries& entries, const std::string& host) {
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host) {
   std::map<std::string_view, int> strangers;  // of each network and each address
   for (const auto& [id, entry] : entries) {
-    if (rank(*entry.connection) == Rank::kStranger) {
+    if (rank(entry) == Rank::kStranger) {
       ++strangers[source_of(entry).network];
       ++strangers[source_of(entry).host];
     }
@@ -52,7 +54,7 @@ std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::s
   std::optional<ConnectionId> chosen;
   std::tuple lowest{Rank::kStays, SteadyTime{}, 0, 0};
   for (const auto& [id, entry] : entries) {
-    const Rank present = rank(*entry.connection);
+    const Rank present = rank(entry);
     const Source& source = source_of(entry);
     // Who has been idle longest is timed out first.
     const std::tuple order{present,

@@ -18,6 +18,7 @@ using ConnectionId = std::uint64_t;
 struct Entry {
   std::unique_ptr<ServerConnection> connection;
   std::uint32_t watched = 0;  // what epoll(7) watches for
+  bool is_known = false;      // another was let through from its address
   SteadyTime turn = kNever;   // of a handshake that waits: when to ask, kNotAsked at first
 };
 inline constexpr SteadyTime kNotAsked{};
@@ -29,7 +30,7 @@ std::size_t count_from(const Entries& entries, const std::string& host);
 // Of those from `host`, or of all when it is null: one that has been answered and lingers, else the
 // one that has been idle longest, else one that was never let through and still shakes hands, sends
 // its head or does not take its refusal: of the network, and in it of the address, with the most of
-// them the oldest. Nothing when all others are being served.
+// them the oldest; those of known addresses last. Nothing when all others are being served.
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host);
 
 }  // namespace slurmlet::podapi

@@ -155,6 +155,7 @@ void Server::Engine::admit(UniqueFd socket, const sockaddr_storage& from, Steady
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Entry entry;
+  entry.is_known = handshakes_.knows(peer.source);
   entry.connection =
       std::make_unique<ServerConnection>(std::move(socket), std::move(peer), options_, now);
   epoll_event event{};

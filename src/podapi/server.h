@@ -17,8 +17,8 @@
 // connection while its request is being answered. When all connections are taken, the one that has
 // been idle longest makes room, else one that was never let through and still shakes hands, sends
 // its head or does not take its refusal: of the network, and in it of the address, with the most of
-// them the oldest. If there is none, the new one is closed. The same holds among the connections of
-// one address. So a flood ends its own connections first.
+// them the oldest, those of known addresses last. If there is none, the new one is closed. The same
+// holds among the connections of one address. So a flood ends its own connections first.
 //
 // A client that ends its side of the connection (FIN) before its request was answered gets what is
 // answered at once; a request that waits is forgotten, as the client has probably gone.

@@ -37,6 +37,11 @@ TEST(ConnectionTableTest, TheOldestOfThoseWhoHaveMostMakesRoom) {
     EXPECT_EQ(choose_to_evict(entries, nullptr), one.chosen) << one.what;
     const std::string host = one.from.front().host;
     EXPECT_EQ(choose_to_evict(entries, &host), 1U) << one.what;
+    // Those of known addresses are the last of them.
+    for (auto& [id, entry] : entries) {
+      entry.is_known = id != entries.size();
+    }
+    EXPECT_EQ(choose_to_evict(entries, nullptr), entries.size()) << one.what;
     // Those who were let through stay, and do not count as connections of their network.
     for (auto& [id, entry] : entries) {
       entry.connection->let_through = id != 1;
