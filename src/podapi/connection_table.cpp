@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 
 namespace slurmlet::podapi {
 namespace {
@@ -44,7 +45,7 @@ std::size_t count_from(const Entries& entries, const std::string& host) {
 }
 
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host) {
-  std::map<std::string_view, int> strangers;  // of each network and each address
+  std::unordered_map<std::string_view, int> strangers;  // of each network and each address
   for (const auto& [id, entry] : entries) {
     if (rank(entry) == Rank::kStranger) {
       ++strangers[source_of(entry).network];
