@@ -35,7 +35,8 @@ BUDGETS = [  # key, title, unit, budget of slurmlet
     ("rss", "RSS", "MB", 15), ("private", "private (RssAnon)", "MB", 3),
     ("switches", "context switches", "/s", 1), ("cpu", "CPU incl. children", "ms", None),
     ("threads", "threads", "", 6), ("ready", "start → Ready", "s", 0.3),
-    ("killed", "slurmd killed → SlurmdReady=False", "s", 1), ("flood", "CPU in a flood of handshakes", "% of a core", 2), ("writes", "API writes", "/h", 372),
+    ("killed", "slurmd killed → SlurmdReady=False", "s", 1),
+    ("flood", "CPU in a flood of handshakes", "% of a core", 2), ("writes", "API writes", "/h", 372),
     ("reads", "API reads (GET, LIST, WATCH)", "/h", 0), ("binary", "stripped binary", "MB", 2)]
 
 

@@ -42,7 +42,7 @@ struct GateOptions {
   // For tokens never seen to be good, likewise for access never granted before; what has been
   // granted has a bucket of its own, as great as that of the unknown addresses. So neither
   // strangers nor users without rights shut out the others.
-  SourceLimits reviews{{3, 12}, {4, 16}, {5, 20}};
+  SourceLimits reviews{{5, 20}, {6, 24}, {8, 32}};
 };
 
 struct Verdict {

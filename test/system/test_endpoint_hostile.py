@@ -207,7 +207,8 @@ def test_handshakes_are_few_and_a_friend_is_served(shared_rig, friend, record_pr
             waited.append(time.monotonic() - asked)
             time.sleep(0.5)
     took = time.monotonic() - began
-    for name, value in (("handshakes", dict(shakers.got)), ("longest a friend waited", max(waited))):
+    for name, value in (("handshakes", dict(shakers.got)),
+                        ("longest a friend waited", max(waited))):
         record_property(name, value)
         print(f"{name}: {value}")
     # They did what they came for, within the limits.
