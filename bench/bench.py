@@ -28,13 +28,15 @@ sys.path.insert(0, str(ROOT / "test"))
 from harness.api import wait_condition  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
 from harness.daemon import BINARY, Slurmlet  # noqa: E402
+from harness.shakers import Shakers  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
 BUDGETS = [  # key, title, unit, budget of slurmlet
     ("rss", "RSS", "MB", 15), ("private", "private (RssAnon)", "MB", 3),
     ("switches", "context switches", "/s", 1), ("cpu", "CPU incl. children", "ms", None),
     ("threads", "threads", "", 6), ("ready", "start → Ready", "s", 0.3),
-    ("killed", "slurmd killed → SlurmdReady=False", "s", 1), ("writes", "API writes", "/h", 372),
+    ("killed", "slurmd killed → SlurmdReady=False", "s", 1),
+    ("flood", "CPU in a flood of handshakes", "% of a core", 2), ("writes", "API writes", "/h", 372),
     ("reads", "API reads (GET, LIST, WATCH)", "/h", 0), ("binary", "stripped binary", "MB", 2)]
 
 
@@ -100,6 +102,7 @@ class Bench:
         self.work, self.seconds, self.settle = work, seconds, settle
         self.results = {"slurmlet": {}, "virtual-kubelet": {}, "lease loop": {}}
         self.processes = {}
+        self.port = None
 
     def start_all(self, plane, slurm):
         self.start_slurmlet(plane, slurm)
@@ -109,12 +112,13 @@ class Bench:
     def start_slurmlet(self, plane, slurm):
         # In a directory of its own, as on a node: beside the API server's audit log every line of
         # that log would be an event of the directory.
+        self.port = free_port()
         credential = self.work / "etc"
         credential.mkdir()
         kubeconfig = shutil.copy(plane.node_kubeconfig("bench-slurmlet"), credential)
         arguments = ["--kubeconfig", kubeconfig, "--nodename",
                      "bench-slurmlet", "--slurm-node", slurm.nodes[0], "--state-dir",
-                     self.work / "state", "--port", str(free_port()), "--healthz-port",
+                     self.work / "state", "--port", str(self.port), "--healthz-port",
                      str(free_port())]
         began = time.monotonic()
         # The environment that systemd/slurmlet.service sets.
@@ -179,6 +183,18 @@ class Bench:
                 reads=per_hour(verbs, ("get", "list", "watch"), took), verbs=dict(verbs),
                 own_cpu=new.cpu_ms - old.cpu_ms)
 
+    def flood(self):
+        """Clients of port 10250 that do nothing but TLS handshakes: one, then many addresses."""
+        shares = []
+        for addresses in (["127.0.3.1"], [f"127.0.4.{host}" for host in range(1, 49)]):
+            with Shakers(self.port, addresses):
+                time.sleep(8)  # what may be had at once is used up; as `settle` above
+                before, began = Sample(self.processes["slurmlet"].pid), time.monotonic()
+                time.sleep(20)
+                used = Sample(self.processes["slurmlet"].pid).cpu_ms - before.cpu_ms
+                shares.append(used / 10 / (time.monotonic() - began))
+        self.results["slurmlet"]["flood"] = max(shares)
+
     def kill_slurmd(self, plane, slurm):
         pid = slurm.pid("slurmd")
         began = time.monotonic()
@@ -241,6 +257,7 @@ def main():
             try:
                 bench.start_all(plane, slurm)
                 bench.measure(plane)
+                bench.flood()
                 bench.kill_slurmd(plane, slurm)
             finally:
                 bench.stop_all()

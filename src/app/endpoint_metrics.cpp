@@ -113,10 +113,11 @@ void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters
                   {{{"cause", "handshake"}}, count(server.handshakes_failed), ""},
                   {{{"cause", "timeout"}}, count(server.timed_out), ""},
                   {{{"cause", "malformed"}}, count(server.refused_heads), ""}}});
-  out.push_back(single_metric("slurmlet_endpoint_handshakes_delayed_total", MetricType::kCounter,
-                              "TLS handshakes with the kubelet endpoint that had to wait because "
-                              "their address, or all unknown ones together, asked for too many.",
-                              count(server.handshakes_delayed)));
+  out.push_back(
+      single_metric("slurmlet_endpoint_handshakes_delayed_total", MetricType::kCounter,
+                    "TLS handshakes with the kubelet endpoint that had to wait because "
+                    "their address or network, or all unknown ones together, asked for too many.",
+                    count(server.handshakes_delayed)));
   out.push_back({"slurmlet_endpoint_reviews_total",
                  "Questions to the API server about callers of the kubelet endpoint.",
                  MetricType::kCounter,

@@ -1,6 +1,9 @@
 #include "podapi/connection_table.h"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
 
 namespace slurmlet::podapi {
 namespace {
@@ -8,49 +11,60 @@ namespace {
 using State = ServerConnection::State;
 
 // The lower, the sooner it goes.
-enum class Rank { kLingering, kIdle, kStranger, kStays };
+enum class Rank { kLingering, kIdle, kStranger, kKnown, kStays };
 
-Rank rank(const ServerConnection& connection) {
+Rank rank(const Entry& entry) {
+  const ServerConnection& connection = *entry.connection;
+  const Rank in_doubt = entry.is_known ? Rank::kKnown : Rank::kStranger;
   switch (connection.state()) {
     case State::kLingering:
       return Rank::kLingering;
     case State::kNew:
     case State::kHandshaking:
-      return Rank::kStranger;
+      return in_doubt;
     case State::kReading:
       if (connection.is_idle()) {
         return Rank::kIdle;
       }
       [[fallthrough]];
     case State::kWriting:
-      return connection.let_through ? Rank::kStays : Rank::kStranger;
+      return connection.let_through ? Rank::kStays : in_doubt;
     default:
       return Rank::kStays;
   }
 }
+
+const Source& source_of(const Entry& entry) { return entry.connection->caller().source; }
 
 }  // namespace
 
 std::size_t count_from(const Entries& entries, const std::string& host) {
   return static_cast<std::size_t>(
       std::count_if(entries.begin(), entries.end(),
-                    [&](const auto& entry) { return entry.second.host == host; }));
+                    [&](const auto& entry) { return source_of(entry.second).host == host; }));
 }
 
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host) {
-  std::optional<ConnectionId> chosen;
-  Rank lowest = Rank::kStays;
-  SteadyTime idle_until{};
+  std::unordered_map<std::string_view, int> strangers;  // of each network and each address
   for (const auto& [id, entry] : entries) {
-    const Rank present = rank(*entry.connection);
+    if (rank(entry) == Rank::kStranger) {
+      ++strangers[source_of(entry).network];
+      ++strangers[source_of(entry).host];
+    }
+  }
+  std::optional<ConnectionId> chosen;
+  std::tuple lowest{Rank::kStays, SteadyTime{}, 0, 0};
+  for (const auto& [id, entry] : entries) {
+    const Rank present = rank(entry);
+    const Source& source = source_of(entry);
     // Who has been idle longest is timed out first.
-    const SteadyTime until = entry.connection->deadline();
-    const bool sooner =
-        present < lowest || (present == lowest && present == Rank::kIdle && until < idle_until);
-    if (sooner && (!host || entry.host == *host)) {
+    const std::tuple order{present,
+                           present == Rank::kIdle ? entry.connection->deadline() : SteadyTime{},
+                           present == Rank::kStranger ? -strangers[source.network] : 0,
+                           present == Rank::kStranger ? -strangers[source.host] : 0};
+    if (order < lowest && (!host || source.host == *host)) {
       chosen = id;
-      lowest = present;
-      idle_until = until;
+      lowest = order;
     }
   }
   return chosen;

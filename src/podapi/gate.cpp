@@ -14,6 +14,7 @@
 #include "podapi/pending_reviews.h"
 #include "podapi/request_path.h"
 #include "podapi/review_cache.h"
+#include "podapi/source_budget.h"
 #include "podapi/status_json.h"
 #include "podapi/token_bucket.h"
 #include "tls/certificates.h"
@@ -28,8 +29,7 @@ using kube::UserInfo;
 constexpr int kRetrySeconds = 5;
 constexpr std::size_t kMaxNameBytes = 256;  // of a user, in messages
 // Lines of the log about callers.
-constexpr double kLinesPerSecond = 1.0 / 60;
-constexpr double kLinesAtOnce = 20;
+constexpr Rate kLines{1.0 / 60, 20};
 
 constexpr const char* kMayNotAsk =
     "slurmlet cannot find out who may use this port: the API server does not let its user create "
@@ -44,6 +44,7 @@ constexpr const char* kTooManyReviews =
 
 // A request on its way through the gate.
 struct Passage {
+  Source source;
   std::string path;  // normalized
   RequestAttributes attributes;
   std::size_t asking = 0;  // index of the subresource in question
@@ -96,9 +97,9 @@ class Gate::State {
         bad_tokens_(options_.max_cached),
         allowed_(options_.max_cached),
         denied_(options_.max_cached),
-        strangers_budget_(options_.reviews_per_second, options_.review_burst),
-        newcomers_budget_(options_.reviews_per_second, options_.review_burst),
-        known_budget_(options_.reviews_per_second, options_.review_burst) {}
+        strangers_budget_(options_.reviews),
+        newcomers_budget_(options_.reviews),
+        known_budget_(options_.reviews.unknown) {}
 
   std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,
                                Now now);
@@ -125,6 +126,7 @@ class Gate::State {
   std::optional<Passage> take_waiting(RequestId id);
 
   void say(const Passage& passage, bool is_allowed, SteadyTime now);
+  Verdict allow(const Passage& passage, SteadyTime now);
   Verdict unauthorized(const Passage& passage);
   Verdict forbidden(const Passage& passage);
   Verdict unavailable(const Passage& passage, int code, const char* why);
@@ -138,16 +140,22 @@ class Gate::State {
   ReviewCache<bool> bad_tokens_;
   ReviewCache<bool> allowed_;
   ReviewCache<bool> denied_;
-  TokenBucket strangers_budget_;
-  TokenBucket newcomers_budget_;
+  SourceBudget strangers_budget_;
+  SourceBudget newcomers_budget_;
   TokenBucket known_budget_;
-  TokenBucket lines_{kLinesPerSecond, kLinesAtOnce};
+  TokenBucket lines_{kLines};
   Reviews<TokenReview> token_reviews_;
   Reviews<AccessReview> access_reviews_;
   std::map<RequestId, Passage> waiting_;
   GateCounters counters_;
   std::optional<Error> last_error_;
 };
+
+Verdict Gate::State::allow(const Passage& passage, SteadyTime now) {
+  strangers_budget_.know(passage.source, now);
+  newcomers_budget_.know(passage.source, now);
+  return {true, {}};
+}
 
 Verdict Gate::State::unauthorized(const Passage& passage) {
   ++counters_.unauthenticated;
@@ -185,6 +193,7 @@ Verdict Gate::State::cannot_ask(const Passage& passage, const Error& error) {
 std::optional<Verdict> Gate::State::begin(RequestId id, const Caller& caller,
                                           const RequestHead& head, Now now) {
   Passage passage;
+  passage.source = caller.source;
   passage.path = normalized_path(head.path).value_or("");
   passage.attributes = request_attributes(head.method, head.path);
   if (auto user = certificate_user(caller, now.wall)) {
@@ -219,7 +228,8 @@ std::optional<Verdict> Gate::State::review_token(RequestId id, Passage passage,
   if (bad_tokens_.find(key, now) != nullptr) {
     return unauthorized(passage);
   }
-  passage.is_stranger = !good_tokens_.remembers(key);
+  const bool is_known = good_tokens_.remembers(key);
+  passage.is_stranger = !is_known && !strangers_budget_.knows(passage.source);
   const auto under_way = token_reviews_.find(key);
   const bool joins = under_way != token_reviews_.end();
   if (auto refusal = refuse_to_wait(passage, joins ? 0 : token_reviews_.size())) {
@@ -227,7 +237,8 @@ std::optional<Verdict> Gate::State::review_token(RequestId id, Passage passage,
   }
   if (joins) {
     under_way->second.waiters.push_back(id);
-  } else if ((passage.is_stranger ? strangers_budget_ : known_budget_).take(now)) {
+  } else if (is_known ? known_budget_.take(now)
+                      : strangers_budget_.take(passage.source, now) <= now) {
     ++counters_.token_reviews;
     token_reviews_.emplace(key, Review<TokenReview>{api_.review_token(token, now), {id}});
   } else {
@@ -245,7 +256,7 @@ std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage,
                                         options_.node_name};
     const std::string key = digest(question_text(question));
     if (allowed_.find(key, now) != nullptr) {
-      return Verdict{true, {}};
+      return allow(passage, now);
     }
     if (denied_.find(key, now) != nullptr) {
       continue;
@@ -257,7 +268,8 @@ std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage,
     }
     if (joins) {
       under_way->second.waiters.push_back(id);
-    } else if ((allowed_.remembers(key) ? known_budget_ : newcomers_budget_).take(now)) {
+    } else if (allowed_.remembers(key) ? known_budget_.take(now)
+                                       : newcomers_budget_.take(passage.source, now) <= now) {
       ++counters_.access_reviews;
       access_reviews_.emplace(key, Review<AccessReview>{api_.review_access(question, now), {id}});
     } else {
@@ -336,7 +348,7 @@ void Gate::State::settle(const Finished<AccessReview>& finished, SteadyTime now,
     if (!result) {
       verdict = cannot_ask(*passage, result.error());
     } else if (is_allowed) {
-      verdict = Verdict{true, {}};
+      verdict = allow(*passage, now);
     } else {
       ++passage->asking;
       verdict = review_access(id, *std::move(passage), now);

@@ -39,10 +39,10 @@ struct GateOptions {
   Duration denied_ttl = std::chrono::seconds{30};
   std::size_t max_cached = 512;  // entries of each cache
   std::size_t max_waiting = 32;  // requests that wait for the API server
-  // Three token buckets: for tokens never seen to be good, for access never granted before, and for
-  // what has been granted, so that neither strangers nor users without rights shut out the others.
-  double reviews_per_second = 5;
-  double review_burst = 20;
+  // For tokens never seen to be good, likewise for access never granted before; what has been
+  // granted has a bucket of its own, as great as that of the unknown addresses. So neither
+  // strangers nor users without rights shut out the others.
+  SourceLimits reviews{{5, 20}, {6, 24}, {8, 32}};
 };
 
 struct Verdict {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -52,6 +53,22 @@ std::optional<SocketAddress> parse(const std::string& text, int port) {
 std::string with_port(const std::string& host, int port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
                                              : fmt::format("[{}]:{}", host, port);
+}
+
+std::string text_of(int family, const void* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(family, address, text.data(), text.size());
+  return text.data();
+}
+
+Caller name_v4(in_addr address, int port) {
+  Caller peer;
+  peer.source.host = text_of(AF_INET, &address);
+  peer.address = with_port(peer.source.host, port);
+  const bool is_loopback = ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
+  address.s_addr &= htonl(is_loopback ? IN_CLASSA_NET : IN_CLASSC_NET);
+  peer.source.network = text_of(AF_INET, &address) + (is_loopback ? "/8" : "/24");
+  return peer;
 }
 
 Error listen_error(int error_number, const std::string& where, const std::string& flag) {
@@ -131,8 +148,8 @@ bool is_for(int socket, const ServerOptions& options) {
   if (!bound || !wanted || options.port == 0 || port_of(*bound) != options.port) {
     return false;
   }
-  const std::string host = name_peer(bound->storage).host;
-  return host == name_peer(wanted->storage).host ||
+  const std::string host = name_peer(bound->storage).source.host;
+  return host == name_peer(wanted->storage).source.host ||
          (options.address == "::" && host == "0.0.0.0");  // a machine without IPv6
 }
 
@@ -163,26 +180,22 @@ Result<Listener> open_listener(const ServerOptions& options) {
   return Listener{std::move(socket), port_of(*address)};
 }
 
-Peer name_peer(const sockaddr_storage& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  Peer peer;
+Caller name_peer(const sockaddr_storage& address) {
+  const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
   if (address.ss_family == AF_INET) {
-    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(&address);
-    ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
-    peer.host = text.data();
-    peer.address = with_port(peer.host, ntohs(v4->sin_port));
-    return peer;
+    return name_v4(reinterpret_cast<const sockaddr_in*>(&address)->sin_addr, port);
   }
-  const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(&address);
-  if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+  in6_addr v6 = reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) {
     in_addr v4{};
-    std::memcpy(&v4, v6->sin6_addr.s6_addr + 12, sizeof v4);
-    ::inet_ntop(AF_INET, &v4, text.data(), text.size());
-  } else {
-    ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+    std::memcpy(&v4, v6.s6_addr + 12, sizeof v4);
+    return name_v4(v4, port);
   }
-  peer.host = text.data();
-  peer.address = with_port(peer.host, ntohs(v6->sin6_port));
+  Caller peer;
+  peer.source.host = text_of(AF_INET6, &v6);
+  std::fill(v6.s6_addr + 8, v6.s6_addr + 16, std::uint8_t{0});
+  peer.source.network = text_of(AF_INET6, &v6) + "/64";
+  peer.address = with_port(peer.source.host, port);
   return peer;
 }
 

@@ -20,10 +20,7 @@ struct Listener {
 // On address and port of the options. Errors as Server::start().
 Result<Listener> open_listener(const ServerOptions& options);
 
-struct Peer {
-  std::string host;     // "192.0.2.7", also where IPv6 carries it; "2001:db8::1"
-  std::string address;  // with the port: "192.0.2.7:40412", "[2001:db8::1]:40412"
-};
-Peer name_peer(const sockaddr_storage& address);
+// Its source and its address with the port: "192.0.2.7:40412", "[2001:db8::1]:40412".
+Caller name_peer(const sockaddr_storage& address);
 
 }  // namespace slurmlet::podapi

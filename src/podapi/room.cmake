@@ -1,6 +1,5 @@
 set(ROOM_SOURCES
   connection_table.cpp
-  handshake_budget.cpp
   health_handler.cpp
   http_answerer.cpp
   listener.cpp
@@ -10,6 +9,7 @@ set(ROOM_SOURCES
   routes.cpp
   server.cpp
   server_connection.cpp
+  source_budget.cpp
   authorization_rules.cpp
   caller_identity.cpp
   gate.cpp

@@ -11,10 +11,10 @@
 
 #include "base/file.h"
 #include "podapi/connection_table.h"
-#include "podapi/handshake_budget.h"
 #include "podapi/http_answerer.h"
 #include "podapi/listener.h"
 #include "podapi/port.h"
+#include "podapi/source_budget.h"
 
 namespace slurmlet::podapi {
 namespace {
@@ -69,8 +69,8 @@ class Server::Engine {
   bool evict_one_of(const std::string* host);
 
   void advance(ConnectionId id, std::uint32_t events, Now now);
-  void greet(Entry& entry, std::uint32_t events, SteadyTime now);
   void give_turns(Now now);
+  void greet(ConnectionId id, Now now);
   void begin(ConnectionId id, ServerConnection& connection, Now now);
   void refuse(ServerConnection& connection, int status, const std::string& why, Now now);
   void respond(ServerConnection& connection, const RequestHead& head, const Response& response,
@@ -88,7 +88,7 @@ class Server::Engine {
   HttpAnswerer answerer_;
   UniqueFd epoll_;
   Port port_;
-  HandshakeBudget handshakes_;
+  SourceBudget handshakes_;
   Entries entries_;
   std::map<RequestId, ConnectionId> waiting_;
   ConnectionId last_connection_ = kListener;
@@ -148,16 +148,16 @@ void Server::Engine::accept_some(SteadyTime now) {
 void Server::Engine::admit(UniqueFd socket, const sockaddr_storage& from, SteadyTime now) {
   ++counters_.accepted;
   auto peer = name_peer(from);
-  if ((options_.identity && !options_.identity()) || !make_room(peer.host)) {
+  if ((options_.identity && !options_.identity()) || !make_room(peer.source.host)) {
     ++counters_.turned_away;
     return;
   }
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Entry entry;
-  entry.host = std::move(peer.host);
+  entry.is_known = handshakes_.knows(peer.source);
   entry.connection =
-      std::make_unique<ServerConnection>(std::move(socket), std::move(peer.address), options_, now);
+      std::make_unique<ServerConnection>(std::move(socket), std::move(peer), options_, now);
   epoll_event event{};
   event.events = entry.watched = entry.connection->wanted_events();
   event.data.u64 = ++last_connection_;
@@ -186,39 +186,41 @@ bool Server::Engine::evict_one_of(const std::string* host) {
   return true;
 }
 
-// Begins the TLS handshake, if it is this client's turn.
-void Server::Engine::greet(Entry& entry, std::uint32_t events, SteadyTime now) {
-  ServerConnection& connection = *entry.connection;
-  if (has_ended(connection.fd(), events)) {
-    return connection.close();
+// First to those who have had none for the longest time, whoever came first.
+void Server::Engine::give_turns(Now now) {
+  std::vector<std::pair<std::pair<SteadyTime, SteadyTime>, ConnectionId>> due;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.turn <= now.steady) {
+      due.emplace_back(handshakes_.served(entry.connection->caller().source), id);
+    }
   }
-  const SteadyTime turn = handshakes_.take(entry.host, now);
-  if (turn > now) {
-    counters_.handshakes_delayed += entry.turn == kNever ? 1 : 0;
+  std::sort(due.begin(), due.end());
+  for (const auto& [served, id] : due) {
+    greet(id, now);
+  }
+}
+
+// Begins the TLS handshake, if it is this client's turn.
+void Server::Engine::greet(ConnectionId id, Now now) {
+  Entry& entry = entries_.at(id);
+  ServerConnection& connection = *entry.connection;
+  const SteadyTime turn = handshakes_.take(connection.caller().source, now.steady);
+  if (turn > now.steady) {
+    counters_.handshakes_delayed += entry.turn == kNotAsked ? 1 : 0;
     entry.turn = turn;
-    return connection.wait_for_turn();
+    connection.wait_for_turn();
+    return settle(id, now.steady);
   }
   entry.turn = kNever;
   const auto identity = options_.identity();
   auto session = identity ? tls::ServerSession::make(*identity, connection.fd()) : nullptr;
-  if (!session) {
+  if (session) {
+    connection.shake_hands(std::move(session));
+  } else {
     ++counters_.turned_away;
-    return connection.close();
+    connection.close();
   }
-  connection.shake_hands(std::move(session));
-}
-
-// To those whose handshake was over the limits when they came.
-void Server::Engine::give_turns(Now now) {
-  std::vector<ConnectionId> due;
-  for (const auto& [id, entry] : entries_) {
-    if (entry.turn <= now.steady) {
-      due.push_back(id);
-    }
-  }
-  for (const ConnectionId id : due) {
-    advance(id, 0, now);
-  }
+  advance(id, 0, now);
 }
 
 void Server::Engine::advance(ConnectionId id, std::uint32_t events, Now now) {
@@ -228,7 +230,11 @@ void Server::Engine::advance(ConnectionId id, std::uint32_t events, Now now) {
   }
   ServerConnection& connection = *found->second.connection;
   if (connection.state() == State::kNew) {
-    greet(found->second, events, now.steady);
+    if (has_ended(connection.fd(), events)) {
+      connection.close();
+    } else if (found->second.turn == kNever) {
+      found->second.turn = kNotAsked;
+    }
   }
   switch (connection.advance(now.steady)) {
     case Event::kRequest:
@@ -318,7 +324,7 @@ void Server::Engine::settle(ConnectionId id, SteadyTime now) {
   const auto found = entries_.find(id);
   Entry& entry = found->second;
   if (entry.connection->let_through) {
-    handshakes_.know(entry.host, now);
+    handshakes_.know(entry.connection->caller().source, now);
   }
   if (entry.connection->state() == State::kClosed) {
     drop(found);

@@ -7,17 +7,18 @@
 // a bounded amount of work in one call. A request whose head is complete goes to the
 // RequestHandler; its answer may come later. Not thread-safe.
 //
-// A handshake begins when the client has said something and its address is within the
-// HandshakeLimits; those over them wait for their turn without costing anything, within
-// head_timeout.
+// A handshake begins when the client has said something and is within the limits of handshakes;
+// those over them wait for their turn without costing anything, within head_timeout. The next turn
+// is that of the network that has had none for the longest time, and in it of such an address.
 //
 // What strangers can make it hold, whatever they send: max_connections times the head
 // (HeadLimits, thrice), 4 KiB of what came after it and a TLS session (some 50 KiB); besides the
 // answers that the handler gave and the clients have not taken yet. Nothing is read from a
 // connection while its request is being answered. When all connections are taken, the one that has
-// been idle longest makes room, else the oldest that was never let through and still shakes hands,
-// sends its head or does not take its refusal; if there is none, the new one is closed. The same
-// holds among the connections of one address, so that a flood from one address ends its own first.
+// been idle longest makes room, else one that was never let through and still shakes hands, sends
+// its head or does not take its refusal: of the network, and in it of the address, with the most of
+// them the oldest, those of known addresses last. If there is none, the new one is closed. The same
+// holds among the connections of one address. So a flood ends its own connections first.
 //
 // A client that ends its side of the connection (FIN) before its request was answered gets what is
 // answered at once; a request that waits is forgotten, as the client has probably gone.
@@ -36,12 +37,20 @@
 #include "base/unique_fd.h"
 #include "podapi/request_head.h"
 #include "podapi/routes.h"
+#include "podapi/token_bucket.h"
 #include "tls/server_session.h"
 
 namespace slurmlet::podapi {
 
+// Where a client connects from. Whoever has one address of a network may easily have others.
+struct Source {
+  std::string host;     // "192.0.2.7", also where IPv6 carries it; "2001:db8::1"
+  std::string network;  // "192.0.2.0/24", "2001:db8::/64"; of all loopback ones "127.0.0.0/8"
+};
+
 // Who sent a request, as far as the connection tells.
 struct Caller {
+  Source source;
   std::string address;                                 // "192.0.2.7:40412"
   std::optional<tls::CertificateSummary> certificate;  // believed client certificate
   std::string certificate_problem;                     // why one was shown and is not believed
@@ -62,12 +71,11 @@ class RequestHandler {
   virtual void forget(RequestId id) = 0;
 };
 
-// Of TLS handshakes; one takes half a millisecond and more.
-struct HandshakeLimits {
-  double per_second = 4, burst = 32;  // of one address
-  // Of all addresses from which no request was let through yet.
-  double unknown_per_second = 8, unknown_burst = 32;
-  std::size_t max_addresses = 256;  // remembered
+struct SourceLimits {
+  Rate address;
+  Rate network;                   // of its addresses from which no request was let through yet
+  Rate unknown;                   // of all such addresses
+  std::size_t max_sources = 256;  // remembered addresses, and networks
 };
 
 struct ServerOptions {
@@ -92,7 +100,7 @@ struct ServerOptions {
   Duration max_age = std::chrono::hours{1};          // then it ends with the present answer
   std::size_t max_requests = 1000;                   // of a connection
   HeadLimits head;
-  HandshakeLimits handshakes;
+  SourceLimits handshakes{{4, 32}, {6, 24}, {8, 32}};  // one takes half a millisecond and more
 };
 
 struct ServerCounters {
@@ -100,7 +108,7 @@ struct ServerCounters {
   std::uint64_t turned_away = 0;  // over a limit with nobody to make room, or no identity
   std::uint64_t evicted = 0;      // closed to make room for another
   std::uint64_t handshakes_failed = 0;
-  std::uint64_t handshakes_delayed = 0;  // over the HandshakeLimits; they got their turn later
+  std::uint64_t handshakes_delayed = 0;  // over the limits; they had to wait
   std::uint64_t bind_failures = 0;       // attempts to listen
   bool listening = false;
   std::uint64_t timed_out = 0;

@@ -20,17 +20,16 @@ constexpr std::string_view kSpeakTls =
 
 using SessionState = tls::ServerSession::State;
 
-ServerConnection::ServerConnection(UniqueFd socket, std::string address,
-                                   const ServerOptions& options, SteadyTime now)
+ServerConnection::ServerConnection(UniqueFd socket, Caller caller, const ServerOptions& options,
+                                   SteadyTime now)
     : socket_(std::move(socket)),
       options_(options),
+      caller_(std::move(caller)),
       state_(options.identity ? State::kNew : State::kReading),
       wanted_(EPOLLIN),
       born_(now),
       deadline_(now + options.head_timeout),
-      reader_(options.head) {
-  caller_.address = std::move(address);
-}
+      reader_(options.head) {}
 
 void ServerConnection::shake_hands(std::unique_ptr<tls::ServerSession> session) {
   session_ = std::move(session);

@@ -36,8 +36,7 @@ class ServerConnection {
 
   // `socket` is non-blocking. The options must outlive it. Where they have an identity, nothing is
   // done before shake_hands().
-  ServerConnection(UniqueFd socket, std::string address, const ServerOptions& options,
-                   SteadyTime now);
+  ServerConnection(UniqueFd socket, Caller caller, const ServerOptions& options, SteadyTime now);
   void shake_hands(std::unique_ptr<tls::ServerSession> session);
   // Nothing but the end of the client's side is watched for until then.
   void wait_for_turn();

@@ -10,27 +10,32 @@
 
 namespace slurmlet::podapi {
 
+struct Rate {
+  double per_second;
+  double burst;
+};
+
 class TokenBucket {
  public:
-  TokenBucket(double per_second, double burst)
-      : per_second_(per_second), burst_(burst), left_(burst) {}
+  explicit TokenBucket(const Rate& rate) : rate_(rate), left_(rate.burst) {}
 
   // When there is one to take; `now` if there is one, kNever if there will be none.
   SteadyTime ready(SteadyTime now) {
     if (seen_) {
       const double elapsed = std::chrono::duration<double>(now - *seen_).count();
-      left_ = std::min(burst_, left_ + std::max(0.0, elapsed) * per_second_);
+      left_ = std::min(rate_.burst, left_ + std::max(0.0, elapsed) * rate_.per_second);
     }
     seen_ = now;
     if (left_ >= 1) {
       return now;
     }
-    if (per_second_ <= 0) {
+    if (rate_.per_second <= 0) {
       return kNever;
     }
-    // Rounded up: at that time there is one.
-    return now + std::chrono::ceil<std::chrono::milliseconds>(
-                     std::chrono::duration<double>((1 - left_) / per_second_));
+    // Rounded up: at that time there is one; hardly, so that who comes just then takes no turn of
+    // those who wait for it.
+    return now + std::chrono::ceil<std::chrono::microseconds>(
+                     std::chrono::duration<double>((1 - left_) / rate_.per_second));
   }
 
   // Whether there was one; takes it if so.
@@ -41,8 +46,7 @@ class TokenBucket {
   }
 
  private:
-  double per_second_;
-  double burst_;
+  Rate rate_;
   double left_;
   std::optional<SteadyTime> seen_;
 };

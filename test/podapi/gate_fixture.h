@@ -28,6 +28,12 @@ inline RequestHead with_token(std::string path, const std::string& token) {
   return request("GET", std::move(path), "Bearer " + token);
 }
 
+inline Caller from(const Source& source) {
+  Caller caller;
+  caller.source = source;
+  return caller;
+}
+
 inline Caller certificate(const std::string& name, std::vector<std::string> organizations = {}) {
   Caller caller;
   caller.address = "192.0.2.7:40412";

@@ -107,7 +107,7 @@ class Hostile : public ::testing::TestWithParam<bool> {
  protected:
   static ServerOptions options(ServerOptions given = {}) {
     // The limit of handshakes is not what is tried here, and the clock stands still.
-    given.handshakes.burst = given.handshakes.unknown_burst = 1e6;
+    given.handshakes = {{1, 1e6}, {1, 1e6}, {1, 1e6}};
     return GetParam() ? Rig::with_tls(std::move(given)) : given;
   }
   static std::unique_ptr<TestClient> connect(const Rig& rig) {

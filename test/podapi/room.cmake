@@ -1,7 +1,7 @@
 set(ROOM_TESTS
   ../tls/test_certificates.cpp
   ../tls/tls_client.cpp
-  handshake_budget_test.cpp
+  connection_table_test.cpp
   health_handler_test.cpp
   hostile_client_test.cpp
   http_answerer_test.cpp
@@ -11,6 +11,7 @@ set(ROOM_TESTS
   routes_test.cpp
   server_test.cpp
   server_tls_test.cpp
+  source_budget_test.cpp
   authorization_test.cpp
   gate_test.cpp
   kubelet_routes_test.cpp

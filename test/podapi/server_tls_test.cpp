@@ -198,8 +198,7 @@ TEST(ServerOverTls, RenegotiationIsRefused) {
 
 TEST(ServerOverTls, AHandshakeOverTheLimitWaitsForItsTurn) {
   ServerOptions options;
-  options.handshakes.burst = 1;
-  options.handshakes.per_second = 0.5;
+  options.handshakes.address = {0.5, 1};
   Rig rig{Rig::with_tls(std::move(options))};
   TlsTestClient first{rig.server.port()};
   EXPECT_TRUE(rig.until({&first}, [&] { return first.has_shaken_hands(); }));
@@ -215,9 +214,54 @@ TEST(ServerOverTls, AHandshakeOverTheLimitWaitsForItsTurn) {
   EXPECT_EQ(rig.server.counters().handshakes_delayed, 1U);
 }
 
+// Every 10 ms of the server's time another connection from each of three addresses, with a hello
+// that takes a turn.
+class Flood {
+ public:
+  explicit Flood(Rig& rig) : rig_(rig) {}
+  void go_on() {
+    rig_.clock.advance(std::chrono::milliseconds{10});
+    for (const unsigned host : {1U, 2U, 3U}) {
+      clients_.push_back(std::make_unique<TestClient>(rig_.server.port(), INADDR_LOOPBACK,
+                                                      INADDR_LOOPBACK + host));
+      clients_.back()->send("hello");
+      clients_.back()->turn();
+    }
+    while (clients_.size() > 2 * ServerOptions{}.max_connections) {
+      clients_.pop_front();
+    }
+    rig_.step();
+  }
+
+ private:
+  Rig& rig_;
+  std::deque<std::unique_ptr<TestClient>> clients_;
+};
+
+TEST(ServerOverTls, ANewAddressIsServedSoonWhileOthersOfItsNetworkFlood) {
+  // With the places that there are, and with so many that nobody has to make room.
+  for (const std::size_t places : {ServerOptions{}.max_connections, std::size_t{1000}}) {
+    ServerOptions options;
+    options.max_connections = places;
+    Rig rig{Rig::with_tls(std::move(options))};
+    Flood flood{rig};
+    for (int i = 0; i < 100; ++i) {
+      flood.go_on();  // until what all together may have at once is used up
+    }
+    TlsTestClient newcomer{rig.server.port()};
+    newcomer.send(kGetAndClose);
+    const SteadyTime began = rig.clock.now().steady;
+    while (!newcomer.ended && rig.clock.now().steady < began + seconds{1}) {
+      newcomer.turn();
+      flood.go_on();
+    }
+    EXPECT_THAT(newcomer.received, EndsWith("\r\n\r\nok")) << places;
+  }
+}
+
 TEST(ServerOverTls, OneThatGoesWhileItWaitsIsForgotten) {
   ServerOptions options;
-  options.handshakes.burst = 1;
+  options.handshakes.address.burst = 1;
   Rig rig{Rig::with_tls(std::move(options))};
   TlsTestClient first{rig.server.port()};
   EXPECT_TRUE(rig.until({&first}, [&] { return first.has_shaken_hands(); }));
@@ -229,7 +273,7 @@ TEST(ServerOverTls, OneThatGoesWhileItWaitsIsForgotten) {
 
 TEST(ServerOverTls, AConnectionThatSaysNothingCostsNoHandshake) {
   ServerOptions options;
-  options.handshakes.burst = 1;
+  options.handshakes.address.burst = 1;
   Rig rig{Rig::with_tls(std::move(options))};
   TestClient silent{rig.server.port()};
   TestClient gone{rig.server.port()};
@@ -243,7 +287,7 @@ TEST(ServerOverTls, AConnectionThatSaysNothingCostsNoHandshake) {
 
 TEST(ServerOverTls, HandshakesWithoutARequestAreBounded) {
   ServerOptions options;
-  options.handshakes.burst = options.handshakes.unknown_burst = 1000;
+  options.handshakes = {{1, 1000}, {1, 1000}, {1, 1000}};
   Rig rig{Rig::with_tls(std::move(options))};
   std::deque<std::unique_ptr<TlsTestClient>> clients;
   std::size_t warm = 0;

@@ -32,15 +32,25 @@ def wait_for(what, seconds, condition):
         time.sleep(POLL_SECONDS)
 
 
+def _stat_fields(pid):
+    """Command and, from the state on, the fields of proc(5); OSError if it is gone."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        head, _, rest = stat.read().rpartition(")")
+    return head.partition("(")[2], rest.split()
+
+
 def process_stat(pid):
     """(command, state letter, parent pid, start time), or None if gone."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-            head, _, rest = stat.read().rpartition(")")
+        command, fields = _stat_fields(pid)
     except OSError:
         return None
-    fields = rest.split()
-    return head.partition("(")[2], fields[0], int(fields[1]), fields[19]
+    return command, fields[0], int(fields[1]), fields[19]
+
+
+def cpu_seconds(pid):
+    """User and system time of a process, all its threads and its ended children."""
+    return sum(map(int, _stat_fields(pid)[1][11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def is_alive(pid, start_time=None):

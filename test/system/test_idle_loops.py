@@ -3,7 +3,6 @@ pods and bookmarks. All states at once, each with a daemon of its own, over the 
 API server sends a bookmark about once a minute."""
 import contextlib
 import datetime
-import os
 import pathlib
 import re
 import threading
@@ -13,6 +12,7 @@ import pytest
 
 from harness.api import ApiError
 from harness.rig import GENERAL_WAIT, wait_until
+from slurmcluster.processes import cpu_seconds
 
 PODS = "/api/v1/namespaces/default/pods"
 UUID = "5b0f2c52-2b7e-4c0c-9a53-0f3c1a2b4d5e"
@@ -20,16 +20,9 @@ OTHER_UUID = "c0ffee00-1d2e-4f30-8a9b-7c6d5e4f3a2b"
 WINDOW = 75  # seconds
 MOST_CPU = 0.75  # seconds, one per cent of a core
 MOST_TURNS = 2  # a second, of each thread: also a loop that TurnGuard slows down turns more often
-TICKS = os.sysconf("SC_CLK_TCK")
 # Slurm is asked once at the start: this is not about the children that ask it.
 QUIET = {"slurm": {"pollInterval": "10m", "commandTimeout": "10s", "staleAfter": "1h",
                    "maxBackoff": "10m"}}
-
-
-def cpu_seconds(pid):
-    """User and system time of a process and its ended children."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / TICKS
 
 
 def sleeps(pid):
