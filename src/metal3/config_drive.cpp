@@ -11,11 +11,14 @@
 #include "base/file.h"
 #include "base/mountinfo.h"
 #include "base/text.h"
-#include "metal3/drive_mount.h"
 #include "metal3/metadata_json.h"
 
 namespace slurmlet::metal3 {
 namespace {
+
+constexpr const char* kDriveDirectory = "openstack/latest";
+constexpr const char* kMetaDataFile = "meta_data.json";
+constexpr const char* kNetworkDataFile = "network_data.json";
 
 Result<DriveFiles> read_directory(const std::filesystem::path& root, const std::string& source) {
   const auto latest = root / kDriveDirectory;
@@ -49,17 +52,11 @@ Result<DriveFiles> read_device(const Paths& paths, const std::filesystem::path& 
     return read_directory(*mounted,
                           fmt::format("config drive {} at {}", device.string(), *mounted));
   }
-  auto mounted_files = read_by_private_mount(device.string(), paths.mount_point.string());
-  if (!mounted_files) {
-    return Error{
-        mounted_files.error().code,
-        fmt::format("config drive {} is not mounted and cannot be mounted by slurmlet "
-                    "({}). Mount it at boot, e.g. with this line in /etc/fstab: "
-                    "LABEL={} /run/config-drive auto ro,nosuid,nodev,noexec,nofail 0 0",
-                    device.string(), mounted_files.error().message, link.filename().string())};
-  }
-  return DriveFiles{std::move(mounted_files->meta_data), std::move(mounted_files->network_data),
-                    "config drive " + device.string()};
+  return Error{Code::kDenied,
+               fmt::format("config drive {} is not mounted. Mount it at boot, e.g. with this line "
+                           "in /etc/fstab: LABEL={} /run/config-drive auto "
+                           "ro,nosuid,nodev,noexec,nofail 0 0",
+                           device.string(), link.filename().string())};
 }
 
 }  // namespace

@@ -5,9 +5,8 @@
 // a small partition with the label config-2, iso9660 or vfat, that holds
 // openstack/latest/{meta_data.json,network_data.json}.
 //
-// Looked for in this order: cloud-init's seed directory; the drive where it is mounted already; the
-// drive mounted by us for a moment, in a mount namespace of a child (drive_mount.h). The last needs
-// CAP_SYS_ADMIN, which the packaged unit does not give. May block for some seconds; for start-up.
+// Looked for in this order: cloud-init's seed directory; the drive where it is mounted. slurmlet
+// mounts nothing itself.
 
 #include <filesystem>
 #include <optional>
@@ -26,8 +25,8 @@ struct DriveFiles {
   std::string source;
 };
 
-// kNotFound: there is no config drive. kDenied: there is one that we may not mount; the message
-// says what to do.
+// kNotFound: there is no config drive. kDenied: there is one that is not mounted; the message says
+// what to do.
 Result<DriveFiles> read_drive_files(const Paths& paths);
 
 // The same, understood. Errors as parse_instance_data's.

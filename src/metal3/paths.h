@@ -12,8 +12,6 @@ struct Paths {
   std::filesystem::path seed = "/var/lib/cloud/seed/config_drive";
   std::filesystem::path disks_by_label = "/dev/disk/by-label";
   std::filesystem::path mountinfo = "/proc/self/mountinfo";
-  // Any directory that always exists: the drive is mounted over it where nobody else sees it.
-  std::filesystem::path mount_point = "/mnt";
   std::filesystem::path state_dir = "/var/lib/slurmlet";
 };
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "fakes/temp_tree.h"
-#include "metal3/drive_mount.h"
 #include "metal3/samples.h"
 
 namespace slurmlet::metal3 {
@@ -33,7 +32,6 @@ class ConfigDrive : public ::testing::Test {
     paths_.seed = tree_.path("seed");
     paths_.disks_by_label = tree_.path("by-label");
     paths_.mountinfo = tree_.path("mountinfo");
-    paths_.mount_point = tree_.path("nowhere");
     paths_.state_dir = tree_.path("state");
   }
   // A "device" that is no block device: it can be found in mountinfo, never mounted.
@@ -86,7 +84,7 @@ TEST_F(ConfigDrive, BrokenMetaDataNamesTheDrive) {
   EXPECT_THAT(reading.error().message, HasSubstr(paths_.seed.string()));
 }
 
-TEST_F(ConfigDrive, ADriveThatCannotBeMountedIsAnErrorWithACure) {
+TEST_F(ConfigDrive, ADriveThatIsNotMountedIsAnErrorWithACure) {
   add_device("config-2");
   tree_.file("mountinfo", "");
   const auto reading = read_config_drive(paths_);
@@ -98,13 +96,6 @@ TEST_F(ConfigDrive, ADriveThatCannotBeMountedIsAnErrorWithACure) {
 TEST_F(ConfigDrive, ADanglingLabelIsNoDrive) {
   tree_.symlink("../dev/gone", "by-label/config-2");
   EXPECT_EQ(read_config_drive(paths_).error().code, Code::kNotFound);
-}
-
-TEST(PrivateMount, FailureIsReportedAndLeavesNoChild) {
-  const fakes::TempTree tree;
-  const auto files = read_by_private_mount("/dev/null", tree.root().string());
-  ASSERT_FALSE(files);
-  EXPECT_FALSE(files.error().message.empty());
 }
 
 }  // namespace
