@@ -5,10 +5,10 @@
 #include <array>
 #include <utility>
 
+#include "base/cpu_list.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "host/addresses.h"
-#include "host/cpu_list.h"
 #include "host/file_system.h"
 #include "host/gpus.h"
 #include "host/meminfo.h"
@@ -98,7 +98,9 @@ node::MachineFacts read_machine(const Paths& paths) {
   facts.kernel_version = read_trimmed(kernel / "osrelease");
   facts.os_image = read_os_image(paths);
   facts.architecture = read_architecture();
-  facts.cpus = count_cpus(read_trimmed(paths.sys / "devices/system/cpu/online"));
+  if (const auto cpus = parse_cpu_list(read_trimmed(paths.sys / "devices/system/cpu/online"))) {
+    facts.cpus = static_cast<std::int64_t>(cpus->size());
+  }
   if (const auto meminfo = read_file(paths.proc / "meminfo")) {
     facts.memory_bytes = meminfo_bytes(*meminfo, "MemTotal");
     facts.swap_bytes = meminfo_bytes(*meminfo, "SwapTotal");

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/cpu_list.h"
 
 namespace slurmlet::host {
 namespace {
@@ -83,15 +82,6 @@ TEST(OrderAddresses, ContainerBridgesCountOnlyWithTheDefaultRoute) {
   const std::vector<LocalAddress> all = {on("docker0", "172.17.0.1"), on("br-lan", "10.0.0.1")};
   EXPECT_THAT(order_addresses(all, {"br-lan", ""}), ElementsAre("10.0.0.1"));
   EXPECT_THAT(order_addresses(all, {}), IsEmpty());
-}
-
-TEST(CountCpus, ReadsKernelLists) {
-  EXPECT_EQ(count_cpus("0"), 1);
-  EXPECT_EQ(count_cpus("0-127\n"), 128);
-  EXPECT_EQ(count_cpus("0-3,8,10-11"), 7);
-  for (const char* broken : {"", "\n", "a", "3-1", "1-2-3", "-1", "0-"}) {
-    EXPECT_EQ(count_cpus(broken), std::nullopt) << broken;
-  }
 }
 
 }  // namespace
