@@ -16,7 +16,7 @@
 #include "slurm/conf.h"
 #include "slurm/feed_writer.h"
 #include "slurm/slurm_users.h"
-#include "slurm/slurmd_version.h"
+#include "slurm/slurmd_status.h"
 
 namespace slurmlet::app {
 namespace {

@@ -12,7 +12,7 @@
 #include "slurm/scontrol_text.h"
 #include "slurm/sinfo.h"
 #include "slurm/sinfo_capture.h"
-#include "slurm/slurmd_version.h"
+#include "slurm/slurmd_status.h"
 #include "slurm/values.h"
 
 namespace slurmlet::slurm {

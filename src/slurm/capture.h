@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "node/facts.h"
-#include "slurm/node_source.h"
+#include "slurm/query_result.h"
 #include "slurm/slurmd_status.h"
 
 namespace slurmlet::slurm {

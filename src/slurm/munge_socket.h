@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "slurm/node_source.h"
+#include "slurm/query_result.h"
 
 namespace slurmlet::slurm {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "slurm/node_source.h"
+#include "slurm/query_result.h"
 
 namespace slurmlet::slurm {
 

@@ -10,25 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "node/facts.h"
+#include "slurm/query_result.h"
 
 namespace slurmlet::slurm {
-
-struct QueryFailure {
-  node::SlurmFailure cause = node::SlurmFailure::kGarbage;
-  std::string detail;  // one line; stable words without times and counters (it is shown in the API)
-  bool operator==(const QueryFailure&) const = default;
-};
-
-// Exactly one of record and failure is set.
-struct QueryResult {
-  std::optional<node::SlurmNodeRecord> record;
-  std::optional<QueryFailure> failure;
-  std::optional<WallTime> as_of;  // when slurmctld said so, if that was not just now (feeds)
-  // How long until there is a newer answer, if a source that is_free() knows.
-  std::optional<Duration> next_in = {};
-};
 
 // Where the cluster is, as far as it is learnt on this machine while running; "" = not learnt.
 struct ClusterPlace {

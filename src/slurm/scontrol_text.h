@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "node/facts.h"
-#include "slurm/node_source.h"
+#include "slurm/query_result.h"
 
 namespace slurmlet::slurm {
 

@@ -22,7 +22,7 @@
 #include "base/command.h"
 #include "base/result.h"
 #include "node/facts.h"
-#include "slurm/node_source.h"
+#include "slurm/query_result.h"
 
 namespace slurmlet::slurm {
 

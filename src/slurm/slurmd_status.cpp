@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "slurm/utf8.h"
 #include "slurm/values.h"
 
 namespace slurmlet::slurm {
@@ -101,6 +102,17 @@ bool is_telling(std::string_view line) {
 }
 
 }  // namespace
+
+std::string parse_slurmd_version(std::string_view text) {
+  const auto line = trim(text.substr(0, text.find('\n')));
+  const auto space = line.rfind(' ');
+  if (!line.starts_with("slurm") || space == std::string_view::npos) {
+    return "";
+  }
+  const auto version = line.substr(space + 1);
+  const bool number = !version.empty() && version.front() >= '0' && version.front() <= '9';
+  return number ? valid_utf8(version) : std::string{};
+}
 
 bool looks_like_slurmd_status(std::string_view text) {
   const auto lines = split(text, '\n');

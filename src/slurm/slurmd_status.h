@@ -28,6 +28,10 @@ struct SlurmdStatus {
   bool operator==(const SlurmdStatus&) const = default;
 };
 
+// The output of `slurmd -V`: "slurm-wlm 22.05.8\n" → "22.05.8", "slurm 25.11.0" → "25.11.0"; ""
+// when it is neither.
+std::string parse_slurmd_version(std::string_view text);
+
 bool looks_like_slurmd_status(std::string_view text);
 SlurmdStatus parse_slurmd_status(std::string_view text);
 

@@ -5,20 +5,9 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "slurm/utf8.h"
+#include "slurm/slurmd_status.h"
 
 namespace slurmlet::slurm {
-
-std::string parse_slurmd_version(std::string_view text) {
-  const auto line = trim(text.substr(0, text.find('\n')));
-  const auto space = line.rfind(' ');
-  if (!line.starts_with("slurm") || space == std::string_view::npos) {
-    return "";
-  }
-  const auto version = line.substr(space + 1);
-  const bool number = !version.empty() && version.front() >= '0' && version.front() <= '9';
-  return number ? valid_utf8(version) : std::string{};
-}
 
 std::string find_slurmd_program(const std::string& configured, const std::string& bin_dir) {
   std::vector<std::string> candidates;

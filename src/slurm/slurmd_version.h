@@ -6,15 +6,11 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "slurm/command_runner.h"
 
 namespace slurmlet::slurm {
-
-// "slurm-wlm 22.05.8\n" → "22.05.8", "slurm 25.11.0" → "25.11.0"; "" when it is neither.
-std::string parse_slurmd_version(std::string_view text);
 
 // The program: `configured` if set, else slurmd in `bin_dir` or the sbin beside it, in PATH, or in
 // the usual sbin directories; "" when none of them is executable. The program of the running

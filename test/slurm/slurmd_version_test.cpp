@@ -5,6 +5,7 @@
 #include "fake_runner.h"
 #include "fakes/temp_tree.h"
 #include "fixture.h"
+#include "slurm/slurmd_status.h"
 
 namespace slurmlet::slurm {
 namespace {
