@@ -108,14 +108,4 @@ Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environ
   return finalize(std::move(draft), command.subcommand == "run", files);
 }
 
-Result<Settings> load(const std::vector<std::string>& arguments, const EnvLookup& environment,
-                      const FileReader& files, const DirectoryReader& directories) {
-  const auto command = parse_command_line(arguments);
-  if (!command) {
-    return command.error();
-  }
-  return command->help ? Result<Settings>{Settings{}}
-                       : load(*command, environment, files, directories);
-}
-
 }  // namespace slurmlet::config

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/command_line.h"
 #include "config/environment.h"
+#include "config/parsed_command_line.h"
 #include "config/settings.h"
 
 namespace slurmlet::config {
@@ -26,9 +26,6 @@ DirectoryReader read_directory();
 
 // Beside the file NAME.yaml the files NAME.d/*.yaml are read.
 Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environment,
-                      const FileReader& files, const DirectoryReader& directories);
-// The same from argv; for `help` the defaults come back unchecked.
-Result<Settings> load(const std::vector<std::string>& arguments, const EnvLookup& environment,
                       const FileReader& files, const DirectoryReader& directories);
 
 // Checks what concerns several settings at once and hands out the Settings. `needs_api_server`:

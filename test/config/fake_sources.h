@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/command_line.h"
 #include "config/load.h"
 
 namespace slurmlet::config {
@@ -51,7 +52,12 @@ struct FakeSources {
 
   Result<Settings> load_with(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), "slurmlet");
-    return load(arguments, lookup(), reader(), directories());
+    const auto command = parse_command_line(arguments);
+    if (!command) {
+      return command.error();
+    }
+    return command->help ? Result<Settings>{Settings{}}
+                         : load(*command, lookup(), reader(), directories());
   }
   // "" when loading works.
   std::string error_with(const std::vector<std::string>& arguments) const {
