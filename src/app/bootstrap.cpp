@@ -1,30 +1,22 @@
 #include "app/bootstrap.h"
 
 #include <poll.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "app/access.h"
-#include "app/daemon_status.h"
-#include "app/endpoint_thread.h"
 #include "app/own_credentials.h"
 #include "base/file.h"
-#include "base/file_watch.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "http/proxy_choice.h"
 #include "kube/cluster_info.h"
 #include "kube/kubeconfig.h"
 #include "kube/kubeconfig_text.h"
-#include "podapi/health_handler.h"
-#include "podapi/server.h"
 
 namespace slurmlet::app {
 namespace {
@@ -80,73 +72,8 @@ Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
   return kube::discover_cluster_ca(**client, *token, pins, {&requests, {}});
 }
 
-class Bootstrap {
- public:
-  Bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
-            const Clock& clock, kube::RequestCounter& requests, ServiceReport& service,
-            TurnGuard& turns)
-      : settings_(settings),
-        node_name_(node_name),
-        signals_(signals),
-        clock_(clock),
-        requests_(requests),
-        service_(service),
-        turns_(turns),
-        store_(settings.kubernetes.cert_dir, kClientStoreName),
-        backoff_(seconds{1}, kLongestPause, system_random()),
-        health_handler_([this] { return snapshot(); }, [this] { return status_json(); }),
-        files_(watched_files(settings)),
-        was_of_no_use_(!is_of_use(clock.now().wall)) {}
-
-  Result<BootstrapOutcome> run();
-
- private:
-  static std::vector<std::filesystem::path> watched_files(const config::Settings& settings);
-  Status open();
-  void close();
-  Status write_kubeconfig() const;
-  SteadyTime turn(Now now);
-  void take_changed_files(Now now);
-  bool is_of_use(WallTime now) const { return bootstrap_need(settings_, node_name_, now).empty(); }
-  // What the store holds may have expired, or be another node's.
-  bool is_issued(WallTime now) const {
-    return held_ && held_->not_after > now && held_->common_name == "system:node:" + node_name_;
-  }
-  void go_on_with_kubeconfig();
-  void wait(SteadyTime until);
-  podapi::Snapshot snapshot() const;
-  Report report() const;
-  std::string status_json() const;
-
-  const config::Settings& settings_;
-  std::string node_name_;
-  Signals& signals_;
-  const Clock& clock_;
-  kube::RequestCounter& requests_;
-  ServiceReport& service_;
-  TurnGuard& turns_;
-  tls::CertificateStore store_;
-  Backoff backoff_;
-  podapi::HealthHandler health_handler_;
-  std::unique_ptr<podapi::Server> health_;
-  FileWatch files_;
-  bool was_of_no_use_;  // the kubeconfig; else it is the API server that refuses it
-  SteadyTime next_open_{};
-  std::string problem_;  // why there is no connection to ask over
-  std::optional<Error> open_error_;
-
-  std::string discovered_ca_;
-  config::Settings bootstrap_settings_;
-  std::optional<ApiAccess> access_;
-  std::unique_ptr<http::Client> client_;
-  std::unique_ptr<kube::RestCertificateApi> api_;
-  std::unique_ptr<sync::CertificateSync> sync_;
-  std::optional<tls::CertificateSummary> held_;  // what the store holds
-  bool done_ = false;
-};
-
 // Also the kubeconfig, which somebody may cure meanwhile.
-std::vector<std::filesystem::path> Bootstrap::watched_files(const config::Settings& settings) {
+std::vector<std::filesystem::path> watched_files(const config::Settings& settings) {
   auto out = bootstrap_files(settings);
   if (!settings.kubernetes.kubeconfig.empty()) {
     out.emplace_back(settings.kubernetes.kubeconfig);
@@ -154,10 +81,29 @@ std::vector<std::filesystem::path> Bootstrap::watched_files(const config::Settin
   return out;
 }
 
+}  // namespace
+
+Bootstrap::Bootstrap(const config::Settings& settings, std::string node_name, const Clock& clock,
+                     kube::RequestCounter& requests, int abort_fd)
+    : settings_(settings),
+      node_name_(std::move(node_name)),
+      clock_(clock),
+      requests_(requests),
+      abort_fd_(abort_fd),
+      store_(settings.kubernetes.cert_dir, kClientStoreName),
+      backoff_(seconds{1}, kLongestPause, system_random()),
+      files_(watched_files(settings)),
+      was_of_no_use_(!is_of_use(clock.now().wall)) {}
+
+// What the store holds may have expired, or be another node's.
+bool Bootstrap::is_issued(WallTime now) const {
+  return held_ && held_->not_after > now && held_->common_name == "system:node:" + node_name_;
+}
+
 Status Bootstrap::open() {
   const auto& kubernetes = settings_.kubernetes;
   if (!kubernetes.ca_cert_hashes.empty() && discovered_ca_.empty()) {
-    auto ca = find_ca(kubernetes, requests_, signals_.fd());
+    auto ca = find_ca(kubernetes, requests_, abort_fd_);
     if (!ca) {
       return ca.error();
     }
@@ -174,7 +120,7 @@ Status Bootstrap::open() {
   }
   access_.emplace(std::move(*access));
   client_ = std::move(*client);
-  client_->set_abort_fd(signals_.fd());
+  client_->set_abort_fd(abort_fd_);
   api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
                                                     system_random());
   auto options = client_certificate_options(settings_, node_name_);
@@ -266,44 +212,36 @@ SteadyTime Bootstrap::turn(Now now) {
   return now.steady;
 }
 
-podapi::Snapshot Bootstrap::snapshot() const {
-  std::string why = problem_.empty() ? "waits for the API server" : problem_;
-  if (problem_.empty() && sync_) {
-    const auto& status = sync_->status();
-    why = status.pending ? "waits for the approval of " + status.request_name : status.problem;
-  }
-  podapi::Snapshot out;
-  out.node_name = node_name_;
-  out.checks.push_back({"credential", false, why, false});
-  return out;
+SteadyTime Bootstrap::step(Now now) {
+  take_changed_files(now);
+  return done_ ? now.steady : turn(now);
 }
 
-// For people, while there is nothing else to tell.
-Report Bootstrap::report() const {
-  Report out;
-  out.node_name = node_name_;
-  out.bootstrapping = true;
-  out.api_server = access_ ? access_->server() : settings_.kubernetes.server;
-  out.api_error = open_error_;
-  if (sync_) {
-    out.certificates.client_requests = sync_->status();
-  }
+std::string Bootstrap::waits_for() const {
   if (!problem_.empty()) {
-    out.api_error = Error{Code::kInternal, problem_};
+    return problem_;
   }
-  return out;
+  if (!sync_) {
+    return "waits for the API server";
+  }
+  const auto& status = sync_->status();
+  return status.pending ? "waits for the approval of " + status.request_name : status.problem;
 }
 
-std::string Bootstrap::status_json() const {
-  return to_json(daemon_status({report(), sync::LeaseStatus{}, settings_.kubernetes.lease_duration,
-                                process_start(), clock_.now()}));
+std::string Bootstrap::server() const {
+  return access_ ? access_->server() : settings_.kubernetes.server;
 }
 
-void Bootstrap::wait(SteadyTime until) {
-  std::vector<int> fds{signals_.fd(), files_.fd()};
-  if (health_) {
-    fds.push_back(health_->fd());
-  }
+std::optional<Error> Bootstrap::problem() const {
+  return problem_.empty() ? open_error_ : Error{Code::kInternal, problem_};
+}
+
+std::optional<sync::CertificateStatus> Bootstrap::request() const {
+  return sync_ ? std::optional{sync_->status()} : std::nullopt;
+}
+
+void Bootstrap::wait(SteadyTime until, std::vector<int> fds) {
+  fds.push_back(files_.fd());
   if (client_) {
     client_->wait(until, fds);
     return;
@@ -318,53 +256,11 @@ void Bootstrap::wait(SteadyTime until) {
          static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000)));
 }
 
-Result<BootstrapOutcome> Bootstrap::run() {
-  health_ =
-      start_server(health_server_options(settings_, service_.sockets()), health_handler_, "health");
-  service_.ready(clock_.now());
-  while (!done_) {
-    std::this_thread::sleep_for(turns_.turn(clock_.now().steady, "the bootstrap"));
-    const Now now = clock_.now();
-    service_.works(Loop::kMain, now);
-    take_changed_files(now);
-    SteadyTime next = done_ ? now.steady : turn(now);
-    if (health_) {
-      next = std::min(next, health_->step(clock_.now()));
-    }
-    if (done_) {
-      break;
-    }
-    // Without a certificate nothing else wakes up often enough for the watchdog.
-    next = std::min(next, clock_.now().steady + kLongestPause);
-    service_.sleeps(Loop::kMain, clock_.now(), next, report(), {});
-    wait(next);
-    while (const auto number = signals_.take()) {
-      if (*number == SIGHUP) {
-        service_.reloading(clock_.now());
-        return BootstrapOutcome::kReload;
-      }
-      service_.stopping();
-      log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
-      return BootstrapOutcome::kStopped;
-    }
-  }
-  return BootstrapOutcome::kDone;
-}
-
-}  // namespace
-
-Result<BootstrapOutcome> bootstrap(const config::Settings& settings, const std::string& node_name,
-                                   Signals& signals, const Clock& clock,
-                                   kube::RequestCounter& requests, ServiceReport& service,
-                                   TurnGuard& turns) {
-  return Bootstrap{settings, node_name, signals, clock, requests, service, turns}.run();
-}
-
-Status probe_bootstrap(const config::Settings& settings, const Signals& signals, const Clock& clock,
+Status probe_bootstrap(const config::Settings& settings, int abort_fd, const Clock& clock,
                        kube::RequestCounter& requests) {
   std::string ca;
   if (!settings.kubernetes.ca_cert_hashes.empty()) {
-    auto found = find_ca(settings.kubernetes, requests, signals.fd());
+    auto found = find_ca(settings.kubernetes, requests, abort_fd);
     if (!found) {
       return found.error();
     }
@@ -378,7 +274,7 @@ Status probe_bootstrap(const config::Settings& settings, const Signals& signals,
   if (!client) {
     return client.error();
   }
-  (*client)->set_abort_fd(signals.fd());
+  (*client)->set_abort_fd(abort_fd);
   kube::RestCertificateApi api{**client, {&requests, {}}, system_random()};
   const auto answer = api.get("slurmlet-probe");
   return answer || answer.error().code == Code::kNotFound ? Status{} : Status{answer.error()};

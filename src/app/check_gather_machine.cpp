@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/check_gather.h"
+#include "app/daemon_client.h"
 #include "app/listening.h"
 #include "app/slurm_setup.h"
 #include "base/command.h"

@@ -9,6 +9,7 @@
 
 #include "app/access.h"
 #include "app/bootstrap.h"
+#include "app/bootstrap_loop.h"
 #include "app/bootstrap_pause.h"
 #include "app/cpu_pin.h"
 #include "app/daemon_status.h"
@@ -94,7 +95,7 @@ class Daemon {
 
  private:
   const std::string& name() const { return identity_.policy.node_name; }
-  Result<std::optional<Outcome>> bootstrap_if_needed();
+  std::optional<Outcome> bootstrap_if_needed();
   Result<Ending> serve();
   Ending run_loop(MainLoop& loop, LeaseThread& lease);
 
@@ -108,9 +109,9 @@ class Daemon {
   std::string refused_;           // why the next bootstrap is needed, whatever the files say
 };
 
-Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
+std::optional<Outcome> Daemon::bootstrap_if_needed() {
   if (!has_bootstrap(settings_)) {
-    return std::optional<Outcome>{};
+    return std::nullopt;
   }
   const std::string refused = std::exchange(refused_, "");
   // Whether a certificate has expired is first for the API server to say: our clock may be wrong.
@@ -121,33 +122,25 @@ Result<std::optional<Outcome>> Daemon::bootstrap_if_needed() {
     need = refused;
   }
   if (need.empty()) {
-    return std::optional<Outcome>{};
+    return std::nullopt;
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  const auto ended = bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests,
-                               shared_.service, shared_.turns.main);
-  if (!ended) {
-    return ended.error();
-  }
-  switch (*ended) {
+  switch (run_bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests,
+                        shared_.service, shared_.turns.main)) {
     case BootstrapOutcome::kStopped:
-      return std::optional{Outcome::kStopped};
+      return Outcome::kStopped;
     case BootstrapOutcome::kReload:
-      return std::optional{Outcome::kReload};
+      return Outcome::kReload;
     case BootstrapOutcome::kDone:
       break;
   }
-  return std::optional<Outcome>{};
+  return std::nullopt;
 }
 
 Result<Outcome> Daemon::run() {
   while (true) {
-    const auto ended = bootstrap_if_needed();
-    if (!ended) {
-      return ended.error();
-    }
-    if (*ended) {
-      return **ended;
+    if (const auto ended = bootstrap_if_needed()) {
+      return *ended;
     }
     const auto ending = serve();
     if (!ending) {
@@ -161,7 +154,7 @@ Result<Outcome> Daemon::run() {
     // One that expired asks for another by itself; one that looks good must go first.
     if (bootstrap_need(settings_, name(), shared_.clock.now().wall).empty()) {
       if (const Status accepted =
-              probe_bootstrap(settings_, signals_, shared_.clock, shared_.requests);
+              probe_bootstrap(settings_, signals_.fd(), shared_.clock, shared_.requests);
           !accepted) {
         log::warning("the bootstrap token is of no use either (" + accepted.error().message +
                      "): this node keeps its credential and tries it again");

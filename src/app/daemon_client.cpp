@@ -1,6 +1,8 @@
 #include "app/daemon_client.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -9,6 +11,12 @@
 #include "podapi/routes.h"
 
 namespace slurmlet::app {
+
+bool may_be_daemon(uid_t uid, const std::string& state_dir) {
+  struct stat seen {};
+  return uid == 0 || uid == geteuid() ||
+         (stat(state_dir.c_str(), &seen) == 0 && seen.st_uid == uid);
+}
 
 Result<DaemonClient> DaemonClient::make(const config::Settings& settings) {
   const int port = settings.endpoint.healthz_port;

@@ -2,7 +2,9 @@
 
 // Asks the daemon that runs on this machine how it is (GET /status, daemon_status.h). Any local
 // user can listen on its port while it does not, so an answer counts only where may_be_daemon()
-// (listening.h) holds for the listening socket. One owner.
+// holds for the listening socket. One owner.
+
+#include <sys/types.h>
 
 #include <memory>
 #include <string>
@@ -13,6 +15,10 @@
 #include "http/client.h"
 
 namespace slurmlet::app {
+
+// Whether the daemon may run as `uid`: root (a socket unit's sockets, too), the user that asks, and
+// the owner of stateDir, which systemd makes the service's user.
+bool may_be_daemon(uid_t uid, const std::string& state_dir);
 
 class DaemonClient {
  public:

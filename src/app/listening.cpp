@@ -1,8 +1,6 @@
 #include "app/listening.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
@@ -122,12 +120,6 @@ std::string to_words(const PortOwner& owner) {
     return fmt::format("a process of uid {} (run as root to see it)", owner.uid);
   }
   return fmt::format("{} (pid {}, uid {})", owner.program, owner.pid, owner.uid);
-}
-
-bool may_be_daemon(uid_t uid, const std::string& state_dir) {
-  struct stat seen {};
-  return uid == 0 || uid == geteuid() ||
-         (stat(state_dir.c_str(), &seen) == 0 && seen.st_uid == uid);
 }
 
 }  // namespace slurmlet::app

@@ -39,8 +39,4 @@ std::optional<PortOwner> who_listens(const std::string& proc_root, int port, boo
 // "nc (pid 42, uid 1000)"
 std::string to_words(const PortOwner& owner);
 
-// Whether the daemon may run as `uid`: root (a socket unit's sockets, too), the user that asks, and
-// the owner of stateDir, which systemd makes the service's user.
-bool may_be_daemon(uid_t uid, const std::string& state_dir);
-
 }  // namespace slurmlet::app

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "app/access.h"
+#include "app/certificate_report.h"
 #include "app/credential_files.h"
-#include "app/report.h"
 #include "app/serving_certificate.h"
 #include "config/settings.h"
 #include "http/client.h"

@@ -7,24 +7,13 @@
 #include <optional>
 #include <string>
 
+#include "app/certificate_report.h"
 #include "base/result.h"
 #include "node/facts.h"
 #include "node/node.h"
 #include "slurm/controller_poll.h"
-#include "sync/certificate_sync.h"
 
 namespace slurmlet::app {
-
-// The certificates this daemon shows.
-struct CertificateReport {
-  std::optional<WallTime> client_not_after;                // nothing when a token is used
-  std::optional<sync::CertificateStatus> client_requests;  // while this daemon renews it
-  std::optional<WallTime> serving_not_after;
-  std::optional<sync::CertificateStatus> serving_requests;
-  bool serving_self_signed = false;
-  std::string client_problem;  // why the API server does not take us; "" if it does
-  std::uint64_t reload_failures = 0;
-};
 
 // Turns that base/turn_guard.h held back, by thread.
 struct SlowedTurns {

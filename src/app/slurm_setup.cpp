@@ -95,6 +95,46 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
   }
 }
 
+struct PlacesOf {
+  const slurm::SlurmConf& conf;
+  std::string short_name;
+  bool several_slurmds;
+  const TrustedUsers& users;
+};
+
+// Where slurmd and its jobs are looked for, and by what ours is told from others.
+void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
+                sync::SlurmSetup& setup) {
+  const slurm::SlurmConf& conf = of.conf;
+  const std::string& name = setup.node_name;
+  // Without slurm.conf, Slurm's built-in places still hold.
+  setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, of.short_name);
+  setup.watch.places.pid_pattern = conf.pid_file;
+  setup.watch.places.users = slurm::with_slurm_user(of.users, conf.slurm_user);
+  // A slurmd that names another node (-N) is not ours only where several could be on this machine;
+  // elsewhere its -N is what tells us the name (dynamic nodes). Likewise its slurm.conf is what
+  // tells us ours, unless one is configured.
+  const bool several = conf.nodes.size() > 1 || of.several_slurmds;
+  setup.watch.identity = {several || !settings.node_name.empty() ? name : std::string{},
+                          settings.conf};
+  setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, of.short_name);
+  setup.watch.bin_dir = settings.bin_dir;
+  const slurm::NodeLine* line = conf.find_node(name);
+  setup.slurmd_port = conf.path.empty() || !conf.slurmd_serves_http ? 0
+                      : line != nullptr && line->port != 0          ? line->port
+                                                                    : conf.slurmd_port;
+  setup.jobs.spool_dir = setup.watch.spool_dir;
+  setup.jobs.node_name = name;
+  setup.jobs.users = setup.watch.places.users;
+  setup.jobs.cgroup_slice = conf.path.empty()
+                                ? setup.jobs.cgroup_slice
+                                : slurm::read_cgroup_slice(conf.path, setup.watch.places.users);
+  setup.jobs.threads_per_cpu.reset();  // slurmd -Z has no line, or it is in a file left out
+  if (line != nullptr) {
+    setup.jobs.threads_per_cpu = line->counts_cores() ? line->threads_per_core : 1;
+  }
+}
+
 }  // namespace
 
 sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
@@ -133,34 +173,8 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   setup.told_by.conf = path;
   setup.told_by.conf_server = setup.place.conf_server;
   setup.told_by.bin_dir = settings.slurm.bin_dir;
-  const std::string& name = setup.node_name;
-  // Without slurm.conf, Slurm's built-in places still hold.
-  const std::string short_name = slurm::short_hostname(hostname);
-  setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, short_name);
-  setup.watch.places.pid_pattern = conf.pid_file;
-  setup.watch.places.users = slurm::with_slurm_user(users, conf.slurm_user);
-  // A slurmd that names another node (-N) is not ours only where several could be on this machine;
-  // elsewhere its -N is what tells us the name (dynamic nodes). Likewise its slurm.conf is what
-  // tells us ours, unless one is configured.
-  const bool several = conf.nodes.size() > 1 || slurmds.size() > 1;
-  setup.watch.identity = {several || !settings.slurm.node_name.empty() ? name : std::string{},
-                          settings.slurm.conf};
-  setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, short_name);
-  setup.watch.bin_dir = settings.slurm.bin_dir;
-  const slurm::NodeLine* line = conf.find_node(name);
-  setup.slurmd_port = conf.path.empty() || !conf.slurmd_serves_http ? 0
-                      : line != nullptr && line->port != 0          ? line->port
-                                                                    : conf.slurmd_port;
-  setup.jobs.spool_dir = setup.watch.spool_dir;
-  setup.jobs.node_name = name;
-  setup.jobs.users = setup.watch.places.users;
-  setup.jobs.cgroup_slice = conf.path.empty()
-                                ? setup.jobs.cgroup_slice
-                                : slurm::read_cgroup_slice(conf.path, setup.watch.places.users);
-  setup.jobs.threads_per_cpu.reset();  // slurmd -Z has no line, or it is in a file left out
-  if (line != nullptr) {
-    setup.jobs.threads_per_cpu = line->counts_cores() ? line->threads_per_core : 1;
-  }
+  set_places(settings.slurm, {conf, slurm::short_hostname(hostname), slurmds.size() > 1, users},
+             setup);
   return setup;
 }
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/daemon_client.h"
 #include "app/listening.h"
 #include "fakes/temp_tree.h"
 

@@ -2,7 +2,7 @@ set(ROOM_TESTS
   ../tls/test_certificates.cpp
   access_test.cpp
   bootstrap_pause_test.cpp
-  bootstrap_test.cpp
+  bootstrap_loop_test.cpp
   check_finding_test.cpp
   check_rules_test.cpp
   cpu_pin_test.cpp
