@@ -24,7 +24,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test"))
+sys.path.insert(0, str(ROOT / "test/lab"))
 from harness.api import wait_condition  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
 from harness.daemon import BINARY, Slurmlet  # noqa: E402

@@ -15,7 +15,7 @@ and asks it
 For each: requests and the microseconds slurmctld spent on them (sdiag), CPU time of slurmctld and
 munged (/proc/PID/stat, less what slurmctld uses unasked), CPU time of the clients (getrusage), bytes on the wire (one question
 through a counting relay). Then the cost per minute of a site of --nodes nodes, both ways. Needs
-munged, slurmctld and the clients (test/slurmcluster/README.md); five minutes at most.
+munged, slurmctld and the clients (test/lab/slurmcluster/README.md); five minutes at most.
 """
 import argparse
 import os
@@ -31,7 +31,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test"))
+sys.path.insert(0, str(ROOT / "test/lab"))
 from slurmcluster import SlurmCluster  # noqa: E402
 from slurmcluster.config import free_ports  # noqa: E402
 

@@ -1,4 +1,4 @@
-# Compiler flags that every room shares, as two INTERFACE targets.
+# Compiler flags that every component shares, as two INTERFACE targets.
 
 add_library(slurmlet_warnings INTERFACE)
 target_compile_options(slurmlet_warnings INTERFACE

@@ -1,6 +1,6 @@
 #pragma once
 
-// Result<T>: a value or an Error. Errors are returned across rooms, never thrown, and whoever
+// Result<T>: a value or an Error. Errors are returned across components, never thrown, and whoever
 // returns one does not log it. Member names follow std::expected (C++23) so that it can be swapped
 // in later. `Status` is Result<void>.
 

@@ -12,11 +12,7 @@ struct ParsedCommandLine {
   std::string program;     // base name of argv[0]
   std::string subcommand;  // "run" (default), "print-node", "parse-slurm", …
   bool help = false;       // only show help_text(); nothing else was checked
-  // Options of the subcommand by long name: print-node has "output" (yaml, json) and "diff"
-  // ("true",
-  // ""), status and check "output" (text, json), wait-registered "timeout" (a duration) and
-  // "sentinel" (a file, "" = none), parse-slurm "file" ("" and "-" = stdin) and "node" ("" = all),
-  // feed "feed-output" and "feed-interval".
+  // The command's own flags (cli/command_table.h) by key, with their defaults.
   std::map<std::string, std::string> options;
   // Settings given as flags, by key ("slurm.pollInterval"); the flag is in settings_table.h.
   std::map<std::string, std::string> values;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/paths.h"
+#include "host/host_paths.h"
 
 namespace slurmlet::host {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "host/paths.h"
+#include "host/host_paths.h"
 #include "node/facts.h"
 
 namespace slurmlet::host {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/paths.h"
+#include "host/host_paths.h"
 #include "node/facts.h"
 
 namespace slurmlet::host {

@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-#include "host/paths.h"
+#include "host/host_paths.h"
 
 namespace slurmlet::host {
 

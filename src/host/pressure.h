@@ -16,7 +16,7 @@
 
 #include "base/unique_fd.h"
 #include "host/file_system.h"
-#include "host/paths.h"
+#include "host/host_paths.h"
 #include "node/facts.h"
 
 namespace slurmlet::host {

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "host/paths.h"
+#include "host/host_paths.h"
 
 namespace slurmlet::host {
 

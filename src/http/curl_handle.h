@@ -1,6 +1,6 @@
 #pragma once
 
-// Owning pointers for libcurl's handles, and its process-wide set-up. Internal to the room.
+// Owning pointers for libcurl's handles, and its process-wide set-up. Internal to the component.
 
 #include <curl/curl.h>
 

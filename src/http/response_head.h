@@ -1,7 +1,7 @@
 #pragma once
 
 // Collects status and the few headers that matter while libcurl hands over header lines one by one
-// (RFC 9110). Pure. Internal to the room.
+// (RFC 9110). Pure. Internal to the component.
 
 #include <optional>
 #include <string>

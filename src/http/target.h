@@ -1,6 +1,6 @@
 #pragma once
 
-// Where requests go: an Endpoint, checked and taken apart once. Internal to the room.
+// Where requests go: an Endpoint, checked and taken apart once. Internal to the component.
 
 #include <string>
 

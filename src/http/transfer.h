@@ -1,7 +1,8 @@
 #pragma once
 
 // One request and its response under way: a libcurl easy handle, what it has received and how it
-// ended. A TransferLoop moves it on; whoever made it looks at the outcome. Internal to the room.
+// ended. A TransferLoop moves it on; whoever made it looks at the outcome. Internal to the
+// component.
 //
 // Pinned in memory (libcurl holds pointers into it) and owned by one thread.
 

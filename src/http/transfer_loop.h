@@ -2,7 +2,7 @@
 
 // Moves all transfers of a client and its siblings on and does their waiting, in a single poll(2)
 // over libcurl's and the caller's descriptors. Wakes for a reason only: data, a timer of libcurl's,
-// a deadline or wake(). Internal to the room; one thread, except wake().
+// a deadline or wake(). Internal to the component; one thread, except wake().
 
 #include <vector>
 

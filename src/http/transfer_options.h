@@ -2,7 +2,7 @@
 
 // The libcurl options of a transfer, grouped by what they are for. Each group returns false when
 // libcurl refuses one (an option it was built without, or no memory), which ends the transfer: a
-// security option that did not take effect must never pass unnoticed. Internal to the room.
+// security option that did not take effect must never pass unnoticed. Internal to the component.
 
 #include <curl/curl.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Turns libcurl's result of a transfer into one of our Errors. Pure. Internal to the room.
+// Turns libcurl's result of a transfer into one of our Errors. Pure. Internal to the component.
 
 #include <curl/curl.h>
 

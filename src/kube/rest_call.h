@@ -1,6 +1,6 @@
 #pragma once
 
-// One request to the API server the way every class of this room makes it: counted, its clock
+// One request to the API server the way every class of this component makes it: counted, its clock
 // noted, and with HTTP and transport failures as one kind of Error.
 
 #include <functional>

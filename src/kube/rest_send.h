@@ -1,6 +1,6 @@
 #pragma once
 
-// A call whose answer is one object. Internal to the room.
+// A call whose answer is one object. Internal to the component.
 
 #include <nlohmann/json_fwd.hpp>
 

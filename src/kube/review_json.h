@@ -2,7 +2,7 @@
 
 // The answers of the review APIs
 // (https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/). Pure functions.
-// Internal to the room.
+// Internal to the component.
 
 #include <nlohmann/json_fwd.hpp>
 

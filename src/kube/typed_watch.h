@@ -1,7 +1,7 @@
 #pragma once
 
 // A ListWatch whose objects are decoded to T: the one implementation of Watch<T>. Internal to the
-// room.
+// component.
 
 #include <memory>
 #include <nlohmann/json.hpp>

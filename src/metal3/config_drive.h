@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "metal3/metadata.h"
-#include "metal3/paths.h"
+#include "metal3/metal3_paths.h"
 
 namespace slurmlet::metal3 {
 

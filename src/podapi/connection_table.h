@@ -1,7 +1,7 @@
 #pragma once
 
 // The open connections of the Server, and which of them makes room for another. Internal to the
-// room.
+// component.
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,7 @@
 #pragma once
 
-// The listening TCP socket of the Server, and the names of those who connect. Internal to the room.
+// The listening TCP socket of the Server, and the names of those who connect. Internal to the
+// component.
 
 #include <sys/socket.h>
 

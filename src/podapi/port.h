@@ -2,7 +2,7 @@
 
 // The Server's listening socket: bound, or taken over from the service manager; bound again when it
 // was lost, or when another program had it (back-off with jitter). Changes are logged, attempts are
-// not. Internal to the room; not thread-safe.
+// not. Internal to the component; not thread-safe.
 
 #include <sys/socket.h>
 

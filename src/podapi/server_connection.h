@@ -2,7 +2,7 @@
 
 // One accepted connection of the Server: TLS handshake, heads of requests, answers, farewell.
 // Advances as far as the socket allows and never blocks; knows deadlines but no clock, and neither
-// epoll nor the handler. Internal to the room; not thread-safe.
+// epoll nor the handler. Internal to the component; not thread-safe.
 //
 // Memory that a client can make us hold for a connection: the head being read (request_head.h),
 // kReadBytes of what came after it, the TLS session, and the one answer that is being written.

@@ -3,8 +3,8 @@
 // How often unauthenticated clients get something that costs: a TLS handshake, a review by the API
 // server. Three limits: for each address, for each network, and for all together; addresses from
 // which a request was let through have only the first. So neither one client nor many of them keep
-// this machine or the API server busy or the others out. Bounded memory; internal to the room; not
-// thread-safe.
+// this machine or the API server busy or the others out. Bounded memory; internal to the component;
+// not thread-safe.
 
 #include <map>
 #include <string>

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "host/gpus.h"
 #include "node/slurm_view.h"
-#include "slurm/local_directory.h"
+#include "slurm/sources/local_directory.h"
 
 namespace slurmlet::sync {
 namespace {

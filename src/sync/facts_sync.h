@@ -18,12 +18,12 @@
 #include "host/pressure.h"
 #include "node/conditions.h"
 #include "node/facts.h"
-#include "slurm/command_runner.h"
-#include "slurm/controller_poll.h"
-#include "slurm/local_jobs.h"
-#include "slurm/slurmd_name.h"
-#include "slurm/slurmd_probe.h"
-#include "slurm/slurmd_watch.h"
+#include "slurm/local/command_runner.h"
+#include "slurm/local/local_jobs.h"
+#include "slurm/local/slurmd_name.h"
+#include "slurm/local/slurmd_probe.h"
+#include "slurm/local/slurmd_watch.h"
+#include "slurm/sources/controller_poll.h"
 
 namespace slurmlet::sync {
 

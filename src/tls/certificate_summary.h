@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads the fields of a certificate that an administrator asks for. Internal to the room: the
+// Reads the fields of a certificate that an administrator asks for. Internal to the component: the
 // summary itself is public (client_identity.h).
 
 #include "tls/client_identity.h"

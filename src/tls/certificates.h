@@ -1,8 +1,9 @@
 #pragma once
 
 // Keys, certificate requests and certificates as PEM text, so that no OpenSSL object leaves this
-// room. Keys are ECDSA P-256 (what kubeadm and the kubelet use). Errors are kInvalid for input that
-// is wrong, kInternal when OpenSSL fails; they never quote key material. Thread-safe: no state.
+// component. Keys are ECDSA P-256 (what kubeadm and the kubelet use). Errors are kInvalid for input
+// that is wrong, kInternal when OpenSSL fails; they never quote key material. Thread-safe: no
+// state.
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,8 @@
 #pragma once
 
 // What a TLS client shows and trusts: CA certificates, client certificate chain and private key,
-// parsed once from PEM. The only way OpenSSL objects leave this room is apply_to(), which is handed
-// the SSL_CTX of a connection by the HTTP library.
+// parsed once from PEM. The only way OpenSSL objects leave this component is apply_to(), which is
+// handed the SSL_CTX of a connection by the HTTP library.
 //
 // Immutable after make(); safe to share between threads.
 

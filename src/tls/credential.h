@@ -1,7 +1,7 @@
 #pragma once
 
 // What a TLS endpoint shows and trusts, parsed from PEM text: shared by client and server
-// identities. Errors are kInvalid and start with the source's name. Internal to the room.
+// identities. Errors are kInvalid and start with the source's name. Internal to the component.
 
 #include <string>
 

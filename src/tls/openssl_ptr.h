@@ -1,6 +1,6 @@
 #pragma once
 
-// Owning pointers for the OpenSSL objects this room uses. Internal to the room.
+// Owning pointers for the OpenSSL objects this component uses. Internal to the component.
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>

@@ -3,7 +3,7 @@
 // Certificates and private keys as PEM text (RFC 7468), both ways. When reading, blocks of another
 // kind are skipped, so a file that holds certificate and key together, as kubelet writes it, serves
 // as both. Errors are kInvalid, start with the source's name and never quote the text. Internal to
-// the room; leaves OpenSSL's per-thread error queue empty.
+// the component; leaves OpenSSL's per-thread error queue empty.
 
 #include <string>
 #include <vector>

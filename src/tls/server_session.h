@@ -45,7 +45,7 @@ class ServerIdentity {
   virtual ~ServerIdentity() = default;
   // Of the serving certificate.
   virtual const CertificateSummary& certificate() const = 0;
-  // An SSL_CTX*, for this room only.
+  // An SSL_CTX*, for this component only.
   virtual void* context() const = 0;
 };
 

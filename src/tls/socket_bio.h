@@ -1,7 +1,7 @@
 #pragma once
 
 // OpenSSL's way to a non-blocking socket that it does not own: unlike its own socket BIO it raises
-// no SIGPIPE and takes no more from the peer than it is allowed to. Internal to the room.
+// no SIGPIPE and takes no more from the peer than it is allowed to. Internal to the component.
 
 #include <cstddef>
 

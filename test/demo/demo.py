@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import node_path, wait_condition  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
 from harness.daemon import BINARY, Slurmlet  # noqa: E402

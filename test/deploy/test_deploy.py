@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import repository  # noqa: E402
 from harness.metric_names import METRICS  # noqa: E402
 from harness.prometheus import Prometheus, promtool  # noqa: E402

@@ -25,7 +25,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 USERS = "kubernetes.io/kube-apiserver-client"
 KUSTOMIZATIONS = sorted([*DEPLOY.rglob("kustomization.yaml"),
                          *CLOUD_INIT.rglob("kustomization.yaml")])
-# Directories of CRDs by NAME-VERSION: what test/crds/fetch.sh brought, and what somebody else has.
+# Directories of CRDs by NAME-VERSION: what test/lab/crds/fetch.sh brought, and what somebody else has.
 CRD_DIRECTORIES = [repository() / "build/crds",
                    *map(pathlib.Path, filter(None, [os.environ.get("SLURMLET_CRDS")]))]
 
@@ -377,7 +377,7 @@ def check_against(plane, project, group):
 
 
 def test_cluster_api_takes_the_manifests(metal3_namespace):
-    assert len(crd_sets("cluster-api")) >= 2, "run test/crds/fetch.sh"
+    assert len(crd_sets("cluster-api")) >= 2, "run test/lab/crds/fetch.sh"
     check_against(metal3_namespace, "cluster-api", "cluster.x-k8s.io")
 
 

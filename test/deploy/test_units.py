@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import repository  # noqa: E402
 
 UNITS = ("slurmlet.service", "slurmlet-feed.service")

@@ -1,5 +1,5 @@
-// Fuzzes the reader of captured answers (slurm/capture.h), and through it those of scontrol's text,
-// of JSON, of sinfo's rows and of error messages.
+// Fuzzes the reader of captured answers (slurm/answers/capture.h), and through it those of
+// scontrol's text, of JSON, of sinfo's rows and of error messages.
 //
 // Beside what the sanitizers find: what comes out is valid UTF-8, not much longer than what went
 // in, and either nodes or a failure.
@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "slurm/capture.h"
-#include "slurm/utf8.h"
+#include "slurm/answers/capture.h"
+#include "slurm/answers/utf8.h"
 
 namespace {
 

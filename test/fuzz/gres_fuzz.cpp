@@ -1,5 +1,5 @@
-// Fuzzes the grammars of Gres strings and node states (slurm/gres.h, slurm/state.h): the first byte
-// chooses which.
+// Fuzzes the grammars of Gres strings and node states (slurm/answers/gres.h,
+// slurm/answers/state.h): the first byte chooses which.
 //
 // Beside what the sanitizers find: what was read and is written again as Slurm writes it reads as
 // the same; counts are never negative, and those of one name and type stand together.
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "slurm/gres.h"
-#include "slurm/state.h"
+#include "slurm/answers/gres.h"
+#include "slurm/answers/state.h"
 
 namespace {
 

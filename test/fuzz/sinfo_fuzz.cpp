@@ -1,5 +1,5 @@
-// Fuzzes what the daemon reads of sinfo at each question (slurm/sinfo.h): the input up to the first
-// zero byte is its stdout, what follows its stderr; the last byte chooses how it ended.
+// Fuzzes what the daemon reads of sinfo at each question (slurm/answers/sinfo.h): the input up to
+// the first zero byte is its stdout, what follows its stderr; the last byte chooses how it ended.
 //
 // Beside what the sanitizers find: exactly one of a record and a failure, the record is of the node
 // that was asked for, and details are one line that does not change when it is read again.
@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "slurm/sinfo.h"
-#include "slurm/utf8.h"
+#include "slurm/answers/sinfo.h"
+#include "slurm/answers/utf8.h"
 
 namespace {
 

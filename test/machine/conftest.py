@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import repository  # noqa: E402
 from harness.control_plane import BINARY as CONTROL_PLANE, ControlPlane  # noqa: E402
 from harness.service_account import apply  # noqa: E402

@@ -5,10 +5,10 @@
 #   root.sh [OUT]      OUT defaults to <repository>/build/machine-root
 #
 # Does nothing when OUT was already made by this same script. What it needs, and where the packages come
-# from: test/harness/debian_root.sh. Machines never write to OUT: each has an overlay of its own above it.
+# from: test/lab/harness/debian_root.sh. Machines never write to OUT: each has an overlay of its own above it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/../harness/debian_root.sh"
+. "$here/../lab/harness/debian_root.sh"
 
 PACKAGES=(
   systemd systemd-sysv dbus udev iproute2 procps

@@ -5,10 +5,10 @@
 #   root.sh [OUT]      OUT defaults to <repository>/build/packaging-root
 #
 # Does nothing when OUT was already made by this same script. What it needs, and where the packages come
-# from: test/harness/debian_root.sh.
+# from: test/lab/harness/debian_root.sh.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/../harness/debian_root.sh"
+. "$here/../lab/harness/debian_root.sh"
 
 out=$(realpath -m -- "${1:-$here/../../build/packaging-root}")
 new=$out.new

@@ -1,5 +1,5 @@
 """The real API server, the real Slurm and the real daemon, once each for the whole run, or for each
-worker of a parallel one (./dev system). See test/harness/rig.py for what a test gets: a Rig is one
+worker of a parallel one (./dev system). See test/lab/harness/rig.py for what a test gets: a Rig is one
 Kubernetes node of its own."""
 import contextlib
 import itertools
@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness import parallel  # noqa: E402
 from harness.control_plane import BINARY as CONTROL_PLANE, ControlPlane  # noqa: E402
 from harness.daemon import BINARY as SLURMLET  # noqa: E402
@@ -69,7 +69,7 @@ def slurm(work):
 def slurm_24_11():
     """Where the programs of Slurm 24.11 are, for a cluster's `root`."""
     assert SLURM_24_11.exists(), \
-        f"{SLURM_24_11} is missing; run ./dev system or test/slurmcluster/root-24.11.sh"
+        f"{SLURM_24_11} is missing; run ./dev system or test/lab/slurmcluster/root-24.11.sh"
     return str(SLURM_24_11)
 
 

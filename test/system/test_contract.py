@@ -1,4 +1,4 @@
-"""kube/ against the real API server: runs the contract tests (test/kube/contract), which are built
+"""kube/ against the real API server: runs the contract tests (test/unit/kube/contract), which are built
 with AddressSanitizer and UBSan by the dev preset."""
 import os
 import subprocess

@@ -1,5 +1,5 @@
 """Strangers that mean harm, all at once, against the daemon as it is shipped. (What each of them
-gets is told by test/podapi/hostile_client_test.cpp; here is what they must not change.)"""
+gets is told by test/unit/podapi/hostile_client_test.cpp; here is what they must not change.)"""
 import asyncio
 import collections
 import contextlib

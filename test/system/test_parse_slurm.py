@@ -29,7 +29,7 @@ def table():
 
 
 TABLE = table()
-# One file for each release, form and outcome: the table of them all is test/slurm/captures_test.
+# One file for each release, form and outcome: the table of them all is test/unit/slurm/captures_test.
 EXAMPLES = {(rows[0]["release"], rows[0]["source"], rows[0]["state"], rows[0]["failure"],
              len(rows) > 1): file for file, rows in sorted(TABLE.items(), reverse=True)}
 

@@ -15,7 +15,7 @@ CORE = {  # condition: its reason while it is False
     "InvalidReg": "ValidRegistration",
 }
 
-# state of test/slurmcluster: ({condition that is True: its reason}, Slurm's words)
+# state of test/lab/slurmcluster: ({condition that is True: its reason}, Slurm's words)
 STATES = {
     "idle": ({"Idle": "Idle"}, "IDLE"),
     # Before all that have a reason: 24.11 keeps an old one and does not say its own then.

@@ -11,7 +11,7 @@ from harness.rig import GENERAL_WAIT
 SLURM_NODE = "nid000001"
 REASON = 'dimm 3 of "cpu1" is bad'
 
-# state of test/slurmcluster: (conditions that are True, the raw words)
+# state of test/lab/slurmcluster: (conditions that are True, the raw words)
 STATES = {
     "idle": ({"Idle"}, "IDLE"),
     "draining": ({"Mixed", "Drain"}, r"(MIXED|ALLOCATED)\+DRAIN"),

@@ -1,0 +1,50 @@
+# slurmlet_component(NAME DEPENDS component... LIBRARIES target...)
+#
+# Reads src/NAME/component.cmake, which lists COMPONENT_SOURCES by hand (no globbing: a file that is not
+# listed is not built), and test/unit/NAME/component.cmake, which lists COMPONENT_TESTS. The test program of a
+# component links that component and GoogleTest only, so a missing edge shows at link time.
+function(slurmlet_component NAME)
+  cmake_parse_arguments(COMPONENT "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  set(COMPONENT_SOURCES "")
+  include(${PROJECT_SOURCE_DIR}/src/${NAME}/component.cmake)
+  list(TRANSFORM COMPONENT_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/${NAME}/)
+  add_library(slurmlet_${NAME} STATIC ${COMPONENT_SOURCES})
+  add_library(slurmlet::${NAME} ALIAS slurmlet_${NAME})
+  target_include_directories(slurmlet_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(slurmlet_${NAME} PRIVATE SLURMLET_VERSION="${PROJECT_VERSION}")
+  list(TRANSFORM COMPONENT_DEPENDS PREPEND slurmlet::)
+  target_link_libraries(slurmlet_${NAME}
+    PUBLIC ${COMPONENT_DEPENDS} ${COMPONENT_LIBRARIES} Threads::Threads
+    PRIVATE slurmlet_warnings slurmlet_hardening)
+
+  if(SLURMLET_TESTS AND EXISTS ${PROJECT_SOURCE_DIR}/test/unit/${NAME}/component.cmake)
+    set(COMPONENT_TESTS "")
+    set(COMPONENT_TEST_LIBRARIES "")
+    include(${PROJECT_SOURCE_DIR}/test/unit/${NAME}/component.cmake)
+    list(TRANSFORM COMPONENT_TESTS PREPEND ${PROJECT_SOURCE_DIR}/test/unit/${NAME}/)
+    add_executable(${NAME}_test ${COMPONENT_TESTS})
+    target_include_directories(${NAME}_test PRIVATE ${PROJECT_SOURCE_DIR}/test/unit)
+    target_link_libraries(${NAME}_test PRIVATE slurmlet::${NAME} slurmlet_fixtures GTest::gmock
+      GTest::gtest_main slurmlet_warnings ${COMPONENT_TEST_LIBRARIES})
+    slurmlet_test_program(${NAME}_test)
+  endif()
+endfunction()
+
+# slurmlet_test_program(TARGET): one entry of ctest. A process for each test costs more than the tests;
+# GoogleTest names the one that failed, or that ran when the program crashed. In an order of its own
+# each time, so that no test needs another; the seed is at the top of the output.
+function(slurmlet_test_program TARGET)
+  add_test(NAME ${TARGET} COMMAND ${TARGET} --gtest_shuffle)
+  set_tests_properties(${TARGET} PROPERTIES LABELS unit TIMEOUT 600)
+endfunction()
+
+# slurmlet_corpus_test(NAME COMPONENT): what test/fuzz/NAME_fuzz.cpp asks of every input, asked of the corpus
+# test/fuzz/corpus/NAME and of changes of it (test/fuzz/corpus_test.cpp), without clang.
+function(slurmlet_corpus_test NAME COMPONENT)
+  add_executable(${NAME}_corpus_test test/fuzz/corpus_test.cpp test/fuzz/${NAME}_fuzz.cpp)
+  target_include_directories(${NAME}_corpus_test PRIVATE test/unit)
+  target_compile_definitions(${NAME}_corpus_test PRIVATE SLURMLET_CORPUS="${NAME}")
+  target_link_libraries(${NAME}_corpus_test PRIVATE slurmlet::${COMPONENT} slurmlet_fixtures GTest::gtest
+    GTest::gtest_main slurmlet_warnings)
+  slurmlet_test_program(${NAME}_corpus_test)
+endfunction()

@@ -1,0 +1,244 @@
+#include "cli/check/check_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/rfc3339.h"
+#include "base/text.h"
+#include "kube/lease_json.h"
+#include "node/claim.h"
+#include "node/lease_holder.h"
+#include "status/state_line.h"
+
+namespace slurmlet::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// The Date header has whole seconds, and an answer takes its time.
+constexpr Duration kSkewThatCounts = seconds{5};
+constexpr Duration kSlowAnswer = seconds{1};
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+Finding server_problem(const ServerSeen& seen) {
+  const std::string& why = seen.problem->message;
+  const auto error = [&](const char* stage, std::string cure) {
+    return Finding{kSubjectServer, Severity::kError, seen.url + ": " + stage, why, std::move(cure)};
+  };
+  switch (failed_stage(*seen.problem)) {
+    case Stage::kName:
+      return error("its name cannot be resolved",
+                   "check the name, and this machine's DNS (getent hosts NAME)");
+    case Stage::kConnection:
+      return error("cannot be reached",
+                   "check that it runs, the network, the firewall and the address in the "
+                   "kubeconfig");
+    case Stage::kTls:
+      return error("TLS fails",
+                   "give the kubeconfig the CA of this cluster (certificate-authority), and check "
+                   "the server's name and this machine's clock");
+    case Stage::kCredential:
+      return seen.by_bootstrap
+                 ? error("does not accept the bootstrap token",
+                         "it has expired or was deleted: put a fresh one (kubeadm token create) "
+                         "where the one named by bootstrap is")
+                 : error("does not accept this node's credential",
+                         "see credential; give one that this cluster's CA has signed");
+    case Stage::kAnswer:
+      break;
+  }
+  return error("answers with an error", "look at the API server's log");
+}
+
+std::string milliseconds_text(Duration took) {
+  return fmt::format("{} ms", std::chrono::round<milliseconds>(took).count());
+}
+
+Finding missing_node(const NodeSeen& seen) {
+  if (!seen.gone_with.empty()) {
+    return {kSubjectNode, Severity::kWarning,
+            fmt::format("{} was deleted with its Machine {}", seen.name, seen.gone_with),
+            fmt::format("slurmlet does not register it again {} (node.recreateAfter)",
+                        seen.gone_until.empty() ? "in this boot" : "until " + seen.gone_until),
+            "switch this host off, or provision it anew; to have the Node back without its "
+            "Machine, set node.recreateAfter: 0s and reload slurmlet"};
+  }
+  return {kSubjectNode, Severity::kInfo,
+          fmt::format("{} is not registered{}", seen.name,
+                      seen.daemon_runs ? " yet" : ": slurmlet registers it when it runs")};
+}
+
+void add_lease(const NodeSeen& seen, WallTime now, Findings& out) {
+  const kube::Lease& lease = *seen.lease;
+  const auto renewed = parse_rfc3339(lease.renew_time);
+  const bool foreign = node::is_foreign_holder(lease.holder_identity, seen.holder_identity);
+  const bool fresh = renewed && now - *renewed < seconds{lease.duration_seconds};
+  const std::string held = fmt::format("held by {}, renewed at {}", lease.holder_identity,
+                                       lease.renew_time.empty() ? "no time" : lease.renew_time);
+  if (foreign && fresh) {
+    out.push_back({kSubjectLease, Severity::kError,
+                   fmt::format("{}: another machine runs Node {}", held, seen.name), "",
+                   "give one of the two another node name (--nodename)"});
+  } else if (foreign) {
+    out.push_back({kSubjectLease, Severity::kWarning,
+                   held + ": of another machine that seems to be gone; slurmlet takes it over"});
+  } else if (!seen.node ||
+             (!lease.owner_node_uid.empty() && lease.owner_node_uid != seen.node->uid)) {
+    out.push_back({kSubjectLease, Severity::kInfo,
+                   held + ": left over of a Node that was deleted; slurmlet takes it over"});
+  } else if (!fresh && seen.daemon_runs) {
+    out.push_back({kSubjectLease, Severity::kWarning, held, "", "see daemon"});
+  } else {
+    out.push_back({kSubjectLease, fresh ? Severity::kOk : Severity::kInfo, held});
+  }
+}
+
+}  // namespace
+
+Stage failed_stage(const Error& error) {
+  // Not the URL, whose host may have any name.
+  const std::string text = to_lower(status::reason_of_request(error.message));
+  if (contains(text, "resolve host") || contains(text, "resolve proxy")) {
+    return Stage::kName;
+  }
+  if (contains(text, "client certificate") || contains(text, "401 unauthorized")) {
+    return Stage::kCredential;
+  }
+  if (contains(text, "certificate verify failed") || contains(text, "ssl") ||
+      contains(text, "tls")) {
+    return Stage::kTls;
+  }
+  if (error.code == Code::kTimeout ||
+      (error.code == Code::kUnavailable && !text.starts_with('5'))) {
+    return Stage::kConnection;
+  }
+  return error.code == Code::kDenied ? Stage::kCredential : Stage::kAnswer;
+}
+
+Finding server_finding(const ServerSeen& seen) {
+  if (seen.problem) {
+    return server_problem(seen);
+  }
+  const std::string who = seen.user.empty() ? "" : " as " + seen.user;
+  const bool slow = seen.took > kSlowAnswer;
+  return {kSubjectServer, slow ? Severity::kWarning : Severity::kOk,
+          fmt::format("{} {} answered in {}{}", seen.url, seen.version,
+                      milliseconds_text(seen.took), who),
+          "", slow ? "check the network, name resolution and the API server's load" : ""};
+}
+
+std::optional<Finding> clock_finding(const ServerSeen& seen) {
+  if (!seen.skew) {
+    return std::nullopt;
+  }
+  const auto off = std::chrono::round<seconds>(*seen.skew).count();
+  if (*seen.skew<kSkewThatCounts&& * seen.skew> - kSkewThatCounts) {
+    return Finding{kSubjectClock, Severity::kOk, "agrees with the API server's"};
+  }
+  return Finding{
+      kSubjectClock, Severity::kWarning,
+      fmt::format("{} s {} the API server's", std::abs(off), off > 0 ? "ahead of" : "behind"), "",
+      "set it right (chronyc tracking, timedatectl): certificates and munge need it"};
+}
+
+std::vector<kube::OwnRight> needed_rights(const RightsWanted& wanted) {
+  const std::string& name = wanted.node_name;
+  const std::string own_node = "metadata.name=" + name;
+  const std::string own_pods = "spec.nodeName=" + name;
+  constexpr const char* kLeases = "coordination.k8s.io";
+  std::vector<kube::OwnRight> out{
+      {"get", "", "nodes", "", name, "", ""},
+      // The API server takes the name out of a selector by metadata.name.
+      {"list", "", "nodes", "", name, "", own_node},
+      {"watch", "", "nodes", "", name, "", own_node},
+      {"create", "", "nodes", "", "", "", ""},
+      {"patch", "", "nodes", "", name, "", ""},
+      {"patch", "", "nodes", "status", name, "", ""},
+      {"get", kLeases, "leases", "", name, kube::kLeaseNamespace, ""},
+      {"create", kLeases, "leases", "", "", kube::kLeaseNamespace, ""},
+      {"update", kLeases, "leases", "", name, kube::kLeaseNamespace, ""},
+      {"list", "", "pods", "", "", "", own_pods},
+      {"watch", "", "pods", "", "", "", own_pods},
+      {"delete", "", "pods", "", "", "", ""},
+      {"patch", "", "pods", "status", "", "", ""},
+      {"create", "", "events", "", "", "", ""},
+      {"patch", "", "events", "", "", "", ""}};
+  if (wanted.certificates) {
+    for (const char* verb : {"create", "get", "list", "watch"}) {
+      out.push_back({verb, "certificates.k8s.io", "certificatesigningrequests", "", "", "", ""});
+    }
+  }
+  if (wanted.endpoint) {
+    out.push_back({"create", "authentication.k8s.io", "tokenreviews", "", "", "", ""});
+    out.push_back({"create", "authorization.k8s.io", "subjectaccessreviews", "", "", "", ""});
+  }
+  return out;
+}
+
+Findings rights_findings(const std::vector<RightSeen>& seen, const std::optional<Error>& problem,
+                         const std::string& node_name) {
+  std::string missing;
+  std::string reason;
+  long denied = 0;
+  for (const auto& one : seen) {
+    if (!one.allowed) {
+      ++denied;
+      missing += (missing.empty() ? "" : "; ") + kube::describe(one.right);
+      reason = reason.empty() ? one.reason : reason;
+    }
+  }
+  Findings out;
+  if (denied > 0) {
+    out.push_back({kSubjectRights, Severity::kError,
+                   fmt::format("{} of {} are missing: {}", denied, seen.size(), missing), reason,
+                   fmt::format("use a credential for system:node:{} with the group system:nodes, "
+                               "where the API server has the Node authorizer; else bind these "
+                               "rights to its user",
+                               node_name)});
+  } else if (!problem) {
+    out.push_back(
+        {kSubjectRights, Severity::kOk, fmt::format("all {} that slurmlet needs", seen.size())});
+  }
+  if (problem) {
+    out.push_back(
+        {kSubjectRights, Severity::kWarning, "not all could be asked for", problem->message});
+  }
+  return out;
+}
+
+Findings node_findings(const NodeSeen& seen, const node::DesiredNode& wanted, WallTime now) {
+  Findings out;
+  if (seen.problem) {
+    out.push_back(
+        {kSubjectNode, Severity::kError, "cannot be read", seen.problem->message, "see rights"});
+    return out;
+  }
+  if (!seen.node) {
+    out.push_back(missing_node(seen));
+  } else if (const auto foreign = node::foreign_claim(*seen.node, wanted)) {
+    out.push_back({kSubjectNode, Severity::kError, *foreign});
+  } else {
+    out.push_back(
+        {kSubjectNode, seen.node->deleting ? Severity::kWarning : Severity::kOk,
+         fmt::format("{} exists and is this machine's, uid {}{}", seen.name, seen.node->uid,
+                     seen.node->deleting ? "; it is being deleted" : "")});
+    for (const auto& taint : node::missing_taints(*seen.node, wanted)) {
+      const std::string what = fmt::format("{}={}:{}", taint.key, taint.value, taint.effect);
+      out.push_back({kSubjectNode, Severity::kWarning,
+                     "lacks the taint " + what + ", so pods may be bound to it (and are refused)",
+                     "", fmt::format("kubectl taint node {} {}", seen.name, what)});
+    }
+  }
+  if (seen.lease) {
+    add_lease(seen, now, out);
+  }
+  return out;
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,117 @@
+#include "cli/check/check_finding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace slurmlet::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kSubjectWidth = 16;
+
+const char* mark(Severity severity, bool unicode) {
+  switch (severity) {
+    case Severity::kOk:
+      return unicode ? "✔" : "+";
+    case Severity::kInfo:
+      return "-";
+    case Severity::kWarning:
+      return "!";
+    case Severity::kError:
+      break;
+  }
+  return unicode ? "✘" : "x";
+}
+
+const char* word(Severity severity) {
+  switch (severity) {
+    case Severity::kOk:
+      return "ok";
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      break;
+  }
+  return "error";
+}
+
+long count(const Findings& findings, Severity severity) {
+  return std::count_if(findings.begin(), findings.end(),
+                       [&](const Finding& one) { return one.severity == severity; });
+}
+
+std::string plural(long number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+std::string summary(const Findings& findings) {
+  const long errors = count(findings, Severity::kError);
+  const long warnings = count(findings, Severity::kWarning);
+  if (errors == 0 && warnings == 0) {
+    return "no problems";
+  }
+  std::string out = errors > 0 ? plural(errors, "problem") : "";
+  if (warnings > 0) {
+    out += (out.empty() ? "" : ", ") + plural(warnings, "warning");
+  }
+  return out;
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
+
+}  // namespace
+
+std::string findings_text(const Findings& findings, bool unicode) {
+  std::string out;
+  for (const auto& one : findings) {
+    out += fmt::format("{} {:<{}} {}", mark(one.severity, unicode), one.subject, kSubjectWidth,
+                       one.found);
+    out += (one.cause.empty() ? "" : ": " + one.cause) + "\n";
+    if (!one.cure.empty()) {
+      out += fmt::format("{:<{}} {} {}\n", "", kSubjectWidth + 2, unicode ? "→" : "->", one.cure);
+    }
+  }
+  return out + summary(findings) + "\n";
+}
+
+std::string findings_json(const Findings& findings, const std::string& node) {
+  Json list = Json::array();
+  for (const auto& one : findings) {
+    list.push_back({{"subject", one.subject},
+                    {"severity", word(one.severity)},
+                    {"found", one.found},
+                    {"cause", text_or_null(one.cause)},
+                    {"cure", text_or_null(one.cure)}});
+  }
+  const Json out{{"version", SLURMLET_VERSION},
+                 {"node", text_or_null(node)},
+                 {"errors", count(findings, Severity::kError)},
+                 {"warnings", count(findings, Severity::kWarning)},
+                 {"findings", std::move(list)}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int findings_exit_code(const Findings& findings) {
+  int code = 0;
+  for (const auto& one : findings) {
+    if (one.severity == Severity::kError) {
+      code = std::max(code, one.subject == kSubjectConfiguration ? 2 : 1);
+    }
+  }
+  return code;
+}
+
+bool is_utf8_locale(const std::string& lc_all, const std::string& lc_ctype,
+                    const std::string& lang) {
+  const std::string name = to_lower(!lc_all.empty() ? lc_all : !lc_ctype.empty() ? lc_ctype : lang);
+  return name.ends_with(".utf-8") || name.ends_with(".utf8");
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/rfc3339.h"
+#include "cli/check/check_gather.h"
+#include "daemon/node_end_file.h"
+#include "kube/rest_api.h"
+
+namespace slurmlet::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kLongestCall = seconds{3};
+
+// Every call ends by one deadline, however long it would be allowed to take by itself.
+class HurriedClient final : public http::Client {
+ public:
+  HurriedClient(http::Client& client, SteadyTime deadline) : client_(client), deadline_(deadline) {}
+
+  Result<http::Response> call(const http::Request& request) override {
+    http::Request hurried = request;
+    const Duration left = deadline_ - std::chrono::steady_clock::now();
+    if (left < milliseconds{1}) {
+      return Error{Code::kTimeout, request.method + " " + request.path + ": no time is left"};
+    }
+    hurried.timeout = std::min({request.timeout, left, kLongestCall});
+    return client_.call(hurried);
+  }
+  std::unique_ptr<http::Stream> open_stream(const http::Request& request) override {
+    return client_.open_stream(request);
+  }
+  std::vector<int> wait(SteadyTime until, const std::vector<int>& fds) override {
+    return client_.wait(std::min(until, deadline_), fds);
+  }
+  void interrupt() override { client_.interrupt(); }
+  void set_abort_fd(int fd) override { client_.set_abort_fd(fd); }
+  void close_idle_connections() override { client_.close_idle_connections(); }
+  std::string local_address() const override { return client_.local_address(); }
+
+ private:
+  http::Client& client_;
+  SteadyTime deadline_;
+};
+
+struct ServerClock {
+  std::optional<WallTime> date;  // of the last answer
+  kube::CallOptions options() {
+    return {nullptr, [this](WallTime told) { date = told; }};
+  }
+};
+
+bool is_refusal(const Error& error) { return failed_stage(error) == Stage::kCredential; }
+
+void ask_server(http::Client& client, ServerSeen& out) {
+  ServerClock server;
+  const auto before = SystemClock{}.now();
+  const auto version = kube::server_version(client, server.options(), kLongestCall);
+  const auto after = SystemClock{}.now();
+  out.took = after.steady - before.steady;
+  if (server.date) {
+    const WallTime middle = before.wall + (after.wall - before.wall) / 2;
+    out.skew = middle - (*server.date + milliseconds{500});
+  }
+  if (!version) {
+    out.problem = version.error();
+    return;
+  }
+  out.version = *version;
+  if (const auto user = kube::who_am_i(client, {}, kLongestCall)) {
+    out.user = user->name;
+  } else if (is_refusal(user.error()) && user.error().message.find(" 401 ") != std::string::npos) {
+    out.problem = user.error();  // whoever it is may ask for the version
+  }
+}
+
+void ask_rights(http::Client& client, const RightsWanted& wanted, ClusterSeen& out) {
+  out.rights.emplace();
+  for (auto& right : needed_rights(wanted)) {
+    const auto review = kube::review_own_right(client, {}, right, kLongestCall);
+    if (!review) {
+      out.rights_problem = review.error();
+      return;
+    }
+    out.rights->push_back({std::move(right), review->allowed, review->reason});
+  }
+}
+
+NodeSeen ask_node(http::Client& client, const std::string& name) {
+  NodeSeen out;
+  out.name = name;
+  auto node = kube::RestNodeApi{client, {}}.get(name);
+  if (node) {
+    out.node = std::move(*node);
+  } else if (node.error().code != Code::kNotFound) {
+    out.problem = node.error();
+    return out;
+  }
+  auto lease = kube::RestLeaseApi{client, {}}.get(name);
+  if (lease) {
+    out.lease = std::move(*lease);
+  } else if (lease.error().code != Code::kNotFound) {
+    out.problem = lease.error();
+  }
+  return out;
+}
+
+// The Machine that the Node went with, or will be found to have gone with, unless it comes back
+// now.
+void look_at_end(const config::Settings& settings, const credentials::ApiAccess& access,
+                 const daemon::NodePreview& preview, NodeSeen& out) {
+  const auto end = daemon::load_node_end(
+      {settings.state_dir, preview.facts.machine.boot_id, preview.desired.name,
+       daemon::metal3_uuid_of(preview.identity), daemon::provider_id_of(preview.identity),
+       access.credential_identity()},
+      preview.at.steady);
+  if (!end || !*end) {
+    return;
+  }
+  if (const auto after = settings.node.recreate_after) {
+    const Duration left = (*end)->gone_at.value_or(preview.at.steady) + *after - preview.at.steady;
+    if (left <= Duration{0}) {
+      return;
+    }
+    out.gone_until = rfc3339(preview.at.wall + left);
+  }
+  out.gone_with = (*end)->last.machine;
+}
+
+}  // namespace
+
+ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials& credentials,
+                            const daemon::NodePreview& preview, bool daemon_runs, Duration limit) {
+  ClusterSeen out;
+  const credentials::ApiAccess& access = *credentials.access;
+  out.server.url = access.server();
+  out.server.by_bootstrap = credentials.by_bootstrap;
+  const auto connected = access.connect();
+  if (!connected) {
+    out.server.problem = connected.error();
+    return out;
+  }
+  HurriedClient client{**connected, std::chrono::steady_clock::now() + limit};
+  ask_server(client, out.server);
+  if (out.server.problem || credentials.by_bootstrap) {
+    return out;
+  }
+  const std::string& name = preview.desired.name;
+  const bool endpoint = settings.endpoint.port != 0;
+  const bool certificates =
+      credentials.own.has_bootstrap || (endpoint && settings.endpoint.server_tls_bootstrap &&
+                                        settings.endpoint.certificate_file.empty());
+  ask_rights(client, {name, endpoint, certificates}, out);
+  out.node = ask_node(client, name);
+  out.node->daemon_runs = daemon_runs;
+  look_at_end(settings, access, preview, *out.node);
+  const std::string& uuid = preview.facts.machine.system_uuid;
+  out.node->holder_identity = uuid.empty() ? name : name + "/" + uuid;
+  return out;
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "base/command.h"
+#include "base/text.h"
+#include "cli/check/check_gather.h"
+#include "daemon/slurm_setup.h"
+#include "host/listening.h"
+#include "slurm/local/munge_socket.h"
+#include "slurm/local/slurm_users.h"
+#include "slurm/local/slurmd_process.h"
+#include "slurm/sources/source_choice.h"
+#include "status/daemon_client.h"
+
+namespace slurmlet::cli {
+namespace {
+
+constexpr Duration kMungeTime = std::chrono::seconds{3};
+constexpr Duration kSystemctlTime = std::chrono::seconds{3};
+
+// Why munged makes no credential; "" when it does, or when there is no munge(1) to ask with. The
+// credential is thrown away.
+std::string encode_error(const std::string& socket) {
+  const std::string program = slurm::find_program("munge", "");
+  if (program.empty()) {
+    return "";
+  }
+  CommandSpec spec;
+  spec.argv = {program, "-n", "-S", socket};
+  spec.timeout = kMungeTime;
+  const auto output = run_command(spec);
+  if (!output) {
+    return output.error().message;
+  }
+  if (output->timed_out) {
+    return "munge -n did not end in time";
+  }
+  return output->exit_code == 0 && output->signal == 0 ? "" : std::string{trim(output->err)};
+}
+
+std::string show_socket_unit() {
+  CommandSpec spec;
+  spec.argv = {"systemctl", "show", "--property=ActiveState,Listen", "slurmlet.socket"};
+  spec.timeout = kSystemctlTime;
+  const auto output = run_command(spec);
+  return output ? output->out : "";
+}
+
+}  // namespace
+
+MungeSeen look_at_munge(const config::Settings& settings, const daemon::NodeIdentity& identity) {
+  MungeSeen out;
+  const auto slurmds = slurm::running_slurmds("/proc", slurm::usual_slurm_users());
+  const auto setup =
+      daemon::discover_slurm_for_command(settings, identity.hostname, identity.policy.node_name,
+                                         slurmds ? *slurmds : std::vector<slurm::SlurmdSeen>{});
+  out.socket = setup.place.munge_socket;
+  out.used = !out.socket.empty();
+  if (!out.used) {
+    return out;
+  }
+  if (const auto problem = slurm::munge_problem(out.socket)) {
+    out.problem = problem->detail;
+  } else {
+    out.encode_error = encode_error(out.socket);
+  }
+  return out;
+}
+
+std::vector<PortSeen> look_at_ports(const config::Settings& settings) {
+  std::vector<PortSeen> out{{settings.endpoint.port, "kubelet API", "endpoint.port"},
+                            {settings.endpoint.healthz_port, "health", "endpoint.healthzPort"}};
+  for (auto& port : out) {
+    const bool loopback_only = port.port == settings.endpoint.healthz_port;
+    if (const auto owner = host::who_listens("/proc", port.port, loopback_only)) {
+      port.taken = true;
+      port.pid = owner->pid;
+      port.program = owner->program;
+      // The first of those who hold a socket unit's socket.
+      port.of_socket_unit = port.pid == 1 && port.program == "systemd" &&
+                            socket_unit_has(show_socket_unit(), port.port);
+      port.other =
+          status::may_be_daemon(owner->uid, settings.state_dir) ? "" : host::to_words(*owner);
+    }
+  }
+  return out;
+}
+
+}  // namespace slurmlet::cli

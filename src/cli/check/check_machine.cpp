@@ -1,0 +1,194 @@
+#include "cli/check/check_machine.h"
+
+#include <fmt/format.h>
+
+#include "node/conditions.h"
+#include "node/gpu_health.h"
+#include "node/slurm_view.h"
+
+namespace slurmlet::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using Liveness = node::SlurmdFacts::Liveness;
+
+constexpr const char* kNoneFromSlurmd = "check takes none from a running slurmd";
+
+// slurm_view's words and its cure, which follows the last "; ".
+Finding unknown_finding(const node::SlurmView& view) {
+  const auto cut = view.message.rfind("; ");
+  if (cut == std::string::npos) {
+    return {kSubjectSlurmctld, Severity::kError, view.message};
+  }
+  return {kSubjectSlurmctld, Severity::kError, view.message.substr(0, cut), "",
+          view.message.substr(cut + 2)};
+}
+
+std::string gpu_words(const node::HostFacts& facts) {
+  std::string out;
+  for (const auto& [vendor, number] : facts.machine.gpus_by_pci_vendor) {
+    out += fmt::format("{}{} of PCI vendor {}", out.empty() ? "" : ", ", number, vendor);
+  }
+  return out.empty() ? "none" : out;
+}
+
+Finding port_finding(const PortSeen& port, const std::optional<status::DaemonStatus>& daemon) {
+  const std::string name = fmt::format("{} ({}, {})", port.port, port.what, port.setting);
+  if (!port.taken && daemon && daemon->phase == "bootstrap") {
+    return {kSubjectPorts, Severity::kInfo, name + " is served once this node has its credential"};
+  }
+  if (!port.taken) {
+    return {kSubjectPorts, daemon ? Severity::kWarning : Severity::kOk,
+            name + (daemon ? " is not served by the running daemon" : " is free"), "",
+            daemon ? "look at its log (journalctl -u slurmlet), and restart it" : ""};
+  }
+  const std::string cure = fmt::format(
+      "stop that {}, or set {} to a free port",
+      port.pid == 1 && port.program == "systemd" ? "unit (systemctl list-sockets)" : "process",
+      port.setting);
+  if (!port.other.empty()) {
+    return {kSubjectPorts, Severity::kError, fmt::format("{} is taken by {}", name, port.other), "",
+            cure};
+  }
+  if (port.pid != 0 && daemon && port.pid == daemon->pid) {
+    return {kSubjectPorts, Severity::kOk, name + " is served by the running daemon"};
+  }
+  if (port.of_socket_unit) {
+    return {kSubjectPorts, Severity::kOk,
+            fmt::format("{} is held by {}, for slurmlet.socket", name, port.program)};
+  }
+  // One that cannot be asked, since endpoint.healthzPort is 0.
+  if (!daemon && (port.program == "slurmlet" || port.program == "virtual-kubelet")) {
+    return {kSubjectPorts, Severity::kOk,
+            fmt::format("{} is served by {} (pid {})", name, port.program, port.pid)};
+  }
+  if (port.pid != 0) {
+    return {kSubjectPorts, Severity::kError,
+            fmt::format("{} is taken by {} (pid {})", name, port.program, port.pid), "", cure};
+  }
+  if (daemon) {
+    return {
+        kSubjectPorts, Severity::kOk,
+        name + " is served, by the running daemon as it seems (run as root to see whose it is)"};
+  }
+  return {kSubjectPorts, Severity::kError,
+          name + " is taken by a process that cannot be seen (run as root to see it)", "", cure};
+}
+
+}  // namespace
+
+bool socket_unit_has(const std::string& shown, int port) {
+  return shown.find("ActiveState=active\n") != std::string::npos &&
+         shown.find(fmt::format(":{} (Stream)", port)) != std::string::npos;
+}
+
+Finding slurmd_finding(const node::HostFacts& facts) {
+  const auto& slurmd = facts.slurmd;
+  switch (slurmd.liveness) {
+    case Liveness::kRunning:
+      return {
+          kSubjectSlurmd, Severity::kOk,
+          fmt::format("pid {}{}", slurmd.pid, slurmd.version.empty() ? "" : ", " + slurmd.version)};
+    case Liveness::kStopped:
+      return {kSubjectSlurmd, Severity::kError, fmt::format("pid {} is stopped", slurmd.pid),
+              slurmd.detail, fmt::format("kill -CONT {}, or systemctl restart slurmd", slurmd.pid)};
+    case Liveness::kAbsent:
+      return {kSubjectSlurmd, Severity::kError, "does not run", slurmd.detail,
+              "systemctl status slurmd; systemctl start slurmd"};
+    case Liveness::kUnknown:
+      break;
+  }
+  return {kSubjectSlurmd, Severity::kWarning, "cannot be told whether it runs", slurmd.detail,
+          "run check as root"};
+}
+
+Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters) {
+  const node::SlurmView view = node::slurm_view(facts);
+  if (view.knowledge == node::Knowledge::kNotAskedYet && facts.slurm_conf.path.empty()) {
+    return {kSubjectSlurmctld, Severity::kError,
+            "not asked: no slurm.conf, so this machine's name in Slurm is not known", "",
+            fmt::format("set slurm.conf (SLURM_CONF); {}", kNoneFromSlurmd)};
+  }
+  if (view.knowledge == node::Knowledge::kNotAskedYet) {
+    return {kSubjectSlurmctld, Severity::kError, "did not answer in time", "",
+            "scontrol ping; sdiag"};
+  }
+  if (view.knowledge == node::Knowledge::kUnknown) {
+    Finding finding = unknown_finding(view);
+    if (facts.slurm_conf.path.empty()) {
+      finding.cure += fmt::format("{}{}", finding.cure.empty() ? "" : "; ", kNoneFromSlurmd);
+    }
+    return finding;
+  }
+  const auto& record = *facts.slurm.record;
+  std::string took;
+  if (counters.last_took) {
+    took = fmt::format(" in {} ms", std::chrono::round<milliseconds>(*counters.last_took).count());
+  }
+  return {kSubjectSlurmctld, Severity::kOk,
+          fmt::format("answered{} through {}: {} is {}", took, facts.slurm.source, record.name,
+                      record.state.raw())};
+}
+
+Finding gpu_finding(const node::HostFacts& facts) {
+  const auto condition = node::gpu_condition(facts);
+  if (!condition) {
+    return {kSubjectGpus, Severity::kInfo,
+            facts.slurm.record
+                ? "Slurm has none here, the machine shows " + gpu_words(facts)
+                : "not compared: Slurm has not told; the machine shows " + gpu_words(facts)};
+  }
+  const Severity severity = condition->status == "True"    ? Severity::kOk
+                            : condition->status == "False" ? Severity::kError
+                                                           : Severity::kInfo;
+  return {kSubjectGpus, severity, condition->message, "",
+          severity == Severity::kError
+              ? "look at dmesg and the vendor's tools (nvidia-smi), or correct Gres= in slurm.conf"
+              : ""};
+}
+
+Finding munge_finding(const MungeSeen& seen) {
+  if (!seen.used) {
+    return {kSubjectMunge, Severity::kInfo,
+            "not looked at: slurm.conf does not say that it is used"};
+  }
+  if (!seen.problem.empty()) {
+    return {kSubjectMunge, Severity::kError, seen.problem, "",
+            "systemctl status munge; systemctl start munge"};
+  }
+  if (!seen.encode_error.empty()) {
+    return {kSubjectMunge, Severity::kError, "makes no credentials", seen.encode_error,
+            "systemctl restart munge, and look at /var/log/munge/munged.log"};
+  }
+  return {kSubjectMunge, Severity::kOk, "answers on " + seen.socket};
+}
+
+Findings port_findings(const std::vector<PortSeen>& ports,
+                       const std::optional<status::DaemonStatus>& daemon) {
+  Findings out;
+  for (const auto& port : ports) {
+    if (port.port != 0) {
+      out.push_back(port_finding(port, daemon));
+    }
+  }
+  if (out.empty()) {
+    out.push_back(
+        {kSubjectPorts, Severity::kInfo, "none are used (endpoint.port, healthzPort: 0)"});
+  }
+  return out;
+}
+
+Finding daemon_finding(const Result<status::DaemonStatus>& answer) {
+  if (!answer) {
+    const Code code = answer.error().code;
+    return {kSubjectDaemon,
+            code == Code::kTimeout || code == Code::kDenied ? Severity::kError : Severity::kInfo,
+            answer.error().message};
+  }
+  if (answer->healthy) {
+    return {kSubjectDaemon, Severity::kOk, answer->summary};
+  }
+  return {kSubjectDaemon, Severity::kError, answer->summary, status::why_unhealthy(*answer)};
+}
+
+}  // namespace slurmlet::cli

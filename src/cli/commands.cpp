@@ -1,0 +1,273 @@
+#include "cli/commands.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/child_limits.h"
+#include "base/log.h"
+#include "base/plain_text.h"
+#include "base/text.h"
+#include "cli/check/check_command.h"
+#include "cli/check/check_finding.h"
+#include "cli/command_line.h"
+#include "cli/command_table.h"
+#include "cli/feed_command.h"
+#include "cli/help.h"
+#include "cli/parse_slurm.h"
+#include "cli/print_node.h"
+#include "cli/status_command.h"
+#include "config/credentials.h"
+#include "config/environment.h"
+#include "config/load.h"
+#include "daemon/daemon.h"
+#include "daemon/signals.h"
+#include "kube/kubeconfig.h"
+#include "status/manager_environment.h"
+#include "status/notifier.h"
+#include "status/service_report.h"
+
+namespace slurmlet::cli {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadConfiguration = 2;
+constexpr int kDiffers = 1;      // print-node --diff, as diff(1)
+constexpr int kNotCompared = 2;  // likewise
+
+void print(const std::string& text) {
+  const std::string shown = shown_controls(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
+int fail(const Error& error, int code) {
+  for (const auto line : split(error.message, '\n')) {
+    if (!line.empty()) {
+      log::error(std::string{line});
+    }
+  }
+  return code;
+}
+
+void set_log_level(const std::string& name) {
+  log::set_level(name == "debug"     ? log::Level::kDebug
+                 : name == "warning" ? log::Level::kWarning
+                 : name == "error"   ? log::Level::kError
+                                     : log::Level::kInfo);
+}
+
+// What only this program reads.
+void hide_secrets(const config::Settings& settings) {
+  const auto& kubernetes = settings.kubernetes;
+  std::vector<std::filesystem::path> secrets;
+  for (const std::string& path :
+       {settings.state_dir, kubernetes.cert_dir, kubernetes.kubeconfig, kubernetes.key_file,
+        kubernetes.token_file, kubernetes.bootstrap_kubeconfig, kubernetes.bootstrap_token_file,
+        settings.slurm.jwt_file, settings.endpoint.key_file}) {
+    if (!path.empty()) {
+      secrets.emplace_back(path);
+    }
+  }
+  hide_from_children(std::move(secrets));
+  // It may be used much later only; the files of the other kubeconfig: ApiAccess.
+  if (const auto bootstrap = kube::load_kubeconfig(kubernetes.bootstrap_kubeconfig)) {
+    hide_also_from_children(bootstrap->files);
+    hide_also_from_children({bootstrap->token_file});
+  }
+}
+
+Result<config::Settings> load_settings(const config::ParsedCommandLine& command,
+                                       const config::EnvLookup& environment) {
+  auto settings =
+      config::load(command, environment, config::read_whole_file(), config::read_directory());
+  if (settings) {
+    hide_secrets(*settings);
+  }
+  return settings;
+}
+
+// For a command beside the daemon: the configuration that the unit has.
+Result<config::Settings> load_settings(const config::ParsedCommandLine& command) {
+  return load_settings(command, config::with_unit_credentials(config::process_environment(),
+                                                              config::read_whole_file()));
+}
+
+// The environment with what was taken out of it for the sake of child processes.
+config::EnvLookup environment_with(const status::ManagerEnvironment& manager) {
+  return [process = config::process_environment(),
+          directory = manager.credentials_directory](const std::string& name) {
+    return name == config::kCredentialsVariable ? std::optional{directory} : process(name);
+  };
+}
+
+status::Notifier open_notifier(const status::ManagerEnvironment& manager) {
+  auto notifier = status::Notifier::open(manager.notify_socket);
+  if (!notifier) {
+    log::warning(notifier.error().message);
+  }
+  return notifier ? std::move(*notifier) : status::Notifier{};
+}
+
+void announce(const config::Settings& settings) {
+  set_log_level(settings.log_level);
+  for (const auto& warning : settings.warnings) {
+    log::warning(warning);
+  }
+}
+
+}  // namespace
+
+int run_forever(const config::ParsedCommandLine& command) {
+  const status::ManagerEnvironment manager = status::take_manager_environment();
+  const config::EnvLookup environment = environment_with(manager);
+  status::ServiceReport service{open_notifier(manager), manager.watchdog, manager.sockets};
+  auto signals = daemon::Signals::open();
+  if (!signals) {
+    return fail(signals.error(), kFailed);
+  }
+  auto settings = load_settings(command, environment);
+  if (!settings) {
+    service.failing(settings.error().message);
+    return fail(settings.error(), kBadConfiguration);
+  }
+  announce(*settings);
+  log::info("slurmlet " SLURMLET_VERSION " starts: " + config::effective_settings_json(*settings));
+  if (const std::string why = children_not_confined(); !why.empty()) {
+    log::info("Slurm's commands can read this node's credentials: " + why);
+  }
+  std::optional<config::Settings> former;  // those before the last SIGHUP
+  while (true) {
+    auto outcome = daemon::run_daemon(*settings, *signals, service);
+    if (!outcome && former && !service.is_ready()) {
+      log::error(
+          "SIGHUP: with the new configuration slurmlet does not start, the old one stays in use");
+      fail(outcome.error(), kFailed);
+      settings = *std::exchange(former, std::nullopt);
+      announce(*settings);
+      continue;
+    }
+    if (!outcome) {
+      service.failing(outcome.error().message);
+      return fail(outcome.error(),
+                  outcome.error().code == Code::kInvalid ? kBadConfiguration : kFailed);
+    }
+    if (*outcome == daemon::Outcome::kStopped) {
+      return 0;
+    }
+    auto fresh = load_settings(command, environment);
+    if (fresh) {
+      former = *std::move(settings);
+      settings = std::move(fresh);
+      announce(*settings);
+      log::info("SIGHUP: configuration read again: " + config::effective_settings_json(*settings));
+    } else {
+      log::error("SIGHUP: the new configuration is refused, the old one stays in use");
+      fail(fresh.error(), kBadConfiguration);
+    }
+  }
+}
+
+namespace {
+
+int diff_node_command(const config::Settings& settings) {
+  const auto text = diff_node(settings);
+  if (!text) {
+    return fail(text.error(), kNotCompared);
+  }
+  print(*text);
+  return text->empty() ? 0 : kDiffers;
+}
+
+}  // namespace
+
+int print_node_command(const config::ParsedCommandLine& command) {
+  auto settings = load_settings(command);
+  if (!settings) {
+    return fail(settings.error(), kBadConfiguration);
+  }
+  announce(*settings);
+  if (!command.options.at("diff").empty()) {
+    return diff_node_command(*settings);
+  }
+  auto text = print_node(*settings, command.options.at("output"));
+  if (!text) {
+    return fail(text.error(), text.error().code == Code::kInvalid ? kBadConfiguration : kFailed);
+  }
+  print(*text);
+  return 0;
+}
+
+int status_command(const config::ParsedCommandLine& command) {
+  const auto settings = load_settings(command);
+  if (!settings) {
+    return fail(settings.error(), kBadConfiguration);
+  }
+  set_log_level(settings->log_level);
+  return run_status(*settings, command.options.at("output"));
+}
+
+int wait_registered_command(const config::ParsedCommandLine& command) {
+  const auto settings = load_settings(command);
+  if (!settings) {
+    return fail(settings.error(), kBadConfiguration);
+  }
+  set_log_level(settings->log_level);
+  return run_wait_registered(*settings,
+                             {command.options.at("timeout"), command.options.at("sentinel")});
+}
+
+int check_command(const config::ParsedCommandLine& command) {
+  const auto environment = config::process_environment();
+  const auto value = [&](const char* name) { return environment(name).value_or(""); };
+  return run_check(load_settings(command), command.options.at("output"),
+                   is_utf8_locale(value("LC_ALL"), value("LC_CTYPE"), value("LANG")));
+}
+
+int feed_command(const config::ParsedCommandLine& command) {
+  auto signals = daemon::Signals::open();
+  if (!signals) {
+    return fail(signals.error(), kFailed);
+  }
+  const auto settings = load_settings(command);
+  if (!settings) {
+    return fail(settings.error(), kBadConfiguration);
+  }
+  announce(*settings);
+  return run_feed(*settings, {command.options.at("output"), command.options.at("interval")},
+                  *signals);
+}
+
+int parse_slurm_command(const config::ParsedCommandLine& command) {
+  const auto text = read_capture(command.options.at("file"));
+  if (!text) {
+    return fail(text.error(), kBadConfiguration);
+  }
+  const ParsedSlurm parsed = parse_slurm(*text, command.options.at("node"));
+  print(parsed.json);
+  return parsed.recognised ? 0 : kFailed;
+}
+
+int config_table_command(const config::ParsedCommandLine& /*command*/) {
+  print(settings_table_markdown());
+  return 0;
+}
+
+int version_command(const config::ParsedCommandLine& /*command*/) {
+  print("slurmlet " SLURMLET_VERSION "\n");
+  return 0;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const auto command = parse_command_line(arguments);
+  if (!command) {
+    return fail(command.error(), kBadConfiguration);
+  }
+  if (command->help) {
+    print(help_text(command->program, command->subcommand));
+    return 0;
+  }
+  return find_command(command->subcommand)->run(*command);
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,22 @@
+set(COMPONENT_SOURCES
+  capture_json.cpp
+  check/check_cluster.cpp
+  check/check_command.cpp
+  check/check_finding.cpp
+  check/check_gather_cluster.cpp
+  check/check_gather_credentials.cpp
+  check/check_gather_machine.cpp
+  check/check_identity.cpp
+  check/check_machine.cpp
+  command_line.cpp
+  command_table.cpp
+  commands.cpp
+  feed_command.cpp
+  help.cpp
+  manual.cpp
+  node_diff_text.cpp
+  parse_slurm.cpp
+  print_node.cpp
+  secrets.cpp
+  status_command.cpp
+  virtual_kubelet.cpp)

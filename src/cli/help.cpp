@@ -1,0 +1,219 @@
+#include "cli/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/command_table.h"
+#include "config/settings_table.h"
+
+namespace slurmlet::cli {
+namespace {
+
+struct Line {
+  std::string section;
+  std::string left;   // "--port int"
+  std::string right;  // "port of … (default 10250)"
+};
+
+std::string left_side(std::string_view flag, std::string_view type) {
+  const std::string_view short_form = flag == "--help" ? "  -h, " : "      ";
+  return fmt::format("{}{}{}{}", short_form, flag, type.empty() ? "" : " ", type);
+}
+
+std::string default_note(const config::Row& row) {
+  const std::string text = config::default_text(row);
+  if (!text.empty()) {
+    return fmt::format(" (default {})", text);
+  }
+  return row.when_unset.empty() ? "" : fmt::format(" (default: {})", row.when_unset);
+}
+
+std::vector<Line> flag_lines(const Command& command) {
+  std::vector<Line> lines;
+  for (const auto& flag : command.flags) {
+    if (flag.name.starts_with("--")) {
+      const std::string short_form =
+          flag.short_name.empty() ? "      " : fmt::format("  {}, ", flag.short_name);
+      lines.push_back(
+          {"Command",
+           fmt::format("{}{}{}{}", short_form, flag.name, flag.type.empty() ? "" : " ", flag.type),
+           fmt::format(
+               "{}{}", flag.help,
+               flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
+    }
+  }
+  if (!command.takes_settings) {
+    return lines;
+  }
+  for (const auto& flag : config::command_flags()) {
+    lines.push_back(
+        {"General", left_side(flag.flag, flag.type),
+         fmt::format(
+             "{}{}", flag.help,
+             flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
+  }
+  for (const auto& row : config::settings_table()) {
+    lines.push_back({std::string{row.section}, left_side(row.flag, config::type_name(row)),
+                     fmt::format("{}{}", row.help, default_note(row))});
+  }
+  return lines;
+}
+
+// Of `slurmlet --help`: all commands.
+std::string overview(const std::string& program) {
+  std::string out = fmt::format(
+      "Shows the Slurm compute node it runs on in Kubernetes, as a Node that runs no pods.\n\n"
+      "Usage:\n  {} [run] [flags]\n",
+      program);
+  std::size_t width = 0;
+  std::vector<std::pair<std::string, std::string_view>> lines;
+  for (const auto& command : commands()) {
+    if (!command.summary.empty()) {
+      lines.emplace_back(fmt::format("  {} {}{}{}", program, command.name,
+                                     command.usage.empty() ? "" : " ", command.usage),
+                         command.summary);
+      width = std::max(width, lines.back().first.size());
+    }
+  }
+  for (const auto& [left, summary] : lines) {
+    out += fmt::format("{:{}}  {}\n", left, width, summary);
+  }
+  return out +
+         "\nFlags win over environment variables, and those over the configuration file.\n"
+         "virtual-kubelet's flags are accepted; those without a meaning here give a warning.\n";
+}
+
+std::string usage(const std::string& program, const Command& command) {
+  if (command.summary.empty()) {
+    return overview(program);
+  }
+  std::string summary{command.summary};
+  summary[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(summary[0])));
+  return fmt::format(
+      "{}\n\nUsage:\n  {} {}{}{}{}\n{}",
+      command.description.empty() ? summary + "." : std::string{command.description}, program,
+      command.name, command.usage.empty() ? "" : " ", command.usage,
+      command.takes_settings ? " [flags]" : "",
+      command.exit_codes.empty() ? "" : fmt::format("\nExit code: {}\n", command.exit_codes));
+}
+
+std::string markdown_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out;
+}
+
+std::string code_or_empty(std::string_view text) {
+  return text.empty() ? "" : fmt::format("`{}`", markdown_cell(text));
+}
+
+// How the default looks in the file: maps and empty texts in YAML's own form.
+std::string yaml_default(const config::Row& row) {
+  std::string text = config::default_text(row);
+  if (!text.empty()) {
+    return text;
+  }
+  return config::is_map(row) ? "{}" : "\"\"";
+}
+
+// A comment of the example file, broken between words so that no line is longer than 100.
+std::string comment(std::string_view indent, std::string_view text) {
+  constexpr std::size_t kMaxWidth = 100;
+  std::string out;
+  std::string line;
+  for (const auto word : split(text, ' ')) {
+    if (!line.empty() && indent.size() + 2 + line.size() + 1 + word.size() > kMaxWidth) {
+      out += fmt::format("{}# {}\n", indent, line);
+      line.clear();
+    }
+    line += fmt::format("{}{}", line.empty() ? "" : " ", word);
+  }
+  return out + fmt::format("{}# {}\n", indent, line);
+}
+
+void add_example_entry(const config::Row& row, std::string_view indent, std::string_view name,
+                       std::string& out) {
+  out += comment(indent, row.help);
+  if (config::default_text(row).empty() && !row.when_unset.empty()) {
+    out += comment(indent, fmt::format("Default: {}", row.when_unset));
+  }
+  out += fmt::format("{}#{}: {}\n", indent, name, yaml_default(row));
+}
+
+}  // namespace
+
+std::string help_text(const std::string& program, const std::string& subcommand) {
+  const Command* found = find_command(subcommand);
+  const Command& command = found == nullptr ? commands().front() : *found;
+  std::string out = usage(program, command);
+  const auto lines = flag_lines(command);
+  std::size_t width = 0;
+  for (const auto& line : lines) {
+    width = std::max(width, line.left.size());
+  }
+  std::string section;
+  for (const auto& line : lines) {
+    if (line.section != section) {
+      section = line.section;
+      out += fmt::format("\n{} flags:\n\n", section);
+    }
+    out += fmt::format("{:{}}   {}\n", line.left, width, line.right);
+  }
+  return out;
+}
+
+std::string settings_table_markdown() {
+  std::string out;
+  std::string_view section;
+  for (const auto& row : config::settings_table()) {
+    if (row.section != section) {
+      section = row.section;
+      out += fmt::format(
+          "{}### {}\n\n| Key | Flag | Environment | Default | Meaning |\n|---|---|---|---|---|\n",
+          out.empty() ? "" : "\n", section);
+    }
+    const std::string text = config::default_text(row);
+    out += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", row.key, row.flag,
+                       code_or_empty(row.environment),
+                       text.empty() ? markdown_cell(row.when_unset) : code_or_empty(text),
+                       markdown_cell(row.help));
+  }
+  return out;
+}
+
+std::string example_config() {
+  std::string out = fmt::format(
+      "# Configuration of slurmlet, read from {}. Every key is shown with its\n"
+      "# default; remove the '#' to change one. Flags and environment variables win over this "
+      "file.\n"
+      "# Durations: 90s, 1m30s, 500ms.\n"
+      "apiVersion: {}\n"
+      "kind: {}\n",
+      config::kDefaultConfigFile, config::kApiVersion, config::kKind);
+  std::string_view group;
+  for (const auto& row : config::settings_table()) {
+    const auto dot = row.key.find('.');
+    out += '\n';
+    if (dot == std::string_view::npos) {
+      add_example_entry(row, "", row.key, out);
+      continue;
+    }
+    if (row.key.substr(0, dot) != group) {
+      group = row.key.substr(0, dot);
+      out += fmt::format("{}:\n", group);
+    }
+    add_example_entry(row, "  ", row.key.substr(dot + 1), out);
+  }
+  return out;
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,155 @@
+#include "cli/manual.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <vector>
+
+#include "base/text.h"
+#include "config/settings_table.h"
+
+namespace slurmlet::cli {
+namespace {
+
+constexpr std::string_view kHead =
+    R"(.\" Made from the table of settings (src/cli/manual.cpp); a test of test/config keeps it current.
+.TH SLURMLET.YAML 5 2026-11-22 slurmlet "File Formats"
+.SH NAME
+slurmlet.yaml \- configuration of slurmlet
+.SH SYNOPSIS
+.I )";
+
+constexpr std::string_view kDescription = R"(
+.SH DESCRIPTION
+.BR slurmlet (8)
+reads this file when it starts and again when it gets SIGHUP
+.RB ( "systemctl reload slurmlet" ).
+It is YAML or JSON, with these two keys and those below:
+.PP
+.in +4n
+.EX
+)";
+
+constexpr std::string_view kRules = R"(.EE
+.in
+.PP
+Every setting has a default, and the file may be absent. Flags win over environment variables,
+these over the file, and the file over the defaults.
+.PP
+Beside
+.I config.yaml
+the files
+.I config.d/*.yaml
+are read (beside
+.IR NAME .yaml:
+.IR NAME .d/*.yaml),
+in the order of their names. They have the same form; later ones win, mappings add up. A setting
+that is
+.B null
+has its default again, whatever the earlier files say (a mapping is empty then); an empty text or an
+empty group changes nothing. All these files, and those that they name, must be regular files.
+.PP
+Unknown keys, repeated keys and values that cannot be are refused: the message names the file, the
+line, the key and the cure, and
+.B slurmlet
+ends with exit code 2. A file that is refused at SIGHUP leaves the old configuration in use.
+.PP
+Durations are written as in
+.BR 90s ,
+.B 1m30s
+or
+.BR 500ms .
+The dots in the names below stand for nesting:
+.B slurm.pollInterval
+is the key
+.B pollInterval
+under
+.BR slurm .
+A mapping is one of YAML; as a flag or in the environment it is
+.IR KEY = VALUE [, KEY = VALUE ...].
+.SH SETTINGS
+)";
+
+constexpr std::string_view kTail = R"(.SH EXAMPLE
+.EX
+apiVersion: slurmlet.io/v1alpha1
+kind: SlurmletConfiguration
+kubernetes:
+  bootstrapKubeconfig: /etc/slurmlet/bootstrap\-kubeconfig
+slurm:
+  pollInterval: 2m
+node:
+  labels:
+    example.com/rack: r07
+.EE
+.SH SEE ALSO
+.BR slurmlet (8),
+.BR slurm.conf (5)
+)";
+
+// For running text: what roff would take for its own.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+  }
+  // A control character at the beginning of a line.
+  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+}
+
+std::string bold(std::string_view text) { return fmt::format("\\fB{}\\fR", escaped(text)); }
+
+std::string type_text(const config::Row& row) {
+  if (config::is_bool(row)) {
+    return "true or false";
+  }
+  if (!row.choices.empty()) {
+    const std::vector<std::string> names{row.choices.begin(), row.choices.end()};
+    return join(names, ", ");
+  }
+  if (config::type_name(row) == "int" && row.maximum != std::numeric_limits<int>::max()) {
+    return fmt::format("{} to {}", row.minimum, row.maximum);
+  }
+  return std::string{config::type_name(row)};
+}
+
+std::string entry(const config::Row& row) {
+  const std::string fallback = config::default_text(row);
+  std::string out = fmt::format(".TP\n{} ({}", bold(row.key), escaped(type_text(row)));
+  out += fallback.empty() ? ")\n" : fmt::format("; default {})\n", bold(fallback));
+  out += fmt::format("{}.\n", escaped(row.help));
+  if (fallback.empty() && !row.when_unset.empty()) {
+    out += fmt::format("Default: {}.\n", escaped(row.when_unset));
+  }
+  out += fmt::format("Flag {}", bold(row.flag));
+  if (!row.environment.empty()) {
+    out += fmt::format(", environment variable {}", bold(row.environment));
+  }
+  return out + ".\n";
+}
+
+}  // namespace
+
+std::string settings_manual() {
+  std::string out =
+      fmt::format("{}{}{}apiVersion: {}\nkind: {}\n{}", kHead, escaped(config::kDefaultConfigFile),
+                  kDescription, config::kApiVersion, config::kKind, kRules);
+  std::string_view section;
+  for (const auto& row : config::settings_table()) {
+    if (row.section != section) {
+      section = row.section;
+      out += fmt::format(".SS {}\n", section);
+    }
+    out += entry(row);
+  }
+  out += kTail;
+  return out;
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,246 @@
+#include "cli/parse_slurm.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/plain_text.h"
+#include "base/unique_fd.h"
+#include "cli/capture_json.h"
+#include "cli/secrets.h"
+#include "node/conditions.h"
+#include "node/resources.h"
+#include "node/slurm_labels.h"
+#include "slurm/answers/capture.h"
+
+namespace slurmlet::cli {
+namespace {
+
+using Liveness = node::SlurmdFacts::Liveness;
+
+// Twice the dump of a site with 65,000 nodes.
+constexpr std::size_t kMaxCaptureBytes = std::size_t{512} << 20;
+constexpr std::int64_t kMiB = 1024 * 1024;
+
+// The daemon's facts as this answer alone makes them. The machine is taken to be what Slurm says.
+node::HostFacts facts_of(const slurm::Capture& capture, const node::SlurmNodeRecord* record) {
+  node::HostFacts facts;
+  facts.slurm_conf.cluster_name = capture.cluster;
+  facts.slurmd.detail = "the captured answer does not tell whether slurmd runs";
+  if (capture.slurmd) {
+    facts.slurmd.liveness = Liveness::kRunning;
+    facts.slurmd.version = capture.slurmd->version;
+  }
+  if (capture.failure) {
+    facts.slurm.failure = capture.failure->cause;
+    facts.slurm.failure_detail = capture.failure->detail;
+  }
+  if (record != nullptr) {
+    // Where slurmd runs not, Slurm says so in the state, and the rules follow it.
+    facts.slurmd.liveness = Liveness::kRunning;
+    facts.slurmd.version = record->version;
+    facts.slurm.record = *record;
+    facts.machine.cpus = record->cpus;
+    // 1 where slurm.conf does not tell: no amount of memory.
+    if (record->real_memory_mib.value_or(1) > 1 &&
+        *record->real_memory_mib < std::numeric_limits<std::int64_t>::max() / kMiB) {
+      facts.machine.memory_bytes = *record->real_memory_mib * kMiB;
+    }
+    if (facts.slurm_conf.cluster_name.empty()) {
+      facts.slurm_conf.cluster_name = record->cluster;
+    }
+  }
+  return facts;
+}
+
+std::vector<node::Condition> conditions_of(const slurm::Capture& capture,
+                                           const node::HostFacts& facts) {
+  std::vector<node::Condition> out;
+  if (capture.slurmd) {
+    out.push_back(node::slurmd_condition(facts));
+  }
+  const auto& record = facts.slurm.record;
+  // `sinfo -R` tells the reason of a state and not the state: nothing follows from it.
+  if (record ? !record->state.base.empty() : facts.slurm.failure.has_value()) {
+    const auto states = node::slurm_state_conditions(facts);
+    out.insert(out.end(), states.begin(), states.end());
+  }
+  if (!out.empty()) {
+    node::NodePolicy policy;
+    policy.ready_follows = node::ReadyFollows::kSlurm;
+    out.push_back(node::ready_condition(facts, policy, {}));
+  }
+  for (auto& condition : out) {
+    condition.message = plain_text(condition.message);
+  }
+  return out;
+}
+
+void add_resources(const node::HostFacts& facts, Document& document) {
+  document["capacity"] = Document::object();
+  document["allocatable"] = Document::object();
+  if (facts.slurm.record) {
+    const node::Resources resources = node::resources(facts, {});
+    if (resources.capacity.size() > 1) {  // more than that no pods run
+      document["capacity"] = resources.capacity;
+      document["allocatable"] = resources.allocatable;
+    }
+  }
+}
+
+Document empty_document(const slurm::Capture& capture) {
+  Document document;
+  document["source"] = capture.source;
+  document["facts"] = Document::object();
+  document["conditions"] = Document::array();
+  document["capacity"] = Document::object();
+  document["allocatable"] = Document::object();
+  document["labels"] = Document::object();
+  document["notUnderstood"] = Document::array();
+  return document;
+}
+
+Document document_of(const slurm::Capture& capture, const node::SlurmNodeRecord* record) {
+  Document document = empty_document(capture);
+  if (record != nullptr) {
+    add_record_facts(*record, document["facts"]);
+  }
+  add_capture_facts(capture, document["facts"]);
+  const node::HostFacts facts = facts_of(capture, record);
+  document["conditions"] = conditions_json(conditions_of(capture, facts));
+  add_resources(facts, document);
+  if (record != nullptr) {
+    document["labels"] = node::slurm_labels(facts, {});
+  }
+  return document;
+}
+
+Document document_of_all(const slurm::Capture& capture) {
+  Document document = empty_document(capture);
+  Document names = Document::array();
+  Document nodes = Document::array();
+  for (const auto& record : capture.nodes) {
+    names.push_back(record.name);
+    nodes.push_back(document_of(capture, &record));
+  }
+  document["facts"]["nodes"] = std::move(names);
+  document["notUnderstood"] = capture.not_understood;
+  document["nodes"] = std::move(nodes);
+  return document;
+}
+
+// Leaves `name` alone in the capture; when it is not there, that is the failure. An answer that
+// names no node (`sinfo -o %T`) is about whom the person says.
+void keep_only(const std::string& name, slurm::Capture& capture) {
+  if (capture.nodes.empty()) {
+    return;
+  }
+  std::vector<node::SlurmNodeRecord> kept;
+  for (auto& record : capture.nodes) {
+    if (record.name == name || (record.name.empty() && capture.nodes.size() == 1)) {
+      kept.push_back(std::move(record));
+    }
+  }
+  if (kept.empty()) {
+    const bool one = capture.nodes.size() == 1;
+    capture.failure = {
+        one ? node::SlurmFailure::kGarbage : node::SlurmFailure::kNotInSlurm,
+        one ? fmt::format("the captured answer is about {}, not {}", capture.nodes[0].name, name)
+            : fmt::format("none of the {} nodes captured is {}", capture.nodes.size(), name)};
+  }
+  capture.nodes = std::move(kept);
+}
+
+// Why `scontrol show slurmd` got nothing; slurmctld has no part in that. It may have asked at a
+// port that is not slurmd's, so nothing is said of whether slurmd runs.
+std::optional<std::string> slurmd_silence(std::string_view text, const slurm::Capture& capture) {
+  const bool asked = text.find("slurm_load_slurmd_status") != std::string_view::npos;
+  const bool reached =
+      !capture.failure || capture.failure->cause != node::SlurmFailure::kControllerUnreachable;
+  return !asked || reached ? std::nullopt : std::optional{capture.failure->detail};
+}
+
+Document document_of_silence(const slurm::Capture& capture, const std::string& detail) {
+  Document document = empty_document(capture);
+  document["facts"]["failure"] = {{"cause", "SlurmdNotAnswering"}, {"detail", detail}};
+  node::HostFacts facts;
+  facts.slurmd.detail = "slurmd did not answer scontrol show slurmd: " + detail;
+  document["conditions"] = conditions_json({node::slurmd_condition(facts)});
+  return document;
+}
+
+Result<std::string> read_to_end(int fd, const std::string& name) {
+  std::string text;
+  std::array<char, 65536> buffer;
+  while (true) {
+    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+    if (got == 0) {
+      return text;
+    }
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      return Error{Code::kInvalid,
+                   fmt::format("{} cannot be read: {}", name, std::strerror(errno))};
+    }
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMaxCaptureBytes) {
+      return Error{Code::kInvalid,
+                   fmt::format("{} is larger than {} MiB; capture one node's answer", name,
+                               kMaxCaptureBytes >> 20)};
+    }
+  }
+}
+
+}  // namespace
+
+ParsedSlurm parse_slurm(std::string_view text, const std::string& node) {
+  slurm::Capture capture = slurm::parse_capture(text);
+  const bool asked_for = !node.empty() && !capture.nodes.empty();
+  if (asked_for) {
+    keep_only(node, capture);
+  }
+  Document document;
+  if (capture.nodes.size() > 1) {
+    document = document_of_all(capture);
+  } else if (const auto silence = slurmd_silence(text, capture)) {
+    document = document_of_silence(capture, *silence);
+    document["notUnderstood"] = capture.not_understood;
+  } else {
+    document = document_of(capture, capture.nodes.empty() ? nullptr : &capture.nodes.front());
+    document["notUnderstood"] = capture.not_understood;
+  }
+  remove_secrets(document);
+  ParsedSlurm out;
+  out.json = document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";
+  // A list of nodes without its "meta" does not tell who wrote it.
+  const bool known = capture.source != "unknown" || !capture.nodes.empty();
+  out.recognised = known && !(asked_for && capture.nodes.empty());
+  return out;
+}
+
+Result<std::string> read_capture(const std::string& file) {
+  if (file.empty() || file == "-") {
+    return read_to_end(STDIN_FILENO, "stdin");
+  }
+  const UniqueFd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (fd.get() < 0) {
+    return Error{Code::kInvalid,
+                 fmt::format("{} cannot be read: {}; give the file with Slurm's answer, or \"-\" "
+                             "and the answer on stdin",
+                             file, std::strerror(errno))};
+  }
+  return read_to_end(fd.get(), file);
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,48 @@
+#include "cli/print_node.h"
+
+#include "credentials/access.h"
+#include "daemon/node_preview.h"
+#include "kube/node_json.h"
+#include "kube/rest_api.h"
+#include "yaml/emit.h"
+
+namespace slurmlet::cli {
+
+Result<std::string> print_node(const config::Settings& settings, const std::string& format) {
+  const auto preview = daemon::preview_node(settings, {});
+  if (!preview) {
+    return preview.error();
+  }
+  const std::string json = kube::node_create_body(preview->desired, preview->at.wall);
+  if (format == "json") {
+    return json + "\n";
+  }
+  return yaml::emit_json_text(json);
+}
+
+Result<std::string> diff_node(const config::Settings& settings) {
+  const SystemClock clock;
+  const auto access = credentials::ApiAccess::open(settings, clock);
+  if (!access) {
+    return access.error();
+  }
+  const auto client = access->connect();
+  if (!client) {
+    return client.error();
+  }
+  daemon::PreviewOptions options;
+  options.route = access->route_source();
+  const auto preview = daemon::preview_node(settings, options);
+  if (!preview) {
+    return preview.error();
+  }
+  const auto live = kube::RestNodeApi{**client, {}}.get(preview->desired.name);
+  if (!live) {
+    return live.error().code == Code::kNotFound
+               ? Result<std::string>{missing_text(preview->desired)}
+               : live.error();
+  }
+  return diff_text(*live, preview->desired, preview->at.wall);
+}
+
+}  // namespace slurmlet::cli

@@ -1,0 +1,106 @@
+#include "cli/status_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/plain_text.h"
+#include "config/duration.h"
+#include "status/daemon_client.h"
+
+namespace slurmlet::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kNotHealthy = 1;
+constexpr int kBadCommandLine = 2;
+constexpr int kNotRunning = 3;
+constexpr Duration kBetweenQuestions = milliseconds{250};
+constexpr mode_t kForAll = 0644;
+
+void print(const std::string& text) {
+  const std::string shown = shown_controls(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
+bool is_registered(const Result<status::DaemonStatus>& status) {
+  return status && status->registered && status->lease_held;
+}
+
+std::string why_not(const Result<status::DaemonStatus>& status) {
+  if (!status) {
+    return status.error().message;
+  }
+  const std::string why = status::why_unhealthy(*status);
+  return why.empty() ? status->summary : why;
+}
+
+int write_sentinel(const std::string& path) {
+  if (path.empty()) {
+    return 0;
+  }
+  if (const Status written = write_file_atomic(path, "success\n", kForAll); !written) {
+    log::error("--sentinel " + path + ": " + written.error().message);
+    return kNotHealthy;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_status(const config::Settings& settings, const std::string& format) {
+  auto client = status::DaemonClient::make(settings);
+  if (!client) {
+    log::error(client.error().message);
+    return kNotRunning;
+  }
+  // While it waits for a silent API server before it has a credential, it answers late.
+  const auto status = client->ask(seconds{12});
+  if (!status) {
+    log::error(status.error().message);
+    return status.error().code == Code::kTimeout ? kNotHealthy : kNotRunning;
+  }
+  print(format == "json" ? status::to_json(*status) : status::to_text(*status));
+  return status->healthy ? 0 : kNotHealthy;
+}
+
+int run_wait_registered(const config::Settings& settings, const WaitOptions& options) {
+  const auto timeout = config::parse_duration(options.timeout);
+  if (!timeout || *timeout < config::Seconds{0}) {
+    log::error(fmt::format("--timeout is \"{}\"; it must be a duration such as 5m or 300",
+                           options.timeout));
+    return kBadCommandLine;
+  }
+  auto client = status::DaemonClient::make(settings);
+  if (!client) {
+    log::error(client.error().message);
+    return kBadCommandLine;
+  }
+  const SteadyTime deadline = std::chrono::steady_clock::now() + *timeout;
+  std::string told;
+  while (true) {
+    const auto status = client->ask();
+    if (is_registered(status)) {
+      print("Node " + status->node + " is registered\n");
+      return write_sentinel(options.sentinel);
+    }
+    std::string why = why_not(status);
+    if (std::chrono::steady_clock::now() >= deadline) {
+      log::error(fmt::format("the Node is not registered after {}: {}",
+                             config::format_duration(*timeout), why));
+      return kNotHealthy;
+    }
+    if (why != told) {
+      told = std::move(why);
+      log::info("waiting: " + told);
+    }
+    client->pause(kBetweenQuestions);
+  }
+}
+
+}  // namespace slurmlet::cli

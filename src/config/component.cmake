@@ -1,0 +1,13 @@
+set(COMPONENT_SOURCES
+  config_file.cpp
+  credentials.cpp
+  draft.cpp
+  duration.cpp
+  effective.cpp
+  environment.cpp
+  finalize.cpp
+  load.cpp
+  provider_config.cpp
+  rules.cpp
+  settings_table.cpp
+  settings_text.cpp)

@@ -1,0 +1,283 @@
+#include "credentials/bootstrap.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "credentials/own_credentials.h"
+#include "http/proxy_choice.h"
+#include "kube/cluster_info.h"
+#include "kube/kubeconfig.h"
+#include "kube/kubeconfig_text.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr mode_t kPrivate = 0600;
+constexpr Duration kLook = minutes{1};  // for a clock that somebody set
+// The network may come late, and nobody sees this node before.
+constexpr Duration kLongestPause = seconds{30};
+
+// The settings with the bootstrap credential in the place of the node's.
+config::Settings as_bootstrap(const config::Settings& settings, const std::string& discovered_ca) {
+  config::Settings out = settings;
+  auto& kubernetes = out.kubernetes;
+  kubernetes.kubeconfig = kubernetes.bootstrap_kubeconfig;
+  kubernetes.token_file = kubernetes.bootstrap_token_file;
+  if (!discovered_ca.empty()) {
+    kubernetes.ca_data = discovered_ca;
+  }
+  return out;
+}
+
+Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
+                            kube::RequestCounter& requests, int abort_fd) {
+  auto text = read_file(kubernetes.bootstrap_token_file);
+  if (!text) {
+    return text.error().with_prefix("bootstrap token");
+  }
+  const auto token = kube::parse_bootstrap_token(std::string{trim(*text)});
+  if (!token) {
+    return token.error().with_prefix(kubernetes.bootstrap_token_file);
+  }
+  auto nobody = tls::ClientIdentity::make_untrusting();
+  if (!nobody) {
+    return nobody.error();
+  }
+  http::Endpoint endpoint;
+  endpoint.url = kubernetes.server;
+  endpoint.proxy = http::proxy_for(kubernetes.server, kubernetes.https_proxy, kubernetes.no_proxy);
+  endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
+  auto client = http::make_curl_client(endpoint, *nobody, {});
+  if (!client) {
+    return client.error();
+  }
+  (*client)->set_abort_fd(abort_fd);
+  std::vector<std::string> pins;
+  for (const auto pin : split(kubernetes.ca_cert_hashes, ',')) {
+    pins.emplace_back(pin);
+  }
+  return kube::discover_cluster_ca(**client, *token, pins, {&requests, {}});
+}
+
+// Also the kubeconfig, which somebody may cure meanwhile.
+std::vector<std::filesystem::path> watched_files(const config::Settings& settings) {
+  auto out = bootstrap_files(settings);
+  if (!settings.kubernetes.kubeconfig.empty()) {
+    out.emplace_back(settings.kubernetes.kubeconfig);
+  }
+  return out;
+}
+
+}  // namespace
+
+Bootstrap::Bootstrap(const config::Settings& settings, std::string node_name, const Clock& clock,
+                     kube::RequestCounter& requests, int abort_fd)
+    : settings_(settings),
+      node_name_(std::move(node_name)),
+      clock_(clock),
+      requests_(requests),
+      abort_fd_(abort_fd),
+      store_(settings.kubernetes.cert_dir, kClientStoreName),
+      backoff_(seconds{1}, kLongestPause, system_random()),
+      files_(watched_files(settings)),
+      was_of_no_use_(!is_of_use(clock.now().wall)) {}
+
+// What the store holds may have expired, or be another node's.
+bool Bootstrap::is_issued(WallTime now) const {
+  return held_ && held_->not_after > now && held_->common_name == "system:node:" + node_name_;
+}
+
+Status Bootstrap::open() {
+  const auto& kubernetes = settings_.kubernetes;
+  if (!kubernetes.ca_cert_hashes.empty() && discovered_ca_.empty()) {
+    auto ca = find_ca(kubernetes, requests_, abort_fd_);
+    if (!ca) {
+      return ca.error();
+    }
+    discovered_ca_ = std::move(*ca);
+  }
+  bootstrap_settings_ = as_bootstrap(settings_, discovered_ca_);
+  auto access = ApiAccess::open(bootstrap_settings_, clock_);
+  if (!access) {
+    return access.error();
+  }
+  auto client = access->connect();
+  if (!client) {
+    return client.error();
+  }
+  access_.emplace(std::move(*access));
+  client_ = std::move(*client);
+  client_->set_abort_fd(abort_fd_);
+  api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
+                                                    system_random());
+  auto options = client_certificate_options(settings_, node_name_);
+  options.longest_pause = kLongestPause;
+  sync_ = std::make_unique<CertificateSync>(
+      *api_, store_, std::move(options), system_random(),
+      [this](const tls::StoredCertificate& certificate) { held_ = certificate.summary; });
+  sync_->set_subject(client_certificate_subject(node_name_));
+  return {};
+}
+
+void Bootstrap::close() {
+  sync_.reset();
+  api_.reset();
+  client_.reset();
+  access_.reset();
+}
+
+// What was there before is kept beside it: it was of no use, but somebody may have written it.
+Status Bootstrap::write_kubeconfig() const {
+  const auto& path = settings_.kubernetes.kubeconfig;
+  const std::string text =
+      kube::node_kubeconfig_text(access_->cluster(), node_name_, store_.current_path());
+  if (const auto before = read_file(path); before && *before != text) {
+    if (const Status kept = write_file_atomic(path + ".old", *before, kPrivate); !kept) {
+      return kept;
+    }
+  }
+  return write_file_atomic(path, text, kPrivate);
+}
+
+void Bootstrap::go_on_with_kubeconfig() {
+  log::info(settings_.kubernetes.kubeconfig + " holds a credential now; it is used");
+  done_ = true;
+}
+
+void Bootstrap::take_changed_files(Now now) {
+  const auto changed = files_.changed();
+  if (changed.empty()) {
+    return;
+  }
+  if (is_of_use(now.wall)) {
+    return go_on_with_kubeconfig();
+  }
+  log::info("the bootstrap credential was replaced; it is tried");
+  close();
+  discovered_ca_.clear();
+  backoff_.reset();
+  next_open_ = {};
+}
+
+SteadyTime Bootstrap::turn(Now now) {
+  // The clock was set since, so that a certificate has not expired after all.
+  if (was_of_no_use_ && is_of_use(now.wall)) {
+    go_on_with_kubeconfig();
+    return now.steady;
+  }
+  if (!sync_) {
+    if (now.steady < next_open_) {
+      return next_open_;
+    }
+    if (const Status opened = open(); !opened) {
+      close();
+      open_error_ = opened.error();
+      if (problem_ != opened.error().message && opened.error().code != Code::kCancelled) {
+        problem_ = opened.error().message;
+        log::warning("no bootstrap yet: " + problem_);
+      }
+      next_open_ = clock_.now().steady + backoff_.next(opened.error().retry_after);
+      return next_open_;
+    }
+    problem_.clear();
+    open_error_.reset();
+    backoff_.reset();
+  }
+  const SteadyTime next = sync_->step(now);
+  if (!is_issued(now.wall)) {
+    return std::min(next, now.steady + kLook);
+  }
+  if (const Status written = write_kubeconfig(); !written) {
+    if (problem_ != written.error().message) {
+      problem_ = written.error().message;
+      log::error("the kubeconfig of this node cannot be written: " + problem_);
+    }
+    return clock_.now().steady + backoff_.next();
+  }
+  log::info("bootstrap done; " + settings_.kubernetes.kubeconfig + " written");
+  done_ = true;
+  return now.steady;
+}
+
+SteadyTime Bootstrap::step(Now now) {
+  take_changed_files(now);
+  return done_ ? now.steady : turn(now);
+}
+
+std::string Bootstrap::waits_for() const {
+  if (!problem_.empty()) {
+    return problem_;
+  }
+  if (!sync_) {
+    return "waits for the API server";
+  }
+  const auto& status = sync_->status();
+  return status.pending ? "waits for the approval of " + status.request_name : status.problem;
+}
+
+std::string Bootstrap::server() const {
+  return access_ ? access_->server() : settings_.kubernetes.server;
+}
+
+std::optional<Error> Bootstrap::problem() const {
+  return problem_.empty() ? open_error_ : Error{Code::kInternal, problem_};
+}
+
+std::optional<CertificateStatus> Bootstrap::request() const {
+  return sync_ ? std::optional{sync_->status()} : std::nullopt;
+}
+
+void Bootstrap::wait(SteadyTime until, std::vector<int> fds) {
+  fds.push_back(files_.fd());
+  if (client_) {
+    client_->wait(until, fds);
+    return;
+  }
+  std::vector<pollfd> entries;
+  for (const int fd : fds) {
+    entries.push_back({fd, POLLIN, 0});
+  }
+  const auto left =
+      std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()).count();
+  ::poll(entries.data(), entries.size(),
+         static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000)));
+}
+
+Status probe_bootstrap(const config::Settings& settings, int abort_fd, const Clock& clock,
+                       kube::RequestCounter& requests) {
+  std::string ca;
+  if (!settings.kubernetes.ca_cert_hashes.empty()) {
+    auto found = find_ca(settings.kubernetes, requests, abort_fd);
+    if (!found) {
+      return found.error();
+    }
+    ca = std::move(*found);
+  }
+  auto access = ApiAccess::open(as_bootstrap(settings, ca), clock);
+  if (!access) {
+    return access.error();
+  }
+  auto client = access->connect();
+  if (!client) {
+    return client.error();
+  }
+  (*client)->set_abort_fd(abort_fd);
+  kube::RestCertificateApi api{**client, {&requests, {}}, system_random()};
+  const auto answer = api.get("slurmlet-probe");
+  return answer || answer.error().code == Code::kNotFound ? Status{} : Status{answer.error()};
+}
+
+}  // namespace slurmlet::credentials

@@ -1,0 +1,103 @@
+#pragma once
+
+// How a node without a credential of its own gets one: with the bootstrap token, by a certificate
+// signing request that somebody approves
+// (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/). Leaves the
+// key and certificate in kubernetes.certDir and a kubeconfig that names them.
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/file_watch.h"
+#include "base/result.h"
+#include "config/settings.h"
+#include "credentials/access.h"
+#include "credentials/certificate_sync.h"
+#include "http/client.h"
+#include "kube/certificate_api.h"
+#include "kube/request_counter.h"
+#include "tls/certificate_store.h"
+
+namespace slurmlet::credentials {
+
+bool has_bootstrap(const config::Settings& settings);
+
+// What a bootstrap needs: its kubeconfig or token, and the CA. Another one is worth another try.
+std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings);
+
+// Whether the kubeconfig cannot be used as it is: missing, broken, with a client certificate that
+// expired or is for another node. Its reason, for the log; "" if there is no need.
+std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
+                           WallTime now);
+
+// Asks for a credential and waits for its approval however long it takes, and for the API server, a
+// valid token or a usable kubeconfig likewise. A step object; its calls end at once when `abort_fd`
+// becomes readable. Not thread-safe.
+class Bootstrap {
+ public:
+  // References must outlive it.
+  Bootstrap(const config::Settings& settings, std::string node_name, const Clock& clock,
+            kube::RequestCounter& requests, int abort_fd);
+
+  SteadyTime step(Now now);
+  // There is a credential: the kubeconfig can be used.
+  bool done() const { return done_; }
+  // Waits for the time, the API server, one of `fds`, or a file that a bootstrap needs.
+  void wait(SteadyTime until, std::vector<int> fds);
+
+  // What it waits for, for people.
+  std::string waits_for() const;
+  std::string server() const;
+  // Why there is no connection, or why the kubeconfig cannot be written.
+  std::optional<Error> problem() const;
+  std::optional<CertificateStatus> request() const;
+
+ private:
+  Status open();
+  void close();
+  Status write_kubeconfig() const;
+  SteadyTime turn(Now now);
+  void take_changed_files(Now now);
+  bool is_of_use(WallTime now) const { return bootstrap_need(settings_, node_name_, now).empty(); }
+  bool is_issued(WallTime now) const;
+  void go_on_with_kubeconfig();
+
+  const config::Settings& settings_;
+  std::string node_name_;
+  const Clock& clock_;
+  kube::RequestCounter& requests_;
+  int abort_fd_;
+  tls::CertificateStore store_;
+  Backoff backoff_;
+  FileWatch files_;
+  bool was_of_no_use_;  // the kubeconfig; else it is the API server that rejects it
+  SteadyTime next_open_{};
+  std::string problem_;  // why there is no connection to ask over
+  std::optional<Error> open_error_;
+
+  std::string discovered_ca_;
+  config::Settings bootstrap_settings_;
+  std::optional<ApiAccess> access_;
+  std::unique_ptr<http::Client> client_;
+  std::unique_ptr<kube::RestCertificateApi> api_;
+  std::unique_ptr<CertificateSync> sync_;
+  std::optional<tls::CertificateSummary> held_;  // what the store holds
+  bool done_ = false;
+};
+
+// Whether the API server takes the bootstrap token: one question that changes nothing. Asked before
+// a certificate that looks good is given up, since a server that refuses everybody for a while must
+// not cost a fleet its credentials.
+Status probe_bootstrap(const config::Settings& settings, int abort_fd, const Clock& clock,
+                       kube::RequestCounter& requests);
+
+// Forgets the certificate that the API server refuses, so that the next bootstrap asks for another.
+// Its file stays, only the link to it goes.
+Status discard_certificate(const config::Settings& settings);
+
+}  // namespace slurmlet::credentials

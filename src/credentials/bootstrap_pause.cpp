@@ -1,0 +1,25 @@
+#include "credentials/bootstrap_pause.h"
+
+#include <utility>
+
+namespace slurmlet::credentials {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+BootstrapPause::BootstrapPause(std::vector<std::filesystem::path> files, Random random)
+    : files_(std::move(files)), backoff_(minutes{1}, hours{1}, std::move(random)) {}
+
+void BootstrapPause::tried(SteadyTime now) { until_ = now + backoff_.next(); }
+
+SteadyTime BootstrapPause::refused() {
+  if (!watch_) {
+    watch_.emplace(files_);
+  } else if (!watch_->changed().empty()) {
+    until_ = {};
+    backoff_.reset();
+  }
+  return until_;
+}
+
+}  // namespace slurmlet::credentials

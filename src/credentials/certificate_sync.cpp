@@ -1,0 +1,392 @@
+#include "credentials/certificate_sync.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/rfc3339.h"
+#include "credentials/certificate_rules.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// Wall-clock deadlines are looked at again at least this often, since somebody may set the clock.
+constexpr Duration kLongestWait = hours{1};
+// A request that is approved automatically is decided within it: no need to call for a person.
+constexpr Duration kApprovalGrace = seconds{10};
+// Addresses come and go while a machine boots, or moves from one network to the other.
+constexpr Duration kSettled = minutes{1};
+// Whoever deletes a request sooner might do so with each.
+constexpr Duration kLongLife = minutes{10};
+
+}  // namespace
+
+CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStore& store,
+                                 CertificateSyncOptions options, Random random, Issued issued)
+    : api_(api),
+      store_(store),
+      options_(std::move(options)),
+      random_(std::move(random)),
+      issued_(std::move(issued)),
+      call_backoff_(seconds{2}, minutes{5}, random_),
+      refusal_backoff_(seconds{10}, hours{1}, random_),
+      change_backoff_(minutes{2}, hours{4}, random_) {}
+
+void CertificateSync::set_subject(std::optional<tls::CertificateSubject> subject) {
+  if (subject) {
+    subject = normalized(*std::move(subject));
+  }
+  if (subject != wanted_) {
+    wanted_ = std::move(subject);
+    wanted_since_.reset();
+  }
+}
+
+// Takes a subject that has settled. Returns when to look at it again.
+SteadyTime CertificateSync::settle_subject(Now now) {
+  if (wanted_ == subject_) {
+    wanted_since_.reset();
+    return kNever;
+  }
+  wanted_since_ = wanted_since_.value_or(now.steady);
+  const bool changed = subject_.has_value();
+  if (changed && wanted_) {
+    const SteadyTime due = std::max(*wanted_since_ + kSettled, change_not_before_);
+    if (now.steady < due) {
+      return due;
+    }
+    if (now.steady - change_not_before_ > hours{4}) {
+      change_backoff_.reset();
+    }
+    change_not_before_ = now.steady + change_backoff_.next();
+  }
+  subject_ = wanted_;
+  wanted_since_.reset();
+  // The first subject after a start goes on with the key of a request of before.
+  if (changed) {
+    forget_request();
+    drop_key();
+    next_try_ = {};
+  }
+  return kNever;
+}
+
+SteadyTime CertificateSync::step(Now now) {
+  if (!loaded_) {
+    load(now);
+  }
+  const SteadyTime settled = settle_subject(now);
+  return std::min(settled, step_request(now));
+}
+
+SteadyTime CertificateSync::step_request(Now now) {
+  if (!subject_) {
+    return kNever;
+  }
+  if (asked_) {
+    follow(now);
+  }
+  if (!asked_ && is_due(now) && now.steady >= next_try_) {
+    ask(now);
+    if (asked_) {
+      follow(now);
+    }
+  }
+  if (asked_) {
+    remind(now);
+    return reminded_ ? watch_next_ : std::min(watch_next_, asked_->since + kApprovalGrace);
+  }
+  return is_due(now) ? std::max(next_try_, now.steady) : until_due(now);
+}
+
+// --- the certificate that is there
+
+void CertificateSync::load(Now now) {
+  loaded_ = true;
+  auto stored = store_.current();
+  if (!stored) {
+    complain(stored.error().message, now);
+  } else if (*stored) {
+    use(std::move(**stored), now);
+  }
+  // A daemon that was killed has left the key of the certificate that came, or half of one.
+  if (!store_.has_pending_key()) {
+    drop_key();
+  }
+}
+
+void CertificateSync::use(tls::StoredCertificate certificate, Now now) {
+  renew_at_ = renewal_time(certificate, random_());
+  status_.not_after = certificate.summary.not_after;
+  current_ = std::move(certificate);
+  if (!is_valid(now)) {
+    complain("it expired at " + rfc3339(current_->summary.not_after), now);
+  }
+  issued_(*current_);
+}
+
+bool CertificateSync::is_valid(Now now) const {
+  return current_ && now.wall < current_->summary.not_after;
+}
+
+bool CertificateSync::is_due(Now now) const {
+  if (!current_ || now.wall >= renew_at_) {
+    return true;
+  }
+  return current_subject_ ? *current_subject_ != *subject_
+                          : !names_exactly(current_->summary, *subject_);
+}
+
+SteadyTime CertificateSync::until_due(Now now) const {
+  // Compared in wall time: a certificate may outlive what a steady time can hold.
+  const WallTime horizon = now.wall + std::chrono::duration_cast<WallTime::duration>(kLongestWait);
+  return now.steady + (std::min(renew_at_, horizon) - now.wall);
+}
+
+// --- asking
+
+void CertificateSync::ask(Now now) {
+  const auto key = store_.pending_key();
+  if (!key) {
+    fail(key.error(), now);
+    return;
+  }
+  ask_with(*key, now);
+}
+
+void CertificateSync::ask_with(const std::string& key, Now now) {
+  const auto digest = tls::public_key_digest(key);
+  if (!digest) {
+    fail(digest.error(), now);
+    return;
+  }
+  auto pem = tls::make_certificate_request(key, *subject_);
+  if (!pem) {
+    fail(pem.error(), now);
+    return;
+  }
+  kube::CertificateRequest wanted;
+  wanted.name = certificate_request_name(*digest, options_.signer_name, *subject_);
+  wanted.signer_name = options_.signer_name;
+  wanted.request_pem = *std::move(pem);
+  wanted.usages = options_.usages;
+  wanted.expiration = options_.lifetime;
+  const auto created = api_.create(wanted);
+  if (created) {
+    ++status_.requests;
+    say(false, "asked for with request " + wanted.name + " to " + wanted.signer_name);
+    wait_for(*created, key, now);
+  } else if (created.error().code == Code::kConflict) {
+    find(wanted, key, now);
+  } else {
+    fail(created.error(), now);
+  }
+}
+
+// A request of that name is there: of ours before a restart, or of an answer that was lost.
+void CertificateSync::find(const kube::CertificateRequest& ours, const std::string& key, Now now) {
+  const auto found = api_.get(ours.name);
+  if (!found) {
+    fail(found.error(), now);
+    return;
+  }
+  const auto theirs = tls::request_public_key_digest(found->request_pem);
+  const auto digest = tls::public_key_digest(key);
+  if (!theirs || !digest || *theirs != *digest || found->signer_name != ours.signer_name) {
+    refuse("request " + ours.name + " is somebody else's", now);
+    return;
+  }
+  say(false, "goes on with request " + ours.name);
+  wait_for(*found, key, now);
+}
+
+void CertificateSync::wait_for(const kube::CertificateRequest& request, const std::string& key,
+                               Now now) {
+  asked_ = Asked{request.name, request.uid, key, *subject_, now.steady};
+  reminded_ = false;
+  status_.pending = true;
+  status_.request_name = request.name;
+  status_.pending_since = now.wall;
+  status_.problem.clear();
+  take(request, now);
+  if (asked_) {
+    watch_ = api_.watch(request.name);
+  }
+}
+
+// --- waiting
+
+void CertificateSync::follow(Now now) {
+  std::vector<kube::WatchEvent<kube::CertificateRequest>> events;
+  watch_next_ = watch_->step(now, events);
+  for (const auto& event : events) {
+    read_event(event, now);
+    if (!asked_) {
+      return;
+    }
+  }
+  if (const auto error = watch_->last_error()) {
+    complain("request " + asked_->name + " cannot be watched: " + error->message, now);
+  } else {
+    status_.problem.clear();
+  }
+}
+
+void CertificateSync::read_event(const kube::WatchEvent<kube::CertificateRequest>& event, Now now) {
+  using Type = kube::WatchEvent<kube::CertificateRequest>::Type;
+  if (event.objects.empty()) {
+    if (event.type == Type::kReplaced) {
+      lose(now);
+    }
+    return;
+  }
+  const kube::CertificateRequest& seen = event.objects.front();
+  if (event.type == Type::kDeleted) {
+    // News of an earlier request of that name says nothing of this one.
+    if (seen.uid == asked_->uid) {
+      lose(now);
+    }
+  } else if (seen.uid != asked_->uid) {
+    lose(now);
+  } else {
+    take(seen, now);
+  }
+}
+
+void CertificateSync::take(const kube::CertificateRequest& request, Now now) {
+  if (request.denied || request.failed) {
+    ++status_.denied;
+    refuse("request " + request.name + (request.denied ? " was denied" : " failed") +
+               (request.message.empty() ? "" : ": " + request.message),
+           now);
+  } else if (!request.certificate.empty()) {
+    accept(request.certificate, now);
+  } else if (request.approved && !asked_->approved) {
+    asked_->approved = true;
+    reminded_ = false;
+  }
+}
+
+void CertificateSync::accept(const std::string& certificate_pem, Now now) {
+  const std::string name = "the certificate of request " + asked_->name;
+  const auto summary = tls::read_certificate(certificate_pem, name);
+  if (!summary) {
+    refuse(summary.error().message, now);
+    return;
+  }
+  if (!tls::is_pair(certificate_pem, asked_->key_pem)) {
+    refuse(name + " is refused: it does not belong to our key", now);
+    return;
+  }
+  if (const auto problem = issued_problem(*summary, asked_->subject, now.wall); !problem.empty()) {
+    refuse(name + " is refused: " + problem, now);
+    return;
+  }
+  auto stored = store_.accept(certificate_pem, now.wall);
+  if (!stored) {
+    fail(stored.error(), now);
+    return;
+  }
+  status_.renewals += current_ ? 1 : 0;
+  current_subject_ = asked_->subject;
+  forget_request();
+  status_.problem.clear();
+  call_backoff_.reset();
+  use(*std::move(stored), now);
+  say(false, "issued, valid until " + rfc3339(current_->summary.not_after));
+  if (is_due(now)) {
+    // By our clock most of its life is over already: no flood of requests for that.
+    next_try_ = now.steady + refusal_backoff_.next();
+  } else {
+    refusal_backoff_.reset();
+    next_try_ = {};
+  }
+}
+
+// --- what can go wrong
+
+// This request will come to nothing: another key, later.
+void CertificateSync::refuse(const std::string& why, Now now) {
+  forget_request();
+  drop_key();
+  complain(why, now);
+  next_try_ = now.steady + refusal_backoff_.next();
+}
+
+// Deleted by a person, or by the cluster's cleaner after a day: the same again.
+void CertificateSync::lose(Now now) {
+  complain("request " + asked_->name + " was deleted before it was decided; asked again", now);
+  if (now.steady - asked_->since > kLongLife) {
+    call_backoff_.reset();
+  }
+  forget_request();
+  next_try_ = now.steady + call_backoff_.next();
+}
+
+// Nothing is wrong with the request; later, with the same key.
+void CertificateSync::fail(const Error& error, Now now) {
+  forget_request();
+  if (error.code != Code::kCancelled) {
+    complain(error.message, now);
+  }
+  Duration pause = call_backoff_.next();
+  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+    pause = std::min(pause, options_.longest_pause);
+  }
+  next_try_ = now.steady + std::max(pause, asked_pause(error.retry_after, random_));
+}
+
+void CertificateSync::forget_request() {
+  asked_.reset();
+  watch_.reset();
+  watch_next_ = kNever;
+  status_.pending = false;
+  status_.request_name.clear();
+  status_.pending_since.reset();
+}
+
+void CertificateSync::drop_key() {
+  if (const Status dropped = store_.discard_pending_key(); !dropped) {
+    say(true, dropped.error().message);
+  }
+}
+
+// --- what people hear
+
+void CertificateSync::remind(Now now) {
+  if (reminded_ || now.steady - asked_->since < kApprovalGrace) {
+    return;
+  }
+  reminded_ = true;
+  say(false, asked_->approved
+                 ? "request " + asked_->name + " is approved and waits for its signer"
+                 : "request " + asked_->name + " waits for approval: kubectl certificate approve " +
+                       asked_->name);
+}
+
+std::string CertificateSync::title() const {
+  return options_.what + " of node " + options_.node_name;
+}
+
+void CertificateSync::complain(const std::string& problem, Now now) {
+  status_.problem = problem;
+  const std::string line = title() + ": " + problem;
+  if (line != said_) {
+    said_ = line;
+    (is_valid(now) ? log::warning : log::error)(line);
+  }
+}
+
+void CertificateSync::say(bool warning, const std::string& what) {
+  const std::string line = title() + ": " + what;
+  if (line != said_) {
+    said_ = line;
+    (warning ? log::warning : log::info)(line);
+  }
+}
+
+}  // namespace slurmlet::credentials

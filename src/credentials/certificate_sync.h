@@ -1,0 +1,129 @@
+#pragma once
+
+// Keeps one certificate valid by certificate signing requests: the node's client certificate
+// (bootstrap and renewal) or its serving certificate. Both are the same machine:
+//
+//   idle ──due──► asking ──► waiting ──issued──► idle
+//     ▲                        │ denied, failed, deleted, timed out
+//     └────── back-off ◄───────┘
+//
+// Due: none is there; a random 70 to 90 % of its life is over; or the subject changed and then
+// stayed the same for a minute, or for longer if it changes often. The key is
+// on disk before the request is sent and the request's name is made from the key, so that a restart
+// at any moment goes on with the same request. While a request waits for approval nothing is sent:
+// a watch tells. A denied or failed request is asked again with another key after a back-off that
+// grows from ten seconds to an hour; a deleted one with the same key.
+//
+// A step object; not thread-safe.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "kube/certificate_api.h"
+#include "tls/certificate_store.h"
+#include "tls/certificates.h"
+
+namespace slurmlet::credentials {
+
+struct CertificateSyncOptions {
+  std::string what;  // "client certificate", "serving certificate": for the log
+  std::string signer_name;
+  std::vector<std::string> usages;  // "digital signature", "client auth" | "server auth"
+  std::string node_name;            // for the cure in messages
+  // While the API server does not answer. Short where nothing goes on before there is one.
+  Duration longest_pause = std::chrono::minutes{5};
+  std::chrono::seconds lifetime{0};  // to ask for; 0 = the signer's choice
+};
+
+// For metrics, /readyz and people.
+struct CertificateStatus {
+  std::optional<WallTime> not_after;  // of the current certificate
+  bool pending = false;               // a request waits for approval
+  std::string request_name;           // of the request under way
+  std::optional<WallTime> pending_since;
+  std::string problem;  // why there is no (new) certificate; "" if all is well
+  std::uint64_t requests = 0, denied = 0, renewals = 0;
+};
+
+class CertificateSync {
+ public:
+  using Issued = std::function<void(const tls::StoredCertificate&)>;
+
+  CertificateSync(kube::CertificateApi& api, tls::CertificateStore& store,
+                  CertificateSyncOptions options, Random random, Issued issued);
+
+  // Whom the certificate is to name; nothing (the start) = not known yet, ask for none.
+  void set_subject(std::optional<tls::CertificateSubject> subject);
+
+  // Reads the store when first called. `issued` is called with the current certificate then, and
+  // with each new one.
+  SteadyTime step(Now now);
+
+  const CertificateStatus& status() const { return status_; }
+
+ private:
+  // A request that the API server holds.
+  struct Asked {
+    std::string name, uid;
+    std::string key_pem;
+    tls::CertificateSubject subject;
+    SteadyTime since{};
+    bool approved = false;
+  };
+
+  SteadyTime settle_subject(Now now);
+  SteadyTime step_request(Now now);
+  void load(Now now);
+  void use(tls::StoredCertificate certificate, Now now);
+  bool is_valid(Now now) const;
+  bool is_due(Now now) const;
+  SteadyTime until_due(Now now) const;
+  void ask(Now now);
+  void ask_with(const std::string& key, Now now);
+  void find(const kube::CertificateRequest& ours, const std::string& key, Now now);
+  void wait_for(const kube::CertificateRequest& request, const std::string& key, Now now);
+  void follow(Now now);
+  void read_event(const kube::WatchEvent<kube::CertificateRequest>& event, Now now);
+  void take(const kube::CertificateRequest& request, Now now);
+  void accept(const std::string& certificate_pem, Now now);
+  void refuse(const std::string& why, Now now);
+  void lose(Now now);
+  void fail(const Error& error, Now now);
+  void remind(Now now);
+  void forget_request();
+  void drop_key();
+  void complain(const std::string& problem, Now now);
+  void say(bool warning, const std::string& what);
+  std::string title() const;
+
+  kube::CertificateApi& api_;
+  tls::CertificateStore& store_;
+  CertificateSyncOptions options_;
+  Random random_;
+  Issued issued_;
+  Backoff call_backoff_;     // the API server or the disk does not do it
+  Backoff refusal_backoff_;  // a request was denied or failed, or what came of it is no use
+  Backoff change_backoff_;   // the subject changes again and again
+  std::optional<tls::CertificateSubject> subject_;  // normalized
+  std::optional<tls::CertificateSubject> wanted_;   // normalized; may still change
+  std::optional<SteadyTime> wanted_since_;          // while another than subject_
+  SteadyTime change_not_before_{};
+  bool loaded_ = false;
+  std::optional<tls::StoredCertificate> current_;
+  std::optional<tls::CertificateSubject> current_subject_;  // asked for with; else what it says
+  WallTime renew_at_{};                                     // of the current certificate
+  std::optional<Asked> asked_;
+  std::unique_ptr<kube::Watch<kube::CertificateRequest>> watch_;
+  SteadyTime watch_next_ = kNever;
+  SteadyTime next_try_{};
+  bool reminded_ = false;  // that asked_ waits
+  std::string said_;       // last line of the log
+  CertificateStatus status_;
+};
+
+}  // namespace slurmlet::credentials

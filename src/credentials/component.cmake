@@ -1,0 +1,10 @@
+set(COMPONENT_SOURCES
+  access.cpp
+  bootstrap.cpp
+  bootstrap_need.cpp
+  bootstrap_pause.cpp
+  certificate_rules.cpp
+  certificate_sync.cpp
+  credential_files.cpp
+  own_credentials.cpp
+  serving_certificate.cpp)

@@ -1,0 +1,100 @@
+#include "credentials/credential_files.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/log.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::array<Duration, 4> kTryAgain{seconds{1}, seconds{2}, seconds{4}, seconds{8}};
+
+}  // namespace
+
+CredentialFiles::CredentialFiles(std::vector<Entry> entries) {
+  std::vector<std::filesystem::path> all;
+  for (auto& entry : entries) {
+    all.insert(all.end(), entry.paths.begin(), entry.paths.end());
+    states_.emplace_back().entry = std::move(entry);
+  }
+  watch_.set_files(std::move(all));
+}
+
+SteadyTime CredentialFiles::step(Now now) {
+  const SteadyTime at = now.steady;
+  if (!look_at_) {
+    look_at_ = at;
+    for (auto& state : states_) {
+      state.due = at;
+    }
+  }
+  if (at >= *look_at_ || has_event()) {
+    look(at);
+  }
+  SteadyTime next = *look_at_;
+  for (auto& state : states_) {
+    if (state.due && at >= *state.due) {
+      reload(state, at);
+    }
+    next = std::min(next, state.due.value_or(kNever));
+  }
+  return next;
+}
+
+bool CredentialFiles::has_event() const {
+  pollfd entry{watch_.fd(), POLLIN, 0};
+  return watch_.fd() >= 0 && ::poll(&entry, 1, 0) > 0;
+}
+
+void CredentialFiles::look(SteadyTime now) {
+  const auto changed = watch_.changed();
+  const auto is_changed = [&](const std::filesystem::path& path) {
+    return std::find(changed.begin(), changed.end(), path) != changed.end();
+  };
+  const bool periodic = now >= *look_at_;
+  for (auto& state : states_) {
+    const auto& paths = state.entry.paths;
+    if (std::any_of(paths.begin(), paths.end(), is_changed)) {
+      state.unrest_since = state.unrest_since.value_or(now);
+      state.due = std::min(now + kQuiet, *state.unrest_since + kLongestUnrest);
+      state.replaced = true;
+      state.failures = 0;
+    } else if (periodic && !state.told.empty() && !state.due) {
+      state.due = now;
+    }
+  }
+  if (periodic) {
+    look_at_ = now + (watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
+  }
+}
+
+void CredentialFiles::reload(State& state, SteadyTime now) {
+  state.due.reset();
+  state.unrest_since.reset();
+  const auto& [paths, read_again, what] = state.entry;
+  if (const Status done = read_again(); !done) {
+    if (state.told.insert(done.error().message).second) {
+      log::warning(fmt::format("{}: new file refused: {}; the old one stays in use", what,
+                               done.error().message));
+    }
+    if (state.failures < kTryAgain.size()) {
+      state.due = now + kTryAgain[state.failures++];
+    }
+    return;
+  }
+  if (state.replaced || !state.told.empty()) {
+    log::info(what + " was replaced and is in use");
+  }
+  state.replaced = false;
+  state.failures = 0;
+  state.told.clear();
+}
+
+}  // namespace slurmlet::credentials

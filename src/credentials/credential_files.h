@@ -1,0 +1,69 @@
+#pragma once
+
+// Takes up credentials that are replaced on disk while the daemon runs: waits until the files have
+// been quiet (a pair is replaced one after the other), then has them read again. A replacement that
+// is refused is logged once for each reason and tried again, so that a file that was caught half
+// written, or whose other half comes late, needs nobody's help. A loop of one thread; step() never
+// blocks longer than the reading takes.
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_watch.h"
+#include "base/result.h"
+
+namespace slurmlet::credentials {
+
+class CredentialFiles {
+ public:
+  struct Entry {
+    std::vector<std::filesystem::path> paths;
+    // Reads them again, and goes on with the old ones on an Error. Called without need too, so the
+    // same content must change nothing.
+    std::function<Status()> reload;
+    std::string what;  // for the log: "kubeconfig /etc/kubernetes/kubelet.conf"
+  };
+
+  static constexpr Duration kQuiet = std::chrono::milliseconds{200};
+  // Files that are written to all the time are read in spite of it.
+  static constexpr Duration kLongestUnrest = std::chrono::seconds{2};
+  // What sends no events (a network file system) is found by looking; also tries again what is
+  // refused, since the cure may lie in a file that no path names yet.
+  static constexpr Duration kLook = std::chrono::seconds{30};
+  // The same where the kernel gives no events at all.
+  static constexpr Duration kLookWithoutEvents = std::chrono::seconds{5};
+
+  explicit CredentialFiles(std::vector<Entry> entries);
+
+  // Descriptor to wait on for the next step(); -1 when the kernel gave none.
+  int fd() const { return watch_.fd(); }
+
+  // Returns when to call again if fd() is not readable before. The first call reads everything
+  // again, for what was replaced before the files were watched.
+  SteadyTime step(Now now);
+
+ private:
+  struct State {
+    Entry entry;
+    std::optional<SteadyTime> due;           // for reload()
+    std::optional<SteadyTime> unrest_since;  // the first change not yet read
+    bool replaced = false;                   // a change was seen that is not yet in use
+    unsigned failures = 0;                   // in a row, since the last change
+    std::set<std::string> told;              // reasons for refusal since the last success
+  };
+
+  bool has_event() const;
+  void look(SteadyTime now);
+  static void reload(State& state, SteadyTime now);
+
+  std::vector<State> states_;
+  FileWatch watch_;
+  std::optional<SteadyTime> look_at_;
+};
+
+}  // namespace slurmlet::credentials

@@ -1,0 +1,229 @@
+#include "credentials/own_credentials.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/rfc3339.h"
+#include "credentials/bootstrap.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+// So many refusals in a row are no accident of a server that just starts.
+constexpr std::uint64_t kRefusalsThatCount = 3;
+constexpr std::chrono::seconds kLeastPatience{30};
+constexpr std::chrono::milliseconds kMorePatience{30'000};  // up to, by chance
+
+CertificateSyncOptions serving_certificate_options(const config::Settings& settings,
+                                                   const std::string& node_name) {
+  return {.what = "serving certificate",
+          .signer_name = kube::kServingSigner,
+          .usages = {"digital signature", "server auth"},
+          .node_name = node_name,
+          .lifetime =
+              std::chrono::floor<std::chrono::seconds>(settings.kubernetes.certificate_duration)};
+}
+
+}  // namespace
+
+CertificateSyncOptions client_certificate_options(const config::Settings& settings,
+                                                  const std::string& node_name) {
+  return {.what = "client certificate",
+          .signer_name = kube::kClientSigner,
+          .usages = {"digital signature", "client auth"},
+          .node_name = node_name,
+          .lifetime =
+              std::chrono::floor<std::chrono::seconds>(settings.kubernetes.certificate_duration)};
+}
+
+tls::CertificateSubject client_certificate_subject(const std::string& node_name) {
+  return {"system:node:" + node_name, {"system:nodes"}, {}, {}};
+}
+
+OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& access,
+                               ServingCertificate& serving, const std::string& node_name,
+                               http::Client& client, kube::CallOptions calls)
+    : settings_(settings),
+      access_(access),
+      serving_(serving),
+      node_name_(node_name),
+      calls_(std::move(calls)),
+      api_(client, calls_, system_random()),
+      client_store_(settings.kubernetes.cert_dir, kClientStoreName),
+      serving_store_(settings.kubernetes.cert_dir, kServingStoreName),
+      patience_(kLeastPatience +
+                std::chrono::duration_cast<Duration>(kMorePatience * system_random()())) {
+  if (settings_.kubernetes.rotate_certificates && is_own_certificate()) {
+    client_sync_.emplace(
+        api_, client_store_, client_certificate_options(settings, node_name), system_random(),
+        [this](const tls::StoredCertificate&) {
+          if (const Status taken = reload_access(); !taken) {
+            log::error("the renewed client certificate cannot be used: " + taken.error().message);
+          }
+        });
+    client_sync_->set_subject(client_certificate_subject(node_name));
+  }
+  const bool serves = settings_.endpoint.port != 0 && settings_.endpoint.server_tls_bootstrap;
+  if (serves && !serving_.is_given()) {
+    serving_sync_.emplace(
+        api_, serving_store_, serving_certificate_options(settings, node_name), system_random(),
+        [this](const tls::StoredCertificate& issued) {
+          if (const Status taken = serving_.use(issued); !taken) {
+            log::error("the serving certificate cannot be used: " + taken.error().message);
+          }
+        });
+  }
+  watch_files();
+}
+
+// Whether the kubeconfig shows the certificate that the bootstrap put into certDir.
+bool OwnCredentials::is_own_certificate() const {
+  const auto files = access_.files();
+  return std::find(files.begin(), files.end(), client_store_.current_path()) != files.end();
+}
+
+void OwnCredentials::watch_files() {
+  watched_ = access_.files();
+  std::vector<CredentialFiles::Entry> entries;
+  entries.push_back({watched_, [this] { return reload_access(); }, "the credential of this node"});
+  if (auto files = serving_.files(); !files.empty()) {
+    entries.push_back({std::move(files),
+                       [this] {
+                         const Status done = serving_.reload();
+                         reload_failures_ += done ? 0 : 1;
+                         return done;
+                       },
+                       "the certificate of the kubelet endpoint"});
+  }
+  files_ = std::make_unique<CredentialFiles>(std::move(entries));
+}
+
+Status OwnCredentials::reload_access() {
+  const Status done = access_.reload(node_name_);
+  if (!done) {
+    ++reload_failures_;
+    return done;
+  }
+  return serving_.set_cluster_ca(access_.ca_pem());
+}
+
+SteadyTime OwnCredentials::step(Now now) {
+  SteadyTime next = files_->step(now);
+  if (access_.files() != watched_) {
+    watch_files();  // the new kubeconfig names other files
+    next = std::min(next, files_->step(now));
+  }
+  next = std::min(next, notice_loss(now));
+  if (client_sync_) {
+    next = std::min(next, client_sync_->step(now));
+  }
+  if (serving_sync_) {
+    next = std::min(next, serving_sync_->step(now));
+  }
+  return next;
+}
+
+void OwnCredentials::set_addresses(const std::vector<node::Address>& addresses) {
+  if (!serving_sync_) {
+    return;
+  }
+  tls::CertificateSubject subject;
+  subject.common_name = "system:node:" + node_name_;
+  subject.organizations = {"system:nodes"};
+  for (const auto& address : addresses) {
+    auto& names = address.type.ends_with("IP") ? subject.ip_addresses : subject.dns_names;
+    if (std::find(names.begin(), names.end(), address.address) == names.end()) {
+      names.push_back(address.address);
+    }
+  }
+  std::sort(subject.dns_names.begin(), subject.dns_names.end());
+  std::sort(subject.ip_addresses.begin(), subject.ip_addresses.end());
+  // As the kubelet: a certificate without an address would have to be replaced at once.
+  if (!subject.ip_addresses.empty()) {
+    serving_sync_->set_subject(std::move(subject));
+  }
+}
+
+bool OwnCredentials::is_expired(WallTime now) const {
+  const auto certificate = access_.client_certificate();
+  return certificate && certificate->not_after <= now;
+}
+
+// Why the API server no longer takes our credential; nothing while it does. Our clock may be wrong,
+// so what it says of the certificate is an explanation and no reason.
+std::optional<std::string> OwnCredentials::loss(WallTime now) const {
+  if (calls_.counter->unauthorized_in_a_row() < kRefusalsThatCount) {
+    return std::nullopt;
+  }
+  return "the API server does not accept this node's credential (401 Unauthorized)" +
+         (is_expired(now) ? "; the client certificate expired at " +
+                                rfc3339(access_.client_certificate()->not_after)
+                          : "");
+}
+
+// A clock that is wrong is worth a word; with a certificate that is, the API server will say so.
+void OwnCredentials::notice_expiry(WallTime now) {
+  const bool expired = is_expired(now);
+  if (expired && !told_expired_) {
+    log::warning("by this machine's clock the client certificate expired at " +
+                 rfc3339(access_.client_certificate()->not_after) +
+                 "; it is used until the API server rejects it");
+  }
+  told_expired_ = expired;
+}
+
+bool OwnCredentials::needs_bootstrap(Now now) const {
+  return lost_since_ && has_bootstrap(settings_) &&
+         (is_expired(now.wall) || now.steady - *lost_since_ >= patience_);
+}
+
+// Says once what to do; with a bootstrap the daemon does it itself. Returns the next wake-up.
+SteadyTime OwnCredentials::notice_loss(Now now) {
+  notice_expiry(now.wall);
+  const auto problem = loss(now.wall);
+  if (!problem) {
+    if (lost_since_) {
+      log::info("the API server accepts this node's credential again");
+    }
+    lost_since_.reset();
+    return kNever;
+  }
+  if (lost_since_) {
+    return needs_bootstrap(now) ? kNever : *lost_since_ + patience_;
+  }
+  lost_since_ = now.steady;
+  if (has_bootstrap(settings_)) {
+    log::warning(*problem + ": another one is asked for with the bootstrap token");
+    return *lost_since_ + patience_;
+  }
+  const auto files = access_.files();
+  log::error(
+      fmt::format("{}: put a fresh credential for system:node:{} into {} (it is taken up without a "
+                  "restart), or "
+                  "set kubernetes.bootstrapKubeconfig",
+                  *problem, node_name_, files.empty() ? "the kubeconfig" : files.front().string()));
+  return kNever;
+}
+
+CertificateReport OwnCredentials::report(WallTime now) const {
+  CertificateReport out;
+  if (const auto certificate = access_.client_certificate()) {
+    out.client_not_after = certificate->not_after;
+  }
+  if (client_sync_) {
+    out.client_requests = client_sync_->status();
+  }
+  out.serving_not_after = serving_.not_after();
+  if (serving_sync_) {
+    out.serving_requests = serving_sync_->status();
+  }
+  out.serving_self_signed = serving_.is_self_signed();
+  out.client_problem = loss(now).value_or("");
+  out.reload_failures = reload_failures_;
+  return out;
+}
+
+}  // namespace slurmlet::credentials

@@ -1,0 +1,152 @@
+#include "credentials/serving_certificate.h"
+
+#include <utility>
+
+#include "base/file.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+using std::chrono::hours;
+
+constexpr hours kSelfSignedLife{24 * 365};
+constexpr hours kClockAllowance{1};  // a peer's clock may be behind
+
+Result<std::string> read_pem(const std::string& what, const std::string& path) {
+  auto text = read_file(path);
+  return text ? text : Result<std::string>{text.error().with_prefix(what)};
+}
+
+}  // namespace
+
+ServingCertificate::ServingCertificate(config::EndpointSettings settings, std::string node_name,
+                                       std::string cluster_ca)
+    : settings_(std::move(settings)),
+      node_name_(std::move(node_name)),
+      cluster_ca_(std::move(cluster_ca)) {}
+
+Result<std::string> ServingCertificate::client_ca() const {
+  if (settings_.client_ca_file.empty()) {
+    return cluster_ca_;
+  }
+  return read_pem("endpoint.clientCAFile", settings_.client_ca_file);
+}
+
+Status ServingCertificate::publish(tls::ServerPem pem) {
+  pem.client_ca_name =
+      settings_.client_ca_file.empty() ? "the cluster's CA" : settings_.client_ca_file;
+  auto identity = tls::ServerIdentity::make(pem);
+  if (!identity) {
+    return identity.error();
+  }
+  pem_ = std::move(pem);
+  identity_.set(std::move(*identity));
+  return {};
+}
+
+Status ServingCertificate::make_self_signed(WallTime now) {
+  auto key = tls::generate_key();
+  if (!key) {
+    return key.error();
+  }
+  const tls::CertificateSubject subject{node_name_, {}, {node_name_}, {}};
+  auto certificate =
+      tls::make_self_signed(*key, subject, now - kClockAllowance, now + kSelfSignedLife);
+  if (!certificate) {
+    return certificate.error();
+  }
+  const auto ca = client_ca();
+  tls::ServerPem pem;
+  pem.certificate = std::move(*certificate);
+  pem.key = std::move(*key);
+  pem.client_ca = ca ? *ca : "";
+  pem.certificate_name = pem.key_name = "the self-signed serving certificate";
+  self_signed_ = true;
+  const Status published = publish(std::move(pem));
+  return published && !ca ? Status{ca.error()} : published;
+}
+
+Status ServingCertificate::start(WallTime now) {
+  if (!is_given()) {
+    return make_self_signed(now);
+  }
+  const Status given = reload();
+  if (given) {
+    return {};
+  }
+  if (const Status fallback = make_self_signed(now); !fallback && !identity()) {
+    return fallback;
+  }
+  return given;
+}
+
+Status ServingCertificate::reload() {
+  const auto ca = client_ca();
+  if (!ca) {
+    return ca.error();
+  }
+  tls::ServerPem pem = pem_;
+  pem.client_ca = *ca;
+  if (is_given()) {
+    auto certificate = read_pem("endpoint.certificateFile", settings_.certificate_file);
+    auto key = read_pem("endpoint.keyFile", settings_.key_file);
+    if (!certificate || !key) {
+      return certificate ? key.error() : certificate.error();
+    }
+    pem.certificate = std::move(*certificate);
+    pem.key = std::move(*key);
+    pem.certificate_name = settings_.certificate_file;
+    pem.key_name = settings_.key_file;
+  }
+  const Status published = publish(std::move(pem));
+  if (published && is_given()) {
+    self_signed_ = false;
+  }
+  return published;
+}
+
+Status ServingCertificate::use(const tls::StoredCertificate& issued) {
+  tls::ServerPem pem = pem_;
+  pem.certificate = issued.certificate_pem;
+  pem.key = issued.key_pem;
+  pem.certificate_name = pem.key_name = "the serving certificate in kubernetes.certDir";
+  const Status published = publish(std::move(pem));
+  if (published) {
+    self_signed_ = false;
+  }
+  return published;
+}
+
+Status ServingCertificate::set_cluster_ca(const std::string& pem) {
+  if (pem == cluster_ca_) {
+    return {};
+  }
+  cluster_ca_ = pem;
+  return serves() && settings_.client_ca_file.empty() ? reload() : Status{};
+}
+
+std::vector<std::filesystem::path> ServingCertificate::files() const {
+  std::vector<std::filesystem::path> out;
+  if (!serves()) {
+    return out;
+  }
+  for (const auto& file :
+       {settings_.certificate_file, settings_.key_file, settings_.client_ca_file}) {
+    if (!file.empty()) {
+      out.emplace_back(file);
+    }
+  }
+  return out;
+}
+
+std::shared_ptr<const tls::ServerIdentity> ServingCertificate::identity() const {
+  const auto published = identity_.get();
+  return published ? *published : nullptr;
+}
+
+std::optional<WallTime> ServingCertificate::not_after() const {
+  const auto current = identity();
+  return current ? std::optional{current->certificate().not_after} : std::nullopt;
+}
+
+}  // namespace slurmlet::credentials

@@ -1,0 +1,87 @@
+#include "daemon/bootstrap_loop.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "credentials/bootstrap.h"
+#include "daemon/endpoint_thread.h"
+#include "podapi/health_handler.h"
+#include "podapi/server.h"
+#include "status/daemon_status.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+// Without a certificate nothing else wakes up often enough for the watchdog.
+constexpr Duration kLongestSleep = std::chrono::seconds{30};
+
+podapi::Snapshot snapshot(const credentials::Bootstrap& bootstrap, const std::string& node_name) {
+  podapi::Snapshot out;
+  out.node_name = node_name;
+  out.checks.push_back({"credential", false, bootstrap.waits_for(), false});
+  return out;
+}
+
+// For people, while there is nothing else to report.
+status::Report report(const credentials::Bootstrap& bootstrap, const std::string& node_name) {
+  status::Report out;
+  out.node_name = node_name;
+  out.bootstrapping = true;
+  out.api_server = bootstrap.server();
+  out.api_error = bootstrap.problem();
+  out.certificates.client_requests = bootstrap.request();
+  return out;
+}
+
+}  // namespace
+
+BootstrapOutcome run_bootstrap(const config::Settings& settings, const std::string& node_name,
+                               Signals& signals, const Clock& clock, kube::RequestCounter& requests,
+                               status::ServiceReport& service, TurnGuard& turns) {
+  credentials::Bootstrap bootstrap{settings, node_name, clock, requests, signals.fd()};
+  podapi::HealthHandler handler{
+      [&] { return snapshot(bootstrap, node_name); },
+      [&] {
+        return status::to_json(status::daemon_status(
+            {report(bootstrap, node_name), sync::LeaseStatus{}, settings.kubernetes.lease_duration,
+             status::process_start(), clock.now()}));
+      }};
+  const auto health =
+      start_server(health_server_options(settings, service.sockets()), handler, "health");
+  std::vector<int> fds{signals.fd()};
+  if (health) {
+    fds.push_back(health->fd());
+  }
+  service.ready(clock.now());
+  while (true) {
+    std::this_thread::sleep_for(turns.turn(clock.now().steady, "the bootstrap"));
+    const Now now = clock.now();
+    service.works(status::Loop::kMain, now);
+    SteadyTime next = bootstrap.step(now);
+    if (health) {
+      next = std::min(next, health->step(clock.now()));
+    }
+    if (bootstrap.done()) {
+      return BootstrapOutcome::kDone;
+    }
+    next = std::min(next, clock.now().steady + kLongestSleep);
+    service.sleeps(status::Loop::kMain, clock.now(), next, report(bootstrap, node_name), {});
+    bootstrap.wait(next, fds);
+    while (const auto number = signals.take()) {
+      if (*number == SIGHUP) {
+        service.reloading(clock.now());
+        return BootstrapOutcome::kReload;
+      }
+      service.stopping();
+      log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
+      return BootstrapOutcome::kStopped;
+    }
+  }
+}
+
+}  // namespace slurmlet::daemon

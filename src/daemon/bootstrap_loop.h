@@ -1,0 +1,25 @@
+#pragma once
+
+// The main thread's loop while the node has no credential of its own: drives Bootstrap, answers on
+// the health port and reports to the service manager, as the loop of a registered node does.
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/turn_guard.h"
+#include "config/settings.h"
+#include "daemon/signals.h"
+#include "kube/request_counter.h"
+#include "status/service_report.h"
+
+namespace slurmlet::daemon {
+
+enum class BootstrapOutcome { kDone, kStopped, kReload };
+
+// Returns when there is a credential or a signal came.
+BootstrapOutcome run_bootstrap(const config::Settings& settings, const std::string& node_name,
+                               Signals& signals, const Clock& clock, kube::RequestCounter& requests,
+                               status::ServiceReport& service, TurnGuard& turns);
+
+}  // namespace slurmlet::daemon

@@ -1,0 +1,15 @@
+set(COMPONENT_SOURCES
+  bootstrap_loop.cpp
+  cpu_pin.cpp
+  daemon.cpp
+  endpoint_thread.cpp
+  lease_thread.cpp
+  main_loop.cpp
+  node_end_file.cpp
+  node_identity.cpp
+  node_preview.cpp
+  rest_access.cpp
+  signals.cpp
+  slurm_setup.cpp
+  slurm_source.cpp
+  state_lock.cpp)

@@ -1,0 +1,25 @@
+#pragma once
+
+// The running daemon: connections, threads, loops, signals. Everything here is wiring; what is
+// decided is decided in node/, when it is done is decided in sync/.
+
+#include <string>
+
+#include "base/result.h"
+#include "config/settings.h"
+#include "daemon/signals.h"
+#include "status/service_report.h"
+
+namespace slurmlet::daemon {
+
+enum class Outcome {
+  kStopped,  // SIGTERM or SIGINT
+  kReload,   // SIGHUP: read the configuration again and start anew
+};
+
+// Runs until a signal ends it. Returns an error only when it cannot begin (bad credential, no node
+// name, port taken); an API server that is away is waited for. `service` hears how it goes.
+Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,
+                           status::ServiceReport& service);
+
+}  // namespace slurmlet::daemon

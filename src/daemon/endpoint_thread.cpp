@@ -1,0 +1,208 @@
+#include "daemon/endpoint_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "config/load.h"
+#include "status/daemon_status.h"
+#include "status/metrics.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+using std::chrono::seconds;
+
+podapi::ServerOptions kubelet_options(const config::Settings& settings,
+                                      const credentials::ServingCertificate& serving,
+                                      const std::vector<int>& sockets) {
+  podapi::ServerOptions options;
+  options.inherited = sockets;
+  if (!settings.endpoint.address.empty()) {
+    options.address = settings.endpoint.address;
+  }
+  options.port = settings.endpoint.port;
+  options.port_flag = "--port";
+  options.identity = [&serving] { return serving.identity(); };
+  return options;
+}
+
+podapi::GateOptions gate_options(const std::string& node_name) {
+  podapi::GateOptions options;
+  options.node_name = node_name;
+  return options;
+}
+
+}  // namespace
+
+podapi::ServerOptions health_server_options(const config::Settings& settings,
+                                            const std::vector<int>& sockets) {
+  podapi::ServerOptions options;
+  options.inherited = sockets;
+  options.address = "127.0.0.1";
+  options.port = settings.endpoint.healthz_port;
+  options.port_flag = "--healthz-port";
+  options.max_connections = 8;
+  options.max_per_address = 8;
+  options.head_timeout = seconds{5};
+  options.idle_timeout = seconds{5};
+  return options;
+}
+
+std::unique_ptr<podapi::Server> start_server(podapi::ServerOptions options,
+                                             podapi::RequestHandler& handler, const char* name) {
+  if (options.port == 0) {
+    return nullptr;
+  }
+  auto server = std::make_unique<podapi::Server>(std::move(options), handler);
+  const Status started = server->start();
+  if (started) {
+    return server;
+  }
+  const bool may_pass = started.error().code != Code::kInvalid;
+  log::warning(std::string{"no "} + name + " endpoint: " + started.error().message +
+               (may_pass ? "; tried again until it listens" : ""));
+  return may_pass ? std::move(server) : nullptr;
+}
+
+EndpointThread::EndpointThread(const config::Settings& settings, std::string node_name,
+                               std::unique_ptr<http::Client> client,
+                               const credentials::ServingCertificate& serving, Shared& shared)
+    : settings_(settings),
+      node_name_(std::move(node_name)),
+      config_json_(config::effective_settings_json(settings)),
+      client_(std::move(client)),
+      serving_(serving),
+      shared_(shared),
+      reviews_(*client_, {&shared.requests, {}}),
+      gate_(reviews_, gate_options(node_name_)),
+      kubelet_handler_(gate_, [this] { return kubelet_snapshot(); }),
+      health_handler_([this] { return snapshot(); }, [this] { return status_json(); }) {}
+
+EndpointThread::~EndpointThread() {
+  stopping_ = true;
+  client_->interrupt();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void EndpointThread::start() {
+  const auto& sockets = shared_.service.sockets();
+  warn_of_unused_sockets();
+  health_ = start_server(health_server_options(settings_, sockets), health_handler_, "health");
+  if (serving_.identity()) {  // else it was said by the one who could not make one
+    kubelet_ =
+        start_server(kubelet_options(settings_, serving_, sockets), kubelet_handler_, "kubelet");
+  }
+  if (health_ || kubelet_) {
+    thread_ = std::thread{[this] { run(); }};
+  }
+}
+
+// Clients of such a socket would wait for ever.
+void EndpointThread::warn_of_unused_sockets() const {
+  const auto& sockets = shared_.service.sockets();
+  const auto kubelet = kubelet_options(settings_, serving_, sockets);
+  const auto health = health_server_options(settings_, sockets);
+  for (const int socket : sockets) {
+    if (!podapi::is_for(socket, kubelet) && !podapi::is_for(socket, health)) {
+      log::warning("slurmlet.socket listens on " + podapi::socket_name(socket) +
+                   ", which is neither endpoint.address and endpoint.port nor 127.0.0.1 and "
+                   "endpoint.healthzPort: nobody answers there. Give the unit the same addresses "
+                   "(systemctl edit slurmlet.socket: ListenStream=), or disable it");
+    }
+  }
+}
+
+void EndpointThread::run() {
+  std::vector<int> fds;
+  for (const auto& server : {kubelet_.get(), health_.get()}) {
+    if (server != nullptr) {
+      fds.push_back(server->fd());
+    }
+  }
+  std::vector<int> ready;
+  while (!stopping_) {
+    const Duration pause = shared_.turns.endpoint.turn(
+        shared_.clock.now().steady, ready.empty() ? "a deadline or an answer" : "its clients");
+    std::this_thread::sleep_for(pause);
+    SteadyTime next = kNever;
+    for (const auto& server : {kubelet_.get(), health_.get()}) {
+      if (server != nullptr) {
+        next = std::min(next, server->step(shared_.clock.now()));
+      }
+    }
+    if (!stopping_) {
+      ready = client_->wait(next, fds);
+    }
+  }
+}
+
+podapi::Snapshot EndpointThread::snapshot() const {
+  const auto report = shared_.report.get();
+  const auto lease = shared_.lease.status.get();
+  status::EndpointCounters endpoint;
+  if (kubelet_) {
+    endpoint.server = kubelet_->counters();
+  }
+  if (health_) {
+    endpoint.health = health_->counters();
+  }
+  endpoint.gate = gate_.counters();
+  status::Report known = report ? *report : status::Report{};
+  known.node_name = node_name_;
+  return status::make_snapshot(
+      known, lease ? *lease : sync::LeaseStatus{}, shared_.requests, endpoint, shared_.clock.now(),
+      std::chrono::duration_cast<seconds>(settings_.kubernetes.lease_duration));
+}
+
+std::string EndpointThread::status_json() const {
+  const auto report = shared_.report.get();
+  const auto lease = shared_.lease.status.get();
+  status::Report known = report ? *report : status::Report{};
+  known.node_name = node_name_;
+  return status::to_json(status::daemon_status({known, lease ? *lease : sync::LeaseStatus{},
+                                                settings_.kubernetes.lease_duration,
+                                                status::process_start(), shared_.clock.now()}));
+}
+
+podapi::KubeletSnapshot EndpointThread::kubelet_snapshot() {
+  podapi::KubeletSnapshot out;
+  out.common = snapshot();
+  if (const auto report = shared_.report.get()) {
+    out.slurm_cluster = report->slurm_conf.cluster_name;
+  }
+  out.config_json = config_json_;
+  out.usage = usage(shared_.clock.now());
+  return out;
+}
+
+std::optional<podapi::NodeUsage> EndpointThread::usage(Now now) {
+  const auto read = usage_.read(now);
+  if (!read) {
+    return std::nullopt;
+  }
+  podapi::NodeUsage out;
+  out.time = read->time;
+  out.booted = read->booted;
+  out.cpu_seconds = read->cpu_seconds;
+  out.cpu_cores = read->cpu_cores;
+  out.memory_total = read->memory_total;
+  out.memory_available = read->memory_available;
+  out.memory_used = read->memory_used;
+  out.memory_working_set = read->memory_working_set;
+  out.memory_rss = read->memory_rss;
+  out.page_faults = read->page_faults;
+  out.major_page_faults = read->major_page_faults;
+  out.fs_capacity = read->fs_capacity;
+  out.fs_available = read->fs_available;
+  out.fs_used = read->fs_used;
+  out.fs_inodes = read->fs_inodes;
+  out.fs_inodes_free = read->fs_inodes_free;
+  out.pid_max = read->pid_max;
+  out.processes = read->processes;
+  return out;
+}
+
+}  // namespace slurmlet::daemon

@@ -1,0 +1,274 @@
+#include "daemon/main_loop.h"
+
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "daemon/slurm_setup.h"
+#include "daemon/slurm_source.h"
+#include "node/desired_node.h"
+#include "slurm/local/slurm_users.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+using std::chrono::seconds;
+
+// The address that reaches the API server is the one the cluster can reach us at.
+void prefer_address(std::vector<std::string>& addresses, const std::string& preferred) {
+  const auto found = std::find(addresses.begin(), addresses.end(), preferred);
+  if (found != addresses.end()) {
+    std::rotate(addresses.begin(), found, found + 1);
+  }
+}
+
+}  // namespace
+
+MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
+                   credentials::ApiAccess& access, credentials::ServingCertificate& serving,
+                   std::unique_ptr<http::Client> client, Shared& shared)
+    : settings_(settings),
+      identity_(std::move(identity)),
+      access_(access),
+      client_(std::move(client)),
+      shared_(shared),
+      calls_{&shared.requests, {}},
+      node_api_(*client_, calls_),
+      lease_api_(*client_, calls_),
+      pod_api_(*client_, calls_),
+      event_api_(*client_, calls_),
+      node_watch_(kube::watch_own_node(*client_, name(), calls_, system_random())),
+      pod_watch_(kube::watch_own_pods(*client_, name(), calls_, system_random())),
+      facts_(make_facts()),
+      holder_identity_(make_holder_identity()),
+      credential_(access.credential_identity()),
+      events_(event_api_, name(), system_random()),
+      node_(node_api_, lease_api_, *node_watch_, events_, node_options(), system_random(),
+            shared.lease, [this](const std::string& id) { remember(id); }),
+      pods_(pod_api_, *pod_watch_, events_,
+            {name(), facts_->facts(now()).slurm_conf.cluster_name, settings.pods.max_backoff},
+            system_random()),
+      credentials_(settings, access, serving, name(), *client_, calls_),
+      route_(access.route_source()) {}
+
+std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
+  sync::FactsOptions options;
+  options.paths.state_dir = settings_.state_dir;
+  options.machine_interval = settings_.kubernetes.status_report_interval;
+  options.not_ready_grace = settings_.node.not_ready_grace;
+  options.slurm_users = slurm::usual_slurm_users();
+  options.confirm_interval = settings_.slurm.confirm_interval;
+  auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
+    return discover_slurm(settings_, identity_.hostname, name(), slurmds);
+  };
+  auto source = make_node_source(
+      settings_, {*client_, shared_.clock, feed_cluster(settings_, identity_.hostname, name())});
+  auto poll = std::make_unique<slurm::ControllerPoll>(poll_settings(settings_), "",
+                                                      std::move(source), system_random());
+  return std::make_unique<sync::FactsSync>(
+      std::move(options), identity_.metal3, std::move(discover), std::move(poll),
+      std::make_unique<slurm::ProcessRunner>(), std::make_unique<slurm::ProcessRunner>(),
+      std::make_unique<slurm::ProcessRunner>(), make_slurmd_probe(*client_));
+}
+
+std::string MainLoop::make_holder_identity() const {
+  const std::string uuid = facts_->facts(now()).machine.system_uuid;
+  return uuid.empty() ? name() : name() + "/" + uuid;
+}
+
+sync::NodeSyncOptions MainLoop::node_options() {
+  sync::NodeSyncOptions options;
+  options.report_interval = settings_.kubernetes.status_report_interval;
+  options.recreate = settings_.node.recreate == "always";
+  options.recreate_after = settings_.node.recreate_after;
+  options.end = load_end();
+  options.end_changed = [this](const auto& end) { save_end(end); };
+  options.remembered_provider_id = identity_.remembered_provider_id;
+  options.cluster = facts_->facts(now()).slurm_conf.cluster_name;
+  options.holder_identity = holder_identity_;
+  return options;
+}
+
+EndScope MainLoop::end_scope() const {
+  return {settings_.state_dir,
+          facts_->facts(now()).machine.boot_id,
+          name(),
+          metal3_uuid_of(identity_),
+          provider_id_of(identity_),
+          credential_};
+}
+
+// What belongs to another boot or identity is removed.
+std::optional<sync::NodeEnd> MainLoop::load_end() {
+  auto end = load_node_end(end_scope(), now().steady);
+  if (!end) {
+    log::warning(end.error().message);
+  }
+  if (!end || !*end) {
+    save_end(std::nullopt);
+    return std::nullopt;
+  }
+  return *std::move(end);
+}
+
+void MainLoop::save_end(const std::optional<sync::NodeEnd>& end) {
+  if (const Status saved = save_node_end(end_scope(), end); !saved) {
+    log::warning("a restart of slurmlet will not know that the Node was cordoned: " +
+                 saved.error().message);
+  }
+}
+
+void MainLoop::notice_other_credential() {
+  if (std::string fresh = access_.credential_identity(); fresh != credential_) {
+    credential_ = std::move(fresh);
+    node_.forget_end();
+  }
+}
+
+// Each part may wait for a few calls; the watchdog's patience is with one part.
+Now MainLoop::begin_part() {
+  const Now at = now();
+  shared_.service.works(status::Loop::kMain, at);
+  return at;
+}
+
+void MainLoop::wake_at(SteadyTime time, const char* part) {
+  if (time < next_) {
+    next_ = time;
+    next_of_ = part;
+  }
+}
+
+SteadyTime MainLoop::step() {
+  std::this_thread::sleep_for(shared_.turns.main.turn(now().steady, woken_by_));
+  const Now at = begin_part();
+  next_ = kNever;
+  wake_at(facts_->step(at), "the deadline of the facts");
+  refresh_desired(at);
+  publish(at);  // what this machine knows does not wait for the API server
+  notice_other_credential();
+  wake_at(node_.step(at), "the deadline of the Node");
+  if (node_.registered()) {
+    save_identity_once();
+    credentials_.set_addresses(addresses_);
+    wake_at(pods_.step(begin_part()), "the deadline of the pods");
+  } else {
+    pods_.rest();
+  }
+  wake_at(events_.step(begin_part()), "the deadline of the Events");
+  wake_at(credentials_.step(begin_part()), "the deadline of the credentials");
+  publish(at);
+  return next_;
+}
+
+std::string MainLoop::woken_by(const std::vector<int>& ready, int signal_fd) const {
+  if (ready.empty()) {
+    return now().steady >= next_ ? next_of_ : "an answer or a watch";
+  }
+  const int fd = ready.front();
+  const auto facts = facts_->wake_fds();
+  if (std::find(facts.begin(), facts.end(), fd) != facts.end()) {
+    return "slurmd, its jobs or a command's output";
+  }
+  return fd == signal_fd           ? "a signal"
+         : fd == credentials_.fd() ? "the files of the credentials"
+                                   : "the files of the bootstrap credential";
+}
+
+bool MainLoop::wait(SteadyTime next, int signal_fd, int extra_fd) {
+  const auto lease = shared_.lease.status.get();
+  shared_.service.sleeps(status::Loop::kMain, now(), next, *shared_.report.get(),
+                         lease ? *lease : sync::LeaseStatus{});
+  std::vector<int> fds = facts_->wake_fds();
+  fds.push_back(credentials_.fd());
+  fds.push_back(signal_fd);
+  if (extra_fd >= 0) {
+    fds.push_back(extra_fd);
+  }
+  const auto ready = client_->wait(next, fds);
+  woken_by_ = woken_by(ready, signal_fd);
+  return std::find(ready.begin(), ready.end(), signal_fd) != ready.end();
+}
+
+void MainLoop::say_shutting_down(Duration limit) {
+  const UniqueFd timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
+  itimerspec when{};
+  when.it_value.tv_nsec = std::chrono::nanoseconds{limit}.count() % 1'000'000'000;
+  when.it_value.tv_sec = std::chrono::duration_cast<seconds>(limit).count();
+  ::timerfd_settime(timer.get(), 0, &when, nullptr);
+  client_->set_abort_fd(timer.get());
+  shutting_down_ = true;
+  refresh_desired(now());
+  const Status said = node_.flush(now());
+  client_->set_abort_fd(-1);
+  if (said) {
+    log::info("the host is shutting down; Node " + name() + " says so");
+  } else {
+    log::warning("the host is shutting down, but the Node could not be told: " +
+                 said.error().message);
+  }
+}
+
+// So that a later boot without metadata is still the same node.
+void MainLoop::save_identity_once() {
+  if (!identity_saved_ && identity_.metal3) {
+    remember(identity_.remembered_provider_id);
+  }
+  identity_saved_ = true;
+}
+
+void MainLoop::remember(const std::string& provider_id) {
+  identity_.remembered_provider_id = provider_id;
+  identity_saved_ = true;
+  if (const Status saved = remember_provider_id(settings_, identity_, provider_id); !saved) {
+    log::warning("providerID not saved: " + saved.error().message);
+  }
+}
+
+void MainLoop::refresh_desired(Now at) {
+  node::Circumstances circumstances = facts_->circumstances(at);
+  circumstances.shutting_down = shutting_down_;
+  node::HostFacts facts = facts_->facts(at);
+  prefer_address(facts.machine.ip_addresses, route_);
+  prefer_address(facts.machine.ip_addresses, client_->local_address());
+  auto desired = node::desired_node(facts, identity_.policy, circumstances, SLURMLET_VERSION);
+  ready_ = desired.conditions.back();
+  addresses_ = desired.addresses;
+  node_.set_desired(std::move(desired), at);
+}
+
+void MainLoop::publish(Now at) {
+  status::Report report;
+  const node::HostFacts facts = facts_->facts(at);
+  report.node_name = name();
+  report.registered = node_.registered();
+  report.refusal = node_.refusal().value_or("");
+  report.went_with_machine = node_.went_with_machine();
+  report.api_server = access_.server();
+  report.api_error = node_.write_error();
+  report.ready = ready_;
+  report.metal3_uuid = metal3_uuid_of(identity_);
+  report.provider_id = provider_id_of(identity_);
+  report.slurm = facts.slurm;
+  report.slurmd = facts.slurmd;
+  report.slurm_conf = facts.slurm_conf;
+  report.jobs = facts.jobs;
+  report.confirmed = facts.confirmed;
+  report.slurmctld = facts_->poll_counters();
+  report.certificates = credentials_.report(at.wall);
+  report.pods_rejected = pods_.rejected();
+  report.pods_finished = pods_.finished();
+  report.pods_waiting = pods_.waiting();
+  report.pods_unreadable = pods_.unreadable();
+  report.pods_seen = pods_.sees();
+  report.events_dropped = events_.dropped();
+  report.slowed_turns = {shared_.turns.main.slowed(), shared_.turns.lease.slowed(),
+                         shared_.turns.endpoint.slowed()};
+  shared_.report.set(std::move(report));
+}
+
+}  // namespace slurmlet::daemon

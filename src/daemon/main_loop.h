@@ -1,0 +1,96 @@
+#pragma once
+
+// The loops of the main thread, wired together, and one turn of them: facts, the desired Node, its
+// registration and patches, pods, events, and the daemon's own credentials.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "credentials/access.h"
+#include "credentials/own_credentials.h"
+#include "daemon/node_end_file.h"
+#include "daemon/node_identity.h"
+#include "daemon/shared.h"
+#include "http/client.h"
+#include "kube/rest_api.h"
+#include "kube/watch.h"
+#include "sync/event_sink.h"
+#include "sync/facts_sync.h"
+#include "sync/node_sync.h"
+#include "sync/pod_sync.h"
+
+namespace slurmlet::daemon {
+
+class MainLoop {
+ public:
+  // References must outlive it.
+  MainLoop(const config::Settings& settings, NodeIdentity identity, credentials::ApiAccess& access,
+           credentials::ServingCertificate& serving, std::unique_ptr<http::Client> client,
+           Shared& shared);
+
+  // One turn; returns when the next is due.
+  SteadyTime step();
+
+  // Waits for what comes first; true when a signal is pending. After a step().
+  bool wait(SteadyTime next, int signal_fd, int extra_fd = -1);
+  void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
+
+  // Last words on host shutdown, within `limit`.
+  void say_shutting_down(Duration limit);
+
+  // Whether it is time to get another credential with the bootstrap token.
+  bool needs_bootstrap() const { return credentials_.needs_bootstrap(now()); }
+  // Names the machine too, so that two machines with one node name can tell each other apart.
+  const std::string& holder_identity() const { return holder_identity_; }
+
+ private:
+  const std::string& name() const { return identity_.policy.node_name; }
+  Now now() const { return shared_.clock.now(); }
+  std::unique_ptr<sync::FactsSync> make_facts();
+  std::string make_holder_identity() const;
+  sync::NodeSyncOptions node_options();
+  EndScope end_scope() const;
+  std::optional<sync::NodeEnd> load_end();
+  void save_end(const std::optional<sync::NodeEnd>& end);
+  void notice_other_credential();
+  Now begin_part();
+  void wake_at(SteadyTime time, const char* part);
+  std::string woken_by(const std::vector<int>& ready, int signal_fd) const;
+  void save_identity_once();
+  void remember(const std::string& provider_id);
+  void refresh_desired(Now at);
+  void publish(Now at);
+
+  const config::Settings& settings_;
+  NodeIdentity identity_;
+  const credentials::ApiAccess& access_;
+  std::unique_ptr<http::Client> client_;
+  Shared& shared_;
+  kube::CallOptions calls_;
+  kube::RestNodeApi node_api_;
+  kube::RestLeaseApi lease_api_;
+  kube::RestPodApi pod_api_;
+  kube::RestEventApi event_api_;
+  std::unique_ptr<kube::Watch<node::ObservedNode>> node_watch_;
+  std::unique_ptr<kube::Watch<kube::Pod>> pod_watch_;
+  std::unique_ptr<sync::FactsSync> facts_;
+  std::string holder_identity_;
+  std::string credential_;  // that the end of the Node is saved under
+  sync::EventSink events_;
+  sync::NodeSync node_;
+  sync::PodSync pods_;
+  credentials::OwnCredentials credentials_;
+  SteadyTime next_ = kNever;  // of the turn after this one
+  const char* next_of_ = "";  // the part that wants it
+  std::string woken_by_;      // the turn under way
+  std::string route_;         // our address towards the API server, before the first connection
+  std::vector<node::Address> addresses_;  // of the Node as we want it
+  node::Condition ready_;
+  bool identity_saved_ = false;
+  bool shutting_down_ = false;
+};
+
+}  // namespace slurmlet::daemon

@@ -1,0 +1,91 @@
+#include "daemon/node_preview.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/slurm_setup.h"
+#include "daemon/slurm_source.h"
+#include "node/desired_node.h"
+#include "slurm/local/command_runner.h"
+#include "slurm/local/slurm_users.h"
+#include "sync/facts_sync.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Steps the sources until slurmctld has answered or failed, and slurmd's name and version
+// are known, or not to be learnt.
+void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, SteadyTime deadline) {
+  while (true) {
+    const Now now = clock.now();
+    const SteadyTime next = std::min(facts.step(now), deadline);
+    const node::HostFacts seen = facts.facts(now);
+    const bool asked = seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
+    if ((asked && !facts.learns_about_slurmd()) || now.steady >= deadline) {
+      return;
+    }
+    (void)client.wait(next, facts.wake_fds());
+  }
+}
+
+void prefer_address(std::vector<std::string>& addresses, const std::string& preferred) {
+  const auto found = std::find(addresses.begin(), addresses.end(), preferred);
+  if (found != addresses.end()) {
+    std::rotate(addresses.begin(), found, found + 1);
+  }
+}
+
+}  // namespace
+
+Result<NodePreview> preview_node(const config::Settings& settings, const PreviewOptions& options) {
+  auto identity = identify(settings, StateUse::kLook);
+  if (!identity) {
+    return identity.error();
+  }
+  identity->policy.kubelet_port = settings.endpoint.port;
+  for (const auto& note : identity->notes) {
+    log::info(note);
+  }
+  const SystemClock clock;
+  const auto client = make_waiting_client();
+  if (!client) {
+    return client.error();
+  }
+  sync::FactsOptions facts_options;
+  facts_options.paths.state_dir = settings.state_dir;
+  facts_options.slurm_users = slurm::usual_slurm_users();
+  slurm::PollSettings poll = poll_settings(settings);
+  poll.first_spread = Duration{0};
+  auto source = make_node_source(
+      settings,
+      {**client, clock, feed_cluster(settings, identity->hostname, identity->policy.node_name)});
+  sync::FactsSync facts{
+      facts_options,
+      identity->metal3,
+      [&](const std::vector<slurm::SlurmdSeen>& slurmds) {
+        return discover_slurm_for_command(settings, identity->hostname, identity->policy.node_name,
+                                          slurmds);
+      },
+      std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
+      std::make_unique<slurm::ProcessRunner>(),
+      std::make_unique<slurm::ProcessRunner>(),
+      std::make_unique<slurm::ProcessRunner>()};
+  const Duration limit =
+      std::min<Duration>(settings.slurm.command_timeout + milliseconds{500}, options.limit);
+  gather(facts, **client, clock, clock.now().steady + limit);
+  NodePreview out;
+  out.at = clock.now();
+  out.facts = facts.facts(out.at);
+  prefer_address(out.facts.machine.ip_addresses, options.route);
+  out.slurmctld = facts.poll_counters();
+  out.desired = node::desired_node(out.facts, identity->policy, facts.circumstances(out.at),
+                                   SLURMLET_VERSION);
+  out.identity = std::move(*identity);
+  return out;
+}
+
+}  // namespace slurmlet::daemon

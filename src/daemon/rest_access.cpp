@@ -1,0 +1,97 @@
+#include "daemon/rest_access.h"
+
+#include <utility>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "tls/client_identity.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+constexpr std::size_t kMaxCaBytes = std::size_t{1} << 20;
+constexpr std::string_view kSocketPrefix = "unix:";
+
+http::Endpoint endpoint_of(const std::string& url) {
+  http::Endpoint endpoint;
+  endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
+  if (url.starts_with(kSocketPrefix)) {
+    endpoint.url = "http://localhost";
+    endpoint.unix_socket = url.substr(kSocketPrefix.size());
+  } else {
+    endpoint.url = url;
+  }
+  return endpoint;
+}
+
+}  // namespace
+
+RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock)
+    : url_(std::move(url)), token_path_(settings.jwt_file) {
+  if (url_.starts_with("https://")) {
+    ca_file_ = settings.rest_ca_file;
+  }
+  if (!token_path_.empty()) {
+    token_file_.emplace(token_path_, clock);
+  } else if (!url_.starts_with(kSocketPrefix)) {
+    token_ = slurm::token_of_environment();
+  }
+}
+
+Status RestAccess::refresh() {
+  if (ca_file_.empty() && credentials_) {
+    return {};
+  }
+  const Status read = read_ca();
+  if (!read && credentials_) {
+    if (read.error().message != std::exchange(refused_, read.error().message)) {
+      log::warning("slurmrestd's CA: " + read.error().message + "; the old one stays in use");
+    }
+    return {};
+  }
+  if (read) {
+    refused_.clear();
+  }
+  return read;
+}
+
+Status RestAccess::read_ca() {
+  tls::PemSources pem;
+  if (!ca_file_.empty()) {
+    std::error_code error;
+    const auto time = std::filesystem::last_write_time(ca_file_, error);
+    if (!error && credentials_ && time == ca_time_) {
+      return {};
+    }
+    auto content = read_file(ca_file_, kMaxCaBytes);
+    if (!content) {
+      return content.error();
+    }
+    pem.ca = *std::move(content);
+    pem.ca_name = ca_file_;
+    ca_time_ = time;
+  }
+  http::Credentials fresh{endpoint_of(url_), nullptr, {}};
+  if (url_.starts_with("https://")) {
+    auto identity = tls::ClientIdentity::make(pem);
+    if (!identity) {
+      return identity.error();
+    }
+    fresh.identity = *std::move(identity);
+  }
+  credentials_ = std::make_shared<const http::Credentials>(std::move(fresh));
+  return {};
+}
+
+slurm::RestToken RestAccess::token() {
+  if (!token_file_) {
+    return {token_, slurm::kTokenVariable, {}};
+  }
+  slurm::RestToken token{token_file_->token(), token_path_, {}};
+  if (token.text.empty()) {
+    token.problem = token_file_->last_error();
+  }
+  return token;
+}
+
+}  // namespace slurmlet::daemon

@@ -1,0 +1,48 @@
+#pragma once
+
+// How this daemon reaches slurmrestd: where it listens, the CA it is believed by and the token we
+// show. The files are looked at before each question and read again when they were replaced, so a
+// new CA or token is in use with the next question. Belongs to one thread.
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/token_file.h"
+#include "config/settings.h"
+#include "http/curl_client.h"
+#include "slurm/sources/rest_token.h"
+
+namespace slurmlet::daemon {
+
+class RestAccess {
+ public:
+  // `url` is one that slurm.restURL may hold. SLURM_JWT is read now. `clock` must outlive it.
+  RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock);
+
+  // Looks at the CA file. An Error when there is nothing to go on with, naming the file; one that
+  // was replaced by a useless one is logged once, and the old one stays in use.
+  Status refresh();
+  // After a refresh() that was good.
+  std::shared_ptr<const http::Credentials> credentials() const { return credentials_; }
+
+  // Over a unix socket only the token of a configured file: slurmrestd knows us by our uid there.
+  slurm::RestToken token();
+
+ private:
+  Status read_ca();
+
+  std::string url_;
+  std::string ca_file_;
+  std::optional<std::filesystem::file_time_type> ca_time_;  // of the one that was read
+  std::shared_ptr<const http::Credentials> credentials_;
+  std::string refused_;  // what was logged
+  std::string token_path_;
+  std::optional<TokenFile> token_file_;
+  std::string token_;  // of the environment
+};
+
+}  // namespace slurmlet::daemon

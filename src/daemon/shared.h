@@ -1,0 +1,36 @@
+#pragma once
+
+// What the threads of the daemon share: everything here is thread-safe.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/published.h"
+#include "base/turn_guard.h"
+#include "kube/request_counter.h"
+#include "status/report.h"
+#include "status/service_report.h"
+#include "sync/lease_link.h"
+#include "tls/server_session.h"
+
+namespace slurmlet::daemon {
+
+// Each belongs to its thread.
+struct TurnGuards {
+  TurnGuard main{"main", 20};
+  TurnGuard lease{"lease", 20};
+  TurnGuard endpoint{"endpoint", 200};  // a request takes several turns
+};
+
+struct Shared {
+  status::ServiceReport& service;
+  SystemClock clock = {};
+  kube::RequestCounter requests = {};
+  sync::LeaseLink lease = {};
+  Published<status::Report> report = {};
+  TurnGuards turns = {};
+};
+
+}  // namespace slurmlet::daemon

@@ -1,0 +1,231 @@
+#include "daemon/slurm_setup.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "slurm/local/cluster_choice.h"
+#include "slurm/local/conf.h"
+#include "slurm/local/node_name.h"
+#include "slurm/local/slurm_users.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+constexpr const char* kNoConf = "there is none in the usual places; set slurm.conf or SLURM_CONF";
+
+std::vector<std::string> possible_names(const slurm::NameSources& names) {
+  std::vector<std::string> out{names.configured, names.node_name};
+  for (const auto& slurmd : names.slurmds) {
+    out.push_back(slurmd.own_name());
+  }
+  return out;
+}
+
+void reject(sync::SlurmSetup& setup, const std::string& why) {
+  setup.node_name.clear();
+  setup.told_by.pid = 0;
+  setup.refusal = setup.why = why;
+  setup.refusal_cause = node::SlurmFailure::kBadConfiguration;
+}
+
+// Whether it is slurmd's unit or a pidfile of root's that vouches for the process, by the
+// slurm.conf that it reads or, where that cannot be told, by ours. `rejected` gets why its
+// slurm.conf is not read.
+bool is_vouched_for(const slurm::SlurmdSeen& slurmd, const std::string& our_conf,
+                    const slurm::ConfIdentity& identity, std::string& rejected) {
+  if (slurmd.in_unit) {
+    return true;
+  }
+  const std::string& path = slurmd.conf.empty() ? our_conf : slurmd.conf;
+  slurm::SlurmConf conf;  // without a file, Slurm's built-in places still hold
+  auto read =
+      path.empty() ? Result<slurm::SlurmConf>{conf} : slurm::read_slurm_conf(path, identity);
+  if (read) {
+    conf = *std::move(read);
+  } else if (read.error().code == Code::kInvalid) {
+    rejected = fmt::format("slurmd (pid {}): {}", slurmd.pid, read.error().message);
+    return false;
+  }
+  return slurm::named_by_pid_file(conf.pid_file, slurmd.pid,
+                                  slurm::with_slurm_user(identity.users, conf.slurm_user));
+}
+
+std::vector<slurm::SlurmdSeen> vouched_for(const std::vector<slurm::SlurmdSeen>& slurmds,
+                                           const std::string& our_conf,
+                                           const slurm::ConfIdentity& identity,
+                                           std::string& rejected) {
+  std::vector<slurm::SlurmdSeen> out;
+  for (const auto& slurmd : slurmds) {
+    if (is_vouched_for(slurmd, our_conf, identity, rejected)) {
+      out.push_back(slurmd);
+    }
+  }
+  return out;
+}
+
+// slurm.conf, and the NodeName that it and the running slurmd lead to.
+void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSources names,
+                 const std::string& path, const TrustedUsers& users) {
+  if (path.empty()) {
+    setup.problem = kNoConf;
+  } else if (auto read =
+                 slurm::read_slurm_conf(path, {names.hostname, possible_names(names), users})) {
+    conf = *std::move(read);
+    setup.left_out = conf.left_out;
+    names.conf = &conf;
+  } else if (read.error().code == Code::kInvalid) {
+    return reject(setup, read.error().message);
+  } else {
+    setup.problem = read.error().message;
+  }
+  slurm::NameChoice choice = slurm::resolve_node_name(names);
+  setup.node_name = std::move(choice.name);
+  setup.why = std::move(choice.why);
+  setup.told_by.pid = choice.told_by;
+  if (setup.node_name.empty()) {
+    setup.refusal = setup.why;
+  }
+  if (names.conf != nullptr) {
+    const slurm::GpuConf gpus =
+        slurm::read_gpu_conf(path, setup.node_name, slurm::with_slurm_user(users, conf.slurm_user));
+    if (!gpus.rejected.empty()) {
+      return reject(setup, gpus.rejected);
+    }
+    setup.conf = slurm::conf_facts(conf, setup.node_name, gpus);
+  }
+}
+
+struct PlacesOf {
+  const slurm::SlurmConf& conf;
+  std::string short_name;
+  bool several_slurmds;
+  const TrustedUsers& users;
+};
+
+// Where slurmd and its jobs are looked for, and by what ours is told from others.
+void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
+                sync::SlurmSetup& setup) {
+  const slurm::SlurmConf& conf = of.conf;
+  const std::string& name = setup.node_name;
+  // Without slurm.conf, Slurm's built-in places still hold.
+  setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, of.short_name);
+  setup.watch.places.pid_pattern = conf.pid_file;
+  setup.watch.places.users = slurm::with_slurm_user(of.users, conf.slurm_user);
+  // A slurmd that names another node (-N) is not ours only where several could be on this machine;
+  // elsewhere its -N is what tells us the name (dynamic nodes). Likewise its slurm.conf is what
+  // tells us ours, unless one is configured.
+  const bool several = conf.nodes.size() > 1 || of.several_slurmds;
+  setup.watch.identity = {several || !settings.node_name.empty() ? name : std::string{},
+                          settings.conf};
+  setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, of.short_name);
+  setup.watch.bin_dir = settings.bin_dir;
+  const slurm::NodeLine* line = conf.find_node(name);
+  setup.slurmd_port = conf.path.empty() || !conf.slurmd_serves_http ? 0
+                      : line != nullptr && line->port != 0          ? line->port
+                                                                    : conf.slurmd_port;
+  setup.jobs.spool_dir = setup.watch.spool_dir;
+  setup.jobs.node_name = name;
+  setup.jobs.users = setup.watch.places.users;
+  setup.jobs.cgroup_slice = conf.path.empty()
+                                ? setup.jobs.cgroup_slice
+                                : slurm::read_cgroup_slice(conf.path, setup.watch.places.users);
+  setup.jobs.threads_per_cpu.reset();  // slurmd -Z has no line, or it is in a file left out
+  if (line != nullptr) {
+    setup.jobs.threads_per_cpu = line->counts_cores() ? line->threads_per_core : 1;
+  }
+}
+
+}  // namespace
+
+sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
+                                const std::string& kubernetes_node,
+                                const std::vector<slurm::SlurmdSeen>& all_slurmds) {
+  sync::SlurmSetup setup;
+  const std::string usual = slurm::find_slurm_conf({});
+  const TrustedUsers users = slurm::usual_slurm_users();
+  std::string rejected;
+  const auto slurmds =
+      vouched_for(all_slurmds, settings.slurm.conf.empty() ? usual : settings.slurm.conf,
+                  {hostname, {}, users}, rejected);
+  const slurm::ClusterChoice cluster =
+      slurm::choose_cluster(slurmds, {settings.slurm.conf, settings.slurm.node_name, usual});
+  slurm::SlurmConf conf;
+  std::string path = settings.slurm.conf;
+  if (slurmds.empty() && settings.slurm.conf.empty() && !rejected.empty()) {
+    reject(setup, rejected);
+  } else if (!cluster.refusal.empty()) {
+    setup.refusal = setup.why = cluster.refusal;
+  } else {
+    if (path.empty()) {
+      path = cluster.conf.empty() ? usual : cluster.conf;
+    }
+    choose_node(setup, conf,
+                {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node},
+                path, users);
+  }
+  setup.place.conf = settings.slurm.conf.empty() ? path : "";
+  setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
+  setup.place.cluster = conf.cluster_name;
+  if (path.empty() && !cluster.conf_server.empty()) {
+    setup.place.conf_server = cluster.conf_server;
+    setup.why += "; each question fetches slurm.conf from " + cluster.conf_server + " as well";
+  }
+  setup.told_by.conf = path;
+  setup.told_by.conf_server = setup.place.conf_server;
+  setup.told_by.bin_dir = settings.slurm.bin_dir;
+  set_places(settings.slurm, {conf, slurm::short_hostname(hostname), slurmds.size() > 1, users},
+             setup);
+  return setup;
+}
+
+sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
+                                            const std::string& hostname,
+                                            const std::string& kubernetes_node,
+                                            std::vector<slurm::SlurmdSeen> slurmds) {
+  for (auto& slurmd : slurmds) {
+    slurmd.conf.clear();
+    slurmd.conf_server.clear();
+    slurmd.conf_known = false;
+    slurmd.options.conf_file.clear();
+    slurmd.options.conf_server.clear();
+  }
+  auto setup = discover_slurm(settings, hostname, kubernetes_node, slurmds);
+  if (setup.problem == kNoConf) {
+    setup.problem += "; commands take none from a running slurmd";
+  }
+  return setup;
+}
+
+std::string feed_cluster(const config::Settings& settings, const std::string& hostname,
+                         const std::string& kubernetes_node) {
+  return settings.slurm.feed.empty()
+             ? ""
+             : discover_slurm(settings, hostname, kubernetes_node, {}).conf.cluster_name;
+}
+
+std::string stretched_interval(const config::SlurmSettings& slurm) {
+  const bool by_feed = slurm.source == "feed" || (slurm.source == "auto" && !slurm.feed.empty());
+  if (by_feed || slurm.poll_interval * slurm.questions_per_hour >= std::chrono::hours{1}) {
+    return "";
+  }
+  return fmt::format(
+      "slurm.questionsPerHour is {}, so slurmctld is not asked every {} s (slurm.pollInterval) "
+      "but about every {} s",
+      slurm.questions_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
+      3600 / slurm.questions_per_hour);
+}
+
+slurm::PollSettings poll_settings(const config::Settings& settings) {
+  slurm::PollSettings poll;
+  poll.interval = settings.slurm.poll_interval;
+  poll.stale_after = settings.slurm.stale_after;
+  poll.max_backoff = settings.slurm.max_backoff;
+  poll.questions_per_hour = settings.slurm.questions_per_hour;
+  poll.confirm_interval = settings.slurm.confirm_interval;
+  if (const std::string warning = stretched_interval(settings.slurm); !warning.empty()) {
+    log::warning(warning);
+  }
+  return poll;
+}
+
+}  // namespace slurmlet::daemon

@@ -1,0 +1,32 @@
+#pragma once
+
+// Who is asked about this node, as slurm.source says, made of the sources in slurm/.
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "config/settings.h"
+#include "http/client.h"
+#include "slurm/local/slurmd_probe.h"
+#include "slurm/sources/node_source.h"
+
+namespace slurmlet::daemon {
+
+struct SourceContext {
+  http::Client& client;  // of the thread that asks; waits for slurmrestd too
+  const Clock& clock;
+  std::string cluster;  // ClusterName of slurm.conf; "" if unknown
+};
+
+// Logs the choice, and its changes while running. What `context` refers to must outlive the source.
+std::unique_ptr<slurm::NodeSource> make_node_source(const config::Settings& settings,
+                                                    const SourceContext& context);
+
+// Asks the slurmd of this machine over loopback (slurmd_probe.h). `first` must outlive it.
+slurm::SlurmdProbe make_slurmd_probe(http::Client& first);
+
+// A client that only waits, for those who talk to nobody else.
+Result<std::unique_ptr<http::Client>> make_waiting_client();
+
+}  // namespace slurmlet::daemon

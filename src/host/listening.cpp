@@ -1,0 +1,125 @@
+#include "host/listening.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace slurmlet::host {
+namespace {
+
+constexpr std::string_view kListen = "0A";  // TCP_LISTEN
+constexpr std::size_t kAddress = 1;
+constexpr std::size_t kState = 3;
+constexpr std::size_t kUid = 7;
+constexpr std::size_t kInode = 9;
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> out;
+  for (const auto part : split(line, ' ')) {
+    if (!part.empty()) {
+      out.push_back(part);
+    }
+  }
+  return out;
+}
+
+// All addresses, 127.0.0.1, or the same within IPv6; in the byte order of the machine, hence both.
+bool reaches_loopback(std::string_view address) {
+  const bool is_any = address.find_first_not_of('0') == std::string_view::npos;
+  return is_any || address == "0100007F" || address == "7F000001" ||
+         address == "0000000000000000FFFF00000100007F" ||
+         address == "00000000000000000000FFFF7F000001";
+}
+
+std::optional<ListeningSocket> read_line(std::string_view line) {
+  const auto fields = fields_of(line);
+  if (fields.size() <= kInode || fields[kState] != kListen) {
+    return std::nullopt;
+  }
+  const auto colon = fields[kAddress].rfind(':');
+  const auto uid = parse_int<uid_t>(fields[kUid]);
+  const auto inode = parse_int<std::uint64_t>(fields[kInode]);
+  if (colon == std::string_view::npos || !uid || !inode) {
+    return std::nullopt;
+  }
+  const std::string_view port = fields[kAddress].substr(colon + 1);
+  ListeningSocket out;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port, 16);
+  if (error != std::errc{} || end != port.data() + port.size()) {
+    return std::nullopt;
+  }
+  out.uid = *uid;
+  out.inode = *inode;
+  out.on_loopback = reaches_loopback(fields[kAddress].substr(0, colon));
+  return out;
+}
+
+bool holds_socket(const std::filesystem::path& process, const std::string& socket) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at{process / "fd", error}, end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(at->path(), ignored) == socket) {
+      return true;
+    }
+  }
+  return false;
+}
+
+PortOwner owner_of(const std::string& proc_root, const ListeningSocket& listener) {
+  const std::string socket = fmt::format("socket:[{}]", listener.inode);
+  const auto names = list_directory(proc_root);
+  for (const auto& name : names ? *names : std::vector<std::string>{}) {
+    const auto pid = parse_int<int>(name);
+    const std::filesystem::path process = std::filesystem::path{proc_root} / name;
+    if (pid && holds_socket(process, socket)) {
+      return {listener.uid, *pid, read_trimmed(process / "comm")};
+    }
+  }
+  return {listener.uid, 0, ""};
+}
+
+}  // namespace
+
+std::vector<ListeningSocket> listening_sockets(std::string_view text) {
+  std::vector<ListeningSocket> out;
+  for (const auto line : split(text, '\n')) {
+    if (const auto socket = read_line(line)) {
+      out.push_back(*socket);
+    }
+  }
+  return out;
+}
+
+std::optional<ListeningSocket> listening_socket(const std::string& proc_root, int port,
+                                                bool loopback_only) {
+  constexpr std::size_t kLongest = std::size_t{64} << 20;  // many connections
+  for (const char* file : {"net/tcp", "net/tcp6"}) {
+    const auto text = read_file(std::filesystem::path{proc_root} / file, kLongest);
+    for (const auto& socket : listening_sockets(text ? *text : "")) {
+      if (socket.port == port && (socket.on_loopback || !loopback_only)) {
+        return socket;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<PortOwner> who_listens(const std::string& proc_root, int port, bool loopback_only) {
+  const auto socket = listening_socket(proc_root, port, loopback_only);
+  return socket ? std::optional{owner_of(proc_root, *socket)} : std::nullopt;
+}
+
+std::string to_words(const PortOwner& owner) {
+  if (owner.pid == 0) {
+    return fmt::format("a process of uid {} (run as root to see it)", owner.uid);
+  }
+  return fmt::format("{} (pid {}, uid {})", owner.program, owner.pid, owner.uid);
+}
+
+}  // namespace slurmlet::host

@@ -1,0 +1,20 @@
+set(COMPONENT_SOURCES
+  authorization_rules.cpp
+  caller_identity.cpp
+  connection_table.cpp
+  gate.cpp
+  health_handler.cpp
+  http_answerer.cpp
+  kubelet_routes.cpp
+  listener.cpp
+  metrics_text.cpp
+  port.cpp
+  request_head.cpp
+  request_path.cpp
+  resource_metrics.cpp
+  routes.cpp
+  server.cpp
+  server_connection.cpp
+  source_budget.cpp
+  stats_summary.cpp
+  status_json.cpp)

@@ -1,1 +1,0 @@
-set(ROOM_SOURCES manager_environment.cpp notifier.cpp)

@@ -1,0 +1,252 @@
+#include "slurm/answers/node_json_record.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "slurm/answers/gres.h"
+#include "slurm/answers/state.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using Json = nlohmann::json;
+
+// Names of a node's members in all of v0.0.36 … v0.0.45, also of what is of no use here.
+constexpr std::array kKnown = std::to_array<std::string_view>({
+    "active_features",
+    "address",
+    "alloc_cpus",
+    "alloc_idle_cpus",
+    "alloc_memory",
+    "architecture",
+    "boards",
+    "boot_time",
+    "burstbuffer_network_address",
+    "cert_flags",
+    "cluster_name",
+    "comment",
+    "cores",
+    "cpu_binding",
+    "cpu_load",
+    "cpus",
+    "effective_cpus",
+    "energy",
+    "external_sensors",
+    "extra",
+    "features",
+    "free_mem",
+    "free_memory",
+    "gpu_spec",
+    "gres",
+    "gres_drained",
+    "gres_used",
+    "hostname",
+    "idle_cpus",
+    "instance_id",
+    "instance_type",
+    "last_busy",
+    "mcs_label",
+    "name",
+    "next_state_after_reboot",
+    "next_state_after_reboot_flags",
+    "operating_system",
+    "owner",
+    "partitions",
+    "port",
+    "power",
+    "real_memory",
+    "reason",
+    "reason_changed_at",
+    "reason_set_by_user",
+    "res_cores_per_gpu",
+    "reservation",
+    "resume_after",
+    "slurmd_start_time",
+    "slurmd_version",
+    "sockets",
+    "specialized_cores",
+    "specialized_cpus",
+    "specialized_memory",
+    "state",
+    "state_flags",
+    "suspend_time",
+    "temporary_disk",
+    "threads",
+    "tls_cert_last_renewal",
+    "topology",
+    "tres",
+    "tres_used",
+    "tres_weighted",
+    "version",
+    "weight",
+});
+static_assert(std::is_sorted(kKnown.begin(), kKnown.end()));
+
+// Words of a state's list in all releases (NODE_STATES of Slurm's data_parser, and "?", which
+// stands for a bit without a name in text forms).
+constexpr std::array kStateWords = std::to_array<std::string_view>({
+    "?",
+    "ALLOCATED",
+    "BLOCKED",
+    "CLOUD",
+    "COMPLETING",
+    "DOWN",
+    "DRAIN",
+    "DYNAMIC_FUTURE",
+    "DYNAMIC_NORM",
+    "ERROR",
+    "EXTERNAL",
+    "FAIL",
+    "FUTURE",
+    "IDLE",
+    "INVALID",
+    "INVALID_REG",
+    "MAINTENANCE",
+    "MIXED",
+    "NOT_RESPONDING",
+    "PERFCTRS",
+    "PLANNED",
+    "POWERED_DOWN",
+    "POWERING_DOWN",
+    "POWERING_UP",
+    "POWER_DOWN",
+    "POWER_DOWN_ASAP",
+    "POWER_DOWN_FORCE",
+    "POWER_DRAIN",
+    "POWER_UP",
+    "REBOOT_CANCELED",
+    "REBOOT_ISSUED",
+    "REBOOT_REQUESTED",
+    "RESERVED",
+    "RESUME",
+    "UNDRAIN",
+    "UNKNOWN",
+});
+static_assert(std::is_sorted(kStateWords.begin(), kStateWords.end()));
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& sorted, std::string_view word) {
+  return std::binary_search(sorted.begin(), sorted.end(), word);
+}
+
+// The words of a state in upper case, base and flags.
+std::vector<std::string> state_words(const Fields& fields, Fields::Names state,
+                                     Fields::Names flags) {
+  auto told = fields.words(state);
+  const auto more = fields.words(flags);
+  told.insert(told.end(), more.begin(), more.end());
+  std::vector<std::string> words;
+  for (const auto& text : told) {
+    for (const auto part : split(text, '+')) {
+      words.push_back(to_upper(trim(part)));
+      if (!contains(kStateWords, words.back())) {
+        fields.note(*state.begin(), words.back());
+      }
+    }
+  }
+  return words;
+}
+
+// What Slurm says of a node after its reboot: RESUME, or a base state. Without one the base is
+// INVALID, or UNKNOWN beside the flags of which RESUME is the one that scontrol shows (the bit of
+// UNDRAIN is set with it).
+std::string next_state(const Fields& fields) {
+  const auto words =
+      state_words(fields, {"next_state_after_reboot"}, {"next_state_after_reboot_flags"});
+  if (std::find(words.begin(), words.end(), "RESUME") != words.end()) {
+    return "RESUME";
+  }
+  if (words.empty() || words.front() == "INVALID" || words.front() == "UNKNOWN") {
+    return "";
+  }
+  return words.front();
+}
+
+// Counts of CPUs have 16 bits in Slurm, the two largest stand for no value.
+std::optional<std::int64_t> cpu_count(const Fields& fields, Fields::Names names) {
+  const auto count = fields.number(names);
+  return count == 0xfffe || count == 0xffff ? std::nullopt : count;
+}
+
+void set_figures(const Fields& fields, node::SlurmNodeRecord& record) {
+  record.cpus = cpu_count(fields, {"cpus"});
+  record.effective_cpus = cpu_count(fields, {"effective_cpus"});
+  record.allocated_cpus = cpu_count(fields, {"alloc_cpus"});
+  record.real_memory_mib = fields.number({"real_memory"});
+  record.allocated_memory_mib = fields.number({"alloc_memory"});
+  record.mem_spec_limit_mib = fields.number({"specialized_memory"});
+  record.free_memory_mib = fields.number({"free_mem", "free_memory"});
+  record.cpu_load = Fields::load(fields.number({"cpu_load"}), record.free_memory_mib);
+}
+
+// User and time only mean something beside a reason: newer releases say "root" without one.
+void set_reason(const Fields& fields, node::SlurmNodeRecord& record) {
+  record.reason = fields.text({"reason"});
+  if (!record.reason.empty()) {
+    record.reason_user = fields.text({"reason_set_by_user"});
+    record.reason_time = fields.time({"reason_changed_at"});
+  }
+}
+
+void set_words(const Fields& fields, node::SlurmNodeRecord& record) {
+  record.hostname = fields.text({"hostname"});
+  record.version = fields.text({"version", "slurmd_version"});
+  record.cluster = fields.text({"cluster_name"});
+  record.reservation = fields.text({"reservation"});
+  record.comment = fields.text({"comment"});
+  record.extra = fields.text({"extra"});
+  record.instance_id = fields.text({"instance_id"});
+  record.instance_type = fields.text({"instance_type"});
+  record.operating_system = fields.text({"operating_system"});
+  record.architecture = fields.text({"architecture"});
+  record.partitions = fields.words({"partitions"});
+  record.partitions_known = fields.get({"partitions"}) != nullptr;  // v0.0.36 has none
+  record.features = fields.words({"features"});
+  record.active_features = fields.words({"active_features"});
+}
+
+void set_gres(const Fields& fields, node::SlurmNodeRecord& record) {
+  record.gres = parse_gres(fields.text({"gres"}));
+  record.gres_used = parse_gres(fields.text({"gres_used"}));
+  record.gres_drained = fields.text({"gres_drained"});
+  if (record.gres_drained == "N/A") {
+    record.gres_drained.clear();
+  }
+}
+
+}  // namespace
+
+node::SlurmState state_of(const Fields& fields, Fields::Names state, Fields::Names flags) {
+  return parse_state(join(state_words(fields, state, flags), "+"));
+}
+
+node::SlurmNodeRecord node_record(const Json& object, std::string_view path, Notes& notes) {
+  const Fields fields{object, path, notes};
+  node::SlurmNodeRecord record;
+  record.name = fields.text({"name"});
+  record.state = state_of(fields, {"state"}, {"state_flags"});
+  if (record.state.base.empty()) {
+    fields.note("state", "none");
+  }
+  record.next_state = next_state(fields);
+  set_figures(fields, record);
+  set_reason(fields, record);
+  set_words(fields, record);
+  set_gres(fields, record);
+  record.boot_time = fields.time({"boot_time"});
+  record.slurmd_start_time = fields.time({"slurmd_start_time"});
+  record.last_busy = fields.time({"last_busy"});
+  record.resume_after = fields.time({"resume_after"});
+  if (object.is_object()) {
+    for (const auto& [key, value] : object.items()) {
+      if (!contains(kKnown, key)) {
+        fields.note(key.c_str(), "");
+      }
+    }
+  }
+  return record;
+}
+
+}  // namespace slurmlet::slurm

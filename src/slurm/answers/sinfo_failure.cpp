@@ -1,0 +1,246 @@
+// The failing forms of sinfo, recognised by Slurm's own messages (src/common/slurm_errno.c and the
+// callers; captured from releases 22.05 … 25.11, see test/fixtures/slurm).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/text.h"
+#include "slurm/answers/sinfo.h"
+#include "slurm/answers/values.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using node::SlurmFailure;
+
+// slurmctld says nothing to a client whose credential it cannot decode, it closes the connection;
+// newer ones say that there is an authentication error. Only its log tells a wrong key from a wrong
+// clock.
+constexpr std::string_view kNotTaken =
+    "it ended the connection without an answer, as it does when this node's munge key or its clock "
+    "is not that of the cluster (slurmctld's log says which), and as a load balancer does that has "
+    "no slurmctld";
+
+constexpr std::string_view kUnknownField = "invalid job format specification";
+
+struct Rule {
+  std::string_view needle;  // in lower case
+  SlurmFailure cause;
+  std::string_view detail;     // "" = the line of the message itself
+  std::string_view also = "";  // in the same line
+  std::string_view hint = "";  // behind the line of the message
+};
+
+// First match wins, over all lines: the cause comes before what follows from it (a missing munge
+// also shows as a protocol error, a missing slurm.conf also as a missing ClusterName).
+constexpr std::array kRules = std::to_array<Rule>({
+    {"command not found", SlurmFailure::kCommandMissing, ""},
+    {"curl: (", SlurmFailure::kRestUnavailable, ""},
+    {"rate limit", SlurmFailure::kRateLimited,
+     "slurmctld limits the rate of requests (SlurmctldParameters=rl_enable)"},
+    {"munge encode failed", SlurmFailure::kMungeUnavailable, "", "permission denied",
+     "; slurmlet's user may not reach that socket (its directory must have mode 0755)"},
+    {"munge encode failed", SlurmFailure::kMungeUnavailable, ""},
+    {"munge decode failed", SlurmFailure::kClockSkew, "", "expired credential"},
+    {"munge decode failed", SlurmFailure::kClockSkew, "", "rewound credential"},
+    {"munge decode failed", SlurmFailure::kAuthenticationRefused, "", "credential"},
+    {"munge decode failed", SlurmFailure::kMungeUnavailable, ""},
+    {"any sack sockets", SlurmFailure::kSackUnavailable, ""},
+    {"if munged is up", SlurmFailure::kMungeUnavailable, "munged does not answer"},
+    {"cannot create auth context", SlurmFailure::kBadConfiguration, ""},
+    {"couldn't find the specified plugin name", SlurmFailure::kBadConfiguration, ""},
+    {"protocol authentication error", SlurmFailure::kAuthenticationRefused, ""},
+    {"authentication error", SlurmFailure::kAuthenticationRefused, ""},
+    {"invalid authentication credential", SlurmFailure::kAuthenticationRefused, ""},
+    {"zero bytes were transmitted", SlurmFailure::kAuthenticationRefused, kNotTaken},
+    {"invalid user for slurmuser", SlurmFailure::kBadConfiguration, ""},
+    {"cannot stat file", SlurmFailure::kBadConfiguration, ""},
+    {"parse error in file", SlurmFailure::kBadConfiguration, ""},
+    {"parsing error at unrecognized key", SlurmFailure::kBadConfiguration, ""},
+    {"dns srv lookup failed", SlurmFailure::kBadConfiguration,
+     "there is no slurm.conf, and no DNS SRV record of a slurmctld"},
+    {"could not establish a configuration source", SlurmFailure::kBadConfiguration, ""},
+    {"clustername needs to be specified", SlurmFailure::kBadConfiguration, ""},
+    {"unable to process configuration file", SlurmFailure::kBadConfiguration, ""},
+    {"access/permission denied", SlurmFailure::kPermissionDenied, ""},
+    {"invalid user id", SlurmFailure::kPermissionDenied, ""},
+    {"user not permitted", SlurmFailure::kPermissionDenied, ""},
+    {"unable to resolve", SlurmFailure::kControllerUnreachable, ""},
+    {"unable to establish control machine address", SlurmFailure::kControllerUnreachable, ""},
+    {"unable to contact slurm controller", SlurmFailure::kControllerUnreachable, ""},
+    {"socket timed out", SlurmFailure::kControllerUnreachable, ""},
+    {"connection refused", SlurmFailure::kControllerUnreachable, ""},
+    // Of what forwards a virtual address (SlurmctldAddr) and finds no slurmctld behind it.
+    {"connection reset by peer", SlurmFailure::kControllerUnreachable, ""},
+    {"broken pipe", SlurmFailure::kControllerUnreachable, ""},
+    {"transport endpoint is not connected", SlurmFailure::kControllerUnreachable, ""},
+    {"connection timed out", SlurmFailure::kControllerUnreachable, ""},
+    {"no route to host", SlurmFailure::kControllerUnreachable, ""},
+    {"network is unreachable", SlurmFailure::kControllerUnreachable, ""},
+    {"standby mode", SlurmFailure::kControllerUnreachable, ""},
+    {"incompatible versions of client and server", SlurmFailure::kControllerUnreachable, ""},
+    {"permission denied", SlurmFailure::kPermissionDenied, ""},
+    {kUnknownField, SlurmFailure::kGarbage, ""},
+    {"unrecognized option", SlurmFailure::kGarbage, ""},
+    {"invalid option", SlurmFailure::kGarbage, ""},
+});
+
+// Text that changes from question to question would rewrite the Node each time.
+std::string_view without_retry_counter(std::string_view line) {
+  for (const std::string_view tail : {", retrying in", ", attempt number"}) {
+    line = line.substr(0, line.find(tail));
+  }
+  return line;
+}
+
+// "sinfo: error: _parse_next_key: Parsing error at …" → "Parsing error at …"; also without a
+// timestamp "[2026-11-20T23:08:38.621]" in front. Words with a colon go while they look like the
+// name of a program, a level or a C function.
+std::string plain_line(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with('[')) {
+    if (const auto close = line.find("] "); close != std::string_view::npos) {
+      line.remove_prefix(close + 2);
+    }
+  }
+  while (true) {
+    const auto word_end = line.find_first_not_of(
+        "abcdefghijklmnopqrstuvwxyz_0123456789/.-ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    if (word_end == 0 || word_end == std::string_view::npos || line[word_end] != ':') {
+      break;
+    }
+    auto rest = trim(line.substr(word_end + 1));
+    if (rest.empty() || rest.size() == line.size()) {
+      break;
+    }
+    line = rest;
+  }
+  constexpr std::size_t kMaxDetail = 256;
+  return excerpt(without_retry_counter(line), kMaxDetail);
+}
+
+std::optional<QueryFailure> match_rules(std::string_view err) {
+  const auto lines = split(err, '\n');
+  for (const auto& rule : kRules) {
+    for (const auto line : lines) {
+      const std::string text = to_lower(line);
+      if (text.find(rule.needle) != std::string::npos &&
+          text.find(rule.also) != std::string::npos) {
+        return QueryFailure{rule.cause, rule.detail.empty()
+                                            ? plain_line(line) + std::string{rule.hint}
+                                            : std::string{rule.detail}};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// Reservation exists since 23.02; an older sinfo prints its column empty and this line each time,
+// whatever comes of the query.
+std::string without_missing_reservation(std::string_view err) {
+  std::string rest;
+  for (const std::string_view line : split(err, '\n')) {
+    const std::string text = to_lower(trim(line));
+    if (text.find(kUnknownField) == std::string::npos || !text.ends_with(": reservation")) {
+      rest.append(line) += '\n';
+    }
+  }
+  return rest;
+}
+
+std::string last_line(std::string_view err) {
+  const auto lines = split(trim(err), '\n');
+  return plain_line(lines.back());
+}
+
+}  // namespace
+
+std::optional<QueryFailure> classify(const CommandOutput& output) {
+  if (output.too_long) {
+    return QueryFailure{SlurmFailure::kGarbage, "sinfo printed more than one node can have"};
+  }
+  const std::string err = without_missing_reservation(output.err);
+  if (output.timed_out) {
+    const auto known = match_rules(err);
+    return known ? *known
+                 : QueryFailure{SlurmFailure::kTimeout, "sinfo did not end within its time limit"};
+  }
+  if (output.signal != 0) {
+    return QueryFailure{SlurmFailure::kGarbage,
+                        fmt::format("sinfo was ended by signal {}", output.signal)};
+  }
+  const bool printed = !trim(output.out).empty();
+  if (output.exit_code == 0 && printed) {
+    // Warnings beside an answer (rate limit, then served) do not matter; an unknown field does.
+    return to_lower(err).find(kUnknownField) == std::string::npos ? std::nullopt : match_rules(err);
+  }
+  const auto known = match_rules(err);
+  // With exit 0 slurmctld did answer, after a pause if it limits the rate.
+  if (known && (output.exit_code != 0 || known->cause != SlurmFailure::kRateLimited)) {
+    return known;
+  }
+  if (output.exit_code == 0) {
+    return QueryFailure{SlurmFailure::kNotInSlurm, "slurmctld lists no such node in any partition"};
+  }
+  if (output.exit_code == 127) {
+    return QueryFailure{SlurmFailure::kCommandMissing, "sinfo is not installed"};
+  }
+  const auto text = last_line(err);
+  return QueryFailure{SlurmFailure::kGarbage,
+                      text.empty()
+                          ? fmt::format("sinfo exited with {}", output.exit_code)
+                          : fmt::format("sinfo exited with {}: {}", output.exit_code, text)};
+}
+
+QueryFailure classify_start(const Error& error) {
+  const bool missing = error.code == Code::kNotFound || error.code == Code::kDenied;
+  return {missing                        ? SlurmFailure::kCommandMissing
+          : error.code == Code::kTimeout ? SlurmFailure::kTimeout
+                                         : SlurmFailure::kGarbage,
+          error.message};
+}
+
+const char* to_string(SlurmFailure failure) {
+  switch (failure) {
+    case SlurmFailure::kControllerUnreachable:
+      return "controller unreachable";
+    case SlurmFailure::kTimeout:
+      return "timeout";
+    case SlurmFailure::kMungeUnavailable:
+      return "munge unavailable";
+    case SlurmFailure::kAuthenticationRefused:
+      return "authentication refused";
+    case SlurmFailure::kClockSkew:
+      return "clock skew";
+    case SlurmFailure::kTokenRefused:
+      return "token refused";
+    case SlurmFailure::kPermissionDenied:
+      return "permission denied";
+    case SlurmFailure::kNotInSlurm:
+      return "not in Slurm";
+    case SlurmFailure::kBadConfiguration:
+      return "bad configuration";
+    case SlurmFailure::kCommandMissing:
+      return "command missing";
+    case SlurmFailure::kGarbage:
+      return "garbage";
+    case SlurmFailure::kRateLimited:
+      return "rate limited";
+    case SlurmFailure::kRestUnavailable:
+      return "slurmrestd unavailable";
+    case SlurmFailure::kFeedUnavailable:
+      return "feed unavailable";
+    case SlurmFailure::kNodeUnknown:
+      return "node unknown";
+    case SlurmFailure::kSackUnavailable:
+      return "sack unavailable";
+    case SlurmFailure::kOtherCluster:
+      return "other cluster";
+  }
+  return "unknown";
+}
+
+}  // namespace slurmlet::slurm

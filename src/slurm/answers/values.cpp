@@ -1,0 +1,141 @@
+#include "slurm/answers/values.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ctime>
+
+#include "base/rfc3339.h"
+#include "base/text.h"
+#include "slurm/answers/utf8.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "2026-11-20T23:43:00", the form of every Slurm command without SLURM_TIME_FORMAT.
+constexpr std::string_view kDateShape = "dddd-dd-ddTdd:dd:dd";
+
+bool has_date_shape(std::string_view text) {
+  return text.size() == kDateShape.size() &&
+         std::equal(text.begin(), text.end(), kDateShape.begin(),
+                    [](char c, char shape) { return shape == 'd' ? is_digit(c) : c == shape; });
+}
+
+// Beyond it WallTime, 64 bits of nanoseconds, ends (in the year 2262).
+constexpr std::int64_t kLastSecond = 9'000'000'000;
+
+std::optional<WallTime> local_time(std::string_view text) {
+  const auto number = [&](std::size_t at, std::size_t size) {
+    return parse_int<int>(text.substr(at, size)).value_or(0);
+  };
+  std::tm parts{};
+  parts.tm_year = number(0, 4) - 1900;
+  parts.tm_mon = number(5, 2) - 1;
+  parts.tm_mday = number(8, 2);
+  parts.tm_hour = number(11, 2);
+  parts.tm_min = number(14, 2);
+  parts.tm_sec = number(17, 2);
+  parts.tm_isdst = -1;
+  if (parts.tm_hour > 23 || parts.tm_min > 59 || parts.tm_sec > 60) {
+    return std::nullopt;
+  }
+  const std::tm asked = parts;
+  const std::time_t seconds = std::mktime(&parts);
+  // mktime() turns February 30 into March 2.
+  if (seconds <= 0 || seconds > kLastSecond || parts.tm_mday != asked.tm_mday ||
+      parts.tm_mon != asked.tm_mon) {
+    return std::nullopt;
+  }
+  return WallTime{std::chrono::seconds{seconds}};
+}
+
+}  // namespace
+
+bool is_nothing(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kNothing{"",     "(null)", "N/A",  "n/a",
+                                                     "none", "None",   "NONE", "Unknown"};
+  return std::find(kNothing.begin(), kNothing.end(), trim(text)) != kNothing.end();
+}
+
+std::string text_value(std::string_view text) {
+  return is_nothing(text) ? std::string{} : valid_utf8(trim(text));
+}
+
+std::vector<std::string> list_value(std::string_view text) {
+  std::vector<std::string> out;
+  for (const auto part : split(text, ',')) {
+    if (auto word = text_value(part); !word.empty()) {
+      out.push_back(std::move(word));
+    }
+  }
+  return out;
+}
+
+std::optional<std::int64_t> number_value(std::string_view text) {
+  text = trim(text);
+  if (text.empty() || !is_digit(text.front())) {
+    return std::nullopt;
+  }
+  return parse_int<std::int64_t>(text);
+}
+
+std::optional<double> load_value(std::string_view text) {
+  text = trim(text);
+  const bool plain = !text.empty() && text.size() <= 32 && is_digit(text.front()) &&
+                     std::count(text.begin(), text.end(), '.') <= 1 &&
+                     text.find_first_not_of("0123456789.") == std::string_view::npos;
+  double value = 0;
+  if (!plain || std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{}) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<double> reported_load(std::string_view text,
+                                    const std::optional<std::int64_t>& free_memory_mib) {
+  const auto load = load_value(text);
+  return load == 0.0 && !free_memory_mib ? std::nullopt : load;
+}
+
+std::optional<CpuCounts> cpu_counts(std::string_view text) {
+  const auto parts = split(text, '/');
+  if (parts.size() != 4 || !std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+        return number_value(part).has_value();
+      })) {
+    return std::nullopt;
+  }
+  return CpuCounts{*number_value(parts[0]), *number_value(parts[3])};
+}
+
+std::optional<WallTime> time_value(std::string_view text) {
+  text = trim(text);
+  if (const auto seconds = number_value(text)) {
+    return *seconds > 0 && *seconds <= kLastSecond
+               ? std::optional{WallTime{std::chrono::seconds{*seconds}}}
+               : std::nullopt;
+  }
+  if (!has_date_shape(text.substr(0, kDateShape.size()))) {
+    return std::nullopt;
+  }
+  return text.size() == kDateShape.size() ? local_time(text) : parse_rfc3339(text);
+}
+
+std::string excerpt(std::string_view text, std::size_t limit) {
+  auto end = std::min(text.size(), limit);
+  if (end < text.size()) {  // not in the middle of a character
+    for (int back = 0; back < 3 && end > 0; ++back) {
+      if ((static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80U) {
+        break;
+      }
+      --end;
+    }
+  }
+  std::string out = valid_utf8(text.substr(0, end));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; }, ' ');
+  return out;
+}
+
+}  // namespace slurmlet::slurm

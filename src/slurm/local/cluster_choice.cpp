@@ -1,0 +1,71 @@
+#include "slurm/local/cluster_choice.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <system_error>
+
+#include "base/text.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return a == b || std::filesystem::equivalent(a, b, ignored);
+}
+
+// Where its configuration comes from, for comparing and for people.
+std::string origin(const SlurmdSeen& slurmd, const ClusterWish& wish) {
+  if (!slurmd.conf.empty()) {
+    return slurmd.conf;
+  }
+  return slurmd.conf_server.empty() ? wish.default_conf : slurmd.conf_server;
+}
+
+bool may_be_meant(const SlurmdSeen& slurmd, const ClusterWish& wish) {
+  const std::string& name = slurmd.options.node_name;
+  if (!wish.node_name.empty() && !name.empty() && name != wish.node_name) {
+    return false;
+  }
+  return wish.conf.empty() || !slurmd.conf_known || same_file(origin(slurmd, wish), wish.conf);
+}
+
+}  // namespace
+
+ClusterChoice choose_cluster(const std::vector<SlurmdSeen>& seen, const ClusterWish& wish) {
+  ClusterChoice choice;
+  std::copy_if(seen.begin(), seen.end(), std::back_inserter(choice.slurmds),
+               [&](const SlurmdSeen& slurmd) { return may_be_meant(slurmd, wish); });
+  // One that says it is the wished node is meant, whatever those are that do not say.
+  const auto says_so = [&](const SlurmdSeen& slurmd) {
+    return !wish.node_name.empty() && slurmd.options.node_name == wish.node_name;
+  };
+  if (std::any_of(choice.slurmds.begin(), choice.slurmds.end(), says_so)) {
+    std::erase_if(choice.slurmds, std::not_fn(says_so));
+  }
+  if (!wish.conf.empty()) {
+    return choice;
+  }
+  std::vector<std::string> origins;
+  for (const auto& slurmd : choice.slurmds) {
+    const std::string from = origin(slurmd, wish);
+    if (slurmd.conf_known && std::none_of(origins.begin(), origins.end(), [&](const auto& other) {
+          return same_file(other, from);
+        })) {
+      origins.push_back(from);
+      choice.conf = slurmd.conf;
+      choice.conf_server = slurmd.conf_server;
+    }
+  }
+  if (origins.size() > 1) {
+    std::sort(origins.begin(), origins.end());
+    choice.refusal =
+        "slurmd of several clusters run here (" + join(origins, ", ") + "): set slurm.conf";
+    choice.conf.clear();
+    choice.conf_server.clear();
+  }
+  return choice;
+}
+
+}  // namespace slurmlet::slurm

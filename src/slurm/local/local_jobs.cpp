@@ -1,0 +1,274 @@
+#include "slurm/local/local_jobs.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "slurm/local/proc.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+// After so many searches a socket without a process counts as left behind by a crash, and is not
+// searched for any more.
+constexpr int kMaxSearches = 3;
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string title_of(const std::string& proc, int pid) {
+  return join(process_arguments(proc, pid), " ");
+}
+
+bool has_ended(const std::string& proc, int pid) {
+  const auto stat = process_stat(proc, pid);
+  return !stat || stat->state == 'Z' || stat->state == 'X';
+}
+
+}  // namespace
+
+std::optional<StepSocket> parse_step_socket(std::string_view name) {
+  const auto underscore = name.rfind('_');
+  if (underscore == std::string_view::npos || underscore == 0) {
+    return std::nullopt;
+  }
+  const auto ids = name.substr(underscore + 1);
+  const auto parts = split(ids, '.');
+  if (parts.size() < 2 || parts.size() > 3 ||
+      !std::all_of(parts.begin(), parts.end(), all_digits)) {
+    return std::nullopt;
+  }
+  const auto job = parse_int<std::uint32_t>(parts[0]);
+  if (!job) {
+    return std::nullopt;
+  }
+  return StepSocket{std::string{name.substr(0, underscore)}, *job,
+                    std::string{ids.substr(parts[0].size() + 1)}};
+}
+
+bool is_job_entry(std::string_view name) {
+  return parse_step_socket(name).has_value() ||
+         (name.starts_with("job") && all_digits(name.substr(3)));
+}
+
+std::optional<std::uint32_t> job_of_title(std::string_view title) {
+  constexpr std::string_view kPrefix = "slurmstepd: [";
+  if (!title.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  title.remove_prefix(kPrefix.size());
+  return parse_int<std::uint32_t>(title.substr(0, title.find_first_not_of("0123456789")));
+}
+
+std::set<int> parse_cpu_list(std::string_view list) {
+  constexpr int kMaxCpu = 65535;
+  std::set<int> cpus;
+  for (const auto part : split(trim(list), ',')) {
+    const auto dash = part.find('-');
+    const auto low = parse_int<int>(part.substr(0, dash));
+    const auto high = dash == std::string_view::npos ? low : parse_int<int>(part.substr(dash + 1));
+    if (!low || !high || *low < 0 || *high > kMaxCpu) {
+      continue;
+    }
+    for (int cpu = *low; cpu <= *high; ++cpu) {
+      cpus.insert(cpu);
+    }
+  }
+  return cpus;
+}
+
+std::optional<node::LocalJobs> LocalJobsReader::read() {
+  auto sockets = list_sockets();
+  if (!sockets) {
+    return std::nullopt;
+  }
+  update_jobs(*sockets);
+  sockets_ = *std::move(sockets);
+  node::LocalJobs out;
+  for (const auto& [job, processes] : jobs_) {
+    if (!processes.pids.empty() || may_be_hidden(processes)) {
+      out.job_ids.push_back(job);
+    }
+  }
+  out.jobs = static_cast<int>(out.job_ids.size());
+  out.allocated_cpus = allocated_cpus();
+  out.allocated_memory_bytes = allocated_memory();
+  return out;
+}
+
+std::optional<std::set<std::string>> LocalJobsReader::list_sockets() const {
+  const auto names = list_directory(places_.spool_dir);
+  if (!names) {
+    return std::nullopt;
+  }
+  std::set<std::string> sockets;
+  for (const auto& name : *names) {
+    const auto socket = parse_step_socket(name);
+    if (socket && (places_.node_name.empty() || socket->node == places_.node_name)) {
+      sockets.insert(name);
+    }
+  }
+  return sockets;
+}
+
+void LocalJobsReader::update_jobs(const std::set<std::string>& sockets) {
+  std::map<Job, Processes> jobs;
+  bool search = false;
+  for (const auto& name : sockets) {
+    const auto socket = parse_step_socket(name);
+    if (!socket) {
+      continue;
+    }
+    const auto [entry, added] = jobs.try_emplace(socket->job);
+    if (const auto known = jobs_.find(socket->job); added && known != jobs_.end()) {
+      entry->second = std::move(known->second);
+    }
+    if (!sockets_.contains(name)) {
+      entry->second.searches = 0;
+      search = true;
+    }
+  }
+  jobs_ = std::move(jobs);
+  for (auto& [job, processes] : jobs_) {
+    std::erase_if(processes.pids, [&, id = job](int pid) { return !is_step_of(pid, id); });
+    search = search || (processes.pids.empty() && processes.searches < kMaxSearches);
+  }
+  if (search) {
+    search_processes();
+  }
+}
+
+// Of a job without a process that we see.
+bool LocalJobsReader::may_be_hidden(const Processes& processes) const {
+  return processes_hidden_ || (step_starting_ && processes.searches < kMaxSearches);
+}
+
+bool LocalJobsReader::is_step_of(int pid, Job job) const {
+  return was_started_by(places_.proc_root, pid, places_.users) &&
+         job_of_title(title_of(places_.proc_root, pid)) == job;
+}
+
+// One look at all processes.
+void LocalJobsReader::search_processes() {
+  const auto pids = process_ids(places_.proc_root);
+  // With hidepid and without root, not even process 1 is shown.
+  processes_hidden_ = !pids || process_name(places_.proc_root, 1).empty();
+  step_starting_ = false;
+  for (auto& [job, processes] : jobs_) {
+    processes.pids.clear();
+  }
+  for (const int pid : pids ? *pids : std::vector<int>{}) {
+    if (process_name(places_.proc_root, pid) != "slurmstepd" ||
+        !was_started_by(places_.proc_root, pid, places_.users) ||
+        has_ended(places_.proc_root, pid)) {
+      continue;
+    }
+    const auto job = job_of_title(title_of(places_.proc_root, pid));
+    if (!job) {
+      step_starting_ = true;
+    } else if (const auto entry = jobs_.find(*job); entry != jobs_.end()) {
+      entry->second.pids.push_back(pid);
+    }
+  }
+  for (auto& [job, processes] : jobs_) {
+    processes.searches = processes.pids.empty() ? processes.searches + 1 : 0;
+  }
+}
+
+std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
+  std::set<int> all;
+  for (const auto& [job, processes] : jobs_) {
+    if (processes.pids.empty()) {
+      if (may_be_hidden(processes)) {
+        return std::nullopt;
+      }
+      continue;
+    }
+    auto cpus = cpuset_of(job);
+    if (cpus.empty()) {
+      return std::nullopt;
+    }
+    all.merge(cpus);
+  }
+  if (all.empty()) {
+    return 0;
+  }
+  if (!places_.threads_per_cpu) {
+    return std::nullopt;
+  }
+  const std::int64_t threads = *places_.threads_per_cpu;
+  return (static_cast<std::int64_t>(all.size()) + threads - 1) / threads;
+}
+
+// Slurm sets what a job was given as the soft limit of its cgroup, and AllowedRAMSpace per cent of
+// it as the limit (ConstrainRAMSpace of cgroup.conf(5)).
+std::optional<std::int64_t> LocalJobsReader::allocated_memory() const {
+  std::int64_t all = 0;
+  for (const auto& [job, processes] : jobs_) {
+    if (processes.pids.empty()) {
+      if (may_be_hidden(processes)) {
+        return std::nullopt;
+      }
+      continue;
+    }
+    const auto limit = memory_limit_of(job);
+    if (!limit) {
+      return std::nullopt;
+    }
+    all += *limit;
+  }
+  return all;
+}
+
+// Nothing without a limit: "max" in cgroup/v2, a number near 2⁶³ in cgroup/v1.
+std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
+  constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
+  constexpr std::string_view kCpusets = "/cpuset/";
+  for (std::string directory : cgroup_directories(job)) {
+    const auto cpusets = directory.find(kCpusets, places_.cgroup_root.size());
+    const bool v1 = cpusets == places_.cgroup_root.size();
+    if (v1) {
+      directory.replace(cpusets, kCpusets.size(), "/memory/");
+    }
+    for (const char* file : {v1 ? "/memory.soft_limit_in_bytes" : "/memory.high",
+                             v1 ? "/memory.limit_in_bytes" : "/memory.max"}) {
+      const auto limit = parse_int<std::int64_t>(read_trimmed(directory + file));
+      if (limit && *limit < kNoLimit) {
+        return limit;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// The job's directory as the cgroup plugins name it: cgroup/v2 below the scope of slurmstepd,
+// cgroup/v1 in the cpuset hierarchy; with the node's name where several slurmd share a machine.
+std::vector<std::string> LocalJobsReader::cgroup_directories(Job job) const {
+  const std::string job_directory = "/job_" + std::to_string(job);
+  std::vector<std::string> directories;
+  const std::string slice = places_.cgroup_root + "/" + places_.cgroup_slice + "/";
+  directories.push_back(slice + places_.node_name + "_slurmstepd.scope" + job_directory);
+  directories.push_back(slice + "slurmstepd.scope" + job_directory);
+  for (const std::string& base : {"slurm_" + places_.node_name, std::string{"slurm"}}) {
+    const std::string top = places_.cgroup_root + "/cpuset/" + base;
+    const auto users = list_directory(top);
+    for (const auto& user : users ? *users : std::vector<std::string>{}) {
+      if (user.starts_with("uid_")) {
+        directories.push_back(top + "/" + user + job_directory);
+      }
+    }
+  }
+  return directories;
+}
+
+std::set<int> LocalJobsReader::cpuset_of(Job job) const {
+  for (const auto& directory : cgroup_directories(job)) {
+    if (auto cpus = parse_cpu_list(read_trimmed(directory + "/cpuset.cpus")); !cpus.empty()) {
+      return cpus;
+    }
+  }
+  return {};
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,125 @@
+#include "slurm/local/node_name.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <vector>
+
+#include "base/text.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+std::vector<const NodeLine*> nodes_of_host(const SlurmConf& conf, const std::string& hostname) {
+  std::vector<const NodeLine*> found;
+  for (const auto& node : conf.nodes) {
+    if (node.hostname == hostname || node.hostname == short_hostname(hostname)) {
+      found.push_back(&node);
+    }
+  }
+  return found;
+}
+
+// A slurmd whose slurm.conf cannot be told is another cluster's if ours does not know its name.
+bool is_of_cluster(const SlurmdSeen& slurmd, const SlurmConf* conf) {
+  const std::string& name = slurmd.options.node_name;
+  return slurmd.conf_known || name.empty() || slurmd.options.dynamic || conf == nullptr ||
+         conf->find_node(name) != nullptr;
+}
+
+constexpr const char* kUntold = "a node that slurmctld names";
+
+// What the slurmd that run here call themselves: NAME of -N, "" for those without, kUntold for one
+// that has not told its name.
+std::set<std::string> slurmd_names(const NameSources& sources) {
+  std::set<std::string> names;
+  for (const auto& slurmd : sources.slurmds) {
+    if (is_of_cluster(slurmd, sources.conf)) {
+      const bool untold = slurmd.is_named_by_slurmctld() && slurmd.told_name.empty();
+      names.insert(untold ? kUntold : slurmd.own_name());
+    }
+  }
+  return names;
+}
+
+NameChoice of_one_slurmd(const NameSources& sources, const std::string& name) {
+  for (const auto& slurmd : sources.slurmds) {
+    if (!slurmd.is_named_by_slurmctld() || !is_of_cluster(slurmd, sources.conf)) {
+      continue;
+    }
+    if (name == kUntold) {
+      return {"", "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet",
+              slurmd.pid};
+    }
+    return {name, "scontrol show slurmd", slurmd.pid};
+  }
+  return {name, "option -N of the running slurmd"};
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string text;
+  std::size_t left = names.size();
+  for (const auto& name : names) {
+    text += name;
+    --left;
+    text += left > 1 ? ", " : left == 1 ? " and " : "";
+  }
+  return text;
+}
+
+NameChoice of_several_slurmd(const NameSources& sources, std::set<std::string> names) {
+  if (names.erase("") > 0) {
+    names.insert(short_hostname(sources.hostname));
+  }
+  for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
+    if (names.contains(name)) {
+      return {name, "of the slurmd that run here, the one named as the node in Kubernetes"};
+    }
+  }
+  return {"", fmt::format("slurmd runs here as {}; set slurm.nodeName", listed(names))};
+}
+
+}  // namespace
+
+NameChoice resolve_node_name(const NameSources& sources) {
+  if (!sources.configured.empty()) {
+    return {sources.configured, "setting slurm.nodeName"};
+  }
+  const auto running = slurmd_names(sources);
+  if (running.size() > 1) {
+    return of_several_slurmd(sources, running);
+  }
+  if (running.size() == 1 && !running.begin()->empty()) {
+    return of_one_slurmd(sources, *running.begin());
+  }
+  if (sources.conf != nullptr) {
+    const auto same_host = nodes_of_host(*sources.conf, sources.hostname);
+    if (same_host.size() == 1) {
+      const NodeLine& node = *same_host.front();
+      return {node.name,
+              fmt::format("{}: {} {}", sources.conf->path,
+                          node.name == node.hostname ? "NodeName" : "NodeHostname", node.hostname)};
+    }
+    for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
+      if (!name.empty() && sources.conf->find_node(name) != nullptr) {
+        return {name, fmt::format("{}: NodeName equal to the node's name in Kubernetes",
+                                  sources.conf->path)};
+      }
+    }
+    if (same_host.size() > 1) {
+      std::set<std::string> names;
+      for (const NodeLine* node : same_host) {
+        names.insert(node->name);
+      }
+      return {"", fmt::format("{} names this host {}; set slurm.nodeName", sources.conf->path,
+                              listed(names))};
+    }
+  }
+  if (!sources.hostname.empty()) {
+    return {short_hostname(sources.hostname), "host name"};
+  }
+  return {short_hostname(sources.node_name),
+          sources.node_name.empty() ? "nothing tells" : "the node's name in Kubernetes"};
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,36 @@
+#pragma once
+
+// Which NodeName of Slurm this machine is. Pure.
+
+#include <string>
+#include <vector>
+
+#include "slurm/local/conf.h"
+#include "slurm/local/slurmd_process.h"
+
+namespace slurmlet::slurm {
+
+struct NameSources {
+  std::string configured;           // setting slurm.nodeName; "" = none
+  std::vector<SlurmdSeen> slurmds;  // that run here, of the chosen cluster
+  const SlurmConf* conf = nullptr;  // read with all of these names as identity; may be missing
+  std::string hostname;             // uname -n
+  std::string node_name;            // name of the Kubernetes Node
+};
+
+struct NameChoice {
+  std::string name;  // "" when nothing tells
+  std::string why;   // for people: "slurm.conf: NodeHostname vm"; without a name: why there is none
+  int told_by = 0;   // pid of the slurmd that alone on this machine tells the name; 0 = none
+  bool operator==(const NameChoice&) const = default;
+};
+
+// In this order: the setting, the -N of the slurmd that runs here, what a `slurmd -F` without -N
+// was told by slurmctld (while that is not known, there is no name: it is not guessed), the only
+// NodeName of slurm.conf with this host name, the NodeName that equals the Kubernetes node name,
+// else (a dynamic node) the short host name, which is what slurmd calls itself. Where several
+// slurmd run here or several NodeNames have this host name, only the Kubernetes node name can
+// decide; else nothing is chosen.
+NameChoice resolve_node_name(const NameSources& sources);
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,94 @@
+#include "slurm/local/slurm_users.h"
+
+#include <chrono>
+
+#include "base/command.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+constexpr uid_t kOverflowUid = 65534;
+constexpr Duration kDeadline = std::chrono::seconds{2};
+constexpr Duration kKept = std::chrono::minutes{5};
+constexpr Duration kRetry = std::chrono::seconds{25};  // at each look at a slurm.conf rejected
+
+std::optional<Account> ask_name_service(const std::string& name) {
+  CommandSpec spec;
+  spec.argv = {"getent", "passwd", name};
+  spec.timeout = kDeadline;
+  spec.max_output_bytes = 4096;
+  const auto output = run_command(spec);
+  return output && output->exit_code == 0 && output->signal == 0 ? account_in(output->out, name)
+                                                                 : std::nullopt;
+}
+
+std::optional<Account> find_account(const std::string& name) {
+  if (const auto local = read_file("/etc/passwd", std::size_t{16} << 20)) {
+    if (const auto account = account_in(*local, name)) {
+      return account;
+    }
+  }
+  static KnownAccounts known{[](const std::string& unknown) {
+    // Deferred, so in find() itself, where no thread can be started.
+    return std::async(std::launch::async | std::launch::deferred, ask_name_service, unknown);
+  }};
+  return known.find(name, std::chrono::steady_clock::now());
+}
+
+void add(const std::optional<Account>& account, TrustedUsers& users) {
+  if (account && account->uid != kOverflowUid) {
+    users.uids.push_back(account->uid);
+    users.gids.push_back(account->gid);
+  }
+}
+
+}  // namespace
+
+std::optional<Account> account_in(std::string_view passwd, std::string_view name) {
+  for (const auto line : split(passwd, '\n')) {
+    const auto fields = split(line, ':');
+    if (fields.size() < 4 || fields[0] != name) {
+      continue;
+    }
+    const auto uid = parse_int<uid_t>(fields[2]);
+    const auto gid = parse_int<gid_t>(fields[3]);
+    return uid && gid ? std::optional{Account{*uid, *gid}} : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Account> KnownAccounts::find(const std::string& name, SteadyTime now) {
+  Known& known = known_[name];
+  if (!known.coming.valid() && (!known.next || now >= *known.next)) {
+    known.coming = look_up_(name);
+  }
+  const bool is_there = known.coming.valid() && (!known.next || known.coming.wait_for(Duration{}) !=
+                                                                    std::future_status::timeout);
+  if (is_there) {
+    const auto found = known.coming.get();
+    known.account = found ? found : known.account;
+    known.next = now + (found ? kKept : kRetry);
+  }
+  return known.account;
+}
+
+TrustedUsers usual_slurm_users() {
+  TrustedUsers users;
+  add(find_account("slurm"), users);
+  return users;
+}
+
+TrustedUsers with_slurm_user(TrustedUsers users, const std::string& slurm_user) {
+  if (const auto uid = parse_int<uid_t>(slurm_user)) {
+    if (*uid != kOverflowUid) {
+      users.uids.push_back(*uid);
+    }
+  } else if (!slurm_user.empty() && slurm_user != "root" && slurm_user != "slurm") {
+    add(find_account(slurm_user), users);
+  }
+  return users;
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,84 @@
+#include "slurm/local/slurmd_unit.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "base/text.h"
+#include "slurm/answers/utf8.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+std::map<std::string, std::string> read_properties(std::string_view text) {
+  std::map<std::string, std::string> properties;
+  for (const auto line : split(text, '\n')) {
+    const auto equals = line.find('=');
+    if (equals != std::string_view::npos) {
+      properties[std::string{trim(line.substr(0, equals))}] =
+          valid_utf8(trim(line.substr(equals + 1)));
+    }
+  }
+  return properties;
+}
+
+}  // namespace
+
+std::string describe_unit(std::string_view unit, std::string_view properties) {
+  auto value = read_properties(properties);
+  const std::string load = value["LoadState"];
+  if (load == "masked") {
+    return fmt::format("{}: masked", unit);
+  }
+  const std::string state = value["ActiveState"];
+  // "active" while its main process is gone is a matter of moments, or of another unit's slurmd.
+  if (load == "not-found" || state.empty() || state == "active") {
+    return "";
+  }
+  std::string more;
+  const std::string result = value["Result"];
+  const std::string sub = value["SubState"];
+  if (!sub.empty() && sub != state) {
+    more = sub;
+  }
+  if (!result.empty() && result != "success") {
+    more += (more.empty() ? "" : ", ") + result;
+    const std::string status = value["ExecMainStatus"];
+    more += status.empty() || status == "0" ? "" : " " + status;
+  }
+  return more.empty() ? fmt::format("{}: {}", unit, state)
+                      : fmt::format("{}: {} ({})", unit, state, more);
+}
+
+void SlurmdUnit::ask_once(const std::string& unit, SteadyTime now) {
+  if (asked_ || !runner_ || runner_->running() || unit.empty() ||
+      ::access(systemd_dir_.c_str(), F_OK) != 0) {
+    return;
+  }
+  asked_ = true;
+  unit_ = unit;
+  CommandSpec spec;
+  spec.argv = {"systemctl", "show", unit,
+               "--property=LoadState,ActiveState,SubState,Result,ExecMainStatus"};
+  spec.timeout = std::chrono::seconds{5};
+  spec.max_output_bytes = 4096;
+  (void)runner_->start(spec, now);  // without systemctl there is nothing to say
+}
+
+void SlurmdUnit::reset() {
+  asked_ = false;
+  detail_.clear();
+}
+
+void SlurmdUnit::step(SteadyTime now) {
+  CommandOutput output;
+  if (!running() || !runner_->poll(now, output)) {
+    return;
+  }
+  if (asked_ && output.exit_code == 0 && output.signal == 0) {
+    detail_ = describe_unit(unit_, output.out);
+  }
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,38 @@
+#pragma once
+
+// The version of the installed slurmd, from `slurmd -V` (slurmd(8); needs no slurm.conf and no
+// privilege, 2-5 ms). Asked for rarely: at the start and when slurmd was started anew. Never
+// blocks. Not thread-safe.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "slurm/local/command_runner.h"
+
+namespace slurmlet::slurm {
+
+// The program: `configured` if set, else slurmd in `bin_dir` or the sbin beside it, in PATH, or in
+// the usual sbin directories; "" when none of them is executable. The program of the running
+// process is not used: what /proc/PID/exe names may be gone, or not ours to run.
+std::string find_slurmd_program(const std::string& configured, const std::string& bin_dir);
+
+class SlurmdVersion {
+ public:
+  explicit SlurmdVersion(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
+
+  void ask(const std::string& program, SteadyTime now);
+  // Asked, and no answer yet.
+  bool running() const { return runner_->running(); }
+  // True when the version has just been learnt.
+  bool step(SteadyTime now);
+  SteadyTime deadline() const { return runner_->running() ? runner_->deadline() : kNever; }
+  std::vector<int> wake_fds() const { return runner_->wake_fds(); }
+  const std::string& version() const { return version_; }
+
+ private:
+  std::unique_ptr<CommandRunner> runner_;
+  std::string version_;
+};
+
+}  // namespace slurmlet::slurm

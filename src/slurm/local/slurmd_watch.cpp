@@ -1,0 +1,243 @@
+#include "slurm/local/slurmd_watch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "slurm/local/local_jobs.h"
+#include "slurm/local/proc.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using Liveness = node::SlurmdFacts::Liveness;
+
+// A sign of a birth comes before the process is complete (systemd makes the cgroup first, slurmd
+// writes its pid after creating the file), so it is looked for a few times more.
+constexpr std::array<Duration, 4> kHurry{std::chrono::milliseconds{50},
+                                         std::chrono::milliseconds{200}, std::chrono::seconds{1},
+                                         std::chrono::seconds{3}};
+
+UniqueFd open_pidfd(int pid) {
+  return UniqueFd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+}
+
+}  // namespace
+
+SteadyTime next_aligned(Now now, Duration period) {
+  const Duration wall = std::chrono::duration_cast<Duration>(now.wall.time_since_epoch());
+  const Duration into = (wall % period + period) % period;
+  return now.steady + (period - into);
+}
+
+SlurmdWatch::SlurmdWatch(SlurmdWatchSettings settings,
+                         std::unique_ptr<CommandRunner> version_runner,
+                         std::unique_ptr<CommandRunner> unit_runner)
+    : settings_(std::move(settings)),
+      version_(std::move(version_runner)),
+      unit_(std::move(unit_runner), settings_.systemd_dir) {
+  facts_.detail = "not looked yet";
+}
+
+void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
+  settings_ = std::move(settings);
+  inotify_ = Inotify{};
+  spool_watch_.reset();
+  birth_watches_.clear();
+  pidfd_.reset();
+  pid_ = 0;
+  search_at_.reset();
+}
+
+SteadyTime SlurmdWatch::step(Now now) {
+  watch_directories();
+  read_events(now.steady);
+  if (version_.step(now.steady)) {
+    facts_.version = version_.version();
+  }
+  unit_.step(now.steady);
+  if (pid_ != 0 && exited()) {
+    lose(now);
+  } else if (pid_ != 0 && now.steady >= check_at_) {
+    check_state(now);
+  }
+  if (pid_ == 0 && (!search_at_ || now.steady >= *search_at_)) {
+    search(now);
+  }
+  if (facts_.liveness == Liveness::kAbsent) {
+    facts_.detail = unit_.detail().empty() ? passed_over_ : unit_.detail();
+  }
+  const SteadyTime wake = pid_ != 0 ? check_at_ : search_at_.value_or(now.steady);
+  return std::min({wake, version_.deadline(), unit_.deadline()});
+}
+
+std::vector<int> SlurmdWatch::wake_fds(bool jobs_can_wait) const {
+  std::vector<int> fds = version_.wake_fds();
+  const std::vector<int> more = unit_.wake_fds();
+  fds.insert(fds.end(), more.begin(), more.end());
+  if (inotify_.fd() >= 0 && !(jobs_can_wait && pid_ != 0)) {
+    fds.push_back(inotify_.fd());
+  }
+  if (pidfd_) {
+    fds.push_back(pidfd_.get());
+  }
+  return fds;
+}
+
+node::SlurmdFacts SlurmdWatch::facts() const { return facts_; }
+
+// The spool directory may be made by the first slurmd that starts here.
+void SlurmdWatch::watch_directories() {
+  if (!spool_watch_ && !settings_.spool_dir.empty()) {
+    spool_watch_ =
+        inotify_.add(settings_.spool_dir, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM |
+                                              IN_DELETE_SELF | IN_MOVE_SELF);
+    job_event_ = job_event_ || spool_watch_.has_value();
+  }
+}
+
+void SlurmdWatch::watch_births() {
+  if (!birth_watches_.empty()) {
+    return;
+  }
+  const auto add = [&](const std::string& directory, std::uint32_t mask) {
+    if (const auto watch = inotify_.add(directory, mask)) {
+      birth_watches_.push_back(*watch);
+    }
+  };
+  const std::filesystem::path pid_file{settings_.places.pid_file};
+  add(pid_file.parent_path().string(), IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE);
+  for (const char* hierarchy : {"", "/unified", "/systemd"}) {
+    add(settings_.places.cgroup_root + hierarchy + "/system.slice", IN_CREATE);
+  }
+}
+
+void SlurmdWatch::unwatch_births() {
+  for (const int watch : birth_watches_) {
+    if (watch != spool_watch_) {
+      inotify_.remove(watch);
+    }
+  }
+  birth_watches_.clear();
+}
+
+void SlurmdWatch::read_events(SteadyTime now) {
+  const std::string pid_name = std::filesystem::path{settings_.places.pid_file}.filename();
+  for (const auto& event : inotify_.read()) {
+    bool birth = event.name == pid_name || event.name == settings_.places.unit;
+    if ((event.mask & IN_Q_OVERFLOW) != 0) {
+      birth = true;
+      job_event_ = true;
+    } else if (event.watch == spool_watch_) {
+      birth = true;
+      job_event_ = job_event_ || is_job_entry(event.name) || event.name.empty();
+      if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) != 0) {
+        inotify_.remove(*spool_watch_);
+        spool_watch_.reset();
+      }
+    }
+    if (birth && pid_ == 0) {
+      hurry(now);
+    }
+  }
+}
+
+// Search now, and some more times soon.
+void SlurmdWatch::hurry(SteadyTime now) {
+  hurried_ = 0;
+  search_at_ = now;
+}
+
+void SlurmdWatch::next_search(Now now) {
+  search_at_ = next_aligned(now, settings_.rescan);
+  if (hurried_ < kHurry.size()) {
+    search_at_ = std::min(*search_at_, now.steady + kHurry[hurried_++]);
+  }
+}
+
+void SlurmdWatch::search(Now now) {
+  const bool first = !search_at_;
+  if (first) {
+    hurried_ = kHurry.size();
+    version_.ask(find_slurmd_program(settings_.slurmd_program, settings_.bin_dir), now.steady);
+  }
+  // Watches first, or a birth between the search and the watch would be missed.
+  watch_births();
+  const auto found = find_slurmd(settings_.places, settings_.identity);
+  if (found.pid != 0 && adopt(found.pid, now)) {
+    return;
+  }
+  facts_.pid = 0;
+  passed_over_ = found.passed_over;
+  if (!found.error.empty()) {
+    facts_.liveness = Liveness::kUnknown;
+    facts_.detail = found.error;
+  } else if (found.hidden_pid != 0 && open_pidfd(found.hidden_pid)) {
+    facts_.liveness = Liveness::kUnknown;
+    facts_.detail = fmt::format(
+        "{} names a process that /proc hides from us (mount option hidepid); run slurmlet as root",
+        settings_.places.pid_file);
+  } else {
+    facts_.liveness = Liveness::kAbsent;
+    if (hurried_ == kHurry.size()) {  // it stays away
+      unit_.ask_once(settings_.places.unit, now.steady);
+    }
+  }
+  next_search(now);
+}
+
+// Takes hold of the process; false when it is gone already.
+bool SlurmdWatch::adopt(int pid, Now now) {
+  pidfd_ = open_pidfd(pid);
+  if (!pidfd_ && errno == ESRCH) {
+    return false;
+  }
+  // The pid may have been given to another process before we held it.
+  if (!is_our_slurmd(settings_.places, {settings_.identity.node_name, ""}, pid)) {
+    pidfd_.reset();
+    return false;
+  }
+  pid_ = pid;
+  if (facts_.pid != pid) {
+    version_.ask(find_slurmd_program(settings_.slurmd_program, settings_.bin_dir), now.steady);
+  }
+  facts_.pid = pid;
+  facts_.detail.clear();
+  unit_.reset();
+  check_state(now);
+  unwatch_births();
+  return true;
+}
+
+// A pidfd is readable from the exit on, also before the parent has reaped; without one (kernels
+// before 5.3, more processes than descriptors) the periodic look has to do.
+bool SlurmdWatch::exited() const {
+  if (pidfd_) {
+    pollfd entry{pidfd_.get(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) > 0;
+  }
+  return process_name(settings_.places.proc_root, pid_) != "slurmd";
+}
+
+void SlurmdWatch::lose(Now now) {
+  pidfd_.reset();
+  pid_ = 0;
+  hurry(now.steady);
+}
+
+void SlurmdWatch::check_state(Now now) {
+  const auto stat = process_stat(settings_.places.proc_root, pid_);
+  const bool stopped = stat && (stat->state == 'T' || stat->state == 't');
+  facts_.liveness = stopped ? Liveness::kStopped : Liveness::kRunning;
+  // No event tells that it goes on, and until then the Node is not Ready.
+  check_at_ = next_aligned(now, stopped ? settings_.rescan : settings_.state_check);
+}
+
+}  // namespace slurmlet::slurm

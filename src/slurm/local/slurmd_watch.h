@@ -1,0 +1,102 @@
+#pragma once
+
+// Knows whether the slurmd of this node runs, by events:
+// - death: a pidfd of the process becomes readable when it exits, however it ends. The search is
+//   repeated at once, because since Slurm 23.11 a reconfigure replaces the process by a new one;
+// - birth: inotify on the directory of the pidfile, on the spool directory and on systemd's slice;
+// - SIGSTOP: a look at /proc/PID/stat every `state_check`, and every `rescan` while it is stopped.
+// While slurmd is absent, a search each `rescan` catches what events miss. Both periods fall on
+// multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
+//
+// When slurmd stays away, systemd is asked once why (slurmd_unit.h).
+//
+// slurmd is never connected to or asked: a bare connect logs errors there, and `scontrol show
+// slurmd` wakes every slurmstepd.
+//
+// The same inotify tells of job starts and ends (sockets in the spool directory, slurmd(8)).
+//
+// A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
+// come. The descriptors change between steps. Never blocks. Not thread-safe.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/inotify.h"
+#include "base/unique_fd.h"
+#include "node/facts.h"
+#include "slurm/local/command_runner.h"
+#include "slurm/local/slurmd_process.h"
+#include "slurm/local/slurmd_unit.h"
+#include "slurm/local/slurmd_version.h"
+
+namespace slurmlet::slurm {
+
+struct SlurmdWatchSettings {
+  SlurmdPlaces places;
+  SlurmdIdentity identity;
+  std::string spool_dir;       // without patterns; "" = not watched
+  std::string slurmd_program;  // for -V; "" = searched
+  std::string bin_dir;         // where Slurm's commands are; "" = PATH
+  std::string systemd_dir = "/run/systemd/system";
+  Duration rescan = std::chrono::seconds{10};
+  Duration state_check = std::chrono::seconds{30};
+};
+
+class SlurmdWatch {
+ public:
+  // `version_runner` is for `slurmd -V`, `unit_runner` for `systemctl show`; without one that is
+  // left out.
+  SlurmdWatch(SlurmdWatchSettings settings, std::unique_ptr<CommandRunner> version_runner,
+              std::unique_ptr<CommandRunner> unit_runner = nullptr);
+
+  // New paths or another identity (slurm.conf was read again): everything is searched anew.
+  void reconfigure(SlurmdWatchSettings settings);
+
+  SteadyTime step(Now now);
+  // `jobs_can_wait`: their events are read with the next step, whenever that is. While slurmd is
+  // away they may be the signs of its birth, and wake.
+  std::vector<int> wake_fds(bool jobs_can_wait = false) const;
+  node::SlurmdFacts facts() const;
+
+  // slurmd's program is being asked for its version.
+  bool learns_version() const { return version_.running(); }
+
+  // Whether the spool directory's jobs have changed since last asked.
+  bool take_job_event() { return std::exchange(job_event_, false); }
+
+ private:
+  void read_events(SteadyTime now);
+  void watch_directories();
+  void watch_births();
+  void unwatch_births();
+  void search(Now now);
+  bool adopt(int pid, Now now);
+  void lose(Now now);
+  bool exited() const;
+  void check_state(Now now);
+  void hurry(SteadyTime now);
+  void next_search(Now now);
+
+  SlurmdWatchSettings settings_;
+  Inotify inotify_;
+  SlurmdVersion version_;
+  SlurmdUnit unit_;
+  node::SlurmdFacts facts_;
+  int pid_ = 0;
+  std::string passed_over_;  // of the last search (FoundSlurmd)
+  UniqueFd pidfd_;
+  std::optional<int> spool_watch_;
+  std::vector<int> birth_watches_;  // only while slurmd is absent: /run is busy
+  bool job_event_ = false;
+  std::optional<SteadyTime> search_at_;  // nothing: at once
+  SteadyTime check_at_{};
+  std::size_t hurried_ = 0;  // searches made since the last sign of a birth
+};
+
+// The next multiple of `period` on the wall clock, as steady time.
+SteadyTime next_aligned(Now now, Duration period);
+
+}  // namespace slurmlet::slurm

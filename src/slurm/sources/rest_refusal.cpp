@@ -1,0 +1,110 @@
+#include "slurm/sources/rest_refusal.h"
+
+#include <string_view>
+
+#include "slurm/sources/rest_versions.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using node::SlurmFailure;
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// "GET https://…/node/n1: connection refused" → "connection refused"
+std::string reason_of(const Error& error, const std::string& path) {
+  const auto at = error.message.find(path + ": ");
+  return at == std::string::npos ? error.message : error.message.substr(at + path.size() + 2);
+}
+
+// libcurl counts bytes and milliseconds in some of its messages.
+std::string stable_words(const std::string& reason) {
+  if (contains(reason, "transfer closed") || contains(reason, "Empty reply") ||
+      contains(reason, "eset by peer")) {
+    return "it closes the connection in the middle of its answer";
+  }
+  if (const auto at = reason.find(" after "); at != std::string::npos) {
+    return reason.substr(0, at);
+  }
+  return reason;
+}
+
+std::string cure_of(const std::string& reason) {
+  if (contains(reason, "wrong version number")) {
+    return "; it does not speak TLS there: put a TLS proxy in front of slurmrestd and name that in "
+           "slurm.restURL";
+  }
+  return "";
+}
+
+}  // namespace
+
+QueryFailure transport_failure(const RestServer& server, const Error& error,
+                               const std::string& path) {
+  const auto failure = [&](SlurmFailure cause, const std::string& text) {
+    return QueryFailure{cause, server.name() + ": " + text};
+  };
+  const std::string reason = stable_words(reason_of(error, path));
+  switch (error.code) {
+    case Code::kTimeout:
+      return deadline_failure(server);
+    case Code::kNotFound:
+      return failure(SlurmFailure::kRestUnavailable, "there is no such socket");
+    case Code::kDenied:
+      return server.is_socket()
+                 ? failure(SlurmFailure::kRestUnavailable,
+                           reason +
+                               " on the socket; let slurmlet's user connect to it (mode and "
+                               "owner of the socket and its directory)")
+                 : failure(SlurmFailure::kRestUnavailable,
+                           reason + " (slurm.restCAFile names the CA)");
+    case Code::kInvalid:
+    case Code::kInternal:
+      return failure(SlurmFailure::kRestUnavailable, reason);
+    default:
+      return failure(SlurmFailure::kRestUnavailable, reason + cure_of(reason));
+  }
+}
+
+QueryFailure refused_failure(const RestServer& server, const std::string& token,
+                             const std::string& user) {
+  if (!token.empty()) {
+    const std::string whom = user.empty() ? "" : " for user " + user;
+    return {SlurmFailure::kTokenRefused,
+            server.name() + " does not take the token in " + token + whom +
+                " (HTTP 401); check that it is of this cluster, that slurm.restUser is its user, "
+                "and that AuthAltTypes=auth/jwt is set"};
+  }
+  if (server.is_socket()) {
+    return {SlurmFailure::kRestUnavailable,
+            server.name() +
+                " does not take us (HTTP 401): on its socket it serves root and its own user, who "
+                "must have a passwd entry; run slurmlet as one of them, or set slurm.jwtFile"};
+  }
+  return {SlurmFailure::kTokenRefused,
+          server.name() + " wants a token (HTTP 401), and none is configured"};
+}
+
+QueryFailure no_version_failure(const RestServer& server) {
+  return {SlurmFailure::kRestUnavailable,
+          server.name() + " serves no API version from " + api_version_name(RestVersions::kOldest) +
+              " to " + api_version_name(RestVersions::kNewest) +
+              " (HTTP 404); is it slurmrestd, and does it load an openapi plugin?"};
+}
+
+QueryFailure deadline_failure(const RestServer& server) {
+  return {SlurmFailure::kTimeout, server.name() + " does not answer within slurm.commandTimeout"};
+}
+
+QueryFailure too_long_failure(const RestServer& server) {
+  return {SlurmFailure::kGarbage, server.name() + " sends more than one node can have"};
+}
+
+QueryFailure no_answer_failure(const RestServer& server) {
+  return {SlurmFailure::kRestUnavailable,
+          server.name() + ": it closes the connection without an answer"};
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,122 @@
+#include "slurm/sources/rest_token.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/rfc3339.h"
+#include "base/text.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using Json = nlohmann::json;
+
+// RFC 4648 section 5, without padding.
+std::optional<unsigned> digit_of(char c) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const auto at = kDigits.find(c);
+  return at == std::string_view::npos ? std::nullopt : std::optional{static_cast<unsigned>(at)};
+}
+
+std::optional<std::string> decode_base64url(std::string_view text) {
+  while (text.ends_with('=')) {
+    text.remove_suffix(1);
+  }
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    const auto digit = digit_of(c);
+    if (!digit) {
+      return std::nullopt;
+    }
+    bits = (bits << 6 | *digit) & 0xFFFFF;
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      out += static_cast<char>(bits >> count & 0xFF);
+    }
+  }
+  return out;
+}
+
+// "NumericDate": seconds, a fraction allowed.
+std::optional<WallTime> time_of(const Json& claims, const char* name) {
+  constexpr double kLatest = 253402300799;  // the end of the year 9999
+  const auto found = claims.find(name);
+  if (found == claims.end() || !found->is_number()) {
+    return std::nullopt;
+  }
+  const double seconds = found->get<double>();
+  if (!(seconds >= 0 && seconds <= kLatest)) {
+    return std::nullopt;
+  }
+  constexpr double kLast = 9e9;  // beyond it WallTime (64 bits of ns) ends, in the year 2262
+  return WallTime{std::chrono::seconds{static_cast<std::int64_t>(std::min(seconds, kLast))}};
+}
+
+bool can_stand_in_a_header(std::string_view token) {
+  return std::all_of(token.begin(), token.end(), [](char c) { return c > 0x20 && c < 0x7F; });
+}
+
+}  // namespace
+
+std::string token_of_environment() {
+  const char* value = std::getenv(kTokenVariable);
+  return value == nullptr ? "" : value;
+}
+
+std::optional<TokenClaims> token_claims(std::string_view token) {
+  const auto parts = split(token, '.');
+  if (parts.size() != 3) {
+    return std::nullopt;
+  }
+  const auto payload = decode_base64url(parts[1]);
+  if (!payload) {
+    return std::nullopt;
+  }
+  const Json claims = Json::parse(*payload, nullptr, false);
+  if (!claims.is_object()) {
+    return std::nullopt;
+  }
+  TokenClaims out;
+  out.expires = time_of(claims, "exp");
+  if (const auto user = claims.find("sun"); user != claims.end() && user->is_string()) {
+    out.user = user->get<std::string>();
+  }
+  return out;
+}
+
+std::string_view bare_token(std::string_view text) {
+  constexpr std::string_view kName = "SLURM_JWT=";
+  text = trim(text);
+  return text.starts_with(kName) ? text.substr(kName.size()) : text;
+}
+
+std::optional<QueryFailure> token_problem(const RestToken& token, WallTime now) {
+  const auto refused = [](const std::string& detail) {
+    return QueryFailure{node::SlurmFailure::kTokenRefused, detail};
+  };
+  // What is in the environment cannot be replaced while we run.
+  const std::string cure = token.where == kTokenVariable
+                               ? "; start slurmlet with a fresh one, or use slurm.jwtFile"
+                               : "";
+  if (token.problem) {
+    return refused(token.problem->message + cure);
+  }
+  if (!can_stand_in_a_header(token.text)) {
+    return refused(token.where + " holds more than a token" + cure);
+  }
+  const auto claims = token_claims(token.text);
+  if (claims && claims->expires && *claims->expires <= now) {
+    return refused("the token in " + token.where + " expired at " + rfc3339(*claims->expires) +
+                   cure);
+  }
+  return std::nullopt;
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,51 @@
+#pragma once
+
+// The NodeSource that runs `sinfo` (sinfo.h). Not thread-safe.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "slurm/answers/sinfo.h"
+#include "slurm/local/command_runner.h"
+#include "slurm/sources/node_source.h"
+
+namespace slurmlet::slurm {
+
+// What `sinfo -v` prints on its standard output before the answer is cut off.
+std::string_view without_options(std::string_view text);
+
+class SinfoSource final : public NodeSource {
+ public:
+  SinfoSource(SinfoSettings settings, std::unique_ptr<CommandRunner> runner)
+      : settings_(std::move(settings)), runner_(std::move(runner)) {}
+
+  std::optional<QueryFailure> ask(const std::string& node, Query query, Now now) override;
+  bool busy() const override { return runner_->running(); }
+  std::optional<QueryResult> poll(Now now) override;
+  SteadyTime wake_at() const override { return busy() ? runner_->deadline() : kNever; }
+  std::vector<int> wake_fds() const override { return runner_->wake_fds(); }
+  void set_place(const ClusterPlace& place) override { place_ = place; }
+  std::string name() const override { return "sinfo"; }
+  SourceCounters counters() const override { return counters_; }
+
+ private:
+  // After a query that was answered without the lookup of a user, but not with it.
+  static constexpr Duration kWithoutUser = std::chrono::hours{1};
+  void settle_user(node::SlurmNodeRecord& record);
+
+  SinfoSettings settings_;
+  ClusterPlace place_;
+  std::unique_ptr<CommandRunner> runner_;
+  std::string asked_;
+  Query query_ = Query::kOneNode;
+  // The last query ended without a word. sinfo tells of a rate limit only with -v, and may have
+  // hung looking up a user: the next one is made with the one and without the other.
+  bool verbose_ = false;
+  bool resolved_user_ = true;     // in the query under way
+  SteadyTime resolve_user_at_{};  // not before
+  node::SlurmNodeRecord last_;
+  SourceCounters counters_;
+};
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,108 @@
+#include "slurm/sources/source_choice.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+std::vector<SourceOption> fixed(const SourceFacts& facts) {
+  const std::string why = "slurm.source is " + facts.source;
+  if (facts.source == "rest") {
+    return {{SourceKind::kRest, facts.rest_url, why}};
+  }
+  if (facts.source == "feed") {
+    return {{SourceKind::kFeed, facts.feed, why}};
+  }
+  return {{SourceKind::kCli, facts.sinfo, why}};
+}
+
+bool is_socket(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+bool is_program(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+std::vector<SourceOption> choose_sources(const SourceFacts& facts) {
+  if (facts.source != "auto") {
+    return fixed(facts);
+  }
+  std::vector<SourceOption> options;
+  if (!facts.feed.empty()) {
+    options.push_back({SourceKind::kFeed, facts.feed, "slurm.feed is set"});
+  }
+  if (!facts.rest_url.empty()) {
+    options.push_back({SourceKind::kRest, facts.rest_url, "slurm.restURL is set"});
+  }
+  if (!facts.sinfo.empty()) {
+    options.push_back({SourceKind::kCli, facts.sinfo,
+                       options.empty() ? "no slurmrestd is configured" : "sinfo is here"});
+  }
+  if (facts.rest_url.empty()) {
+    for (const auto& socket : facts.sockets) {
+      options.push_back({SourceKind::kRest, "unix:" + socket, "it listens in a usual place"});
+    }
+  }
+  if (options.empty()) {
+    options.push_back({SourceKind::kCli, "",
+                       "neither slurm.feed nor slurm.restURL is set, and slurmrestd has no socket "
+                       "in the usual places"});
+  }
+  return options;
+}
+
+std::string describe(const SourceOption& option) {
+  switch (option.kind) {
+    case SourceKind::kFeed:
+      return "reads the feed " + option.where + ": " + option.why;
+    case SourceKind::kRest:
+      return "asks slurmctld through slurmrestd " + option.where + ": " + option.why;
+    case SourceKind::kCli:
+      break;
+  }
+  const std::string place = option.where.empty() ? "not installed" : option.where;
+  return "asks slurmctld through sinfo (" + place + "): " + option.why;
+}
+
+const std::vector<std::string>& usual_rest_sockets() {
+  // Debian's package; upstream's unit has unix:${sharedstatedir}/slurmrestd.socket, which its spec
+  // file and a plain configure resolve differently.
+  static const std::vector<std::string> paths{
+      "/run/slurmrestd.socket", "/run/slurmrestd/slurmrestd.socket", "/var/lib/slurmrestd.socket",
+      "/usr/com/slurmrestd.socket", "/usr/local/com/slurmrestd.socket"};
+  return paths;
+}
+
+std::vector<std::string> existing_sockets(const std::vector<std::string>& paths) {
+  std::vector<std::string> found;
+  for (const auto& path : paths) {
+    if (is_socket(path)) {
+      found.push_back(path);
+    }
+  }
+  return found;
+}
+
+std::string find_program(const std::string& program, const std::string& bin_dir) {
+  const char* path = bin_dir.empty() ? std::getenv("PATH") : bin_dir.c_str();
+  for (const auto directory : split(path == nullptr ? "" : path, ':')) {
+    const std::string candidate = std::string{directory} + "/" + program;
+    if (!directory.empty() && is_program(candidate)) {
+      return candidate;
+    }
+  }
+  return "";
+}
+
+}  // namespace slurmlet::slurm

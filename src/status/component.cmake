@@ -1,0 +1,15 @@
+set(COMPONENT_SOURCES
+  daemon_client.cpp
+  daemon_status.cpp
+  daemon_status_json.cpp
+  daemon_status_text.cpp
+  endpoint_metrics.cpp
+  manager_environment.cpp
+  metrics.cpp
+  notifier.cpp
+  process_metrics.cpp
+  service_report.cpp
+  slurm_facts.cpp
+  slurm_metrics.cpp
+  state_line.cpp
+  watchdog.cpp)

@@ -1,0 +1,104 @@
+#include "status/daemon_client.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "host/listening.h"
+#include "http/curl_client.h"
+#include "podapi/routes.h"
+
+namespace slurmlet::status {
+
+bool may_be_daemon(uid_t uid, const std::string& state_dir) {
+  struct stat seen {};
+  return uid == 0 || uid == geteuid() ||
+         (stat(state_dir.c_str(), &seen) == 0 && seen.st_uid == uid);
+}
+
+Result<DaemonClient> DaemonClient::make(const config::Settings& settings) {
+  const int port = settings.endpoint.healthz_port;
+  if (port == 0) {
+    return Error{Code::kInvalid,
+                 "endpoint.healthzPort is 0, so the daemon cannot be asked; set it to a free port"};
+  }
+  http::Endpoint endpoint;
+  endpoint.url = fmt::format("http://127.0.0.1:{}", port);
+  endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
+  auto client = http::make_curl_client(endpoint, nullptr, {});
+  if (!client) {
+    return client.error();
+  }
+  return DaemonClient{std::move(*client), port, settings.state_dir};
+}
+
+DaemonClient::DaemonClient(std::unique_ptr<http::Client> client, int port, std::string state_dir)
+    : client_(std::move(client)),
+      port_(port),
+      address_(fmt::format("127.0.0.1:{}", port)),
+      state_dir_(std::move(state_dir)) {}
+
+Error DaemonClient::nobody() const {
+  return {Code::kUnavailable,
+          fmt::format("no slurmlet runs here: nobody answers on {} (endpoint.healthzPort); "
+                      "see systemctl status slurmlet",
+                      address_)};
+}
+
+Status DaemonClient::check_listener() const {
+  const auto socket = host::listening_socket("/proc", port_, true);
+  if (!socket) {
+    return nobody();
+  }
+  if (may_be_daemon(socket->uid, state_dir_)) {
+    return {};
+  }
+  const auto owner = host::who_listens("/proc", port_, true);
+  return Error{
+      Code::kDenied,
+      fmt::format("not believed: {} (endpoint.healthzPort) is held by {}, which is neither "
+                  "root nor the owner of stateDir {}; stop that process, and see systemctl "
+                  "status slurmlet",
+                  address_, host::to_words(owner ? *owner : host::PortOwner{socket->uid, 0, ""}),
+                  state_dir_)};
+}
+
+Result<DaemonStatus> DaemonClient::ask(Duration timeout) {
+  http::Request request;
+  request.path = podapi::kStatusPath;
+  request.timeout = timeout;
+  // Before and after: whoever answered may have taken the port, or left it, in between. And never
+  // over the connection of an earlier answer, whose other end may have lost the port since.
+  client_->close_idle_connections();
+  if (const auto listener = check_listener(); !listener) {
+    return listener.error();
+  }
+  const auto response = client_->call(request);
+  if (const auto listener = check_listener(); !listener) {
+    return listener.error();
+  }
+  if (!response && response.error().code == Code::kTimeout) {
+    return Error{Code::kTimeout, fmt::format("slurmlet does not answer on {} in time; see "
+                                             "systemctl status slurmlet",
+                                             address_)};
+  }
+  if (!response) {
+    return nobody();
+  }
+  if (response->status == 200) {
+    if (auto status = daemon_status_from_json(response->body)) {
+      return status;
+    }
+  }
+  return Error{Code::kInvalid, fmt::format("what answers on {} is not this slurmlet (HTTP {}); set "
+                                           "endpoint.healthzPort to a port of its own",
+                                           address_, response->status)};
+}
+
+void DaemonClient::pause(Duration how_long) {
+  (void)client_->wait(std::chrono::steady_clock::now() + how_long, {});
+}
+
+}  // namespace slurmlet::status

@@ -1,0 +1,39 @@
+#pragma once
+
+// What the daemon counts, as Prometheus metric families for /metrics
+// (https://prometheus.io/docs/practices/naming/), and its health checks. The main thread publishes
+// a report when it wakes anyway; a scrape only reads it.
+
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "kube/request_counter.h"
+#include "podapi/gate.h"
+#include "podapi/routes.h"
+#include "podapi/server.h"
+#include "status/report.h"
+#include "sync/lease_sync.h"
+
+namespace slurmlet::status {
+
+struct EndpointCounters {
+  std::optional<podapi::ServerCounters> server, health;  // nothing: not to be served
+  podapi::GateCounters gate;
+};
+
+podapi::Snapshot make_snapshot(const Report& report, const sync::LeaseStatus& lease,
+                               const kube::RequestCounter& requests,
+                               const EndpointCounters& endpoint, Now now,
+                               std::chrono::seconds lease_duration);
+
+// The parts of it, each in its own file.
+podapi::MetricFamily single_metric(std::string name, podapi::MetricType type, std::string help,
+                                   double value);
+void add_process_metrics(std::vector<podapi::MetricFamily>& out);
+void add_slurm_metrics(std::vector<podapi::MetricFamily>& out, const Report& report, Now now);
+void add_certificate_metrics(std::vector<podapi::MetricFamily>& out,
+                             const credentials::CertificateReport& certificates);
+void add_endpoint_metrics(std::vector<podapi::MetricFamily>& out, const EndpointCounters& endpoint);
+
+}  // namespace slurmlet::status

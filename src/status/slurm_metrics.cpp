@@ -1,0 +1,131 @@
+#include <utility>
+
+#include "base/text.h"
+#include "node/slurm_view.h"
+#include "slurm/answers/sinfo.h"
+#include "status/metrics.h"
+#include "status/slurm_facts.h"
+
+namespace slurmlet::status {
+namespace {
+
+using podapi::MetricFamily;
+using podapi::MetricType;
+using Liveness = node::SlurmdFacts::Liveness;
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+std::int64_t gpus_of(const std::vector<node::Gres>& gres) {
+  std::int64_t count = 0;
+  for (const auto& entry : gres) {
+    count += entry.name == "gpu" ? entry.count : 0;
+  }
+  return count;
+}
+
+MetricFamily of_kinds(std::string name, std::string help, std::optional<double> total,
+                      std::optional<double> allocated) {
+  MetricFamily out{std::move(name), std::move(help), MetricType::kGauge, {}};
+  if (total) {
+    out.samples.push_back({{{"kind", "total"}}, *total, ""});
+  }
+  if (allocated) {
+    out.samples.push_back({{{"kind", "allocated"}}, *allocated, ""});
+  }
+  return out;
+}
+
+std::optional<double> number(const std::optional<std::int64_t>& value, double unit = 1) {
+  return value ? std::optional{static_cast<double>(*value) * unit} : std::nullopt;
+}
+
+// What is stale is no longer shown: a gap in a graph is honest, a flat line is not.
+void add_record(std::vector<MetricFamily>& out, const Report& report) {
+  const auto& record = *report.slurm.record;
+  const node::HostFacts facts = slurm_facts(report);
+  const node::SlurmState state = node::known_state(facts);
+  MetricFamily states{"slurmlet_slurm_node_state",
+                      "1 for the base state (unknown while it is not confirmed) and each flag that "
+                      "Slurm gives this node.",
+                      MetricType::kGauge,
+                      {{{{"state", to_lower(state.base)}}, 1, ""}}};
+  for (const auto& flag : state.flags) {
+    states.samples.push_back({{{"state", to_lower(flag)}}, 1, ""});
+  }
+  out.push_back(std::move(states));
+
+  const node::Allocation allocation = node::allocation(facts);
+  out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them.", number(record.cpus),
+                         number(allocation.cpus)));
+  out.push_back(of_kinds("slurmlet_slurm_memory_bytes", "Memory as Slurm counts it.",
+                         number(record.real_memory_mib, kMiB), number(allocation.memory_bytes)));
+  const std::int64_t gpus = gpus_of(record.gres);
+  if (gpus > 0) {
+    out.push_back(of_kinds("slurmlet_slurm_gpus", "GPUs of the node's Gres.",
+                           static_cast<double>(gpus),
+                           static_cast<double>(gpus_of(record.gres_used))));
+  }
+}
+
+// Who is asked, without what names this machine's paths and hosts.
+std::string kind_of_source(const std::string& source) { return source.substr(0, source.find(' ')); }
+
+// What the questions cost, by what carries them.
+void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) {
+  const auto count = [&](std::string name, std::string help, std::uint64_t value) {
+    out.push_back(single_metric(std::move(name), MetricType::kCounter, std::move(help),
+                                static_cast<double>(value)));
+  };
+  count("slurmlet_slurmctld_questions_total",
+        "Questions about this node, to slurmctld or whoever answers for it.", poll.questions);
+  count("slurmlet_slurmctld_full_queries_total", "Of these, queries for a full dump.",
+        poll.source.full_queries);
+  count("slurmlet_slurmctld_answers_total", "Questions with a usable answer.", poll.answers);
+  count("slurmlet_slurm_commands_total", "Programs of Slurm started for questions (sinfo).",
+        poll.source.commands);
+  count("slurmlet_slurmrestd_requests_total", "HTTP requests to slurmrestd.", poll.source.requests);
+  count("slurmlet_slurm_feed_reads_total", "Reads of the feed of the site's reader.",
+        poll.source.reads);
+  out.push_back(single_metric("slurmlet_slurmctld_questions_left", MetricType::kGauge,
+                              "Questions that the budget of the current hour still allows.",
+                              poll.questions_left));
+  if (poll.last_took) {
+    out.push_back(single_metric("slurmlet_slurmctld_last_question_seconds", MetricType::kGauge,
+                                "How long the last question took.",
+                                std::chrono::duration<double>(*poll.last_took).count()));
+  }
+}
+
+}  // namespace
+
+void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now now) {
+  out.push_back(single_metric("slurmlet_slurmd_up", MetricType::kGauge, "1 while slurmd runs here.",
+                              report.slurmd.liveness == Liveness::kRunning ? 1 : 0));
+  if (report.slurm.answered_at) {
+    const auto age = std::chrono::duration<double>(now.wall - *report.slurm.answered_at);
+    out.push_back(single_metric("slurmlet_slurm_state_age_seconds", MetricType::kGauge,
+                                "Time since slurmctld last answered about this node.",
+                                age.count()));
+  }
+  if (!report.slurm.source.empty()) {
+    out.push_back({"slurmlet_slurm_source_info",
+                   "Who is asked about this node.",
+                   MetricType::kGauge,
+                   {{{{"source", kind_of_source(report.slurm.source)}}, 1, ""}}});
+  }
+  add_costs(out, report.slurmctld);
+  MetricFamily failures{"slurmlet_slurmctld_failures_total",
+                        "Questions without a usable answer, by cause.",
+                        MetricType::kCounter,
+                        {}};
+  for (const auto& [cause, count] : report.slurmctld.failures_by_cause) {
+    failures.samples.push_back(
+        {{{"cause", slurm::to_string(cause)}}, static_cast<double>(count), ""});
+  }
+  out.push_back(std::move(failures));
+  if (report.slurm.record && !report.slurm.stale) {
+    add_record(out, report);
+  }
+}
+
+}  // namespace slurmlet::status

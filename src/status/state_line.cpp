@@ -1,0 +1,203 @@
+#include "status/state_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/rfc3339.h"
+#include "base/text.h"
+#include "kube/status_error.h"
+#include "node/slurm_view.h"
+#include "status/slurm_facts.h"
+
+namespace slurmlet::status {
+namespace {
+
+using Liveness = node::SlurmdFacts::Liveness;
+
+// In few words; conditions say it at length.
+std::string_view failure_words(node::SlurmFailure failure) {
+  using node::SlurmFailure;
+  switch (failure) {
+    case SlurmFailure::kControllerUnreachable:
+      return "slurmctld does not answer";
+    case SlurmFailure::kTimeout:
+      return "slurmctld did not answer in time";
+    case SlurmFailure::kMungeUnavailable:
+      return "munge does not run";
+    case SlurmFailure::kAuthenticationRefused:
+      return "munge credentials are refused";
+    case SlurmFailure::kClockSkew:
+      return "the clock differs from slurmctld's";
+    case SlurmFailure::kTokenRefused:
+      return "Slurm refuses the token";
+    case SlurmFailure::kPermissionDenied:
+      return "Slurm does not let slurmlet read it";
+    case SlurmFailure::kNotInSlurm:
+      return "slurmctld has no such node";
+    case SlurmFailure::kBadConfiguration:
+      return "slurm.conf cannot be used";
+    case SlurmFailure::kCommandMissing:
+      return "sinfo cannot be run";
+    case SlurmFailure::kGarbage:
+      return "the answer cannot be understood";
+    case SlurmFailure::kRateLimited:
+      return "slurmctld limits the questions";
+    case SlurmFailure::kRestUnavailable:
+      return "slurmrestd cannot be asked";
+    case SlurmFailure::kFeedUnavailable:
+      return "the feed cannot be used";
+    case SlurmFailure::kNodeUnknown:
+      return "its name in Slurm is not known";
+    case SlurmFailure::kSackUnavailable:
+      return "nobody serves auth/slurm here";
+    case SlurmFailure::kOtherCluster:
+      return "the answer is of another cluster";
+  }
+  return "no answer";
+}
+
+std::string api_words(const Report& report, const Error& error) {
+  const std::string server =
+      report.api_server.empty() ? "API server" : "API server " + report.api_server;
+  const std::string_view reason = reason_of_request(error.message);
+  if (reason.size() > 3 && reason[3] == ' ' && parse_int<int>(reason.substr(0, 3))) {
+    return fmt::format("{} answers {}", server, reason);
+  }
+  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+    return fmt::format("{} does not answer ({})", server, reason);
+  }
+  return fmt::format("{}: {}", server, reason);
+}
+
+std::string bootstrap_words(const Report& report) {
+  const auto& asked = report.certificates.client_requests;
+  if (asked && asked->pending) {
+    return "waits for approval of CSR " + asked->request_name;
+  }
+  if (report.api_error) {
+    return "no certificate yet: " + api_words(report, *report.api_error);
+  }
+  return asked && !asked->problem.empty() ? "no certificate yet: " + asked->problem
+                                          : "asks for its certificate";
+}
+
+std::string slurmd_words(const Report& report) {
+  switch (report.slurmd.liveness) {
+    case Liveness::kAbsent:
+      return "slurmd is down";
+    case Liveness::kStopped:
+      return "slurmd is stopped";
+    case Liveness::kUnknown:
+      return "slurmd unknown";
+    case Liveness::kRunning:
+      break;
+  }
+  return report.slurmd.serves == false ? "slurmd serves no requests" : "";
+}
+
+std::string slurm_words(const Report& report) {
+  const node::HostFacts facts = slurm_facts(report);
+  const node::SlurmView view = node::slurm_view(facts);
+  const auto& failure = report.slurm.failure;
+  switch (view.knowledge) {
+    case node::Knowledge::kNotAskedYet:
+      return "Slurm not asked yet";
+    case node::Knowledge::kUnknown:
+      return fmt::format("Slurm unknown ({})",
+                         failure ? failure_words(*failure) : "the last answer is too old");
+    case node::Knowledge::kKnown:
+      break;
+  }
+  std::string out =
+      "Slurm " + (view.bases.size() == 1 ? node::known_state(facts).raw()
+                                         : report.slurm.record->state.raw() + " (not confirmed)");
+  if (failure) {
+    out += report.slurm.answered_at
+               ? fmt::format(" at {} ({} since)", rfc3339(*report.slurm.answered_at),
+                             failure_words(*failure))
+               : fmt::format(" ({})", failure_words(*failure));
+  }
+  return out;
+}
+
+std::string ready_words(const node::Condition& ready, bool slurmd_explains) {
+  if (ready.status == "True") {
+    return "Ready";
+  }
+  const std::string word = ready.status == "False" ? "not Ready" : "Ready unknown";
+  return slurmd_explains ? word : fmt::format("{} ({})", word, ready.message);
+}
+
+std::string lease_words(const sync::LeaseStatus& lease, bool with_time) {
+  if (!lease.last_error.empty()) {
+    return fmt::format("lease not renewed{} ({})",
+                       lease.renewed_at ? " since " + rfc3339(*lease.renewed_at) : "",
+                       reason_of_request(lease.last_error));
+  }
+  if (!lease.renewed_at) {
+    return "lease not renewed yet";
+  }
+  // "2026-11-20T14:02:11Z" without its date.
+  return with_time ? "lease renewed " + rfc3339(*lease.renewed_at).substr(11) : "lease renewed";
+}
+
+std::string refusal_words(const Report& report) {
+  if (!report.refusal.empty()) {
+    return "not registered: " + report.refusal;
+  }
+  if (!report.certificates.client_problem.empty()) {
+    return "not registered: " + report.certificates.client_problem;
+  }
+  return report.api_error ? "not registered: " + api_words(report, *report.api_error)
+                          : "not registered yet";
+}
+
+std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool with_time) {
+  const std::string start = (report.node_name.empty() ? "slurmlet" : report.node_name) + ": ";
+  if (report.bootstrapping) {
+    return start + bootstrap_words(report);
+  }
+  if (report.ready.type.empty()) {
+    return start + "starts";
+  }
+  const std::string slurmd = slurmd_words(report);
+  std::vector<std::string> parts;
+  if (report.registered) {
+    parts.push_back(ready_words(report.ready, !slurmd.empty()));
+  }
+  if (!slurmd.empty()) {
+    parts.push_back(slurmd);
+  }
+  parts.push_back(slurm_words(report));
+  if (!report.registered) {
+    return start + refusal_words(report) + "; " + join(parts, ", ");
+  }
+  parts.push_back(lease_words(lease, with_time));
+  if (!report.certificates.client_problem.empty()) {
+    parts.push_back(report.certificates.client_problem);
+  } else if (report.api_error) {
+    parts.push_back("Node not written: " + api_words(report, *report.api_error));
+  }
+  return start + join(parts, ", ");
+}
+
+}  // namespace
+
+std::string_view reason_of_request(std::string_view message) {
+  const auto path = std::min(message.find(" /"), message.find(" https://"));
+  const auto end = path == std::string_view::npos ? path : message.find(": ", path);
+  return end == std::string_view::npos ? message : message.substr(end + 2);
+}
+
+std::string state_line(const Report& report, const sync::LeaseStatus& lease) {
+  return kube::one_line(line_of(report, lease, true), kMaxStateLine);
+}
+
+std::string state_words(const Report& report, const sync::LeaseStatus& lease) {
+  return kube::one_line(line_of(report, lease, false), kMaxStateLine);
+}
+
+}  // namespace slurmlet::status

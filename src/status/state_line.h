@@ -1,0 +1,33 @@
+#pragma once
+
+// How the daemon is, in one line for people: `systemctl status`, `slurmlet status`. Pure functions
+// of what the threads have published.
+//
+//   hpc-x7k2p: Ready, Slurm IDLE, lease renewed 14:02:11Z
+//   hpc-x7k2p: not registered: API server https://192.0.2.10:6443 does not answer (connection
+//   refused) hpc-x7k2p: waits for approval of CSR node-csr-8x2lm hpc-x7k2p: Ready, slurmd is down,
+//   Slurm IDLE, lease renewed 14:02:11Z
+
+#include <string>
+#include <string_view>
+
+#include "status/report.h"
+#include "sync/lease_link.h"
+
+namespace slurmlet::status {
+
+// The whole line; times are UTC. One line of valid UTF-8, at most kMaxStateLine bytes, without
+// control characters, whatever others (Slurm, the API server) have said.
+std::string state_line(const Report& report, const sync::LeaseStatus& lease);
+
+// The same without the time of the last renewal: changes when there is news, not with each renewal.
+std::string state_words(const Report& report, const sync::LeaseStatus& lease);
+
+// What a request failed with, without the request and its URL: "GET /api/v1/nodes/n1: 403
+// Forbidden", "register: GET https://192.0.2.10:6443/api/v1/nodes/n1: connection refused". All of
+// it where there is no URL.
+std::string_view reason_of_request(std::string_view message);
+
+inline constexpr std::size_t kMaxStateLine = 400;
+
+}  // namespace slurmlet::status

@@ -1,3 +1,0 @@
-set(ROOM_SOURCES
-  certificate_rules.cpp certificate_sync.cpp event_sink.cpp facts_sync.cpp lease_sync.cpp
-  node_registration.cpp node_sync.cpp pod_sync.cpp)

@@ -1,0 +1,14 @@
+set(COMPONENT_SOURCES
+  base64.cpp
+  certificate_store.cpp
+  certificate_summary.cpp
+  certificates.cpp
+  client_identity.cpp
+  credential.cpp
+  pem.cpp
+  public_key.cpp
+  request_digest.cpp
+  server_identity.cpp
+  server_session.cpp
+  socket_bio.cpp
+  token_signature.cpp)

@@ -1,5 +1,0 @@
-set(ROOM_SOURCES
-  document.cpp
-  emit.cpp
-  scalar.cpp
-  tree_builder.cpp)

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+
+	"slurmlet.io/test/lab/controlplane/internal/pki"
+)
+
+const loopback = "127.0.0.1"
+
+// ports are the listening ports of a cluster, all on loopback. They are kept
+// in its folder so that restarts, and later runs, use the same ones.
+type ports struct {
+	APIServer         int `json:"kube-apiserver"`
+	Etcd              int `json:"etcd"`
+	EtcdPeer          int `json:"etcd-peer"`
+	ControllerManager int `json:"kube-controller-manager"`
+	Scheduler         int `json:"kube-scheduler"`
+}
+
+func (p ports) server() string { return "https://" + hostPort(p.APIServer) }
+
+func hostPort(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+func loadPorts(l layout) (ports, error) {
+	var p ports
+	data, err := os.ReadFile(l.ports())
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, fmt.Errorf("%s: %w", l.ports(), err)
+	}
+	return p, nil
+}
+
+// ensurePorts loads the ports of the cluster and fills in those it lacks. A
+// port that something else took meanwhile is replaced, except that of the API
+// server, which is written into kubeconfig files.
+func ensurePorts(l layout) (ports, error) {
+	p, err := loadPorts(l)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return p, err
+	}
+	if p.APIServer != 0 && !isFree(p.APIServer) {
+		return p, fmt.Errorf("port %d, which this cluster's API server had, is in use", p.APIServer)
+	}
+	taken := map[int]bool{}
+	for _, port := range []*int{&p.APIServer, &p.Etcd, &p.EtcdPeer, &p.ControllerManager, &p.Scheduler} {
+		if *port == 0 || !isFree(*port) {
+			if *port, err = freePort(taken); err != nil {
+				return p, err
+			}
+		}
+		taken[*port] = true
+	}
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return p, err
+	}
+	return p, pki.WriteFile(l.ports(), append(data, '\n'), 0o644)
+}
+
+func isFree(port int) bool {
+	listener, err := net.Listen("tcp", hostPort(port))
+	if err != nil {
+		return false
+	}
+	listener.Close()
+	return true
+}
+
+// freePort finds a port nobody listens on, preferably below the range from
+// which Linux gives ports to outgoing connections and to listeners on port 0:
+// from that range another program may get it while a component is stopped.
+func freePort(taken map[int]bool) (int, error) {
+	const lowest, highest = 20000, 32000
+	for range 200 {
+		port := lowest + rand.IntN(highest-lowest)
+		if !taken[port] && isFree(port) {
+			return port, nil
+		}
+	}
+	listener, err := net.Listen("tcp", hostPort(0))
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}

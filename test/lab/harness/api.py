@@ -1,0 +1,172 @@
+"""A small client of the Kubernetes API for tests: JSON in and out, and waiting on a watch."""
+import base64
+import http.client
+import json
+import pathlib
+import ssl
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+
+class ApiError(Exception):
+    def __init__(self, status, body):
+        self.status = status
+        self.body = body
+        message = body.get("message", body) if isinstance(body, dict) else body
+        super().__init__(f"HTTP {status}: {message}")
+
+
+class Api:
+    """Talks as the user of a kubeconfig (client certificate or token)."""
+
+    def __init__(self, kubeconfig, kubectl):
+        raw = subprocess.run(
+            [*kubectl, "config", "view", "--raw", "--flatten", "--minify", "-o", "json",
+             "--kubeconfig", str(kubeconfig)], check=True, capture_output=True).stdout
+        config = json.loads(raw)
+        cluster = config["clusters"][0]["cluster"]
+        user = config["users"][0]["user"]
+        url = urllib.parse.urlparse(cluster["server"])
+        self.host, self.port = url.hostname, url.port
+        self.token = user.get("token")
+        self.context = ssl.create_default_context(
+            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        if "client-certificate-data" in user:
+            with tempfile.NamedTemporaryFile() as pem:
+                pem.write(base64.b64decode(user["client-certificate-data"]) + b"\n")
+                pem.write(base64.b64decode(user["client-key-data"]))
+                pem.flush()
+                self.context.load_cert_chain(pem.name)
+
+    def _open(self, method, path, body=None, content_type="application/json", timeout=30):
+        connection = http.client.HTTPSConnection(self.host, self.port, timeout=timeout,
+                                                 context=self.context)
+        headers = {"Accept": "application/json"}
+        if self.token:
+            headers["Authorization"] = "Bearer " + self.token
+        if body is not None:
+            headers["Content-Type"] = content_type
+            body = json.dumps(body)
+        connection.request(method, path, body=body, headers=headers)
+        return connection, connection.getresponse()
+
+    def call(self, method, path, body=None, content_type="application/json"):
+        connection, response = self._open(method, path, body, content_type)
+        try:
+            text = response.read()
+        finally:
+            connection.close()
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = text.decode(errors="replace")
+        if response.status >= 400:
+            raise ApiError(response.status, answer)
+        return answer
+
+    def get(self, path):
+        return self.call("GET", path)
+
+    def find(self, path):
+        """The object, or None if it does not exist."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def create(self, path, body):
+        return self.call("POST", path, body)
+
+    def delete(self, path, body=None):
+        return self.call("DELETE", path, body)
+
+    def merge(self, path, body):
+        return self.call("PATCH", path, body, "application/merge-patch+json")
+
+    def wait(self, collection, predicate, timeout, field_selector=""):
+        """Watches a collection until predicate(object, event type) holds for one; returns (object,
+        seconds waited). Objects that exist already are seen as ADDED. Raises TimeoutError with the
+        last object seen."""
+        began = time.monotonic()
+        last = None
+        while True:
+            left = timeout - (time.monotonic() - began)
+            if left <= 0:
+                raise TimeoutError(f"{collection}: not seen within {timeout} s; last: "
+                                   f"{json.dumps(last)[:3000]}")
+            query = {"watch": "1", "timeoutSeconds": str(int(left) + 1)}
+            if field_selector:
+                query["fieldSelector"] = field_selector
+            try:
+                for event in self._events(collection, query, left):
+                    if event["type"] in ("ADDED", "MODIFIED", "DELETED"):
+                        last = event["object"]
+                        if predicate(last, event["type"]):
+                            return last, time.monotonic() - began
+            except (OSError, http.client.HTTPException, ApiError):
+                time.sleep(0.05)  # the server is being restarted: try again until the deadline
+
+    def _events(self, collection, query, timeout):
+        connection, response = self._open("GET", collection + "?" + urllib.parse.urlencode(query),
+                                          timeout=max(timeout, 0.1))
+        try:
+            if response.status >= 400:
+                raise ApiError(response.status, response.read().decode(errors="replace"))
+            while True:
+                line = response.readline()
+                if not line:
+                    return
+                yield json.loads(line)
+        finally:
+            connection.close()
+
+
+def node_path(name):
+    return "/api/v1/nodes/" + name
+
+
+QUANTITY_UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1, "k": 10**3, "M": 10**6, "G": 10**9,
+                  "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def quantity(text):
+    """A number as the API server writes it: with the largest unit that leaves no fraction."""
+    digits = text.rstrip("".join(QUANTITY_UNITS))
+    return int(digits) * QUANTITY_UNITS[text.removeprefix(digits)]
+
+
+def condition(node, type_name):
+    """The condition of that type, or {} so that .get() works on it."""
+    for entry in node.get("status", {}).get("conditions", []):
+        if entry["type"] == type_name:
+            return entry
+    return {}
+
+
+def slurm_states(node):
+    """The Slurm states whose condition is True, without the prefix."""
+    prefix = "SlurmNodeState"
+    return {entry["type"][len(prefix):] for entry in node["status"]["conditions"]
+            if entry["type"].startswith(prefix) and entry["status"] == "True"}
+
+
+def wait_node(api, name, predicate, timeout):
+    """Waits until predicate(node) holds; a deleted Node is seen as None."""
+    def check(node, event):
+        return predicate(None if event == "DELETED" else node)
+    return api.wait("/api/v1/nodes", check, timeout, f"metadata.name={name}")
+
+
+def wait_condition(api, name, type_name, status, timeout, reason=None):
+    def check(node):
+        found = condition(node or {}, type_name)
+        return found.get("status") == status and (reason is None or found.get("reason") == reason)
+    return wait_node(api, name, check, timeout)
+
+
+def repository():
+    return pathlib.Path(__file__).resolve().parent.parent.parent.parent

@@ -1,1 +1,0 @@
-set(ROOM_TESTS config_drive_test.cpp identity_test.cpp instance_data_test.cpp saved_state_test.cpp)

@@ -1,0 +1,254 @@
+#include "cli/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/virtual_kubelet.h"
+
+namespace slurmlet::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+Result<config::ParsedCommandLine> parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "/usr/sbin/slurmlet");
+  return parse_command_line(arguments);
+}
+
+config::ParsedCommandLine parsed(const std::vector<std::string>& arguments) {
+  auto result = parse(arguments);
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : config::ParsedCommandLine{};
+}
+
+std::string parse_error(const std::vector<std::string>& arguments) {
+  const auto result = parse(arguments);
+  EXPECT_FALSE(result);
+  if (result) {
+    return "";
+  }
+  EXPECT_EQ(result.error().code, Code::kInvalid);
+  return result.error().message;
+}
+
+TEST(CommandLineTest, FeedTakesADirectoryAndAnInterval) {
+  const auto command = parsed({"feed", "--output", "/srv/feed", "--interval=10s"});
+  EXPECT_EQ(command.subcommand, "feed");
+  EXPECT_EQ(command.options.at("output"), "/srv/feed");
+  EXPECT_EQ(command.options.at("interval"), "10s");
+  EXPECT_EQ(parsed({"feed"}).options.at("output"), "");
+  EXPECT_THAT(parse_error({"feed", "--outptu", "/srv/feed"}), HasSubstr("--output"));
+}
+
+TEST(CommandLineTest, StatusAndCheckPrintTextOrJson) {
+  for (const char* name : {"status", "check"}) {
+    EXPECT_THAT(parsed({name}).options, ElementsAre(Pair("output", "text")));
+    EXPECT_THAT(parsed({name, "-o", "json"}).options, ElementsAre(Pair("output", "json")));
+    EXPECT_THAT(parsed({name, "--healthz-port=1"}).values,
+                ElementsAre(Pair("endpoint.healthzPort", "1")));
+    EXPECT_EQ(parsed({name}).subcommand, name);
+    EXPECT_EQ(parse_error({name, "-o", "yaml"}), "--output is \"yaml\"; it must be text or json");
+    EXPECT_THAT(parse_error({name, "--outptu", "json"}), HasSubstr("did you mean --output?"));
+    EXPECT_THAT(parse_error({name, "extra"}), HasSubstr("unknown command \"extra\""));
+  }
+  EXPECT_THAT(parse_error({"run", "-o", "json"}), HasSubstr("unknown flag -o"));
+}
+
+TEST(CommandLineTest, WaitRegisteredTakesATimeAndASentinel) {
+  EXPECT_THAT(parsed({"wait-registered"}).options,
+              ElementsAre(Pair("sentinel", ""), Pair("timeout", "300")));
+  EXPECT_THAT(parsed({"wait-registered", "--timeout=5m", "--sentinel", "/run/done"}).options,
+              ElementsAre(Pair("sentinel", "/run/done"), Pair("timeout", "5m")));
+  EXPECT_THAT(parse_error({"wait-registered", "--timeot=1"}), HasSubstr("did you mean --timeout?"));
+  EXPECT_THAT(parse_error({"status", "--timeout=1"}), HasSubstr("unknown flag --timeout"));
+}
+
+TEST(CommandLineTest, NothingMeansRun) {
+  const auto command = parsed({});
+  EXPECT_EQ(command.program, "slurmlet");
+  EXPECT_EQ(command.subcommand, "run");
+  EXPECT_FALSE(command.help);
+  EXPECT_THAT(command.values, IsEmpty());
+  EXPECT_THAT(command.warnings, IsEmpty());
+}
+
+TEST(CommandLineTest, VirtualKubeletsCommandLineIsAcceptedUnchanged) {
+  const auto command = parse_command_line({"virtual-kubelet", "--provider", "mock", "--nodename",
+                                           "n1", "--provider-config", "/etc/vk.json",
+                                           "--kubeconfig", "/etc/kubernetes/kubelet.conf"});
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->program, "virtual-kubelet");
+  EXPECT_EQ(command->subcommand, "run");
+  EXPECT_EQ(command->provider, "mock");
+  EXPECT_EQ(command->provider_config, "/etc/vk.json");
+  EXPECT_THAT(command->values,
+              ElementsAre(Pair("kubernetes.kubeconfig", "/etc/kubernetes/kubelet.conf"),
+                          Pair("node.name", "n1")));
+  EXPECT_THAT(command->warnings, IsEmpty());
+}
+
+TEST(CommandLineTest, ValuesComeAfterASpaceOrAnEqualsSign) {
+  EXPECT_THAT(parsed({"--port", "10251"}).values, ElementsAre(Pair("endpoint.port", "10251")));
+  EXPECT_THAT(parsed({"--port=10251"}).values, ElementsAre(Pair("endpoint.port", "10251")));
+  EXPECT_THAT(parsed({"--metadata=/a=b"}).values, ElementsAre(Pair("metal3.instanceData", "/a=b")));
+  EXPECT_THAT(parsed({"--slurm-node", "-1"}).values, ElementsAre(Pair("slurm.nodeName", "-1")));
+  EXPECT_THAT(parsed({"--slurm-node", "run"}).values, ElementsAre(Pair("slurm.nodeName", "run")));
+  EXPECT_THAT(parsed({"--slurm-node=", "run"}).values, ElementsAre(Pair("slurm.nodeName", "")));
+  EXPECT_EQ(parsed({"--slurm-node=", "print-node"}).subcommand, "print-node");
+  EXPECT_EQ(parsed({"--config", "/c.yaml"}).config_file, "/c.yaml");
+}
+
+TEST(CommandLineTest, TheLastOfRepeatedFlagsCountsAndMapsAddUp) {
+  EXPECT_THAT(parsed({"--port", "1", "--port=2"}).values, ElementsAre(Pair("endpoint.port", "2")));
+  EXPECT_THAT(parsed({"--node-labels", "a=1,b=2", "--node-labels=c=3"}).values,
+              ElementsAre(Pair("node.labels", "a=1,b=2,c=3")));
+}
+
+TEST(CommandLineTest, BooleansNeedNoValue) {
+  EXPECT_THAT(parsed({"--node-unschedulable", "run"}).values,
+              ElementsAre(Pair("node.unschedulable", "true")));
+  EXPECT_THAT(parsed({"--node-publish-hostname=false"}).values,
+              ElementsAre(Pair("node.publishHostname", "false")));
+}
+
+TEST(CommandLineTest, SubcommandsTakeFlagsOnEitherSide) {
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"print-node", "--nodename", "n1", "-o", "json"},
+                                             {"--nodename", "n1", "print-node", "--output=json"},
+                                             {"--nodename=n1", "print-node", "-ojson"}}) {
+    const auto command = parsed(arguments);
+    EXPECT_EQ(command.subcommand, "print-node");
+    EXPECT_THAT(command.options, ElementsAre(Pair("diff", ""), Pair("output", "json")));
+    EXPECT_THAT(command.values, ElementsAre(Pair("node.name", "n1")));
+  }
+  EXPECT_THAT(parsed({"print-node"}).options,
+              ElementsAre(Pair("diff", ""), Pair("output", "yaml")));
+  EXPECT_EQ(parsed({"print-node", "--diff"}).options.at("diff"), "true");
+  EXPECT_EQ(parsed({"run", "--nodename", "n1"}).subcommand, "run");
+  EXPECT_EQ(parsed({"version"}).subcommand, "version");
+  EXPECT_EQ(parsed({"--version"}).subcommand, "version");
+}
+
+TEST(CommandLineTest, ParseSlurmTakesOneFileAndANode) {
+  const auto options = [](const std::vector<std::string>& arguments) {
+    const auto command = parsed(arguments);
+    EXPECT_EQ(command.subcommand, "parse-slurm");
+    return command.options;
+  };
+  const auto are = [](const char* file, const char* node) {
+    return ElementsAre(Pair("file", file), Pair("node", node));
+  };
+  EXPECT_THAT(options({"parse-slurm"}), are("", ""));
+  EXPECT_THAT(options({"parse-slurm", "-"}), are("-", ""));
+  EXPECT_THAT(options({"parse-slurm", "a.out"}), are("a.out", ""));
+  EXPECT_THAT(options({"parse-slurm", "a.out", "--node", "n1"}), are("a.out", "n1"));
+  EXPECT_THAT(options({"parse-slurm", "--node=n1", "/tmp/a b"}), are("/tmp/a b", "n1"));
+  EXPECT_EQ(parse_error({"parse-slurm", "a", "b"}),
+            "parse-slurm reads one file; \"b\" is one too many");
+  EXPECT_EQ(parse_error({"parse-slurm", "a", "--nod=n1"}),
+            "unknown flag --nod; did you mean --node?");
+  EXPECT_THAT(parse_error({"parse-slurm", "--node"}), HasSubstr("--node"));
+  EXPECT_TRUE(parsed({"parse-slurm", "--help"}).help);
+}
+
+TEST(CommandLineTest, HelpWinsOverEverythingElse) {
+  EXPECT_TRUE(parsed({"--help"}).help);
+  EXPECT_TRUE(parsed({"-h"}).help);
+  EXPECT_TRUE(parsed({"help"}).help);
+  EXPECT_TRUE(parsed({"--no-such-flag", "--help"}).help);
+  const auto command = parsed({"print-node", "--help"});
+  EXPECT_TRUE(command.help);
+  EXPECT_EQ(command.subcommand, "print-node");
+}
+
+TEST(CommandLineTest, UnknownFlagsAreAllNamedWithASuggestion) {
+  EXPECT_EQ(parse_error({"--nodname", "n1"}), "unknown flag --nodname; did you mean --nodename?");
+  EXPECT_EQ(parse_error({"--slurm-pol-interval=5s", "--prot", "1"}),
+            "unknown flag --slurm-pol-interval; did you mean --slurm-poll-interval?\n"
+            "unknown flag --prot; did you mean --port?");
+  EXPECT_EQ(parse_error({"--xyzzyxyzzyxyzzy"}),
+            "unknown flag --xyzzyxyzzyxyzzy; \"slurmlet --help\" lists all flags");
+  EXPECT_THAT(parse_error({"-x"}), HasSubstr("unknown flag -x"));
+  EXPECT_THAT(parse_error({"-o", "yaml"}), HasSubstr("unknown flag -o"));
+}
+
+TEST(CommandLineTest, OtherMistakes) {
+  EXPECT_EQ(parse_error({"prnt-node"}),
+            "unknown command \"prnt-node\"; did you mean \"print-node\"?");
+  EXPECT_EQ(parse_error({"run", "qqqqqqqq"}), "unknown command \"qqqqqqqq\"");
+  EXPECT_EQ(parse_error({"print-node", "-o", "xml"}),
+            "--output is \"xml\"; it must be yaml or json");
+  EXPECT_THAT(parse_error({"--nodename"}), HasSubstr("--nodename"));
+}
+
+TEST(CommandLineTest, EachOfVirtualKubeletsOtherFlagsGivesOneWarning) {
+  for (const auto& flag : ignored_flags()) {
+    const std::string name{flag.flag};
+    std::vector<std::string> once = {name};
+    std::vector<std::string> twice = {name + "=1", name + "=0"};
+    if (flag.takes_value) {
+      once.emplace_back("value");
+    } else {
+      twice = {name + "=true", name};
+    }
+    for (const auto& arguments : {once, twice}) {
+      const auto command = parsed(arguments);
+      ASSERT_EQ(command.warnings.size(), 1U) << name;
+      EXPECT_THAT(command.warnings[0], HasSubstr(name + " has no effect: ")) << name;
+      EXPECT_THAT(command.values, IsEmpty()) << name;
+    }
+  }
+}
+
+TEST(CommandLineTest, FlagsOfVirtualKubelet111AreAllKnown) {
+  // cmd/virtual-kubelet/internal/commands/root/flag.go of v1.11.0, and klog's own.
+  for (const char* flag : {"--namespace",
+                           "--cluster-domain",
+                           "--os",
+                           "--metrics-addr",
+                           "--taint",
+                           "--disable-taint",
+                           "--pod-sync-workers",
+                           "--enable-node-lease",
+                           "--trace-exporter",
+                           "--trace-service-name",
+                           "--trace-tag",
+                           "--trace-sample-rate",
+                           "--full-resync-period",
+                           "--startup-timeout",
+                           "--stream-idle-timeout",
+                           "--stream-creation-timeout",
+                           "--klog.v",
+                           "--klog.vmodule",
+                           "--klog.logtostderr",
+                           "--klog.alsologtostderr",
+                           "--klog.stderrthreshold",
+                           "--klog.log_dir",
+                           "--klog.log_file",
+                           "--klog.log_file_max_size",
+                           "--klog.skip_headers",
+                           "--klog.skip_log_headers",
+                           "--klog.one_output",
+                           "--klog.add_dir_header",
+                           "--klog.log_backtrace_at",
+                           "--kubeconfig",
+                           "--nodename",
+                           "--provider",
+                           "--provider-config",
+                           "--log-level"}) {
+    EXPECT_TRUE(parse({std::string(flag) + "=true"})) << flag;
+  }
+}
+
+TEST(CommandLineTest, OtherProvidersGiveAWarning) {
+  EXPECT_THAT(parsed({"--provider=slurm"}).warnings, IsEmpty());
+  const auto command = parsed({"--provider=azure"});
+  ASSERT_EQ(command.warnings.size(), 1U);
+  EXPECT_THAT(command.warnings[0], HasSubstr("--provider azure has no effect"));
+}
+
+}  // namespace
+}  // namespace slurmlet::cli

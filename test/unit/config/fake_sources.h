@@ -1,0 +1,69 @@
+#pragma once
+
+// Files and environment variables as maps, for tests of config/.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "config/load.h"
+
+namespace slurmlet::config {
+
+struct FakeSources {
+  std::map<std::string, std::string> files;
+  std::map<std::string, std::string> unreadable;  // path → message
+  std::map<std::string, std::string> environment;
+
+  FileReader reader() const {
+    return [this](const std::string& path) -> Result<std::string> {
+      if (const auto found = unreadable.find(path); found != unreadable.end()) {
+        return Error{Code::kDenied, found->second};
+      }
+      const auto found = files.find(path);
+      if (found == files.end()) {
+        return Error{Code::kNotFound, "open " + path + ": No such file or directory"};
+      }
+      return found->second;
+    };
+  }
+
+  // The names of `files` below a directory.
+  DirectoryReader directories() const {
+    return [this](const std::string& path) -> Result<std::vector<std::string>> {
+      std::vector<std::string> names;
+      for (const auto& [file, content] : files) {
+        if (file.starts_with(path + "/")) {
+          names.insert(names.begin(), file.substr(path.size() + 1));  // not sorted
+        }
+      }
+      return names.empty() ? Result<std::vector<std::string>>{Error{Code::kNotFound, "none"}}
+                           : names;
+    };
+  }
+
+  EnvLookup lookup() const {
+    return [this](const std::string& name) -> std::optional<std::string> {
+      const auto found = environment.find(name);
+      return found == environment.end() ? std::nullopt : std::optional{found->second};
+    };
+  }
+
+  Result<Settings> load_with(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "slurmlet");
+    const auto command = cli::parse_command_line(arguments);
+    if (!command) {
+      return command.error();
+    }
+    return command->help ? Result<Settings>{Settings{}}
+                         : load(*command, lookup(), reader(), directories());
+  }
+  // "" when loading works.
+  std::string error_with(const std::vector<std::string>& arguments) const {
+    const auto settings = load_with(arguments);
+    return settings ? "" : settings.error().message;
+  }
+};
+
+}  // namespace slurmlet::config

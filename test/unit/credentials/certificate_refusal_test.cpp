@@ -1,0 +1,323 @@
+// CertificateSync: denied, failed, deleted, wrong and unreachable.
+
+#include "sync/certificate_sync_fixture.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class CertificateRefusalTest : public CertificateSyncFixture {
+ protected:
+  // The request under way comes to nothing, with that reason, and another key asks later.
+  void expect_refused(const std::string& reason) {
+    const std::string name = asked();
+    const std::string key = pending_key();
+    const SteadyTime next = step();
+    EXPECT_THAT(status().problem, HasSubstr(reason));
+    EXPECT_FALSE(status().pending);
+    EXPECT_THAT(issued_, IsEmpty());
+    EXPECT_EQ(api_.open_watches(), 0);
+    EXPECT_EQ(next, clock_.now().steady + seconds{10});
+    const auto calls = api_.calls().size();
+    step_after(seconds{9});
+    EXPECT_EQ(api_.calls().size(), calls);
+    step_after(seconds{1});
+    EXPECT_TRUE(status().pending);
+    EXPECT_NE(asked(), name);
+    EXPECT_NE(pending_key(), key);
+  }
+};
+
+TEST_F(CertificateRefusalTest, Denied) {
+  step();
+  api_.deny(asked(), "KubectlDeny: no");
+  expect_refused("was denied: KubectlDeny: no");
+  EXPECT_EQ(status().denied, 1U);
+}
+
+TEST_F(CertificateRefusalTest, Failed) {
+  step();
+  api_.fail(asked(), "SignerValidationFailure: usages");
+  expect_refused("failed: SignerValidationFailure: usages");
+  EXPECT_EQ(status().denied, 1U);
+}
+
+TEST_F(CertificateRefusalTest, ACertificateOfAnotherKey) {
+  step();
+  const auto other = tls::generate_key();
+  const WallTime now = clock_.now().wall;
+  api_.issue(asked(), *tls::make_self_signed(*other, serving_subject(), now, now + hours{1}));
+  expect_refused("does not belong to our key");
+}
+
+TEST_F(CertificateRefusalTest, ACertificateForSomebodyElse) {
+  step();
+  auto subject = serving_subject();
+  subject.common_name = "system:node:n2";
+  api_.issue(asked(), certificate(subject));
+  expect_refused("system:node:n2");
+}
+
+TEST_F(CertificateRefusalTest, AnExpiredCertificate) {
+  step();
+  const std::string pem = certificate(serving_subject(), minutes{5});
+  clock_.advance(minutes{5});
+  api_.issue(asked(), pem);
+  expect_refused("expired");
+}
+
+TEST_F(CertificateRefusalTest, Garbage) {
+  step();
+  api_.issue(asked(), "garbage");
+  expect_refused("PEM");
+}
+
+TEST_F(CertificateRefusalTest, ASomebodyElsesRequestOfOurName) {
+  api_.fail_next(Error{Code::kUnavailable, "first the key"});
+  step();
+  const auto other = tls::generate_key();
+  kube::CertificateRequest theirs;
+  theirs.name = certificate_request_name(*tls::public_key_digest(pending_key()),
+                                         kube::kServingSigner, serving_subject());
+  theirs.signer_name = kube::kServingSigner;
+  theirs.request_pem = *tls::make_certificate_request(*other, serving_subject());
+  api_.put(theirs);
+  clock_.advance(seconds{2});
+  expect_refused("somebody else's");
+}
+
+TEST_F(CertificateRefusalTest, DenialsWithoutEndAreNoFlood) {
+  random_ = 0.999;
+  const SteadyTime end = clock_.now().steady + hours{24};
+  int denied = 0;
+  while (clock_.now().steady < end) {
+    const SteadyTime next = step();
+    if (status().pending) {
+      api_.deny(asked(), "no");
+      ++denied;
+    } else {
+      clock_.advance(next - clock_.now().steady);
+    }
+  }
+  EXPECT_GT(denied, 24);
+  EXPECT_LT(denied, 40);
+}
+
+// The cluster deletes what is pending for a day.
+TEST_F(CertificateRefusalTest, ADeletedRequestIsMadeAgainWithTheSameKey) {
+  step();
+  const std::string name = asked();
+  const std::string key = pending_key();
+  clock_.advance(hours{24});
+  api_.remove(name);
+  EXPECT_EQ(step(), clock_.now().steady + seconds{2});
+  EXPECT_FALSE(status().pending);
+  EXPECT_THAT(status().problem, HasSubstr("deleted"));
+  step_after(seconds{2});
+  EXPECT_EQ(asked(), name);
+  EXPECT_EQ(pending_key(), key);
+  EXPECT_EQ(status().requests, 2U);
+  EXPECT_EQ(status().problem, "");
+  api_.issue(name, certificate());
+  step();
+  EXPECT_THAT(issued_, SizeIs(1));
+}
+
+TEST_F(CertificateRefusalTest, OldNewsOfADeletionIsIgnored) {
+  step();
+  api_.tell_of_an_earlier_deletion(asked());
+  step();
+  EXPECT_TRUE(status().pending);
+  EXPECT_EQ(status().requests, 1U);
+}
+
+TEST_F(CertificateRefusalTest, DeletionsWithoutEndAreNoFlood) {
+  random_ = 0.999;
+  const SteadyTime end = clock_.now().steady + hours{12};
+  while (clock_.now().steady < end) {
+    const SteadyTime next = step();
+    if (status().pending) {
+      api_.remove(asked());
+    } else {
+      clock_.advance(next - clock_.now().steady);
+    }
+  }
+  EXPECT_GT(status().requests, 140U);  // at most five minutes apart
+  EXPECT_LT(status().requests, 160U);
+}
+
+TEST_F(CertificateRefusalTest, AfterASuccessTheBackOffStartsAnew) {
+  random_ = 0.999;
+  for (int i = 0; i < 6; ++i) {
+    const SteadyTime next = step();
+    ASSERT_TRUE(status().pending);
+    api_.deny(asked(), "no");
+    clock_.advance(step() - clock_.now().steady);
+    EXPECT_LE(next, clock_.now().steady);
+  }
+  obtain();
+  run(hours{9});
+  step_after(seconds{1});
+  ASSERT_TRUE(status().pending);
+  api_.deny(asked(), "no");
+  EXPECT_EQ(until_wake(), seconds{10});
+  EXPECT_TRUE(status().not_after);  // the old one goes on
+}
+
+TEST_F(CertificateRefusalTest, ARequestThatIsGoneFromTheListIsDeleted) {
+  api_.break_watches(Error{Code::kUnavailable, "away"});
+  step();
+  const std::string name = asked();
+  api_.remove(name);
+  api_.break_watches(std::nullopt);
+  step_after(seconds{30});
+  EXPECT_FALSE(status().pending);
+  step_after(seconds{30});
+  EXPECT_EQ(asked(), name);
+}
+
+TEST_F(CertificateRefusalTest, AnotherRequestThatTookItsNameIsLookedAtAnew) {
+  step();
+  const std::string name = asked();
+  kube::CertificateRequest theirs = api_.find(name);
+  theirs.request_pem = *tls::make_certificate_request(*tls::generate_key(), serving_subject());
+  api_.put(theirs);
+  api_.approve(name);
+  step();
+  EXPECT_FALSE(status().pending);
+  step_after(seconds{2});
+  EXPECT_THAT(status().problem, HasSubstr("somebody else's"));
+}
+
+TEST_F(CertificateRefusalTest, WhatTheApiServerCannotDoIsAskedAgainWithTheSameKey) {
+  for (const Code code : {Code::kUnavailable, Code::kDenied, Code::kInvalid, Code::kTimeout}) {
+    api_.fail_always(Error{code, "POST: cannot"});
+    EXPECT_GE(step_after(minutes{5}), clock_.now().steady + seconds{2});
+    EXPECT_THAT(status().problem, HasSubstr("POST: cannot")) << to_string(code);
+  }
+  const std::string key = pending_key();
+  api_.clear_calls();
+  random_ = 0.999;
+  EXPECT_LT(run(hours{2}), 60);
+  EXPECT_GT(api_.calls().size(), 20U);  // at most five minutes apart
+  EXPECT_EQ(status().requests, 0U);
+  api_.fail_always(std::nullopt);
+  run(minutes{6});
+  EXPECT_EQ(pending_key(), key);
+  EXPECT_TRUE(status().pending);
+  EXPECT_EQ(status().problem, "");
+}
+
+// A machine that has no certificate yet, and whose network comes late.
+TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold) {
+  longest_pause_ = seconds{30};
+  start();
+  random_ = 0.999;
+  for (const Code code : {Code::kUnavailable, Code::kTimeout}) {
+    api_.fail_always(Error{code, "POST: cannot"});
+    run(hours{1});
+    EXPECT_LE(until_wake(), seconds{30}) << to_string(code);
+  }
+  // One that answers, if only with a refusal, is left in peace as ever.
+  api_.fail_always(Error{Code::kDenied, "POST: forbidden"});
+  run(hours{1});
+  EXPECT_GT(step_after(minutes{6}) - clock_.now().steady, minutes{4});
+}
+
+TEST_F(CertificateRefusalTest, APauseThatTheApiServerAsksForIsKept) {
+  longest_pause_ = seconds{30};
+  start();
+  api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
+  const SteadyTime due = step();
+  EXPECT_EQ(due, clock_.now().steady + seconds{40});
+  EXPECT_EQ(step_after(seconds{39}), due);
+  EXPECT_EQ(api_.calls().size(), 1U);
+}
+
+// An answer that was lost: the request is there.
+TEST_F(CertificateRefusalTest, ALostAnswerIsNoSecondRequest) {
+  step();
+  const auto held = api_.find(asked());
+  start();
+  api_.fail_next(Error{Code::kTimeout, "POST: no answer"});
+  step();
+  EXPECT_FALSE(status().pending);
+  step_after(seconds{2});
+  EXPECT_EQ(asked(), held.name);
+  EXPECT_THAT(api_.names(), SizeIs(1));
+}
+
+TEST_F(CertificateRefusalTest, ADeletionBetweenConflictAndReadIsSurvived) {
+  api_.fail_next(Error{Code::kConflict, "409"});
+  EXPECT_EQ(until_wake(), seconds{2});
+  step_after(seconds{2});
+  EXPECT_TRUE(status().pending);
+}
+
+TEST_F(CertificateRefusalTest, AWatchThatFailsIsSaidAndGoesOn) {
+  api_.break_watches(Error{Code::kDenied, "WATCH: 401 Unauthorized"});
+  step();
+  EXPECT_TRUE(status().pending);
+  EXPECT_THAT(status().problem, AllOf(HasSubstr(asked()), HasSubstr("401")));
+  api_.break_watches(std::nullopt);
+  step_after(seconds{30});
+  EXPECT_EQ(status().problem, "");
+  EXPECT_TRUE(status().pending);
+}
+
+TEST_F(CertificateRefusalTest, ADirectoryThatCannotBeWrittenIsTriedAgain) {
+  tree_.file("pki", "in the way");
+  EXPECT_EQ(until_wake(), seconds{2});
+  EXPECT_THAT(status().problem, HasSubstr("pki"));
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  tree_.remove("pki");
+  step_after(seconds{2});
+  EXPECT_TRUE(status().pending);
+}
+
+TEST_F(CertificateRefusalTest, WhatCannotBeStoredIsTakenLater) {
+  step();
+  const std::string name = asked();
+  const std::string pem = certificate();
+  const std::string key = pending_key();
+  tree_.dir("pki/slurmlet-server-current.pem/in-the-way");
+  api_.issue(name, pem);
+  step();
+  EXPECT_NE(status().problem, "");
+  EXPECT_THAT(issued_, IsEmpty());
+  EXPECT_EQ(pending_key(), key);
+  tree_.remove("pki/slurmlet-server-current.pem");
+  step_after(seconds{2});
+  EXPECT_THAT(issued_, SizeIs(1));
+  EXPECT_THAT(api_.names(), SizeIs(1));
+}
+
+// Our clock is so wrong that each new certificate is due for renewal when it comes.
+TEST_F(CertificateRefusalTest, CertificatesThatAreOldWhenTheyComeAreNoFlood) {
+  random_ = 0.999;
+  const SteadyTime end = clock_.now().steady + hours{12};
+  int issued = 0;
+  while (clock_.now().steady < end) {
+    const SteadyTime next = step();
+    if (status().pending) {
+      const WallTime now = clock_.now().wall;
+      api_.issue(asked(), *tls::make_self_signed(*store_->pending_key(), serving_subject(),
+                                                 now - hours{99}, now + hours{1}));
+      ++issued;
+    } else {
+      clock_.advance(next - clock_.now().steady);
+    }
+  }
+  EXPECT_GT(issued, 10);
+  EXPECT_LT(issued, 30);
+}
+
+}  // namespace
+}  // namespace slurmlet::credentials

@@ -1,0 +1,387 @@
+// CertificateSync: asking, waiting, renewing.
+
+#include "credentials/certificate_sync.h"
+
+#include "sync/certificate_sync_fixture.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class CertificateSyncTest : public CertificateSyncFixture {};
+
+TEST_F(CertificateSyncTest, WithoutASubjectNothingIsAsked) {
+  sync_->set_subject(std::nullopt);
+  EXPECT_EQ(step(), kNever);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  EXPECT_FALSE(store_->has_pending_key());
+}
+
+TEST_F(CertificateSyncTest, AsksWithAKeyThatIsOnDiskAndWaits) {
+  EXPECT_EQ(step(), clock_.now().steady + seconds{10});  // then a person is called for
+  ASSERT_THAT(api_.names(), SizeIs(1));
+  const std::string name = api_.names().front();
+  EXPECT_THAT(api_.calls(), ElementsAre("create " + name, "watch " + name));
+  const auto& request = api_.find(name);
+  EXPECT_EQ(request.signer_name, "kubernetes.io/kubelet-serving");
+  EXPECT_THAT(request.usages, ElementsAre("digital signature", "server auth"));
+  EXPECT_EQ(request.expiration, hours{12});
+  const auto digest = tls::public_key_digest(pending_key());
+  ASSERT_TRUE(digest);
+  EXPECT_EQ(*tls::request_public_key_digest(request.request_pem), *digest);
+  EXPECT_EQ(name, certificate_request_name(*digest, request.signer_name, serving_subject()));
+  EXPECT_TRUE(status().pending);
+  EXPECT_EQ(status().request_name, name);
+  EXPECT_EQ(status().pending_since, clock_.now().wall);
+  EXPECT_EQ(status().requests, 1U);
+  EXPECT_EQ(status().problem, "");
+  EXPECT_EQ(status().not_after, std::nullopt);
+}
+
+TEST_F(CertificateSyncTest, WhileItWaitsNothingIsSentHoweverLong) {
+  step();
+  const auto calls = api_.calls();
+  EXPECT_EQ(step_after(seconds{10}), kNever);
+  EXPECT_LE(run(hours{24 * 30}), 3);
+  EXPECT_EQ(api_.calls(), calls);
+  EXPECT_TRUE(status().pending);
+}
+
+TEST_F(CertificateSyncTest, AnIssuedCertificateIsStoredAndHandedOut) {
+  step();
+  const std::string key = pending_key();
+  const std::string name = asked();
+  const std::string pem = certificate();
+  api_.approve(name);
+  step_after(seconds{1});
+  EXPECT_TRUE(status().pending);
+  api_.issue(name, pem);
+  step_after(seconds{1});
+  ASSERT_THAT(issued_, SizeIs(1));
+  EXPECT_EQ(issued_[0].certificate_pem, pem);
+  EXPECT_EQ(issued_[0].key_pem, key);
+  EXPECT_FALSE(status().pending);
+  EXPECT_EQ(status().request_name, "");
+  EXPECT_EQ(status().pending_since, std::nullopt);
+  EXPECT_EQ(status().not_after, issued_[0].summary.not_after);
+  EXPECT_EQ(status().renewals, 0U);
+  EXPECT_EQ(api_.open_watches(), 0);
+  EXPECT_FALSE(store_->has_pending_key());
+  ASSERT_TRUE(*store_->current());
+  EXPECT_EQ((**store_->current()).certificate_pem, pem);
+}
+
+TEST_F(CertificateSyncTest, WhatACrashJustAfterTheCertificateCameHasLeftIsTidiedUp) {
+  step();
+  const std::string key = pending_key();
+  api_.issue(asked(), certificate());
+  step();
+  ASSERT_FALSE(status().pending);
+  for (const std::string& left : {key, key.substr(0, key.size() / 2)}) {
+    tree_.file("pki/slurmlet-server.key.tmp", left, 0600);
+    start();
+    step();
+    EXPECT_FALSE(std::filesystem::exists(tree_.path("pki/slurmlet-server.key.tmp")));
+    EXPECT_FALSE(status().pending);
+    EXPECT_EQ(issued_.back().key_pem, key);
+  }
+  EXPECT_EQ(status().requests, 0U);
+}
+
+TEST_F(CertificateSyncTest, RestsUntilItsRenewalIsDueAndLooksAtTheClockEachHour) {
+  obtain();
+  const auto calls = api_.calls();
+  EXPECT_EQ(until_wake(), hours{1});
+  for (int hour = 1; hour <= 7; ++hour) {
+    step_after(hours{1} - seconds{1});
+    EXPECT_EQ(api_.calls(), calls) << hour;
+  }
+  EXPECT_LE(until_wake(), seconds{7});  // 70 % of ten hours
+}
+
+TEST_F(CertificateSyncTest, IsRenewedWithAnotherKeyAndTheOldOneServesMeanwhile) {
+  obtain();
+  const std::string first = issued_[0].key_pem;
+  run(hours{7});
+  step_after(seconds{1});
+  EXPECT_EQ(status().requests, 2U);
+  EXPECT_TRUE(status().pending);
+  EXPECT_EQ(status().not_after, issued_[0].summary.not_after);
+  api_.issue(asked(), certificate());
+  step();
+  ASSERT_THAT(issued_, SizeIs(2));
+  EXPECT_NE(issued_[1].key_pem, first);
+  EXPECT_EQ(status().renewals, 1U);
+  EXPECT_GT(issued_[1].summary.not_after, issued_[0].summary.not_after);
+  EXPECT_EQ(until_wake(), hours{1});
+}
+
+TEST_F(CertificateSyncTest, TheRenewalIsSpread) {
+  random_ = 0.999;
+  obtain();
+  run(hours{8});
+  EXPECT_EQ(status().requests, 1U);
+  run(hours{1});
+  EXPECT_EQ(status().requests, 2U);
+}
+
+TEST_F(CertificateSyncTest, AClockThatIsSetForwardIsNoticed) {
+  obtain();
+  step();
+  clock_.step_wall(hours{20});
+  EXPECT_LE(run(hours{1}), 4);
+  step();
+  EXPECT_EQ(status().requests, 2U);
+}
+
+TEST_F(CertificateSyncTest, AClockThatIsSetBackDoesNotDropARequest) {
+  obtain();
+  run(hours{7});
+  step_after(seconds{1});
+  const std::string name = asked();
+  ASSERT_NE(name, "");
+  clock_.step_wall(-hours{6});
+  step_after(seconds{1});
+  EXPECT_EQ(asked(), name);
+}
+
+// --- restarts
+
+TEST_F(CertificateSyncTest, ARestartWhileItWaitsGoesOnWithTheSameRequest) {
+  step();
+  const std::string name = asked();
+  const std::string key = pending_key();
+  api_.clear_calls();
+  start();
+  step();
+  EXPECT_THAT(api_.calls(), ElementsAre("create " + name, "get " + name, "watch " + name));
+  EXPECT_EQ(pending_key(), key);
+  EXPECT_TRUE(status().pending);
+  EXPECT_THAT(api_.names(), ElementsAre(name));
+  api_.issue(name, certificate());
+  step();
+  EXPECT_THAT(issued_, SizeIs(1));
+}
+
+TEST_F(CertificateSyncTest, ARestartBetweenKeyAndRequestUsesTheKey) {
+  api_.fail_next(Error{Code::kUnavailable, "killed here"});
+  step();
+  const std::string key = pending_key();
+  ASSERT_NE(key, "");
+  start();
+  step();
+  EXPECT_EQ(pending_key(), key);
+  EXPECT_EQ(*tls::request_public_key_digest(api_.find(asked()).request_pem),
+            *tls::public_key_digest(key));
+}
+
+TEST_F(CertificateSyncTest, OneThatWasIssuedMeanwhileIsUsed) {
+  step();
+  const std::string name = asked();
+  api_.issue(name, certificate());
+  start();
+  step();
+  ASSERT_THAT(issued_, SizeIs(1));
+  EXPECT_EQ(api_.count("watch " + name), 1);  // that of before the restart
+  EXPECT_FALSE(status().pending);
+}
+
+TEST_F(CertificateSyncTest, OneThatWasDeniedMeanwhileIsDenied) {
+  step();
+  const std::string name = asked();
+  api_.deny(name, "Policy: no");
+  start();
+  EXPECT_EQ(until_wake(), seconds{10});
+  EXPECT_THAT(status().problem, HasSubstr("Policy: no"));
+  EXPECT_EQ(status().denied, 1U);
+  step_after(seconds{10});
+  EXPECT_NE(asked(), name);
+}
+
+TEST_F(CertificateSyncTest, AValidCertificateNeedsNoCallAfterARestart) {
+  obtain();
+  api_.clear_calls();
+  issued_.clear();
+  start();
+  EXPECT_EQ(until_wake(), hours{1});
+  EXPECT_THAT(issued_, SizeIs(1));
+  EXPECT_TRUE(status().not_after);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
+TEST_F(CertificateSyncTest, ARestartAfterALongPowerOffAsksAtOnce) {
+  obtain();
+  clock_.advance(hours{24 * 30});
+  issued_.clear();
+  start();
+  step();
+  EXPECT_THAT(issued_, SizeIs(1));  // the caller decides what an expired one is good for
+  EXPECT_EQ(status().requests, 1U);
+  EXPECT_TRUE(status().pending);
+}
+
+TEST_F(CertificateSyncTest, ADamagedFileIsReplaced) {
+  obtain();
+  tree_.remove("pki/slurmlet-server-current.pem").file("pki/slurmlet-server-current.pem", "torn");
+  start();
+  step();
+  EXPECT_TRUE(status().pending);
+  api_.issue(asked(), certificate());
+  step();
+  EXPECT_EQ(status().problem, "");
+  EXPECT_TRUE(*store_->current());
+}
+
+// --- subjects
+
+TEST_F(CertificateSyncTest, TheOrderOfAddressesIsNoChange) {
+  auto subject = serving_subject();
+  subject.ip_addresses = {"192.0.2.1", "2001:db8::1"};
+  sync_->set_subject(subject);
+  step();
+  const std::string name = asked();
+  subject.ip_addresses = {"2001:DB8::1", "192.0.2.1"};
+  sync_->set_subject(subject);
+  step();
+  EXPECT_EQ(asked(), name);
+}
+
+TEST_F(CertificateSyncTest, AnotherAddressMakesANewOneDueOnceItHasSettled) {
+  obtain();
+  auto subject = serving_subject();
+  subject.ip_addresses = {"192.0.2.77"};
+  sync_->set_subject(subject);
+  EXPECT_EQ(until_wake(), seconds{60});
+  step_after(seconds{59});
+  EXPECT_EQ(status().requests, 1U);
+  step_after(seconds{1});
+  EXPECT_EQ(status().requests, 2U);
+  api_.issue(asked(), certificate(subject));
+  step();
+  ASSERT_THAT(issued_, SizeIs(2));
+  EXPECT_THAT(issued_[1].summary.ip_addresses, ElementsAre("192.0.2.77"));
+  EXPECT_EQ(until_wake(), hours{1});
+}
+
+// A second network card on the way to the API server, say.
+TEST_F(CertificateSyncTest, AnAddressThatComesAndGoesCostsNeitherKeyNorRequest) {
+  obtain();
+  const auto calls = api_.calls();
+  auto subject = serving_subject();
+  for (int i = 0; i < 1000; ++i) {
+    subject.ip_addresses = {i % 2 == 0 ? "192.0.2.77" : "192.0.2.1"};
+    sync_->set_subject(subject);
+    step_after(seconds{20});
+    EXPECT_FALSE(store_->has_pending_key());
+  }
+  EXPECT_EQ(api_.calls(), calls);
+}
+
+TEST_F(CertificateSyncTest, AddressesThatChangeEveryFewMinutesAreFollowedEverMoreSlowly) {
+  random_ = 0.999;
+  obtain();
+  auto subject = serving_subject();
+  for (int minute = 0; minute < 24 * 60; minute += 3) {
+    subject.ip_addresses = {"192.0.2." + std::to_string(minute / 3 % 100 + 100)};
+    sync_->set_subject(subject);
+    for (int i = 0; i < 6; ++i) {
+      step_after(seconds{30});
+      if (status().pending) {
+        api_.issue(asked(), certificate(subject, hours{24 * 365}));
+        step();
+      }
+    }
+  }
+  EXPECT_GE(status().requests, 8U);
+  EXPECT_LE(status().requests, 20U);
+  EXPECT_EQ(status().problem, "");
+  // After a quiet time the next one is followed at once again.
+  run(hours{24});
+  const auto before = status().requests;
+  subject.ip_addresses = {"192.0.2.77"};
+  sync_->set_subject(subject);
+  step();
+  step_after(seconds{60});
+  EXPECT_EQ(status().requests, before + 1);
+}
+
+TEST_F(CertificateSyncTest, AnAddressLessIsAChangeToo) {
+  auto both = serving_subject();
+  both.ip_addresses = {"192.0.2.1", "192.0.2.2"};
+  sync_->set_subject(both);
+  step();
+  api_.issue(asked(), certificate(both));
+  step();
+  ASSERT_EQ(status().requests, 1U);
+  sync_->set_subject(serving_subject());
+  step();
+  step_after(seconds{60});
+  EXPECT_EQ(status().requests, 2U);
+}
+
+TEST_F(CertificateSyncTest, AChangeDropsTheRequestThatWaitsAndItsKey) {
+  step();
+  const std::string first = asked();
+  const std::string key = pending_key();
+  auto subject = serving_subject();
+  subject.dns_names = {"n1", "alias"};
+  sync_->set_subject(subject);
+  step();
+  EXPECT_EQ(asked(), first);
+  step_after(seconds{60});
+  EXPECT_NE(asked(), first);
+  EXPECT_NE(pending_key(), key);
+  EXPECT_EQ(api_.open_watches(), 1);
+  api_.issue(first, "too late");
+  step();
+  EXPECT_EQ(status().problem, "");
+  EXPECT_TRUE(status().pending);
+}
+
+TEST_F(CertificateSyncTest, AChangeBackToWhatTheCertificateNamesAsksForNothing) {
+  obtain();
+  auto subject = serving_subject();
+  subject.dns_names = {"alias"};
+  sync_->set_subject(subject);
+  step();
+  step_after(seconds{60});
+  ASSERT_TRUE(status().pending);
+  sync_->set_subject(serving_subject());
+  step();
+  run(minutes{30});
+  EXPECT_FALSE(status().pending);
+  EXPECT_EQ(status().requests, 2U);
+  EXPECT_FALSE(store_->has_pending_key());
+}
+
+TEST_F(CertificateSyncTest, AfterARestartTheNamesOfTheFileCount) {
+  obtain();
+  start();
+  auto subject = serving_subject();
+  subject.ip_addresses = {"192.0.2.77"};
+  sync_->set_subject(subject);
+  step();
+  EXPECT_TRUE(status().pending);
+}
+
+// A signer that adds names must not be asked without end.
+TEST_F(CertificateSyncTest, NamesThatTheSignerAddsAreNoChange) {
+  step();
+  auto more = serving_subject();
+  more.dns_names.emplace_back("added-by-the-signer");
+  api_.issue(asked(), certificate(more));
+  step();
+  EXPECT_EQ(status().problem, "");
+  EXPECT_EQ(until_wake(), hours{1});
+  EXPECT_EQ(status().requests, 1U);
+}
+
+}  // namespace
+}  // namespace slurmlet::credentials

@@ -1,0 +1,10 @@
+set(COMPONENT_TESTS
+  ../tls/test_certificates.cpp
+  access_test.cpp
+  bootstrap_pause_test.cpp
+  certificate_refusal_test.cpp
+  certificate_rules_test.cpp
+  certificate_sync_test.cpp
+  credential_files_test.cpp
+  own_credentials_test.cpp
+  serving_certificate_test.cpp)

@@ -1,0 +1,234 @@
+#include "credentials/credential_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fakes/fake_clock.h"
+#include "fakes/temp_tree.h"
+
+namespace slurmlet::credentials {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// A pair of files, one more, and what became of them.
+class CredentialFilesTest : public ::testing::Test {
+ protected:
+  CredentialFilesTest() {
+    tree_.file("tls.crt", "1").file("tls.key", "1").file("ca", "1");
+    files_ = std::make_unique<CredentialFiles>(
+        std::vector<CredentialFiles::Entry>{{{tree_.path("tls.crt"), tree_.path("tls.key")},
+                                             [this] {
+                                               ++pair_reloads_;
+                                               return pair_;
+                                             },
+                                             "pair"},
+                                            {{tree_.path("ca")},
+                                             [this] {
+                                               ++ca_reloads_;
+                                               return Status{};
+                                             },
+                                             "CA"}});
+    EXPECT_EQ(step(), "");
+    pair_reloads_ = ca_reloads_ = 0;
+  }
+
+  // What is logged by a step now.
+  std::string step() {
+    ::testing::internal::CaptureStderr();
+    next_ = files_->step(clock_.now());
+    return ::testing::internal::GetCapturedStderr();
+  }
+  std::string step_after(Duration by) {
+    clock_.advance(by);
+    return step();
+  }
+  // The same after the kernel has told of a change.
+  std::string step_on_event() {
+    pollfd entry{files_->fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&entry, 1, 10'000), 1);
+    return step();
+  }
+  Duration until_next() const { return next_ - clock_.now().steady; }
+  void fail(const std::string& reason) { pair_ = Error{Code::kInvalid, reason}; }
+  // Without an event in the watched directory: by another name of the same file.
+  void change_silently(const char* name) {
+    fs::create_hard_link(tree_.path(name), elsewhere_.path("link"));
+    elsewhere_.file("link", "longer than before");
+  }
+
+  fakes::TempTree tree_;
+  fakes::TempTree elsewhere_;
+  fakes::FakeClock clock_;
+  Status pair_;
+  int pair_reloads_ = 0;
+  int ca_reloads_ = 0;
+  SteadyTime next_;
+  std::unique_ptr<CredentialFiles> files_;
+};
+
+TEST_F(CredentialFilesTest, NothingHappens) {
+  EXPECT_EQ(until_next(), 30s);
+  EXPECT_EQ(step_after(29s), "");
+  EXPECT_EQ(until_next(), 1s);
+  EXPECT_EQ(step_after(1s), "");
+  EXPECT_EQ(until_next(), 30s);
+  EXPECT_EQ(pair_reloads_ + ca_reloads_, 0);
+}
+
+TEST_F(CredentialFilesTest, ReadsAgainAfterAShortQuiet) {
+  tree_.file("tls.crt", "2");
+  EXPECT_EQ(step_on_event(), "");
+  EXPECT_EQ(until_next(), 200ms);
+  EXPECT_EQ(step_after(199ms), "");
+  EXPECT_EQ(pair_reloads_, 0);
+  EXPECT_THAT(step_after(1ms), HasSubstr("pair was replaced and is in use"));
+  EXPECT_EQ(pair_reloads_, 1);
+  EXPECT_EQ(ca_reloads_, 0);
+  EXPECT_EQ(step_after(10s), "");
+  EXPECT_EQ(pair_reloads_, 1);
+}
+
+TEST_F(CredentialFilesTest, ReadsAPairOnceWhenItsHalvesComeOneAfterTheOther) {
+  tree_.file("tls.crt", "2");
+  step_on_event();
+  clock_.advance(150ms);
+  tree_.file("tls.key", "2");
+  step_on_event();
+  EXPECT_EQ(until_next(), 200ms);
+  step_after(199ms);
+  EXPECT_EQ(pair_reloads_, 0);
+  step_after(1ms);
+  EXPECT_EQ(pair_reloads_, 1);
+}
+
+TEST_F(CredentialFilesTest, WaitsForQuietNoLongerThanTwoSeconds) {
+  for (int i = 0; i < 20; ++i) {
+    tree_.file("tls.crt", std::to_string(i));
+    step_on_event();
+    EXPECT_EQ(pair_reloads_, 0) << i;
+    clock_.advance(100ms);
+  }
+  step();
+  EXPECT_EQ(pair_reloads_, 1);
+}
+
+TEST_F(CredentialFilesTest, EachChangeIsReadAgain) {
+  for (int i = 1; i <= 3; ++i) {
+    tree_.file("ca", std::to_string(i));
+    step_on_event();
+    EXPECT_THAT(step_after(200ms), HasSubstr("CA was replaced and is in use"));
+    EXPECT_EQ(ca_reloads_, i);
+  }
+  EXPECT_EQ(pair_reloads_, 0);
+}
+
+TEST_F(CredentialFilesTest, SaysOnceWhatIsRefusedAndTriesAgain) {
+  fail("tls.key: the key does not fit");
+  tree_.file("tls.crt", "2");
+  step_on_event();
+  EXPECT_THAT(step_after(200ms), HasSubstr("pair: new file refused: tls.key: the key does not fit; "
+                                           "the old one stays in use"));
+  int tries = 1;
+  for (const Duration wait : {1s, 2s, 4s, 8s}) {
+    EXPECT_EQ(until_next(), wait);
+    EXPECT_EQ(step_after(wait - 1ms), "");
+    EXPECT_EQ(pair_reloads_, tries);
+    EXPECT_EQ(step_after(1ms), "");
+    EXPECT_EQ(pair_reloads_, ++tries);
+  }
+  EXPECT_GT(until_next(), 8s);  // the next look
+  fail("tls.key: no PEM");
+  tree_.file("tls.key", "2");
+  step_on_event();
+  EXPECT_THAT(step_after(200ms), HasSubstr("tls.key: no PEM"));
+  fail("tls.key: the key does not fit");
+  EXPECT_EQ(step_after(1s), "");  // said before
+  pair_ = Status{};
+  EXPECT_THAT(step_after(2s),
+              AllOf(HasSubstr("pair was replaced and is in use"), Not(HasSubstr("refused"))));
+  const int all = pair_reloads_;
+  EXPECT_EQ(step_after(29s), "");
+  EXPECT_EQ(step_after(29s), "");
+  EXPECT_EQ(pair_reloads_, all);
+  // It may be refused anew.
+  fail("tls.key: no PEM");
+  tree_.file("tls.key", "3");
+  step_on_event();
+  EXPECT_THAT(step_after(200ms), HasSubstr("tls.key: no PEM"));
+}
+
+// The cure may lie in a file that is not watched yet.
+TEST_F(CredentialFilesTest, WhatIsRefusedIsTriedAgainAtEachLook) {
+  fail("no such file: other.key");
+  tree_.file("tls.crt", "2");
+  step_on_event();
+  step_after(200ms);
+  for (const Duration wait : {1s, 2s, 4s, 8s}) {
+    step_after(wait);
+  }
+  const int tries = pair_reloads_;
+  EXPECT_EQ(step_after(until_next()), "");
+  EXPECT_EQ(pair_reloads_, tries + 1);
+  pair_ = Status{};
+  EXPECT_THAT(step_after(30s), HasSubstr("pair was replaced and is in use"));
+}
+
+TEST_F(CredentialFilesTest, LooksEveryThirtySecondsWithoutEvents) {
+  change_silently("ca");
+  pollfd entry{files_->fd(), POLLIN, 0};
+  ::poll(&entry, 1, 0);
+  ASSERT_EQ(entry.revents, 0);
+  EXPECT_EQ(step_after(29s), "");
+  EXPECT_EQ(ca_reloads_, 0);
+  EXPECT_EQ(step_after(1s), "");
+  EXPECT_EQ(until_next(), 200ms);
+  EXPECT_THAT(step_after(200ms), HasSubstr("CA was replaced and is in use"));
+  EXPECT_EQ(ca_reloads_, 1);
+}
+
+TEST_F(CredentialFilesTest, OtherFilesOfTheDirectoryAreNoReason) {
+  tree_.file("tls.crt.tmp", "2");
+  EXPECT_EQ(step_on_event(), "");
+  EXPECT_EQ(until_next(), 30s);
+  step_after(1s);
+  EXPECT_EQ(pair_reloads_ + ca_reloads_, 0);
+}
+
+TEST_F(CredentialFilesTest, TheFirstStepReadsWhatWasReplacedBeforeItWatched) {
+  int reloads = 0;
+  CredentialFiles fresh{{{{tree_.path("ca")},
+                          [&] {
+                            ++reloads;
+                            return Status{};
+                          },
+                          "CA"}}};
+  ::testing::internal::CaptureStderr();
+  const SteadyTime next = fresh.step(clock_.now());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(reloads, 1);
+  EXPECT_EQ(next - clock_.now().steady, 30s);
+  fresh.step(clock_.now());
+  EXPECT_EQ(reloads, 1);
+}
+
+TEST(CredentialFilesOfNothing, Idle) {
+  fakes::FakeClock clock;
+  CredentialFiles none{{}};
+  EXPECT_EQ(none.step(clock.now()) - clock.now().steady, 30s);
+}
+
+}  // namespace
+}  // namespace slurmlet::credentials

@@ -1,0 +1,125 @@
+#include "daemon/rest_access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "fakes/fake_clock.h"
+#include "fakes/temp_tree.h"
+#include "tls/test_certificates.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+class RestAccessTest : public testing::Test {
+ protected:
+  RestAccessTest() { ::unsetenv("SLURM_JWT"); }
+  ~RestAccessTest() override { ::unsetenv("SLURM_JWT"); }
+
+  RestAccess make(const std::string& url) { return {settings_, url, clock_}; }
+  static std::string ca(const std::string& name) {
+    return tls::make_self_signed({.common_name = name, .is_ca = true}).certificate;
+  }
+
+  fakes::TempTree tree_;
+  fakes::FakeClock clock_;
+  config::SlurmSettings settings_;
+};
+
+TEST_F(RestAccessTest, ASocketNeedsNeitherCaNorToken) {
+  ::setenv("SLURM_JWT", "for-sinfo", 1);
+  RestAccess access = make("unix:/run/slurmrestd.socket");
+  ASSERT_TRUE(access.refresh());
+  EXPECT_EQ(access.credentials()->endpoint.unix_socket, "/run/slurmrestd.socket");
+  EXPECT_EQ(access.credentials()->endpoint.url, "http://localhost");
+  EXPECT_FALSE(access.credentials()->token);  // never Authorization
+  EXPECT_EQ(access.token().text, "");
+}
+
+TEST_F(RestAccessTest, APortTakesTheTokenOfTheEnvironment) {
+  ::setenv("SLURM_JWT", "a.b.c", 1);
+  RestAccess access = make("http://127.0.0.1:6820");
+  ASSERT_TRUE(access.refresh());
+  EXPECT_EQ(access.credentials()->endpoint.url, "http://127.0.0.1:6820");
+  EXPECT_EQ(access.credentials()->endpoint.unix_socket, "");
+  EXPECT_EQ(access.token().text, "a.b.c");
+  EXPECT_EQ(access.token().where, "SLURM_JWT");
+}
+
+TEST_F(RestAccessTest, AConfiguredTokenFileWinsAndIsReadAgain) {
+  ::setenv("SLURM_JWT", "of.the.environment", 1);
+  tree_.file("jwt", "first\n");
+  settings_.jwt_file = tree_.path("jwt").string();
+  for (const char* url : {"unix:/s", "https://head:6820"}) {
+    tree_.file("jwt", "first\n");
+    RestAccess access = make(url);
+    EXPECT_EQ(access.token().text, "first");
+    EXPECT_EQ(access.token().where, settings_.jwt_file);
+    tree_.file("jwt", "second one\n").file("jwt", "another\n");
+    clock_.advance(TokenFile::kCheckInterval);
+    EXPECT_EQ(access.token().text, "another");
+    EXPECT_FALSE(access.token().problem);
+  }
+}
+
+TEST_F(RestAccessTest, AMissingTokenFileIsAProblemUntilItIsThere) {
+  settings_.jwt_file = tree_.path("jwt").string();
+  RestAccess access = make("https://head:6820");
+  ASSERT_TRUE(access.token().problem);
+  EXPECT_THAT(access.token().problem->message, HasSubstr(settings_.jwt_file));
+  tree_.file("jwt", "there");
+  clock_.advance(TokenFile::kCheckInterval);
+  EXPECT_EQ(access.token().text, "there");
+  EXPECT_FALSE(access.token().problem);
+}
+
+TEST_F(RestAccessTest, AReplacedCaMakesOtherCredentialsAndTheSameOneDoesNot) {
+  tree_.file("ca.pem", ca("first"));
+  settings_.rest_ca_file = tree_.path("ca.pem").string();
+  RestAccess access = make("https://head:6820");
+  ASSERT_TRUE(access.refresh());
+  const auto first = access.credentials();
+  ASSERT_TRUE(first->identity);
+  ASSERT_TRUE(access.refresh());
+  EXPECT_EQ(access.credentials(), first);
+  tree_.file("ca.new", ca("second"));
+  std::filesystem::last_write_time(
+      tree_.path("ca.new"),
+      std::filesystem::last_write_time(tree_.path("ca.pem")) + std::chrono::seconds{1});
+  std::filesystem::rename(tree_.path("ca.new"), tree_.path("ca.pem"));
+  ASSERT_TRUE(access.refresh());
+  EXPECT_NE(access.credentials(), first);
+}
+
+TEST_F(RestAccessTest, AUselessCaLeavesTheOldOneInUse) {
+  tree_.file("ca.pem", ca("first"));
+  settings_.rest_ca_file = tree_.path("ca.pem").string();
+  RestAccess access = make("https://head:6820");
+  ASSERT_TRUE(access.refresh());
+  const auto first = access.credentials();
+  const auto time = std::filesystem::last_write_time(tree_.path("ca.pem"));
+  tree_.file("ca.pem", "no certificate");
+  std::filesystem::last_write_time(tree_.path("ca.pem"), time + std::chrono::seconds{1});
+  EXPECT_TRUE(access.refresh());
+  EXPECT_EQ(access.credentials(), first);
+  tree_.remove("ca.pem");
+  EXPECT_TRUE(access.refresh());
+  EXPECT_EQ(access.credentials(), first);
+}
+
+TEST_F(RestAccessTest, WithoutAnyCaThereIsNothingToGoOnWithUntilOneComes) {
+  settings_.rest_ca_file = tree_.path("ca.pem").string();
+  RestAccess access = make("https://head:6820");
+  const Status missing = access.refresh();
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr(settings_.rest_ca_file));
+  tree_.file("ca.pem", ca("late"));
+  EXPECT_TRUE(access.refresh());
+  EXPECT_TRUE(access.credentials()->identity);
+}
+
+}  // namespace
+}  // namespace slurmlet::daemon

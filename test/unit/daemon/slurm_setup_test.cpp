@@ -1,0 +1,174 @@
+#include "daemon/slurm_setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fakes/temp_tree.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+TEST(StretchedInterval, IsSaidWhereTheBudgetDoesNotCarryIt) {
+  config::SlurmSettings slurm;
+  EXPECT_EQ(stretched_interval(slurm), "");
+  slurm.questions_per_hour = 10;
+  EXPECT_EQ(stretched_interval(slurm),
+            "slurm.questionsPerHour is 10, so slurmctld is not asked every 60 s "
+            "(slurm.pollInterval) but about every 360 s");
+}
+
+TEST(StretchedInterval, IsNothingToAFeed) {
+  config::SlurmSettings slurm;
+  slurm.poll_interval = seconds{5};
+  const std::vector<std::pair<std::pair<std::string, std::string>, bool>> cases{
+      {{"feed", "/srv/feed"}, false}, {{"auto", "/srv/feed"}, false},
+      {{"auto", ""}, true},           {{"cli", ""}, true},
+      {{"cli", "/srv/feed"}, true},   {{"rest", ""}, true}};
+  for (const auto& [choice, said] : cases) {
+    slurm.source = choice.first;
+    slurm.feed = choice.second;
+    EXPECT_EQ(!stretched_interval(slurm).empty(), said) << slurm.source << " " << slurm.feed;
+  }
+}
+
+class DiscoverSlurm : public testing::Test {
+ protected:
+  DiscoverSlurm() {
+    tree_.file("slurm.conf",
+               "ClusterName=alps\nSlurmctldHost=head\nNodeName=fut[1-4] "
+               "State=FUTURE\nNodeName=vm\n");
+    settings_.slurm.conf = tree_.path("slurm.conf");
+    settings_.slurm.bin_dir = "/opt/slurm/bin";
+    slurmd_.pid = 42;
+    slurmd_.options.future = true;
+    slurmd_.conf = settings_.slurm.conf;
+    slurmd_.in_unit = true;
+  }
+  sync::SlurmSetup discover() const {
+    return discover_slurm(settings_, "vm.example.org", "vm", {slurmd_});
+  }
+
+  fakes::TempTree tree_;
+  config::Settings settings_;
+  slurm::SlurmdSeen slurmd_;
+};
+
+TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesIsAskedForItsName) {
+  const auto before = discover();
+  EXPECT_EQ(before.node_name, "");
+  EXPECT_EQ(before.refusal,
+            "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet");
+  EXPECT_EQ(before.told_by,
+            (slurm::SlurmdNameQuestion{42, settings_.slurm.conf, "", "/opt/slurm/bin"}));
+  slurmd_.told_name = "fut3";
+  const auto after = discover();
+  EXPECT_EQ(after.node_name, "fut3");
+  EXPECT_EQ(after.why, "scontrol show slurmd");
+  EXPECT_EQ(after.refusal, "");
+  EXPECT_EQ(after.told_by, before.told_by) << "its successor will be asked as well";
+}
+
+TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
+  tree_
+      .file("slurm.conf",
+            "ClusterName=Alps\nInclude gone.conf\n"
+            "NodeName=vm CPUs=8 CoresPerSocket=8 Sockets=1 ThreadsPerCore=2\n")
+      .file("cgroup.conf", "CgroupSlice=slurm.slice\n");
+  slurmd_.options.future = false;
+  const auto setup = discover();
+  EXPECT_EQ(setup.node_name, "vm");
+  EXPECT_EQ(setup.place.cluster, "alps");
+  EXPECT_EQ(setup.jobs.threads_per_cpu, 2);
+  EXPECT_EQ(setup.jobs.cgroup_slice, "slurm.slice");
+  ASSERT_EQ(setup.left_out.size(), 1U);
+  EXPECT_NE(setup.left_out.front().find("gone.conf"), std::string::npos);
+}
+
+// slurmd -Z has none in slurm.conf, and it may be in an Include that is left out.
+TEST_F(DiscoverSlurm, WithoutTheLineOfTheNodeItIsNotKnownHowSlurmCountsCpus) {
+  tree_.file("slurm.conf", "ClusterName=alps\nInclude gone.conf\nNodeName=other CPUs=8\n");
+  settings_.slurm.node_name = "vm";
+  const auto setup = discover();
+  EXPECT_EQ(setup.node_name, "vm");
+  EXPECT_EQ(setup.jobs.threads_per_cpu, std::nullopt);
+}
+
+TEST_F(DiscoverSlurm, WhereTheNameIsSetSlurmdIsNotAsked) {
+  settings_.slurm.node_name = "fut2";
+  const auto setup = discover();
+  EXPECT_EQ(setup.node_name, "fut2");
+  EXPECT_EQ(setup.told_by.pid, 0);
+  EXPECT_EQ(setup.refusal, "");
+}
+
+TEST_F(DiscoverSlurm, ConfiglessSlurmdIsAskedThroughItsServer) {
+  settings_.slurm.conf.clear();
+  slurmd_.conf.clear();
+  slurmd_.conf_server = "head";
+  const auto setup = discover();
+  EXPECT_EQ(setup.told_by.pid, 42);
+  if (setup.told_by.conf.empty()) {  // this machine has none in the usual places
+    EXPECT_EQ(setup.told_by.conf_server, "head");
+  }
+}
+
+TEST_F(DiscoverSlurm, ASlurmdOutsideItsUnitNeedsAPidfile) {
+  slurmd_.in_unit = false;
+  slurmd_.options = {};
+  slurmd_.options.node_name = "fut1";
+  EXPECT_EQ(discover().node_name, "vm") << "not of a process that nobody vouches for";
+  tree_.file("slurm.conf", "NodeName=fut1,vm\nSlurmdPidFile=" + tree_.path("%n.pid").string());
+  EXPECT_EQ(discover().node_name, "vm");
+  tree_.file("fut1.pid", "42\n");
+  EXPECT_EQ(discover().node_name, "fut1");
+  tree_.file("fut1.pid", "43\n");
+  EXPECT_EQ(discover().node_name, "vm");
+}
+
+TEST_F(DiscoverSlurm, AConfigurationThatOthersMayChangeIsNotUsed) {
+  tree_.file("slurm.conf", "ClusterName=theirs\nNodeName=vm\n", 0666);
+  for (const bool set : {true, false}) {  // by the setting, by the slurmd's -f
+    settings_.slurm.conf = set ? tree_.path("slurm.conf").string() : "";
+    slurmd_.in_unit = set;
+    const auto setup = discover();
+    EXPECT_THAT(setup.refusal,
+                HasSubstr("mode 0666; chmod o-w " + tree_.path("slurm.conf").string()));
+    EXPECT_EQ(setup.refusal_cause, node::SlurmFailure::kBadConfiguration);
+    EXPECT_EQ(setup.node_name, "");
+    EXPECT_EQ(setup.told_by.pid, 0);
+    EXPECT_EQ(setup.conf.cluster_name, "");
+  }
+}
+
+TEST_F(DiscoverSlurm, AGresConfOrAnIncludeThatOthersMayChangeIsNotUsed) {
+  tree_.file("gres.conf", "AutoDetect=nvml\n", 0666);
+  settings_.slurm.node_name = "vm";
+  EXPECT_THAT(discover().refusal, HasSubstr("gres.conf has owner"));
+  EXPECT_EQ(discover().node_name, "");
+  tree_.remove("gres.conf").file("slurm.conf", "Include nodes.conf\n");
+  tree_.file("nodes.conf", "NodeName=vm\n", 0666);
+  EXPECT_THAT(discover().refusal, HasSubstr("nodes.conf has owner"));
+}
+
+TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
+  settings_.slurm.conf.clear();
+  tree_.file("theirs.conf", "ClusterName=theirs\nNodeName=vm\n");
+  slurmd_.conf = slurmd_.options.conf_file = tree_.path("theirs.conf");
+  slurmd_.options.future = false;
+  EXPECT_EQ(discover().conf.cluster_name, "theirs");
+  const auto setup = discover_slurm_for_command(settings_, "vm.example.org", "vm", {slurmd_});
+  EXPECT_NE(setup.conf.cluster_name, "theirs");
+  EXPECT_NE(setup.place.conf, slurmd_.conf);
+  slurmd_.conf = slurmd_.options.conf_file = "";  // of another user, for who may not look into it
+  slurmd_.in_unit = false;
+  EXPECT_EQ(discover().refusal, "");
+  if (setup.conf.path.empty()) {  // this machine has none in the usual places
+    EXPECT_THAT(setup.problem, HasSubstr("commands take none from a running slurmd"));
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::daemon

@@ -1,0 +1,486 @@
+#pragma once
+
+// The API server in memory, behind the interfaces of kube/api.h: uids, resourceVersions, conflicts
+// and strategic merge as the real one does them (the contract tests in test/unit/kube/contract pin
+// the real one). Errors can be scripted; every call is logged as "verb name". Thread-safe, so that
+// a test may look on while a loop runs.
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/rfc3339.h"
+#include "kube/api.h"
+
+namespace slurmlet::fakes {
+
+// Scripted errors and the log of calls, common to all fakes.
+class Scripted {
+ public:
+  // The next `times` calls fail with `error`.
+  void fail_next(const Error& error, int times = 1) {
+    const std::lock_guard lock(mutex_);
+    for (int i = 0; i < times; ++i) {
+      queue_.emplace_back(error);
+    }
+  }
+  // The next call goes through (to script a failure after it).
+  void pass_next() {
+    const std::lock_guard lock(mutex_);
+    queue_.emplace_back(std::nullopt);
+  }
+  // Every call fails until told otherwise; nothing = works again.
+  void fail_always(std::optional<Error> error) {
+    const std::lock_guard lock(mutex_);
+    always_ = std::move(error);
+  }
+  // Calls that begin so fail until told otherwise; nothing = work again.
+  void fail_calls(const std::string& beginning, std::optional<Error> error) {
+    const std::lock_guard lock(mutex_);
+    failing_ = beginning;
+    failure_ = std::move(error);
+  }
+  std::vector<std::string> calls() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+  int count(const std::string& call) const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(std::count(calls_.begin(), calls_.end(), call));
+  }
+  void clear_calls() {
+    const std::lock_guard lock(mutex_);
+    calls_.clear();
+  }
+
+ protected:
+  // Logs the call and gives the error it is to fail with. Called with mutex_ held.
+  std::optional<Error> begin(const std::string& call) {
+    calls_.push_back(call);
+    if (!queue_.empty()) {
+      const auto error = queue_.front();
+      queue_.pop_front();
+      return error;
+    }
+    return failure_ && call.starts_with(failing_) ? failure_ : always_;
+  }
+  std::string next_version() { return std::to_string(++version_); }
+
+  mutable std::mutex mutex_;
+
+ private:
+  std::deque<std::optional<Error>> queue_;
+  std::optional<Error> always_, failure_;
+  std::string failing_;
+  std::vector<std::string> calls_;
+  int version_ = 1000;
+};
+
+class FakeNodeApi final : public kube::NodeApi, public Scripted {
+ public:
+  // --- the server's state, for the test
+  std::optional<node::ObservedNode> find(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = nodes_.find(name);
+    return at == nodes_.end() ? std::nullopt : std::optional(at->second);
+  }
+  void put(node::ObservedNode node) {
+    const std::lock_guard lock(mutex_);
+    if (node.uid.empty()) {
+      node.uid = "node-uid-" + std::to_string(++uids_);
+    }
+    node.resource_version = next_version();
+    nodes_.insert_or_assign(node.name, node);
+  }
+  // What an administrator does to the Node.
+  void change(const std::string& name, const std::function<void(node::ObservedNode&)>& edit) {
+    const std::lock_guard lock(mutex_);
+    node::ObservedNode& node = nodes_.at(name);
+    edit(node);
+    node.resource_version = next_version();
+  }
+  void remove(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    nodes_.erase(name);
+  }
+  std::vector<node::NodePatch> patches() const {
+    const std::lock_guard lock(mutex_);
+    return patches_;
+  }
+  std::vector<node::DesiredNode> created() const {
+    const std::lock_guard lock(mutex_);
+    return created_;
+  }
+
+  // --- kube::NodeApi
+  Result<node::ObservedNode> get(const std::string& name) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("get " + name)) {
+      return *error;
+    }
+    const auto at = nodes_.find(name);
+    return at == nodes_.end() ? Result<node::ObservedNode>(absent(name)) : at->second;
+  }
+
+  Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("create " + desired.name)) {
+      return *error;
+    }
+    if (nodes_.contains(desired.name)) {
+      return Error{Code::kConflict, "POST /api/v1/nodes: 409 Conflict: nodes \"" + desired.name +
+                                        "\" already exists"};
+    }
+    created_.push_back(desired);
+    node::ObservedNode node = observed(desired, now);
+    node.uid = "node-uid-" + std::to_string(++uids_);
+    node.resource_version = next_version();
+    nodes_[desired.name] = node;
+    return node;
+  }
+
+  Result<node::ObservedNode> patch_status(const std::string& name,
+                                          const node::NodePatch& patch) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("patch_status " + name)) {
+      return *error;
+    }
+    const auto at = nodes_.find(name);
+    if (at == nodes_.end()) {
+      return absent(name);
+    }
+    if (!patch.uid.empty() && patch.uid != at->second.uid) {
+      return immutable_uid(name);
+    }
+    patches_.push_back(patch);
+    apply(patch, at->second);
+    at->second.resource_version = next_version();
+    return at->second;
+  }
+
+  Result<node::ObservedNode> set_provider_id(const std::string& name, const std::string& uid,
+                                             const std::string& provider_id) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("set_provider_id " + name)) {
+      return *error;
+    }
+    const auto at = nodes_.find(name);
+    if (at == nodes_.end()) {
+      return absent(name);
+    }
+    if (uid != at->second.uid) {
+      return immutable_uid(name);
+    }
+    if (!at->second.provider_id.empty() && at->second.provider_id != provider_id) {
+      return Error{Code::kInvalid, "PATCH /api/v1/nodes/" + name +
+                                       ": 422 Unprocessable Content: spec.providerID: Forbidden"};
+    }
+    at->second.provider_id = provider_id;
+    at->second.resource_version = next_version();
+    return at->second;
+  }
+
+  // What the server holds after a create: admission adds the not-ready taint.
+  static node::ObservedNode observed(const node::DesiredNode& desired, WallTime now) {
+    node::ObservedNode node;
+    node.name = desired.name;
+    node.labels = desired.labels;
+    node.annotations = desired.annotations;
+    node.provider_id = desired.provider_id;
+    node.taints = desired.taints;
+    node.unschedulable = desired.unschedulable;
+    node.taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
+    node.capacity = desired.capacity;
+    node.allocatable = desired.allocatable;
+    for (const node::Condition& condition : desired.conditions) {
+      node.conditions.push_back({condition, rfc3339(now)});
+    }
+    node.addresses = desired.addresses;
+    node.node_info = desired.node_info;
+    node.kubelet_port = desired.kubelet_port;
+    return node;
+  }
+
+  // Strategic merge of what a NodePatch can say.
+  static void apply(const node::NodePatch& patch, node::ObservedNode& node) {
+    merge(patch.labels, node.labels);
+    merge(patch.annotations, node.annotations);
+    merge(patch.capacity, node.capacity);
+    merge(patch.allocatable, node.allocatable);
+    for (const node::PatchedCondition& item : patch.conditions) {
+      merge_condition(item, node.conditions);
+    }
+    std::erase_if(node.conditions, [&patch](const node::ObservedCondition& held) {
+      return std::ranges::find(patch.removed_conditions, held.condition.type) !=
+             patch.removed_conditions.end();
+    });
+    if (patch.addresses) {
+      node.addresses = *patch.addresses;
+    }
+    if (patch.node_info) {
+      node.node_info = *patch.node_info;
+    }
+    if (patch.kubelet_port) {
+      node.kubelet_port = *patch.kubelet_port;
+    }
+  }
+
+ private:
+  static void merge(const std::map<std::string, std::optional<std::string>>& changes,
+                    std::map<std::string, std::string>& into) {
+    for (const auto& [key, value] : changes) {
+      if (value) {
+        into[key] = *value;
+      } else {
+        into.erase(key);
+      }
+    }
+  }
+  static void merge_condition(const node::PatchedCondition& item,
+                              std::vector<node::ObservedCondition>& into) {
+    const auto at = std::ranges::find_if(into, [&item](const node::ObservedCondition& held) {
+      return held.condition.type == item.condition.type;
+    });
+    if (at == into.end()) {
+      into.push_back({item.condition, item.last_transition_time});
+    } else {
+      *at = {item.condition, item.last_transition_time};
+    }
+  }
+  static Error absent(const std::string& name) {
+    return {Code::kNotFound,
+            "/api/v1/nodes/" + name + ": 404 Not Found: nodes \"" + name + "\" not found"};
+  }
+  static Error immutable_uid(const std::string& name) {
+    return {Code::kInvalid, "PATCH /api/v1/nodes/" + name +
+                                ": 422 Unprocessable Content: metadata.uid: field is immutable"};
+  }
+
+  std::map<std::string, node::ObservedNode> nodes_;
+  std::vector<node::NodePatch> patches_;
+  std::vector<node::DesiredNode> created_;
+  int uids_ = 0;
+};
+
+class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
+ public:
+  std::optional<kube::Lease> find(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = leases_.find(name);
+    return at == leases_.end() ? std::nullopt : std::optional(at->second);
+  }
+  // What another writer does: the resourceVersion moves on.
+  void put(kube::Lease lease) {
+    const std::lock_guard lock(mutex_);
+    lease.resource_version = next_version();
+    leases_[lease.name] = lease;
+  }
+  void remove(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    leases_.erase(name);
+  }
+
+  Result<kube::Lease> get(const std::string& name) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("get " + name)) {
+      return *error;
+    }
+    const auto at = leases_.find(name);
+    return at == leases_.end() ? Result<kube::Lease>(absent(name)) : at->second;
+  }
+  Result<kube::Lease> create(const kube::Lease& lease) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("create " + lease.name)) {
+      return *error;
+    }
+    if (leases_.contains(lease.name)) {
+      return Error{Code::kConflict, "POST leases: 409 Conflict: leases.coordination.k8s.io \"" +
+                                        lease.name + "\" already exists"};
+    }
+    return store(lease);
+  }
+  Result<kube::Lease> update(const kube::Lease& lease) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("update " + lease.name)) {
+      return *error;
+    }
+    const auto at = leases_.find(lease.name);
+    if (at == leases_.end()) {
+      return store(lease);  // Leases allow a PUT to create
+    }
+    if (lease.resource_version.empty()) {
+      return Error{Code::kInvalid,
+                   "PUT lease: 422 Unprocessable Content: "
+                   "metadata.resourceVersion: must be specified for an update"};
+    }
+    if (lease.resource_version != at->second.resource_version) {
+      return Error{Code::kConflict, "PUT lease: 409 Conflict: the object has been modified"};
+    }
+    return store(lease);
+  }
+
+ private:
+  kube::Lease store(kube::Lease lease) {
+    lease.resource_version = next_version();
+    leases_[lease.name] = lease;
+    return lease;
+  }
+  static Error absent(const std::string& name) {
+    return {Code::kNotFound,
+            "lease: 404 Not Found: leases.coordination.k8s.io \"" + name + "\" not found"};
+  }
+  std::map<std::string, kube::Lease> leases_;
+};
+
+class FakePodApi final : public kube::PodApi, public Scripted {
+ public:
+  struct Failed {
+    std::string uid, reason, message;
+  };
+  void put(const kube::Pod& pod) {
+    const std::lock_guard lock(mutex_);
+    pods_[key(pod)] = pod;
+  }
+  std::optional<kube::Pod> find(const std::string& namespace_name, const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = pods_.find(namespace_name + "/" + name);
+    return at == pods_.end() ? std::nullopt : std::optional(at->second);
+  }
+  std::vector<Failed> failed() const {
+    const std::lock_guard lock(mutex_);
+    return failed_;
+  }
+
+  Status set_failed(const kube::Pod& pod, const std::string& reason,
+                    const std::string& message) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("set_failed " + key(pod))) {
+      return *error;
+    }
+    const auto at = pods_.find(key(pod));
+    if (at == pods_.end()) {
+      return absent(pod);
+    }
+    if (at->second.uid != pod.uid) {
+      return Error{Code::kInvalid, "PATCH pod: 422 Unprocessable Content: field is immutable"};
+    }
+    at->second.phase = "Failed";
+    failed_.push_back({pod.uid, reason, message});
+    return {};
+  }
+  Status remove_now(const kube::Pod& pod) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("remove_now " + key(pod))) {
+      return *error;
+    }
+    const auto at = pods_.find(key(pod));
+    if (at == pods_.end()) {
+      return absent(pod);
+    }
+    if (at->second.uid != pod.uid) {
+      return Error{Code::kConflict, "DELETE pod: 409 Conflict: UID precondition failed"};
+    }
+    pods_.erase(at);
+    return {};
+  }
+
+ private:
+  static std::string key(const kube::Pod& pod) { return pod.namespace_name + "/" + pod.name; }
+  static Error absent(const kube::Pod& pod) {
+    return {Code::kNotFound, "pod: 404 Not Found: pods \"" + pod.name + "\" not found"};
+  }
+  std::map<std::string, kube::Pod> pods_;
+  std::vector<Failed> failed_;
+};
+
+class FakeEventApi final : public kube::EventApi, public Scripted {
+ public:
+  // As the server holds them now, oldest first.
+  std::vector<kube::Event> events() const {
+    const std::lock_guard lock(mutex_);
+    return events_;
+  }
+  // The server forgets events after an hour.
+  void expire_all() {
+    const std::lock_guard lock(mutex_);
+    events_.clear();
+  }
+
+  Status create(const kube::Event& event) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("create " + event.name)) {
+      return *error;
+    }
+    if (find(event) != events_.end()) {
+      return Error{Code::kConflict,
+                   "POST events: 409 Conflict: events \"" + event.name + "\" already exists"};
+    }
+    events_.push_back(event);
+    return {};
+  }
+  Status update(const kube::Event& event) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("update " + event.name)) {
+      return *error;
+    }
+    const auto at = find(event);
+    if (at == events_.end()) {
+      return Error{Code::kNotFound,
+                   "PATCH event: 404 Not Found: events \"" + event.name + "\" not found"};
+    }
+    at->count = event.count;
+    at->message = event.message;
+    at->last_seen = event.last_seen;
+    return {};
+  }
+
+ private:
+  std::vector<kube::Event>::iterator find(const kube::Event& event) {
+    return std::ranges::find_if(events_, [&event](const kube::Event& held) {
+      return held.namespace_name == event.namespace_name && held.name == event.name;
+    });
+  }
+  std::vector<kube::Event> events_;
+};
+
+// A watch fed by the test. Not thread-safe.
+template <typename T>
+class FakeWatch final : public kube::Watch<T> {
+ public:
+  using Event = kube::WatchEvent<T>;
+  void feed(typename Event::Type type, std::vector<T> objects) {
+    pending_.push_back({type, std::move(objects)});
+  }
+  void fail(std::optional<Error> error) { error_ = std::move(error); }
+  void set_wake(SteadyTime wake) { wake_ = wake; }
+  int steps() const { return steps_; }
+
+  SteadyTime step(Now, std::vector<Event>& events) override {
+    ++steps_;
+    for (Event& event : pending_) {
+      events.push_back(std::move(event));
+    }
+    pending_.clear();
+    return wake_;
+  }
+  std::optional<Error> last_error() const override { return error_; }
+  const std::vector<std::string>& unreadable() const override { return unreadable_; }
+  void leave_out(std::vector<std::string> names) { unreadable_ = std::move(names); }
+  void rest() override { ++rests_; }
+  int rests() const { return rests_; }
+
+ private:
+  std::vector<std::string> unreadable_;
+  int rests_ = 0;
+  std::vector<Event> pending_;
+  std::optional<Error> error_;
+  SteadyTime wake_ = kNever;
+  int steps_ = 0;
+};
+
+}  // namespace slurmlet::fakes

@@ -1,0 +1,17 @@
+set(COMPONENT_TESTS
+  ../tls/test_certificates.cpp
+  client_call_test.cpp
+  client_stream_test.cpp
+  client_tls_test.cpp
+  client_wait_test.cpp
+  connect_proxy.cpp
+  connection_reuse_test.cpp
+  credential_swap_test.cpp
+  proxy_choice_test.cpp
+  request_headers_test.cpp
+  response_head_test.cpp
+  sibling_test.cpp
+  target_test.cpp
+  test_server.cpp
+  transport_error_test.cpp
+  unix_socket_test.cpp)

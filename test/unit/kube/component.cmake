@@ -1,0 +1,15 @@
+set(COMPONENT_TESTS
+  certificate_api_test.cpp
+  cluster_access_test.cpp
+  cluster_info_test.cpp
+  fake_api_test.cpp
+  kubeconfig_test.cpp
+  kubeconfig_text_test.cpp
+  line_splitter_test.cpp
+  node_json_test.cpp
+  object_json_test.cpp
+  own_rights_test.cpp
+  rest_api_test.cpp
+  review_api_test.cpp
+  status_error_test.cpp
+  watch_test.cpp)

@@ -1,0 +1,257 @@
+// What slurmlet's calls do at a real API server. Pins what the fakes in test/unit/fakes/fake_api.h
+// promise.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/rfc3339.h"
+#include "cluster.h"
+
+namespace slurmlet::kube::contract {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+template <typename T>
+std::string code_name(const Result<T>& result) {
+  return result ? "no error" : to_string(result.error().code);
+}
+
+const node::ObservedCondition* condition(const node::ObservedNode& node, const std::string& type) {
+  const auto at = std::ranges::find_if(
+      node.conditions, [&type](const auto& held) { return held.condition.type == type; });
+  return at == node.conditions.end() ? nullptr : &*at;
+}
+
+class NodeContract : public ContractTest {};
+
+TEST_F(NodeContract, CreateKeepsAllOfIt) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  const node::ObservedNode node = fresh_node();
+  const node::DesiredNode desired = desired_node(name_);
+  EXPECT_NE(node.uid, "");
+  for (const auto& label : desired.labels) {
+    EXPECT_THAT(node.labels, Contains(label));
+  }
+  EXPECT_THAT(node.taints, Contains(desired.taints[0]));
+  EXPECT_THAT(node.taints, Contains(node::Taint{"node.kubernetes.io/not-ready", "", "NoSchedule"}));
+  EXPECT_EQ(node.capacity, desired.capacity);
+  EXPECT_EQ(node.allocatable, desired.allocatable);
+  EXPECT_EQ(node.addresses, desired.addresses);
+  EXPECT_EQ(node.node_info, desired.node_info);
+  EXPECT_EQ(node.kubelet_port, 10250);
+  ASSERT_EQ(node.conditions.size(), desired.conditions.size());
+  EXPECT_EQ(node.conditions.back().condition, desired.conditions.back());
+}
+
+TEST_F(NodeContract, ASecondCreateIsAConflictAndTheNodeCanBeRead) {
+  const node::ObservedNode node = ensure_node();
+  EXPECT_EQ(code_name(nodes_->create(desired_node(name_), clock_.now().wall)), "Conflict");
+  const auto read = nodes_->get(name_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->uid, node.uid);
+}
+
+TEST_F(NodeContract, PatchMergesConditionsReplacesAddressesAndRemovesKeys) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  const node::ObservedNode before = fresh_node();
+  node::NodePatch patch;
+  patch.uid = before.uid;
+  patch.labels = {{"type", std::nullopt}, {"slurmlet.io/x", "1"}};
+  patch.annotations = {{"slurmlet.io/slurm-state", std::nullopt}, {"slurmlet.io/y", "2"}};
+  patch.capacity = {{"nvidia.com/gpu", std::nullopt}, {"cpu", "8"}};
+  patch.allocatable = {{"nvidia.com/gpu", "0"}};
+  const std::string now = rfc3339(clock_.now().wall);
+  patch.conditions = {{{"Ready", "False", "Test", "t"}, now, "2026-01-02T03:04:05Z"},
+                      {{"SlurmNodeStateDrain", "True", "Test", "t"}, now, now}};
+  patch.removed_conditions = {"SlurmNodeStateDown"};
+  patch.addresses = std::vector<node::Address>{{"InternalIP", "192.0.2.9"}};
+  patch.node_info = before.node_info;
+  patch.node_info->boot_id = "boot-2";
+  patch.kubelet_port = 10260;
+  const auto after = nodes_->patch_status(name_, patch);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_FALSE(after->labels.contains("type"));
+  EXPECT_EQ(after->labels.at("slurmlet.io/x"), "1");
+  EXPECT_EQ(after->labels.at("kubernetes.io/hostname"), name_);
+  EXPECT_FALSE(after->annotations.contains("slurmlet.io/slurm-state"));
+  EXPECT_EQ(after->annotations.at("slurmlet.io/y"), "2");
+  EXPECT_FALSE(after->capacity.contains("nvidia.com/gpu"));
+  EXPECT_EQ(after->capacity.at("cpu"), "8");
+  EXPECT_EQ(after->capacity.at("pods"), "0");
+  EXPECT_EQ(after->allocatable.at("nvidia.com/gpu"), "0");
+  EXPECT_EQ(condition(*after, "SlurmNodeStateDown"), nullptr);
+  EXPECT_NE(condition(*after, "SlurmNodeStateDrain"), nullptr);
+  EXPECT_NE(condition(*after, "MemoryPressure"), nullptr);
+  ASSERT_NE(condition(*after, "Ready"), nullptr);
+  EXPECT_EQ(condition(*after, "Ready")->condition.status, "False");
+  EXPECT_EQ(condition(*after, "Ready")->last_transition_time, "2026-01-02T03:04:05Z");
+  EXPECT_EQ(after->addresses, *patch.addresses);
+  EXPECT_EQ(after->node_info.boot_id, "boot-2");
+  EXPECT_EQ(after->kubelet_port, 10260);
+}
+
+TEST_F(NodeContract, AnotherUidIsInvalid) {
+  const node::ObservedNode node = ensure_node();
+  node::NodePatch patch;
+  patch.uid = "00000000-0000-0000-0000-000000000000";
+  patch.annotations = {{"slurmlet.io/never", "1"}};
+  const auto patched = nodes_->patch_status(name_, patch);
+  ASSERT_EQ(code_name(patched), "Invalid");
+  EXPECT_THAT(patched.error().message,
+              StartsWith("PATCH /api/v1/nodes/" + name_ + "/status: 422 "));
+  EXPECT_THAT(patched.error().message, HasSubstr("immutable"));
+  EXPECT_EQ(code_name(nodes_->set_provider_id(name_, patch.uid, "metal3://a/b/c")), "Invalid");
+  const auto read = nodes_->get(name_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_FALSE(read->annotations.contains("slurmlet.io/never"));
+}
+
+TEST_F(NodeContract, LabelsOfOthersAreDenied) {
+  const node::ObservedNode node = ensure_node();
+  node::NodePatch patch;
+  patch.uid = node.uid;
+  patch.labels = {{"node-role.kubernetes.io/slurm", ""}};
+  EXPECT_EQ(code_name(nodes_->patch_status(name_, patch)), "Denied");
+}
+
+TEST_F(NodeContract, OtherNodesAreDenied) {
+  EXPECT_EQ(code_name(nodes_->get(name_ + "-other")), "Denied");
+}
+
+TEST_F(NodeContract, ProviderIdIsWrittenOnce) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  const node::ObservedNode node = fresh_node();
+  const auto set = nodes_->set_provider_id(name_, node.uid, "metal3://ns/bmh/m3m");
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->provider_id, "metal3://ns/bmh/m3m");
+  EXPECT_TRUE(nodes_->set_provider_id(name_, node.uid, "metal3://ns/bmh/m3m"));
+  EXPECT_EQ(code_name(nodes_->set_provider_id(name_, node.uid, "metal3://ns/bmh/other")),
+            "Invalid");
+}
+
+TEST_F(NodeContract, AMissingNodeIsNotFound) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  const node::ObservedNode node = fresh_node();
+  admin("DELETE", "/api/v1/nodes/" + name_);
+  EXPECT_EQ(code_name(nodes_->get(name_)), "NotFound");
+  node::NodePatch patch;
+  patch.uid = node.uid;
+  patch.annotations = {{"slurmlet.io/x", "1"}};
+  EXPECT_EQ(code_name(nodes_->patch_status(name_, patch)), "NotFound");
+  ensure_node();
+}
+
+class LeaseContract : public ContractTest {
+ protected:
+  Lease lease() {
+    const node::ObservedNode node = ensure_node();
+    const WallTime now = clock_.now().wall;
+    return {name_, "",      name_ + "/uuid", 40, rfc3339_micro(now), rfc3339_micro(now),
+            name_, node.uid};
+  }
+  static Lease without_version(Lease lease) {
+    lease.resource_version.clear();
+    return lease;
+  }
+};
+
+TEST_F(LeaseContract, CreateUpdateAndConflict) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
+  EXPECT_EQ(code_name(leases_->get(name_)), "NotFound");
+  const Lease ours = lease();
+  const auto created = leases_->create(ours);
+  ASSERT_TRUE(created) << created.error().message;
+  EXPECT_EQ(without_version(*created), ours);
+  EXPECT_EQ(code_name(leases_->create(ours)), "Conflict");
+
+  EXPECT_EQ(code_name(leases_->update(ours)), "Invalid") << "PUT without resourceVersion";
+
+  Lease renewed = *created;
+  renewed.renew_time = rfc3339_micro(clock_.now().wall + std::chrono::seconds{1});
+  const auto updated = leases_->update(renewed);
+  ASSERT_TRUE(updated) << updated.error().message;
+  EXPECT_EQ(without_version(*updated), without_version(renewed));
+  EXPECT_EQ(code_name(leases_->update(renewed)), "Conflict") << "stale resourceVersion";
+  const auto read = leases_->get(name_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->resource_version, updated->resource_version);
+
+  admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
+  EXPECT_EQ(code_name(leases_->update(*updated)), "no error") << "a PUT creates what was deleted";
+}
+
+TEST_F(LeaseContract, LeasesOfOthersAreDenied) {
+  EXPECT_EQ(code_name(leases_->get(name_ + "-other")), "Denied");
+}
+
+class PodContract : public ContractTest {};
+
+TEST_F(PodContract, SetFailedIsGuardedByTheUid) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  ensure_node();
+  const Pod pod = create_pod("contract-failed", name_);
+  Pod other = pod;
+  other.uid = "00000000-0000-0000-0000-000000000000";
+  EXPECT_THAT(code_name(pods_->set_failed(other, "R", "m")),
+              ::testing::AnyOf("Invalid", "Conflict"));
+  const Status failed = pods_->set_failed(pod, "SlurmNode", "this node runs Slurm jobs only");
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(code_name(pods_->remove_now(other)), "Conflict");
+  const Status removed = pods_->remove_now(pod);
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(code_name(pods_->remove_now(pod)), "NotFound");
+  EXPECT_EQ(code_name(pods_->set_failed(pod, "R", "m")), "NotFound");
+}
+
+class EventContract : public ContractTest {};
+
+TEST_F(EventContract, CreateUpdateAndExpiry) {
+  const node::ObservedNode node = ensure_node();
+  Event event;
+  event.namespace_name = "default";
+  event.name = name_ + "." + std::to_string(clock_.now().wall.time_since_epoch().count());
+  event.type = "Warning";
+  event.reason = "ContractTest";
+  event.message = std::string(5000, 'x');
+  event.involved_kind = "Node";
+  event.involved_name = name_;
+  event.involved_uid = name_;
+  event.source_component = "slurmlet";
+  event.source_host = name_;
+  event.first_seen = event.last_seen = clock_.now().wall;
+  EXPECT_EQ(code_name(events_->update(event)), "NotFound");
+  const Status created = events_->create(event);
+  ASSERT_TRUE(created) << created.error().message;
+  EXPECT_EQ(code_name(events_->create(event)), "Conflict");
+  event.count = 2;
+  event.message = "again";
+  const Status updated = events_->update(event);
+  EXPECT_TRUE(updated) << updated.error().message;
+}
+
+}  // namespace
+}  // namespace slurmlet::kube::contract

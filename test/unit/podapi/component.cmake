@@ -1,0 +1,17 @@
+set(COMPONENT_TESTS
+  authorization_test.cpp
+  connection_table_test.cpp
+  gate_test.cpp
+  health_handler_test.cpp
+  hostile_client_test.cpp
+  http_answerer_test.cpp
+  kubelet_routes_test.cpp
+  metrics_text_test.cpp
+  node_usage_test.cpp
+  port_test.cpp
+  request_head_test.cpp
+  request_path_test.cpp
+  routes_test.cpp
+  server_test.cpp
+  server_tls_test.cpp
+  source_budget_test.cpp)

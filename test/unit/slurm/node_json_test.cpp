@@ -1,0 +1,538 @@
+#include "slurm/answers/node_json.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/rfc3339.h"
+#include "rest_capture.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using Json = nlohmann::json;
+using node::SlurmFailure;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+NodesAnswer of_rest(const std::string& name) {
+  const auto capture = rest_capture(name);
+  return parse_nodes_json(capture.body, capture.status);
+}
+
+NodesAnswer of_command(const std::string& name) { return parse_nodes_json(fixture(name), 0); }
+
+node::SlurmNodeRecord only(const NodesAnswer& answer) {
+  EXPECT_FALSE(answer.failure) << answer.failure->detail;
+  EXPECT_EQ(answer.nodes.size(), 1U);
+  return answer.nodes.empty() ? node::SlurmNodeRecord{} : answer.nodes.front();
+}
+
+std::int64_t seconds(const std::optional<WallTime>& time) {
+  return time ? std::chrono::duration_cast<std::chrono::seconds>(time->time_since_epoch()).count()
+              : -1;
+}
+
+// The same node with the same job in every form that slurmrestd has had.
+TEST(NodeJson, ReadsEveryApiVersion) {
+  struct Case {
+    const char* file;
+    const char* api;
+    const char* slurm;
+    const char* cluster;
+    const char* state;
+    std::int64_t effective_cpus;  // -1: the form has none
+    std::int64_t allocated_cpus;
+  };
+  const std::vector<Case> cases{
+      {"22.05.8/rest-v0.0.36-node-idle-gpu01.out", "v0.0.36", "22.05.8", "", "IDLE", -1, -1},
+      {"22.05.8/rest-v0.0.37-node-idle-gpu01.out", "v0.0.37", "22.05.8", "", "IDLE", -1, 0},
+      {"22.05.8/mixed-gpu.rest.out", "v0.0.38", "22.05.8", "", "MIXED", -1, 2},
+      {"23.02/apiver.v0.0.37.mixed-gpu.out", "v0.0.37", "23.02.8", "", "MIXED", -1, 2},
+      {"23.02/apiver.v0.0.38.mixed-gpu.out", "v0.0.38", "23.02.8", "", "MIXED", -1, 2},
+      {"24.05/apiver.v0.0.39.mixed-gpu.out", "v0.0.39", "24.05.8", "", "MIXED", 8, 2},
+      {"24.05/apiver.v0.0.40.mixed-gpu.out", "v0.0.40", "24.05.8", "lab", "MIXED", 8, 2},
+      {"24.11/apiver.v0.0.41.mixed-gpu.out", "v0.0.41", "24.11.7", "lab", "MIXED", 8, 2},
+      {"24.11/apiver.v0.0.42.mixed-gpu.out", "v0.0.42", "24.11.7", "lab", "MIXED", 8, 2},
+      {"25.11/apiver.v0.0.43.mixed-gpu.out", "v0.0.43", "25.11.8-0pre1", "lab", "MIXED", 8, 2},
+      {"25.11/apiver.v0.0.44.mixed-gpu.out", "v0.0.44", "25.11.8-0pre1", "lab", "MIXED", 8, 2},
+  };
+  for (const auto& c : cases) {
+    const auto answer = of_rest(c.file);
+    EXPECT_EQ(answer.api_version, c.api) << c.file;
+    EXPECT_EQ(answer.slurm_version, c.slurm) << c.file;
+    EXPECT_EQ(answer.cluster, c.cluster) << c.file;
+    EXPECT_THAT(answer.not_understood, IsEmpty()) << c.file;
+    const auto record = only(answer);
+    EXPECT_EQ(record.name, "gpu01") << c.file;
+    EXPECT_EQ(record.hostname, "vm") << c.file;
+    EXPECT_EQ(record.state.raw(), c.state) << c.file;
+    EXPECT_EQ(record.cluster, c.cluster) << c.file;
+    EXPECT_EQ(record.version, c.slurm) << c.file;
+    EXPECT_EQ(record.cpus, 8) << c.file;
+    EXPECT_EQ(record.effective_cpus.value_or(-1), c.effective_cpus) << c.file;
+    EXPECT_EQ(record.allocated_cpus.value_or(-1), c.allocated_cpus) << c.file;
+    EXPECT_EQ(record.real_memory_mib, 4096) << c.file;
+    EXPECT_GT(record.free_memory_mib, 20000) << c.file;
+    EXPECT_GT(record.cpu_load, 0.1) << c.file;
+    EXPECT_LT(record.cpu_load, 4.0) << c.file;
+    EXPECT_THAT(record.features, ElementsAre("a100")) << c.file;
+    EXPECT_THAT(record.active_features, ElementsAre("a100")) << c.file;
+    ASSERT_EQ(record.gres.size(), 2U) << c.file;
+    EXPECT_EQ(record.gres[0], (node::Gres{.name = "gpu", .type = "a100", .count = 4})) << c.file;
+    EXPECT_EQ(record.gres_used.at(0).count, std::max<std::int64_t>(c.allocated_cpus, 0)) << c.file;
+    EXPECT_EQ(record.gres_drained, "") << c.file;
+    EXPECT_EQ(record.operating_system, "Linux 6.18.44-fc-v657 #1 SMP PREEMPT_DYNAMIC @0") << c.file;
+    EXPECT_EQ(record.architecture, "x86_64") << c.file;
+    EXPECT_GT(seconds(record.boot_time), 1795000000) << c.file;
+    EXPECT_GT(seconds(record.slurmd_start_time), 1795000000) << c.file;
+    EXPECT_FALSE(record.resume_after) << c.file;
+    EXPECT_EQ(record.reason, "") << c.file;
+    EXPECT_EQ(record.reason_user, "") << c.file;
+    EXPECT_EQ(record.next_state, "") << c.file;
+    EXPECT_EQ(record.kind, node::AnswerKind::kOneNode) << c.file;
+  }
+}
+
+TEST(NodeJson, LeavesNothingOfAnyReleaseOver) {
+  int nodes = 0;
+  for (const auto& release : kReleases) {
+    for (const auto& file : std::filesystem::directory_iterator(fixture_path(release))) {
+      const std::string name = release + "/" + file.path().filename().string();
+      const bool rest = name.ends_with(".rest.out") || name.find("/apiver.") != std::string::npos;
+      const bool json = name.ends_with(".json.out") || name.ends_with("/sinfo-json.out");
+      if (!name.ends_with(".out") || (!rest && !json) || std::filesystem::file_size(file) < 3) {
+        continue;
+      }
+      const auto answer = rest ? of_rest(name) : of_command(name);
+      EXPECT_EQ(answer.nodes.empty(), answer.failure.has_value()) << name;
+      if (!answer.failure) {
+        EXPECT_THAT(answer.not_understood, IsEmpty()) << name;
+        nodes += static_cast<int>(answer.nodes.size());
+      }
+    }
+  }
+  EXPECT_GT(nodes, 280);
+}
+
+TEST(NodeJson, ReasonsCarryWhoAndWhen) {
+  const auto old_form = only(of_rest("22.05.8/drained-idle.rest.out"));
+  const auto new_form = only(of_rest("25.11/drained-idle.rest.out"));
+  for (const auto& record : {old_form, new_form}) {
+    EXPECT_EQ(record.state.raw(), "IDLE+DRAIN");
+    EXPECT_NE(record.reason, "");
+    EXPECT_EQ(record.reason_user, "root");
+    EXPECT_GT(seconds(record.reason_time), 1795000000);
+  }
+}
+
+TEST(NodeJson, NextStateIsThatOfTheText) {
+  EXPECT_EQ(only(of_rest("22.05.8/reboot-issued.rest.out")).next_state, "RESUME");
+  EXPECT_EQ(only(of_command("23.02/reboot-issued.json.out")).next_state, "RESUME");
+  EXPECT_EQ(only(of_rest("25.11/reboot-issued.rest.out")).next_state, "RESUME");
+  EXPECT_EQ(only(of_rest("25.11/idle.rest.out")).next_state, "");
+}
+
+TEST(NodeJson, ANodeThatNeverRegisteredHasNoFigures) {
+  for (const std::string release : {"22.05.8", "23.02", "24.05", "24.11", "25.11"}) {
+    const auto record = only(of_rest(release + "/cloud-unregistered.rest.out"));
+    EXPECT_FALSE(record.free_memory_mib) << release;
+    EXPECT_FALSE(record.cpu_load) << release;
+    EXPECT_FALSE(record.boot_time) << release;
+    EXPECT_EQ(record.version, "") << release;
+    EXPECT_THAT(record.features, IsEmpty()) << release;
+    EXPECT_TRUE(record.state.has("CLOUD")) << release;
+  }
+}
+
+// ---- which of a node's facts the question makes unreliable
+
+TEST(NodeJson, PartitionsOfOneNodeAreKnownOnlySince25054) {
+  EXPECT_FALSE(only(of_rest("22.05.8/mixed.rest.out")).partitions_known);
+  EXPECT_FALSE(only(of_rest("24.11/mixed.rest.out")).partitions_known);
+  EXPECT_THAT(only(of_rest("24.11/mixed.rest.out")).partitions, IsEmpty());
+  EXPECT_THAT(only(of_rest("25.11/mixed-gpu.rest.out")).partitions, ElementsAre("gpu"));
+  EXPECT_TRUE(only(of_rest("25.11/mixed-gpu.rest.out")).partitions_known);
+  EXPECT_TRUE(only(of_command("23.02/mixed-gpu.json.out")).partitions_known);
+  EXPECT_THAT(only(of_command("23.02/mixed-gpu.json.out")).partitions, ElementsAre("gpu"));
+
+  Json document = Json::parse(rest_capture("25.11/mixed-gpu.rest.out").body);
+  for (const auto& [release, known] :
+       std::vector<std::pair<const char*, bool>>{{"25.05.3", false},
+                                                 {"25.05.4", true},
+                                                 {"25.05.9-branch", true},
+                                                 {"25.11.0-0rc1", true},
+                                                 {"26.05.0", true},
+                                                 {"24.11.9", false},
+                                                 {"25.05", false},
+                                                 {"nonsense", false}}) {
+    document["meta"]["slurm"]["release"] = release;
+    EXPECT_EQ(only(parse_nodes_json(document.dump(), 200)).partitions_known, known) << release;
+  }
+  document.erase("meta");
+  EXPECT_FALSE(only(parse_nodes_json(document.dump(), 200)).partitions_known);
+}
+
+TEST(NodeJson, AVersionInPartsCountsLikeItsRelease) {
+  Json document = Json::parse(rest_capture("25.11/mixed-gpu.rest.out").body);
+  document["meta"]["slurm"].erase("release");
+  auto answer = parse_nodes_json(document.dump(), 200);
+  EXPECT_EQ(answer.slurm_version, "25.11.8");
+  EXPECT_TRUE(only(answer).partitions_known);
+
+  document = Json::parse(rest_capture("22.05.8/mixed-gpu.rest.out").body);
+  document["meta"]["Slurm"].erase("release");
+  answer = parse_nodes_json(document.dump(), 200);
+  EXPECT_EQ(answer.slurm_version, "22.05.08");
+}
+
+TEST(NodeJson, ADumpOfAllNodesIsFreshAndKnowsPartitions) {
+  Json document = Json::parse(rest_capture("24.11/mixed.rest.out").body);
+  Json other = document["nodes"][0];
+  other["name"] = "zz99";
+  document["nodes"].push_back(other);
+  const auto answer = parse_nodes_json(document.dump(), 200);
+  ASSERT_EQ(answer.nodes.size(), 2U);
+  for (const auto& record : answer.nodes) {
+    EXPECT_TRUE(record.partitions_known);
+    EXPECT_EQ(record.kind, node::AnswerKind::kFullDump);
+  }
+  EXPECT_EQ(answer.nodes[1].name, "zz99");
+
+  document["nodes"][1]["name"] = document["nodes"][0]["name"];
+  const auto twice = parse_nodes_json(document.dump(), 200);
+  EXPECT_EQ(twice.nodes.at(0).kind, node::AnswerKind::kOneNode) << "one node, told twice";
+}
+
+TEST(NodeJson, ScontrolAlwaysMakesAFullDump) {
+  for (const std::string release : {"23.02", "24.05", "24.11", "25.11"}) {
+    const auto record = only(of_command(release + "/mixed.json.out"));
+    EXPECT_EQ(record.kind, node::AnswerKind::kFullDump) << release;
+    EXPECT_TRUE(record.partitions_known) << release;
+    EXPECT_EQ(record.allocated_cpus, 3) << release;
+  }
+}
+
+TEST(NodeJson, PartitionsAreNotKnownWhereTheQueryForThemFailed) {
+  Json document = Json::parse(rest_capture("25.11/mixed-gpu.rest.out").body);
+  document["errors"] = {{{"description", "Unable to query partitions"},
+                         {"error_number", 1800},
+                         {"error", "Unable to contact slurm controller (connect failure)"}}};
+  const auto answer = parse_nodes_json(document.dump(), 200);
+  EXPECT_FALSE(only(answer).partitions_known);
+  EXPECT_THAT(only(answer).partitions, IsEmpty());
+  EXPECT_THAT(answer.not_understood, testing::SizeIs(1));
+}
+
+TEST(NodeJson, AFormWithoutPartitionsKnowsNone) {
+  Json document = Json::parse(rest_capture("22.05.8/rest-v0.0.36-node-idle-gpu01.out").body);
+  Json other = document["nodes"][0];
+  other["name"] = "zz99";
+  document["nodes"].push_back(other);
+  EXPECT_FALSE(parse_nodes_json(document.dump(), 200).nodes.at(1).partitions_known);
+}
+
+// ---- sinfo --json
+
+TEST(NodeJson, SinfoOf2205DumpsAllNodes) {
+  const auto answer = of_command("22.05.8/sinfo-json.out");
+  ASSERT_GT(answer.nodes.size(), 2U);
+  EXPECT_EQ(answer.nodes[0].name, "cpu01");
+  EXPECT_EQ(answer.nodes[0].kind, node::AnswerKind::kFullDump);
+  EXPECT_THAT(answer.nodes[0].partitions, ElementsAre("batch"));
+  EXPECT_THAT(answer.nodes[0].features, ElementsAre("intel", "hdd"));
+}
+
+TEST(NodeJson, SinfoGroupsBecomeRecords) {
+  for (const std::string release : {"23.02", "24.05", "24.11", "25.11"}) {
+    const auto record = only(of_command(release + "/sinfo-json.out"));
+    EXPECT_EQ(record.name, "gpu01") << release;
+    EXPECT_EQ(record.state.raw(), "IDLE") << release;
+    EXPECT_EQ(record.cpus, 8) << release;
+    EXPECT_EQ(record.allocated_cpus, 0) << release;
+    EXPECT_EQ(record.real_memory_mib, 4096) << release;
+    EXPECT_GT(record.free_memory_mib, 20000) << release;
+    EXPECT_GT(record.cpu_load, 0.1) << release;
+    EXPECT_THAT(record.features, ElementsAre("a100")) << release;
+    EXPECT_EQ(record.gres.size(), 2U) << release;
+    EXPECT_THAT(record.partitions, ElementsAre("gpu")) << release;
+    EXPECT_TRUE(record.partitions_known) << release;
+    EXPECT_EQ(record.reason_user, "") << release << ": root without a reason";
+    EXPECT_EQ(record.kind, node::AnswerKind::kOneNode) << release << ": sinfo -n asks for one node";
+  }
+}
+
+TEST(NodeJson, ANodeOfSeveralSinfoGroupsHasAllTheirPartitions) {
+  Json document = Json::parse(fixture("25.11/sinfo-json.out"));
+  Json again = document["sinfo"][1];
+  again["partition"]["name"] = "debug";
+  document["sinfo"].push_back(again);
+  EXPECT_THAT(only(parse_nodes_json(document.dump(), 0)).partitions, ElementsAre("gpu", "debug"));
+}
+
+TEST(NodeJson, WhatASinfoGroupTellsOfItsFirstNodeIsNotToldOfTheOthers) {
+  Json document = Json::parse(fixture("25.11/sinfo-json.out"));
+  auto& group = document["sinfo"][1];
+  group["nodes"]["nodes"] = {"gpu[01-02]", "gpu04"};
+  group["memory"]["maximum"] = 8192;
+  group["reason"] = {{"description", "fan"}, {"time", 1795216692}, {"user", "root"}};
+  const auto answer = parse_nodes_json(document.dump(), 0);
+  ASSERT_EQ(answer.nodes.size(), 3U);
+  EXPECT_EQ(answer.nodes[1].name, "gpu02");
+  EXPECT_EQ(answer.nodes[2].name, "gpu04");
+  for (const auto& record : answer.nodes) {
+    EXPECT_EQ(record.cpus, 8) << "all have the same";
+    EXPECT_FALSE(record.real_memory_mib);
+    EXPECT_FALSE(record.allocated_cpus);
+    EXPECT_EQ(record.reason, "");
+    EXPECT_THAT(record.gres, IsEmpty());
+    EXPECT_EQ(record.kind, node::AnswerKind::kFullDump);
+  }
+}
+
+TEST(NodeJson, TheEmptyGroupOfSinfoIsNoNode) {
+  Json document = Json::parse(fixture("25.11/sinfo-json.out"));
+  document["sinfo"].erase(1);
+  const auto answer = parse_nodes_json(document.dump(), 0);
+  EXPECT_THAT(answer.nodes, IsEmpty());
+  EXPECT_EQ(answer.failure->cause, SlurmFailure::kNotInSlurm);
+}
+
+// ---- what is not known
+
+Json small() {
+  return Json::parse(R"({"nodes": [{"name": "n1", "state": ["IDLE"]}], "errors": [],
+    "meta": {"command": ["show", "node"], "slurm": {"release": "26.05.1", "cluster": "c"}}})");
+}
+
+NodesAnswer with(const std::string& key, const Json& value) {
+  Json document = small();
+  document["nodes"][0][key] = value;
+  return parse_nodes_json(document.dump(), 0);
+}
+
+TEST(NodeJson, NumbersInEveryShape) {
+  struct Case {
+    const char* text;
+    std::optional<std::int64_t> value;
+    bool noted;
+  };
+  const std::vector<Case> cases{
+      {"4096", 4096, false},
+      {"0", 0, false},
+      {"4096.0", 4096, false},
+      {"4.0961e3", 4096, false},
+      {R"({"set": true, "infinite": false, "number": 7})", 7, false},
+      {R"({"set": true, "number": 7})", 7, false},
+      {R"({"set": false, "infinite": false, "number": 7})", {}, false},
+      {R"({"set": true, "infinite": true, "number": 7})", {}, false},
+      {"-2", {}, false},                    // NO_VAL64, written as signed
+      {"4294967294", {}, false},            // NO_VAL
+      {"18446744073709551614", {}, false},  // NO_VAL64
+      {"-3", {}, true},
+      {"-0.7", {}, false},  // rounds to -1
+      {"9223372036854775808", {}, true},
+      {"99999999999999999999999", {}, true},
+      {"1e300", {}, true},
+      {R"("4096")", {}, true},
+      {"null", {}, true},
+      {"true", {}, true},
+      {"[4096]", {}, true},
+      {"{}", {}, true},
+      {R"({"set": 1, "number": 7})", {}, true},
+      {R"({"set": true, "number": {"set": true, "number": 7}})", {}, true},
+      {R"({"set": true, "number": "7"})", {}, true},
+  };
+  for (const auto& c : cases) {
+    const auto answer = with("real_memory", Json::parse(c.text));
+    EXPECT_EQ(only(answer).real_memory_mib, c.value) << c.text;
+    EXPECT_EQ(!answer.not_understood.empty(), c.noted) << c.text;
+    if (c.noted) {
+      EXPECT_THAT(answer.not_understood[0], testing::StartsWith("nodes[0].real_memory: "));
+    }
+  }
+}
+
+TEST(NodeJson, TimesInEveryShape) {
+  EXPECT_EQ(seconds(only(with("boot_time", 1795213954)).boot_time), 1795213954);
+  const auto object = [](std::int64_t number) {
+    return Json{{"set", true}, {"infinite", false}, {"number", number}};
+  };
+  EXPECT_EQ(seconds(only(with("boot_time", object(1795213954))).boot_time), 1795213954);
+  EXPECT_FALSE(only(with("boot_time", object(0))).boot_time) << "set to 0 is none";
+  EXPECT_FALSE(only(with("boot_time", 0)).boot_time);
+  EXPECT_FALSE(only(with("boot_time", 4294967294)).boot_time);
+  const auto far = with("boot_time", 99999999999);
+  EXPECT_FALSE(only(far).boot_time);
+  EXPECT_THAT(far.not_understood, ElementsAre("nodes[0].boot_time: out of range"));
+}
+
+TEST(NodeJson, BothNamesOfAFieldInAnyVersion) {
+  EXPECT_EQ(only(with("free_memory", 5)).free_memory_mib, 5);
+  EXPECT_EQ(only(with("free_mem", 5)).free_memory_mib, 5);
+  EXPECT_EQ(only(with("version", "26.05.1")).version, "26.05.1");
+  EXPECT_EQ(only(with("slurmd_version", "22.05.8")).version, "22.05.8");
+  EXPECT_THAT(only(with("features", "a,b")).features, ElementsAre("a", "b"));
+  EXPECT_THAT(only(with("features", {"a", "b"})).features, ElementsAre("a", "b"));
+  EXPECT_EQ(only(with("specialized_memory", 512)).mem_spec_limit_mib, 512);
+  EXPECT_EQ(only(with("reservation", "r1")).reservation, "r1");
+  EXPECT_FALSE(only(with("cpus", 65534)).cpus) << "NO_VAL16";
+  EXPECT_EQ(only(with("instance_id", "i-7")).instance_id, "i-7");
+  EXPECT_THAT(with("suspend_time", {{"set", false}}).not_understood, IsEmpty()) << "v0.0.45";
+}
+
+TEST(NodeJson, StatesInEveryShape) {
+  struct Case {
+    const char* state;
+    const char* raw;
+    std::vector<std::string> notes;
+  };
+  const std::vector<Case> cases{
+      {R"(["MIXED", "DRAIN", "NOT_RESPONDING"])", "MIXED+DRAIN+NOT_RESPONDING", {}},
+      {R"(["DRAIN", "IDLE"])", "IDLE+DRAIN", {}},
+      {R"("idle")", "IDLE", {}},
+      {R"("IDLE+DRAIN")", "IDLE+DRAIN", {}},
+      {R"(["IDLE", "EXTERNAL", "POWER_DOWN_ASAP"])", "IDLE+EXTERNAL+POWER_DOWN_ASAP", {}},
+      {R"(["IDLE", "FROBNICATED"])", "IDLE+FROBNICATED", {"nodes[0].state: FROBNICATED"}},
+      {R"(["HIBERNATING"])", "HIBERNATING", {"nodes[0].state: HIBERNATING"}},
+      {R"(["IDLE", 7])", "IDLE", {"nodes[0].state: number instead of a string"}},
+      {R"(7)", "", {"nodes[0].state: number instead of a list", "nodes[0].state: none"}},
+      {R"(null)", "", {"nodes[0].state: none"}},
+      {R"([])", "", {"nodes[0].state: none"}},
+  };
+  for (const auto& c : cases) {
+    const auto answer = with("state", Json::parse(c.state));
+    EXPECT_EQ(only(answer).state.raw(), c.raw) << c.state;
+    EXPECT_EQ(answer.not_understood, c.notes) << c.state;
+  }
+}
+
+TEST(NodeJson, NamesWhatItDoesNotKnow) {
+  EXPECT_THAT(with("newthing", 1).not_understood, ElementsAre("nodes[0].newthing"));
+  EXPECT_THAT(with("reason", {{"text", "x"}}).not_understood,
+              ElementsAre("nodes[0].reason: object instead of a string"));
+  EXPECT_THAT(with("features", 7).not_understood,
+              ElementsAre("nodes[0].features: number instead of a list"));
+  const auto odd = with(std::string(300, 'k') + "\n", 1);
+  EXPECT_LE(odd.not_understood.at(0).size(), 120U);
+}
+
+TEST(NodeJson, SaysOnlySoOftenWhatItDoesNotKnow) {
+  Json document = small();
+  const Json node = document["nodes"][0];
+  for (int i = 2; i < 400; ++i) {
+    document["nodes"].push_back(node);
+    document["nodes"].back()["name"] = fmt::format("n{}", i);
+    document["nodes"].back()["newthing"] = 1;
+  }
+  const auto answer = parse_nodes_json(document.dump(), 0);
+  EXPECT_EQ(answer.nodes.size(), 399U);
+  EXPECT_EQ(answer.not_understood.size(), 101U);
+  EXPECT_EQ(answer.not_understood.back(), "and more");
+}
+
+TEST(NodeJson, RecordsWithoutANameAreLeftOut) {
+  Json document = small();
+  for (const char* name : {R"("")", "null", R"("-x")", R"("a b")", "7"}) {
+    document["nodes"].push_back({{"name", Json::parse(name)}, {"state", {"DOWN"}}});
+  }
+  document["nodes"].push_back(7);
+  const auto answer = parse_nodes_json(document.dump(), 0);
+  EXPECT_EQ(only(answer).name, "n1");
+  EXPECT_EQ(answer.not_understood.size(), 6U);
+
+  document["nodes"].erase(0);
+  EXPECT_EQ(parse_nodes_json(document.dump(), 0).failure->cause, SlurmFailure::kGarbage)
+      << "an answer with records that cannot be told apart does not say that the node is gone";
+}
+
+// ---- text that is no good
+
+TEST(NodeJson, BytesThatAreNotUtf8AreReplaced) {
+  std::string body = rest_capture("25.11/drained-idle.rest.out").body;
+  const auto at = body.find("\"reason\": \"");
+  ASSERT_NE(at, std::string::npos);
+  body.insert(at + 11, "fan \xFF\xC3");
+  EXPECT_THAT(only(parse_nodes_json(body, 200)).reason,
+              testing::StartsWith("fan \xEF\xBF\xBD\xEF\xBF\xBD"));
+}
+
+TEST(NodeJson, EveryCutOffAnswerIsGarbage) {
+  const auto whole = rest_capture("25.11/mixed-gpu.rest.out").body;
+  for (std::size_t size = 0; size + 1 < whole.size(); size += 29) {
+    const auto result = interpret_rest(200, whole.substr(0, size), "gpu01");
+    ASSERT_TRUE(result.failure) << size;
+    EXPECT_EQ(result.failure->cause, SlurmFailure::kGarbage) << size;
+  }
+}
+
+TEST(NodeJson, ATowerOfBracketsCostsNothing) {
+  const std::string tower(std::size_t{1} << 18, '[');
+  EXPECT_EQ(parse_nodes_json("{\"nodes\": " + tower, 200).failure->cause, SlurmFailure::kGarbage);
+  EXPECT_EQ(parse_nodes_json(tower, 200).failure->cause, SlurmFailure::kGarbage);
+  // Brackets within a string are none.
+  EXPECT_EQ(only(with("reason", "\\\"" + std::string(99, '['))).reason.size(), 101U);
+}
+
+// Every member, and every object that holds one, once.
+std::set<std::string> places(const Json& document) {
+  std::set<std::string> places;
+  const Json flat = document.flatten();
+  for (const auto& [leaf, unused] : flat.items()) {
+    for (Json::json_pointer at{leaf}; !at.empty(); at = at.parent_pointer()) {
+      places.insert(at.to_string());
+    }
+  }
+  return places;
+}
+
+const std::vector<Json>& shapes() {
+  static const std::vector<Json> all{nullptr,
+                                     true,
+                                     -7,
+                                     1.5e308,
+                                     "x,y\n+",
+                                     Json::object(),
+                                     {1, nullptr, "a", {2}},
+                                     {{"set", true}, {"infinite", "no"}, {"number", nullptr}}};
+  return all;
+}
+
+// Any member in any shape: a record or a failure, never a crash.
+TEST(NodeJson, SurvivesEveryMemberInEveryShape) {
+  for (const std::string file : {"22.05.8/mixed-gpu.rest.out", "25.11/mixed-gpu.rest.out"}) {
+    const Json whole = Json::parse(rest_capture(file).body);
+    const auto all = places(whole);
+    EXPECT_GT(all.size(), 50U);
+    for (const auto& place : all) {
+      for (const auto& shape : shapes()) {
+        Json changed = whole;
+        changed[Json::json_pointer{place}] = shape;
+        const auto result = interpret_rest(200, changed.dump(), "gpu01");
+        ASSERT_NE(result.record.has_value(), result.failure.has_value()) << place;
+      }
+    }
+  }
+}
+
+TEST(NodeJson, SurvivesEveryMemberOfASinfoGroupInEveryShape) {
+  Json whole = Json::parse(fixture("25.11/sinfo-json.out"));
+  whole["sinfo"].erase(0);
+  whole["sinfo"][0]["partition"] = {{"name", "gpu"}};  // the rest of it is not read
+  for (const auto& place : places(whole)) {
+    for (const auto& shape : shapes()) {
+      Json changed = whole;
+      changed[Json::json_pointer{place}] = shape;
+      const auto answer = parse_nodes_json(changed.dump(), 0);
+      ASSERT_EQ(answer.nodes.empty(), answer.failure.has_value()) << place;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::slurm

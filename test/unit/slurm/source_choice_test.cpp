@@ -1,0 +1,106 @@
+#include "slurm/sources/source_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/unique_fd.h"
+#include "fakes/temp_tree.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using testing::ElementsAre;
+
+struct Case {
+  const char* name;
+  SourceFacts facts;
+  std::vector<const char*> described;  // in order of preference
+};
+class SourceChoice : public testing::TestWithParam<Case> {};
+
+const std::string kSinfo = "/usr/bin/sinfo";
+const std::string kUnix = "unix:/srv/r.sock";
+const std::vector<std::string> kSockets{"/run/slurmrestd.socket"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, SourceChoice,
+    testing::Values(
+        Case{"cli_is_respected",
+             {"cli", kUnix, "/srv/feed", kSinfo, kSockets},
+             {"asks slurmctld through sinfo (/usr/bin/sinfo): slurm.source is cli"}},
+        Case{"cli_that_is_not_there_is_respected",
+             {"cli", kUnix, "/srv/feed", "", kSockets},
+             {"asks slurmctld through sinfo (not installed): slurm.source is cli"}},
+        Case{"rest_is_respected",
+             {"rest", kUnix, "/srv/feed", kSinfo, kSockets},
+             {"asks slurmctld through slurmrestd unix:/srv/r.sock: slurm.source is rest"}},
+        Case{"feed_is_respected",
+             {"feed", kUnix, "/srv/feed", kSinfo, kSockets},
+             {"reads the feed /srv/feed: slurm.source is feed"}},
+        Case{"auto_prefers_what_is_configured",
+             {"auto", kUnix, "/srv/feed", kSinfo, kSockets},
+             {"reads the feed /srv/feed: slurm.feed is set",
+              "asks slurmctld through slurmrestd unix:/srv/r.sock: slurm.restURL is set",
+              "asks slurmctld through sinfo (/usr/bin/sinfo): sinfo is here"}},
+        Case{"auto_prefers_sinfo_to_a_socket_that_nobody_named",
+             {"auto", "", "", kSinfo, kSockets},
+             {"asks slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured",
+              "asks slurmctld through slurmrestd unix:/run/slurmrestd.socket: it listens in a "
+              "usual place"}},
+        Case{"auto_takes_sinfo_alone",
+             {"auto", "", "", kSinfo, {}},
+             {"asks slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured"}},
+        Case{"auto_finds_a_socket",
+             {"auto", "", "", "", kSockets},
+             {"asks slurmctld through slurmrestd unix:/run/slurmrestd.socket: it listens in a "
+              "usual place"}},
+        Case{"auto_without_anything_says_so",
+             {"auto", "", "", "", {}},
+             {"asks slurmctld through sinfo (not installed): neither slurm.feed nor slurm.restURL "
+              "is set, and slurmrestd has no socket in the usual places"}}),
+    [](const auto& row) { return std::string{row.param.name}; });
+
+TEST_P(SourceChoice, IsMadeAndExplained) {
+  std::vector<std::string> described;
+  for (const auto& option : choose_sources(GetParam().facts)) {
+    described.push_back(describe(option));
+  }
+  EXPECT_THAT(described, testing::ElementsAreArray(GetParam().described));
+}
+
+TEST(FindProgram, LooksInTheDirectoryOrThePath) {
+  fakes::TempTree tree;
+  tree.file("a/sinfo", "", 0644).file("b/sinfo", "", 0755).dir("c/sinfo");
+  const std::string root = tree.root().string();
+  const std::string path = root + "/none:" + root + "/c:" + root + "/a::" + root + "/b";
+  const char* before = std::getenv("PATH");
+  const std::string saved = before == nullptr ? "" : before;
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(find_program("sinfo", ""), root + "/b/sinfo");
+  EXPECT_EQ(find_program("sinfo", root + "/b"), root + "/b/sinfo");
+  EXPECT_EQ(find_program("sinfo", root + "/none"), "");
+  ::setenv("PATH", "", 1);
+  EXPECT_EQ(find_program("sinfo", ""), "");
+  ::setenv("PATH", saved.c_str(), 1);
+}
+
+TEST(ExistingSockets, AreSocketsOnly) {
+  fakes::TempTree tree;
+  tree.file("file", "");
+  const std::string path = (tree.root() / "s.sock").string();
+  const UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_THAT(existing_sockets({tree.path("file").string(), path, tree.path("no").string()}),
+              ElementsAre(path));
+}
+
+}  // namespace
+}  // namespace slurmlet::slurm

@@ -1,0 +1,94 @@
+#include "status/manager_environment.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+
+namespace slurmlet::status {
+namespace {
+
+using std::chrono::seconds;
+using Variables = std::map<std::string, std::string>;
+
+ManagerEnvironment read_with(const Variables& variables) {
+  return read_manager_environment(
+      [&](const char* name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? "" : found->second;
+      },
+      42);
+}
+
+TEST(ManagerEnvironmentTest, AServiceIsToldWhereToReportAndHowOften) {
+  const auto told = read_with({{"NOTIFY_SOCKET", "/run/systemd/notify"},
+                               {"WATCHDOG_USEC", "60000000"},
+                               {"WATCHDOG_PID", "42"},
+                               {"CREDENTIALS_DIRECTORY", "/run/credentials/slurmlet.service"}});
+  EXPECT_EQ(told.notify_socket, "/run/systemd/notify");
+  EXPECT_EQ(told.watchdog, seconds{60});
+  EXPECT_EQ(told.credentials_directory, "/run/credentials/slurmlet.service");
+}
+
+TEST(ManagerEnvironmentTest, SocketsAreThoseFromThreeOnIfTheyAreForUs) {
+  using Sockets = std::vector<int>;
+  EXPECT_EQ(read_with({{"LISTEN_FDS", "2"}, {"LISTEN_PID", "42"}}).sockets, (Sockets{3, 4}));
+  EXPECT_EQ(read_with({{"LISTEN_FDS", "2"}, {"LISTEN_PID", "41"}}).sockets, Sockets{});
+  EXPECT_EQ(read_with({{"LISTEN_FDS", "2"}}).sockets, Sockets{});
+  EXPECT_EQ(read_with({{"LISTEN_PID", "42"}}).sockets, Sockets{});
+  for (const char* count : {"", "0", "-1", "two", "99999999999"}) {
+    EXPECT_EQ(read_with({{"LISTEN_FDS", count}, {"LISTEN_PID", "42"}}).sockets, Sockets{}) << count;
+  }
+}
+
+TEST(ManagerEnvironmentTest, NothingIsToldOutsideAService) {
+  const auto told = read_with({});
+  EXPECT_EQ(told.notify_socket, "");
+  EXPECT_FALSE(told.watchdog);
+  EXPECT_EQ(told.credentials_directory, "");
+}
+
+TEST(ManagerEnvironmentTest, TheWatchdogOfAnotherProcessIsNotOurs) {
+  EXPECT_FALSE(read_with({{"WATCHDOG_USEC", "1000000"}, {"WATCHDOG_PID", "41"}}).watchdog);
+  EXPECT_EQ(read_with({{"WATCHDOG_USEC", "1000000"}}).watchdog, seconds{1})
+      << "without WATCHDOG_PID it is meant for whoever reads it";
+}
+
+TEST(ManagerEnvironmentTest, AnIntervalThatIsNoneCountsAsNotSet) {
+  for (const char* usec : {"", "0", "-5", "1s", "99999999999999999999"}) {
+    EXPECT_FALSE(read_with({{"WATCHDOG_USEC", usec}, {"WATCHDOG_PID", "42"}}).watchdog) << usec;
+  }
+}
+
+TEST(ManagerEnvironmentTest, ChildrenInheritNoneOfIt) {
+  const char* const names[] = {"NOTIFY_SOCKET",         "WATCHDOG_USEC", "WATCHDOG_PID",
+                               "CREDENTIALS_DIRECTORY", "LISTEN_FDS",    "LISTEN_PID",
+                               "LISTEN_FDNAMES"};
+  ::setenv("NOTIFY_SOCKET", "@slurmlet-test", 1);
+  ::setenv("WATCHDOG_USEC", "2000000", 1);
+  ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
+  ::setenv("CREDENTIALS_DIRECTORY", "/credentials", 1);
+  ::setenv("LISTEN_FDS", "1", 1);
+  ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+  ::setenv("LISTEN_FDNAMES", "slurmlet.socket", 1);
+  const int kept = ::dup(3);
+  ASSERT_EQ(::dup2(0, 3), 3);  // without FD_CLOEXEC, as from the manager
+  const auto told = take_manager_environment();
+  EXPECT_EQ(told.notify_socket, "@slurmlet-test");
+  EXPECT_EQ(told.watchdog, seconds{2});
+  EXPECT_EQ(told.credentials_directory, "/credentials");
+  EXPECT_EQ(told.sockets, std::vector<int>{3});
+  EXPECT_EQ(::fcntl(3, F_GETFD), FD_CLOEXEC);
+  if (kept >= 0) {
+    ::dup2(kept, 3);
+    ::close(kept);
+  }
+  for (const char* name : names) {
+    EXPECT_EQ(std::getenv(name), nullptr) << name;
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::status

@@ -1,0 +1,252 @@
+#include "status/state_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "fixtures.h"
+
+namespace slurmlet::status {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::EndsWith;
+using ::testing::StartsWith;
+using Liveness = node::SlurmdFacts::Liveness;
+using sync::LeaseStatus;
+
+const char* const kWaitsForApproval = "n1: waits for approval of CSR node-csr-8x2lm";
+const WallTime kRenewed{seconds{1795183331}};  // 2026-11-20T14:02:11Z
+
+Report healthy() {
+  Report report;
+  report.node_name = "n1";
+  report.registered = true;
+  report.api_server = "https://192.0.2.10:6443";
+  report.ready = {"Ready", "True", "SlurmdRunning", "slurmd is running"};
+  report.slurmd.liveness = Liveness::kRunning;
+  report.slurm.record.emplace();
+  report.slurm.record->state = {"IDLE", {}};
+  report.slurm.answered_at = kRenewed - seconds{9};
+  return report;
+}
+
+LeaseStatus renewed() {
+  LeaseStatus lease;
+  lease.renewed_at = kRenewed;
+  return lease;
+}
+
+void unregister(Report& report) {
+  report.registered = false;
+  report.slurm = {};
+}
+
+struct Row {
+  const char* what;
+  std::function<void(Report&, LeaseStatus&)> change;
+  const char* line;
+};
+
+std::vector<Row> rows() {
+  return {
+      {"all is well", [](Report&, LeaseStatus&) {},
+       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z"},
+      {"Slurm drains it",
+       [](Report& r, LeaseStatus&) {
+         r.slurm.record->state = {"MIXED", {"DRAIN"}};
+         r.slurm.record->kind = node::AnswerKind::kFullDump;
+       },
+       "n1: Ready, Slurm MIXED+DRAIN, lease renewed 14:02:11Z"},
+      {"a MIXED that may be anything",
+       [](Report& r, LeaseStatus&) {
+         r.slurm.record->state = {"MIXED", {}};
+         r.jobs.emplace();
+       },
+       "n1: Ready, Slurm MIXED (not confirmed), lease renewed 14:02:11Z"},
+      {"slurmd just went", [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kAbsent; },
+       "n1: Ready, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},
+      {"slurmd has gone",
+       [](Report& r, LeaseStatus&) {
+         r.slurmd.liveness = Liveness::kAbsent;
+         r.ready = {"Ready", "False", "SlurmdNotRunning", "slurmd is not running on this machine"};
+       },
+       "n1: not Ready, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},
+      {"slurmd cannot be seen",
+       [](Report& r, LeaseStatus&) {
+         r.slurmd.liveness = Liveness::kUnknown;
+         r.ready = {"Ready", "Unknown", "SlurmdUnknown", "/proc cannot be read"};
+       },
+       "n1: Ready unknown, slurmd unknown, Slurm IDLE, lease renewed 14:02:11Z"},
+      {"slurmd is stopped", [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kStopped; },
+       "n1: Ready, slurmd is stopped, Slurm IDLE, lease renewed 14:02:11Z"},
+      {"slurmd refuses", [](Report& r, LeaseStatus&) { r.slurmd.serves = false; },
+       "n1: Ready, slurmd serves no requests, Slurm IDLE, lease renewed 14:02:11Z"},
+      {"not ready for another cause",
+       [](Report& r, LeaseStatus&) {
+         r.ready = {"Ready", "False", "NodeShuttingDown", "node is shutting down"};
+       },
+       "n1: not Ready (node is shutting down), Slurm IDLE, lease renewed 14:02:11Z"},
+      {"munge has just gone",
+       [](Report& r, LeaseStatus&) { r.slurm.failure = node::SlurmFailure::kMungeUnavailable; },
+       "n1: Ready, Slurm IDLE at 2026-11-20T14:02:02Z (munge does not run since), "
+       "lease renewed 14:02:11Z"},
+      {"munge is missing",
+       [](Report& r, LeaseStatus&) {
+         r.slurm.record.reset();
+         r.slurm.failure = node::SlurmFailure::kMungeUnavailable;
+       },
+       "n1: Ready, Slurm unknown (munge does not run), lease renewed 14:02:11Z"},
+      {"slurmctld went long ago",
+       [](Report& r, LeaseStatus&) {
+         r.slurm.stale = true;
+         r.slurm.failure = node::SlurmFailure::kControllerUnreachable;
+       },
+       "n1: Ready, Slurm unknown (slurmctld does not answer), lease renewed 14:02:11Z"},
+      {"nobody has been asked for long", [](Report& r, LeaseStatus&) { r.slurm.stale = true; },
+       "n1: Ready, Slurm unknown (the last answer is too old), lease renewed 14:02:11Z"},
+      {"slurmctld is not asked yet", [](Report& r, LeaseStatus&) { r.slurm = {}; },
+       "n1: Ready, Slurm not asked yet, lease renewed 14:02:11Z"},
+      {"the lease is not renewed yet", [](Report&, LeaseStatus& l) { l = {}; },
+       "n1: Ready, Slurm IDLE, lease not renewed yet"},
+      {"the lease is late",
+       [](Report&, LeaseStatus& l) {
+         l.last_error = "PUT /apis/coordination.k8s.io/v1/x: no answer in time";
+       },
+       "n1: Ready, Slurm IDLE, lease not renewed since 2026-11-20T14:02:11Z (no answer in time)"},
+      {"the Node cannot be written",
+       [](Report& r, LeaseStatus&) {
+         r.api_error =
+             Error{Code::kDenied, "PATCH /api/v1/nodes/n1/status: 403 Forbidden: not yours"};
+       },
+       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node not written: API server "
+       "https://192.0.2.10:6443 answers 403 Forbidden: not yours"},
+      {"the credential is refused",
+       [](Report& r, LeaseStatus&) {
+         r.certificates.client_problem = "the client certificate expired at T";
+         r.api_error = Error{Code::kDenied, "GET /x: 401 Unauthorized"};
+       },
+       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, the client certificate expired at T"},
+      {"no API server",
+       [](Report& r, LeaseStatus&) {
+         unregister(r);
+         r.api_error = Error{Code::kUnavailable,
+                             "register: GET https://192.0.2.10:6443/api/v1/nodes/n1: connection "
+                             "refused"};
+       },
+       "n1: not registered: API server https://192.0.2.10:6443 does not answer (connection "
+       "refused); Slurm not asked yet"},
+      {"a busy API server",
+       [](Report& r, LeaseStatus&) {
+         unregister(r);
+         r.api_error = Error{Code::kUnavailable,
+                             "register: GET /api/v1/nodes/n1: 503 Service Unavailable: later"};
+       },
+       "n1: not registered: API server https://192.0.2.10:6443 answers 503 Service Unavailable: "
+       "later; Slurm not asked yet"},
+      {"a server that we do not trust",
+       [](Report& r, LeaseStatus&) {
+         unregister(r);
+         r.api_error =
+             Error{Code::kDenied, "register: GET /api/v1/nodes/n1: certificate verify failed: x"};
+       },
+       "n1: not registered: API server https://192.0.2.10:6443: certificate verify failed: x; "
+       "Slurm not asked yet"},
+      {"another machine has the name",
+       [](Report& r, LeaseStatus&) {
+         r.registered = false;
+         r.refusal = "the Lease is held by another machine";
+       },
+       "n1: not registered: the Lease is held by another machine; Slurm IDLE"},
+      {"the certificate has expired before it was registered",
+       [](Report& r, LeaseStatus&) {
+         r.registered = false;
+         r.slurmd.liveness = Liveness::kAbsent;
+         r.certificates.client_problem = "the client certificate expired at T";
+       },
+       "n1: not registered: the client certificate expired at T; slurmd is down, Slurm IDLE"},
+      {"registration is under way", [](Report& r, LeaseStatus&) { unregister(r); },
+       "n1: not registered yet; Slurm not asked yet"},
+      {"nothing has happened yet", [](Report& r, LeaseStatus&) { r = {}; }, "slurmlet: starts"},
+  };
+}
+
+TEST(StateLineTest, SaysWhatTheDaemonDoesAndWhatIsWrong) {
+  for (const auto& row : rows()) {
+    Report report = healthy();
+    LeaseStatus lease = renewed();
+    row.change(report, lease);
+    EXPECT_EQ(state_line(report, lease), row.line) << row.what;
+  }
+}
+
+TEST(StateLineTest, SaysHowTheBootstrapIs) {
+  Report report;
+  report.node_name = "n1";
+  report.bootstrapping = true;
+  report.api_server = "https://192.0.2.10:6443";
+  EXPECT_EQ(state_line(report, {}), "n1: asks for its certificate");
+  report.api_error = Error{Code::kTimeout, "GET /api/v1/x: no answer in time"};
+  EXPECT_EQ(state_line(report, {}),
+            "n1: no certificate yet: API server https://192.0.2.10:6443 does not answer (no answer "
+            "in time)");
+  report.api_error.reset();
+  report.certificates.client_requests.emplace();
+  report.certificates.client_requests->problem = "request node-csr-1 was denied";
+  EXPECT_EQ(state_line(report, {}), "n1: no certificate yet: request node-csr-1 was denied");
+  report.certificates.client_requests->pending = true;
+  report.certificates.client_requests->request_name = "node-csr-8x2lm";
+  EXPECT_EQ(state_line(report, {}), kWaitsForApproval);
+}
+
+// docs/service.md, with the name of its node.
+TEST(StateLineTest, DocumentsShowNoOtherLines) {
+  const auto text = read_file(fixtures() / "../../docs/service.md");
+  ASSERT_TRUE(text) << text.error().message;
+  std::set<std::string, std::less<>> known{kWaitsForApproval};
+  for (const auto& row : rows()) {
+    known.insert(row.line);
+  }
+  const std::string_view begin = "Status: \"hpc-x7k2p";
+  int shown = 0;
+  for (const std::string_view line : split(*text, '\n')) {
+    if (line.starts_with(begin)) {
+      ++shown;
+      const auto rest = line.substr(begin.size(), line.size() - begin.size() - 1);
+      EXPECT_TRUE(known.contains("n1" + std::string{rest})) << line;
+    }
+  }
+  EXPECT_GE(shown, 5);
+}
+
+TEST(StateLineTest, WordsChangeWithNewsAndNotWithEachRenewal) {
+  LeaseStatus later = renewed();
+  *later.renewed_at += seconds{10};
+  EXPECT_NE(state_line(healthy(), renewed()), state_line(healthy(), later));
+  EXPECT_EQ(state_words(healthy(), renewed()), state_words(healthy(), later));
+  EXPECT_EQ(state_words(healthy(), later), "n1: Ready, Slurm IDLE, lease renewed");
+  later.last_error = "gone";
+  EXPECT_NE(state_words(healthy(), renewed()), state_words(healthy(), later));
+}
+
+TEST(StateLineTest, IsOneBoundedLineWhateverOthersSay) {
+  Report report = healthy();
+  unregister(report);
+  report.api_error = Error{Code::kInternal, "GET /x: a\nb\x01\xff " + std::string(1000, 'y')};
+  const std::string line = state_line(report, {});
+  EXPECT_EQ(line.size(), kMaxStateLine);
+  EXPECT_THAT(
+      line,
+      StartsWith("n1: not registered: API server https://192.0.2.10:6443: a b \xEF\xBF\xBD y"));
+  EXPECT_THAT(line, EndsWith("..."));
+}
+
+}  // namespace
+}  // namespace slurmlet::status

@@ -1,0 +1,13 @@
+set(COMPONENT_TESTS
+  event_sink_test.cpp
+  facts_doubt_test.cpp
+  facts_name_test.cpp
+  facts_probe_test.cpp
+  facts_slurmd_test.cpp
+  facts_sync_test.cpp
+  lease_sync_test.cpp
+  node_departure_test.cpp
+  node_registration_test.cpp
+  node_sync_test.cpp
+  one_daemon_test.cpp
+  pod_sync_test.cpp)

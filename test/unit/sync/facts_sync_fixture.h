@@ -1,0 +1,195 @@
+#pragma once
+
+// FactsSync over a temporary machine: /proc, the spool directory and the pidfile are files of the
+// test, slurmd is a real process (its end is an event) that the temporary /proc calls slurmd.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fakes/child_process.h"
+#include "fakes/fake_clock.h"
+#include "fakes/temp_tree.h"
+#include "node/slurm_view.h"
+#include "slurm/fake_proc.h"
+#include "slurm/fake_runner.h"
+#include "slurm/fixture.h"
+#include "slurm/sources/sinfo_source.h"
+#include "sync/facts_sync.h"
+
+namespace slurmlet::sync {
+
+inline constexpr int kCommandFd = 77;  // of FakeRunner
+
+class FactsSyncFixture : public ::testing::Test {
+ protected:
+  FactsSyncFixture() {
+    tree_.dir("run").dir("spool").dir("cgroup").dir("sys");
+    tree_.file("etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+    set_memory_available("8000000");
+    tree_.file("proc/loadavg", "0.20 0.18 0.12 1/80 11206\n");
+    tree_.file("proc/sys/kernel/pid_max", "32768\n");
+    tree_.file("proc/sys/kernel/threads-max", "100000\n");
+    slurm::add_process(tree_, {1, "systemd", {"/sbin/init"}});
+    options_.paths = {tree_.path("proc"), tree_.path("sys"), tree_.path("etc"), tree_.path("usr"),
+                      tree_.path("run"),  tree_.root(),      tree_.path("dev")};
+    options_.tick = std::chrono::seconds{10};
+    conf_.watch.rescan = conf_.watch.state_check = std::chrono::seconds{10};
+    conf_.node_name = "nid1";
+    conf_.conf.cluster_name = "alps";
+    conf_.watch.places = {tree_.path("proc"), tree_.path("cgroup"), tree_.path("run/slurmd.pid")};
+    conf_.watch.spool_dir = tree_.path("spool");
+    conf_.watch.systemd_dir = tree_.path("run/systemd/system");  // not there: not this machine's
+    conf_.watch.slurmd_program = "/bin/true";                    // never run: the runner is a fake
+    conf_.jobs = {tree_.path("spool"), "", tree_.path("proc"), tree_.path("cgroup")};
+    poll_.interval =
+        std::chrono::hours{24};  // what is asked beyond the first question is asked on evidence
+    poll_.stale_after = std::chrono::hours{48};
+  }
+
+  // Just started; nothing has been looked at but the machine and slurm.conf.
+  void make() {
+    auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
+      const std::string option = slurmds.empty() ? "" : slurmds.front().options.node_name;
+      discovered_.push_back(option);
+      SlurmSetup setup = conf_;
+      if (slurmds.size() > 1 && !name_of_several_.empty()) {
+        setup.node_name = setup.watch.identity.node_name = name_of_several_;
+      } else if (slurmds.size() > 1) {
+        setup.node_name.clear();
+        setup.refusal = "slurmd runs here several times";
+      } else if (!option.empty()) {
+        setup.node_name = option;
+      } else if (!slurmds.empty() && slurmds.front().options.future) {
+        setup.node_name = slurmds.front().told_name;
+        setup.refusal = setup.node_name.empty() ? "slurmd has not told it yet" : "";
+        setup.told_by.pid = slurmds.front().pid;
+      }
+      return setup;
+    };
+    auto poll = std::make_unique<slurm::ControllerPoll>(
+        poll_, "",
+        std::make_unique<slurm::SinfoSource>(slurm::SinfoSettings{},
+                                             std::make_unique<slurm::FakeRunner>(sinfo_)),
+        [] { return 0.5; });
+    facts_ = std::make_unique<FactsSync>(
+        options_, metal3_, discover, std::move(poll), std::make_unique<slurm::FakeRunner>(version_),
+        std::make_unique<slurm::FakeRunner>(unit_), std::make_unique<slurm::FakeRunner>(scontrol_),
+        slurm::SlurmdProbe{probe_client_});
+  }
+  // Has looked for slurmd, and `slurmd -V` has ended.
+  void start() {
+    make();
+    step();
+    end_version();
+  }
+  // Also the first question has been answered, and that was long ago.
+  void start_and_answer() {
+    start();
+    run_until([this] { return !sinfo_.started.empty(); }, std::chrono::seconds{3});
+    answer();
+    wait_quietly(std::chrono::minutes{1});
+    questions_ = sinfo_.started.size();
+  }
+  SteadyTime step() { return facts_->step(clock_.now()); }
+  void end_version() {
+    version_.end = CommandOutput{};
+    version_.end->out = "slurm-wlm 22.05.8\n";
+    step();
+  }
+  // slurmctld answers about the node that was asked for: idle.
+  void answer() {
+    if (sinfo_.started.empty()) {
+      ADD_FAILURE() << "slurmctld has not been asked";
+      return;
+    }
+    CommandOutput output;
+    output.out = slurm::query_answer("22.05.8/query-idle.out");
+    output.out.replace(0, output.out.find('|'), sinfo_.started.back().argv[5]);
+    sinfo_.end = output;
+    step();
+  }
+
+  // Goes from wake-up to wake-up until `done`; how long that took.
+  Duration run_until(const std::function<bool()>& done, Duration limit) {
+    const SteadyTime begin = clock_.now().steady;
+    while (true) {
+      const SteadyTime next = step();
+      if (done() || next > begin + limit) {
+        EXPECT_TRUE(done()) << "not within the limit";
+        return clock_.now().steady - begin;
+      }
+      clock_.advance(std::max<Duration>(next - clock_.now().steady, std::chrono::milliseconds{1}));
+    }
+  }
+  // Lets time pass, stepping when asked to.
+  void wait_quietly(Duration time) {
+    const SteadyTime end = clock_.now().steady + time;
+    for (SteadyTime next = step(); next < end; next = step()) {
+      clock_.advance(std::max<Duration>(next - clock_.now().steady, std::chrono::milliseconds{1}));
+    }
+    clock_.advance(end - clock_.now().steady);
+    step();
+  }
+  // Whether one of the descriptors to wait for is readable.
+  bool wakes() const {
+    std::vector<pollfd> entries;
+    for (const int fd : facts_->wake_fds()) {
+      if (fd != kCommandFd) {
+        entries.push_back({fd, POLLIN, 0});
+      }
+    }
+    return ::poll(entries.data(), entries.size(), 0) > 0;
+  }
+
+  void slurmd_starts(std::vector<std::string> options = {}) {
+    slurmd_ = std::make_unique<fakes::SleepingChild>();
+    options.insert(options.begin(), "/usr/sbin/slurmd");
+    slurm::add_process(tree_, {slurmd_->pid(), "slurmd", options});
+    tree_.file("run/slurmd.pid", std::to_string(slurmd_->pid()) + "\n");
+  }
+  // As by kill -9: the pidfile stays.
+  void slurmd_dies() {
+    tree_.remove("proc/" + std::to_string(slurmd_->pid()));
+    slurmd_.reset();
+  }
+  void job_starts(const std::string& spool, int job, int pid) {
+    slurm::add_process(tree_, {pid, "slurmstepd", {fmt::format("slurmstepd: [{}.0]", job)}});
+    tree_.file(fmt::format("{}/nid1_{}.0", spool, job), "");
+  }
+  void set_memory_available(const std::string& kib) {
+    tree_.file("proc/meminfo", "MemTotal:       16000000 kB\nMemFree:         1000000 kB\n" +
+                                   ("MemAvailable:    " + kib + " kB\n"));
+  }
+
+  node::HostFacts facts() const { return facts_->facts(clock_.now()); }
+  node::SlurmdFacts::Liveness liveness() const { return facts().slurmd.liveness; }
+  int jobs() const { return facts().jobs ? facts().jobs->jobs : -1; }
+  bool grace_over() const { return facts_->circumstances(clock_.now()).slurmd_grace_over; }
+  std::size_t new_questions() const { return sinfo_.started.size() - questions_; }
+
+  fakes::TempTree tree_;
+  fakes::FakeClock clock_;
+  slurm::FakeProgram sinfo_;
+  slurm::FakeProgram version_;
+  slurm::FakeProgram unit_;                       // systemctl
+  slurm::FakeProgram scontrol_;                   // show slurmd
+  slurm::SlurmdProbe::ClientMaker probe_client_;  // none: slurmd cannot be asked
+  FactsOptions options_;
+  slurm::PollSettings poll_;
+  SlurmSetup conf_;              // what slurm.conf says
+  std::string name_of_several_;  // as slurm.nodeName chooses where several slurmd run; "" = refused
+  std::optional<node::Metal3Facts> metal3_;
+  std::vector<std::string> discovered_;  // NAME of slurmd's -N at each reading of slurm.conf
+  std::size_t questions_ = 0;
+  std::unique_ptr<fakes::SleepingChild> slurmd_;
+  std::unique_ptr<FactsSync> facts_;
+};
+
+}  // namespace slurmlet::sync

@@ -1,0 +1,12 @@
+set(COMPONENT_TESTS
+  base64_test.cpp
+  certificate_store_test.cpp
+  certificates_test.cpp
+  client_identity_test.cpp
+  hostile_client_test.cpp
+  openssl_memory.cpp
+  request_digest_test.cpp
+  server_session_test.cpp
+  test_certificates.cpp
+  tls_client.cpp
+  token_signature_test.cpp)

@@ -1,0 +1,3 @@
+set(COMPONENT_TESTS
+  document_test.cpp
+  emit_test.cpp)

@@ -1,1 +1,0 @@
-set(ROOM_TESTS document_test.cpp emit_test.cpp)
