@@ -1,3 +1,3 @@
 #include "cli/commands.h"
 
-int main(int argc, char** argv) { return slurmlet::app::run({argv, argv + argc}); }
+int main(int argc, char** argv) { return slurmlet::cli::run({argv, argv + argc}); }

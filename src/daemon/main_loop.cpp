@@ -233,6 +233,7 @@ void MainLoop::refresh_desired(Now at) {
   node::Circumstances circumstances = facts_->circumstances(at);
   circumstances.shutting_down = shutting_down_;
   node::HostFacts facts = facts_->facts(at);
+  pods_.set_cluster(facts.slurm_conf.cluster_name);
   prefer_address(facts.machine.ip_addresses, route_);
   prefer_address(facts.machine.ip_addresses, client_->local_address());
   auto desired = node::desired_node(facts, identity_.policy, circumstances, SLURMLET_VERSION);

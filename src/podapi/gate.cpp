@@ -206,15 +206,18 @@ std::optional<Verdict> Gate::State::begin(RequestId id, const Caller& caller,
   return unauthorized(passage);
 }
 
-// Why this request may not wait for the API server, if it may not. Strangers get half of the
-// places, so that a slow API server and a flood of bad tokens leave room for the others.
+// Why this request may not wait for the API server, if it may not. Tokens that nobody knows yet get
+// half of the places, three quarters if they come from a known address, so that a slow API server
+// and a flood of bad tokens leave room for the others.
 std::optional<Verdict> Gate::State::refuse_to_wait(const Passage& passage, std::size_t under_way) {
   const auto is_stranger = [](const auto& waiting) { return waiting.second.is_stranger; };
   const auto strangers =
       static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_stranger));
-  const bool is_full =
-      waiting_.size() >= options_.max_waiting || under_way >= options_.max_waiting ||
-      (passage.is_stranger && strangers >= std::max<std::size_t>(1, options_.max_waiting / 2));
+  const std::size_t quarters = strangers_budget_.knows(passage.source) ? 3 : 2;
+  const std::size_t share = std::max<std::size_t>(1, options_.max_waiting * quarters / 4);
+  const bool is_full = waiting_.size() >= options_.max_waiting ||
+                       under_way >= options_.max_waiting ||
+                       (passage.is_stranger && strangers >= share);
   return is_full ? std::optional{unavailable(passage, 503, kTooManyWaiting)} : std::nullopt;
 }
 
@@ -229,7 +232,7 @@ std::optional<Verdict> Gate::State::review_token(RequestId id, Passage passage,
     return unauthorized(passage);
   }
   const bool is_known = good_tokens_.remembers(key);
-  passage.is_stranger = !is_known && !strangers_budget_.knows(passage.source);
+  passage.is_stranger = !is_known;
   const auto under_way = token_reviews_.find(key);
   const bool joins = under_way != token_reviews_.end();
   if (auto refusal = refuse_to_wait(passage, joins ? 0 : token_reviews_.size())) {

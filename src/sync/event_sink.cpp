@@ -147,9 +147,11 @@ SteadyTime EventSink::step(Now now) {
     --calls_left;
     const Status sent = send(known);
     if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
-      known.send_at = not_before_ = now.steady + retry_delay(sent.error(), random_);
-      next = std::min(next, known.send_at);
-      break;  // the API server is away: the others would fail too
+      // The API server may be away, or only this one's namespace: the others are tried before it.
+      not_before_ = now.steady + retry_delay(sent.error(), random_);
+      known.send_at = not_before_ + retry_delay(Error{}, random_);
+      next = std::min(next, not_before_);
+      break;
     }
     if (!sent) {
       log::debug("event " + known.event.reason + " not sent: " + sent.error().message);

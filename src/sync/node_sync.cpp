@@ -21,6 +21,7 @@ using std::chrono::seconds;
 constexpr minutes kQuietAfterReverts{10};
 // A write may find the Node gone before the watch tells how it was at the end.
 constexpr seconds kWatchLag{2};
+constexpr seconds kBrokenWatchLag{30};  // while the watch has no connection
 constexpr int kRevertsThatCount = 5;
 
 // A watch event may be older than the answer to our own write; resourceVersions of one object are
@@ -156,7 +157,7 @@ void NodeSync::read_watch(Now now) {
 void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
   const std::string known = observed_ ? observed_->uid : lost_uid_;
   // News of a Node that was deleted before we made this one says nothing of this one.
-  if (observed_ && last && last->uid != known) {
+  if (!known.empty() && last && last->uid != known) {
     return;
   }
   if (last && last->uid == known) {
@@ -345,7 +346,8 @@ void NodeSync::write_if_due(Now now) {
       lost_uid_ = observed_->uid;
       on_deleted(now);
       if (!refusal_) {
-        next_try_ = std::max(next_try_, now.steady + kWatchLag);
+        next_try_ =
+            std::max(next_try_, now.steady + (watch_.last_error() ? kBrokenWatchLag : kWatchLag));
       }
       return;
     }

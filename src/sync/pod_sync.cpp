@@ -201,10 +201,11 @@ bool PodSync::handle(Entry& entry, Now now) {
   if (entry.backoff.failures() == 0) {
     log::warning("pod " + full_name(pod) + " not rejected yet: " + done.error().message);
   }
-  entry.due = now.steady + entry.backoff.next(done.error().retry_after);
+  const Duration asked = asked_pause(done.error().retry_after, random_);
   if (done.error().retry_after) {
-    not_before_ = entry.due;
+    not_before_ = now.steady + asked;  // the others go first then: it may be about this pod alone
   }
+  entry.due = now.steady + asked + entry.backoff.next();
   return done.error().code != Code::kTimeout && !done.error().retry_after;
 }
 

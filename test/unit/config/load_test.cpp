@@ -121,9 +121,12 @@ TEST(LoadTest, NullInADropInIsTheDefaultAgain) {
 // Files as they are, with what would hang a start or be passed over in silence.
 TEST(LoadTest, WhatIsNoFileOrNoDirectoryIsAnError) {
   const auto problem = [](const fakes::TempTree& tree) {
+    ParsedCommandLine command;
+    command.subcommand = "print-node";
+    command.config_file = tree.path("c.yaml").string();
     const auto settings = load(
-        {"slurmlet", "print-node", "--config", tree.path("c.yaml").string()},
-        [](const std::string&) { return std::nullopt; }, read_whole_file(), read_directory());
+        command, [](const std::string&) { return std::nullopt; }, read_whole_file(),
+        read_directory());
     return settings ? std::string{} : settings.error().message;
   };
   const auto make_fifo = [](const std::filesystem::path& path) {

@@ -1,6 +1,6 @@
 // CertificateSync: denied, failed, deleted, wrong and unreachable.
 
-#include "sync/certificate_sync_fixture.h"
+#include "credentials/certificate_sync_fixture.h"
 
 namespace slurmlet::credentials {
 namespace {

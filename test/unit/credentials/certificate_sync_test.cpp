@@ -2,7 +2,7 @@
 
 #include "credentials/certificate_sync.h"
 
-#include "sync/certificate_sync_fixture.h"
+#include "credentials/certificate_sync_fixture.h"
 
 namespace slurmlet::credentials {
 namespace {

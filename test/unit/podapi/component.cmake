@@ -1,4 +1,6 @@
 set(COMPONENT_TESTS
+  ../tls/test_certificates.cpp
+  ../tls/tls_client.cpp
   authorization_test.cpp
   connection_table_test.cpp
   gate_test.cpp

@@ -524,6 +524,21 @@ TEST_F(GateTest, StrangersWhoWaitLeaveARotatedTokenItsPlace) {
   EXPECT_FALSE(begin(104, with_token("/metrics", "new"), prometheus));
 }
 
+// Whose address a pod beside it may share.
+TEST_F(GateTest, RandomTokensOfAKnownAddressLeaveKnownTokensAPlace) {
+  options_.max_waiting = 4;
+  let_everyone_in();
+  const Caller prometheus = from({"10.0.0.200", "10.0.0.0/24"});
+  EXPECT_EQ(status(with_token("/metrics", "old"), prometheus), 200);
+  clock_.advance(minutes{5});
+  api_.tokens = nullptr;
+  for (RequestId id = 101; id <= 103; ++id) {
+    EXPECT_FALSE(begin(id, with_token("/metrics", "r" + std::to_string(id)), prometheus)) << id;
+  }
+  EXPECT_TRUE(begin(104, with_token("/metrics", "r104"), prometheus)) << "three quarters";
+  EXPECT_FALSE(begin(105, with_token("/metrics", "old"), prometheus));
+}
+
 // Anybody in the cluster has some token that is good.
 TEST_F(GateTest, UsersWithoutRightsDoNotShutOutWhoWasLetInBefore) {
   options_.max_cached = 8;

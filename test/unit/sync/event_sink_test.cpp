@@ -244,6 +244,16 @@ TEST_F(EventSinkTest, APauseThatTheApiServerAsksForIsKept) {
   EXPECT_EQ(api_.events().size(), 2U);
 }
 
+// EventRateLimit for one namespace, say.
+TEST_F(EventSinkTest, AnEventThatAlwaysFailsHoldsUpNoOther) {
+  api_.fail_calls("create a-first", Error{Code::kUnavailable, "429 Too Many Requests"});
+  sink_.emit({"Node", "", "a-first", "a"}, true, "R", "m", "k", clock_.now());
+  sink_.emit({"Node", "", "b", "b"}, true, "R", "m", "k", clock_.now());
+  sink_.emit({"Node", "", "c", "c"}, true, "R", "m", "k", clock_.now());
+  run(minutes{5});
+  EXPECT_EQ(api_.events().size(), 2U);
+}
+
 TEST_F(EventSinkTest, RetriesAreSpread) {
   EventSink late{api_, "n2", [] { return 0.5; }};
   api_.fail_always(Error{Code::kUnavailable, "away"});

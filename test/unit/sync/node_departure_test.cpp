@@ -251,6 +251,39 @@ TEST_F(NodeDepartureTest, OldNewsOfTheGoneNodeChangesNothing) {
   expect_left_deleted();
 }
 
+// A late word of an earlier Node is not the word about the one that was just found gone.
+TEST_F(NodeDepartureTest, TheEndOfAnEarlierNodeIsNotItsEnd) {
+  change(true, "m1");
+  const auto gone = held();
+  auto earlier = gone;
+  earlier.uid = "earlier";
+  earlier.unschedulable = false;
+  api_.remove("n1");
+  sync_->set_desired(drained_node(), clock_.now());
+  step_after(seconds{1});
+  ASSERT_FALSE(sync_->registered());
+  watch_.feed(Seen::kDeleted, {earlier});
+  step();
+  watch_.feed(Seen::kDeleted, {gone});
+  step();
+  expect_left_deleted();
+}
+
+// The word may come late: the watch was rejected, too.
+TEST_F(NodeDepartureTest, AWriteWaitsLongerForABrokenWatch) {
+  change(true, "m1");
+  const auto gone = held();
+  api_.remove("n1");
+  watch_.fail(Error{Code::kUnavailable, "429"});
+  sync_->set_desired(drained_node(), clock_.now());
+  step_after(seconds{1});
+  run(seconds{20});
+  ASSERT_FALSE(sync_->registered());
+  watch_.feed(Seen::kDeleted, {gone});
+  step();
+  expect_left_deleted();
+}
+
 // The same Node, with the same uid.
 TEST_F(NodeDepartureTest, ASightOfTheNodeEndsIt) {
   change_and_tell(true, "m1");

@@ -298,6 +298,18 @@ TEST_F(PodSyncTest, APauseThatTheApiServerAsksForIsKeptForAllPods) {
   EXPECT_EQ(failed().size(), 5U);
 }
 
+// A webhook that answers for one pod with a Status of its own.
+TEST_F(PodSyncTest, APodThatAlwaysFailsHoldsUpNoOther) {
+  for (int i = 0; i < 3; ++i) {
+    bring(pod("web-" + std::to_string(i)));
+  }
+  api_.fail_calls("set_failed default/web-0", Error{Code::kUnavailable, "429", seconds{20}});
+  for (int turns = 0; turns < 20; ++turns) {
+    clock_.advance(std::max<Duration>(step() - clock_.now().steady, seconds{0}));
+  }
+  EXPECT_EQ(failed().size(), 2U);
+}
+
 // Ten seconds for each call to a slow API server: the watchdog must not take that for a hang.
 TEST_F(PodSyncTest, AStepMakesFewCalls) {
   for (int i = 0; i < 10; ++i) {
