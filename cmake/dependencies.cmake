@@ -1,4 +1,4 @@
-# Everything slurmlet takes from the distribution. Debian 12 names in README.md, EPEL 9 names in
+# Everything slurmlet takes from the distribution. Debian 12 names in ./dev, EPEL 9 names in
 # packaging/rpm/slurmlet.spec. Nothing is downloaded or vendored.
 
 find_package(Threads REQUIRED)
