@@ -11,7 +11,7 @@ namespace {
 using State = ServerConnection::State;
 
 // The lower, the sooner it goes.
-enum class Rank { kLingering, kIdle, kStranger, kKnown, kStays };
+enum class Rank { kLingering, kIdle, kStranger, kKnown, kServed, kStays };
 
 Rank rank(const Entry& entry) {
   const ServerConnection& connection = *entry.connection;
@@ -26,7 +26,10 @@ Rank rank(const Entry& entry) {
       if (connection.is_idle()) {
         return Rank::kIdle;
       }
-      [[fallthrough]];
+      // On a plain port anybody on this machine is let through.
+      return !connection.let_through ? in_doubt
+             : connection.is_plain() ? Rank::kServed
+                                     : Rank::kStays;
     case State::kWriting:
       return connection.let_through ? Rank::kStays : in_doubt;
     default:

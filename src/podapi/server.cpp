@@ -275,6 +275,9 @@ void Server::Engine::respond(ServerConnection& connection, const RequestHead& he
                              const Response& response, bool keep_open, Now now) {
   ++counters_.answers[response.status];
   connection.let_through = connection.let_through || response.status < 400;
+  // So that who has no credentials pays a handshake, which is limited, for each answer.
+  keep_open = keep_open && (connection.let_through || connection.is_plain() ||
+                            handshakes_.knows(connection.caller().source));
   std::string text = answerer_.answer(head, response, keep_open);
   if (text.empty()) {
     return connection.close();

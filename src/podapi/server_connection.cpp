@@ -96,8 +96,12 @@ ServerConnection::Event ServerConnection::handshake() {
 
 ServerConnection::Event ServerConnection::read_head(SteadyTime now) {
   std::array<char, kReadBytes> buffer;
-  while (true) {
+  for (int reads = 0;;) {
     if (unread_.empty()) {
+      if (++reads > kMaxReads) {
+        wanted_ = events_for_reading();
+        return Event::kNone;
+      }
       const Got got = receive(buffer.data(), buffer.size());
       if (got.kind == Got::Kind::kEnd) {
         state_ = State::kClosed;
@@ -159,9 +163,16 @@ void ServerConnection::begin_next_request(SteadyTime now) {
   unread_.shrink_to_fit();
   state_ = State::kReading;
   deadline_ = std::min(now + options_.idle_timeout, born_ + options_.max_age);
-  // What is already in memory shows on no descriptor; that the socket can be written to, does.
+  if (session_) {
+    session_->begin_request();
+  }
+  wanted_ = events_for_reading();
+}
+
+// What is already in memory shows on no descriptor; that the socket can be written to, does.
+std::uint32_t ServerConnection::events_for_reading() const {
   const bool has_more = !unread_.empty() || (session_ && session_->has_buffered());
-  wanted_ = has_more ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  return has_more ? EPOLLIN | EPOLLOUT : EPOLLIN;
 }
 
 // Closing a socket with unread bytes resets the connection under the answer, so what the client

@@ -22,6 +22,7 @@ namespace slurmlet::podapi {
 class ServerConnection {
  public:
   static constexpr std::size_t kReadBytes = 4096;  // taken off the socket at once
+  static constexpr int kMaxReads = 64;             // in one turn; others wait, and the deadline
   static constexpr std::size_t kWriteBytes = std::size_t{256} << 10;  // written in one turn
   static constexpr std::size_t kLingerBytes = std::size_t{64} << 10;  // read away before closing
   static constexpr std::chrono::seconds kLingerTime{2};
@@ -60,6 +61,7 @@ class ServerConnection {
   const std::string& refusal() const { return reader_.refusal(); }
   // Whether the connection may serve another request after the present one.
   bool may_stay_open(SteadyTime now) const;
+  bool is_plain() const { return !options_.identity; }
   // Between two requests, with nothing of the next one received.
   bool is_idle() const;
 
@@ -76,6 +78,7 @@ class ServerConnection {
   Event read_head(SteadyTime now);
   void write(SteadyTime now);
   void begin_next_request(SteadyTime now);
+  std::uint32_t events_for_reading() const;
   void begin_linger(SteadyTime now);
   void linger();
   Got receive(char* into, std::size_t size);

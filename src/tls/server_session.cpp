@@ -21,6 +21,9 @@ class OpensslServerSession final : public ServerSession {
 
   State handshake() override;
   Io read(char* into, std::size_t size) override;
+  void begin_request() override {
+    link_.allowance = key_updates_ > kMaxKeyUpdates ? 0 : kMaxRequestBytes;
+  }
   Io write(std::string_view bytes) override;
   void close() override;
   bool has_buffered() const override { return is_usable() && SSL_pending(ssl_.get()) > 0; }
@@ -30,6 +33,8 @@ class OpensslServerSession final : public ServerSession {
 
  private:
   bool is_usable() const { return is_ready_ && error_.empty(); }
+  static void on_message(int is_written, int version, int type, const void* message,
+                         std::size_t size, SSL* ssl, void* session);
   const X509* shown_certificate() const;
   // What the result of an OpenSSL call means; empties OpenSSL's error queue.
   State judge(int result);
@@ -38,12 +43,13 @@ class OpensslServerSession final : public ServerSession {
   SocketLink link_;  // outlives ssl_, which holds the BIO
   SessionPtr ssl_;
   bool is_ready_ = false;  // the handshake is over
+  int key_updates_ = 0;
   std::string error_;
 };
 
 bool OpensslServerSession::open(const ServerIdentity& identity, int socket) {
   ERR_clear_error();
-  link_ = {.socket = socket, .allowance = kMaxOverheadBytes};
+  link_ = {.socket = socket, .allowance = kMaxHandshakeBytes};
   ssl_.reset(SSL_new(static_cast<SSL_CTX*>(identity.context())));
   BioPtr bio = make_socket_bio(link_);
   const bool is_open = ssl_ && bio;
@@ -51,16 +57,35 @@ bool OpensslServerSession::open(const ServerIdentity& identity, int socket) {
     BIO* both = bio.release();
     SSL_set_bio(ssl_.get(), both, both);
     SSL_set_accept_state(ssl_.get());
+    SSL_set_msg_callback(ssl_.get(), on_message);
+    SSL_set_msg_callback_arg(ssl_.get(), this);
   }
   ERR_clear_error();
   return is_open;
 }
 
+// Sees each message of the handshake protocol, also those after the handshake.
+void OpensslServerSession::on_message(int is_written, int /*version*/, int type,
+                                      const void* message, std::size_t size, SSL* /*ssl*/,
+                                      void* session) {
+  if (is_written != 0 || type != SSL3_RT_HANDSHAKE || size == 0 ||
+      *static_cast<const unsigned char*>(message) != SSL3_MT_KEY_UPDATE) {
+    return;
+  }
+  auto& self = *static_cast<OpensslServerSession*>(session);
+  if (++self.key_updates_ > kMaxKeyUpdates) {
+    self.link_.allowance = 0;
+  }
+}
+
 std::string OpensslServerSession::failure(int ssl_error) {
   const std::string reason = take_openssl_error();
+  if (link_.is_overdrawn && key_updates_ > kMaxKeyUpdates) {
+    return fmt::format("TLS: more than {} key updates", kMaxKeyUpdates);
+  }
   if (link_.is_overdrawn) {
-    return fmt::format("{}: more than {} bytes without any content",
-                       is_ready_ ? "TLS" : "TLS handshake", kMaxOverheadBytes);
+    return is_ready_ ? fmt::format("TLS: more than {} bytes for one request", kMaxRequestBytes)
+                     : fmt::format("TLS handshake: more than {} bytes", kMaxHandshakeBytes);
   }
   // Before errno: an alert that OpenSSL sent after that end may have failed, too.
   if (link_.is_at_end) {
@@ -108,7 +133,7 @@ ServerSession::State OpensslServerSession::handshake() {
   const State state = judge(SSL_do_handshake(ssl_.get()));
   if (state == State::kDone) {
     is_ready_ = true;
-    link_.allowance = kMaxOverheadBytes;
+    begin_request();
   }
   return state;
 }
@@ -120,9 +145,6 @@ ServerSession::Io OpensslServerSession::read(char* into, std::size_t size) {
   ERR_clear_error();
   std::size_t got = 0;
   const State state = judge(SSL_read_ex(ssl_.get(), into, size, &got));
-  if (state == State::kDone) {
-    link_.allowance = kMaxOverheadBytes;
-  }
   return {state, got};
 }
 

@@ -8,10 +8,11 @@
 // (the kubelet's x509 authenticator does the same). TLS 1.2 or newer, no renegotiation, no session
 // resumption or tickets, no compression, no early data; ALPN http/1.1.
 //
-// What a stranger can make a session hold or do: between two pieces of plaintext (the whole
-// handshake counts as the first) at most kMaxOverheadBytes are taken from the socket, which bounds
-// hello, certificate chain, key updates, renegotiation attempts and empty records alike, and hence
-// how long one call can be kept busy. A client's chain is at most 32 KiB, of 8 intermediates. In
+// What an unauthenticated client can make a session hold or do: for the handshake at most
+// kMaxHandshakeBytes are taken from the socket, then kMaxRequestBytes for each request, whatever
+// they are: content in tiny records, empty records, renegotiation attempts. Key updates, which cost
+// most, are bounded for the whole session (kMaxKeyUpdates; no client needs them before gigabytes).
+// That bounds what a session costs and how long one call can be kept busy. A client's chain is at most 32 KiB, of 8 intermediates. In
 // memory a session is about 20 KiB when idle after its handshake and below 256 KiB at any time:
 // OpenSSL reserves what a hello claims to be, at most 128 KiB, before it has come. Those who hold
 // sessions bound their number and their time.
@@ -59,7 +60,9 @@ class ServerSession {
     kClosed,     // the peer ended it in an orderly way
     kFailed,     // see error()
   };
-  static constexpr std::size_t kMaxOverheadBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kMaxHandshakeBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kMaxRequestBytes = std::size_t{40} << 10;
+  static constexpr int kMaxKeyUpdates = 32;
 
   struct Io {
     State state = State::kFailed;
@@ -72,6 +75,8 @@ class ServerSession {
 
   virtual State handshake() = 0;
   virtual Io read(char* into, std::size_t size) = 0;
+  // Another request may be read.
+  virtual void begin_request() = 0;
   virtual Io write(std::string_view bytes) = 0;
   // Says good-bye (close_notify) without waiting for the other side's.
   virtual void close() = 0;

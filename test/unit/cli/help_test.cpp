@@ -51,17 +51,17 @@ TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
   EXPECT_THAT(print, HasSubstr("  --diff "));
   for (const char* name : {"status", "check"}) {
     EXPECT_THAT(help_text("slurmlet", name),
-                AllOf(HasSubstr(" [-o text|json] [flags]\n"), HasSubstr("\nExit code 0: "),
+                AllOf(HasSubstr(" [-o text|json] [flags]\n"), HasSubstr("\nExit code: 0 "),
                       HasSubstr("  -o, --output string"), Not(HasSubstr("--sentinel"))));
   }
   EXPECT_THAT(help_text("slurmlet", "wait-registered"),
               AllOf(HasSubstr("--sentinel string "), HasSubstr("--timeout duration "),
-                    HasSubstr("\nExit code 0: ")));
+                    HasSubstr("\nExit code: 0 ")));
   const std::string parse = help_text("slurmlet", "parse-slurm");
   EXPECT_THAT(parse, HasSubstr("\n  slurmlet parse-slurm [FILE] [--node NAME]\n"));
   EXPECT_THAT(parse, Not(HasSubstr("--kubeconfig"))) << "it needs no configuration";
   EXPECT_EQ(help_text("slurmlet", "version"),
-            "Prints the version.\n\nUsage:\n  slurmlet version\n");
+            "Print the version.\n\nUsage:\n  slurmlet version\n");
 }
 
 TEST(HelpTest, MarkdownHasOneLineForEachSetting) {

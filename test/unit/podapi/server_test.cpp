@@ -296,6 +296,23 @@ TEST(Server, WhenFullTheOldestStrangerMakesRoomNotAFriend) {
   EXPECT_FALSE(friendly->ended || other->ended);
 }
 
+// Any local user is let through on the health port.
+TEST(Server, OnAPlainPortHeadsThatAreBegunHoldNoPlaceForEver) {
+  ServerOptions options;
+  options.max_connections = 3;
+  Rig rig{options};
+  std::vector<std::unique_ptr<TestClient>> holders;
+  for (int i = 1; i <= 3; ++i) {
+    holders.push_back(connect_from(rig, i));
+    ask_and_stay(rig, *holders.back());
+    holders.back()->send("G");
+    ASSERT_TRUE(rig.until({holders.back().get()}, [&] { return holders.back()->has_sent(); }));
+  }
+  const auto newcomer = connect_from(rig, 4);
+  ask_and_stay(rig, *newcomer);
+  EXPECT_EQ(rig.server.counters().evicted, 1U);
+}
+
 TEST(Server, WhenAllAreServedTheNewOneIsTurnedAway) {
   ServerOptions options;
   options.max_connections = 2;

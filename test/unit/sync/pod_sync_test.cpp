@@ -293,7 +293,7 @@ TEST_F(PodSyncTest, APauseThatTheApiServerAsksForIsKeptForAllPods) {
   EXPECT_LE(next, clock_.now().steady + seconds{50});
   step_after(seconds{39});
   EXPECT_EQ(api_.calls().size(), 1U);
-  clock_.advance(seconds{11});
+  clock_.advance(seconds{12});
   settle();
   EXPECT_EQ(failed().size(), 5U);
 }

@@ -110,8 +110,8 @@ TEST(HostileClient, EndlessHelloIsCutAndItsMemoryGivenBack) {
     state = bare.server->handshake();
   }
   EXPECT_EQ(state, State::kFailed);
-  EXPECT_EQ(bare.server->error(), "TLS handshake: more than 65536 bytes without any content");
-  EXPECT_LE(sent, ServerSession::kMaxOverheadBytes + 2048);
+  EXPECT_EQ(bare.server->error(), "TLS handshake: more than 65536 bytes");
+  EXPECT_LE(sent, ServerSession::kMaxHandshakeBytes + 2048);
   EXPECT_LT(openssl_peak() - before, std::size_t{256} << 10);
   bare.server.reset();
   EXPECT_LT(openssl_bytes(), before);
@@ -159,22 +159,40 @@ State update_keys(Pair& pair, int times, bool with_content) {
   return state;
 }
 
-TEST(HostileClient, KeyUpdatesWithoutContentEndTheSession) {
+TEST(HostileClient, ManyKeyUpdatesEndTheSession) {
   Pair pair{{.min_version = TLS1_3_VERSION}};
   ASSERT_EQ(pair.handshake(), State::kDone);
-  ASSERT_EQ(update_keys(pair, 100, false), State::kWantRead);
-  const std::size_t held = openssl_bytes();
-  restart_openssl_peak();
-  ASSERT_EQ(update_keys(pair, 1000, false), State::kWantRead);
-  EXPECT_LT(openssl_peak(), held + (std::size_t{64} << 10));
-  EXPECT_EQ(update_keys(pair, 10'000, false), State::kFailed);
-  EXPECT_EQ(pair.server->error(), "TLS: more than 65536 bytes without any content");
+  ASSERT_EQ(update_keys(pair, ServerSession::kMaxKeyUpdates, false), State::kWantRead);
+  EXPECT_EQ(update_keys(pair, 100, false), State::kFailed);
+  EXPECT_EQ(pair.server->error(), "TLS: more than 32 key updates");
 }
 
-TEST(HostileClient, KeyUpdatesBesideContentAreFine) {
+// Content beside them, or another request, does not make them cheaper.
+TEST(HostileClient, ManyKeyUpdatesBesideContentEndTheSessionToo) {
   Pair pair{{.min_version = TLS1_3_VERSION}};
   ASSERT_EQ(pair.handshake(), State::kDone);
-  EXPECT_EQ(update_keys(pair, 5000, true), State::kDone);
+  ASSERT_EQ(update_keys(pair, ServerSession::kMaxKeyUpdates, true), State::kDone);
+  pair.server->begin_request();
+  EXPECT_EQ(update_keys(pair, 100, true), State::kFailed);
+}
+
+TEST(HostileClient, ContentInTinyRecordsIsBoundedForARequest) {
+  Pair pair;
+  ASSERT_EQ(pair.handshake(), State::kDone);
+  char byte = 0;
+  const auto take = [&](std::size_t times) {
+    State state = State::kDone;
+    for (std::size_t i = 0; i < times && state == State::kDone; ++i) {
+      pair.client.write("x");
+      state = pair.server->read(&byte, 1).state;
+    }
+    return state;
+  };
+  ASSERT_EQ(take(1000), State::kDone);
+  pair.server->begin_request();
+  ASSERT_EQ(take(1000), State::kDone);
+  EXPECT_EQ(take(2000), State::kFailed);
+  EXPECT_EQ(pair.server->error(), "TLS: more than 40960 bytes for one request");
 }
 
 // All of them in the socket before one read: a single call must not chew through what the peer can
@@ -184,7 +202,7 @@ TEST(HostileClient, OneReadTakesABoundedNumberOfBytes) {
   ASSERT_EQ(pair.handshake(), State::kDone);
   BIO* collected = BIO_new(BIO_s_mem());
   SSL_set0_wbio(pair.client.ssl(), collected);
-  while (BIO_pending(collected) <= static_cast<int>(ServerSession::kMaxOverheadBytes)) {
+  while (BIO_pending(collected) <= static_cast<int>(ServerSession::kMaxRequestBytes)) {
     SSL_key_update(pair.client.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED);
     ASSERT_TRUE(pair.client.handshake());
   }
@@ -193,7 +211,7 @@ TEST(HostileClient, OneReadTakesABoundedNumberOfBytes) {
   ASSERT_EQ(::send(pair.sockets.client.get(), bytes, static_cast<std::size_t>(length), 0), length);
   char buffer[64];
   EXPECT_EQ(pair.server->read(buffer, sizeof buffer).state, State::kFailed);
-  EXPECT_EQ(pair.server->error(), "TLS: more than 65536 bytes without any content");
+  EXPECT_EQ(pair.server->error(), "TLS: more than 32 key updates");
 }
 
 TEST(HostileClient, IdleSessionsAreSmall) {
