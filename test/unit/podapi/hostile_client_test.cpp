@@ -1,7 +1,24 @@
 // Clients that mean harm, against the real listener. The table has an input for each published hole
-// of cpp-httplib that a client of a server can reach, whatever version is installed
-// (docs/adr/0009-screening-reader-before-cpp-httplib.md says what each of them is), and the shapes
+// of cpp-httplib that a client of a server can reach, whatever version is installed, and the shapes
 // that two readers of one stream of requests understand differently.
+//
+// The holes, each with the first version without it, by what keeps clients from them:
+// - our reader, bodies: CVE-2025-46728 0.20.1 (no end), CVE-2025-53629 0.23.0 (any chunk size),
+//   CVE-2026-22776 0.30.1 and CVE-2026-28435 0.35.0 (compressed, the latter piece by piece),
+//   CVE-2026-29076 0.37.0 (filename* of multipart overflows the stack), 0.37.2 (two lengths),
+//   CVE-2026-34441 0.40.0 (the body of a GET is the next request), CVE-2026-45352 0.43.4 (chunk
+//   sizes), 0.51.0 ("gzip, chunked"; many small headers of multipart parts)
+// - our reader, heads: CVE-2025-52887 0.22.0 (many headers), CVE-2025-53628 0.20.1 (long lines)
+// - no header is passed on: CVE-2025-66570 0.27.0 (REMOTE_ADDR and the like), CVE-2025-66577 0.27.0
+//   (X-Forwarded-For, X-Real-IP), CVE-2026-45372 0.44.0 (%0D%0A), CVE-2026-46527 0.44.0
+//   (X-Forwarded-For without an address), 0.11 (Range, by a recursive regular expression)
+// - the client is libcurl: CVE-2023-26130 0.12.4 and CVE-2026-21428 0.30.0 (CR LF in headers),
+//   CVE-2026-31870 0.37.1 (Content-Length), CVE-2026-32627 0.37.2, CVE-2026-33745 0.39.0 and 0.51.0
+//   (redirects: no certificate checks, credentials, cookies), 0.47.0 (custom CA store),
+//   GHSA-w7p7-f35j-mw7q 0.50.1 (WebSocket)
+// - constant response headers, no trailers: CVE-2020-11709 0.5.9, CVE-2025-0825 0.18.4, 0.50.0
+// - a noexcept handler: CVE-2026-28434 0.35.0 (EXCEPTION_WHAT); no routes: 0.53.1 (long paths)
+// - details not public: CVE-2026-54919; nothing of a client is passed on
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
