@@ -207,7 +207,7 @@ int confine_thread() {
 
 std::string children_not_confined() {
   if (::geteuid() == 0) {
-    return "slurmlet runs as root, and so do the commands of Slurm that it starts";
+    return "slurmlet runs as root, and so do the Slurm commands that it starts";
   }
   if (landlock_version() <= 0) {
     return "the kernel has no Landlock";

@@ -103,7 +103,7 @@ constexpr std::chrono::seconds kStartPatience{2};
 
 Error hangs(const std::string& what) {
   return {Code::kTimeout,
-          what + " hangs in the kernel and cannot be ended; does a file system not answer?"};
+          what + " hangs in the kernel and cannot be killed; is a file system not responding?"};
 }
 
 }  // namespace

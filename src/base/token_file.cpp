@@ -22,8 +22,9 @@ Result<std::string> checked_token(std::string_view content, const std::filesyste
     return Error{Code::kInvalid, "token file " + path.string() + " is empty"};
   }
   if (!std::ranges::all_of(token, [](char c) { return c > 0x20 && c < 0x7F; })) {
-    return Error{Code::kInvalid, "token file " + path.string() +
-                                     " holds more than one word; it must hold the token alone"};
+    return Error{Code::kInvalid,
+                 "token file " + path.string() +
+                     " contains more than one word; it must contain only the token"};
   }
   return std::string(token);
 }

@@ -56,10 +56,10 @@ class Walk {
 
   Result<UniqueFd> open() {
     if (!path_.is_absolute()) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} is not an absolute path, so it depends on the directory of "
-                               "whoever reads it",
-                               path_.string())};
+      return Error{
+          Code::kInvalid,
+          fmt::format("{} is not an absolute path, so it depends on the reader's working directory",
+                      path_.string())};
     }
     push_front(path_);
     if (const Status root = enter_root(); !root) {
@@ -103,7 +103,7 @@ class Walk {
       if (errno == ENOENT && open_to_all_) {
         return Error{
             Code::kInvalid,
-            fmt::format("{} does not exist, and in {} everybody may create it", full, at_)};
+            fmt::format("{} does not exist, and in {} every user may create it", full, at_)};
       }
       return errno_error(errno, "open " + path_.string());
     }
@@ -112,7 +112,7 @@ class Walk {
     }
     struct stat info {};
     if (::fstat(next.get(), &info) != 0) {
-      return errno_error(errno, "look at " + full);
+      return errno_error(errno, "stat " + full);
     }
     if (S_ISLNK(info.st_mode)) {
       return follow(next.get(), info, full);
@@ -164,7 +164,7 @@ class Walk {
   Status check(int fd) {
     struct stat info {};
     if (::fstat(fd, &info) != 0) {
-      return errno_error(errno, "look at " + at_);
+      return errno_error(errno, "stat " + at_);
     }
     const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
     open_to_all_ = sticky && (info.st_mode & (S_IWOTH | S_IWGRP)) != 0;
@@ -193,8 +193,8 @@ class Walk {
                  const std::string& excess) const {
     const std::string cure = excess.empty() ? "chown -h root " : "chmod " + excess + " ";
     return {Code::kInvalid,
-            fmt::format("{} is not used, because others than root and Slurm may change it: {} has "
-                        "owner {}, group {}, mode {:04o}; {}{}",
+            fmt::format("{} is not used, because users other than root and Slurm may change it: {} "
+                        "has owner {}, group {}, mode {:04o}; {}{}",
                         path_.string(), component, info.st_uid, info.st_gid, info.st_mode & 07777U,
                         cure, component)};
   }
@@ -203,7 +203,7 @@ class Walk {
   Result<UniqueFd> open_for_reading() {
     struct stat info {};
     if (::fstat(here_.get(), &info) != 0) {
-      return errno_error(errno, "look at " + at_);
+      return errno_error(errno, "stat " + at_);
     }
     if (!S_ISREG(info.st_mode)) {
       return Error{Code::kInvalid, path_.string() + " is not a regular file"};

@@ -30,9 +30,10 @@ Duration TurnGuard::turn(SteadyTime now, std::string_view woken_by) {
 
 void TurnGuard::warn(SteadyTime now, std::string_view woken_by) {
   if (slowed_at_ == SteadyTime::min() || now - slowed_at_ >= kQuiet) {
-    log::warning("the " + thread_ + " thread had more than " + std::to_string(kStock) +
-                 " turns within a short time, the last one woken by " + std::string{woken_by} +
-                 "; it is held to " + std::to_string(turns_per_second_) + " a second");
+    log::warning("the " + thread_ + " thread ran more than " + std::to_string(kStock) +
+                 " loop iterations in a short time, the last one woken by " +
+                 std::string{woken_by} + "; it is limited to " + std::to_string(turns_per_second_) +
+                 " a second");
   }
   slowed_at_ = now;
 }

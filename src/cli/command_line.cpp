@@ -224,7 +224,7 @@ Result<config::ParsedCommandLine> Parser::parse(const std::vector<std::string>& 
   try {
     app_.parse(reversed);
   } catch (const CLI::ArgumentMismatch& error) {
-    return Error{Code::kInvalid, fmt::format("a flag lacks its value: {}", error.what())};
+    return Error{Code::kInvalid, fmt::format("missing value for flag: {}", error.what())};
   } catch (const CLI::Error& error) {
     return Error{Code::kInvalid, error.what()};
   }

@@ -141,7 +141,7 @@ int run_forever(const config::ParsedCommandLine& command) {
     auto outcome = daemon::run_daemon(*settings, *signals, service);
     if (!outcome && former && !service.is_ready()) {
       log::error(
-          "SIGHUP: with the new configuration slurmlet does not start, the old one stays in use");
+          "SIGHUP: slurmlet cannot start with the new configuration; the old one stays in use");
       fail(outcome.error(), kFailed);
       settings = *std::exchange(former, std::nullopt);
       announce(*settings);
@@ -160,9 +160,9 @@ int run_forever(const config::ParsedCommandLine& command) {
       former = *std::move(settings);
       settings = std::move(fresh);
       announce(*settings);
-      log::info("SIGHUP: configuration read again: " + config::effective_settings_json(*settings));
+      log::info("SIGHUP: configuration reloaded: " + config::effective_settings_json(*settings));
     } else {
-      log::error("SIGHUP: the new configuration is refused, the old one stays in use");
+      log::error("SIGHUP: the new configuration is rejected; the old one stays in use");
       fail(fresh.error(), kBadConfiguration);
     }
   }

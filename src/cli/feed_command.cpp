@@ -40,8 +40,8 @@ Result<std::string> cluster_name(const config::Settings& settings) {
   }
   if (!conf) {
     log::warning(
-        "the cluster's name is not known, so a node of another cluster could take this "
-        "feed for its own: " +
+        "the cluster name is not known, so a node of another cluster could use this feed by "
+        "mistake: " +
         conf.error().message);
     return std::string{};
   }
@@ -81,10 +81,10 @@ class Reporter {
 
   void look(const slurm::FeedWriterStatus& status) {
     if (!status.failure.empty() && status.failure != failure_) {
-      log::warning(fmt::format("the feed in {} is not renewed: {}", directory_, status.failure));
+      log::warning(fmt::format("the feed in {} was not updated: {}", directory_, status.failure));
       failure_ = status.failure;
     } else if (status.failure.empty() && status.dumps > 0 && (!told_ || !failure_.empty())) {
-      log::info(fmt::format("the feed in {} holds {} nodes", directory_, status.nodes));
+      log::info(fmt::format("the feed in {} contains {} nodes", directory_, status.nodes));
       failure_.clear();
       told_ = true;
     }
@@ -145,8 +145,8 @@ int run_feed(const config::Settings& settings, const FeedOptions& options,
   writing.reader = host_name();
   writing.slurm_version = slurm_version(settings);
   log::info(
-      fmt::format("slurmlet " SLURMLET_VERSION " asks slurmctld for all nodes each {} and "
-                  "writes them to {}",
+      fmt::format("slurmlet " SLURMLET_VERSION
+                  " queries slurmctld for all nodes every {} and writes them to {}",
                   config::format_duration(std::chrono::duration_cast<config::Seconds>(*interval)),
                   options.output));
   slurm::FeedWriter writer{std::move(writing), *std::move(directory),

@@ -83,8 +83,9 @@ std::string overview(const std::string& program) {
     out += fmt::format("{:{}}  {}\n", left, width, summary);
   }
   return out +
-         "\nFlags win over environment variables, and those over the configuration file.\n"
-         "virtual-kubelet's flags are accepted; those without a meaning here give a warning.\n";
+         "\n"
+         "Flags override environment variables, and those override the configuration file.\n"
+         "virtual-kubelet's flags are accepted; those without a meaning here cause a warning.\n";
 }
 
 std::string usage(const std::string& program, const Command& command) {
@@ -193,7 +194,7 @@ std::string settings_table_markdown() {
 std::string example_config() {
   std::string out = fmt::format(
       "# Configuration of slurmlet, read from {}. Every key is shown with its\n"
-      "# default; remove the '#' to change one. Flags and environment variables win over this "
+      "# default; remove the '#' to change one. Flags and environment variables override this "
       "file.\n"
       "# Durations: 90s, 1m30s, 500ms.\n"
       "apiVersion: {}\n"

@@ -22,7 +22,7 @@ slurmlet.yaml \- configuration of slurmlet
 constexpr std::string_view kDescription = R"(
 .SH DESCRIPTION
 .BR slurmlet (8)
-reads this file when it starts and again when it gets SIGHUP
+reads this file when it starts and reloads it on SIGHUP
 .RB ( "systemctl reload slurmlet" ).
 It is YAML or JSON, with these two keys and those below:
 .PP
@@ -33,8 +33,8 @@ It is YAML or JSON, with these two keys and those below:
 constexpr std::string_view kRules = R"(.EE
 .in
 .PP
-Every setting has a default, and the file may be absent. Flags win over environment variables,
-these over the file, and the file over the defaults.
+Every setting has a default, and the file may be absent. Flags override environment variables,
+these override the file, and the file overrides the defaults.
 .PP
 Beside
 .I config.yaml
@@ -43,16 +43,16 @@ the files
 are read (beside
 .IR NAME .yaml:
 .IR NAME .d/*.yaml),
-in the order of their names. They have the same form; later ones win, mappings add up. A setting
-that is
+in the order of their names. They have the same form; later ones override
+earlier ones, and mappings are merged. A setting that is
 .B null
-has its default again, whatever the earlier files say (a mapping is empty then); an empty text or an
+reverts to its default, whatever the earlier files set (a mapping becomes empty); an empty text or an
 empty group changes nothing. All these files, and those that they name, must be regular files.
 .PP
-Unknown keys, repeated keys and values that cannot be are refused: the message names the file, the
-line, the key and the cure, and
+Unknown keys, repeated keys and invalid values are rejected: the message names the file, the
+line, the key and a suggested fix, and
 .B slurmlet
-ends with exit code 2. A file that is refused at SIGHUP leaves the old configuration in use.
+ends with exit code 2. If the file is rejected at SIGHUP, the old configuration stays in use.
 .PP
 Durations are written as in
 .BR 90s ,

@@ -35,7 +35,7 @@ constexpr std::int64_t kMiB = 1024 * 1024;
 node::HostFacts facts_of(const slurm::Capture& capture, const node::SlurmNodeRecord* record) {
   node::HostFacts facts;
   facts.slurm_conf.cluster_name = capture.cluster;
-  facts.slurmd.detail = "the captured answer does not tell whether slurmd runs";
+  facts.slurmd.detail = "the captured answer does not report whether slurmd is running";
   if (capture.slurmd) {
     facts.slurmd.liveness = Liveness::kRunning;
     facts.slurmd.version = capture.slurmd->version;

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::string_view kNoPods = "slurmlet runs no pods";
 constexpr std::string_view kOwnTaint =
-    "slurmlet always taints the Node with virtual-kubelet.io/provider=slurm, for pods cannot run "
-    "there";
+    "slurmlet always taints the Node with virtual-kubelet.io/provider=slurm, because pods cannot "
+    "run there";
 constexpr std::string_view kUseLogLevel = "slurmlet logs to stderr; use --log-level";
 constexpr std::string_view kNoTracing = "slurmlet sends no traces";
 constexpr std::string_view kNoPodExec = "slurmlet runs no pods, so it has no streams";
@@ -22,7 +22,7 @@ constexpr std::string_view kOwnPace =
 const std::vector<IgnoredFlag>& ignored_flags() {
   static const std::vector<IgnoredFlag> kFlags = {
       {"--cluster-domain", true, kNoPods},
-      {"--namespace", true, "a node looks after its pods in all namespaces"},
+      {"--namespace", true, "slurmlet handles this node's pods in all namespaces"},
       {"--os", true, "slurmlet runs on Linux only"},
       {"--pod-sync-workers", true, kNoPods},
       {"--full-resync-period", true, "slurmlet watches its pods and needs no periodic resync"},

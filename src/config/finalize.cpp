@@ -74,7 +74,7 @@ void check_slurm_source(Draft& draft, const FileReader& files) {
         "slurm.restURL is not set; set it to unix:/PATH of slurmrestd's socket or to "
         "https://HOST:PORT");
   needs("feed", slurm.feed,
-        "slurm.feed is not set; set it to the directory that slurmlet feed fills");
+        "slurm.feed is not set; set it to the directory in which slurmlet feed publishes");
   if (!slurm.rest_ca_file.empty() && !slurm.rest_url.starts_with("https://")) {
     draft.add_problem(
         fmt::format("{} is set, but slurm.restURL is not https://; remove it, or set "
@@ -199,8 +199,8 @@ void check_recreate(Draft& draft) {
   const auto& node = draft.settings.node;
   if (node.recreate == "never" && node.recreate_after) {
     draft.add_problem(
-        fmt::format("{} is set, but node.recreate is never: no deleted Node is created again then; "
-                    "remove one of them",
+        fmt::format("{} is set, but node.recreate is never: a deleted Node is then never created "
+                    "again; remove one of them",
                     draft.name_of("node.recreateAfter")));
   }
 }

@@ -65,11 +65,9 @@ class Entry {
 
   void pods(const yaml::Value& value) {
     if (!value.is_scalar() || !is_zero(value.text())) {
-      problem(
-          document_.where(value),
-          fmt::format("pods is \"{}\"; it must be \"0\", for the node belongs to Slurm and runs "
-                      "no pods",
-                      value.text()));
+      problem(document_.where(value), fmt::format("pods is \"{}\"; it must be \"0\", because the "
+                                                  "node belongs to Slurm and runs no pods",
+                                                  value.text()));
     }
   }
 

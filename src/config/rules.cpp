@@ -198,7 +198,7 @@ Problem provider_id_problem(std::string_view text) {
 Problem pem_problem(std::string_view text) {
   return text.find("-----BEGIN CERTIFICATE-----") != std::string_view::npos
              ? std::nullopt
-             : Problem{"holds no PEM certificate (-----BEGIN CERTIFICATE-----)"};
+             : Problem{"contains no PEM certificate (-----BEGIN CERTIFICATE-----)"};
 }
 
 Problem key_hashes_problem(std::string_view text) {
@@ -219,7 +219,8 @@ Problem owned_label_problem(const std::string& key) {
       {vocabulary::kLabelOs, "slurmlet sets it from the machine"},
       {vocabulary::kLabelArch, "slurmlet sets it from the machine"},
       {vocabulary::kLabelType, "slurmlet always sets it to virtual-kubelet"},
-      {vocabulary::kLabelExcludeBalancers, "slurmlet always sets it, for this node runs no pods"},
+      {vocabulary::kLabelExcludeBalancers,
+       "slurmlet always sets it, because this node runs no pods"},
       {vocabulary::kLabelExcludeDisruption, "set node.excludeFromDisruption instead"},
   };
   if (const auto found = kOwned.find(key); found != kOwned.end()) {
@@ -228,7 +229,7 @@ Problem owned_label_problem(const std::string& key) {
   // "slurmlet.io/x" and "partition.slurmlet.io/x", not "myslurmlet.io/x"
   const std::string prefix = "." + key.substr(0, key.find('/') + 1);
   if (prefix.ends_with("." + std::string{vocabulary::kDomainPrefix})) {
-    return "labels of slurmlet.io are slurmlet's own; use a domain of your own";
+    return "labels of slurmlet.io are reserved for slurmlet; use a domain of your own";
   }
   return std::nullopt;
 }

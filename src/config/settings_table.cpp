@@ -34,7 +34,7 @@ void add_general(std::vector<Row>& rows) {
        "--log-level",
        "",
        &top<&S::log_level>,
-       "the least severe messages to log: debug, info, warning or error",
+       "minimum severity of the messages to log: debug, info, warning or error",
        "",
        Rule::kChoice,
        0,
@@ -42,7 +42,7 @@ void add_general(std::vector<Row>& rows) {
        {"debug", "info", "warning", "error"},
        {{"warn", "warning"}, {"trace", "debug"}, {"fatal", "error"}, {"panic", "error"}}});
   rows.push_back({kSection, "stateDir", "--state-dir", "", &top<&S::state_dir>,
-                  "directory for what must survive a restart", "", Rule::kAbsolutePath});
+                  "directory for data that must survive a restart", "", Rule::kAbsolutePath});
   rows.push_back(
       {kSection, "cpuAffinity", "--cpu-affinity", "", &top<&S::cpu_affinity>,
        "CPUs that slurmlet and its children run on: none (any), slurmd (those that slurmd "
@@ -65,7 +65,7 @@ void add_bootstrap(std::vector<Row>& rows, std::string_view section) {
   rows.push_back({section, "kubernetes.caCertHashes", "--discovery-token-ca-cert-hash", "",
                   &in<&S::kubernetes, &K::ca_cert_hashes>,
                   "hashes of the public key of the cluster's CA, sha256:HEX[,sha256:HEX]; with the "
-                  "bootstrap token they find and prove the CA, as in kubeadm join",
+                  "bootstrap token they discover and verify the CA, as in kubeadm join",
                   "", Rule::kKeyHashes});
   rows.push_back({section, "kubernetes.certDir", "--cert-dir", "",
                   &in<&S::kubernetes, &K::cert_dir>,
@@ -73,12 +73,11 @@ void add_bootstrap(std::vector<Row>& rows, std::string_view section) {
                   Rule::kAbsolutePath});
   rows.push_back({section, "kubernetes.rotateCertificates", "--rotate-certificates", "",
                   &in<&S::kubernetes, &K::rotate_certificates>,
-                  "renew the client certificate in certDir when 70 to 90 % of its life is over",
-                  ""});
+                  "renew the client certificate in certDir after 70 to 90 % of its lifetime", ""});
   rows.push_back({section, "kubernetes.certificateDuration", "--kubernetes-certificate-duration",
                   "", &in<&S::kubernetes, &K::certificate_duration>,
-                  "lifetime to ask for in this node's certificate requests "
-                  "(spec.expirationSeconds), at least 10m; 0s for the signer's own",
+                  "lifetime to request for this node's certificates (spec.expirationSeconds), at "
+                  "least 10m; 0s for the signer's default",
                   "", Rule::kNone, 0, 3650 * 24 * kHour});
 }
 
@@ -95,10 +94,10 @@ void add_kubernetes(std::vector<Row>& rows) {
                   "address of the API server, instead of a kubeconfig", "", Rule::kServer});
   rows.push_back({kSection, "kubernetes.caFile", "--kubernetes-ca-file", "",
                   &in<&S::kubernetes, &K::ca_file>, "PEM file with the CA of kubernetes.server",
-                  "the CAs of the system"});
+                  "the system's CAs"});
   rows.push_back({kSection, "kubernetes.caData", "--kubernetes-ca-data", "",
-                  &in<&S::kubernetes, &K::ca_data>,
-                  "the CA of kubernetes.server itself, as PEM text", "", Rule::kPem});
+                  &in<&S::kubernetes, &K::ca_data>, "CA of kubernetes.server, as PEM text", "",
+                  Rule::kPem});
   rows.push_back({kSection, "kubernetes.certificateFile", "--kubernetes-certificate-file", "",
                   &in<&S::kubernetes, &K::certificate_file>,
                   "PEM file with the client certificate for kubernetes.server", ""});
@@ -107,8 +106,7 @@ void add_kubernetes(std::vector<Row>& rows) {
                   "PEM file with the private key of kubernetes.certificateFile", ""});
   rows.push_back({kSection, "kubernetes.tokenFile", "--kubernetes-token-file", "",
                   &in<&S::kubernetes, &K::token_file>,
-                  "file with a bearer token for kubernetes.server; read again when it changes",
-                  ""});
+                  "file with a bearer token for kubernetes.server; reloaded when it changes", ""});
   add_bootstrap(rows, kSection);
   rows.push_back({kSection, "kubernetes.leaseDuration", "--kubernetes-lease-duration", "",
                   &in<&S::kubernetes, &K::lease_duration>,
@@ -117,7 +115,7 @@ void add_kubernetes(std::vector<Row>& rows) {
   rows.push_back({kSection, "kubernetes.statusReportInterval",
                   "--kubernetes-status-report-interval", "",
                   &in<&S::kubernetes, &K::status_report_interval>,
-                  "how often the Node's status is written although nothing changed", "",
+                  "how often the Node's status is written when nothing has changed", "",
                   Rule::kNone, 10 * kSecond, 24 * kHour});
 }
 
@@ -156,8 +154,8 @@ void add_node_identity(std::vector<Row>& rows) {
 void add_slurm_labels(std::vector<Row>& rows) {
   rows.push_back({"Node", "node.slurmLabels", "--node-slurm-labels", "",
                   &in<&S::node, &N::slurm_labels>,
-                  "what of Slurm becomes labels: a list of cluster, version, partitions, features "
-                  "and gpu, or none",
+                  "which Slurm data becomes labels: a list of cluster, version, partitions, "
+                  "features and gpu, or none",
                   "", Rule::kSlurmLabels});
 }
 
@@ -168,8 +166,8 @@ void add_node_behaviour(std::vector<Row>& rows) {
                   "--node-ready-follows",
                   "",
                   &in<&S::node, &N::ready_follows>,
-                  "what the condition Ready stands for: daemon (slurmlet runs), slurmd (and slurmd "
-                  "runs) or slurm (and slurmctld does not call the node down)",
+                  "what the condition Ready means: daemon (slurmlet is running), slurmd (and "
+                  "slurmd is running) or slurm (and slurmctld does not report the node down)",
                   "",
                   Rule::kChoice,
                   0,
@@ -181,39 +179,39 @@ void add_node_behaviour(std::vector<Row>& rows) {
                   kHour});
   rows.push_back({kSection, "node.excludeFromDisruption", "--node-exclude-from-disruption", "",
                   &in<&S::node, &N::exclude_from_disruption>,
-                  "keep this Node out of the cluster's share of failed nodes (label "
+                  "exclude this Node from the cluster's share of failed nodes (label "
                   "node.kubernetes.io/exclude-disruption)",
                   ""});
   rows.push_back({kSection, "node.unschedulable", "--node-unschedulable", "",
                   &in<&S::node, &N::unschedulable>, "create the Node cordoned", ""});
-  rows.push_back({kSection, "node.taints", "--node-taints", "", &in<&S::node, &N::taints>,
-                  "taints to create the Node with besides slurmlet's own, "
-                  "KEY=VALUE:EFFECT[,KEY=VALUE:EFFECT]; an existing Node keeps what it has",
-                  "", Rule::kTaints});
+  rows.push_back(
+      {kSection, "node.taints", "--node-taints", "", &in<&S::node, &N::taints>,
+       "taints to create the Node with besides slurmlet's own, "
+       "KEY=VALUE:EFFECT[,KEY=VALUE:EFFECT]; those of an existing Node are left as they are",
+       "", Rule::kTaints});
   rows.push_back({kSection,
                   "node.recreate",
                   "--node-recreate",
                   "",
                   &in<&S::node, &N::recreate>,
-                  "what to do when somebody deletes the Node: always or never create it again",
+                  "whether to create the Node again after it was deleted: always or never",
                   "",
                   Rule::kChoice,
                   0,
                   0,
                   {"always", "never"}});
-  rows.push_back(
-      {kSection, "node.recreateAfter", "--node-recreate-after", "",
-       &in<&S::node, &N::recreate_after>,
-       "when a Node was deleted with its Cluster API Machine (it was cordoned and had the "
-       "annotation cluster.x-k8s.io/machine), how long to wait before creating it again: "
-       "a duration, or never in this boot",
-       "", Rule::kNone, 0, 30 * 24 * kHour});
+  rows.push_back({kSection, "node.recreateAfter", "--node-recreate-after", "",
+                  &in<&S::node, &N::recreate_after>,
+                  "when a Node was deleted with its Cluster API Machine (it was cordoned and had "
+                  "the annotation cluster.x-k8s.io/machine), how long to wait before creating it "
+                  "again: a duration, or never (until the next boot)",
+                  "", Rule::kNone, 0, 30 * 24 * kHour});
 }
 
 void add_slurm(std::vector<Row>& rows) {
   constexpr std::string_view kSection = "Slurm";
   rows.push_back({kSection, "slurm.nodeName", "--slurm-node", "", &in<&S::slurm, &L::node_name>,
-                  "NodeName of this machine in Slurm", "learnt from slurmd and slurm.conf",
+                  "NodeName of this machine in Slurm", "determined from slurmd and slurm.conf",
                   Rule::kSlurmName});
   rows.push_back({kSection, "slurm.conf", "--slurm-conf", "SLURM_CONF", &in<&S::slurm, &L::conf>,
                   "slurm.conf to use", "Slurm's own search order", Rule::kAbsolutePath});
@@ -221,66 +219,66 @@ void add_slurm(std::vector<Row>& rows) {
                   "directory of sinfo and scontrol", "PATH", Rule::kAbsolutePath});
   rows.push_back({kSection, "slurm.pollInterval", "--slurm-poll-interval", "",
                   &in<&S::slurm, &L::poll_interval>,
-                  "time between two questions to slurmctld about this node", "", Rule::kNone,
-                  kSecond, kHour});
+                  "interval between queries to slurmctld about this node", "", Rule::kNone, kSecond,
+                  kHour});
   rows.push_back({kSection, "slurm.commandTimeout", "--slurm-command-timeout", "",
                   &in<&S::slurm, &L::command_timeout>,
-                  "longest wait for one answer; shorter than slurm.pollInterval", "", Rule::kNone,
-                  100, 10 * kMinute});
+                  "time limit of one query; shorter than slurm.pollInterval", "", Rule::kNone, 100,
+                  10 * kMinute});
   rows.push_back({kSection, "slurm.staleAfter", "--slurm-stale-after", "",
                   &in<&S::slurm, &L::stale_after>,
-                  "age from which the last answer is no longer shown as the truth", "", Rule::kNone,
+                  "age from which the last answer is considered out of date", "", Rule::kNone,
                   2 * kSecond, 24 * kHour});
   rows.push_back({kSection, "slurm.maxBackoff", "--slurm-max-backoff", "",
                   &in<&S::slurm, &L::max_backoff>,
-                  "longest time between questions while slurmctld does not answer", "", Rule::kNone,
-                  kSecond, 24 * kHour});
+                  "longest interval between queries while slurmctld does not answer", "",
+                  Rule::kNone, kSecond, 24 * kHour});
   rows.push_back({kSection, "slurm.confirmInterval", "--slurm-confirm-interval", "",
                   &in<&S::slurm, &L::confirm_interval>,
-                  "shortest time between two full queries, which confirm what an answer about one "
-                  "node leaves open",
+                  "shortest interval between full queries, which confirm what an answer about a "
+                  "single node leaves open",
                   "", Rule::kNone, kSecond, 24 * kHour});
 }
 
 void add_slurm_sources(std::vector<Row>& rows) {
   constexpr std::string_view kSection = "Slurm";
-  rows.push_back(
-      {kSection,
-       "slurm.source",
-       "--slurm-source",
-       "",
-       &in<&S::slurm, &L::source>,
-       "how slurmctld is asked: cli (sinfo), rest (slurmrestd), feed (what slurmlet feed "
-       "wrote) or auto",
-       "",
-       Rule::kChoice,
-       0,
-       0,
-       {"auto", "cli", "rest", "feed"}});
+  rows.push_back({kSection,
+                  "slurm.source",
+                  "--slurm-source",
+                  "",
+                  &in<&S::slurm, &L::source>,
+                  "how slurmctld is queried: cli (sinfo), rest (slurmrestd), feed (what slurmlet "
+                  "feed wrote) or auto",
+                  "",
+                  Rule::kChoice,
+                  0,
+                  0,
+                  {"auto", "cli", "rest", "feed"}});
   rows.push_back(
       {kSection, "slurm.restURL", "--slurm-rest-url", "", &in<&S::slurm, &L::rest_url>,
        "where slurmrestd listens: unix:/PATH, https://HOST:PORT or http://127.0.0.1:PORT", "",
        Rule::kRestUrl});
   rows.push_back({kSection, "slurm.restCAFile", "--slurm-rest-ca-file", "",
                   &in<&S::slurm, &L::rest_ca_file>, "PEM file with the CA of slurm.restURL",
-                  "the CAs of the system"});
+                  "the system's CAs"});
   rows.push_back({kSection, "slurm.restUser", "--slurm-rest-user", "",
                   &in<&S::slurm, &L::rest_user>,
-                  "user named to slurmrestd with the token (X-SLURM-USER-NAME)",
+                  "user name sent to slurmrestd with the token (X-SLURM-USER-NAME)",
                   "the user that the token is for"});
   rows.push_back({kSection, "slurm.jwtFile", "--slurm-jwt-file", "", &in<&S::slurm, &L::jwt_file>,
-                  "file with the token (JWT) for slurmrestd; read again when it changes",
+                  "file with the token (JWT) for slurmrestd; reloaded when it changes",
                   "SLURM_JWT in the environment"});
   rows.push_back({kSection, "slurm.feed", "--slurm-feed", "", &in<&S::slurm, &L::feed>,
-                  "directory that slurmlet feed fills for all nodes of a site", "",
+                  "directory in which slurmlet feed publishes the states of all nodes", "",
                   Rule::kAbsolutePath});
-  rows.push_back({kSection, "slurm.questionsPerHour", "--slurm-questions-per-hour", "",
-                  &in<&S::slurm, &L::questions_per_hour>,
-                  "most questions to slurmctld in any hour, those on local evidence included", "",
-                  Rule::kNone, 1, 3600});
+  rows.push_back(
+      {kSection, "slurm.questionsPerHour", "--slurm-questions-per-hour", "",
+       &in<&S::slurm, &L::questions_per_hour>,
+       "maximum number of queries to slurmctld in any hour, including those on local evidence", "",
+       Rule::kNone, 1, 3600});
   rows.push_back({kSection, "slurm.publishJobIDs", "--slurm-publish-job-ids", "",
                   &in<&S::slurm, &L::publish_job_ids>,
-                  "name the jobs that a draining node waits for", ""});
+                  "list the IDs of the jobs that a draining node is waiting for", ""});
 }
 
 void add_others(std::vector<Row>& rows) {
@@ -294,7 +292,7 @@ void add_others(std::vector<Row>& rows) {
        Rule::kNone, 0, kHour});
   constexpr std::string_view kSection = "Endpoints";
   rows.push_back({kSection, "endpoint.address", "--address", "", &in<&S::endpoint, &E::address>,
-                  "address the kubelet API listens on; :: for all of both families", "",
+                  "address the kubelet API listens on; :: for all IPv4 and IPv6 addresses", "",
                   Rule::kIp});
   rows.push_back({kSection, "endpoint.port", "--port", "KUBELET_PORT", &in<&S::endpoint, &E::port>,
                   "port of the kubelet API; 0 for none", "", Rule::kNone, 0, kMaxPort});
@@ -304,7 +302,7 @@ void add_others(std::vector<Row>& rows) {
   rows.push_back({kSection, "endpoint.certificateFile", "--endpoint-certificate-file",
                   "APISERVER_CERT_LOCATION", &in<&S::endpoint, &E::certificate_file>,
                   "PEM file with the serving certificate of the kubelet API",
-                  "asked of the cluster, see endpoint.serverTLSBootstrap"});
+                  "requested from the cluster, see endpoint.serverTLSBootstrap"});
   rows.push_back({kSection, "endpoint.keyFile", "--endpoint-key-file", "APISERVER_KEY_LOCATION",
                   &in<&S::endpoint, &E::key_file>,
                   "PEM file with the private key of endpoint.certificateFile", ""});
@@ -312,12 +310,11 @@ void add_others(std::vector<Row>& rows) {
                   "APISERVER_CA_CERT_LOCATION", &in<&S::endpoint, &E::client_ca_file>,
                   "PEM file with the CA of the kubelet API's clients",
                   "the CA of the API server in the kubeconfig"});
-  rows.push_back(
-      {kSection, "endpoint.serverTLSBootstrap", "--endpoint-server-tls-bootstrap", "",
-       &in<&S::endpoint, &E::server_tls_bootstrap>,
-       "without endpoint.certificateFile, ask the cluster for a serving certificate; until "
-       "it is approved a self-signed one serves",
-       ""});
+  rows.push_back({kSection, "endpoint.serverTLSBootstrap", "--endpoint-server-tls-bootstrap", "",
+                  &in<&S::endpoint, &E::server_tls_bootstrap>,
+                  "without endpoint.certificateFile, request a serving certificate from the "
+                  "cluster; until it is approved, a self-signed one is used",
+                  ""});
 }
 
 std::vector<Row> all_rows() {

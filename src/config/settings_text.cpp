@@ -65,11 +65,11 @@ const std::vector<CommandFlag>& command_flags() {
       {"--config", "string", kDefaultConfigFile,
        "configuration file; the default one may be absent"},
       {"--provider", "string", "",
-       "accepted as virtual-kubelet's command line has it; mock and slurm mean the same here"},
+       "accepted for compatibility with virtual-kubelet; mock and slurm mean the same here"},
       {"--provider-config", "string", "",
        "JSON file of virtual-kubelet's mock provider: labels and providerID for this node are "
        "used"},
-      {"--help", "", "", "show this text"},
+      {"--help", "", "", "show this help"},
       {"--version", "", "", "show the version"},
   };
   return kFlags;

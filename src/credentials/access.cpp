@@ -200,7 +200,7 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
   if (!node_name.empty() && !named.empty() && named != node_name) {
     return Error{Code::kInvalid,
                  fmt::format("{}: the client certificate is for node \"{}\", this node is \"{}\"; "
-                             "put one for system:node:{} in place",
+                             "replace it with one for system:node:{}",
                              file, named, node_name, node_name)};
   }
   const WallTime now = clock_->now().wall;
@@ -209,9 +209,10 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
     return certificate && certificate->not_after <= now;
   };
   if (expired(fresh) && !expired(before)) {
-    return Error{Code::kInvalid,
-                 fmt::format("{}: the client certificate expired at {}; put a valid one in place",
-                             file, rfc3339(fresh.credentials->identity->certificate()->not_after))};
+    return Error{
+        Code::kInvalid,
+        fmt::format("{}: the client certificate expired at {}; replace it with a valid one", file,
+                    rfc3339(fresh.credentials->identity->certificate()->not_after))};
   }
   // Whether it can be used at all shows with a client.
   const auto client = http::make_curl_client([&fresh] { return fresh.credentials; });
@@ -292,7 +293,7 @@ std::string ApiAccess::credential_warning(WallTime now) const {
         certificate->common_name);
   }
   if (certificate->not_after <= now) {
-    return fmt::format("the client certificate expired at {}: put a fresh one in place",
+    return fmt::format("the client certificate expired at {}: replace it with a new one",
                        rfc3339(certificate->not_after));
   }
   return "";

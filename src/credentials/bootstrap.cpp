@@ -153,7 +153,7 @@ Status Bootstrap::write_kubeconfig() const {
 }
 
 void Bootstrap::go_on_with_kubeconfig() {
-  log::info(settings_.kubernetes.kubeconfig + " holds a credential now; it is used");
+  log::info(settings_.kubernetes.kubeconfig + " now contains a valid credential, which is used");
   done_ = true;
 }
 
@@ -165,7 +165,7 @@ void Bootstrap::take_changed_files(Now now) {
   if (is_of_use(now.wall)) {
     return go_on_with_kubeconfig();
   }
-  log::info("the bootstrap credential was replaced; it is tried");
+  log::info("the bootstrap credential was replaced; trying it");
   close();
   discovered_ca_.clear();
   backoff_.reset();
@@ -207,7 +207,7 @@ SteadyTime Bootstrap::turn(Now now) {
     }
     return clock_.now().steady + backoff_.next();
   }
-  log::info("bootstrap done; " + settings_.kubernetes.kubeconfig + " written");
+  log::info("bootstrap completed; " + settings_.kubernetes.kubeconfig + " written");
   done_ = true;
   return now.steady;
 }
@@ -222,10 +222,10 @@ std::string Bootstrap::waits_for() const {
     return problem_;
   }
   if (!sync_) {
-    return "waits for the API server";
+    return "waiting for the API server";
   }
   const auto& status = sync_->status();
-  return status.pending ? "waits for the approval of " + status.request_name : status.problem;
+  return status.pending ? "waiting for approval of " + status.request_name : status.problem;
 }
 
 std::string Bootstrap::server() const {

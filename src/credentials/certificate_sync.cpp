@@ -178,7 +178,7 @@ void CertificateSync::ask_with(const std::string& key, Now now) {
   const auto created = api_.create(wanted);
   if (created) {
     ++status_.requests;
-    say(false, "asked for with request " + wanted.name + " to " + wanted.signer_name);
+    say(false, "submitted request " + wanted.name + " to " + wanted.signer_name);
     wait_for(*created, key, now);
   } else if (created.error().code == Code::kConflict) {
     find(wanted, key, now);
@@ -197,10 +197,10 @@ void CertificateSync::find(const kube::CertificateRequest& ours, const std::stri
   const auto theirs = tls::request_public_key_digest(found->request_pem);
   const auto digest = tls::public_key_digest(key);
   if (!theirs || !digest || *theirs != *digest || found->signer_name != ours.signer_name) {
-    refuse("request " + ours.name + " is somebody else's", now);
+    refuse("request " + ours.name + " belongs to another client", now);
     return;
   }
-  say(false, "goes on with request " + ours.name);
+  say(false, "continuing with request " + ours.name);
   wait_for(*found, key, now);
 }
 
@@ -279,11 +279,11 @@ void CertificateSync::accept(const std::string& certificate_pem, Now now) {
     return;
   }
   if (!tls::is_pair(certificate_pem, asked_->key_pem)) {
-    refuse(name + " is refused: it does not belong to our key", now);
+    refuse(name + " is rejected: it does not match this node's key", now);
     return;
   }
   if (const auto problem = issued_problem(*summary, asked_->subject, now.wall); !problem.empty()) {
-    refuse(name + " is refused: " + problem, now);
+    refuse(name + " is rejected: " + problem, now);
     return;
   }
   auto stored = store_.accept(certificate_pem, now.wall);
@@ -319,7 +319,9 @@ void CertificateSync::refuse(const std::string& why, Now now) {
 
 // Deleted by a person, or by the cluster's cleaner after a day: the same again.
 void CertificateSync::lose(Now now) {
-  complain("request " + asked_->name + " was deleted before it was decided; asked again", now);
+  complain("request " + asked_->name +
+               " was deleted before it was approved or denied; submitting it again",
+           now);
   if (now.steady - asked_->since > kLongLife) {
     call_backoff_.reset();
   }
@@ -363,9 +365,9 @@ void CertificateSync::remind(Now now) {
   }
   reminded_ = true;
   say(false, asked_->approved
-                 ? "request " + asked_->name + " is approved and waits for its signer"
-                 : "request " + asked_->name + " waits for approval: kubectl certificate approve " +
-                       asked_->name);
+                 ? "request " + asked_->name + " is approved and waiting for its signer"
+                 : "request " + asked_->name +
+                       " is waiting for approval: kubectl certificate approve " + asked_->name);
 }
 
 std::string CertificateSync::title() const {

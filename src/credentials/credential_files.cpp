@@ -81,7 +81,7 @@ void CredentialFiles::reload(State& state, SteadyTime now) {
   const auto& [paths, read_again, what] = state.entry;
   if (const Status done = read_again(); !done) {
     if (state.told.insert(done.error().message).second) {
-      log::warning(fmt::format("{}: new file refused: {}; the old one stays in use", what,
+      log::warning(fmt::format("{}: new file rejected: {}; the old one stays in use", what,
                                done.error().message));
     }
     if (state.failures < kTryAgain.size()) {

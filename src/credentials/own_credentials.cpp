@@ -158,7 +158,7 @@ std::optional<std::string> OwnCredentials::loss(WallTime now) const {
   if (calls_.counter->unauthorized_in_a_row() < kRefusalsThatCount) {
     return std::nullopt;
   }
-  return "the API server does not accept this node's credential (401 Unauthorized)" +
+  return "the API server rejects this node's credential (401 Unauthorized)" +
          (is_expired(now) ? "; the client certificate expired at " +
                                 rfc3339(access_.client_certificate()->not_after)
                           : "");
@@ -196,14 +196,13 @@ SteadyTime OwnCredentials::notice_loss(Now now) {
   }
   lost_since_ = now.steady;
   if (has_bootstrap(settings_)) {
-    log::warning(*problem + ": another one is asked for with the bootstrap token");
+    log::warning(*problem + ": requesting another one with the bootstrap token");
     return *lost_since_ + patience_;
   }
   const auto files = access_.files();
   log::error(
-      fmt::format("{}: put a fresh credential for system:node:{} into {} (it is taken up without a "
-                  "restart), or "
-                  "set kubernetes.bootstrapKubeconfig",
+      fmt::format("{}: put a fresh credential for system:node:{} into {} (it is reloaded without a "
+                  "restart), or set kubernetes.bootstrapKubeconfig",
                   *problem, node_name_, files.empty() ? "the kubeconfig" : files.front().string()));
   return kNever;
 }

@@ -44,14 +44,14 @@ Status CpuPin::start() {
   }
   const auto cpus = parse_cpu_list(wanted_);
   if (!cpus) {
-    return Error{Code::kInvalid, "cpuAffinity is \"" + wanted_ + "\", which is no list of CPUs"};
+    return Error{Code::kInvalid, "cpuAffinity is \"" + wanted_ + "\", which is not a list of CPUs"};
   }
   if (const Status bound = bind(*cpus); !bound) {
     return Error{bound.error().code,
                  "cpuAffinity: " + bound.error().message +
                      "; choose among those in /sys/devices/system/cpu/online, or none"};
   }
-  log::info("runs on CPU " + wanted_ + " (cpuAffinity)");
+  log::info("running on CPU " + wanted_ + " (cpuAffinity)");
   return {};
 }
 
@@ -89,8 +89,8 @@ void CpuPin::take_over(const std::set<int>& slurmd, bool off_spec) {
   if (!apart) {
     release();
     say(false,
-        "cpuAffinity is slurmd, but slurmd may use all CPUs (no CoreSpecCount or "
-        "CpuSpecList confines it): nothing is pinned");
+        "cpuAffinity is slurmd, but slurmd may use all CPUs (no CoreSpecCount or CpuSpecList "
+        "confines it): slurmlet is not pinned");
     return;
   }
   if (*apart == bound_) {
@@ -100,7 +100,7 @@ void CpuPin::take_over(const std::set<int>& slurmd, bool off_spec) {
     say(true, "cpuAffinity: " + bound.error().message);
     return;
   }
-  say(false, "runs on CPU " + cpu_list_text(bound_) + ", set apart by slurmd (cpuAffinity)");
+  say(false, "running on CPU " + cpu_list_text(bound_) + ", set apart by slurmd (cpuAffinity)");
 }
 
 void CpuPin::release() {

@@ -156,16 +156,15 @@ Result<Outcome> Daemon::run() {
       if (const Status accepted = credentials::probe_bootstrap(settings_, signals_.fd(),
                                                                shared_.clock, shared_.requests);
           !accepted) {
-        log::warning("the bootstrap token is of no use either (" + accepted.error().message +
-                     "): this node keeps its credential and tries it again");
+        log::warning("the bootstrap token was rejected too (" + accepted.error().message +
+                     "): this node keeps its credential and retries");
         continue;
       }
       if (const Status discarded = credentials::discard_certificate(settings_); !discarded) {
         return discarded.error();
       }
       // Where the credential is not in the store, its kubeconfig goes on looking good.
-      refused_ =
-          "the API server does not accept the credential in " + settings_.kubernetes.kubeconfig;
+      refused_ = "the API server rejects the credential in " + settings_.kubernetes.kubeconfig;
     }
   }
 }
@@ -191,13 +190,13 @@ Result<Ending> Daemon::serve() {
   if (settings_.endpoint.port != 0) {
     if (const Status made = serving.start(shared_.clock.now().wall); !made) {
       log::error("the kubelet endpoint's certificate: " + made.error().message +
-                 (serving.identity() ? "; a self-signed one serves until it is replaced" : ""));
+                 (serving.identity() ? "; a self-signed one is used until it is replaced" : ""));
     }
   }
   if (const auto shown = serving.identity(); shown && shown->certificate().is_ca) {
     log::warning(
         settings_.endpoint.certificate_file +
-        " is a CA's certificate, so this node holds a CA's key and could sign for anybody: "
+        " is a CA certificate, so this node holds a CA key and could sign certificates for anyone: "
         "leave endpoint.certificateFile and endpoint.keyFile out, and remove that key");
   }
   EndpointThread endpoint{settings_, name(), std::move(connections->reviews), serving, shared_};

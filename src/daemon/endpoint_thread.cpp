@@ -61,7 +61,7 @@ std::unique_ptr<podapi::Server> start_server(podapi::ServerOptions options,
   }
   const bool may_pass = started.error().code != Code::kInvalid;
   log::warning(std::string{"no "} + name + " endpoint: " + started.error().message +
-               (may_pass ? "; tried again until it listens" : ""));
+               (may_pass ? "; retrying until it listens" : ""));
   return may_pass ? std::move(server) : nullptr;
 }
 
@@ -109,8 +109,8 @@ void EndpointThread::warn_of_unused_sockets() const {
     if (!podapi::is_for(socket, kubelet) && !podapi::is_for(socket, health)) {
       log::warning("slurmlet.socket listens on " + podapi::socket_name(socket) +
                    ", which is neither endpoint.address and endpoint.port nor 127.0.0.1 and "
-                   "endpoint.healthzPort: nobody answers there. Give the unit the same addresses "
-                   "(systemctl edit slurmlet.socket: ListenStream=), or disable it");
+                   "endpoint.healthzPort: connections there get no answer. Give the unit the same "
+                   "addresses (systemctl edit slurmlet.socket: ListenStream=), or disable it");
     }
   }
 }

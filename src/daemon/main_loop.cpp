@@ -117,7 +117,7 @@ std::optional<sync::NodeEnd> MainLoop::load_end() {
 
 void MainLoop::save_end(const std::optional<sync::NodeEnd>& end) {
   if (const Status saved = save_node_end(end_scope(), end); !saved) {
-    log::warning("a restart of slurmlet will not know that the Node was cordoned: " +
+    log::warning("slurmlet will not know after a restart that the Node was cordoned: " +
                  saved.error().message);
   }
 }
@@ -206,9 +206,9 @@ void MainLoop::say_shutting_down(Duration limit) {
   const Status said = node_.flush(now());
   client_->set_abort_fd(-1);
   if (said) {
-    log::info("the host is shutting down; Node " + name() + " says so");
+    log::info("the host is shutting down; Node " + name() + " marked not ready");
   } else {
-    log::warning("the host is shutting down, but the Node could not be told: " +
+    log::warning("the host is shutting down, but the Node could not be updated: " +
                  said.error().message);
   }
 }

@@ -45,8 +45,8 @@ Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, Steady
   const Json document = Json::parse(*text, nullptr, false);
   if (!document.is_object() || kube::string_at(document, "nodeUID").empty()) {
     return Error{Code::kInvalid, file_of(scope).string() +
-                                     " is broken; slurmlet goes on without it: should the Node "
-                                     "have gone with its Machine, it is registered again"};
+                                     " is broken; slurmlet continues without it: if the Node was "
+                                     "deleted with its Machine, it is registered again"};
   }
   if (!is_of(document, scope)) {
     return std::optional<sync::NodeEnd>{};

@@ -11,7 +11,8 @@
 namespace slurmlet::daemon {
 namespace {
 
-constexpr const char* kNoConf = "there is none in the usual places; set slurm.conf or SLURM_CONF";
+constexpr const char* kNoConf =
+    "there is none in the standard locations; set slurm.conf or SLURM_CONF";
 
 std::vector<std::string> possible_names(const slurm::NameSources& names) {
   std::vector<std::string> out{names.configured, names.node_name};
@@ -168,7 +169,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   setup.place.cluster = conf.cluster_name;
   if (path.empty() && !cluster.conf_server.empty()) {
     setup.place.conf_server = cluster.conf_server;
-    setup.why += "; each question fetches slurm.conf from " + cluster.conf_server + " as well";
+    setup.why += "; each query fetches slurm.conf from " + cluster.conf_server + " as well";
   }
   setup.told_by.conf = path;
   setup.told_by.conf_server = setup.place.conf_server;
@@ -191,7 +192,7 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
   }
   auto setup = discover_slurm(settings, hostname, kubernetes_node, slurmds);
   if (setup.problem == kNoConf) {
-    setup.problem += "; commands take none from a running slurmd";
+    setup.problem += "; commands do not use that of a running slurmd";
   }
   return setup;
 }
@@ -209,7 +210,7 @@ std::string stretched_interval(const config::SlurmSettings& slurm) {
     return "";
   }
   return fmt::format(
-      "slurm.questionsPerHour is {}, so slurmctld is not asked every {} s (slurm.pollInterval) "
+      "slurm.questionsPerHour is {}, so slurmctld is not queried every {} s (slurm.pollInterval) "
       "but about every {} s",
       slurm.questions_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
       3600 / slurm.questions_per_hour);

@@ -28,10 +28,11 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
     if (errno != EACCES && errno != EAGAIN) {
       return UniqueFd{};
     }
-    return Error{Code::kConflict,
-                 fmt::format("slurmlet runs already with the state directory {} (process {}): stop "
-                             "that one, or give this one a --state-dir and a --nodename of its own",
-                             directory.string(), read_trimmed(path))};
+    return Error{
+        Code::kConflict,
+        fmt::format("slurmlet is already running with the state directory {} (process {}): stop "
+                    "that one, or give this one its own --state-dir and --nodename",
+                    directory.string(), read_trimmed(path))};
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
   // For people only: the lock holds without it.

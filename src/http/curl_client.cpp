@@ -131,7 +131,7 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   // A connection says who opened it, so none of the old pool may be used again.
   auto pool = make_connection_pool();
   if (!pool) {
-    return Error{Code::kInternal, "libcurl cannot make a connection pool: memory is short"};
+    return Error{Code::kInternal, "libcurl cannot create a connection pool: out of memory"};
   }
   loop_->end_streams(owner_);
   pool_ = std::move(pool);
@@ -160,7 +160,7 @@ Result<std::string> CurlClient::read_token() const {
   });
   if (!clean) {
     return Error{Code::kInvalid,
-                 "the bearer token holds a space or a control character; write its file again"};
+                 "the bearer token contains a space or a control character; write its file again"};
   }
   return token;
 }
@@ -226,7 +226,7 @@ Result<std::unique_ptr<Client>> make_client(CredentialSource source,
                                             std::shared_ptr<TransferLoop> loop) {
   auto client = std::make_unique<CurlClient>(std::move(source), std::move(loop));
   if (!client->usable()) {
-    return Error{Code::kInternal, "libcurl does not start: memory is short"};
+    return Error{Code::kInternal, "libcurl does not start: out of memory"};
   }
   if (const Status usable = client->refresh(); !usable) {
     return usable.error();

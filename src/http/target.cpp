@@ -55,7 +55,7 @@ Result<Target> make_target(const Endpoint& endpoint) {
   for (const CURLUPart part :
        {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {
     if (!part_of(url.get(), part).empty()) {
-      return bad_url(endpoint, "holds a user, query or fragment");
+      return bad_url(endpoint, "contains a user, query or fragment");
     }
   }
   const std::string host = part_of(url.get(), CURLUPART_HOST);

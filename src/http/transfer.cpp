@@ -66,7 +66,7 @@ Transfer::Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Req
     good = set(CURLOPT_UNIX_SOCKET_PATH, shared_->target.unix_socket.c_str());
   }
   if (!good) {
-    fail({Code::kInternal, what_ + ": libcurl refuses an option or memory is short"});
+    fail({Code::kInternal, what_ + ": libcurl rejects an option or is out of memory"});
   }
 }
 
@@ -125,7 +125,7 @@ void Transfer::finish(CURLcode code) {
   }
   if (too_long_) {
     fail({Code::kInvalid,
-          fmt::format("{}: the answer is longer than {} bytes; ask for less", what_, max_body_)});
+          fmt::format("{}: the answer is longer than {} bytes; request less", what_, max_body_)});
     return;
   }
   if (code == CURLE_OPERATION_TIMEDOUT) {

@@ -143,9 +143,10 @@ bool set_request(CURL* easy, const Target& target, const Request& request,
 Status check_headers(const Request& request) {
   for (const auto& [name, value] : request.headers) {
     if (!is_token(name) || has_control(value)) {
-      return Error{Code::kInvalid, request.method + " " + request.path +
-                                       ": a header of the request holds a control character or "
-                                       "has no valid name"};
+      return Error{
+          Code::kInvalid,
+          request.method + " " + request.path +
+              ": a header of the request contains a control character or has no valid name"};
     }
   }
   return {};

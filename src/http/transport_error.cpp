@@ -88,7 +88,7 @@ Error transport_error(const std::string& what, const TransportFailure& failure) 
       break;
   }
   if (refuses_our_certificate(detail)) {
-    return error(Code::kDenied, "the server refuses our client certificate: " + detail);
+    return error(Code::kDenied, "the server rejects the client certificate: " + detail);
   }
   return error(Code::kUnavailable, detail);
 }

@@ -47,12 +47,12 @@ std::string server_url_problem(const std::string& url) {
   constexpr std::string_view kHttp = "http://";
   const bool tls = url.starts_with(kHttps);
   if (!tls && !url.starts_with(kHttp)) {
-    return "is no URL of an API server; write https://HOST:PORT";
+    return "is not the URL of an API server; write https://HOST:PORT";
   }
   const std::string_view rest = std::string_view(url).substr(tls ? kHttps.size() : kHttp.size());
   const std::string_view authority = rest.substr(0, rest.find('/'));
   if (authority.empty() || authority.front() == ':') {
-    return "names no host; write https://HOST:PORT";
+    return "has no host; write https://HOST:PORT";
   }
   if (url.find_first_of(" \t\r\n?#") != std::string::npos) {
     return "has white space, a query or a fragment in it; write https://HOST:PORT";

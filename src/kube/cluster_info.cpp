@@ -40,7 +40,7 @@ Result<std::vector<std::string>> checked_pins(const std::vector<std::string>& pi
     if (!lower.starts_with(kPrefix) || lower.size() != kPrefix.size() + kDigestDigits ||
         !is_hex(std::string_view(lower).substr(kPrefix.size()))) {
       return Error{Code::kInvalid, "CA certificate hash \"" + one_line(pin) +
-                                       "\" is none; write sha256: and 64 hexadecimal digits, as "
+                                       "\" is invalid; write sha256: and 64 hexadecimal digits, as "
                                        "kubeadm token create --print-join-command does"};
     }
     checked.push_back(std::move(lower));
@@ -67,12 +67,13 @@ Result<std::string> signed_kubeconfig(const nlohmann::json& config_map,
   }
   const auto signature = data.find("jws-kubeconfig-" + token.id);
   if (signature == data.end()) {
-    return disbelieved("is not signed with token " + token.id +
-                       ": it has expired or may not sign; make one with kubeadm token create");
+    return disbelieved(
+        "is not signed with token " + token.id +
+        ": it has expired or must not be used for signing; create one with kubeadm token create");
   }
   if (!tls::is_signed_with_token(signature->second, kubeconfig->second, token.id, token.secret)) {
     return disbelieved("has a wrong signature for token " + token.id +
-                       ": the token is wrong, or somebody stands between us and the API server; "
+                       ": the token is wrong, or the connection to the API server is intercepted; "
                        "check token and server address");
   }
   return kubeconfig->second;
@@ -104,7 +105,7 @@ Result<std::string> ca_of(const std::string& kubeconfig) {
   auto pem =
       data == nullptr ? Result<std::string>(std::string{}) : tls::base64_decode(data->text());
   if (!pem || pem->empty()) {
-    return disbelieved("holds no certificate-authority-data; give the cluster's CA as a file");
+    return disbelieved("contains no certificate-authority-data; give the cluster's CA as a file");
   }
   return pem;
 }
@@ -125,10 +126,10 @@ Result<std::string> keep_pinned(const std::string& ca, const std::vector<std::st
     }
   }
   if (kept.empty()) {
-    return disbelieved("has a CA with public key " + join(found, ", ") +
-                       ", which is not the one expected (" + join(pins, ", ") +
-                       "): the hash is of another cluster, or somebody stands between us and the "
-                       "API server");
+    return disbelieved(
+        "has a CA with public key " + join(found, ", ") +
+        ", which does not match the expected hash (" + join(pins, ", ") +
+        "): the hash is for another cluster, or the connection to the API server is intercepted");
   }
   return kept;
 }

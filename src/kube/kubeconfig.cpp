@@ -167,7 +167,7 @@ Status Reader::read_cluster(const Entry& cluster) {
   if (insecure != nullptr && !insecure->is_null() && insecure->as_bool() != false) {
     return invalid(*insecure,
                    "insecure-skip-tls-verify of cluster " + in_quotes(cluster.name) +
-                       " is refused: anyone on the network could take the credential; remove it "
+                       " is rejected: anyone on the network could steal the credential; remove it "
                        "and set certificate-authority or certificate-authority-data");
   }
   auto server = required(map, "server", "set it to https://HOST:PORT");

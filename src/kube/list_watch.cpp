@@ -230,8 +230,7 @@ void ListWatch::read(SteadyTime now, ObjectSink& sink) {
 }
 
 void ListWatch::fell_silent(SteadyTime now) {
-  error_ = Error{Code::kUnavailable,
-                 "WATCH " + path_ + ": nothing heard for 5 minutes; connecting again"};
+  error_ = Error{Code::kUnavailable, "WATCH " + path_ + ": no data for 5 minutes; reconnecting"};
   if (spoke_) {
     // The connection is dead without having said so.
     resume_after(now, Duration::zero());
@@ -280,7 +279,7 @@ bool ListWatch::take_lines(SteadyTime now, ObjectSink& sink) {
   }
   if (outcome == Line::kListAgain) {
     error_ = Error{Code::kInternal,
-                   "WATCH " + path_ + ": the stream is not what a watch sends; listing again"};
+                   "WATCH " + path_ + ": the stream is not a valid watch; listing again"};
     list_after(now, backoff_.next());
   } else if (outcome == Line::kFine && !all_good) {
     error_ = Error{Code::kInternal, "WATCH " + path_ + ": an event is longer than " +

@@ -52,7 +52,7 @@ Result<TokenReview> token_review_from_json(const json& object) {
     review.user = user_from_json(*user);
   }
   if (review.authenticated && review.user.name.empty()) {
-    return Error{Code::kInternal, "the answer believes the token but names no user"};
+    return Error{Code::kInternal, "the answer accepts the token but names no user"};
   }
   return review;
 }

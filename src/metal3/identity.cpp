@@ -64,8 +64,7 @@ void merge_saved(const Paths& paths, Use use, const SavedState& saved, Resolutio
   }
   resolution.reprovisioned = true;
   resolution.notes.push_back(fmt::format(
-      "this host was provisioned anew: it was {} and is now {}; the saved state of "
-      "before is discarded",
+      "this host was reprovisioned: it was {} and is now {}; the saved state is discarded",
       describe(saved.uuid, saved.provider_id), describe(facts.uuid, facts.provider_id)));
   if (use == Use::kLook) {
     return;

@@ -23,7 +23,7 @@ std::string value_of(const RawMetadata& raw, const std::string& key) {
 std::string missing_variable_message(const RawMetadata& raw, const std::string& key) {
   return fmt::format(
       "{}: {} is \"{}…\": a template used a variable that the metadata lacks. Add the key to "
-      "spec.metaData of the Metal3DataTemplate and provision the host anew",
+      "spec.metaData of the Metal3DataTemplate and reprovision the host",
       raw.source, key, kMissingVariable);
 }
 

@@ -66,10 +66,9 @@ std::vector<std::string> static_addresses(const Json& network_data) {
 Result<RawMetadata> from_instance_data(std::string_view text, const std::string& source) {
   const Json document = Json::parse(text, nullptr, false);
   if (!document.is_object()) {
-    return Error{Code::kInvalid,
-                 fmt::format("{} is not a JSON object. Let cloud-init write it anew: `cloud-init "
-                             "init --local` or a reboot",
-                             source)};
+    return Error{Code::kInvalid, fmt::format("{} is not a JSON object. Have cloud-init write it "
+                                             "again: `cloud-init init --local` or a reboot",
+                                             source)};
   }
   const Json& ds = member(document, "ds");
   return RawMetadata{strings_of(member(ds, "meta_data")),
@@ -82,7 +81,7 @@ Result<RawMetadata> from_config_drive(std::string_view meta_data, std::string_vi
   if (!document.is_object()) {
     return Error{Code::kInvalid,
                  fmt::format("meta_data.json of {} is not a JSON object. The config drive is "
-                             "written when the host is provisioned: provision it anew",
+                             "written when the host is provisioned: reprovision it",
                              source)};
   }
   return RawMetadata{strings_of(document),

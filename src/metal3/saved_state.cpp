@@ -57,7 +57,7 @@ Result<std::optional<SavedState>> peek_state(const std::filesystem::path& state_
     return read.error();
   }
   if (read->broken) {
-    return Error{Code::kInvalid, file.string() + " is broken; slurmlet goes on without it"};
+    return Error{Code::kInvalid, file.string() + " is broken; slurmlet continues without it"};
   }
   return std::move(read->state);
 }
@@ -76,8 +76,8 @@ Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_
   std::filesystem::rename(file, aside, error);
   return Error{
       Code::kInvalid,
-      fmt::format("{} is broken{}. slurmlet goes on without it; should the Node have been "
-                  "deleted meanwhile, set node.providerID to the providerID of its Machine",
+      fmt::format("{} is broken{}. slurmlet continues without it; if the Node has been deleted in "
+                  "the meantime, set node.providerID to the providerID of its Machine",
                   file.string(),
                   error ? std::string{} : fmt::format(" and was set aside as {}", aside))};
 }

@@ -40,37 +40,37 @@ Condition slurm_verdict(const SlurmNodeRecord& record, const SlurmView& view) {
   }
   if (view.is("DOWN")) {
     return {vocabulary::kReady, "False", "SlurmDown",
-            "Slurm reports this node down" + attribution(record)};
+            "node is down in Slurm" + attribution(record)};
   }
   for (const char* flag : {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"}) {
     if (record.state.has(flag)) {
       return {vocabulary::kReady, "False", "Slurm" + camel_case(flag),
-              fmt::format("Slurm reports {} for this node and starts no job on it now", flag)};
+              fmt::format("Slurm reports {} for this node and is not starting jobs on it", flag)};
     }
   }
   if (record.state.base == "FUTURE") {
     return {vocabulary::kReady, "False", "SlurmFuture",
-            "slurm.conf keeps this node for the future; jobs cannot use it"};
+            "slurm.conf reserves this node for future use; jobs cannot use it"};
   }
   if (record.untold_states.contains("DOWN")) {
     return {vocabulary::kReady, "Unknown", "NotTold",
-            "this form of Slurm's answer does not tell whether the node is down"};
+            "this Slurm command does not report whether the node is down"};
   }
   if (view.may_be("DOWN")) {
     return {vocabulary::kReady, "Unknown", view.reason, view.message};
   }
   return {vocabulary::kReady, "True", "SlurmdRunning",
-          "slurmd is running and Slurm uses this node; pods are refused"};
+          "slurmd is running and the node is in service in Slurm; pods are rejected"};
 }
 
 // What slurmctld makes of a running slurmd. It talks to none of the nodes in the listed states
 // (src/slurmctld/ping_nodes.c), so these contradict what the machine shows.
 std::string slurmctlds_side(const SlurmState& state) {
   if (state.has("NOT_RESPONDING")) {
-    return ", but slurmctld does not hear from it";
+    return ", but it does not respond to slurmctld";
   }
   if (state.has("INVALID_REG")) {
-    return ", but slurmctld refused its registration";
+    return ", but slurmctld rejected its registration";
   }
   for (const char* flag : {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"}) {
     if (state.has(flag)) {
@@ -78,10 +78,10 @@ std::string slurmctlds_side(const SlurmState& state) {
     }
   }
   if (state.base == "FUTURE" || state.base == "UNKNOWN") {
-    return fmt::format(", but slurmctld has not heard from it: Slurm reports {} for this node",
+    return fmt::format(", but it has not registered with slurmctld: Slurm reports {} for this node",
                        state.base);
   }
-  return " and slurmctld talks to it";
+  return " and responding to slurmctld";
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ std::vector<Condition> machine_conditions(const MachineFacts& machine) {
   for (const auto& rule : kPressures) {
     const auto& fact = machine.*rule.fact;
     if (!fact) {
-      out.push_back({rule.type, "Unknown", "CannotRead", "slurmlet could not read it from /proc"});
+      out.push_back({rule.type, "Unknown", "CannotRead", "could not be read from /proc"});
     } else if (fact->under_pressure) {
       out.push_back({rule.type, "True", rule.bad_reason, fact->detail});
     } else {
@@ -109,7 +109,7 @@ Condition slurmd_condition(const HostFacts& facts) {
   const SlurmView view = slurm_view(facts);
   const bool known = view.knowledge == Knowledge::kKnown;
   if (known && facts.slurm.record->state.has("EXTERNAL")) {
-    return {type, "Unknown", "ExternalNode", "Slurm runs no slurmd on an external node"};
+    return {type, "Unknown", "ExternalNode", "an external node has no slurmd"};
   }
   const std::string name = slurmd.version.empty() ? "slurmd" : "slurmd " + slurmd.version;
   switch (slurmd.liveness) {
@@ -117,19 +117,19 @@ Condition slurmd_condition(const HostFacts& facts) {
       break;
     case Liveness::kStopped:
       return {type, "False", "SlurmdStopped",
-              name + " is stopped (SIGSTOP or a debugger) and answers nobody"};
+              name + " is suspended (SIGSTOP or debugger) and not responding"};
     case Liveness::kAbsent:
       return {type, "False", "SlurmdNotRunning",
               std::string{"slurmd is not running on this machine"} +
-                  (facts.jobs && facts.jobs->jobs > 0 ? "; processes of its jobs still are" : "") +
+                  (facts.jobs && facts.jobs->jobs > 0 ? "; job processes are still running" : "") +
                   (slurmd.detail.empty() ? "" : "; " + slurmd.detail)};
     case Liveness::kUnknown:
       return {type, "Unknown", "SlurmdUnknown",
-              slurmd.detail.empty() ? "slurmlet cannot tell whether slurmd runs" : slurmd.detail};
+              slurmd.detail.empty() ? "cannot determine whether slurmd is running" : slurmd.detail};
   }
   if (slurmd.serves == false) {
     return {type, "False", "SlurmdNotServing",
-            name + " is running, but says itself that it serves no requests now (/readyz)"};
+            name + " is running but reports that it is not serving requests (/readyz)"};
   }
   return {type, "True", "SlurmdRunning",
           name + " is running" + (known ? slurmctlds_side(facts.slurm.record->state) : "")};
@@ -146,7 +146,7 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
     return {type, "False", "NodeShuttingDown", "node is shutting down"};
   }
   if (policy.ready_follows == ReadyFollows::kDaemon) {
-    return {type, "True", "SlurmletRunning", "slurmlet is running; pods are refused"};
+    return {type, "True", "SlurmletRunning", "slurmlet is running; pods are rejected"};
   }
   const SlurmView view = slurm_view(facts);
   const bool known = view.knowledge == Knowledge::kKnown;
@@ -163,18 +163,17 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
         return {type, "False", slurmd.reason, slurmd.message};
       }
       return {type, "True", "SlurmdGracePeriod",
-              "slurmd has just gone; the node stays ready for the grace period"};
+              "slurmd went down recently; the node stays ready for the grace period"};
   }
   // A slurmctld that cannot be asked never makes a node unready.
   if (policy.ready_follows == ReadyFollows::kSlurm && known) {
     return slurm_verdict(*facts.slurm.record, view);
   }
   if (external) {
-    return {type, "True", "ExternalNode",
-            "Slurm runs no slurmd on an external node; pods are refused"};
+    return {type, "True", "ExternalNode", "an external node has no slurmd; pods are rejected"};
   }
   return {type, "True", "SlurmdRunning",
-          "slurmd is running; jobs are scheduled by Slurm, pods are refused"};
+          "slurmd is running; jobs are scheduled by Slurm, pods are rejected"};
 }
 
 }  // namespace slurmlet::node

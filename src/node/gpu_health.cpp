@@ -53,12 +53,12 @@ std::string driverless_text(const std::vector<std::string>& addresses) {
 }
 
 std::string slurm_has_but(std::int64_t slurm, std::int64_t machine) {
-  return fmt::format("Slurm has {} here, the machine shows {}: ", gpus_text(slurm), machine);
+  return fmt::format("Slurm expects {}, the machine has {}: ", gpus_text(slurm), machine);
 }
 
 std::string all_present(std::int64_t slurm) {
-  return slurm == 1 ? "the GPU that Slurm has here is present"
-                    : fmt::format("all {} that Slurm has here are present", gpus_text(slurm));
+  return slurm == 1 ? "the GPU that Slurm expects is present"
+                    : fmt::format("all {} that Slurm expects are present", gpus_text(slurm));
 }
 
 // The number N of "/dev/nvidiaN"; nothing for other files (/dev/nvidiactl).
@@ -89,7 +89,7 @@ Devices devices_of(const MachineFacts& machine, const std::string& vendor) {
 std::string surplus(std::int64_t slurm, const Devices& devices) {
   std::string text;
   if (const auto more = devices.driven - slurm; more > 0) {
-    text = fmt::format("; Slurm does not use {} more that the machine has", more);
+    text = fmt::format("; GPUs not used by Slurm: {}", more);
   }
   if (!devices.driverless.empty()) {
     text += "; " + driverless_text(devices.driverless);
@@ -123,13 +123,12 @@ Condition by_files(const HostFacts& facts, std::int64_t slurm) {
     return verdict("False", kMissing,
                    slurm == files
                        ? slurm_has_but(slurm, present) + missing_text(missing)
-                       : "of the device files that gres.conf names for Slurm's GPUs here, " +
-                             missing_text(missing));
+                       : "of the GPU device files listed in gres.conf, " + missing_text(missing));
   }
   std::string message =
-      slurm == 0 ? "all device files that gres.conf names are present" : all_present(slurm);
+      slurm == 0 ? "all device files listed in gres.conf are present" : all_present(slurm);
   if (!missing.empty()) {
-    message += "; gres.conf names more files, of which " + missing_text(missing);
+    message += "; gres.conf lists more files, of which " + missing_text(missing);
   }
   if (const std::string& vendor = facts.slurm_conf.gpu_vendor; slurm > 0 && !vendor.empty()) {
     message += surplus(slurm, devices_of(facts.machine, vendor));
@@ -163,11 +162,11 @@ std::string only_vendor(const std::vector<GpuDevice>& gpus) {
 }
 
 Condition not_named(std::int64_t slurm) {
-  return verdict("Unknown", kNotNamed,
-                 fmt::format("Slurm has {} here, but gres.conf tells neither their device files "
-                             "(File=) nor their vendor (AutoDetect=), so that they cannot be "
-                             "compared with the machine's",
-                             gpus_text(slurm)));
+  return verdict(
+      "Unknown", kNotNamed,
+      fmt::format("Slurm expects {}, but gres.conf specifies neither their device files (File=) "
+                  "nor their vendor (AutoDetect=), so they cannot be compared with the machine's",
+                  gpus_text(slurm)));
 }
 
 Condition by_devices(const HostFacts& facts, std::int64_t slurm) {
@@ -222,9 +221,9 @@ std::optional<Condition> gpu_condition(const HostFacts& facts) {
     return by_files(facts, whole);
   }
   if (whole == 0) {
-    return verdict("Unknown", kOnlySlices,
-                   "Slurm has only slices of GPUs (MIG) here, which the machine does not show "
-                   "without its vendor's library");
+    return verdict(
+        "Unknown", kOnlySlices,
+        "Slurm uses only GPU slices (MIG) here, which cannot be seen without the vendor's library");
   }
   if (!facts.machine.gpus) {
     return verdict("Unknown", kUnreadable, "the machine's PCI devices cannot be read");

@@ -86,20 +86,21 @@ std::optional<std::string> node_restriction_problem(std::string_view key) {
     return std::nullopt;
   }
   if (is_in_domain(domain, "node-restriction.kubernetes.io")) {
-    return "Kubernetes lets no node set labels of node-restriction.kubernetes.io on itself; let an "
-           "administrator or Cluster API (MachineDeployment spec.template.metadata.labels) set it";
+    return "Kubernetes does not allow a node to set labels of node-restriction.kubernetes.io on "
+           "itself; have an administrator or Cluster API (MachineDeployment "
+           "spec.template.metadata.labels) set it";
   }
   if (is_in_domain(domain, "kubelet.kubernetes.io") || is_in_domain(domain, "node.kubernetes.io") ||
       std::find(kKubeletLabels.begin(), kKubeletLabels.end(), key) != kKubeletLabels.end()) {
     return std::nullopt;
   }
   if (is_in_domain(domain, "node-role.kubernetes.io") || key == "kubernetes.io/role") {
-    return "Kubernetes lets no node give itself a role; let an administrator (kubectl label node) "
-           "or Cluster API (MachineDeployment spec.template.metadata.labels) set it";
+    return "Kubernetes does not allow a node to give itself a role; have an administrator (kubectl "
+           "label node) or Cluster API (MachineDeployment spec.template.metadata.labels) set it";
   }
   return fmt::format(
-      "Kubernetes (NodeRestriction) lets no node set labels of {} on itself; use a domain of your "
-      "own, or let an administrator set it",
+      "Kubernetes (NodeRestriction) does not allow a node to set labels of {} on itself; use a "
+      "domain of your own, or have an administrator set it",
       domain);
 }
 

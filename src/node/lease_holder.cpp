@@ -59,7 +59,8 @@ std::string held_by_another(const std::string& name, const LeaseHolder& held) {
   return fmt::format(
       "Node {0} is run by another machine: its Lease kube-node-lease/{0} is held by {1}, which "
       "renewed it at {2}. Give this machine another node name (--nodename), or stop slurmlet on "
-      "that machine; this one looks again and takes the Node over when that one is silent",
+      "that machine; this machine retries and takes the Node over once the other stops renewing "
+      "its Lease",
       name, held.identity, held.renew_time);
 }
 

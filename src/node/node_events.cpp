@@ -79,7 +79,7 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
       continue;
     }
     if (old->status == "Unknown" && rule.type == "SlurmNodeStateDown" && !bad) {
-      events.push_back({false, "SlurmStateKnown", "slurmctld answers again about this node"});
+      events.push_back({false, "SlurmStateKnown", "slurmctld reports on this node again"});
       continue;
     }
     if (!bad && old->status == "Unknown") {

@@ -31,25 +31,25 @@ Cause controller_cause(SlurmFailure failure, const HostFacts& facts) {
   switch (failure) {
     case SlurmFailure::kControllerUnreachable:
       return {"ControllerUnreachable", controllers(facts) + " does not answer",
-              "check that it runs and that this node reaches it (scontrol ping)"};
+              "check that it is running and reachable from this node (scontrol ping)"};
     case SlurmFailure::kTimeout:
       return {"ControllerTimeout", controllers(facts) + " did not answer in time",
               "check its load (sdiag) and the network"};
     case SlurmFailure::kPermissionDenied:
-      return {
-          "PermissionDenied", "Slurm does not let slurmlet read this node",
-          "with PrivateData=nodes or partitions give its user the Operator level, or run slurmlet "
-          "as root"};
+      return {"PermissionDenied", "slurmlet is not permitted to read this node in Slurm",
+              "with PrivateData=nodes or partitions, give its user AdminLevel=Operator, or run "
+              "slurmlet as root"};
     case SlurmFailure::kNotInSlurm:
-      return {"NotInSlurm", "slurmctld names no such node in any partition",
+      return {"NotInSlurm", "slurmctld has no such node in any partition",
               "check NodeName and partitions in slurm.conf, or set slurm.nodeName"};
     case SlurmFailure::kRateLimited:
-      return {"ControllerRateLimited", "slurmctld refuses more questions for now",
-              "its limit (SlurmctldParameters=rl_enable) is one for all nodes of a user: raise "
-              "slurm.pollInterval, or run slurmlet as root, whom it spares"};
+      return {"ControllerRateLimited", "slurmctld is rejecting queries for now",
+              "the limit (SlurmctldParameters=rl_enable) applies per user across all nodes: raise "
+              "slurm.pollInterval, or run slurmlet as root, which is exempt"};
     default:
-      return {"AnswerNotUnderstood", "the answer about this node cannot be understood",
-              "look at the answer itself: slurmlet parse-slurm FILE says what it does not know"};
+      return {"AnswerNotUnderstood", "the answer about this node cannot be parsed",
+              "capture the answer in a file and run slurmlet parse-slurm FILE, which reports what "
+              "it does not recognise"};
   }
 }
 
@@ -57,25 +57,25 @@ Cause cause_of(SlurmFailure failure, const HostFacts& facts) {
   const std::string host = asks_slurmrestd(facts) ? "slurmrestd's host" : "this node";
   switch (failure) {
     case SlurmFailure::kMungeUnavailable:
-      return {"MungeUnavailable", "munge does not run on " + host + ", so Slurm cannot be asked",
+      return {"MungeUnavailable",
+              "munge is not running on " + host + ", so Slurm cannot be queried",
               "start it there (systemctl start munge)"};
     case SlurmFailure::kAuthenticationRefused:
-      return {
-          "AuthenticationRefused", "slurmctld does not accept the credentials of " + host,
-          "give it the cluster's key (/etc/munge/munge.key; with auth/slurm /etc/slurm/slurm.key), "
-          "set its clock and restart munge there"};
+      return {"AuthenticationRefused", "slurmctld rejects the credentials of " + host,
+              "install the cluster's key there (/etc/munge/munge.key, or /etc/slurm/slurm.key with "
+              "auth/slurm), set the clock and restart munge"};
     case SlurmFailure::kClockSkew:
       return {"ClockSkew", "the clocks of " + host + " and of slurmctld differ too much for munge",
-              "set them right (chronyc tracking, timedatectl)"};
+              "correct them (chronyc tracking, timedatectl)"};
     case SlurmFailure::kTokenRefused:
-      return {"TokenRefused", "Slurm does not accept the token (JWT)",
+      return {"TokenRefused", "Slurm rejects the token (JWT)",
               "write a new one to slurm.jwtFile (scontrol token username=USER lifespan=SECONDS)"};
     case SlurmFailure::kRestUnavailable:
-      return {"RestUnavailable", "slurmrestd cannot be asked",
-              "check that it runs and slurm.restURL"};
+      return {"RestUnavailable", "slurmrestd cannot be queried",
+              "check that it is running, and slurm.restURL"};
     case SlurmFailure::kFeedUnavailable:
-      return {"FeedUnavailable", "the feed of this site's reader cannot be used",
-              "check slurm.feed and that slurmlet feed runs"};
+      return {"FeedUnavailable", "the feed (slurm.feed) cannot be used",
+              "check slurm.feed, and that slurmlet feed is running"};
     case SlurmFailure::kSackUnavailable:
       return {"SackUnavailable",
               "neither sackd nor slurmd serves credentials (auth/slurm) on " + host +
@@ -85,11 +85,11 @@ Cause cause_of(SlurmFailure failure, const HostFacts& facts) {
       return {"OtherCluster", "the answer is about a node of another cluster",
               "check slurm.conf, slurm.restURL and slurm.feed"};
     case SlurmFailure::kNodeUnknown:
-      return {"SlurmNodeUnknown", "it cannot be told which of Slurm's nodes this machine is",
+      return {"SlurmNodeUnknown", "cannot determine this machine's Slurm NodeName",
               "set slurm.nodeName"};
     case SlurmFailure::kBadConfiguration:
       return {"SlurmConfInvalid", "Slurm's configuration on this node cannot be used",
-              "check slurm.conf (SLURM_CONF, slurm.conf)"};
+              "check slurm.conf (SLURM_CONF, or the setting slurm.conf)"};
     case SlurmFailure::kCommandMissing:
       return {"SlurmCommandMissing", "sinfo cannot be run",
               "install Slurm's client commands or set slurm.binDir"};
@@ -103,8 +103,9 @@ SlurmView unknown_view(const HostFacts& facts) {
   SlurmView view;
   view.knowledge = Knowledge::kUnknown;
   const Cause cause =
-      slurm.failure ? cause_of(*slurm.failure, facts)
-                    : Cause{"AnswerTooOld", controllers(facts) + " has not been asked lately", ""};
+      slurm.failure
+          ? cause_of(*slurm.failure, facts)
+          : Cause{"AnswerTooOld", controllers(facts) + " has not been queried recently", ""};
   view.reason = cause.reason;
   view.message = cause.what;
   if (!slurm.failure_detail.empty()) {
@@ -220,11 +221,11 @@ Use use_of(const HostFacts& facts, const std::set<std::string>& bases) {
 }
 
 std::string what_is_open(const SlurmView& view) {
-  const char* what = view.bases == kInUse  ? "whether jobs use part or all of this node"
+  const char* what = view.bases == kInUse  ? "whether this node is partially or fully allocated"
                      : view.may_be("DOWN") ? "whether this node is idle, in use or down"
                                            : "whether jobs still use this node";
   return fmt::format(
-      "slurmctld's answer about this node alone does not tell {}; the next full query does "
+      "slurmctld's answer about this node alone does not show {}; the next full query will "
       "(slurm.confirmInterval)",
       what);
 }
@@ -258,7 +259,7 @@ std::optional<std::int64_t> usable_cpus(const HostFacts& facts) {
 SlurmView slurm_view(const HostFacts& facts) {
   const auto& slurm = facts.slurm;
   if (!slurm.record && !slurm.failure) {
-    return {Knowledge::kNotAskedYet, "NotAskedYet", "slurmctld has not been asked yet"};
+    return {Knowledge::kNotAskedYet, "NotAskedYet", "slurmctld has not been queried yet"};
   }
   if (!slurm.record || slurm.stale) {
     return unknown_view(facts);

@@ -25,25 +25,23 @@ struct CoreRule {
 };
 
 constexpr std::array<CoreRule, 10> kCore{{
-    {"IDLE", true, "NotIdle", "jobs use this node or it is not available to jobs",
-     "no job runs on this node"},
-    {"MIXED", true, "NotMixed", "jobs use none or all of this node", "jobs use part of this node"},
-    {"ALLOCATED", true, "NotAllocated", "jobs do not use all of this node",
-     "jobs use all of this node"},
-    {"COMPLETING", false, "NotCompleting", "no job is completing on this node",
+    {"IDLE", true, "NotIdle", "node is running jobs or not available to jobs",
+     "no jobs are running on this node"},
+    {"MIXED", true, "NotMixed", "node is not partially allocated", "node is partially allocated"},
+    {"ALLOCATED", true, "NotAllocated", "node is not fully allocated", "node is fully allocated"},
+    {"COMPLETING", false, "NotCompleting", "no jobs are completing on this node",
      "a job is completing on this node"},
-    {"DRAIN", false, "NotDrained", "Slurm does not drain this node", ""},
-    {"DOWN", true, "NotDown", "Slurm does not report this node down",
-     "Slurm reports this node down"},
-    {"FAIL", false, "NotFailing", "Slurm does not report this node failing",
+    {"DRAIN", false, "NotDrained", "node is not drained or draining", ""},
+    {"DOWN", true, "NotDown", "node is not down in Slurm", "node is down in Slurm"},
+    {"FAIL", false, "NotFailing", "node is not failing in Slurm",
      "Slurm expects this node to fail and starts no new jobs on it"},
-    {"MAINTENANCE", false, "NotInMaintenance", "this node is in no maintenance reservation",
+    {"MAINTENANCE", false, "NotInMaintenance", "node is not in a maintenance reservation",
      "this node is in a maintenance reservation: only that reservation's jobs start here until it "
      "ends"},
-    {"NOT_RESPONDING", false, "Responding", "slurmctld hears from slurmd on this node",
-     "slurmctld does not hear from slurmd on this node"},
-    {"INVALID_REG", false, "ValidRegistration", "slurmctld accepted slurmd's registration",
-     "slurmctld refused slurmd's registration: the machine does not have what slurm.conf promises"},
+    {"NOT_RESPONDING", false, "Responding", "slurmd on this node responds to slurmctld",
+     "slurmd on this node does not respond to slurmctld"},
+    {"INVALID_REG", false, "ValidRegistration", "slurmctld accepted the registration",
+     "slurmctld rejected the registration: the hardware is below slurm.conf"},
 }};
 
 struct FurtherRule {
@@ -54,37 +52,38 @@ struct FurtherRule {
 
 // There while true. PLANNED is missing on purpose: see worth_a_condition().
 constexpr auto kFurther = std::to_array<FurtherRule>({
-    {"REBOOT_REQUESTED", "a reboot of this node is asked for; it happens when its jobs have ended",
-     ""},
+    {"REBOOT_REQUESTED",
+     "a reboot of this node has been requested; it takes place once its jobs have ended", ""},
     {"REBOOT_ISSUED",
-     "slurmctld has told this node to reboot; it takes jobs again after slurmd has registered", ""},
-    {"POWER_DOWN", "Slurm is about to power this node down; it does so when its jobs have ended",
+     "slurmctld has ordered this node to reboot; it accepts jobs again once slurmd has registered",
      ""},
+    {"POWER_DOWN", "Slurm will power this node down once its jobs have ended", ""},
     {"POWERING_DOWN", "Slurm is powering this node down", ""},
-    {"POWERED_DOWN", "Slurm has powered this node down and powers it up when a job needs it",
-     "but slurmd runs on this machine: Slurm starts no job here before it has powered the node up "
-     "(scontrol update nodename=NAME state=power_up)"},
+    {"POWERED_DOWN", "Slurm has powered this node down and will power it up when a job needs it",
+     "but slurmd is running on this machine: Slurm starts no jobs here until it has powered the "
+     "node up (scontrol update nodename=NAME state=power_up)"},
     {"POWER_UP", "Slurm is about to power this node up", ""},
-    {"POWERING_UP", "Slurm is powering this node up and waits for slurmd to register",
-     "and slurmd runs on this machine: slurmctld has not taken its registration yet, and takes "
-     "only one made after a boot"},
-    {"POWER_DRAIN", "Slurm drains this node in order to power it down", ""},
-    {"CLOUD", "this node is one of the cloud: it exists while Slurm has it powered up", ""},
-    {"FUTURE", "slurm.conf keeps this node for the future; jobs cannot use it",
-     "but slurmd runs on this machine: it has not registered as this node"},
-    {"DYNAMIC_NORM", "this node joined by itself (slurmd -Z) and is not in slurm.conf", ""},
-    {"DYNAMIC_FUTURE", "this node took the place of a FUTURE node of slurm.conf (slurmd -F)", ""},
-    {"RESERVED", "this node is in a reservation: only that reservation's jobs start here", ""},
-    {"BLOCKED", "jobs with an exclusive topology next to this node keep other jobs off it", ""},
-    {"EXTERNAL", "this node is external: Slurm counts its jobs and runs no slurmd on it", ""},
-    {"PERFCTRS", "a job here uses the counters of the network's performance", ""},
-    {"UNKNOWN",
-     "slurmctld knows no state of this node: slurmd has made no valid registration since slurmctld "
-     "started",
+    {"POWERING_UP", "Slurm is powering this node up and waiting for slurmd to register",
+     "and slurmd is running on this machine: slurmctld has not accepted its registration yet and "
+     "accepts only one made after a boot"},
+    {"POWER_DRAIN", "Slurm is draining this node to power it down", ""},
+    {"CLOUD", "cloud node; exists only while powered up", ""},
+    {"FUTURE", "slurm.conf reserves this node for future use; jobs cannot use it",
+     "but slurmd is running on this machine: it has not registered as this node"},
+    {"DYNAMIC_NORM", "dynamic node: it registered itself (slurmd -Z) and is not in slurm.conf", ""},
+    {"DYNAMIC_FUTURE", "dynamic node: it took the place of a FUTURE node in slurm.conf (slurmd -F)",
      ""},
-    {"ERROR", "Slurm reports an error of this node", ""},
+    {"RESERVED", "this node is in a reservation: only that reservation's jobs start here", ""},
+    {"BLOCKED", "blocked by a job with exclusive topology on neighbouring nodes", ""},
+    {"EXTERNAL", "external node: Slurm tracks its jobs but runs no slurmd on it", ""},
+    {"PERFCTRS", "a job is using network performance counters", ""},
+    {"UNKNOWN",
+     "slurmctld does not know this node's state: slurmd has not registered successfully since "
+     "slurmctld started",
+     ""},
+    {"ERROR", "Slurm reports an error for this node", ""},
     {"RESUME", "Slurm is about to return this node to service", ""},
-    {"UNDRAIN", "Slurm is about to end the draining of this node", ""},
+    {"UNDRAIN", "Slurm is about to undrain this node", ""},
 });
 
 constexpr std::size_t kMaxWordLength = 63;
@@ -122,8 +121,9 @@ std::string still_running(const HostFacts& facts, const NodePolicy& policy) {
                        count == 1 ? "1 job is" : fmt::format("{} jobs are", count),
                        policy.publish_job_ids ? job_ids(*facts.jobs) : "");
   }
-  return facts.slurm.record->state.has("COMPLETING") ? "a job is still completing"
-                                                     : "jobs still hold it, without a process here";
+  return facts.slurm.record->state.has("COMPLETING")
+             ? "a job is still completing"
+             : "still allocated to jobs; no job processes on this node";
 }
 
 Condition drain_condition(const HostFacts& facts, const SlurmView& view, const NodePolicy& policy) {
@@ -133,7 +133,8 @@ Condition drain_condition(const HostFacts& facts, const SlurmView& view, const N
   }
   if (view.use == Use::kUnknown) {
     return {type_of("DRAIN"), "True", "JobsUnknown",
-            "not schedulable" + why + "; whether jobs still run is not known: " + view.message};
+            "not schedulable" + why +
+                "; it is unknown whether jobs are still running: " + view.message};
   }
   return {type_of("DRAIN"), "True", "Draining",
           "draining" + why + "; " + still_running(facts, policy)};
@@ -148,8 +149,8 @@ std::string details(const std::string& word, const SlurmNodeRecord& record) {
     return fmt::format(" (reservation \"{}\")", record.reservation);
   }
   if (word.starts_with("REBOOT_") && !next_state(record).empty()) {
-    return next_state(record) == "DOWN" ? "; afterwards Slurm keeps it down"
-                                        : "; afterwards Slurm returns it to service";
+    return next_state(record) == "DOWN" ? "; afterwards it stays down"
+                                        : "; afterwards it returns to service";
   }
   return "";
 }
@@ -159,8 +160,7 @@ Condition core_condition(const CoreRule& rule, const HostFacts& facts, const Slu
   const SlurmNodeRecord& record = *facts.slurm.record;
   const bool holds = rule.is_base ? view.is(rule.word) : record.state.has(rule.word);
   if (record.untold_states.contains(rule.word)) {
-    return {type_of(rule.word), "Unknown", "NotTold",
-            "this form of Slurm's answer does not tell it"};
+    return {type_of(rule.word), "Unknown", "NotTold", "not reported by this Slurm command"};
   }
   if (rule.is_base && !holds && view.may_be(rule.word)) {
     return {type_of(rule.word), "Unknown", view.reason, view.message};
@@ -213,7 +213,7 @@ Condition other_condition(const std::vector<std::string>& words) {
     quoted.push_back(fmt::format("and {} more", words.size() - kMaxListed));
   }
   return {vocabulary::kSlurmNodeStateOther, "True", "NotUnderstood",
-          "Slurm reports what slurmlet has no word for: " + join(quoted, ", ")};
+          "Slurm reports states unknown to slurmlet: " + join(quoted, ", ")};
 }
 
 // Cut at a character, so that the text stays UTF-8.

@@ -58,7 +58,7 @@ Result<std::vector<Taint>> parse_taints(std::string_view text) {
       return other.key == taint->key && other.effect == taint->effect;
     });
     if (twice) {
-      return bad(trim(part), "there is another with this key and effect");
+      return bad(trim(part), "another taint has the same key and effect");
     }
     out.push_back(*std::move(taint));
   }

@@ -32,15 +32,15 @@ constexpr std::size_t kMaxNameBytes = 256;  // of a user, in messages
 constexpr Rate kLines{1.0 / 60, 20};
 
 constexpr const char* kMayNotAsk =
-    "slurmlet cannot find out who may use this port: the API server does not let its user create "
-    "tokenreviews and subjectaccessreviews. A cluster administrator can bind that user to the "
-    "ClusterRole system:auth-delegator (system:node:NAME in the group system:nodes needs nothing)";
+    "slurmlet cannot authorize requests on this port: its user may not create tokenreviews and "
+    "subjectaccessreviews. A cluster administrator can bind that user to the ClusterRole "
+    "system:auth-delegator (not needed for system:node:NAME in the group system:nodes)";
 constexpr const char* kCannotAsk =
-    "slurmlet cannot find out who may use this port: the API server cannot be asked now";
+    "slurmlet cannot authorize requests on this port: the API server cannot be queried now";
 constexpr const char* kTooManyWaiting =
-    "too many requests wait for the API server to say who may use this port";
+    "too many requests on this port are waiting for authorization by the API server";
 constexpr const char* kTooManyReviews =
-    "too many requests on this port need to be reviewed by the API server";
+    "too many requests on this port need authorization by the API server";
 
 // A request on its way through the gate.
 struct Passage {

@@ -86,7 +86,7 @@ Response answer_no_metrics(const Question&) { return with_metrics({}); }
 Response answer_stats(const Question& question) {
   if (!question.snapshot.usage) {
     return status_response(
-        {500, "InternalError", "the use of this node could not be read from /proc"});
+        {500, "InternalError", "the usage of this node could not be read from /proc"});
   }
   const auto parameters = split(question.head.query, '&');
   const bool cpu_and_memory_only = std::find(parameters.begin(), parameters.end(),

@@ -73,10 +73,11 @@ Caller name_v4(in_addr address, int port) {
 
 Error listen_error(int error_number, const std::string& where, const std::string& flag) {
   if (error_number == EADDRINUSE) {
-    return {Code::kConflict,
-            fmt::format("{} is taken by another program (a kubelet?). Stop it, or choose another "
-                        "port with {}",
-                        where, flag)};
+    return {
+        Code::kConflict,
+        fmt::format(
+            "{} is in use by another program (a kubelet?). Stop it, or choose another port with {}",
+            where, flag)};
   }
   return errno_error(error_number, fmt::format("listen on {} ({})", where, flag));
 }

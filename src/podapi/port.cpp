@@ -71,7 +71,7 @@ SteadyTime Port::step(SteadyTime now) {
   }
   if (next_try_ <= now) {
     if (try_open()) {
-      log::info(fmt::format("{} {}: listens now", options_.port_flag, listener_.port));
+      log::info(fmt::format("{} {}: now listening", options_.port_flag, listener_.port));
     } else {
       next_try_ = now + backoff_.next();
     }
@@ -112,9 +112,10 @@ void Port::watch(std::uint32_t events) {
 }
 
 void Port::lose(int error_number, SteadyTime now) {
-  log::warning(errno_error(error_number, fmt::format("{} {}: the socket is lost and opened again",
-                                                     options_.port_flag, listener_.port))
-                   .message);
+  log::warning(
+      errno_error(error_number, fmt::format("{} {}: the socket was lost and is being reopened",
+                                            options_.port_flag, listener_.port))
+          .message);
   // Closing alone would not do: the service manager may hold the same socket.
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_.socket.get(), nullptr);
   listener_ = {};

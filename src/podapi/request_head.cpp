@@ -157,7 +157,7 @@ bool HeadReader::fits(char byte) {
     if (byte != ' ' && !is_token_char(byte)) {
       refuse(400, "this is not HTTP");
     } else if (line_.size() >= kMaxMethodBytes && byte != ' ') {
-      refuse(501, "the method is not known here");
+      refuse(501, "unknown method");
     }
   } else if (const auto second = line_.find(' ', space + 1); second == std::string::npos) {
     if (line_.size() - space > limits_.max_target_bytes && byte != ' ') {
@@ -195,10 +195,10 @@ void HeadReader::read_request_line() {
     return refuse(400, "the request line is not METHOD TARGET VERSION");
   }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
   }
   if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
-    return refuse(501, "the method is not known here");
+    return refuse(501, "unknown method");
   }
   is_http_1_0_ = version == "HTTP/1.0";
   head_.method = method;
@@ -229,7 +229,7 @@ void HeadReader::read_header_line() {
   std::string name = to_lower(line.substr(0, colon));
   if (std::find(kOnlyOnce.begin(), kOnlyOnce.end(), name) != kOnlyOnce.end() &&
       count(head_, name) > 0) {
-    return refuse(400, "a header that may come once came twice");
+    return refuse(400, "a header that may occur only once is repeated");
   }
   head_.headers.emplace_back(std::move(name), trim(line.substr(colon + 1)));
 }
@@ -253,14 +253,14 @@ void HeadReader::check_body() {
   const auto coding = head_.header("transfer-encoding");
   if (coding) {
     return length || is_http_1_0_
-               ? refuse(400, "Transfer-Encoding does not go with Content-Length or HTTP/1.0")
-               : refuse(501, "no transfer coding is known here");
+               ? refuse(400, "Transfer-Encoding cannot be combined with Content-Length or HTTP/1.0")
+               : refuse(501, "transfer codings are not supported");
   }
   if (length && (length->empty() || !all_of(*length, is_digit))) {
     return refuse(400, "Content-Length is not a number");
   }
   if (length && *length != "0") {
-    return refuse(413, "requests have no body here");
+    return refuse(413, "request bodies are not supported");
   }
 }
 

@@ -23,7 +23,7 @@ std::vector<MetricFamily> resource_metrics(const std::optional<NodeUsage>& usage
         MetricType::kGauge, static_cast<double>(usage->memory_working_set));
   }
   families.push_back({"resource_scrape_error",
-                      "1 if the use of the node could not be read, 0 otherwise.",
+                      "1 if the usage of the node could not be read, 0 otherwise.",
                       MetricType::kGauge,
                       {{{}, usage ? 0.0 : 1.0, ""}}});
   return families;

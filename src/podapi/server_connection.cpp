@@ -13,8 +13,11 @@ namespace slurmlet::podapi {
 namespace {
 
 constexpr std::string_view kSpeakTls =
-    "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
-    "Connection: close\r\n\r\nThis port speaks HTTPS.\n";
+    "HTTP/1.0 400 Bad Request\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n"
+    "Connection: close\r\n"
+    "\r\n"
+    "Client sent an HTTP request to an HTTPS server.\n";
 
 }  // namespace
 

@@ -21,8 +21,9 @@ bool may_be_daemon(uid_t uid, const std::string& state_dir) {
 Result<DaemonClient> DaemonClient::make(const config::Settings& settings) {
   const int port = settings.endpoint.healthz_port;
   if (port == 0) {
-    return Error{Code::kInvalid,
-                 "endpoint.healthzPort is 0, so the daemon cannot be asked; set it to a free port"};
+    return Error{
+        Code::kInvalid,
+        "endpoint.healthzPort is 0, so the daemon cannot be queried; set it to a free port"};
   }
   http::Endpoint endpoint;
   endpoint.url = fmt::format("http://127.0.0.1:{}", port);
@@ -41,10 +42,9 @@ DaemonClient::DaemonClient(std::unique_ptr<http::Client> client, int port, std::
       state_dir_(std::move(state_dir)) {}
 
 Error DaemonClient::nobody() const {
-  return {Code::kUnavailable,
-          fmt::format("no slurmlet runs here: nobody answers on {} (endpoint.healthzPort); "
-                      "see systemctl status slurmlet",
-                      address_)};
+  return {Code::kUnavailable, fmt::format("slurmlet is not running here: nothing answers on {} "
+                                          "(endpoint.healthzPort); see systemctl status slurmlet",
+                                          address_)};
 }
 
 Status DaemonClient::check_listener() const {
@@ -58,9 +58,8 @@ Status DaemonClient::check_listener() const {
   const auto owner = host::who_listens("/proc", port_, true);
   return Error{
       Code::kDenied,
-      fmt::format("not believed: {} (endpoint.healthzPort) is held by {}, which is neither "
-                  "root nor the owner of stateDir {}; stop that process, and see systemctl "
-                  "status slurmlet",
+      fmt::format("not trusted: {} (endpoint.healthzPort) is held by {}, which is neither root nor "
+                  "the owner of stateDir {}; stop that process, and see systemctl status slurmlet",
                   address_, host::to_words(owner ? *owner : host::PortOwner{socket->uid, 0, ""}),
                   state_dir_)};
 }
@@ -92,9 +91,11 @@ Result<DaemonStatus> DaemonClient::ask(Duration timeout) {
       return status;
     }
   }
-  return Error{Code::kInvalid, fmt::format("what answers on {} is not this slurmlet (HTTP {}); set "
-                                           "endpoint.healthzPort to a port of its own",
-                                           address_, response->status)};
+  return Error{
+      Code::kInvalid,
+      fmt::format(
+          "another program answers on {} (HTTP {}); set endpoint.healthzPort to a free port",
+          address_, response->status)};
 }
 
 void DaemonClient::pause(Duration how_long) {

@@ -69,9 +69,9 @@ std::string credential_problem(const Report& report) {
   }
   const auto& requests = certificates.client_requests;
   if (requests && requests->pending) {
-    return "waits for the approval of " + requests->request_name;
+    return "waiting for approval of " + requests->request_name;
   }
-  return requests && !requests->problem.empty() ? requests->problem : "waits for the API server";
+  return requests && !requests->problem.empty() ? requests->problem : "waiting for the API server";
 }
 
 std::string node_problem(const Report& report) {

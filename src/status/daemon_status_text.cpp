@@ -34,7 +34,7 @@ std::string slurm_line(const DaemonStatus& status) {
     out += fmt::format(" {} ago", age(*status.slurm_age_seconds));
   }
   if (!status.slurm_failure.empty()) {
-    out += fmt::format("; the last question failed: {}", status.slurm_failure);
+    out += fmt::format("; the last query failed: {}", status.slurm_failure);
   }
   return out;
 }
@@ -44,16 +44,16 @@ std::string slurmd_line(const DaemonStatus& status) {
     return "";
   }
   return *status.slurmd_running
-             ? fmt::format("runs, pid {}{}", status.slurmd_pid,
+             ? fmt::format("running, pid {}{}", status.slurmd_pid,
                            status.slurmd_version.empty() ? "" : ", " + status.slurmd_version)
-             : "does not run";
+             : "not running";
 }
 
 std::string serving_line(const CertificateState& serving) {
   if (!serving.pending_request.empty()) {
-    return fmt::format("{} waits for approval: kubectl certificate approve {}{}",
+    return fmt::format("{} is waiting for approval: kubectl certificate approve {}{}",
                        serving.pending_request, serving.pending_request,
-                       serving.self_signed ? " (a self-signed one serves until then)" : "");
+                       serving.self_signed ? " (a self-signed one is used until then)" : "");
   }
   if (!serving.problem.empty()) {
     return serving.problem;
@@ -65,7 +65,7 @@ std::string serving_line(const CertificateState& serving) {
 
 std::string client_line(const CertificateState& client) {
   if (!client.pending_request.empty()) {
-    return fmt::format("{} waits for approval: kubectl certificate approve {}",
+    return fmt::format("{} is waiting for approval: kubectl certificate approve {}",
                        client.pending_request, client.pending_request);
   }
   if (!client.problem.empty()) {

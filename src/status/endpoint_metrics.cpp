@@ -28,7 +28,7 @@ void add_certificate_metrics(std::vector<MetricFamily>& out,
                       MetricType::kGauge,
                       {}};
   MetricFamily pending{"slurmlet_certificate_request_pending",
-                       "1 while a certificate request waits for approval.",
+                       "1 while a certificate request is waiting for approval.",
                        MetricType::kGauge,
                        {}};
   MetricFamily asked{"slurmlet_certificate_requests_total",
@@ -61,20 +61,21 @@ void add_certificate_metrics(std::vector<MetricFamily>& out,
   }
   if (certificates.serving_not_after) {
     out.push_back(single_metric("slurmlet_serving_certificate_self_signed", MetricType::kGauge,
-                                "1 while the kubelet endpoint shows a self-signed certificate.",
+                                "1 while the kubelet endpoint presents a self-signed certificate.",
                                 certificates.serving_self_signed ? 1 : 0));
   }
   out.push_back(single_metric("slurmlet_credential_reload_failures_total", MetricType::kCounter,
-                              "Replaced credential files that were refused.",
+                              "Replaced credential files that were rejected.",
                               static_cast<double>(certificates.reload_failures)));
 }
 
 void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters& endpoint) {
   const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
-  MetricFamily listening{"slurmlet_endpoint_listening",
-                         "1 while the endpoint has its port, 0 while another program has it.",
-                         MetricType::kGauge,
-                         {}};
+  MetricFamily listening{
+      "slurmlet_endpoint_listening",
+      "1 while the endpoint is listening on its port, 0 while another program holds it.",
+      MetricType::kGauge,
+      {}};
   MetricFamily failures{"slurmlet_endpoint_bind_failures_total",
                         "Attempts to listen on the endpoint's port that failed.",
                         MetricType::kCounter,
@@ -106,7 +107,7 @@ void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters
                               "Open connections to the kubelet endpoint.",
                               static_cast<double>(server.open)));
   out.push_back({"slurmlet_endpoint_rejected_connections_total",
-                 "Connections to the kubelet endpoint that were refused or ended early.",
+                 "Connections to the kubelet endpoint that were rejected or closed early.",
                  MetricType::kCounter,
                  {{{{"cause", "limit"}}, count(server.turned_away), ""},
                   {{{"cause", "evicted"}}, count(server.evicted), ""},
@@ -115,11 +116,11 @@ void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters
                   {{{"cause", "malformed"}}, count(server.refused_heads), ""}}});
   out.push_back(
       single_metric("slurmlet_endpoint_handshakes_delayed_total", MetricType::kCounter,
-                    "TLS handshakes with the kubelet endpoint that had to wait because "
-                    "their address or network, or all unknown ones together, asked for too many.",
+                    "TLS handshakes with the kubelet endpoint that were delayed by a rate limit: "
+                    "per address, per network, or for all unknown addresses together.",
                     count(server.handshakes_delayed)));
   out.push_back({"slurmlet_endpoint_reviews_total",
-                 "Questions to the API server about callers of the kubelet endpoint.",
+                 "Reviews of clients of the kubelet endpoint requested from the API server.",
                  MetricType::kCounter,
                  {{{{"kind", "token"}}, count(endpoint.gate.token_reviews), ""},
                   {{{"kind", "access"}}, count(endpoint.gate.access_reviews), ""}}});

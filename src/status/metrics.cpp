@@ -30,44 +30,45 @@ void add_slowed_turns(std::vector<MetricFamily>& out, const SlowedTurns& slowed)
   const auto sample = [](const char* thread, std::uint64_t value) {
     return podapi::Sample{{{"thread", thread}}, static_cast<double>(value), ""};
   };
-  out.push_back(
-      {"slurmlet_slowed_turns_total",
-       "Turns of a thread's loop that were held back because there were too many: the log "
-       "says what woke it.",
-       MetricType::kCounter,
-       {sample("main", slowed.main), sample("lease", slowed.lease),
-        sample("endpoint", slowed.endpoint)}});
+  out.push_back({"slurmlet_slowed_turns_total",
+                 "Iterations of a thread's loop that were delayed because there were too many: the "
+                 "log says what woke it.",
+                 MetricType::kCounter,
+                 {sample("main", slowed.main), sample("lease", slowed.lease),
+                  sample("endpoint", slowed.endpoint)}});
 }
 
 void add_node(std::vector<MetricFamily>& out, const Report& report, const sync::LeaseStatus& lease,
               Now now) {
   out.push_back(single_metric("slurmlet_node_registered", MetricType::kGauge,
-                              "1 while the Node is registered and ours.",
+                              "1 while the Node is registered and belongs to this machine.",
                               report.registered ? 1 : 0));
-  out.push_back(single_metric("slurmlet_node_gone_with_machine", MetricType::kGauge,
-                              "1 while the Node is left deleted since its Machine was deleted.",
-                              report.went_with_machine ? 1 : 0));
+  out.push_back(
+      single_metric("slurmlet_node_gone_with_machine", MetricType::kGauge,
+                    "1 while the Node is not registered again because its Machine was deleted.",
+                    report.went_with_machine ? 1 : 0));
   if (lease.renewed_steady) {
     out.push_back(single_metric(
         "slurmlet_lease_age_seconds", MetricType::kGauge, "Time since the lease was last renewed.",
         std::chrono::duration<double>(now.steady - *lease.renewed_steady).count()));
   }
   out.push_back(single_metric("slurmlet_pods_rejected_total", MetricType::kCounter,
-                              "Pods bound to this node that were failed.",
+                              "Pods bound to this node that were rejected (set to Failed).",
                               static_cast<double>(report.pods_rejected)));
   out.push_back(single_metric("slurmlet_pods_finished_total", MetricType::kCounter,
                               "Deleted pods that were removed from this node.",
                               static_cast<double>(report.pods_finished)));
-  out.push_back(single_metric("slurmlet_pods_waiting", MetricType::kGauge,
-                              "Pods held back because their controller keeps re-creating them.",
-                              static_cast<double>(report.pods_waiting)));
-  out.push_back(single_metric("slurmlet_pods_unreadable", MetricType::kGauge,
-                              "Pods bound to this node that are too large to be read, so that they "
-                              "are not rejected.",
-                              static_cast<double>(report.pods_unreadable)));
+  out.push_back(
+      single_metric("slurmlet_pods_waiting", MetricType::kGauge,
+                    "Pods not rejected yet because their controller keeps re-creating them.",
+                    static_cast<double>(report.pods_waiting)));
+  out.push_back(single_metric(
+      "slurmlet_pods_unreadable", MetricType::kGauge,
+      "Pods bound to this node that are too large to be read and are therefore not rejected.",
+      static_cast<double>(report.pods_unreadable)));
   if (report.registered) {
     out.push_back(single_metric("slurmlet_pod_watch_up", MetricType::kGauge,
-                                "1 while pods that are bound to this node are seen.",
+                                "1 while the watch for pods bound to this node works.",
                                 report.pods_seen ? 1 : 0));
   }
   out.push_back(single_metric("slurmlet_events_dropped_total", MetricType::kCounter,

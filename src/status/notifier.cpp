@@ -59,9 +59,9 @@ Result<Notifier> Notifier::open(const std::string& address) {
     return Notifier{};
   }
   if (socket_address(address).length == 0) {
-    return Error{Code::kInvalid, "NOTIFY_SOCKET is \"" + address +
-                                     "\", which is no address of a socket; the service manager is "
-                                     "told nothing"};
+    return Error{Code::kInvalid,
+                 "NOTIFY_SOCKET is \"" + address +
+                     "\", which is not a socket address; the service manager is not notified"};
   }
   UniqueFd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   if (!socket) {
@@ -85,7 +85,7 @@ Status Notifier::send(const Message& message) const {
              ? Status{}
              : Status{Error{Code::kUnavailable,
                             "the service manager at " + address_ +
-                                " was not told: " + std::generic_category().message(errno)}};
+                                " was not notified: " + std::generic_category().message(errno)}};
 }
 
 }  // namespace slurmlet::status

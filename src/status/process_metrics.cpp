@@ -56,7 +56,7 @@ void add_process_metrics(std::vector<podapi::MetricFamily>& out) {
   out.push_back(single_metric("process_cpu_seconds_total", MetricType::kCounter,
                               "CPU time used by slurmlet itself.", cpu_seconds(RUSAGE_SELF)));
   out.push_back(single_metric("slurmlet_children_cpu_seconds_total", MetricType::kCounter,
-                              "CPU time used by ended children (sinfo, slurmd -V).",
+                              "CPU time used by terminated child processes (sinfo, slurmd -V).",
                               cpu_seconds(RUSAGE_CHILDREN)));
   const auto fields = stat_fields();
   const auto field = [&fields](std::size_t index) -> std::optional<double> {

@@ -45,8 +45,8 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
   const node::HostFacts facts = slurm_facts(report);
   const node::SlurmState state = node::known_state(facts);
   MetricFamily states{"slurmlet_slurm_node_state",
-                      "1 for the base state (unknown while it is not confirmed) and each flag that "
-                      "Slurm gives this node.",
+                      "1 for the base state (unknown while it is not confirmed) and for each flag "
+                      "that Slurm reports for this node.",
                       MetricType::kGauge,
                       {{{{"state", to_lower(state.base)}}, 1, ""}}};
   for (const auto& flag : state.flags) {
@@ -55,13 +55,13 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
   out.push_back(std::move(states));
 
   const node::Allocation allocation = node::allocation(facts);
-  out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as Slurm counts them.", number(record.cpus),
+  out.push_back(of_kinds("slurmlet_slurm_cpus", "CPUs as reported by Slurm.", number(record.cpus),
                          number(allocation.cpus)));
-  out.push_back(of_kinds("slurmlet_slurm_memory_bytes", "Memory as Slurm counts it.",
+  out.push_back(of_kinds("slurmlet_slurm_memory_bytes", "Memory as reported by Slurm.",
                          number(record.real_memory_mib, kMiB), number(allocation.memory_bytes)));
   const std::int64_t gpus = gpus_of(record.gres);
   if (gpus > 0) {
-    out.push_back(of_kinds("slurmlet_slurm_gpus", "GPUs of the node's Gres.",
+    out.push_back(of_kinds("slurmlet_slurm_gpus", "GPUs in the node's Gres.",
                            static_cast<double>(gpus),
                            static_cast<double>(gpus_of(record.gres_used))));
   }
@@ -77,21 +77,20 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
                                 static_cast<double>(value)));
   };
   count("slurmlet_slurmctld_questions_total",
-        "Questions about this node, to slurmctld or whoever answers for it.", poll.questions);
-  count("slurmlet_slurmctld_full_queries_total", "Of these, queries for a full dump.",
+        "Queries about this node, to slurmctld or to what answers for it.", poll.questions);
+  count("slurmlet_slurmctld_full_queries_total", "Of these, full queries.",
         poll.source.full_queries);
-  count("slurmlet_slurmctld_answers_total", "Questions with a usable answer.", poll.answers);
-  count("slurmlet_slurm_commands_total", "Programs of Slurm started for questions (sinfo).",
+  count("slurmlet_slurmctld_answers_total", "Queries with a usable answer.", poll.answers);
+  count("slurmlet_slurm_commands_total", "Slurm commands started for queries (sinfo).",
         poll.source.commands);
   count("slurmlet_slurmrestd_requests_total", "HTTP requests to slurmrestd.", poll.source.requests);
-  count("slurmlet_slurm_feed_reads_total", "Reads of the feed of the site's reader.",
-        poll.source.reads);
+  count("slurmlet_slurm_feed_reads_total", "Reads of the feed (slurm.feed).", poll.source.reads);
   out.push_back(single_metric("slurmlet_slurmctld_questions_left", MetricType::kGauge,
-                              "Questions that the budget of the current hour still allows.",
+                              "Queries left in the budget of the current hour.",
                               poll.questions_left));
   if (poll.last_took) {
     out.push_back(single_metric("slurmlet_slurmctld_last_question_seconds", MetricType::kGauge,
-                                "How long the last question took.",
+                                "Duration of the last query.",
                                 std::chrono::duration<double>(*poll.last_took).count()));
   }
 }
@@ -99,7 +98,8 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
 }  // namespace
 
 void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now now) {
-  out.push_back(single_metric("slurmlet_slurmd_up", MetricType::kGauge, "1 while slurmd runs here.",
+  out.push_back(single_metric("slurmlet_slurmd_up", MetricType::kGauge,
+                              "1 while slurmd is running on this machine.",
                               report.slurmd.liveness == Liveness::kRunning ? 1 : 0));
   if (report.slurm.answered_at) {
     const auto age = std::chrono::duration<double>(now.wall - *report.slurm.answered_at);
@@ -109,13 +109,13 @@ void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now
   }
   if (!report.slurm.source.empty()) {
     out.push_back({"slurmlet_slurm_source_info",
-                   "Who is asked about this node.",
+                   "Source of this node's state.",
                    MetricType::kGauge,
                    {{{{"source", kind_of_source(report.slurm.source)}}, 1, ""}}});
   }
   add_costs(out, report.slurmctld);
   MetricFamily failures{"slurmlet_slurmctld_failures_total",
-                        "Questions without a usable answer, by cause.",
+                        "Queries without a usable answer, by cause.",
                         MetricType::kCounter,
                         {}};
   for (const auto& [cause, count] : report.slurmctld.failures_by_cause) {

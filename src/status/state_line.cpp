@@ -26,15 +26,15 @@ std::string_view failure_words(node::SlurmFailure failure) {
     case SlurmFailure::kTimeout:
       return "slurmctld did not answer in time";
     case SlurmFailure::kMungeUnavailable:
-      return "munge does not run";
+      return "munge is not running";
     case SlurmFailure::kAuthenticationRefused:
-      return "munge credentials are refused";
+      return "slurmctld rejects the credentials";
     case SlurmFailure::kClockSkew:
       return "the clock differs from slurmctld's";
     case SlurmFailure::kTokenRefused:
-      return "Slurm refuses the token";
+      return "Slurm rejects the token";
     case SlurmFailure::kPermissionDenied:
-      return "Slurm does not let slurmlet read it";
+      return "slurmlet is not permitted to read it";
     case SlurmFailure::kNotInSlurm:
       return "slurmctld has no such node";
     case SlurmFailure::kBadConfiguration:
@@ -42,19 +42,19 @@ std::string_view failure_words(node::SlurmFailure failure) {
     case SlurmFailure::kCommandMissing:
       return "sinfo cannot be run";
     case SlurmFailure::kGarbage:
-      return "the answer cannot be understood";
+      return "the answer cannot be parsed";
     case SlurmFailure::kRateLimited:
-      return "slurmctld limits the questions";
+      return "slurmctld limits the rate of queries";
     case SlurmFailure::kRestUnavailable:
-      return "slurmrestd cannot be asked";
+      return "slurmrestd cannot be queried";
     case SlurmFailure::kFeedUnavailable:
       return "the feed cannot be used";
     case SlurmFailure::kNodeUnknown:
-      return "its name in Slurm is not known";
+      return "its Slurm NodeName is not known";
     case SlurmFailure::kSackUnavailable:
-      return "nobody serves auth/slurm here";
+      return "neither sackd nor slurmd serves auth/slurm here";
     case SlurmFailure::kOtherCluster:
-      return "the answer is of another cluster";
+      return "the answer is from another cluster";
   }
   return "no answer";
 }
@@ -75,13 +75,13 @@ std::string api_words(const Report& report, const Error& error) {
 std::string bootstrap_words(const Report& report) {
   const auto& asked = report.certificates.client_requests;
   if (asked && asked->pending) {
-    return "waits for approval of CSR " + asked->request_name;
+    return "waiting for approval of CSR " + asked->request_name;
   }
   if (report.api_error) {
     return "no certificate yet: " + api_words(report, *report.api_error);
   }
   return asked && !asked->problem.empty() ? "no certificate yet: " + asked->problem
-                                          : "asks for its certificate";
+                                          : "requesting its certificate";
 }
 
 std::string slurmd_words(const Report& report) {
@@ -89,13 +89,13 @@ std::string slurmd_words(const Report& report) {
     case Liveness::kAbsent:
       return "slurmd is down";
     case Liveness::kStopped:
-      return "slurmd is stopped";
+      return "slurmd is suspended";
     case Liveness::kUnknown:
       return "slurmd unknown";
     case Liveness::kRunning:
       break;
   }
-  return report.slurmd.serves == false ? "slurmd serves no requests" : "";
+  return report.slurmd.serves == false ? "slurmd is not serving requests" : "";
 }
 
 std::string slurm_words(const Report& report) {
@@ -104,7 +104,7 @@ std::string slurm_words(const Report& report) {
   const auto& failure = report.slurm.failure;
   switch (view.knowledge) {
     case node::Knowledge::kNotAskedYet:
-      return "Slurm not asked yet";
+      return "Slurm not queried yet";
     case node::Knowledge::kUnknown:
       return fmt::format("Slurm unknown ({})",
                          failure ? failure_words(*failure) : "the last answer is too old");

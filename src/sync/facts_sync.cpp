@@ -43,9 +43,9 @@ bool same_slurmds(const std::vector<slurm::SlurmdSeen>& a,
 
 void log_setup(const SlurmSetup& setup) {
   if (!setup.refusal.empty() && setup.told_by.pid != 0) {
-    log::info("no node of Slurm is mirrored yet: " + setup.refusal);
+    log::info("no Slurm node is mirrored yet: " + setup.refusal);
   } else if (!setup.refusal.empty()) {
-    log::warning("no node of Slurm is mirrored: " + setup.refusal);
+    log::warning("no Slurm node is mirrored: " + setup.refusal);
   } else if (!setup.problem.empty()) {
     log::warning("slurm.conf not read: " + setup.problem);
   } else {
@@ -189,7 +189,8 @@ void FactsSync::follow_name(Now now) {
     return;
   }
   if (name_.name().empty()) {
-    log::info("slurmd has not told the node's name and is asked again later: " + name_.problem());
+    log::info("slurmd has not reported the node name and will be queried again: " +
+              name_.problem());
     return;
   }
   for (auto& slurmd : slurmds_) {

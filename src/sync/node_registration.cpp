@@ -79,7 +79,7 @@ void NodeSync::create(Now now) {
 
 void NodeSync::adopt(node::ObservedNode existing) {
   set_observed(std::move(existing));
-  log::info("Node " + desired_.name + " exists and is ours; adopted");
+  log::info("Node " + desired_.name + " already exists and belongs to this machine; adopted");
 }
 
 void NodeSync::set_end(std::optional<NodeEnd> end) {
@@ -115,10 +115,9 @@ bool NodeSync::stays_gone(Now now) {
   next_try_ = until;
   if (!std::exchange(let_go_, true)) {
     refusal_ = fmt::format(
-        "Node {} went with its Machine {}: it was cordoned when it was deleted (noticed at {}). "
-        "Not "
-        "registered again {} (node.recreateAfter), unless this host is provisioned anew or gets "
-        "another credential",
+        "Node {} was deleted with its Machine {}: it was cordoned at the time (noticed at {}). It "
+        "is not registered again {} (node.recreateAfter), unless this host is reprovisioned or "
+        "gets another credential",
         desired_.name, end_->last.machine, end_->deleted_at,
         options_.recreate_after ? "for now" : "in this boot");
     log::warning(*refusal_);
@@ -130,7 +129,7 @@ void NodeSync::end_let_go() {
   if (std::exchange(let_go_, false)) {
     refusal_.reset();
     next_try_ = {};
-    log::info("Node " + desired_.name + " is no longer left deleted");
+    log::info("Node " + desired_.name + " may be registered again");
   }
 }
 
@@ -185,10 +184,10 @@ void NodeSync::refuse_holder(const node::LeaseHolder& held, const node::HolderRu
   next_try_ = std::max(ruling.again, now.steady);
   if (ruling.verdict == node::HolderRuling::Verdict::kWait) {
     const auto wait = std::chrono::duration_cast<seconds>(next_try_ - now.steady);
-    (wait > kLongWait ? log::warning : log::info)(fmt::format(
-        "the Lease of Node {} was renewed at {} by another machine, {}; waiting {} s to "
-        "see whether it still runs",
-        desired_.name, held.renew_time, held.identity, wait.count()));
+    (wait > kLongWait ? log::warning : log::info)(
+        fmt::format("the Lease of Node {} was renewed at {} by another machine, {}; waiting {} s "
+                    "to see whether it is still running",
+                    desired_.name, held.renew_time, held.identity, wait.count()));
     return;
   }
   // Many refused machines of one name shall not ask in step.
@@ -214,7 +213,7 @@ void NodeSync::let_go_if_refused(Now now) {
   if (!observed_ || !lease || !lease->refused_at || *lease->refused_at < registered_at_) {
     return;
   }
-  log::error("Node " + desired_.name + " is let go: " + lease->last_error);
+  log::error("Node " + desired_.name + " is released: " + lease->last_error);
   set_observed(std::nullopt);
   foreign_holder_ = lease->refused_by;
   next_try_ = now.steady;

@@ -191,8 +191,9 @@ void NodeSync::on_seen(const node::ObservedNode& seen) {
   const char* key = node::vocabulary::kLabelMetal3Uuid;
   if (observed_->labels.contains(key) && !seen.labels.contains(key) && !uuid_label_surrendered_) {
     uuid_label_surrendered_ = true;
-    log::warning(std::string{"somebody removed the label "} + key +
-                 " from our Node (Cluster API's label sync with prefix metal3.io?); left as it is");
+    log::warning(std::string{"the label "} + key +
+                 " was removed from this Node (Cluster API's label sync with prefix metal3.io?); "
+                 "left as it is");
   }
   set_observed(seen);
 }
@@ -283,8 +284,8 @@ void NodeSync::note_unkept(Now now) {
     return;
   }
   if (!unkept_) {
-    log::warning("the API server keeps part of Node " + desired_.name +
-                 " otherwise than written; sent again with the periodic report only");
+    log::warning("API server altered part of Node " + desired_.name +
+                 "; retrying at the next status report");
   }
   unkept_ = std::move(desired);
 }
@@ -296,9 +297,9 @@ void NodeSync::note_revert(bool again, const node::DesiredNode& desired, Now now
   }
   revert_not_before_ = now.steady + revert_backoff_.next();
   if (revert_backoff_.failures() == kRevertsThatCount) {
-    log::warning("somebody keeps changing back what is written to Node " + desired_.name +
-                 "; written ever more slowly (kubectl get node " + desired_.name +
-                 " -o yaml --show-managed-fields tells who)");
+    log::warning("another client keeps reverting what slurmlet writes to Node " + desired_.name +
+                 "; writing at increasing intervals (kubectl get node " + desired_.name +
+                 " -o yaml --show-managed-fields shows which one)");
   }
   written_ = desired;
 }

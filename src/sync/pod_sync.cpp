@@ -113,10 +113,9 @@ void PodSync::tell_what_is_not_seen(Now now) {
   for (const std::string& name : unreadable) {
     if (std::find(told_unreadable_.begin(), told_unreadable_.end(), name) ==
         told_unreadable_.end()) {
-      log::warning(
-          "pod " + name +
-          " cannot be read, so it is not rejected: it is larger than slurmlet takes; looked "
-          "at again every few minutes");
+      log::warning("pod " + name +
+                   " cannot be read and is not rejected: it is larger than slurmlet accepts; "
+                   "retrying every few minutes");
     }
   }
   if (unreadable.empty() && !told_unreadable_.empty()) {
@@ -128,7 +127,7 @@ void PodSync::tell_what_is_not_seen(Now now) {
   const auto error = watch_.last_error();
   if (!error) {
     if (told_blind_) {
-      log::info("pods bound to this node are seen again");
+      log::info("watching the pods bound to this node again");
     }
     blind_since_.reset();
     told_blind_ = false;
@@ -137,7 +136,7 @@ void PodSync::tell_what_is_not_seen(Now now) {
   blind_since_ = blind_since_.value_or(now.steady);
   if (!told_blind_ && now.steady - *blind_since_ >= kBlindPatience) {
     told_blind_ = true;
-    log::warning("pods bound to this node are not seen: " + error->message);
+    log::warning("cannot watch the pods bound to this node: " + error->message);
   }
 }
 
@@ -156,14 +155,13 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
   const std::string key = pod.controller ? pod.controller->uid : pod.namespace_name;
   events_.emit(
       {"Node", "", options_.node_name, options_.node_name}, true, kPodRejected,
-      fmt::format("rejected pod {}{}: this node runs no pods; the count says how many from "
-                  "there",
+      fmt::format("rejected pod {}{}: node accepts no pods; repeats are counted in this event",
                   full_name(pod), owner),
       key, now);
   if (rounds >= 2) {
     events_.emit({"Node", "", options_.node_name, options_.node_name}, true, "PodsKeepComing",
                  fmt::format("{} {} in namespace {} keeps creating pods for this node; they are "
-                             "rejected ever more slowly",
+                             "rejected at increasing intervals",
                              pod.controller->kind, pod.controller->name, pod.namespace_name),
                  pod.namespace_name, now);  // not behind those of its pods, so one for a namespace
   } else {

@@ -55,7 +55,7 @@ Result<std::string> base64_decode(std::string_view text) {
   // Padding is what tells a whole value from one cut short.
   const std::size_t rest = digits % 4;
   if (rest == 1 || padding != (4 - rest) % 4) {
-    return Error{Code::kInvalid, "not base64: it is cut short or wrongly padded"};
+    return Error{Code::kInvalid, "not base64: it is truncated or wrongly padded"};
   }
   if (rest >= 2) {
     bytes.push_back(static_cast<char>(bits >> (rest == 2 ? 4U : 10U) & 0xffU));

@@ -68,18 +68,18 @@ Status make_directories(const fs::path& path, mode_t mode) {
 
 Error damaged(const fs::path& path, const char* why) {
   return {Code::kInvalid,
-          fmt::format("{}: {}; remove it, and a new certificate is asked for", path.string(), why)};
+          fmt::format("{}: {}; remove it, and a new certificate is requested", path.string(), why)};
 }
 
 // Certificates and key of one file, each part written anew: text around the blocks is dropped.
 Result<StoredCertificate> parse_stored(const std::string& text, const fs::path& path) {
   const auto certificates = parse_certificates(text, path);
   if (!certificates) {
-    return damaged(path, "holds no certificate or is cut short");
+    return damaged(path, "contains no certificate or is truncated");
   }
   const auto key = parse_private_key(text, path);
   if (!key) {
-    return damaged(path, "holds no private key or is cut short");
+    return damaged(path, "contains no private key or is truncated");
   }
   StoredCertificate stored;
   for (const auto& certificate : *certificates) {
@@ -155,7 +155,9 @@ Result<std::optional<StoredCertificate>> CertificateStore::current() const {
     return std::optional{std::move(*stored)};
   }
   if (text.error().code != Code::kNotFound) {
-    return text.error().code == Code::kInvalid ? damaged(path, "is no small file") : text.error();
+    return text.error().code == Code::kInvalid
+               ? damaged(path, "is not a regular file of a plausible size")
+               : text.error();
   }
   std::error_code ignored;
   if (fs::is_symlink(path, ignored)) {

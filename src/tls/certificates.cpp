@@ -80,8 +80,8 @@ Result<std::string> address_octets(const std::string& text) {
   if (::inet_pton(AF_INET6, text.c_str(), octets) == 1) {
     return std::string(octets, 16);
   }
-  return Error{Code::kInvalid, fmt::format("\"{}\" is no IP address that a certificate can name; "
-                                           "give it as 192.0.2.1 or 2001:db8::1",
+  return Error{Code::kInvalid, fmt::format("\"{}\" is not an IP address that a certificate can "
+                                           "name; give it as 192.0.2.1 or 2001:db8::1",
                                            text)};
 }
 

@@ -117,8 +117,8 @@ Result<std::shared_ptr<const ClientIdentity>> ClientIdentity::make(const PemSour
   const ContextPtr rehearsal{SSL_CTX_new(TLS_client_method())};
   if (!identity->apply_to(rehearsal.get())) {
     const std::string name = pem.certificate.empty() ? pem.ca_name : pem.certificate_name;
-    return Error{Code::kInvalid, name + ": OpenSSL refuses it: " + take_openssl_error() +
-                                     "; have it issued anew to the system's crypto policy"};
+    return Error{Code::kInvalid, name + ": OpenSSL rejects it: " + take_openssl_error() +
+                                     "; have it reissued according to the system's crypto policy"};
   }
   return std::shared_ptr<const ClientIdentity>{std::move(identity)};
 }

@@ -53,8 +53,9 @@ Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
                                              name, certificates.size() + 1, reason)};
   }
   if (certificates.empty()) {
-    return Error{Code::kInvalid,
-                 name + ": holds no PEM certificate (-----BEGIN CERTIFICATE-----); put one there"};
+    return Error{
+        Code::kInvalid,
+        name + ": contains no PEM certificate (-----BEGIN CERTIFICATE-----); put one there"};
   }
   return certificates;
 }
@@ -62,8 +63,9 @@ Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
 Result<KeyPtr> parse_private_key(const std::string& text, const std::string& name) {
   // Said first: OpenSSL tries its decoders one after the other, which takes a millisecond.
   if (text.find("PRIVATE KEY-----") == std::string::npos) {
-    return Error{Code::kInvalid,
-                 name + ": holds no PEM private key (-----BEGIN PRIVATE KEY-----); put one there"};
+    return Error{
+        Code::kInvalid,
+        name + ": contains no PEM private key (-----BEGIN PRIVATE KEY-----); put one there"};
   }
   ERR_clear_error();
   const BioPtr bio = open_text(text);

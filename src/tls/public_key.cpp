@@ -39,7 +39,7 @@ Result<std::string> generate_key() {
   const KeyPtr key{EVP_EC_gen("P-256")};
   std::string pem = key ? to_pem(key.get()) : std::string{};
   if (pem.empty()) {
-    return Error{Code::kInternal, "no private key can be made: " + take_openssl_error()};
+    return Error{Code::kInternal, "cannot create a private key: " + take_openssl_error()};
   }
   return pem;
 }
@@ -75,9 +75,10 @@ Result<std::vector<PinnedCertificate>> certificates_with_pins(const std::string&
   for (const auto& certificate : *certificates) {
     const std::string info = der(i2d_X509_PUBKEY, X509_get_X509_PUBKEY(certificate.get()));
     if (info.empty()) {
-      return Error{Code::kInvalid, fmt::format("{}: the public key of certificate {} cannot be "
-                                               "read ({}); have it issued anew",
-                                               name, out.size() + 1, take_openssl_error())};
+      return Error{
+          Code::kInvalid,
+          fmt::format("{}: the public key of certificate {} cannot be read ({}); have it reissued",
+                      name, out.size() + 1, take_openssl_error())};
     }
     out.push_back({"sha256:" + hex(sha256(info)), to_pem(certificate.get())});
   }

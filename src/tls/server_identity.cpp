@@ -99,13 +99,13 @@ Result<std::shared_ptr<const ServerIdentity>> ServerIdentity::make(const ServerP
   ContextPtr context{SSL_CTX_new(TLS_server_method())};
   if (!context || !set_protocol_rules(context.get())) {
     return Error{Code::kInternal,
-                 "OpenSSL refuses the rules for TLS 1.2 and 1.3: " + take_openssl_error()};
+                 "OpenSSL rejects the rules for TLS 1.2 and 1.3: " + take_openssl_error()};
   }
   if (SSL_CTX_use_cert_and_key(context.get(), own->leaf.get(), own->key.get(), own->chain.get(),
                                1) != 1) {
     return Error{Code::kInvalid, pem.certificate_name +
-                                     ": OpenSSL refuses it: " + take_openssl_error() +
-                                     "; have it issued anew to the system's crypto policy"};
+                                     ": OpenSSL rejects it: " + take_openssl_error() +
+                                     "; have it reissued according to the system's crypto policy"};
   }
   if (!pem.client_ca.empty()) {
     if (auto asked = ask_for_client_certificates(context.get(), pem); !asked) {

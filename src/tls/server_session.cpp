@@ -89,7 +89,7 @@ std::string OpensslServerSession::failure(int ssl_error) {
   }
   // Before errno: an alert that OpenSSL sent after that end may have failed, too.
   if (link_.is_at_end) {
-    return is_ready_ ? "the connection ended without TLS's good-bye"
+    return is_ready_ ? "the connection ended without TLS close_notify"
                      : "the connection ended during the TLS handshake";
   }
   if (link_.error_number != 0) {

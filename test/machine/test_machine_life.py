@@ -33,7 +33,7 @@ def ready_node(shared):
 
 def reload_and_wait(node):
     """systemctl does not wait for a unit of Type=notify."""
-    done = "configuration read again"
+    done = "configuration reloaded"
     before = node.log().count(done)
     node.machine.run("systemctl", "reload", UNIT)
     wait_until(lambda: node.log().count(done) > before, 60, "the reload")

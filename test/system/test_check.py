@@ -70,8 +70,8 @@ def test_fresh_machine(ported):
     assert checked.code == OK, checked.findings
     assert "all 21 that slurmlet needs" in checked.worst("rights")[1]
     assert checked.worst("node") == ("info",
-                                     f"{ported.name} is not registered: slurmlet registers it "
-                                     "when it runs")
+                                     f"{ported.name} is not registered: slurmlet "
+                                     "registers it once it is running")
     assert checked.worst("daemon")[0] == "info"
     assert f"as system:node:{ported.name}" in checked.worst("API server")[1]
     assert f"providerID metal3://metal3/node-0/{ported.name}" in checked.worst(
@@ -125,7 +125,7 @@ def test_expired_certificate(rig):
     assert checked.code == ERRORS
     severity, words = checked.worst("credential")
     assert severity == "error" and "expired at" in words and str(rig.kubeconfig) in words
-    assert "does not accept this node's credential" in checked.worst("API server")[1]
+    assert "rejects this node's credential" in checked.worst("API server")[1]
 
 
 def changed_kubeconfig(rig, change):
@@ -154,7 +154,7 @@ def test_wrong_ca(rig):
 
 
 @pytest.mark.parametrize("server,words", [
-    ("https://no-such-host.invalid:6443", "its name cannot be resolved"),
+    ("https://no-such-host.invalid:6443", "the name cannot be resolved"),
     ("https://127.0.0.1:1", "cannot be reached")])
 def test_api_server_away(rig, server, words):
     changed_kubeconfig(rig, lambda cluster, _: cluster.update({"server": server}))
@@ -225,7 +225,7 @@ def test_before_the_bootstrap(bootstrap_rig, plane):
     node.configure(slurm=PATIENT)
     checked = Checked(node)
     assert checked.code == OK, checked.findings
-    assert "asks for one with the bootstrap token" in checked.worst("credential")[1]
+    assert "requests one with the bootstrap token" in checked.worst("credential")[1]
     assert "as system:bootstrap:" in checked.worst("API server")[1]
     assert node.requests() == [] and not list(node.state_dir.iterdir())
 

@@ -71,7 +71,7 @@ def test_pods_in_provider_config_are_refused(rig, virtual_kubelet):
         check=False)
     assert done.returncode == BAD_CONFIGURATION
     assert f'{file}:1:' in done.stderr
-    assert 'pods is "5"; it must be "0", for the node belongs to Slurm' in done.stderr
+    assert 'pods is "5"; it must be "0", because the node belongs to Slurm' in done.stderr
     assert rig.admin.find(rig.path) is None
 
 

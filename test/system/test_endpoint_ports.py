@@ -45,7 +45,7 @@ def test_a_port_that_is_taken_is_had_when_it_is_free(rig, scraper):
     with socket.create_server(("127.0.0.1", kubelet)), socket.create_server(("127.0.0.1", health)):
         rig.start()
         for port in kubelet, health:
-            assert rig.log().count(f":{port} is taken by another program") == 1
+            assert rig.log().count(f":{port} is in use by another program") == 1
         endpoints = rig.node()["status"]["daemonEndpoints"]
         assert endpoints == {"kubeletEndpoint": {"Port": kubelet}}
     text = wait_until(lambda: answers(scraper), LONGEST_RETRY, "the kubelet port")
@@ -55,8 +55,8 @@ def test_a_port_that_is_taken_is_had_when_it_is_free(rig, scraper):
         assert one(text, "slurmlet_endpoint_bind_failures_total", endpoint=endpoint) > 1
     assert healthy(health)
     for port in kubelet, health:
-        assert rig.log().count(f":{port} is taken by another program") == 1
-    assert rig.log().count(": listens now") == 2
+        assert rig.log().count(f":{port} is in use by another program") == 1
+    assert rig.log().count(": now listening") == 2
 
 
 def test_a_socket_unit_holds_the_ports_over_restarts(rig, scraper):
@@ -68,7 +68,7 @@ def test_a_socket_unit_holds_the_ports_over_restarts(rig, scraper):
         rig.start()
         assert answers(scraper) and healthy(rig.ports["healthzPort"])
         rig.daemon.signal(signal.SIGHUP)
-        rig.wait_log("configuration read again")
+        rig.wait_log("configuration reloaded")
         assert wait_until(lambda: answers(scraper), GENERAL_WAIT, "the port after a reload")
         rig.daemon.kill()
         # Nobody else can have it, and who connects now is served by the next daemon.
@@ -86,7 +86,7 @@ def test_a_socket_unit_holds_the_ports_over_restarts(rig, scraper):
                    endpoint="kubelet") == 0
         # As ss --kill ends it.
         sockets[0].shutdown(socket.SHUT_RDWR)
-        rig.wait_log("the socket is lost")
+        rig.wait_log("the socket was lost")
         assert wait_until(lambda: answers(scraper), GENERAL_WAIT, "the port that was lost")
         assert condition(rig.node(), "Ready")["status"] == "True"
     finally:
@@ -99,5 +99,5 @@ def test_a_socket_unit_of_other_ports_is_warned_of(rig, scraper):
         rig.sockets = [other]
         rig.start()
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        assert re.search(rf"slurmlet\.socket listens on {address}, .*nobody answers there", rig.log())
+        assert re.search(rf"slurmlet\.socket listens on {address}, .*get no answer", rig.log())
         assert answers(scraper)

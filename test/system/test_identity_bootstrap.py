@@ -170,7 +170,7 @@ def test_bootstrap_token_that_nobody_knows_then_a_right_one(node):
 
 
 def test_waits_for_approval_and_says_so(waiting):
-    waiting.wait_log(f"waits for approval: kubectl certificate approve "
+    waiting.wait_log(f"is waiting for approval: kubectl certificate approve "
                      f"{waiting.request['metadata']['name']}")
     assert waiting.admin.find(waiting.path) is None
     waiting.approve(waiting.request)
@@ -203,7 +203,7 @@ def test_crashes_before_approval_make_no_second_request(waiting):
     for restart in range(1, 4):
         waiting.crash()
         waiting.start(ready=False)
-        wait_until(lambda: waiting.log().count("goes on with request") == restart,
+        wait_until(lambda: waiting.log().count("continuing with request") == restart,
                    what=f"restart {restart} to find its request")
     waiting.approve(waiting.request)
     waiting.wait_ready()

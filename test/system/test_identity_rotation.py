@@ -194,11 +194,11 @@ def test_refused_credential_falls_back_to_the_token(fleet, place, timing):
     """Valid by its dates, but the API server answers 401 to it, as after a change of the CA."""
     node = fleet.refused[place]
     pid = node.daemon.pid
-    node.wait_log("does not accept this node's credential (401 Unauthorized): another one is asked "
-                  "for with the bootstrap token")
+    node.wait_log("rejects this node's credential (401 Unauthorized): requesting "
+                  "another one with the bootstrap token")
     wait_until(lambda: node.askers().count("bootstrap") == 2, 90, "a request with the token")
     refused = "401 Unauthorized): another"
-    patience = (logged_at(node, ": asked for with request", refused) -
+    patience = (logged_at(node, ": submitted request", refused) -
                 logged_at(node, refused))
     timing("refused until the token is used", patience)
     # Spread, so that the nodes of a cluster do not ask at once.
@@ -257,7 +257,7 @@ def test_crashes_at_every_step_of_a_renewal_make_one_request(node):
         for restart in range(1, 3):
             node.crash()
             node.start(ready=False)
-            wait_until(lambda: node.log().count("goes on with request") == restart,
+            wait_until(lambda: node.log().count("continuing with request") == restart,
                        what=f"restart {restart} to find its request")
         assert node.certificate() == before
         node.crash()

@@ -100,7 +100,7 @@ def delete_node(rig):
 
 @pytest.fixture(name="rigs")
 def rigs_in_their_states(rig_of, slurm):
-    rigs = {state: rig_of(slurm) for state in ("foreign", "let go", "backing off", "never")}
+    rigs = {state: rig_of(slurm) for state in ("foreign", "released", "backing off", "never")}
     for rig in rigs.values():
         rig.provision(UUID)
         rig.configure(**QUIET)
@@ -117,12 +117,12 @@ def rigs_in_their_states(rig_of, slurm):
 
 @pytest.mark.slow
 def test_no_state_costs_anything(rigs, timing):
-    foreign, held = rigs["foreign"], rigs["let go"]
+    foreign, held = rigs["foreign"], rigs["released"]
     deleted, never = rigs["backing off"], rigs["never"]
     with contextlib.ExitStack() as meanwhile:
         hold_lease(held)
         meanwhile.enter_context(Repeated(lambda: hold_lease(held), 5))
-        held.wait_log("is let go")
+        held.wait_log("is released")
         make_foreign(foreign)
         delete_node(never)
         never.wait_log("was deleted")
@@ -148,7 +148,7 @@ def test_no_state_costs_anything(rigs, timing):
     assert max(cost.values()) < MOST_CPU, cost
     assert max(turns.values()) < MOST_TURNS, turns
     for rig in rigs.values():
-        assert "turns within a short time" not in rig.log()
+        assert "loop iterations in a short time" not in rig.log()
     # What came while it rested is seen when the Node is its own again.
     bind_pod(foreign, f"then-{foreign.name}")
     foreign.admin.delete(foreign.path)

@@ -70,7 +70,7 @@ def test_newly_provisioned_host_forgets_the_provider_id_of_before(rig):
     rig.start()
     assert rig.node()["metadata"]["labels"]["metal3.io/uuid"] == OTHER_UUID
     assert "providerID" not in rig.node()["spec"]
-    assert "provisioned anew" in rig.log()
+    assert "reprovisioned" in rig.log()
 
 
 def test_recreate_never_leaves_a_deleted_node_deleted(rig):
@@ -196,7 +196,7 @@ def test_restart_changes_no_transition_time_and_no_uid(rig):
     times = {entry["type"]: entry["lastTransitionTime"] for entry in before["status"]["conditions"]}
     assert {entry["type"]: entry["lastTransitionTime"]
             for entry in after["status"]["conditions"]} == times
-    assert "exists and is ours; adopted" in rig.log()
+    assert "belongs to this machine; adopted" in rig.log()
     patches = [request for request in rig.audit.requests(since) if request[2] == "nodes/status"]
     assert len(patches) <= 1
 

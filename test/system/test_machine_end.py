@@ -46,7 +46,7 @@ def delete_with_machine(rig):
     """What Cluster API does at the end, without a moment between."""
     cordon(rig)
     rig.admin.delete(rig.path)
-    rig.wait_log(f"went with its Machine {MACHINE}")
+    rig.wait_log(f"was deleted with its Machine {MACHINE}")
 
 
 def assert_stays_deleted(rig):
@@ -72,7 +72,7 @@ def test_node_deleted_with_its_machine_stays_deleted(machine):
     # Each place that says it.
     told = status_of(machine)
     assert not told["registered"] and not told["healthy"]
-    assert f"went with its Machine {MACHINE}" in told["refusal"]
+    assert f"was deleted with its Machine {MACHINE}" in told["refusal"]
     shown = run_beside(machine, "status")
     assert shown.returncode == 1 and MACHINE in shown.stdout
     checked = json.loads(run_beside(machine, "check", "-o", "json").stdout)
@@ -80,9 +80,9 @@ def test_node_deleted_with_its_machine_stays_deleted(machine):
     assert MACHINE in node[0]["found"] and "node.recreateAfter" in node[0]["cure"]
     # A restart in the same boot, and a reload, change nothing.
     machine.stop()
-    before = machine.log().count("went with its Machine")
+    before = machine.log().count("was deleted with its Machine")
     machine.start(ready=False)
-    wait_until(lambda: machine.log().count("went with its Machine") > before, what="it said again")
+    wait_until(lambda: machine.log().count("was deleted with its Machine") > before, what="it said again")
     assert_stays_deleted(machine)
 
 
@@ -93,7 +93,7 @@ def test_deletion_while_the_daemon_is_down(machine):
     machine.stop()
     machine.admin.delete(machine.path)
     machine.start(ready=False)
-    machine.wait_log(f"went with its Machine {MACHINE}")
+    machine.wait_log(f"was deleted with its Machine {MACHINE}")
     assert_stays_deleted(machine)
 
 
@@ -137,14 +137,14 @@ def test_another_credential_registers_at_once(machine):
     shutil.copyfile(fresh, machine.directory / "fresh")
     (machine.directory / "fresh").replace(machine.kubeconfig)
     machine.wait(lambda node: node is not None)
-    machine.wait_log("is no longer left deleted")
+    machine.wait_log("may be registered again")
 
 
 def test_recreate_after(machine):
     machine.stop()
     machine.configure(kubernetes={"leaseDuration": f"{LEASE}s"}, node={"recreateAfter": "4s"})
     machine.start()
-    machine.wait_log("exists and is ours; adopted")  # what is not watched yet is not known
+    machine.wait_log("belongs to this machine; adopted")  # what is not watched yet is not known
     delete_with_machine(machine)
     node = machine.wait(lambda node: node is not None)
     assert node["spec"]["unschedulable"] is True

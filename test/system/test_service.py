@@ -96,7 +96,7 @@ def test_a_kubeconfig_may_come_as_a_credential(rig):
     rig.environment["CREDENTIALS_DIRECTORY"] = str(credentials)
     rig.start(rig.arguments()[2:])
     rig.daemon.signal(signal.SIGHUP)  # which reads the environment again
-    rig.wait_log("configuration read again")
+    rig.wait_log("configuration reloaded")
     assert condition(rig.node(), "Ready")["status"] == "True"
 
 
@@ -159,7 +159,7 @@ def test_the_daemon_follows_slurmd_to_its_cpus(rig):
         pytest.skip("one CPU only")
     rig.configure(cpuAffinity="slurmd")
     rig.start_and_know()
-    rig.wait_log("nothing is pinned")
+    rig.wait_log("slurmlet is not pinned")
     assert affinities(rig.daemon.pid) == {frozenset(everywhere)}
     pid = rig.slurm.pid(SLURMD)
     one = {max(everywhere)}
@@ -167,7 +167,7 @@ def test_the_daemon_follows_slurmd_to_its_cpus(rig):
                    check=True, capture_output=True)
     try:
         wait_until(lambda: affinities(rig.daemon.pid) == {frozenset(one)}, what="the CPU of slurmd")
-        rig.wait_log(f"runs on CPU {max(one)}, set apart by slurmd")
+        rig.wait_log(f"running on CPU {max(one)}, set apart by slurmd")
     finally:
         subprocess.run(["taskset", "--all-tasks", "--pid", "--cpu-list",
                         ",".join(map(str, everywhere)), str(pid)], check=True, capture_output=True)

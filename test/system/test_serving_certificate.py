@@ -53,9 +53,9 @@ def test_self_signed_serves_while_approval_is_pending(node, timing):
     text = metrics(node)
     assert one(text, "slurmlet_serving_certificate_self_signed") == 1
     assert one(text, "slurmlet_certificate_request_pending", certificate="serving") == 1
-    node.wait_log("waits for approval: kubectl certificate approve " +
+    node.wait_log("is waiting for approval: kubectl certificate approve " +
                   request["metadata"]["name"])
-    assert node.log().count("waits for approval") == 1
+    assert node.log().count("is waiting for approval") == 1
     # Visible, but not as a condition.
     assert not [entry for entry in node.node()["status"]["conditions"]
                 if "ertificate" in entry["type"]]
@@ -107,7 +107,7 @@ def test_crash_while_pending_goes_on_with_the_same_request(node):
     request = node.wait_request(signer=SERVING)
     node.crash()
     node.start()
-    node.wait_log("goes on with request " + request["metadata"]["name"])
+    node.wait_log("continuing with request " + request["metadata"]["name"])
     assert len(node.requests(SERVING)) == 1
     node.approve(request)
     assert public_key(issued(node).pem) == public_key(request_pem(request))

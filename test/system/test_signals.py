@@ -77,7 +77,7 @@ def test_shutdown_of_the_host_while_the_api_server_hangs(stopping_host, plane):
         assert stopping_host.stop() < 3
     finally:
         plane.ctl("resume", "kube-apiserver")
-    assert "the Node could not be told" in stopping_host.log()
+    assert "the Node could not be updated" in stopping_host.log()
 
 
 # -- SIGHUP --------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_sighup_reads_the_configuration_again(rig):
     renewed = rig.wait_renewed(lease["spec"]["renewTime"])
     assert renewed["metadata"]["uid"] == lease["metadata"]["uid"]
     assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
-    assert "SIGHUP: configuration read again" in rig.log()
+    assert "SIGHUP: configuration reloaded" in rig.log()
 
 
 def test_sighup_with_a_broken_configuration_changes_nothing(rig, idle_slurm):
@@ -106,7 +106,7 @@ def test_sighup_with_a_broken_configuration_changes_nothing(rig, idle_slurm):
     good = rig.config_path.read_text()
     rig.config_path.write_text(good.replace('"pollInterval"', '"polInterval"'))
     rig.daemon.signal(signal.SIGHUP)
-    rig.wait_log("SIGHUP: the new configuration is refused, the old one stays in use")
+    rig.wait_log("SIGHUP: the new configuration is rejected; the old one stays in use")
     assert 'unknown key "slurm.polInterval"; did you mean "slurm.pollInterval"?' in rig.log()
     idle_slurm.set_state("nid000001", "drained", "goes on")
     rig.wait_condition("SlurmNodeStateDrain", "True")
@@ -124,7 +124,7 @@ def test_sighup_with_a_configuration_that_does_not_start_changes_nothing(rig):
         rig.daemon.signal(signal.SIGHUP)
         rig.wait_log(why)
         wait_until(lambda: rig.log().count(
-            "with the new configuration slurmlet does not start, the old one stays in use") >= count)
+            "slurmlet cannot start with the new configuration; the old one stays in use") >= count)
         renewed = rig.wait_renewed(renewed)["spec"]["renewTime"]
         assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
 
@@ -138,7 +138,7 @@ def test_sighup_leaves_nothing_behind(rig):
 
     def reload(count):
         rig.daemon.signal(signal.SIGHUP)
-        wait_until(lambda: rig.log().count("exists and is ours; adopted") >= count)
+        wait_until(lambda: rig.log().count("belongs to this machine; adopted") >= count)
         renewals = rig.wait_renewed()["spec"]["renewTime"]
         assert renewals
     rig.start_and_know()

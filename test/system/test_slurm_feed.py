@@ -80,7 +80,7 @@ def test_a_reader_that_is_gone_makes_the_states_unknown_until_it_is_back(rig, fe
     # The reason may be that the answer is too old until it is read once more.
     found = rig.wait_condition("SlurmNodeStateIdle", "Unknown", "FeedUnavailable")
     timing("reader killed to Unknown (bound 5 x 2 s, staleAfter 11 s)", time.monotonic() - began)
-    assert "does not write any more" in found["message"]
+    assert "has stopped writing" in found["message"]
     assert rig.condition("Ready")["status"] == "True"
     feed.start()
     began = time.monotonic()

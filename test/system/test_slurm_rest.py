@@ -61,7 +61,7 @@ def test_all_facts_come_through_slurmrestd(rig, slurm):
     assert node["status"]["capacity"]["nvidia.com/gpu"] == "4"
     assert node["status"]["capacity"]["cpu"] == "2"
     assert node["metadata"]["annotations"]["slurmlet.io/slurm-node"] == NODE
-    assert f"asks slurmctld through slurmrestd {url(slurm)}: slurm.source is rest" in rig.log()
+    assert f"queries slurmctld through slurmrestd {url(slurm)}: slurm.source is rest" in rig.log()
 
 
 def test_drain_is_seen(rig, slurm, timing):
@@ -107,7 +107,7 @@ def test_stopped_slurmrestd_leaves_no_socket(rig, slurm):
     rig.wait_known()
     slurm.daemon("stop", "slurmrestd")
     pathlib.Path(slurm.layout.restd_socket).unlink(missing_ok=True)
-    rig.wait(lambda node: "there is no such socket" in condition(
+    rig.wait(lambda node: "the socket does not exist" in condition(
         node, "SlurmNodeStateDrain").get("message", ""))
     slurm.daemon("start", "slurmrestd")
     rig.wait_known()
@@ -117,7 +117,7 @@ def test_hanging_slurmrestd_ends_at_our_deadline(rig, slurm):
     rig.wait_known()
     slurm.daemon("pause", "slurmrestd")
     message = unknown_for(rig, "ControllerTimeout")
-    assert f"slurmrestd {url(slurm)} does not answer within slurm.commandTimeout" in message
+    assert f"slurmrestd {url(slurm)} did not answer within slurm.commandTimeout" in message
     slurm.daemon("resume", "slurmrestd")
     rig.wait_known()
 
@@ -126,9 +126,9 @@ def test_auto_falls_back_on_sinfo_and_says_so_once(slurm, rig_of):
     rig = rig_of(slurm)
     rig.configure(slurm={"restURL": url(slurm), **PATIENT})
     rig.start_and_know()
-    assert f"asks slurmctld through slurmrestd {url(slurm)}: slurm.restURL is set" in rig.log()
+    assert f"queries slurmctld through slurmrestd {url(slurm)}: slurm.restURL is set" in rig.log()
     slurm.daemon("kill", "slurmrestd")
-    change = f"asks sinfo instead of slurmrestd {url(slurm)}: "
+    change = f"queries sinfo instead of slurmrestd {url(slurm)}: "
     rig.wait_log(change)
     slurm.set_state(NODE, "drained", "seen by sinfo")
     assert "seen by sinfo" in rig.wait_condition("SlurmNodeStateDrain", "True")["message"]

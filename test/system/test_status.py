@@ -35,7 +35,7 @@ def test_registered_node(rig, port):
     done = status(rig)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"{rig.name}: Ready, Slurm ")
-    assert "registered" in done.stdout and "runs, pid" in done.stdout
+    assert "registered" in done.stdout and "running, pid" in done.stdout
     code, kind, body = ask(port)
     assert (code, kind) == (200, "application/json")
     told = json.loads(body)
@@ -71,7 +71,7 @@ def test_nobody_runs(rig, port):
     rig.configure(endpoint={"healthzPort": port})
     done = status(rig)
     assert done.returncode == NOT_RUNNING
-    assert "no slurmlet runs here" in done.stderr and "systemctl status slurmlet" in done.stderr
+    assert "slurmlet is not running here" in done.stderr and "systemctl status slurmlet" in done.stderr
     rig.configure()
     done = status(rig)
     assert done.returncode == NOT_RUNNING

@@ -165,7 +165,7 @@ def names_the_file(rig, stranger, how):
         stranger.run_slurmd("-f", stranger.conf, uid=0)
     rig.start(ready=False)
     found = rig.wait_condition("SlurmNodeStateIdle", "Unknown", "SlurmConfInvalid")
-    words = (f"{stranger.conf} is not used, because others than root and Slurm may change it: "
+    words = (f"{stranger.conf} is not used, because users other than root and Slurm may change it: "
              f"{stranger.directory} has owner {STRANGER}")
     assert words in found["message"]
     assert words in rig.log()
@@ -174,7 +174,7 @@ def names_the_file(rig, stranger, how):
     if how == "setting":
         assert words in done.stdout
     else:
-        assert "check takes none from a running slurmd" in done.stdout
+        assert "check does not use that of a running slurmd" in done.stdout
         assert "strange" not in done.stdout.replace(str(stranger.directory.parent), "")
     assert not stranger.was_loaded()
 
@@ -290,12 +290,12 @@ def test_a_status_that_another_user_serves_is_not_believed(rig_of, slurm, user):
             assert json.loads(fetch_status(port))["pid"] == forger.pid, "the forgery works"
             done = run_beside(rig, "status")
             assert done.returncode == 3 and not done.stdout, done.stdout
-            assert f"not believed: 127.0.0.1:{port}" in done.stderr and holder in done.stderr
+            assert f"not trusted: 127.0.0.1:{port}" in done.stderr and holder in done.stderr
             assert run_beside(rig, "status", user="nobody").returncode == 3
             done = wait_registered()
             assert done.returncode == 1 and holder in done.stderr and not sentinel.exists()
             assert of("ports") == [
-                ("error", f"{port} (health, endpoint.healthzPort) is taken by {holder}")]
-            assert of("daemon")[0][0] == "error" and "not believed" in of("daemon")[0][1]
+                ("error", f"{port} (health, endpoint.healthzPort) is in use by {holder}")]
+            assert of("daemon")[0][0] == "error" and "not trusted" in of("daemon")[0][1]
         finally:
             forger.kill()

@@ -38,7 +38,7 @@ def test_waits_for_the_daemon_and_the_node(rig, port):
     rig.configure(endpoint={"healthzPort": port})
     sentinel = rig.directory / "run" / "bootstrap-success.complete"
     with start_waiting(rig, f"--timeout={GENERAL_WAIT}", "--sentinel", sentinel) as waiting:
-        assert "waiting: no slurmlet runs here" in waiting.stderr.readline()
+        assert "waiting: slurmlet is not running here" in waiting.stderr.readline()
         assert waiting.poll() is None and not sentinel.exists()
         rig.start()
         out, errors = waiting.communicate(timeout=GENERAL_WAIT)
@@ -56,7 +56,7 @@ def test_a_daemon_that_does_not_come(rig, port):
     done = run_beside(rig, "wait-registered", "--timeout=600ms", "--sentinel", sentinel)
     assert time.monotonic() - began >= 0.6
     assert done.returncode == NOT_REGISTERED
-    assert "is not registered after 600ms: no slurmlet runs here" in done.stderr
+    assert "is not registered after 600ms: slurmlet is not running here" in done.stderr
     assert not sentinel.exists()
 
 
@@ -101,7 +101,7 @@ def test_tells_the_request_that_waits_for_approval(bootstrap_rig, strict_plane, 
     rig.wait_log(name)
     done = run_beside(rig, "wait-registered", "--timeout=0")
     assert done.returncode == NOT_REGISTERED
-    assert f"is not registered after 0s: waits for the approval of {name}" in done.stderr
+    assert f"is not registered after 0s: waiting for approval of {name}" in done.stderr
     names = [(rig.name, "hpc-x7k2p")]
     done = run_beside(rig, "wait-registered", "--timeout=1")
     assert_shown("commands.md", "slurmlet wait-registered --timeout=1", done.stderr, names)

@@ -33,27 +33,26 @@ Finding server_problem(const ServerSeen& seen) {
   };
   switch (failed_stage(*seen.problem)) {
     case Stage::kName:
-      return error("its name cannot be resolved",
+      return error("the name cannot be resolved",
                    "check the name, and this machine's DNS (getent hosts NAME)");
     case Stage::kConnection:
-      return error("cannot be reached",
-                   "check that it runs, the network, the firewall and the address in the "
-                   "kubeconfig");
+      return error(
+          "cannot be reached",
+          "check that it is running, the network, the firewall and the address in the kubeconfig");
     case Stage::kTls:
       return error("TLS fails",
-                   "give the kubeconfig the CA of this cluster (certificate-authority), and check "
+                   "put this cluster's CA into the kubeconfig (certificate-authority), and check "
                    "the server's name and this machine's clock");
     case Stage::kCredential:
-      return seen.by_bootstrap
-                 ? error("does not accept the bootstrap token",
-                         "it has expired or was deleted: put a fresh one (kubeadm token create) "
-                         "where the one named by bootstrap is")
-                 : error("does not accept this node's credential",
-                         "see credential; give one that this cluster's CA has signed");
+      return seen.by_bootstrap ? error("rejects the bootstrap token",
+                                       "it has expired or was deleted: replace the token named "
+                                       "under bootstrap (kubeadm token create)")
+                               : error("rejects this node's credential",
+                                       "see credential; use one signed by this cluster's CA");
     case Stage::kAnswer:
       break;
   }
-  return error("answers with an error", "look at the API server's log");
+  return error("returned an error", "check the API server's log");
 }
 
 std::string milliseconds_text(Duration took) {
@@ -66,12 +65,12 @@ Finding missing_node(const NodeSeen& seen) {
             fmt::format("{} was deleted with its Machine {}", seen.name, seen.gone_with),
             fmt::format("slurmlet does not register it again {} (node.recreateAfter)",
                         seen.gone_until.empty() ? "in this boot" : "until " + seen.gone_until),
-            "switch this host off, or provision it anew; to have the Node back without its "
-            "Machine, set node.recreateAfter: 0s and reload slurmlet"};
+            "power this host off, or reprovision it; to get the Node back without its Machine, set "
+            "node.recreateAfter: 0s and reload slurmlet"};
   }
   return {kSubjectNode, Severity::kInfo,
           fmt::format("{} is not registered{}", seen.name,
-                      seen.daemon_runs ? " yet" : ": slurmlet registers it when it runs")};
+                      seen.daemon_runs ? " yet" : ": slurmlet registers it once it is running")};
 }
 
 void add_lease(const NodeSeen& seen, WallTime now, Findings& out) {
@@ -87,11 +86,11 @@ void add_lease(const NodeSeen& seen, WallTime now, Findings& out) {
                    "give one of the two another node name (--nodename)"});
   } else if (foreign) {
     out.push_back({kSubjectLease, Severity::kWarning,
-                   held + ": of another machine that seems to be gone; slurmlet takes it over"});
+                   held + ": another machine that appears to be gone; slurmlet takes it over"});
   } else if (!seen.node ||
              (!lease.owner_node_uid.empty() && lease.owner_node_uid != seen.node->uid)) {
     out.push_back({kSubjectLease, Severity::kInfo,
-                   held + ": left over of a Node that was deleted; slurmlet takes it over"});
+                   held + ": left over from a deleted Node; slurmlet takes it over"});
   } else if (!fresh && seen.daemon_runs) {
     out.push_back({kSubjectLease, Severity::kWarning, held, "", "see daemon"});
   } else {
@@ -144,7 +143,7 @@ std::optional<Finding> clock_finding(const ServerSeen& seen) {
   return Finding{
       kSubjectClock, Severity::kWarning,
       fmt::format("{} s {} the API server's", std::abs(off), off > 0 ? "ahead of" : "behind"), "",
-      "set it right (chronyc tracking, timedatectl): certificates and munge need it"};
+      "correct it (chronyc tracking, timedatectl): certificates and munge depend on it"};
 }
 
 std::vector<kube::OwnRight> needed_rights(const RightsWanted& wanted) {
@@ -195,19 +194,19 @@ Findings rights_findings(const std::vector<RightSeen>& seen, const std::optional
   }
   Findings out;
   if (denied > 0) {
-    out.push_back({kSubjectRights, Severity::kError,
-                   fmt::format("{} of {} are missing: {}", denied, seen.size(), missing), reason,
-                   fmt::format("use a credential for system:node:{} with the group system:nodes, "
-                               "where the API server has the Node authorizer; else bind these "
-                               "rights to its user",
-                               node_name)});
+    out.push_back(
+        {kSubjectRights, Severity::kError,
+         fmt::format("{} of {} are missing: {}", denied, seen.size(), missing), reason,
+         fmt::format("use a credential for system:node:{} with the group system:nodes, if the API "
+                     "server uses the Node authorizer; otherwise grant these rights to its user",
+                     node_name)});
   } else if (!problem) {
     out.push_back(
         {kSubjectRights, Severity::kOk, fmt::format("all {} that slurmlet needs", seen.size())});
   }
   if (problem) {
     out.push_back(
-        {kSubjectRights, Severity::kWarning, "not all could be asked for", problem->message});
+        {kSubjectRights, Severity::kWarning, "not all could be checked", problem->message});
   }
   return out;
 }
@@ -231,7 +230,7 @@ Findings node_findings(const NodeSeen& seen, const node::DesiredNode& wanted, Wa
     for (const auto& taint : node::missing_taints(*seen.node, wanted)) {
       const std::string what = fmt::format("{}={}:{}", taint.key, taint.value, taint.effect);
       out.push_back({kSubjectNode, Severity::kWarning,
-                     "lacks the taint " + what + ", so pods may be bound to it (and are refused)",
+                     "lacks the taint " + what + ", so pods may be bound to it (and are rejected)",
                      "", fmt::format("kubectl taint node {} {}", seen.name, what)});
     }
   }

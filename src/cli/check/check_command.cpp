@@ -36,12 +36,12 @@ Findings configuration_findings(const Result<config::Settings>& settings) {
       }
     }
     out.push_back({kSubjectConfiguration, Severity::kInfo,
-                   "nothing else was looked at: it depends on the configuration"});
+                   "nothing else was checked: it depends on the configuration"});
     return out;
   }
   out.push_back({kSubjectConfiguration, Severity::kOk,
                  settings->config_file.empty()
-                     ? "no file, so the defaults but for flags and environment"
+                     ? "no file: defaults, apart from flags and environment"
                      : settings->config_file});
   for (const auto& file : settings->drop_ins) {
     out.push_back({kSubjectConfiguration, Severity::kOk, file});
@@ -60,7 +60,7 @@ Result<status::DaemonStatus> ask_daemon(const config::Settings& settings) {
 void add_identity(const config::Settings& settings, const daemon::NodeIdentity& identity,
                   Findings& out) {
   out.push_back({kSubjectNodeName, Severity::kOk,
-                 identity.policy.node_name + ", by " + identity.name_source});
+                 identity.policy.node_name + ", from " + identity.name_source});
   MetadataSeen metadata;
   metadata.facts = identity.metal3;
   metadata.notes = identity.notes;
@@ -74,8 +74,7 @@ void add_identity(const config::Settings& settings, const daemon::NodeIdentity& 
 void add_cluster(const config::Settings& settings, const Credentials& credentials,
                  const daemon::NodePreview& preview, bool daemon_runs, Findings& out) {
   if (!credentials.access) {
-    out.push_back(
-        {kSubjectServer, Severity::kInfo, "not asked: there is no credential to ask with"});
+    out.push_back({kSubjectServer, Severity::kInfo, "not checked: there is no credential"});
     return;
   }
   const ClusterSeen seen =

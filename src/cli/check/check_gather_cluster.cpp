@@ -23,7 +23,8 @@ class HurriedClient final : public http::Client {
     http::Request hurried = request;
     const Duration left = deadline_ - std::chrono::steady_clock::now();
     if (left < milliseconds{1}) {
-      return Error{Code::kTimeout, request.method + " " + request.path + ": no time is left"};
+      return Error{Code::kTimeout,
+                   request.method + " " + request.path + ": the time limit is used up"};
     }
     hurried.timeout = std::min({request.timeout, left, kLongestCall});
     return client_.call(hurried);

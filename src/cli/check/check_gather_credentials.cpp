@@ -66,7 +66,7 @@ std::optional<Error> kubeconfig_problem(const std::string& file) {
     return access.error();
   }
   if (access->token.empty() && access->token_file.empty()) {
-    return Error{Code::kInvalid, file + " holds no token"};
+    return Error{Code::kInvalid, file + " contains no token"};
   }
   return std::nullopt;
 }
@@ -84,8 +84,9 @@ BootstrapSeen look_at_bootstrap(const config::KubernetesSettings& kubernetes) {
 Result<credentials::ApiAccess> open_bootstrap(config::Settings settings, const Clock& clock) {
   auto& kubernetes = settings.kubernetes;
   if (!kubernetes.ca_cert_hashes.empty()) {
-    return Error{Code::kInvalid,
-                 "not asked: its CA is found by kubernetes.caCertHashes when slurmlet starts"};
+    return Error{
+        Code::kInvalid,
+        "not checked: its CA is discovered with kubernetes.caCertHashes when slurmlet starts"};
   }
   kubernetes.kubeconfig = kubernetes.bootstrap_kubeconfig;
   kubernetes.token_file = kubernetes.bootstrap_token_file;

@@ -35,7 +35,7 @@ std::string encode_error(const std::string& socket) {
     return output.error().message;
   }
   if (output->timed_out) {
-    return "munge -n did not end in time";
+    return "munge -n did not finish in time";
   }
   return output->exit_code == 0 && output->signal == 0 ? "" : std::string{trim(output->err)};
 }

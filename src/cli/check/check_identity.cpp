@@ -14,10 +14,11 @@ constexpr int kLastPart = 10;  // of a certificate's life: somebody should have 
 void add_open_files(const char* subject, const std::vector<SecretFile>& secrets, Findings& out) {
   for (const auto& file : secrets) {
     if ((file.mode & kForOthers) != 0) {
-      out.push_back({subject, Severity::kWarning,
-                     fmt::format("{} holds a secret and is open to every user (mode {:04o})",
-                                 file.path, file.mode),
-                     "", fmt::format("chmod o= {}", file.path)});
+      out.push_back(
+          {subject, Severity::kWarning,
+           fmt::format("{} contains a secret and is accessible to every user (mode {:04o})",
+                       file.path, file.mode),
+           "", fmt::format("chmod o= {}", file.path)});
     }
   }
 }
@@ -26,7 +27,7 @@ void add_open_files(const char* subject, const std::vector<SecretFile>& secrets,
 std::string put_into(const std::string& file) {
   constexpr std::string_view kHandedOver = "/run/credentials/";
   if (!file.starts_with(kHandedOver)) {
-    return " into " + file + "; it is taken up without a restart";
+    return " into " + file + "; it is reloaded without a restart";
   }
   return " into /etc/credstore/" + file.substr(file.rfind('/') + 1) +
          " (or where LoadCredential finds it), then systemctl restart slurmlet";
@@ -43,7 +44,7 @@ Finding hidden(const char* subject, const Error& problem) {
 
 std::string fresh_credential(const CredentialSeen& seen) {
   if (seen.has_bootstrap) {
-    return "nothing to do: slurmlet asks for another one with the bootstrap token; see bootstrap";
+    return "nothing to do: slurmlet requests another one with the bootstrap token; see bootstrap";
   }
   return fmt::format(
       "put a fresh credential for system:node:{} into {}, or set kubernetes.bootstrapKubeconfig",
@@ -79,7 +80,8 @@ Finding certificate_finding(const CredentialSeen& seen, const tls::CertificateSu
   }
   if (certificate.not_before > now) {
     return finding(Severity::kError,
-                   fmt::format("the client certificate in {} is valid from {} on, it is {} here",
+                   fmt::format("the client certificate in {} is not valid before {}, and this "
+                               "machine's clock shows {}",
                                seen.source, rfc3339(certificate.not_before), rfc3339(now)),
                    "set this machine's clock (timedatectl, chronyc tracking)");
   }
@@ -110,22 +112,22 @@ Finding serving(Severity severity, std::string found, std::string cure = "") {
 Finding asked_serving_finding(const ServingSeen& seen, WallTime now) {
   if (seen.daemon && !seen.daemon->serving.pending_request.empty()) {
     const std::string& request = seen.daemon->serving.pending_request;
-    return serving(Severity::kWarning,
-                   fmt::format("{} waits for approval; until then kubectl top and others cannot "
-                               "verify this node",
-                               request),
-                   "kubectl certificate approve " + request);
+    return serving(
+        Severity::kWarning,
+        fmt::format(
+            "{} is waiting for approval; until then kubectl top and others cannot verify this node",
+            request),
+        "kubectl certificate approve " + request);
   }
   if (seen.daemon && !seen.daemon->serving.problem.empty()) {
     return serving(Severity::kWarning, seen.daemon->serving.problem);
   }
   if (seen.problem && seen.problem->code != Code::kNotFound) {
-    return serving(Severity::kInfo, "not looked at: " + seen.problem->message);
+    return serving(Severity::kInfo, "not checked: " + seen.problem->message);
   }
   if (!seen.certificate) {
     return serving(Severity::kInfo,
-                   "none yet: slurmlet asks the cluster for one once the Node is "
-                   "registered");
+                   "none yet: slurmlet requests one from the cluster once the Node is registered");
   }
   if (seen.certificate->not_after <= now) {
     return serving(Severity::kWarning,
@@ -140,7 +142,7 @@ Finding asked_serving_finding(const ServingSeen& seen, WallTime now) {
 Findings metadata_findings(const MetadataSeen& seen) {
   Findings out;
   for (const auto& note : seen.notes) {
-    const bool is_state = note.starts_with("this host was provisioned anew");
+    const bool is_state = note.starts_with("this host was reprovisioned");
     const bool is_absence = note.starts_with("no Metal3 metadata");
     if (!is_absence && !is_state) {
       out.push_back({kSubjectMetadata, Severity::kWarning, note});
@@ -164,9 +166,9 @@ Findings metadata_findings(const MetadataSeen& seen) {
            provider_id.empty() ? "none (Cluster API's Metal3 provider sets it)" : provider_id)});
   if (seen.reprovisioned) {
     out.push_back({kSubjectIdentity, Severity::kWarning,
-                   "the state directory holds the identity of another Machine: this host was "
-                   "provisioned anew",
-                   "", "start slurmlet, or restart it: it forgets that identity then"});
+                   "the state directory contains the identity of another Machine: this host was "
+                   "reprovisioned",
+                   "", "start or restart slurmlet, which then discards that identity"});
   }
   return out;
 }
@@ -175,7 +177,7 @@ Findings credential_findings(const CredentialSeen& seen, WallTime now) {
   Findings out;
   if (seen.problem && seen.is_missing && seen.has_bootstrap) {
     out.push_back({kSubjectCredential, Severity::kInfo,
-                   "none yet: slurmlet asks for one with the bootstrap token"});
+                   "none yet: slurmlet requests one with the bootstrap token"});
   } else if (is_hidden(seen.problem)) {
     out.push_back(hidden(kSubjectCredential, *seen.problem));
   } else if (seen.problem) {
@@ -184,7 +186,7 @@ Findings credential_findings(const CredentialSeen& seen, WallTime now) {
   } else if (seen.certificate) {
     out.push_back(certificate_finding(seen, *seen.certificate, now));
   } else {
-    out.push_back({kSubjectCredential, Severity::kOk, "a bearer token by " + seen.source});
+    out.push_back({kSubjectCredential, Severity::kOk, "a bearer token from " + seen.source});
   }
   add_open_files(kSubjectCredential, seen.secrets, out);
   return out;
@@ -207,7 +209,8 @@ Findings bootstrap_findings(const BootstrapSeen& seen) {
 
 Finding serving_finding(const ServingSeen& seen, WallTime now) {
   if (seen.given_file.empty() && !seen.asked_of_cluster) {
-    return serving(Severity::kInfo, "self-signed: metrics-server must not verify this node");
+    return serving(Severity::kInfo,
+                   "self-signed: metrics-server can scrape this node only without verifying it");
   }
   if (seen.given_file.empty()) {
     return asked_serving_finding(seen, now);

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using Liveness = node::SlurmdFacts::Liveness;
 
-constexpr const char* kNoneFromSlurmd = "check takes none from a running slurmd";
+constexpr const char* kNoneFromSlurmd = "check does not use that of a running slurmd";
 
 // slurm_view's words and its cure, which follows the last "; ".
 Finding unknown_finding(const node::SlurmView& view) {
@@ -40,15 +40,15 @@ Finding port_finding(const PortSeen& port, const std::optional<status::DaemonSta
   if (!port.taken) {
     return {kSubjectPorts, daemon ? Severity::kWarning : Severity::kOk,
             name + (daemon ? " is not served by the running daemon" : " is free"), "",
-            daemon ? "look at its log (journalctl -u slurmlet), and restart it" : ""};
+            daemon ? "check its log (journalctl -u slurmlet), and restart it" : ""};
   }
   const std::string cure = fmt::format(
       "stop that {}, or set {} to a free port",
       port.pid == 1 && port.program == "systemd" ? "unit (systemctl list-sockets)" : "process",
       port.setting);
   if (!port.other.empty()) {
-    return {kSubjectPorts, Severity::kError, fmt::format("{} is taken by {}", name, port.other), "",
-            cure};
+    return {kSubjectPorts, Severity::kError, fmt::format("{} is in use by {}", name, port.other),
+            "", cure};
   }
   if (port.pid != 0 && daemon && port.pid == daemon->pid) {
     return {kSubjectPorts, Severity::kOk, name + " is served by the running daemon"};
@@ -64,15 +64,14 @@ Finding port_finding(const PortSeen& port, const std::optional<status::DaemonSta
   }
   if (port.pid != 0) {
     return {kSubjectPorts, Severity::kError,
-            fmt::format("{} is taken by {} (pid {})", name, port.program, port.pid), "", cure};
+            fmt::format("{} is in use by {} (pid {})", name, port.program, port.pid), "", cure};
   }
   if (daemon) {
-    return {
-        kSubjectPorts, Severity::kOk,
-        name + " is served, by the running daemon as it seems (run as root to see whose it is)"};
+    return {kSubjectPorts, Severity::kOk,
+            name + " is served, apparently by the running daemon (run as root to confirm)"};
   }
   return {kSubjectPorts, Severity::kError,
-          name + " is taken by a process that cannot be seen (run as root to see it)", "", cure};
+          name + " is in use by a process that only root can see (run as root)", "", cure};
 }
 
 }  // namespace
@@ -90,23 +89,23 @@ Finding slurmd_finding(const node::HostFacts& facts) {
           kSubjectSlurmd, Severity::kOk,
           fmt::format("pid {}{}", slurmd.pid, slurmd.version.empty() ? "" : ", " + slurmd.version)};
     case Liveness::kStopped:
-      return {kSubjectSlurmd, Severity::kError, fmt::format("pid {} is stopped", slurmd.pid),
+      return {kSubjectSlurmd, Severity::kError, fmt::format("pid {} is suspended", slurmd.pid),
               slurmd.detail, fmt::format("kill -CONT {}, or systemctl restart slurmd", slurmd.pid)};
     case Liveness::kAbsent:
-      return {kSubjectSlurmd, Severity::kError, "does not run", slurmd.detail,
+      return {kSubjectSlurmd, Severity::kError, "not running", slurmd.detail,
               "systemctl status slurmd; systemctl start slurmd"};
     case Liveness::kUnknown:
       break;
   }
-  return {kSubjectSlurmd, Severity::kWarning, "cannot be told whether it runs", slurmd.detail,
-          "run check as root"};
+  return {kSubjectSlurmd, Severity::kWarning, "cannot determine whether it is running",
+          slurmd.detail, "run check as root"};
 }
 
 Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters) {
   const node::SlurmView view = node::slurm_view(facts);
   if (view.knowledge == node::Knowledge::kNotAskedYet && facts.slurm_conf.path.empty()) {
     return {kSubjectSlurmctld, Severity::kError,
-            "not asked: no slurm.conf, so this machine's name in Slurm is not known", "",
+            "not queried: no slurm.conf, so this machine's Slurm NodeName is not known", "",
             fmt::format("set slurm.conf (SLURM_CONF); {}", kNoneFromSlurmd)};
   }
   if (view.knowledge == node::Knowledge::kNotAskedYet) {
@@ -135,30 +134,29 @@ Finding gpu_finding(const node::HostFacts& facts) {
   if (!condition) {
     return {kSubjectGpus, Severity::kInfo,
             facts.slurm.record
-                ? "Slurm has none here, the machine shows " + gpu_words(facts)
-                : "not compared: Slurm has not told; the machine shows " + gpu_words(facts)};
+                ? "none in Slurm; the machine has " + gpu_words(facts)
+                : "not compared: no answer from Slurm; the machine has " + gpu_words(facts)};
   }
   const Severity severity = condition->status == "True"    ? Severity::kOk
                             : condition->status == "False" ? Severity::kError
                                                            : Severity::kInfo;
   return {kSubjectGpus, severity, condition->message, "",
           severity == Severity::kError
-              ? "look at dmesg and the vendor's tools (nvidia-smi), or correct Gres= in slurm.conf"
+              ? "check dmesg and the vendor's tools (nvidia-smi), or correct Gres= in slurm.conf"
               : ""};
 }
 
 Finding munge_finding(const MungeSeen& seen) {
   if (!seen.used) {
-    return {kSubjectMunge, Severity::kInfo,
-            "not looked at: slurm.conf does not say that it is used"};
+    return {kSubjectMunge, Severity::kInfo, "not checked: according to slurm.conf it is not used"};
   }
   if (!seen.problem.empty()) {
     return {kSubjectMunge, Severity::kError, seen.problem, "",
             "systemctl status munge; systemctl start munge"};
   }
   if (!seen.encode_error.empty()) {
-    return {kSubjectMunge, Severity::kError, "makes no credentials", seen.encode_error,
-            "systemctl restart munge, and look at /var/log/munge/munged.log"};
+    return {kSubjectMunge, Severity::kError, "cannot create credentials", seen.encode_error,
+            "systemctl restart munge, and check /var/log/munge/munged.log"};
   }
   return {kSubjectMunge, Severity::kOk, "answers on " + seen.socket};
 }

@@ -83,7 +83,7 @@ void take_pings(const std::vector<std::string>& up, const std::vector<std::strin
   }
   for (const auto& host : up) {
     out.not_understood.push_back(
-        fmt::format("slurmctld at {} is UP, which tells nothing about a node", excerpt(host)));
+        fmt::format("slurmctld at {} is UP, which says nothing about a node", excerpt(host)));
   }
 }
 
@@ -151,7 +151,7 @@ void take_http(std::string_view body, Capture& out) {
   } else if (nothing) {
     out.failure = garbage(fmt::format("an HTTP answer {} without a body", out.http_status));
   } else if (contains(body, "index of endpoints")) {
-    out.failure = garbage("a daemon's own HTTP pages, which tell nothing about a node");
+    out.failure = garbage("a daemon's own HTTP pages, which say nothing about a node");
   } else {
     out.failure = parse_nodes_json(body, out.http_status).failure;
     out.not_understood.push_back(excerpt(trim(body)));
@@ -210,7 +210,7 @@ bool take_scontrol(std::string_view text, Capture& out) {
   out.failure = std::move(answer.failure);
   out.not_understood = std::move(answer.not_understood);
   if (out.nodes.empty() && !out.failure) {
-    out.failure = garbage("no node's record is complete enough to be read");
+    out.failure = garbage("no node record is complete enough to be parsed");
   }
   return true;
 }
@@ -236,9 +236,9 @@ bool take_sinfo(std::string_view text, Capture& out) {
   out.cluster = std::move(answer->cluster);
   out.not_understood = std::move(answer->not_understood);
   if (out.nodes.empty() && out.not_understood.empty()) {
-    out.failure = QueryFailure{SlurmFailure::kNotInSlurm, "sinfo printed its headings and no node"};
+    out.failure = QueryFailure{SlurmFailure::kNotInSlurm, "sinfo printed its headings but no node"};
   } else if (out.nodes.empty()) {
-    out.failure = garbage("sinfo printed no row that can be read");
+    out.failure = garbage("sinfo printed no row that can be parsed");
   }
   return true;
 }
@@ -270,9 +270,9 @@ bool take_from_further_line(std::string_view text, Capture& out) {
 void take_unknown(std::string_view text, Capture& out) {
   out.slurm_version = parse_slurmd_version(text);
   if (is_web_page(text)) {
-    out.failure = garbage("a web page, no answer of Slurm");
+    out.failure = garbage("a web page, not output of Slurm");
   } else {
-    out.failure = garbage("no answer of Slurm about a node that is known here");
+    out.failure = garbage("not a recognised Slurm answer about a node");
   }
   out.not_understood.push_back(excerpt(trim(text).substr(0, trim(text).find('\n'))));
 }
@@ -323,7 +323,7 @@ void recognise(std::string_view text, Capture& out) {
   if (trim(text).empty()) {
     out.failure = garbage(
         "the capture is empty; sinfo prints nothing about a node that Slurm does not know or that "
-        "is in no partition, which looks the same as an empty file");
+        "is in no partition, which cannot be told from an empty file");
     return;
   }
   const auto head = split_http(text);

@@ -177,7 +177,7 @@ QueryFailure no_records(const Json& list, const std::vector<SlurmError>& errors,
     return classify_body(0, body);
   }
   return had_names ? QueryFailure{SlurmFailure::kGarbage, "records without a node name"}
-                   : QueryFailure{SlurmFailure::kNotInSlurm, "the answer lists no node"};
+                   : QueryFailure{SlurmFailure::kNotInSlurm, "the answer contains no nodes"};
 }
 
 void read_records(const Json& json, Origin origin, std::string_view body, NodesAnswer& answer) {
@@ -240,7 +240,7 @@ QueryResult interpret_rest(int http_status, std::string_view body, std::string_v
   }
   auto& record = answer.nodes.front();
   if (record.state.base.empty()) {
-    return failed(SlurmFailure::kGarbage, "the answer does not tell the node's state");
+    return failed(SlurmFailure::kGarbage, "the answer does not report the node's state");
   }
   return {std::move(record), std::nullopt, std::nullopt};
 }

@@ -22,19 +22,19 @@ using node::SlurmFailure;
 constexpr std::size_t kMaxWords = 80;
 constexpr std::size_t kMaxDetail = 256;
 
-constexpr std::string_view kNoSuchNode = "slurmctld knows no such node";
+constexpr std::string_view kNoSuchNode = "slurmctld has no such node";
 constexpr std::string_view kRateLimit =
     "slurmctld limits the rate of requests (SlurmctldParameters=rl_enable)";
 // Before 23.11 all of these are "Unspecified error", errno -1.
 constexpr std::string_view kUnspecified =
-    "slurmrestd could not ask slurmctld and does not say why: slurmctld is down, munged on "
-    "slurmrestd's host is down, or the token has expired or is not valid";
+    "slurmrestd could not query slurmctld and gave no reason: slurmctld is down, munged on "
+    "slurmrestd's host is down, or the token is expired or invalid";
 constexpr std::string_view kRefused =
-    "slurmrestd refuses the caller (HTTP 401): over its unix socket the caller must be root or "
+    "slurmrestd rejected the caller (HTTP 401): on its unix socket the caller must be root or "
     "slurmrestd's own user, over the network it needs a valid token and user name";
 constexpr std::string_view kCredential =
-    "slurmctld does not take the credential (Protocol authentication error): the token has expired "
-    "or is not valid, or munge of slurmrestd's host is down or its clock is wrong";
+    "slurmctld rejected the credential (Protocol authentication error): the token is expired or "
+    "invalid, munge on slurmrestd's host is down, or that host's clock is wrong";
 constexpr std::string_view kNeedsDatabase =
     "slurmrestd needs slurmdbd for this API version and cannot reach it";
 
@@ -175,8 +175,8 @@ std::string body_fault(std::string_view body) {
     return "the answer is empty";
   }
   if (text.starts_with('{') || text.starts_with('[')) {
-    return nlohmann::json::accept(text) ? "the answer is JSON, but not Slurm's of nodes"
-                                        : "the answer is cut off or no valid JSON";
+    return nlohmann::json::accept(text) ? "the answer is JSON, but not Slurm's JSON of nodes"
+                                        : "the answer is truncated or not valid JSON";
   }
   const auto words = page_words(body);
   return words.empty() ? "the answer is not JSON" : "the answer is not JSON: " + words;
@@ -195,7 +195,7 @@ constexpr std::array kStatuses = std::to_array<StatusRule>({
     {401, 401, SlurmFailure::kTokenRefused, kRefused},
     {403, 403, SlurmFailure::kPermissionDenied, "access denied"},
     {404, 404, SlurmFailure::kRestUnavailable, "nothing is served at this address"},
-    {407, 407, SlurmFailure::kRestUnavailable, "a proxy asks for credentials"},
+    {407, 407, SlurmFailure::kRestUnavailable, "a proxy requires credentials"},
     {429, 429, SlurmFailure::kRateLimited, "slurmrestd or a proxy limits the rate of requests"},
     {511, 511, SlurmFailure::kTokenRefused, kCredential},
     {1, 999, SlurmFailure::kRestUnavailable, "no usable answer"},
@@ -233,11 +233,11 @@ QueryFailure classify_errors(const std::vector<SlurmError>& errors) {
   const auto& error = errors.front();
   const auto text =
       error.number == 0 && !error.description.empty() ? error.description : own_words(error);
-  return {SlurmFailure::kGarbage,
-          one_line(error.number
-                       ? fmt::format("slurmrestd answers with error {}: {}", *error.number, text)
-                       : fmt::format("slurmrestd answers with an error: {}", text),
-                   kMaxDetail)};
+  return {
+      SlurmFailure::kGarbage,
+      one_line(error.number ? fmt::format("slurmrestd returned error {}: {}", *error.number, text)
+                            : fmt::format("slurmrestd returned an error: {}", text),
+               kMaxDetail)};
 }
 
 QueryFailure classify_body(int status, std::string_view body) {

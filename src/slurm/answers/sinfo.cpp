@@ -116,7 +116,7 @@ void set_free_text(std::string_view text, const Row& row, node::SlurmNodeRecord&
 }
 
 Error garbage(const std::string& why) {
-  return {Code::kInvalid, "the answer of sinfo cannot be understood: " + why};
+  return {Code::kInvalid, "sinfo's output cannot be parsed: " + why};
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
     text.remove_prefix(line.size() + 1);
     const auto row = parse_row(line);
     if (!record && !row) {
-      return garbage("the first line is not a row of the fields that were asked for");
+      return garbage("the first line is not a row of the requested fields");
     }
     if (row && (*row)[kNode] != node) {
       return garbage(fmt::format("it is about node '{}'", (*row)[kNode]));

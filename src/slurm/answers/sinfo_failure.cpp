@@ -20,9 +20,8 @@ using node::SlurmFailure;
 // newer ones say that there is an authentication error. Only its log tells a wrong key from a wrong
 // clock.
 constexpr std::string_view kNotTaken =
-    "it ended the connection without an answer, as it does when this node's munge key or its clock "
-    "is not that of the cluster (slurmctld's log says which), and as a load balancer does that has "
-    "no slurmctld";
+    "it closed the connection without an answer: this node's munge key or clock does not match the "
+    "cluster's (see slurmctld's log), or a load balancer has no slurmctld behind it";
 
 constexpr std::string_view kUnknownField = "invalid job format specification";
 
@@ -42,7 +41,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"rate limit", SlurmFailure::kRateLimited,
      "slurmctld limits the rate of requests (SlurmctldParameters=rl_enable)"},
     {"munge encode failed", SlurmFailure::kMungeUnavailable, "", "permission denied",
-     "; slurmlet's user may not reach that socket (its directory must have mode 0755)"},
+     "; slurmlet's user cannot access that socket (its directory must have mode 0755)"},
     {"munge encode failed", SlurmFailure::kMungeUnavailable, ""},
     {"munge decode failed", SlurmFailure::kClockSkew, "", "expired credential"},
     {"munge decode failed", SlurmFailure::kClockSkew, "", "rewound credential"},
@@ -61,7 +60,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"parse error in file", SlurmFailure::kBadConfiguration, ""},
     {"parsing error at unrecognized key", SlurmFailure::kBadConfiguration, ""},
     {"dns srv lookup failed", SlurmFailure::kBadConfiguration,
-     "there is no slurm.conf, and no DNS SRV record of a slurmctld"},
+     "there is no slurm.conf and no DNS SRV record for slurmctld"},
     {"could not establish a configuration source", SlurmFailure::kBadConfiguration, ""},
     {"clustername needs to be specified", SlurmFailure::kBadConfiguration, ""},
     {"unable to process configuration file", SlurmFailure::kBadConfiguration, ""},
@@ -160,17 +159,19 @@ std::string last_line(std::string_view err) {
 
 std::optional<QueryFailure> classify(const CommandOutput& output) {
   if (output.too_long) {
-    return QueryFailure{SlurmFailure::kGarbage, "sinfo printed more than one node can have"};
+    return QueryFailure{SlurmFailure::kGarbage,
+                        "sinfo printed more than the record of one node can contain"};
   }
   const std::string err = without_missing_reservation(output.err);
   if (output.timed_out) {
     const auto known = match_rules(err);
-    return known ? *known
-                 : QueryFailure{SlurmFailure::kTimeout, "sinfo did not end within its time limit"};
+    return known
+               ? *known
+               : QueryFailure{SlurmFailure::kTimeout, "sinfo did not finish within its time limit"};
   }
   if (output.signal != 0) {
     return QueryFailure{SlurmFailure::kGarbage,
-                        fmt::format("sinfo was ended by signal {}", output.signal)};
+                        fmt::format("sinfo was killed by signal {}", output.signal)};
   }
   const bool printed = !trim(output.out).empty();
   if (output.exit_code == 0 && printed) {
@@ -183,7 +184,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
     return known;
   }
   if (output.exit_code == 0) {
-    return QueryFailure{SlurmFailure::kNotInSlurm, "slurmctld lists no such node in any partition"};
+    return QueryFailure{SlurmFailure::kNotInSlurm, "slurmctld has no such node in any partition"};
   }
   if (output.exit_code == 127) {
     return QueryFailure{SlurmFailure::kCommandMissing, "sinfo is not installed"};

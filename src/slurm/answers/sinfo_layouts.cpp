@@ -111,7 +111,7 @@ Cells guess_cells(std::string_view line, bool bars) {
 void note_guess(const Layout& layout, const Cells& cells, std::vector<std::string>& notes) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (layout.columns[i] == Column::kNode) {
-      notes.push_back(fmt::format("the columns have no headings; '{}' is taken for the node",
+      notes.push_back(fmt::format("the columns have no headings; '{}' is taken as the node name",
                                   excerpt(cells[i])));
     } else if (layout.columns[i] == Column::kUnused && !is_nothing(cells[i])) {
       notes.push_back(fmt::format("column {}: {}", i + 1, excerpt(cells[i])));

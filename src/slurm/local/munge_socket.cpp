@@ -16,14 +16,14 @@ namespace {
 std::string why_closed(int error, const std::string& path) {
   switch (error) {
     case ENOENT:
-      return fmt::format("munged does not run: there is no {}", path);
+      return fmt::format("munged is not running: there is no {}", path);
     case ECONNREFUSED:
-      return fmt::format("munged does not run: nobody listens on {}", path);
+      return fmt::format("munged is not running: nothing is listening on {}", path);
     case EACCES:
-      return fmt::format("slurmlet's user may not use {}; its directory must be open to all (0755)",
+      return fmt::format("slurmlet's user cannot access {}; its directory must have mode 0755",
                          path);
     case EAGAIN:
-      return fmt::format("munged does not take connections on {}", path);
+      return fmt::format("munged does not accept connections on {}", path);
     default:
       return "";
   }

@@ -27,7 +27,7 @@ bool is_of_cluster(const SlurmdSeen& slurmd, const SlurmConf* conf) {
          conf->find_node(name) != nullptr;
 }
 
-constexpr const char* kUntold = "a node that slurmctld names";
+constexpr const char* kUntold = "a node named by slurmctld";
 
 // What the slurmd that run here call themselves: NAME of -N, "" for those without, kUntold for one
 // that has not told its name.
@@ -48,7 +48,7 @@ NameChoice of_one_slurmd(const NameSources& sources, const std::string& name) {
       continue;
     }
     if (name == kUntold) {
-      return {"", "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet",
+      return {"", "slurmd -F: slurmctld assigns the node name; slurmd has not reported it yet",
               slurmd.pid};
     }
     return {name, "scontrol show slurmd", slurmd.pid};
@@ -73,10 +73,10 @@ NameChoice of_several_slurmd(const NameSources& sources, std::set<std::string> n
   }
   for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
     if (names.contains(name)) {
-      return {name, "of the slurmd that run here, the one named as the node in Kubernetes"};
+      return {name, "of the slurmds running here, the one with the Kubernetes node's name"};
     }
   }
-  return {"", fmt::format("slurmd runs here as {}; set slurm.nodeName", listed(names))};
+  return {"", fmt::format("slurmd is running here as {}; set slurm.nodeName", listed(names))};
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ NameChoice resolve_node_name(const NameSources& sources) {
     return {short_hostname(sources.hostname), "host name"};
   }
   return {short_hostname(sources.node_name),
-          sources.node_name.empty() ? "nothing tells" : "the node's name in Kubernetes"};
+          sources.node_name.empty() ? "none found" : "the node's name in Kubernetes"};
 }
 
 }  // namespace slurmlet::slurm

@@ -43,18 +43,18 @@ Result<std::string> read_slurmd_name(const CommandOutput& output) {
     return untold("no answer within 10 s");
   }
   if (output.signal != 0) {
-    return untold(fmt::format("ended by signal {}", output.signal));
+    return untold(fmt::format("killed by signal {}", output.signal));
   }
   if (output.exit_code != 0) {
     const std::string said = first_line(output.err);
     return untold(said.empty() ? fmt::format("exit code {}", output.exit_code) : said);
   }
   if (!looks_like_slurmd_status(output.out)) {
-    return untold("the answer is not understood");
+    return untold("the answer cannot be parsed");
   }
   std::string name = parse_slurmd_status(output.out).node_name;
   if (!valid_node_name(name)) {
-    return untold("the answer names no node");
+    return untold("the answer contains no node name");
   }
   return name;
 }

@@ -226,8 +226,8 @@ void find_oldest(const SlurmdPlaces& places, const SlurmdIdentity& identity, Fou
     if (!in_slurmd_unit(places.proc_root, pid) &&
         !named_by_pid_file(places.pid_pattern, pid, places.users)) {
       found.passed_over = fmt::format(
-          "pid {} is not counted: it is in no unit slurmd*.service, and no SlurmdPidFile of root's "
-          "names it",
+          "pid {} is not taken for slurmd: it is not in a unit slurmd*.service, and no "
+          "SlurmdPidFile owned by root contains it",
           pid);
       continue;
     }

@@ -43,7 +43,7 @@ SlurmdWatch::SlurmdWatch(SlurmdWatchSettings settings,
     : settings_(std::move(settings)),
       version_(std::move(version_runner)),
       unit_(std::move(unit_runner), settings_.systemd_dir) {
-  facts_.detail = "not looked yet";
+  facts_.detail = "not checked yet";
 }
 
 void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
@@ -182,7 +182,7 @@ void SlurmdWatch::search(Now now) {
   } else if (found.hidden_pid != 0 && open_pidfd(found.hidden_pid)) {
     facts_.liveness = Liveness::kUnknown;
     facts_.detail = fmt::format(
-        "{} names a process that /proc hides from us (mount option hidepid); run slurmlet as root",
+        "{} names a process that /proc hides (mount option hidepid); run slurmlet as root",
         settings_.places.pid_file);
   } else {
     facts_.liveness = Liveness::kAbsent;

@@ -89,9 +89,9 @@ void AutoSource::use(std::size_t source) {
   }
   const std::string now = sources_[source]->name();
   const auto why = failed_.find(current_);
-  tell_(why == failed_.end() ? "asks " + now + " again"
-                             : "asks " + now + " instead of " + sources_[current_]->name() + ": " +
-                                   why->second.detail);
+  tell_(why == failed_.end() ? "queries " + now + " again"
+                             : "queries " + now + " instead of " + sources_[current_]->name() +
+                                   ": " + why->second.detail);
   current_ = source;
 }
 

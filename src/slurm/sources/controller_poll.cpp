@@ -209,7 +209,7 @@ std::optional<QueryFailure> ControllerPoll::other_cluster(const QueryResult& res
   }
   return QueryFailure{node::SlurmFailure::kOtherCluster,
                       source_->name() + " answers for cluster \"" + theirs +
-                          "\", and slurm.conf here has ClusterName=" + cluster_};
+                          "\", but slurm.conf here has ClusterName=" + cluster_};
 }
 
 void ControllerPoll::finish(Now now, QueryResult result) {

@@ -34,14 +34,15 @@ Result<UniqueFd> open_directory(int at, const std::string& name, const std::stri
   }
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {
     return Error{Code::kDenied,
-                 fmt::format("{} belongs to user {}, who could change what all nodes "
-                             "believe; it must be root's or our own",
+                 fmt::format("{} belongs to user {}, who could change what all nodes see; it must "
+                             "be owned by root or by slurmlet's user",
                              shown, info.st_uid)};
   }
   if ((info.st_mode & S_IWOTH) != 0) {
-    return Error{Code::kDenied, fmt::format("everybody may write to {}, and so change what all "
-                                            "nodes believe; chmod o-w {}",
-                                            shown, shown)};
+    return Error{
+        Code::kDenied,
+        fmt::format("every user may write to {} and so change what all nodes see; chmod o-w {}",
+                    shown, shown)};
   }
   return fd;
 }

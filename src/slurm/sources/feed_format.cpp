@@ -88,19 +88,19 @@ Result<FeedHeader> parse_feed_header(std::string_view text) {
   }
   const json object = json::parse(text, nullptr, false);
   if (!object.is_object()) {
-    return no_header("is not what slurmlet feed writes");
+    return no_header("was not written by slurmlet feed");
   }
   FeedHeader header;
   const auto format = number_of(object, "format");
   if (!format || *format != kFeedFormat) {
-    return no_header(
-        format ? fmt::format("has format {}, this slurmlet reads {}", *format, kFeedFormat)
-               : "does not name its format");
+    return no_header(format
+                         ? fmt::format("has format {}, this version reads {}", *format, kFeedFormat)
+                         : "does not specify its format");
   }
   // 1 s … 1 day: a wrong one would make old states look fresh.
   const auto interval = number_of(object, "intervalSeconds");
   if (!interval || *interval < 1 || *interval > 86400) {
-    return no_header("does not tell the interval of its dumps");
+    return no_header("does not specify the interval between its dumps");
   }
   header.interval = std::chrono::seconds{*interval};
   if (const auto at = number_of(object, "dumpedAt"); at && *at > 0 && *at < (1LL << 33)) {
@@ -130,7 +130,7 @@ CommandSpec feed_question(const SinfoSettings& settings) {
 
 std::optional<std::string> feed_question_failure(const CommandOutput& output) {
   if (output.too_long) {
-    return "scontrol printed more than a cluster can have";
+    return "scontrol printed more than the records of a cluster can contain";
   }
   auto failure = classify(output);  // Slurm's messages are the same in all its commands
   if (!failure) {
@@ -151,7 +151,7 @@ Result<std::map<std::string, std::string>> split_dump(std::string_view text) {
   std::map<std::string, std::string> records;
   std::string* current = nullptr;
   if (!text.ends_with('\n')) {
-    return Error{Code::kInvalid, "the answer of scontrol is cut off"};
+    return Error{Code::kInvalid, "scontrol's output is truncated"};
   }
   while (!text.empty()) {
     const auto line = text.substr(0, text.find('\n'));
@@ -163,15 +163,14 @@ Result<std::map<std::string, std::string>> split_dump(std::string_view text) {
     } else if (current != nullptr) {
       *current += std::string{line} + "\n";
     } else if (!trim(line).empty()) {
-      return Error{Code::kInvalid,
-                   line.find("No nodes in the system") != std::string_view::npos
-                       ? "slurmctld shows no node at all (with PrivateData=nodes the reader must "
-                         "run as an operator of Slurm)"
-                       : "the answer of scontrol is no list of nodes"};
+      return Error{Code::kInvalid, line.find("No nodes in the system") != std::string_view::npos
+                                       ? "slurmctld shows no nodes at all (with PrivateData=nodes, "
+                                         "slurmlet feed must run as a Slurm operator)"
+                                       : "scontrol's output is not a list of nodes"};
     }
   }
   if (records.empty()) {
-    return Error{Code::kInvalid, "scontrol listed no node"};
+    return Error{Code::kInvalid, "scontrol listed no nodes"};
   }
   return records;
 }

@@ -40,21 +40,22 @@ QueryResult unavailable(const FeedSettings& settings, const std::string& why,
 }
 
 std::string reader_of(const FeedHeader& header) {
-  return header.reader.empty() ? "its reader" : "its reader on " + valid_utf8(header.reader);
+  return header.reader.empty() ? "its publisher" : "its publisher on " + valid_utf8(header.reader);
 }
 
 // Why the header must not be believed; "" when it may.
 std::string refusal(const FeedSettings& settings, const FeedHeader& header, WallTime now) {
   if (!settings.cluster.empty() && !header.cluster.empty() &&
       to_lower(header.cluster) != settings.cluster) {
-    return fmt::format("is of cluster {}, and this node belongs to {}", valid_utf8(header.cluster),
+    return fmt::format("is for cluster {}, but this node belongs to {}", valid_utf8(header.cluster),
                        settings.cluster);
   }
-  const std::string says = header.failure.empty() ? ""
-                                                  : fmt::format("; {} says: {}", reader_of(header),
-                                                                valid_utf8(header.failure));
+  const std::string says =
+      header.failure.empty()
+          ? ""
+          : fmt::format("; {} reports: {}", reader_of(header), valid_utf8(header.failure));
   if (!header.dumped_at) {
-    return "holds no answer of slurmctld yet" + says;
+    return "contains no answer from slurmctld yet" + says;
   }
   if (*header.dumped_at > now + kMaxFuture) {
     return fmt::format("was written in the future, at {}: set the clocks of this node and of {}",
@@ -62,8 +63,8 @@ std::string refusal(const FeedSettings& settings, const FeedHeader& header, Wall
   }
   if (now - *header.dumped_at > kMaxAgeIntervals * header.interval) {
     return fmt::format(
-        "is of {}{}", rfc3339(*header.dumped_at),
-        says.empty() ? fmt::format("; slurmlet feed{} does not write any more",
+        "dates from {}{}", rfc3339(*header.dumped_at),
+        says.empty() ? fmt::format("; slurmlet feed{} has stopped writing",
                                    header.reader.empty() ? "" : " on " + valid_utf8(header.reader))
                      : says);
   }
@@ -90,10 +91,10 @@ Result<node::SlurmNodeRecord> record_of(const std::string& text, const std::stri
   }
   auto parsed = parse_scontrol_nodes(text);
   if (parsed.nodes.size() > 1) {
-    return Error{Code::kInvalid, "holds more than one record"};
+    return Error{Code::kInvalid, "contains more than one record"};
   }
   if (parsed.nodes.empty() || parsed.nodes.front().state.base.empty()) {
-    return Error{Code::kInvalid, "is no record of a node"};
+    return Error{Code::kInvalid, "is not a node record"};
   }
   if (parsed.nodes.front().name != node) {
     return Error{Code::kInvalid, "is about another node"};
@@ -138,7 +139,7 @@ QueryResult read_feed(const FeedSettings& settings, std::string_view header_text
 std::optional<QueryFailure> FeedSource::ask(const std::string& node, Query /*query*/, Now now) {
   if (!is_feed_file_name(node)) {
     return QueryFailure{node::SlurmFailure::kBadConfiguration,
-                        "'" + node + "' is not a name that a node of the feed can have"};
+                        "'" + node + "' is not a valid node name for the feed"};
   }
   asked_ = node;
   const auto directory = open_local_directory(settings_.mountinfo, settings_.directory);
@@ -184,7 +185,7 @@ QueryResult FeedSource::interpret(const CommandOutput& output, WallTime now) con
     return unavailable(settings_, "cannot be read in time: its file system does not answer");
   }
   if (output.too_long || output.signal != 0) {
-    return unavailable(settings_, "cannot be read: its files are not what slurmlet feed writes");
+    return unavailable(settings_, "cannot be read: its files were not written by slurmlet feed");
   }
   const auto end = output.out.find('\n');
   const std::string complaint = valid_utf8(output.err.substr(0, output.err.find('\n')));

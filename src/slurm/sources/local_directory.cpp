@@ -77,7 +77,7 @@ Result<UniqueFd> open_local_directory(const std::string& mountinfo_file, const s
   const auto mountinfo = read_file(mountinfo_file);
   if (!mountinfo || !path.starts_with('/') ||
       !is_local_file_system(file_system_of(*mountinfo, path))) {
-    return Error{Code::kUnavailable, path + " is on no local file system"};
+    return Error{Code::kUnavailable, path + " is not on a local file system"};
   }
   UniqueFd fd{::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)};
   for (const auto part : split(path, '/')) {
@@ -88,7 +88,7 @@ Result<UniqueFd> open_local_directory(const std::string& mountinfo_file, const s
     fd.reset(::openat(fd.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) {
       return errno == ENOTDIR || errno == ELOOP
-                 ? Error{Code::kUnavailable, path + " has a symbolic link in it"}
+                 ? Error{Code::kUnavailable, path + " contains a symbolic link"}
                  : errno_error(errno, "open directory " + path);
     }
   }

@@ -23,7 +23,7 @@ std::string reason_of(const Error& error, const std::string& path) {
 std::string stable_words(const std::string& reason) {
   if (contains(reason, "transfer closed") || contains(reason, "Empty reply") ||
       contains(reason, "eset by peer")) {
-    return "it closes the connection in the middle of its answer";
+    return "it closed the connection in the middle of its answer";
   }
   if (const auto at = reason.find(" after "); at != std::string::npos) {
     return reason.substr(0, at);
@@ -33,8 +33,8 @@ std::string stable_words(const std::string& reason) {
 
 std::string cure_of(const std::string& reason) {
   if (contains(reason, "wrong version number")) {
-    return "; it does not speak TLS there: put a TLS proxy in front of slurmrestd and name that in "
-           "slurm.restURL";
+    return "; it does not use TLS on this port: put a TLS proxy in front of slurmrestd and set "
+           "slurm.restURL to the proxy";
   }
   return "";
 }
@@ -51,15 +51,14 @@ QueryFailure transport_failure(const RestServer& server, const Error& error,
     case Code::kTimeout:
       return deadline_failure(server);
     case Code::kNotFound:
-      return failure(SlurmFailure::kRestUnavailable, "there is no such socket");
+      return failure(SlurmFailure::kRestUnavailable, "the socket does not exist");
     case Code::kDenied:
-      return server.is_socket()
-                 ? failure(SlurmFailure::kRestUnavailable,
-                           reason +
-                               " on the socket; let slurmlet's user connect to it (mode and "
-                               "owner of the socket and its directory)")
-                 : failure(SlurmFailure::kRestUnavailable,
-                           reason + " (slurm.restCAFile names the CA)");
+      return server.is_socket() ? failure(SlurmFailure::kRestUnavailable,
+                                          reason +
+                                              " on the socket; allow slurmlet's user to connect to "
+                                              "it (mode and owner of the socket and its directory)")
+                                : failure(SlurmFailure::kRestUnavailable,
+                                          reason + " (slurm.restCAFile names the CA)");
     case Code::kInvalid:
     case Code::kInternal:
       return failure(SlurmFailure::kRestUnavailable, reason);
@@ -73,18 +72,19 @@ QueryFailure refused_failure(const RestServer& server, const std::string& token,
   if (!token.empty()) {
     const std::string whom = user.empty() ? "" : " for user " + user;
     return {SlurmFailure::kTokenRefused,
-            server.name() + " does not take the token in " + token + whom +
-                " (HTTP 401); check that it is of this cluster, that slurm.restUser is its user, "
+            server.name() + " rejects the token in " + token + whom +
+                " (HTTP 401); check that it is for this cluster, that slurm.restUser is its user, "
                 "and that AuthAltTypes=auth/jwt is set"};
   }
   if (server.is_socket()) {
-    return {SlurmFailure::kRestUnavailable,
-            server.name() +
-                " does not take us (HTTP 401): on its socket it serves root and its own user, who "
-                "must have a passwd entry; run slurmlet as one of them, or set slurm.jwtFile"};
+    return {
+        SlurmFailure::kRestUnavailable,
+        server.name() +
+            " rejects slurmlet (HTTP 401): on its socket it serves only root and its own user, "
+            "which must have a passwd entry; run slurmlet as one of them, or set slurm.jwtFile"};
   }
   return {SlurmFailure::kTokenRefused,
-          server.name() + " wants a token (HTTP 401), and none is configured"};
+          server.name() + " requires a token (HTTP 401), but none is configured"};
 }
 
 QueryFailure no_version_failure(const RestServer& server) {
@@ -95,16 +95,17 @@ QueryFailure no_version_failure(const RestServer& server) {
 }
 
 QueryFailure deadline_failure(const RestServer& server) {
-  return {SlurmFailure::kTimeout, server.name() + " does not answer within slurm.commandTimeout"};
+  return {SlurmFailure::kTimeout, server.name() + " did not answer within slurm.commandTimeout"};
 }
 
 QueryFailure too_long_failure(const RestServer& server) {
-  return {SlurmFailure::kGarbage, server.name() + " sends more than one node can have"};
+  return {SlurmFailure::kGarbage,
+          server.name() + " sent more than the record of one node can contain"};
 }
 
 QueryFailure no_answer_failure(const RestServer& server) {
   return {SlurmFailure::kRestUnavailable,
-          server.name() + ": it closes the connection without an answer"};
+          server.name() + ": it closed the connection without an answer"};
 }
 
 }  // namespace slurmlet::slurm

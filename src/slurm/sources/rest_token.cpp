@@ -109,7 +109,7 @@ std::optional<QueryFailure> token_problem(const RestToken& token, WallTime now) 
     return refused(token.problem->message + cure);
   }
   if (!can_stand_in_a_header(token.text)) {
-    return refused(token.where + " holds more than a token" + cure);
+    return refused(token.where + " contains more than a token" + cure);
   }
   const auto claims = token_claims(token.text);
   if (claims && claims->expires && *claims->expires <= now) {

@@ -47,17 +47,18 @@ std::vector<SourceOption> choose_sources(const SourceFacts& facts) {
   }
   if (!facts.sinfo.empty()) {
     options.push_back({SourceKind::kCli, facts.sinfo,
-                       options.empty() ? "no slurmrestd is configured" : "sinfo is here"});
+                       options.empty() ? "no slurmrestd is configured" : "sinfo is installed"});
   }
   if (facts.rest_url.empty()) {
     for (const auto& socket : facts.sockets) {
-      options.push_back({SourceKind::kRest, "unix:" + socket, "it listens in a usual place"});
+      options.push_back(
+          {SourceKind::kRest, "unix:" + socket, "its socket is in a standard location"});
     }
   }
   if (options.empty()) {
     options.push_back({SourceKind::kCli, "",
                        "neither slurm.feed nor slurm.restURL is set, and slurmrestd has no socket "
-                       "in the usual places"});
+                       "in a standard location"});
   }
   return options;
 }
@@ -67,12 +68,12 @@ std::string describe(const SourceOption& option) {
     case SourceKind::kFeed:
       return "reads the feed " + option.where + ": " + option.why;
     case SourceKind::kRest:
-      return "asks slurmctld through slurmrestd " + option.where + ": " + option.why;
+      return "queries slurmctld through slurmrestd " + option.where + ": " + option.why;
     case SourceKind::kCli:
       break;
   }
   const std::string place = option.where.empty() ? "not installed" : option.where;
-  return "asks slurmctld through sinfo (" + place + "): " + option.why;
+  return "queries slurmctld through sinfo (" + place + "): " + option.why;
 }
 
 const std::vector<std::string>& usual_rest_sockets() {

@@ -58,7 +58,7 @@ TEST_F(TrustedFile, AComponentThatOthersMayWriteToIsNamed) {
   expect_rejected(tree_.path("etc").string() + " has owner");
   mode("etc", 01777);
   EXPECT_TRUE(read()) << "sticky";
-  expect_rejected("everybody may create it", "etc/none");
+  expect_rejected("every user may create it", "etc/none");
 }
 
 TEST_F(TrustedFile, LinksAreFollowedAndTheirTargetsLookedAt) {

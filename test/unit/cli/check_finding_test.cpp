@@ -19,7 +19,7 @@ using ::testing::EndsWith;
 const Findings kAll = {{"node name", Severity::kOk, "n1"},
                        {"munge", Severity::kInfo, "not looked at"},
                        {"clock", Severity::kWarning, "9 s behind", "", "set it right"},
-                       {"slurmd", Severity::kError, "does not run", "failed", "start it"}};
+                       {"slurmd", Severity::kError, "not running", "failed", "start it"}};
 
 TEST(FindingsTest, TextForPeople) {
   EXPECT_EQ(findings_text(kAll, true),
@@ -27,15 +27,15 @@ TEST(FindingsTest, TextForPeople) {
             "- munge            not looked at\n"
             "! clock            9 s behind\n"
             "                   → set it right\n"
-            "✘ slurmd           does not run: failed\n"
+            "✘ slurmd           not running: failed\n"
             "                   → start it\n"
             "1 problem, 1 warning\n");
   EXPECT_EQ(findings_text({kAll[2], kAll[3], kAll[3]}, false),
             "! clock            9 s behind\n"
             "                   -> set it right\n"
-            "x slurmd           does not run: failed\n"
+            "x slurmd           not running: failed\n"
             "                   -> start it\n"
-            "x slurmd           does not run: failed\n"
+            "x slurmd           not running: failed\n"
             "                   -> start it\n"
             "2 problems, 1 warning\n");
   EXPECT_EQ(findings_text({kAll[0], kAll[1]}, false),
@@ -50,7 +50,7 @@ TEST(FindingsTest, JsonForPrograms) {
   EXPECT_EQ(json["warnings"], 1);
   ASSERT_EQ(json["findings"].size(), 4U);
   EXPECT_EQ(json["findings"][3],
-            nlohmann::json::parse(R"({"subject":"slurmd","severity":"error","found":"does not run",
+            nlohmann::json::parse(R"({"subject":"slurmd","severity":"error","found":"not running",
                                       "cause":"failed","cure":"start it"})"));
   EXPECT_TRUE(json["findings"][0]["cure"].is_null());
   EXPECT_TRUE(nlohmann::json::parse(findings_json({}, ""))["node"].is_null());

@@ -58,13 +58,13 @@ TEST(CheckIdentity, Certificate) {
   EXPECT_THAT(judged(credential("admin", hours{48})), found(Severity::kWarning, "\"admin\""));
   auto future = credential("system:node:n1", hours{48});
   future.certificate->not_before = kNow + hours{1};
-  EXPECT_THAT(judged(future), found(Severity::kError, "valid from", "clock"));
+  EXPECT_THAT(judged(future), found(Severity::kError, "not valid before", "clock"));
   auto mended = credential("system:node:n1", -hours{1});
   mended.has_bootstrap = true;
   EXPECT_THAT(judged(mended), found(Severity::kWarning, "expired", "bootstrap token"));
   CredentialSeen token;
   token.source = "/t";
-  EXPECT_THAT(judged(token), found(Severity::kOk, "token by /t"));
+  EXPECT_THAT(judged(token), found(Severity::kOk, "token from /t"));
   CredentialSeen broken;
   broken.problem = Error{Code::kInvalid, "/k: no PEM; put one"};
   broken.source = "/k";
@@ -92,7 +92,7 @@ TEST(CheckIdentity, Bootstrap) {
   EXPECT_THAT(bootstrap_findings(seen), ElementsAre(found(Severity::kInfo, "/b: no token")));
   seen.needed = true;
   EXPECT_THAT(bootstrap_findings(seen),
-              ElementsAre(found(Severity::kError, "/b", "into /b; it is taken up")));
+              ElementsAre(found(Severity::kError, "/b", "into /b; it is reloaded")));
   seen.file = "/run/credentials/slurmlet.service/slurmlet.bootstrap-token";
   EXPECT_THAT(bootstrap_findings(seen),
               ElementsAre(found(Severity::kError, "/b",
@@ -133,10 +133,10 @@ TEST(CheckIdentity, Metadata) {
   EXPECT_THAT(metadata_findings(seen),
               ElementsAre(found(Severity::kWarning, "CI_MISSING_JINJA_VAR"),
                           found(Severity::kOk, "/i: uuid u-1, providerID none")));
-  seen.notes = {"this host was provisioned anew: …"};
+  seen.notes = {"this host was reprovisioned: …"};
   seen.reprovisioned = true;
-  EXPECT_THAT(metadata_findings(seen), ElementsAre(found(Severity::kOk, "u-1"),
-                                                   found(Severity::kWarning, "provisioned anew")));
+  EXPECT_THAT(metadata_findings(seen),
+              ElementsAre(found(Severity::kOk, "u-1"), found(Severity::kWarning, "reprovisioned")));
 }
 
 TEST(CheckCluster, HowFarACallCame) {
@@ -148,7 +148,7 @@ TEST(CheckCluster, HowFarACallCame) {
        Stage::kConnection},
       {{Code::kDenied, "GET …: certificate verify failed: self-signed certificate"}, Stage::kTls},
       {{Code::kUnavailable, "GET …: OpenSSL SSL_connect: wrong version number"}, Stage::kTls},
-      {{Code::kDenied, "GET …: the server refuses our client certificate: tlsv1 alert unknown ca"},
+      {{Code::kDenied, "GET …: the server rejects the client certificate: tlsv1 alert unknown ca"},
        Stage::kCredential},
       {{Code::kDenied, "GET /version: 401 Unauthorized: Unauthorized"}, Stage::kCredential},
       {{Code::kUnavailable, "GET /version: 503 Service Unavailable"}, Stage::kAnswer}};
@@ -252,7 +252,7 @@ TEST(CheckCluster, NodeAndLease) {
   seen.lease->holder_identity = "n1/other";
   EXPECT_THAT(judged().at(1), found(Severity::kError, "another machine runs Node n1"));
   seen.lease->renew_time = "2026-06-20T22:00:00.000000Z";
-  EXPECT_THAT(judged().at(1), found(Severity::kWarning, "seems to be gone"));
+  EXPECT_THAT(judged().at(1), found(Severity::kWarning, "appears to be gone"));
   seen.lease->holder_identity = "n1/abc";
   seen.lease->owner_node_uid = "uid-0";
   EXPECT_THAT(judged().at(1), found(Severity::kInfo, "left over"));
@@ -262,13 +262,13 @@ TEST(CheckCluster, NodeAndLease) {
 
 TEST(CheckMachine, Slurmd) {
   node::HostFacts facts;
-  EXPECT_THAT(slurmd_finding(facts), found(Severity::kWarning, "cannot be told"));
+  EXPECT_THAT(slurmd_finding(facts), found(Severity::kWarning, "cannot determine"));
   facts.slurmd = {node::SlurmdFacts::Liveness::kRunning, 15, "22.05.8", "", {}};
   EXPECT_THAT(slurmd_finding(facts), found(Severity::kOk, "pid 15, 22.05.8"));
   facts.slurmd.liveness = node::SlurmdFacts::Liveness::kStopped;
-  EXPECT_THAT(slurmd_finding(facts), found(Severity::kError, "stopped", "kill -CONT 15"));
+  EXPECT_THAT(slurmd_finding(facts), found(Severity::kError, "suspended", "kill -CONT 15"));
   facts.slurmd.liveness = node::SlurmdFacts::Liveness::kAbsent;
-  EXPECT_THAT(slurmd_finding(facts), found(Severity::kError, "does not run", "systemctl"));
+  EXPECT_THAT(slurmd_finding(facts), found(Severity::kError, "not running", "systemctl"));
 }
 
 TEST(CheckMachine, Slurmctld) {
@@ -279,7 +279,7 @@ TEST(CheckMachine, Slurmctld) {
   EXPECT_THAT(slurmctld_finding(facts, counters), found(Severity::kError, "in time", "scontrol"));
   facts.slurm.failure = node::SlurmFailure::kMungeUnavailable;
   EXPECT_THAT(slurmctld_finding(facts, counters),
-              found(Severity::kError, "munge does not run", "systemctl start munge"));
+              found(Severity::kError, "munge is not running", "systemctl start munge"));
   facts.slurm = {};
   facts.slurm.record.emplace();
   facts.slurm.record->name = "nid1";
@@ -292,9 +292,9 @@ TEST(CheckMachine, Slurmctld) {
 }
 
 TEST(CheckMachine, MungeAndGpus) {
-  EXPECT_THAT(munge_finding({}), found(Severity::kInfo, "not looked at"));
-  EXPECT_THAT(munge_finding({true, "/m", "munged does not run", ""}),
-              found(Severity::kError, "munged does not run", "systemctl start munge"));
+  EXPECT_THAT(munge_finding({}), found(Severity::kInfo, "not checked"));
+  EXPECT_THAT(munge_finding({true, "/m", "munged is not running", ""}),
+              found(Severity::kError, "munged is not running", "systemctl start munge"));
   EXPECT_THAT(munge_finding({true, "/m", "", "bad key"}), found(Severity::kError, "credentials"));
   EXPECT_THAT(munge_finding({true, "/m", "", ""}), found(Severity::kOk, "/m"));
   node::HostFacts facts;
@@ -331,7 +331,7 @@ TEST(CheckMachine, PortsAndDaemon) {
   of_a_unit.pid = 1;
   of_a_unit.program = "systemd";
   EXPECT_THAT(port_findings({of_a_unit}, {}),
-              ElementsAre(found(Severity::kError, "taken by systemd (pid 1)", "list-sockets")));
+              ElementsAre(found(Severity::kError, "in use by systemd (pid 1)", "list-sockets")));
   of_a_unit.of_socket_unit = true;
   EXPECT_THAT(port_findings({of_a_unit}, daemon),
               ElementsAre(found(Severity::kOk, "for slurmlet.socket")));
@@ -343,25 +343,25 @@ TEST(CheckMachine, PortsAndDaemon) {
   EXPECT_THAT(port_findings({free}, daemon),
               ElementsAre(found(Severity::kInfo, "once this node has its credential")));
   daemon.phase = "running";
-  EXPECT_THAT(port_findings({taken}, {}), ElementsAre(found(Severity::kError, "cannot be seen")));
-  EXPECT_THAT(port_findings({taken}, daemon), ElementsAre(found(Severity::kOk, "as it seems")));
+  EXPECT_THAT(port_findings({taken}, {}), ElementsAre(found(Severity::kError, "only root can see")));
+  EXPECT_THAT(port_findings({taken}, daemon), ElementsAre(found(Severity::kOk, "apparently")));
   EXPECT_THAT(port_findings({kubelet}, daemon),
               ElementsAre(found(Severity::kOk, "by the running")));
   EXPECT_THAT(port_findings({kubelet}, {}),
-              ElementsAre(found(Severity::kError, "taken by kubelet (pid 42)", "endpoint.port")));
+              ElementsAre(found(Severity::kError, "in use by kubelet (pid 42)", "endpoint.port")));
   kubelet.program = "slurmlet";
   EXPECT_THAT(port_findings({kubelet}, {}),
               ElementsAre(found(Severity::kOk, "served by slurmlet (pid 42)")));
   for (PortSeen of_another : {kubelet, of_a_unit, taken}) {
     of_another.other = "slurmlet (pid 42, uid 1000)";
     const auto is_taken =
-        found(Severity::kError, "taken by slurmlet (pid 42, uid 1000)", "endpoint.port");
+        found(Severity::kError, "in use by slurmlet (pid 42, uid 1000)", "endpoint.port");
     EXPECT_THAT(port_findings({of_another}, daemon), ElementsAre(is_taken));
     EXPECT_THAT(port_findings({of_another}, {}), ElementsAre(is_taken));
   }
   EXPECT_THAT(port_findings({PortSeen{}}, {}), ElementsAre(found(Severity::kInfo, "none")));
-  EXPECT_THAT(daemon_finding(Error{Code::kUnavailable, "no slurmlet runs here"}),
-              found(Severity::kInfo, "no slurmlet"));
+  EXPECT_THAT(daemon_finding(Error{Code::kUnavailable, "slurmlet is not running here"}),
+              found(Severity::kInfo, "not running here"));
   EXPECT_THAT(daemon_finding(Error{Code::kTimeout, "late"}), found(Severity::kError, "late"));
   EXPECT_THAT(daemon_finding(Error{Code::kDenied, "uid 1"}), found(Severity::kError, "uid 1"));
   daemon.summary = "n1: starts";

@@ -35,8 +35,8 @@ TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
       help,
       ContainsRegex("      --port int  +port of the kubelet API; 0 for none \\(default 10250\\)"));
   EXPECT_THAT(help,
-              ContainsRegex("      --slurm-poll-interval duration  +time .* \\(default 1m\\)"));
-  EXPECT_THAT(help, ContainsRegex("  -h, --help  +show this text"));
+              ContainsRegex("      --slurm-poll-interval duration  +interval .* \\(default 1m\\)"));
+  EXPECT_THAT(help, ContainsRegex("  -h, --help  +show this help"));
   EXPECT_THAT(help, HasSubstr("--config string"));
   EXPECT_THAT(help, HasSubstr("(default /etc/slurmlet/config.yaml)"));
 }
@@ -60,8 +60,7 @@ TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
   const std::string parse = help_text("slurmlet", "parse-slurm");
   EXPECT_THAT(parse, HasSubstr("\n  slurmlet parse-slurm [FILE] [--node NAME]\n"));
   EXPECT_THAT(parse, Not(HasSubstr("--kubeconfig"))) << "it needs no configuration";
-  EXPECT_EQ(help_text("slurmlet", "version"),
-            "Print the version.\n\nUsage:\n  slurmlet version\n");
+  EXPECT_EQ(help_text("slurmlet", "version"), "Print the version.\n\nUsage:\n  slurmlet version\n");
 }
 
 TEST(HelpTest, MarkdownHasOneLineForEachSetting) {

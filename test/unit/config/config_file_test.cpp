@@ -325,13 +325,15 @@ TEST(ConfigFileTest, EveryForbiddenLabelIsNamed) {
       draft.problems(),
       ElementsAre(
           HasSubstr("c.yaml:6:5: node.labels has the label \"node-role.kubernetes.io/slurm\": "
-                    "Kubernetes lets no node give itself a role"),
+                    "Kubernetes does not allow a node to give itself a role"),
           HasSubstr("c.yaml:7:5: node.labels has the label \"example.org/x\": the value must be"),
           HasSubstr("has the label \"metal3.io/uuid\": set node.metal3UUID instead"),
           HasSubstr("has the label \"kubernetes.io/hostname\": slurmlet sets it"),
-          HasSubstr("has the label \"slurmlet.io/x\": labels of slurmlet.io are slurmlet's own"),
+          HasSubstr(
+              "has the label \"slurmlet.io/x\": labels of slurmlet.io are reserved for slurmlet"),
           HasSubstr("has the label \"partition.slurmlet.io/batch\": labels of slurmlet.io are"),
-          HasSubstr("has the label \"node-restriction.kubernetes.io/x\": Kubernetes lets no node"),
+          HasSubstr("has the label \"node-restriction.kubernetes.io/x\": Kubernetes does not allow "
+                    "a node to"),
           HasSubstr("has the label \"type\": slurmlet always sets it"),
           HasSubstr("set node.excludeFromDisruption instead"),
           HasSubstr("has the label \"-bad\": the key must be")));

@@ -356,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(
         BootstrapMistake{"CaThatIsNone",
                          {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
                           "--kubernetes-ca-data=/ca"},
-                         "--kubernetes-ca-data holds no PEM certificate"}),
+                         "--kubernetes-ca-data contains no PEM certificate"}),
     [](const auto& row) { return row.param.name; });
 
 TEST(LoadTest, WhatIsLeftAloneFollowsThePollInterval) {
@@ -413,8 +413,8 @@ TEST(LoadTest, SettingsMustFitTogether) {
        "--slurm-source is rest, but slurm.restURL is not set; set it to unix:/PATH of slurmrestd's "
        "socket or to https://HOST:PORT"},
       {{"--slurm-source=feed"},
-       "--slurm-source is feed, but slurm.feed is not set; set it to the directory that slurmlet "
-       "feed fills"},
+       "--slurm-source is feed, but slurm.feed is not set; set it to the directory in which "
+       "slurmlet feed publishes"},
       {{"--slurm-rest-url=unix:/s", "--slurm-rest-ca-file=/ca"},
        "--slurm-rest-ca-file is set, but slurm.restURL is not https://; remove it, or set "
        "slurm.restURL to https://HOST:PORT"},

@@ -50,15 +50,16 @@ TEST(ProviderConfigTest, Problems) {
   };
   const Row kRows[] = {
       {R"({"n1": {"pods": "20"}})",
-       "p.json:1:17: pods is \"20\"; it must be \"0\", for the node belongs to Slurm and runs no "
-       "pods"},
+       "p.json:1:17: pods is \"20\"; it must be \"0\", because the node belongs to Slurm and runs "
+       "no pods"},
       {R"({"n1": {"pod": "0"}})", "p.json:1:9: unknown key \"pod\"; did you mean \"pods\"?"},
       {R"({"n1": {"cpu": {}}})", "cpu must be text"},
       {R"({"n1": {"labels": {"metal3.io/uuid": "CI_MISSING_JINJA_VAR/uuid"}}})",
        "metal3.io/uuid is \"CI_MISSING_JINJA_VAR/uuid\"; cloud-init had no value"},
       {R"({"n1": {"labels": {"rack": "CI_MISSING_JINJA_VAR/rack"}}})", "cloud-init had no value"},
       {R"({"n1": {"labels": {"node-role.kubernetes.io/slurm": ""}}})",
-       "labels has the label \"node-role.kubernetes.io/slurm\": Kubernetes lets no node"},
+       "labels has the label \"node-role.kubernetes.io/slurm\": Kubernetes does not allow a node "
+       "to"},
       {R"({"n1": {"labels": {"rack": true}}})", "label \"rack\" must be text"},
       {R"({"n1": {"labels": ["rack"]}})", "labels must be a map"},
       {R"({"n1": {"providerID": "metal3://8b2a2f8a"}})", "is no longer supported"},

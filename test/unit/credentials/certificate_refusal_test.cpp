@@ -54,7 +54,7 @@ TEST_F(CertificateRefusalTest, ACertificateOfAnotherKey) {
   const auto other = tls::generate_key();
   const WallTime now = clock_.now().wall;
   api_.issue(asked(), *tls::make_self_signed(*other, serving_subject(), now, now + hours{1}));
-  expect_refused("does not belong to our key");
+  expect_refused("does not match this node's key");
 }
 
 TEST_F(CertificateRefusalTest, ACertificateForSomebodyElse) {
@@ -90,7 +90,7 @@ TEST_F(CertificateRefusalTest, ASomebodyElsesRequestOfOurName) {
   theirs.request_pem = *tls::make_certificate_request(*other, serving_subject());
   api_.put(theirs);
   clock_.advance(seconds{2});
-  expect_refused("somebody else's");
+  expect_refused("another client");
 }
 
 TEST_F(CertificateRefusalTest, DenialsWithoutEndAreNoFlood) {
@@ -193,7 +193,7 @@ TEST_F(CertificateRefusalTest, AnotherRequestThatTookItsNameIsLookedAtAnew) {
   step();
   EXPECT_FALSE(status().pending);
   step_after(seconds{2});
-  EXPECT_THAT(status().problem, HasSubstr("somebody else's"));
+  EXPECT_THAT(status().problem, HasSubstr("another client"));
 }
 
 TEST_F(CertificateRefusalTest, WhatTheApiServerCannotDoIsAskedAgainWithTheSameKey) {

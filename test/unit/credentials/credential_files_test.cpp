@@ -139,8 +139,10 @@ TEST_F(CredentialFilesTest, SaysOnceWhatIsRefusedAndTriesAgain) {
   fail("tls.key: the key does not fit");
   tree_.file("tls.crt", "2");
   step_on_event();
-  EXPECT_THAT(step_after(200ms), HasSubstr("pair: new file refused: tls.key: the key does not fit; "
-                                           "the old one stays in use"));
+  EXPECT_THAT(
+      step_after(200ms),
+      HasSubstr(
+          "pair: new file rejected: tls.key: the key does not fit; the old one stays in use"));
   int tries = 1;
   for (const Duration wait : {1s, 2s, 4s, 8s}) {
     EXPECT_EQ(until_next(), wait);

@@ -16,7 +16,7 @@ TEST(StretchedInterval, IsSaidWhereTheBudgetDoesNotCarryIt) {
   EXPECT_EQ(stretched_interval(slurm), "");
   slurm.questions_per_hour = 10;
   EXPECT_EQ(stretched_interval(slurm),
-            "slurm.questionsPerHour is 10, so slurmctld is not asked every 60 s "
+            "slurm.questionsPerHour is 10, so slurmctld is not queried every 60 s "
             "(slurm.pollInterval) but about every 360 s");
 }
 
@@ -60,7 +60,7 @@ TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesIsAskedForItsName) {
   const auto before = discover();
   EXPECT_EQ(before.node_name, "");
   EXPECT_EQ(before.refusal,
-            "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet");
+            "slurmd -F: slurmctld assigns the node name; slurmd has not reported it yet");
   EXPECT_EQ(before.told_by,
             (slurm::SlurmdNameQuestion{42, settings_.slurm.conf, "", "/opt/slurm/bin"}));
   slurmd_.told_name = "fut3";
@@ -166,7 +166,7 @@ TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
   slurmd_.in_unit = false;
   EXPECT_EQ(discover().refusal, "");
   if (setup.conf.path.empty()) {  // this machine has none in the usual places
-    EXPECT_THAT(setup.problem, HasSubstr("commands take none from a running slurmd"));
+    EXPECT_THAT(setup.problem, HasSubstr("commands do not use that of a running slurmd"));
   }
 }
 

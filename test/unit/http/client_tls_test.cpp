@@ -138,7 +138,7 @@ TEST(ClientTls, SaysThatTheServerWantsAClientCertificate) {
     EXPECT_TRUE(server.requests().empty());
     if (version == 0) {
       EXPECT_EQ(response.error().code, Code::kDenied);
-      EXPECT_THAT(response.error().message, HasSubstr("refuses our client certificate"));
+      EXPECT_THAT(response.error().message, HasSubstr("rejects the client certificate"));
     }
   }
 }

@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
               "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, "
               "errno 0"},
              Code::kDenied,
-             "GET /x: the server refuses our client certificate: OpenSSL SSL_read: "
+             "GET /x: the server rejects the client certificate: OpenSSL SSL_read: "
              "error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"},
         Case{{CURLE_RECV_ERROR, 0, "Connection reset by peer"},
              Code::kUnavailable,

@@ -23,10 +23,10 @@ TEST(SlurmdConditionTest, EachLiveness) {
   };
   const Row kRows[] = {
       {Liveness::kRunning, "True", "SlurmdRunning",
-       "slurmd 22.05.8 is running and slurmctld talks to it"},
-      {Liveness::kStopped, "False", "SlurmdStopped", "slurmd 22.05.8 is stopped"},
+       "slurmd 22.05.8 is running and responding to slurmctld"},
+      {Liveness::kStopped, "False", "SlurmdStopped", "slurmd 22.05.8 is suspended"},
       {Liveness::kAbsent, "False", "SlurmdNotRunning", "slurmd is not running on this machine"},
-      {Liveness::kUnknown, "Unknown", "SlurmdUnknown", "cannot tell"},
+      {Liveness::kUnknown, "Unknown", "SlurmdUnknown", "cannot determine"},
   };
   for (const Row& row : kRows) {
     HostFacts facts = facts_in_state("IDLE");
@@ -50,7 +50,7 @@ TEST(SlurmdConditionTest, ASlurmdThatDoesNotServeSaysSo) {
 
 TEST(SlurmdConditionTest, Details) {
   HostFacts facts = facts_in_state("IDLE", {"NOT_RESPONDING"});
-  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("slurmctld does not hear from it"));
+  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("it does not respond to slurmctld"));
   facts.slurm = {};
   EXPECT_EQ(slurmd_condition(facts).message, "slurmd 22.05.8 is running");
   facts.slurmd.version = "";
@@ -59,10 +59,10 @@ TEST(SlurmdConditionTest, Details) {
   EXPECT_EQ(slurmd_condition(facts).message, "/proc cannot be read");
   facts.slurmd.liveness = Liveness::kAbsent;
   facts.jobs = LocalJobs{1, std::nullopt};
-  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("processes of its jobs still are"));
+  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("job processes are still running"));
   facts.slurmd.detail = "slurmd.service: failed (exit-code 1)";
   EXPECT_EQ(slurmd_condition(facts).message,
-            "slurmd is not running on this machine; processes of its jobs still are; "
+            "slurmd is not running on this machine; job processes are still running; "
             "slurmd.service: failed (exit-code 1)");
 }
 

@@ -77,7 +77,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0, 1, 2, 3, 4, 5, 6, 7}),
        "True",
        "AllGPUsPresent",
-       "all 8 GPUs that Slurm has here are present"},
+       "all 8 GPUs that Slurm expects are present"},
       {{{"gpu", "a100", 8}},
        "nvidia",
        nvidia_files(8),
@@ -85,7 +85,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0, 1, 2, 3, 4, 6, 7}),
        "False",
        "GPUMissing",
-       "Slurm has 8 GPUs here, the machine shows 7: /dev/nvidia5 is missing"},
+       "Slurm expects 8 GPUs, the machine has 7: /dev/nvidia5 is missing"},
       {{{"gpu", "a", 2}, {"gpu", "b", 1}},
        "",
        {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2"},
@@ -93,7 +93,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        std::nullopt,
        "False",
        "GPUMissing",
-       "Slurm has 3 GPUs here, the machine shows 1: /dev/nvidia0, /dev/nvidia2 are missing"},
+       "Slurm expects 3 GPUs, the machine has 1: /dev/nvidia0, /dev/nvidia2 are missing"},
       {{{"gpu", "", 1}},
        "",
        {"/dev/dri/renderD128"},
@@ -101,7 +101,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        amd(0),
        "False",
        "GPUMissing",
-       "Slurm has 1 GPU here, the machine shows 0: /dev/dri/renderD128 is missing"},
+       "Slurm expects 1 GPU, the machine has 0: /dev/dri/renderD128 is missing"},
       // fake GPUs: a file that exists is present, whatever it is
       {{{"gpu", "a100", 2}},
        "",
@@ -110,7 +110,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        kNoDevices,
        "True",
        "AllGPUsPresent",
-       "all 2 GPUs that Slurm has here are present"},
+       "all 2 GPUs that Slurm expects are present"},
       {{{"gpu", "a100", 1}},
        "nvidia",
        {"/dev/nvidia0"},
@@ -118,7 +118,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        kNoDevices,
        "True",
        "AllGPUsPresent",
-       "the GPU that Slurm has here is present"},
+       "the GPU that Slurm expects is present"},
       // the file has outlived its device
       {{{"gpu", "a100", 3}},
        "nvidia",
@@ -127,7 +127,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0, 2}),
        "False",
        "GPUMissing",
-       "Slurm has 3 GPUs here, the machine shows 2: /dev/nvidia1 is missing"},
+       "Slurm expects 3 GPUs, the machine has 2: /dev/nvidia1 is missing"},
       // one gres.conf for nodes of 4 and of 8
       {{{"gpu", "a100", 4}},
        "nvidia",
@@ -136,7 +136,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0, 1, 2, 3}),
        "True",
        "AllGPUsPresent",
-       "all 4 GPUs that Slurm has here are present; gres.conf names more files, of which "
+       "all 4 GPUs that Slurm expects are present; gres.conf lists more files, of which "
        "/dev/nvidia4, /dev/nvidia5 are missing"},
       {{{"gpu", "a100", 4}},
        "nvidia",
@@ -145,8 +145,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0, 1, 2}),
        "False",
        "GPUMissing",
-       "of the device files that gres.conf names for Slurm's GPUs here, /dev/nvidia3, "
-       "/dev/nvidia4 are missing"},
+       "of the GPU device files listed in gres.conf, /dev/nvidia3, /dev/nvidia4 are missing"},
       // more than Slurm uses
       {{{"gpu", "a100", 2}},
        "nvidia",
@@ -155,8 +154,8 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0, 1, 2, 3}, {"0000:86:00.0"}),
        "True",
        "AllGPUsPresent",
-       "all 2 GPUs that Slurm has here are present; Slurm does not use 2 more that the machine "
-       "has; 0000:86:00.0 has no driver"},
+       "all 2 GPUs that Slurm expects are present; GPUs not used by Slurm: 2; 0000:86:00.0 has no "
+       "driver"},
       // slices of GPUs
       {{{"gpu", "a100_1g.5gb", 7}},
        "nvidia",
@@ -165,7 +164,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0}),
        "True",
        "AllGPUsPresent",
-       "all device files that gres.conf names are present"},
+       "all device files listed in gres.conf are present"},
       {{{"gpu", "a100_1g.5gb", 7}},
        "nvidia",
        {"/dev/nvidia0"},
@@ -173,7 +172,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({}),
        "False",
        "GPUMissing",
-       "of the device files that gres.conf names for Slurm's GPUs here, /dev/nvidia0 is missing"},
+       "of the GPU device files listed in gres.conf, /dev/nvidia0 is missing"},
   };
   for (const Row& row : kRows) {
     expect(row);
@@ -189,7 +188,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0, 1, 2, 3}),
        "True",
        "AllGPUsPresent",
-       "all 4 GPUs that Slurm has here are present"},
+       "all 4 GPUs that Slurm expects are present"},
       {{{"gpu", "a100", 4}},
        "nvidia",
        {},
@@ -197,7 +196,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0, 1, 2}, {"0000:86:00.0"}),
        "False",
        "GPUMissing",
-       "Slurm has 4 GPUs here, the machine shows 3: 0000:86:00.0 has no driver"},
+       "Slurm expects 4 GPUs, the machine has 3: 0000:86:00.0 has no driver"},
       {{{"gpu", "a100", 8}},
        "nvidia",
        {},
@@ -205,7 +204,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0, 1, 2, 3, 4, 6, 7}),
        "False",
        "GPUMissing",
-       "Slurm has 8 GPUs here, the machine shows 7: /dev/nvidia5 is missing"},
+       "Slurm expects 8 GPUs, the machine has 7: /dev/nvidia5 is missing"},
       {{{"gpu", "a100", 4}},
        "nvidia",
        {},
@@ -213,7 +212,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0, 1, 2}),
        "False",
        "GPUMissing",
-       "Slurm has 4 GPUs here, the machine shows 3: 1 is not on the PCI bus"},
+       "Slurm expects 4 GPUs, the machine has 3: 1 is not on the PCI bus"},
       {{{"gpu", "a100", 8}},
        "nvidia",
        {},
@@ -221,7 +220,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0, 2}, {"0000:86:00.0", "0000:87:00.0"}),
        "False",
        "GPUMissing",
-       "Slurm has 8 GPUs here, the machine shows 2: 0000:86:00.0, 0000:87:00.0 have no driver; "
+       "Slurm expects 8 GPUs, the machine has 2: 0000:86:00.0, 0000:87:00.0 have no driver; "
        "/dev/nvidia1 is missing; 3 are not on the PCI bus"},
       {{{"gpu", "mi300x", 8}},
        "amd",
@@ -230,7 +229,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        amd(7, 1),
        "False",
        "GPUMissing",
-       "Slurm has 8 GPUs here, the machine shows 7: 0000:17:00.0 has no driver"},
+       "Slurm expects 8 GPUs, the machine has 7: 0000:17:00.0 has no driver"},
       {{{"gpu", "mi300x", 8}},
        "amd",
        {},
@@ -238,7 +237,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        amd(8),
        "True",
        "AllGPUsPresent",
-       "all 8 GPUs that Slurm has here are present"},
+       "all 8 GPUs that Slurm expects are present"},
       // another vendor's do not count
       {{{"gpu", "a100", 2}},
        "nvidia",
@@ -247,7 +246,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        amd(2),
        "False",
        "GPUMissing",
-       "Slurm has 2 GPUs here, the machine shows 0: 2 are not on the PCI bus"},
+       "Slurm expects 2 GPUs, the machine has 0: 2 are not on the PCI bus"},
       // shards and slices are parts of GPUs
       {{{"gpu", "h200", 2}, {"gpu", "h200_3g.71gb", 6}, {"shard", "h200", 16}, {"mps", "", 200}},
        "nvidia",
@@ -256,7 +255,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0, 1}),
        "True",
        "AllGPUsPresent",
-       "all 2 GPUs that Slurm has here are present"},
+       "all 2 GPUs that Slurm expects are present"},
       // gres.conf tells nothing, the machine enough
       {{{"gpu", "", 2}},
        "",
@@ -265,8 +264,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0, 1, 2}),
        "True",
        "AllGPUsPresent",
-       "all 2 GPUs that Slurm has here are present; Slurm does not use 1 more that the machine "
-       "has"},
+       "all 2 GPUs that Slurm expects are present; GPUs not used by Slurm: 1"},
       {{{"gpu", "", 2}},
        "",
        {},
@@ -274,7 +272,7 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        nvidia({0}, {"0000:86:00.0"}),
        "False",
        "GPUMissing",
-       "Slurm has 2 GPUs here, the machine shows 1: 0000:86:00.0 has no driver"},
+       "Slurm expects 2 GPUs, the machine has 1: 0000:86:00.0 has no driver"},
   };
   for (const Row& row : kRows) {
     expect(row);
@@ -283,8 +281,8 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
 
 TEST(GpuConditionTest, WhatCannotBeComparedIsUnknown) {
   const char* not_named =
-      "Slurm has 2 GPUs here, but gres.conf tells neither their device files (File=) nor their "
-      "vendor (AutoDetect=), so that they cannot be compared with the machine's";
+      "Slurm expects 2 GPUs, but gres.conf specifies neither their device files (File=) nor their "
+      "vendor (AutoDetect=), so they cannot be compared with the machine's";
   const std::vector<GpuDevice> both{device(0, "nvidia", true, ""), device(1, "amd", true, ""),
                                     device(2, "amd", true, "")};
   const Row kRows[] = {
@@ -307,8 +305,7 @@ TEST(GpuConditionTest, WhatCannotBeComparedIsUnknown) {
        nvidia({0}),
        "Unknown",
        "OnlyGPUSlices",
-       "Slurm has only slices of GPUs (MIG) here, which the machine does not show without its "
-       "vendor's library"},
+       "Slurm uses only GPU slices (MIG) here, which cannot be seen without the vendor's library"},
   };
   for (const Row& row : kRows) {
     expect(row);

@@ -101,10 +101,10 @@ TEST(LabelsTest, NodeRestrictionForbidsAndSaysWhatToDo) {
     const char* says;
   };
   const Row kRows[] = {
-      {"node-role.kubernetes.io/slurm", "lets no node give itself a role"},
-      {"kubernetes.io/role", "lets no node give itself a role"},
-      {"node-restriction.kubernetes.io/a", "let an administrator or Cluster API"},
-      {"x.node-restriction.kubernetes.io/a", "let an administrator or Cluster API"},
+      {"node-role.kubernetes.io/slurm", "does not allow a node to give itself a role"},
+      {"kubernetes.io/role", "does not allow a node to give itself a role"},
+      {"node-restriction.kubernetes.io/a", "have an administrator or Cluster API"},
+      {"x.node-restriction.kubernetes.io/a", "have an administrator or Cluster API"},
       {"alpha.service-controller.kubernetes.io/exclude-balancer",
        "labels of alpha.service-controller.kubernetes.io"},
       {"scheduling.k8s.io/x", "use a domain of your own"},

@@ -83,7 +83,7 @@ TEST(NodeDiffTest, TransitionTimeMovesWithTheStatusOnly) {
   EXPECT_TRUE(patch.has_changes);
   EXPECT_EQ(patched(patch, "SlurmdReady")->last_transition_time, kThen);
   EXPECT_EQ(patched(patch, "SlurmdReady")->condition.message,
-            "slurmd 23.02.7 is running and slurmctld talks to it");
+            "slurmd 23.02.7 is running and responding to slurmctld");
   EXPECT_EQ(patched(patch, "SlurmNodeStateDown")->condition.status, "True");
   EXPECT_EQ(patched(patch, "SlurmNodeStateDown")->last_transition_time, kNow);
   EXPECT_EQ(patched(patch, "SlurmNodeStateIdle")->last_transition_time, kNow);

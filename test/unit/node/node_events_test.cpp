@@ -221,7 +221,7 @@ TEST(ConditionEventsTest, AGpuThatGoesAndComesBack) {
   EXPECT_THAT(events(one_missing, all), ElementsAre("Normal GPUsPresent"));
   const auto found = condition_events(conditions(all), conditions(one_missing));
   EXPECT_EQ(found.front().message,
-            "Slurm has 2 GPUs here, the machine shows 1: /dev/nvidia1 is missing");
+            "Slurm expects 2 GPUs, the machine has 1: /dev/nvidia1 is missing");
 }
 
 TEST(RegisteredMessageTest, NamesClusterAndMetal3) {

@@ -204,8 +204,8 @@ TEST(SlurmStateConditionsTest, DrainingSaysWhatIsStillRunning) {
       {"ALLOCATED",
        {},
        running({}),
-       "; jobs still hold it, without a process here",
-       "; jobs still hold it, without a process here"},
+       "; still allocated to jobs; no job processes on this node",
+       "; still allocated to jobs; no job processes on this node"},
       // Slurm has given up on the node, or has not noticed yet; the machine knows better
       {"DOWN", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
       {"IDLE", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
@@ -232,7 +232,7 @@ TEST(SlurmStateConditionsTest, OddWordsAreListedInOneCondition) {
   HostFacts facts = facts_in_state("IDLE", {"?", "A/B"});
   EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateOther"),
             (Condition{"SlurmNodeStateOther", "True", "NotUnderstood",
-                       "Slurm reports what slurmlet has no word for: \"?\", \"A/B\""}));
+                       "Slurm reports states unknown to slurmlet: \"?\", \"A/B\""}));
   for (int i = 0; i < 100; ++i) {
     facts.slurm.record->state.flags.insert("?" + std::to_string(i) + std::string(1000, 'x'));
   }
@@ -261,10 +261,10 @@ TEST(SlurmStateConditionsTest, ARebootSaysWhatFollows) {
     const char* next_state;
     const char* words;
   };
-  const Row kRows[] = {{"RESUME", "; afterwards Slurm returns it to service"},
-                       {"UNKNOWN+UNDRAIN+RESUME", "; afterwards Slurm returns it to service"},
-                       {"unknown,resume", "; afterwards Slurm returns it to service"},
-                       {"DOWN", "; afterwards Slurm keeps it down"},
+  const Row kRows[] = {{"RESUME", "; afterwards it returns to service"},
+                       {"UNKNOWN+UNDRAIN+RESUME", "; afterwards it returns to service"},
+                       {"unknown,resume", "; afterwards it returns to service"},
+                       {"DOWN", "; afterwards it stays down"},
                        {"INVALID", ""},
                        {"invalid", ""},
                        {"?", ""},
@@ -274,7 +274,8 @@ TEST(SlurmStateConditionsTest, ARebootSaysWhatFollows) {
     facts.slurm.record->next_state = row.next_state;
     EXPECT_EQ(
         message_of(facts, "RebootRequested"),
-        std::string{"a reboot of this node is asked for; it happens when its jobs have ended"} +
+        std::string{
+            "a reboot of this node has been requested; it takes place once its jobs have ended"} +
             row.words);
     facts.slurm.record->state = {"DOWN", {"REBOOT_ISSUED"}};
     EXPECT_THAT(message_of(facts, "RebootIssued"), ::testing::EndsWith(row.words));
@@ -285,7 +286,7 @@ TEST(SlurmStateConditionsTest, AnInvalidRegistrationShowsSlurmsOwnText) {
   HostFacts facts = facts_in_state("IDLE", {"DRAIN", "INVALID_REG"});
   facts.slurm.record->reason = "Low RealMemory (reported:23000 < 100.00% of configured:60000)";
   EXPECT_THAT(message_of(facts, "InvalidReg"), HasSubstr(facts.slurm.record->reason));
-  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("refused its registration"));
+  EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("rejected its registration"));
 }
 
 TEST(SlurmStateConditionsTest, ARunningSlurmdContradictsAPoweredDownNode) {
@@ -299,13 +300,15 @@ TEST(SlurmStateConditionsTest, ARunningSlurmdContradictsAPoweredDownNode) {
                        {"FUTURE", "CLOUD", "Future"}};
   for (const Row& row : kRows) {
     HostFacts facts = facts_in_state(row.base, {row.flag});
-    EXPECT_THAT(message_of(facts, row.word), HasSubstr("slurmd runs on this machine")) << row.word;
-    EXPECT_THAT(slurmd_condition(facts).message, Not(HasSubstr("talks to it"))) << row.word;
+    EXPECT_THAT(message_of(facts, row.word), HasSubstr("slurmd is running on this machine"))
+        << row.word;
+    EXPECT_THAT(slurmd_condition(facts).message, Not(HasSubstr("responding to slurmctld")))
+        << row.word;
     EXPECT_EQ(slurmd_condition(facts).status, "True");
     facts.slurmd.liveness = Liveness::kAbsent;
-    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd runs"))) << row.word;
+    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd is running"))) << row.word;
     facts.slurmd = {Liveness::kRunning, 0, "22.05.8", ""};  // a captured answer, no process seen
-    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd runs"))) << row.word;
+    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd is running"))) << row.word;
   }
 }
 
@@ -321,7 +324,9 @@ TEST(SlurmStateConditionsTest, NotDrainedBecauseTheMachineSeesNoJobs) {
   const auto drain = condition_of(conditions, "SlurmNodeStateDrain");
   EXPECT_EQ(drain.status, "True");
   EXPECT_EQ(drain.reason, "JobsUnknown");
-  EXPECT_THAT(drain.message, HasSubstr("not schedulable: \"bad dimm\"; whether jobs still run"));
+  EXPECT_THAT(
+      drain.message,
+      HasSubstr("not schedulable: \"bad dimm\"; it is unknown whether jobs are still running"));
   EXPECT_EQ(words(conditions, "Unknown"),
             (std::set<std::string>{"Idle", "Mixed", "Allocated", "Down"}));
   for (const char* word : {"Idle", "Mixed", "Allocated", "Down"}) {

@@ -31,7 +31,7 @@ TEST(TaintsTest, SayWhatIsWrong) {
       {":NoSchedule", "key is empty"},
       {"-a:NoSchedule", "the key must be"},
       {"a=b c:NoSchedule", "the value must be"},
-      {"a:NoSchedule,a=b:NoSchedule", "another with this key"},
+      {"a:NoSchedule,a=b:NoSchedule", "another taint has the same key"},
       {"virtual-kubelet.io/provider=x:NoSchedule", "slurmlet always sets"},
   };
   for (const auto& row : table) {

@@ -389,7 +389,7 @@ TEST_F(GateTest, AnApiServerThatCannotBeAskedIsNeverAYes) {
     const auto body = json_of(verdict->refusal);
     EXPECT_EQ(body["reason"], "ServiceUnavailable");
     EXPECT_EQ(body["details"]["retryAfterSeconds"], 5);
-    EXPECT_THAT(body["message"].get<std::string>(), HasSubstr("the API server cannot be asked"));
+    EXPECT_THAT(body["message"].get<std::string>(), HasSubstr("the API server cannot be queried"));
     EXPECT_THAT(verdict->refusal.body, Not(HasSubstr("secret")));
   }
   EXPECT_EQ(gate().last_error(), (Error{Code::kInvalid, "secret detail"}));

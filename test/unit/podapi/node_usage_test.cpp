@@ -75,18 +75,17 @@ TEST(StatsSummary, OfCpuAndMemoryOnly) {
 }
 
 TEST(ResourceMetrics, HaveTheKubeletsNamesAndTimes) {
-  EXPECT_EQ(metrics_text(resource_metrics(sample())),
-            "# HELP node_cpu_usage_seconds_total Cumulative CPU time used by the node in "
-            "core-seconds.\n"
-            "# TYPE node_cpu_usage_seconds_total counter\n"
-            "node_cpu_usage_seconds_total 12345.67 1795183200250\n"
-            "# HELP node_memory_working_set_bytes Current working set of the node in bytes.\n"
-            "# TYPE node_memory_working_set_bytes gauge\n"
-            "node_memory_working_set_bytes 600 1795183200250\n"
-            "# HELP resource_scrape_error 1 if the use of the node could not be read, 0 "
-            "otherwise.\n"
-            "# TYPE resource_scrape_error gauge\n"
-            "resource_scrape_error 0\n");
+  EXPECT_EQ(
+      metrics_text(resource_metrics(sample())),
+      "# HELP node_cpu_usage_seconds_total Cumulative CPU time used by the node in core-seconds.\n"
+      "# TYPE node_cpu_usage_seconds_total counter\n"
+      "node_cpu_usage_seconds_total 12345.67 1795183200250\n"
+      "# HELP node_memory_working_set_bytes Current working set of the node in bytes.\n"
+      "# TYPE node_memory_working_set_bytes gauge\n"
+      "node_memory_working_set_bytes 600 1795183200250\n"
+      "# HELP resource_scrape_error 1 if the usage of the node could not be read, 0 otherwise.\n"
+      "# TYPE resource_scrape_error gauge\n"
+      "resource_scrape_error 0\n");
 }
 
 TEST(ResourceMetrics, SayWhenNothingCouldBeRead) {

@@ -142,7 +142,7 @@ TEST_P(OwnCause, LetsTheNextOneAnswerTheSameQuestion) {
   sinfo_.answer = record();
   EXPECT_TRUE(poll()->record);
   EXPECT_EQ(source_.name(), "sinfo");
-  EXPECT_THAT(told_, ElementsAre("asks sinfo instead of rest: it is broken"));
+  EXPECT_THAT(told_, ElementsAre("queries sinfo instead of rest: it is broken"));
 }
 
 TEST_P(OwnCause, AtTheBeginningCountsToo) {
@@ -187,8 +187,8 @@ TEST_F(AutoSourceTest, StaysWithTheNextOneForTenMinutesAndGoesBack) {
   rest_.answer = record();
   EXPECT_TRUE(poll()->record);
   EXPECT_EQ(source_.name(), "rest");
-  EXPECT_THAT(told_,
-              ElementsAre("asks sinfo instead of rest: connection refused", "asks rest again"));
+  EXPECT_THAT(told_, ElementsAre("queries sinfo instead of rest: connection refused",
+                                 "queries rest again"));
 }
 
 TEST_F(AutoSourceTest, ThePreferredOneThatStillFailsDisturbsNobody) {
@@ -218,7 +218,7 @@ TEST_F(AutoSourceTest, TheNextOneThatFailsItselfGivesThePreferredOneItsTurn) {
   rest_.answer = record();
   EXPECT_TRUE(poll()->record);
   EXPECT_EQ(source_.name(), "rest");
-  EXPECT_EQ(told_.back(), "asks rest instead of sinfo: sinfo is not installed");
+  EXPECT_EQ(told_.back(), "queries rest instead of sinfo: sinfo is not installed");
 }
 
 TEST_F(AutoSourceTest, WhenAllFailItSaysAllInOneOrder) {

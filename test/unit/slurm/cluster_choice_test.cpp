@@ -38,8 +38,8 @@ TEST(ClusterChoice, TwoClustersAreRefusedByName) {
   const auto choice =
       choose_cluster({slurmd(1, "n1", ""), slurmd(2, "n1", "/srv/b.conf")}, {"", "", kUsual});
   EXPECT_EQ(choice.refusal,
-            "slurmd of several clusters run here (/etc/slurm/slurm.conf, /srv/b.conf): set "
-            "slurm.conf");
+            "slurmds of several clusters are running here (/etc/slurm/slurm.conf, /srv/b.conf): "
+            "set slurm.conf");
   EXPECT_EQ(choice.conf, "");
 }
 

@@ -347,15 +347,15 @@ TEST_F(ControllerPollTest, AStandingFailureIsToldAndNothingIsAsked) {
   make();
   until_question();
   end_with(good());
-  poll_->set_standing_failure({SlurmFailure::kNodeUnknown, "slurmd runs here as n1 and n2"});
-  poll_->set_standing_failure({SlurmFailure::kNodeUnknown, "slurmd runs here as n1 and n2"});
+  poll_->set_standing_failure({SlurmFailure::kNodeUnknown, "slurmd is running here as n1 and n2"});
+  poll_->set_standing_failure({SlurmFailure::kNodeUnknown, "slurmd is running here as n1 and n2"});
   EXPECT_EQ(step(), kNever);
   poll_->ask_soon(clock_.now());
   pass(minutes{10});
   EXPECT_EQ(program_.started.size(), 1U);
   EXPECT_FALSE(answer().record) << "it was about another node, perhaps";
   EXPECT_EQ(answer().failure, SlurmFailure::kNodeUnknown);
-  EXPECT_EQ(answer().failure_detail, "slurmd runs here as n1 and n2");
+  EXPECT_EQ(answer().failure_detail, "slurmd is running here as n1 and n2");
   EXPECT_EQ(poll_->counters().failures, 1U);
 
   poll_->set_node(kNode);

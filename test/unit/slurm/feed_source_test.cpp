@@ -90,8 +90,8 @@ TEST(ReadFeed, FiveIntervalsAreTooOldAndTheWordsStandStill) {
   EXPECT_TRUE(read(good_header(), seconds{150}).record);
   const auto old = unavailable_detail(read(good_header(), seconds{151}));
   EXPECT_EQ(old,
-            "the feed in /srv/feed is of 2025-11-21T20:30:00Z; slurmlet feed on head1 does not "
-            "write any more");
+            "the feed in /srv/feed dates from 2025-11-21T20:30:00Z; slurmlet feed on head1 has "
+            "stopped writing");
   EXPECT_EQ(unavailable_detail(read(good_header(), minutes{500})), old);
 }
 
@@ -100,16 +100,17 @@ TEST(ReadFeed, AnOldFeedSaysWhatItsReaderSays) {
   header.failure = "controller unreachable: connect failure";
   EXPECT_TRUE(read(header, seconds{100}).record);
   EXPECT_EQ(unavailable_detail(read(header, seconds{151})),
-            "the feed in /srv/feed is of 2025-11-21T20:30:00Z; its reader on head1 says: "
-            "controller unreachable: connect failure");
+            "the feed in /srv/feed dates from 2025-11-21T20:30:00Z; its publisher on head1 "
+            "reports: controller unreachable: connect failure");
 }
 
 TEST(ReadFeed, AFeedWithoutAnAnswerSaysWhy) {
   auto header = good_header();
   header.dumped_at.reset();
   header.failure = "munge unavailable: x";
-  EXPECT_THAT(unavailable_detail(read(header, seconds{0})),
-              HasSubstr("holds no answer of slurmctld yet; its reader on head1 says: munge"));
+  EXPECT_THAT(
+      unavailable_detail(read(header, seconds{0})),
+      HasSubstr("contains no answer from slurmctld yet; its publisher on head1 reports: munge"));
 }
 
 TEST(ReadFeed, ATimeInTheFutureDoesNotStayFreshForEver) {
@@ -132,7 +133,7 @@ TEST(ReadFeed, AnotherClustersFeedIsRefused) {
   FeedSettings other = kSettings;
   other.cluster = "jura";
   EXPECT_EQ(unavailable_detail(read(good_header(), seconds{7}, feed_record("n1"), other)),
-            "the feed in /srv/feed is of cluster alps, and this node belongs to jura");
+            "the feed in /srv/feed is for cluster alps, but this node belongs to jura");
   other.cluster = "";
   EXPECT_TRUE(read(good_header(), seconds{7}, feed_record("n1"), other).record);
 }
@@ -155,7 +156,7 @@ TEST(ReadFeed, RecordsThatAreNotThisNodesAreGarbage) {
   for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
            {"", "cut off"},
            {good.substr(0, good.size() / 2), "cut off"},
-           {"nonsense\n", "no record"},
+           {"nonsense\n", "not a node record"},
            {feed_record("n2"), "another node"},
            {good + feed_record("n1", "DOWN"), "more than one record"}}) {
     const auto result = read(good_header(), seconds{7}, text);

@@ -216,7 +216,7 @@ TEST_F(FeedWriterTest, RefusesADirectoryThatIsALinkOrOpenToEverybody) {
   fs::permissions(place_.feed(), fs::perms{0777});
   const auto open = FeedDirectory::open(place_.feed().string());
   ASSERT_FALSE(open);
-  EXPECT_THAT(open.error().message, HasSubstr("everybody may write"));
+  EXPECT_THAT(open.error().message, HasSubstr("every user may write"));
   fs::permissions(place_.feed(), fs::perms{0755});
 
   fs::create_directory_symlink(place_.root / "elsewhere", place_.feed() / "nodes");
@@ -253,12 +253,12 @@ TEST_F(FeedWriterTest, WhatIsNoWholeListChangesNothing) {
   flood.too_long = true;
   const std::string half = feed_record("n1") + feed_record("n2");
   const std::vector<std::pair<CommandOutput, std::string>> answers{
-      {printed(half.substr(0, half.size() - 40)), "cut off"},
+      {printed(half.substr(0, half.size() - 40)), "truncated"},
       {printed(""), "printed nothing"},
       {printed("No nodes in the system\n"), "PrivateData"},
-      {printed("<html>\n"), "no list of nodes"},
+      {printed("<html>\n"), "not a list of nodes"},
       {hung, "time limit"},
-      {flood, "more than a cluster"}};
+      {flood, "more than the records of a cluster"}};
   for (const auto& [answer, why] : answers) {
     dump(writer, answer);
     EXPECT_THAT(names(), ElementsAre("n1", "n2")) << why;
@@ -287,7 +287,7 @@ TEST_F(FeedWriterTest, AHangingQuestionIsEndedAtItsDeadline) {
   now_ = next_;
   next_ = writer.step(at());
   EXPECT_EQ(program_.killed, 1);
-  EXPECT_THAT(header().failure, HasSubstr("scontrol did not end within its time limit"));
+  EXPECT_THAT(header().failure, HasSubstr("scontrol did not finish within its time limit"));
 }
 
 TEST_F(FeedWriterTest, WithoutScontrolTheHeaderSaysSo) {

@@ -34,8 +34,8 @@ TEST(RestFailure, RecognisesEveryCapturedForm) {
       {"22.05.8/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, "munged on slurmrestd"},
       {"22.05.8/ctld-hung.rest.out", SlurmFailure::kControllerUnreachable, "slurmctld is down"},
       {"22.05.8/munge-down.rest.out", SlurmFailure::kControllerUnreachable, "munged on slurmrestd"},
-      {"22.05.8/jwt-expired.out", SlurmFailure::kControllerUnreachable, "token has expired"},
-      {"22.05.8/jwt-wrong.out", SlurmFailure::kControllerUnreachable, "token has expired"},
+      {"22.05.8/jwt-expired.out", SlurmFailure::kControllerUnreachable, "token is expired"},
+      {"22.05.8/jwt-wrong.out", SlurmFailure::kControllerUnreachable, "token is expired"},
       {"23.02/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, "slurmctld is down"},
       {"24.05/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, unreachable},
       {"24.11/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, unreachable},
@@ -50,7 +50,7 @@ TEST(RestFailure, RecognisesEveryCapturedForm) {
       {"22.05.8/rest-401-unresolvable-uid.out", SlurmFailure::kTokenRefused, "valid token"},
       {"25.11/jwt-noheaders.out", SlurmFailure::kTokenRefused, "HTTP 401"},
       {"25.11/jwt-expired.out", SlurmFailure::kTokenRefused, "Protocol authentication error"},
-      {"25.11/jwt-wrong.out", SlurmFailure::kTokenRefused, "the token has expired or is not valid"},
+      {"25.11/jwt-wrong.out", SlurmFailure::kTokenRefused, "the token is expired or invalid"},
       {"22.05.8/rest-v0.0.39-unsupported.out", SlurmFailure::kRestUnavailable, "API version"},
   };
   for (const auto& c : cases) {
@@ -104,7 +104,7 @@ TEST(RestFailure, ErrorsByNumberAndByText) {
       {500, "2027", "Slurm controller in standby mode", SlurmFailure::kControllerUnreachable, ""},
       {500, "111", "Connection refused", SlurmFailure::kControllerUnreachable, ""},
       {500, "104", "Connection reset by peer", SlurmFailure::kControllerUnreachable, ""},
-      {500, "-1", "Unspecified error", SlurmFailure::kControllerUnreachable, "does not say why"},
+      {500, "-1", "Unspecified error", SlurmFailure::kControllerUnreachable, "gave no reason"},
       {401, "6000", "Invalid authentication credential", SlurmFailure::kTokenRefused, "HTTP 401"},
       {500, "6001", "Authentication credential expired", SlurmFailure::kTokenRefused, "expired"},
       {502, "7000", "Unable to connect to database", SlurmFailure::kRestUnavailable, "slurmdbd"},
@@ -112,7 +112,7 @@ TEST(RestFailure, ErrorsByNumberAndByText) {
       {500, "null", "Rate limit exceeded, please retry later", SlurmFailure::kRateLimited, ""},
       {500, "\"x\"", "Access/permission denied", SlurmFailure::kPermissionDenied, ""},
       {500, "4242", "Frobnication failed", SlurmFailure::kGarbage,
-       "slurmrestd answers with error 4242: Frobnication failed"},
+       "slurmrestd returned error 4242: Frobnication failed"},
       {500, "99999999999999999999", "Frobnication failed", SlurmFailure::kGarbage,
        "Frobnication failed"},
       {404, "2018", "Invalid node name specified", SlurmFailure::kNotInSlurm, ""},
@@ -163,7 +163,7 @@ TEST(RestFailure, OtherServersAnswers) {
        "redirected to another address (HTTP 302: Moved)"},
       {304, "", SlurmFailure::kGarbage, "an answer without a record (HTTP 304)"},
       {403, "Forbidden", SlurmFailure::kPermissionDenied, "access denied (HTTP 403: Forbidden)"},
-      {407, "", SlurmFailure::kRestUnavailable, "a proxy asks for credentials (HTTP 407)"},
+      {407, "", SlurmFailure::kRestUnavailable, "a proxy requires credentials (HTTP 407)"},
       {429, "slow down", SlurmFailure::kRateLimited,
        "slurmrestd or a proxy limits the rate of requests (HTTP 429: slow down)"},
       {200, "<html><title>Log in</title><body>…</html>", SlurmFailure::kGarbage,
@@ -171,15 +171,15 @@ TEST(RestFailure, OtherServersAnswers) {
       {200, "", SlurmFailure::kGarbage, "the answer is empty"},
       {204, "", SlurmFailure::kGarbage, "the answer is empty"},
       {200, R"({"nodes": [{"name": "n1",)", SlurmFailure::kGarbage,
-       "the answer is cut off or no valid JSON"},
-      {200, "{}", SlurmFailure::kGarbage, "the answer is JSON, but not Slurm's of nodes"},
-      {200, "[1, 2]", SlurmFailure::kGarbage, "the answer is JSON, but not Slurm's of nodes"},
+       "the answer is truncated or not valid JSON"},
+      {200, "{}", SlurmFailure::kGarbage, "the answer is JSON, but not Slurm's JSON of nodes"},
+      {200, "[1, 2]", SlurmFailure::kGarbage, "the answer is JSON, but not Slurm's JSON of nodes"},
       {200, R"({"nodes": null})", SlurmFailure::kGarbage,
-       "the answer is JSON, but not Slurm's of nodes"},
+       "the answer is JSON, but not Slurm's JSON of nodes"},
       {200, R"({"kind": "PodList", "items": []})", SlurmFailure::kGarbage,
-       "the answer is JSON, but not Slurm's of nodes"},
+       "the answer is JSON, but not Slurm's JSON of nodes"},
       {200, R"({"nodes": [], "errors": []})", SlurmFailure::kNotInSlurm,
-       "the answer lists no node"},
+       "the answer contains no nodes"},
       {200, "NULL", SlurmFailure::kGarbage, "the answer is not JSON: NULL"},
       {200, "\xFF\xFE", SlurmFailure::kGarbage, "the answer is not JSON: \xEF\xBF\xBD\xEF\xBF\xBD"},
   };
@@ -231,7 +231,7 @@ TEST(RestFailure, TheSameNodeTwiceIsOneRecord) {
 
 TEST(RestFailure, ARecordWithoutAStateIsGarbage) {
   EXPECT_EQ(failure_of(200, R"({"nodes": [{"name": "n1"}]})").detail,
-            "the answer does not tell the node's state");
+            "the answer does not report the node's state");
 }
 
 TEST(RestFailure, ARecordOfAFailingAnswerDoesNotCount) {

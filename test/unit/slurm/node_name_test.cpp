@@ -72,9 +72,9 @@ TEST(NodeName, SeveralWithoutAHintAreNotGuessed) {
 TEST(NodeName, SeveralSlurmdAreNotGuessed) {
   const SlurmConf conf = conf_with({line("n1", "vm"), line("n2", "vm")});
   EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "kube"}),
-            (NameChoice{"", "slurmd runs here as n1 and n2; set slurm.nodeName"}));
+            (NameChoice{"", "slurmd is running here as n1 and n2; set slurm.nodeName"}));
   EXPECT_EQ(resolve_node_name({"", running({"n2", ""}), nullptr, "vm.example.org", "kube"}).why,
-            "slurmd runs here as n2 and vm; set slurm.nodeName");
+            "slurmd is running here as n2 and vm; set slurm.nodeName");
   EXPECT_EQ(resolve_node_name({"n2", running({"n2", "n1"}), &conf, "vm", "kube"}).name, "n2");
   EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "n1.cluster"}).name, "n1");
   EXPECT_EQ(resolve_node_name({"", running({"n2", "n2"}), &conf, "vm", "kube"}).name, "n2")
@@ -93,7 +93,7 @@ TEST(NodeName, ANameThatSlurmctldChoosesIsNotGuessed) {
   const SlurmConf conf = conf_with({line("n1", "vm"), line("vm", "vm"), line("kube", "x")});
   EXPECT_EQ(
       resolve_node_name({"", future("", ""), &conf, "vm", "kube"}),
-      (NameChoice{"", "slurmd -F: slurmctld chooses the node's name; slurmd has not told it yet",
+      (NameChoice{"", "slurmd -F: slurmctld assigns the node name; slurmd has not reported it yet",
                   42}));
   EXPECT_EQ(resolve_node_name({"", future("", "fut7"), &conf, "vm", "kube"}),
             (NameChoice{"fut7", "scontrol show slurmd", 42}));
@@ -109,9 +109,10 @@ TEST(NodeName, WhereItIsKnownOtherwiseNobodyIsAsked) {
 TEST(NodeName, OfSeveralOneThatHasNotToldItsNameIsNotTheHostName) {
   auto both = running({"n1"});
   both.push_back(future("", "").front());
-  EXPECT_EQ(resolve_node_name({"", both, nullptr, "vm", "vm"}),
-            (NameChoice{
-                "", "slurmd runs here as a node that slurmctld names and n1; set slurm.nodeName"}));
+  EXPECT_EQ(
+      resolve_node_name({"", both, nullptr, "vm", "vm"}),
+      (NameChoice{
+          "", "slurmd is running here as a node named by slurmctld and n1; set slurm.nodeName"}));
 }
 
 TEST(NodeName, ASlurmdThatMayBeAnotherClustersDoesNotConfuse) {

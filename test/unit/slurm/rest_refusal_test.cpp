@@ -19,13 +19,14 @@ struct RefusalCase {
 class RestRefusal : public RestSourceTest, public testing::WithParamInterface<RefusalCase> {};
 INSTANTIATE_TEST_SUITE_P(
     Cases, RestRefusal,
-    testing::Values(
-        RefusalCase{kSocket, "", SlurmFailure::kRestUnavailable, "serves root and its own user"},
-        RefusalCase{kSocket, "t", SlurmFailure::kTokenRefused,
-                    "does not take the token in /etc/jwt for user root (HTTP 401)"},
-        RefusalCase{"https://h:1", "", SlurmFailure::kTokenRefused,
-                    "wants a token (HTTP 401), and none is configured"},
-        RefusalCase{"https://h:1", "t", SlurmFailure::kTokenRefused, "AuthAltTypes=auth/jwt"}));
+    testing::Values(RefusalCase{kSocket, "", SlurmFailure::kRestUnavailable,
+                                "serves only root and its own user"},
+                    RefusalCase{kSocket, "t", SlurmFailure::kTokenRefused,
+                                "rejects the token in /etc/jwt for user root (HTTP 401)"},
+                    RefusalCase{"https://h:1", "", SlurmFailure::kTokenRefused,
+                                "requires a token (HTTP 401), but none is configured"},
+                    RefusalCase{"https://h:1", "t", SlurmFailure::kTokenRefused,
+                                "AuthAltTypes=auth/jwt"}));
 
 TEST_P(RestRefusal, OfUsNamesItsCure) {
   make(GetParam().url);
@@ -51,12 +52,12 @@ INSTANTIATE_TEST_SUITE_P(
         TransportCase{kSocket,
                       {Code::kNotFound, "no such file or directory"},
                       SlurmFailure::kRestUnavailable,
-                      "there is no such socket"},
+                      "the socket does not exist"},
         TransportCase{kSocket,
                       {Code::kDenied, "permission denied"},
                       SlurmFailure::kRestUnavailable,
-                      "permission denied on the socket; let slurmlet's user connect to it (mode "
-                      "and owner of the socket and its directory)"},
+                      "permission denied on the socket; allow slurmlet's user to connect to it "
+                      "(mode and owner of the socket and its directory)"},
         TransportCase{kSocket,
                       {Code::kUnavailable, "connection refused"},
                       SlurmFailure::kRestUnavailable,
@@ -77,13 +78,13 @@ INSTANTIATE_TEST_SUITE_P(
         TransportCase{"https://h:1",
                       {Code::kUnavailable, "transfer closed with 733 bytes remaining to read"},
                       SlurmFailure::kRestUnavailable,
-                      "it closes the connection in the middle of its answer"},
-        TransportCase{"https://h:1",
-                      {Code::kUnavailable, "error:0A00010B:SSL routines::wrong version number"},
-                      SlurmFailure::kRestUnavailable,
-                      "error:0A00010B:SSL routines::wrong version number; it does not speak TLS "
-                      "there: put a TLS proxy in front of slurmrestd and name that in "
-                      "slurm.restURL"},
+                      "it closed the connection in the middle of its answer"},
+        TransportCase{
+            "https://h:1",
+            {Code::kUnavailable, "error:0A00010B:SSL routines::wrong version number"},
+            SlurmFailure::kRestUnavailable,
+            "error:0A00010B:SSL routines::wrong version number; it does not use TLS on this port: "
+            "put a TLS proxy in front of slurmrestd and set slurm.restURL to the proxy"},
         TransportCase{"https://h:1",
                       {Code::kDenied,
                        "certificate verify failed: certificate has expired; check "

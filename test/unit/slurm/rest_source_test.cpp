@@ -89,7 +89,7 @@ TEST_F(RestSourceTest, AllRequestsOfAQuestionShareItsDeadline) {
   const auto result = poll();
   EXPECT_EQ(cause_of(result), SlurmFailure::kTimeout);
   EXPECT_EQ(result->failure->detail,
-            "slurmrestd unix:/run/slurmrestd.socket does not answer within slurm.commandTimeout");
+            "slurmrestd unix:/run/slurmrestd.socket did not answer within slurm.commandTimeout");
   EXPECT_TRUE(http_->stream().closed);
   // The search goes on where it was.
   ASSERT_FALSE(ask());

@@ -243,7 +243,7 @@ TEST_F(SinfoCaptureText, AnUnknownFormTellsOnlyWhatIsCertain) {
   EXPECT_EQ(capture.nodes[0].cpus, 8);
   EXPECT_FALSE(capture.nodes[0].real_memory_mib) << "which memory is not told";
   EXPECT_THAT(capture.nodes[0].gres, ElementsAre(Gres{"gpu", "a100", 4})) << "-o has no GresUsed";
-  EXPECT_THAT(capture.not_understood, ElementsAre(HasSubstr("'cpu01' is taken for the node"),
+  EXPECT_THAT(capture.not_understood, ElementsAre(HasSubstr("'cpu01' is taken as the node name"),
                                                   "column 3: 4096", "column 4: 7.5"));
   const auto two = read("cpu01|part2|idle\n");
   EXPECT_THAT(summary(two), ElementsAre(" IDLE ")) << "either may be the node";

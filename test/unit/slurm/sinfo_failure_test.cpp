@@ -31,9 +31,8 @@ struct Case {
 TEST(SinfoFailure, RecognisesEveryCapturedForm) {
   const std::string unreachable = "Unable to contact slurm controller (connect failure)";
   const std::string not_taken =
-      "it ended the connection without an answer, as it does when this node's munge key or its "
-      "clock is not that of the cluster (slurmctld's log says which), and as a load balancer does "
-      "that has no slurmctld";
+      "it closed the connection without an answer: this node's munge key or clock does not match "
+      "the cluster's (see slurmctld's log), or a load balancer has no slurmctld behind it";
   const std::vector<Case> cases{
       {"22.05.8/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
       {"23.02/ctld-down.sinfo.err", 1, SlurmFailure::kControllerUnreachable, unreachable},
@@ -56,7 +55,7 @@ TEST(SinfoFailure, RecognisesEveryCapturedForm) {
        "Connection refused"},
       {"22.05.8/munge-socket-closed.sinfo.err", 1, SlurmFailure::kMungeUnavailable,
        "Munge encode failed: Failed to access \"/srv/slurm/c1/munge/munge.socket.2\": Permission "
-       "denied (Did you start munged?); slurmlet's user may not reach that socket (its directory "
+       "denied (Did you start munged?); slurmlet's user cannot access that socket (its directory "
        "must have mode 0755)"},
       {"22.05.8/munge-other-key.sinfo.err", 1, SlurmFailure::kAuthenticationRefused, not_taken},
       {"22.05.8/munge-clock-fast.sinfo.err", 1, SlurmFailure::kAuthenticationRefused, not_taken},
@@ -68,7 +67,7 @@ TEST(SinfoFailure, RecognisesEveryCapturedForm) {
       {"22.05.8/conf-missing.sinfo.err", 1, SlurmFailure::kBadConfiguration,
        "cannot stat file /nonexistent/slurm.conf: No such file or directory"},
       {"22.05.8/conf-none-dns.scontrol.err", 1, SlurmFailure::kBadConfiguration,
-       "there is no slurm.conf, and no DNS SRV record of a slurmctld"},
+       "there is no slurm.conf and no DNS SRV record for slurmctld"},
       {"22.05.8/query-conf-bogus.err", 1, SlurmFailure::kBadConfiguration,
        "Parsing error at unrecognized key: BogusKey"},
       {"22.05.8/query-conf-broken.err", 1, SlurmFailure::kBadConfiguration,
@@ -188,7 +187,7 @@ TEST(SinfoFailure, OtherEnds) {
 
   output = {};
   output.signal = 11;
-  EXPECT_EQ(classify(output)->detail, "sinfo was ended by signal 11");
+  EXPECT_EQ(classify(output)->detail, "sinfo was killed by signal 11");
 
   EXPECT_EQ(classify(ended(127, "", ""))->cause, SlurmFailure::kCommandMissing);
   EXPECT_EQ(classify(ended(3, "", ""))->detail, "sinfo exited with 3");

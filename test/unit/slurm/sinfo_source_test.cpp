@@ -87,7 +87,7 @@ TEST_F(SinfoSourceTest, AMungedThatIsGoneIsNamedThoughSinfoOnlyHung) {
   const auto stale = ask_and_end(timeout());
   ASSERT_TRUE(stale.failure);
   EXPECT_EQ(stale.failure->cause, SlurmFailure::kMungeUnavailable);
-  EXPECT_EQ(stale.failure->detail, "munged does not run: nobody listens on " + socket);
+  EXPECT_EQ(stale.failure->detail, "munged is not running: nothing is listening on " + socket);
 
   ::unlink(socket.c_str());
   EXPECT_THAT(ask_and_end(timeout()).failure->detail, HasSubstr("there is no " + socket));

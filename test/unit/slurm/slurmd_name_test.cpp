@@ -81,14 +81,14 @@ TEST(SlurmdNameAnswer, WhatNamesNoNodeIsAProblem) {
   cut.out.resize(cut.out.find("fut1") + 3);
   const std::vector<std::pair<CommandOutput, std::string>> cases{
       {hung, "no answer within 10 s"},
-      {crashed, "ended by signal 11"},
+      {crashed, "killed by signal 11"},
       {failed(kRefused), "scontrol: error: slurm_slurmd_info: Connection refused"},
       {failed(""), "exit code 1"},
-      {other, "the answer is not understood"},
-      {cut, "the answer names no node"},
-      {told("(null)"), "the answer names no node"},
-      {told("n[1-9]"), "the answer names no node"},
-      {told("-x"), "the answer names no node"},
+      {other, "the answer cannot be parsed"},
+      {cut, "the answer contains no node name"},
+      {told("(null)"), "the answer contains no node name"},
+      {told("n[1-9]"), "the answer contains no node name"},
+      {told("-x"), "the answer contains no node name"},
   };
   for (const auto& [output, problem] : cases) {
     const auto name = read_slurmd_name(output);

@@ -32,37 +32,37 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"cli_is_respected",
              {"cli", kUnix, "/srv/feed", kSinfo, kSockets},
-             {"asks slurmctld through sinfo (/usr/bin/sinfo): slurm.source is cli"}},
+             {"queries slurmctld through sinfo (/usr/bin/sinfo): slurm.source is cli"}},
         Case{"cli_that_is_not_there_is_respected",
              {"cli", kUnix, "/srv/feed", "", kSockets},
-             {"asks slurmctld through sinfo (not installed): slurm.source is cli"}},
+             {"queries slurmctld through sinfo (not installed): slurm.source is cli"}},
         Case{"rest_is_respected",
              {"rest", kUnix, "/srv/feed", kSinfo, kSockets},
-             {"asks slurmctld through slurmrestd unix:/srv/r.sock: slurm.source is rest"}},
+             {"queries slurmctld through slurmrestd unix:/srv/r.sock: slurm.source is rest"}},
         Case{"feed_is_respected",
              {"feed", kUnix, "/srv/feed", kSinfo, kSockets},
              {"reads the feed /srv/feed: slurm.source is feed"}},
         Case{"auto_prefers_what_is_configured",
              {"auto", kUnix, "/srv/feed", kSinfo, kSockets},
              {"reads the feed /srv/feed: slurm.feed is set",
-              "asks slurmctld through slurmrestd unix:/srv/r.sock: slurm.restURL is set",
-              "asks slurmctld through sinfo (/usr/bin/sinfo): sinfo is here"}},
+              "queries slurmctld through slurmrestd unix:/srv/r.sock: slurm.restURL is set",
+              "queries slurmctld through sinfo (/usr/bin/sinfo): sinfo is installed"}},
         Case{"auto_prefers_sinfo_to_a_socket_that_nobody_named",
              {"auto", "", "", kSinfo, kSockets},
-             {"asks slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured",
-              "asks slurmctld through slurmrestd unix:/run/slurmrestd.socket: it listens in a "
-              "usual place"}},
+             {"queries slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured",
+              "queries slurmctld through slurmrestd unix:/run/slurmrestd.socket: its socket is in "
+              "a standard location"}},
         Case{"auto_takes_sinfo_alone",
              {"auto", "", "", kSinfo, {}},
-             {"asks slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured"}},
+             {"queries slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured"}},
         Case{"auto_finds_a_socket",
              {"auto", "", "", "", kSockets},
-             {"asks slurmctld through slurmrestd unix:/run/slurmrestd.socket: it listens in a "
-              "usual place"}},
+             {"queries slurmctld through slurmrestd unix:/run/slurmrestd.socket: its socket is in "
+              "a standard location"}},
         Case{"auto_without_anything_says_so",
              {"auto", "", "", "", {}},
-             {"asks slurmctld through sinfo (not installed): neither slurm.feed nor slurm.restURL "
-              "is set, and slurmrestd has no socket in the usual places"}}),
+             {"queries slurmctld through sinfo (not installed): neither slurm.feed nor "
+              "slurm.restURL is set, and slurmrestd has no socket in a standard location"}}),
     [](const auto& row) { return std::string{row.param.name}; });
 
 TEST_P(SourceChoice, IsMadeAndExplained) {

@@ -115,7 +115,7 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
          report.certificates.client_requests->pending = true;
          report.certificates.client_requests->request_name = "node-csr-9";
        },
-       "credential", "waits for the approval of node-csr-9"},
+       "credential", "waiting for approval of node-csr-9"},
       {"bootstrap cannot ask",
        [](Report& report, sync::LeaseStatus&) {
          report.registered = false;

@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 using Liveness = node::SlurmdFacts::Liveness;
 using sync::LeaseStatus;
 
-const char* const kWaitsForApproval = "n1: waits for approval of CSR node-csr-8x2lm";
+const char* const kWaitsForApproval = "n1: waiting for approval of CSR node-csr-8x2lm";
 const WallTime kRenewed{seconds{1795183331}};  // 2026-11-20T14:02:11Z
 
 Report healthy() {
@@ -85,10 +85,11 @@ std::vector<Row> rows() {
          r.ready = {"Ready", "Unknown", "SlurmdUnknown", "/proc cannot be read"};
        },
        "n1: Ready unknown, slurmd unknown, Slurm IDLE, lease renewed 14:02:11Z"},
-      {"slurmd is stopped", [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kStopped; },
-       "n1: Ready, slurmd is stopped, Slurm IDLE, lease renewed 14:02:11Z"},
+      {"slurmd is suspended",
+       [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kStopped; },
+       "n1: Ready, slurmd is suspended, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd refuses", [](Report& r, LeaseStatus&) { r.slurmd.serves = false; },
-       "n1: Ready, slurmd serves no requests, Slurm IDLE, lease renewed 14:02:11Z"},
+       "n1: Ready, slurmd is not serving requests, Slurm IDLE, lease renewed 14:02:11Z"},
       {"not ready for another cause",
        [](Report& r, LeaseStatus&) {
          r.ready = {"Ready", "False", "NodeShuttingDown", "node is shutting down"};
@@ -96,14 +97,14 @@ std::vector<Row> rows() {
        "n1: not Ready (node is shutting down), Slurm IDLE, lease renewed 14:02:11Z"},
       {"munge has just gone",
        [](Report& r, LeaseStatus&) { r.slurm.failure = node::SlurmFailure::kMungeUnavailable; },
-       "n1: Ready, Slurm IDLE at 2026-11-20T14:02:02Z (munge does not run since), "
-       "lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm IDLE at 2026-11-20T14:02:02Z (munge is not running since), lease renewed "
+       "14:02:11Z"},
       {"munge is missing",
        [](Report& r, LeaseStatus&) {
          r.slurm.record.reset();
          r.slurm.failure = node::SlurmFailure::kMungeUnavailable;
        },
-       "n1: Ready, Slurm unknown (munge does not run), lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm unknown (munge is not running), lease renewed 14:02:11Z"},
       {"slurmctld went long ago",
        [](Report& r, LeaseStatus&) {
          r.slurm.stale = true;
@@ -113,7 +114,7 @@ std::vector<Row> rows() {
       {"nobody has been asked for long", [](Report& r, LeaseStatus&) { r.slurm.stale = true; },
        "n1: Ready, Slurm unknown (the last answer is too old), lease renewed 14:02:11Z"},
       {"slurmctld is not asked yet", [](Report& r, LeaseStatus&) { r.slurm = {}; },
-       "n1: Ready, Slurm not asked yet, lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm not queried yet, lease renewed 14:02:11Z"},
       {"the lease is not renewed yet", [](Report&, LeaseStatus& l) { l = {}; },
        "n1: Ready, Slurm IDLE, lease not renewed yet"},
       {"the lease is late",
@@ -142,7 +143,7 @@ std::vector<Row> rows() {
                              "refused"};
        },
        "n1: not registered: API server https://192.0.2.10:6443 does not answer (connection "
-       "refused); Slurm not asked yet"},
+       "refused); Slurm not queried yet"},
       {"a busy API server",
        [](Report& r, LeaseStatus&) {
          unregister(r);
@@ -150,7 +151,7 @@ std::vector<Row> rows() {
                              "register: GET /api/v1/nodes/n1: 503 Service Unavailable: later"};
        },
        "n1: not registered: API server https://192.0.2.10:6443 answers 503 Service Unavailable: "
-       "later; Slurm not asked yet"},
+       "later; Slurm not queried yet"},
       {"a server that we do not trust",
        [](Report& r, LeaseStatus&) {
          unregister(r);
@@ -158,7 +159,7 @@ std::vector<Row> rows() {
              Error{Code::kDenied, "register: GET /api/v1/nodes/n1: certificate verify failed: x"};
        },
        "n1: not registered: API server https://192.0.2.10:6443: certificate verify failed: x; "
-       "Slurm not asked yet"},
+       "Slurm not queried yet"},
       {"another machine has the name",
        [](Report& r, LeaseStatus&) {
          r.registered = false;
@@ -173,7 +174,7 @@ std::vector<Row> rows() {
        },
        "n1: not registered: the client certificate expired at T; slurmd is down, Slurm IDLE"},
       {"registration is under way", [](Report& r, LeaseStatus&) { unregister(r); },
-       "n1: not registered yet; Slurm not asked yet"},
+       "n1: not registered yet; Slurm not queried yet"},
       {"nothing has happened yet", [](Report& r, LeaseStatus&) { r = {}; }, "slurmlet: starts"},
   };
 }
@@ -192,7 +193,7 @@ TEST(StateLineTest, SaysHowTheBootstrapIs) {
   report.node_name = "n1";
   report.bootstrapping = true;
   report.api_server = "https://192.0.2.10:6443";
-  EXPECT_EQ(state_line(report, {}), "n1: asks for its certificate");
+  EXPECT_EQ(state_line(report, {}), "n1: requesting its certificate");
   report.api_error = Error{Code::kTimeout, "GET /api/v1/x: no answer in time"};
   EXPECT_EQ(state_line(report, {}),
             "n1: no certificate yet: API server https://192.0.2.10:6443 does not answer (no answer "

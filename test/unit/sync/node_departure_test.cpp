@@ -43,7 +43,7 @@ class NodeDepartureTest : public NodeSyncFixture {
     const int before = creations();
     run(hours{3});
     EXPECT_TRUE(sync_->went_with_machine());
-    EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("went with its Machine m1"));
+    EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("was deleted with its Machine m1"));
     EXPECT_FALSE(sync_->registered());
     EXPECT_EQ(creations(), before);
     EXPECT_EQ(uid(), "");  // no lease is renewed

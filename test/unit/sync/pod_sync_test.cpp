@@ -229,10 +229,12 @@ TEST_F(PodSightTest, AWatchThatStaysAwayIsSaidOnceAndItsReturnToo) {
   EXPECT_EQ(logged({}), "");
   EXPECT_FALSE(sync_.sees());
   EXPECT_EQ(logged(seconds{14}), "") << "it may be over in a moment";
-  EXPECT_THAT(logged(seconds{1}), HasSubstr("not seen: LIST /api/v1/pods: 403 Forbidden"));
+  EXPECT_THAT(
+      logged(seconds{1}),
+      HasSubstr("cannot watch the pods bound to this node: LIST /api/v1/pods: 403 Forbidden"));
   EXPECT_EQ(logged(minutes{5}), "");
   watch_.fail(std::nullopt);
-  EXPECT_THAT(logged(seconds{1}), HasSubstr("seen again"));
+  EXPECT_THAT(logged(seconds{1}), HasSubstr("bound to this node again"));
   EXPECT_TRUE(sync_.sees());
 }
 

@@ -215,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](const std::string& key) {
                   return certificate_for(key) + key.substr(0, key.size() / 2);
                 },
-                "cut short"},
+                "truncated"},
         BadFile{"TornInTheCertificate",
                 [](const std::string& key) { return certificate_for(key).substr(0, 200); },
                 "no certificate"},
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](const std::string& key) { return certificate_for(key) + *generate_key(); },
                 "does not belong"},
         BadFile{"Huge", [](const std::string&) { return std::string(2U << 20U, 'x'); },
-                "no small file"}),
+                "not a regular file of a plausible size"}),
     [](const auto& test) { return test.param.name; });
 
 TEST_P(BadCurrentFile, IsInvalidWithNameAndCure) {

@@ -61,7 +61,7 @@ TEST_P(ServerSessionVersion, TellsAnOrderlyEndFromACut) {
   ASSERT_EQ(cut.handshake(), State::kDone);
   cut.sockets.client.reset();
   EXPECT_EQ(cut.server->read(buffer, sizeof buffer).state, State::kFailed);
-  EXPECT_EQ(cut.server->error(), "the connection ended without TLS's good-bye");
+  EXPECT_EQ(cut.server->error(), "the connection ended without TLS close_notify");
   EXPECT_EQ(cut.server->read(buffer, sizeof buffer).state, State::kFailed);
   EXPECT_EQ(ERR_peek_error(), 0UL);
 }
