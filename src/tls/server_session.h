@@ -12,10 +12,10 @@
 // kMaxHandshakeBytes are taken from the socket, then kMaxRequestBytes for each request, whatever
 // they are: content in tiny records, empty records, renegotiation attempts. Key updates, which cost
 // most, are bounded for the whole session (kMaxKeyUpdates; no client needs them before gigabytes).
-// That bounds what a session costs and how long one call can be kept busy. A client's chain is at most 32 KiB, of 8 intermediates. In
-// memory a session is about 20 KiB when idle after its handshake and below 256 KiB at any time:
-// OpenSSL reserves what a hello claims to be, at most 128 KiB, before it has come. Those who hold
-// sessions bound their number and their time.
+// That bounds what a session costs and how long one call can be kept busy. A client's chain is at
+// most 32 KiB, of 8 intermediates. In memory a session is about 20 KiB when idle after its
+// handshake and below 256 KiB at any time: OpenSSL reserves what a hello claims to be, at most 128
+// KiB, before it has come. Those who hold sessions bound their number and their time.
 //
 // Sockets are written with MSG_NOSIGNAL: a peer that is gone raises no SIGPIPE.
 

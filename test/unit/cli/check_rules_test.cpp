@@ -343,7 +343,8 @@ TEST(CheckMachine, PortsAndDaemon) {
   EXPECT_THAT(port_findings({free}, daemon),
               ElementsAre(found(Severity::kInfo, "once this node has its credential")));
   daemon.phase = "running";
-  EXPECT_THAT(port_findings({taken}, {}), ElementsAre(found(Severity::kError, "only root can see")));
+  EXPECT_THAT(port_findings({taken}, {}),
+              ElementsAre(found(Severity::kError, "only root can see")));
   EXPECT_THAT(port_findings({taken}, daemon), ElementsAre(found(Severity::kOk, "apparently")));
   EXPECT_THAT(port_findings({kubelet}, daemon),
               ElementsAre(found(Severity::kOk, "by the running")));
