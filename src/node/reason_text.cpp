@@ -18,16 +18,16 @@ constexpr std::size_t kMaxReasonBytes = kMaxPlainBytes / 2;
 
 std::string attribution(const SlurmNodeRecord& record) {
   std::string text;
+  if (record.reason.empty()) {
+    return text;  // a time may be left over from an earlier one
+  }
   if (!record.reason_user.empty()) {
     text += " by " + record.reason_user;
   }
   if (record.reason_time) {
     text += " since " + rfc3339(*record.reason_time);
   }
-  if (!record.reason.empty()) {
-    text += fmt::format(": \"{}\"", plain_text(record.reason, kMaxReasonBytes));
-  }
-  return text;
+  return text + fmt::format(": \"{}\"", plain_text(record.reason, kMaxReasonBytes));
 }
 
 std::string next_state(const SlurmNodeRecord& record) {

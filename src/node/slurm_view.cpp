@@ -125,13 +125,14 @@ const std::set<std::string> kInUse{"ALLOCATED", "MIXED"};
 
 bool is_in_use(const std::string& base) { return kInUse.contains(base); }
 
-// Beside these, or beside a Reason, a client's MIXED may stand over DOWN.
+// Beside these, or beside a Reason (of a text that sinfo hides, only the time shows), a client's
+// MIXED may stand over DOWN.
 bool may_be_down(const SlurmNodeRecord& record) {
   constexpr std::array kFlags = {"DRAIN",         "FAIL",          "NOT_RESPONDING", "INVALID_REG",
                                  "REBOOT_ISSUED", "POWERING_DOWN", "POWERED_DOWN",   "POWERING_UP"};
-  return !record.reason.empty() || std::any_of(kFlags.begin(), kFlags.end(), [&](const char* flag) {
-    return record.state.has(flag);
-  });
+  return !record.reason.empty() || record.reason_time ||
+         std::any_of(kFlags.begin(), kFlags.end(),
+                     [&](const char* flag) { return record.state.has(flag); });
 }
 
 bool steps_run(const HostFacts& facts) { return facts.jobs && facts.jobs->jobs > 0; }

@@ -112,3 +112,30 @@ def test_no_answer_is_unknown_with_its_cause_and_ends_without_a_restart(spoiled,
     if mode in ("hang", "rate-limit"):
         wait_until(lambda: not left_of(spoiler.directory), timeout=20,
                    what="nothing of the hanging question to be left")
+
+
+@pytest.mark.parametrize("release", ["22.05", "24.11"])
+def test_a_node_set_down_is_not_mixed_whatever_word_is_the_reason(release, request, own_slurm, rig_of):
+    """sinfo prints "none" for a node without a Reason as well; an salloc has no step whose end shows."""
+    root = "" if release == "22.05" else request.getfixturevalue("slurm_24_11")
+    slurm = own_slurm(nodes=["n1"], cpus=4, cluster_name="alps", root=root, slurmrestd=True)
+    rigs = {"cli": rig_of(slurm), "rest": rig_of(slurm)}
+    for source, rig in rigs.items():
+        rest = {"binDir": "/nonexistent", "restURL": f"unix:{slurm.layout.restd_socket}"}
+        rig.configure(node={"readyFollows": "slurm"},
+                      slurm={"nodeName": "n1", "pollInterval": "2s", "commandTimeout": "1900ms",
+                             "staleAfter": "60s", "confirmInterval": "40s", "source": source,
+                             **(rest if source == "rest" else {})})
+    slurm.command("salloc", "--no-shell", "--time=60", "--ntasks=1", "--nodelist=n1")
+    for rig in rigs.values():
+        rig.start(ready=False)
+    for rig in rigs.values():
+        rig.wait_condition("SlurmNodeStateMixed", "True", timeout=60)
+        rig.wait_condition("Ready", "True")
+    slurm.command("scontrol", "update", "nodename=n1", "state=down", "reason=none")
+    for rig in rigs.values():  # before the next full query, which is 20 s away or more
+        rig.wait(lambda node: all(condition(node, name)["status"] != "True"
+                                  for name in ("SlurmNodeStateMixed", "Ready")), timeout=15)
+    for rig in rigs.values():
+        rig.wait_condition("SlurmNodeStateDown", "True", timeout=60)
+        rig.wait_condition("Ready", "False")

@@ -103,16 +103,16 @@ node::SlurmNodeRecord make_record(const Row& row) {
   return record;
 }
 
-// User and time only mean something beside a reason: newer releases print "root" without one.
+// The user only means something beside a reason: newer releases print "root" without one. The time
+// also tells of a reason that is the word "none", which sinfo prints where there is none as well.
 void set_free_text(std::string_view text, const Row& row, node::SlurmNodeRecord& record) {
   const auto end = text.find(kEndOfComment);
   record.comment = text_value(text.substr(0, end));
   record.reason = text_value(text.substr(end + 1));
-  if (record.reason.empty()) {
-    return;
-  }
-  record.reason_user = text_value(row[kUser]);
   record.reason_time = time_value(row[kTimestamp]);
+  if (!record.reason.empty()) {
+    record.reason_user = text_value(row[kUser]);
+  }
 }
 
 Error garbage(const std::string& why) {

@@ -193,6 +193,16 @@ TEST(SlurmViewTest, WhatAnAnswerTells) {
   }
 }
 
+// scontrol update nodename=n1 state=down reason=none, while its steps still end.
+TEST(SlurmViewTest, TheTimeOfAReasonIsOne) {
+  HostFacts facts = facts_in_state("MIXED");
+  facts.slurm.record->kind = AnswerKind::kOneNode;
+  facts.slurm.record->reason = "";
+  facts.slurm.record->reason_time = time_of("2026-11-20T14:02:11Z");
+  facts.jobs = one_job();
+  EXPECT_EQ(slurm_view(facts).bases, (Bases{"ALLOCATED", "DOWN", "MIXED"}));
+}
+
 // With PrologFlags=Contain every job has a step here, so their cpusets are all that is allocated.
 TEST(SlurmViewTest, ContainedJobsTellPartFromAll) {
   HostFacts facts = facts_in_state("ALLOCATED");

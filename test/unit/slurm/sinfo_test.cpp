@@ -178,6 +178,21 @@ TEST(Sinfo, NothingPrintedForAValueStaysEmpty) {
   EXPECT_THAT(record->gres, IsEmpty());
   EXPECT_THAT(record->features, IsEmpty());
   EXPECT_EQ(record->reason_user, "") << "newer releases print root without a reason";
+  EXPECT_FALSE(record->reason_time);
+}
+
+// scontrol update nodename=n1 state=down reason=none: the time tells it from no reason.
+TEST(Sinfo, AReasonMayBeAWordForNothing) {
+  for (const char* reason : {"none", "None", "Unknown", "N/A"}) {
+    std::string text = row("n1", "24.11.5", "root", reason);
+    EXPECT_FALSE(parse_sinfo(text, "n1")->reason_time) << reason;
+    text.replace(text.find("Unknown"), 7, "1795223704");
+    const auto record = parse_sinfo(text, "n1");
+    ASSERT_TRUE(record) << reason;
+    EXPECT_EQ(record->reason, "") << "since 24.05 a time may be left over without a reason";
+    EXPECT_EQ(record->reason_user, "") << reason;
+    EXPECT_EQ(record->reason_time, WallTime{std::chrono::seconds{1795223704}}) << reason;
+  }
 }
 
 TEST(Sinfo, ReasonOddities) {
