@@ -51,6 +51,7 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
       revert_backoff_(seconds{1}, minutes{5}, random_),
       provider_id_(options_.remembered_provider_id),
       provider_id_backoff_(minutes{1}, hours{1}, random_),
+      provider_id_retry_(seconds{1}, minutes{1}, random_),
       end_(options_.end) {}
 
 void NodeSync::set_desired(node::DesiredNode desired, Now now) {
@@ -93,7 +94,9 @@ SteadyTime NodeSync::step(Now now) {
   if (!observed_) {  // not yet, or found gone while writing
     return may_try() ? std::min(next_try_, watch_next_) : watch_next_;
   }
+  const bool id_waits = lacks_provider_id() && now.steady < provider_id_not_before_;
   return std::min({watch_next_, std::max(next_report_, next_try_),
+                   id_waits ? std::max(provider_id_not_before_, next_try_) : kNever,
                    write_error_ ? next_try_ : kNever,
                    held_back_ ? std::max(revert_not_before_, next_try_) : kNever});
 }
@@ -236,26 +239,35 @@ void NodeSync::on_write_error(const Error& error, Now now) {
   next_try_ = now.steady + (hopeless ? std::max<Duration>(delay, seconds{1}) : delay);
 }
 
-// One that is refused keeps nothing else from being written; it is tried again with a later report.
+bool NodeSync::lacks_provider_id() const {
+  return observed_ && observed_->provider_id.empty() &&
+         !(desired_.provider_id.empty() && provider_id_.empty());
+}
+
+// One that is refused, or not answered, keeps nothing else from being written.
 Status NodeSync::write_provider_id(Now now) {
-  const std::string wanted = effective_desired().provider_id;
-  if (wanted.empty() || !observed_->provider_id.empty() || now.steady < provider_id_not_before_) {
+  if (!lacks_provider_id() || now.steady < provider_id_not_before_) {
     return {};
   }
-  auto written = api_.set_provider_id(desired_.name, observed_->uid, wanted);
+  auto written =
+      api_.set_provider_id(desired_.name, observed_->uid, effective_desired().provider_id);
   if (!written) {
-    const Code code = written.error().code;
-    if (code != Code::kDenied && code != Code::kInvalid) {
-      return written.error();
+    const Error& error = written.error();
+    const bool refused = error.code == Code::kDenied || error.code == Code::kInvalid;
+    if (!refused && error.code != Code::kUnavailable && error.code != Code::kTimeout) {
+      return error;
     }
-    if (provider_id_backoff_.failures() == 0) {
-      log::warning("the API server rejects spec.providerID of Node " + desired_.name + ": " +
-                   written.error().message);
+    Backoff& backoff = refused ? provider_id_backoff_ : provider_id_retry_;
+    if (backoff.failures() == 0) {
+      log::warning((refused ? "the API server rejects spec.providerID of Node "
+                            : "cannot set spec.providerID of Node ") +
+                   desired_.name + ": " + error.message);
     }
-    provider_id_not_before_ = now.steady + provider_id_backoff_.next();
+    provider_id_not_before_ = now.steady + backoff.next(error.retry_after);
     return {};
   }
   provider_id_backoff_.reset();
+  provider_id_retry_.reset();
   ++writes_;
   set_observed(std::move(*written));
   return {};
@@ -308,7 +320,8 @@ void NodeSync::write_if_due(Now now) {
   if (now.steady < next_try_) {
     return;
   }
-  if (compared_ && now.steady < next_report_) {
+  const bool id_is_due = lacks_provider_id() && now.steady >= provider_id_not_before_;
+  if (compared_ && now.steady < next_report_ && !id_is_due) {
     return;  // neither side has changed since they were found equal
   }
   // The status first: a providerID that is refused must not keep it from being reported.

@@ -92,6 +92,7 @@ class NodeSync {
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);
   void note_revert(bool again, const node::DesiredNode& desired, Now now);
+  bool lacks_provider_id() const;
   Status write_provider_id(Now now);
   void on_write_error(const Error& error, Now now);
   void emit(bool warning, const std::string& reason, const std::string& message, Now now);
@@ -116,6 +117,7 @@ class NodeSync {
   SteadyTime revert_not_before_{};
   std::string provider_id_;      // to re-create the Node with
   Backoff provider_id_backoff_;  // the server refuses to set it
+  Backoff provider_id_retry_;    // it does not answer, or asks to come back later
   SteadyTime provider_id_not_before_{};
   std::optional<NodeEnd> end_;
   std::string lost_uid_;  // of a Node that a write found gone before the watch said so

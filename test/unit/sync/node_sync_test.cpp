@@ -207,6 +207,33 @@ TEST_F(NodeSyncTest, ARefusedProviderIdDoesNotStopTheStatusAndIsNoLoop) {
   }
 }
 
+TEST_F(NodeSyncTest, AProviderIdThatMustWaitDoesNotDelayTheStatus) {
+  for (const Code code : {Code::kUnavailable, Code::kTimeout}) {
+    make();
+    step();
+    auto wanted = good_node();
+    wanted.provider_id = "metal3://a/b/c";
+    api_.fail_calls("set_provider_id", Error{code, "come back later", seconds{60}});
+    sync_->set_desired(wanted, clock_.now());
+    step_after(seconds{1});
+    auto drained = drained_node();
+    drained.provider_id = wanted.provider_id;
+    sync_->set_desired(drained, clock_.now());
+    api_.clear_calls();
+    step_after(seconds{1});
+    EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+    EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1")) << "not before the pause asked for";
+    EXPECT_FALSE(sync_->write_error());
+    run(minutes{10});
+    EXPECT_GE(api_.count("set_provider_id n1"), 5) << "no report is waited for";
+    EXPECT_LE(api_.count("set_provider_id n1"), 10);
+    api_.fail_calls("", std::nullopt);
+    run(seconds{75});
+    EXPECT_EQ(held().provider_id, "metal3://a/b/c");
+    api_.change("n1", [](node::ObservedNode& node) { node.provider_id = ""; });
+  }
+}
+
 // Cluster API's label sync with the prefix metal3.io removes what its Machine does not have.
 TEST_F(NodeSyncTest, AUuidLabelThatSomebodyRemovesIsNotFoughtFor) {
   api_.change("n1", [](node::ObservedNode& node) { node.labels.erase(kUuidLabel); });
