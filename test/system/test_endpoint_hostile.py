@@ -260,17 +260,18 @@ def test_garbage_tokens_leave_a_rotated_one_its_review(shared_rig, plane, friend
     for thread in threads:
         thread.start()
     try:
-        wait_until(lambda: got[429] > 100, what="the reviews of strangers to be used up")
+        # Each costs them a handshake, of which they have no more than of reviews.
+        wait_until(lambda: got.total() > 60, what="the bursts to be used up")
         for _ in range(5):
-            seen = got[429]
+            seen = got.total()
             rotated = KubeletClient(friend.port, token=account.token())
             assert rotated.request("GET", "/metrics").status == 200
-            wait_until(lambda: got[429] > seen + 10, what="the flood to go on")
+            wait_until(lambda: got.total() > seen + 10, what="the flood to go on")
     finally:
         over.set()
         for thread in threads:
             thread.join()
-    assert {401, 429} <= set(got) <= {401, 429, 503}  # 503: a review that took too long
+    assert 401 in got and set(got) <= {401, 429, 503}  # 503: a review that took too long
 
 
 @pytest.mark.alone

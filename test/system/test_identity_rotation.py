@@ -197,7 +197,7 @@ def test_refused_credential_falls_back_to_the_token(fleet, place, timing):
     node.wait_log("rejects this node's credential (401 Unauthorized): requesting "
                   "another one with the bootstrap token")
     wait_until(lambda: node.askers().count("bootstrap") == 2, 90, "a request with the token")
-    refused = "401 Unauthorized): another"
+    refused = "401 Unauthorized): requesting"
     patience = (logged_at(node, ": submitted request", refused) -
                 logged_at(node, refused))
     timing("refused until the token is used", patience)
