@@ -126,6 +126,7 @@ def test_sentinel_says_that_the_node_is_registered(node):
 
 
 def test_check_finds_nothing_wrong(node):
+    node.wait_condition("SlurmNodeStateIdle", "True", timeout=90)
     status, shown = node.machine.attempt("slurmlet", "check")
     print(shown)
     assert status == 0
@@ -133,6 +134,7 @@ def test_check_finds_nothing_wrong(node):
 
 
 def test_status_is_what_the_documents_show(node):
+    node.wait_condition("SlurmNodeStateIdle", "True", timeout=90)
     _, shown = node.machine.attempt("slurmlet", "status")
     print(shown)
     assert_shown("commands.md", "slurmlet status", shown, [(node.name, DOCUMENTED)])
