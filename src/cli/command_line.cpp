@@ -24,12 +24,11 @@ CLI::Option* add_value(CLI::App& to, const std::string& names) {
 
 CLI::Option* add_flag(CLI::App& to, const CommandFlag& flag) {
   std::string names{flag.key()};
-  if (flag.name.starts_with("--")) {
+  if (!flag.is_argument()) {
     names = flag.short_name.empty() ? std::string{flag.name}
                                     : fmt::format("{},{}", flag.short_name, flag.name);
   }
-  const bool is_switch = flag.type.empty() && flag.name.starts_with("--");
-  return is_switch ? to.add_flag(names) : add_value(to, names);
+  return flag.is_switch() ? to.add_flag(names) : add_value(to, names);
 }
 
 std::string last(const CLI::Option* option) {
@@ -129,7 +128,7 @@ std::vector<std::string> Parser::leftovers() const {
     names.emplace_back(each.name);
   }
   const bool takes_file = std::any_of(command()->flags.begin(), command()->flags.end(),
-                                      [](const CommandFlag& flag) { return flag.name == "FILE"; });
+                                      [](const CommandFlag& flag) { return flag.is_argument(); });
   std::vector<std::string> problems;
   bool after_unknown_flag = false;
   for (const auto& argument : app_.remaining(true)) {
@@ -160,9 +159,8 @@ void Parser::collect(config::ParsedCommandLine& into) const {
   into.provider_config = last(provider_config_);
   for (const auto& flag : command()->flags) {
     const CLI::Option* option = own_.at(&flag);
-    const bool is_switch = flag.type.empty() && flag.name.starts_with("--");
     into.options[std::string{flag.key()}] = option->count() == 0 ? std::string{flag.default_text}
-                                            : is_switch          ? "true"
+                                            : flag.is_switch()   ? "true"
                                                                  : last(option);
   }
   for (const auto& [row, option] : settings_) {

@@ -18,10 +18,10 @@ struct CommandFlag {
   std::string_view help;
   std::vector<std::string_view> choices = {};  // empty = any value
 
+  bool is_argument() const { return !name.starts_with("--"); }
+  bool is_switch() const { return !is_argument() && type.empty(); }
   // Its key in ParsedCommandLine::options: "output", "file".
-  std::string_view key() const {
-    return name.starts_with("--") ? name.substr(2) : std::string_view{"file"};
-  }
+  std::string_view key() const { return is_argument() ? std::string_view{"file"} : name.substr(2); }
 };
 
 struct Command {

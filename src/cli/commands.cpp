@@ -198,23 +198,32 @@ int print_node_command(const config::ParsedCommandLine& command) {
   return 0;
 }
 
-int status_command(const config::ParsedCommandLine& command) {
+namespace {
+
+// For commands that query the daemon: nothing of the settings is said but what is wrong.
+template <typename Query>
+int with_settings(const config::ParsedCommandLine& command, Query query) {
   const auto settings = load_settings(command);
   if (!settings) {
     return fail(settings.error(), kBadConfiguration);
   }
   set_log_level(settings->log_level);
-  return run_status(*settings, command.options.at("output"));
+  return query(*settings);
+}
+
+}  // namespace
+
+int status_command(const config::ParsedCommandLine& command) {
+  return with_settings(command, [&](const config::Settings& settings) {
+    return run_status(settings, command.options.at("output"));
+  });
 }
 
 int wait_registered_command(const config::ParsedCommandLine& command) {
-  const auto settings = load_settings(command);
-  if (!settings) {
-    return fail(settings.error(), kBadConfiguration);
-  }
-  set_log_level(settings->log_level);
-  return run_wait_registered(*settings,
-                             {command.options.at("timeout"), command.options.at("sentinel")});
+  return with_settings(command, [&](const config::Settings& settings) {
+    return run_wait_registered(settings,
+                               {command.options.at("timeout"), command.options.at("sentinel")});
+  });
 }
 
 int check_command(const config::ParsedCommandLine& command) {

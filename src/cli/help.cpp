@@ -35,7 +35,7 @@ std::string default_note(const config::Row& row) {
 std::vector<Line> flag_lines(const Command& command) {
   std::vector<Line> lines;
   for (const auto& flag : command.flags) {
-    if (flag.name.starts_with("--")) {
+    if (!flag.is_argument()) {
       const std::string short_form =
           flag.short_name.empty() ? "      " : fmt::format("  {}, ", flag.short_name);
       lines.push_back(
