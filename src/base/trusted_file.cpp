@@ -239,4 +239,17 @@ Result<std::string> read_trusted_file(const std::filesystem::path& path, const T
               : Result<std::string>{file.error()};
 }
 
+bool same_trusted_file(const std::string& a, const std::string& b, const TrustedUsers& users) {
+  if (a == b) {
+    return true;
+  }
+  const auto one = open_trusted(a, users);
+  const auto other = one ? open_trusted(b, users) : Result<UniqueFd>{one.error()};
+  struct stat at_one {};
+  struct stat at_other {};
+  return one && other && ::fstat(one->get(), &at_one) == 0 &&
+         ::fstat(other->get(), &at_other) == 0 && at_one.st_dev == at_other.st_dev &&
+         at_one.st_ino == at_other.st_ino;
+}
+
 }  // namespace slurmlet

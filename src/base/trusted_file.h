@@ -38,4 +38,7 @@ Result<UniqueFd> open_trusted(const std::filesystem::path& path, const TrustedUs
 Result<std::string> read_trusted_file(const std::filesystem::path& path, const TrustedUsers& users,
                                       std::size_t max_bytes = kMaxFileBytes);
 
+// One path, or two that lead to one file which counts.
+bool same_trusted_file(const std::string& a, const std::string& b, const TrustedUsers& users);
+
 }  // namespace slurmlet

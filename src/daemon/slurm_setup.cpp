@@ -149,7 +149,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
       vouched_for(all_slurmds, settings.slurm.conf.empty() ? usual : settings.slurm.conf,
                   {hostname, {}, users}, rejected);
   const slurm::ClusterChoice cluster =
-      slurm::choose_cluster(slurmds, {settings.slurm.conf, settings.slurm.node_name, usual});
+      slurm::choose_cluster(slurmds, {settings.slurm.conf, settings.slurm.node_name, usual, users});
   slurm::SlurmConf conf;
   std::string path = settings.slurm.conf;
   if (slurmds.empty() && settings.slurm.conf.empty() && !rejected.empty()) {

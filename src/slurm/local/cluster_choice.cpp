@@ -1,19 +1,12 @@
 #include "slurm/local/cluster_choice.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
-#include <system_error>
 
 #include "base/text.h"
 
 namespace slurmlet::slurm {
 namespace {
-
-bool same_file(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  return a == b || std::filesystem::equivalent(a, b, ignored);
-}
 
 // Where its configuration comes from, for comparing and for people.
 std::string origin(const SlurmdSeen& slurmd, const ClusterWish& wish) {
@@ -28,7 +21,8 @@ bool may_be_meant(const SlurmdSeen& slurmd, const ClusterWish& wish) {
   if (!wish.node_name.empty() && !name.empty() && name != wish.node_name) {
     return false;
   }
-  return wish.conf.empty() || !slurmd.conf_known || same_file(origin(slurmd, wish), wish.conf);
+  return wish.conf.empty() || !slurmd.conf_known ||
+         same_trusted_file(origin(slurmd, wish), wish.conf, wish.users);
 }
 
 }  // namespace
@@ -51,7 +45,7 @@ ClusterChoice choose_cluster(const std::vector<SlurmdSeen>& seen, const ClusterW
   for (const auto& slurmd : choice.slurmds) {
     const std::string from = origin(slurmd, wish);
     if (slurmd.conf_known && std::none_of(origins.begin(), origins.end(), [&](const auto& other) {
-          return same_file(other, from);
+          return same_trusted_file(other, from, wish.users);
         })) {
       origins.push_back(from);
       choice.conf = slurmd.conf;

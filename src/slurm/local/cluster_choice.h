@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trusted_file.h"
 #include "slurm/local/slurmd_process.h"
 
 namespace slurmlet::slurm {
@@ -14,6 +15,7 @@ struct ClusterWish {
   std::string conf;          // setting slurm.conf, or $SLURM_CONF; "" = none
   std::string node_name;     // setting slurm.nodeName; "" = none
   std::string default_conf;  // where a slurmd without -f and $SLURM_CONF reads; "" = nowhere
+  TrustedUsers users = {};   // only files of theirs are compared by more than their paths
 };
 
 struct ClusterChoice {

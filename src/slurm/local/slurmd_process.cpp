@@ -170,12 +170,6 @@ std::string conf_of(const std::string& proc, int pid, const SlurmdOptions& optio
                                    : options.conf_file;
 }
 
-// The cache of a configless slurmd is reached by a link as well.
-bool same_file(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  return a == b || std::filesystem::equivalent(a, b, ignored);
-}
-
 // "slurmd.service", "slurmd@nid1.service", "slurmd-nid1.service"
 bool is_slurmd_unit(std::string_view name) {
   return name.starts_with("slurmd") && name.ends_with(".service");
@@ -301,7 +295,9 @@ bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, i
     return false;
   }
   const std::string conf = conf_of(places.proc_root, pid, *options);
-  return conf.empty() || identity.conf.empty() || same_file(conf, identity.conf);
+  // The cache of a configless slurmd is reached by a link as well.
+  return conf.empty() || identity.conf.empty() ||
+         same_trusted_file(conf, identity.conf, places.users);
 }
 
 FoundSlurmd find_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::slurm {
@@ -51,6 +53,21 @@ TEST(ClusterChoice, OneClusterByTwoPathsIsOne) {
                                      {"", "", kUsual});
   EXPECT_EQ(choice.refusal, "");
   EXPECT_THAT(choice.slurmds, SizeIs(2));
+}
+
+// stat(2) of a file on another user's FUSE mount may never return.
+TEST(ClusterChoice, AFileThatOthersMayPutThereIsNotLookedAt) {
+  fakes::TempTree tree;
+  tree.file("open/slurm.conf", "").symlink(tree.path("open"), "link");
+  std::filesystem::permissions(tree.path("open"), std::filesystem::perms::all);
+  const auto choice = choose_cluster({slurmd(1, "n1", tree.path("link/slurm.conf")),
+                                      slurmd(2, "n2", tree.path("open/slurm.conf"))},
+                                     {"", "", kUsual});
+  EXPECT_THAT(choice.refusal, testing::HasSubstr("several clusters"));
+  EXPECT_THAT(choose_cluster({slurmd(1, "n1", tree.path("link/slurm.conf"))},
+                             {tree.path("open/slurm.conf"), "", kUsual})
+                  .slurmds,
+              testing::IsEmpty());
 }
 
 TEST(ClusterChoice, TheSettingChoosesTheCluster) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <tuple>
 
 #include "fake_proc.h"
@@ -198,6 +199,15 @@ TEST_F(SlurmdProcessTest, TheSameFileByALinkIsTheSame) {
   identity_.conf = tree_.path("conf/slurm.conf");
   add_process(tree_, {42, "slurmd", {"slurmd", "-f", tree_.path("cache/slurm.conf")}});
   EXPECT_EQ(find().pid, 42);
+}
+
+// stat(2) of a file on another user's FUSE mount may never return.
+TEST_F(SlurmdProcessTest, AFileThatOthersMayPutThereIsNotLookedAt) {
+  tree_.file("open/slurm.conf", "").symlink(tree_.path("open"), "link");
+  std::filesystem::permissions(tree_.path("open"), std::filesystem::perms::all);
+  identity_.conf = tree_.path("link/slurm.conf");
+  add_process(tree_, {42, "slurmd", {"slurmd", "-f", tree_.path("open/slurm.conf")}});
+  EXPECT_EQ(find().pid, 0);
 }
 
 TEST_F(SlurmdProcessTest, OnlyTheServiceOrAPidfileVouchesForAProcess) {
