@@ -287,6 +287,10 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
 
 Result<CommandOutput> run_command(const CommandSpec& spec) {
   Command command;
+  return run_command(command, spec);
+}
+
+Result<CommandOutput> run_command(Command& command, const CommandSpec& spec) {
   if (auto started = command.start(spec, std::chrono::steady_clock::now()); !started) {
     return started.error();
   }

@@ -75,5 +75,6 @@ class Command {
 
 // Runs to the end, waiting; for start-up and subcommands, not for loops.
 Result<CommandOutput> run_command(const CommandSpec& spec);
+Result<CommandOutput> run_command(Command& command, const CommandSpec& spec);
 
 }  // namespace slurmlet

@@ -4,7 +4,6 @@
 #include <system_error>
 #include <thread>
 
-#include "base/command.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -12,31 +11,8 @@ namespace slurmlet::slurm {
 namespace {
 
 constexpr uid_t kOverflowUid = 65534;
-constexpr Duration kDeadline = std::chrono::seconds{2};
 constexpr Duration kKept = std::chrono::minutes{5};
 constexpr Duration kRetry = std::chrono::seconds{25};  // at each look at a slurm.conf rejected
-
-std::optional<Account> ask_name_service(const std::string& name) {
-  CommandSpec spec;
-  spec.argv = {"getent", "passwd", name};
-  spec.timeout = kDeadline;
-  spec.max_output_bytes = 4096;
-  const auto output = run_command(spec);
-  return output && output->exit_code == 0 && output->signal == 0 ? account_in(output->out, name)
-                                                                 : std::nullopt;
-}
-
-// A thread that nobody waits for, so that a name service that hangs holds up no exit either.
-std::future<std::optional<Account>> in_background(const std::string& name) {
-  std::packaged_task<std::optional<Account>()> task{[name] { return ask_name_service(name); }};
-  auto coming = task.get_future();
-  try {
-    std::thread{std::move(task)}.detach();
-  } catch (const std::system_error&) {  // no thread to be had: in find() itself
-    return std::async(std::launch::deferred, ask_name_service, name);
-  }
-  return coming;
-}
 
 std::optional<Account> find_account(const std::string& name) {
   if (const auto local = read_file("/etc/passwd", std::size_t{16} << 20)) {
@@ -44,7 +20,8 @@ std::optional<Account> find_account(const std::string& name) {
       return account;
     }
   }
-  static KnownAccounts known{in_background};
+  static NameService service;
+  static KnownAccounts known{[](const std::string& asked) { return service.look_up(asked); }};
   return known.find(name, std::chrono::steady_clock::now());
 }
 
@@ -83,6 +60,31 @@ std::optional<Account> KnownAccounts::find(const std::string& name, SteadyTime n
     known.next = now + (found ? kKept : kRetry);
   }
   return known.account;
+}
+
+KnownAccounts::Answer NameService::look_up(const std::string& name) {
+  auto& command = commands_[name];
+  if (!command) {
+    command = std::make_shared<Command>();
+  }
+  CommandSpec spec;
+  spec.argv = program_;
+  spec.argv.push_back(name);
+  spec.timeout = deadline_;
+  spec.max_output_bytes = 4096;
+  const auto ask = [spec, name, command]() -> std::optional<Account> {
+    const auto output = run_command(*command, spec);
+    return output && output->exit_code == 0 && output->signal == 0 ? account_in(output->out, name)
+                                                                   : std::nullopt;
+  };
+  std::packaged_task<std::optional<Account>()> task{ask};
+  auto coming = task.get_future();
+  try {
+    std::thread{std::move(task)}.detach();
+  } catch (const std::system_error&) {  // no thread to be had: in KnownAccounts::find() itself
+    return std::async(std::launch::deferred, ask);
+  }
+  return coming;
 }
 
 TrustedUsers usual_slurm_users() {

@@ -8,15 +8,19 @@
 // a name, at start-up, is waited for; later ones run beside the loop, which a name service that
 // hangs must not hold up. Not thread-safe.
 
+#include <chrono>
 #include <functional>
 #include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/command.h"
 #include "base/trusted_file.h"
 
 namespace slurmlet::slurm {
@@ -48,6 +52,22 @@ class KnownAccounts {
   };
   LookUp look_up_;
   std::map<std::string, Known> known_;
+};
+
+// Asks with getent(1) in a thread that nobody waits for, so that a name service that hangs holds up
+// no exit either. Until a getent that cannot be ended has ended, no other is started for its name.
+class NameService {
+ public:
+  explicit NameService(std::vector<std::string> program = {"getent", "passwd"},
+                       Duration deadline = std::chrono::seconds{2})
+      : program_(std::move(program)), deadline_(deadline) {}
+  // Not before the former answer about this name is there.
+  KnownAccounts::Answer look_up(const std::string& name);
+
+ private:
+  std::vector<std::string> program_;  // gets the name as last argument
+  Duration deadline_;
+  std::map<std::string, std::shared_ptr<Command>> commands_;
 };
 
 // Root and the account "slurm".

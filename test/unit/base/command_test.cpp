@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 #include "base/text.h"
 #include "fakes/child_process.h"
 #include "fakes/temp_tree.h"
+#include "fakes/tracer.h"
 
 namespace slurmlet {
 namespace {
@@ -276,33 +276,6 @@ TEST_F(CommandTest, AGrandchildThatIgnoresSignalsIsKilledTooAndNobodyIsLeft) {
   EXPECT_TRUE(no_child_left()) << "no zombie of ours";
 }
 
-// A child that somebody traces stays unreaped for us until its tracer has seen its end: as one that
-// hangs in the kernel.
-class Tracer : public fakes::ChildProcess {
- public:
-  explicit Tracer(int pid) {
-    int ready[2];
-    EXPECT_EQ(::pipe(ready), 0);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      const char good = ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 'y' : 'n';
-      (void)!::write(ready[1], &good, 1);
-      while (true) {
-        ::pause();
-      }
-    }
-    char good = 'n';
-    EXPECT_EQ(::read(ready[0], &good, 1), 1);
-    ::close(ready[0]);
-    ::close(ready[1]);
-    traces_ = good == 'y';
-  }
-  bool traces() const { return traces_; }
-
- private:
-  bool traces_ = false;
-};
-
 TEST_F(CommandTest, AChildThatCannotBeEndedBlocksTheNextCommandOnly) {
   Command command;
   CommandSpec spec;
@@ -314,7 +287,7 @@ TEST_F(CommandTest, AChildThatCannotBeEndedBlocksTheNextCommandOnly) {
   int pid = 0;
   std::ifstream{"/proc/self/task/" + std::to_string(::gettid()) + "/children"} >> pid;
   ASSERT_GT(pid, 0);
-  Tracer tracer{pid};
+  fakes::Tracer tracer{pid};
   if (!tracer.traces()) {
     GTEST_SKIP() << "ptrace is not allowed here";
   }

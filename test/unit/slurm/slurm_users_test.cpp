@@ -1,6 +1,13 @@
 #include "slurm/local/slurm_users.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "fakes/temp_tree.h"
+#include "fakes/tracer.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -75,6 +82,28 @@ TEST(SlurmUsers, ANameServiceThatHangsHoldsNobodyUp) {
   EXPECT_EQ(known.find("slurm", SteadyTime{seconds{9001}}), moved);
   EXPECT_EQ(known.find("slurm", SteadyTime{seconds{9300}}), moved);
   EXPECT_EQ(asked, 2) << "five minutes from the answer on";
+}
+
+// Each try would leave one more getent and one more thread.
+TEST(SlurmUsers, WhileOneGetentCannotBeEndedThereIsNoOther) {
+  fakes::TempTree tree;
+  const std::string fifo = tree.path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  NameService service{{"sh", "-c", "echo $$ >\"$0\"; exec sleep 1000", fifo},
+                      std::chrono::seconds{2}};
+  auto first = service.look_up("slurm");
+  int pid = 0;
+  std::ifstream{fifo} >> pid;
+  ASSERT_GT(pid, 0);
+  fakes::Tracer tracer{pid};
+  if (!tracer.traces()) {
+    GTEST_SKIP() << "ptrace is not allowed here";
+  }
+  EXPECT_EQ(first.get(), std::nullopt);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(service.look_up("slurm").get(), std::nullopt);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{1}) << "started nothing";
+  tracer.kill();
 }
 
 TEST(SlurmUsers, SlurmUserMayBeANumber) {
