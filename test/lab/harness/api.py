@@ -97,7 +97,7 @@ class Api:
             left = timeout - (time.monotonic() - began)
             if left <= 0:
                 raise TimeoutError(f"{collection}: not seen within {timeout} s; last: "
-                                   f"{json.dumps(last)[:3000]}")
+                                   f"{json.dumps(told(last))[:6000]}")
             query = {"watch": "1", "timeoutSeconds": str(int(left) + 1)}
             if field_selector:
                 query["fieldSelector"] = field_selector
@@ -123,6 +123,17 @@ class Api:
                 yield json.loads(line)
         finally:
             connection.close()
+
+
+def told(item):
+    """An object for people: without the bookkeeping of its fields, and a Node's conditions first."""
+    if not item:
+        return item
+    metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+    conditions = [f"{entry['type']} {entry['status']} {entry['reason']}: {entry['message']}"
+                  for entry in item.get("status", {}).get("conditions", [])]
+    return {"conditions": conditions, **item, "metadata": metadata} if conditions else {
+        **item, "metadata": metadata}
 
 
 def node_path(name):

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +52,17 @@ bool wait_for(const std::vector<int>& fds) {
 bool wait_for_end(int pid) {
   const UniqueFd pidfd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
   return !pidfd || wait_for({pidfd.get()});  // none: it has been reaped already
+}
+
+// 0: the descriptor is no pidfd of a process that lives.
+int process_behind(int pidfd) {
+  std::ifstream about{"/proc/self/fdinfo/" + std::to_string(pidfd)};
+  for (std::string key; about >> key;) {
+    if (int pid = 0; key == "Pid:" && about >> pid) {
+      return std::max(pid, 0);
+    }
+  }
+  return 0;
 }
 
 bool no_child_left() { return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
@@ -284,8 +296,8 @@ TEST_F(CommandTest, AChildThatCannotBeEndedBlocksTheNextCommandOnly) {
   const auto began = steady_clock::now();
   ASSERT_TRUE(command.start(spec, began));
   CommandOutput output;
-  int pid = 0;
-  std::ifstream{"/proc/self/task/" + std::to_string(::gettid()) + "/children"} >> pid;
+  // Not among the children of this thread before the thread that started it has ended.
+  const int pid = process_behind(command.wake_fds().front());
   ASSERT_GT(pid, 0);
   fakes::Tracer tracer{pid};
   if (!tracer.traces()) {
