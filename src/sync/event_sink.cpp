@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/plain_text.h"
@@ -119,45 +120,64 @@ void EventSink::forget_old(SteadyTime now) {
   std::erase_if(known_, [&](const auto& entry) {
     return !entry.second.dirty && now - entry.second.last_seen > kForgetAfter;
   });
+  if (known_.empty()) {
+    failing_.forget_all();
+  }
+}
+
+// Whether to go on with the next.
+bool EventSink::send_in_turn(Known& known, Now now) {
+  const std::string& namespace_name = known.event.namespace_name;
+  const Status sent = send(known);
+  if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
+    // The API server may be away, or only this one's namespace: the others are tried before it.
+    not_before_ = now.steady + retry_delay(sent.error(), random_);
+    known.send_at = not_before_;
+    failing_.failed(namespace_name, now.steady);
+    return false;
+  }
+  failing_.worked(namespace_name);
+  if (!sent) {
+    log::debug("event " + known.event.reason + " not sent: " + sent.error().message);
+    ++dropped_;
+  }
+  known.dirty = false;
+  return true;
 }
 
 SteadyTime EventSink::step(Now now) {
   if (now.steady < not_before_) {
     return not_before_;
   }
-  SteadyTime next = kNever;
-  int calls_left = kCallsPerStep;
+  std::vector<Known*> due;
   for (auto& [key, known] : known_) {
-    if (!known.dirty) {
-      continue;
+    if (known.dirty && known.send_at <= now.steady) {
+      due.push_back(&known);
     }
+  }
+  std::stable_sort(due.begin(), due.end(), [this](const Known* a, const Known* b) {
+    return failing_.before(a->event.namespace_name, a->send_at, b->event.namespace_name,
+                           b->send_at);
+  });
+  int calls_left = kCallsPerStep;
+  for (Known* known : due) {
     if (calls_left == 0) {
-      next = now.steady;
       break;
     }
-    if (known.send_at > now.steady) {
-      next = std::min(next, known.send_at);
-      continue;
-    }
-    if (!take_token(now.steady, is_of_pods(known.event.involved_kind, known.event.reason))) {
-      known.send_at = now.steady + seconds{10};
-      next = std::min(next, known.send_at);
+    if (!take_token(now.steady, is_of_pods(known->event.involved_kind, known->event.reason))) {
+      known->send_at = now.steady + seconds{10};
       continue;
     }
     --calls_left;
-    const Status sent = send(known);
-    if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
-      // The API server may be away, or only this one's namespace: the others are tried before it.
-      not_before_ = now.steady + retry_delay(sent.error(), random_);
-      known.send_at = not_before_ + retry_delay(Error{}, random_);
-      next = std::min(next, not_before_);
+    if (!send_in_turn(*known, now)) {
       break;
     }
-    if (!sent) {
-      log::debug("event " + known.event.reason + " not sent: " + sent.error().message);
-      ++dropped_;
+  }
+  SteadyTime next = kNever;
+  for (const auto& [key, known] : known_) {
+    if (known.dirty) {
+      next = std::min(next, std::max(known.send_at, not_before_));
     }
-    known.dirty = false;
   }
   forget_old(now.steady);
   return next;

@@ -14,6 +14,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "kube/api.h"
+#include "sync/namespaces_last.h"
 
 namespace slurmlet::sync {
 
@@ -47,12 +48,14 @@ class EventSink {
   };
   bool take_token(SteadyTime now, bool of_pods);
   Status send(Known& known);
+  bool send_in_turn(Known& known, Now now);
   void forget_old(SteadyTime now);
 
   kube::EventApi& api_;
   std::string host_;
   Random random_;
   std::map<std::string, Known> known_;
+  NamespacesLast failing_;
   double tokens_;
   SteadyTime refilled_{};
   SteadyTime not_before_{};  // the API server is away, or asked for a pause

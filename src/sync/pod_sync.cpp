@@ -190,6 +190,7 @@ bool PodSync::handle(Entry& entry, Now now) {
   const Status done = pod.deleting ? finish(pod) : reject(pod, now);
   if (done || is_moot(done.error().code)) {
     entry.done = true;
+    failing_.worked(pod.namespace_name);
     finished_ += done && pod.deleting ? 1 : 0;
     return true;
   }
@@ -199,6 +200,7 @@ bool PodSync::handle(Entry& entry, Now now) {
   if (entry.backoff.failures() == 0) {
     log::warning("pod " + full_name(pod) + " not rejected yet: " + done.error().message);
   }
+  failing_.failed(pod.namespace_name, now.steady);
   const Duration asked = asked_pause(done.error().retry_after, random_);
   if (done.error().retry_after) {
     not_before_ = now.steady + asked;  // the others go first then: it may be about this pod alone
@@ -211,16 +213,26 @@ SteadyTime PodSync::step(Now now) {
   read_watch(now);
   tell_what_is_not_seen(now);
   policy_.forget_idle(now.steady);
-  SteadyTime next = watch_next_;
-  int calls_left = kCallsPerStep;
+  if (pods_.empty()) {
+    failing_.forget_all();
+  }
+  std::vector<Entry*> due;
   for (auto& [uid, entry] : pods_) {
-    const bool is_due = entry.due <= now.steady && not_before_ <= now.steady;
-    if (!entry.done && is_due && calls_left > 0) {
-      --calls_left;
-      if (!handle(entry, now)) {
-        calls_left = 0;
-      }
+    if (!entry.done && entry.due <= now.steady && not_before_ <= now.steady) {
+      due.push_back(&entry);
     }
+  }
+  std::stable_sort(due.begin(), due.end(), [this](const Entry* a, const Entry* b) {
+    return failing_.before(a->pod.namespace_name, a->due, b->pod.namespace_name, b->due);
+  });
+  due.resize(std::min<std::size_t>(due.size(), kCallsPerStep));
+  for (Entry* entry : due) {
+    if (!handle(*entry, now)) {
+      break;
+    }
+  }
+  SteadyTime next = watch_next_;
+  for (const auto& [uid, entry] : pods_) {
     if (!entry.done) {
       next = std::min(next, std::max(entry.due, not_before_));
     }

@@ -254,6 +254,18 @@ TEST_F(EventSinkTest, AnEventThatAlwaysFailsHoldsUpNoOther) {
   EXPECT_EQ(api_.events().size(), 2U);
 }
 
+TEST_F(EventSinkTest, EventsOfANamespaceThatAlwaysFailHoldUpNoOther) {
+  api_.fail_calls("create full", Error{Code::kUnavailable, "429 Too Many Requests"});
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = "full-" + std::to_string(i);
+    sink_.emit({"Node", "full", name, name}, true, "R", "m", "k", clock_.now());
+  }
+  step();
+  sink_.emit({"Node", "", "z", "z"}, true, "R", "m", "k", clock_.now());
+  run(minutes{5});
+  EXPECT_EQ(api_.events().size(), 1U);
+}
+
 TEST_F(EventSinkTest, RetriesAreSpread) {
   EventSink late{api_, "n2", [] { return 0.5; }};
   api_.fail_always(Error{Code::kUnavailable, "away"});

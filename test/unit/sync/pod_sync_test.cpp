@@ -1,5 +1,6 @@
 #include "sync/pod_sync.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +70,8 @@ class PodSyncTest : public ::testing::Test {
     return uids;
   }
   std::vector<kube::Event> events() {
-    event_sink_.step(clock_.now());
+    while (event_sink_.step(clock_.now()) <= clock_.now().steady) {
+    }
     return event_api_.events();
   }
   int count_events(const std::string& kind, const std::string& reason) {
@@ -310,6 +312,43 @@ TEST_F(PodSyncTest, APodThatAlwaysFailsHoldsUpNoOther) {
     clock_.advance(std::max<Duration>(step() - clock_.now().steady, seconds{0}));
   }
   EXPECT_EQ(failed().size(), 2U);
+}
+
+// A webhook or a quota that answers 429 for a whole namespace, with and without a pause of its own.
+TEST_F(PodSyncTest, PodsOfANamespaceThatAlwaysFailHoldUpNoOther) {
+  for (const int asked : {0, 1, 5, 60}) {
+    Error error{Code::kUnavailable, "429"};
+    if (asked > 0) {
+      error.retry_after = seconds{asked};
+    }
+    api_.fail_calls("set_failed full/", error);
+    for (int i = 0; i < 20; ++i) {
+      kube::Pod bad = pod(fmt::format("a-{}-{}", asked, i));
+      bad.namespace_name = "full";
+      bring(bad);
+    }
+    step();
+    const std::size_t before = failed().size();
+    bring(pod(fmt::format("z-{}", asked)));
+    const SteadyTime began = clock_.now().steady;
+    while (failed().size() == before && clock_.now().steady < began + minutes{5}) {
+      clock_.advance(std::max<Duration>(step() - clock_.now().steady, milliseconds{1}));
+    }
+    EXPECT_EQ(failed().size(), before + 1) << asked;
+  }
+}
+
+// Two in a namespace with others: what has waited longest is tried first.
+TEST_F(PodSyncTest, TwoPodsThatAlwaysFailHoldUpNoOtherOfTheirNamespace) {
+  for (const char* name : {"bad-1", "bad-2", "good"}) {
+    bring(pod(name));
+  }
+  api_.fail_calls("set_failed default/bad-", Error{Code::kUnavailable, "429", seconds{60}});
+  const SteadyTime began = clock_.now().steady;
+  while (failed().empty() && clock_.now().steady < began + minutes{5}) {
+    clock_.advance(std::max<Duration>(step() - clock_.now().steady, seconds{0}));
+  }
+  EXPECT_THAT(failed(), ElementsAre("good-uid"));
 }
 
 // Ten seconds for each call to a slow API server: the watchdog must not take that for a hang.
