@@ -59,11 +59,14 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
   for (const auto& rule : kRules) {
     const Condition* old = find(before, rule.type);
     const Condition* now = find(after, rule.type);
-    if (old == nullptr || now == nullptr || old->reason == "NotAskedYet") {
-      continue;  // the first answer after start is no change either
+    if (old == nullptr || now == nullptr) {
+      continue;
+    }
+    if (old->reason == "NotAskedYet" && (now->status != "Unknown" || now->reason == old->reason)) {
+      continue;  // the first answer after start is no change either; that there is none is news
     }
     // Only the first answer after start is announced() while it is open.
-    const bool was_open = old->reason == "NotConfirmed";
+    const bool was_open = old->reason == "NotConfirmed" || old->reason == "NotAskedYet";
     const bool same = old->status == now->status && !was_open;
     if (now->reason == "NotConfirmed" || (same && !is_news(rule, *old, *now))) {
       continue;

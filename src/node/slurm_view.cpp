@@ -221,14 +221,13 @@ Use use_of(const HostFacts& facts, const std::set<std::string>& bases) {
   return std::none_of(bases.begin(), bases.end(), is_in_use) ? Use::kFree : Use::kUnknown;
 }
 
-std::string what_is_open(const SlurmView& view) {
+std::string what_is_open(const SlurmView& view, const HostFacts& facts) {
   const char* what = view.bases == kInUse  ? "whether this node is partially or fully allocated"
                      : view.may_be("DOWN") ? "whether this node is idle, in use or down"
                                            : "whether jobs still use this node";
-  return fmt::format(
-      "slurmctld's answer about this node alone does not show {}; the next full query will "
-      "(slurm.confirmInterval)",
-      what);
+  return fmt::format("slurmctld's answer about this node alone does not show {}; {}", what,
+                     facts.jobs ? "the next full query will (slurm.confirmInterval)"
+                                : "nor does this machine, whose jobs slurmlet cannot read");
 }
 
 }  // namespace
@@ -271,7 +270,7 @@ SlurmView slurm_view(const HostFacts& facts) {
   view.use = use_of(facts, view.bases);
   if (view.bases.size() > 1) {
     view.reason = "NotConfirmed";
-    view.message = what_is_open(view);
+    view.message = what_is_open(view, facts);
   }
   return view;
 }

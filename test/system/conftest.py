@@ -110,8 +110,11 @@ def _end(rig, failed):
 
 
 @pytest.fixture
-def rig(request, _rigs):
+def rig(request, _rigs, slurm):
     """A node for one test; its daemon is not started yet."""
+    # That of 22.05 may have died of what an earlier test asked (docs/slurm-load.md, GresUsed).
+    if slurm.pid("slurmctld") is None:
+        slurm.reset(SLURM_NODE)
     one = _rigs()
     yield one
     _end(one, getattr(request.node, "failed", True))

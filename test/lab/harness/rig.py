@@ -179,8 +179,13 @@ class Rig:
 
     def wait_known(self):
         """Until slurmctld's answer is on the Node."""
-        self.wait(lambda node: node and api.condition(node, "SlurmNodeStateIdle").get(
-            "status") in ("True", "False"))
+        try:
+            self.wait(lambda node: node and api.condition(node, "SlurmNodeStateIdle").get(
+                "status") in ("True", "False"))
+        except TimeoutError as error:
+            if self.slurm.pid("slurmctld") is None:
+                raise RuntimeError("slurmctld has died") from error
+            raise
 
     def wait_renewed(self, after=""):
         """Until the Lease has a renewTime later than `after`; returns the Lease."""

@@ -192,7 +192,18 @@ TEST(ConditionEventsTest, NoneForTheFirstAnswerAfterStart) {
   early.slurm = {};
   EXPECT_THAT(events(early, facts_in_state("IDLE")), IsEmpty());
   EXPECT_THAT(events(early, facts_in_state("DOWN", {"DRAIN", "NOT_RESPONDING"})), IsEmpty());
-  EXPECT_THAT(events(early, unreachable()), IsEmpty());
+}
+
+// Else an administrator finds neither an Event nor a line in the log about a slurmctld that has been
+// away since this daemon started.
+TEST(ConditionEventsTest, ThatTheFirstAnswerIsMissingIsToldOnce) {
+  HostFacts before = facts_in_state("IDLE");
+  before.slurm = {};
+  HostFacts failing = before;
+  failing.slurm.failure = SlurmFailure::kTimeout;
+  failing.slurm.stale = true;
+  EXPECT_THAT(events_of({before, before, failing, failing, facts_in_state("IDLE")}),
+              ElementsAre("Warning SlurmStateUnknown", "Normal SlurmStateKnown"));
 }
 
 TEST(ConditionEventsTest, TheMessageIsTheConditions) {

@@ -334,6 +334,10 @@ TEST(SlurmStateConditionsTest, NotDrainedBecauseTheMachineSeesNoJobs) {
     EXPECT_EQ(condition.reason, "NotConfirmed");
     EXPECT_THAT(condition.message, HasSubstr("slurm.confirmInterval"));
   }
+  facts.jobs.reset();
+  EXPECT_THAT(condition_of(slurm_state_conditions(facts), "SlurmNodeStateIdle").message,
+              Not(HasSubstr("slurm.confirmInterval")))
+      << "no full query is made without a view of the jobs";
 }
 
 TEST(SlurmStateConditionsTest, AJobInPartIsNotAllocated) {
