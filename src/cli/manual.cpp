@@ -49,8 +49,8 @@ earlier ones, and mappings are merged. A setting that is
 reverts to its default, whatever the earlier files set (a mapping becomes empty); an empty text or an
 empty group changes nothing. All these files, and those that they name, must be regular files.
 .PP
-Unknown keys, repeated keys and invalid values are rejected: the message names the file, the
-line, the key and a suggested fix, and
+Unknown keys, repeated keys, invalid values and YAML's anchors, aliases and tags are rejected: the
+message names the file, the line, the key and a suggested fix, and
 .B slurmlet
 ends with exit code 2. If the file is rejected at SIGHUP, the old configuration stays in use.
 .PP
