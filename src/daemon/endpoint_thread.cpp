@@ -162,9 +162,9 @@ std::string EndpointThread::status_json() const {
   const auto lease = shared_.lease.status.get();
   status::Report known = report ? *report : status::Report{};
   known.node_name = node_name_;
-  return status::to_json(status::daemon_status({known, lease ? *lease : sync::LeaseStatus{},
-                                                settings_.kubernetes.lease_duration,
-                                                status::process_start(), shared_.clock.now()}));
+  return status::daemon_status_json({known, lease ? *lease : sync::LeaseStatus{},
+                                     settings_.kubernetes.lease_duration, status::process_start(),
+                                     shared_.clock.now()});
 }
 
 podapi::KubeletSnapshot EndpointThread::kubelet_snapshot() {

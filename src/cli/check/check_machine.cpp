@@ -186,7 +186,7 @@ Finding daemon_finding(const Result<status::DaemonStatus>& answer) {
   if (answer->healthy) {
     return {kSubjectDaemon, Severity::kOk, answer->summary};
   }
-  return {kSubjectDaemon, Severity::kError, answer->summary, status::why_unhealthy(*answer)};
+  return {kSubjectDaemon, Severity::kError, answer->summary, answer->problem};
 }
 
 }  // namespace slurmlet::cli
