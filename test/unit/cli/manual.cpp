@@ -1,4 +1,4 @@
-#include "cli/manual.h"
+#include "cli/packaged_texts.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace slurmlet::cli {
 namespace {
 
 constexpr std::string_view kHead =
-    R"(.\" Made from the table of settings (src/cli/manual.cpp); a test of test/config keeps it current.
+    R"(.\" Made from the table of settings (test/unit/cli/manual.cpp); a test keeps it current.
 .TH SLURMLET.YAML 5 2026-11-22 slurmlet "File Formats"
 .SH NAME
 slurmlet.yaml \- configuration of slurmlet
