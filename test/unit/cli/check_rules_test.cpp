@@ -286,6 +286,11 @@ TEST(CheckMachine, Slurmctld) {
   facts.slurm.record->state = {"IDLE", {}};
   facts.slurm.source = "sinfo";
   facts.slurm.answered_at = kNow;
+  facts.slurm.stale = true;
+  const Finding stale = slurmctld_finding(facts, counters);
+  EXPECT_THAT(stale, found(Severity::kError, "state then IDLE"));
+  EXPECT_EQ(stale.cure, "");
+  facts.slurm.stale = false;
   counters.last_took = milliseconds{4};
   EXPECT_THAT(slurmctld_finding(facts, counters),
               found(Severity::kOk, "answered in 4 ms through sinfo: nid1 is IDLE"));
