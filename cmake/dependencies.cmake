@@ -7,7 +7,6 @@ find_package(OpenSSL 3.0 REQUIRED)
 find_package(nlohmann_json 3.9 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
-find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 pkg_check_modules(LIBYAML REQUIRED IMPORTED_TARGET yaml-0.1)

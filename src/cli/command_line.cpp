@@ -1,12 +1,11 @@
-// CLI11 splits the arguments; it is included here only, and none of its exceptions leave this file.
-
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "cli/command_table.h"
@@ -16,225 +15,229 @@
 namespace slurmlet::cli {
 namespace {
 
-CLI::Option* add_value(CLI::App& to, const std::string& names) {
-  return to.add_option(names, CLI::callback_t{[](const CLI::results_t&) { return true; }})
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
+struct KnownFlag {
+  std::string_view name;
+  std::string_view short_name;  // "-o"; "" = none
+  bool takes_value;             // false: "true" without "=", and no other argument is its value
+};
 
-CLI::Option* add_flag(CLI::App& to, const CommandFlag& flag) {
-  std::string names{flag.key()};
-  if (!flag.is_argument()) {
-    names = flag.short_name.empty() ? std::string{flag.name}
-                                    : fmt::format("{},{}", flag.short_name, flag.name);
+std::vector<KnownFlag> known_flags(const Command& command) {
+  std::vector<KnownFlag> out;
+  for (const auto& row : config::settings_table()) {
+    out.push_back({row.flag, "", !config::is_bool(row)});
   }
-  return flag.is_switch() ? to.add_flag(names) : add_value(to, names);
+  for (const auto& general : config::command_flags()) {
+    out.push_back({general.flag, general.flag == "--help" ? "-h" : "",
+                   !std::string_view{general.type}.empty()});
+  }
+  for (const auto& ignored : ignored_flags()) {
+    out.push_back({ignored.flag, "", ignored.takes_value});
+  }
+  for (const auto& own : command.flags) {
+    if (!own.is_argument()) {
+      out.push_back({own.name, own.short_name, !own.is_switch()});
+    }
+  }
+  return out;
 }
 
-std::string last(const CLI::Option* option) {
-  return option->results().empty() ? "" : option->results().back();
+// "-1" is a value.
+bool looks_like_flag(const std::string& argument) {
+  return argument.size() > 1 && argument[0] == '-' && (argument[1] < '0' || argument[1] > '9');
 }
 
 class Parser {
  public:
-  Parser();
   Result<config::ParsedCommandLine> parse(const std::vector<std::string>& arguments);
 
  private:
-  void add_setting_flags();
-  void collect(config::ParsedCommandLine& into) const;
-  std::vector<std::string> bad_choices(const config::ParsedCommandLine& parsed) const;
-  std::vector<std::string> leftovers() const;
-  std::string unknown_flag(const std::string& argument) const;
-  const Command* command() const;
+  void choose(const Command& command);
+  void take_argument(const std::string& argument);
+  // `next` is nullptr behind the last argument. Whether it was taken as the value.
+  bool take_flag(const std::string& argument, const std::string* next);
+  const KnownFlag* find_flag(std::string_view name) const;
+  const std::string* last(std::string_view flag) const;
+  config::ParsedCommandLine collect() const;
+  void add_leftovers(const config::ParsedCommandLine& parsed);
+  void add_bad_choices(const config::ParsedCommandLine& parsed);
+  std::string unknown_flag(const std::string& argument, const std::string& program) const;
 
-  CLI::App app_{"slurmlet"};
-  CLI::App* help_command_ = nullptr;
-  CLI::Option* help_ = nullptr;
-  CLI::Option* version_ = nullptr;
-  CLI::Option* config_ = nullptr;
-  CLI::Option* provider_ = nullptr;
-  CLI::Option* provider_config_ = nullptr;
-  std::map<const CommandFlag*, CLI::Option*> own_;
-  std::vector<std::pair<const config::Row*, CLI::Option*>> settings_;
-  std::vector<std::pair<const IgnoredFlag*, CLI::Option*>> ignored_;
+  // The first until another is named: `slurmlet` and `slurmlet help` are about it too.
+  const Command* command_ = &commands().front();
+  bool is_chosen_ = false;
+  bool help_ = false;
+  std::vector<KnownFlag> known_ = known_flags(*command_);
+  std::map<std::string_view, std::vector<std::string>> given_;  // by name
+  std::vector<std::string> leftovers_;
+  std::vector<std::string> problems_;
 };
 
-void Parser::add_setting_flags() {
-  for (const auto& row : config::settings_table()) {
-    const std::string flag{row.flag};
-    settings_.emplace_back(&row,
-                           config::is_bool(row) ? app_.add_flag(flag) : add_value(app_, flag));
-  }
-  for (const auto& ignored : ignored_flags()) {
-    const std::string flag{ignored.flag};
-    ignored_.emplace_back(&ignored,
-                          ignored.takes_value ? add_value(app_, flag) : app_.add_flag(flag));
+void Parser::choose(const Command& command) {
+  command_ = &command;
+  is_chosen_ = true;
+  known_ = known_flags(command);
+}
+
+const KnownFlag* Parser::find_flag(std::string_view name) const {
+  const auto found = std::find_if(known_.begin(), known_.end(), [&](const KnownFlag& flag) {
+    return flag.name == name || (!flag.short_name.empty() && flag.short_name == name);
+  });
+  return found == known_.end() ? nullptr : &*found;
+}
+
+const std::string* Parser::last(std::string_view flag) const {
+  const auto found = given_.find(flag);
+  return found == given_.end() ? nullptr : &found->second.back();
+}
+
+void Parser::take_argument(const std::string& argument) {
+  const auto file = std::find_if(command_->flags.begin(), command_->flags.end(),
+                                 [](const CommandFlag& flag) { return flag.is_argument(); });
+  const Command* named = is_chosen_ ? nullptr : find_command(argument);
+  if (named != nullptr) {
+    choose(*named);
+  } else if (!is_chosen_ && argument == "help") {
+    help_ = true;
+  } else if (file != command_->flags.end() && given_.count(file->name) == 0) {
+    given_[file->name].push_back(argument);
+  } else {
+    leftovers_.push_back(argument);
   }
 }
 
-Parser::Parser() {
-  app_.set_help_flag("");
-  app_.allow_extras();
-  app_.require_subcommand(0, 1);
-  help_ = app_.add_flag("-h,--help");
-  version_ = app_.add_flag("--version");
-  config_ = add_value(app_, "--config");
-  provider_ = add_value(app_, "--provider");
-  provider_config_ = add_value(app_, "--provider-config");
-  add_setting_flags();
-  for (const auto& command : commands()) {
-    CLI::App* subcommand = app_.add_subcommand(std::string{command.name});
-    subcommand->allow_extras()->fallthrough();
-    for (const auto& flag : command.flags) {
-      own_[&flag] = add_flag(*subcommand, flag);
-    }
+bool Parser::take_flag(const std::string& argument, const std::string* next) {
+  const auto equals = argument.find('=');
+  const KnownFlag* flag = find_flag(std::string_view{argument}.substr(0, equals));
+  std::optional<std::string> value;
+  if (flag != nullptr && equals != std::string::npos) {
+    value = argument.substr(equals + 1);
+  } else if (flag == nullptr && argument[1] != '-') {  // -ojson
+    flag = find_flag(std::string_view{argument}.substr(0, 2));
+    flag = flag != nullptr && flag->takes_value ? flag : nullptr;
+    value = argument.substr(2);
   }
-  help_command_ = app_.add_subcommand("help");
-  help_command_->allow_extras()->fallthrough();
+  if (flag == nullptr) {
+    leftovers_.push_back(argument);
+    return false;
+  }
+  const bool takes_next = !value && flag->takes_value && next != nullptr && !looks_like_flag(*next);
+  if (takes_next) {
+    value = *next;
+  } else if (!value && flag->takes_value) {
+    problems_.push_back(fmt::format("missing value for flag {}", flag->name));
+  }
+  given_[flag->name].push_back(value.value_or("true"));
+  return takes_next;
 }
 
-// The one that was given, or the first: `slurmlet` and `slurmlet help` are about it too.
-const Command* Parser::command() const {
-  const auto given = app_.get_subcommands();
-  const Command* found = given.empty() ? nullptr : find_command(given[0]->get_name());
-  return found == nullptr ? &commands().front() : found;
-}
-
-std::string Parser::unknown_flag(const std::string& argument) const {
+std::string Parser::unknown_flag(const std::string& argument, const std::string& program) const {
   const std::string flag = argument.substr(0, argument.find('='));
-  std::vector<std::string> known;
-  for (const auto& row : config::settings_table()) {
-    known.emplace_back(row.flag);
+  std::vector<std::string> names;
+  for (const auto& each : known_) {
+    names.emplace_back(each.name);
   }
-  for (const auto& general : config::command_flags()) {
-    known.emplace_back(general.flag);
-  }
-  for (const auto& ignored : ignored_flags()) {
-    known.emplace_back(ignored.flag);
-  }
-  for (const auto& own : command()->flags) {
-    known.emplace_back(own.name);
-  }
-  const auto near = nearest(flag, known);
+  const auto near = nearest(flag, names);
   return fmt::format("unknown flag {}{}", flag,
                      near ? fmt::format("; did you mean {}?", *near)
-                          : fmt::format("; \"{} --help\" lists all flags", app_.get_name()));
+                          : fmt::format("; \"{} --help\" lists all flags", program));
 }
 
-std::vector<std::string> Parser::leftovers() const {
+void Parser::add_leftovers(const config::ParsedCommandLine& parsed) {
   std::vector<std::string> names{"help"};
   for (const auto& each : commands()) {
     names.emplace_back(each.name);
   }
-  const bool takes_file = std::any_of(command()->flags.begin(), command()->flags.end(),
-                                      [](const CommandFlag& flag) { return flag.is_argument(); });
-  std::vector<std::string> problems;
   bool after_unknown_flag = false;
-  for (const auto& argument : app_.remaining(true)) {
-    if (argument.size() > 1 && argument.front() == '-' && argument != "--") {
-      problems.push_back(unknown_flag(argument));
+  for (const auto& argument : leftovers_) {
+    if (argument.size() > 1 && argument.front() == '-') {
+      problems_.push_back(unknown_flag(argument, parsed.program));
       after_unknown_flag = argument.find('=') == std::string::npos;
       continue;
     }
     // What follows an unknown flag is most likely its value.
-    if (!after_unknown_flag && takes_file) {
-      problems.push_back(
-          fmt::format("{} reads one file; \"{}\" is one too many", command()->name, argument));
+    if (!after_unknown_flag && parsed.options.count("file") > 0) {
+      problems_.push_back(
+          fmt::format("{} reads one file; \"{}\" is one too many", command_->name, argument));
     } else if (!after_unknown_flag) {
       const auto near = nearest(argument, names);
-      problems.push_back(fmt::format("unknown command \"{}\"{}", argument,
-                                     near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
+      problems_.push_back(fmt::format("unknown command \"{}\"{}", argument,
+                                      near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
     }
     after_unknown_flag = false;
   }
-  return problems;
 }
 
-void Parser::collect(config::ParsedCommandLine& into) const {
-  into.subcommand = version_->count() > 0 ? "version" : std::string{command()->name};
-  into.help = help_->count() > 0 || help_command_->parsed();
-  into.config_file = last(config_);
-  into.provider = last(provider_);
-  into.provider_config = last(provider_config_);
-  for (const auto& flag : command()->flags) {
-    const CLI::Option* option = own_.at(&flag);
-    into.options[std::string{flag.key()}] = option->count() == 0 ? std::string{flag.default_text}
-                                            : flag.is_switch()   ? "true"
-                                                                 : last(option);
-  }
-  for (const auto& [row, option] : settings_) {
-    if (option->count() > 0) {
-      into.values[std::string{row->key}] =
-          config::is_map(*row) ? join(option->results(), ",") : last(option);
+void Parser::add_bad_choices(const config::ParsedCommandLine& parsed) {
+  for (const auto& flag : command_->flags) {
+    const std::string& given = parsed.options.at(std::string{flag.key()});
+    if (!flag.choices.empty() &&
+        std::find(flag.choices.begin(), flag.choices.end(), given) == flag.choices.end()) {
+      problems_.push_back(fmt::format("{} is \"{}\"; it must be {}", flag.name, given, flag.help));
     }
   }
-  for (const auto& [ignored, option] : ignored_) {
-    if (option->count() > 0) {
-      into.warnings.push_back(ignored_warning(*ignored));
+}
+
+config::ParsedCommandLine Parser::collect() const {
+  config::ParsedCommandLine out;
+  const auto text = [this](std::string_view flag) {
+    const std::string* given = last(flag);
+    return given == nullptr ? std::string{} : *given;
+  };
+  out.subcommand = last("--version") != nullptr ? "version" : std::string{command_->name};
+  out.help = help_ || last("--help") != nullptr;
+  out.config_file = text("--config");
+  out.provider = text("--provider");
+  out.provider_config = text("--provider-config");
+  for (const auto& flag : command_->flags) {
+    const std::string* given = last(flag.name);
+    std::string& option = out.options[std::string{flag.key()}];
+    option = given == nullptr ? std::string{flag.default_text} : *given;
+    if (flag.is_switch() && option == "false") {
+      option.clear();
     }
   }
-  if (provider_->count() > 0 && into.provider != "mock" && into.provider != "slurm") {
-    into.warnings.push_back(
+  for (const auto& row : config::settings_table()) {
+    if (const auto found = given_.find(row.flag); found != given_.end()) {
+      out.values[std::string{row.key}] =
+          config::is_map(row) ? join(found->second, ",") : found->second.back();
+    }
+  }
+  for (const auto& ignored : ignored_flags()) {
+    if (last(ignored.flag) != nullptr) {
+      out.warnings.push_back(ignored_warning(ignored));
+    }
+  }
+  if (last("--provider") != nullptr && out.provider != "mock" && out.provider != "slurm") {
+    out.warnings.push_back(
         fmt::format("--provider {} has no effect: slurmlet hosts no providers, it always shows the "
                     "Slurm node of this machine",
-                    into.provider));
+                    out.provider));
   }
-}
-
-std::vector<std::string> Parser::bad_choices(const config::ParsedCommandLine& parsed) const {
-  std::vector<std::string> problems;
-  for (const auto& flag : command()->flags) {
-    const auto given = parsed.options.find(std::string{flag.key()});
-    if (flag.choices.empty() || given == parsed.options.end() ||
-        std::find(flag.choices.begin(), flag.choices.end(), given->second) != flag.choices.end()) {
-      continue;
-    }
-    problems.push_back(
-        fmt::format("{} is \"{}\"; it must be {}", flag.name, given->second, flag.help));
-  }
-  return problems;
-}
-
-// CLI11 reads "--flag=" as a flag whose value is the next argument; as two arguments it is what was
-// meant, an empty value.
-std::vector<std::string> reversed_for_cli11(const std::vector<std::string>& arguments) {
-  std::vector<std::string> out;
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    const auto& argument = arguments[i];
-    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
-      out.push_back(argument.substr(0, argument.size() - 1));
-      out.emplace_back();
-    } else {
-      out.push_back(argument);
-    }
-  }
-  std::reverse(out.begin(), out.end());
   return out;
 }
 
 Result<config::ParsedCommandLine> Parser::parse(const std::vector<std::string>& arguments) {
-  config::ParsedCommandLine parsed;
+  bool flags_end = false;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (flags_end || !looks_like_flag(argument)) {
+      take_argument(argument);
+    } else if (argument == "--") {
+      flags_end = true;
+    } else if (take_flag(argument, i + 1 < arguments.size() ? &arguments[i + 1] : nullptr)) {
+      ++i;
+    }
+  }
+  config::ParsedCommandLine parsed = collect();
   parsed.program =
       arguments.empty() ? "slurmlet" : std::filesystem::path{arguments[0]}.filename().string();
-  app_.name(parsed.program);
-  auto reversed = reversed_for_cli11(arguments);
-  try {
-    app_.parse(reversed);
-  } catch (const CLI::ArgumentMismatch& error) {
-    return Error{Code::kInvalid, fmt::format("missing value for flag: {}", error.what())};
-  } catch (const CLI::Error& error) {
-    return Error{Code::kInvalid, error.what()};
-  }
-  collect(parsed);
   if (parsed.help) {
     return parsed;
   }
-  auto problems = leftovers();
-  const auto choices = bad_choices(parsed);
-  problems.insert(problems.end(), choices.begin(), choices.end());
-  if (!problems.empty()) {
-    return Error{Code::kInvalid, join(problems, "\n")};
+  add_leftovers(parsed);
+  add_bad_choices(parsed);
+  if (!problems_.empty()) {
+    return Error{Code::kInvalid, join(problems_, "\n")};
   }
   return parsed;
 }
@@ -242,8 +245,7 @@ Result<config::ParsedCommandLine> Parser::parse(const std::vector<std::string>& 
 }  // namespace
 
 Result<config::ParsedCommandLine> parse_command_line(const std::vector<std::string>& arguments) {
-  Parser parser;
-  return parser.parse(arguments);
+  return Parser{}.parse(arguments);
 }
 
 }  // namespace slurmlet::cli

@@ -13,7 +13,6 @@ set(COMPONENT_SOURCES
   commands.cpp
   feed_command.cpp
   help.cpp
-  manual.cpp
   node_diff_text.cpp
   parse_slurm.cpp
   print_node.cpp

@@ -117,39 +117,6 @@ std::string code_or_empty(std::string_view text) {
   return text.empty() ? "" : fmt::format("`{}`", markdown_cell(text));
 }
 
-// How the default looks in the file: maps and empty texts in YAML's own form.
-std::string yaml_default(const config::Row& row) {
-  std::string text = config::default_text(row);
-  if (!text.empty()) {
-    return text;
-  }
-  return config::is_map(row) ? "{}" : "\"\"";
-}
-
-// A comment of the example file, broken between words so that no line is longer than 100.
-std::string comment(std::string_view indent, std::string_view text) {
-  constexpr std::size_t kMaxWidth = 100;
-  std::string out;
-  std::string line;
-  for (const auto word : split(text, ' ')) {
-    if (!line.empty() && indent.size() + 2 + line.size() + 1 + word.size() > kMaxWidth) {
-      out += fmt::format("{}# {}\n", indent, line);
-      line.clear();
-    }
-    line += fmt::format("{}{}", line.empty() ? "" : " ", word);
-  }
-  return out + fmt::format("{}# {}\n", indent, line);
-}
-
-void add_example_entry(const config::Row& row, std::string_view indent, std::string_view name,
-                       std::string& out) {
-  out += comment(indent, row.help);
-  if (config::default_text(row).empty() && !row.when_unset.empty()) {
-    out += comment(indent, fmt::format("Default: {}", row.when_unset));
-  }
-  out += fmt::format("{}#{}: {}\n", indent, name, yaml_default(row));
-}
-
 }  // namespace
 
 std::string help_text(const std::string& program, const std::string& subcommand) {
@@ -187,32 +154,6 @@ std::string settings_table_markdown() {
                        code_or_empty(row.environment),
                        text.empty() ? markdown_cell(row.when_unset) : code_or_empty(text),
                        markdown_cell(row.help));
-  }
-  return out;
-}
-
-std::string example_config() {
-  std::string out = fmt::format(
-      "# Configuration of slurmlet, read from {}. Every key is shown with its\n"
-      "# default; remove the '#' to change one. Flags and environment variables override this "
-      "file.\n"
-      "# Durations: 90s, 1m30s, 500ms.\n"
-      "apiVersion: {}\n"
-      "kind: {}\n",
-      config::kDefaultConfigFile, config::kApiVersion, config::kKind);
-  std::string_view group;
-  for (const auto& row : config::settings_table()) {
-    const auto dot = row.key.find('.');
-    out += '\n';
-    if (dot == std::string_view::npos) {
-      add_example_entry(row, "", row.key, out);
-      continue;
-    }
-    if (row.key.substr(0, dot) != group) {
-      group = row.key.substr(0, dot);
-      out += fmt::format("{}:\n", group);
-    }
-    add_example_entry(row, "  ", row.key.substr(dot + 1), out);
   }
   return out;
 }

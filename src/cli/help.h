@@ -1,6 +1,6 @@
 #pragma once
 
-// Texts made from settings_table.h: --help, the documentation's table, the example file.
+// Texts made from settings_table.h: --help, the documentation's table.
 
 #include <string>
 
@@ -12,8 +12,5 @@ std::string help_text(const std::string& program, const std::string& subcommand)
 
 // The table of all settings for docs/, in Markdown, one part a section.
 std::string settings_table_markdown();
-
-// packaging/config.yaml: every key, commented out, with its default. A test keeps it current.
-std::string example_config();
 
 }  // namespace slurmlet::cli

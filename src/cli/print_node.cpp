@@ -1,5 +1,7 @@
 #include "cli/print_node.h"
 
+#include <nlohmann/json.hpp>
+
 #include "credentials/access.h"
 #include "daemon/node_preview.h"
 #include "kube/node_json.h"
@@ -17,7 +19,7 @@ Result<std::string> print_node(const config::Settings& settings, const std::stri
   if (format == "json") {
     return json + "\n";
   }
-  return yaml::emit_json_text(json);
+  return yaml::emit(nlohmann::ordered_json::parse(json));
 }
 
 Result<std::string> diff_node(const config::Settings& settings) {

@@ -36,8 +36,7 @@ std::string why_not(const Result<status::DaemonStatus>& status) {
   if (!status) {
     return status.error().message;
   }
-  const std::string why = status::why_unhealthy(*status);
-  return why.empty() ? status->summary : why;
+  return status->problem.empty() ? status->summary : status->problem;
 }
 
 int write_sentinel(const std::string& path) {
@@ -65,7 +64,7 @@ int run_status(const config::Settings& settings, const std::string& format) {
     log::error(status.error().message);
     return status.error().code == Code::kTimeout ? kNotHealthy : kNotRunning;
   }
-  print(format == "json" ? status::to_json(*status) : status::to_text(*status));
+  print(format == "json" ? status->json : status->text);
   return status->healthy ? 0 : kNotHealthy;
 }
 

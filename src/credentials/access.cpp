@@ -268,13 +268,8 @@ std::optional<tls::CertificateSummary> ApiAccess::client_certificate() const {
 }
 
 std::string ApiAccess::route_source() const {
-  const std::string url = server();
-  std::string rest = url.substr(url.find("://") + 3);
-  rest = rest.substr(0, rest.find('/'));
-  const auto colon = rest.rfind(':');
-  const bool has_port = colon != std::string::npos && rest.find(']', colon) == std::string::npos;
-  const int port = has_port ? parse_int<int>(rest.substr(colon + 1)).value_or(443) : 443;
-  return host::route_source(has_port ? rest.substr(0, colon) : rest, port);
+  const http::HostPort server_at = http::server_of(server());
+  return host::route_source(server_at.host, server_at.port);
 }
 
 std::string ApiAccess::node_of_credential() const { return node_named_by(client_certificate()); }

@@ -47,9 +47,9 @@ BootstrapOutcome run_bootstrap(const config::Settings& settings, const std::stri
   podapi::HealthHandler handler{
       [&] { return snapshot(bootstrap, node_name); },
       [&] {
-        return status::to_json(status::daemon_status(
-            {report(bootstrap, node_name), sync::LeaseStatus{}, settings.kubernetes.lease_duration,
-             status::process_start(), clock.now()}));
+        return status::daemon_status_json({report(bootstrap, node_name), sync::LeaseStatus{},
+                                           settings.kubernetes.lease_duration,
+                                           status::process_start(), clock.now()});
       }};
   const auto health =
       start_server(health_server_options(settings, service.sockets()), handler, "health");

@@ -53,7 +53,6 @@ class EndpointThread {
   podapi::Snapshot snapshot() const;
   std::string status_json() const;
   podapi::KubeletSnapshot kubelet_snapshot();
-  std::optional<podapi::NodeUsage> usage(Now now);
 
   const config::Settings& settings_;
   std::string node_name_;

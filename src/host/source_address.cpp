@@ -43,17 +43,13 @@ std::string source_towards(const addrinfo& target) {
 
 }  // namespace
 
-std::string route_source(const std::string& host, int port) {
-  std::string name = host;
-  if (name.size() > 2 && name.front() == '[' && name.back() == ']') {
-    name = name.substr(1, name.size() - 2);
-  }
+std::string route_source(const std::string& host, const std::string& port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_DGRAM;
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+  if (::getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
     return {};
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{found, &::freeaddrinfo};

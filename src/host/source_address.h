@@ -13,7 +13,7 @@ namespace slurmlet::host {
 
 // Numeric; "" if the name does not resolve, no route leads there, or the server is reached through
 // the loopback or a link-local address (a proxy on this machine, say), which is of no use to
-// others. `host` may be an IPv6 address in brackets.
-std::string route_source(const std::string& host, int port);
+// others. `host`: a name or an address, without brackets.
+std::string route_source(const std::string& host, const std::string& port);
 
 }  // namespace slurmlet::host

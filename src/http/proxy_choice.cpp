@@ -11,11 +11,6 @@
 namespace slurmlet::http {
 namespace {
 
-struct HostPort {
-  std::string host;  // lower case, without brackets
-  std::string port;
-};
-
 HostPort host_and_port(std::string_view text, std::string_view default_port) {
   HostPort out{"", std::string{default_port}};
   std::string_view host = text;
@@ -101,14 +96,17 @@ bool entry_matches(std::string_view entry, const HostPort& server) {
 
 }  // namespace
 
+HostPort server_of(std::string_view url) {
+  const std::string_view rest = url.substr(url.find("://") + 3);
+  return host_and_port(rest.substr(0, rest.find('/')), url.starts_with("https:") ? "443" : "80");
+}
+
 std::string proxy_for(std::string_view url, std::string_view https_proxy,
                       std::string_view no_proxy) {
-  constexpr std::string_view kScheme = "https://";
-  if (https_proxy.empty() || !url.starts_with(kScheme)) {
+  if (https_proxy.empty() || !url.starts_with("https://")) {
     return "";
   }
-  url.remove_prefix(kScheme.size());
-  const HostPort server = host_and_port(url.substr(0, url.find('/')), "443");
+  const HostPort server = server_of(url);
   if (is_this_machine(server.host)) {
     return "";
   }

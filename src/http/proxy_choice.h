@@ -9,6 +9,13 @@
 
 namespace slurmlet::http {
 
+struct HostPort {
+  std::string host;  // lower case, without brackets
+  std::string port;
+};
+// Of an http or https URL.
+HostPort server_of(std::string_view url);
+
 // The proxy's URL, "" = connect directly. `https_proxy` may lack the scheme (http:// then).
 std::string proxy_for(std::string_view url, std::string_view https_proxy,
                       std::string_view no_proxy);

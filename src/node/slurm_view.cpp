@@ -107,17 +107,16 @@ SlurmView unknown_view(const HostFacts& facts) {
           ? cause_of(*slurm.failure, facts)
           : Cause{"AnswerTooOld", controllers(facts) + " has not been queried recently", ""};
   view.reason = cause.reason;
-  view.message = cause.what;
+  view.what = cause.what;
   if (!slurm.failure_detail.empty()) {
-    view.message += ": " + slurm.failure_detail;
+    view.what += ": " + slurm.failure_detail;
   }
   if (slurm.answered_at && slurm.record) {
-    view.message += fmt::format("; last answer at {}, state then {}", rfc3339(*slurm.answered_at),
-                                slurm.record->state.raw());
+    view.what += fmt::format("; last answer at {}, state then {}", rfc3339(*slurm.answered_at),
+                             slurm.record->state.raw());
   }
-  if (!cause.cure.empty()) {
-    view.message += "; " + cause.cure;
-  }
+  view.cure = cause.cure;
+  view.message = view.cure.empty() ? view.what : view.what + "; " + view.cure;
   return view;
 }
 

@@ -26,6 +26,7 @@ struct SlurmView {
   Knowledge knowledge = Knowledge::kNotAskedYet;
   std::string reason;  // CamelCase, why not kKnown, or why there are several `bases`
   std::string message;
+  std::string what = {}, cure = {};  // kUnknown: of what `message` is made
   std::set<std::string> bases = {};  // kKnown: what the base state may be; one where it is known
   // Jobs hold this node or complete on it, by Slurm's word or the machine's.
   Use use = Use::kUnknown;

@@ -5,7 +5,7 @@
 
 namespace slurmlet::podapi {
 
-std::vector<MetricFamily> resource_metrics(const std::optional<NodeUsage>& usage) {
+std::vector<MetricFamily> resource_metrics(const std::optional<node::Usage>& usage) {
   std::vector<MetricFamily> families;
   const auto add = [&](std::string name, std::string help, MetricType type, double value) {
     if (value > 0) {

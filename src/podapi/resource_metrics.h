@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "podapi/kubelet_routes.h"
+#include "node/usage.h"
 #include "podapi/metrics_text.h"
 
 namespace slurmlet::podapi {
@@ -15,6 +15,6 @@ namespace slurmlet::podapi {
 // resource_scrape_error: 1 without `usage`. The kubelet's old name for that, scrape_error, is
 // deprecated since 1.29 and no longer shown. metrics-server leaves a node with a value of 0 out, so
 // 0 is left out here too.
-std::vector<MetricFamily> resource_metrics(const std::optional<NodeUsage>& usage);
+std::vector<MetricFamily> resource_metrics(const std::optional<node::Usage>& usage);
 
 }  // namespace slurmlet::podapi

@@ -90,7 +90,7 @@ ServerConnection::Event ServerConnection::handshake() {
     default:
       break;
   }
-  if (session_->error().find("http request") != std::string::npos) {
+  if (session_->got_plain_http()) {
     // As Go's servers do. What does not fit into the empty send buffer is not worth waiting for.
     (void)!::send(socket_.get(), kSpeakTls.data(), kSpeakTls.size(), MSG_NOSIGNAL);
   }

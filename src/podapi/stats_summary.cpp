@@ -16,7 +16,7 @@ std::uint64_t nano(double value) {
   return static_cast<std::uint64_t>(std::llround(std::max(0.0, value) * 1e9));
 }
 
-json cpu_stats(const NodeUsage& usage) {
+json cpu_stats(const node::Usage& usage) {
   json cpu{{"time", rfc3339(usage.time)}, {"usageCoreNanoSeconds", nano(usage.cpu_seconds)}};
   if (usage.cpu_cores) {
     cpu["usageNanoCores"] = nano(*usage.cpu_cores);
@@ -24,7 +24,7 @@ json cpu_stats(const NodeUsage& usage) {
   return cpu;
 }
 
-json memory_stats(const NodeUsage& usage) {
+json memory_stats(const node::Usage& usage) {
   return {{"time", rfc3339(usage.time)},
           {"availableBytes", usage.memory_available},
           {"usageBytes", usage.memory_used},
@@ -34,7 +34,7 @@ json memory_stats(const NodeUsage& usage) {
           {"majorPageFaults", usage.major_page_faults}};
 }
 
-json fs_stats(const NodeUsage& usage) {
+json fs_stats(const node::Usage& usage) {
   json fs{{"time", rfc3339(usage.time)},
           {"availableBytes", usage.fs_available},
           {"capacityBytes", usage.fs_capacity},
@@ -49,7 +49,7 @@ json fs_stats(const NodeUsage& usage) {
 
 }  // namespace
 
-std::string stats_summary(const std::string& node_name, const NodeUsage& usage,
+std::string stats_summary(const std::string& node_name, const node::Usage& usage,
                           bool cpu_and_memory_only) {
   json node{{"nodeName", node_name},
             {"startTime", rfc3339(usage.booted)},

@@ -5,12 +5,12 @@
 
 #include <string>
 
-#include "podapi/kubelet_routes.h"
+#include "node/usage.h"
 
 namespace slurmlet::podapi {
 
 // JSON. `cpu_and_memory_only` is the query parameter only_cpu_and_memory=true.
-std::string stats_summary(const std::string& node_name, const NodeUsage& usage,
+std::string stats_summary(const std::string& node_name, const node::Usage& usage,
                           bool cpu_and_memory_only);
 
 }  // namespace slurmlet::podapi

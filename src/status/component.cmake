@@ -1,8 +1,7 @@
 set(COMPONENT_SOURCES
   daemon_client.cpp
   daemon_status.cpp
-  daemon_status_json.cpp
-  daemon_status_text.cpp
+  daemon_status_read.cpp
   endpoint_metrics.cpp
   manager_environment.cpp
   metrics.cpp

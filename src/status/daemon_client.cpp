@@ -87,7 +87,7 @@ Result<DaemonStatus> DaemonClient::ask(Duration timeout) {
     return nobody();
   }
   if (response->status == 200) {
-    if (auto status = daemon_status_from_json(response->body)) {
+    if (auto status = read_daemon_status(response->body)) {
       return status;
     }
   }

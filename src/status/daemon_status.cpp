@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/rfc3339.h"
 #include "node/slurm_view.h"
 #include "status/slurm_facts.h"
@@ -10,50 +12,51 @@
 namespace slurmlet::status {
 namespace {
 
-std::string time_text(const std::optional<WallTime>& time) { return time ? rfc3339(*time) : ""; }
+using Json = nlohmann::ordered_json;
 
-std::optional<std::string> optional_time(const std::optional<WallTime>& time) {
-  return time ? std::optional{rfc3339(*time)} : std::nullopt;
+// What is not known is null.
+Json known(const std::string& text) { return text.empty() ? Json{} : Json(text); }
+Json known(const std::optional<WallTime>& time) { return time ? Json(rfc3339(*time)) : Json{}; }
+Json known_process(int pid) { return pid == 0 ? Json{} : Json(pid); }
+
+Json certificate_json(const std::optional<WallTime>& not_after,
+                      const std::optional<credentials::CertificateStatus>& requests,
+                      const std::string& other_problem) {
+  const bool pending = requests && requests->pending;
+  const bool failed = requests && !requests->problem.empty();
+  return {{"notAfter", known(not_after)},
+          {"pendingRequest", pending ? known(requests->request_name) : Json{}},
+          {"pendingSince", pending ? known(requests->pending_since) : Json{}},
+          {"problem", known(failed ? requests->problem : other_problem)}};
 }
 
-CertificateState certificate_state(const std::optional<WallTime>& not_after,
-                                   const std::optional<credentials::CertificateStatus>& requests) {
-  CertificateState out;
-  out.not_after = optional_time(not_after);
-  if (requests) {
-    out.problem = requests->problem;
-    if (requests->pending) {
-      out.pending_request = requests->request_name;
-      out.pending_since = optional_time(requests->pending_since);
-    }
-  }
-  return out;
-}
-
-void add_slurm(DaemonStatus& out, const Report& report, WallTime now) {
+Json slurm_json(const Report& report, WallTime now) {
   const auto& slurm = report.slurm;
-  out.slurm_node = report.slurm_conf.node_name;
-  out.slurm_cluster = report.slurm_conf.cluster_name;
-  out.slurm_source = slurm.source;
-  if (slurm.record) {
-    out.slurm_node = slurm.record->name;
-    out.slurm_state = node::known_state(slurm_facts(report)).raw();
-  }
-  out.slurm_answered_at = time_text(slurm.answered_at);
+  const auto& record = slurm.record;
+  Json age;
   if (slurm.answered_at) {
-    out.slurm_age_seconds =
-        std::chrono::duration_cast<std::chrono::seconds>(now - *slurm.answered_at).count();
+    age = std::chrono::duration_cast<std::chrono::seconds>(now - *slurm.answered_at).count();
   }
-  out.slurm_stale = slurm.stale;
+  Json failure;
   if (slurm.failure) {
-    out.slurm_failure = slurm.failure_detail.empty() ? "no answer" : slurm.failure_detail;
+    failure = slurm.failure_detail.empty() ? "no answer" : slurm.failure_detail;
   }
+  return {{"node", known(record ? record->name : report.slurm_conf.node_name)},
+          {"cluster", known(report.slurm_conf.cluster_name)},
+          {"source", known(slurm.source)},
+          {"state", record ? known(node::known_state(slurm_facts(report)).raw()) : Json{}},
+          {"answeredAt", known(slurm.answered_at)},
+          {"ageSeconds", age},
+          {"stale", slurm.stale},
+          {"failure", failure}};
+}
+
+Json slurmd_json(const node::SlurmdFacts& slurmd) {
   using Liveness = node::SlurmdFacts::Liveness;
-  if (report.slurmd.liveness != Liveness::kUnknown) {
-    out.slurmd_running = report.slurmd.liveness == Liveness::kRunning;
-  }
-  out.slurmd_pid = report.slurmd.pid;
-  out.slurmd_version = report.slurmd.version;
+  const bool is_known = slurmd.liveness != Liveness::kUnknown;
+  return {{"running", is_known ? Json(slurmd.liveness == Liveness::kRunning) : Json{}},
+          {"pid", known_process(slurmd.pid)},
+          {"version", known(slurmd.version)}};
 }
 
 std::string credential_problem(const Report& report) {
@@ -84,61 +87,67 @@ std::string node_problem(const Report& report) {
   return report.api_error ? report.api_error->message : "the Node is not registered yet";
 }
 
-void add_problems(DaemonStatus& out, const Report& report) {
-  if (std::string why = credential_problem(report); !why.empty()) {
-    out.problems.push_back({"credential", std::move(why)});
+Json problems_json(const Report& report, const sync::LeaseStatus& lease, bool lease_held) {
+  Json out = Json::array();
+  const auto add = [&out](const char* what, const std::string& detail) {
+    if (!detail.empty()) {
+      out.push_back({{"what", what}, {"detail", detail}});
+    }
+  };
+  add("credential", credential_problem(report));
+  if (!report.bootstrapping) {
+    add("node", node_problem(report));
+    if (!lease_held) {
+      add("lease", lease.last_error.empty() ? "not renewed yet" : lease.last_error);
+    }
   }
-  if (std::string why = node_problem(report); !why.empty() && !report.bootstrapping) {
-    out.problems.push_back({"node", std::move(why)});
-  }
-  if (!out.lease_held && !report.bootstrapping) {
-    out.problems.push_back(
-        {"lease", out.lease_error.empty() ? "not renewed yet" : out.lease_error});
-  }
+  return out;
 }
 
 }  // namespace
 
-DaemonStatus daemon_status(const StatusInput& input) {
+std::string daemon_status_json(const StatusInput& input) {
   const Report& report = input.report;
   const sync::LeaseStatus& lease = input.lease;
-  DaemonStatus out;
-  out.version = SLURMLET_VERSION;
-  out.pid = ::getpid();
-  out.since = rfc3339(input.started);
-  out.node = report.node_name;
-  out.phase = report.bootstrapping ? "bootstrap" : "running";
-  out.summary = state_line(report, lease);
-  out.registered = report.registered;
-  out.api_server = report.api_server;
-  out.refusal = report.refusal;
-  out.lease_held =
-      lease.renewed_steady && input.now.steady - *lease.renewed_steady < input.lease_duration;
-  out.lease_renewed_at = time_text(lease.renewed_at);
-  out.lease_error = lease.last_error;
-  out.ready_status = report.ready.status;
-  out.ready_reason = report.ready.reason;
-  out.ready_message = report.ready.message;
-  add_slurm(out, report, input.now.wall);
   const credentials::CertificateReport& certificates = report.certificates;
-  out.client = certificate_state(certificates.client_not_after, certificates.client_requests);
-  if (out.client.problem.empty()) {
-    out.client.problem = certificates.client_problem;
-  }
-  out.serving = certificate_state(certificates.serving_not_after, certificates.serving_requests);
-  out.serving.self_signed = certificates.serving_self_signed;
-  out.metal3_uuid = report.metal3_uuid;
-  out.provider_id = report.provider_id;
-  out.pods_rejected = report.pods_rejected;
-  out.pods_finished = report.pods_finished;
-  out.pods_waiting = report.pods_waiting;
-  add_problems(out, report);
-  out.healthy = out.problems.empty();
-  return out;
-}
-
-std::string why_unhealthy(const DaemonStatus& status) {
-  return status.problems.empty() ? "" : status.problems.front().detail;
+  const bool lease_held =
+      lease.renewed_steady && input.now.steady - *lease.renewed_steady < input.lease_duration;
+  const Json problems = problems_json(report, lease, lease_held);
+  Json serving =
+      certificate_json(certificates.serving_not_after, certificates.serving_requests, "");
+  serving["selfSigned"] = certificates.serving_self_signed;
+  const Json out{
+      {"version", SLURMLET_VERSION},
+      {"pid", ::getpid()},
+      {"since", rfc3339(input.started)},
+      {"node", known(report.node_name)},
+      {"phase", report.bootstrapping ? "bootstrap" : "running"},
+      {"summary", state_line(report, lease)},
+      {"registered", report.registered},
+      {"healthy", problems.empty()},
+      {"problems", problems},
+      {"apiServer", known(report.api_server)},
+      {"refusal", known(report.refusal)},
+      {"lease",
+       {{"held", lease_held},
+        {"renewedAt", known(lease.renewed_at)},
+        {"error", known(lease.last_error)}}},
+      {"ready",
+       {{"status", known(report.ready.status)},
+        {"reason", known(report.ready.reason)},
+        {"message", known(report.ready.message)}}},
+      {"slurm", slurm_json(report, input.now.wall)},
+      {"slurmd", slurmd_json(report.slurmd)},
+      {"clientCertificate",
+       certificate_json(certificates.client_not_after, certificates.client_requests,
+                        certificates.client_problem)},
+      {"servingCertificate", serving},
+      {"metal3", {{"uuid", known(report.metal3_uuid)}, {"providerID", known(report.provider_id)}}},
+      {"pods",
+       {{"rejected", report.pods_rejected},
+        {"finished", report.pods_finished},
+        {"waiting", report.pods_waiting}}}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 WallTime process_start() {

@@ -30,6 +30,7 @@ class OpensslServerSession final : public ServerSession {
   std::optional<CertificateSummary> client_certificate() const override;
   std::string client_certificate_problem() const override;
   std::string error() const override { return error_; }
+  bool got_plain_http() const override { return got_plain_http_; }
 
  private:
   bool is_usable() const { return is_ready_ && error_.empty(); }
@@ -45,6 +46,7 @@ class OpensslServerSession final : public ServerSession {
   bool is_ready_ = false;  // the handshake is over
   int key_updates_ = 0;
   std::string error_;
+  bool got_plain_http_ = false;
 };
 
 bool OpensslServerSession::open(const ServerIdentity& identity, int socket) {
@@ -115,6 +117,7 @@ ServerSession::State OpensslServerSession::judge(int result) {
       state = State::kClosed;
       break;
     default:
+      got_plain_http_ = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_HTTP_REQUEST;
       error_ = failure(ssl_error);
       break;
   }

@@ -91,6 +91,8 @@ class ServerSession {
   virtual std::string client_certificate_problem() const = 0;
   // Why the last operation failed, for people ("no shared cipher", "http request").
   virtual std::string error() const = 0;
+  // The handshake failed because the client speaks HTTP without TLS.
+  virtual bool got_plain_http() const = 0;
 };
 
 }  // namespace slurmlet::tls

@@ -43,16 +43,6 @@ std::optional<std::int64_t> Value::as_int() const {
   return kind_ == Kind::kInt ? core_int(text_) : std::nullopt;
 }
 
-std::optional<double> Value::as_double() const {
-  if (kind_ == Kind::kInt) {
-    // Octal and hexadecimal have no core_double form.
-    if (const auto whole = core_int(text_)) {
-      return static_cast<double>(*whole);
-    }
-  }
-  return kind_ == Kind::kDouble ? core_double(text_) : std::nullopt;
-}
-
 std::optional<bool> Value::as_bool() const {
   if (kind_ != Kind::kBool) {
     return std::nullopt;

@@ -7,9 +7,9 @@
 // true/false, integers, floats; yes/no/on/off are strings. Quoted and block scalars are strings.
 // The text of a scalar is always kept, so an unquoted version 1.10 can still be read as text().
 //
-// Refused, with position: a key given twice, more than one document, nesting deeper than
-// kMaxDepth, more than kMaxBytes, aliases that expand beyond kMaxAliases/kMaxNodes/kMaxBytes, keys
-// that are not scalars, tags outside the core schema. "<<" is an ordinary key.
+// Rejected, with position: anchors, aliases and tags, a key given twice, more than one document,
+// nesting deeper than kMaxDepth, more than kMaxBytes or kMaxNodes, keys that are not scalars. "<<"
+// is an ordinary key.
 //
 // Values are plain data: safe to copy, and to read from several threads.
 
@@ -27,7 +27,6 @@ namespace slurmlet::yaml {
 
 inline constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxDepth = 64;
-inline constexpr std::size_t kMaxAliases = 32;
 inline constexpr std::size_t kMaxNodes = 100'000;
 
 enum class Kind { kNull, kBool, kInt, kDouble, kString, kList, kMap };
@@ -60,10 +59,9 @@ class Value {
 
   // The scalar as it stands in the file, escapes resolved; "" for lists and maps.
   const std::string& text() const { return text_; }
-  // The value if it is of that kind, else nothing. as_double() takes whole numbers too.
+  // The value if it is of that kind, else nothing.
   std::optional<std::string> as_string() const;
   std::optional<std::int64_t> as_int() const;
-  std::optional<double> as_double() const;
   std::optional<bool> as_bool() const;
 
  private:

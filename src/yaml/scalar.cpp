@@ -1,13 +1,10 @@
 #include "yaml/scalar.h"
 
 #include <charconv>
-#include <limits>
-#include <string>
+#include <initializer_list>
 
 namespace slurmlet::yaml {
 namespace {
-
-constexpr std::string_view kDigits = "0123456789";
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   for (const auto word : words) {
@@ -25,36 +22,24 @@ std::string_view without_sign(std::string_view text) {
   return text;
 }
 
-std::size_t take_digits(std::string_view& text) {
-  const auto end = std::min(text.find_first_not_of(kDigits), text.size());
-  text.remove_prefix(end);
-  return end;
-}
-
 bool is_decimal(std::string_view text) {
   text = without_sign(text);
-  return take_digits(text) > 0 && text.empty();
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
+// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?, .inf or .nan, and what fits.
 bool is_float(std::string_view text) {
+  if (is_one_of(without_sign(text), {".inf", ".Inf", ".INF"}) ||
+      is_one_of(text, {".nan", ".NaN", ".NAN"})) {
+    return true;
+  }
   text = without_sign(text);
-  const std::size_t whole = take_digits(text);
-  std::size_t fraction = 0;
-  if (!text.empty() && text[0] == '.') {
-    text.remove_prefix(1);
-    fraction = take_digits(text);
-  }
-  if (whole + fraction == 0) {
-    return false;
-  }
-  if (!text.empty() && (text[0] == 'e' || text[0] == 'E')) {
-    text = without_sign(text.substr(1));
-    if (take_digits(text) == 0) {
-      return false;
-    }
-  }
-  return text.empty();
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  // from_chars alone knows "inf", "nan" and a second sign.
+  return !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9')) &&
+         error == std::errc{} && stop == end;
 }
 
 std::optional<std::int64_t> number_in_base(std::string_view text, int base) {
@@ -87,29 +72,6 @@ std::optional<std::int64_t> core_int(std::string_view text) {
   return number_in_base(text, 10);
 }
 
-std::optional<double> core_double(std::string_view text) {
-  if (is_one_of(without_sign(text), {".inf", ".Inf", ".INF"})) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    return text[0] == '-' ? -infinity : infinity;
-  }
-  if (is_one_of(text, {".nan", ".NaN", ".NAN"})) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  if (!is_float(text)) {
-    return std::nullopt;
-  }
-  if (text[0] == '+') {
-    text.remove_prefix(1);
-  }
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) {
-    return std::nullopt;
-  }
-  return value;
-}
-
 Kind plain_kind(std::string_view text) {
   if (is_one_of(text, {"", "~", "null", "Null", "NULL"})) {
     return Kind::kNull;
@@ -120,7 +82,7 @@ Kind plain_kind(std::string_view text) {
   if (core_int(text)) {
     return Kind::kInt;
   }
-  return core_double(text) ? Kind::kDouble : Kind::kString;
+  return is_float(text) ? Kind::kDouble : Kind::kString;
 }
 
 }  // namespace slurmlet::yaml

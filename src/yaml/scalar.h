@@ -15,7 +15,5 @@ namespace slurmlet::yaml {
 Kind plain_kind(std::string_view text);
 // Decimal with optional sign, 0o17 or 0x1F; nothing when it is none of these or does not fit.
 std::optional<std::int64_t> core_int(std::string_view text);
-// Decimal fraction or exponent, .inf, .nan, and every whole number in decimal.
-std::optional<double> core_double(std::string_view text);
 
 }  // namespace slurmlet::yaml

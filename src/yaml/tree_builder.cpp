@@ -32,49 +32,6 @@ std::string text_of(const yaml_char_t* bytes) {
   return bytes == nullptr ? std::string{} : reinterpret_cast<const char*>(bytes);
 }
 
-constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
-
-bool is_json(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
-}
-
-// The code unit of "\uXXXX" at `at`, if there is one.
-std::optional<unsigned> escaped_unit(std::string_view text, std::size_t at) {
-  if (text.substr(at, 2) != "\\u" || text.size() < at + 6) {
-    return std::nullopt;
-  }
-  const auto hex = core_int(fmt::format("0x{}", text.substr(at + 2, 4)));
-  return hex ? std::optional{static_cast<unsigned>(*hex)} : std::nullopt;
-}
-
-// JSON differs from what libyaml reads in two places: characters beyond U+FFFF are escaped as
-// surrogate pairs (here made into \UXXXXXXXX), and tabs may stand before the first bracket.
-std::string json_for_libyaml(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  bool started = false;
-  for (std::size_t i = 0; i < text.size();) {
-    if (text[i] != '\\') {
-      started = started || text[i] == '{' || text[i] == '[';
-      out += !started && text[i] == '\t' ? ' ' : text[i];
-      ++i;
-      continue;
-    }
-    const auto high = escaped_unit(text, i);
-    const auto low = escaped_unit(text, i + 6);
-    if (high && low && (*high & 0xfc00U) == 0xd800U && (*low & 0xfc00U) == 0xdc00U) {
-      out += fmt::format("\\U{:08x}", 0x10000U + ((*high & 0x3ffU) << 10U) + (*low & 0x3ffU));
-      i += 12;
-    } else {
-      // With the character after it, so that "\\u" stays an escaped backslash.
-      out += text.substr(i, 2);
-      i += 2;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 class TreeBuilder {
@@ -93,32 +50,20 @@ class TreeBuilder {
   Result<Document> build();
 
  private:
-  struct Size {
-    std::size_t nodes = 1;
-    std::size_t bytes = 0;
-    std::size_t depth = 1;
-  };
-
   Status next(Event& event);
-  Status read_value(Event& event, std::size_t depth, Value& into);
-  Status read_scalar(Event& event, Value& into);
+  Status read_value(const Event& event, std::size_t depth, Value& into);
   Status read_list(std::size_t depth, Value& into);
   Status read_map(std::size_t depth, Value& into);
-  Status read_entry(Event& key_event, std::size_t depth, std::map<std::string, int>& seen,
+  Status read_entry(const Event& key_event, std::size_t depth, std::map<std::string, int>& seen,
                     Value& into);
-  Status read_alias(Event& event, std::size_t depth, Value& into);
-  Status remember(const yaml_char_t* anchor, const Value& value);
-  static Size measure(const Value& value);
+  Status check_plain(const Event& event) const;
   Error at(const yaml_mark_t& mark, const std::string& problem) const;
   Error parser_error() const;
 
   std::string_view text_;
   const std::string& file_name_;
   yaml_parser_t parser_{};
-  std::map<std::string, Value> anchors_;
   std::size_t nodes_ = 0;
-  std::size_t aliases_ = 0;
-  std::size_t alias_bytes_ = 0;
 };
 
 Error TreeBuilder::at(const yaml_mark_t& mark, const std::string& problem) const {
@@ -151,74 +96,64 @@ Status TreeBuilder::next(Event& event) {
   return {};
 }
 
-Status TreeBuilder::remember(const yaml_char_t* anchor, const Value& value) {
+// Anchors, aliases and tags make one text stand for another; no file that is read here needs them.
+Status TreeBuilder::check_plain(const Event& event) const {
+  const yaml_char_t* anchor = nullptr;
+  const yaml_char_t* tag = nullptr;
+  switch (event->type) {
+    case YAML_ALIAS_EVENT:
+      return at(event->start_mark, fmt::format("aliases are not supported; write out the value "
+                                               "that \"*{}\" stands for",
+                                               text_of(event->data.alias.anchor)));
+    case YAML_SCALAR_EVENT:
+      anchor = event->data.scalar.anchor;
+      tag = event->data.scalar.tag;
+      break;
+    case YAML_SEQUENCE_START_EVENT:
+      anchor = event->data.sequence_start.anchor;
+      tag = event->data.sequence_start.tag;
+      break;
+    case YAML_MAPPING_START_EVENT:
+      anchor = event->data.mapping_start.anchor;
+      tag = event->data.mapping_start.tag;
+      break;
+    default:
+      return at(event->start_mark, "a value is expected here");
+  }
   if (anchor != nullptr) {
-    if (anchors_.size() >= kMaxAliases) {
-      return Error{Code::kInvalid,
-                   fmt::format("{}:{}:{}: more than {} anchors; write the values out", file_name_,
-                               value.line_, value.column_, kMaxAliases)};
-    }
-    anchors_[text_of(anchor)] = value;
+    return at(event->start_mark, fmt::format("anchors are not supported; remove \"&{}\", and write "
+                                             "the value out where it is used",
+                                             text_of(anchor)));
+  }
+  if (tag != nullptr) {
+    return at(
+        event->start_mark,
+        fmt::format("tags are not supported; remove \"{}\", and quote the value if it is text",
+                    text_of(tag)));
   }
   return {};
 }
 
-Status TreeBuilder::read_value(Event& event, std::size_t depth, Value& into) {
+Status TreeBuilder::read_value(const Event& event, std::size_t depth, Value& into) {
   into.line_ = from_one(event->start_mark.line);
   into.column_ = from_one(event->start_mark.column);
   if (++nodes_ > kMaxNodes) {
     return at(event->start_mark, fmt::format("more than {} values", kMaxNodes));
   }
-  Status done;
-  const yaml_char_t* anchor = nullptr;
-  switch (event->type) {
-    case YAML_SCALAR_EVENT:
-      anchor = event->data.scalar.anchor;
-      done = read_scalar(event, into);
-      break;
-    case YAML_ALIAS_EVENT:
-      return read_alias(event, depth, into);
-    case YAML_SEQUENCE_START_EVENT:
-    case YAML_MAPPING_START_EVENT: {
-      if (depth >= kMaxDepth) {
-        return at(event->start_mark, fmt::format("nested deeper than {} levels", kMaxDepth));
-      }
-      const bool list = event->type == YAML_SEQUENCE_START_EVENT;
-      anchor = list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
-      done = list ? read_list(depth + 1, into) : read_map(depth + 1, into);
-      break;
-    }
-    default:
-      return at(event->start_mark, "a value is expected here");
+  if (auto plain = check_plain(event); !plain) {
+    return plain;
   }
-  return done ? remember(anchor, into) : done;
-}
-
-Status TreeBuilder::read_scalar(Event& event, Value& into) {
-  const auto& scalar = event->data.scalar;
-  into.text_.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
-  into.kind_ = scalar.style == YAML_PLAIN_SCALAR_STYLE ? plain_kind(into.text_) : Kind::kString;
-  const std::string tag = text_of(scalar.tag);
-  if (tag.empty()) {
+  if (event->type == YAML_SCALAR_EVENT) {
+    const auto& scalar = event->data.scalar;
+    into.text_.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    into.kind_ = scalar.style == YAML_PLAIN_SCALAR_STYLE ? plain_kind(into.text_) : Kind::kString;
     return {};
   }
-  const Kind meant = plain_kind(into.text_);
-  if (tag == "!" || tag == fmt::format("{}str", kTagPrefix)) {
-    into.kind_ = Kind::kString;
-    return {};
+  if (depth >= kMaxDepth) {
+    return at(event->start_mark, fmt::format("nested deeper than {} levels", kMaxDepth));
   }
-  static const std::map<std::string, Kind> kTags = {
-      {"null", Kind::kNull}, {"bool", Kind::kBool}, {"int", Kind::kInt}, {"float", Kind::kDouble}};
-  const auto known =
-      tag.starts_with(kTagPrefix) ? kTags.find(tag.substr(kTagPrefix.size())) : kTags.end();
-  const bool whole_float =
-      known != kTags.end() && known->second == Kind::kDouble && meant == Kind::kInt;
-  if (known == kTags.end() || (known->second != meant && !whole_float)) {
-    return at(event->start_mark,
-              fmt::format("the tag \"{}\" does not fit here; leave it out", tag));
-  }
-  into.kind_ = known->second;
-  return {};
+  return event->type == YAML_SEQUENCE_START_EVENT ? read_list(depth + 1, into)
+                                                  : read_map(depth + 1, into);
 }
 
 Status TreeBuilder::read_list(std::size_t depth, Value& into) {
@@ -254,10 +189,13 @@ Status TreeBuilder::read_map(std::size_t depth, Value& into) {
   }
 }
 
-Status TreeBuilder::read_entry(Event& key_event, std::size_t depth,
+Status TreeBuilder::read_entry(const Event& key_event, std::size_t depth,
                                std::map<std::string, int>& seen, Value& into) {
   if (key_event->type != YAML_SCALAR_EVENT) {
     return at(key_event->start_mark, "a key must be plain or quoted text");
+  }
+  if (auto plain = check_plain(key_event); !plain) {
+    return plain;
   }
   const auto& scalar = key_event->data.scalar;
   std::string key(reinterpret_cast<const char*>(scalar.value), scalar.length);
@@ -280,45 +218,6 @@ Status TreeBuilder::read_entry(Event& key_event, std::size_t depth,
   }
   value.key_line_ = line;
   value.key_column_ = from_one(key_event->start_mark.column);
-  return {};
-}
-
-TreeBuilder::Size TreeBuilder::measure(const Value& value) {
-  Size size{1, value.text_.size(), 1};
-  const auto add = [&size](const Value& child) {
-    const Size inner = measure(child);
-    size.nodes += inner.nodes;
-    size.bytes += inner.bytes;
-    size.depth = std::max(size.depth, inner.depth + 1);
-  };
-  for (const auto& item : value.items_) {
-    add(item);
-  }
-  for (const auto& [key, child] : value.entries_) {
-    size.bytes += key.size();
-    add(child);
-  }
-  return size;
-}
-
-Status TreeBuilder::read_alias(Event& event, std::size_t depth, Value& into) {
-  const std::string name = text_of(event->data.alias.anchor);
-  const auto found = anchors_.find(name);
-  if (found == anchors_.end()) {
-    return at(event->start_mark, fmt::format("alias \"*{}\" has no anchor before it", name));
-  }
-  const Size size = measure(found->second);
-  nodes_ += size.nodes;
-  alias_bytes_ += size.bytes;
-  if (++aliases_ > kMaxAliases || nodes_ > kMaxNodes || alias_bytes_ > kMaxBytes ||
-      depth + size.depth > kMaxDepth) {
-    return at(event->start_mark, "too many or too large aliases; write the values out");
-  }
-  const int line = into.line_;
-  const int column = into.column_;
-  into = found->second;
-  into.line_ = line;
-  into.column_ = column;
   return {};
 }
 
@@ -352,10 +251,6 @@ Result<Document> TreeBuilder::build() {
 Result<Document> parse(std::string_view text, const std::string& file_name) {
   if (text.size() > kMaxBytes) {
     return Error{Code::kInvalid, fmt::format("{}:1:1: longer than {} bytes", file_name, kMaxBytes)};
-  }
-  if (is_json(text)) {
-    const std::string converted = json_for_libyaml(text);
-    return TreeBuilder{converted, file_name}.build();
   }
   return TreeBuilder{text, file_name}.build();
 }

@@ -110,8 +110,8 @@ Finding serving(Severity severity, std::string found, std::string cure = "") {
 }
 
 Finding asked_serving_finding(const ServingSeen& seen, WallTime now) {
-  if (seen.daemon && !seen.daemon->serving.pending_request.empty()) {
-    const std::string& request = seen.daemon->serving.pending_request;
+  if (seen.daemon && !seen.daemon->serving_request.empty()) {
+    const std::string& request = seen.daemon->serving_request;
     return serving(
         Severity::kWarning,
         fmt::format(
@@ -119,8 +119,8 @@ Finding asked_serving_finding(const ServingSeen& seen, WallTime now) {
             request),
         "kubectl certificate approve " + request);
   }
-  if (seen.daemon && !seen.daemon->serving.problem.empty()) {
-    return serving(Severity::kWarning, seen.daemon->serving.problem);
+  if (seen.daemon && !seen.daemon->serving_problem.empty()) {
+    return serving(Severity::kWarning, seen.daemon->serving_problem);
   }
   if (seen.problem && seen.problem->code != Code::kNotFound) {
     return serving(Severity::kInfo, "not checked: " + seen.problem->message);

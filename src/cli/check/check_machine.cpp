@@ -14,16 +14,6 @@ using Liveness = node::SlurmdFacts::Liveness;
 
 constexpr const char* kNoneFromSlurmd = "check does not use that of a running slurmd";
 
-// slurm_view's words and its cure, which follows the last "; ".
-Finding unknown_finding(const node::SlurmView& view) {
-  const auto cut = view.message.rfind("; ");
-  if (cut == std::string::npos) {
-    return {kSubjectSlurmctld, Severity::kError, view.message};
-  }
-  return {kSubjectSlurmctld, Severity::kError, view.message.substr(0, cut), "",
-          view.message.substr(cut + 2)};
-}
-
 std::string gpu_words(const node::HostFacts& facts) {
   std::string out;
   for (const auto& [vendor, number] : facts.machine.gpus_by_pci_vendor) {
@@ -113,7 +103,7 @@ Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounter
             "scontrol ping; sdiag"};
   }
   if (view.knowledge == node::Knowledge::kUnknown) {
-    Finding finding = unknown_finding(view);
+    Finding finding{kSubjectSlurmctld, Severity::kError, view.what, "", view.cure};
     if (facts.slurm_conf.path.empty()) {
       finding.cure += fmt::format("{}{}", finding.cure.empty() ? "" : "; ", kNoneFromSlurmd);
     }
@@ -186,7 +176,7 @@ Finding daemon_finding(const Result<status::DaemonStatus>& answer) {
   if (answer->healthy) {
     return {kSubjectDaemon, Severity::kOk, answer->summary};
   }
-  return {kSubjectDaemon, Severity::kError, answer->summary, status::why_unhealthy(*answer)};
+  return {kSubjectDaemon, Severity::kError, answer->summary, answer->problem};
 }
 
 }  // namespace slurmlet::cli

@@ -109,7 +109,7 @@ TEST(CheckIdentity, ServingCertificate) {
   seen.asked_of_cluster = true;
   EXPECT_THAT(serving_finding(seen, kNow), found(Severity::kInfo, "none yet"));
   seen.daemon.emplace();
-  seen.daemon->serving.pending_request = "node-csr-1";
+  seen.daemon->serving_request = "node-csr-1";
   EXPECT_THAT(serving_finding(seen, kNow),
               found(Severity::kWarning, "node-csr-1", "kubectl certificate approve node-csr-1"));
   seen.daemon.reset();
@@ -286,6 +286,11 @@ TEST(CheckMachine, Slurmctld) {
   facts.slurm.record->state = {"IDLE", {}};
   facts.slurm.source = "sinfo";
   facts.slurm.answered_at = kNow;
+  facts.slurm.stale = true;
+  const Finding stale = slurmctld_finding(facts, counters);
+  EXPECT_THAT(stale, found(Severity::kError, "state then IDLE"));
+  EXPECT_EQ(stale.cure, "");
+  facts.slurm.stale = false;
   counters.last_took = milliseconds{4};
   EXPECT_THAT(slurmctld_finding(facts, counters),
               found(Severity::kOk, "answered in 4 ms through sinfo: nid1 is IDLE"));
@@ -366,7 +371,7 @@ TEST(CheckMachine, PortsAndDaemon) {
   EXPECT_THAT(daemon_finding(Error{Code::kTimeout, "late"}), found(Severity::kError, "late"));
   EXPECT_THAT(daemon_finding(Error{Code::kDenied, "uid 1"}), found(Severity::kError, "uid 1"));
   daemon.summary = "n1: starts";
-  daemon.problems = {{"node", "the Node is not registered yet"}};
+  daemon.problem = "the Node is not registered yet";
   EXPECT_THAT(daemon_finding(daemon), found(Severity::kError, "n1: starts"));
   daemon.healthy = true;
   EXPECT_THAT(daemon_finding(daemon), found(Severity::kOk, "n1: starts"));

@@ -154,11 +154,27 @@ TEST(CommandLineTest, ParseSlurmTakesOneFileAndANode) {
   EXPECT_TRUE(parsed({"parse-slurm", "--help"}).help);
 }
 
+TEST(CommandLineTest, AnArgumentThatLooksLikeAFlagIsNoValue) {
+  EXPECT_EQ(parse_error({"--slurm-node", "--port", "1"}), "missing value for flag --slurm-node");
+  EXPECT_EQ(parse_error({"--nodename"}), "missing value for flag --nodename");
+  EXPECT_THAT(parsed({"--slurm-node=--port"}).values,
+              ElementsAre(Pair("slurm.nodeName", "--port")));
+  EXPECT_EQ(parsed({"parse-slurm", "--", "--node"}).options.at("file"), "--node");
+}
+
+TEST(CommandLineTest, ShortFlagsAndSwitches) {
+  EXPECT_EQ(parsed({"status", "-o=json"}).options.at("output"), "json");
+  EXPECT_EQ(parsed({"print-node", "--diff=false"}).options.at("diff"), "");
+  EXPECT_THAT(parse_error({"status", "-hx"}), HasSubstr("unknown flag -hx"));
+  EXPECT_THAT(parse_error({"status", "check"}), HasSubstr("unknown command \"check\""));
+}
+
 TEST(CommandLineTest, HelpWinsOverEverythingElse) {
   EXPECT_TRUE(parsed({"--help"}).help);
   EXPECT_TRUE(parsed({"-h"}).help);
   EXPECT_TRUE(parsed({"help"}).help);
   EXPECT_TRUE(parsed({"--no-such-flag", "--help"}).help);
+  EXPECT_EQ(parsed({"help", "check"}).subcommand, "check");
   const auto command = parsed({"print-node", "--help"});
   EXPECT_TRUE(command.help);
   EXPECT_EQ(command.subcommand, "print-node");

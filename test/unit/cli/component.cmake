@@ -2,5 +2,7 @@ set(COMPONENT_TESTS
   check_finding_test.cpp
   check_rules_test.cpp
   command_line_test.cpp
+  example_config.cpp
   help_test.cpp
+  manual.cpp
   manual_test.cpp)

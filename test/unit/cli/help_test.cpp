@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/packaged_texts.h"
 #include "config/config_file.h"
 #include "config/settings_table.h"
 #include "fixtures.h"

@@ -1,5 +1,3 @@
-#include "cli/manual.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/packaged_texts.h"
 #include "config/config_file.h"
 #include "config/settings_table.h"
 #include "fixtures.h"

@@ -10,23 +10,23 @@ namespace slurmlet::host {
 namespace {
 
 TEST(RouteSource, LoopbackServersSayNothing) {
-  EXPECT_EQ(route_source("127.0.0.1", 6443), "");
-  EXPECT_EQ(route_source("localhost", 6443), "");
-  EXPECT_EQ(route_source("[::1]", 6443), "");
+  EXPECT_EQ(route_source("127.0.0.1", "6443"), "");
+  EXPECT_EQ(route_source("localhost", "6443"), "");
+  EXPECT_EQ(route_source("::1", "6443"), "");
 }
 
 TEST(RouteSource, WhatDoesNotResolveSaysNothing) {
-  EXPECT_EQ(route_source("", 6443), "");
-  EXPECT_EQ(route_source("not a host name", 6443), "");
-  EXPECT_EQ(route_source("[", 6443), "");
+  EXPECT_EQ(route_source("", "6443"), "");
+  EXPECT_EQ(route_source("not a host name", "6443"), "");
+  EXPECT_EQ(route_source("[", "6443"), "");
 }
 
 // 192.0.2.0/24 and 2001:db8::/32 are documentation networks: only the default route leads there,
 // and no packet is sent.
 TEST(RouteSource, IsAnAddressOfThisMachine) {
   const auto ours = read_addresses({});
-  for (const char* server : {"192.0.2.1", "2001:db8::1", "[2001:db8::1]"}) {
-    const std::string source = route_source(server, 6443);
+  for (const char* server : {"192.0.2.1", "2001:db8::1"}) {
+    const std::string source = route_source(server, "6443");
     if (!source.empty()) {
       EXPECT_NE(std::find(ours.begin(), ours.end(), source), ours.end()) << server << source;
     }
@@ -35,7 +35,7 @@ TEST(RouteSource, IsAnAddressOfThisMachine) {
 
 TEST(RouteSource, TowardsAnOwnAddressIsThatAddress) {
   for (const std::string& own : read_addresses({})) {
-    EXPECT_EQ(route_source(own, 6443), own);
+    EXPECT_EQ(route_source(own, "6443"), own);
   }
 }
 

@@ -76,5 +76,23 @@ TEST(ProxyChoiceTest, WhatIsShownOfAProxyHoldsNoSecret) {
   }
 }
 
+TEST(ServerOf, HostAndPortOfAUrl) {
+  const struct {
+    const char* url;
+    const char* host;
+    const char* port;
+  } kRows[] = {
+      {"https://api.example:6443/prefix", "api.example", "6443"},
+      {"https://API.example", "api.example", "443"},
+      {"http://localhost", "localhost", "80"},
+      {"https://[2001:db8::1]:6443", "2001:db8::1", "6443"},
+      {"https://[2001:db8::1]/", "2001:db8::1", "443"},
+  };
+  for (const auto& row : kRows) {
+    EXPECT_EQ(server_of(row.url).host, row.host) << row.url;
+    EXPECT_EQ(server_of(row.url).port, row.port) << row.url;
+  }
+}
+
 }  // namespace
 }  // namespace slurmlet::http

@@ -123,7 +123,7 @@ class Endpoint {
       : gate_(api_, unlimited()), handler_(gate_, [this] {
           ++snapshots_;
           KubeletSnapshot snapshot;
-          snapshot.usage = NodeUsage{};
+          snapshot.usage = node::Usage{};
           return snapshot;
         }) {}
 

@@ -20,7 +20,7 @@ KubeletSnapshot snapshot() {
   all.common.metrics = {{"slurmlet_slurmd_up", "", MetricType::kGauge, {{{}, 1, ""}}}};
   all.slurm_cluster = "alps";
   all.config_json = R"({"port":10250})";
-  all.usage = NodeUsage{};
+  all.usage = node::Usage{};
   return all;
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-NodeUsage sample() {
-  NodeUsage usage;
+node::Usage sample() {
+  node::Usage usage;
   usage.time = WallTime{fakes::FakeClock::kStart} + std::chrono::milliseconds{250};
   usage.booted = WallTime{fakes::FakeClock::kStart} - std::chrono::hours{24};
   usage.cpu_seconds = 12345.67;
@@ -54,7 +54,7 @@ TEST(StatsSummary, HasTheKubeletsShape) {
 }
 
 TEST(StatsSummary, LeavesOutWhatIsNotKnown) {
-  NodeUsage usage = sample();
+  node::Usage usage = sample();
   usage.cpu_cores.reset();
   usage.fs_inodes = usage.fs_inodes_free = 0;
   json node = json::parse(stats_summary("n1", usage, false))["node"];
@@ -96,7 +96,7 @@ TEST(ResourceMetrics, SayWhenNothingCouldBeRead) {
 }
 
 TEST(ResourceMetrics, ZeroIsNoMeasurement) {
-  NodeUsage usage = sample();
+  node::Usage usage = sample();
   usage.memory_working_set = 0;
   const auto families = resource_metrics(usage);
   ASSERT_EQ(families.size(), 2U);

@@ -50,6 +50,7 @@ TEST(HostileClient, PlainHttpIsNamedInTheError) {
   ASSERT_TRUE(bare.send("GET /metrics HTTP/1.1\r\nHost: n1\r\n\r\n"));
   EXPECT_EQ(bare.server->handshake(), State::kFailed);
   EXPECT_EQ(bare.server->error(), "http request");
+  EXPECT_TRUE(bare.server->got_plain_http());
   EXPECT_EQ(ERR_peek_error(), 0UL);
 }
 
@@ -60,6 +61,7 @@ TEST(HostileClient, NoiseFails) {
     ASSERT_TRUE(bare.send(noise));
     EXPECT_EQ(bare.server->handshake(), State::kFailed) << noise;
     EXPECT_NE(bare.server->error(), "") << noise;
+    EXPECT_FALSE(bare.server->got_plain_http()) << noise;
     EXPECT_EQ(ERR_peek_error(), 0UL) << noise;
   }
 }

@@ -1,4 +1,4 @@
-#include "cli/manual.h"
+#include "cli/packaged_texts.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace slurmlet::cli {
 namespace {
 
 constexpr std::string_view kHead =
-    R"(.\" Made from the table of settings (src/cli/manual.cpp); a test of test/config keeps it current.
+    R"(.\" Made from the table of settings (test/unit/cli/manual.cpp); a test keeps it current.
 .TH SLURMLET.YAML 5 2026-11-22 slurmlet "File Formats"
 .SH NAME
 slurmlet.yaml \- configuration of slurmlet
@@ -49,8 +49,8 @@ earlier ones, and mappings are merged. A setting that is
 reverts to its default, whatever the earlier files set (a mapping becomes empty); an empty text or an
 empty group changes nothing. All these files, and those that they name, must be regular files.
 .PP
-Unknown keys, repeated keys and invalid values are rejected: the message names the file, the
-line, the key and a suggested fix, and
+Unknown keys, repeated keys, invalid values and YAML's anchors, aliases and tags are rejected: the
+message names the file, the line, the key and a suggested fix, and
 .B slurmlet
 ends with exit code 2. If the file is rejected at SIGHUP, the old configuration stays in use.
 .PP

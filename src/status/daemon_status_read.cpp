@@ -1,0 +1,141 @@
+// The daemon's answer for commands and for people.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kube/json_read.h"
+#include "status/daemon_status.h"
+
+namespace slurmlet::status {
+namespace {
+
+using kube::string_at;
+using nlohmann::json;
+
+// The object or list; an empty object if there is none.
+const json& object_at(const json& from, const char* key) {
+  static const json kEmpty = json::object();
+  const json* found = kube::find(from, key);
+  return found != nullptr && found->is_structured() ? *found : kEmpty;
+}
+
+class Lines {
+ public:
+  void add(const char* name, const std::string& value) {
+    if (!value.empty()) {
+      out += fmt::format("  {:<18} {}\n", name, value);
+    }
+  }
+  std::string out;
+};
+
+std::string slurm_line(const json& slurm) {
+  const std::string state = string_at(slurm, "state");
+  const std::string failure = string_at(slurm, "failure");
+  if (state.empty()) {
+    return failure.empty() ? "" : "no answer yet: " + failure;
+  }
+  std::string out = fmt::format("{} is {}", string_at(slurm, "node"), state);
+  if (const std::string cluster = string_at(slurm, "cluster"); !cluster.empty()) {
+    out += " in cluster " + cluster;
+  }
+  out += ", by " + string_at(slurm, "source");
+  if (const auto age = kube::int_at(slurm, "ageSeconds")) {
+    out += *age < 120 ? fmt::format(" {} s ago", *age) : fmt::format(" {} min ago", *age / 60);
+  }
+  return failure.empty() ? out : fmt::format("{}; the last query failed: {}", out, failure);
+}
+
+std::string slurmd_line(const json& slurmd) {
+  if (kube::find(slurmd, "running") == nullptr) {
+    return "";
+  }
+  if (!kube::bool_at(slurmd, "running")) {
+    return "not running";
+  }
+  const std::string version = string_at(slurmd, "version");
+  return fmt::format("running, pid {}{}", kube::int_at(slurmd, "pid").value_or(0),
+                     version.empty() ? "" : ", " + version);
+}
+
+std::string certificate_line(const json& certificate) {
+  const bool self_signed = kube::bool_at(certificate, "selfSigned");
+  if (const std::string request = string_at(certificate, "pendingRequest"); !request.empty()) {
+    return fmt::format("{} is waiting for approval: kubectl certificate approve {}{}", request,
+                       request, self_signed ? " (a self-signed one is used until then)" : "");
+  }
+  if (std::string problem = string_at(certificate, "problem"); !problem.empty()) {
+    return problem;
+  }
+  const std::string not_after = string_at(certificate, "notAfter");
+  return not_after.empty() ? "" : self_signed ? "self-signed" : "valid until " + not_after;
+}
+
+std::string to_text(const json& status) {
+  Lines lines;
+  lines.add("daemon",
+            fmt::format("slurmlet {}, pid {}, since {}", string_at(status, "version"),
+                        kube::int_at(status, "pid").value_or(0), string_at(status, "since")));
+  lines.add("API server", string_at(status, "apiServer"));
+  lines.add("node", kube::bool_at(status, "registered") ? "registered"
+                    : string_at(status, "phase") == "bootstrap"
+                        ? "not registered: no credential yet"
+                        : "not registered");
+  for (const json& problem : object_at(status, "problems")) {
+    lines.add("problem",
+              fmt::format("{}: {}", string_at(problem, "what"), string_at(problem, "detail")));
+  }
+  const json& lease = object_at(status, "lease");
+  if (const std::string renewed = string_at(lease, "renewedAt"); !renewed.empty()) {
+    lines.add("lease", fmt::format("{}, renewed {}",
+                                   kube::bool_at(lease, "held") ? "held" : "not held", renewed));
+  }
+  const json& ready = object_at(status, "ready");
+  if (const std::string value = string_at(ready, "status"); !value.empty()) {
+    lines.add("Ready", fmt::format("{} ({}): {}", value, string_at(ready, "reason"),
+                                   string_at(ready, "message")));
+  }
+  lines.add("Slurm", slurm_line(object_at(status, "slurm")));
+  lines.add("slurmd", slurmd_line(object_at(status, "slurmd")));
+  lines.add("client cert", certificate_line(object_at(status, "clientCertificate")));
+  lines.add("serving cert", certificate_line(object_at(status, "servingCertificate")));
+  const json& metal3 = object_at(status, "metal3");
+  lines.add("metal3 uuid", string_at(metal3, "uuid"));
+  lines.add("providerID", string_at(metal3, "providerID"));
+  const json& pods = object_at(status, "pods");
+  lines.add("pods", fmt::format("{} rejected, {} removed, {} waiting",
+                                kube::int_at(pods, "rejected").value_or(0),
+                                kube::int_at(pods, "finished").value_or(0),
+                                kube::int_at(pods, "waiting").value_or(0)));
+  return string_at(status, "summary") + "\n" + lines.out;
+}
+
+}  // namespace
+
+Result<DaemonStatus> read_daemon_status(const std::string& text) {
+  const auto status = kube::parse_json(text);
+  if (!status || string_at(*status, "node").empty() || string_at(*status, "phase").empty()) {
+    return Error{Code::kInvalid, "the answer is not slurmlet's"};
+  }
+  DaemonStatus out;
+  out.json = text;
+  out.text = to_text(*status);
+  out.node = string_at(*status, "node");
+  out.phase = string_at(*status, "phase");
+  out.summary = string_at(*status, "summary");
+  out.pid = static_cast<int>(kube::int_at(*status, "pid").value_or(0));
+  out.registered = kube::bool_at(*status, "registered");
+  out.healthy = kube::bool_at(*status, "healthy");
+  out.lease_held = kube::bool_at(object_at(*status, "lease"), "held");
+  const json& problems = object_at(*status, "problems");
+  if (problems.is_array() && !problems.empty()) {
+    out.problem = string_at(problems.front(), "detail");
+  }
+  const json& serving = object_at(*status, "servingCertificate");
+  out.serving_request = string_at(serving, "pendingRequest");
+  out.serving_problem = string_at(serving, "problem");
+  return out;
+}
+
+}  // namespace slurmlet::status
