@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -133,7 +132,6 @@ Document document_of_all(const slurm::Capture& capture) {
     nodes.push_back(document_of(capture, &record));
   }
   document["facts"]["nodes"] = std::move(names);
-  document["notUnderstood"] = capture.not_understood;
   document["nodes"] = std::move(nodes);
   return document;
 }
@@ -160,20 +158,14 @@ void keep_only(const std::string& name, slurm::Capture& capture) {
   capture.nodes = std::move(kept);
 }
 
-// Why `scontrol show slurmd` got nothing; slurmctld has no part in that. It may have asked at a
-// port that is not slurmd's, so nothing is said of whether slurmd runs.
-std::optional<std::string> slurmd_silence(std::string_view text, const slurm::Capture& capture) {
-  const bool asked = text.find("slurm_load_slurmd_status") != std::string_view::npos;
-  const bool reached =
-      !capture.failure || capture.failure->cause != node::SlurmFailure::kControllerUnreachable;
-  return !asked || reached ? std::nullopt : std::optional{capture.failure->detail};
-}
-
-Document document_of_silence(const slurm::Capture& capture, const std::string& detail) {
+// slurmctld has no part in why `scontrol show slurmd` got nothing. It may have asked at a port that
+// is not slurmd's, so nothing is said of whether slurmd runs.
+Document document_of_silence(const slurm::Capture& capture) {
   Document document = empty_document(capture);
-  document["facts"]["failure"] = {{"cause", "SlurmdNotAnswering"}, {"detail", detail}};
+  document["facts"]["failure"] = {{"cause", "SlurmdNotAnswering"},
+                                  {"detail", capture.slurmd_failure}};
   node::HostFacts facts;
-  facts.slurmd.detail = "slurmd did not answer scontrol show slurmd: " + detail;
+  facts.slurmd.detail = "slurmd did not answer scontrol show slurmd: " + capture.slurmd_failure;
   document["conditions"] = conditions_json({node::slurmd_condition(facts)});
   return document;
 }
@@ -210,16 +202,12 @@ ParsedSlurm parse_slurm(std::string_view text, const std::string& node) {
   if (asked_for) {
     keep_only(node, capture);
   }
-  Document document;
-  if (capture.nodes.size() > 1) {
-    document = document_of_all(capture);
-  } else if (const auto silence = slurmd_silence(text, capture)) {
-    document = document_of_silence(capture, *silence);
-    document["notUnderstood"] = capture.not_understood;
-  } else {
-    document = document_of(capture, capture.nodes.empty() ? nullptr : &capture.nodes.front());
-    document["notUnderstood"] = capture.not_understood;
-  }
+  Document document =
+      capture.nodes.size() > 1 ? document_of_all(capture)
+      : !capture.slurmd_failure.empty()
+          ? document_of_silence(capture)
+          : document_of(capture, capture.nodes.empty() ? nullptr : &capture.nodes.front());
+  document["notUnderstood"] = capture.not_understood;
   remove_secrets(document);
   ParsedSlurm out;
   out.json = document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";

@@ -84,7 +84,6 @@ bool is_known_source(const std::string& source) {
                                            "scontrol show node",
                                            "scontrol show node --json",
                                            "slurmrestd",
-                                           "scontrol ping",
                                            "error message",
                                            "unknown",
                                            "scontrol show slurmd"};
