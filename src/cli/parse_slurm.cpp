@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/plain_text.h"
+#include "base/read_fd.h"
 #include "base/unique_fd.h"
 #include "cli/capture_json.h"
 #include "cli/secrets.h"
@@ -170,30 +170,6 @@ Document document_of_silence(const slurm::Capture& capture) {
   return document;
 }
 
-Result<std::string> read_to_end(int fd, const std::string& name) {
-  std::string text;
-  std::array<char, 65536> buffer;
-  while (true) {
-    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got == 0) {
-      return text;
-    }
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} cannot be read: {}", name, std::strerror(errno))};
-    }
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMaxCaptureBytes) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} is larger than {} MiB; capture one node's answer", name,
-                               kMaxCaptureBytes >> 20)};
-    }
-  }
-}
-
 }  // namespace
 
 ParsedSlurm parse_slurm(std::string_view text, const std::string& node) {
@@ -219,7 +195,7 @@ ParsedSlurm parse_slurm(std::string_view text, const std::string& node) {
 
 Result<std::string> read_capture(const std::string& file) {
   if (file.empty() || file == "-") {
-    return read_to_end(STDIN_FILENO, "stdin");
+    return read_to_end(STDIN_FILENO, "stdin", kMaxCaptureBytes);
   }
   const UniqueFd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   if (fd.get() < 0) {
@@ -228,7 +204,7 @@ Result<std::string> read_capture(const std::string& file) {
                              "and the answer on stdin",
                              file, std::strerror(errno))};
   }
-  return read_to_end(fd.get(), file);
+  return read_to_end(fd.get(), file, kMaxCaptureBytes);
 }
 
 }  // namespace slurmlet::cli

@@ -15,7 +15,6 @@ set(COMPONENT_SOURCES
   answers/slurm_command.cpp
   answers/slurmd_status.cpp
   answers/state.cpp
-  answers/utf8.cpp
   answers/values.cpp
   local/cluster_choice.cpp
   local/conf.cpp

@@ -27,10 +27,6 @@ constexpr const char* kAccepted =
 
 QueryFailure garbage(std::string detail) { return {SlurmFailure::kGarbage, std::move(detail)}; }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 // Where the first line begins that begins with `start`; npos without one.
 std::size_t find_line(std::string_view text, std::string_view start) {
   const auto at = text.find("\n" + std::string{start});

@@ -7,11 +7,11 @@
 #include <set>
 #include <tuple>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/node_json_failure.h"
 #include "slurm/answers/node_json_record.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/answers/utf8.h"
 
 namespace slurmlet::slurm {
 namespace {

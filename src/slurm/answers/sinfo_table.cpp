@@ -7,11 +7,11 @@
 #include <cctype>
 #include <map>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/hostlist.h"
 #include "slurm/answers/state.h"
-#include "slurm/answers/utf8.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {

@@ -132,7 +132,7 @@ TEST_F(CaptureText, SaysWhoAnswered) {
   EXPECT_EQ(rest.nodes[0].state.raw(), "MIXED");
   const auto slurmd = parse_capture(kSlurmd);
   ASSERT_TRUE(slurmd.slurmd);
-  EXPECT_EQ(slurmd.slurmd->pid, 7);
+  EXPECT_EQ(slurmd.slurmd->version, "25.11.0");
   EXPECT_EQ(slurmd.slurm_version, "25.11.0");
 }
 

@@ -33,5 +33,4 @@ set(COMPONENT_TESTS
   slurmd_watch_test.cpp
   source_choice_test.cpp
   state_test.cpp
-  utf8_test.cpp
   values_test.cpp)
