@@ -91,7 +91,8 @@ TEST_F(SinfoTableText, ReadsSeveralNodes) {
   const auto capture = read(
       "NODELIST|PARTITION|STATECOMPLETE|CPUS(A/I/O/T)|MEMORY|ALLOCMEM|FREE_MEM|CPU_LOAD|GRES|"
       "GRES_USED|VERSION|AVAIL_FEATURES|CLUSTER|TIMESTAMP|USER|REASON|\n"
-      "n1|p|mixed+drain|3/5/0/8|100|50|40|0.50|gpu:2|gpu:1(IDX:0)|25.11.0|f|c|1795216124|root|a|b|\n"
+      "n1|p|mixed+drain|3/5/0/"
+      "8|100|50|40|0.50|gpu:2|gpu:1(IDX:0)|25.11.0|f|c|1795216124|root|a|b|\n"
       "n2|p|idle|0/8/0/8|100|0|N/A|0.00|(null)|gpu:0|25.11.0|f|c|Unknown|root|none|\n");
   EXPECT_THAT(capture.not_understood, IsEmpty());
   ASSERT_THAT(summary(capture), ElementsAre("n1 MIXED+DRAIN p,", "n2 IDLE p,"));
