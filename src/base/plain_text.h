@@ -16,6 +16,10 @@ inline constexpr std::size_t kMaxPlainBytes = 1024;
 // standard).
 std::size_t utf8_length(std::string_view text);
 
+// The text with every byte that is not part of valid UTF-8 (RFC 3629: no overlong forms, no
+// surrogates, nothing above U+10FFFF) replaced by U+FFFD.
+std::string valid_utf8(std::string_view text);
+
 // Blanks and removed characters become one space; what is cut off is marked with "...".
 std::string plain_text(std::string_view text, std::size_t max_bytes = kMaxPlainBytes);
 

@@ -12,6 +12,9 @@
 
 namespace slurmlet {
 
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 // Without white space (" \t\r\n") at both ends.
 std::string_view trim(std::string_view text);
 // Split at each `separator`; "" gives one empty part.

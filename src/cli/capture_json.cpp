@@ -77,25 +77,6 @@ void add_reason(Document& to, const node::SlurmNodeRecord& record) {
   add(to, "reasonTime", record.reason_time);
 }
 
-Document slurmd_json(const slurm::SlurmdStatus& status) {
-  Document out;
-  out["activeSteps"] = status.active_steps;
-  add(out, "nodeName", status.node_name);
-  add(out, "version", status.version);
-  add(out, "pid", status.pid);
-  add(out, "started", status.started);
-  add(out, "lastSlurmctldMessage", status.last_slurmctld_message);
-  add(out, "cpus", status.cpus);
-  add(out, "boards", status.boards);
-  add(out, "sockets", status.sockets);
-  add(out, "cores", status.cores);
-  add(out, "threadsPerCore", status.threads_per_core);
-  add(out, "realMemoryMiB", status.real_memory_mib);
-  add(out, "temporaryDiskMiB", status.temporary_disk_mib);
-  add(out, "logFile", status.log_file);
-  return out;
-}
-
 Document failure_json(const slurm::QueryFailure& failure) {
   node::HostFacts facts;
   facts.slurm.failure = failure.cause;
@@ -124,7 +105,7 @@ void add_capture_facts(const slurm::Capture& capture, Document& facts) {
     facts["failure"] = failure_json(*capture.failure);
   }
   if (capture.slurmd) {
-    facts["slurmd"] = slurmd_json(*capture.slurmd);
+    facts["slurmd"] = {{"activeSteps", capture.slurmd->active_steps}};
   }
 }
 

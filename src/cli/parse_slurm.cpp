@@ -4,16 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/plain_text.h"
+#include "base/read_fd.h"
 #include "base/unique_fd.h"
 #include "cli/capture_json.h"
 #include "cli/secrets.h"
@@ -133,7 +132,6 @@ Document document_of_all(const slurm::Capture& capture) {
     nodes.push_back(document_of(capture, &record));
   }
   document["facts"]["nodes"] = std::move(names);
-  document["notUnderstood"] = capture.not_understood;
   document["nodes"] = std::move(nodes);
   return document;
 }
@@ -160,46 +158,16 @@ void keep_only(const std::string& name, slurm::Capture& capture) {
   capture.nodes = std::move(kept);
 }
 
-// Why `scontrol show slurmd` got nothing; slurmctld has no part in that. It may have asked at a
-// port that is not slurmd's, so nothing is said of whether slurmd runs.
-std::optional<std::string> slurmd_silence(std::string_view text, const slurm::Capture& capture) {
-  const bool asked = text.find("slurm_load_slurmd_status") != std::string_view::npos;
-  const bool reached =
-      !capture.failure || capture.failure->cause != node::SlurmFailure::kControllerUnreachable;
-  return !asked || reached ? std::nullopt : std::optional{capture.failure->detail};
-}
-
-Document document_of_silence(const slurm::Capture& capture, const std::string& detail) {
+// slurmctld has no part in why `scontrol show slurmd` got nothing. It may have asked at a port that
+// is not slurmd's, so nothing is said of whether slurmd runs.
+Document document_of_silence(const slurm::Capture& capture) {
   Document document = empty_document(capture);
-  document["facts"]["failure"] = {{"cause", "SlurmdNotAnswering"}, {"detail", detail}};
+  document["facts"]["failure"] = {{"cause", "SlurmdNotAnswering"},
+                                  {"detail", capture.slurmd_failure}};
   node::HostFacts facts;
-  facts.slurmd.detail = "slurmd did not answer scontrol show slurmd: " + detail;
+  facts.slurmd.detail = "slurmd did not answer scontrol show slurmd: " + capture.slurmd_failure;
   document["conditions"] = conditions_json({node::slurmd_condition(facts)});
   return document;
-}
-
-Result<std::string> read_to_end(int fd, const std::string& name) {
-  std::string text;
-  std::array<char, 65536> buffer;
-  while (true) {
-    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got == 0) {
-      return text;
-    }
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} cannot be read: {}", name, std::strerror(errno))};
-    }
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMaxCaptureBytes) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} is larger than {} MiB; capture one node's answer", name,
-                               kMaxCaptureBytes >> 20)};
-    }
-  }
 }
 
 }  // namespace
@@ -210,16 +178,12 @@ ParsedSlurm parse_slurm(std::string_view text, const std::string& node) {
   if (asked_for) {
     keep_only(node, capture);
   }
-  Document document;
-  if (capture.nodes.size() > 1) {
-    document = document_of_all(capture);
-  } else if (const auto silence = slurmd_silence(text, capture)) {
-    document = document_of_silence(capture, *silence);
-    document["notUnderstood"] = capture.not_understood;
-  } else {
-    document = document_of(capture, capture.nodes.empty() ? nullptr : &capture.nodes.front());
-    document["notUnderstood"] = capture.not_understood;
-  }
+  Document document =
+      capture.nodes.size() > 1 ? document_of_all(capture)
+      : !capture.slurmd_failure.empty()
+          ? document_of_silence(capture)
+          : document_of(capture, capture.nodes.empty() ? nullptr : &capture.nodes.front());
+  document["notUnderstood"] = capture.not_understood;
   remove_secrets(document);
   ParsedSlurm out;
   out.json = document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";
@@ -231,7 +195,7 @@ ParsedSlurm parse_slurm(std::string_view text, const std::string& node) {
 
 Result<std::string> read_capture(const std::string& file) {
   if (file.empty() || file == "-") {
-    return read_to_end(STDIN_FILENO, "stdin");
+    return read_to_end(STDIN_FILENO, "stdin", kMaxCaptureBytes);
   }
   const UniqueFd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   if (fd.get() < 0) {
@@ -240,7 +204,7 @@ Result<std::string> read_capture(const std::string& file) {
                              "and the answer on stdin",
                              file, std::strerror(errno))};
   }
-  return read_to_end(fd.get(), file);
+  return read_to_end(fd.get(), file, kMaxCaptureBytes);
 }
 
 }  // namespace slurmlet::cli

@@ -10,10 +10,6 @@
 namespace slurmlet::http {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 // TLS alerts by which a server turns a client certificate down (RFC 8446 section 6.2, in OpenSSL's
 // words).
 bool refuses_our_certificate(const std::string& detail) {

@@ -1,6 +1,5 @@
 set(COMPONENT_SOURCES
   answers/capture.cpp
-  answers/capture_text.cpp
   answers/gres.cpp
   answers/hostlist.cpp
   answers/json_fields.cpp
@@ -10,16 +9,12 @@ set(COMPONENT_SOURCES
   answers/scontrol_fields.cpp
   answers/scontrol_text.cpp
   answers/sinfo.cpp
-  answers/sinfo_capture.cpp
-  answers/sinfo_columns.cpp
   answers/sinfo_failure.cpp
   answers/sinfo_json.cpp
-  answers/sinfo_layouts.cpp
-  answers/sinfo_rows.cpp
+  answers/sinfo_table.cpp
   answers/slurm_command.cpp
   answers/slurmd_status.cpp
   answers/state.cpp
-  answers/utf8.cpp
   answers/values.cpp
   local/cluster_choice.cpp
   local/conf.cpp

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/plain_text.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/answers/utf8.h"
 
 namespace {
 
@@ -42,7 +42,7 @@ CommandOutput output_of(std::string_view input) {
   return output;
 }
 
-bool is_utf8(const std::string& text) { return slurmlet::slurm::valid_utf8(text) == text; }
+bool is_utf8(const std::string& text) { return slurmlet::valid_utf8(text) == text; }
 
 }  // namespace
 

@@ -1,10 +1,10 @@
 #pragma once
 
-// Any answer of Slurm that somebody captured, recognised by its content: sinfo (our own query,
-// "-o" and "-O" with "|" between the fields, its tables, single state words), scontrol show node
-// (text, -d, -o, --json), slurmrestd (a body, or with the head as `curl -i` prints it), scontrol
-// show slurmd, and the error messages of all of them. For `slurmlet parse-slurm` and tests. Never
-// fails: what it cannot read it names. Pure.
+// An answer of Slurm that somebody captured, recognised by its content: what the daemon's own
+// commands print (its sinfo query, scontrol show node and show slurmd), slurmrestd (a body, or with
+// the head as `curl -i` prints it), sinfo and scontrol with --json, sinfo under its headings, and
+// the error messages of these. For `slurmlet parse-slurm` and tests. Never fails: what it cannot
+// read it names. Pure but for the time zone.
 
 #include <optional>
 #include <string>
@@ -19,13 +19,14 @@ namespace slurmlet::slurm {
 
 struct Capture {
   // "sinfo", "sinfo --json", "scontrol show node", "scontrol show node --json",
-  // "scontrol show slurmd", "scontrol ping", "slurmrestd", "error message", "unknown"
-  std::string source;
+  // "scontrol show slurmd", "slurmrestd", "error message", "unknown"
+  std::string source = "unknown";
   std::vector<node::SlurmNodeRecord> nodes;
   std::optional<QueryFailure> failure;
   std::optional<SlurmdStatus> slurmd;
-  std::string api_version;    // "v0.0.44"; "" if not told
-  std::string slurm_version;  // of what answered; "" if not told
+  std::string slurmd_failure;  // why `scontrol show slurmd` got no answer; then no other failure
+  std::string api_version;     // "v0.0.44"; "" if not told
+  std::string slurm_version;   // of what answered; "" if not told
   std::string cluster;
   int http_status = 0;  // 0 without a head
   std::vector<std::string> not_understood;

@@ -7,19 +7,17 @@
 #include <set>
 #include <tuple>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/node_json_failure.h"
 #include "slurm/answers/node_json_record.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/answers/utf8.h"
 
 namespace slurmlet::slurm {
 namespace {
 
 using Json = nlohmann::json;
 using node::SlurmFailure;
-
-enum class Origin { kUnknown, kSlurmrestd, kCommand };
 
 // Slurm's own documents are about six deep; a tower of brackets must not cost memory or stack.
 bool too_deep(std::string_view text) {
@@ -94,8 +92,8 @@ std::string slurm_release(const Json& slurm) {
 }
 
 // `scontrol --json` has the words of its command line (23.02: another "plugins"); slurmrestd names
-// its OpenAPI plugin. `sinfo --json` of 22.05 claims to be slurmrestd.
-Origin read_meta(const Json& json, NodesAnswer& answer) {
+// its OpenAPI plugin. `sinfo --json` of 22.05 claims to be slurmrestd. True for a command.
+bool read_meta(const Json& json, NodesAnswer& answer) {
   const auto& meta = member(json, "meta");
   const auto& plugin = member(meta, "plugin");
   const auto& plugins = member(meta, "plugins");
@@ -110,12 +108,20 @@ Origin read_meta(const Json& json, NodesAnswer& answer) {
       member(meta, "slurm").is_object() ? member(meta, "slurm") : member(meta, "Slurm");
   answer.slurm_version = slurm_release(slurm);
   answer.cluster = one_line(string_member(slurm, "cluster"), 256);
-  if (type.starts_with("openapi/")) {
-    return Origin::kSlurmrestd;
-  }
+  const bool by_rest = type.starts_with("openapi/");
   const auto& command = member(meta, "command");
   const bool has_command = command.is_array() && !command.empty();
-  return has_command || plugins.is_object() ? Origin::kCommand : Origin::kUnknown;
+  const bool is_client = !string_member(member(meta, "client"), "source").empty();
+  const bool by_sinfo = has_command && command.front().is_string() &&
+                        command.front().get_ref<const std::string&>().ends_with("sinfo");
+  if (by_sinfo || member(json, "sinfo").is_array()) {
+    answer.source = "sinfo --json";
+  } else if (by_rest || is_client) {
+    answer.source = "slurmrestd";
+  } else if (meta.is_object()) {
+    answer.source = "scontrol show node --json";
+  }
+  return !by_rest && (has_command || plugins.is_object());
 }
 
 // "25.05.4" and later, "25.05.9-branch", "25.11.0-0rc1". Slurm's commit 9568a1c53b.
@@ -151,11 +157,11 @@ bool of_one_node(const std::vector<node::SlurmNodeRecord>& records) {
 
 // What the records themselves do not say: how slurmctld was asked. Several nodes, and all that
 // scontrol prints, come from a full dump; sinfo about one name asks for that node only.
-void set_provenance(NodesAnswer& answer, Origin origin, bool from_sinfo, bool has_errors) {
+void set_provenance(NodesAnswer& answer, bool by_command, bool from_sinfo, bool has_errors) {
   const bool one = of_one_node(answer.nodes);
-  const bool fresh = !one || (origin == Origin::kCommand && !from_sinfo);
+  const bool fresh = !one || (by_command && !from_sinfo);
   const bool wrong_partitions =
-      one && origin != Origin::kCommand && !tells_partitions_of_one_node(answer.slurm_version);
+      one && !by_command && !tells_partitions_of_one_node(answer.slurm_version);
   for (auto& record : answer.nodes) {
     record.kind = fresh ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode;
     record.partitions_known = record.partitions_known && !wrong_partitions && !has_errors;
@@ -180,7 +186,7 @@ QueryFailure no_records(const Json& list, const std::vector<SlurmError>& errors,
                    : QueryFailure{SlurmFailure::kNotInSlurm, "the answer contains no nodes"};
 }
 
-void read_records(const Json& json, Origin origin, std::string_view body, NodesAnswer& answer) {
+void read_records(const Json& json, bool by_command, std::string_view body, NodesAnswer& answer) {
   Notes notes;
   const auto errors = slurm_errors(json);
   const bool from_sinfo = member(json, "sinfo").is_array();
@@ -194,7 +200,7 @@ void read_records(const Json& json, Origin origin, std::string_view body, NodesA
   if (answer.nodes.empty()) {
     answer.failure = no_records(list, errors, !from_sinfo && !list.empty(), body);
   } else {
-    set_provenance(answer, origin, from_sinfo, !errors.empty());
+    set_provenance(answer, by_command, from_sinfo, !errors.empty());
   }
   answer.not_understood = notes.take();
 }
@@ -213,16 +219,13 @@ NodesAnswer parse_nodes_json(std::string_view body, int http_status) {
     answer.failure = classify_body(http_status, body);
     return answer;
   }
-  auto origin = read_meta(*json, answer);
-  if (http_status != 0) {
-    origin = Origin::kSlurmrestd;
-  }
+  const bool by_command = read_meta(*json, answer) && http_status == 0;
   if (failing) {
     const auto errors = slurm_errors(*json);
     const bool by_status = errors.empty() || http_status == 401;
     answer.failure = by_status ? classify_body(http_status, body) : classify_errors(errors);
   } else {
-    read_records(*json, origin, body, answer);
+    read_records(*json, by_command, body, answer);
   }
   return answer;
 }

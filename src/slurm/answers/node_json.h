@@ -16,6 +16,8 @@
 namespace slurmlet::slurm {
 
 struct NodesAnswer {
+  // "slurmrestd", "sinfo --json", "scontrol show node --json"; "unknown" if it does not say
+  std::string source = "unknown";
   std::vector<node::SlurmNodeRecord> nodes;
   std::optional<QueryFailure> failure;      // no usable answer at all; then there are no nodes
   std::string api_version;                  // "v0.0.44" as the answer says; "" if it does not

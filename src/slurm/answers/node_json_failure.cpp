@@ -10,9 +10,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/json_fields.h"
-#include "slurm/answers/utf8.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -187,17 +187,18 @@ struct StatusRule {
   int last;
   SlurmFailure cause;
   std::string_view detail;
+  bool with_page = true;  // what the page says stands behind it
 };
 
 constexpr std::array kStatuses = std::to_array<StatusRule>({
     {304, 304, SlurmFailure::kGarbage, "an answer without a record"},
     {300, 399, SlurmFailure::kRestUnavailable, "redirected to another address"},
-    {401, 401, SlurmFailure::kTokenRefused, kRefused},
+    {401, 401, SlurmFailure::kTokenRefused, kRefused, false},
     {403, 403, SlurmFailure::kPermissionDenied, "access denied"},
     {404, 404, SlurmFailure::kRestUnavailable, "nothing is served at this address"},
     {407, 407, SlurmFailure::kRestUnavailable, "a proxy requires credentials"},
     {429, 429, SlurmFailure::kRateLimited, "slurmrestd or a proxy limits the rate of requests"},
-    {511, 511, SlurmFailure::kTokenRefused, kCredential},
+    {511, 511, SlurmFailure::kTokenRefused, kCredential, false},
     {1, 999, SlurmFailure::kRestUnavailable, "no usable answer"},
 });
 
@@ -248,7 +249,7 @@ QueryFailure classify_body(int status, std::string_view body) {
   const auto* rule = std::find_if(kStatuses.begin(), kStatuses.end() - 1, [&](const auto& row) {
     return status >= row.first && status <= row.last;
   });
-  if (rule->detail == kRefused || rule->detail == kCredential) {
+  if (!rule->with_page) {
     return {rule->cause, std::string{rule->detail}};
   }
   if (status == 404 && body.find("requested URL") != std::string_view::npos) {

@@ -14,121 +14,81 @@ namespace {
 using Json = nlohmann::json;
 
 // Names of a node's members in all of v0.0.36 … v0.0.45, also of what is of no use here.
-constexpr std::array kKnown = std::to_array<std::string_view>({
-    "active_features",
-    "address",
-    "alloc_cpus",
-    "alloc_idle_cpus",
-    "alloc_memory",
-    "architecture",
-    "boards",
-    "boot_time",
-    "burstbuffer_network_address",
-    "cert_flags",
-    "cluster_name",
-    "comment",
-    "cores",
-    "cpu_binding",
-    "cpu_load",
-    "cpus",
-    "effective_cpus",
-    "energy",
-    "external_sensors",
-    "extra",
-    "features",
-    "free_mem",
-    "free_memory",
-    "gpu_spec",
-    "gres",
-    "gres_drained",
-    "gres_used",
-    "hostname",
-    "idle_cpus",
-    "instance_id",
-    "instance_type",
-    "last_busy",
-    "mcs_label",
-    "name",
-    "next_state_after_reboot",
-    "next_state_after_reboot_flags",
-    "operating_system",
-    "owner",
-    "partitions",
-    "port",
-    "power",
-    "real_memory",
-    "reason",
-    "reason_changed_at",
-    "reason_set_by_user",
-    "res_cores_per_gpu",
-    "reservation",
-    "resume_after",
-    "slurmd_start_time",
-    "slurmd_version",
-    "sockets",
-    "specialized_cores",
-    "specialized_cpus",
-    "specialized_memory",
-    "state",
-    "state_flags",
-    "suspend_time",
-    "temporary_disk",
-    "threads",
-    "tls_cert_last_renewal",
-    "topology",
-    "tres",
-    "tres_used",
-    "tres_weighted",
-    "version",
-    "weight",
-});
+constexpr auto kKnown = std::to_array<std::string_view>({"active_features",
+                                                         "address",
+                                                         "alloc_cpus",
+                                                         "alloc_idle_cpus",
+                                                         "alloc_memory",
+                                                         "architecture",
+                                                         "boards",
+                                                         "boot_time",
+                                                         "burstbuffer_network_address",
+                                                         "cert_flags",
+                                                         "cluster_name",
+                                                         "comment",
+                                                         "cores",
+                                                         "cpu_binding",
+                                                         "cpu_load",
+                                                         "cpus",
+                                                         "effective_cpus",
+                                                         "energy",
+                                                         "external_sensors",
+                                                         "extra",
+                                                         "features",
+                                                         "free_mem",
+                                                         "free_memory",
+                                                         "gpu_spec",
+                                                         "gres",
+                                                         "gres_drained",
+                                                         "gres_used",
+                                                         "hostname",
+                                                         "idle_cpus",
+                                                         "instance_id",
+                                                         "instance_type",
+                                                         "last_busy",
+                                                         "mcs_label",
+                                                         "name",
+                                                         "next_state_after_reboot",
+                                                         "next_state_after_reboot_flags",
+                                                         "operating_system",
+                                                         "owner",
+                                                         "partitions",
+                                                         "port",
+                                                         "power",
+                                                         "real_memory",
+                                                         "reason",
+                                                         "reason_changed_at",
+                                                         "reason_set_by_user",
+                                                         "res_cores_per_gpu",
+                                                         "reservation",
+                                                         "resume_after",
+                                                         "slurmd_start_time",
+                                                         "slurmd_version",
+                                                         "sockets",
+                                                         "specialized_cores",
+                                                         "specialized_cpus",
+                                                         "specialized_memory",
+                                                         "state",
+                                                         "state_flags",
+                                                         "suspend_time",
+                                                         "temporary_disk",
+                                                         "threads",
+                                                         "tls_cert_last_renewal",
+                                                         "topology",
+                                                         "tres",
+                                                         "tres_used",
+                                                         "tres_weighted",
+                                                         "version",
+                                                         "weight"});
 static_assert(std::is_sorted(kKnown.begin(), kKnown.end()));
 
-// Words of a state's list in all releases (NODE_STATES of Slurm's data_parser, and "?", which
-// stands for a bit without a name in text forms).
-constexpr std::array kStateWords = std::to_array<std::string_view>({
-    "?",
-    "ALLOCATED",
-    "BLOCKED",
-    "CLOUD",
-    "COMPLETING",
-    "DOWN",
-    "DRAIN",
-    "DYNAMIC_FUTURE",
-    "DYNAMIC_NORM",
-    "ERROR",
-    "EXTERNAL",
-    "FAIL",
-    "FUTURE",
-    "IDLE",
-    "INVALID",
-    "INVALID_REG",
-    "MAINTENANCE",
-    "MIXED",
-    "NOT_RESPONDING",
-    "PERFCTRS",
-    "PLANNED",
-    "POWERED_DOWN",
-    "POWERING_DOWN",
-    "POWERING_UP",
-    "POWER_DOWN",
-    "POWER_DOWN_ASAP",
-    "POWER_DOWN_FORCE",
-    "POWER_DRAIN",
-    "POWER_UP",
-    "REBOOT_CANCELED",
-    "REBOOT_ISSUED",
-    "REBOOT_REQUESTED",
-    "RESERVED",
-    "RESUME",
-    "UNDRAIN",
-    "UNKNOWN",
-});
-static_assert(std::is_sorted(kStateWords.begin(), kStateWords.end()));
+// Words of a list in JSON that no text form has (NODE_STATES of Slurm's data_parser).
+constexpr auto kListWords = std::to_array<std::string_view>(
+    {"INVALID", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE", "REBOOT_CANCELED"});
 
-template <std::size_t N>
-bool contains(const std::array<std::string_view, N>& sorted, std::string_view word) {
-  return std::binary_search(sorted.begin(), sorted.end(), word);
+bool is_state_word(const std::string& word) {
+  return is_state(word) ||
+         std::find(kListWords.begin(), kListWords.end(), word) != kListWords.end();
 }
 
 // The words of a state in upper case, base and flags.
@@ -141,7 +101,7 @@ std::vector<std::string> state_words(const Fields& fields, Fields::Names state,
   for (const auto& text : told) {
     for (const auto part : split(text, '+')) {
       words.push_back(to_upper(trim(part)));
-      if (!contains(kStateWords, words.back())) {
+      if (!is_state_word(words.back())) {
         fields.note(*state.begin(), words.back());
       }
     }
@@ -241,7 +201,7 @@ node::SlurmNodeRecord node_record(const Json& object, std::string_view path, Not
   record.resume_after = fields.time({"resume_after"});
   if (object.is_object()) {
     for (const auto& [key, value] : object.items()) {
-      if (!contains(kKnown, key)) {
+      if (!std::binary_search(kKnown.begin(), kKnown.end(), key)) {
         fields.note(key.c_str(), "");
       }
     }

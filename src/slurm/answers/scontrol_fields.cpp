@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/state.h"
-#include "slurm/answers/utf8.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {
@@ -19,39 +19,37 @@ using node::SlurmNodeRecord;
 // Known, and not used: hardware that the machine itself tells better, accounting, power.
 // CapWatts and ExtSensors* were printed until 23.11, Topology, Parameters and TLSCert* are since
 // 25.05; LowestJoules and ConsumedJoules come with energy plugins.
-constexpr auto kUnusedKeys = std::to_array<std::string_view>({
-    "AllocTRES",
-    "AveWatts",
-    "BcastAddr",
-    "Boards",
-    "CPUSpecList",
-    "CapWatts",
-    "CertFlags",
-    "CfgTRES",
-    "ConsumedJoules",
-    "CoreSpecCount",
-    "CoresPerSocket",
-    "CpuBind",
-    "CurrentWatts",
-    "ExtSensorsJoules",
-    "ExtSensorsTemp",
-    "ExtSensorsWatts",
-    "GpuSpec",
-    "LowestJoules",
-    "MCS_label",
-    "NodeAddr",
-    "Owner",
-    "Parameters",
-    "Port",
-    "RestrictedCoresPerGPU",
-    "Sockets",
-    "SuspendTime",
-    "TLSCertLastRenewal",
-    "ThreadsPerCore",
-    "TmpDisk",
-    "Topology",
-    "Weight",
-});
+constexpr auto kUnusedKeys = std::to_array<std::string_view>({"AllocTRES",
+                                                              "AveWatts",
+                                                              "BcastAddr",
+                                                              "Boards",
+                                                              "CPUSpecList",
+                                                              "CapWatts",
+                                                              "CertFlags",
+                                                              "CfgTRES",
+                                                              "ConsumedJoules",
+                                                              "CoreSpecCount",
+                                                              "CoresPerSocket",
+                                                              "CpuBind",
+                                                              "CurrentWatts",
+                                                              "ExtSensorsJoules",
+                                                              "ExtSensorsTemp",
+                                                              "ExtSensorsWatts",
+                                                              "GpuSpec",
+                                                              "LowestJoules",
+                                                              "MCS_label",
+                                                              "NodeAddr",
+                                                              "Owner",
+                                                              "Parameters",
+                                                              "Port",
+                                                              "RestrictedCoresPerGPU",
+                                                              "Sockets",
+                                                              "SuspendTime",
+                                                              "TLSCertLastRenewal",
+                                                              "ThreadsPerCore",
+                                                              "TmpDisk",
+                                                              "Topology",
+                                                              "Weight"});
 
 struct TextKey {
   std::string_view key;

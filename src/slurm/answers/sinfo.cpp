@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/slurm_command.h"
 #include "slurm/answers/state.h"
-#include "slurm/answers/utf8.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {

@@ -49,6 +49,9 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
 // Nothing when the output is worth parsing.
 std::optional<QueryFailure> classify(const CommandOutput& output);
 
+// The cause that Slurm's messages on standard error report; nothing if none of them is known.
+std::optional<QueryFailure> known_failure(std::string_view err);
+
 // Why the command could not even be started.
 QueryFailure classify_start(const Error& error);
 

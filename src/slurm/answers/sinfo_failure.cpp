@@ -121,22 +121,6 @@ std::string plain_line(std::string_view line) {
   return excerpt(without_retry_counter(line), kMaxDetail);
 }
 
-std::optional<QueryFailure> match_rules(std::string_view err) {
-  const auto lines = split(err, '\n');
-  for (const auto& rule : kRules) {
-    for (const auto line : lines) {
-      const std::string text = to_lower(line);
-      if (text.find(rule.needle) != std::string::npos &&
-          text.find(rule.also) != std::string::npos) {
-        return QueryFailure{rule.cause, rule.detail.empty()
-                                            ? plain_line(line) + std::string{rule.hint}
-                                            : std::string{rule.detail}};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 // Reservation exists since 23.02; an older sinfo prints its column empty and this line each time,
 // whatever comes of the query.
 std::string without_missing_reservation(std::string_view err) {
@@ -157,6 +141,22 @@ std::string last_line(std::string_view err) {
 
 }  // namespace
 
+std::optional<QueryFailure> known_failure(std::string_view err) {
+  const auto lines = split(err, '\n');
+  for (const auto& rule : kRules) {
+    for (const auto line : lines) {
+      const std::string text = to_lower(line);
+      if (text.find(rule.needle) != std::string::npos &&
+          text.find(rule.also) != std::string::npos) {
+        return QueryFailure{rule.cause, rule.detail.empty()
+                                            ? plain_line(line) + std::string{rule.hint}
+                                            : std::string{rule.detail}};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<QueryFailure> classify(const CommandOutput& output) {
   if (output.too_long) {
     return QueryFailure{SlurmFailure::kGarbage,
@@ -164,7 +164,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
   }
   const std::string err = without_missing_reservation(output.err);
   if (output.timed_out) {
-    const auto known = match_rules(err);
+    const auto known = known_failure(err);
     return known
                ? *known
                : QueryFailure{SlurmFailure::kTimeout, "sinfo did not finish within its time limit"};
@@ -176,9 +176,10 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
   const bool printed = !trim(output.out).empty();
   if (output.exit_code == 0 && printed) {
     // Warnings beside an answer (rate limit, then served) do not matter; an unknown field does.
-    return to_lower(err).find(kUnknownField) == std::string::npos ? std::nullopt : match_rules(err);
+    return to_lower(err).find(kUnknownField) == std::string::npos ? std::nullopt
+                                                                  : known_failure(err);
   }
-  const auto known = match_rules(err);
+  const auto known = known_failure(err);
   // With exit 0 slurmctld did answer, after a pause if it limits the rate.
   if (known && (output.exit_code != 0 || known->cause != SlurmFailure::kRateLimited)) {
     return known;

@@ -1,12 +1,10 @@
 #include "slurm/answers/slurmd_status.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "base/plain_text.h"
 #include "base/text.h"
-#include "slurm/answers/utf8.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {
@@ -26,70 +24,28 @@ std::optional<Line> parse_line(std::string_view line) {
   return Line{trim(line.substr(0, equals)), trim(line.substr(equals + 1))};
 }
 
-struct NumberKey {
-  std::string_view key;
-  std::optional<std::int64_t> SlurmdStatus::*field;
-  std::string_view unit;
-};
-constexpr std::array kNumberKeys = std::to_array<NumberKey>({
-    {"Actual CPUs", &SlurmdStatus::cpus, ""},
-    {"Actual Boards", &SlurmdStatus::boards, ""},
-    {"Actual sockets", &SlurmdStatus::sockets, ""},
-    {"Actual cores", &SlurmdStatus::cores, ""},
-    {"Actual threads per core", &SlurmdStatus::threads_per_core, ""},
-    {"Actual real memory", &SlurmdStatus::real_memory_mib, "MB"},
-    {"Actual temp disk space", &SlurmdStatus::temporary_disk_mib, "MB"},
-    {"Slurmd PID", &SlurmdStatus::pid, ""},
-});
-
 constexpr std::string_view kSteps = "Active Steps";
-constexpr std::string_view kStarted = "Boot time";
 constexpr std::string_view kNodeName = "Hostname";
-constexpr std::string_view kLastMessage = "Last slurmctld msg time";
-constexpr std::string_view kLogFile = "Slurmd Logfile";
 constexpr std::string_view kVersion = "Version";  // the last line
-constexpr std::string_view kDebug = "Slurmd Debug";
+constexpr auto kUnused = std::to_array<std::string_view>(
+    {"Actual CPUs", "Actual Boards", "Actual sockets", "Actual cores", "Actual threads per core",
+     "Actual real memory", "Actual temp disk space", "Boot time", "Last slurmctld msg time",
+     "Slurmd PID", "Slurmd Debug", "Slurmd Logfile"});
 
-const NumberKey* find_number(std::string_view key) {
-  const auto at = std::find_if(kNumberKeys.begin(), kNumberKeys.end(),
-                               [&](const NumberKey& row) { return row.key == key; });
-  return at == kNumberKeys.end() ? nullptr : &*at;
-}
-
-bool take_number(const NumberKey& key, std::string_view value, SlurmdStatus& status) {
-  if (value.ends_with(key.unit)) {
-    value.remove_suffix(key.unit.size());
-  }
-  status.*key.field = number_value(value);
-  return (status.*key.field).has_value() || is_nothing(value);
-}
-
-bool take_time(std::string_view value, std::optional<WallTime>& time) {
-  time = time_value(value);
-  return time.has_value() || is_nothing(value);
+bool is_unused(std::string_view key) {
+  return std::find(kUnused.begin(), kUnused.end(), key) != kUnused.end();
 }
 
 // False for a line that is not understood.
 bool take_line(const Line& line, SlurmdStatus& status) {
-  if (const auto* number = find_number(line.key)) {
-    return take_number(*number, line.value, status);
-  }
-  if (line.key == kStarted) {
-    return take_time(line.value, status.started);
-  }
-  if (line.key == kLastMessage) {
-    return take_time(line.value, status.last_slurmctld_message);
-  }
   if (line.key == kSteps) {
     status.active_steps = list_value(line.value);
   } else if (line.key == kNodeName) {
     status.node_name = text_value(line.value);
-  } else if (line.key == kLogFile) {
-    status.log_file = text_value(line.value);
   } else if (line.key == kVersion) {
     status.version = text_value(line.value);
-  } else if (line.key != kDebug) {
-    return false;
+  } else {
+    return is_unused(line.key);
   }
   return true;
 }
@@ -97,8 +53,7 @@ bool take_line(const Line& line, SlurmdStatus& status) {
 // Keys that no other output has in this form.
 bool is_telling(std::string_view line) {
   const auto parts = parse_line(line);
-  return parts && (parts->key == kSteps || parts->key == kLastMessage || parts->key == kDebug ||
-                   parts->key == kLogFile || find_number(parts->key) != nullptr);
+  return parts && (parts->key == kSteps || is_unused(parts->key));
 }
 
 }  // namespace

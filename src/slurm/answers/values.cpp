@@ -5,9 +5,9 @@
 #include <charconv>
 #include <ctime>
 
+#include "base/plain_text.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
-#include "slurm/answers/utf8.h"
 
 namespace slurmlet::slurm {
 namespace {

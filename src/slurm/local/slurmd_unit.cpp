@@ -5,8 +5,8 @@
 
 #include <map>
 
+#include "base/plain_text.h"
 #include "base/text.h"
-#include "slurm/answers/utf8.h"
 
 namespace slurmlet::slurm {
 namespace {

@@ -6,9 +6,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/slurm_command.h"
-#include "slurm/answers/utf8.h"
 
 namespace slurmlet::slurm {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "base/plain_text.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "slurm/answers/scontrol_text.h"
-#include "slurm/answers/utf8.h"
 #include "slurm/sources/feed_directory.h"
 #include "slurm/sources/local_directory.h"
 

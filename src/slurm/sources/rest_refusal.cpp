@@ -2,16 +2,13 @@
 
 #include <string_view>
 
+#include "base/text.h"
 #include "slurm/sources/rest_versions.h"
 
 namespace slurmlet::slurm {
 namespace {
 
 using node::SlurmFailure;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 // "GET https://…/node/n1: connection refused" → "connection refused"
 std::string reason_of(const Error& error, const std::string& path) {

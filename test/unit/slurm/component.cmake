@@ -19,7 +19,7 @@ set(COMPONENT_TESTS
   rest_token_test.cpp
   rest_versions_test.cpp
   scontrol_text_test.cpp
-  sinfo_capture_test.cpp
+  sinfo_table_test.cpp
   sinfo_failure_test.cpp
   sinfo_source_test.cpp
   sinfo_test.cpp
@@ -33,5 +33,4 @@ set(COMPONENT_TESTS
   slurmd_watch_test.cpp
   source_choice_test.cpp
   state_test.cpp
-  utf8_test.cpp
   values_test.cpp)

@@ -1,0 +1,352 @@
+#include "slurm/answers/sinfo_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+
+#include "base/plain_text.h"
+#include "base/text.h"
+#include "slurm/answers/gres.h"
+#include "slurm/answers/hostlist.h"
+#include "slurm/answers/state.h"
+#include "slurm/answers/values.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using node::SlurmNodeRecord;
+
+constexpr std::size_t kMaxNodes = 200'000;  // over all rows
+
+struct Column {
+  std::string_view heading;
+  void (*set)(std::string_view cell, SlurmNodeRecord& record);
+};
+
+template <std::string SlurmNodeRecord::*field>
+void set_text(std::string_view cell, SlurmNodeRecord& record) {
+  record.*field = text_value(cell);
+}
+
+template <std::optional<std::int64_t> SlurmNodeRecord::*field>
+void set_number(std::string_view cell, SlurmNodeRecord& record) {
+  record.*field = number_value(cell);
+}
+
+template <std::vector<std::string> SlurmNodeRecord::*field>
+void set_list(std::string_view cell, SlurmNodeRecord& record) {
+  record.*field = list_value(cell);
+}
+
+template <std::vector<node::Gres> SlurmNodeRecord::*field>
+void set_gres(std::string_view cell, SlurmNodeRecord& record) {
+  record.*field = parse_gres(valid_utf8(cell));
+}
+
+void set_load(std::string_view cell, SlurmNodeRecord& record) {
+  record.cpu_load = load_value(cell);
+}
+
+void set_time(std::string_view cell, SlurmNodeRecord& record) {
+  record.reason_time = time_value(cell);
+}
+
+void set_user(std::string_view cell, SlurmNodeRecord& record) {  // "root", "root(0)"
+  record.reason_user = text_value(cell.substr(0, cell.find('(')));
+}
+
+void set_cpu_counts(std::string_view cell, SlurmNodeRecord& record) {
+  if (const auto counts = cpu_counts(cell)) {
+    record.allocated_cpus = counts->allocated;
+    record.cpus = counts->total;
+  }
+}
+
+void add_partition(std::string_view cell, SlurmNodeRecord& record) {
+  auto name = text_value(cell.substr(0, cell.find('*')));  // "*": the default one
+  if (!name.empty()) {
+    record.partitions.push_back(std::move(name));
+  }
+}
+
+// Of two words the one that tells more.
+void set_word(std::string_view cell, SlurmNodeRecord& record) {
+  const auto state = parse_state(valid_utf8(cell));
+  if (record.state.base.empty() || state.flags.size() > record.state.flags.size()) {
+    record.state = state;
+    record.untold_states = hidden_by(cell);
+  }
+}
+
+void set_complete_state(std::string_view cell, SlurmNodeRecord& record) {
+  record.state = parse_state(valid_utf8(cell));
+  record.untold_states.clear();
+}
+
+void ignore(std::string_view /*cell*/, SlurmNodeRecord& /*record*/) {}
+
+// src/sinfo/print.c of Slurm, 22.05 … 25.11.
+constexpr std::array kColumns = std::to_array<Column>({
+    {"NODELIST", set_text<&SlurmNodeRecord::name>},
+    {"PARTITION", add_partition},
+    {"STATE", set_word},
+    {"STATECOMPLETE", set_complete_state},
+    {"CPUS(A/I/O/T)", set_cpu_counts},
+    {"CPUS", set_number<&SlurmNodeRecord::cpus>},
+    {"MEMORY", set_number<&SlurmNodeRecord::real_memory_mib>},
+    {"ALLOCMEM", set_number<&SlurmNodeRecord::allocated_memory_mib>},
+    {"FREE_MEM", set_number<&SlurmNodeRecord::free_memory_mib>},
+    {"CPU_LOAD", set_load},
+    {"GRES", set_gres<&SlurmNodeRecord::gres>},
+    {"GRES_USED", set_gres<&SlurmNodeRecord::gres_used>},
+    {"VERSION", set_text<&SlurmNodeRecord::version>},
+    {"AVAIL_FEATURES", set_list<&SlurmNodeRecord::features>},
+    {"ACTIVE_FEATURES", set_list<&SlurmNodeRecord::active_features>},
+    {"CLUSTER", set_text<&SlurmNodeRecord::cluster>},
+    {"TIMESTAMP", set_time},
+    {"USER", set_user},
+    {"REASON", set_text<&SlurmNodeRecord::reason>},
+    {"COMMENT", set_text<&SlurmNodeRecord::comment>},
+    {"EXTRA", set_text<&SlurmNodeRecord::extra>},
+    {"HOSTNAMES", set_text<&SlurmNodeRecord::hostname>},
+    {"RESERVATION", set_text<&SlurmNodeRecord::reservation>},
+});
+constexpr Column kIgnored{"", ignore};
+constexpr std::string_view kUnused =
+    " NODES NODES(A/I) NODES(A/I/O/T) AVAIL TIMELIMIT DEFAULTTIME S:C:T SOCKETS CORES THREADS "
+    "TMP_DISK WEIGHT PORT JOB_SIZE ROOT OVERSUBSCRIBE GROUPS ALLOCNODES NODE_ADDR PREEMPT_MODE "
+    "PRIO_JOB_FACTOR PRIO_TIER MAX_CPUS_PER_NODE ";
+
+const Column* find_column(std::string_view heading) {
+  const bool may_be_cut = heading.size() >= 5;  // to the width of its column: "AVAIL_FE"
+  const std::string word = " " + std::string{heading};
+  const Column* found = nullptr;
+  for (const auto& column : kColumns) {
+    if (column.heading == heading) {
+      return &column;
+    }
+    if (found == nullptr && may_be_cut && column.heading.starts_with(heading)) {
+      found = &column;
+    }
+  }
+  const bool unused = kUnused.find(word + (may_be_cut ? "" : " ")) != std::string_view::npos;
+  return found == nullptr && unused ? &kIgnored : found;
+}
+
+using Cells = std::vector<std::string_view>;
+
+struct Layout {
+  std::vector<const Column*> columns;
+  bool bars = false;        // "|" between the columns, else white space
+  bool bar_at_end = false;  // and behind the last one (-O "Field:|")
+
+  std::size_t find(std::string_view heading) const {
+    const auto at = std::find_if(columns.begin(), columns.end(),
+                                 [&](const auto* column) { return column->heading == heading; });
+    return static_cast<std::size_t>(at - columns.begin());
+  }
+  bool has(std::string_view heading) const { return find(heading) < columns.size(); }
+  // The column that may hold anything; columns.size() without one.
+  std::size_t free_text() const {
+    return std::min({find("REASON"), find("COMMENT"), find("EXTRA")});
+  }
+};
+
+// The words, or what stands between bars.
+Cells cells_of(std::string_view line, bool bars) {
+  if (bars) {
+    return split(line, '|');
+  }
+  Cells cells;
+  while (!(line = trim(line)).empty()) {
+    cells.push_back(line.substr(0, line.find_first_of(" \t\r\n")));
+    line.remove_prefix(cells.back().size());
+  }
+  return cells;
+}
+
+std::optional<Layout> layout_of(std::string_view line) {
+  Layout layout;
+  layout.bars = line.find('|') != std::string_view::npos;
+  layout.bar_at_end = line.ends_with('|');
+  line.remove_suffix(layout.bar_at_end ? 1 : 0);
+  constexpr std::size_t kLongest = 1000;
+  for (const auto heading : cells_of(line.substr(0, kLongest), layout.bars)) {
+    const auto* column = find_column(trim(heading));
+    if (column == nullptr) {
+      return std::nullopt;
+    }
+    layout.columns.push_back(column);
+  }
+  const bool tells = layout.has("NODELIST") || layout.has("STATE") || layout.has("STATECOMPLETE");
+  return tells ? std::optional{layout} : std::nullopt;
+}
+
+bool is_host_list(std::string_view text) {
+  return !text.empty() && text.front() != '-' && text.front() != '[' &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || std::string_view{"._-[],"}.find(c) != std::string::npos;
+         });
+}
+
+// The cells of one row; nothing when they do not fit.
+std::optional<Cells> split_row(const Layout& layout, std::string_view row) {
+  if (layout.bar_at_end && !row.ends_with('|')) {
+    return std::nullopt;
+  }
+  row.remove_suffix(layout.bar_at_end ? 1 : 0);
+  auto cells = cells_of(row, layout.bars);
+  const auto count = layout.columns.size();
+  const auto place = [&](std::size_t at) {
+    return cells.begin() + static_cast<std::ptrdiff_t>(at);
+  };
+  if (!layout.bars && layout.has("RESERVATION") && cells.size() + 1 == count) {
+    cells.insert(place(layout.find("RESERVATION")), std::string_view{});  // `sinfo -l` without any
+  }
+  const auto free = layout.free_text();
+  if (free < count && cells.size() > count) {
+    const auto first = place(free);
+    const auto last = place(free + cells.size() - count);
+    *first = {first->data(), static_cast<std::size_t>(last->data() + last->size() - first->data())};
+    cells.erase(first + 1, last + 1);
+  }
+  for (auto& cell : cells) {
+    cell = trim(cell);
+  }
+  const auto names = layout.find("NODELIST");
+  const bool fits = cells.size() == count && (names == count || is_host_list(cells[names]));
+  return fits ? std::optional{cells} : std::nullopt;
+}
+
+// The words that stand for a base and a flag hide whether some CPUs are in use: "draining" is
+// ALLOCATED or MIXED, "completing" and, before 25.11, "fail" may be MIXED.
+void refine(SlurmNodeRecord& record) {
+  auto& state = record.state;
+  const bool hides = state.has("DRAIN") || state.has("FAIL") || state.has("COMPLETING");
+  if (hides && record.allocated_cpus.value_or(0) > 0 &&
+      (state.base == "ALLOCATED" || state.base == "IDLE")) {
+    state.base = *record.allocated_cpus < record.cpus.value_or(0) ? "MIXED" : "ALLOCATED";
+  }
+}
+
+// What holds for one node only: sinfo prints sums and ranges for several.
+void forget_sums(SlurmNodeRecord& record) {
+  record.cpus = record.allocated_cpus = record.real_memory_mib = std::nullopt;
+  record.allocated_memory_mib = record.free_memory_mib = std::nullopt;
+  record.cpu_load.reset();
+  record.hostname.clear();
+}
+
+// "Sat Nov 21 20:30:28 2026", over the tables of -l.
+bool is_date(std::string_view line) {
+  return line.size() >= 20 && line.size() <= 40 && line[3] == ' ' &&
+         std::count(line.begin(), line.end(), ':') == 2;
+}
+
+class Reader {
+ public:
+  std::optional<SinfoTable> read(std::string_view text);
+
+ private:
+  void take_line(std::string_view line);
+  void take_cells(const Cells& cells);
+  void add(SlurmNodeRecord record);
+  void note(std::string_view what) { out_.not_understood.push_back(excerpt(what)); }
+
+  SinfoTable out_;
+  std::optional<Layout> layout_;
+  std::string cluster_;                        // "CLUSTER: name", with -M
+  std::map<std::string, std::size_t> places_;  // in out_.nodes
+  std::size_t expanded_ = 0;                   // names of host lists so far
+};
+
+std::optional<SinfoTable> Reader::read(std::string_view text) {
+  for (const auto line : split(text, '\n')) {
+    take_line(trim(line));
+  }
+  return layout_ ? std::optional{std::move(out_)} : std::nullopt;
+}
+
+void Reader::take_line(std::string_view line) {
+  constexpr std::string_view kCluster = "CLUSTER: ";
+  if (line.empty() || is_date(line)) {
+    return;
+  }
+  if (line.starts_with(kCluster)) {
+    cluster_ = text_value(line.substr(kCluster.size()));
+  } else if (auto layout = layout_of(line)) {
+    layout_ = std::move(layout);
+  } else if (const auto cells = layout_ ? split_row(*layout_, line) : std::nullopt) {
+    take_cells(*cells);
+  } else if (line.find(" n/a") == std::string_view::npos) {  // a partition without nodes
+    note(line);
+  }
+}
+
+void Reader::take_cells(const Cells& cells) {
+  SlurmNodeRecord record;
+  record.cluster = cluster_;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    layout_->columns[i]->set(cells[i], record);
+    if (layout_->columns[i]->heading.starts_with("STATE") && !is_state(cells[i])) {
+      note(fmt::format("State={}", cells[i]));
+    }
+  }
+  if (!layout_->has("STATECOMPLETE")) {
+    refine(record);
+  }
+  if (record.reason.empty()) {  // newer releases print "root" without a reason
+    record.reason_user.clear();
+    record.reason_time.reset();
+  }
+  if (record.cpu_load == 0.0 && !record.free_memory_mib) {
+    record.cpu_load.reset();  // reported_load()
+  }
+  if (!layout_->has("NODELIST")) {
+    add(std::move(record));
+    return;
+  }
+  const auto names = expand_hostlist(record.name, kMaxNodes - std::min(kMaxNodes, expanded_));
+  if (!names) {
+    note(record.name);
+    return;
+  }
+  expanded_ += names->size();
+  if (names->size() > 1) {
+    forget_sums(record);
+  }
+  for (const auto& name : *names) {
+    record.name = name;
+    add(record);
+  }
+}
+
+void Reader::add(SlurmNodeRecord record) {
+  // With -M nodes of two clusters may have one name.
+  const auto [at, is_new] =
+      places_.try_emplace(record.cluster + '\n' + record.name, out_.nodes.size());
+  if (is_new) {
+    out_.nodes.push_back(std::move(record));
+    return;
+  }
+  auto& known = out_.nodes[at->second];
+  if (!(known.state == record.state)) {
+    note(fmt::format("node '{}' has two states, {} and {}", known.name, known.state.raw(),
+                     record.state.raw()));
+  }
+  for (auto& partition : record.partitions) {
+    if (std::find(known.partitions.begin(), known.partitions.end(), partition) ==
+        known.partitions.end()) {
+      known.partitions.push_back(std::move(partition));
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<SinfoTable> parse_sinfo_table(std::string_view text) { return Reader{}.read(text); }
+
+}  // namespace slurmlet::slurm
