@@ -56,15 +56,18 @@ class Parser {
   CLI::Option* provider_ = nullptr;
   CLI::Option* provider_config_ = nullptr;
   std::map<const CommandFlag*, CLI::Option*> own_;
-  std::vector<std::pair<const config::Row*, CLI::Option*>> settings_;
+  std::vector<std::pair<std::string_view, CLI::Option*>> settings_;  // by key or old key
   std::vector<std::pair<const IgnoredFlag*, CLI::Option*>> ignored_;
 };
 
 void Parser::add_setting_flags() {
   for (const auto& row : config::settings_table()) {
     const std::string flag{row.flag};
-    settings_.emplace_back(&row,
+    settings_.emplace_back(row.key,
                            config::is_bool(row) ? app_.add_flag(flag) : add_value(app_, flag));
+    if (!row.old_flag.empty()) {
+      settings_.emplace_back(row.old_key, add_value(app_, std::string{row.old_flag}));
+    }
   }
   for (const auto& ignored : ignored_flags()) {
     const std::string flag{ignored.flag};
@@ -163,10 +166,10 @@ void Parser::collect(config::ParsedCommandLine& into) const {
                                             : flag.is_switch()   ? "true"
                                                                  : last(option);
   }
-  for (const auto& [row, option] : settings_) {
+  for (const auto& [key, option] : settings_) {
     if (option->count() > 0) {
-      into.values[std::string{row->key}] =
-          config::is_map(*row) ? join(option->results(), ",") : last(option);
+      into.values[std::string{key}] =
+          config::is_map(*config::find_row(key)) ? join(option->results(), ",") : last(option);
     }
   }
   for (const auto& [ignored, option] : ignored_) {

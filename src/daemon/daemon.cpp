@@ -88,7 +88,7 @@ class Daemon {
         signals_(signals),
         identity_(std::move(identity)),
         pin_(pin),
-        shared_{service},
+        shared_{service, clock_},
         bootstrap_pause_(credentials::bootstrap_files(settings), system_random()) {}
 
   Result<Outcome> run();
@@ -103,6 +103,7 @@ class Daemon {
   Signals& signals_;
   NodeIdentity identity_;
   CpuPin& pin_;
+  SystemClock clock_;
   Shared shared_;
   credentials::BootstrapPause bootstrap_pause_;
   bool credential_lost_ = false;  // the API server has refused it

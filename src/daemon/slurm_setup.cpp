@@ -205,15 +205,16 @@ std::string feed_cluster(const config::Settings& settings, const std::string& ho
 }
 
 std::string stretched_interval(const config::SlurmSettings& slurm) {
-  const bool by_feed = slurm.source == "feed" || (slurm.source == "auto" && !slurm.feed.empty());
-  if (by_feed || slurm.poll_interval * slurm.questions_per_hour >= std::chrono::hours{1}) {
+  const bool by_feed = slurm.source == config::SlurmSource::kFeed ||
+                       (slurm.source == config::SlurmSource::kAuto && !slurm.feed.empty());
+  if (by_feed || slurm.poll_interval * slurm.queries_per_hour >= std::chrono::hours{1}) {
     return "";
   }
   return fmt::format(
-      "slurm.questionsPerHour is {}, so slurmctld is not queried every {} s (slurm.pollInterval) "
+      "slurm.queriesPerHour is {}, so slurmctld is not queried every {} s (slurm.pollInterval) "
       "but about every {} s",
-      slurm.questions_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
-      3600 / slurm.questions_per_hour);
+      slurm.queries_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
+      3600 / slurm.queries_per_hour);
 }
 
 slurm::PollSettings poll_settings(const config::Settings& settings) {
@@ -221,7 +222,7 @@ slurm::PollSettings poll_settings(const config::Settings& settings) {
   poll.interval = settings.slurm.poll_interval;
   poll.stale_after = settings.slurm.stale_after;
   poll.max_backoff = settings.slurm.max_backoff;
-  poll.questions_per_hour = settings.slurm.questions_per_hour;
+  poll.questions_per_hour = settings.slurm.queries_per_hour;
   poll.confirm_interval = settings.slurm.confirm_interval;
   if (const std::string warning = stretched_interval(settings.slurm); !warning.empty()) {
     log::warning(warning);

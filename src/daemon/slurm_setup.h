@@ -25,7 +25,7 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
                                             const std::string& kubernetes_node,
                                             std::vector<slurm::SlurmdSeen> slurmds);
 
-// Says that slurm.questionsPerHour does not carry slurm.pollInterval; "" where it does, or where a
+// Says that slurm.queriesPerHour does not carry slurm.pollInterval; "" where it does, or where a
 // feed comes first, which costs no questions.
 std::string stretched_interval(const config::SlurmSettings& slurm);
 

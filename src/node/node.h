@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,6 +24,9 @@ struct Condition {
   std::string message;
   bool operator==(const Condition&) const = default;
 };
+
+// nullptr where there is none of this type.
+const Condition* find_condition(const std::vector<Condition>& conditions, std::string_view type);
 
 // A condition as the API server holds it.
 struct ObservedCondition {

@@ -8,6 +8,7 @@
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "node/resources.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::node {
 namespace {
@@ -260,7 +261,8 @@ std::optional<std::int64_t> usable_cpus(const HostFacts& facts) {
 SlurmView slurm_view(const HostFacts& facts) {
   const auto& slurm = facts.slurm;
   if (!slurm.record && !slurm.failure) {
-    return {Knowledge::kNotAskedYet, "NotAskedYet", "slurmctld has not been queried yet"};
+    return {Knowledge::kNotAskedYet, vocabulary::kNotAskedYet,
+            "slurmctld has not been queried yet"};
   }
   if (!slurm.record || slurm.stale) {
     return unknown_view(facts);
@@ -270,7 +272,7 @@ SlurmView slurm_view(const HostFacts& facts) {
   view.bases = bases_of(facts);
   view.use = use_of(facts, view.bases);
   if (view.bases.size() > 1) {
-    view.reason = "NotConfirmed";
+    view.reason = vocabulary::kNotConfirmed;
     view.message = what_is_open(view);
   }
   return view;
