@@ -81,7 +81,6 @@ class Bootstrap {
   std::optional<Error> open_error_;
 
   std::string discovered_ca_;
-  config::Settings bootstrap_settings_;
   std::optional<ApiAccess> access_;
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<kube::RestCertificateApi> api_;

@@ -50,10 +50,10 @@ class EndpointThread {
  private:
   void warn_of_unused_sockets() const;
   void run();
+  status::Report report() const;
   podapi::Snapshot snapshot() const;
   std::string status_json() const;
   podapi::KubeletSnapshot kubelet_snapshot();
-  std::optional<podapi::NodeUsage> usage(Now now);
 
   const config::Settings& settings_;
   std::string node_name_;

@@ -13,6 +13,9 @@
 #include "host/meminfo.h"
 
 namespace slurmlet::host {
+
+using node::NodeUsage;
+
 namespace {
 
 // CPU time comes in ticks of 10 ms: over a shorter time its rate says little.
@@ -37,7 +40,7 @@ std::optional<std::uint64_t> number_of_line(std::string_view text, std::string_v
   return words.empty() ? std::nullopt : parse_int<std::uint64_t>(words[0]);
 }
 
-bool read_memory(std::string_view meminfo, Usage& usage) {
+bool read_memory(std::string_view meminfo, NodeUsage& usage) {
   const auto bytes = [meminfo](std::string_view key) {
     return static_cast<std::uint64_t>(
         std::max<std::int64_t>(0, meminfo_bytes(meminfo, key).value_or(0)));
@@ -55,7 +58,7 @@ bool read_memory(std::string_view meminfo, Usage& usage) {
   return true;
 }
 
-void read_file_system(const std::filesystem::path& path, Usage& usage) {
+void read_file_system(const std::filesystem::path& path, NodeUsage& usage) {
   struct statvfs info {};
   if (::statvfs(path.c_str(), &info) != 0) {
     return;
@@ -113,8 +116,8 @@ UsageReader::UsageReader(Paths paths, std::filesystem::path file_system)
       file_system_(std::move(file_system)),
       ticks_per_second_(static_cast<double>(::sysconf(_SC_CLK_TCK))) {}
 
-std::optional<Usage> UsageReader::read(Now now) {
-  Usage usage;
+std::optional<NodeUsage> UsageReader::read(Now now) {
+  NodeUsage usage;
   usage.time = now.wall;
   const auto stat = read_file(paths_.proc / "stat", kMaxStatBytes);
   const auto busy = stat ? busy_ticks(*stat) : std::nullopt;
@@ -138,7 +141,7 @@ std::optional<Usage> UsageReader::read(Now now) {
   return usage;
 }
 
-void UsageReader::measure_cores(Usage& usage, SteadyTime now) {
+void UsageReader::measure_cores(NodeUsage& usage, SteadyTime now) {
   if (!last_look_) {
     last_look_ = Look{now, usage.cpu_seconds};
   } else if (now - last_look_->at >= kShortestLook) {

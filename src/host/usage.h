@@ -17,25 +17,9 @@
 
 #include "base/clock.h"
 #include "host/host_paths.h"
+#include "node/node_usage.h"
 
 namespace slurmlet::host {
-
-struct Usage {
-  WallTime time{};
-  WallTime booted{};
-  double cpu_seconds = 0;           // of all CPUs since boot: all but idle and iowait
-  std::optional<double> cpu_cores;  // in use on average since an earlier read()
-  // Bytes; available = total - working set.
-  std::uint64_t memory_total = 0, memory_available = 0, memory_used = 0;
-  std::uint64_t memory_working_set = 0;
-  std::uint64_t memory_rss = 0;  // anonymous memory
-  std::uint64_t page_faults = 0, major_page_faults = 0;
-  std::uint64_t fs_capacity = 0, fs_available = 0,
-                fs_used = 0;  // bytes; used counts root's reserve
-  std::uint64_t fs_inodes = 0, fs_inodes_free = 0;
-  std::uint64_t pid_max = 0;    // the lower of pid_max and threads-max
-  std::uint64_t processes = 0;  // threads, as each takes a process ID
-};
 
 // CPU time of the first line of /proc/stat that is not idle, in ticks (proc_stat(5)): user, nice,
 // system, irq, softirq and steal. guest is within user. Pure.
@@ -47,10 +31,10 @@ class UsageReader {
   explicit UsageReader(Paths paths, std::filesystem::path file_system = "/");
 
   // Nothing if CPU time or memory cannot be read; what else cannot be read is 0.
-  std::optional<Usage> read(Now now);
+  std::optional<node::NodeUsage> read(Now now);
 
  private:
-  void measure_cores(Usage& usage, SteadyTime now);
+  void measure_cores(node::NodeUsage& usage, SteadyTime now);
 
   struct Look {
     SteadyTime at;

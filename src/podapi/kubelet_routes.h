@@ -21,28 +21,14 @@
 #include <optional>
 #include <string>
 
+#include "node/node_usage.h"
 #include "podapi/gate.h"
 #include "podapi/routes.h"
 #include "podapi/server.h"
 
 namespace slurmlet::podapi {
 
-// True use of the whole machine, read when asked.
-struct NodeUsage {
-  WallTime time{};
-  WallTime booted{};
-  double cpu_seconds = 0;           // of all CPUs since boot, not idle
-  std::optional<double> cpu_cores;  // in use since the last look, if there was one
-  // Bytes, as the kubelet reckons them for the root cgroup: used = anonymous memory and page cache,
-  // working set = used without the inactive page cache, available = total without the working set.
-  std::uint64_t memory_total = 0, memory_available = 0, memory_used = 0;
-  std::uint64_t memory_working_set = 0;
-  std::uint64_t memory_rss = 0;  // anonymous memory
-  std::uint64_t page_faults = 0, major_page_faults = 0;
-  std::uint64_t fs_capacity = 0, fs_available = 0, fs_used = 0;  // of the root file system, bytes
-  std::uint64_t fs_inodes = 0, fs_inodes_free = 0;
-  std::uint64_t pid_max = 0, processes = 0;
-};
+using node::NodeUsage;
 
 struct KubeletSnapshot {
   Snapshot common;                 // node name, checks, metrics

@@ -79,7 +79,7 @@ class ReadingUsage : public ::testing::Test {
                     "Inactive(file): {} kB\nAnonPages: {} kB\nHugePages_Total: 0\n",
                     512 * kGiB, 40 * kGiB, 90 * kGiB, 64 * kGiB, 60 * kGiB, anon_gib * kGiB));
   }
-  std::optional<Usage> read() { return reader_.read(clock_.now()); }
+  std::optional<node::NodeUsage> read() { return reader_.read(clock_.now()); }
 
   fakes::TempTree tree_;
   fakes::FakeClock clock_;
