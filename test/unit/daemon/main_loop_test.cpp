@@ -217,6 +217,7 @@ TEST_F(MainLoopTest, PodsAreLookedForOnceTheNodeIsOurs) {
 
 // The turn that is returned is the earliest of all loops'.
 TEST_F(MainLoopTest, AQuietNodeIsReportedInTheInterval) {
+  settings_.kubernetes.status_report_interval = minutes{1};  // not the default
   start_and_register();
   const auto before = server_.patches.size();
   run(settings_.kubernetes.status_report_interval * 2);
@@ -261,7 +262,6 @@ TEST_F(MainLoopTest, TheHostsShutdownIsSaidWithinItsLimit) {
 TEST_F(MainLoopTest, TheIdentityIsSavedOnceTheNodeIsRegistered) {
   identity_.metal3 = node::Metal3Facts{};
   identity_.metal3->uuid = "u1";
-  identity_.metal3->provider_id = "metal3://a/b/c";
   server_.down = true;
   start();
   run(minutes{1});
