@@ -12,7 +12,7 @@
 namespace slurmlet::credentials {
 namespace {
 
-// So many refusals in a row are no accident of a server that just starts.
+// So many rejections in a row are no accident of a server that just starts.
 constexpr std::uint64_t kRefusalsThatCount = 3;
 constexpr std::chrono::seconds kLeastPatience{30};
 constexpr std::chrono::milliseconds kMorePatience{30'000};  // up to, by chance

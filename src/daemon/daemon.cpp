@@ -29,7 +29,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// One for each thread: the lease must never wait for another call, nor the Node for a stranger.
+// One for each thread: the lease must never wait for another call, nor the Node for an
+// unauthenticated client.
 struct Connections {
   std::unique_ptr<http::Client> main;
   std::unique_ptr<http::Client> lease;
@@ -84,7 +85,7 @@ class Daemon {
   SystemClock clock_;
   Shared shared_;
   credentials::BootstrapPause bootstrap_pause_;
-  bool credential_lost_ = false;  // the API server has refused it
+  bool credential_lost_ = false;  // the API server has rejected it
   std::string refused_;           // why the next bootstrap is needed, whatever the files say
 };
 

@@ -30,7 +30,7 @@ void reject(sync::SlurmSetup& setup, const std::string& why) {
 }
 
 // Whether it is slurmd's unit or a pidfile of root's that vouches for the process, by the
-// slurm.conf that it reads or, where that cannot be told, by ours. `rejected` gets why its
+// slurm.conf that it reads or, where that is unknown, by ours. `rejected` gets why its
 // slurm.conf is not read.
 bool is_vouched_for(const slurm::SlurmdSeen& slurmd, const std::string& our_conf,
                     const slurm::ConfIdentity& identity, std::string& rejected) {
@@ -103,7 +103,7 @@ struct PlacesOf {
   const TrustedUsers& users;
 };
 
-// Where slurmd and its jobs are looked for, and by what ours is told from others.
+// Where slurmd and its jobs are looked for, and what distinguishes ours from others.
 void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
                 sync::SlurmSetup& setup) {
   const slurm::SlurmConf& conf = of.conf;
@@ -113,8 +113,8 @@ void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
   setup.watch.places.pid_pattern = conf.pid_file;
   setup.watch.places.users = slurm::with_slurm_user(of.users, conf.slurm_user);
   // A slurmd that names another node (-N) is not ours only where several could be on this machine;
-  // elsewhere its -N is what tells us the name (dynamic nodes). Likewise its slurm.conf is what
-  // tells us ours, unless one is configured.
+  // elsewhere its -N names it for us (dynamic nodes). Likewise its slurm.conf is ours, unless one
+  // is configured.
   const bool several = conf.nodes.size() > 1 || of.several_slurmds;
   setup.watch.identity = {several || !settings.node_name.empty() ? name : std::string{},
                           settings.conf};

@@ -139,7 +139,7 @@ bool may_be_down(const SlurmNodeRecord& record) {
 bool steps_run(const HostFacts& facts) { return facts.jobs && facts.jobs->jobs > 0; }
 
 // Of a full dump. sinfo until 23.02 says ALLOCATED+DRAIN, and the JSON of 23.02 ALLOCATED, of a
-// node that is in use in part; the figures tell the truth.
+// node that is in use in part; the figures are right.
 std::string told_base(const SlurmNodeRecord& record, const HostFacts& facts) {
   const auto cpus = usable_cpus(facts);
   const bool in_part =

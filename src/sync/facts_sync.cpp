@@ -29,7 +29,7 @@ std::vector<slurm::SlurmdSeen> slurmds_of(const host::Paths& paths, const Truste
   return seen ? *std::move(seen) : std::vector<slurm::SlurmdSeen>{};
 }
 
-// All but the pid, which a reconfigure of Slurm changes, and what it tells when asked.
+// All but the pid, which a reconfigure of Slurm changes, and what it reports when queried.
 bool same_slurmd(slurm::SlurmdSeen a, const slurm::SlurmdSeen& b) {
   a.pid = b.pid;
   a.told_name = b.told_name;
@@ -231,7 +231,7 @@ SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
 void FactsSync::read_jobs() {
   facts_.jobs = jobs_.read();
   read_jobs_at_.reset();
-  // None in a directory that is not slurmd's tells nothing.
+  // None in a directory that is not slurmd's means nothing.
   if (facts_.jobs && facts_.jobs->jobs == 0 && watched_.pid != 0 &&
       !slurm::is_seen_alike(options_.paths.proc, watched_.pid, setup_.jobs.spool_dir)) {
     facts_.jobs.reset();

@@ -3,7 +3,7 @@
 // Keeps the facts about this machine and its slurmd fresh, by events and a thirty-second tick.
 //
 // Owns the sources: pressure samples (each tick), the rest of the machine (each report interval),
-// slurmd (pidfd and inotify), jobs on the machine, and the questions to slurmctld. The tick falls
+// slurmd (pidfd and inotify), jobs on the machine, and the queries to slurmctld. The tick falls
 // on multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
 // A step object: never blocks but for reading small local files; not thread-safe.
@@ -56,7 +56,7 @@ struct FactsOptions {
 class FactsSync {
  public:
   // Reads slurm.conf again; the argument is every slurmd that runs on this machine, with the names
-  // that they have told.
+  // that they have reported.
   using Discover = std::function<SlurmSetup(const std::vector<slurm::SlurmdSeen>& slurmds)>;
 
   struct Parts {
@@ -107,7 +107,7 @@ class FactsSync {
   SlurmSetup setup_;
   slurm::SlurmdWatch watch_;
   slurm::SlurmdName name_;
-  // The last that has told its name: its successor at a reconfigure has the same until it tells.
+  // The last that has reported its name: its successor at a reconfigure has the same until it does.
   slurm::SlurmdSeen told_;
   slurm::LocalJobsReader jobs_;
   slurm::SlurmdProbe probe_;
