@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/file_stamp.h"
 #include "base/unique_fd.h"
 
 namespace slurmlet {
@@ -78,29 +79,16 @@ class Ruleset {
   }
 
  private:
-  struct Seen {
-    fs::path directory;
-    timespec changed;
-    ino_t inode;
-  };
-
-  static Seen look(const fs::path& directory) {
-    struct stat info {};
-    (void)::stat(directory.c_str(), &info);
-    return {directory, info.st_mtim, info.st_ino};
-  }
-
   bool changed() {
     pollfd mounts{mounts_.get(), POLLPRI, 0};
     if (::poll(&mounts, 1, 0) > 0) {
       return true;
     }
-    return std::any_of(seen_.begin(), seen_.end(), [](const Seen& before) {
-      const Seen now = look(before.directory);
-      return now.inode != before.inode || now.changed.tv_sec != before.changed.tv_sec ||
-             now.changed.tv_nsec != before.changed.tv_nsec;
-    });
+    return std::any_of(seen_.begin(), seen_.end(),
+                       [](const auto& seen) { return file_stamp(seen.first) != seen.second; });
   }
+
+  void see(const fs::path& directory) { seen_.emplace_back(directory, file_stamp(directory)); }
 
   // Where a name leads now; a link that is turned changes its directory.
   void resolve() {
@@ -111,7 +99,7 @@ class Ruleset {
       auto real = fs::weakly_canonical(path, error);
       if (!error && real.has_relative_path()) {
         secrets_.push_back(real.has_filename() ? real : real.parent_path());
-        seen_.push_back(look(path.parent_path()));
+        see(path.parent_path());
       }
     }
   }
@@ -127,7 +115,7 @@ class Ruleset {
   }
 
   void allow_around(const fs::path& directory) {
-    seen_.push_back(look(directory));
+    see(directory);
     const auto names = list_directory(directory);
     for (const auto& name : names ? *names : std::vector<std::string>{}) {
       const fs::path entry = directory / name;
@@ -155,8 +143,8 @@ class Ruleset {
   }
 
   std::vector<fs::path> named_;
-  std::vector<fs::path> secrets_;  // these, resolved
-  std::vector<Seen> seen_;
+  std::vector<fs::path> secrets_;                                    // these, resolved
+  std::vector<std::pair<fs::path, std::optional<FileStamp>>> seen_;  // directories
   UniqueFd mounts_;
   UniqueFd fd_;
 };

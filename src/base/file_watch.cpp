@@ -51,7 +51,7 @@ void FileWatch::set_files(std::vector<fs::path> files) {
   (void)settle();
   seen_.clear();
   for (const auto& file : files_) {
-    seen_[file] = look(file);
+    seen_[file] = file_stamp(file);
   }
 }
 
@@ -59,7 +59,7 @@ std::vector<fs::path> FileWatch::changed() {
   const auto written = settle();
   std::vector<fs::path> out;
   for (const auto& file : files_) {
-    auto now = look(file);
+    const auto now = file_stamp(file);
     auto& before = seen_[file];
     if (now != before || written.contains(file)) {
       out.push_back(file);
@@ -69,16 +69,8 @@ std::vector<fs::path> FileWatch::changed() {
   return out;
 }
 
-std::optional<FileWatch::Seen> FileWatch::look(const fs::path& file) {
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) {
-    return std::nullopt;
-  }
-  return Seen{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
-}
-
 // Reads the events and watches the ways as they are now, until both agree. Returns the files that
-// were written to: two writes within one tick of the file system's clock look the same to look().
+// were written to: two writes within one tick of the file system's clock have the same stamp.
 std::set<fs::path> FileWatch::settle() {
   std::set<fs::path> written;
   for (int walk = 0; walk < kMaxWalks; ++walk) {

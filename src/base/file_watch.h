@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_stamp.h"
 #include "base/inotify.h"
 
 namespace slurmlet {
@@ -34,12 +35,6 @@ class FileWatch {
   std::vector<std::filesystem::path> changed();
 
  private:
-  struct Seen {
-    unsigned long long device = 0, inode = 0;
-    long long size = 0, seconds = 0;
-    long nanoseconds = 0;
-    bool operator==(const Seen&) const = default;
-  };
   struct Watch {
     std::filesystem::path directory;
     bool entries = false;                                    // else the directory's own moves only
@@ -47,7 +42,6 @@ class FileWatch {
   };
   using Watches = std::map<int, Watch>;
 
-  static std::optional<Seen> look(const std::filesystem::path& file);
   std::set<std::filesystem::path> settle();
   bool watch_ways();
   void watch_way(const std::filesystem::path& file, Watches& fresh);
@@ -55,7 +49,7 @@ class FileWatch {
 
   Inotify inotify_;
   std::vector<std::filesystem::path> files_;
-  std::map<std::filesystem::path, std::optional<Seen>> seen_;
+  std::map<std::filesystem::path, std::optional<FileStamp>> seen_;
   Watches watches_;
 };
 

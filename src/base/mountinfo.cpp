@@ -1,5 +1,6 @@
 #include "base/mountinfo.h"
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace slurmlet {
@@ -22,6 +23,10 @@ std::optional<uid_t> fuse_user(std::string_view type_and_options) {
 }
 
 }  // namespace
+
+Result<std::string> read_mountinfo(const std::filesystem::path& path) {
+  return read_file(path, std::size_t{16} << 20);
+}
 
 std::optional<uid_t> author_of_owners(std::string_view mountinfo, std::string_view mount_id) {
   for (const auto line : split(mountinfo, '\n')) {

@@ -78,7 +78,7 @@ std::size_t utf8_length(std::string_view text) {
 
 std::string plain_text(std::string_view text, std::size_t max_bytes) {
   std::string line;
-  std::size_t fits = 0;  // so much of `line` leaves room for the mark
+  std::size_t fits = 0;  // so much of `line` fits with the mark
   bool space_due = false;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);

@@ -1,7 +1,5 @@
 #include "base/token_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -56,27 +54,18 @@ void TokenFile::look_again() {
   looked_at_.reset();
 }
 
-Result<TokenFile::Identity> TokenFile::identify() const {
-  struct stat info {};
-  if (::stat(path_.c_str(), &info) != 0) {
-    return errno_error(errno, "token file " + path_.string());
-  }
-  return Identity{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
-                  info.st_mtim.tv_nsec};
-}
-
 void TokenFile::look() {
   const SteadyTime now = clock_.now().steady;
   if (looked_at_ && now - *looked_at_ < kCheckInterval) {
     return;
   }
   looked_at_ = now;
-  const auto identity = identify();
-  if (!identity) {
-    error_ = identity.error();
+  const auto stamp = file_stamp(path_);
+  if (!stamp) {
+    error_ = errno_error(errno, "token file " + path_.string());
     return;
   }
-  if (identity_ == *identity) {
+  if (stamp_ == stamp) {
     error_.reset();
     return;
   }
@@ -90,8 +79,8 @@ void TokenFile::look() {
     error_ = token.error();
     return;
   }
-  // Identified before reading: a file replaced in between is read once more at the next look.
-  identity_ = *identity;
+  // Stamped before reading: a file replaced in between is read once more at the next look.
+  stamp_ = stamp;
   token_.set(*std::move(token));
   error_.reset();
 }

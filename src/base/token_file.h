@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/file_stamp.h"
 #include "base/published.h"
 #include "base/result.h"
 
@@ -35,22 +36,13 @@ class TokenFile {
   std::optional<Error> last_error();
 
  private:
-  struct Identity {
-    unsigned long long device = 0;
-    unsigned long long inode = 0;
-    long long size = 0;
-    long long seconds = 0;
-    long nanoseconds = 0;
-    bool operator==(const Identity&) const = default;
-  };
   void look();
-  Result<Identity> identify() const;
 
   const std::filesystem::path path_;
   const Clock& clock_;
   std::mutex mutex_;  // of looks
   std::optional<SteadyTime> looked_at_;
-  std::optional<Identity> identity_;  // of the file that token_ is from
+  std::optional<FileStamp> stamp_;  // of the file that token_ is from
   Published<std::string> token_;
   std::optional<Error> error_;
 };

@@ -148,8 +148,7 @@ class Walk {
       return {};
     }
     mount_ = id;
-    constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
-    const auto mountinfo = read_file("/proc/self/mountinfo", kMaxBytes);
+    const auto mountinfo = read_mountinfo();
     const auto user = author_of_owners(mountinfo ? *mountinfo : "", id);
     if (user ? owner_counts(*user) : !is_fuse(fd)) {  // below chroot(2), not all are listed
       return {};

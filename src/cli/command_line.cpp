@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/command_table.h"
@@ -25,6 +26,9 @@ std::vector<KnownFlag> known_flags(const Command& command) {
   std::vector<KnownFlag> out;
   for (const auto& row : config::settings_table()) {
     out.push_back({row.flag, "", !config::is_bool(row)});
+    if (!row.old_flag.empty()) {
+      out.push_back({row.old_flag, "", !config::is_bool(row)});
+    }
   }
   for (const auto& general : config::command_flags()) {
     out.push_back({general.flag, general.flag == "--help" ? "-h" : "",
@@ -197,9 +201,11 @@ config::ParsedCommandLine Parser::collect() const {
     }
   }
   for (const auto& row : config::settings_table()) {
-    if (const auto found = given_.find(row.flag); found != given_.end()) {
-      out.values[std::string{row.key}] =
-          config::is_map(row) ? join(found->second, ",") : found->second.back();
+    for (const auto& [key, flag] : {std::pair{row.key, row.flag}, {row.old_key, row.old_flag}}) {
+      if (const auto found = given_.find(flag); found != given_.end()) {
+        out.values[std::string{key}] =
+            config::is_map(row) ? join(found->second, ",") : found->second.back();
+      }
     }
   }
   for (const auto& ignored : ignored_flags()) {

@@ -50,13 +50,6 @@ int fail(const Error& error, int code) {
   return code;
 }
 
-void set_log_level(const std::string& name) {
-  log::set_level(name == "debug"     ? log::Level::kDebug
-                 : name == "warning" ? log::Level::kWarning
-                 : name == "error"   ? log::Level::kError
-                                     : log::Level::kInfo);
-}
-
 // What only this program reads.
 void hide_secrets(const config::Settings& settings) {
   const auto& kubernetes = settings.kubernetes;
@@ -110,7 +103,7 @@ status::Notifier open_notifier(const status::ManagerEnvironment& manager) {
 }
 
 void announce(const config::Settings& settings) {
-  set_log_level(settings.log_level);
+  log::set_level(settings.log_level);
   for (const auto& warning : settings.warnings) {
     log::warning(warning);
   }
@@ -207,7 +200,7 @@ int with_settings(const config::ParsedCommandLine& command, Query query) {
   if (!settings) {
     return fail(settings.error(), kBadConfiguration);
   }
-  set_log_level(settings->log_level);
+  log::set_level(settings->log_level);
   return query(*settings);
 }
 

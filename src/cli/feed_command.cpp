@@ -144,11 +144,11 @@ int run_feed(const config::Settings& settings, const FeedOptions& options,
   writing.cluster = *std::move(cluster);
   writing.reader = host_name();
   writing.slurm_version = slurm_version(settings);
-  log::info(
-      fmt::format("slurmlet " SLURMLET_VERSION
-                  " queries slurmctld for all nodes every {} and writes them to {}",
-                  config::format_duration(std::chrono::duration_cast<config::Seconds>(*interval)),
-                  options.output));
+  log::info(fmt::format(
+      "slurmlet " SLURMLET_VERSION
+      " queries slurmctld for all nodes every {} and writes them to {}",
+      config::format_duration(std::chrono::duration_cast<config::Milliseconds>(*interval)),
+      options.output));
   slurm::FeedWriter writer{std::move(writing), *std::move(directory),
                            std::make_unique<slurm::ProcessRunner>(), system_random()};
   const SystemClock clock;

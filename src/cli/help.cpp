@@ -57,7 +57,8 @@ std::vector<Line> flag_lines(const Command& command) {
              flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
   }
   for (const auto& row : config::settings_table()) {
-    lines.push_back({std::string{row.section}, left_side(row.flag, config::type_name(row)),
+    lines.push_back({std::string{config::section_of(row)},
+                     left_side(row.flag, config::type_name(row)),
                      fmt::format("{}{}", row.help, default_note(row))});
   }
   return lines;
@@ -143,8 +144,8 @@ std::string settings_table_markdown() {
   std::string out;
   std::string_view section;
   for (const auto& row : config::settings_table()) {
-    if (row.section != section) {
-      section = row.section;
+    if (config::section_of(row) != section) {
+      section = config::section_of(row);
       out += fmt::format(
           "{}### {}\n\n| Key | Flag | Environment | Default | Meaning |\n|---|---|---|---|---|\n",
           out.empty() ? "" : "\n", section);

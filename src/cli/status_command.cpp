@@ -70,7 +70,7 @@ int run_status(const config::Settings& settings, const std::string& format) {
 
 int run_wait_registered(const config::Settings& settings, const WaitOptions& options) {
   const auto timeout = config::parse_duration(options.timeout);
-  if (!timeout || *timeout < config::Seconds{0}) {
+  if (!timeout || *timeout < Duration::zero()) {
     log::error(fmt::format("--timeout is \"{}\"; it must be a duration such as 5m or 300",
                            options.timeout));
     return kBadCommandLine;

@@ -1,7 +1,7 @@
 #pragma once
 
 // The configuration file: YAML or JSON, apiVersion slurmlet.io/v1alpha1, kind
-// SlurmletConfiguration, keys grouped as in settings_table.h. Unknown keys are refused.
+// SlurmletConfiguration, keys grouped as in settings_table.h. Unknown keys are rejected.
 
 #include <string>
 #include <string_view>

@@ -9,7 +9,7 @@
 namespace slurmlet::config {
 namespace {
 
-// Settings that leave no room for another: what the checks of finalize() call a contradiction.
+// Settings that contradict this one: what the checks of finalize() call a contradiction.
 std::vector<std::string_view> rivals(std::string_view key) {
   if (key == "kubernetes.kubeconfig") {
     return {"kubernetes.server", "kubernetes.bootstrapKubeconfig", "kubernetes.bootstrapTokenFile"};

@@ -20,7 +20,7 @@ struct CredentialName {
 const std::vector<CredentialName>& credential_names();
 
 // Takes each file of $CREDENTIALS_DIRECTORY that is there for a setting that nobody gave. One that
-// another setting leaves no room for is not used, with a warning: who gave the setting meant it.
+// another setting contradicts is not used, with a warning: who gave the setting meant it.
 // Paths only; what is in the files is neither kept nor logged. To be called after flags, before
 // apply_in_cluster().
 void apply_credentials(const EnvLookup& environment, const FileReader& files, Draft& draft);

@@ -9,33 +9,26 @@
 namespace slurmlet::config {
 namespace {
 
-std::string_view canonical_choice(const Row& row, std::string_view text) {
-  for (const auto& [alias, choice] : row.aliases) {
-    if (alias == text) {
-      return choice;
-    }
-  }
-  return text;
-}
-
 // One overload a type: puts a text (flag, environment, or scalar of the file) into the field.
 Problem assign(const Row& row, std::string_view text, std::string& into) {
-  const auto meant = canonical_choice(row, text);
-  auto problem = meant.empty() ? std::nullopt : text_problem(row, meant);
+  auto problem = text.empty() ? std::nullopt : text_problem(row, text);
   if (!problem) {
-    into = meant.empty() ? default_text(row) : std::string{meant};
+    into = text.empty() ? default_text(row) : std::string{text};
   }
   return problem;
 }
 
-Problem assign(const Row& row, std::string_view text, node::ReadyFollows& into) {
-  if (auto problem = text_problem(row, text)) {
-    return problem;
+Problem assign(const Row& row, std::string_view text, ChoiceRef into) {
+  const std::string word = text.empty() ? default_text(row) : std::string{text};
+  for (const Word& one : row.words) {
+    if (one.text == word) {
+      into.set(one.value);
+      return std::nullopt;
+    }
   }
-  into = text == "daemon"  ? node::ReadyFollows::kDaemon
-         : text == "slurm" ? node::ReadyFollows::kSlurm
-                           : node::ReadyFollows::kSlurmd;
-  return std::nullopt;
+  const auto near = nearest(word, choices(row));
+  return fmt::format("is \"{}\"; it must be one of {}{}", text, join(choices(row), ", "),
+                     near ? fmt::format("; did you mean \"{}\"?", *near) : "");
 }
 
 Problem assign(const Row&, std::string_view text, bool& into) {
@@ -58,7 +51,7 @@ Problem assign(const Row& row, std::string_view text, int& into) {
   return problem;
 }
 
-Problem assign(const Row& row, std::string_view text, Seconds& into) {
+Problem assign(const Row& row, std::string_view text, Milliseconds& into) {
   const auto duration = parse_duration(text);
   if (!duration) {
     return fmt::format("is \"{}\"; it must be a duration like 90s, 1m30s or 500ms", text);
@@ -70,12 +63,12 @@ Problem assign(const Row& row, std::string_view text, Seconds& into) {
   return problem;
 }
 
-Problem assign(const Row& row, std::string_view text, std::optional<Seconds>& into) {
+Problem assign(const Row& row, std::string_view text, std::optional<Milliseconds>& into) {
   if (text == "never") {
     into.reset();
     return std::nullopt;
   }
-  Seconds duration{};
+  Milliseconds duration{};
   auto problem = assign(row, text, duration);
   if (!problem) {
     into = duration;
@@ -152,6 +145,19 @@ std::string scalar_text(const yaml::Value& value) {
 std::string Draft::name_of(std::string_view key) const {
   const auto found = names_.find(key);
   return found == names_.end() ? std::string{key} : found->second;
+}
+
+void Draft::check_old_keys() {
+  for (const auto& [key, name] : old_keys_) {
+    const Row& row = *find_row(key);
+    if (const auto given = new_keys_.find(key); given != new_keys_.end()) {
+      add_problem(fmt::format("{} and {} are both set; {} is the old name of {}, so remove it",
+                              name, given->second, row.old_key, key));
+    } else {
+      add_warning(fmt::format("{}: {} is now called {}; the old name will be removed", name,
+                              row.old_key, key));
+    }
+  }
 }
 
 void Draft::set_text(const Row& row, const std::string& name, std::string_view text) {

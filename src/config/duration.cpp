@@ -50,7 +50,7 @@ std::optional<double> take_unit(std::string_view& text) {
 
 }  // namespace
 
-std::optional<Seconds> parse_duration(std::string_view text) {
+std::optional<Milliseconds> parse_duration(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) {
     text.remove_prefix(1);
@@ -74,10 +74,10 @@ std::optional<Seconds> parse_duration(std::string_view text) {
   if (total > kMaxMilliseconds || std::abs(whole - total) > 1e-4) {
     return std::nullopt;
   }
-  return Seconds{static_cast<std::int64_t>(negative ? -whole : whole)};
+  return Milliseconds{static_cast<std::int64_t>(negative ? -whole : whole)};
 }
 
-std::string format_duration(Seconds duration) {
+std::string format_duration(Milliseconds duration) {
   std::int64_t left = duration.count();
   if (left == 0) {
     return "0s";

@@ -13,8 +13,8 @@ namespace slurmlet::config {
 
 // Nothing when `text` is no duration, is finer than a millisecond or longer than 100 years.
 // Negative ones are read, so that a limit can be named in the error.
-std::optional<Seconds> parse_duration(std::string_view text);
+std::optional<Milliseconds> parse_duration(std::string_view text);
 // "1m30s", "500ms", "0s"; reads back the same.
-std::string format_duration(Seconds duration);
+std::string format_duration(Milliseconds duration);
 
 }  // namespace slurmlet::config

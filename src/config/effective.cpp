@@ -8,28 +8,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct ToJson {
-  Settings& settings;
-  Json operator()(std::string& (*field)(Settings&)) const { return field(settings); }
-  Json operator()(bool& (*field)(Settings&)) const { return field(settings); }
-  Json operator()(int& (*field)(Settings&)) const { return field(settings); }
-  Json operator()(TextMap& (*field)(Settings&)) const { return Json(field(settings)); }
-};
-
 // Numbers, booleans and maps as themselves; durations and choices as people write them.
 Json value_json(const Row& row, Settings& settings) {
-  const auto type = type_name(row);
-  const bool as_text =
-      type == "duration" || std::holds_alternative<node::ReadyFollows& (*)(Settings&)>(row.field);
-  if (as_text) {
-    return value_text(row, settings);
-  }
   return std::visit(
       [&](auto field) -> Json {
-        if constexpr (std::is_invocable_v<ToJson, decltype(field)>) {
-          return ToJson{settings}(field);
+        using T = decltype(field(settings));
+        if constexpr (std::is_same_v<T, bool&> || std::is_same_v<T, int&> ||
+                      std::is_same_v<T, TextMap&>) {
+          return Json(field(settings));
         } else {
-          return nullptr;
+          return value_text(row, settings);
         }
       },
       row.field);

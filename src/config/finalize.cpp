@@ -10,8 +10,8 @@
 namespace slurmlet::config {
 namespace {
 
-void check_less(Draft& draft, std::string_view low_key, Seconds low, std::string_view high_key,
-                Seconds high) {
+void check_less(Draft& draft, std::string_view low_key, Milliseconds low, std::string_view high_key,
+                Milliseconds high) {
   if (low >= high) {
     draft.add_problem(fmt::format("{} is {}; it must be shorter than {}, which is {}",
                                   draft.name_of(low_key), format_duration(low), high_key,
@@ -64,16 +64,16 @@ void check_readable(Draft& draft, std::string_view key, const std::string& path,
 // slurm.source names a way that needs another setting.
 void check_slurm_source(Draft& draft, const FileReader& files) {
   const auto& slurm = draft.settings.slurm;
-  const auto needs = [&](std::string_view source, const std::string& value, std::string_view cure) {
+  const auto needs = [&](SlurmSource source, const std::string& value, std::string_view cure) {
     if (slurm.source == source && value.empty()) {
-      draft.add_problem(
-          fmt::format("{} is {}, but {}", draft.name_of("slurm.source"), source, cure));
+      draft.add_problem(fmt::format("{} is {}, but {}", draft.name_of("slurm.source"),
+                                    value_text(*find_row("slurm.source"), draft.settings), cure));
     }
   };
-  needs("rest", slurm.rest_url,
+  needs(SlurmSource::kRest, slurm.rest_url,
         "slurm.restURL is not set; set it to unix:/PATH of slurmrestd's socket or to "
         "https://HOST:PORT");
-  needs("feed", slurm.feed,
+  needs(SlurmSource::kFeed, slurm.feed,
         "slurm.feed is not set; set it to the directory in which slurmlet feed publishes");
   if (!slurm.rest_ca_file.empty() && !slurm.rest_url.starts_with("https://")) {
     draft.add_problem(
@@ -197,7 +197,7 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
 
 void check_recreate(Draft& draft) {
   const auto& node = draft.settings.node;
-  if (node.recreate == "never" && node.recreate_after) {
+  if (node.recreate == Recreate::kNever && node.recreate_after) {
     draft.add_problem(
         fmt::format("{} is set, but node.recreate is never: a deleted Node is then never created "
                     "again; remove one of them",
@@ -229,6 +229,7 @@ Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& 
   check_kubernetes(draft, needs_api_server);
   check_endpoint(draft, files);
   check_recreate(draft);
+  draft.check_old_keys();
   fit_bootstrap_defaults(draft.settings);
   if (!draft.problems().empty()) {
     return Error{Code::kInvalid, join(draft.problems(), "\n")};

@@ -14,7 +14,8 @@ struct ParsedCommandLine {
   bool help = false;       // only show help_text(); nothing else was checked
   // The command's own flags (cli/command_table.h) by key, with their defaults.
   std::map<std::string, std::string> options;
-  // Settings given as flags, by key ("slurm.pollInterval"); the flag is in settings_table.h.
+  // Settings given as flags, by key ("slurm.pollInterval") or old key; the flag is in
+  // settings_table.h.
   std::map<std::string, std::string> values;
   std::string config_file;  // "" unless --config was given
   std::string provider;

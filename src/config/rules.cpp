@@ -28,19 +28,6 @@ bool has_space(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
 }
 
-Problem choice_problem(const Row& row, std::string_view text) {
-  std::vector<std::string> words;
-  for (const auto choice : row.choices) {
-    if (text == choice) {
-      return std::nullopt;
-    }
-    words.emplace_back(choice);
-  }
-  const auto near = nearest(text, words);
-  return is(text, fmt::format("it must be one of {}{}", join(words, ", "),
-                              near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
-}
-
 Problem server_problem(std::string_view text) {
   constexpr std::string_view kScheme = "https://";
   const std::string_view host = text.starts_with(kScheme) ? text.substr(kScheme.size()) : "";
@@ -284,8 +271,6 @@ Problem text_problem(const Row& row, std::string_view text) {
     case Rule::kAbsolutePath:
       return text.starts_with('/') ? std::nullopt
                                    : Problem{is(text, "it must be an absolute path")};
-    case Rule::kChoice:
-      return choice_problem(row, text);
     case Rule::kServer:
       return server_problem(text);
     case Rule::kRestUrl:
@@ -335,7 +320,7 @@ Problem entry_problem(const Row& row, const std::string& key, const std::string&
 Problem range_problem(const Row& row, std::int64_t value) {
   const bool duration = type_name(row) == "duration";
   const auto show = [duration](std::int64_t number) {
-    return duration ? format_duration(Seconds{number}) : std::to_string(number);
+    return duration ? format_duration(Milliseconds{number}) : std::to_string(number);
   };
   if (value < row.minimum) {
     return fmt::format("is {}; it must be at least {}", show(value), show(row.minimum));

@@ -10,11 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "node/policy.h"
 
 namespace slurmlet::config {
 
-using Seconds = std::chrono::milliseconds;  // durations are kept in ms ("1m30s", "500ms", "60s")
+using Milliseconds = std::chrono::milliseconds;  // all durations: "1m30s", "500ms", "60s"
+
+enum class Recreate { kAlways, kNever };               // node.recreate
+enum class SlurmSource { kAuto, kCli, kRest, kFeed };  // slurm.source
 
 struct KubernetesSettings {
   // Path; "" = the parts below. Where a bootstrap is configured it is written when that succeeds,
@@ -36,9 +40,9 @@ struct KubernetesSettings {
   // proxy's URL holds may be secret.
   std::string https_proxy, no_proxy;
   bool rotate_certificates = true;
-  Seconds certificate_duration{0};          // to ask for; 0 = what the signer gives
-  Seconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
-  Seconds status_report_interval{300'000};  // when nothing changed
+  Milliseconds certificate_duration{0};          // to ask for; 0 = what the signer gives
+  Milliseconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
+  Milliseconds status_report_interval{300'000};  // when nothing changed
 };
 
 struct NodeSettings {
@@ -52,28 +56,28 @@ struct NodeSettings {
   std::map<std::string, std::string> gpu_resources;
   std::string slurm_labels = "cluster,version,partitions,features,gpu";  // kinds, or "none"
   node::ReadyFollows ready_follows = node::ReadyFollows::kSlurmd;
-  Seconds not_ready_grace{15'000};  // slurmd down → Ready False
+  Milliseconds not_ready_grace{15'000};  // slurmd down → Ready False
   bool exclude_from_disruption = true;
   bool unschedulable = false;
-  std::string recreate = "always";  // when somebody deletes our Node: always, never
+  Recreate recreate = Recreate::kAlways;  // when somebody deletes our Node
   // When it was deleted with its Machine; nothing = not in this boot.
-  std::optional<Seconds> recreate_after;
+  std::optional<Milliseconds> recreate_after;
   std::string metal3_uuid;  // from --provider-config or node.metal3UUID
 };
 
 struct SlurmSettings {
-  std::string node_name;              // --slurm-node; "" = learnt
-  std::string conf;                   // SLURM_CONF; "" = Slurm's own search order
-  std::string bin_dir;                // where sinfo and scontrol are; "" = PATH
-  Seconds poll_interval{60'000};      // between questions to slurmctld
-  Seconds command_timeout{15'000};    // our own deadline for one question
-  Seconds stale_after{300'000};       // answers older than this are Unknown
-  Seconds max_backoff{300'000};       // while slurmctld does not answer
-  Seconds confirm_interval{600'000};  // between full queries, at least
-  int questions_per_hour = 60;        // at most, whatever happens
-  std::string source = "auto";        // auto, cli, rest, feed
-  std::string rest_url;               // "unix:/run/….sock", "https://host:6820"; "" = none
-  std::string rest_ca_file;           // CA of an https rest_url; "" = the system's
+  std::string node_name;                   // --slurm-node; "" = learnt
+  std::string conf;                        // SLURM_CONF; "" = Slurm's own search order
+  std::string bin_dir;                     // where sinfo and scontrol are; "" = PATH
+  Milliseconds poll_interval{60'000};      // between queries to slurmctld
+  Milliseconds command_timeout{15'000};    // our own deadline for one query
+  Milliseconds stale_after{300'000};       // answers older than this are Unknown
+  Milliseconds max_backoff{300'000};       // while slurmctld does not answer
+  Milliseconds confirm_interval{600'000};  // between full queries, at least
+  int queries_per_hour = 60;               // at most, whatever happens
+  SlurmSource source = SlurmSource::kAuto;
+  std::string rest_url;          // "unix:/run/….sock", "https://host:6820"; "" = none
+  std::string rest_ca_file;      // CA of an https rest_url; "" = the system's
   std::string rest_user;         // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
   std::string jwt_file;          // "" = SLURM_JWT
   std::string feed;              // directory; "" = none
@@ -85,7 +89,7 @@ struct Metal3Settings {
 };
 
 struct PodSettings {
-  Seconds max_backoff{60'000};  // per controller that keeps re-creating pods here
+  Milliseconds max_backoff{60'000};  // per controller that keeps re-creating pods here
 };
 
 struct EndpointSettings {
@@ -101,7 +105,7 @@ struct EndpointSettings {
 struct Settings {
   std::string config_file;            // "" = none read
   std::vector<std::string> drop_ins;  // read after it
-  std::string log_level = "info";
+  log::Level log_level = log::Level::kInfo;
   std::string state_dir = "/var/lib/slurmlet";
   std::string cpu_affinity = "none";  // none, slurmd, or a list of CPUs
   KubernetesSettings kubernetes;

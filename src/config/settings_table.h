@@ -8,8 +8,10 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,16 +22,51 @@ namespace slurmlet::config {
 
 using TextMap = std::map<std::string, std::string>;
 
+// A field of any enum, as the number of its value.
+class ChoiceRef {
+ public:
+  template <typename E>
+    requires std::is_enum_v<E>
+  explicit ChoiceRef(E& field)
+      : field_(&field),
+        get_([](const void* at) { return static_cast<int>(*static_cast<const E*>(at)); }),
+        set_([](void* at, int value) { *static_cast<E*>(at) = static_cast<E>(value); }) {}
+  int get() const { return get_(field_); }
+  void set(int value) { set_(field_, value); }
+  // The value, not the field; as with a reference.
+  ChoiceRef& operator=(const ChoiceRef& other) {
+    set(other.get());
+    return *this;
+  }
+  ChoiceRef(const ChoiceRef&) = default;
+  ~ChoiceRef() = default;
+
+ private:
+  void* field_;
+  int (*get_)(const void*);
+  void (*set_)(void*, int);
+};
+
+// One word of a choice and the value of the enum that it stands for. The first word of a value is
+// the one that is shown.
+struct Word {
+  template <typename E>
+    requires std::is_enum_v<E>
+  constexpr Word(std::string_view word, E meaning) : text(word), value(static_cast<int>(meaning)) {}
+  std::string_view text;
+  int value;
+};
+
 // Where a row's value lives. The type of the setting is the type of its field.
-using Field = std::variant<std::string& (*)(Settings&), bool& (*)(Settings&), int& (*)(Settings&),
-                           Seconds& (*)(Settings&), std::optional<Seconds>& (*)(Settings&),
-                           TextMap& (*)(Settings&), node::ReadyFollows& (*)(Settings&)>;
+using Field =
+    std::variant<std::string& (*)(Settings&), bool& (*)(Settings&), int& (*)(Settings&),
+                 Milliseconds& (*)(Settings&), std::optional<Milliseconds>& (*)(Settings&),
+                 TextMap& (*)(Settings&), ChoiceRef (*)(Settings&)>;
 
 // Rules for texts and maps beyond their type (value.h applies them). "" is always "not set".
 enum class Rule {
   kNone,
   kAbsolutePath,
-  kChoice,     // one of Row::choices
   kServer,     // https://HOST[:PORT]
   kNodeName,   // RFC 1123 subdomain
   kSlurmName,  // one Slurm NodeName, no hostlist expression
@@ -48,28 +85,31 @@ enum class Rule {
 };
 
 struct Row {
-  std::string_view section;
-  std::string_view key;          // "slurm.pollInterval"
-  std::string_view flag;         // "--slurm-poll-interval"
-  std::string_view environment;  // "" = none
+  std::string_view key;   // "slurm.pollInterval"
+  std::string_view flag;  // "--slurm-poll-interval"
+  // Names of an earlier release, still accepted with a warning; "" = none.
+  std::string_view old_key = "", old_flag = "";
+  std::string_view environment = "";  // "" = none
   Field field;
-  std::string_view help;        // one sentence, lower-case start, no full stop
-  std::string_view when_unset;  // what happens without a value, for settings whose default is ""
+  std::string_view help;             // one sentence, lower-case start, no full stop
+  std::string_view when_unset = "";  // what happens without a value, where the default is ""
   Rule rule = Rule::kNone;
   std::int64_t minimum = 0;  // whole numbers; durations in ms
   std::int64_t maximum = std::numeric_limits<int>::max();
-  std::vector<std::string_view> choices = {};
-  // Other words accepted for a choice (virtual-kubelet's log levels).
-  std::vector<std::pair<std::string_view, std::string_view>> aliases = {};
+  std::span<const Word> words = {};  // of a choice
 };
 
-const std::vector<Row>& settings_table();
+std::span<const Row> settings_table();
+// By its key or old key.
 const Row* find_row(std::string_view key);
+std::string_view section_of(const Row& row);  // "Kubernetes API"
 
 // "string", "int", "duration", "mapping"; "" for true/false.
 std::string_view type_name(const Row& row);
 bool is_bool(const Row& row);
 bool is_map(const Row& row);
+// The words of a choice that are shown; none for other types.
+std::vector<std::string> choices(const Row& row);
 
 // The value of a row as text: "1m", "true", "a=b,c=d", "slurmd".
 std::string value_text(const Row& row, const Settings& settings);

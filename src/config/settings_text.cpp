@@ -1,5 +1,8 @@
 // Rows of the settings table as text: their types, values and defaults; flags that are no settings.
 
+#include <algorithm>
+#include <set>
+
 #include "base/text.h"
 #include "config/duration.h"
 #include "config/settings_table.h"
@@ -10,8 +13,8 @@ namespace {
 std::string as_text(const std::string& value) { return value; }
 std::string as_text(bool value) { return value ? "true" : "false"; }
 std::string as_text(int value) { return std::to_string(value); }
-std::string as_text(Seconds value) { return format_duration(value); }
-std::string as_text(const std::optional<Seconds>& value) {
+std::string as_text(Milliseconds value) { return format_duration(value); }
+std::string as_text(const std::optional<Milliseconds>& value) {
   return value ? format_duration(*value) : "never";
 }
 std::string as_text(const TextMap& value) {
@@ -21,21 +24,27 @@ std::string as_text(const TextMap& value) {
   }
   return join(parts, ",");
 }
-std::string as_text(node::ReadyFollows value) {
-  switch (value) {
-    case node::ReadyFollows::kDaemon:
-      return "daemon";
-    case node::ReadyFollows::kSlurmd:
-      return "slurmd";
-    case node::ReadyFollows::kSlurm:
-      return "slurm";
-  }
-  return "";
+
+std::string value_of(const Row&, const auto& value) { return as_text(value); }
+std::string value_of(const Row& row, const ChoiceRef& value) {
+  const auto word = std::find_if(row.words.begin(), row.words.end(),
+                                 [&](const Word& one) { return one.value == value.get(); });
+  return std::string{word->text};
 }
 
 }  // namespace
 
 bool is_bool(const Row& row) { return std::holds_alternative<bool& (*)(Settings&)>(row.field); }
+std::vector<std::string> choices(const Row& row) {
+  std::vector<std::string> out;
+  std::set<int> seen;
+  for (const Word& word : row.words) {
+    if (seen.insert(word.value).second) {
+      out.emplace_back(word.text);
+    }
+  }
+  return out;
+}
 bool is_map(const Row& row) { return std::holds_alternative<TextMap& (*)(Settings&)>(row.field); }
 
 std::string_view type_name(const Row& row) {
@@ -48,14 +57,32 @@ std::string_view type_name(const Row& row) {
   if (std::holds_alternative<int& (*)(Settings&)>(row.field)) {
     return "int";
   }
-  const bool duration = std::holds_alternative<Seconds& (*)(Settings&)>(row.field) ||
-                        std::holds_alternative<std::optional<Seconds>& (*)(Settings&)>(row.field);
+  const bool duration =
+      std::holds_alternative<Milliseconds& (*)(Settings&)>(row.field) ||
+      std::holds_alternative<std::optional<Milliseconds>& (*)(Settings&)>(row.field);
   return duration ? "duration" : "string";
+}
+
+std::string_view section_of(const Row& row) {
+  constexpr std::pair<std::string_view, std::string_view> kSections[] = {
+      {"kubernetes", "Kubernetes API"},
+      {"node", "Node"},
+      {"slurm", "Slurm"},
+      {"metal3", "Metal3"},
+      {"pods", "Pods"},
+      {"endpoint", "Endpoints"}};
+  const auto group = row.key.substr(0, row.key.find('.'));
+  for (const auto& [name, section] : kSections) {
+    if (name == group) {
+      return section;
+    }
+  }
+  return "General";
 }
 
 std::string value_text(const Row& row, const Settings& settings) {
   Settings copy = settings;  // the accessors give mutable references
-  return std::visit([&copy](auto field) { return as_text(field(copy)); }, row.field);
+  return std::visit([&](auto field) { return value_of(row, field(copy)); }, row.field);
 }
 
 std::string default_text(const Row& row) { return value_text(row, Settings{}); }

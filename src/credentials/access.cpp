@@ -67,7 +67,7 @@ http::Endpoint endpoint_of(const kube::ClusterAccess& access,
   return endpoint;
 }
 
-// Tells one reading from another without keeping a second copy of a secret.
+// Distinguishes one reading from another without keeping a second copy of a secret.
 std::vector<std::string> fingerprint_of(const kube::ClusterAccess& access) {
   std::vector<std::string> out;
   for (const std::string* part :

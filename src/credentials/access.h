@@ -35,14 +35,14 @@ class ApiAccess {
   // Reads all of it again. The new credentials are published only when all is good and something is
   // different; an Error names the file and the reason, and the old ones stay in use. A token
   // file is looked at here, and by no request. A certificate for another node than `node_name` is
-  // refused, where that is given.
+  // rejected, where that is given.
   Status reload(const std::string& node_name = "");
 
   // A connection of its own for one thread, with the credentials of source().
   Result<std::unique_ptr<http::Client>> connect() const;
 
   std::string server() const;
-  // Our own address on the way to the API server, "" if it is a loopback or cannot be told.
+  // Our own address on the way to the API server, "" if it is a loopback or unknown.
   // Resolves the server's name, so it may block as long as the resolver does.
   std::string route_source() const;
   // Nothing when a token is all there is.

@@ -72,6 +72,35 @@ Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
   return kube::discover_cluster_ca(**client, *token, pins, {&requests, {}});
 }
 
+struct Connection {
+  ApiAccess access;
+  std::unique_ptr<http::Client> client;
+};
+
+// With the bootstrap credential. `ca` is what was discovered before; "" = discover it, if so
+// configured.
+Result<Connection> connect_to_bootstrap(const config::Settings& settings, std::string& ca,
+                                        const Clock& clock, kube::RequestCounter& requests,
+                                        int abort_fd) {
+  if (!settings.kubernetes.ca_cert_hashes.empty() && ca.empty()) {
+    auto found = find_ca(settings.kubernetes, requests, abort_fd);
+    if (!found) {
+      return found.error();
+    }
+    ca = std::move(*found);
+  }
+  auto access = ApiAccess::open(as_bootstrap(settings, ca), clock);
+  if (!access) {
+    return access.error();
+  }
+  auto client = access->connect();
+  if (!client) {
+    return client.error();
+  }
+  (*client)->set_abort_fd(abort_fd);
+  return Connection{std::move(*access), std::move(*client)};
+}
+
 // Also the kubeconfig, which somebody may cure meanwhile.
 std::vector<std::filesystem::path> watched_files(const config::Settings& settings) {
   auto out = bootstrap_files(settings);
@@ -101,26 +130,12 @@ bool Bootstrap::is_issued(WallTime now) const {
 }
 
 Status Bootstrap::open() {
-  const auto& kubernetes = settings_.kubernetes;
-  if (!kubernetes.ca_cert_hashes.empty() && discovered_ca_.empty()) {
-    auto ca = find_ca(kubernetes, requests_, abort_fd_);
-    if (!ca) {
-      return ca.error();
-    }
-    discovered_ca_ = std::move(*ca);
+  auto connection = connect_to_bootstrap(settings_, discovered_ca_, clock_, requests_, abort_fd_);
+  if (!connection) {
+    return connection.error();
   }
-  bootstrap_settings_ = as_bootstrap(settings_, discovered_ca_);
-  auto access = ApiAccess::open(bootstrap_settings_, clock_);
-  if (!access) {
-    return access.error();
-  }
-  auto client = access->connect();
-  if (!client) {
-    return client.error();
-  }
-  access_.emplace(std::move(*access));
-  client_ = std::move(*client);
-  client_->set_abort_fd(abort_fd_);
+  access_.emplace(std::move(connection->access));
+  client_ = std::move(connection->client);
   api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
                                                     system_random());
   auto options = client_certificate_options(settings_, node_name_);
@@ -259,23 +274,11 @@ void Bootstrap::wait(SteadyTime until, std::vector<int> fds) {
 Status probe_bootstrap(const config::Settings& settings, int abort_fd, const Clock& clock,
                        kube::RequestCounter& requests) {
   std::string ca;
-  if (!settings.kubernetes.ca_cert_hashes.empty()) {
-    auto found = find_ca(settings.kubernetes, requests, abort_fd);
-    if (!found) {
-      return found.error();
-    }
-    ca = std::move(*found);
+  const auto connection = connect_to_bootstrap(settings, ca, clock, requests, abort_fd);
+  if (!connection) {
+    return connection.error();
   }
-  auto access = ApiAccess::open(as_bootstrap(settings, ca), clock);
-  if (!access) {
-    return access.error();
-  }
-  auto client = access->connect();
-  if (!client) {
-    return client.error();
-  }
-  (*client)->set_abort_fd(abort_fd);
-  kube::RestCertificateApi api{**client, {&requests, {}}, system_random()};
+  kube::RestCertificateApi api{*connection->client, {&requests, {}}, system_random()};
   const auto answer = api.get("slurmlet-probe");
   return answer || answer.error().code == Code::kNotFound ? Status{} : Status{answer.error()};
 }

@@ -81,7 +81,6 @@ class Bootstrap {
   std::optional<Error> open_error_;
 
   std::string discovered_ca_;
-  config::Settings bootstrap_settings_;
   std::optional<ApiAccess> access_;
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<kube::RestCertificateApi> api_;
@@ -90,13 +89,13 @@ class Bootstrap {
   bool done_ = false;
 };
 
-// Whether the API server takes the bootstrap token: one question that changes nothing. Asked before
-// a certificate that looks good is given up, since a server that refuses everybody for a while must
+// Whether the API server takes the bootstrap token: one query that changes nothing. Made before
+// a certificate that looks good is given up, since a server that rejects everybody for a while must
 // not cost a fleet its credentials.
 Status probe_bootstrap(const config::Settings& settings, int abort_fd, const Clock& clock,
                        kube::RequestCounter& requests);
 
-// Forgets the certificate that the API server refuses, so that the next bootstrap asks for another.
+// Forgets the certificate that the API server rejects, so that the next bootstrap asks for another.
 // Its file stays, only the link to it goes.
 Status discard_certificate(const config::Settings& settings);
 

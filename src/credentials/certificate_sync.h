@@ -11,8 +11,8 @@
 // stayed the same for a minute, or for longer if it changes often. The key is
 // on disk before the request is sent and the request's name is made from the key, so that a restart
 // at any moment goes on with the same request. While a request waits for approval nothing is sent:
-// a watch tells. A denied or failed request is asked again with another key after a back-off that
-// grows from ten seconds to an hour; a deleted one with the same key.
+// a watch reports it. A denied or failed request is asked again with another key after a back-off
+// that grows from ten seconds to an hour; a deleted one with the same key.
 //
 // A step object; not thread-safe.
 

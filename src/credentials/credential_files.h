@@ -2,7 +2,7 @@
 
 // Takes up credentials that are replaced on disk while the daemon runs: waits until the files have
 // been quiet (a pair is replaced one after the other), then has them read again. A replacement that
-// is refused is logged once for each reason and tried again, so that a file that was caught half
+// is rejected is logged once for each reason and tried again, so that a file that was caught half
 // written, or whose other half comes late, needs nobody's help. A loop of one thread; step() never
 // blocks longer than the reading takes.
 
@@ -33,7 +33,7 @@ class CredentialFiles {
   // Files that are written to all the time are read in spite of it.
   static constexpr Duration kLongestUnrest = std::chrono::seconds{2};
   // What sends no events (a network file system) is found by looking; also tries again what is
-  // refused, since the cure may lie in a file that no path names yet.
+  // rejected, since the cure may lie in a file that no path names yet.
   static constexpr Duration kLook = std::chrono::seconds{30};
   // The same where the kernel gives no events at all.
   static constexpr Duration kLookWithoutEvents = std::chrono::seconds{5};
@@ -54,7 +54,7 @@ class CredentialFiles {
     std::optional<SteadyTime> unrest_since;  // the first change not yet read
     bool replaced = false;                   // a change was seen that is not yet in use
     unsigned failures = 0;                   // in a row, since the last change
-    std::set<std::string> told;              // reasons for refusal since the last success
+    std::set<std::string> told;              // reasons for rejection since the last success
   };
 
   bool has_event() const;

@@ -12,16 +12,17 @@
 namespace slurmlet::credentials {
 namespace {
 
-// So many refusals in a row are no accident of a server that just starts.
+// So many rejections in a row are no accident of a server that just starts.
 constexpr std::uint64_t kRefusalsThatCount = 3;
 constexpr std::chrono::seconds kLeastPatience{30};
 constexpr std::chrono::milliseconds kMorePatience{30'000};  // up to, by chance
 
-CertificateSyncOptions serving_certificate_options(const config::Settings& settings,
-                                                   const std::string& node_name) {
-  return {.what = "serving certificate",
-          .signer_name = kube::kServingSigner,
-          .usages = {"digital signature", "server auth"},
+CertificateSyncOptions certificate_options(const config::Settings& settings,
+                                           const std::string& node_name, const char* what,
+                                           const char* signer, const char* usage) {
+  return {.what = what,
+          .signer_name = signer,
+          .usages = {"digital signature", usage},
           .node_name = node_name,
           .lifetime =
               std::chrono::floor<std::chrono::seconds>(settings.kubernetes.certificate_duration)};
@@ -31,12 +32,8 @@ CertificateSyncOptions serving_certificate_options(const config::Settings& setti
 
 CertificateSyncOptions client_certificate_options(const config::Settings& settings,
                                                   const std::string& node_name) {
-  return {.what = "client certificate",
-          .signer_name = kube::kClientSigner,
-          .usages = {"digital signature", "client auth"},
-          .node_name = node_name,
-          .lifetime =
-              std::chrono::floor<std::chrono::seconds>(settings.kubernetes.certificate_duration)};
+  return certificate_options(settings, node_name, "client certificate", kube::kClientSigner,
+                             "client auth");
 }
 
 tls::CertificateSubject client_certificate_subject(const std::string& node_name) {
@@ -69,8 +66,10 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
   const bool serves = settings_.endpoint.port != 0 && settings_.endpoint.server_tls_bootstrap;
   if (serves && !serving_.is_given()) {
     serving_sync_.emplace(
-        api_, serving_store_, serving_certificate_options(settings, node_name), system_random(),
-        [this](const tls::StoredCertificate& issued) {
+        api_, serving_store_,
+        certificate_options(settings, node_name, "serving certificate", kube::kServingSigner,
+                            "server auth"),
+        system_random(), [this](const tls::StoredCertificate& issued) {
           if (const Status taken = serving_.use(issued); !taken) {
             log::error("the serving certificate cannot be used: " + taken.error().message);
           }
@@ -130,17 +129,11 @@ void OwnCredentials::set_addresses(const std::vector<node::Address>& addresses) 
   if (!serving_sync_) {
     return;
   }
-  tls::CertificateSubject subject;
-  subject.common_name = "system:node:" + node_name_;
-  subject.organizations = {"system:nodes"};
+  tls::CertificateSubject subject = client_certificate_subject(node_name_);
   for (const auto& address : addresses) {
     auto& names = address.type.ends_with("IP") ? subject.ip_addresses : subject.dns_names;
-    if (std::find(names.begin(), names.end(), address.address) == names.end()) {
-      names.push_back(address.address);
-    }
+    names.push_back(address.address);
   }
-  std::sort(subject.dns_names.begin(), subject.dns_names.end());
-  std::sort(subject.ip_addresses.begin(), subject.ip_addresses.end());
   // As the kubelet: a certificate without an address would have to be replaced at once.
   if (!subject.ip_addresses.empty()) {
     serving_sync_->set_subject(std::move(subject));

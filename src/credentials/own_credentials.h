@@ -35,7 +35,7 @@ class OwnCredentials {
   // Addresses of the Node, once it is registered: before that no serving certificate is asked for.
   void set_addresses(const std::vector<node::Address>& addresses);
 
-  // Whether it is time to get another credential with the bootstrap token: the API server refuses
+  // Whether it is time to get another credential with the bootstrap token: the API server rejects
   // this one, and it has expired or that has been so for a while (a minute, spread, so that a fleet
   // does not ask for certificates because an API server hiccuped). Never true without a bootstrap.
   bool needs_bootstrap(Now now) const;
@@ -63,7 +63,7 @@ class OwnCredentials {
   std::vector<std::filesystem::path> watched_;
   std::unique_ptr<CredentialFiles> files_;
   std::uint64_t reload_failures_ = 0;
-  Duration patience_;  // with refusals
+  Duration patience_;  // with rejections
   std::optional<SteadyTime> lost_since_;
   bool told_expired_ = false;
 };

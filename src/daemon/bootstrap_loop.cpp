@@ -1,13 +1,10 @@
 #include "daemon/bootstrap_loop.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "base/log.h"
 #include "credentials/bootstrap.h"
 #include "daemon/endpoint_thread.h"
 #include "podapi/health_handler.h"
@@ -40,9 +37,10 @@ status::Report report(const credentials::Bootstrap& bootstrap, const std::string
 
 }  // namespace
 
-BootstrapOutcome run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                               Signals& signals, const Clock& clock, kube::RequestCounter& requests,
-                               status::ServiceReport& service, TurnGuard& turns) {
+std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
+                                     Signals& signals, const Clock& clock,
+                                     kube::RequestCounter& requests, status::ServiceReport& service,
+                                     TurnGuard& turns) {
   credentials::Bootstrap bootstrap{settings, node_name, clock, requests, signals.fd()};
   podapi::HealthHandler handler{
       [&] { return snapshot(bootstrap, node_name); },
@@ -67,19 +65,13 @@ BootstrapOutcome run_bootstrap(const config::Settings& settings, const std::stri
       next = std::min(next, health->step(clock.now()));
     }
     if (bootstrap.done()) {
-      return BootstrapOutcome::kDone;
+      return std::nullopt;
     }
     next = std::min(next, clock.now().steady + kLongestSleep);
     service.sleeps(status::Loop::kMain, clock.now(), next, report(bootstrap, node_name), {});
     bootstrap.wait(next, fds);
-    while (const auto number = signals.take()) {
-      if (*number == SIGHUP) {
-        service.reloading(clock.now());
-        return BootstrapOutcome::kReload;
-      }
-      service.stopping();
-      log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
-      return BootstrapOutcome::kStopped;
+    if (const auto ended = signals.take_outcome(service, clock.now())) {
+      return ended;
     }
   }
 }

@@ -3,6 +3,7 @@
 // The main thread's loop while the node has no credential of its own: drives Bootstrap, answers on
 // the health port and reports to the service manager, as the loop of a registered node does.
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -15,11 +16,10 @@
 
 namespace slurmlet::daemon {
 
-enum class BootstrapOutcome { kDone, kStopped, kReload };
-
-// Returns when there is a credential or a signal came.
-BootstrapOutcome run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                               Signals& signals, const Clock& clock, kube::RequestCounter& requests,
-                               status::ServiceReport& service, TurnGuard& turns);
+// Returns nothing when there is a credential, else what a signal asks for.
+std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
+                                     Signals& signals, const Clock& clock,
+                                     kube::RequestCounter& requests, status::ServiceReport& service,
+                                     TurnGuard& turns);
 
 }  // namespace slurmlet::daemon

@@ -1,7 +1,5 @@
 #include "daemon/daemon.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -31,7 +29,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// One for each thread: the lease must never wait for another call, nor the Node for a stranger.
+// One for each thread: the lease must never wait for another call, nor the Node for an
+// unauthenticated client.
 struct Connections {
   std::unique_ptr<http::Client> main;
   std::unique_ptr<http::Client> lease;
@@ -59,26 +58,6 @@ sync::LeaseOptions lease_options(const config::Settings& settings, const std::st
   return options;
 }
 
-// How serving ended.
-enum class Ending { kStopped, kReload, kCredentialLost };
-
-// The signals that came while waiting; nothing to go on.
-std::optional<Ending> take_signals(MainLoop& loop, Signals& signals, Shared& shared) {
-  while (const auto number = signals.take()) {
-    if (*number == SIGHUP) {
-      shared.service.reloading(shared.clock.now());
-      return Ending::kReload;
-    }
-    shared.service.stopping();
-    log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
-    if (host::system_is_stopping()) {
-      loop.say_shutting_down(milliseconds{1000});
-    }
-    return Ending::kStopped;
-  }
-  return std::nullopt;
-}
-
 // One life of the daemon with one configuration: until a signal, or until the credential is lost.
 class Daemon {
  public:
@@ -88,7 +67,7 @@ class Daemon {
         signals_(signals),
         identity_(std::move(identity)),
         pin_(pin),
-        shared_{service},
+        shared_{service, clock_},
         bootstrap_pause_(credentials::bootstrap_files(settings), system_random()) {}
 
   Result<Outcome> run();
@@ -96,16 +75,17 @@ class Daemon {
  private:
   const std::string& name() const { return identity_.policy.node_name; }
   std::optional<Outcome> bootstrap_if_needed();
-  Result<Ending> serve();
-  Ending run_loop(MainLoop& loop, LeaseThread& lease);
+  Result<std::optional<Outcome>> serve();
+  std::optional<Outcome> run_loop(MainLoop& loop, LeaseThread& lease);
 
   const config::Settings& settings_;
   Signals& signals_;
   NodeIdentity identity_;
   CpuPin& pin_;
+  SystemClock clock_;
   Shared shared_;
   credentials::BootstrapPause bootstrap_pause_;
-  bool credential_lost_ = false;  // the API server has refused it
+  bool credential_lost_ = false;  // the API server has rejected it
   std::string refused_;           // why the next bootstrap is needed, whatever the files say
 };
 
@@ -125,16 +105,8 @@ std::optional<Outcome> Daemon::bootstrap_if_needed() {
     return std::nullopt;
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  switch (run_bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests,
-                        shared_.service, shared_.turns.main)) {
-    case BootstrapOutcome::kStopped:
-      return Outcome::kStopped;
-    case BootstrapOutcome::kReload:
-      return Outcome::kReload;
-    case BootstrapOutcome::kDone:
-      break;
-  }
-  return std::nullopt;
+  return run_bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests,
+                       shared_.service, shared_.turns.main);
 }
 
 Result<Outcome> Daemon::run() {
@@ -146,8 +118,8 @@ Result<Outcome> Daemon::run() {
     if (!ending) {
       return ending.error();
     }
-    if (*ending != Ending::kCredentialLost) {
-      return *ending == Ending::kReload ? Outcome::kReload : Outcome::kStopped;
+    if (*ending) {
+      return **ending;
     }
     credential_lost_ = true;
     bootstrap_pause_.tried(shared_.clock.now().steady);
@@ -169,7 +141,7 @@ Result<Outcome> Daemon::run() {
   }
 }
 
-Result<Ending> Daemon::serve() {
+Result<std::optional<Outcome>> Daemon::serve() {
   auto access = credentials::ApiAccess::open(settings_, shared_.clock);
   if (!access) {
     return access.error();
@@ -212,7 +184,8 @@ Result<Ending> Daemon::serve() {
   return run_loop(loop, lease);
 }
 
-Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
+// Nothing when the credential is lost.
+std::optional<Outcome> Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
   loop.abort_calls_on(signals_.fd());
   std::shared_ptr<const std::string> known_uid;
   bool trimmed = false;
@@ -232,13 +205,16 @@ Ending Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
     } else {
       const SteadyTime due = bootstrap_pause_.refused();
       if (shared_.clock.now().steady >= due) {
-        return Ending::kCredentialLost;
+        return std::nullopt;
       }
       next = std::min(next, due);
     }
     if (loop.wait(next, signals_.fd(), bootstrap_pause_.fd())) {
-      if (const auto ending = take_signals(loop, signals_, shared_)) {
-        return *ending;
+      if (const auto ended = signals_.take_outcome(shared_.service, shared_.clock.now())) {
+        if (ended == Outcome::kStopped && host::system_is_stopping()) {
+          loop.say_shutting_down(milliseconds{1000});
+        }
+        return ended;
       }
     }
   }

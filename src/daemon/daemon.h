@@ -12,11 +12,6 @@
 
 namespace slurmlet::daemon {
 
-enum class Outcome {
-  kStopped,  // SIGTERM or SIGINT
-  kReload,   // SIGHUP: read the configuration again and start anew
-};
-
 // Runs until a signal ends it. Returns an error only when it cannot begin (bad credential, no node
 // name, port taken); an API server that is away is waited for. `service` hears how it goes.
 Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,

@@ -139,8 +139,15 @@ void EndpointThread::run() {
   }
 }
 
+// Before the first turn of the main thread only the name is known.
+status::Report EndpointThread::report() const {
+  const auto published = shared_.report.get();
+  status::Report out = published ? *published : status::Report{};
+  out.node_name = node_name_;
+  return out;
+}
+
 podapi::Snapshot EndpointThread::snapshot() const {
-  const auto report = shared_.report.get();
   const auto lease = shared_.lease.status.get();
   status::EndpointCounters endpoint;
   if (kubelet_) {
@@ -150,19 +157,15 @@ podapi::Snapshot EndpointThread::snapshot() const {
     endpoint.health = health_->counters();
   }
   endpoint.gate = gate_.counters();
-  status::Report known = report ? *report : status::Report{};
-  known.node_name = node_name_;
   return status::make_snapshot(
-      known, lease ? *lease : sync::LeaseStatus{}, shared_.requests, endpoint, shared_.clock.now(),
+      report(), lease ? *lease : sync::LeaseStatus{}, shared_.requests, endpoint,
+      shared_.clock.now(),
       std::chrono::duration_cast<seconds>(settings_.kubernetes.lease_duration));
 }
 
 std::string EndpointThread::status_json() const {
-  const auto report = shared_.report.get();
   const auto lease = shared_.lease.status.get();
-  status::Report known = report ? *report : status::Report{};
-  known.node_name = node_name_;
-  return status::daemon_status_json({known, lease ? *lease : sync::LeaseStatus{},
+  return status::daemon_status_json({report(), lease ? *lease : sync::LeaseStatus{},
                                      settings_.kubernetes.lease_duration, status::process_start(),
                                      shared_.clock.now()});
 }
@@ -170,9 +173,7 @@ std::string EndpointThread::status_json() const {
 podapi::KubeletSnapshot EndpointThread::kubelet_snapshot() {
   podapi::KubeletSnapshot out;
   out.common = snapshot();
-  if (const auto report = shared_.report.get()) {
-    out.slurm_cluster = report->slurm_conf.cluster_name;
-  }
+  out.slurm_cluster = report().slurm_conf.cluster_name;
   out.config_json = config_json_;
   out.usage = usage_.read(shared_.clock.now());
   return out;

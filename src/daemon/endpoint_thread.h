@@ -2,8 +2,8 @@
 
 // The thread that answers others: the kubelet API over TLS on endpoint.port, and /healthz, /readyz
 // and /status on 127.0.0.1. It asks the API server who its callers are over a connection of its
-// own, so that neither the lease nor the Node waits for a stranger. Starts with start(), ends with
-// destruction. One owner.
+// own, so that neither the lease nor the Node waits for an unauthenticated client. Starts with
+// start(), ends with destruction. One owner.
 
 #include <atomic>
 #include <functional>
@@ -50,6 +50,7 @@ class EndpointThread {
  private:
   void warn_of_unused_sockets() const;
   void run();
+  status::Report report() const;
   podapi::Snapshot snapshot() const;
   std::string status_json() const;
   podapi::KubeletSnapshot kubelet_snapshot();

@@ -11,22 +11,12 @@
 #include "daemon/slurm_setup.h"
 #include "daemon/slurm_source.h"
 #include "node/desired_node.h"
+#include "node/vocabulary.h"
 #include "slurm/local/slurm_users.h"
 
 namespace slurmlet::daemon {
-namespace {
 
 using std::chrono::seconds;
-
-// The address that reaches the API server is the one the cluster can reach us at.
-void prefer_address(std::vector<std::string>& addresses, const std::string& preferred) {
-  const auto found = std::find(addresses.begin(), addresses.end(), preferred);
-  if (found != addresses.end()) {
-    std::rotate(addresses.begin(), found, found + 1);
-  }
-}
-
-}  // namespace
 
 MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
                    credentials::ApiAccess& access, credentials::ServingCertificate& serving,
@@ -50,7 +40,7 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
       node_(node_api_, lease_api_, *node_watch_, events_, node_options(), system_random(),
             shared.lease, [this](const std::string& id) { remember(id); }),
       pods_(pod_api_, *pod_watch_, events_,
-            {name(), facts_->facts(now()).slurm_conf.cluster_name, settings.pods.max_backoff},
+            {name(), facts_->facts().slurm_conf.cluster_name, settings.pods.max_backoff},
             system_random()),
       credentials_(settings, access, serving, name(), *client_, calls_),
       route_(access.route_source()) {}
@@ -70,36 +60,37 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   auto poll = std::make_unique<slurm::ControllerPoll>(poll_settings(settings_), "",
                                                       std::move(source), system_random());
   return std::make_unique<sync::FactsSync>(
-      std::move(options), identity_.metal3, std::move(discover), std::move(poll),
-      std::make_unique<slurm::ProcessRunner>(), std::make_unique<slurm::ProcessRunner>(),
-      std::make_unique<slurm::ProcessRunner>(), make_slurmd_probe(*client_));
+      sync::FactsSync::Parts{.options = std::move(options),
+                             .metal3 = identity_.metal3,
+                             .discover = std::move(discover),
+                             .poll = std::move(poll),
+                             .version_runner = std::make_unique<slurm::ProcessRunner>(),
+                             .unit_runner = std::make_unique<slurm::ProcessRunner>(),
+                             .name_runner = std::make_unique<slurm::ProcessRunner>(),
+                             .probe = make_slurmd_probe(*client_)});
 }
 
 std::string MainLoop::make_holder_identity() const {
-  const std::string uuid = facts_->facts(now()).machine.system_uuid;
+  const std::string uuid = facts_->facts().machine.system_uuid;
   return uuid.empty() ? name() : name() + "/" + uuid;
 }
 
 sync::NodeSyncOptions MainLoop::node_options() {
   sync::NodeSyncOptions options;
   options.report_interval = settings_.kubernetes.status_report_interval;
-  options.recreate = settings_.node.recreate == "always";
+  options.recreate = settings_.node.recreate == config::Recreate::kAlways;
   options.recreate_after = settings_.node.recreate_after;
   options.end = load_end();
   options.end_changed = [this](const auto& end) { save_end(end); };
   options.remembered_provider_id = identity_.remembered_provider_id;
-  options.cluster = facts_->facts(now()).slurm_conf.cluster_name;
+  options.cluster = facts_->facts().slurm_conf.cluster_name;
   options.holder_identity = holder_identity_;
   return options;
 }
 
 EndScope MainLoop::end_scope() const {
-  return {settings_.state_dir,
-          facts_->facts(now()).machine.boot_id,
-          name(),
-          metal3_uuid_of(identity_),
-          provider_id_of(identity_),
-          credential_};
+  return {settings_.state_dir,       facts_->facts().machine.boot_id, name(),
+          metal3_uuid_of(identity_), provider_id_of(identity_),       credential_};
 }
 
 // What belongs to another boot or identity is removed.
@@ -232,19 +223,19 @@ void MainLoop::remember(const std::string& provider_id) {
 void MainLoop::refresh_desired(Now at) {
   node::Circumstances circumstances = facts_->circumstances(at);
   circumstances.shutting_down = shutting_down_;
-  node::HostFacts facts = facts_->facts(at);
+  facts_->prefer_address(route_);
+  facts_->prefer_address(client_->local_address());
+  const node::HostFacts& facts = facts_->facts();
   pods_.set_cluster(facts.slurm_conf.cluster_name);
-  prefer_address(facts.machine.ip_addresses, route_);
-  prefer_address(facts.machine.ip_addresses, client_->local_address());
   auto desired = node::desired_node(facts, identity_.policy, circumstances, SLURMLET_VERSION);
-  ready_ = desired.conditions.back();
+  ready_ = *node::find_condition(desired.conditions, node::vocabulary::kReady);
   addresses_ = desired.addresses;
   node_.set_desired(std::move(desired), at);
 }
 
 void MainLoop::publish(Now at) {
   status::Report report;
-  const node::HostFacts facts = facts_->facts(at);
+  const node::HostFacts& facts = facts_->facts();
   report.node_name = name();
   report.registered = node_.registered();
   report.refusal = node_.refusal().value_or("");

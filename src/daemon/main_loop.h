@@ -43,7 +43,7 @@ class MainLoop {
 
   // Whether it is time to get another credential with the bootstrap token.
   bool needs_bootstrap() const { return credentials_.needs_bootstrap(now()); }
-  // Names the machine too, so that two machines with one node name can tell each other apart.
+  // Names the machine too, so that two machines with one node name can be distinguished.
   const std::string& holder_identity() const { return holder_identity_; }
 
  private:

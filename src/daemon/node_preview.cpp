@@ -23,19 +23,12 @@ void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, St
   while (true) {
     const Now now = clock.now();
     const SteadyTime next = std::min(facts.step(now), deadline);
-    const node::HostFacts seen = facts.facts(now);
+    const node::HostFacts& seen = facts.facts();
     const bool asked = seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
     if ((asked && !facts.learns_about_slurmd()) || now.steady >= deadline) {
       return;
     }
     (void)client.wait(next, facts.wake_fds());
-  }
-}
-
-void prefer_address(std::vector<std::string>& addresses, const std::string& preferred) {
-  const auto found = std::find(addresses.begin(), addresses.end(), preferred);
-  if (found != addresses.end()) {
-    std::rotate(addresses.begin(), found, found + 1);
   }
 }
 
@@ -63,24 +56,26 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   auto source = make_node_source(
       settings,
       {**client, clock, feed_cluster(settings, identity->hostname, identity->policy.node_name)});
-  sync::FactsSync facts{
-      facts_options,
-      identity->metal3,
-      [&](const std::vector<slurm::SlurmdSeen>& slurmds) {
-        return discover_slurm_for_command(settings, identity->hostname, identity->policy.node_name,
-                                          slurmds);
-      },
-      std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
-      std::make_unique<slurm::ProcessRunner>(),
-      std::make_unique<slurm::ProcessRunner>(),
-      std::make_unique<slurm::ProcessRunner>()};
+  sync::FactsSync facts{{.options = facts_options,
+                         .metal3 = identity->metal3,
+                         .discover =
+                             [&](const std::vector<slurm::SlurmdSeen>& slurmds) {
+                               return discover_slurm_for_command(settings, identity->hostname,
+                                                                 identity->policy.node_name,
+                                                                 slurmds);
+                             },
+                         .poll = std::make_unique<slurm::ControllerPoll>(
+                             poll, "", std::move(source), system_random()),
+                         .version_runner = std::make_unique<slurm::ProcessRunner>(),
+                         .unit_runner = std::make_unique<slurm::ProcessRunner>(),
+                         .name_runner = std::make_unique<slurm::ProcessRunner>()}};
   const Duration limit =
       std::min<Duration>(settings.slurm.command_timeout + milliseconds{500}, options.limit);
   gather(facts, **client, clock, clock.now().steady + limit);
   NodePreview out;
   out.at = clock.now();
-  out.facts = facts.facts(out.at);
-  prefer_address(out.facts.machine.ip_addresses, options.route);
+  facts.prefer_address(options.route);
+  out.facts = facts.facts();
   out.slurmctld = facts.poll_counters();
   out.desired = node::desired_node(out.facts, identity->policy, facts.circumstances(out.at),
                                    SLURMLET_VERSION);

@@ -1,8 +1,8 @@
 #pragma once
 
 // How this daemon reaches slurmrestd: where it listens, the CA it is believed by and the token we
-// show. The files are looked at before each question and read again when they were replaced, so a
-// new CA or token is in use with the next question. Belongs to one thread.
+// show. The files are looked at before each query and read again when they were replaced, so a
+// new CA or token is in use with the next query. Belongs to one thread.
 
 #include <filesystem>
 #include <memory>

@@ -26,7 +26,7 @@ struct TurnGuards {
 
 struct Shared {
   status::ServiceReport& service;
-  SystemClock clock = {};
+  const Clock& clock;
   kube::RequestCounter requests = {};
   sync::LeaseLink lease = {};
   Published<status::Report> report = {};

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/log.h"
 
 namespace slurmlet::daemon {
 
@@ -34,6 +35,20 @@ std::optional<int> Signals::take() {
     return std::nullopt;
   }
   return static_cast<int>(info.ssi_signo);
+}
+
+std::optional<Outcome> Signals::take_outcome(status::ServiceReport& service, Now now) {
+  const auto number = take();
+  if (!number) {
+    return std::nullopt;
+  }
+  if (*number == SIGHUP) {
+    service.reloading(now);
+    return Outcome::kReload;
+  }
+  service.stopping();
+  log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
+  return Outcome::kStopped;
 }
 
 }  // namespace slurmlet::daemon

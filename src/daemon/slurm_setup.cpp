@@ -30,7 +30,7 @@ void reject(sync::SlurmSetup& setup, const std::string& why) {
 }
 
 // Whether it is slurmd's unit or a pidfile of root's that vouches for the process, by the
-// slurm.conf that it reads or, where that cannot be told, by ours. `rejected` gets why its
+// slurm.conf that it reads or, where that is unknown, by ours. `rejected` gets why its
 // slurm.conf is not read.
 bool is_vouched_for(const slurm::SlurmdSeen& slurmd, const std::string& our_conf,
                     const slurm::ConfIdentity& identity, std::string& rejected) {
@@ -103,7 +103,7 @@ struct PlacesOf {
   const TrustedUsers& users;
 };
 
-// Where slurmd and its jobs are looked for, and by what ours is told from others.
+// Where slurmd and its jobs are looked for, and what distinguishes ours from others.
 void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
                 sync::SlurmSetup& setup) {
   const slurm::SlurmConf& conf = of.conf;
@@ -113,8 +113,8 @@ void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
   setup.watch.places.pid_pattern = conf.pid_file;
   setup.watch.places.users = slurm::with_slurm_user(of.users, conf.slurm_user);
   // A slurmd that names another node (-N) is not ours only where several could be on this machine;
-  // elsewhere its -N is what tells us the name (dynamic nodes). Likewise its slurm.conf is what
-  // tells us ours, unless one is configured.
+  // elsewhere its -N names it for us (dynamic nodes). Likewise its slurm.conf is ours, unless one
+  // is configured.
   const bool several = conf.nodes.size() > 1 || of.several_slurmds;
   setup.watch.identity = {several || !settings.node_name.empty() ? name : std::string{},
                           settings.conf};
@@ -205,15 +205,16 @@ std::string feed_cluster(const config::Settings& settings, const std::string& ho
 }
 
 std::string stretched_interval(const config::SlurmSettings& slurm) {
-  const bool by_feed = slurm.source == "feed" || (slurm.source == "auto" && !slurm.feed.empty());
-  if (by_feed || slurm.poll_interval * slurm.questions_per_hour >= std::chrono::hours{1}) {
+  const bool by_feed = slurm.source == config::SlurmSource::kFeed ||
+                       (slurm.source == config::SlurmSource::kAuto && !slurm.feed.empty());
+  if (by_feed || slurm.poll_interval * slurm.queries_per_hour >= std::chrono::hours{1}) {
     return "";
   }
   return fmt::format(
-      "slurm.questionsPerHour is {}, so slurmctld is not queried every {} s (slurm.pollInterval) "
+      "slurm.queriesPerHour is {}, so slurmctld is not queried every {} s (slurm.pollInterval) "
       "but about every {} s",
-      slurm.questions_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
-      3600 / slurm.questions_per_hour);
+      slurm.queries_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
+      3600 / slurm.queries_per_hour);
 }
 
 slurm::PollSettings poll_settings(const config::Settings& settings) {
@@ -221,7 +222,7 @@ slurm::PollSettings poll_settings(const config::Settings& settings) {
   poll.interval = settings.slurm.poll_interval;
   poll.stale_after = settings.slurm.stale_after;
   poll.max_backoff = settings.slurm.max_backoff;
-  poll.questions_per_hour = settings.slurm.questions_per_hour;
+  poll.questions_per_hour = settings.slurm.queries_per_hour;
   poll.confirm_interval = settings.slurm.confirm_interval;
   if (const std::string warning = stretched_interval(settings.slurm); !warning.empty()) {
     log::warning(warning);

@@ -25,14 +25,14 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
                                             const std::string& kubernetes_node,
                                             std::vector<slurm::SlurmdSeen> slurmds);
 
-// Says that slurm.questionsPerHour does not carry slurm.pollInterval; "" where it does, or where a
-// feed comes first, which costs no questions.
+// Says that slurm.queriesPerHour does not carry slurm.pollInterval; "" where it does, or where a
+// feed comes first, which costs no queries.
 std::string stretched_interval(const config::SlurmSettings& slurm);
 
 // How slurmctld is asked.
 slurm::PollSettings poll_settings(const config::Settings& settings);
 
-// The cluster that a feed must be of; "" without slurm.feed, or if slurm.conf does not tell.
+// The cluster that a feed must be of; "" without slurm.feed, or if slurm.conf does not name it.
 std::string feed_cluster(const config::Settings& settings, const std::string& hostname,
                          const std::string& kubernetes_node);
 

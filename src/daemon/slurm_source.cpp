@@ -31,6 +31,20 @@ std::string own_user() {
   return found == nullptr ? "" : found->pw_name;
 }
 
+std::optional<slurm::SourceKind> fixed_source(config::SlurmSource source) {
+  switch (source) {
+    case config::SlurmSource::kAuto:
+      return std::nullopt;
+    case config::SlurmSource::kCli:
+      return slurm::SourceKind::kCli;
+    case config::SlurmSource::kRest:
+      return slurm::SourceKind::kRest;
+    case config::SlurmSource::kFeed:
+      return slurm::SourceKind::kFeed;
+  }
+  return std::nullopt;
+}
+
 Source make_sinfo(const config::SlurmSettings& slurm) {
   return std::make_unique<slurm::SinfoSource>(
       slurm::SinfoSettings{slurm.conf, slurm.bin_dir, slurm.command_timeout},
@@ -83,9 +97,10 @@ Source make_source(const slurm::SourceOption& option, const config::SlurmSetting
 
 Source make_node_source(const config::Settings& settings, const SourceContext& context) {
   const config::SlurmSettings& slurm = settings.slurm;
-  const auto options = slurm::choose_sources(
-      {slurm.source, slurm.rest_url, slurm.feed, slurm::find_program("sinfo", slurm.bin_dir),
-       slurm::existing_sockets(slurm::usual_rest_sockets())});
+  const auto options =
+      slurm::choose_sources({fixed_source(slurm.source), slurm.rest_url, slurm.feed,
+                             slurm::find_program("sinfo", slurm.bin_dir),
+                             slurm::existing_sockets(slurm::usual_rest_sockets())});
   log::info(slurm::describe(options.front()));
   std::vector<Source> sources;
   sources.reserve(options.size());

@@ -44,7 +44,7 @@ Result<DriveFiles> read_device(const Paths& paths, const std::filesystem::path& 
   if (error) {
     return errno_error(error.value(), "resolve " + link.string());
   }
-  const auto mountinfo = read_file(paths.mountinfo);
+  const auto mountinfo = read_mountinfo(paths.mountinfo);
   const auto mounted = mountinfo
                            ? mount_point_of(*mountinfo, device.string(), major_minor_of(device))
                            : std::nullopt;

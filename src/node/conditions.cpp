@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "node/reason_text.h"
@@ -133,6 +134,12 @@ Condition slurmd_condition(const HostFacts& facts) {
   }
   return {type, "True", "SlurmdRunning",
           name + " is running" + (known ? slurmctlds_side(facts.slurm.record->state) : "")};
+}
+
+const Condition* find_condition(const std::vector<Condition>& conditions, std::string_view type) {
+  const auto found = std::find_if(conditions.begin(), conditions.end(),
+                                  [type](const auto& one) { return one.type == type; });
+  return found == conditions.end() ? nullptr : &*found;
 }
 
 bool runs_here(const SlurmdFacts& slurmd) {

@@ -188,11 +188,12 @@ void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy&
   if (auto gpus = gpu_condition(facts)) {
     node.conditions.push_back(*std::move(gpus));
   }
-  node.conditions.push_back(ready_condition(facts, policy, circumstances));
+  const Condition& ready =
+      node.conditions.emplace_back(ready_condition(facts, policy, circumstances));
   // Slurm's verdict decides and is about to come: what it was when slurmlet last ran holds till
   // then.
   if (!asked && policy.ready_follows == ReadyFollows::kSlurm &&
-      !facts.slurm_conf.node_name.empty() && node.conditions.back().status == "True") {
+      !facts.slurm_conf.node_name.empty() && ready.status == "True") {
     node.provisional_conditions.insert(vocabulary::kReady);
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// desired_node: the one place that decides what the cluster is told about this machine.
+// desired_node: the one place that decides what is reported to the cluster about this machine.
 //
 // Turns one HostFacts snapshot into the Node this daemon wants the API server to hold. Pure: no
 // clock, no I/O, no logging, no JSON. Same facts, same node. Not here: reading facts (slurm/,

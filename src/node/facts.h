@@ -75,8 +75,8 @@ struct Gres {
   std::string name;  // "gpu"
   std::string type;  // "a100", "" if untyped
   std::int64_t count = 0;
-  std::string sockets = {};  // "0-1" of (S:0-1), "" if not told
-  std::string indices = {};  // "0,2-3" of (IDX:0,2-3), "" if none or not told
+  std::string sockets = {};  // "0-1" of (S:0-1), "" if not reported
+  std::string indices = {};  // "0,2-3" of (IDX:0,2-3), "" if none or not reported
   std::string shares = {};   // "3/4,0/4": used and total of each device (shard, mps)
   bool no_consume = false;
   bool operator==(const Gres&) const = default;
@@ -125,12 +125,12 @@ struct SlurmNodeRecord {
   std::optional<WallTime> reason_time;
   std::string version;  // slurmd's version as slurmctld has it
   std::vector<std::string> partitions;
-  bool partitions_known = true;              // slurmrestd before 25.05.4 tells another node's
+  bool partitions_known = true;              // slurmrestd before 25.05.4 reports another node's
   std::vector<std::string> features;         // available
   std::vector<std::string> active_features;  // of those, the active ones
   std::string cluster;
   std::string next_state;   // after a reboot; "" if none
-  std::string reservation;  // that it is in; "" if none or not told
+  std::string reservation;  // that it is in; "" if none or not reported
   std::string comment, extra, instance_id, instance_type;
   std::string operating_system, architecture;
   std::optional<WallTime> boot_time, slurmd_start_time, last_busy, resume_after;
@@ -153,7 +153,7 @@ enum class SlurmFailure {
   kRateLimited,
   kRestUnavailable,  // slurmrestd cannot be reached, or serves no API version known here
   kFeedUnavailable,  // the feed of the site's reader is missing, or too old
-  kNodeUnknown,      // which of Slurm's nodes this machine is cannot be told
+  kNodeUnknown,      // which of Slurm's nodes this machine is cannot be determined
   kSackUnavailable,  // auth/slurm: neither sackd nor slurmd serves credentials on this node
   kOtherCluster,     // the answer is of a node of another cluster
 };
@@ -161,7 +161,7 @@ enum class SlurmFailure {
 struct SlurmAnswer {
   std::optional<SlurmNodeRecord> record;  // last successful answer, kept while failing
   std::optional<WallTime> answered_at;    // when that was
-  std::optional<SlurmFailure> failure;    // of the last question; nothing after a success
+  std::optional<SlurmFailure> failure;    // of the last query; nothing after a success
   std::string failure_detail;             // Slurm's own text, one line; stable words
   std::string source;  // who is asked: "sinfo", "slurmrestd unix:/…", "feed /…"
   bool stale = false;  // record is older than the staleness bound

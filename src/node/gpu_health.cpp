@@ -97,7 +97,7 @@ std::string surplus(std::int64_t slurm, const Devices& devices) {
   return text;
 }
 
-// A device file may outlive its device: the numbers of NVIDIA's driver tell, where it shows any.
+// A device file may outlive its device: the numbers of NVIDIA's driver decide, where it shows any.
 std::vector<std::string> files_without_device(const HostFacts& facts) {
   std::set<std::string> nodes;
   for (const GpuDevice& gpu : facts.machine.gpus.value_or(std::vector<GpuDevice>{})) {
@@ -180,7 +180,7 @@ Condition by_devices(const HostFacts& facts, std::int64_t slurm) {
   if (devices.driven >= slurm) {
     return verdict("True", kAllPresent, all_present(slurm) + surplus(slurm, devices));
   }
-  // Without AutoDetect the GPUs need not be these devices; one without a driver tells enough.
+  // Without AutoDetect the GPUs need not be these devices; one without a driver is enough.
   const auto all = devices.driven + static_cast<std::int64_t>(devices.driverless.size());
   if (!is_detected && all < slurm) {
     return not_named(slurm);

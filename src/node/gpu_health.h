@@ -13,7 +13,7 @@
 
 namespace slurmlet::node {
 
-// Nothing on a node that has no GPUs in Slurm, or of which Slurm has told nothing yet.
+// Nothing on a node that has no GPUs in Slurm, or of which Slurm has reported nothing yet.
 std::optional<Condition> gpu_condition(const HostFacts& facts);
 
 // Whether this is a condition that gpu_condition() made. (Other programs name theirs alike.)

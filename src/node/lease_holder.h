@@ -1,7 +1,7 @@
 #pragma once
 
 // Who holds the Lease of our Node: one node, one daemon. A daemon holds it as "NODE/UUID" with the
-// UUID of its machine; a holder "NAME" without one (the kubelet, a machine that tells no UUID) says
+// UUID of its machine; a holder "NAME" without one (the kubelet, a machine without a UUID) says
 // nothing about the machine and is nobody else. Whether another holder is alive is measured by our
 // steady clock, since the two machines' clocks may differ: a holder that renews within its lease's
 // duration is alive. Pure.

@@ -2,7 +2,7 @@
 
 // Whether a Node that was deleted went with its Cluster API Machine. Cluster API cordons the Node,
 // and deletes it once the host is deprovisioned; a node credential cannot look for the Machine, so
-// what was last seen of the Node has to tell. Pure.
+// what was last seen of the Node decides. Pure.
 
 #include <optional>
 #include <string>

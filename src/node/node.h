@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,6 +24,9 @@ struct Condition {
   std::string message;
   bool operator==(const Condition&) const = default;
 };
+
+// nullptr where there is none of this type.
+const Condition* find_condition(const std::vector<Condition>& conditions, std::string_view type);
 
 // A condition as the API server holds it.
 struct ObservedCondition {
@@ -58,7 +62,7 @@ struct DesiredNode {
   // Conditions whose status is known, but whose words need slurmctld's first answer: the Node's are
   // kept where the status is the same.
   std::set<std::string> provisional_words;
-  // Whether slurmctld has told what this node has. Until then what an earlier run of slurmlet
+  // Whether slurmctld has reported what this node has. Until then what an earlier run of slurmlet
   // published about Slurm (GPUs, allocatable, annotations) stays. (Further conditions go
   // with the core ones: they stay while those are provisional.)
   bool slurm_facts_known = false;

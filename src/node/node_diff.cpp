@@ -82,8 +82,8 @@ DesiredNode with_gone_gpus(const ObservedNode& observed, DesiredNode desired) {
   return desired;
 }
 
-// Until slurmctld has told what this node has, what it told an earlier run holds: a restart of
-// slurmlet must not publish a guess for two seconds. Not if the hardware has changed.
+// Until slurmctld has reported what this node has, what it reported to an earlier run holds: a
+// restart of slurmlet must not publish a guess for two seconds. Not if the hardware has changed.
 DesiredNode with_earlier_answers(const ObservedNode& observed, DesiredNode desired) {
   if (desired.slurm_facts_known) {
     return desired;

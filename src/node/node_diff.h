@@ -42,8 +42,8 @@ struct NodePatch {
 };
 
 // Which keys and condition types slurmlet owns though `desired` does not name them now: an owned
-// key that the Node has and `desired` lacks is removed (labels: unless it is untold). GPUHealthy is
-// ours where its reason is: others may write a condition of that name on nodes without GPUs.
+// key that the Node has and `desired` lacks is removed (labels: unless it is unknown). GPUHealthy
+// is ours where its reason is: others may write a condition of that name on nodes without GPUs.
 struct Ownership {
   std::set<std::string> condition_prefixes;   // "SlurmNodeState"
   std::set<std::string> annotation_prefixes;  // "slurmlet.io/"

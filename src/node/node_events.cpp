@@ -18,25 +18,17 @@ struct EventRule {
 };
 
 constexpr std::array<EventRule, 9> kRules{{
-    {"SlurmdReady", false, "SlurmdNotRunning", "SlurmdRunning"},
-    {"SlurmNodeStateDrain", true, "SlurmDraining", "SlurmUndrained"},
-    {"SlurmNodeStateDown", true, "SlurmDown", "SlurmUp"},
-    {"SlurmNodeStateFail", true, "SlurmFailing", "SlurmNotFailing"},
-    {"SlurmNodeStateNotResponding", true, "SlurmNotResponding", "SlurmResponding"},
-    {"SlurmNodeStateInvalidReg", true, "SlurmInvalidRegistration", "SlurmValidRegistration"},
-    {"SlurmNodeStateMaintenance", true, "SlurmMaintenance", "SlurmMaintenanceOver"},
-    {"GPUHealthy", false, "GPUMissing", "GPUsPresent"},
-    {"Ready", false, "NodeNotReady", "NodeReady"},
+    {vocabulary::kSlurmdReady, false, "SlurmdNotRunning", "SlurmdRunning"},
+    {vocabulary::kSlurmNodeStateDrain, true, "SlurmDraining", "SlurmUndrained"},
+    {vocabulary::kSlurmNodeStateDown, true, "SlurmDown", "SlurmUp"},
+    {vocabulary::kSlurmNodeStateFail, true, "SlurmFailing", "SlurmNotFailing"},
+    {vocabulary::kSlurmNodeStateNotResponding, true, "SlurmNotResponding", "SlurmResponding"},
+    {vocabulary::kSlurmNodeStateInvalidReg, true, "SlurmInvalidRegistration",
+     "SlurmValidRegistration"},
+    {vocabulary::kSlurmNodeStateMaintenance, true, "SlurmMaintenance", "SlurmMaintenanceOver"},
+    {vocabulary::kGpuHealthy, false, "GPUMissing", "GPUsPresent"},
+    {vocabulary::kReady, false, "NodeNotReady", "NodeReady"},
 }};
-
-const Condition* find(const std::vector<Condition>& conditions, std::string_view type) {
-  for (const auto& condition : conditions) {
-    if (condition.type == type) {
-      return &condition;
-    }
-  }
-  return nullptr;
-}
 
 // Though the status stays: draining → drained, and another missing GPU.
 bool is_news(const EventRule& rule, const Condition& old, const Condition& now) {
@@ -44,8 +36,8 @@ bool is_news(const EventRule& rule, const Condition& old, const Condition& now) 
   if (rule.type == vocabulary::kGpuHealthy) {
     return is_bad && now.status != "Unknown" && old.message != now.message;
   }
-  return rule.type == "SlurmNodeStateDrain" && is_bad && now.reason == "Drained" &&
-         old.reason != "Drained";
+  return rule.type == vocabulary::kSlurmNodeStateDrain && is_bad &&
+         now.reason == vocabulary::kDrained && old.reason != vocabulary::kDrained;
 }
 
 }  // namespace
@@ -57,22 +49,24 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
     return events;
   }
   for (const auto& rule : kRules) {
-    const Condition* old = find(before, rule.type);
-    const Condition* now = find(after, rule.type);
+    const Condition* old = find_condition(before, rule.type);
+    const Condition* now = find_condition(after, rule.type);
     if (old == nullptr || now == nullptr) {
       continue;
     }
-    if (old->reason == "NotAskedYet" && (now->status != "Unknown" || now->reason == old->reason)) {
+    if (old->reason == vocabulary::kNotAskedYet &&
+        (now->status != "Unknown" || now->reason == old->reason)) {
       continue;  // the first answer after start is no change either; that there is none is news
     }
     // Only the first answer after start is announced() while it is open.
-    const bool was_open = old->reason == "NotConfirmed" || old->reason == "NotAskedYet";
+    const bool was_open =
+        old->reason == vocabulary::kNotConfirmed || old->reason == vocabulary::kNotAskedYet;
     const bool same = old->status == now->status && !was_open;
-    if (now->reason == "NotConfirmed" || (same && !is_news(rule, *old, *now))) {
+    if (now->reason == vocabulary::kNotConfirmed || (same && !is_news(rule, *old, *now))) {
       continue;
     }
     if (now->status == "Unknown") {
-      if (rule.type == "SlurmNodeStateDown") {  // one Event for all of Slurm's states
+      if (rule.type == vocabulary::kSlurmNodeStateDown) {  // one Event for all of Slurm's states
         events.push_back({true, "SlurmStateUnknown", now->message});
       }
       continue;
@@ -81,7 +75,7 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
     if (was_open && !bad) {
       continue;
     }
-    if (old->status == "Unknown" && rule.type == "SlurmNodeStateDown" && !bad) {
+    if (old->status == "Unknown" && rule.type == vocabulary::kSlurmNodeStateDown && !bad) {
       events.push_back({false, "SlurmStateKnown", "slurmctld reports on this node again"});
       continue;
     }
@@ -89,7 +83,8 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
       continue;
     }
     std::string reason{bad ? rule.bad_reason : rule.good_reason};
-    if (bad && rule.type == "SlurmNodeStateDrain" && now->reason == "Drained") {
+    if (bad && rule.type == vocabulary::kSlurmNodeStateDrain &&
+        now->reason == vocabulary::kDrained) {
       reason = "SlurmDrained";
     }
     events.push_back({bad, reason, now->message});
@@ -100,10 +95,11 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
 std::vector<Condition> announced(const std::vector<Condition>& before,
                                  std::vector<Condition> after) {
   for (Condition& now : after) {
-    const Condition* old = find(before, now.type);
-    const bool is_open = now.reason == "NotConfirmed" ||
-                         (now.reason == "JobsUnknown" && old != nullptr && old->status == "True");
-    if (is_open && old != nullptr && old->reason != "NotAskedYet") {
+    const Condition* old = find_condition(before, now.type);
+    const bool is_open =
+        now.reason == vocabulary::kNotConfirmed ||
+        (now.reason == vocabulary::kJobsUnknown && old != nullptr && old->status == "True");
+    if (is_open && old != nullptr && old->reason != vocabulary::kNotAskedYet) {
       now = *old;
     }
   }

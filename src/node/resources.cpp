@@ -72,7 +72,7 @@ std::string vendor_of_model(const std::string& type) {
   return "";
 }
 
-// Only when the machine has cards of one vendor. Intel graphics count only when nothing else tells:
+// Only when the machine has cards of one vendor. Intel graphics count only when nothing else does:
 // they are usually the console.
 std::string vendor_of_machine(const MachineFacts& machine) {
   const auto has = [&](const char* vendor) {
@@ -110,7 +110,7 @@ std::int64_t within(std::int64_t capacity, std::int64_t usable) {
   return std::clamp<std::int64_t>(usable, 0, capacity);
 }
 
-// Slurm counts CPUs as slurm.conf tells it to: as threads, or as cores.
+// Slurm counts CPUs as slurm.conf says: as threads, or as cores.
 std::int64_t allocatable_cpus(std::int64_t capacity, const HostFacts& facts) {
   const auto& conf = facts.slurm_conf;
   const std::int64_t by_conf = (conf.cpus > 0 ? conf.cpus : capacity) - conf.core_spec_cpus;

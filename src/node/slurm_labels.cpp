@@ -86,7 +86,7 @@ std::string label_name(std::string_view name) {
   const std::string hash_end = fmt::format("_h{:016x}x", stable_hash(name));
   const std::size_t room = kMaxLabel - kEscapedBegin.size() - hash_end.size();
   std::string all;
-  std::string beginning;  // as much as leaves room for the hash; never half an escape
+  std::string beginning;  // as much as fits beside the hash; never half an escape
   bool is_cut = false;
   for (const char c : name) {
     const std::string next = escaped(c);

@@ -30,7 +30,7 @@ std::string label_name(std::string_view name);
 
 std::map<std::string, std::string> slurm_labels(const HostFacts& facts, const NodePolicy& policy);
 
-// Beginnings of the keys of labels above that cannot be told now, though they are switched on: what
+// Beginnings of the keys of labels above that are unknown now, though they are switched on: what
 // the Node has of these is neither confirmed nor over.
 std::set<std::string> untold_slurm_labels(const HostFacts& facts, const NodePolicy& policy);
 

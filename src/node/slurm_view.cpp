@@ -8,6 +8,7 @@
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "node/resources.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::node {
 namespace {
@@ -137,7 +138,7 @@ bool may_be_down(const SlurmNodeRecord& record) {
 bool steps_run(const HostFacts& facts) { return facts.jobs && facts.jobs->jobs > 0; }
 
 // Of a full dump. sinfo until 23.02 says ALLOCATED+DRAIN, and the JSON of 23.02 ALLOCATED, of a
-// node that is in use in part; the figures tell the truth.
+// node that is in use in part; the figures are right.
 std::string told_base(const SlurmNodeRecord& record, const HostFacts& facts) {
   const auto cpus = usable_cpus(facts);
   const bool in_part =
@@ -258,7 +259,8 @@ std::optional<std::int64_t> usable_cpus(const HostFacts& facts) {
 SlurmView slurm_view(const HostFacts& facts) {
   const auto& slurm = facts.slurm;
   if (!slurm.record && !slurm.failure) {
-    return {Knowledge::kNotAskedYet, "NotAskedYet", "slurmctld has not been queried yet"};
+    return {Knowledge::kNotAskedYet, vocabulary::kNotAskedYet,
+            "slurmctld has not been queried yet"};
   }
   if (!slurm.record || slurm.stale) {
     return unknown_view(facts);
@@ -268,7 +270,7 @@ SlurmView slurm_view(const HostFacts& facts) {
   view.bases = bases_of(facts);
   view.use = use_of(facts, view.bases);
   if (view.bases.size() > 1) {
-    view.reason = "NotConfirmed";
+    view.reason = vocabulary::kNotConfirmed;
     view.message = what_is_open(view, facts);
   }
   return view;

@@ -16,8 +16,8 @@ namespace slurmlet::node {
 
 enum class Knowledge {
   kKnown,       // record is fresh enough to report
-  kUnknown,     // cannot be told; `reason` and `message` say why
-  kNotAskedYet  // the first question is still out
+  kUnknown,     // not known; `reason` and `message` say why
+  kNotAskedYet  // the first query is still out
 };
 
 enum class Use { kUnknown, kFree, kBusy };
@@ -40,7 +40,7 @@ SlurmView slurm_view(const HostFacts& facts);
 // Of the last record; the base state is UNKNOWN where there are several that it may be.
 SlurmState known_state(const HostFacts& facts);
 
-// A full dump would tell more than `facts` do without one.
+// A full dump would say more than `facts` do without one.
 bool needs_confirmation(const HostFacts& facts);
 
 // What jobs hold on this node; nothing where that is not known.

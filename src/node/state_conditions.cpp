@@ -129,10 +129,11 @@ std::string still_running(const HostFacts& facts, const NodePolicy& policy) {
 Condition drain_condition(const HostFacts& facts, const SlurmView& view, const NodePolicy& policy) {
   const std::string why = attribution(*facts.slurm.record);
   if (view.use == Use::kFree) {
-    return {type_of("DRAIN"), "True", "Drained", "drained" + why + "; no jobs are running"};
+    return {type_of("DRAIN"), "True", vocabulary::kDrained,
+            "drained" + why + "; no jobs are running"};
   }
   if (view.use == Use::kUnknown) {
-    return {type_of("DRAIN"), "True", "JobsUnknown",
+    return {type_of("DRAIN"), "True", vocabulary::kJobsUnknown,
             "not schedulable" + why +
                 "; it is unknown whether jobs are still running: " + view.message};
   }

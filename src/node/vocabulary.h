@@ -64,7 +64,20 @@ inline constexpr char kNetworkUnavailable[] = "NetworkUnavailable";
 inline constexpr char kSlurmdReady[] = "SlurmdReady";
 inline constexpr char kSlurmNodeState[] = "SlurmNodeState";  // prefix, Slinky's names follow
 inline constexpr char kSlurmNodeStateOther[] = "SlurmNodeStateOther";
+// Of those that Events follow.
+inline constexpr char kSlurmNodeStateDrain[] = "SlurmNodeStateDrain";
+inline constexpr char kSlurmNodeStateDown[] = "SlurmNodeStateDown";
+inline constexpr char kSlurmNodeStateFail[] = "SlurmNodeStateFail";
+inline constexpr char kSlurmNodeStateNotResponding[] = "SlurmNodeStateNotResponding";
+inline constexpr char kSlurmNodeStateInvalidReg[] = "SlurmNodeStateInvalidReg";
+inline constexpr char kSlurmNodeStateMaintenance[] = "SlurmNodeStateMaintenance";
 inline constexpr char kGpuHealthy[] = "GPUHealthy";
+
+// Reasons that Events depend on.
+inline constexpr char kDrained[] = "Drained";
+inline constexpr char kJobsUnknown[] = "JobsUnknown";
+inline constexpr char kNotAskedYet[] = "NotAskedYet";
+inline constexpr char kNotConfirmed[] = "NotConfirmed";
 
 // A rejected pod's status.reason.
 inline constexpr char kPodRejectedReason[] = "SlurmNodeNoPods";

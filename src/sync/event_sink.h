@@ -2,7 +2,7 @@
 
 // Sends Events, few of them: the same news again only raises a count, and a token bucket bounds
 // what a storm can cost. What does not fit is dropped and counted, never queued without bound.
-// Events that pods bring about, also those on the Node, leave room for what happens to the Node.
+// Events that pods bring about, also those on the Node, do not displace what happens to the Node.
 // Sending fails quietly (Events are best effort); the caller's step decides when to send.
 // Not thread-safe: one owner thread.
 

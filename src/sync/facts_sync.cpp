@@ -29,7 +29,7 @@ std::vector<slurm::SlurmdSeen> slurmds_of(const host::Paths& paths, const Truste
   return seen ? *std::move(seen) : std::vector<slurm::SlurmdSeen>{};
 }
 
-// All but the pid, which a reconfigure of Slurm changes, and what it tells when asked.
+// All but the pid, which a reconfigure of Slurm changes, and what it reports when queried.
 bool same_slurmd(slurm::SlurmdSeen a, const slurm::SlurmdSeen& b) {
   a.pid = b.pid;
   a.told_name = b.told_name;
@@ -59,22 +59,18 @@ void log_setup(const SlurmSetup& setup) {
 
 }  // namespace
 
-FactsSync::FactsSync(FactsOptions options, std::optional<node::Metal3Facts> metal3,
-                     Discover discover, std::unique_ptr<slurm::ControllerPoll> poll,
-                     std::unique_ptr<slurm::CommandRunner> version_runner,
-                     std::unique_ptr<slurm::CommandRunner> unit_runner,
-                     std::unique_ptr<slurm::CommandRunner> name_runner, slurm::SlurmdProbe probe)
-    : options_(std::move(options)),
-      discover_(std::move(discover)),
-      poll_(std::move(poll)),
+FactsSync::FactsSync(Parts parts)
+    : options_(std::move(parts.options)),
+      discover_(std::move(parts.discover)),
+      poll_(std::move(parts.poll)),
       slurmds_(slurmds_of(options_.paths, options_.slurm_users)),
       setup_(discover_(slurmds_)),
-      watch_(setup_.watch, std::move(version_runner), std::move(unit_runner)),
-      name_(std::move(name_runner)),
+      watch_(setup_.watch, std::move(parts.version_runner), std::move(parts.unit_runner)),
+      name_(std::move(parts.name_runner)),
       jobs_(setup_.jobs),
-      probe_(std::move(probe)),
+      probe_(std::move(parts.probe)),
       pressures_(options_.paths) {
-  facts_.metal3 = std::move(metal3);
+  facts_.metal3 = std::move(parts.metal3);
   facts_.slurm_conf = setup_.conf;
   tell_poll();
   log_setup(setup_);
@@ -115,12 +111,12 @@ bool FactsSync::look_for_slurmds() {
 
 // A second slurmd may come at any time, or the one too many go. While none runs there is nothing
 // new to learn.
-void FactsSync::look_again_for_slurmds() {
+void FactsSync::look_again_for_slurmds(Now now) {
   // A file that was rejected may have been given its right owner or mode.
   const bool rejected =
       !setup_.refusal.empty() && setup_.refusal_cause == node::SlurmFailure::kBadConfiguration;
   if ((look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) || rejected) {
-    setup_slurm();
+    setup_slurm(now);
   }
 }
 
@@ -130,7 +126,7 @@ bool FactsSync::is_due_to_look(Now now) const {
 }
 
 // slurm.conf is read again when slurmd has (re)started: that is when a change of it takes effect.
-void FactsSync::setup_slurm() {
+void FactsSync::setup_slurm(Now now) {
   SlurmSetup fresh = discover_(slurmds_);
   const bool news = fresh.node_name != setup_.node_name || fresh.problem != setup_.problem ||
                     fresh.refusal != setup_.refusal || fresh.conf != setup_.conf ||
@@ -148,6 +144,7 @@ void FactsSync::setup_slurm() {
   tell_poll();
   if (moved) {
     watch_.reconfigure(setup_.watch);
+    next_watch_ = watch_.step(now);
     jobs_ = slurm::LocalJobsReader{setup_.jobs};
   }
 }
@@ -170,7 +167,7 @@ void FactsSync::follow_slurmd(Now now) {
   }
   if (started) {
     look_for_slurmds();
-    setup_slurm();
+    setup_slurm(now);
     watched_ = watch_.facts();
     if (before.liveness != Liveness::kUnknown) {
       poll_->ask_soon(now);
@@ -197,7 +194,7 @@ void FactsSync::follow_name(Now now) {
     if (slurmd.pid == question.pid && slurmd.told_name != name_.name()) {
       slurmd.told_name = name_.name();
       told_ = slurmd;
-      setup_slurm();
+      setup_slurm(now);
       return;
     }
   }
@@ -205,7 +202,7 @@ void FactsSync::follow_name(Now now) {
 
 // Returns when there is something to do about slurmctld's answer.
 SteadyTime FactsSync::follow_answer(Now now) {
-  const node::SlurmAnswer answer = poll_->answer(now);
+  const node::SlurmAnswer& answer = facts_.slurm;
   const bool doubted = answer.record && !answer.stale && !answer.failure &&
                        answer.record->state.has("NOT_RESPONDING") &&
                        watched_.liveness == Liveness::kRunning;
@@ -234,7 +231,7 @@ SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
 void FactsSync::read_jobs() {
   facts_.jobs = jobs_.read();
   read_jobs_at_.reset();
-  // None in a directory that is not slurmd's tells nothing.
+  // None in a directory that is not slurmd's means nothing.
   if (facts_.jobs && facts_.jobs->jobs == 0 && watched_.pid != 0 &&
       !slurm::is_seen_alike(options_.paths.proc, watched_.pid, setup_.jobs.spool_dir)) {
     facts_.jobs.reset();
@@ -246,12 +243,13 @@ SteadyTime FactsSync::follow_confirmation(Now now) {
   if (now.steady >= confirmed_until_) {
     facts_.confirmed.reset();
   }
-  const SteadyTime due = poll_->want_confirmation(node::needs_confirmation(facts(now)), now);
+  const SteadyTime due = poll_->want_confirmation(node::needs_confirmation(facts_), now);
   return facts_.confirmed ? std::min(due, confirmed_until_) : due;
 }
 
 // A job that began or ended while the full query ran is in the dump or not: nothing is confirmed.
-void FactsSync::take_answer(Now now, const node::SlurmAnswer& answer) {
+void FactsSync::take_answer(Now now) {
+  const node::SlurmAnswer& answer = facts_.slurm;
   jobs_of_answer_ = answer.answered_at;
   read_jobs();
   const auto before = std::exchange(jobs_before_query_, std::nullopt);
@@ -264,12 +262,12 @@ void FactsSync::take_answer(Now now, const node::SlurmAnswer& answer) {
 
 SteadyTime FactsSync::step(Now now) {
   if (is_due_to_look(now)) {
-    look_again_for_slurmds();
+    look_again_for_slurmds(now);
   }
-  (void)watch_.step(now);
+  next_watch_ = watch_.step(now);
   follow_slurmd(now);
   follow_name(now);
-  SteadyTime next = std::min(name_.wake_at(), watch_.step(now));
+  SteadyTime next = std::min(name_.wake_at(), next_watch_);
   if (watch_.take_job_event()) {
     poll_->ask_soon(now);
     read_jobs_at_ = std::min(read_jobs_at_.value_or(kNever), now.steady + kJobsSettle);
@@ -291,15 +289,17 @@ SteadyTime FactsSync::step(Now now) {
   const auto full_queries = poll_->counters().source.full_queries;
   auto jobs_before = facts_.jobs;
   next = std::min(next, poll_->step(now));
+  facts_.slurm = poll_->answer(now);
   next = std::min(next, follow_answer(now));
-  if (const auto answer = poll_->answer(now); answer.answered_at != jobs_of_answer_) {
-    take_answer(now, answer);
+  if (facts_.slurm.answered_at != jobs_of_answer_) {
+    take_answer(now);
   } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
     read_jobs();
   }
   if (poll_->counters().source.full_queries != full_queries) {
     jobs_before_query_ = std::move(jobs_before);
   }
+  set_slurmd();
   next = std::min(next, follow_confirmation(now));
   if (absent_since_ && now.steady < *absent_since_ + options_.not_ready_grace) {
     next = std::min(next, *absent_since_ + options_.not_ready_grace);
@@ -315,17 +315,22 @@ std::vector<int> FactsSync::wake_fds() const {
   return fds;
 }
 
-node::HostFacts FactsSync::facts(Now now) const {
-  node::HostFacts facts = facts_;
-  facts.slurm = poll_->answer(now);
-  facts.slurmd = watched_;
-  facts.slurmd.serves = probe_.ready();
-  // Of several slurmd it cannot be told which one is this node's.
+void FactsSync::set_slurmd() {
+  facts_.slurmd = watched_;
+  facts_.slurmd.serves = probe_.ready();
+  // It is not known which of several slurmd is this node's.
   if (!setup_.refusal.empty() && setup_.told_by.pid == 0) {
-    facts.slurmd = {};
-    facts.slurmd.detail = setup_.refusal;
+    facts_.slurmd = {};
+    facts_.slurmd.detail = setup_.refusal;
   }
-  return facts;
+}
+
+void FactsSync::prefer_address(const std::string& address) {
+  auto& addresses = facts_.machine.ip_addresses;
+  const auto found = std::find(addresses.begin(), addresses.end(), address);
+  if (found != addresses.end()) {
+    std::rotate(addresses.begin(), found, found + 1);
+  }
 }
 
 node::Circumstances FactsSync::circumstances(Now now) const {

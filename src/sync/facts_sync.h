@@ -3,7 +3,7 @@
 // Keeps the facts about this machine and its slurmd fresh, by events and a thirty-second tick.
 //
 // Owns the sources: pressure samples (each tick), the rest of the machine (each report interval),
-// slurmd (pidfd and inotify), jobs on the machine, and the questions to slurmctld. The tick falls
+// slurmd (pidfd and inotify), jobs on the machine, and the queries to slurmctld. The tick falls
 // on multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
 // A step object: never blocks but for reading small local files; not thread-safe.
@@ -56,21 +56,29 @@ struct FactsOptions {
 class FactsSync {
  public:
   // Reads slurm.conf again; the argument is every slurmd that runs on this machine, with the names
-  // that they have told.
+  // that they have reported.
   using Discover = std::function<SlurmSetup(const std::vector<slurm::SlurmdSeen>& slurmds)>;
 
-  // The runners are for `slurmd -V`, `systemctl show slurmd.service` and `scontrol show slurmd`.
-  FactsSync(FactsOptions options, std::optional<node::Metal3Facts> metal3, Discover discover,
-            std::unique_ptr<slurm::ControllerPoll> poll,
-            std::unique_ptr<slurm::CommandRunner> version_runner,
-            std::unique_ptr<slurm::CommandRunner> unit_runner = nullptr,
-            std::unique_ptr<slurm::CommandRunner> name_runner = nullptr,
-            slurm::SlurmdProbe probe = slurm::SlurmdProbe{{}});
+  struct Parts {
+    FactsOptions options;
+    std::optional<node::Metal3Facts> metal3;
+    Discover discover;
+    std::unique_ptr<slurm::ControllerPoll> poll;
+    std::unique_ptr<slurm::CommandRunner> version_runner;  // `slurmd -V`
+    std::unique_ptr<slurm::CommandRunner> unit_runner;     // `systemctl show slurmd.service`
+    std::unique_ptr<slurm::CommandRunner> name_runner;     // `scontrol show slurmd`
+    slurm::SlurmdProbe probe{{}};
+  };
+  explicit FactsSync(Parts parts);
 
   SteadyTime step(Now now);
   std::vector<int> wake_fds() const;
 
-  node::HostFacts facts(Now now) const;
+  // As of the last step; before the first one only the machine and slurm.conf are known.
+  const node::HostFacts& facts() const { return facts_; }
+  // Puts this address of the machine, if it is one, before the others: the one that reaches the API
+  // server is the one the cluster can reach us at.
+  void prefer_address(const std::string& address);
   node::Circumstances circumstances(Now now) const;
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
   // slurmd is being asked for the node's name, or its program for its version.
@@ -78,10 +86,10 @@ class FactsSync {
 
  private:
   void read_machine();
-  void setup_slurm();
+  void setup_slurm(Now now);
   void tell_poll();
   bool look_for_slurmds();
-  void look_again_for_slurmds();
+  void look_again_for_slurmds(Now now);
   void follow_name(Now now);
   bool is_due_to_look(Now now) const;
   SteadyTime follow_answer(Now now);
@@ -89,7 +97,8 @@ class FactsSync {
   void follow_slurmd(Now now);
   void read_jobs();
   SteadyTime follow_confirmation(Now now);
-  void take_answer(Now now, const node::SlurmAnswer& answer);
+  void take_answer(Now now);
+  void set_slurmd();
 
   FactsOptions options_;
   Discover discover_;
@@ -98,7 +107,7 @@ class FactsSync {
   SlurmSetup setup_;
   slurm::SlurmdWatch watch_;
   slurm::SlurmdName name_;
-  // The last that has told its name: its successor at a reconfigure has the same until it tells.
+  // The last that has reported its name: its successor at a reconfigure has the same until it does.
   slurm::SlurmdSeen told_;
   slurm::LocalJobsReader jobs_;
   slurm::SlurmdProbe probe_;
@@ -110,6 +119,7 @@ class FactsSync {
   // slurmctld says NOT_RESPONDING while slurmd runs: when to ask about it again, once.
   std::optional<SteadyTime> doubt_at_;
   std::optional<SteadyTime> read_jobs_at_;
+  SteadyTime next_watch_{};
   SteadyTime next_tick_{};
   SteadyTime next_machine_{};
   std::optional<WallTime> jobs_of_answer_;  // the answer of slurmctld that jobs were read for

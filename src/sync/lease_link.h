@@ -1,6 +1,7 @@
 #pragma once
 
-// What the loop of the Node and the loop of its Lease, which run on two threads, tell each other.
+// What the loop of the Node and the loop of its Lease, which run on two threads, report to each
+// other.
 
 #include <optional>
 #include <string>

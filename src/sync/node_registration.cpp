@@ -190,7 +190,7 @@ void NodeSync::refuse_holder(const node::LeaseHolder& held, const node::HolderRu
                     desired_.name, held.renew_time, held.identity, wait.count()));
     return;
   }
-  // Many refused machines of one name shall not ask in step.
+  // Many rejected machines of one name shall not ask in step.
   next_try_ += Duration{static_cast<Duration::rep>(
       static_cast<double>(node::holder_patience(held).count()) * node::kHolderJitter * random_())};
   refusal_ = node::held_by_another(desired_.name, held);

@@ -19,7 +19,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr minutes kQuietAfterReverts{10};
-// A write may find the Node gone before the watch tells how it was at the end.
+// A write may find the Node gone before the watch reports how it was at the end.
 constexpr seconds kWatchLag{2};
 constexpr seconds kBrokenWatchLag{30};  // while the watch has no connection
 constexpr int kRevertsThatCount = 5;
@@ -89,7 +89,7 @@ SteadyTime NodeSync::step(Now now) {
     write_if_due(now);
   }
   if (refusal_ && !holder_refused_ && !watching_) {
-    return now.steady;  // found by the first attempt: the watch tells when it ends
+    return now.steady;  // found by the first attempt: the watch reports its end
   }
   if (!observed_) {  // not yet, or found gone while writing
     return may_try() ? std::min(next_try_, watch_next_) : watch_next_;
@@ -244,7 +244,7 @@ bool NodeSync::lacks_provider_id() const {
          !(desired_.provider_id.empty() && provider_id_.empty());
 }
 
-// One that is refused, or not answered, keeps nothing else from being written.
+// One that is rejected, or not answered, keeps nothing else from being written.
 Status NodeSync::write_provider_id(Now now) {
   if (!lacks_provider_id() || now.steady < provider_id_not_before_) {
     return {};
@@ -324,7 +324,7 @@ void NodeSync::write_if_due(Now now) {
   if (compared_ && now.steady < next_report_ && !id_is_due) {
     return;  // neither side has changed since they were found equal
   }
-  // The status first: a providerID that is refused must not keep it from being reported.
+  // The status first: a providerID that is rejected must not keep it from being reported.
   Status done;
   const node::DesiredNode desired = effective_desired();
   const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);

@@ -116,14 +116,14 @@ class NodeSync {
   Backoff revert_backoff_;                    // somebody changes back what we write
   SteadyTime revert_not_before_{};
   std::string provider_id_;      // to re-create the Node with
-  Backoff provider_id_backoff_;  // the server refuses to set it
+  Backoff provider_id_backoff_;  // the server rejects it
   Backoff provider_id_retry_;    // it does not answer, or asks to come back later
   SteadyTime provider_id_not_before_{};
   std::optional<NodeEnd> end_;
   std::string lost_uid_;  // of a Node that a write found gone before the watch said so
   std::optional<std::string> refusal_;
   std::optional<node::HolderSighting> foreign_holder_;
-  std::string told_holder_;  // that people were last told of
+  std::string told_holder_;  // the last one logged
   SteadyTime next_try_{};    // registration or write not before
   SteadyTime next_report_{};
   SteadyTime recreated_at_{};

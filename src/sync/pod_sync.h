@@ -1,6 +1,6 @@
 #pragma once
 
-// Refuses every pod that is bound to this node: fails it at once with a reason that says what this
+// Rejects every pod that is bound to this node: fails it at once with a reason that says what this
 // node is, finishes it when it is being deleted, and forgets none. Controllers that keep
 // re-creating pods here are slowed down (node/reject_policy.h).
 //

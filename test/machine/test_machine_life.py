@@ -51,7 +51,7 @@ slurm:
   commandTimeout: 1900ms
   staleAfter: 8s
   maxBackoff: 2s
-  questionsPerHour: 3600
+  queriesPerHour: 3600
 """)
     reload_and_wait(node)
     yield node

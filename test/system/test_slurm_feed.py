@@ -47,7 +47,7 @@ def running_feed(rig, idle_slurm):
     rig.environment["PATH"] = str(empty)
     rig.configure(slurm={"source": "feed", "feed": str(feed.path), "binDir": str(empty),
                          "pollInterval": "10s", "commandTimeout": "5s", "staleAfter": "11s",
-                         "maxBackoff": "10s", "questionsPerHour": 1})
+                         "maxBackoff": "10s", "queriesPerHour": 1})
     feed.start()
     rig.start_and_know()
     yield feed

@@ -14,7 +14,7 @@ NODE = "nid000043"
 NO_PROGRAMS = {"PATH": "/nonexistent"}
 # Slurm gives up on slurmctld within two seconds then, and has time to say why.
 PATIENT = {"pollInterval": "5s", "commandTimeout": "4s", "staleAfter": "12s", "maxBackoff": "5s",
-           "questionsPerHour": 3600}
+           "queriesPerHour": 3600}
 
 
 @pytest.fixture(scope="module", name="slurm")

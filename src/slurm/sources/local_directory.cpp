@@ -62,8 +62,8 @@ std::string place_on_device(std::string_view mountinfo, std::string_view path) {
 }
 
 bool is_seen_alike(const std::string& proc, int pid, const std::string& path) {
-  const auto own = read_file(proc + "/self/mountinfo");
-  const auto other = read_file(proc + "/" + std::to_string(pid) + "/mountinfo");
+  const auto own = read_mountinfo(proc + "/self/mountinfo");
+  const auto other = read_mountinfo(proc + "/" + std::to_string(pid) + "/mountinfo");
   return !own || !other || place_on_device(*own, path) == place_on_device(*other, path);
 }
 
@@ -74,7 +74,7 @@ bool is_local_file_system(std::string_view type) {
 }
 
 Result<UniqueFd> open_local_directory(const std::string& mountinfo_file, const std::string& path) {
-  const auto mountinfo = read_file(mountinfo_file);
+  const auto mountinfo = read_mountinfo(mountinfo_file);
   if (!mountinfo || !path.starts_with('/') ||
       !is_local_file_system(file_system_of(*mountinfo, path))) {
     return Error{Code::kUnavailable, path + " is not on a local file system"};

@@ -11,14 +11,15 @@ namespace slurmlet::slurm {
 namespace {
 
 std::vector<SourceOption> fixed(const SourceFacts& facts) {
-  const std::string why = "slurm.source is " + facts.source;
-  if (facts.source == "rest") {
-    return {{SourceKind::kRest, facts.rest_url, why}};
+  switch (*facts.fixed) {
+    case SourceKind::kRest:
+      return {{SourceKind::kRest, facts.rest_url, "slurm.source is rest"}};
+    case SourceKind::kFeed:
+      return {{SourceKind::kFeed, facts.feed, "slurm.source is feed"}};
+    case SourceKind::kCli:
+      break;
   }
-  if (facts.source == "feed") {
-    return {{SourceKind::kFeed, facts.feed, why}};
-  }
-  return {{SourceKind::kCli, facts.sinfo, why}};
+  return {{SourceKind::kCli, facts.sinfo, "slurm.source is cli"}};
 }
 
 bool is_socket(const std::string& path) {
@@ -35,7 +36,7 @@ bool is_program(const std::string& path) {
 }  // namespace
 
 std::vector<SourceOption> choose_sources(const SourceFacts& facts) {
-  if (facts.source != "auto") {
+  if (facts.fixed) {
     return fixed(facts);
   }
   std::vector<SourceOption> options;

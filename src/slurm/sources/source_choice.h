@@ -3,6 +3,7 @@
 // Whom to ask about this node (slurm.source). A fixed choice is that choice; auto takes what was
 // configured, then what is there, and keeps the rest to fall back on (auto_source.h).
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct SourceOption {
 };
 
 struct SourceFacts {
-  std::string source = "auto";       // auto, cli, rest, feed
+  std::optional<SourceKind> fixed;   // what slurm.source chooses; nothing = auto
   std::string rest_url;              // "" = not configured
   std::string feed;                  // likewise
   std::string sinfo;                 // its path, "" = not on this machine

@@ -109,8 +109,7 @@ std::string type_text(const config::Row& row) {
   if (config::is_bool(row)) {
     return "true or false";
   }
-  if (!row.choices.empty()) {
-    const std::vector<std::string> names{row.choices.begin(), row.choices.end()};
+  if (const auto names = config::choices(row); !names.empty()) {
     return join(names, ", ");
   }
   if (config::type_name(row) == "int" && row.maximum != std::numeric_limits<int>::max()) {
@@ -142,8 +141,8 @@ std::string settings_manual() {
                   kDescription, config::kApiVersion, config::kKind, kRules);
   std::string_view section;
   for (const auto& row : config::settings_table()) {
-    if (row.section != section) {
-      section = row.section;
+    if (config::section_of(row) != section) {
+      section = config::section_of(row);
       out += fmt::format(".SS {}\n", section);
     }
     out += entry(row);

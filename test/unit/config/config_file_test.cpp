@@ -54,11 +54,11 @@ endpoint: {port: 10251, healthzPort: 0, clientCAFile: /ca}
 )");
   EXPECT_THAT(draft.problems(), IsEmpty());
   const Settings& s = draft.settings;
-  EXPECT_EQ(s.log_level, "warning");
+  EXPECT_EQ(s.log_level, log::Level::kWarning);
   EXPECT_EQ(s.state_dir, "/srv/slurmlet");
   EXPECT_EQ(s.kubernetes.kubeconfig, "/k");
-  EXPECT_EQ(s.kubernetes.lease_duration, Seconds{60'000});
-  EXPECT_EQ(s.kubernetes.status_report_interval, Seconds{600'000});
+  EXPECT_EQ(s.kubernetes.lease_duration, Milliseconds{60'000});
+  EXPECT_EQ(s.kubernetes.status_report_interval, Milliseconds{600'000});
   EXPECT_EQ(s.node.name, "hpc-1");
   EXPECT_THAT(s.node.labels, ElementsAre(Pair("example.org/row", "7"), Pair("rack", "r1")));
   EXPECT_EQ(s.node.provider_id, "metal3://metal3/node-0/hpc-x");
@@ -68,19 +68,19 @@ endpoint: {port: 10251, healthzPort: 0, clientCAFile: /ca}
   EXPECT_THAT(s.node.gpu_resources,
               ElementsAre(Pair("gpu", "nvidia.com/gpu"), Pair("gpu:a100", "nvidia.com/a100")));
   EXPECT_EQ(s.node.ready_follows, node::ReadyFollows::kSlurm);
-  EXPECT_EQ(s.node.not_ready_grace, Seconds{0});
+  EXPECT_EQ(s.node.not_ready_grace, Milliseconds{0});
   EXPECT_FALSE(s.node.exclude_from_disruption);
   EXPECT_TRUE(s.node.unschedulable);
-  EXPECT_EQ(s.node.recreate, "never");
-  EXPECT_EQ(s.node.recreate_after, Seconds{600'000});
+  EXPECT_EQ(s.node.recreate, Recreate::kNever);
+  EXPECT_EQ(s.node.recreate_after, Milliseconds{600'000});
   EXPECT_EQ(s.node.taints, "site.example/hpc=yes:NoSchedule");
   EXPECT_EQ(s.node.metal3_uuid, "8b2a2f8a-0001");
   EXPECT_EQ(s.slurm.node_name, "cpu_01");
   EXPECT_EQ(s.slurm.bin_dir, "/opt/slurm/bin");
-  EXPECT_EQ(s.slurm.poll_interval, Seconds{90'000});
-  EXPECT_EQ(s.slurm.command_timeout, Seconds{500});
+  EXPECT_EQ(s.slurm.poll_interval, Milliseconds{90'000});
+  EXPECT_EQ(s.slurm.command_timeout, Milliseconds{500});
   EXPECT_EQ(s.metal3.instance_data, "/run/x.json");
-  EXPECT_EQ(s.pods.max_backoff, Seconds{10'000});
+  EXPECT_EQ(s.pods.max_backoff, Milliseconds{10'000});
   EXPECT_EQ(s.endpoint.port, 10251);
   EXPECT_EQ(s.endpoint.healthz_port, 0);
   EXPECT_EQ(s.endpoint.client_ca_file, "/ca");
@@ -94,7 +94,7 @@ TEST(ConfigFileTest, JsonIsAccepted) {
       "\"SlurmletConfiguration\",\n\t\"slurm\": {\"pollInterval\": \"2m\"}\n}\n",
       "c.json", draft);
   EXPECT_THAT(draft.problems(), IsEmpty());
-  EXPECT_EQ(draft.settings.slurm.poll_interval, Seconds{120'000});
+  EXPECT_EQ(draft.settings.slurm.poll_interval, Milliseconds{120'000});
 }
 
 TEST(ConfigFileTest, EmptyGroupsAndValuesMeanTheDefault) {

@@ -77,7 +77,7 @@ TEST(DurationTest, WritesWhatReadsBackTheSame) {
                        {86'400'001, "24h1ms"},
                        {-1500, "-1s500ms"}};
   for (const auto& row : kRows) {
-    EXPECT_EQ(format_duration(Seconds{row.milliseconds}), row.text);
+    EXPECT_EQ(format_duration(Milliseconds{row.milliseconds}), row.text);
     ASSERT_TRUE(parse_duration(row.text)) << row.text;
     EXPECT_EQ(parse_duration(row.text)->count(), row.milliseconds) << row.text;
   }

@@ -472,10 +472,59 @@ TEST(LoadTest, WarningsOfTheCommandLineAndTheEnvironmentAreKept) {
 }
 
 TEST(LoadTest, VirtualKubeletsLogLevelsAreAccepted) {
-  for (const auto& [word, level] : std::vector<std::pair<std::string, std::string>>{
-           {"warn", "warning"}, {"trace", "debug"}, {"fatal", "error"}, {"info", "info"}}) {
+  using enum log::Level;
+  for (const auto& [word, level] : std::vector<std::pair<std::string, log::Level>>{
+           {"warn", kWarning}, {"trace", kDebug}, {"fatal", kError}, {"info", kInfo}}) {
     EXPECT_EQ(loaded(FakeSources{}, {"print-node", "--log-level", word}).log_level, level);
   }
+}
+
+TEST(LoadTest, ChoicesAreReadAndPrintedByTheirWords) {
+  const Row& source = *find_row("slurm.source");
+  for (const auto& word : choices(source)) {
+    FakeSources sources;
+    const Settings settings =
+        loaded(sources, {"print-node", "--slurm-source", word, "--slurm-rest-url=unix:/s",
+                         "--slurm-feed=/srv/feed"});
+    EXPECT_EQ(value_text(source, settings), word);
+  }
+  EXPECT_EQ(loaded(FakeSources{}, {"print-node", "--slurm-source="}).slurm.source,
+            SlurmSource::kAuto);
+  EXPECT_THAT(
+      FakeSources{}.error_with({"print-node", "--slurm-source", "fed"}),
+      HasSubstr("--slurm-source is \"fed\"; it must be one of auto, cli, rest, feed; did you "
+                "mean \"feed\"?"));
+}
+
+TEST(LoadTest, AnOldNameCountsAndWarns) {
+  FakeSources sources;
+  EXPECT_THAT(loaded(sources, {"print-node", "--slurm-queries-per-hour=7"}).warnings, IsEmpty());
+  const Settings by_flag = loaded(sources, {"print-node", "--slurm-questions-per-hour=7"});
+  EXPECT_EQ(by_flag.slurm.queries_per_hour, 7);
+  EXPECT_THAT(by_flag.warnings,
+              ElementsAre("--slurm-questions-per-hour: slurm.questionsPerHour is now called "
+                          "slurm.queriesPerHour; the old name will be removed"));
+  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  questionsPerHour: 8\n";
+  const Settings by_file = loaded(sources, {"print-node", "--config=/c.yaml"});
+  EXPECT_EQ(by_file.slurm.queries_per_hour, 8);
+  EXPECT_THAT(by_file.warnings, ElementsAre(HasSubstr("/c.yaml:4:3: slurm.questionsPerHour: ")));
+  const Settings both =
+      loaded(sources, {"print-node", "--config=/c.yaml", "--slurm-questions-per-hour=9"});
+  EXPECT_EQ(both.slurm.queries_per_hour, 9) << "a flag is before the file";
+  EXPECT_EQ(both.warnings.size(), 1U);
+}
+
+TEST(LoadTest, AnOldNameBesideTheNewOneIsAProblem) {
+  FakeSources sources;
+  sources.files["/c.yaml"] =
+      std::string(kHead) + "slurm:\n  queriesPerHour: 8\n  questionsPerHour: 8\n";
+  EXPECT_EQ(sources.error_with({"print-node", "--config=/c.yaml"}),
+            "/c.yaml:5:3: slurm.questionsPerHour and /c.yaml:4:3: slurm.queriesPerHour are both "
+            "set; slurm.questionsPerHour is the old name of slurm.queriesPerHour, so remove it");
+  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  queriesPerHour: 8\n";
+  EXPECT_THAT(
+      sources.error_with({"print-node", "--config=/c.yaml", "--slurm-questions-per-hour=9"}),
+      HasSubstr("--slurm-questions-per-hour and /c.yaml:4:3: slurm.queriesPerHour are both set"));
 }
 
 TEST(LoadTest, EffectiveSettingsListEverySetting) {

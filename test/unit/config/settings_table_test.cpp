@@ -31,6 +31,8 @@ TEST(SettingsTableTest, KeysFlagsAndVariablesAreUnique) {
   for (const auto& row : settings_table()) {
     EXPECT_TRUE(seen.insert(row.key).second) << row.key;
     EXPECT_TRUE(seen.insert(row.flag).second) << row.flag;
+    EXPECT_TRUE(row.old_key.empty() || seen.insert(row.old_key).second) << row.old_key;
+    EXPECT_TRUE(row.old_flag.empty() || seen.insert(row.old_flag).second) << row.old_flag;
     EXPECT_TRUE(row.environment.empty() || seen.insert(row.environment).second) << row.environment;
   }
   for (const auto& flag : command_flags()) {
@@ -67,7 +69,7 @@ TEST(SettingsTableTest, EveryRowHasItsOwnField) {
     Settings settings;
     std::visit(
         [&settings](auto field) {
-          auto& value = field(settings);
+          auto&& value = field(settings);
           using T = std::decay_t<decltype(value)>;
           if constexpr (std::is_same_v<T, TextMap>) {
             value["changed"] = "x";
@@ -77,11 +79,11 @@ TEST(SettingsTableTest, EveryRowHasItsOwnField) {
             value = !value;
           } else if constexpr (std::is_same_v<T, int>) {
             value = 7;
-          } else if constexpr (std::is_same_v<T, Seconds> ||
-                               std::is_same_v<T, std::optional<Seconds>>) {
-            value = Seconds{7};
+          } else if constexpr (std::is_same_v<T, Milliseconds> ||
+                               std::is_same_v<T, std::optional<Milliseconds>>) {
+            value = Milliseconds{7};
           } else {
-            value = node::ReadyFollows::kDaemon;
+            value.set(value.get() == 0 ? 1 : 0);
           }
         },
         row.field);
@@ -96,14 +98,14 @@ TEST(SettingsTableTest, DefaultsAreWithinTheirLimitsAndExplained) {
   for (const auto& row : settings_table()) {
     EXPECT_FALSE(row.help.empty()) << row.key;
     EXPECT_FALSE(row.help.ends_with('.')) << row.key;
-    if (const auto* duration = std::get_if<Seconds& (*)(Settings&)>(&row.field)) {
+    if (const auto* duration = std::get_if<Milliseconds& (*)(Settings&)>(&row.field)) {
       Settings settings;
       const auto value = (*duration)(settings).count();
       EXPECT_GE(value, row.minimum) << row.key;
       EXPECT_LE(value, row.maximum) << row.key;
     }
-    if (row.rule == Rule::kChoice) {
-      EXPECT_THAT(row.choices, ::testing::Contains(default_text(row))) << row.key;
+    if (std::holds_alternative<ChoiceRef (*)(Settings&)>(row.field)) {
+      EXPECT_THAT(choices(row), ::testing::Contains(default_text(row))) << row.key;
     }
   }
 }
@@ -112,6 +114,8 @@ TEST(SettingsTableTest, RowsAreFoundByKey) {
   ASSERT_NE(find_row("slurm.pollInterval"), nullptr);
   EXPECT_EQ(find_row("slurm.pollInterval")->flag, "--slurm-poll-interval");
   EXPECT_EQ(find_row("slurm"), nullptr);
+  EXPECT_EQ(find_row(""), nullptr);
+  EXPECT_EQ(find_row("slurm.questionsPerHour"), find_row("slurm.queriesPerHour"));
 }
 
 }  // namespace

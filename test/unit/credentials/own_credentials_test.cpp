@@ -1,9 +1,12 @@
-// OwnCredentials: when the node's credential is given up.
+// OwnCredentials: when the node's credential is given up, renewed or reloaded, and when a serving
+// certificate is requested.
 
 #include "credentials/own_credentials.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_http_client.h"
@@ -14,16 +17,18 @@ namespace slurmlet::credentials {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 class OwnCredentialsTest : public ::testing::Test {
  protected:
   OwnCredentialsTest() {
-    const auto ca = tls::make_self_signed({.common_name = "test-ca", .is_ca = true});
-    const auto own =
-        tls::issue(ca, {.common_name = "system:node:n1", .organizations = {"system:nodes"}});
-    tree_.file("ca.crt", ca.certificate)
+    const auto own = certificate_of("n1");
+    tree_.file("ca.crt", ca_.certificate)
         .file("own.pem", own.certificate + own.key)
         .file("kubeconfig",
               "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
@@ -35,16 +40,25 @@ class OwnCredentialsTest : public ::testing::Test {
     settings_.kubernetes.bootstrap_kubeconfig = tree_.path("bootstrap").string();
     settings_.kubernetes.cert_dir = tree_.path("pki").string();
     settings_.endpoint.port = 0;
+    make();
+    // The wall clock of the certificate's time, and then what somebody has set it to.
+    const auto until = access_->client_certificate()->not_after;
+    clock_.step_wall(std::chrono::duration_cast<std::chrono::milliseconds>(until - hours{1} -
+                                                                           clock_.now().wall));
+  }
+  tls::Issued certificate_of(const std::string& node) const {
+    return tls::issue(ca_,
+                      {.common_name = "system:node:" + node, .organizations = {"system:nodes"}});
+  }
+  // With the files and settings as they are.
+  void make() {
+    credentials_.reset();
     const auto access = ApiAccess::open(settings_, clock_);
     EXPECT_TRUE(access) << access.error().message;
     access_.emplace(*access);
     serving_.emplace(settings_.endpoint, "n1", access_->ca_pem());
     credentials_.emplace(settings_, *access_, *serving_, "n1", client_,
                          kube::CallOptions{&counter_, {}});
-    // The wall clock of the certificate's time, and then what somebody has set it to.
-    const auto until = access_->client_certificate()->not_after;
-    clock_.step_wall(std::chrono::duration_cast<std::chrono::milliseconds>(until - hours{1} -
-                                                                           clock_.now().wall));
   }
   bool needs_bootstrap() {
     credentials_->step(clock_.now());
@@ -57,6 +71,23 @@ class OwnCredentialsTest : public ::testing::Test {
     }
   }
 
+  void put_own(const tls::Issued& pair) { tree_.file("own.pem", pair.certificate + pair.key); }
+  void run(Duration time) {
+    clock_.run(time, [this] { return credentials_->step(clock_.now()); });
+  }
+  // The signers that were asked for a certificate.
+  std::vector<std::string> signers() const {
+    std::vector<std::string> out;
+    for (const auto& request : client_.requests) {
+      if (request.method == "POST") {
+        const auto body = nlohmann::json::parse(request.body, nullptr, false);
+        out.push_back(body["spec"].value("signerName", ""));
+      }
+    }
+    return out;
+  }
+
+  tls::Issued ca_ = tls::make_self_signed({.common_name = "test-ca", .is_ca = true});
   fakes::TempTree tree_;
   fakes::FakeClock clock_;
   fakes::FakeHttpClient client_;
@@ -113,6 +144,95 @@ TEST_F(OwnCredentialsTest, AnApiServerThatIsAwayIsNoRefusal) {
   }
   clock_.advance(hours{1});
   EXPECT_FALSE(needs_bootstrap());
+}
+
+TEST_F(OwnCredentialsTest, WithoutABootstrapTheCureIsLoggedOnce) {
+  settings_.kubernetes.bootstrap_kubeconfig.clear();
+  make();
+  refuse(3);
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 5; ++i) {
+    clock_.advance(hours{1});
+    EXPECT_FALSE(needs_bootstrap());
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const auto said = log.find("put a fresh credential for system:node:n1 into");
+  ASSERT_NE(said, std::string::npos) << log;
+  EXPECT_EQ(log.find("put a fresh", said + 1), std::string::npos) << log;
+}
+
+TEST_F(OwnCredentialsTest, AReplacedCertificateIsUsed) {
+  run(seconds{1});
+  const auto fresh = certificate_of("n1");
+  const auto before = access_->source()();
+  put_own(fresh);
+  run(seconds{2});
+  EXPECT_NE(access_->source()(), before);
+  EXPECT_EQ(credentials_->report(clock_.now().wall).reload_failures, 0U);
+}
+
+TEST_F(OwnCredentialsTest, ACertificateOfAnotherNodeIsNotUsedAndCounted) {
+  run(seconds{1});
+  const auto before = access_->source()();
+  put_own(certificate_of("n2"));
+  run(seconds{2});
+  EXPECT_EQ(access_->source()(), before);
+  EXPECT_GT(credentials_->report(clock_.now().wall).reload_failures, 0U);
+}
+
+// One without an address would have to be replaced at once.
+TEST_F(OwnCredentialsTest, AServingCertificateIsRequestedOnceTheNodeHasAnAddress) {
+  settings_.endpoint.port = 10250;
+  make();
+  run(seconds{10});
+  credentials_->set_addresses({{"Hostname", "n1"}});
+  run(seconds{10});
+  EXPECT_THAT(signers(), IsEmpty());
+  credentials_->set_addresses({{"InternalIP", "192.0.2.7"}, {"Hostname", "n1"}});
+  run(seconds{10});
+  ASSERT_THAT(signers(), Not(IsEmpty()));
+  EXPECT_THAT(signers(), Each(kube::kServingSigner));
+}
+
+TEST_F(OwnCredentialsTest, NoServingCertificateIsRequestedWhereOneIsGivenOrUnwanted) {
+  settings_.endpoint.port = 10250;
+  settings_.endpoint.server_tls_bootstrap = false;
+  make();
+  credentials_->set_addresses({{"InternalIP", "192.0.2.7"}});
+  run(minutes{10});
+  EXPECT_THAT(signers(), IsEmpty());
+  settings_.endpoint.server_tls_bootstrap = true;
+  settings_.endpoint.certificate_file = settings_.endpoint.key_file =
+      tree_.path("own.pem").string();
+  make();
+  credentials_->set_addresses({{"InternalIP", "192.0.2.7"}});
+  run(minutes{10});
+  EXPECT_THAT(signers(), IsEmpty());
+}
+
+// Of certDir; a certificate that somebody else put there is theirs to renew.
+TEST_F(OwnCredentialsTest, TheCertificateOfTheBootstrapIsRenewed) {
+  run(minutes{10});
+  EXPECT_THAT(signers(), IsEmpty()) << "it is the administrator's";
+  const auto own = certificate_of("n1");
+  tree_.file("pki/slurmlet-client-current.pem", own.certificate + own.key);
+  std::string text = tree_.content("kubeconfig");
+  for (std::size_t at = 0; (at = text.find("own.pem", at)) != std::string::npos;) {
+    text.replace(at, 7, "pki/slurmlet-client-current.pem");
+    at += 31;
+  }
+  tree_.file("kubeconfig", text);
+  make();
+  run(minutes{1});
+  EXPECT_THAT(signers(), IsEmpty()) << "it is fresh";
+  run(minutes{44});
+  ASSERT_THAT(signers(), Not(IsEmpty())) << "more than 90 % of its hour are over";
+  EXPECT_THAT(signers(), Each(kube::kClientSigner));
+  client_.requests.clear();
+  settings_.kubernetes.rotate_certificates = false;
+  make();
+  run(minutes{2});
+  EXPECT_THAT(signers(), IsEmpty());
 }
 
 }  // namespace

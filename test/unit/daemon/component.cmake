@@ -2,7 +2,10 @@ set(COMPONENT_TESTS
   ../tls/test_certificates.cpp
   bootstrap_loop_test.cpp
   cpu_pin_test.cpp
+  endpoint_thread_test.cpp
+  main_loop_test.cpp
   node_end_file_test.cpp
+  node_identity_test.cpp
   rest_access_test.cpp
   slurm_setup_test.cpp
   state_lock_test.cpp)

@@ -14,23 +14,24 @@ using testing::HasSubstr;
 TEST(StretchedInterval, IsSaidWhereTheBudgetDoesNotCarryIt) {
   config::SlurmSettings slurm;
   EXPECT_EQ(stretched_interval(slurm), "");
-  slurm.questions_per_hour = 10;
+  slurm.queries_per_hour = 10;
   EXPECT_EQ(stretched_interval(slurm),
-            "slurm.questionsPerHour is 10, so slurmctld is not queried every 60 s "
+            "slurm.queriesPerHour is 10, so slurmctld is not queried every 60 s "
             "(slurm.pollInterval) but about every 360 s");
 }
 
 TEST(StretchedInterval, IsNothingToAFeed) {
   config::SlurmSettings slurm;
   slurm.poll_interval = seconds{5};
-  const std::vector<std::pair<std::pair<std::string, std::string>, bool>> cases{
-      {{"feed", "/srv/feed"}, false}, {{"auto", "/srv/feed"}, false},
-      {{"auto", ""}, true},           {{"cli", ""}, true},
-      {{"cli", "/srv/feed"}, true},   {{"rest", ""}, true}};
-  for (const auto& [choice, said] : cases) {
-    slurm.source = choice.first;
-    slurm.feed = choice.second;
-    EXPECT_EQ(!stretched_interval(slurm).empty(), said) << slurm.source << " " << slurm.feed;
+  using enum config::SlurmSource;
+  const std::vector<std::tuple<config::SlurmSource, std::string, bool>> cases{
+      {kFeed, "/srv/feed", false}, {kAuto, "/srv/feed", false},
+      {kAuto, "", true},           {kCli, "", true},
+      {kCli, "/srv/feed", true},   {kRest, "", true}};
+  for (const auto& [source, feed, said] : cases) {
+    slurm.source = source;
+    slurm.feed = feed;
+    EXPECT_EQ(!stretched_interval(slurm).empty(), said) << static_cast<int>(source) << " " << feed;
   }
 }
 

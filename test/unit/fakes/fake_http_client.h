@@ -51,6 +51,7 @@ class FakeHttpClient final : public http::Client {
   std::vector<http::Request> stream_requests;  // of open_stream(), in order
   std::vector<std::shared_ptr<StreamScript>> streams;
   std::vector<SteadyTime> waits;  // `until` of each wait()
+  std::vector<int> waited_fds;    // of the last wait()
   int idle_closures = 0;
   int abort_fd = -1;
   bool interrupted = false;
@@ -85,8 +86,9 @@ class FakeHttpClient final : public http::Client {
     return std::make_unique<FakeStream>(streams.back());
   }
 
-  std::vector<int> wait(SteadyTime until, const std::vector<int>&) override {
+  std::vector<int> wait(SteadyTime until, const std::vector<int>& fds) override {
     waits.push_back(until);
+    waited_fds = fds;
     if (on_wait) {
       on_wait(until);
     }

@@ -79,9 +79,14 @@ class FactsSyncFixture : public ::testing::Test {
                                              std::make_unique<slurm::FakeRunner>(sinfo_)),
         [] { return 0.5; });
     facts_ = std::make_unique<FactsSync>(
-        options_, metal3_, discover, std::move(poll), std::make_unique<slurm::FakeRunner>(version_),
-        std::make_unique<slurm::FakeRunner>(unit_), std::make_unique<slurm::FakeRunner>(scontrol_),
-        slurm::SlurmdProbe{probe_client_});
+        FactsSync::Parts{.options = options_,
+                         .metal3 = metal3_,
+                         .discover = discover,
+                         .poll = std::move(poll),
+                         .version_runner = std::make_unique<slurm::FakeRunner>(version_),
+                         .unit_runner = std::make_unique<slurm::FakeRunner>(unit_),
+                         .name_runner = std::make_unique<slurm::FakeRunner>(scontrol_),
+                         .probe = slurm::SlurmdProbe{probe_client_}});
   }
   // Has looked for slurmd, and `slurmd -V` has ended.
   void start() {
@@ -168,7 +173,7 @@ class FactsSyncFixture : public ::testing::Test {
                                    ("MemAvailable:    " + kib + " kB\n"));
   }
 
-  node::HostFacts facts() const { return facts_->facts(clock_.now()); }
+  const node::HostFacts& facts() const { return facts_->facts(); }
   node::SlurmdFacts::Liveness liveness() const { return facts().slurmd.liveness; }
   int jobs() const { return facts().jobs ? facts().jobs->jobs : -1; }
   bool grace_over() const { return facts_->circumstances(clock_.now()).slurmd_grace_over; }
