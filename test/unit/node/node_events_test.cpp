@@ -194,8 +194,8 @@ TEST(ConditionEventsTest, NoneForTheFirstAnswerAfterStart) {
   EXPECT_THAT(events(early, facts_in_state("DOWN", {"DRAIN", "NOT_RESPONDING"})), IsEmpty());
 }
 
-// Else an administrator finds neither an Event nor a line in the log about a slurmctld that has been
-// away since this daemon started.
+// Else an administrator finds neither an Event nor a line in the log about a slurmctld that has
+// been away since this daemon started.
 TEST(ConditionEventsTest, ThatTheFirstAnswerIsMissingIsToldOnce) {
   HostFacts before = facts_in_state("IDLE");
   before.slurm = {};
