@@ -42,11 +42,11 @@ DUMP, SINFO_DUMP = object(), object()  # in the place of a node's name
 
 def own_format():
     """The -O of the daemon's question."""
-    for path in sorted((ROOT / "src/slurm").glob("sinfo*")):
+    for path in sorted((ROOT / "src/slurm/answers").glob("sinfo*")):
         found = re.search(r'kFormat\s*=([^;]*);', path.read_text(encoding="utf-8"))
         if found:
             return "".join(re.findall(r'"([^"]*)"', found[1]))
-    raise SystemExit("no kFormat in src/slurm/sinfo*")
+    raise SystemExit("no kFormat in src/slurm/answers/sinfo*")
 
 
 def node_name(index):

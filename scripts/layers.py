@@ -26,8 +26,6 @@ OWNED_HEADERS = {
     r"openssl/": "tls",
     r"httplib\.h": "podapi",
     r"yaml\.h": "yaml",
-    r"yaml-cpp/": "nobody",
-    r"CLI/": "cli",
     r"spdlog/": "base",
     r"sys/inotify\.h": "base",
 }

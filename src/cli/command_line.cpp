@@ -100,7 +100,7 @@ void Parser::take_argument(const std::string& argument) {
   const Command* named = is_chosen_ ? nullptr : find_command(argument);
   if (named != nullptr) {
     choose(*named);
-  } else if (!is_chosen_ && argument == "help") {
+  } else if (argument == "help" && leftovers_.empty()) {
     help_ = true;
   } else if (file != command_->flags.end() && given_.count(file->name) == 0) {
     given_[file->name].push_back(argument);
@@ -129,6 +129,7 @@ bool Parser::take_flag(const std::string& argument, const std::string* next) {
     value = *next;
   } else if (!value && flag->takes_value) {
     problems_.push_back(fmt::format("missing value for flag {}", flag->name));
+    return false;
   }
   given_[flag->name].push_back(value.value_or("true"));
   return takes_next;
@@ -139,6 +140,13 @@ std::string Parser::unknown_flag(const std::string& argument, const std::string&
   std::vector<std::string> names;
   for (const auto& each : known_) {
     names.emplace_back(each.name);
+  }
+  const auto is_flag = [&](const CommandFlag& each) { return each.name == flag; };
+  for (const auto& other : commands()) {
+    if (std::any_of(other.flags.begin(), other.flags.end(), is_flag)) {
+      return fmt::format("{} is a flag of \"{} {}\" and belongs behind that name", flag, program,
+                         other.name);
+    }
   }
   const auto near = nearest(flag, names);
   return fmt::format("unknown flag {}{}", flag,
@@ -162,6 +170,8 @@ void Parser::add_leftovers(const config::ParsedCommandLine& parsed) {
     if (!after_unknown_flag && parsed.options.count("file") > 0) {
       problems_.push_back(
           fmt::format("{} reads one file; \"{}\" is one too many", command_->name, argument));
+    } else if (!after_unknown_flag && find_command(argument) != nullptr) {
+      problems_.push_back(fmt::format("one command at a time: \"{}\" is one too many", argument));
     } else if (!after_unknown_flag) {
       const auto near = nearest(argument, names);
       problems_.push_back(fmt::format("unknown command \"{}\"{}", argument,
@@ -174,6 +184,9 @@ void Parser::add_leftovers(const config::ParsedCommandLine& parsed) {
 void Parser::add_bad_choices(const config::ParsedCommandLine& parsed) {
   for (const auto& flag : command_->flags) {
     const std::string& given = parsed.options.at(std::string{flag.key()});
+    if (flag.is_switch() && !given.empty() && given != "true") {
+      problems_.push_back(fmt::format("{} is \"{}\"; it must be true or false", flag.name, given));
+    }
     if (!flag.choices.empty() &&
         std::find(flag.choices.begin(), flag.choices.end(), given) == flag.choices.end()) {
       problems_.push_back(fmt::format("{} is \"{}\"; it must be {}", flag.name, given, flag.help));
@@ -187,8 +200,8 @@ config::ParsedCommandLine Parser::collect() const {
     const std::string* given = last(flag);
     return given == nullptr ? std::string{} : *given;
   };
-  out.subcommand = last("--version") != nullptr ? "version" : std::string{command_->name};
-  out.help = help_ || last("--help") != nullptr;
+  out.subcommand = text("--version") == "true" ? "version" : std::string{command_->name};
+  out.help = help_ || text("--help") == "true";
   out.config_file = text("--config");
   out.provider = text("--provider");
   out.provider_config = text("--provider-config");

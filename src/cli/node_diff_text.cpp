@@ -142,7 +142,7 @@ std::string diff_text(const node::ObservedNode& live, const node::DesiredNode& w
   if (changes.empty()) {
     return "";
   }
-  return fmt::format("--- Node {} as it is\n+++ Node {} as slurmlet wants it\n{}", live.name,
+  return fmt::format("--- Node {} in the cluster\n+++ Node {} desired by slurmlet\n{}", live.name,
                      wanted.name, changes);
 }
 

@@ -9,7 +9,7 @@
 namespace slurmlet::config {
 namespace {
 
-// Settings that contradict this one: what the checks of finalize() call a contradiction.
+// Settings that exclude this one, by the checks of finalize().
 std::vector<std::string_view> rivals(std::string_view key) {
   if (key == "kubernetes.kubeconfig") {
     return {"kubernetes.server", "kubernetes.bootstrapKubeconfig", "kubernetes.bootstrapTokenFile"};

@@ -151,8 +151,10 @@ void Draft::check_old_keys() {
   for (const auto& [key, name] : old_keys_) {
     const Row& row = *find_row(key);
     if (const auto given = new_keys_.find(key); given != new_keys_.end()) {
-      add_problem(fmt::format("{} and {} are both set; {} is the old name of {}, so remove it",
-                              name, given->second, row.old_key, key));
+      add_warning(
+          fmt::format("{}: {} is the old name of {}, which is set as well ({}); the one "
+                      "that is read last counts: remove the old one",
+                      name, row.old_key, key, given->second));
     } else {
       add_warning(fmt::format("{}: {} is now called {}; the old name will be removed", name,
                               row.old_key, key));

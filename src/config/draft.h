@@ -38,7 +38,7 @@ class Draft {
     (key == row.key ? new_keys_ : old_keys_)
         .insert_or_assign(std::string{row.key}, std::move(name));
   }
-  // Warns of old keys; one beside the new one is a problem.
+  // Warns of old keys.
   void check_old_keys();
   void set_name(std::string_view key, std::string name) {
     names_.insert_or_assign(std::string{key}, std::move(name));

@@ -202,7 +202,7 @@ SteadyTime Bootstrap::turn(Now now) {
       open_error_ = opened.error();
       if (problem_ != opened.error().message && opened.error().code != Code::kCancelled) {
         problem_ = opened.error().message;
-        log::warning("no bootstrap yet: " + problem_);
+        log::warning("bootstrap failed, retrying: " + problem_);
       }
       next_open_ = clock_.now().steady + backoff_.next(opened.error().retry_after);
       return next_open_;

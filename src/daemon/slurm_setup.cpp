@@ -192,7 +192,7 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
   }
   auto setup = discover_slurm(settings, hostname, kubernetes_node, slurmds);
   if (setup.problem == kNoConf) {
-    setup.problem += "; commands do not use that of a running slurmd";
+    setup.problem += "; commands ignore a running slurmd's slurm.conf";
   }
   return setup;
 }

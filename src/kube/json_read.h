@@ -2,7 +2,7 @@
 
 // Reading JSON that others wrote, without ever throwing: every accessor takes what is there and
 // answers "nothing" for a missing key, a null or another type. Used by the codecs of this
-// component, and by app/ for what the daemon says of itself.
+// component, and by status/ for what the daemon says of itself.
 
 #include <cstdint>
 #include <map>

@@ -22,7 +22,7 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
                                         const std::vector<Condition>& after);
 
 // What the next conditions are compared with: `after`, but what is open in it as it was before, so
-// that an open query in between neither hides a change nor makes one.
+// that an unsettled state in between neither hides a change nor makes one.
 std::vector<Condition> announced(const std::vector<Condition>& before,
                                  std::vector<Condition> after);
 

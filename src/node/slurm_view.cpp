@@ -225,9 +225,9 @@ std::string what_is_open(const SlurmView& view, const HostFacts& facts) {
   const char* what = view.bases == kInUse  ? "whether this node is partially or fully allocated"
                      : view.may_be("DOWN") ? "whether this node is idle, in use or down"
                                            : "whether jobs still use this node";
-  return fmt::format("slurmctld's answer about this node alone does not show {}; {}", what,
-                     facts.jobs ? "the next full query will (slurm.confirmInterval)"
-                                : "nor does this machine, whose jobs slurmlet cannot read");
+  return fmt::format("a single-node query of slurmctld does not show {}{}", what,
+                     facts.jobs ? "; the next full query will (slurm.confirmInterval)"
+                                : ", and slurmlet cannot read this machine's jobs");
 }
 
 }  // namespace

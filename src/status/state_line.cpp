@@ -161,7 +161,7 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
     return start + bootstrap_words(report);
   }
   if (report.ready.type.empty()) {
-    return start + "starts";
+    return start + "starting";
   }
   const std::string slurmd = slurmd_words(report);
   std::vector<std::string> parts;
@@ -179,7 +179,7 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
   if (!report.certificates.client_problem.empty()) {
     parts.push_back(report.certificates.client_problem);
   } else if (report.api_error) {
-    parts.push_back("Node not written: " + api_words(report, *report.api_error));
+    parts.push_back("Node update failed: " + api_words(report, *report.api_error));
   }
   return start + join(parts, ", ");
 }

@@ -14,7 +14,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "kube/api.h"
-#include "sync/namespaces_last.h"
+#include "sync/failing_namespaces.h"
 
 namespace slurmlet::sync {
 
@@ -55,7 +55,7 @@ class EventSink {
   std::string host_;
   Random random_;
   std::map<std::string, Known> known_;
-  NamespacesLast failing_;
+  FailingNamespaces failing_;
   double tokens_;
   SteadyTime refilled_{};
   SteadyTime not_before_{};  // the API server is away, or asked for a pause

@@ -43,9 +43,9 @@ bool same_slurmds(const std::vector<slurm::SlurmdSeen>& a,
 
 void log_setup(const SlurmSetup& setup) {
   if (!setup.refusal.empty() && setup.told_by.pid != 0) {
-    log::info("no Slurm node is mirrored yet: " + setup.refusal);
+    log::info("this machine's Slurm node is not known yet: " + setup.refusal);
   } else if (!setup.refusal.empty()) {
-    log::warning("no Slurm node is mirrored: " + setup.refusal);
+    log::warning("this machine's Slurm node is not known: " + setup.refusal);
   } else if (!setup.problem.empty()) {
     log::warning("slurm.conf not read: " + setup.problem);
   } else {
@@ -149,17 +149,22 @@ void FactsSync::setup_slurm(Now now) {
   }
 }
 
-void FactsSync::follow_slurmd(Now now) {
-  const node::SlurmdFacts before = watched_;
+void FactsSync::take_watched(Now now) {
+  const auto before = watched_.liveness;
   watched_ = watch_.facts();
   if (is_gone(watched_.liveness)) {
-    if (before.liveness == Liveness::kRunning) {
+    if (before == Liveness::kRunning) {
       absent_since_ = now.steady;
       poll_->ask_soon(now);
     }
   } else {
     absent_since_.reset();
   }
+}
+
+void FactsSync::follow_slurmd(Now now) {
+  const node::SlurmdFacts before = watched_;
+  take_watched(now);
   const bool started = watched_.pid != 0 && watched_.pid != before.pid;
   if (started || is_gone(watched_.liveness)) {
     probe_.forget();
@@ -168,7 +173,7 @@ void FactsSync::follow_slurmd(Now now) {
   if (started) {
     look_for_slurmds();
     setup_slurm(now);
-    watched_ = watch_.facts();
+    take_watched(now);  // by the new rules the slurmd may not count any more
     if (before.liveness != Liveness::kUnknown) {
       poll_->ask_soon(now);
     }

@@ -94,6 +94,7 @@ class FactsSync {
   bool is_due_to_look(Now now) const;
   SteadyTime follow_answer(Now now);
   SteadyTime follow_probe(Now now, bool is_due);
+  void take_watched(Now now);
   void follow_slurmd(Now now);
   void read_jobs();
   SteadyTime follow_confirmation(Now now);

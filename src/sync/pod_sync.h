@@ -20,7 +20,7 @@
 #include "kube/api.h"
 #include "node/reject_policy.h"
 #include "sync/event_sink.h"
-#include "sync/namespaces_last.h"
+#include "sync/failing_namespaces.h"
 
 namespace slurmlet::sync {
 
@@ -70,7 +70,7 @@ class PodSync {
   Random random_;
   node::RejectPolicy policy_;
   SteadyTime not_before_{};  // the API server asked for a pause
-  NamespacesLast failing_;
+  FailingNamespaces failing_;
   std::map<std::string, Entry> pods_;  // by uid
   SteadyTime watch_next_ = kNever;
   std::vector<std::string> told_unreadable_;

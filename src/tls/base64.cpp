@@ -33,8 +33,9 @@ Result<std::string> base64_decode(std::string_view text) {
     return Error{Code::kInvalid, "not base64: it is truncated or wrongly padded"};
   }
   std::string bytes(digits.size() / 4 * 3, '\0');
+  // It ends at a '-' without a word.
   if (EVP_DecodeBlock(bytes_of(bytes), bytes_of(std::string_view{digits}),
-                      static_cast<int>(digits.size())) < 0) {
+                      static_cast<int>(digits.size())) != static_cast<int>(bytes.size())) {
     return Error{Code::kInvalid, "not base64: a character outside its alphabet"};
   }
   bytes.resize(bytes.size() - padding);

@@ -28,7 +28,9 @@ bool is_yaml11_word(std::string_view text) {
 // Numbers, sexagesimal numbers, dates and times of YAML 1.1. Two dots and no colon (an IPv4
 // address, a version) are none of these.
 bool looks_like_number(std::string_view text) {
-  if (plain_kind(text) != Kind::kString || text.starts_with("0x") || text.starts_with("0X")) {
+  const auto unsigned_part = text.substr(std::min(text.find_first_not_of("+-"), text.size()));
+  if (plain_kind(text) != Kind::kString || unsigned_part.starts_with("0x") ||
+      unsigned_part.starts_with("0X")) {
     return true;
   }
   if (text.find_first_of("0123456789") == std::string_view::npos ||

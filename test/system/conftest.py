@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import warnings
 
 import pytest
 
@@ -114,6 +115,7 @@ def rig(request, _rigs, slurm):
     """A node for one test; its daemon is not started yet."""
     # That of 22.05 may have died of what an earlier test asked (docs/slurm-load.md, GresUsed).
     if slurm.pid("slurmctld") is None:
+        warnings.warn("slurmctld had died and was started again")
         slurm.reset(SLURM_NODE)
     one = _rigs()
     yield one

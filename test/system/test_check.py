@@ -282,7 +282,7 @@ def test_diff_of_a_live_node(rig):
     done = diff(rig, "--node-labels", "site.example/rack=r1")
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        f"--- Node {rig.name} as it is", f"+++ Node {rig.name} as slurmlet wants it",
+        f"--- Node {rig.name} in the cluster", f"+++ Node {rig.name} desired by slurmlet",
         "  metadata.labels:", "+   site.example/rack: r1",
         "  metadata.annotations:", "+   slurmlet.io/configured-labels: site.example/rack"]
 

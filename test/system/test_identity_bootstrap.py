@@ -145,7 +145,7 @@ def test_wrong_ca_hash_is_believed_by_nobody(node):
     node.start(arguments=arguments, ready=False)
     # At first the cluster's own signer may be late.
     wait_until(lambda: any("hash" in line for line in node.log().splitlines()
-                           if "no bootstrap yet: " in line), what="the hash to be named")
+                           if "bootstrap failed, retrying: " in line), what="the hash to be named")
     assert node.requests() == []
     token = (node.directory / "bootstrap-token").read_text().strip()
     assert token.split(".")[1] not in node.log()

@@ -61,7 +61,7 @@ def test_news_of_slurm_does_not_wait_for_an_api_server_that_hangs(rig, plane, id
     plane.ctl("pause", "kube-apiserver")
     try:
         idle_slurm.set_state("nid000001", "drained", "told on this machine")
-        assert "Node not written" not in wait_until(drained, what="the state on this machine")
+        assert "Node update failed" not in wait_until(drained, what="the state on this machine")
     finally:
         plane.ctl("resume", "kube-apiserver")
     rig.wait_condition("SlurmNodeStateDrain", "True")

@@ -174,7 +174,7 @@ def names_the_file(rig, stranger, how):
     if how == "setting":
         assert words in done.stdout
     else:
-        assert "check does not use that of a running slurmd" in done.stdout
+        assert "check ignores a running slurmd's slurm.conf" in done.stdout
         assert "strange" not in done.stdout.replace(str(stranger.directory.parent), "")
     assert not stranger.was_loaded()
 

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using Liveness = node::SlurmdFacts::Liveness;
 
-constexpr const char* kNoneFromSlurmd = "check does not use that of a running slurmd";
+constexpr const char* kNoneFromSlurmd = "check ignores a running slurmd's slurm.conf";
 
 std::string gpu_words(const node::HostFacts& facts) {
   std::string out;

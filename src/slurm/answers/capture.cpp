@@ -149,7 +149,7 @@ void recognise(std::string_view text, Capture& out) {
   if (trim(text).empty()) {
     out.failure = garbage(
         "the capture is empty; sinfo prints nothing about a node that Slurm does not know or that "
-        "is in no partition, which cannot be told from an empty file");
+        "is in no partition, which looks the same as an empty file");
   } else if (!take_scontrol(text, out) && !take_slurmd(text, out) && !take_sinfo(text, out) &&
              !take_sinfo_table(text, out) && !take_document(text, out) &&
              !take_messages(text, out)) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <utility>
 
 #include "base/plain_text.h"
 #include "base/text.h"
@@ -121,8 +122,11 @@ constexpr std::string_view kUnused =
     "PRIO_JOB_FACTOR PRIO_TIER MAX_CPUS_PER_NODE ";
 
 const Column* find_column(std::string_view heading) {
-  const bool may_be_cut = heading.size() >= 5;  // to the width of its column: "AVAIL_FE"
   const std::string word = " " + std::string{heading};
+  if (kUnused.find(word + " ") != std::string_view::npos) {  // AVAIL is no cut AVAIL_FEATURES
+    return &kIgnored;
+  }
+  const bool may_be_cut = heading.size() >= 5;  // to the width of its column: "AVAIL_FE"
   const Column* found = nullptr;
   for (const auto& column : kColumns) {
     if (column.heading == heading) {
@@ -132,7 +136,7 @@ const Column* find_column(std::string_view heading) {
       found = &column;
     }
   }
-  const bool unused = kUnused.find(word + (may_be_cut ? "" : " ")) != std::string_view::npos;
+  const bool unused = may_be_cut && kUnused.find(word) != std::string_view::npos;
   return found == nullptr && unused ? &kIgnored : found;
 }
 
@@ -242,8 +246,16 @@ void forget_sums(SlurmNodeRecord& record) {
 
 // "Sat Nov 21 20:30:28 2026", over the tables of -l.
 bool is_date(std::string_view line) {
+  constexpr std::string_view kDays = "Mon Tue Wed Thu Fri Sat Sun ";
   return line.size() >= 20 && line.size() <= 40 && line[3] == ' ' &&
-         std::count(line.begin(), line.end(), ':') == 2;
+         kDays.find(line.substr(0, 4)) % 4 == 0 && std::count(line.begin(), line.end(), ':') == 2;
+}
+
+// A partition without nodes, of which nothing is learnt.
+bool has_no_nodes(const Layout& layout, std::string_view line) {
+  const Cells cells = cells_of(line, layout.bars);
+  const auto state = layout.bars ? layout.find("STATE") : cells.size() - 1;  // no name behind it
+  return layout.has("STATE") && state < cells.size() && trim(cells[state]) == "n/a";
 }
 
 class Reader {
@@ -258,6 +270,7 @@ class Reader {
 
   SinfoTable out_;
   std::optional<Layout> layout_;
+  bool may_begin_ = true;                      // whether the next line may be headings
   std::string cluster_;                        // "CLUSTER: name", with -M
   std::map<std::string, std::size_t> places_;  // in out_.nodes
   std::size_t expanded_ = 0;                   // names of host lists so far
@@ -272,16 +285,27 @@ std::optional<SinfoTable> Reader::read(std::string_view text) {
 
 void Reader::take_line(std::string_view line) {
   constexpr std::string_view kCluster = "CLUSTER: ";
+  const bool may_begin = std::exchange(may_begin_, true) || !layout_;
   if (line.empty() || is_date(line)) {
     return;
   }
   if (line.starts_with(kCluster)) {
     cluster_ = text_value(line.substr(kCluster.size()));
-  } else if (auto layout = layout_of(line)) {
-    layout_ = std::move(layout);
-  } else if (const auto cells = layout_ ? split_row(*layout_, line) : std::nullopt) {
+    return;
+  }
+  may_begin_ = false;
+  if (auto layout = layout_of(line)) {
+    if (may_begin) {
+      layout_ = std::move(layout);
+    } else {
+      note(line);  // a line of somebody's reason, say
+    }
+    return;
+  }
+  const auto cells = layout_ ? split_row(*layout_, line) : std::nullopt;
+  if (cells) {
     take_cells(*cells);
-  } else if (line.find(" n/a") == std::string_view::npos) {  // a partition without nodes
+  } else if (!layout_ || !has_no_nodes(*layout_, line)) {
     note(line);
   }
 }
@@ -293,6 +317,9 @@ void Reader::take_cells(const Cells& cells) {
     layout_->columns[i]->set(cells[i], record);
     if (layout_->columns[i]->heading.starts_with("STATE") && !is_state(cells[i])) {
       note(fmt::format("State={}", cells[i]));
+      if (!layout_->bars) {
+        return;  // most likely an empty cell, and what stands here belongs to another column
+      }
     }
   }
   if (!layout_->has("STATECOMPLETE")) {

@@ -236,6 +236,13 @@ std::set<std::string> hidden_by(std::string_view text) {
                    "MAINTENANCE", "NOT_RESPONDING"});
   } else if (word == "reboot" || word == "boot") {
     hidden.insert({"DRAIN", "COMPLETING"});
+  } else if (word == "completing" || word == "comp") {
+    hidden.insert({"IDLE", "MIXED"});
+  } else if (word == "fail") {
+    hidden.insert({"IDLE", "MIXED", "DOWN", "COMPLETING"});
+  } else if (word == "down" || word == "draining" || word == "drng" || word == "failing" ||
+             word == "failg") {
+    hidden.insert("COMPLETING");
   }
   return hidden;
 }

@@ -392,8 +392,8 @@ TEST(NodeDiffText, NothingMoreThanWhatWouldBeWritten) {
   live.taints.clear();
   wanted.slurm_facts_known = true;
   EXPECT_EQ(diff_text(live, wanted, kNow),
-            "--- Node n1 as it is\n"
-            "+++ Node n1 as slurmlet wants it\n"
+            "--- Node n1 in the cluster\n"
+            "+++ Node n1 desired by slurmlet\n"
             "  metadata.labels:\n"
             "+   kubernetes.io/os: linux\n"
             "  metadata.annotations:\n"

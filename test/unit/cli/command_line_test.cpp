@@ -63,7 +63,8 @@ TEST(CommandLineTest, WaitRegisteredTakesATimeAndASentinel) {
   EXPECT_THAT(parsed({"wait-registered", "--timeout=5m", "--sentinel", "/run/done"}).options,
               ElementsAre(Pair("sentinel", "/run/done"), Pair("timeout", "5m")));
   EXPECT_THAT(parse_error({"wait-registered", "--timeot=1"}), HasSubstr("did you mean --timeout?"));
-  EXPECT_THAT(parse_error({"status", "--timeout=1"}), HasSubstr("unknown flag --timeout"));
+  EXPECT_THAT(parse_error({"status", "--timeout=1"}),
+              HasSubstr("--timeout is a flag of \"slurmlet wait-registered\""));
 }
 
 TEST(CommandLineTest, NothingMeansRun) {
@@ -166,7 +167,8 @@ TEST(CommandLineTest, ShortFlagsAndSwitches) {
   EXPECT_EQ(parsed({"status", "-o=json"}).options.at("output"), "json");
   EXPECT_EQ(parsed({"print-node", "--diff=false"}).options.at("diff"), "");
   EXPECT_THAT(parse_error({"status", "-hx"}), HasSubstr("unknown flag -hx"));
-  EXPECT_THAT(parse_error({"status", "check"}), HasSubstr("unknown command \"check\""));
+  EXPECT_THAT(parse_error({"status", "check"}),
+              HasSubstr("one command at a time: \"check\" is one too many"));
 }
 
 TEST(CommandLineTest, HelpWinsOverEverythingElse) {

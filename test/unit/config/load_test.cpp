@@ -514,17 +514,16 @@ TEST(LoadTest, AnOldNameCountsAndWarns) {
   EXPECT_EQ(both.warnings.size(), 1U);
 }
 
-TEST(LoadTest, AnOldNameBesideTheNewOneIsAProblem) {
+// Not an error: a site that renames the key in one layer must not lose its Nodes.
+TEST(LoadTest, OfAnOldNameAndTheNewOneTheLastReadCounts) {
   FakeSources sources;
-  sources.files["/c.yaml"] =
-      std::string(kHead) + "slurm:\n  queriesPerHour: 8\n  questionsPerHour: 8\n";
-  EXPECT_EQ(sources.error_with({"print-node", "--config=/c.yaml"}),
-            "/c.yaml:5:3: slurm.questionsPerHour and /c.yaml:4:3: slurm.queriesPerHour are both "
-            "set; slurm.questionsPerHour is the old name of slurm.queriesPerHour, so remove it");
-  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  queriesPerHour: 8\n";
-  EXPECT_THAT(
-      sources.error_with({"print-node", "--config=/c.yaml", "--slurm-questions-per-hour=9"}),
-      HasSubstr("--slurm-questions-per-hour and /c.yaml:4:3: slurm.queriesPerHour are both set"));
+  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  questionsPerHour: 8\n";
+  const Settings settings =
+      loaded(sources, {"print-node", "--config=/c.yaml", "--slurm-queries-per-hour=9"});
+  EXPECT_EQ(settings.slurm.queries_per_hour, 9);
+  EXPECT_THAT(settings.warnings,
+              ::testing::Contains(AllOf(HasSubstr("/c.yaml:4:3: slurm.questionsPerHour"),
+                                        HasSubstr("--slurm-queries-per-hour"))));
 }
 
 TEST(LoadTest, EffectiveSettingsListEverySetting) {

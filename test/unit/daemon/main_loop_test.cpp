@@ -148,7 +148,6 @@ class MainLoopTest : public ::testing::Test {
       return one.method == method && begins(one.path, beginning);
     });
   }
-  void forget_requests() { client_->requests.clear(); }
   // Of the last PATCH that has any.
   json conditions() const {
     for (auto patch = server_.patches.rbegin(); patch != server_.patches.rend(); ++patch) {

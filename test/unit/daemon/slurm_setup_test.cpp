@@ -167,7 +167,7 @@ TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
   slurmd_.in_unit = false;
   EXPECT_EQ(discover().refusal, "");
   if (setup.conf.path.empty()) {  // this machine has none in the usual places
-    EXPECT_THAT(setup.problem, HasSubstr("commands do not use that of a running slurmd"));
+    EXPECT_THAT(setup.problem, HasSubstr("commands ignore a running slurmd's slurm.conf"));
   }
 }
 

@@ -112,6 +112,43 @@ TEST_F(SinfoTableText, FurtherLinesOfAReasonAreNamed) {
   EXPECT_THAT(capture.not_understood, ElementsAre("line two State=IDLE"));
 }
 
+// As features, "up" would be shown of every node.
+TEST_F(SinfoTableText, AvailIsNoCutHeading) {
+  const auto capture = read(
+      "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\n"
+      "main* up infinite 1 idle n01\n");
+  EXPECT_THAT(summary(capture), ElementsAre("n01 IDLE main,"));
+  EXPECT_THAT(capture.nodes[0].features, IsEmpty());
+  EXPECT_THAT(read("NODELIST AVAIL_FE STATE\nn01 fast idle\n").nodes[0].features,
+              ElementsAre("fast"));
+}
+
+// Two colons and a blank behind three letters.
+TEST_F(SinfoTableText, ARowIsNoDate) {
+  const auto capture = read(
+      "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\n"
+      "gpu up 1-00:00:00 1 down n01\n"
+      "cpu up 7-00:00:00 1 idle n02\n"
+      "old up 7-00:00:00 0 n/a\n");
+  EXPECT_THAT(summary(capture), ElementsAre("n01 DOWN gpu,", "n02 IDLE cpu,"));
+  EXPECT_THAT(capture.not_understood, IsEmpty());
+}
+
+// Somebody's reason must not make nodes.
+TEST_F(SinfoTableText, HeadingsWithinATextAreNone) {
+  const auto capture = read(
+      "REASON|NODELIST|STATE\nbad|n1|down\nNODELIST|STATE|REASON\n"
+      "x|n2|down\n");
+  EXPECT_THAT(summary(capture), ElementsAre("n1 DOWN ", "n2 DOWN "));
+  EXPECT_THAT(capture.not_understood, ElementsAre("NODELIST|STATE|REASON"));
+}
+
+TEST_F(SinfoTableText, WhatIsNoStateMakesNoNodeWhereCellsMayBeEmpty) {
+  const auto capture = read("NODELIST COMMENT STATE REASON\nnode1 down Kill task failed\n");
+  EXPECT_THAT(capture.nodes, IsEmpty());
+  EXPECT_THAT(capture.not_understood, ElementsAre("State=task"));
+}
+
 TEST_F(SinfoTableText, ReadsTheTables) {
   const std::vector<std::string> tables{
       "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
@@ -205,7 +242,7 @@ TEST_F(SinfoTableText, WhatAWordCanHideIsNotReported) {
   const auto words = read("NODELIST|STATE\nn1|drained\nn2|idle~\nn3|down\n");
   EXPECT_THAT(words.nodes[0].untold_states, ElementsAre("DOWN", "IDLE"));
   EXPECT_THAT(words.nodes[1].untold_states, ElementsAre("NOT_RESPONDING"));
-  EXPECT_THAT(words.nodes[2].untold_states, IsEmpty());
+  EXPECT_THAT(words.nodes[2].untold_states, ElementsAre("COMPLETING"));
   const auto complete =
       read("NODELIST|STATE|STATECOMPLETE|CPUS(A/I/O/T)|\nn1|drained|down+drain|3/0/5/8|\n");
   EXPECT_THAT(summary(complete), ElementsAre("n1 DOWN+DRAIN "));

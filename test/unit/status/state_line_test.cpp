@@ -127,7 +127,7 @@ std::vector<Row> rows() {
          r.api_error =
              Error{Code::kDenied, "PATCH /api/v1/nodes/n1/status: 403 Forbidden: not yours"};
        },
-       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node not written: API server "
+       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node update failed: API server "
        "https://192.0.2.10:6443 answers 403 Forbidden: not yours"},
       {"the credential is refused",
        [](Report& r, LeaseStatus&) {
@@ -175,7 +175,7 @@ std::vector<Row> rows() {
        "n1: not registered: the client certificate expired at T; slurmd is down, Slurm IDLE"},
       {"registration is under way", [](Report& r, LeaseStatus&) { unregister(r); },
        "n1: not registered yet; Slurm not queried yet"},
-      {"nothing has happened yet", [](Report& r, LeaseStatus&) { r = {}; }, "slurmlet: starts"},
+      {"nothing has happened yet", [](Report& r, LeaseStatus&) { r = {}; }, "slurmlet: starting"},
   };
 }
 

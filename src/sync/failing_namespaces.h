@@ -12,7 +12,7 @@
 
 namespace slurmlet::sync {
 
-class NamespacesLast {
+class FailingNamespaces {
  public:
   void failed(const std::string& name, SteadyTime now) { failed_at_[name] = now; }
   void worked(const std::string& name) { failed_at_.erase(name); }
