@@ -15,7 +15,7 @@ PACKAGES=(
   cloud-init
   munge slurmd slurmctld slurm-client
   # What slurmlet's package depends on, so that a machine without a mirror can install it.
-  libbrotli1 libc6 libcpp-httplib0.11 libcurl4 libgcc-s1 libssl3 libstdc++6 libyaml-0-2 zlib1g adduser
+  libbrotli1 libc6 libcpp-httplib0.11 libcurl4 libfmt9 libgcc-s1 libssl3 libstdc++6 libyaml-0-2 zlib1g adduser
 )
 
 out=$(realpath -m -- "${1:-$here/../../build/machine-root}")

@@ -13,7 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$(realpath -m -- "${1:-$here/../../build/packaging-root}")
 new=$out.new
 debian_root_begin "$out" bookworm essential \
-  systemd passwd libc6 libcpp-httplib0.11 libcurl4 libgcc-s1 libssl3 libstdc++6 libyaml-0-2
+  systemd passwd libc6 libcpp-httplib0.11 libcurl4 libfmt9 libgcc-s1 libssl3 libstdc++6 libyaml-0-2
 
 rm -rf "$new"/usr/share/{doc,man,locale,info,lintian,bug,i18n} "$new"/var/cache/apt "$new"/var/lib/apt \
   "$new"/usr/lib/udev/hwdb.d "$new"/usr/lib/x86_64-linux-gnu/gconv

@@ -268,7 +268,8 @@ def may_be_open(source, told, has_steps):
         return set()
     words, has_reason, is_base = told
     if not {"MIXED", "ALLOCATED"} & words:
-        return set()
+        # Until the processes of a job that completes are gone, as seen on the machine.
+        return {"cpus", "memory"} if "COMPLETING" in words else set()
     found = {"Mixed", "Allocated", "cpus", "memory"}
     if "MIXED" not in words or is_base:
         return found
