@@ -32,9 +32,10 @@ from harness.shakers import Shakers  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
 BUDGETS = [  # key, title, unit, budget of slurmlet
-    ("rss", "RSS", "MB", 15), ("private", "private (RssAnon)", "MB", 3),
-    ("switches", "context switches", "/s", 1), ("cpu", "CPU incl. children", "ms", None),
-    ("threads", "threads", "", 6), ("ready", "start → Ready", "s", 0.3),
+    ("rss", "RSS", "MB", 12), ("private", "private (RssAnon)", "MB", 2.2),
+    ("switches", "context switches", "/s", 0.5), ("own_cpu", "CPU", "ms", 8),
+    ("cpu", "CPU incl. children", "ms", 12), ("threads", "threads", "", 6),
+    ("ready", "start → Ready", "s", "virtual-kubelet's"),
     ("killed", "slurmd killed → SlurmdReady=False", "s", 1),
     ("flood", "CPU in a flood of handshakes", "% of a core", 2), ("writes", "API writes", "/h", 372),
     ("reads", "API reads (GET, LIST, WATCH)", "/h", 0), ("binary", "stripped binary", "MB", 2)]
@@ -49,6 +50,16 @@ def free_port():
 def status_field(path, name):
     match = re.search(rf"^{name}:\s+(\d+)", path.read_text(), re.M)
     return int(match[1]) if match else 0
+
+
+def approve_serving_certificate(plane):
+    """As a cluster does: a node whose request is pending keeps a third watch open."""
+    deadline = time.monotonic() + 20
+    while not (requests := plane.kubectl_output("get", "csr", "-o", "name").split()):
+        if time.monotonic() > deadline:
+            sys.exit("slurmlet has requested no serving certificate")
+        time.sleep(0.2)
+    plane.kubectl_output("certificate", "approve", *requests)
 
 
 def children_cpu_ms(plane):
@@ -130,6 +141,7 @@ class Bench:
         wait_condition(plane.admin, "bench-slurmlet", "Ready", "True", 30)
         self.results["slurmlet"]["ready"] = time.monotonic() - began
         self.processes["slurmlet"] = daemon.process
+        approve_serving_certificate(plane)
         self.results["slurmlet"]["binary"] = stripped_size(BINARY)
 
     def start_virtual_kubelet(self, plane):
@@ -224,8 +236,10 @@ def table(results, seconds):
     rows = [("", "slurmlet", "virtual-kubelet", "lease loop", "vk / slurmlet", "budget")]
     missed = []
     for key, title, unit, budget in BUDGETS:
-        if key == "cpu":
-            title, budget = f"CPU in {seconds} s incl. children", 10 * seconds / 120
+        if unit == "ms":
+            title, budget = f"{title} in {seconds} s", budget * seconds / 120
+        if key == "ready":
+            budget = vk[key]
         mine, theirs = ours.get(key), vk.get(key)
         ratio = f"{theirs / mine:.1f} ×" if mine and theirs is not None else "–"
         verdict = "–" if budget is None else f"≤ {figure(budget)}"

@@ -9,7 +9,7 @@ and asks it
   single       the daemon's own question, `sinfo -N -n NODE` (the format is read from src/slurm/sinfo*.cpp),
                --questions times, one node after the other: a minute of a fleet that asks once a
                minute, if --questions is --nodes
-  dump         what `slurmlet feed` asks, `scontrol -a -d -o show node`, --dumps times
+  dump         what slurmlet-operator asks, `scontrol -a -d -o show node`, --dumps times
   sinfo dump   the daemon's question without -n, for comparison: given up after two minutes
 
 For each: requests and the microseconds slurmctld spent on them (sdiag), CPU time of slurmctld and

@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+"""./dev bench fleet: N real programs on this machine beside one API server, one kind after the other.
+
+  slurmlet          each mirrors its node of a real slurmctld with N nodes
+  virtual-kubelet   bench/virtualkubelet
+  lease-loop        bench/lease_loop.cpp, the floor
+
+Each program has a PID namespace, a /proc, a credential and (slurmlet) an endpoint of its own. Measured
+for each kind: how long the start of all takes, machine memory per program (MemAvailable, so the growth
+of the kernel, the API server and etcd counts), CPU per program with its children, CPU of the API server
+and of etcd, the oldest lease that any of the looks found (one every five seconds), and how long after
+an API server that was away for --outage seconds all leases are fresh again. Needs root.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "test/lab"), str(ROOT / "bench")]
+import slurmctld_load  # noqa: E402
+import programs  # noqa: E402
+from harness.control_plane import ControlPlane  # noqa: E402
+from slurmcluster import SlurmCluster  # noqa: E402
+
+KINDS = ("slurmlet", "virtual-kubelet", "lease-loop")
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?resourceVersion=0"
+FRESH = 15  # seconds; of leases that are renewed every ten
+
+
+def mem_available():
+    for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("no MemAvailable in /proc/meminfo")
+
+
+def servers(plane):
+    """{"kube-apiserver": pid, "etcd": pid} of this control plane."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any(str(plane.directory) in word for word in words):
+            for name in ("kube-apiserver", "etcd"):
+                if name in words[:2] or words[0].endswith("/" + name):
+                    found[name] = int(entry.name)
+    return found
+
+
+class Fleet:
+    """The programs of one kind."""
+
+    def __init__(self, kind, plane, slurm, work, count):
+        self.kind, self.plane, self.slurm, self.count = kind, plane, slurm, count
+        self.work = work / kind
+        self.work.mkdir()
+        self.names = [slurmctld_load.node_name(i + 1) for i in range(count)]
+        self.pids = []
+
+    def node(self, name):
+        return f"{self.kind[0]}-{name}"
+
+    def credentials(self):
+        """Made before the clock runs."""
+        def make(name):
+            options = () if self.kind != "lease-loop" else ("--embed=false",)
+            return shutil.copy(self.plane.node_kubeconfig(self.node(name), *options), self.work)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            self.kubeconfigs = list(pool.map(make, self.names))
+
+    def command(self, index):
+        name, kubeconfig = self.names[index], self.kubeconfigs[index]
+        if self.kind == "virtual-kubelet":
+            return [str(ROOT / "build/bench/virtualkubelet"), "--kubeconfig", kubeconfig,
+                    "--nodename", self.node(name)]
+        if self.kind == "lease-loop":
+            base = self.plane.directory / f"node-{self.node(name)}.kubeconfig"
+            return [str(ROOT / "build/release/lease_loop"),
+                    f"https://{self.plane.admin.host}:{self.plane.admin.port}",
+                    str(self.plane.directory / "pki/ca.crt"), f"{base}.crt", f"{base}.key",
+                    self.node(name)]
+        state = self.work / f"state-{name}"
+        return [str(ROOT / "build/release/slurmlet"), "--kubeconfig", kubeconfig, "--nodename",
+                self.node(name), "--slurm-node", name, "--state-dir", str(state), "--port",
+                str(20000 + index), "--healthz-port", "0"]
+
+    def start(self):
+        """Seconds until all are there (their leases are), and how many failed to start."""
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+                       "SLURM_CONF": str(self.slurm.conf_path)}
+        for line in (ROOT / "systemd/slurmlet.service").read_text().splitlines():
+            if line.startswith("Environment="):
+                key, _, value = line[len("Environment="):].partition("=")
+                environment[key] = value
+        before, began = mem_available(), time.monotonic()
+        for index, name in enumerate(self.names):
+            self.pids.append(programs.start(self.command(index), environment,
+                                            self.work / f"{name}.log"))
+        while len(self.leases()) < self.count:
+            if time.monotonic() - began > 600:
+                raise SystemExit(f"{len(self.leases())} of {self.count} {self.kind} have a lease "
+                                 f"after ten minutes; see {self.work}")
+            time.sleep(1)  # a look; the leases of so many are not watched
+        self.memory_before = before
+        return time.monotonic() - began
+
+    def leases(self):
+        """{node: age in seconds} of this kind."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        prefix, ages = self.kind[0] + "-", {}
+        for lease in self.plane.admin.get(LEASES)["items"]:
+            if lease["metadata"]["name"].startswith(prefix):
+                renewed = datetime.datetime.fromisoformat(
+                    lease["spec"]["renewTime"].replace("Z", "+00:00"))
+                ages[lease["metadata"]["name"]] = (now - renewed).total_seconds()
+        return ages
+
+    def measure(self, seconds, settle):
+        time.sleep(settle)  # a measurement over time is a wait for time, not for an event
+        pids = servers(self.plane)
+        before = {pid: programs.Usage(pid) for pid in self.pids + list(pids.values())}
+        began, oldest = time.monotonic(), 0.0
+        while time.monotonic() - began < seconds:
+            time.sleep(5)
+            oldest = max(oldest, max(self.leases().values()))
+        took = time.monotonic() - began
+        after = {pid: programs.Usage(pid) for pid in before}
+        share = lambda pid, of: (getattr(after[pid], of) - getattr(before[pid], of)) / took  # noqa: E731
+        mean = lambda values: sum(values) / self.count  # noqa: E731
+        return {
+            "memory": (self.memory_before - mem_available()) / self.count,
+            "rss": mean(after[p].rss for p in self.pids),
+            "private": mean(after[p].private for p in self.pids),
+            "cpu": 100 * mean(share(p, "own") + share(p, "children") for p in self.pids),
+            "own": 100 * mean(share(p, "own") for p in self.pids),
+            "switches": mean(share(p, "switches") for p in self.pids),
+            "apiserver": share(pids["kube-apiserver"], "own"), "etcd": share(pids["etcd"], "own"),
+            "oldest": oldest}
+
+    def outage(self, seconds):
+        """Seconds from the return of the API server until every lease is fresh."""
+        self.plane.ctl("stop", "kube-apiserver")
+        time.sleep(seconds)
+        began = time.monotonic()
+        self.plane.ctl("start", "kube-apiserver")
+        while True:
+            try:
+                if max(self.leases().values()) < FRESH:
+                    return time.monotonic() - began
+            except (OSError, RuntimeError, KeyError):
+                pass  # not back yet
+            time.sleep(0.5)
+
+
+ROWS = [("started", "start of all", "s"), ("memory", "machine memory each", "MB"),
+        ("rss", "RSS", "MB"), ("private", "private (RssAnon)", "MB"),
+        ("cpu", "CPU each, with children", "% of a core"), ("own", "CPU each, own", "% of a core"),
+        ("switches", "context switches each", "/s"), ("apiserver", "API server", "cores"),
+        ("etcd", "etcd", "cores"), ("oldest", "oldest lease seen", "s"),
+        ("outage", "all leases fresh after the outage", "s")]
+
+
+def table(results):
+    kinds = list(results)
+    print("| | " + " | ".join(f"{results[k]['count']} {k}" for k in kinds) + " |")
+    print("|---" * (len(kinds) + 1) + "|")
+    for key, title, unit in ROWS:
+        cells = [f"{results[k][key]:.4g}" if key in results[k] else "–" for k in kinds]
+        print(f"| {title}, {unit} | " + " | ".join(cells) + " |")
+
+
+def run(kind, plane, slurm, work, options):
+    fleet = Fleet(kind, plane, slurm, work, options.count)
+    print(f"{options.count} × {kind}: credentials …", flush=True)
+    fleet.credentials()
+    time.sleep(options.settle)
+    try:
+        result = {"count": options.count, "started": fleet.start()}
+        print(f"all there after {result['started']:.1f} s; measuring …", flush=True)
+        result.update(fleet.measure(options.seconds, options.settle))
+        if options.outage:
+            result["outage"] = fleet.outage(options.outage)
+    finally:
+        programs.end(fleet.pids)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench fleet", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=300, help="programs of each kind")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="comma-separated")
+    parser.add_argument("--seconds", type=int, default=90, help="steady state to measure")
+    parser.add_argument("--settle", type=int, default=20, help="time to settle before it")
+    parser.add_argument("--outage", type=int, default=0, help="seconds without an API server")
+    parser.add_argument("--json", help="write the figures here")
+    options = parser.parse_args()
+    programs.adopt_orphans()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="slurmlet-fleet-", dir="/tmp"))
+    work.chmod(0o755)
+    slurm = SlurmCluster(str(work / "slurm"))
+    results = {}
+    try:
+        slurm = slurmctld_load.cluster_of(str(work / "slurm"), options.count + 1, 1)
+        for kind in options.kinds.split(","):
+            with ControlPlane(work / f"plane-{kind}") as plane:  # a new one for each: none inherits
+                results[kind] = run(kind, plane, slurm, work, options)
+        table(results)
+        if options.json:
+            pathlib.Path(options.json).write_text(json.dumps(results, indent=1))
+    finally:
+        slurm.down()
+        shutil.rmtree(work, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

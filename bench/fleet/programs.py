@@ -1,0 +1,101 @@
+"""Starts many programs on one machine as if each had a node of its own: a PID namespace with a /proc
+of its own (else programs that look for slurmd scan each other), in the network of the machine."""
+import ctypes
+import os
+import pathlib
+import signal
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
+MS_REC_PRIVATE, PR_SET_CHILD_SUBREAPER = 0x4000 | (1 << 18), 36
+NO_FLAGS = 0
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def must(result, what):
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def adopt_orphans():
+    """The parents of the namespaces' first processes end at once; those become children of ours."""
+    must(LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
+
+
+def start(command, environment, log):
+    """The pid, as seen from here, of `command` as process 1 of a new PID namespace."""
+    reader, writer = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        try:
+            must(LIBC.unshare(CLONE_NEWPID | CLONE_NEWNS), "unshare")
+            inner = os.fork()
+            if inner == 0:
+                run_in_namespace(command, environment, log)
+            os.write(writer, str(inner).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(middle, 0)
+    pid = os.read(reader, 20)
+    os.close(reader)
+    if not pid:
+        raise RuntimeError("no PID namespace: is this root?")
+    return int(pid)
+
+
+def run_in_namespace(command, environment, log):
+    try:
+        must(LIBC.mount(b"none", b"/", None, MS_REC_PRIVATE, None), "mount --make-rprivate /")
+        must(LIBC.mount(b"proc", b"/proc", b"proc", NO_FLAGS, None), "mount /proc")
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.closerange(3, 256)
+        os.execve(command[0], command, environment)
+    except BaseException as error:  # whatever it was, this is a child: it must not go on
+        os.write(2, f"{error}\n".encode())
+    os._exit(127)
+
+
+class Usage:
+    """CPU seconds, context switches and memory of one process."""
+
+    def __init__(self, pid):
+        proc = pathlib.Path(f"/proc/{pid}")
+        fields = (proc / "stat").read_text().rpartition(")")[2].split()
+        self.children = (int(fields[13]) + int(fields[14])) / TICK
+        self.own, self.switches = 0.0, 0
+        for task in (proc / "task").iterdir():
+            self.own += int((task / "schedstat").read_text().split()[0]) / 1e9
+            for line in (task / "status").read_text().splitlines():
+                if "voluntary_ctxt_switches" in line:
+                    self.switches += int(line.split()[1])
+        status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
+        self.rss = int(status["VmRSS"].split()[0]) / 1024
+        self.private = int(status["RssAnon"].split()[0]) / 1024
+
+
+def end(pids):
+    """SIGTERM, then SIGKILL for what is left, and waits for all."""
+    for number, patience in ((signal.SIGTERM, 20), (signal.SIGKILL, 20)):
+        for pid in pids:
+            os.kill(pid, number)
+        pids = wait_all(pids, patience)
+        if not pids:
+            return
+
+
+def wait_all(pids, seconds):
+    left = set(pids)
+    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError()))
+    signal.alarm(seconds)
+    try:
+        while left:
+            left.discard(os.wait()[0])
+    except (TimeoutError, ChildProcessError):
+        pass
+    finally:
+        signal.alarm(0)
+    return left

@@ -1,0 +1,157 @@
+#include "slurm_site.h"
+
+#include <fmt/format.h>
+
+#include "base/delay.h"
+#include "slurm/sources/auto_source.h"
+#include "slurm/sources/record_source.h"
+
+namespace slurmlet::site {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr Duration kSinfoTakes = milliseconds{30};
+constexpr int kSinfoTries = 10;  // a second apart, while slurmctld refuses
+constexpr Duration kSinfoPatience = milliseconds{9500};
+constexpr std::uint32_t kRpcs = 2;  // of one query
+// slurmlet-operator's pace at 10,000 nodes.
+constexpr Duration kDumpInterval = seconds{30};
+constexpr Duration kRefresh = std::chrono::minutes{10};
+constexpr int kCpus = 128;
+constexpr const char* kCluster = "alps";
+
+// Of an answer about one node.
+node::SlurmNodeRecord record_of(const SlurmNode& node) {
+  node::SlurmNodeRecord record;
+  record.name = node.name;
+  record.state = node.state;
+  record.cpus = kCpus;
+  record.real_memory_mib = 500000;
+  record.version = "23.11.4";
+  record.partitions = {"batch"};
+  record.cluster = kCluster;
+  return record;
+}
+
+class Sinfo final : public slurm::NodeSource {
+ public:
+  Sinfo(SlurmSite& site, const SlurmNode& node) : site_(site), node_(node) {}
+
+  std::optional<slurm::QueryFailure> ask(const std::string&, slurm::Query, Now) override {
+    run_ = site_.run_sinfo();
+    ++counters_.commands;
+    return std::nullopt;
+  }
+  bool busy() const override { return run_.has_value(); }
+  std::optional<slurm::QueryResult> poll(Now now) override {
+    if (!run_ || now.steady < run_->ends) {
+      return std::nullopt;
+    }
+    slurm::QueryResult result;
+    if (run_->answered) {
+      result.record = record_of(node_);
+    } else {
+      result.failure = slurm::QueryFailure{node::SlurmFailure::kControllerUnreachable,
+                                           "Unable to contact slurm controller (connect failure)"};
+    }
+    run_.reset();
+    return result;
+  }
+  SteadyTime wake_at() const override { return run_ ? run_->ends : kNever; }
+  std::vector<int> wake_fds() const override { return {}; }
+  std::string name() const override { return "sinfo"; }
+  slurm::SourceCounters counters() const override { return counters_; }
+
+ private:
+  SlurmSite& site_;
+  const SlurmNode& node_;
+  std::optional<SlurmSite::Outcome> run_;
+  slurm::SourceCounters counters_;
+};
+
+// The lines of a dump.
+std::string text_of(const SlurmNode& node) {
+  return fmt::format(
+      "NodeName={} Arch=x86_64 CPUTot={} RealMemory=500000 State={} Partitions=batch "
+      "Version=23.11.4\n",
+      node.name, kCpus, node.state.raw());
+}
+
+}  // namespace
+
+SlurmSite::Outcome SlurmSite::run_sinfo() {
+  const SteadyTime begin = world_.now().steady;
+  for (int attempt = 0; attempt < kSinfoTries; ++attempt) {
+    const SteadyTime at = begin + attempt * seconds{1};
+    const Outage* outage = outage_at(outages_, at);
+    if (outage == nullptr) {
+      world_.count_at(at, Count::kSlurmRpc, kRpcs);
+      return {at + kSinfoTakes, true};
+    }
+    world_.count_at(at, Count::kSlurmRefused);
+    if (outage->hangs) {
+      break;
+    }
+  }
+  return {begin + kSinfoPatience, false};
+}
+
+void SlurmSite::publish(const std::vector<SlurmNode*>& nodes) {
+  published_ = nodes;
+  dump();
+}
+
+void SlurmSite::dump() {
+  if (published_.empty()) {
+    return;
+  }
+  const WallTime began = world_.now().wall;
+  const Outcome outcome = run_sinfo();  // scontrol makes as many requests, and retries alike
+  slurm::PublishedRecord record;
+  record.cluster = kCluster;
+  record.interval = kDumpInterval;
+  record.refresh = kRefresh;
+  if (outcome.answered) {
+    world_.count_at(outcome.ends, Count::kSlurmDump, kRpcs);
+    dumped_at_ = std::chrono::floor<seconds>(began);
+  } else {
+    record.failure = "ControllerUnreachable: slurmctld does not answer";
+    record.failed_at = std::chrono::floor<seconds>(began);
+  }
+  record.dumped_at = dumped_at_;
+  for (SlurmNode* node : published_) {
+    if (outcome.answered) {
+      node->dumped = text_of(*node);
+    }
+    // As the operator writes: what has changed at once, the rest spread over the refresh.
+    const Duration own = SitePlace{node->name}.until_own_time(kRefresh, "refresh:", began);
+    const bool changed = node->dumped != node->written;
+    if (changed || own < kDumpInterval) {
+      record.text = node->written = node->dumped;
+      const auto write = [this, node, text = slurm::to_annotation(record)] {
+        node->record = text;
+        world_.count(Count::kRecordWritten);
+        node->tell();
+      };
+      world_.at(world_.now().steady + (changed ? Duration::zero() : own), write);
+    }
+  }
+  world_.at(world_.now().steady + kDumpInterval, [this] { dump(); });
+}
+
+std::unique_ptr<slurm::NodeSource> make_sinfo(SlurmSite& site, const SlurmNode& node) {
+  return std::make_unique<Sinfo>(site, node);
+}
+
+std::unique_ptr<slurm::NodeSource> make_auto(SlurmSite& site, const SlurmNode& node) {
+  std::vector<std::unique_ptr<slurm::NodeSource>> sources;
+  sources.push_back(std::make_unique<slurm::RecordSource>(false));
+  sources.push_back(make_sinfo(site, node));
+  return std::make_unique<slurm::AutoSource>(
+      std::move(sources), [](bool, const std::string&) {}, site.world().random());
+}
+
+}  // namespace slurmlet::site
