@@ -17,21 +17,23 @@ Duration asked_pause(std::optional<Duration> asked, const Random& random) {
     return Duration::zero();
   }
   const Duration bounded = std::clamp(*asked, Duration::zero(), kLongestAskedPause);
-  const auto spread = static_cast<double>(bounded.count() / 4) * random();
-  return bounded + Duration{static_cast<Duration::rep>(spread)};
+  return bounded + part_of(bounded / 4, random);
 }
 
-Backoff::Backoff(Duration initial, Duration cap, Random random)
-    : initial_(initial), cap_(cap), random_(std::move(random)) {}
+Backoff::Backoff(Delay cause, Random random)
+    : Backoff(delay_rule(cause).from, delay_rule(cause).to, delay_rule(cause).cap,
+              std::move(random)) {}
+
+Backoff::Backoff(Duration from, Duration to, Duration cap, Random random)
+    : from_(from), to_(to), cap_(std::max(to, cap)), random_(std::move(random)) {}
 
 Duration Backoff::next(std::optional<Duration> asked) {
-  Duration ceiling = initial_;
+  Duration ceiling = to_;
   for (int doublings = failures_; doublings > 0 && ceiling < cap_; --doublings) {
     ceiling = ceiling > cap_ / 2 ? cap_ : ceiling * 2;
   }
   ++failures_;
-  const auto spread = static_cast<double>((ceiling - initial_).count()) * random_();
-  const Duration own = initial_ + Duration{static_cast<Duration::rep>(spread)};
+  const Duration own = from_ + part_of(ceiling - from_, random_);
   return std::max(own, asked_pause(asked, random_));
 }
 

@@ -1,18 +1,17 @@
 #pragma once
 
-// Exponential back-off with full jitter: delay n is uniform in [initial, min(cap, initial·2ⁿ)].
-// Pure but for the injected random source.
+// Exponential back-off with full jitter from the first delay on: delay n is uniform in
+// [from, min(cap, to·2ⁿ)], as the table of delays says (base/delay.h). Pure but for the injected
+// random source.
 
 #include <chrono>
-#include <functional>
 #include <optional>
 
 #include "base/clock.h"
+#include "base/delay.h"
 
 namespace slurmlet {
 
-// Uniform in [0, 1).
-using Random = std::function<double()>;
 Random system_random();
 
 // Of what a server asks for with Retry-After.
@@ -24,14 +23,17 @@ Duration asked_pause(std::optional<Duration> asked, const Random& random);
 
 class Backoff {
  public:
-  Backoff(Duration initial, Duration cap, Random random);
+  Backoff(Delay cause, Random random);
+  // With bounds of its own where a setting gives them.
+  Backoff(Duration from, Duration to, Duration cap, Random random);
   // No less than asked_pause().
   Duration next(std::optional<Duration> asked = {});
   void reset() { failures_ = 0; }
   int failures() const { return failures_; }
 
  private:
-  Duration initial_;
+  Duration from_;
+  Duration to_;
   Duration cap_;
   Random random_;
   int failures_ = 0;

@@ -10,15 +10,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
-#include <system_error>
-#include <thread>
 
 #include "base/child_limits.h"
 #include "base/file.h"
+#include "base/side_call.h"
+#include "base/text.h"
 
 extern char** environ;
 
@@ -101,40 +100,69 @@ std::optional<int> reap_killed(pid_t pid) {
 // can hold up an exec for ever.
 constexpr std::chrono::seconds kStartPatience{2};
 
+// Sinfo about one node has ended by then.
+constexpr std::chrono::milliseconds kQuietOutput{100};
+
 Error hangs(const std::string& what) {
   return {Code::kTimeout,
           what + " hangs in the kernel and cannot be killed; is a file system not responding?"};
 }
 
+// Where execvp(3) looks.
+std::vector<std::string> in_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return {name};
+  }
+  std::vector<std::string> found;
+  const char* path = std::getenv("PATH");
+  for (const auto directory : split(path == nullptr ? "/bin:/usr/bin" : path, ':')) {
+    found.push_back(directory.empty() ? "./" + name : std::string{directory} + "/" + name);
+  }
+  return found;
+}
+
 }  // namespace
 
 // Shared with the thread that starts the child, which may outlast the patience of its owner.
-struct Spawn {
-  std::vector<std::string> arguments, environment;
-  UniqueFd out, err;  // the child's ends
-  std::mutex mutex;
-  std::condition_variable ended_now;
-  bool ended = false;
+struct Spawn : SideWork {
+  std::vector<std::string> programs, arguments, environment;
+  UniqueFd out, err;       // the child's ends
   bool abandoned = false;  // nobody waits: a child that starts all the same is killed
+  bool started = false;    // or failed
+  bool denied = false;     // one of the programs may not be run
   int failed = 0;          // errno
   pid_t pid = -1;
+
+  // The first of the programs that may be run; "" without one.
+  std::string find() {
+    for (const auto& program : programs) {
+      touches_file(program);
+      if (::access(program.c_str(), X_OK) == 0) {
+        return program;
+      }
+      denied = denied || errno == EACCES;
+    }
+    return "";
+  }
 
   // Gives up the thread's rights first (child_limits.h).
   void run() {
     const SpawnSettings settings{out.get(), err.get()};
     pid_t child = -1;
     int problem = confine_thread();
-    if (problem == 0) {
-      problem =
-          ::posix_spawnp(&child, arguments.front().c_str(), &settings.actions, &settings.attributes,
-                         pointers(arguments).data(), pointers(environment).data());
+    const std::string program = problem == 0 ? find() : "";
+    if (problem == 0 && program.empty()) {
+      problem = denied ? EACCES : ENOENT;
+    } else if (problem == 0) {
+      problem = ::posix_spawnp(&child, program.c_str(), &settings.actions, &settings.attributes,
+                               pointers(arguments).data(), pointers(environment).data());
     }
     out.reset();
     err.reset();
     const std::scoped_lock lock{mutex};
     pid = child;
     failed = problem;
-    ended = true;
+    started = true;
     if (abandoned && failed == 0) {
       ::kill(-pid, SIGKILL);
       (void)::waitpid(pid, nullptr, 0);
@@ -143,12 +171,23 @@ struct Spawn {
   }
 
   // Whether it started or failed within the patience.
-  bool wait() {
+  bool wait_for_start() {
     std::unique_lock lock{mutex};
-    abandoned = !ended_now.wait_for(lock, kStartPatience, [this] { return ended; });
+    abandoned = !ended_now.wait_for(lock, kStartPatience, [this] { return started; });
     return !abandoned;
   }
 };
+
+namespace {
+
+Error does_not_start(Spawn& spawn) {
+  const std::string& name = spawn.arguments.front();
+  const std::string file = spawn.touched();
+  return {Code::kTimeout,
+          (file == name ? "" : name + " cannot be started: ") + file + " does not answer"};
+}
+
+}  // namespace
 
 Command::~Command() {
   if (running()) {
@@ -167,11 +206,8 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
     }
     unkillable_ = -1;
   }
-  if (hanging_) {
-    const std::scoped_lock lock{hanging_->mutex};
-    if (!hanging_->ended) {
-      return hangs("the start of an earlier command");
-    }
+  if (hanging_ && !hanging_->wait(Duration::zero())) {
+    return does_not_start(*hanging_);
   }
   hanging_.reset();
   int out_pipe[2];
@@ -189,18 +225,17 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   ::fcntl(err_read.get(), F_SETFL, O_NONBLOCK);
 
   const auto spawn = std::make_shared<Spawn>();
+  spawn->programs = spec.programs.empty() ? in_path(spec.argv.front()) : spec.programs;
   spawn->arguments = spec.argv;
   spawn->environment = child_environment(spec);
   spawn->out = std::move(out_write);
   spawn->err.reset(err_pipe[1]);
-  try {
-    std::thread{[spawn] { spawn->run(); }}.detach();
-  } catch (const std::system_error& error) {
-    return errno_error(error.code().value(), "run " + spec.argv.front());
+  if (!run_aside(spawn, [raw = spawn.get()] { raw->run(); })) {
+    return errno_error(EAGAIN, "run " + spec.argv.front());
   }
-  if (!spawn->wait()) {
+  if (!spawn->wait_for_start()) {
     hanging_ = spawn;
-    return hangs("the start of " + spec.argv.front());
+    return does_not_start(*spawn);
   }
   if (spawn->failed != 0) {
     return errno_error(spawn->failed, "run " + spec.argv.front());
@@ -212,6 +247,8 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   err_ = std::move(err_read);
   started_ = now;
   deadline_ = now + spec.timeout;
+  listens_from_ = now + kQuietOutput;
+  listens_ = !pidfd_;
   max_output_ = spec.max_output_bytes;
   current_ = {};
   return {};
@@ -220,7 +257,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
 std::vector<int> Command::wake_fds() const {
   std::vector<int> fds;
   for (const UniqueFd* fd : {&pidfd_, &out_, &err_}) {
-    if (running() && *fd) {
+    if (running() && *fd && (listens_ || fd == &pidfd_)) {
       fds.push_back(fd->get());
     }
   }
@@ -259,6 +296,7 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   if (!running()) {
     return false;
   }
+  listens_ = listens_ || now >= listens_from_;
   // Asked before draining: what a child that has ended wrote is in the pipes by now.
   const bool ended = has_ended(pid_);
   const bool fits = drain(out_, current_.out) && drain(err_, current_.err);

@@ -5,10 +5,15 @@
 // deadline has come. The child has its own process group, which is killed as a whole (SIGKILL)
 // when the deadline passes, on overlong output and on destruction, and reaped. One that even then
 // does not end (it hangs in the kernel) is reaped before the next start(), which fails until then.
+// For the first tenth of a second only its end wakes: most say little, and what they say waits in
+// the pipes. One that fills them goes on after that.
+// A thread of its own starts the child (side_call.h): posix_spawn(3) suspends the thread that calls
+// it until execve(2) is through, which a file system can hold up for ever, and no other thread.
 // The child has none of our rights (child_limits.h) and of our environment only what is for it.
 //
 // Not thread-safe: one owner thread.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +26,7 @@ namespace slurmlet {
 
 struct CommandSpec {
   std::vector<std::string> argv;               // argv[0] is looked up in PATH
+  std::vector<std::string> programs = {};      // paths in its place: the first that is executable
   std::vector<std::string> extra_environment;  // "NAME=value", over what is inherited
   Duration timeout = std::chrono::seconds{10};
   std::size_t max_output_bytes = std::size_t{1} << 20;  // per stream
@@ -34,6 +40,9 @@ struct CommandOutput {
   std::string out;
   std::string err;
   Duration took{};
+
+  // It ended by itself, with exit code 0. Its output may be too long even so.
+  bool succeeded() const { return !timed_out && signal == 0 && exit_code == 0; }
 };
 
 struct Spawn;  // the start of a child process
@@ -50,7 +59,8 @@ class Command {
   // cannot be started or ended.
   Status start(const CommandSpec& spec, SteadyTime now);
   bool running() const { return pid_ > 0; }
-  SteadyTime deadline() const { return deadline_; }
+  // When to poll() at the latest.
+  SteadyTime deadline() const { return listens_ ? deadline_ : std::min(deadline_, listens_from_); }
   // Descriptors that become readable when there is something to do; empty when not running.
   std::vector<int> wake_fds() const;
   // Drains what is there. Returns true exactly once, when the command has ended (or was killed),
@@ -69,6 +79,8 @@ class Command {
   UniqueFd err_;
   SteadyTime started_{};
   SteadyTime deadline_{};
+  SteadyTime listens_from_{};
+  bool listens_ = false;  // its output wakes
   std::size_t max_output_ = 0;
   CommandOutput current_;
 };

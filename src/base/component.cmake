@@ -3,6 +3,7 @@ set(COMPONENT_SOURCES
   child_limits.cpp
   command.cpp
   cpu_list.cpp
+  delay.cpp
   file.cpp
   file_watch.cpp
   inotify.cpp
@@ -13,6 +14,7 @@ set(COMPONENT_SOURCES
   read_fd.cpp
   result.cpp
   rfc3339.cpp
+  side_call.cpp
   text.cpp
   token_file.cpp
   trusted_file.cpp

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/read_fd.h"
+#include "base/side_call.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -45,6 +46,7 @@ Error errno_error(int error_number, const std::string& what) {
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  touches_file(path.native());
   // Not blocking: to open a FIFO would wait for its writer.
   const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
   struct stat info {};
@@ -101,6 +103,7 @@ Result<std::vector<std::string>> list_directory(const std::filesystem::path& pat
   struct Close {
     void operator()(DIR* dir) const { ::closedir(dir); }
   };
+  touches_file(path.native());
   const std::unique_ptr<DIR, Close> dir{::opendir(path.c_str())};
   if (!dir) {
     const int saved = errno;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/side_call.h"
+
 namespace slurmlet {
 
 Inotify::Inotify() : fd_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
@@ -14,6 +16,7 @@ std::optional<int> Inotify::add(const std::string& directory, std::uint32_t mask
   if (!fd_ || directory.empty()) {
     return std::nullopt;
   }
+  touches_file(directory);
   const int watch =
       ::inotify_add_watch(fd_.get(), directory.c_str(), mask | IN_ONLYDIR | IN_MASK_ADD);
   return watch < 0 ? std::nullopt : std::optional{watch};

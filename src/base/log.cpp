@@ -1,11 +1,23 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
 
 #include "base/plain_text.h"
 
@@ -34,10 +46,84 @@ class PriorityFlag final : public spdlog::custom_flag_formatter {
   }
 };
 
+// As much as stderr takes without waiting. Its flags stay as they are: others may share it.
+std::size_t write_now(std::string_view text) {
+  const std::size_t whole = text.size();
+  while (!text.empty()) {
+    ssize_t taken = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (taken < 0 && errno == ENOTSOCK) {
+      // A pipe that can be written to takes so much (pipe(7)).
+      pollfd room{STDERR_FILENO, POLLOUT, 0};
+      taken = ::poll(&room, 1, 0) == 1 ? ::write(STDERR_FILENO, text.data(),
+                                                 std::min<std::size_t>(text.size(), PIPE_BUF))
+                                       : -1;
+    }
+    if (taken <= 0) {
+      break;
+    }
+    text.remove_prefix(static_cast<std::size_t>(taken));
+  }
+  return whole - text.size();
+}
+
+// Who reads our log may be slow or hang, and no thread waits for that: what is not taken at once is
+// lost, and counted in the next line that is.
+class StderrSink final : public spdlog::sinks::sink {
+ public:
+  void log(const spdlog::details::log_msg& message) override {
+    std::unique_lock lock{mutex_, std::try_to_lock};
+    // Longer than a tenth of a second only a file can keep another thread.
+    for (int tries = 0; !lock && tries < 100; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      (void)lock.try_lock();
+    }
+    if (!lock || !tell_loss(message.logger_name) || !put(message)) {
+      ++lost_;
+    }
+  }
+  void flush() override {}
+  void set_pattern(const std::string& /*pattern*/) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
+    formatter_ = std::move(formatter);
+  }
+
+ private:
+  bool tell_loss(spdlog::string_view_t logger) {
+    const auto lost = lost_.load();
+    if (lost == 0) {
+      return true;
+    }
+    const std::string text =
+        std::to_string(lost) + " log messages are missing here: the log was not read in time";
+    if (!put({logger, spdlog::level::warn, text})) {
+      return false;
+    }
+    lost_ -= lost;
+    return true;
+  }
+  // Whether it was taken, at least in part: then the rest follows before anything else.
+  bool put(const spdlog::details::log_msg& message) {
+    rest_.erase(0, write_now(rest_));
+    if (!rest_.empty()) {
+      return false;
+    }
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const std::string_view text{line.data(), line.size()};
+    const std::size_t taken = write_now(text);
+    rest_ = taken == 0 ? "" : text.substr(taken);
+    return taken != 0;
+  }
+
+  std::mutex mutex_;
+  std::unique_ptr<spdlog::formatter> formatter_;
+  std::string rest_;  // of a line that was taken in part
+  std::atomic<std::uint64_t> lost_{0};
+};
+
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
-    auto out = std::make_shared<spdlog::logger>("slurmlet",
-                                                std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto out = std::make_shared<spdlog::logger>("slurmlet", std::make_shared<StderrSink>());
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     formatter->add_flag<PriorityFlag>('*');
     formatter->set_pattern(

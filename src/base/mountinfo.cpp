@@ -1,5 +1,7 @@
 #include "base/mountinfo.h"
 
+#include <utility>
+
 #include "base/file.h"
 #include "base/text.h"
 
@@ -20,6 +22,33 @@ std::optional<uid_t> fuse_user(std::string_view type_and_options) {
     }
   }
   return 0;
+}
+
+bool lies_under(std::string_view path, std::string_view mount) {
+  return mount == "/" ||
+         (path.starts_with(mount) && (path.size() == mount.size() || path[mount.size()] == '/'));
+}
+
+struct Mount {
+  std::string_view device, root;
+  std::string point;
+};
+
+// That `path` lies on; of two mounts on one place the later one is seen.
+std::optional<Mount> mount_of(std::string_view mountinfo, std::string_view path) {
+  std::optional<Mount> found;
+  for (const auto line : split(mountinfo, '\n')) {
+    const auto dash = line.find(" - ");
+    const auto fields = split(line.substr(0, dash), ' ');
+    if (dash == std::string_view::npos || fields.size() < 5) {
+      continue;
+    }
+    std::string point = unescape_mountinfo(fields[4]);
+    if (lies_under(path, point) && (!found || point.size() >= found->point.size())) {
+      found = Mount{fields[2], fields[3], std::move(point)};
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -51,6 +80,22 @@ std::string unescape_mountinfo(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string place_on_device(std::string_view mountinfo, std::string_view path) {
+  const auto mount = mount_of(mountinfo, path);
+  if (!mount) {
+    return "";
+  }
+  const auto root = mount->root == "/" ? "" : unescape_mountinfo(mount->root);
+  return std::string{mount->device} + " " + root +
+         std::string{path.substr(mount->point == "/" ? 0 : mount->point.size())};
+}
+
+bool is_seen_alike(const std::string& proc, int pid, const std::string& path) {
+  const auto own = read_mountinfo(proc + "/self/mountinfo");
+  const auto other = read_mountinfo(proc + "/" + std::to_string(pid) + "/mountinfo");
+  return !own || !other || place_on_device(*own, path) == place_on_device(*other, path);
 }
 
 }  // namespace slurmlet

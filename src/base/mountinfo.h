@@ -23,4 +23,12 @@ std::string unescape_mountinfo(std::string_view field);
 // it with FUSE, else the kernel's, which is root's (0). Nothing where no such mount is listed.
 std::optional<uid_t> author_of_owners(std::string_view mountinfo, std::string_view mount_id);
 
+// Where `path` (absolute, without links) lies: the device and the path on it, whatever is mounted
+// where; "" if unknown.
+std::string place_on_device(std::string_view mountinfo, std::string_view path);
+
+// Whether `path` is the same directory for us and for that process, which may have mounts of its
+// own (a container, a unit with a private file system). True where /proc does not tell.
+bool is_seen_alike(const std::string& proc, int pid, const std::string& path);
+
 }  // namespace slurmlet

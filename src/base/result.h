@@ -27,14 +27,26 @@ enum class Code {
 };
 const char* to_string(Code code);
 
+// How far a request came that failed, for those who say what to fix.
+struct RequestFailure {
+  enum class Stage { kName, kConnection, kTls, kCredential, kAnswer };
+  Stage stage = Stage::kAnswer;
+  int http_status = 0;  // 0 = no answer
+  std::string reason;   // without the request: "403 Forbidden", "connection refused"
+  bool operator==(const RequestFailure&) const = default;
+};
+
 struct Error {
   Code code = Code::kInternal;
   std::string message;
-  std::optional<Duration> retry_after = {};  // the pause that a server asks for (Retry-After)
+  std::optional<Duration> retry_after = {};    // the pause that a server asks for (Retry-After)
+  std::optional<RequestFailure> request = {};  // nothing where it is not about a request
   // The same error with context in front: "renew lease: PUT …: 409 Conflict".
   Error with_prefix(const std::string& prefix) const {
-    return {code, prefix + ": " + message, retry_after};
+    return {code, prefix + ": " + message, retry_after, request};
   }
+  // What went wrong, without the request and its URL.
+  const std::string& reason() const { return request ? request->reason : message; }
   bool operator==(const Error&) const = default;
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/mountinfo.h"
 #include "base/read_fd.h"
+#include "base/side_call.h"
 #include "base/text.h"
 
 namespace slurmlet {
@@ -61,6 +62,7 @@ class Walk {
           fmt::format("{} is not an absolute path, so it depends on the reader's working directory",
                       path_.string())};
     }
+    touches_file(path_.native());
     push_front(path_);
     if (const Status root = enter_root(); !root) {
       return root.error();

@@ -1,6 +1,7 @@
 set(COMPONENT_SOURCES
   curl_client.cpp
   curl_handle.cpp
+  known_addresses.cpp
   proxy_choice.cpp
   response_head.cpp
   target.cpp

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "http/curl_handle.h"
 #include "http/target.h"
@@ -13,6 +14,9 @@
 
 namespace slurmlet::http {
 namespace {
+
+// For the first call over a fresh connection, while there is an old one to go back to.
+constexpr long kTrialMilliseconds = 3000;
 
 SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
 
@@ -56,8 +60,8 @@ class CurlStream final : public Stream {
 
 class CurlClient final : public Client {
  public:
-  CurlClient(CredentialSource source, std::shared_ptr<TransferLoop> loop)
-      : source_(std::move(source)), loop_(std::move(loop)) {}
+  CurlClient(CredentialSource source, std::shared_ptr<TransferLoop> loop, ConnectionLife life)
+      : source_(std::move(source)), life_(std::move(life)), loop_(std::move(loop)) {}
 
   // Takes the credentials that there are now into use. An error while those given are of no use;
   // then the ones before them stay.
@@ -85,9 +89,12 @@ class CurlClient final : public Client {
   Result<std::string> read_token() const;
   Result<std::string> ready(const Request& request);
   Status adopt(std::shared_ptr<const Credentials> fresh);
+  bool renew_connections();
   void drive(Transfer& transfer);
 
   CredentialSource source_;
+  ConnectionLife life_;
+  SteadyTime renew_at_{};
   std::shared_ptr<const Credentials> credentials_;  // in use; null before the first refresh()
   std::shared_ptr<const Credentials> refused_;      // the last given ones, if of no use
   Error refusal_;                                   // why
@@ -96,6 +103,7 @@ class CurlClient final : public Client {
   std::atomic<bool> interrupted_ = false;
   Owner owner_;
   // After pool_, so that libcurl's multi handle goes first (that of siblings with the last).
+  ConnectionPool old_pool_;  // until a call over pool_'s fresh connections has worked
   ConnectionPool pool_;
   std::shared_ptr<TransferLoop> loop_;
 };
@@ -135,9 +143,26 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   }
   loop_->end_streams(owner_);
   pool_ = std::move(pool);
+  old_pool_.reset();
+  renew_at_ = steady_now() + life_();
   shared_ = std::make_shared<const Shared>(Shared{std::move(*target), fresh->identity});
   credentials_ = std::move(fresh);
   return {};
+}
+
+// Servers that were added, or came back after an upgrade, get their share of the connections.
+bool CurlClient::renew_connections() {
+  const SteadyTime now = steady_now();
+  if (now < renew_at_) {
+    return false;
+  }
+  renew_at_ = now + life_();
+  auto fresh = make_connection_pool();
+  if (!fresh) {
+    return false;
+  }
+  old_pool_ = std::exchange(pool_, std::move(fresh));
+  return true;
 }
 
 // The token to send, once everything else is ready.
@@ -170,12 +195,20 @@ Result<Response> CurlClient::call(const Request& request) {
   if (!token) {
     return token.error();
   }
+  (void)renew_connections();
   Transfer transfer{owner_, shared_, request, *token, pool_, Transfer::Kind::kWhole, steady_now()};
+  if (old_pool_) {
+    curl_easy_setopt(transfer.easy(), CURLOPT_CONNECTTIMEOUT_MS, kTrialMilliseconds);
+  }
   const LoopMembership membership{*loop_, transfer};
   drive(transfer);
   if (transfer.error()) {
+    if (old_pool_) {
+      pool_ = std::exchange(old_pool_, nullptr);  // the next call, a renewal of the Lease, may work
+    }
     return *transfer.error();
   }
+  old_pool_.reset();
   const ResponseHead& head = transfer.head();
   return Response{head.status(), transfer.take_body(), head.date(), head.retry_after(),
                   transfer.is_cut()};
@@ -205,6 +238,9 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
   if (interrupted_) {
     token = Error{Code::kCancelled, request.method + " " + request.path + ": cancelled"};
   }
+  if (renew_connections()) {
+    old_pool_.reset();
+  }
   return std::make_unique<CurlStream>(*loop_, owner_, shared_, request, token, pool_);
 }
 
@@ -223,8 +259,9 @@ std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds)
 }
 
 Result<std::unique_ptr<Client>> make_client(CredentialSource source,
-                                            std::shared_ptr<TransferLoop> loop) {
-  auto client = std::make_unique<CurlClient>(std::move(source), std::move(loop));
+                                            std::shared_ptr<TransferLoop> loop,
+                                            ConnectionLife life) {
+  auto client = std::make_unique<CurlClient>(std::move(source), std::move(loop), std::move(life));
   if (!client->usable()) {
     return Error{Code::kInternal, "libcurl does not start: out of memory"};
   }
@@ -236,11 +273,15 @@ Result<std::unique_ptr<Client>> make_client(CredentialSource source,
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source) {
+ConnectionLife usual_connection_life() {
+  return [random = system_random()] { return delay(Delay::kConnectionLife, random); };
+}
+
+Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source, ConnectionLife life) {
   if (auto ready = init_curl(); !ready) {
     return ready.error();
   }
-  return make_client(std::move(source), std::make_shared<TransferLoop>());
+  return make_client(std::move(source), std::make_shared<TransferLoop>(), std::move(life));
 }
 
 Result<std::unique_ptr<Client>> make_sibling(Client& first, CredentialSource source) {
@@ -248,7 +289,7 @@ Result<std::unique_ptr<Client>> make_sibling(Client& first, CredentialSource sou
   if (curl == nullptr) {
     return Error{Code::kInternal, "a sibling of an HTTP client that is not libcurl's"};
   }
-  return make_client(std::move(source), curl->loop());
+  return make_client(std::move(source), curl->loop(), usual_connection_life());
 }
 
 Result<std::unique_ptr<Client>> make_curl_client(

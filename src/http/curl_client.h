@@ -37,7 +37,14 @@ struct Credentials {
 // others. Never null.
 using CredentialSource = std::function<std::shared_ptr<const Credentials>()>;
 
-Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source);
+// How long the connections of a client are used, asked anew each time. Then calls and streams begin
+// with a fresh one, so that load spreads over all servers again. If the first call over it fails,
+// the later ones go on with the old one for as long again. Streams under way stay where they are.
+using ConnectionLife = std::function<Duration()>;
+ConnectionLife usual_connection_life();
+
+Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source,
+                                                 ConnectionLife life = usual_connection_life());
 
 // A client of another server that shares the waiting of `first` (which make_curl_client() made):
 // wait() and call() of either move the streams of both, and news of either's streams end a wait()

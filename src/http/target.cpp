@@ -1,7 +1,10 @@
 #include "http/target.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/un.h>
+
+#include <utility>
 
 #include "base/text.h"
 #include "http/curl_handle.h"
@@ -21,6 +24,32 @@ std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
 // An IPv6 address needs brackets inside a URL.
 std::string in_url(const std::string& host) {
   return host.find(':') != std::string::npos && host.front() != '[' ? "[" + host + "]" : host;
+}
+
+bool is_address(const std::string& host) {
+  in6_addr buffer{};
+  return host.find(':') != std::string::npos || ::inet_pton(AF_INET, host.c_str(), &buffer) == 1;
+}
+
+// Whom connections are made to.
+void set_name(Target& target, std::string host, std::string port) {
+  if (!target.proxy.empty()) {
+    const UrlHandle proxy{curl_url()};
+    constexpr unsigned kAny = CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME;
+    if (!proxy ||
+        curl_url_set(proxy.get(), CURLUPART_URL, target.proxy.c_str(), kAny) != CURLUE_OK) {
+      return;
+    }
+    host = part_of(proxy.get(), CURLUPART_HOST);
+    port = part_of(proxy.get(), CURLUPART_PORT);
+    if (port.empty()) {  // as libcurl has it
+      port = part_of(proxy.get(), CURLUPART_SCHEME) == "https" ? "443" : "1080";
+    }
+  }
+  if (!is_address(host) && target.unix_socket.empty()) {
+    target.name = std::move(host);
+    target.port = std::move(port);
+  }
 }
 
 Error bad_url(const Endpoint& endpoint, const char* why) {
@@ -85,6 +114,7 @@ Result<Target> make_target(const Endpoint& endpoint) {
     target.connect_to = fmt::format("{}:{}:{}:{}", name, port, host, port);
     target.host_header = fmt::format("Host: {}:{}", host, port);
   }
+  set_name(target, host, port);
   return target;
 }
 

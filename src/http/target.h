@@ -17,6 +17,9 @@ struct Target {
   std::string proxy;
   std::string user_agent;
   std::string unix_socket;  // connected to in the place of the host of `base`, or ""
+  std::string
+      name;  // to be resolved for a connection: the server's or the proxy's; "" = an address
+  std::string port;  // of it
   bool tls = false;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/known_addresses.h"
 #include "http/proxy_choice.h"
 #include "http/transfer_options.h"
 #include "http/transport_error.h"
@@ -36,6 +37,7 @@ Transfer::Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Req
       request_body_(request.body),
       timeout_(request.timeout),
       max_body_(request.max_body),
+      news_at_(std::min(request.news_at, kMaxUntakenBody)),
       may_be_cut_(request.may_be_cut),
       deadline_(now + request.timeout),
       pool_(std::move(pool)),
@@ -61,6 +63,12 @@ Transfer::Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Req
   if (good && !shared_->target.connect_to.empty()) {
     good = append_header(connect_to_, shared_->target.connect_to.c_str()) &&
            set(CURLOPT_CONNECT_TO, connect_to_.get());
+  }
+  if (const std::string known = known_addresses().of(shared_->target.name);
+      good && !known.empty()) {
+    const std::string entry =
+        fmt::format("{}:{}:{}", shared_->target.name, shared_->target.port, known);
+    good = append_header(resolve_, entry.c_str()) && set(CURLOPT_RESOLVE, resolve_.get());
   }
   if (good && !shared_->target.unix_socket.empty()) {
     good = set(CURLOPT_UNIX_SOCKET_PATH, shared_->target.unix_socket.c_str());
@@ -92,13 +100,28 @@ std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count,
   transfer.head_.add_line({data, size * count});
   if (!was_complete && transfer.head_.complete()) {
     transfer.event_ = true;
-    char* address = nullptr;
-    if (curl_easy_getinfo(transfer.easy(), CURLINFO_LOCAL_IP, &address) == CURLE_OK &&
-        address != nullptr && *address != '\0') {
-      transfer.owner_.local_address = address;
-    }
+    transfer.note_connection();
   }
   return size * count;
+}
+
+void Transfer::note_connection() {
+  const auto text = [this](CURLINFO info) {
+    char* value = nullptr;
+    return std::string{
+        curl_easy_getinfo(easy(), info, &value) == CURLE_OK && value != nullptr ? value : ""};
+  };
+  if (std::string address = text(CURLINFO_LOCAL_IP); !address.empty()) {
+    owner_.local_address = std::move(address);
+  }
+  const std::string peer = text(CURLINFO_PRIMARY_IP);
+  long connections = 0;
+  curl_easy_getinfo(easy(), CURLINFO_NUM_CONNECTS, &connections);
+  if (const std::string& name = shared_->target.name;
+      !name.empty() && !peer.empty() && connections > 0) {
+    known_addresses().worked(name, peer);
+    known_addresses().look_up(name, std::chrono::steady_clock::now());
+  }
 }
 
 std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {
@@ -113,7 +136,7 @@ std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, v
     return 0;
   }
   transfer.body_.append(data, length);
-  transfer.body_news_ = true;
+  transfer.body_news_ |= transfer.body_.size() >= transfer.news_at_;
   return length;
 }
 
@@ -153,6 +176,10 @@ void Transfer::fail(Error error) {
   ended_ = true;
   event_ = true;
   error_ = std::move(error);
+  // The name may lead elsewhere by now.
+  if (!shared_->target.name.empty() && error_->code != Code::kCancelled) {
+    known_addresses().look_up(shared_->target.name, std::chrono::steady_clock::now());
+  }
 }
 
 }  // namespace slurmlet::http

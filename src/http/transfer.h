@@ -73,6 +73,7 @@ class Transfer {
   void fail(Error error);
 
  private:
+  void note_connection();
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 
@@ -83,6 +84,7 @@ class Transfer {
   std::string request_body_;
   Duration timeout_;
   std::size_t max_body_;
+  std::size_t news_at_;
   bool may_be_cut_;
   SteadyTime deadline_;
   ResponseHead head_;
@@ -96,6 +98,7 @@ class Transfer {
   std::array<char, CURL_ERROR_SIZE> detail_{};
   HeaderList headers_;
   HeaderList connect_to_;
+  HeaderList resolve_;
   // Order matters: the easy handle goes before what it points to, the pool last.
   ConnectionPool pool_;
   EasyHandle easy_;

@@ -10,6 +10,8 @@
 namespace slurmlet::http {
 namespace {
 
+using Stage = RequestFailure::Stage;
+
 // TLS alerts by which a server turns a client certificate down (RFC 8446 section 6.2, in OpenSSL's
 // words).
 bool refuses_our_certificate(const std::string& detail) {
@@ -60,33 +62,40 @@ std::string connect_text(const TransportFailure& failure, const std::string& det
 Error transport_error(const std::string& what, const TransportFailure& failure) {
   const std::string detail =
       failure.detail.empty() ? curl_easy_strerror(failure.code) : failure.detail;
-  const auto error = [&](Code code, const std::string& text) {
-    return Error{code, what + ": " + text};
+  const auto error = [&](Code code, const std::string& text, Stage stage) {
+    return Error{code, what + ": " + text, {}, RequestFailure{stage, 0, text}};
   };
   switch (failure.code) {
     case CURLE_OPERATION_TIMEDOUT:
-      return error(Code::kTimeout, "no answer in time");
+      return error(Code::kTimeout, "no answer in time", Stage::kConnection);
     case CURLE_COULDNT_CONNECT:
-      return error(connect_code(failure), connect_text(failure, detail));
+      return error(connect_code(failure), connect_text(failure, detail), Stage::kConnection);
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
-      return error(Code::kDenied, "certificate verify failed: " + without_prefix(detail) +
-                                      "; check the CA bundle, the server's name and the clock");
+      return error(Code::kDenied,
+                   "certificate verify failed: " + without_prefix(detail) +
+                       "; check the CA bundle, the server's name and the clock",
+                   Stage::kTls);
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
-      return error(Code::kInvalid, detail);
+      return error(Code::kInvalid, detail, Stage::kConnection);
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_OUT_OF_MEMORY:
     case CURLE_FAILED_INIT:
     case CURLE_WRITE_ERROR:
-      return error(Code::kInternal, detail);
+      return error(Code::kInternal, detail, Stage::kConnection);
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      return error(Code::kUnavailable, detail, Stage::kName);
     default:
       break;
   }
   if (refuses_our_certificate(detail)) {
-    return error(Code::kDenied, "the server rejects the client certificate: " + detail);
+    return error(Code::kDenied, "the server rejects the client certificate: " + detail,
+                 Stage::kCredential);
   }
-  return error(Code::kUnavailable, detail);
+  const bool is_tls = contains(to_lower(detail), "ssl") || contains(to_lower(detail), "tls");
+  return error(Code::kUnavailable, detail, is_tls ? Stage::kTls : Stage::kConnection);
 }
 
 }  // namespace slurmlet::http

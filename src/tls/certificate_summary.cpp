@@ -4,12 +4,16 @@
 #include <openssl/asn1.h>
 #include <openssl/err.h>
 #include <openssl/objects.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <utility>
+
+#include "tls/certificates.h"
+#include "tls/pem.h"
 
 namespace slurmlet::tls {
 namespace {
@@ -69,20 +73,59 @@ std::string address_text(const ASN1_OCTET_STRING* address) {
   return text;
 }
 
-void add_alternative_names(const X509& certificate, CertificateSummary& summary) {
-  const GeneralNamesPtr names{static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr))};
-  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+// Into a CertificateSummary or CertificateSubject. How many were left out, being neither.
+template <typename Names>
+int add_alternative_names(const GENERAL_NAMES* names, Names& out) {
+  int others = 0;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
     int type = 0;
-    const void* value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), i), &type);
+    const void* value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
+    std::string address =
+        type == GEN_IPADD ? address_text(static_cast<const ASN1_OCTET_STRING*>(value)) : "";
     if (type == GEN_DNS) {
-      summary.dns_names.push_back(octets(static_cast<const ASN1_STRING*>(value)));
-    } else if (type == GEN_IPADD) {
-      if (auto text = address_text(static_cast<const ASN1_OCTET_STRING*>(value)); !text.empty()) {
-        summary.ip_addresses.push_back(std::move(text));
-      }
+      out.dns_names.push_back(octets(static_cast<const ASN1_STRING*>(value)));
+    } else if (!address.empty()) {
+      out.ip_addresses.push_back(std::move(address));
+    } else {
+      ++others;
     }
   }
+  return others;
+}
+
+Error strange(const std::string& what) {
+  return {Code::kInvalid, "the certificate request " + what};
+}
+
+// Requests carry their extensions in an attribute, of which there might be several.
+Status read_requested_names(X509_REQ* request, CertificateSubject& subject) {
+  const int attributes = X509_REQ_get_attr_count(request);
+  if (attributes == 0) {
+    return {};
+  }
+  if (attributes > 1 || X509_REQ_get_attr_by_NID(request, NID_ext_req, -1) != 0 ||
+      X509_ATTRIBUTE_count(X509_REQ_get_attr(request, 0)) != 1) {
+    return strange("has attributes besides one list of extensions");
+  }
+  const ExtensionsPtr extensions{X509_REQ_get_extensions(request)};
+  int found = 0;
+  const GeneralNamesPtr names{static_cast<GENERAL_NAMES*>(
+      X509V3_get_d2i(extensions.get(), NID_subject_alt_name, &found, nullptr))};
+  if (!names) {
+    constexpr int kAbsent = -1;
+    return !extensions || found != kAbsent ? strange("has names that cannot be read") : Status{};
+  }
+  if (add_alternative_names(names.get(), subject) != 0) {
+    return strange("has names that are neither DNS names nor IP addresses");
+  }
+  return {};
+}
+
+std::string without_space(std::string_view text) {
+  std::string out;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(out),
+               [](char c) { return c != ' ' && c != '\n' && c != '\r' && c != '\t'; });
+  return out;
 }
 
 }  // namespace
@@ -98,10 +141,39 @@ CertificateSummary summarize(const X509& certificate) {
   summary.issuer = name_text(X509_get_issuer_name(&certificate));
   summary.not_before = wall_time(X509_get0_notBefore(&certificate));
   summary.not_after = wall_time(X509_get0_notAfter(&certificate));
-  add_alternative_names(certificate, summary);
+  const GeneralNamesPtr names{static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr))};
+  (void)add_alternative_names(names.get(), summary);
   summary.is_ca = (X509_get_extension_flags(const_cast<X509*>(&certificate)) & EXFLAG_CA) != 0;
   ERR_clear_error();
   return summary;
+}
+
+Result<CertificateSubject> read_certificate_request(const std::string& pem) {
+  ERR_clear_error();
+  const BioPtr bio{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+  const RequestPtr request{PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr)};
+  if (!request) {
+    ERR_clear_error();
+    return strange("is not a PEM certificate request (-----BEGIN CERTIFICATE REQUEST-----)");
+  }
+  // Others read PEM differently: what OpenSSL takes for the end of a block, Go takes for a broken
+  // one, and goes on to the next.
+  if (without_space(to_pem(request.get())) != without_space(pem)) {
+    return strange("is more than one PEM certificate request, or not written as usual");
+  }
+  const X509_NAME* name = X509_REQ_get_subject_name(request.get());
+  CertificateSubject subject;
+  subject.organizations = name_values(name, NID_organizationName);
+  const auto common_names = name_values(name, NID_commonName);
+  if (common_names.size() != 1 ||
+      X509_NAME_entry_count(name) != static_cast<int>(subject.organizations.size()) + 1) {
+    return strange("has a subject that is not one common name and organizations");
+  }
+  subject.common_name = common_names.front();
+  const Status names = read_requested_names(request.get(), subject);
+  ERR_clear_error();
+  return names ? Result<CertificateSubject>{std::move(subject)} : names.error();
 }
 
 }  // namespace slurmlet::tls

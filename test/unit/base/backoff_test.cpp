@@ -16,15 +16,15 @@ Random fixed(double value) {
   return [value] { return value; };
 }
 
-TEST(BackoffTest, WithoutLuckItWaitsTheInitialDelayEachTime) {
-  Backoff backoff{milliseconds{200}, seconds{7}, fixed(0.0)};
+TEST(BackoffTest, TheLowerBoundStays) {
+  Backoff backoff{milliseconds{200}, seconds{1}, seconds{7}, fixed(0.0)};
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(backoff.next(), milliseconds{200});
   }
 }
 
 TEST(BackoffTest, TheUpperBoundDoublesUpToTheCap) {
-  Backoff backoff{milliseconds{200}, seconds{7}, fixed(1.0)};
+  Backoff backoff{milliseconds{100}, milliseconds{200}, seconds{7}, fixed(1.0)};
   const std::vector<int> wanted_ms{200, 400, 800, 1600, 3200, 6400, 7000, 7000, 7000};
   for (const int ms : wanted_ms) {
     EXPECT_EQ(backoff.next(), milliseconds{ms});
@@ -32,7 +32,7 @@ TEST(BackoffTest, TheUpperBoundDoublesUpToTheCap) {
 }
 
 TEST(BackoffTest, EveryDelayIsWithinItsBounds) {
-  Backoff backoff{milliseconds{100}, seconds{5}, system_random()};
+  Backoff backoff{milliseconds{100}, milliseconds{200}, seconds{5}, system_random()};
   for (int i = 0; i < 200; ++i) {
     const Duration delay = backoff.next();
     EXPECT_GE(delay, milliseconds{100});
@@ -41,7 +41,7 @@ TEST(BackoffTest, EveryDelayIsWithinItsBounds) {
 }
 
 TEST(BackoffTest, ResetStartsAgain) {
-  Backoff backoff{seconds{1}, seconds{60}, fixed(1.0)};
+  Backoff backoff{milliseconds{100}, seconds{1}, seconds{60}, fixed(1.0)};
   EXPECT_EQ(backoff.failures(), 0);
   (void)backoff.next();
   (void)backoff.next();
@@ -54,7 +54,7 @@ TEST(BackoffTest, ResetStartsAgain) {
 // 60 s doubled thirty times does not fit into a Duration.
 TEST(BackoffTest, ManyFailuresOfALongDelayStayAtTheCap) {
   for (const Duration cap : {Duration{minutes{5}}, Duration{hours{24}}}) {
-    Backoff backoff{minutes{1}, cap, fixed(1.0)};
+    Backoff backoff{seconds{1}, minutes{1}, cap, fixed(1.0)};
     for (int i = 0; i < 100; ++i) {
       EXPECT_LE(backoff.next(), cap);
     }
@@ -77,7 +77,7 @@ TEST(BackoffTest, APauseThatIsAskedForIsKeptSpreadAndBounded) {
   for (const auto& row : kRows) {
     EXPECT_EQ(asked_pause(row.asked, fixed(row.random)), row.pause);
     // After two failures the delay of a back-off of its own may be longer.
-    Backoff backoff{seconds{3}, seconds{9}, fixed(row.random)};
+    Backoff backoff{seconds{3}, seconds{3}, seconds{9}, fixed(row.random)};
     EXPECT_EQ(backoff.next(row.asked), std::max(Duration{seconds{3}}, row.pause));
     EXPECT_GE(backoff.next(row.asked), std::max(Duration{seconds{3}}, row.pause));
     EXPECT_EQ(backoff.failures(), 2);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -217,7 +218,6 @@ TEST_F(CommandTest, PollGivesTheEndExactlyOnceAndStartsAgain) {
   for (const char* word : {"one", "two"}) {
     const SteadyTime start = steady_clock::now();
     ASSERT_TRUE(command.start(shell(std::string{"echo "} + word), start));
-    EXPECT_EQ(command.deadline(), start + seconds{10});
     while (!command.poll(start + milliseconds{5}, output)) {
       ASSERT_TRUE(wait_for(command.wake_fds()));
     }
@@ -275,11 +275,14 @@ TEST_F(CommandTest, AGrandchildThatIgnoresSignalsIsKilledTooAndNobodyIsLeft) {
   Command command;
   const SteadyTime start = steady_clock::now();
   // Both ignore them: what is ignored stays ignored in the child (sigaction(2)).
-  const CommandSpec spec = shell("trap '' TERM INT HUP; sleep 100 & echo $!; wait; sleep 100");
+  const fakes::TempTree tree;
+  const CommandSpec spec = shell("trap '' TERM INT HUP; sleep 100 & echo $!; : >" +
+                                 tree.path("said").string() + "; wait; sleep 100");
   ASSERT_TRUE(command.start(spec, start));
   CommandOutput output;
-  ASSERT_TRUE(wait_for(command.wake_fds()));
-  EXPECT_FALSE(command.poll(start, output));
+  while (!tree.exists("said")) {
+    ::sched_yield();
+  }
   EXPECT_TRUE(command.poll(start + spec.timeout, output));
   const auto grandchild = parse_int<int>(trim(output.out));
   ASSERT_TRUE(grandchild) << output.out;
@@ -389,6 +392,29 @@ TEST_F(CommandTest, OverlongOutputOfAnEndedChildIsNoticed) {
   ASSERT_TRUE(command.poll(start, output));
   EXPECT_TRUE(output.too_long);
   EXPECT_EQ(output.out, "0123456789");
+}
+
+// What a child says is read with its end, unless it takes long.
+TEST_F(CommandTest, OutputWakesNobodyForTheFirstTenthOfASecond) {
+  const fakes::TempTree tree;
+  Command command;
+  const SteadyTime start = steady_clock::now();
+  ASSERT_TRUE(command.start(
+      shell("echo early; : >" + tree.path("said").string() + "; exec sleep 100"), start));
+  while (!tree.exists("said")) {
+    ::sched_yield();
+  }
+  ASSERT_EQ(command.wake_fds().size(), 1U);
+  EXPECT_GT(process_behind(command.wake_fds().front()), 0) << "the pidfd";
+  EXPECT_EQ(command.deadline(), start + milliseconds{100});
+  CommandOutput output;
+  EXPECT_FALSE(command.poll(start + milliseconds{99}, output));
+  EXPECT_EQ(command.wake_fds().size(), 1U);
+  EXPECT_FALSE(command.poll(start + milliseconds{100}, output));
+  EXPECT_EQ(command.wake_fds().size(), 3U);
+  EXPECT_EQ(command.deadline(), start + seconds{10});
+  ASSERT_TRUE(command.poll(start + seconds{10}, output));
+  EXPECT_EQ(output.out, "early\n") << "read all the same";
 }
 
 TEST_F(CommandTest, MoreOutputThanAPipeHolds) {

@@ -3,6 +3,7 @@ set(COMPONENT_TESTS
   child_limits_test.cpp
   command_test.cpp
   cpu_list_test.cpp
+  delay_test.cpp
   file_test.cpp
   file_watch_test.cpp
   log_test.cpp
@@ -12,6 +13,7 @@ set(COMPONENT_TESTS
   published_test.cpp
   result_test.cpp
   rfc3339_test.cpp
+  side_call_test.cpp
   text_test.cpp
   token_file_test.cpp
   trusted_file_test.cpp

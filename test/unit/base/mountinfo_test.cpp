@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fakes/temp_tree.h"
+
 namespace slurmlet {
 namespace {
 
@@ -25,6 +27,47 @@ TEST(Mountinfo, OwnersAreTheWordOfWhoMountedWithFuse) {
   for (const auto& row : kRows) {
     EXPECT_EQ(author_of_owners(kText, row.id), row.user) << row.id;
   }
+}
+
+TEST(Mountinfo, TheLongestMountPointDecides) {
+  const std::string mounts =
+      "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+      "30 22 0:40 / /srv rw - nfs4 server:/srv rw\n"
+      "31 30 0:41 / /srv/with\\040space rw master:2 - lustre mgs:/x rw\n"
+      "33 32 0:43 / /run/x rw - xfs /dev/sdb rw\n"
+      "34 33 0:44 / /run/x rw - autofs auto rw\n"
+      "garbage\n";
+  const struct {
+    const char* path;
+    const char* place;
+  } kRows[] = {{"/", "8:1 /"},
+               {"/srv", "0:40 "},
+               {"/srv/spool", "0:40 /spool"},
+               {"/srvspool", "8:1 /srvspool"},
+               {"/srv/with space/spool", "0:41 /spool"},
+               {"/run/x/spool", "0:44 /spool"}};
+  for (const auto& row : kRows) {
+    EXPECT_EQ(place_on_device(mounts, row.path), row.place);
+  }
+}
+
+TEST(Mountinfo, APlaceIsTheSameWhereverItIsMounted) {
+  const std::string host = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
+  // A container with the host's /srv/c1 as root, and one directory of the host as it is.
+  const std::string container =
+      "90 80 8:1 /srv/c1 / rw - ext4 /dev/sda1 rw\n"
+      "91 90 8:1 /var/spool /var/spool rw - ext4 /dev/sda1 rw\n";
+  EXPECT_EQ(place_on_device(host, "/var/spool/slurmd"), "8:1 /var/spool/slurmd");
+  EXPECT_EQ(place_on_device(container, "/var/spool/slurmd"), "8:1 /var/spool/slurmd");
+  EXPECT_EQ(place_on_device(container, "/var/spooled"), "8:1 /srv/c1/var/spooled");
+  EXPECT_EQ(place_on_device("", "/var"), "");
+
+  fakes::TempTree tree;
+  const std::string proc = tree.root().string();
+  EXPECT_TRUE(is_seen_alike(proc, 7, "/var/spooled")) << "/proc does not tell";
+  tree.file("self/mountinfo", host).file("7/mountinfo", container);
+  EXPECT_TRUE(is_seen_alike(proc, 7, "/var/spool/slurmd"));
+  EXPECT_FALSE(is_seen_alike(proc, 7, "/var/spooled"));
 }
 
 }  // namespace

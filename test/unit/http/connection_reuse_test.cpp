@@ -16,15 +16,64 @@ TEST(ConnectionReuse, ServesManyCallsOverOneConnection) {
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST(ConnectionReuse, ServesCallsOverOneConnectionBesideOpenStreams) {
+// Whose connections live for `lives`, one after the other, the last one for ever.
+std::unique_ptr<Client> make_short_lived_client(const TestServer& server,
+                                                std::vector<Duration> lives) {
+  auto credentials = std::make_shared<const Credentials>(
+      Credentials{endpoint_of(server), make_identity(pki().ca.certificate), {}});
+  auto client = make_curl_client([credentials] { return credentials; },
+                                 [lives = std::move(lives), next = std::size_t{0}]() mutable {
+                                   return next < lives.size() ? lives[next++] : Duration{1h};
+                                 });
+  EXPECT_TRUE(client);
+  return std::move(*client);
+}
+
+// An open stream at /watch, an answer anywhere else.
+void watch_or_ok(Exchange& exchange) {
+  if (exchange.request().path == "/watch") {
+    exchange.start_chunked(200);
+    exchange.wait_for_client_to_close();
+  } else {
+    exchange.respond(200, "ok");
+  }
+}
+
+// After a rolling upgrade all would stay with the servers that came back first.
+TEST(ConnectionReuse, AConnectionIsReplacedWhenItsLifeIsOver) {
+  TestServer server{{pki().server}, watch_or_ok};
+  const auto client = make_short_lived_client(server, {0s, 0s, 0s});
+  const auto watch = client->open_stream(get("/watch"));
+  while (watch->status() == 0) {
+    (void)client->wait(steady_now() + 10s, {});
+  }
+  const int before = server.connections();
+  ASSERT_TRUE(client->call(get("/a")));
+  ASSERT_TRUE(client->call(get("/b")));
+  EXPECT_EQ(server.connections(), before + 2);
+  EXPECT_TRUE(server.wait_closed(1)) << "the old one is closed";
+  EXPECT_FALSE(watch->ended()) << "a stream stays where it is";
+}
+
+// The lease must not suffer: the old connection is there until the fresh one has worked.
+TEST(ConnectionReuse, AFreshConnectionThatFailsLeavesTheOldOneInUse) {
   TestServer server{{pki().server}, [](Exchange& exchange) {
-                      if (exchange.request().path == "/watch") {
-                        exchange.start_chunked(200);
-                        exchange.wait_for_client_to_close();
+                      if (exchange.request().connection == 2) {
+                        exchange.drop();
                       } else {
                         exchange.respond(200, "ok");
                       }
                     }};
+  const auto client = make_short_lived_client(server, {0s, 0s});
+  ASSERT_TRUE(client->call(get("/a")));
+  EXPECT_FALSE(client->call(get("/b")));
+  const auto third = client->call(get("/c"));
+  ASSERT_TRUE(third) << third.error().message;
+  EXPECT_EQ(server.requests().back().connection, 1);
+}
+
+TEST(ConnectionReuse, ServesCallsOverOneConnectionBesideOpenStreams) {
+  TestServer server{{pki().server}, watch_or_ok};
   const auto client = make_client(endpoint_of(server));
   std::vector<std::unique_ptr<Stream>> streams;
   for (int i = 0; i < 4; ++i) {

@@ -7,10 +7,13 @@
 namespace slurmlet::http {
 namespace {
 
+using Stage = RequestFailure::Stage;
+
 struct Case {
   TransportFailure failure;
   Code code;
   const char* message;
+  Stage stage = Stage::kConnection;
 };
 class TransportErrorTable : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(
@@ -24,18 +27,28 @@ INSTANTIATE_TEST_SUITE_P(
              "GET /x: Failed to connect"},
         Case{{CURLE_COULDNT_RESOLVE_HOST, 0, "Could not resolve host: api"},
              Code::kUnavailable,
-             "GET /x: Could not resolve host: api"},
+             "GET /x: Could not resolve host: api",
+             Stage::kName},
         Case{
             {CURLE_PEER_FAILED_VERIFICATION, 0, "SSL certificate problem: certificate has expired"},
             Code::kDenied,
             "GET /x: certificate verify failed: certificate has expired; check the CA bundle, the "
-            "server's name and the clock"},
+            "server's name and the clock",
+            Stage::kTls},
         Case{{CURLE_RECV_ERROR, 0,
               "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, "
               "errno 0"},
              Code::kDenied,
              "GET /x: the server rejects the client certificate: OpenSSL SSL_read: "
-             "error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"},
+             "error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0",
+             Stage::kCredential},
+        Case{{CURLE_SSL_CONNECT_ERROR, 0, "OpenSSL SSL_connect: wrong version number"},
+             Code::kUnavailable,
+             "GET /x: OpenSSL SSL_connect: wrong version number",
+             Stage::kTls},
+        Case{{CURLE_COULDNT_CONNECT, ECONNREFUSED, "Failed to connect to api.kessler.example"},
+             Code::kUnavailable,
+             "GET /x: connection refused"},
         Case{{CURLE_RECV_ERROR, 0, "Connection reset by peer"},
              Code::kUnavailable,
              "GET /x: Connection reset by peer"},
@@ -59,6 +72,8 @@ TEST_P(TransportErrorTable, SaysWhatToDo) {
   const Error error = transport_error("GET /x", GetParam().failure);
   EXPECT_EQ(error.code, GetParam().code);
   EXPECT_EQ(error.message, GetParam().message);
+  EXPECT_EQ(error.with_prefix("register").request->stage, GetParam().stage);
+  EXPECT_EQ("GET /x: " + error.with_prefix("register").reason(), GetParam().message);
 }
 
 }  // namespace

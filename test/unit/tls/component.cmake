@@ -5,6 +5,7 @@ set(COMPONENT_TESTS
   client_identity_test.cpp
   hostile_client_test.cpp
   openssl_memory.cpp
+  read_request_test.cpp
   request_digest_test.cpp
   server_session_test.cpp
   test_certificates.cpp

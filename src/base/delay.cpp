@@ -1,0 +1,128 @@
+#include "base/delay.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "base/text.h"
+
+namespace slurmlet {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Duration kZero{};
+
+// In the order of Delay. What a whole site may do at once is spread so far that 10,000 nodes stay
+// below three times their steady rate of a thousand requests a second.
+constexpr std::array kTable = std::to_array<DelayRule>({
+    {Delay::kLook, "first look at Node and Lease (nodes / 1000 s)", kZero, kZero, kZero, "", 0, 0,
+     1000},
+    {Delay::kStart, "registration (nodes / 133 s)", kZero, kZero, kZero, "", 0, 0, 133},
+    {Delay::kNews, "Node changed, but not whether it can be used (nodes / 2000 s)", kZero, kZero,
+     kZero, "", 0, 0, 2000},
+    {Delay::kLeaseRetry, "Lease not renewed", seconds{3}, milliseconds{4500}, seconds{10}},
+    {Delay::kNodeRetry, "Node not read or written", milliseconds{100}, seconds{1}, seconds{60}},
+    {Delay::kPodRetry, "pod not rejected", milliseconds{500}, seconds{2}, seconds{30}},
+    {Delay::kEventRetry, "Event not sent", seconds{10}, seconds{20}, seconds{60}},
+    {Delay::kProviderIdRetry, "providerID not answered", seconds{1}, seconds{3}, minutes{1}},
+    {Delay::kProviderIdRejected, "providerID rejected", minutes{1}, minutes{3}, hours{1}},
+    {Delay::kRecreate, "Node deleted: create it again", milliseconds{200}, milliseconds{800},
+     minutes{5}},
+    {Delay::kRevert, "another client changed it back", seconds{1}, seconds{2}, minutes{5}},
+    {Delay::kWatchExpired, "watch ended when it should", kZero, seconds{1}},
+    {Delay::kWatchLost, "watch ended early (API server, load balancer)", kZero, seconds{20}},
+    {Delay::kWatchRetry, "watch or list failed", milliseconds{500}, seconds{5}, seconds{60}},
+    {Delay::kRelist, "list again after 410 Gone", kZero, seconds{40}},
+    {Delay::kLookAgain, "list again for objects too large", seconds{225}, seconds{375}},
+    {Delay::kWatchLife, "life of a watch", hours{1}, hours{3}},
+    {Delay::kConnectionLife, "life of a connection", hours{1}, hours{3}},
+    {Delay::kReport, "status report", kZero, kZero, kZero, "kubernetes.statusReportInterval", 50,
+     150},
+    {Delay::kCertificateRetry, "CSR not created or read", seconds{2}, seconds{10}, minutes{5}},
+    {Delay::kCertificateRejected, "CSR denied or failed", seconds{10}, seconds{30}, hours{1}},
+    {Delay::kCertificateChange, "CSR for other addresses", minutes{2}, minutes{6}, hours{4}},
+    {Delay::kBootstrapRetry, "bootstrap not possible", seconds{1}, seconds{3}, seconds{30}},
+    {Delay::kBootstrapAgain, "credential rejected: bootstrap again", minutes{1}, minutes{3},
+     hours{1}},
+    {Delay::kFirstQuery, "first query (nodes / 17 s if longer)", kZero, seconds{2}},
+    {Delay::kEvidence, "query on evidence (nodes / 17 s if longer)", kZero, seconds{30}},
+    {Delay::kQueryRetry, "query failed (nodes / 34 s if longer)", seconds{5}, seconds{15},
+     minutes{5}},
+    {Delay::kQueryLimited, "slurmctld limits the rate", seconds{30}, seconds{60}, minutes{5}},
+    {Delay::kPreferAgain, "try the preferred source again", seconds{450}, seconds{750}},
+    {Delay::kStale, "answer out of date (slurm.staleAfter)", kZero, seconds{30}},
+    {Delay::kReread, "slurm.conf again after scontrol reconfigure", kZero, seconds{30}},
+    {Delay::kPortRetry, "port 10250 not opened", seconds{1}, seconds{3}, seconds{30}},
+});
+
+// Names that differ in their last digits have hashes that are near each other; this spreads them
+// (the finalizer of SplitMix64). In [0, 1).
+double spread_hash(std::string_view text) {
+  std::uint64_t value = stable_hash(text);
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+  return static_cast<double>((value ^ (value >> 31)) >> 11) * 0x1p-53;
+}
+
+// A step by the golden section that has no divisor in common with the number of nodes passes each
+// place once, and any run of nodes evenly.
+double spread_rank(std::int64_t rank, std::int64_t nodes) {
+  auto step = static_cast<std::int64_t>(static_cast<double>(nodes) * 0.618034);
+  while (std::gcd(step, nodes) != 1) {
+    ++step;
+  }
+  return (static_cast<double>(rank * step % nodes) + 0.5) / static_cast<double>(nodes);
+}
+
+}  // namespace
+
+std::span<const DelayRule> delay_table() { return kTable; }
+
+const DelayRule& delay_rule(Delay cause) { return kTable.at(static_cast<std::size_t>(cause)); }
+
+Duration part_of(Duration range, const Random& random) {
+  return Duration{static_cast<Duration::rep>(static_cast<double>(range.count()) * random())};
+}
+
+Duration delay(Delay cause, const Random& random, Duration interval) {
+  const DelayRule& rule = delay_rule(cause);
+  const Duration from = rule.of.empty() ? rule.from : interval * rule.from_percent / 100;
+  const Duration to = rule.of.empty() ? rule.to : interval * rule.to_percent / 100;
+  return from + part_of(std::max(to - from, kZero), random);
+}
+
+Duration site_delay(Delay cause, std::int64_t nodes) {
+  return nodes <= kSmallSite ? kZero
+                             : Duration{seconds{1}} * std::min(nodes, kLargestSite) /
+                                   delay_rule(cause).nodes_per_second;
+}
+
+SitePlace::SitePlace(const std::string& name, std::int64_t nodes, std::optional<std::int64_t> rank,
+                     std::optional<std::int64_t> at_once)
+    : nodes_(nodes), at_once_(at_once.value_or(nodes)) {
+  if (rank && *rank >= 0 && *rank < at_once_) {
+    at_ = spread_rank(*rank, at_once_);
+  } else {
+    name_ = name;
+  }
+}
+
+Duration SitePlace::in(Duration range, std::string_view salt) const {
+  const double at = at_ + spread_hash(std::string{salt} + name_);
+  return Duration{static_cast<Duration::rep>((at - std::floor(at)) *
+                                             static_cast<double>(std::max(range, kZero).count()))};
+}
+
+Duration SitePlace::until_own_time(Duration interval, std::string_view salt, WallTime now) const {
+  const Duration wall = std::chrono::duration_cast<Duration>(now.time_since_epoch());
+  const Duration into = ((wall - in(interval, salt)) % interval + interval) % interval;
+  return interval - into;
+}
+
+}  // namespace slurmlet

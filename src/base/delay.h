@@ -1,0 +1,114 @@
+#pragma once
+
+// Every delay of slurmlet by its cause, in one table, so that ten thousand nodes to which the same
+// thing happens at the same moment do not act at the same moment. Pure.
+//
+// A delay is spread from its first time on ("full jitter"): by chance, or by the node's place among
+// all nodes of the site.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace slurmlet {
+
+// Uniform in [0, 1).
+using Random = std::function<double()>;
+
+enum class Delay : std::uint8_t {
+  // of all nodes of a site
+  kLook,
+  kStart,
+  kNews,
+  // a call to the API server that failed
+  kLeaseRetry,
+  kNodeRetry,
+  kPodRetry,
+  kEventRetry,
+  kProviderIdRetry,
+  kProviderIdRejected,
+  kRecreate,
+  kRevert,
+  // watches and connections
+  kWatchExpired,
+  kWatchLost,
+  kWatchRetry,
+  kRelist,
+  kLookAgain,
+  kWatchLife,
+  kConnectionLife,
+  kReport,
+  // certificates and bootstrap
+  kCertificateRetry,
+  kCertificateRejected,
+  kCertificateChange,
+  kBootstrapRetry,
+  kBootstrapAgain,
+  // slurmctld
+  kFirstQuery,
+  kEvidence,
+  kQueryRetry,
+  kQueryLimited,
+  kPreferAgain,
+  kStale,
+  kReread,
+  // this machine alone
+  kPortRetry,
+};
+
+struct DelayRule {
+  Delay cause;
+  std::string_view what;  // for people
+  Duration from, to;      // the first one is anywhere between
+  Duration cap = {};      // of repeated ones, whose `to` doubles; zero = it does not
+  // Where they are not fixed: `from` and `to` as percentages of this setting's interval.
+  std::string_view of = {};
+  int from_percent = 0, to_percent = 0;
+  int nodes_per_second = 0;  // where it grows with the site
+};
+
+std::span<const DelayRule> delay_table();
+const DelayRule& delay_rule(Delay cause);
+
+// Any part of `range`, by chance.
+Duration part_of(Duration range, const Random& random);
+
+// The delay of one that does not repeat; `interval` is that of the rule's setting, if it has one.
+Duration delay(Delay cause, const Random& random, Duration interval = {});
+
+// Over how long a site of so many nodes does what `cause`, one with nodes_per_second, is about. A
+// small one does it at once.
+inline constexpr std::int64_t kSmallSite = 40;
+// No Lease waits longer.
+inline constexpr std::int64_t kLargestSite = 10'000;
+Duration site_delay(Delay cause, std::int64_t nodes);
+
+// Where among all nodes of a site one stands: by its rank in slurm.conf, so that all of them come
+// evenly and neighbours, which run the same jobs, far apart; else by its name.
+class SitePlace {
+ public:
+  // `at_once`: how many of the nodes may start at one moment, if not all; `rank` is among those.
+  explicit SitePlace(const std::string& name = {}, std::int64_t nodes = 0,
+                     std::optional<std::int64_t> rank = {},
+                     std::optional<std::int64_t> at_once = {});
+  // 0 = not known.
+  std::int64_t nodes() const { return nodes_; }
+  std::int64_t at_once() const { return at_once_; }
+  // This node's part of [0, range). `salt` keeps two uses apart.
+  Duration in(Duration range, std::string_view salt) const;
+  // Until the next time of the wall clock that is this node's in each interval.
+  Duration until_own_time(Duration interval, std::string_view salt, WallTime now) const;
+  bool operator==(const SitePlace&) const = default;
+
+ private:
+  std::int64_t nodes_, at_once_;
+  double at_ = 0;     // by the rank, in [0, 1)
+  std::string name_;  // where there is none
+};
+
+}  // namespace slurmlet

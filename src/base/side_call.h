@@ -1,0 +1,104 @@
+#pragma once
+
+// Work that may never end, because it touches files that may lie on a file system whose server is
+// gone: reading slurm.conf or a directory, looking for a program. It runs on a thread of its own,
+// the owner waits for it a moment at most, goes on and takes the result when wake_fd() is readable.
+//
+// A thread and not a child process: the result is a value, a thread costs some 30 µs, and one that
+// waits for NFS, FUSE or a FIFO sleeps killably, so it does not hold up the end of the process. It
+// cannot be ended before, so nobody joins it: what the work uses it must own (no references), and
+// while it hangs no other is begun by its owner. Over all owners, at most sixteen are under way.
+//
+// One owner thread; touches_file() and run_aside() are thread-safe.
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/wakeup.h"
+
+namespace slurmlet {
+
+// Shared by the owner and the thread.
+struct SideWork {
+  std::optional<Wakeup> wakeup;  // told of the end, if somebody listens
+  std::mutex mutex;
+  std::condition_variable ended_now;
+  bool ended = false;
+  std::string file;  // that is being touched
+
+  bool wait(Duration patience);
+  std::string touched();
+};
+
+// What this thread does next may hang at this file. For the messages of SideCall; on other threads
+// than its own it does nothing, nor for the kernel's own files, which do not hang.
+void touches_file(const std::string& path);
+
+// Runs `body` on a thread of its own; false when there is none to be had, or too many hang.
+bool run_aside(std::shared_ptr<SideWork> work, std::function<void()> body);
+
+// The end of main(): a thread that still runs must not meet what static destructors have destroyed.
+int end_of_process(int exit_code);
+
+template <typename T>
+class SideCall {
+ public:
+  // False while the former has not been taken, and when no thread is to be had. After `limit` it is
+  // late.
+  bool begin(std::function<T()> work, SteadyTime now, Duration limit = std::chrono::seconds{5}) {
+    if (busy()) {
+      return false;
+    }
+    auto state = std::make_shared<State>();
+    state->wakeup.emplace();
+    State* const raw = state.get();  // the thread owns it too
+    if (!run_aside(state, [raw, work = std::move(work)] { raw->result = work(); })) {
+      return false;
+    }
+    state_ = std::move(state);
+    limit_ = limit;
+    late_at_ = now + limit;
+    return true;
+  }
+
+  // Begun, and the result not taken.
+  bool busy() const { return state_ != nullptr; }
+
+  // The result, once; waits for it no longer than `patience`.
+  std::optional<T> take(Duration patience = Duration::zero()) {
+    if (!busy() || !state_->wait(patience)) {
+      return std::nullopt;
+    }
+    return std::move(std::exchange(state_, nullptr)->result);
+  }
+
+  bool late(SteadyTime now) const { return busy() && now >= late_at_; }
+  // When it becomes late.
+  SteadyTime late_at(SteadyTime now) const { return busy() && !late(now) ? late_at_ : kNever; }
+  // Readable when there is a result to take; -1 when not busy.
+  int wake_fd() const { return busy() ? state_->wakeup->fd() : -1; }
+  // That it is at. While busy.
+  std::string file() const { return state_->touched(); }
+  // "/shared/slurm.conf did not answer for 5 s". While busy.
+  std::string problem() const {
+    return file() + " did not answer for " +
+           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit_).count()) + " s";
+  }
+
+ private:
+  struct State : SideWork {
+    std::optional<T> result;
+  };
+  std::shared_ptr<State> state_;
+  Duration limit_{};
+  SteadyTime late_at_{};
+};
+
+}  // namespace slurmlet

@@ -1,0 +1,129 @@
+#include "base/delay.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/backoff.h"
+#include "fakes/fake_clock.h"
+
+namespace slurmlet {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Random fixed(double value) {
+  return [value] { return value; };
+}
+
+TEST(DelayTable, EachCauseHasItsRowAndNoneIsTheSameForAll) {
+  std::set<std::string_view> names;
+  int index = 0;
+  for (const auto& rule : delay_table()) {
+    SCOPED_TRACE(rule.what);
+    EXPECT_EQ(static_cast<int>(rule.cause), index++);
+    EXPECT_TRUE(names.insert(rule.what).second);
+    if (rule.nodes_per_second > 0) {
+      EXPECT_EQ(rule.to, Duration::zero()) << "the site's size decides";
+    } else if (rule.of.empty()) {
+      // Those whom one event hit must not come back within the same tenth of what they wait.
+      EXPECT_LE(rule.from * 3, rule.to * 2) << "too narrow";
+      EXPECT_GT(rule.to, Duration::zero());
+      EXPECT_TRUE(rule.cap == Duration::zero() || rule.cap >= rule.to);
+    } else {
+      EXPECT_LT(rule.from_percent, rule.to_percent);
+    }
+  }
+  EXPECT_EQ(delay_rule(Delay::kPortRetry).cause, Delay::kPortRetry);
+}
+
+TEST(DelayTable, ADelayIsAnywhereBetweenItsBounds) {
+  EXPECT_EQ(delay(Delay::kWatchLost, fixed(0.0)), Duration::zero());
+  EXPECT_EQ(delay(Delay::kWatchLost, fixed(0.5)), seconds{10});
+  EXPECT_EQ(delay(Delay::kReport, fixed(0.0), seconds{100}), seconds{50});
+  EXPECT_EQ(delay(Delay::kReport, fixed(0.5), seconds{100}), seconds{100});
+}
+
+// The very first retry: all would come at once if the first delay were fixed.
+TEST(DelayTable, EveryBackOffSpreadsItsFirstDelay) {
+  for (const auto& rule : delay_table()) {
+    if (rule.of.empty() && rule.nodes_per_second == 0) {
+      SCOPED_TRACE(rule.what);
+      EXPECT_EQ(Backoff(rule.cause, fixed(0.0)).next(), rule.from);
+      EXPECT_EQ(Backoff(rule.cause, fixed(1.0)).next(), rule.to);
+    }
+  }
+}
+
+// The most of these nodes whose place is in one second of a minute.
+int most_in_a_second(const std::vector<SitePlace>& nodes) {
+  std::map<std::int64_t, int> in_second;
+  for (const SitePlace& node : nodes) {
+    const Duration at = node.in(seconds{60}, "x:");
+    EXPECT_GE(at, Duration::zero());
+    EXPECT_LT(at, seconds{60});
+    ++in_second[at / seconds{1}];
+  }
+  EXPECT_EQ(in_second.size(), 60U);
+  return std::max_element(in_second.begin(), in_second.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->second;
+}
+
+TEST(SitePlace, ByTheRankAllNodesComeEvenlyAndSoDoNeighbours) {
+  for (const std::int64_t nodes : {5000, 6000, 10'000, 10'007}) {
+    std::vector<SitePlace> all;
+    for (std::int64_t rank = 0; rank < nodes; ++rank) {
+      all.emplace_back("nid" + std::to_string(rank), nodes, rank);
+      EXPECT_EQ(all.back().nodes(), nodes);
+    }
+    EXPECT_LE(most_in_a_second(all), nodes / 60 + 2) << nodes;
+    const std::vector<SitePlace> first_half{all.begin(), all.begin() + nodes / 2};
+    EXPECT_LE(most_in_a_second(first_half), nodes / 120 + 6) << nodes;
+  }
+}
+
+TEST(SitePlace, WithoutARankTheNameDecides) {
+  std::vector<SitePlace> all;
+  for (int i = 0; i < 6000; ++i) {
+    all.emplace_back("nid" + std::to_string(100000 + i));
+  }
+  EXPECT_LT(most_in_a_second(all), 150);
+  EXPECT_EQ(SitePlace("n1", 5, 5), SitePlace("n1", 5)) << "a rank outside counts for none";
+  EXPECT_EQ(SitePlace("n1", 5, -1), SitePlace("n1", 5));
+  EXPECT_NE(SitePlace("n1", 5, 2), SitePlace("n1", 5));
+  const SitePlace node{"n"};
+  EXPECT_NE(node.in(hours{1}, "x:"), node.in(hours{1}, "y:"));
+  EXPECT_EQ(node.in(Duration::zero(), "x:"), Duration::zero());
+}
+
+TEST(SitePlace, TheOwnTimeComesOncePerInterval) {
+  for (const SitePlace& node : {SitePlace{"n1"}, SitePlace{"n1", 10'000, 17}}) {
+    fakes::FakeClock clock;
+    for (int i = 0; i < 100; ++i) {
+      const Duration until = node.until_own_time(seconds{60}, "x:", clock.now().wall);
+      EXPECT_GT(until, Duration::zero());
+      EXPECT_LE(until, seconds{60});
+      clock.advance(until);
+      EXPECT_EQ(node.until_own_time(seconds{60}, "x:", clock.now().wall), seconds{60});
+      clock.advance(milliseconds{777});
+    }
+  }
+}
+
+TEST(DelayTable, ASiteSpreadsByItsSizeAndASmallOneNotAtAll) {
+  EXPECT_EQ(site_delay(Delay::kStart, 0), Duration::zero());
+  EXPECT_EQ(site_delay(Delay::kStart, kSmallSite), Duration::zero());
+  EXPECT_EQ(site_delay(Delay::kStart, 6'650), seconds{50});
+  EXPECT_EQ(site_delay(Delay::kLook, 10'000), seconds{10});
+  EXPECT_EQ(site_delay(Delay::kLook, 131'072), seconds{10}) << "MaxNodeCount";
+  EXPECT_EQ(site_delay(Delay::kNews, 10'000), seconds{5});
+}
+
+}  // namespace
+}  // namespace slurmlet

@@ -1,0 +1,188 @@
+#include "base/side_call.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/file.h"
+#include "base/unique_fd.h"
+#include "fakes/temp_tree.h"
+
+namespace slurmlet {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const SteadyTime kNow{std::chrono::hours{1}};
+
+bool readable(int fd, int timeout_ms) {
+  pollfd entry{fd, POLLIN, 0};
+  return ::poll(&entry, 1, timeout_ms) == 1;
+}
+
+// Work that ends when the test says so.
+class Held {
+ public:
+  std::function<int()> work(const std::string& file = "") const {
+    return [released = released_, file] {
+      if (!file.empty()) {
+        touches_file(file);
+      }
+      released.wait();
+      return 7;
+    };
+  }
+  void release() { promise_.set_value(); }
+
+ private:
+  std::promise<void> promise_;
+  std::shared_future<void> released_{promise_.get_future()};
+};
+
+std::size_t descriptors() {
+  const std::filesystem::directory_iterator open{"/proc/self/fd"};
+  return static_cast<std::size_t>(std::distance(begin(open), end(open)));
+}
+
+// A result is there before its thread has ended, which holds the descriptor that it woke: the tests
+// of other classes count descriptors. (Not threads: a sanitizer begins one of its own with the
+// first of the process.)
+class SideCallTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    while (descriptors() > descriptors_before_) {
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  std::size_t descriptors_before_ = descriptors();
+};
+
+TEST_F(SideCallTest, GivesTheResultOnce) {
+  SideCall<std::string> call;
+  EXPECT_FALSE(call.busy());
+  EXPECT_EQ(call.wake_fd(), -1);
+  ASSERT_TRUE(call.begin([] { return std::string{"here"}; }, kNow));
+  EXPECT_EQ(call.take(minutes{1}), "here");
+  EXPECT_EQ(call.take(), std::nullopt);
+  EXPECT_FALSE(call.busy());
+}
+
+TEST_F(SideCallTest, WakesItsOwner) {
+  SideCall<int> call;
+  ASSERT_TRUE(call.begin([] { return 7; }, kNow));
+  ASSERT_TRUE(readable(call.wake_fd(), 60'000));
+  EXPECT_EQ(call.take(), 7);
+}
+
+TEST_F(SideCallTest, WorkThatHangsIsLateNamesItsFileAndKeepsAnotherFromBeginning) {
+  Held held;
+  SideCall<int> call;
+  ASSERT_TRUE(call.begin(held.work("/shared/slurm.conf"), kNow, seconds{5}));
+  EXPECT_EQ(call.take(std::chrono::milliseconds{1}), std::nullopt);
+  EXPECT_FALSE(readable(call.wake_fd(), 0));
+  EXPECT_FALSE(call.late(kNow + seconds{4}));
+  EXPECT_EQ(call.late_at(kNow), kNow + seconds{5});
+  EXPECT_TRUE(call.late(kNow + seconds{5}));
+  EXPECT_EQ(call.late_at(kNow + seconds{5}), kNever) << "no turn without end";
+  while (call.file() != "/shared/slurm.conf") {  // its thread has begun
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(call.problem(), "/shared/slurm.conf did not answer for 5 s");
+  EXPECT_FALSE(call.begin([] { return 8; }, kNow));
+  held.release();
+  ASSERT_TRUE(readable(call.wake_fd(), 60'000));
+  EXPECT_EQ(call.take(), 7) << "better late than never";
+  EXPECT_TRUE(call.begin([] { return 8; }, kNow));
+}
+
+TEST_F(SideCallTest, ItsOwnerMayGo) {
+  const auto held = std::make_shared<Held>();
+  const auto seen = std::make_shared<std::promise<void>>();
+  {
+    SideCall<int> call;
+    ASSERT_TRUE(call.begin(
+        [work = held->work(), seen] {
+          const int result = work();
+          seen->set_value();
+          return result;
+        },
+        kNow));
+  }
+  held->release();
+  seen->get_future().wait();
+}
+
+TEST_F(SideCallTest, OnlySoManyHang) {
+  Held held;
+  std::array<SideCall<int>, 16> calls;
+  for (auto& call : calls) {
+    ASSERT_TRUE(call.begin(held.work(), kNow));
+  }
+  SideCall<int> more;
+  EXPECT_FALSE(more.begin([] { return 1; }, kNow));
+  EXPECT_FALSE(more.busy());
+  EXPECT_EQ(more.take(), std::nullopt);
+  held.release();
+  for (auto& call : calls) {
+    EXPECT_EQ(call.take(minutes{1}), 7);
+  }
+}
+
+// The real thing: to open a FIFO waits for its writer.
+TEST_F(SideCallTest, AFileThatHangsHoldsUpNobody) {
+  fakes::TempTree tree;
+  const std::string path = tree.path("fifo").string();
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  SideCall<int> call;
+  ASSERT_TRUE(
+      call.begin([path] { return UniqueFd{::open(path.c_str(), O_RDONLY)} ? 1 : 0; }, kNow));
+  EXPECT_EQ(call.take(std::chrono::milliseconds{20}), std::nullopt);
+  const UniqueFd writer{::open(path.c_str(), O_WRONLY)};
+  EXPECT_EQ(call.take(minutes{1}), 1);
+}
+
+// A thread that hangs does not hold up the end of the process, whose exit code stays.
+TEST(SideCallDeathTest, TheProcessEndsAllTheSame) {
+  EXPECT_EXIT(
+      {
+        SideCall<int> call;
+        Held held;
+        call.begin(held.work(), kNow);
+        std::exit(end_of_process(3));
+      },
+      testing::ExitedWithCode(3), "");
+}
+
+// What reads files says which.
+TEST_F(SideCallTest, ReadingNamesTheFile) {
+  Held held;
+  SideCall<int> call;
+  ASSERT_TRUE(call.begin(
+      [work = held.work()] {
+        (void)read_file("/nonexistent/a");
+        (void)list_directory("/nonexistent/spool");
+        return work();
+      },
+      kNow));
+  while (call.file() != "/nonexistent/spool") {
+    std::this_thread::yield();
+  }
+  held.release();
+  EXPECT_EQ(call.take(minutes{1}), 7);
+}
+
+}  // namespace
+}  // namespace slurmlet
