@@ -6,6 +6,8 @@ set(COMPONENT_SOURCES
   answers/node_json.cpp
   answers/node_json_failure.cpp
   answers/node_json_record.cpp
+  answers/node_list.cpp
+  answers/record_text.cpp
   answers/scontrol_fields.cpp
   answers/scontrol_text.cpp
   answers/sinfo.cpp
@@ -14,6 +16,7 @@ set(COMPONENT_SOURCES
   answers/sinfo_table.cpp
   answers/slurm_command.cpp
   answers/slurmd_status.cpp
+  answers/squeue.cpp
   answers/state.cpp
   answers/values.cpp
   local/cluster_choice.cpp
@@ -33,15 +36,16 @@ set(COMPONENT_SOURCES
   local/slurmd_watch.cpp
   sources/auto_source.cpp
   sources/controller_poll.cpp
-  sources/feed_directory.cpp
-  sources/feed_format.cpp
-  sources/feed_source.cpp
-  sources/feed_writer.cpp
-  sources/local_directory.cpp
   sources/poll_budget.cpp
+  sources/poll_pace.cpp
+  sources/published_record.cpp
+  sources/record_source.cpp
+  sources/rest_calls.cpp
+  sources/rest_dump.cpp
   sources/rest_refusal.cpp
   sources/rest_source.cpp
   sources/rest_token.cpp
   sources/rest_versions.cpp
   sources/sinfo_source.cpp
+  sources/site_dump.cpp
   sources/source_choice.cpp)

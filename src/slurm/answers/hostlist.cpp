@@ -100,26 +100,58 @@ bool in_range(const Range& range, std::string_view digits) {
   return padded ? digits.size() == range.width : digits.size() >= range.width;
 }
 
+// At most kMaxExpandedHosts for each range.
+std::uint64_t numbers_of(const Piece& piece) {
+  std::uint64_t numbers = piece.ranges.empty() ? 1 : 0;
+  for (const Range& range : piece.ranges) {
+    numbers += std::min<std::uint64_t>(range.high - range.low, kMaxExpandedHosts) + 1;
+  }
+  return numbers;
+}
+
+std::uint64_t count_element(const std::vector<Piece>& pieces) {
+  std::uint64_t names = 1;
+  for (const auto& piece : pieces) {
+    names = std::min<std::uint64_t>(names * numbers_of(piece), kMaxExpandedHosts);
+  }
+  return names;
+}
+
+// Which of the piece's numbers it is.
+std::optional<std::uint64_t> number_index(const Piece& piece, std::string_view digits) {
+  std::uint64_t before = 0;
+  for (const Range& range : piece.ranges) {
+    if (in_range(range, digits)) {
+      return before + *parse_int<std::uint64_t>(digits) - range.low;
+    }
+    before += range.high - range.low + 1;
+  }
+  return std::nullopt;
+}
+
 // Matches piece by piece; a number may end at any digit, as more digits may be text of the list.
-bool matches(const std::vector<Piece>& pieces, std::size_t index, std::string_view name) {
+// `before`: which of the names that the pieces up to here make.
+std::optional<std::uint64_t> index_in(const std::vector<Piece>& pieces, std::size_t index,
+                                      std::string_view name, std::uint64_t before) {
   const Piece& piece = pieces[index];
   if (!name.starts_with(piece.text)) {
-    return false;
+    return std::nullopt;
   }
   name.remove_prefix(piece.text.size());
   if (piece.ranges.empty()) {
-    return name.empty();
+    return name.empty() ? std::optional{before} : std::nullopt;
   }
   const auto digits = std::min(name.find_first_not_of("0123456789"), name.size());
   for (std::size_t length = 1; length <= digits; ++length) {
-    const auto number = name.substr(0, length);
-    const bool in = std::any_of(piece.ranges.begin(), piece.ranges.end(),
-                                [&](const Range& range) { return in_range(range, number); });
-    if (in && matches(pieces, index + 1, name.substr(length))) {
-      return true;
+    if (const auto number = number_index(piece, name.substr(0, length))) {
+      const auto found =
+          index_in(pieces, index + 1, name.substr(length), before * numbers_of(piece) + *number);
+      if (found) {
+        return found;
+      }
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -157,12 +189,35 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view list, std::siz
   return out;
 }
 
-bool hostlist_contains(std::string_view list, std::string_view name) {
-  const auto elements = hostlist_elements(list);
-  return std::any_of(elements.begin(), elements.end(), [&](std::string_view element) {
+std::size_t count_hostlist(std::string_view list) {
+  std::uint64_t sum = 0;
+  for (const auto element : hostlist_elements(list)) {
     const auto pieces = parse_element(element);
-    return pieces && matches(*pieces, 0, name);
-  });
+    if (!pieces) {
+      return 0;
+    }
+    sum = std::min<std::uint64_t>(sum + count_element(*pieces), kMaxExpandedHosts);
+  }
+  return sum;
+}
+
+std::optional<std::size_t> hostlist_index(std::string_view list, std::string_view name) {
+  std::uint64_t before = 0;
+  for (const auto element : hostlist_elements(list)) {
+    const auto pieces = parse_element(element);
+    if (!pieces) {
+      continue;
+    }
+    if (const auto index = index_in(*pieces, 0, name, 0)) {
+      return before + *index;
+    }
+    before += count_element(*pieces);
+  }
+  return std::nullopt;
+}
+
+bool hostlist_contains(std::string_view list, std::string_view name) {
+  return hostlist_index(list, name).has_value();
 }
 
 }  // namespace slurmlet::slurm

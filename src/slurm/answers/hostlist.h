@@ -5,6 +5,7 @@
 // 9, 10, 11. Pure.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,14 @@ inline constexpr std::size_t kMaxExpandedHosts = 131072;
 // than `limit` names would come out.
 Result<std::vector<std::string>> expand_hostlist(std::string_view list,
                                                  std::size_t limit = kMaxExpandedHosts);
+
+// How many names that would be, without expanding it; 0 for a malformed list, and at most
+// kMaxExpandedHosts.
+std::size_t count_hostlist(std::string_view list);
+
+// Which of the list's names it is, from 0, without expanding it; nothing where it is none, or in a
+// malformed element.
+std::optional<std::size_t> hostlist_index(std::string_view list, std::string_view name);
 
 // Whether `name` is one of the list's, without expanding it. False for a malformed list.
 bool hostlist_contains(std::string_view list, std::string_view name);

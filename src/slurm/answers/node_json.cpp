@@ -190,6 +190,7 @@ void read_records(const Json& json, bool by_command, std::string_view body, Node
   Notes notes;
   const auto errors = slurm_errors(json);
   const bool from_sinfo = member(json, "sinfo").is_array();
+  answer.last_update = Fields{json, "", notes}.number({"last_update"});
   const auto& list = member(json, from_sinfo ? "sinfo" : "nodes");
   if (list.is_array()) {
     answer.nodes = from_sinfo ? sinfo_records(list, notes) : node_records(list, notes);
@@ -199,6 +200,7 @@ void read_records(const Json& json, bool by_command, std::string_view body, Node
   }
   if (answer.nodes.empty()) {
     answer.failure = no_records(list, errors, !from_sinfo && !list.empty(), body);
+    answer.no_nodes = list.is_array() && list.empty() && errors.empty();
   } else {
     set_provenance(answer, by_command, from_sinfo, !errors.empty());
   }
@@ -228,6 +230,27 @@ NodesAnswer parse_nodes_json(std::string_view body, int http_status) {
     read_records(*json, by_command, body, answer);
   }
   return answer;
+}
+
+std::optional<node::SlurmNodeRecord> parse_node_json(std::string_view element) {
+  const auto json = parse_object(element);
+  if (!json || !valid_node_name(string_member(*json, "name"))) {
+    return std::nullopt;
+  }
+  Notes notes;
+  auto record = node_record(*json, "node", notes);
+  record.kind = node::AnswerKind::kFullDump;
+  return record;
+}
+
+std::optional<std::pair<std::string, std::string>> compact_node_json(std::string_view element) {
+  auto json = parse_object(element);
+  if (!json) {
+    return std::nullopt;
+  }
+  drop_unpublished(*json);
+  return std::pair{string_member(*json, "name"),
+                   json->dump(-1, ' ', false, Json::error_handler_t::replace)};
 }
 
 QueryResult interpret_rest(int http_status, std::string_view body, std::string_view node) {

@@ -13,63 +13,29 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Names of a node's members in all of v0.0.36 … v0.0.45, also of what is of no use here.
-constexpr auto kKnown = std::to_array<std::string_view>({"active_features",
-                                                         "address",
-                                                         "alloc_cpus",
-                                                         "alloc_idle_cpus",
-                                                         "alloc_memory",
-                                                         "architecture",
+// Names of a node's members in all of v0.0.36 … v0.0.45. First those that are samples, or of no
+// use here.
+constexpr auto kOther = std::to_array<std::string_view>({"alloc_idle_cpus",
                                                          "boards",
-                                                         "boot_time",
                                                          "burstbuffer_network_address",
                                                          "cert_flags",
-                                                         "cluster_name",
-                                                         "comment",
                                                          "cores",
                                                          "cpu_binding",
                                                          "cpu_load",
-                                                         "cpus",
-                                                         "effective_cpus",
                                                          "energy",
                                                          "external_sensors",
-                                                         "extra",
-                                                         "features",
                                                          "free_mem",
                                                          "free_memory",
                                                          "gpu_spec",
-                                                         "gres",
-                                                         "gres_drained",
-                                                         "gres_used",
-                                                         "hostname",
                                                          "idle_cpus",
-                                                         "instance_id",
-                                                         "instance_type",
-                                                         "last_busy",
                                                          "mcs_label",
-                                                         "name",
-                                                         "next_state_after_reboot",
-                                                         "next_state_after_reboot_flags",
-                                                         "operating_system",
                                                          "owner",
-                                                         "partitions",
                                                          "port",
                                                          "power",
-                                                         "real_memory",
-                                                         "reason",
-                                                         "reason_changed_at",
-                                                         "reason_set_by_user",
                                                          "res_cores_per_gpu",
-                                                         "reservation",
-                                                         "resume_after",
-                                                         "slurmd_start_time",
-                                                         "slurmd_version",
                                                          "sockets",
                                                          "specialized_cores",
                                                          "specialized_cpus",
-                                                         "specialized_memory",
-                                                         "state",
-                                                         "state_flags",
                                                          "suspend_time",
                                                          "temporary_disk",
                                                          "threads",
@@ -78,9 +44,47 @@ constexpr auto kKnown = std::to_array<std::string_view>({"active_features",
                                                          "tres",
                                                          "tres_used",
                                                          "tres_weighted",
-                                                         "version",
                                                          "weight"});
-static_assert(std::is_sorted(kKnown.begin(), kKnown.end()));
+static_assert(std::is_sorted(kOther.begin(), kOther.end()));
+
+// Those that node_record() reads, but for cpu_load and free_mem.
+constexpr auto kPublished = std::to_array<std::string_view>({"active_features",
+                                                             "address",
+                                                             "alloc_cpus",
+                                                             "alloc_memory",
+                                                             "architecture",
+                                                             "boot_time",
+                                                             "cluster_name",
+                                                             "comment",
+                                                             "cpus",
+                                                             "effective_cpus",
+                                                             "extra",
+                                                             "features",
+                                                             "gres",
+                                                             "gres_drained",
+                                                             "gres_used",
+                                                             "hostname",
+                                                             "instance_id",
+                                                             "instance_type",
+                                                             "last_busy",
+                                                             "name",
+                                                             "next_state_after_reboot",
+                                                             "next_state_after_reboot_flags",
+                                                             "operating_system",
+                                                             "partitions",
+                                                             "real_memory",
+                                                             "reason",
+                                                             "reason_changed_at",
+                                                             "reason_set_by_user",
+                                                             "reservation",
+                                                             "resume_after",
+                                                             "slurmd_start_time",
+                                                             "slurmd_version",
+                                                             "specialized_memory",
+                                                             "state",
+                                                             "state_flags",
+                                                             "version"});
+static_assert(std::is_sorted(kPublished.begin(), kPublished.end()));
 
 // Words of a list in JSON that no text form has (NODE_STATES of Slurm's data_parser).
 constexpr auto kListWords = std::to_array<std::string_view>(
@@ -152,6 +156,7 @@ void set_reason(const Fields& fields, node::SlurmNodeRecord& record) {
 
 void set_words(const Fields& fields, node::SlurmNodeRecord& record) {
   record.hostname = fields.text({"hostname"});
+  record.address = fields.text({"address"});
   record.version = fields.text({"version", "slurmd_version"});
   record.cluster = fields.text({"cluster_name"});
   record.reservation = fields.text({"reservation"});
@@ -201,12 +206,20 @@ node::SlurmNodeRecord node_record(const Json& object, std::string_view path, Not
   record.resume_after = fields.time({"resume_after"});
   if (object.is_object()) {
     for (const auto& [key, value] : object.items()) {
-      if (!std::binary_search(kKnown.begin(), kKnown.end(), key)) {
+      if (!std::binary_search(kOther.begin(), kOther.end(), key) &&
+          !std::binary_search(kPublished.begin(), kPublished.end(), key)) {
         fields.note(key.c_str(), "");
       }
     }
   }
   return record;
+}
+
+void drop_unpublished(Json& object) {
+  for (auto at = object.begin(); at != object.end();) {
+    at = std::binary_search(kPublished.begin(), kPublished.end(), at.key()) ? std::next(at)
+                                                                            : object.erase(at);
+  }
 }
 
 }  // namespace slurmlet::slurm

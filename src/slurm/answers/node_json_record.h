@@ -23,6 +23,10 @@ inline constexpr std::size_t kMaxRecords = 131072;
 node::SlurmNodeRecord node_record(const nlohmann::json& object, std::string_view path,
                                   Notes& notes);
 
+// Removes all that node_record() does not read, and samples of load and memory: a release yet to
+// come may have more that changes with each answer.
+void drop_unpublished(nlohmann::json& object);
+
 // The sinfo[] of `sinfo --json` since 23.02: groups of nodes that are alike, one per partition.
 // One record per node, with the partitions of all its groups. Figures of a group count for a node
 // only where all nodes of the group have the same.

@@ -20,9 +20,11 @@ struct QueryFailure {
 struct QueryResult {
   std::optional<node::SlurmNodeRecord> record;
   std::optional<QueryFailure> failure;
-  std::optional<WallTime> as_of;  // when slurmctld said so, if that was not just now (feeds)
-  // How long until there is a newer answer, if a source that is_free() knows.
+  std::optional<WallTime> as_of;  // when slurmctld said so, if that was not just now
+  // Of sources that are free (NodeSource::is_free): when to ask again, and how long from as_of on
+  // the record counts.
   std::optional<Duration> next_in = {};
+  std::optional<Duration> valid_for = {};
 };
 
 }  // namespace slurmlet::slurm

@@ -200,7 +200,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
 QueryFailure classify_start(const Error& error) {
   const bool missing = error.code == Code::kNotFound || error.code == Code::kDenied;
   return {missing                        ? SlurmFailure::kCommandMissing
-          : error.code == Code::kTimeout ? SlurmFailure::kTimeout
+          : error.code == Code::kTimeout ? SlurmFailure::kFileSystemHangs
                                          : SlurmFailure::kGarbage,
           error.message};
 }
@@ -233,12 +233,14 @@ const char* to_string(SlurmFailure failure) {
       return "rate limited";
     case SlurmFailure::kRestUnavailable:
       return "slurmrestd unavailable";
-    case SlurmFailure::kFeedUnavailable:
-      return "feed unavailable";
+    case SlurmFailure::kRecordUnavailable:
+      return "record unavailable";
     case SlurmFailure::kNodeUnknown:
       return "node unknown";
     case SlurmFailure::kSackUnavailable:
       return "sack unavailable";
+    case SlurmFailure::kFileSystemHangs:
+      return "file system not responding";
     case SlurmFailure::kOtherCluster:
       return "other cluster";
   }

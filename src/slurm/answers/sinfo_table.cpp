@@ -78,13 +78,13 @@ void set_word(std::string_view cell, SlurmNodeRecord& record) {
   const auto state = parse_state(valid_utf8(cell));
   if (record.state.base.empty() || state.flags.size() > record.state.flags.size()) {
     record.state = state;
-    record.untold_states = hidden_by(cell);
+    record.unreported_states = hidden_by(cell);
   }
 }
 
 void set_complete_state(std::string_view cell, SlurmNodeRecord& record) {
   record.state = parse_state(valid_utf8(cell));
-  record.untold_states.clear();
+  record.unreported_states.clear();
 }
 
 void ignore(std::string_view /*cell*/, SlurmNodeRecord& /*record*/) {}

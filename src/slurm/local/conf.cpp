@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/side_call.h"
 #include "base/text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/hostlist.h"
@@ -24,9 +25,11 @@ std::optional<int> first_port(std::string_view text) {
   return port && *port > 0 && *port < 65536 ? port : std::nullopt;
 }
 
+constexpr std::int64_t kMost = 65536;  // Slurm's limit of nodes
+
 std::int64_t positive(std::string_view text, std::int64_t otherwise) {
   const auto value = parse_int<std::int64_t>(text).value_or(0);
-  return value > 0 && value < 65536 ? value : otherwise;
+  return value > 0 && value <= kMost ? value : otherwise;
 }
 
 // Cores that the CPU ids of a list like "0-1,4" are on; malformed parts count nothing.
@@ -55,6 +58,13 @@ ControllerAddress parse_controller(std::string_view text) {
         trim(text.substr(open + 1, close == std::string_view::npos ? close : close - open - 1));
   }
   return controller;
+}
+
+// Whether the nodes of this line start with the site; nothing where it does not say.
+std::optional<bool> starts_with_site(const ConfLine& line) {
+  const auto state = line.get("state");
+  const std::string word = to_upper(state.value_or(""));
+  return state ? std::optional{word != "CLOUD" && word != "FUTURE"} : std::nullopt;
 }
 
 void apply_node_keys(const ConfLine& line, NodeLine& node) {
@@ -111,6 +121,7 @@ class Collector {
       controller.port = controller_port_;
     }
     conf_.controller_port = controller_port_;
+    conf_.node_count = std::max(conf_.node_count, named_);
   }
 
  private:
@@ -126,6 +137,8 @@ class Collector {
         old_primary_ = value;
       } else if (key == "backupcontroller") {
         old_backup_ = value;
+      } else if (key == "maxnodecount") {
+        conf_.node_count = positive(value, 0);
       } else if (key == "slurmctldport") {
         controller_port_ = first_port(value).value_or(controller_port_);
       } else if (key == "communicationparameters") {
@@ -172,8 +185,15 @@ class Collector {
     const std::string names = line.pairs().front().second;
     if (to_upper(names) == "DEFAULT") {
       apply_node_keys(line, defaults_);
+      default_starts_ = starts_with_site(line).value_or(default_starts_);
       return;
     }
+    const auto count = static_cast<std::int64_t>(count_hostlist(names));
+    std::optional<std::int64_t> before;
+    if (starts_with_site(line).value_or(default_starts_)) {
+      before = std::exchange(conf_.nodes_at_once, conf_.nodes_at_once + count);
+    }
+    named_ += count;
     const std::string hostnames = line.get("nodehostname").value_or(names);
     const bool by_name =
         std::any_of(identity_.names.begin(), identity_.names.end(),
@@ -183,31 +203,38 @@ class Collector {
       return;
     }
     if (line.get("nodehostname")) {
-      keep_pairs(line, names, hostnames);
+      keep_pairs(line, names, hostnames, before);
       return;
     }
     // Names are host names: no need to expand a line of ten thousand.
     std::vector<std::string> wanted = identity_.names;
     wanted.insert(wanted.end(), {short_, identity_.hostname});
     for (const auto& name : wanted) {
-      if (hostlist_contains(names, name)) {
-        keep(line, name, name);
+      if (const auto index = hostlist_index(names, name)) {
+        keep(line, name, name, before, *index);
       }
     }
   }
 
-  void keep(const ConfLine& line, const std::string& name, const std::string& hostname) {
+  // `before`: the nodes that stand before this line, if they are counted.
+  void keep(const ConfLine& line, const std::string& name, const std::string& hostname,
+            std::optional<std::int64_t> before, std::size_t index) {
     if (conf_.nodes.size() >= kMaxNodesKept || conf_.find_node(name) != nullptr) {
       return;
     }
     NodeLine node = defaults_;
     node.name = name;
     node.hostname = hostname;
+    node.rank.reset();
+    if (before) {
+      node.rank = *before + static_cast<std::int64_t>(index);
+    }
     apply_node_keys(line, node);
     conf_.nodes.push_back(std::move(node));
   }
 
-  void keep_pairs(const ConfLine& line, const std::string& names, const std::string& hostnames) {
+  void keep_pairs(const ConfLine& line, const std::string& names, const std::string& hostnames,
+                  std::optional<std::int64_t> before) {
     const auto name_list = expand_hostlist(names);
     const auto host_list = expand_hostlist(hostnames);
     if (!name_list || !host_list || host_list->empty()) {
@@ -221,7 +248,7 @@ class Collector {
       const std::string& name = (*name_list)[i];
       if (std::find(wanted.begin(), wanted.end(), name) != wanted.end() || hostname == short_ ||
           hostname == identity_.hostname) {
-        keep(line, name, hostname);
+        keep(line, name, hostname, before, i);
       }
     }
   }
@@ -231,6 +258,8 @@ class Collector {
   std::string short_;
   NodeLine defaults_;
   int controller_port_ = 6817;
+  std::int64_t named_ = 0;
+  bool default_starts_ = true;
   std::string old_primary_;  // keys of Slurm before 18.08, still read by it
   std::string old_backup_;
 };
@@ -244,8 +273,10 @@ std::string find_slurm_conf(const ConfSearch& search) {
     }
   }
   const auto found =
-      std::find_if(search.defaults.begin(), search.defaults.end(),
-                   [](const auto& path) { return ::access(path.c_str(), R_OK) == 0; });
+      std::find_if(search.defaults.begin(), search.defaults.end(), [](const auto& path) {
+        touches_file(path);
+        return ::access(path.c_str(), R_OK) == 0;
+      });
   return found == search.defaults.end() ? std::string{} : *found;
 }
 

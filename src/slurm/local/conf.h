@@ -42,8 +42,9 @@ struct ControllerAddress {
 // One node of a NodeName line, with what the DEFAULT lines before it give.
 struct NodeLine {
   std::string name;
-  std::string hostname;  // NodeHostname, else the name
-  int port = 0;          // 0 = SlurmdPort
+  std::string hostname;                  // NodeHostname, else the name
+  std::optional<std::int64_t> rank = 0;  // from 0, among those of SlurmConf::nodes_at_once
+  int port = 0;                          // 0 = SlurmdPort
   std::int64_t core_spec_count = 0;
   std::string cpu_spec_list;
   std::int64_t cpus = 0;  // 0 = every thread; likewise not given below
@@ -83,6 +84,11 @@ struct SlurmConf {
   bool slurmd_serves_http = true;  // where its release can: not with disable_http or TLS
   std::string munge_socket = "/run/munge/munge.socket.2";  // AuthInfo=socket=…
   bool uses_munge = true;                                  // AuthType
+  // Of all NodeName lines, and MaxNodeCount where that is more (dynamic nodes).
+  std::int64_t node_count = 0;
+  // Of those, what starts with the site: neither CLOUD (a few at a time) nor FUTURE (not there
+  // yet).
+  std::int64_t nodes_at_once = 0;
   std::vector<NodeLine> nodes;  // those that the identity matches, in the file's order
   const NodeLine* find_node(std::string_view name) const;
 };

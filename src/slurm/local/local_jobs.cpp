@@ -78,13 +78,14 @@ std::set<int> parse_cpu_list(std::string_view list) {
   return cpus;
 }
 
-std::optional<node::LocalJobs> LocalJobsReader::read() {
-  auto sockets = list_sockets();
-  if (!sockets) {
+std::optional<node::LocalJobs> LocalJobsReader::read(
+    const Result<std::vector<std::string>>& entries) {
+  if (!entries) {
     return std::nullopt;
   }
-  update_jobs(*sockets);
-  sockets_ = *std::move(sockets);
+  auto sockets = sockets_among(*entries);
+  update_jobs(sockets);
+  sockets_ = std::move(sockets);
   node::LocalJobs out;
   for (const auto& [job, processes] : jobs_) {
     if (!processes.pids.empty() || may_be_hidden(processes)) {
@@ -97,13 +98,9 @@ std::optional<node::LocalJobs> LocalJobsReader::read() {
   return out;
 }
 
-std::optional<std::set<std::string>> LocalJobsReader::list_sockets() const {
-  const auto names = list_directory(places_.spool_dir);
-  if (!names) {
-    return std::nullopt;
-  }
+std::set<std::string> LocalJobsReader::sockets_among(const std::vector<std::string>& names) const {
   std::set<std::string> sockets;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     const auto socket = parse_step_socket(name);
     if (socket && (places_.node_name.empty() || socket->node == places_.node_name)) {
       sockets.insert(name);

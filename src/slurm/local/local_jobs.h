@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/trusted_file.h"
 #include "node/facts.h"
 
@@ -59,9 +60,10 @@ class LocalJobsReader {
  public:
   explicit LocalJobsReader(LocalJobsPlaces places) : places_(std::move(places)) {}
 
-  // Nothing when the spool directory cannot be read. allocated_cpus is there when every job tells
-  // and Slurm's way to count is known.
-  std::optional<node::LocalJobs> read();
+  // `entries` are those of the spool directory, which its reader must not wait for: it may lie on a
+  // file system that hangs. Nothing when it cannot be read. allocated_cpus is there when every job
+  // tells and Slurm's way to count is known.
+  std::optional<node::LocalJobs> read(const Result<std::vector<std::string>>& entries);
 
  private:
   using Job = std::uint32_t;
@@ -69,7 +71,7 @@ class LocalJobsReader {
     std::vector<int> pids;  // slurmstepd processes of the job
     int searches = 0;       // made in vain
   };
-  std::optional<std::set<std::string>> list_sockets() const;
+  std::set<std::string> sockets_among(const std::vector<std::string>& names) const;
   void update_jobs(const std::set<std::string>& sockets);
   void search_processes();
   bool may_be_hidden(const Processes& processes) const;

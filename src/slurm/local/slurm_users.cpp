@@ -1,6 +1,7 @@
 #include "slurm/local/slurm_users.h"
 
 #include <chrono>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -20,6 +21,8 @@ std::optional<Account> find_account(const std::string& name) {
       return account;
     }
   }
+  static std::mutex one_at_a_time;  // readings of slurm.conf run on threads of their own
+  const std::scoped_lock lock{one_at_a_time};
   static NameService service;
   static KnownAccounts known{[](const std::string& asked) { return service.look_up(asked); }};
   return known.find(name, std::chrono::steady_clock::now());
@@ -74,8 +77,7 @@ KnownAccounts::Answer NameService::look_up(const std::string& name) {
   spec.max_output_bytes = 4096;
   const auto ask = [spec, name, command]() -> std::optional<Account> {
     const auto output = run_command(*command, spec);
-    return output && output->exit_code == 0 && output->signal == 0 ? account_in(output->out, name)
-                                                                   : std::nullopt;
+    return output && output->succeeded() ? account_in(output->out, name) : std::nullopt;
   };
   std::packaged_task<std::optional<Account>()> task{ask};
   auto coming = task.get_future();

@@ -6,7 +6,7 @@
 //
 // An account is looked up in /etc/passwd, else with getent(1) under a deadline. The first lookup of
 // a name, at start-up, is waited for; later ones run beside the loop, which a name service that
-// hangs must not hold up. Not thread-safe.
+// hangs must not hold up. Thread-safe: usual_slurm_users(), with_slurm_user().
 
 #include <chrono>
 #include <functional>

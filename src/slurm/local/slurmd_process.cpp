@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/side_call.h"
 #include "base/text.h"
 #include "slurm/local/proc.h"
 
@@ -279,6 +280,7 @@ bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& 
     any += placeholder ? '*' : pattern[i];
     i += placeholder ? 1 : 0;
   }
+  touches_file(any);
   glob_t files{};
   const bool some = ::glob(any.c_str(), GLOB_NOSORT, nullptr, &files) == 0;
   bool named = false;

@@ -76,7 +76,7 @@ void SlurmdUnit::step(SteadyTime now) {
   if (!running() || !runner_->poll(now, output)) {
     return;
   }
-  if (asked_ && output.exit_code == 0 && output.signal == 0) {
+  if (asked_ && output.succeeded()) {
     detail_ = describe_unit(unit_, output.out);
   }
 }

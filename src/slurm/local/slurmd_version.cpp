@@ -1,15 +1,15 @@
 #include "slurm/local/slurmd_version.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "slurm/answers/slurmd_status.h"
 
 namespace slurmlet::slurm {
 
-std::string find_slurmd_program(const std::string& configured, const std::string& bin_dir) {
+std::vector<std::string> slurmd_programs(const std::string& configured,
+                                         const std::string& bin_dir) {
   std::vector<std::string> candidates;
   if (!configured.empty()) {
     candidates.push_back(configured);
@@ -25,20 +25,16 @@ std::string find_slurmd_program(const std::string& configured, const std::string
     }
   }
   candidates.insert(candidates.end(), {"/usr/sbin/slurmd", "/usr/local/sbin/slurmd"});
-  for (const auto& candidate : candidates) {
-    if (::access(candidate.c_str(), X_OK) == 0) {
-      return candidate;
-    }
-  }
-  return "";
+  return candidates;
 }
 
-void SlurmdVersion::ask(const std::string& program, SteadyTime now) {
-  if (program.empty() || runner_->running()) {
+void SlurmdVersion::ask(std::vector<std::string> programs, SteadyTime now) {
+  if (runner_->running()) {
     return;
   }
   CommandSpec spec;
-  spec.argv = {program, "-V"};
+  spec.argv = {"slurmd", "-V"};
+  spec.programs = std::move(programs);
   spec.timeout = std::chrono::seconds{5};
   spec.max_output_bytes = 4096;
   (void)runner_->start(spec, now);  // no version is no error: it is only shown to people
@@ -49,8 +45,7 @@ bool SlurmdVersion::step(SteadyTime now) {
   if (!runner_->running() || !runner_->poll(now, output)) {
     return false;
   }
-  auto version =
-      output.exit_code == 0 && output.signal == 0 ? parse_slurmd_version(output.out) : "";
+  auto version = output.succeeded() ? parse_slurmd_version(output.out) : "";
   if (version.empty() || version == version_) {
     return false;
   }

@@ -12,16 +12,16 @@
 
 namespace slurmlet::slurm {
 
-// The program: `configured` if set, else slurmd in `bin_dir` or the sbin beside it, in PATH, or in
-// the usual sbin directories; "" when none of them is executable. The program of the running
-// process is not used: what /proc/PID/exe names may be gone, or not ours to run.
-std::string find_slurmd_program(const std::string& configured, const std::string& bin_dir);
+// Where the program may be, in order: `configured` if set, slurmd in `bin_dir` or the sbin beside
+// it, in PATH, or in the usual sbin directories. The program of the running process is not used:
+// what /proc/PID/exe names may be gone, or not ours to run.
+std::vector<std::string> slurmd_programs(const std::string& configured, const std::string& bin_dir);
 
 class SlurmdVersion {
  public:
   explicit SlurmdVersion(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
 
-  void ask(const std::string& program, SteadyTime now);
+  void ask(std::vector<std::string> programs, SteadyTime now);
   // Asked, and no answer yet.
   bool running() const { return runner_->running(); }
   // True when the version has just been learnt.

@@ -25,6 +25,22 @@ constexpr std::array<Duration, 4> kHurry{std::chrono::milliseconds{50},
                                          std::chrono::milliseconds{200}, std::chrono::seconds{1},
                                          std::chrono::seconds{3}};
 
+// A look that is not through by then goes on beside the loop.
+constexpr std::chrono::milliseconds kPatience{100};
+
+void watch_births(Inotify& inotify, const SlurmdPlaces& places, std::vector<int>& watches) {
+  const auto add = [&](const std::string& directory, std::uint32_t mask) {
+    if (const auto watch = inotify.add(directory, mask)) {
+      watches.push_back(*watch);
+    }
+  };
+  const std::filesystem::path pid_file{places.pid_file};
+  add(pid_file.parent_path().string(), IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE);
+  for (const char* hierarchy : {"", "/unified", "/systemd"}) {
+    add(places.cgroup_root + hierarchy + "/system.slice", IN_CREATE);
+  }
+}
+
 UniqueFd open_pidfd(int pid) {
   return UniqueFd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
 }
@@ -48,7 +64,9 @@ SlurmdWatch::SlurmdWatch(SlurmdWatchSettings settings,
 
 void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
   settings_ = std::move(settings);
-  inotify_ = Inotify{};
+  inotify_ = std::make_shared<Inotify>();
+  look_ = {};
+  spool_look_ = {};
   spool_watch_.reset();
   birth_watches_.clear();
   pidfd_.reset();
@@ -57,7 +75,7 @@ void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
 }
 
 SteadyTime SlurmdWatch::step(Now now) {
-  watch_directories();
+  watch_spool(now.steady);
   read_events(now.steady);
   if (version_.step(now.steady)) {
     facts_.version = version_.version();
@@ -68,13 +86,15 @@ SteadyTime SlurmdWatch::step(Now now) {
   } else if (pid_ != 0 && now.steady >= check_at_) {
     check_state(now);
   }
-  if (pid_ == 0 && (!search_at_ || now.steady >= *search_at_)) {
+  if (pid_ == 0 && (look_.busy() || !search_at_ || now.steady >= *search_at_)) {
     search(now);
   }
   if (facts_.liveness == Liveness::kAbsent) {
     facts_.detail = unit_.detail().empty() ? passed_over_ : unit_.detail();
   }
-  const SteadyTime wake = pid_ != 0 ? check_at_ : search_at_.value_or(now.steady);
+  const SteadyTime wake = pid_ != 0      ? check_at_
+                          : look_.busy() ? look_.late_at(now.steady)
+                                         : search_at_.value_or(now.steady);
   return std::min({wake, version_.deadline(), unit_.deadline()});
 }
 
@@ -82,8 +102,13 @@ std::vector<int> SlurmdWatch::wake_fds(bool jobs_can_wait) const {
   std::vector<int> fds = version_.wake_fds();
   const std::vector<int> more = unit_.wake_fds();
   fds.insert(fds.end(), more.begin(), more.end());
-  if (inotify_.fd() >= 0 && !(jobs_can_wait && pid_ != 0)) {
-    fds.push_back(inotify_.fd());
+  if (inotify_->fd() >= 0 && !(jobs_can_wait && pid_ != 0)) {
+    fds.push_back(inotify_->fd());
+  }
+  for (const int fd : {pid_ == 0 ? look_.wake_fd() : -1, spool_look_.wake_fd()}) {
+    if (fd >= 0) {
+      fds.push_back(fd);
+    }
   }
   if (pidfd_) {
     fds.push_back(pidfd_.get());
@@ -94,35 +119,26 @@ std::vector<int> SlurmdWatch::wake_fds(bool jobs_can_wait) const {
 node::SlurmdFacts SlurmdWatch::facts() const { return facts_; }
 
 // The spool directory may be made by the first slurmd that starts here.
-void SlurmdWatch::watch_directories() {
-  if (!spool_watch_ && !settings_.spool_dir.empty()) {
-    spool_watch_ =
-        inotify_.add(settings_.spool_dir, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM |
-                                              IN_DELETE_SELF | IN_MOVE_SELF);
-    job_event_ = job_event_ || spool_watch_.has_value();
-  }
-}
-
-void SlurmdWatch::watch_births() {
-  if (!birth_watches_.empty()) {
+void SlurmdWatch::watch_spool(SteadyTime now) {
+  if (spool_watch_ || settings_.spool_dir.empty()) {
     return;
   }
-  const auto add = [&](const std::string& directory, std::uint32_t mask) {
-    if (const auto watch = inotify_.add(directory, mask)) {
-      birth_watches_.push_back(*watch);
-    }
-  };
-  const std::filesystem::path pid_file{settings_.places.pid_file};
-  add(pid_file.parent_path().string(), IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE);
-  for (const char* hierarchy : {"", "/unified", "/systemd"}) {
-    add(settings_.places.cgroup_root + hierarchy + "/system.slice", IN_CREATE);
+  const bool begun = spool_look_.begin(
+      [inotify = inotify_, directory = settings_.spool_dir] {
+        return inotify->add(directory, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM |
+                                           IN_DELETE_SELF | IN_MOVE_SELF);
+      },
+      now);
+  if (const auto watch = spool_look_.take(begun ? kPatience : Duration::zero())) {
+    spool_watch_ = *watch;
+    job_event_ = job_event_ || spool_watch_.has_value();
   }
 }
 
 void SlurmdWatch::unwatch_births() {
   for (const int watch : birth_watches_) {
     if (watch != spool_watch_) {
-      inotify_.remove(watch);
+      inotify_->remove(watch);
     }
   }
   birth_watches_.clear();
@@ -130,7 +146,7 @@ void SlurmdWatch::unwatch_births() {
 
 void SlurmdWatch::read_events(SteadyTime now) {
   const std::string pid_name = std::filesystem::path{settings_.places.pid_file}.filename();
-  for (const auto& event : inotify_.read()) {
+  for (const auto& event : inotify_->read()) {
     bool birth = event.name == pid_name || event.name == settings_.places.unit;
     if ((event.mask & IN_Q_OVERFLOW) != 0) {
       birth = true;
@@ -139,7 +155,7 @@ void SlurmdWatch::read_events(SteadyTime now) {
       birth = true;
       job_event_ = job_event_ || is_job_entry(event.name) || event.name.empty();
       if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) != 0) {
-        inotify_.remove(*spool_watch_);
+        inotify_->remove(*spool_watch_);
         spool_watch_.reset();
       }
     }
@@ -163,14 +179,45 @@ void SlurmdWatch::next_search(Now now) {
 }
 
 void SlurmdWatch::search(Now now) {
-  const bool first = !search_at_;
-  if (first) {
-    hurried_ = kHurry.size();
-    version_.ask(find_slurmd_program(settings_.slurmd_program, settings_.bin_dir), now.steady);
+  const bool begun = begin_search(now.steady);
+  if (auto look = look_.take(begun ? kPatience : Duration::zero())) {
+    if (birth_watches_.empty()) {
+      birth_watches_ = std::move(look->birth_watches);
+    }
+    judge(look->found, now);
+  } else if (look_.late(now.steady)) {
+    facts_.pid = 0;
+    facts_.liveness = Liveness::kUnknown;
+    facts_.detail = look_.problem();
+  } else if (!look_.busy()) {
+    next_search(now);  // no thread to be had
   }
+}
+
+bool SlurmdWatch::begin_search(SteadyTime now) {
+  if (look_.busy()) {
+    return false;
+  }
+  if (!search_at_) {
+    hurried_ = kHurry.size();
+    version_.ask(slurmd_programs(settings_.slurmd_program, settings_.bin_dir), now);
+  }
+  search_at_ = now;
   // Watches first, or a birth between the search and the watch would be missed.
-  watch_births();
-  const auto found = find_slurmd(settings_.places, settings_.identity);
+  return look_.begin(
+      [inotify = inotify_, places = settings_.places, identity = settings_.identity,
+       is_watched = !birth_watches_.empty()] {
+        Look look;
+        if (!is_watched) {
+          watch_births(*inotify, places, look.birth_watches);
+        }
+        look.found = find_slurmd(places, identity);
+        return look;
+      },
+      now);
+}
+
+void SlurmdWatch::judge(const FoundSlurmd& found, Now now) {
   if (found.pid != 0 && adopt(found.pid, now)) {
     return;
   }
@@ -206,7 +253,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
   }
   pid_ = pid;
   if (facts_.pid != pid) {
-    version_.ask(find_slurmd_program(settings_.slurmd_program, settings_.bin_dir), now.steady);
+    version_.ask(slurmd_programs(settings_.slurmd_program, settings_.bin_dir), now.steady);
   }
   facts_.pid = pid;
   facts_.detail.clear();

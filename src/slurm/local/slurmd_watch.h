@@ -16,7 +16,9 @@
 // The same inotify tells of job starts and ends (sockets in the spool directory, slurmd(8)).
 //
 // A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
-// come. The descriptors change between steps. Never blocks. Not thread-safe.
+// come. The descriptors change between steps. Not thread-safe. The pidfile and the spool directory
+// may lie on a file system that hangs: they are looked at aside (side_call.h), and what cannot be
+// seen there for five seconds is unknown.
 
 #include <memory>
 #include <optional>
@@ -25,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/inotify.h"
+#include "base/side_call.h"
 #include "base/unique_fd.h"
 #include "node/facts.h"
 #include "slurm/local/command_runner.h"
@@ -69,10 +72,11 @@ class SlurmdWatch {
 
  private:
   void read_events(SteadyTime now);
-  void watch_directories();
-  void watch_births();
+  void watch_spool(SteadyTime now);
   void unwatch_births();
   void search(Now now);
+  bool begin_search(SteadyTime now);
+  void judge(const FoundSlurmd& found, Now now);
   bool adopt(int pid, Now now);
   void lose(Now now);
   bool exited() const;
@@ -80,8 +84,16 @@ class SlurmdWatch {
   void hurry(SteadyTime now);
   void next_search(Now now);
 
+  // What a search brings from the pidfile and the processes.
+  struct Look {
+    std::vector<int> birth_watches;
+    FoundSlurmd found;
+  };
+
   SlurmdWatchSettings settings_;
-  Inotify inotify_;
+  std::shared_ptr<Inotify> inotify_ = std::make_shared<Inotify>();
+  SideCall<Look> look_;
+  SideCall<std::optional<int>> spool_look_;
   SlurmdVersion version_;
   SlurmdUnit unit_;
   node::SlurmdFacts facts_;

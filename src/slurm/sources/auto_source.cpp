@@ -10,8 +10,9 @@ bool lies_in_the_source(node::SlurmFailure cause) {
     case node::SlurmFailure::kCommandMissing:
     case node::SlurmFailure::kRestUnavailable:
     case node::SlurmFailure::kTokenRefused:
-    case node::SlurmFailure::kFeedUnavailable:
+    case node::SlurmFailure::kRecordUnavailable:
     case node::SlurmFailure::kBadConfiguration:
+    case node::SlurmFailure::kFileSystemHangs:
       return true;
     default:
       return false;
@@ -19,8 +20,9 @@ bool lies_in_the_source(node::SlurmFailure cause) {
 }
 
 // The one in use first, or the preferred one when it is its turn again.
-std::vector<std::size_t> AutoSource::order(SteadyTime now) const {
-  const std::size_t first = now >= try_preferred_at_ ? 0 : current_;
+std::vector<std::size_t> AutoSource::order(Now now) const {
+  const bool turn = now.steady >= try_preferred_at_ || news(node_, now.wall) == News::kAnswer;
+  const std::size_t first = turn ? 0 : current_;
   std::vector<std::size_t> all{first};
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     if (i != first) {
@@ -33,7 +35,7 @@ std::vector<std::size_t> AutoSource::order(SteadyTime now) const {
 std::optional<QueryFailure> AutoSource::ask(const std::string& node, Query query, Now now) {
   node_ = node;
   query_ = query;
-  left_ = order(now.steady);
+  left_ = order(now);
   failed_.clear();
   return ask_next(now);
 }
@@ -52,6 +54,11 @@ std::optional<QueryFailure> AutoSource::ask_next(Now now) {
       return failure;
     }
     note(source, *failure, now.steady);
+    if (source == current_ && sources_[source]->is_free() && !left_.empty()) {
+      // Each node asks the next source at a time of its own: is_free() is no more.
+      use(left_.front());
+      return failure;
+    }
   }
   return all_failed();
 }
@@ -79,7 +86,7 @@ std::optional<QueryResult> AutoSource::poll(Now now) {
 void AutoSource::note(std::size_t source, const QueryFailure& failure, SteadyTime now) {
   failed_.emplace(source, failure);
   if (source == 0) {
-    try_preferred_at_ = now + kTryPreferred;
+    try_preferred_at_ = now + delay(Delay::kPreferAgain, random_);
   }
 }
 
@@ -89,16 +96,25 @@ void AutoSource::use(std::size_t source) {
   }
   const std::string now = sources_[source]->name();
   const auto why = failed_.find(current_);
-  tell_(why == failed_.end() ? "queries " + now + " again"
-                             : "queries " + now + " instead of " + sources_[current_]->name() +
-                                   ": " + why->second.detail);
+  if (why == failed_.end()) {
+    tell_(false, "uses " + now);
+  } else {
+    tell_(true,
+          "uses " + now + " instead of " + sources_[current_]->name() + ": " + why->second.detail);
+  }
   current_ = source;
 }
 
-// In the order of preference whoever was asked first, so that the words stay the same.
+// In the order of preference whoever was asked first, so that the words stay the same. That there
+// is no record is no failure where no operator ever wrote one.
 QueryFailure AutoSource::all_failed() const {
-  QueryFailure all = failed_.begin()->second;
-  for (auto next = std::next(failed_.begin()); next != failed_.end(); ++next) {
+  auto first = failed_.begin();
+  if (failed_.size() > 1 && !has_record_ &&
+      first->second.cause == node::SlurmFailure::kRecordUnavailable) {
+    ++first;
+  }
+  QueryFailure all = first->second;
+  for (auto next = std::next(first); next != failed_.end(); ++next) {
     all.detail += "; " + sources_[next->first]->name() + ": " + next->second.detail;
   }
   return all;
@@ -118,13 +134,27 @@ void AutoSource::set_place(const ClusterPlace& place) {
   }
 }
 
+bool AutoSource::set_record(const std::optional<std::string>& annotation) {
+  bool is_new = false;
+  has_record_ = annotation ? !annotation->empty() : has_record_;
+  for (const auto& source : sources_) {
+    is_new |= source->set_record(annotation);
+  }
+  return is_new;
+}
+
+// An unusable record is nothing to a source that is in use in its place.
+News AutoSource::news(const std::string& node, WallTime now) const {
+  const News first = sources_.front()->news(node, now);
+  return current_ == 0 || first == News::kAnswer ? first : News::kNone;
+}
+
 SourceCounters AutoSource::counters() const {
   SourceCounters sum;
   for (const auto& source : sources_) {
     const SourceCounters own = source->counters();
     sum.commands += own.commands;
     sum.requests += own.requests;
-    sum.reads += own.reads;
     sum.full_queries += own.full_queries;
   }
   return sum;

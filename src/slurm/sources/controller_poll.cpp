@@ -3,36 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/delay.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "slurm/answers/sinfo.h"
 
 namespace slurmlet::slurm {
 namespace {
 
-// Names that differ in their last digits have hashes that are near each other; this spreads them
-// (the finalizer of SplitMix64).
-std::uint64_t mixed(std::uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31);
-}
-
-// Where in [0, range) this node stands; `salt` keeps two uses of one name apart.
-Duration phase(const std::string& node, std::string_view salt, Duration range) {
-  if (range <= Duration::zero()) {
-    return Duration::zero();
-  }
-  const auto hash = mixed(stable_hash(std::string{salt} + node));
-  return Duration{static_cast<Duration::rep>(hash % static_cast<std::uint64_t>(range.count()))};
-}
-
-// Until the next time of the wall clock that is this node's in each interval.
-Duration until_own_time(const std::string& node, std::string_view salt, Duration interval,
-                        WallTime now) {
-  const Duration wall = std::chrono::duration_cast<Duration>(now.time_since_epoch());
-  const Duration into = ((wall - phase(node, salt, interval)) % interval + interval) % interval;
-  return interval - into;
-}
+// Of two hosts of one cluster agree to this.
+constexpr Duration kClocks = std::chrono::minutes{1};
 
 Duration stretched(const PollSettings& settings) {
   const Duration shortest =
@@ -48,15 +28,39 @@ ControllerPoll::ControllerPoll(const PollSettings& settings, std::string node,
       budget_(settings_.questions_per_hour, stretched(settings_)),
       interval_(stretched(settings_)),
       node_(std::move(node)),
+      place_(node_),
       source_(std::move(source)),
-      backoff_(std::min(settings_.first_retry, settings_.max_backoff), settings_.max_backoff,
-               random),
-      rate_backoff_(settings_.rate_limit_retry,
-                    std::max(settings_.rate_limit_retry, settings_.max_backoff), random) {}
+      random_(random),
+      backoff_(query_backoff()),
+      rate_backoff_(rate_backoff()) {}
+
+Backoff ControllerPoll::query_backoff() const {
+  return {settings_.first_retry / 3, settings_.first_retry, settings_.max_backoff, random_};
+}
+
+Backoff ControllerPoll::rate_backoff() const {
+  const DelayRule& rule = delay_rule(Delay::kQueryLimited);
+  return {rule.from, rule.to, settings_.max_backoff, random_};
+}
+
+void ControllerPoll::set_pace(const PollSettings& pace) {
+  if (pace == settings_) {
+    return;
+  }
+  settings_ = pace;
+  if (!source_->is_free()) {
+    log::info("slurmctld is queried " + pace_text(pace));
+  }
+  interval_ = stretched(settings_);
+  budget_.change(settings_.questions_per_hour, interval_);
+  backoff_ = query_backoff();
+  rate_backoff_ = rate_backoff();
+}
 
 void ControllerPoll::forget() {
   answer_ = {};
   answered_steady_.reset();
+  valid_for_.reset();
   due_.reset();
   due_is_tick_ = false;
   tick_replaced_ = false;
@@ -66,7 +70,8 @@ void ControllerPoll::forget() {
   rate_backoff_.reset();
 }
 
-void ControllerPoll::set_node(const std::string& node) {
+void ControllerPoll::set_node(const std::string& node, const SitePlace& place) {
+  place_ = place;
   if (node == node_ && !node.empty()) {
     return;
   }
@@ -94,7 +99,8 @@ bool ControllerPoll::evidence_counts() const {
     case node::SlurmFailure::kSackUnavailable:
     case node::SlurmFailure::kBadConfiguration:
     case node::SlurmFailure::kCommandMissing:
-    case node::SlurmFailure::kFeedUnavailable:
+    case node::SlurmFailure::kFileSystemHangs:
+    case node::SlurmFailure::kRecordUnavailable:
     case node::SlurmFailure::kNotInSlurm:
       return true;
     default:
@@ -102,7 +108,16 @@ bool ControllerPoll::evidence_counts() const {
   }
 }
 
-void ControllerPoll::ask_soon(Now /*now*/) { evidence_ = true; }
+// Until this node's tick, if all nodes ticked within `spread`.
+Duration ControllerPoll::until_place(Now now, Duration spread) const {
+  return hurried(place_.until_own_time(interval_, "interval:", now.wall), interval_, spread);
+}
+
+void ControllerPoll::ask_soon(Now now) {
+  if (!std::exchange(evidence_, true)) {
+    evidence_from_ = now.steady + until_place(now, settings_.evidence_spread);
+  }
+}
 
 // Whether an answer of that time does not turn stale when the coming tick is left out.
 bool ControllerPoll::lasts(SteadyTime answered) const {
@@ -121,28 +136,24 @@ std::optional<SteadyTime> ControllerPoll::replaces_tick_from(SteadyTime now) con
 
 // When a question on evidence may start.
 SteadyTime ControllerPoll::evidence_due(SteadyTime now) const {
-  // Before the first question there is nothing to hurry: it comes within first_spread.
-  // A feed has no news before its reader's next dump.
+  // Before the first question there is nothing to hurry: it has a spread of its own.
+  // A free source has its news at once.
   if (!evidence_ || !asked_ || !due_ || !evidence_counts() || source_->is_free()) {
     return kNever;
   }
-  SteadyTime due = budget_.token_at(now);
+  SteadyTime due = settings_.has_room() ? budget_.token_at(now) : kNever;
   if (const auto from = replaces_tick_from(now)) {
     due = std::min(due, *from);
   }
-  return std::max(due, *asked_ + settings_.min_gap);
+  return std::max({due, evidence_from_, *asked_ + settings_.min_gap});
 }
 
 SteadyTime ControllerPoll::question_due(SteadyTime now) const {
   return std::max(std::min(*due_, evidence_due(now)), open_at(now));
 }
 
-SteadyTime ControllerPoll::open_at(SteadyTime now) const {
-  return source_->is_free() ? now : budget_.open_at(now);
-}
-
 void ControllerPoll::plan_tick(Now now) {
-  due_ = now.steady + until_own_time(node_, "interval:", interval_, now.wall);
+  due_ = now.steady + place_.until_own_time(interval_, "interval:", now.wall);
   due_is_tick_ = true;
 }
 
@@ -166,7 +177,7 @@ SteadyTime ControllerPoll::want_confirmation(bool wanted, Now now) {
     confirm_at_.reset();
   } else if (!confirm_at_) {
     const Duration interval = std::max(settings_.confirm_interval, Duration{1});
-    confirm_at_ = now.steady + until_own_time(node_, "confirm:", interval, now.wall);
+    confirm_at_ = now.steady + place_.until_own_time(interval, "confirm:", now.wall);
     if (confirmed_ && *confirm_at_ < *confirmed_ + interval / 2) {
       *confirm_at_ += interval;  // the wall clock was set
     }
@@ -189,15 +200,34 @@ void ControllerPoll::start(Now now, Query query) {
     due_ = kNever;
     return;
   }
-  if (auto failure = source_->ask(node_, query, now)) {
-    fail(now, *std::move(failure));
+  const bool was_free = source_->is_free();
+  auto failure = source_->ask(node_, query, now);
+  asked_for_free_ = source_->is_free();
+  if (failure) {
+    was_free && !asked_for_free_ ? fall_back(now, *std::move(failure))
+                                 : fail(now, *std::move(failure));
     return;
   }
-  asked_for_free_ = source_->is_free();
   if (!asked_for_free_) {
     budget_.spend(now.steady);
+    ++counters_.questions;
   }
-  ++counters_.questions;
+}
+
+// It may have failed for all nodes at once.
+void ControllerPoll::fall_back(Now now, QueryFailure failure) {
+  record_failure(std::move(failure));
+  backoff_.reset();
+  due_ = now.steady + until_place(now, interval_);
+  due_is_tick_ = false;
+}
+
+// What a query of this node's own has said since is not taken back. What looks older by less than
+// clocks may differ is newer if nothing else has come after that time.
+bool ControllerPoll::is_older(WallTime as_of, Now now) const {
+  return asked_for_free_ && !answered_for_free_ && answered_steady_ &&
+         as_of < *answer_.answered_at &&
+         (as_of + kClocks < *answer_.answered_at || now.steady < *answered_steady_ + kClocks);
 }
 
 // A node of this name may be in another cluster as well: slurm.restURL or the environment of a
@@ -216,30 +246,32 @@ void ControllerPoll::finish(Now now, QueryResult result) {
   if (auto failure = other_cluster(result)) {
     result.failure = std::move(failure);
   }
-  if (asked_for_free_ && !source_->is_free()) {
-    budget_.spend(now.steady);  // the feed failed and slurmctld was asked in its place
-  }
   if (result.failure) {
     fail(now, *std::move(result.failure));
     follow(now.steady, result.next_in);
     return;
   }
-  ++counters_.answers;
-  answer_.record = std::move(result.record);
-  answer_.answered_at = result.as_of.value_or(now.wall);
+  counters_.answers += asked_for_free_ ? 0 : 1;
+  const WallTime as_of = result.as_of.value_or(now.wall);
+  if (is_older(as_of, now)) {
+    result.next_in = std::min(result.next_in.value_or(kClocks), kClocks);
+  } else {
+    answer_.record = std::move(result.record);
+    answer_.answered_at = as_of;
+    answered_for_free_ = asked_for_free_;
+    answered_steady_ = now.steady - std::max<Duration>(now.wall - as_of, Duration::zero());
+  }
   answer_.failure.reset();
   answer_.failure_detail.clear();
-  const Duration age = now.wall - *answer_.answered_at;
-  answered_steady_ = now.steady - std::max(age, Duration::zero());
+  valid_for_ = result.valid_for;
   backoff_.reset();
   rate_backoff_.reset();
   plan_tick(now);
   follow(now.steady, result.next_in);
 }
 
-// The source's own time takes the place of the cadence and of the back-off.
 void ControllerPoll::follow(SteadyTime now, std::optional<Duration> next_in) {
-  if (next_in && source_->is_free()) {
+  if (next_in && asked_for_free_) {
     due_ = now + std::max<Duration>(*next_in, std::chrono::milliseconds{100});
     due_is_tick_ = false;
     tick_replaced_ = false;
@@ -253,11 +285,15 @@ void ControllerPoll::record_failure(QueryFailure failure) {
   answer_.failure_detail = std::move(failure.detail);
 }
 
-// A retry that comes sooner than the cadence would is beside it.
-Duration ControllerPoll::retry_delay(node::SlurmFailure cause, SteadyTime now) {
-  const Duration delay =
-      cause == node::SlurmFailure::kRateLimited ? rate_backoff_.next() : backoff_.next();
-  return delay >= interval_ || budget_.take_token(now) ? delay : delay + interval_;
+// A retry that comes sooner than the cadence would is beside it, or else waits for it.
+void ControllerPoll::plan_retry(node::SlurmFailure cause, Now now) {
+  const bool limited = cause == node::SlurmFailure::kRateLimited;
+  const Duration delay = limited ? rate_backoff_.next() : backoff_.next();
+  const Duration own = until_place(now, interval_);
+  const bool fits = delay >= interval_ || (settings_.has_room() && budget_.take_token(now.steady));
+  due_ = now.steady + (fits ? delay : std::max(delay, own));
+  due_is_tick_ = false;
+  tick_replaced_ = false;
 }
 
 void ControllerPoll::fail(Now now, QueryFailure failure) {
@@ -268,9 +304,7 @@ void ControllerPoll::fail(Now now, QueryFailure failure) {
     plan_tick(now);
     return;
   }
-  due_ = now.steady + retry_delay(cause, now.steady);
-  due_is_tick_ = false;
-  tick_replaced_ = false;
+  plan_retry(cause, now);
 }
 
 // Starts what is due: a tick, a retry, or a question on evidence.
@@ -296,39 +330,62 @@ void ControllerPoll::start_due(Now now) {
   start(now, Query::kOneNode);
 }
 
+void ControllerPoll::take_result(Now now) {
+  auto result = source_->poll(now);
+  if (!result) {
+    return;
+  }
+  if (!asked_for_free_) {
+    counters_.last_took = now.steady - asked_.value_or(now.steady);
+  }
+  if (asked_node_ == node_) {
+    finish(now, *std::move(result));
+  }
+}
+
 SteadyTime ControllerPoll::step(Now now) {
   stepped_ = now.steady;
-  if (auto result = source_->poll(now)) {
-    counters_.last_took = now.steady - asked_.value_or(now.steady);
-    if (asked_node_ == node_) {
-      finish(now, *std::move(result));
-    }
-  }
+  take_result(now);
   if (node_.empty()) {
     return source_->wake_at();
   }
   if (!due_) {
-    due_ = now.steady + phase(node_, "first:", std::min(settings_.first_spread, interval_));
+    due_ = now.steady +
+           (source_->is_free() ? settings_.first_spread : until_place(now, settings_.first_spread));
   }
-  if (!source_->busy() && now.steady >= confirmation_due(now.steady)) {
+  if (!source_->busy() && source_->news(node_, now.wall) != News::kNone) {
+    start(now, Query::kOneNode);
+  } else if (!source_->busy() && now.steady >= confirmation_due(now.steady)) {
     confirm_at_.reset();
     confirmed_ = now.steady;
     start(now, Query::kFull);
   } else if (!source_->busy()) {
     start_due(now);
   }
+  if (source_->busy() && source_->wake_at() <= now.steady) {
+    take_result(now);  // a record is there at once
+  }
   SteadyTime wake = source_->busy()
                         ? source_->wake_at()
                         : std::min(question_due(now.steady), confirmation_due(now.steady));
-  if (answered_steady_ && now.steady <= *answered_steady_ + settings_.stale_after) {
-    wake = std::min(wake, *answered_steady_ + settings_.stale_after + std::chrono::milliseconds{1});
+  if (answered_steady_ && now.steady <= stale_from()) {
+    wake = std::min(wake, stale_from() + std::chrono::milliseconds{1});
   }
   return wake;
+}
+
+// What one dump said turns stale for all nodes at the same moment.
+SteadyTime ControllerPoll::stale_from() const {
+  const Duration spread = std::min(delay_rule(Delay::kStale).to, interval_ / 2);
+  return *answered_steady_ + valid_for_.value_or(settings_.stale_after) +
+         place_.in(spread, "stale:");
 }
 
 PollCounters ControllerPoll::counters() const {
   PollCounters counters = counters_;
   counters.source = source_->counters();
+  counters.pace = settings_;
+  counters.pace.interval = interval_;
   counters.questions_left = budget_.left(stepped_);
   return counters;
 }
@@ -336,7 +393,7 @@ PollCounters ControllerPoll::counters() const {
 node::SlurmAnswer ControllerPoll::answer(Now now) const {
   node::SlurmAnswer answer = answer_;
   answer.source = source_->name();
-  answer.stale = answered_steady_ && now.steady > *answered_steady_ + settings_.stale_after;
+  answer.stale = answered_steady_ && now.steady > stale_from();
   return answer;
 }
 

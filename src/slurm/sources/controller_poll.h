@@ -8,21 +8,23 @@
 // - The cadence is one tick an interval, at a phase of the wall clock that is derived from the
 //   node's name: a fleet that is started together spreads evenly over the interval. An interval
 //   that the budget does not carry is stretched.
-// - The first question comes within `first_spread` of the start, at a delay derived from the name.
-// - ask_soon() asks on local evidence (a job began, slurmd came back), at least `min_gap` after the
-//   previous question. Evidence in the last three quarters of an interval replaces its tick; other
-//   evidence is paid from what the budget leaves beside the cadence (PollBudget).
+// - The first question, and one on local evidence (ask_soon(): a job began, slurmd came back), come
+//   at the node's place in a shorter interval (poll_pace.h). Evidence comes at least `min_gap`
+//   after the previous question; in the last three quarters of an interval it replaces its tick,
+//   else it is paid from what the budget leaves beside the cadence (PollBudget).
 // - Where the cadence alone would use the whole budget (60 s and 60 an hour), every second tick is
 //   left out towards the end of a full hour, so that something is left for evidence.
 // - While slurmctld does not answer, questions back off exponentially with full jitter up to
 //   max_backoff, and evidence does not shorten that, except for causes on this machine (munge,
 //   slurm.conf, sinfo). When slurmctld refuses for its rate limit the back-off begins higher.
-//   "Not in Slurm" is an answer of slurmctld: no back-off.
+//   "Not in Slurm" is an answer of slurmctld: no back-off. A retry that the budget does not leave
+//   waits for the cadence.
 // - A full query (want_confirmation()) counts as one question. It is made at the node's own phase
-// of
-//   confirm_interval, so that nodes that want one at the same moment spread over it.
-// A source that costs slurmctld nothing (NodeSource::is_free(), a feed) is bound to none of this:
-// it says itself when it is worth asking again.
+//   of confirm_interval, so that nodes that want one at the same moment spread over it.
+// A source that costs slurmctld nothing (NodeSource::is_free(), slurmlet-operator's records) is
+// bound to none of this: it is asked when it has news, or when it says itself. Where it fails and
+// another takes its place, that is asked at the node's own time within an interval, and what the
+// free one said last counts until then.
 //
 // A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
 // come. Never blocks. Not thread-safe.
@@ -39,29 +41,19 @@
 #include "node/facts.h"
 #include "slurm/sources/node_source.h"
 #include "slurm/sources/poll_budget.h"
+#include "slurm/sources/poll_pace.h"
 
 namespace slurmlet::slurm {
 
-struct PollSettings {
-  Duration interval = std::chrono::seconds{60};
-  Duration first_spread = std::chrono::seconds{2};  // at most the interval is used
-  Duration stale_after = std::chrono::seconds{300};
-  Duration first_retry = std::chrono::seconds{10};
-  Duration max_backoff = std::chrono::seconds{300};
-  Duration rate_limit_retry = std::chrono::seconds{30};  // at least, when slurmctld limits the rate
-  Duration min_gap = std::chrono::seconds{5};
-  int questions_per_hour = 60;                           // at most, in any hour
-  Duration confirm_interval = std::chrono::minutes{10};  // between two full queries, at least
-};
-
 struct PollCounters {
-  std::uint64_t questions = 0;  // begun
+  std::uint64_t questions = 0;  // begun, but for free ones; likewise the answers
   std::uint64_t answers = 0;
   std::uint64_t failures = 0;
   std::map<node::SlurmFailure, std::uint64_t> failures_by_cause;
   std::optional<Duration> last_took;  // of the last question; nothing before its end
   int questions_left = 0;             // in the hour that ends now
   SourceCounters source;
+  PollSettings pace;  // what the settings came to
 };
 
 class ControllerPoll {
@@ -70,8 +62,13 @@ class ControllerPoll {
   ControllerPoll(const PollSettings& settings, std::string node, std::unique_ptr<NodeSource> source,
                  const Random& random);
 
-  // Another NodeName (learnt later): forgets the answer and asks at once.
-  void set_node(const std::string& node);
+  // As slurm.conf, read again, has another number of nodes. What was asked in this hour counts on.
+  void set_pace(const PollSettings& pace);
+  const PollSettings& pace() const { return settings_; }
+
+  // Another NodeName (learnt later): forgets the answer and asks as at the start.
+  void set_node(const std::string& node) { set_node(node, SitePlace{node}); }
+  void set_node(const std::string& node, const SitePlace& place);
   // Nobody can be asked about, for this cause, until the next set_node(): which NodeName this
   // machine has cannot be told. Counted as one failure.
   void set_standing_failure(const QueryFailure& failure);
@@ -79,6 +76,11 @@ class ControllerPoll {
   void set_place(const ClusterPlace& place) {
     cluster_ = place.cluster;
     source_->set_place(place);
+  }
+
+  // As NodeSource::set_record(): to be followed by a step at once where it returns true.
+  bool set_record(const std::optional<std::string>& annotation) {
+    return source_->set_record(annotation);
   }
 
   // Does what is due; returns when to come again, at the latest.
@@ -98,17 +100,26 @@ class ControllerPoll {
   void start(Now now, Query query);
   SteadyTime confirmation_due(SteadyTime now) const;
   void start_due(Now now);
+  void take_result(Now now);
   void finish(Now now, QueryResult result);
+  void fall_back(Now now, QueryFailure failure);
+  bool is_older(WallTime as_of, Now now) const;
   std::optional<QueryFailure> other_cluster(const QueryResult& result) const;
   void fail(Now now, QueryFailure failure);
   void record_failure(QueryFailure failure);
   void forget();
   void plan_tick(Now now);
   void follow(SteadyTime now, std::optional<Duration> next_in);
-  Duration retry_delay(node::SlurmFailure cause, SteadyTime now);
+  void plan_retry(node::SlurmFailure cause, Now now);
+  Backoff query_backoff() const;
+  Backoff rate_backoff() const;
+  Duration until_place(Now now, Duration spread) const;
+  SteadyTime stale_from() const;
   SteadyTime evidence_due(SteadyTime now) const;
   SteadyTime question_due(SteadyTime now) const;
-  SteadyTime open_at(SteadyTime now) const;
+  SteadyTime open_at(SteadyTime now) const {
+    return source_->is_free() ? now : budget_.open_at(now);
+  }
   std::optional<SteadyTime> replaces_tick_from(SteadyTime now) const;
   bool leaves_tick_out(SteadyTime now) const;
   bool lasts(SteadyTime answered) const;
@@ -118,20 +129,25 @@ class ControllerPoll {
   PollBudget budget_;
   Duration interval_;  // of the cadence: settings_.interval, or what the budget carries
   std::string node_;
+  SitePlace place_;
   std::string cluster_;     // "" while it is not known
   std::string asked_node_;  // whom the question under way is about
   std::unique_ptr<NodeSource> source_;
+  Random random_;
   Backoff backoff_;
   Backoff rate_backoff_;
   PollCounters counters_;
   node::SlurmAnswer answer_;
   std::optional<SteadyTime> answered_steady_;
-  std::optional<SteadyTime> due_;    // the next question but for evidence; nothing before step()
-  bool due_is_tick_ = false;         // of the cadence; else the first question or a retry
-  bool tick_replaced_ = false;       // the coming tick's question was asked early, on evidence
-  std::optional<SteadyTime> asked_;  // when the last question was started
-  bool asked_for_free_ = false;      // the last question was begun as one that costs nothing
-  bool evidence_ = false;            // a question before the next tick is wanted
+  std::optional<SteadyTime> due_;      // the next question but for evidence; nothing before step()
+  bool due_is_tick_ = false;           // of the cadence; else the first question or a retry
+  bool tick_replaced_ = false;         // the coming tick's question was asked early, on evidence
+  std::optional<SteadyTime> asked_;    // when the last question was started
+  bool asked_for_free_ = false;        // the last question was one that costs nothing
+  bool answered_for_free_ = false;     // likewise the answer
+  std::optional<Duration> valid_for_;  // the answer, where its source says so
+  bool evidence_ = false;              // a question before the next tick is wanted
+  SteadyTime evidence_from_{};         // not sooner than this
   std::optional<SteadyTime> confirm_at_;  // a full query is wanted
   std::optional<SteadyTime> confirmed_;   // when the last one was started
   SteadyTime stepped_{};

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where this node's record comes from: `sinfo`, slurmrestd, or the feed of a site's reader, behind
-// one face. ControllerPoll decides when to ask, a NodeSource knows how.
+// Where this node's record comes from: slurmlet-operator, `sinfo` or slurmrestd, behind one face.
+// ControllerPoll decides when to ask, a NodeSource knows how.
 //
 // A step object: never blocks, one question at a time. Not thread-safe.
 
@@ -27,7 +27,6 @@ struct ClusterPlace {
 struct SourceCounters {
   std::uint64_t commands = 0;      // programs started
   std::uint64_t requests = 0;      // HTTP requests to slurmrestd
-  std::uint64_t reads = 0;         // of a feed
   std::uint64_t full_queries = 0;  // that were begun
 };
 
@@ -35,6 +34,9 @@ struct SourceCounters {
 // dump. It holds slurmctld's node write lock meanwhile (10 ms with 10,000 nodes), and sinfo
 // downloads all nodes. A source that cannot make one queries the node alone.
 enum class Query { kOneNode, kFull };
+
+// Whether something has come by itself that the next question would be answered with.
+enum class News { kNone, kAnswer, kFailure };
 
 class NodeSource {
  public:
@@ -53,10 +55,15 @@ class NodeSource {
   virtual std::vector<int> wake_fds() const = 0;
   // For the questions from now on. Sources that do not run Slurm's commands need none of it.
   virtual void set_place(const ClusterPlace& /*place*/) {}
-  // Who is asked, for people: "sinfo", "slurmrestd unix:/run/slurmrestd.sock", "feed /srv/feed".
+  // The annotation slurmlet.io/record of the own Node; "" = it has none, nothing = the Node is not
+  // known. Whether that was new.
+  virtual bool set_record(const std::optional<std::string>& /*annotation*/) { return false; }
+  // For a question about `node`.
+  virtual News news(const std::string& /*node*/, WallTime /*now*/) const { return News::kNone; }
+  // Who is asked, for people: "sinfo", "slurmrestd unix:/run/slurmrestd.sock".
   virtual std::string name() const = 0;
   virtual SourceCounters counters() const = 0;
-  // A question now would cost slurmctld nothing (a feed): the budget of questions is not for it.
+  // The question under way, or else the next one, costs slurmctld nothing: no budget is for it.
   virtual bool is_free() const { return false; }
 };
 

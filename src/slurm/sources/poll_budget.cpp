@@ -1,6 +1,7 @@
 #include "slurm/sources/poll_budget.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace slurmlet::slurm {
 namespace {
@@ -32,6 +33,15 @@ PollBudget::PollBudget(int per_hour, Duration interval) : per_hour_(std::max(1, 
     scarce_from_ = std::max(1, per_hour_ - 3 * share);
   }
   tokens_ = burst_;
+}
+
+void PollBudget::change(int per_hour, Duration interval) {
+  std::deque<SteadyTime> starts = std::move(starts_);
+  *this = PollBudget{per_hour, interval};
+  while (starts.size() > static_cast<std::size_t>(per_hour_)) {
+    starts.pop_front();
+  }
+  starts_ = std::move(starts);
 }
 
 int PollBudget::used(SteadyTime now) const {

@@ -19,6 +19,9 @@ class PollBudget {
   // `interval` is that of the cadence, at least an hour / per_hour.
   PollBudget(int per_hour, Duration interval);
 
+  // Another rate from now on; the questions of the last hour still count.
+  void change(int per_hour, Duration interval);
+
   // When the next question may start as far as the hour is concerned; not before `now`.
   SteadyTime open_at(SteadyTime now) const;
   // A question starts.

@@ -10,12 +10,6 @@ namespace {
 
 using node::SlurmFailure;
 
-// "GET https://…/node/n1: connection refused" → "connection refused"
-std::string reason_of(const Error& error, const std::string& path) {
-  const auto at = error.message.find(path + ": ");
-  return at == std::string::npos ? error.message : error.message.substr(at + path.size() + 2);
-}
-
 // libcurl counts bytes and milliseconds in some of its messages.
 std::string stable_words(const std::string& reason) {
   if (contains(reason, "transfer closed") || contains(reason, "Empty reply") ||
@@ -28,39 +22,46 @@ std::string stable_words(const std::string& reason) {
   return reason;
 }
 
-std::string cure_of(const std::string& reason) {
+std::string cure_of(const RestServer& server, const std::string& reason) {
   if (contains(reason, "wrong version number")) {
-    return "; it does not use TLS on this port: put a TLS proxy in front of slurmrestd and set "
-           "slurm.restURL to the proxy";
+    return "; it does not use TLS on this port: put a TLS proxy in front of slurmrestd and set " +
+           server.key("RestURL") + " to the proxy";
   }
   return "";
 }
 
 }  // namespace
 
-QueryFailure transport_failure(const RestServer& server, const Error& error,
-                               const std::string& path) {
+std::string RestServer::key(const std::string& name) const {
+  if (of_operator) {
+    return "slurm" + name;
+  }
+  return "slurm." + to_lower(name.substr(0, 1)) + name.substr(1);
+}
+
+QueryFailure transport_failure(const RestServer& server, const Error& error) {
   const auto failure = [&](SlurmFailure cause, const std::string& text) {
     return QueryFailure{cause, server.name() + ": " + text};
   };
-  const std::string reason = stable_words(reason_of(error, path));
+  const std::string reason = stable_words(error.reason());
   switch (error.code) {
     case Code::kTimeout:
       return deadline_failure(server);
     case Code::kNotFound:
       return failure(SlurmFailure::kRestUnavailable, "the socket does not exist");
     case Code::kDenied:
-      return server.is_socket() ? failure(SlurmFailure::kRestUnavailable,
-                                          reason +
-                                              " on the socket; allow slurmlet's user to connect to "
-                                              "it (mode and owner of the socket and its directory)")
-                                : failure(SlurmFailure::kRestUnavailable,
-                                          reason + " (slurm.restCAFile names the CA)");
+      return server.is_socket()
+                 ? failure(SlurmFailure::kRestUnavailable,
+                           reason +
+                               " on the socket; allow slurmlet's user to connect to "
+                               "it (mode and owner of the socket and its directory)")
+                 : failure(SlurmFailure::kRestUnavailable,
+                           reason + " (" + server.key("RestCAFile") + " names the CA)");
     case Code::kInvalid:
     case Code::kInternal:
       return failure(SlurmFailure::kRestUnavailable, reason);
     default:
-      return failure(SlurmFailure::kRestUnavailable, reason + cure_of(reason));
+      return failure(SlurmFailure::kRestUnavailable, reason + cure_of(server, reason));
   }
 }
 
@@ -70,15 +71,16 @@ QueryFailure refused_failure(const RestServer& server, const std::string& token,
     const std::string whom = user.empty() ? "" : " for user " + user;
     return {SlurmFailure::kTokenRefused,
             server.name() + " rejects the token in " + token + whom +
-                " (HTTP 401); check that it is for this cluster, that slurm.restUser is its user, "
+                " (HTTP 401); check that it is for this cluster, " +
+                (server.of_operator ? "" : "that slurm.restUser is its user, ") +
                 "and that AuthAltTypes=auth/jwt is set"};
   }
   if (server.is_socket()) {
-    return {
-        SlurmFailure::kRestUnavailable,
-        server.name() +
-            " rejects slurmlet (HTTP 401): on its socket it serves only root and its own user, "
-            "which must have a passwd entry; run slurmlet as one of them, or set slurm.jwtFile"};
+    return {SlurmFailure::kRestUnavailable,
+            server.name() +
+                " rejects slurmlet (HTTP 401): on its socket it serves only root and its own user, "
+                "which must have a passwd entry; run slurmlet as one of them, or set " +
+                server.key("JwtFile")};
   }
   return {SlurmFailure::kTokenRefused,
           server.name() + " requires a token (HTTP 401), but none is configured"};
@@ -92,12 +94,12 @@ QueryFailure no_version_failure(const RestServer& server) {
 }
 
 QueryFailure deadline_failure(const RestServer& server) {
-  return {SlurmFailure::kTimeout, server.name() + " did not answer within slurm.commandTimeout"};
+  return {SlurmFailure::kTimeout,
+          server.name() + " did not answer within " + server.key("CommandTimeout")};
 }
 
-QueryFailure too_long_failure(const RestServer& server) {
-  return {SlurmFailure::kGarbage,
-          server.name() + " sent more than the record of one node can contain"};
+QueryFailure too_long_failure(const RestServer& server, const std::string& what) {
+  return {SlurmFailure::kGarbage, server.name() + " sent more than " + what + " can contain"};
 }
 
 QueryFailure no_answer_failure(const RestServer& server) {

@@ -13,14 +13,16 @@ namespace slurmlet::slurm {
 
 struct RestServer {
   std::string url;  // "unix:/run/slurmrestd.socket", "https://head:6820"
+  // Whose settings a cure names: those of slurmlet-operator ("slurmRestURL"), or of slurmlet.
+  bool of_operator = false;
+  std::string key(const std::string& name) const;  // "slurm.restURL" of "RestURL"
   bool is_socket() const { return url.starts_with("unix:"); }
   // "slurmrestd unix:/run/slurmrestd.socket"
   std::string name() const { return "slurmrestd " + url; }
 };
 
-// The transport failed; `path` is that of the request, whose error messages begin with it.
-QueryFailure transport_failure(const RestServer& server, const Error& error,
-                               const std::string& path);
+// The transport failed.
+QueryFailure transport_failure(const RestServer& server, const Error& error);
 
 // HTTP 401: slurmrestd itself does not take us. `token` says where the token is that was sent, ""
 // if none was.
@@ -32,7 +34,8 @@ QueryFailure no_version_failure(const RestServer& server);
 
 QueryFailure deadline_failure(const RestServer& server);
 
-QueryFailure too_long_failure(const RestServer& server);
+// `what` it can only have: "the record of one node".
+QueryFailure too_long_failure(const RestServer& server, const std::string& what);
 
 // The server ended the answer before its head.
 QueryFailure no_answer_failure(const RestServer& server);

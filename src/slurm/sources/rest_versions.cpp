@@ -40,4 +40,9 @@ void RestVersions::unreachable() {
 
 std::string api_version_name(int version) { return "v0.0." + std::to_string(version); }
 
+std::string update_time(int version, std::int64_t seconds) {
+  const bool takes_words = version >= 39 && version <= 41;
+  return (takes_words ? "uts" : "") + std::to_string(seconds);
+}
+
 }  // namespace slurmlet::slurm

@@ -7,6 +7,7 @@
 // each at the price of a 404 of 69 bytes: 25.11 costs one once, 22.05 seven. What answered is
 // remembered until it is no longer served, or the answers come from another release. Pure.
 
+#include <cstdint>
 #include <string>
 
 namespace slurmlet::slurm {
@@ -44,5 +45,9 @@ class RestVersions {
 
 // "v0.0.44"
 std::string api_version_name(int version);
+
+// The value of update_time: v0.0.42 and those before v0.0.39 take seconds, those between only words
+// of Slurm's own ("uts1795452630"), of which seconds are none.
+std::string update_time(int version, std::int64_t seconds);
 
 }  // namespace slurmlet::slurm

@@ -1,10 +1,27 @@
 #include "slurm/sources/sinfo_source.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/unique_fd.h"
 #include "slurm/local/munge_socket.h"
 
 namespace slurmlet::slurm {
+namespace {
+
+// A server that is gone shows when a file is opened, or else when it is read.
+void try_to_read(const std::string& path) {
+  touches_file(path);
+  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+  char byte = 0;
+  (void)!::read(fd.get(), &byte, 1);
+}
+
+}  // namespace
 
 std::string_view without_options(std::string_view text) {
   constexpr std::string_view kRule = "-----------------------------\n";
@@ -45,6 +62,7 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Query quer
     return classify_start(started.error());
   }
   asked_ = node;
+  touched_ = {spec.argv.front(), settings.conf};
   query_ = query;
   ++counters_.commands;
   counters_.full_queries += query == Query::kFull ? 1 : 0;
@@ -79,13 +97,36 @@ std::optional<QueryResult> SinfoSource::poll(Now now) {
     }
   }
   verbose_ = result.failure && output.timed_out;
-  const bool hung = result.failure && result.failure->cause == node::SlurmFailure::kTimeout;
-  if (hung && !place_.munge_socket.empty()) {
-    if (auto problem = munge_problem(place_.munge_socket)) {
+  if (result.failure && result.failure->cause == node::SlurmFailure::kTimeout) {
+    if (auto problem = why_hung(now.steady)) {
       result.failure = std::move(problem);
     }
   }
   return result;
+}
+
+// What on this machine may have held it up.
+std::optional<QueryFailure> SinfoSource::why_hung(SteadyTime now) {
+  constexpr std::chrono::milliseconds kPatience{1000};
+  (void)look_.take();
+  const bool begun = look_.begin(
+      [files = touched_, socket = place_.munge_socket]() -> std::optional<QueryFailure> {
+        for (const auto& file : files) {
+          if (file.starts_with('/')) {
+            try_to_read(file);
+          }
+        }
+        touches_file(socket);
+        return socket.empty() ? std::nullopt : munge_problem(socket);
+      },
+      now, kPatience);
+  if (!begun && !look_.busy()) {
+    return std::nullopt;
+  }
+  if (auto seen = look_.take(begun ? kPatience : Duration::zero())) {
+    return *std::move(seen);
+  }
+  return QueryFailure{node::SlurmFailure::kFileSystemHangs, look_.file() + " does not answer"};
 }
 
 }  // namespace slurmlet::slurm

@@ -1,11 +1,13 @@
 #pragma once
 
-// The NodeSource that runs `sinfo` (sinfo.h). Not thread-safe.
+// The NodeSource that runs `sinfo` (sinfo.h). Where that did not end in time, munged or a file that
+// it opens may be why: those are tried. Not thread-safe.
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/side_call.h"
 #include "slurm/answers/sinfo.h"
 #include "slurm/local/command_runner.h"
 #include "slurm/sources/node_source.h"
@@ -33,11 +35,14 @@ class SinfoSource final : public NodeSource {
   // After a query that was answered without the lookup of a user, but not with it.
   static constexpr Duration kWithoutUser = std::chrono::hours{1};
   void settle_user(node::SlurmNodeRecord& record);
+  std::optional<QueryFailure> why_hung(SteadyTime now);
 
   SinfoSettings settings_;
   ClusterPlace place_;
   std::unique_ptr<CommandRunner> runner_;
   std::string asked_;
+  std::vector<std::string> touched_;  // by the query under way
+  SideCall<std::optional<QueryFailure>> look_;
   Query query_ = Query::kOneNode;
   // The last query ended without a word. sinfo tells of a rate limit only with -v, and may have
   // hung looking up a user: the next one is made with the one and without the other.

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/side_call.h"
 #include "base/text.h"
 
 namespace slurmlet::slurm {
@@ -14,8 +15,8 @@ std::vector<SourceOption> fixed(const SourceFacts& facts) {
   switch (*facts.fixed) {
     case SourceKind::kRest:
       return {{SourceKind::kRest, facts.rest_url, "slurm.source is rest"}};
-    case SourceKind::kFeed:
-      return {{SourceKind::kFeed, facts.feed, "slurm.source is feed"}};
+    case SourceKind::kOperator:
+      return {{SourceKind::kOperator, "", "slurm.source is operator"}};
     case SourceKind::kCli:
       break;
   }
@@ -28,6 +29,7 @@ bool is_socket(const std::string& path) {
 }
 
 bool is_program(const std::string& path) {
+  touches_file(path);
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
          ::access(path.c_str(), X_OK) == 0;
@@ -39,16 +41,14 @@ std::vector<SourceOption> choose_sources(const SourceFacts& facts) {
   if (facts.fixed) {
     return fixed(facts);
   }
-  std::vector<SourceOption> options;
-  if (!facts.feed.empty()) {
-    options.push_back({SourceKind::kFeed, facts.feed, "slurm.feed is set"});
-  }
+  std::vector<SourceOption> options{{SourceKind::kOperator, "", "where the Node has one"}};
   if (!facts.rest_url.empty()) {
     options.push_back({SourceKind::kRest, facts.rest_url, "slurm.restURL is set"});
   }
   if (!facts.sinfo.empty()) {
-    options.push_back({SourceKind::kCli, facts.sinfo,
-                       options.empty() ? "no slurmrestd is configured" : "sinfo is installed"});
+    options.push_back(
+        {SourceKind::kCli, facts.sinfo,
+         facts.rest_url.empty() ? "no slurmrestd is configured" : "sinfo is installed"});
   }
   if (facts.rest_url.empty()) {
     for (const auto& socket : facts.sockets) {
@@ -56,18 +56,18 @@ std::vector<SourceOption> choose_sources(const SourceFacts& facts) {
           {SourceKind::kRest, "unix:" + socket, "its socket is in a standard location"});
     }
   }
-  if (options.empty()) {
+  if (options.size() == 1) {
     options.push_back({SourceKind::kCli, "",
-                       "neither slurm.feed nor slurm.restURL is set, and slurmrestd has no socket "
-                       "in a standard location"});
+                       "slurm.restURL is not set, and slurmrestd has no socket in a standard "
+                       "location"});
   }
   return options;
 }
 
 std::string describe(const SourceOption& option) {
   switch (option.kind) {
-    case SourceKind::kFeed:
-      return "reads the feed " + option.where + ": " + option.why;
+    case SourceKind::kOperator:
+      return "uses the record that slurmlet-operator writes to the Node: " + option.why;
     case SourceKind::kRest:
       return "queries slurmctld through slurmrestd " + option.where + ": " + option.why;
     case SourceKind::kCli:

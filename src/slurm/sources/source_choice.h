@@ -1,7 +1,8 @@
 #pragma once
 
-// Whom to ask about this node (slurm.source). A fixed choice is that choice; auto takes what was
-// configured, then what is there, and keeps the rest to fall back on (auto_source.h).
+// Whom to ask about this node (slurm.source). A fixed choice is that choice; auto takes the record
+// of slurmlet-operator, then what was configured, then what is there, and keeps the rest to fall
+// back on (auto_source.h).
 
 #include <optional>
 #include <string>
@@ -9,20 +10,18 @@
 
 namespace slurmlet::slurm {
 
-enum class SourceKind { kCli, kRest, kFeed };
+enum class SourceKind { kCli, kRest, kOperator };
 
 struct SourceOption {
   SourceKind kind = SourceKind::kCli;
-  std::string
-      where;        // path of sinfo ("" if there is none), URL of slurmrestd, directory of the feed
-  std::string why;  // "slurm.restURL is set"
+  std::string where;  // path of sinfo ("" if there is none), URL of slurmrestd
+  std::string why;    // "slurm.restURL is set"
   bool operator==(const SourceOption&) const = default;
 };
 
 struct SourceFacts {
   std::optional<SourceKind> fixed;   // what slurm.source chooses; nothing = auto
   std::string rest_url;              // "" = not configured
-  std::string feed;                  // likewise
   std::string sinfo;                 // its path, "" = not on this machine
   std::vector<std::string> sockets;  // of slurmrestd's usual ones, those that exist
 };

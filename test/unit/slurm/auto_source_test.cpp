@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/delay.h"
 #include "fakes/fake_clock.h"
 
 namespace slurmlet::slurm {
@@ -20,6 +21,8 @@ struct Script {
   std::string node;
   bool busy = false;
   bool is_free = false;
+  News news = News::kNone;
+  std::optional<std::string> record;
   Query query = Query::kOneNode;
   ClusterPlace place;
   std::optional<QueryFailure> cannot_begin;
@@ -54,8 +57,12 @@ class ScriptedSource final : public NodeSource {
   std::string name() const override { return name_; }
   void set_place(const ClusterPlace& place) override { script_.place = place; }
   bool is_free() const override { return script_.is_free; }
+  News news(const std::string&, WallTime) const override { return script_.news; }
+  bool set_record(const std::optional<std::string>& text) override {
+    return std::exchange(script_.record, text) != text;
+  }
   SourceCounters counters() const override {
-    return {1, static_cast<std::uint64_t>(script_.asked), 0, 1};
+    return {1, static_cast<std::uint64_t>(script_.asked), 1};
   }
 
  private:
@@ -94,7 +101,10 @@ class AutoSourceTest : public testing::Test {
   Script rest_, sinfo_;
   std::vector<std::string> told_;
   AutoSource source_{sources(rest_, sinfo_),
-                     [this](const std::string& change) { told_.push_back(change); }};
+                     [this](bool worse, const std::string& change) {
+                       told_.push_back((worse ? "! " : "") + change);
+                     },
+                     [] { return 0.5; }};
 };
 
 TEST_F(AutoSourceTest, EachSourceIsAskedTheSameQuery) {
@@ -128,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Causes, OwnCause,
                          testing::Values(SlurmFailure::kCommandMissing,
                                          SlurmFailure::kRestUnavailable,
                                          SlurmFailure::kTokenRefused,
-                                         SlurmFailure::kFeedUnavailable,
+                                         SlurmFailure::kRecordUnavailable,
                                          SlurmFailure::kBadConfiguration));
 
 TEST_P(OwnCause, LetsTheNextOneAnswerTheSameQuestion) {
@@ -142,7 +152,7 @@ TEST_P(OwnCause, LetsTheNextOneAnswerTheSameQuestion) {
   sinfo_.answer = record();
   EXPECT_TRUE(poll()->record);
   EXPECT_EQ(source_.name(), "sinfo");
-  EXPECT_THAT(told_, ElementsAre("queries sinfo instead of rest: it is broken"));
+  EXPECT_THAT(told_, ElementsAre("! uses sinfo instead of rest: it is broken"));
 }
 
 TEST_P(OwnCause, AtTheBeginningCountsToo) {
@@ -187,14 +197,13 @@ TEST_F(AutoSourceTest, StaysWithTheNextOneForTenMinutesAndGoesBack) {
   rest_.answer = record();
   EXPECT_TRUE(poll()->record);
   EXPECT_EQ(source_.name(), "rest");
-  EXPECT_THAT(told_, ElementsAre("queries sinfo instead of rest: connection refused",
-                                 "queries rest again"));
+  EXPECT_THAT(told_, ElementsAre("! uses sinfo instead of rest: connection refused", "uses rest"));
 }
 
 TEST_F(AutoSourceTest, ThePreferredOneThatStillFailsDisturbsNobody) {
   fall_back();
   for (int i = 0; i < 3; ++i) {
-    clock_.advance(AutoSource::kTryPreferred);
+    clock_.advance(delay_rule(Delay::kPreferAgain).to);
     fall_back();
   }
   EXPECT_EQ(rest_.asked, 4);
@@ -203,7 +212,7 @@ TEST_F(AutoSourceTest, ThePreferredOneThatStillFailsDisturbsNobody) {
 
 TEST_F(AutoSourceTest, AControllerThatIsDownIsAnAnswerOfThePreferredOne) {
   fall_back();
-  clock_.advance(AutoSource::kTryPreferred);
+  clock_.advance(delay_rule(Delay::kPreferAgain).to);
   ASSERT_FALSE(ask());
   rest_.answer = failed(SlurmFailure::kControllerUnreachable);
   EXPECT_EQ(poll()->failure->cause, SlurmFailure::kControllerUnreachable);
@@ -218,7 +227,7 @@ TEST_F(AutoSourceTest, TheNextOneThatFailsItselfGivesThePreferredOneItsTurn) {
   rest_.answer = record();
   EXPECT_TRUE(poll()->record);
   EXPECT_EQ(source_.name(), "rest");
-  EXPECT_EQ(told_.back(), "queries rest instead of sinfo: sinfo is not installed");
+  EXPECT_EQ(told_.back(), "! uses rest instead of sinfo: sinfo is not installed");
 }
 
 TEST_F(AutoSourceTest, WhenAllFailItSaysAllInOneOrder) {
@@ -238,11 +247,92 @@ TEST_F(AutoSourceTest, WhenAllFailItSaysAllInOneOrder) {
   EXPECT_THAT(told_, IsEmpty());
 }
 
-TEST_F(AutoSourceTest, IsFreeWhileTheOneInUseIs) {
-  rest_.is_free = true;
-  EXPECT_TRUE(source_.is_free());
-  fall_back();
+// The preferred source is one that costs nothing and has news by itself.
+class FreeSourceTest : public AutoSourceTest {
+ protected:
+  FreeSourceTest() : source_(make()) {}
+  AutoSource make() {
+    rest_.is_free = true;
+    rest_.cannot_begin = because(SlurmFailure::kRecordUnavailable, "there is none");
+    return {sources(rest_, sinfo_),
+            [this](bool worse, const std::string& change) {
+              told_.push_back((worse ? "! " : "") + change);
+            },
+            [] { return 0.5; }};
+  }
+  std::optional<QueryFailure> ask() { return source_.ask("n1", Query::kOneNode, clock_.now()); }
+  void have_record() {
+    rest_.cannot_begin.reset();
+    rest_.news = News::kAnswer;
+    ASSERT_EQ(source_.news("n1", clock_.now().wall), News::kAnswer);
+    ASSERT_FALSE(ask());
+    rest_.news = News::kNone;
+    EXPECT_TRUE(source_.is_free()) << "the question under way is";
+    rest_.answer = record();
+    ASSERT_TRUE(source_.poll(clock_.now())->record);
+  }
+  AutoSource source_;
+};
+
+TEST_F(FreeSourceTest, IsNotInUseBeforeItHasNews) {
+  EXPECT_EQ(source_.name(), "sinfo");
   EXPECT_FALSE(source_.is_free());
+  ASSERT_FALSE(ask());
+  EXPECT_EQ(rest_.asked, 1);
+  EXPECT_EQ(sinfo_.asked, 1);
+  EXPECT_FALSE(source_.is_free()) << "sinfo is under way";
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+TEST_F(FreeSourceTest, ItsAnswerIsTakenAtOnceAndItsFailureIsNothingWhileAnotherIsUsed) {
+  rest_.news = News::kFailure;
+  EXPECT_EQ(source_.news("n1", clock_.now().wall), News::kNone);
+  ASSERT_FALSE(ask());
+  sinfo_.answer = record();
+  ASSERT_TRUE(source_.poll(clock_.now())->record);
+  have_record();
+  EXPECT_EQ(sinfo_.asked, 1);
+  EXPECT_TRUE(source_.is_free());
+  EXPECT_THAT(told_, ElementsAre("uses rest"));
+  rest_.news = News::kFailure;
+  EXPECT_EQ(source_.news("n1", clock_.now().wall), News::kFailure);
+}
+
+// It fails for all nodes at the same moment: the next source is asked when each node's time comes.
+TEST_F(FreeSourceTest, WhereNobodyEverWroteARecordItsLackIsNoFailure) {
+  sinfo_.cannot_begin = because(SlurmFailure::kCommandMissing, "sinfo is not installed");
+  const auto ask = [this] { return source_.ask("n1", Query::kOneNode, clock_.now()); };
+  EXPECT_EQ(ask(), sinfo_.cannot_begin);
+  (void)source_.set_record("");
+  EXPECT_EQ(ask(), sinfo_.cannot_begin);
+  (void)source_.set_record("unusable");
+  EXPECT_EQ(ask(), because(SlurmFailure::kRecordUnavailable,
+                           "there is none; sinfo: sinfo is not installed"));
+}
+
+TEST_F(FreeSourceTest, IsReplacedAtTheNextQuestion) {
+  have_record();
+  rest_.cannot_begin = because(SlurmFailure::kRecordUnavailable, "it is too old");
+  const auto failure = ask();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->cause, SlurmFailure::kRecordUnavailable);
+  EXPECT_FALSE(source_.busy());
+  EXPECT_FALSE(source_.is_free());
+  EXPECT_EQ(sinfo_.asked, 0);
+  EXPECT_THAT(told_, ElementsAre("uses rest", "! uses sinfo instead of rest: it is too old"));
+  ASSERT_FALSE(ask());
+  EXPECT_EQ(sinfo_.asked, 1);
+  sinfo_.answer = record();
+  ASSERT_TRUE(source_.poll(clock_.now())->record);
+  have_record();
+  EXPECT_EQ(told_.back(), "uses rest");
+}
+
+TEST_F(AutoSourceTest, HandsTheRecordToAll) {
+  EXPECT_TRUE(source_.set_record("x"));
+  EXPECT_EQ(rest_.record, "x");
+  EXPECT_EQ(sinfo_.record, "x");
+  EXPECT_FALSE(source_.set_record("x"));
 }
 
 TEST_F(AutoSourceTest, TellsAllOfThePlace) {
@@ -257,7 +347,6 @@ TEST_F(AutoSourceTest, AddsUpWhatTheSourcesCost) {
   const SourceCounters counters = source_.counters();
   EXPECT_EQ(counters.commands, 2U);
   EXPECT_EQ(counters.requests, 2U);
-  EXPECT_EQ(counters.reads, 0U);
   EXPECT_EQ(counters.full_queries, 2U);
 }
 

@@ -5,15 +5,19 @@ set(COMPONENT_TESTS
   cluster_choice_test.cpp
   conf_test.cpp
   controller_poll_test.cpp
-  feed_source_test.cpp
-  feed_writer_test.cpp
   gres_test.cpp
   hostlist_test.cpp
   local_jobs_test.cpp
   node_json_failure_test.cpp
   node_json_test.cpp
+  node_list_test.cpp
   node_name_test.cpp
   poll_budget_test.cpp
+  poll_pace_test.cpp
+  published_record_test.cpp
+  record_source_test.cpp
+  record_text_test.cpp
+  rest_dump_test.cpp
   rest_refusal_test.cpp
   rest_source_test.cpp
   rest_token_test.cpp
@@ -23,6 +27,7 @@ set(COMPONENT_TESTS
   sinfo_failure_test.cpp
   sinfo_source_test.cpp
   sinfo_test.cpp
+  site_dump_test.cpp
   slurm_users_test.cpp
   slurmd_name_test.cpp
   slurmd_probe_test.cpp
@@ -32,5 +37,6 @@ set(COMPONENT_TESTS
   slurmd_version_test.cpp
   slurmd_watch_test.cpp
   source_choice_test.cpp
+  squeue_test.cpp
   state_test.cpp
   values_test.cpp)

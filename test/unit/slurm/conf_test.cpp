@@ -199,6 +199,50 @@ TEST(SlurmConfTest, TheClusterNameIsInLowerCase) {
   EXPECT_THAT(conf.left_out, ElementsAre(HasSubstr("gone.conf")));
 }
 
+TEST(SlurmConfTest, CountsTheNodesOfTheSite) {
+  const struct {
+    const char* text;
+    std::int64_t nodes;
+    std::int64_t at_once = nodes;
+  } kRows[] = {
+      {"", 0},
+      {"NodeName=DEFAULT CPUs=4\nNodeName=n1\n", 1},
+      {"NodeName=n[0001-6000] NodeHostname=h[1-6000]\nNodeName=login[1-4],viz\n", 6005},
+      {"NodeName=n[1-10]\nMaxNodeCount=2000\n", 2000, 10},
+      {"MaxNodeCount=5\nNodeName=n[1-10]\n", 10},
+      {"NodeName=n[1-10]\nMaxNodeCount=many\n", 10},
+      {"NodeName=n[1-10]\nMaxNodeCount=65536\n", 65536, 10},
+      {"NodeName=n[1-10]\nNodeName=c[1-500] State=cloud\nNodeName=f[1-90] State=FUTURE\n", 600, 10},
+      {"NodeName=DEFAULT State=CLOUD\nNodeName=c[1-5]\nNodeName=n[1-3] State=UNKNOWN\n", 8, 3},
+  };
+  for (const auto& row : kRows) {
+    TempTree tree;
+    tree.file("slurm.conf", std::string{"ClusterName=alps\n"} + row.text);
+    EXPECT_EQ(conf_of(tree, {}).node_count, row.nodes) << row.text;
+    EXPECT_EQ(conf_of(tree, {}).nodes_at_once, row.at_once) << row.text;
+  }
+}
+
+TEST(SlurmConfTest, ANodeHasARankAmongAllOfTheFile) {
+  TempTree tree;
+  tree.file("slurm.conf",
+            "ClusterName=alps\nNodeName=DEFAULT CPUs=4\nNodeName=login[1-4],viz\n"
+            "NodeName=c[1-9] State=CLOUD\nNodeName=n[0001-6000] NodeHostname=h[1-6000]\n"
+            "NodeName=g[01-10],x\n");
+  const struct {
+    const char* name;
+    std::optional<std::int64_t> rank;
+  } kRows[] = {{"login1", 0}, {"viz", 4},  {"n0001", 5}, {"n6000", 6004},
+               {"g03", 6007}, {"x", 6015}, {"c3", {}}};
+  for (const auto& row : kRows) {
+    ConfIdentity identity;
+    identity.names = {row.name};
+    const SlurmConf conf = conf_of(tree, identity);
+    ASSERT_NE(conf.find_node(row.name), nullptr) << row.name;
+    EXPECT_EQ(conf.find_node(row.name)->rank, row.rank) << row.name;
+  }
+}
+
 TEST(SlurmConfTest, TheSliceOfSlurmsCgroupsStandsInCgroupConf) {
   TempTree tree;
   EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf"), {}), "system.slice");

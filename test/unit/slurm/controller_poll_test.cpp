@@ -31,6 +31,12 @@ class ControllerPollTest : public testing::Test {
         std::make_unique<SinfoSource>(sinfo_, std::make_unique<FakeRunner>(program_)),
         [this] { return random_; });
   }
+  // Evidence without its spread.
+  static PollSettings eager() {
+    PollSettings settings;
+    settings.evidence_spread = {};
+    return settings;
+  }
   SteadyTime step() { return poll_->step(clock_.now()); }
   node::SlurmAnswer answer() const { return poll_->answer(clock_.now()); }
 
@@ -206,7 +212,29 @@ TEST_F(ControllerPollTest, WakesWhenTheAnswerTurnsStale) {
     }
   }
   EXPECT_TRUE(answer().stale);
-  EXPECT_LE(clock_.now().steady - answered, seconds{20} + milliseconds{5});
+  EXPECT_GE(clock_.now().steady - answered, seconds{20});
+  EXPECT_LE(clock_.now().steady - answered, seconds{50} + milliseconds{5});
+}
+
+// The answers of a feed are all of the same moment.
+TEST_F(ControllerPollTest, AnswersOfOneMomentTurnStaleAtManyMoments) {
+  std::set<std::int64_t> at;
+  for (int i = 0; i < 30; ++i) {
+    program_ = {};
+    PollSettings settings;
+    settings.first_spread = {};
+    make(settings, "nid" + std::to_string(i));
+    until_question();
+    end_with(good());
+    const auto answered = clock_.now().steady;
+    for (int ms = 0;
+         !poll_->answer({answered + settings.stale_after + milliseconds{ms}, clock_.now().wall})
+              .stale;
+         ms += 100) {
+      at.insert(ms);
+    }
+  }
+  EXPECT_GT(at.size(), 200U) << "spread over half a minute";
 }
 
 TEST_F(ControllerPollTest, BacksOffUpToTheBoundWhileFailing) {
@@ -218,7 +246,7 @@ TEST_F(ControllerPollTest, BacksOffUpToTheBoundWhileFailing) {
     end_with(refused());
     waits.push_back(std::chrono::round<seconds>(until_question()).count());
   }
-  EXPECT_THAT(waits, testing::ElementsAre(10, 20, 40, 80, 160, 300, 300, 300));
+  EXPECT_THAT(waits, testing::ElementsAre(15, 30, 60, 120, 240, 300, 300, 300));
 }
 
 TEST_F(ControllerPollTest, NormalCadenceAfterRecovery) {
@@ -241,7 +269,7 @@ TEST_F(ControllerPollTest, NormalCadenceAfterRecovery) {
   }
   random_ = 0.999999;
   end_with(refused());
-  EXPECT_LE(until_question(), seconds{11});
+  EXPECT_LE(until_question(), seconds{16});
 }
 
 TEST_F(ControllerPollTest, NotInSlurmIsAnAnswerAndKeepsTheCadence) {
@@ -255,8 +283,28 @@ TEST_F(ControllerPollTest, NotInSlurmIsAnAnswerAndKeepsTheCadence) {
   }
 }
 
+// The start of a job is evidence on all its nodes at the same moment.
+TEST_F(ControllerPollTest, EvidenceOfAFleetSpreadsOverHalfAMinute) {
+  std::set<std::int64_t> seconds_later;
+  for (int i = 0; i < 100; ++i) {
+    program_ = {};
+    make({}, "nid" + std::to_string(i));
+    until_question();
+    end_with(good());
+    until_question();
+    end_with(good());
+    clock_.advance(seconds{70} - clock_.now().wall.time_since_epoch() % seconds{60});
+    poll_->ask_soon(clock_.now());
+    poll_->ask_soon(clock_.now());
+    const auto waited = until_question();
+    EXPECT_LE(waited, seconds{30});
+    seconds_later.insert(waited / seconds{1});
+  }
+  EXPECT_GE(seconds_later.size(), 24U);
+}
+
 TEST_F(ControllerPollTest, EvidenceAsksSoonerButKeepsTheGap) {
-  make();
+  make(eager());
   until_question();
   end_with(good());
   // Right after a question of the cadence, so that the next one is a whole interval away.
@@ -270,7 +318,7 @@ TEST_F(ControllerPollTest, EvidenceAsksSoonerButKeepsTheGap) {
 }
 
 TEST_F(ControllerPollTest, EvidenceDuringAQuestionAsksAgain) {
-  make();
+  make(eager());
   until_question();
   end_with(good());
   until_question();
@@ -292,7 +340,7 @@ TEST_F(ControllerPollTest, EvidenceBeforeTheFirstQuestionChangesNothing) {
 }
 
 TEST_F(ControllerPollTest, EvidenceReplacesTheTickThatFollows) {
-  make();
+  make(eager());
   until_question();
   end_with(good());
   until_question();
@@ -308,7 +356,7 @@ TEST_F(ControllerPollTest, EvidenceReplacesTheTickThatFollows) {
 }
 
 TEST_F(ControllerPollTest, ConstantEvidenceStaysWithinTheBudget) {
-  make();
+  make(eager());
   const auto begin = clock_.now().steady;
   while (clock_.now().steady - begin < hours{3}) {
     poll_->ask_soon(clock_.now());
@@ -340,7 +388,21 @@ TEST_F(ControllerPollTest, ARateLimitIsLeftAloneForAtLeastHalfAMinute) {
     poll_->ask_soon(clock_.now());
     waits.push_back(std::chrono::round<seconds>(until_question()).count());
   }
-  EXPECT_THAT(waits, testing::ElementsAre(30, 60, 120, 240, 300, 300));
+  EXPECT_THAT(waits, testing::ElementsAre(60, 120, 240, 300, 300, 300));
+}
+
+// slurm.conf was read again, and has other nodes.
+TEST_F(ControllerPollTest, AnotherPaceHoldsAndTheHourGoesOn) {
+  make();
+  until_question();
+  end_with(good());
+  PollSettings slow = poll_pace({}, 6000);
+  poll_->set_pace(slow);
+  EXPECT_EQ(poll_->counters().questions_left, 11);
+  until_question();
+  end_with(good());
+  EXPECT_GE(until_question(), seconds{599});
+  EXPECT_EQ(poll_->counters().pace.interval, seconds{600});
 }
 
 TEST_F(ControllerPollTest, AStandingFailureIsToldAndNothingIsAsked) {
@@ -385,7 +447,7 @@ TEST_F(ControllerPollTest, EvidenceHurriesAfterALocalCause) {
                           std::string{"sinfo: error: failed to connect to any sack sockets\n"}}) {
     local.err = err;
     program_ = {};
-    make();
+    make(eager());
     until_question();
     for (int i = 0; i < 5; ++i) {
       end_with(local);

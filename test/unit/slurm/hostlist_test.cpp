@@ -45,8 +45,9 @@ TEST(Hostlist, ContainsAgreesWithExpand) {
                            "n[1-20]5", "n[0-3]", "n[00-03]"}) {
     const auto names = expand_hostlist(text);
     ASSERT_TRUE(names) << text;
-    for (const auto& name : *names) {
-      EXPECT_TRUE(hostlist_contains(text, name)) << text << " " << name;
+    for (std::size_t i = 0; i < names->size(); ++i) {
+      EXPECT_TRUE(hostlist_contains(text, (*names)[i])) << text << " " << (*names)[i];
+      EXPECT_EQ(hostlist_index(text, (*names)[i]), i) << text << " " << (*names)[i];
     }
   }
   const std::vector<std::pair<const char*, const char*>> outside{
@@ -74,6 +75,15 @@ TEST(Hostlist, ContainsAgreesWithExpand) {
 TEST(Hostlist, ContainsDoesNotExpandMillions) {
   EXPECT_TRUE(hostlist_contains("n[0-9999999999]m[0-9999999999]", "n123456789m42"));
   EXPECT_FALSE(hostlist_contains("n[0-9999999999]m[0-9999999999]", "n123456789m42x"));
+}
+
+TEST(Hostlist, CountAgreesWithExpand) {
+  for (const char* list : {"n1", "n[1-10]", "n[01-10,15],login1", "rack[1-2]n[1-4]-ib", "a,b,,c"}) {
+    EXPECT_EQ(count_hostlist(list), expand_hostlist(list)->size()) << list;
+  }
+  EXPECT_EQ(count_hostlist("n[1-"), 0U);
+  EXPECT_EQ(count_hostlist(""), 0U);
+  EXPECT_EQ(count_hostlist("n[0-9999999999]m[0-9999999999],x[0-9999999999]"), kMaxExpandedHosts);
 }
 
 TEST(Hostlist, ElementsKeepBracketsTogether) {

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "base/file.h"
 #include "fake_proc.h"
 #include "fixture.h"
 
@@ -80,7 +81,7 @@ class LocalJobsTest : public testing::Test {
     add_process(tree_, {pid, "slurmstepd", {"slurmstepd: [" + title + "]"}});
   }
   node::LocalJobs jobs() {
-    const auto jobs = reader_->read();
+    const auto jobs = reader_->read(list_directory(places_.spool_dir));
     EXPECT_TRUE(jobs);
     return jobs.value_or(node::LocalJobs{-1, {}});
   }
@@ -92,7 +93,7 @@ class LocalJobsTest : public testing::Test {
 
 TEST_F(LocalJobsTest, AnUnreadableSpoolTellsNothing) {
   tree_.remove("spool");
-  EXPECT_FALSE(reader_->read());
+  EXPECT_FALSE(reader_->read(list_directory(places_.spool_dir)));
 }
 
 TEST_F(LocalJobsTest, AnIdleNodeHasNoJobsAndNoCpus) {
@@ -181,11 +182,13 @@ TEST_F(LocalJobsTest, CpusAreCountedAsSlurmCountsThem) {
   tree_.file("cgroup/system.slice/slurmstepd.scope/job_2/cpuset.cpus", "0-31,64-95\n");
   EXPECT_EQ(jobs().allocated_cpus, 64);
   places_.threads_per_cpu = 2;
-  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 32);
+  EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus, 32);
   places_.threads_per_cpu = std::nullopt;
-  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, std::nullopt);
+  EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus,
+            std::nullopt);
   tree_.remove("spool/nid1_2.0").remove("proc/100");
-  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 0) << "however they are counted";
+  EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus, 0)
+      << "however they are counted";
 }
 
 TEST_F(LocalJobsTest, CpusOfCgroupV1) {
@@ -223,7 +226,7 @@ TEST_F(LocalJobsTest, TheSliceMayHaveAnotherName) {
   tree_.file("cgroup/slurm.slice/slurmstepd.scope/job_2/cpuset.cpus", "0-3\n");
   EXPECT_EQ(jobs().allocated_cpus, std::nullopt);
   places_.cgroup_slice = "slurm.slice";
-  EXPECT_EQ(LocalJobsReader{places_}.read()->allocated_cpus, 4);
+  EXPECT_EQ(LocalJobsReader{places_}.read(list_directory(places_.spool_dir))->allocated_cpus, 4);
 }
 
 TEST_F(LocalJobsTest, MemoryOfCgroupV1) {

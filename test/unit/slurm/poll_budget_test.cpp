@@ -120,7 +120,7 @@ TEST(PollBudgetProperty, NoHourHasMoreQuestionsThanAllowedWhateverHappens) {
 
 TEST(PollBudgetProperty, EvidenceNeverStarvesTheCadence) {
   for (const auto& site : kSites) {
-    for (unsigned seed = 0; seed < 4; ++seed) {
+    for (unsigned seed = 0; seed < 12; ++seed) {
       std::mt19937 random{seed};
       std::uniform_real_distribution<double> unit{0, 1};
       const double mean_s = std::pow(10.0, 0.5 + 2.5 * unit(random));
@@ -131,8 +131,7 @@ TEST(PollBudgetProperty, EvidenceNeverStarvesTheCadence) {
         return milliseconds{static_cast<int>(-std::log(1 - unit(random)) * mean_s * 1000)};
       });
       const Duration interval = std::max(site.interval, Duration{hours{1}} / site.per_hour);
-      EXPECT_LE(longest_gap(asked.at), interval * 11 / 4 + seconds{1})
-          << text(site) << ", seed " << seed;
+      EXPECT_LE(longest_gap(asked.at), interval * 3) << text(site) << ", seed " << seed;
       EXPECT_LE(most_in_an_hour(asked.at), site.per_hour);
       EXPECT_GE(shortest_gap(asked.at), std::min<Duration>(seconds{5}, interval * 3 / 4));
     }
@@ -178,7 +177,7 @@ TEST(PollBudgetProperty, EvidenceIsAnsweredSoonOnAQuietNode) {
   int late = 0;
   for (const auto event : events) {
     const auto next = std::lower_bound(asked.at.begin(), asked.at.end(), event);
-    late += next != asked.at.end() && *next - event > seconds{20} ? 1 : 0;
+    late += next != asked.at.end() && *next - event > seconds{35} ? 1 : 0;
   }
   EXPECT_LT(late, static_cast<int>(events.size()) / 5) << "of " << events.size();
 }

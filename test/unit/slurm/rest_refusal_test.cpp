@@ -96,8 +96,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(RestTransport, FailuresTellCauseAndCure) {
   make(GetParam().url);
   ASSERT_FALSE(ask());
-  http_->stream().break_off(
-      GetParam().error.with_prefix("GET x" + http_->stream_requests.back().path));
+  Error error = GetParam().error;
+  error.request = RequestFailure{RequestFailure::Stage::kConnection, 0, error.message};
+  http_->stream().break_off(error.with_prefix("GET x" + http_->stream_requests.back().path));
   const auto result = poll();
   EXPECT_EQ(cause_of(result), GetParam().cause);
   EXPECT_EQ(result->failure->detail,

@@ -49,8 +49,10 @@ TEST_F(RestSourceTest, AFullQueryRefreshesWhatIsAllocatedFirst) {
     const char* capture;
     node::AnswerKind plain;
   };
-  for (const Row& row : {Row{44, "25.11/mixed-gpu.rest.out", node::AnswerKind::kOneNodeBase},
-                         Row{38, "22.05.8/mixed-gpu.rest.out", node::AnswerKind::kOneNode}}) {
+  for (const Row& row :
+       {Row{44, "25.11/mixed-gpu.rest.out", node::AnswerKind::kOneNodeBase},
+        Row{41, "24.11/apiver.v0.0.41.mixed-gpu.out", node::AnswerKind::kOneNodeBase},
+        Row{38, "22.05.8/mixed-gpu.rest.out", node::AnswerKind::kOneNode}}) {
     make();
     ASSERT_FALSE(source_->ask("gpu01", Query::kFull, clock_.now()));
     find(row.version);
@@ -61,7 +63,8 @@ TEST_F(RestSourceTest, AFullQueryRefreshesWhatIsAllocatedFirst) {
     const std::string version = "/slurm/" + api_version_name(row.version);
     for (const int status : {304, 500}) {
       ASSERT_FALSE(source_->ask("gpu01", Query::kFull, clock_.now()));
-      EXPECT_EQ(paths().back(), version + "/nodes/?update_time=4102444800");
+      EXPECT_EQ(paths().back(),
+                version + "/nodes/?update_time=" + update_time(row.version, 4102444800));
       answer(status, "");
       ASSERT_FALSE(poll());
       EXPECT_THAT(paths().back(), testing::StartsWith(version + "/node/gpu01"));

@@ -240,13 +240,13 @@ TEST_F(SinfoTableText, AStateAloneIsThatOfAnUnnamedNode) {
 
 TEST_F(SinfoTableText, WhatAWordCanHideIsNotReported) {
   const auto words = read("NODELIST|STATE\nn1|drained\nn2|idle~\nn3|down\n");
-  EXPECT_THAT(words.nodes[0].untold_states, ElementsAre("DOWN", "IDLE"));
-  EXPECT_THAT(words.nodes[1].untold_states, ElementsAre("NOT_RESPONDING"));
-  EXPECT_THAT(words.nodes[2].untold_states, ElementsAre("COMPLETING"));
+  EXPECT_THAT(words.nodes[0].unreported_states, ElementsAre("DOWN", "IDLE"));
+  EXPECT_THAT(words.nodes[1].unreported_states, ElementsAre("NOT_RESPONDING"));
+  EXPECT_THAT(words.nodes[2].unreported_states, ElementsAre("COMPLETING"));
   const auto complete =
       read("NODELIST|STATE|STATECOMPLETE|CPUS(A/I/O/T)|\nn1|drained|down+drain|3/0/5/8|\n");
   EXPECT_THAT(summary(complete), ElementsAre("n1 DOWN+DRAIN "));
-  EXPECT_THAT(complete.nodes[0].untold_states, IsEmpty());
+  EXPECT_THAT(complete.nodes[0].unreported_states, IsEmpty());
 }
 
 TEST_F(SinfoTableText, CarriesUnknownWordsThroughAndNamesThem) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "fake_runner.h"
-#include "fakes/temp_tree.h"
 #include "fixture.h"
 #include "slurm/answers/slurmd_status.h"
 
@@ -18,27 +17,26 @@ TEST(SlurmdVersion, ReadsWhatSlurmdPrints) {
   }
 }
 
-TEST(SlurmdVersion, FindsTheProgram) {
-  fakes::TempTree tree;
-  tree.dir("bin").file("sbin/slurmd", "", 0755).file("other/slurmd", "", 0755);
-  EXPECT_EQ(find_slurmd_program(tree.path("other/slurmd"), tree.path("bin")),
-            tree.path("other/slurmd").string());
-  EXPECT_EQ(find_slurmd_program("", tree.path("bin")),
-            tree.path("bin").string() + "/../sbin/slurmd");
-  tree.file("bin/slurmd", "", 0755);
-  EXPECT_EQ(find_slurmd_program("", tree.path("bin")), tree.path("bin/slurmd").string());
+TEST(SlurmdVersion, LooksForTheProgram) {
+  const std::string bin = "/opt/slurm/bin";
+  const auto programs = slurmd_programs("/opt/slurmd", bin);
+  ASSERT_GT(programs.size(), 5U) << "and those in PATH";
+  EXPECT_EQ(programs[0], "/opt/slurmd");
+  EXPECT_EQ(programs[1], bin + "/slurmd");
+  EXPECT_EQ(programs[2], bin + "/../sbin/slurmd");
+  EXPECT_EQ(programs.back(), "/usr/local/sbin/slurmd");
+  EXPECT_EQ(slurmd_programs("", "").back(), "/usr/local/sbin/slurmd");
 }
 
 TEST(SlurmdVersion, AsksAndKeepsTheLastVersion) {
   FakeProgram program;
   SlurmdVersion version{std::make_unique<FakeRunner>(program)};
   const SteadyTime now{};
-  version.ask("", now);
-  EXPECT_TRUE(program.started.empty());
-
-  version.ask("/usr/sbin/slurmd", now);
+  version.ask({"/opt/slurmd", "/usr/sbin/slurmd"}, now);
   ASSERT_EQ(program.started.size(), 1U);
-  EXPECT_EQ(program.started[0].argv, (std::vector<std::string>{"/usr/sbin/slurmd", "-V"}));
+  EXPECT_EQ(program.started[0].argv, (std::vector<std::string>{"slurmd", "-V"}));
+  EXPECT_EQ(program.started[0].programs,
+            (std::vector<std::string>{"/opt/slurmd", "/usr/sbin/slurmd"}));
   EXPECT_FALSE(version.step(now));
   program.end = CommandOutput{};
   program.end->out = "slurm 25.11.0\n";
@@ -46,7 +44,7 @@ TEST(SlurmdVersion, AsksAndKeepsTheLastVersion) {
   EXPECT_EQ(version.version(), "25.11.0");
   EXPECT_EQ(version.deadline(), kNever);
 
-  version.ask("/usr/sbin/slurmd", now);
+  version.ask({"/opt/slurmd", "/usr/sbin/slurmd"}, now);
   program.end = CommandOutput{};
   program.end->exit_code = 1;
   EXPECT_FALSE(version.step(now));

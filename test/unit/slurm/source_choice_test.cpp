@@ -23,6 +23,8 @@ struct Case {
 };
 class SourceChoice : public testing::TestWithParam<Case> {};
 
+constexpr const char* kRecord =
+    "uses the record that slurmlet-operator writes to the Node: where the Node has one";
 const std::string kSinfo = "/usr/bin/sinfo";
 const std::string kUnix = "unix:/srv/r.sock";
 const std::vector<std::string> kSockets{"/run/slurmrestd.socket"};
@@ -31,38 +33,43 @@ INSTANTIATE_TEST_SUITE_P(
     Cases, SourceChoice,
     testing::Values(
         Case{"cli_is_respected",
-             {SourceKind::kCli, kUnix, "/srv/feed", kSinfo, kSockets},
+             {SourceKind::kCli, kUnix, kSinfo, kSockets},
              {"queries slurmctld through sinfo (/usr/bin/sinfo): slurm.source is cli"}},
         Case{"cli_that_is_not_there_is_respected",
-             {SourceKind::kCli, kUnix, "/srv/feed", "", kSockets},
+             {SourceKind::kCli, kUnix, "", kSockets},
              {"queries slurmctld through sinfo (not installed): slurm.source is cli"}},
         Case{"rest_is_respected",
-             {SourceKind::kRest, kUnix, "/srv/feed", kSinfo, kSockets},
+             {SourceKind::kRest, kUnix, kSinfo, kSockets},
              {"queries slurmctld through slurmrestd unix:/srv/r.sock: slurm.source is rest"}},
-        Case{"feed_is_respected",
-             {SourceKind::kFeed, kUnix, "/srv/feed", kSinfo, kSockets},
-             {"reads the feed /srv/feed: slurm.source is feed"}},
-        Case{"auto_prefers_what_is_configured",
-             {{}, kUnix, "/srv/feed", kSinfo, kSockets},
-             {"reads the feed /srv/feed: slurm.feed is set",
-              "queries slurmctld through slurmrestd unix:/srv/r.sock: slurm.restURL is set",
-              "queries slurmctld through sinfo (/usr/bin/sinfo): sinfo is installed"}},
+        Case{"operator_is_respected",
+             {SourceKind::kOperator, kUnix, kSinfo, kSockets},
+             {"uses the record that slurmlet-operator writes to the Node: slurm.source is "
+              "operator"}},
+        Case{
+            "auto_prefers_what_is_configured",
+            {{}, kUnix, kSinfo, kSockets},
+            {kRecord, "queries slurmctld through slurmrestd unix:/srv/r.sock: slurm.restURL is set",
+             "queries slurmctld through sinfo (/usr/bin/sinfo): sinfo is installed"}},
         Case{"auto_prefers_sinfo_to_a_socket_that_nobody_named",
-             {{}, "", "", kSinfo, kSockets},
-             {"queries slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured",
+             {{}, "", kSinfo, kSockets},
+             {kRecord,
+              "queries slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured",
               "queries slurmctld through slurmrestd unix:/run/slurmrestd.socket: its socket is in "
               "a standard location"}},
         Case{"auto_takes_sinfo_alone",
-             {{}, "", "", kSinfo, {}},
-             {"queries slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured"}},
+             {{}, "", kSinfo, {}},
+             {kRecord,
+              "queries slurmctld through sinfo (/usr/bin/sinfo): no slurmrestd is configured"}},
         Case{"auto_finds_a_socket",
-             {{}, "", "", "", kSockets},
-             {"queries slurmctld through slurmrestd unix:/run/slurmrestd.socket: its socket is in "
+             {{}, "", "", kSockets},
+             {kRecord,
+              "queries slurmctld through slurmrestd unix:/run/slurmrestd.socket: its socket is in "
               "a standard location"}},
         Case{"auto_without_anything_says_so",
-             {{}, "", "", "", {}},
-             {"queries slurmctld through sinfo (not installed): neither slurm.feed nor "
-              "slurm.restURL is set, and slurmrestd has no socket in a standard location"}}),
+             {{}, "", "", {}},
+             {kRecord,
+              "queries slurmctld through sinfo (not installed): slurm.restURL is not set, "
+              "and slurmrestd has no socket in a standard location"}}),
     [](const auto& row) { return std::string{row.param.name}; });
 
 TEST_P(SourceChoice, IsMadeAndExplained) {

@@ -1,0 +1,103 @@
+#include "slurm/answers/squeue.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "slurm/answers/hostlist.h"
+#include "slurm/answers/slurm_command.h"
+#include "slurm/answers/values.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+enum Field : std::size_t {
+  kJobId,
+  kArray,
+  kTask,
+  kState,
+  kBatch,
+  kRequeue,
+  kEndTime,
+  kNodes,
+  kFields
+};
+constexpr const char* kFormat =
+    "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,BatchFlag:|,Requeue:|,EndTime:|,NodeList:|";
+
+std::optional<std::array<std::string_view, kFields>> columns(std::string_view line) {
+  const auto parts = split(line, '|');
+  if (parts.size() != kFields + 1 || !trim(parts.back()).empty()) {
+    return std::nullopt;
+  }
+  std::array<std::string_view, kFields> row;
+  std::transform(parts.begin(), parts.end() - 1, row.begin(),
+                 [](std::string_view part) { return trim(part); });
+  return row;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// One task of each array has the number of the whole array: alone, that number means them all.
+std::string id_of(const std::array<std::string_view, kFields>& row) {
+  return is_number(row[kTask]) ? std::string{row[kArray]} + "_" + std::string{row[kTask]}
+                               : std::string{row[kJobId]};
+}
+
+Error garbage(std::string_view line) {
+  return {Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
+}
+
+}  // namespace
+
+CommandSpec squeue_query(const SinfoSettings& settings) {
+  CommandSpec spec = slurm_command(settings.bin_dir, "squeue", settings.conf);
+  spec.argv.insert(spec.argv.end(), {"--local", "-a", "-h", "-O", kFormat});
+  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
+  spec.timeout = settings.timeout;
+  spec.max_output_bytes = std::size_t{256} << 20;
+  return spec;
+}
+
+Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::string>& nodes) {
+  if (output.too_long || !output.succeeded()) {
+    const auto known = known_failure(output.err);
+    return Error{Code::kUnavailable, known              ? known->detail
+                                     : output.timed_out ? "squeue did not finish in time"
+                                                        : "squeue failed: " + excerpt(output.err)};
+  }
+  if (!output.out.empty() && !output.out.ends_with('\n')) {
+    return Error{Code::kInvalid, "squeue's output is truncated"};
+  }
+  JobsByNode jobs;
+  for (const std::string_view line : split(output.out, '\n')) {
+    if (trim(line).empty()) {
+      continue;
+    }
+    const auto row = columns(line);
+    if (!row || !is_number((*row)[kJobId]) || (*row)[kState].empty()) {
+      return garbage(line);
+    }
+    const std::string_view list = (*row)[kNodes];
+    if (is_nothing(list)) {
+      continue;  // it waits
+    }
+    const auto names = expand_hostlist(list);
+    if (!names || (is_number((*row)[kTask]) && !is_number((*row)[kArray]))) {
+      return garbage(line);
+    }
+    const QueuedJob job{id_of(*row), (*row)[kState] == "COMPLETING",
+                        (*row)[kBatch] == "1" && (*row)[kRequeue] == "1",
+                        time_value((*row)[kEndTime])};
+    for (const std::string& name : *names) {
+      if (nodes.contains(name)) {
+        jobs[name].push_back(job);
+      }
+    }
+  }
+  return jobs;
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,36 @@
+#pragma once
+
+// The jobs of a cluster, by one `squeue` for all: squeue filters by itself, and slurmctld is asked
+// for all jobs in any case. Pure.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/command.h"
+#include "base/result.h"
+#include "slurm/answers/sinfo.h"
+
+namespace slurmlet::slurm {
+
+struct QueuedJob {
+  std::string id;  // "7", of an array's task "7_2"
+  bool completing = false;
+  bool can_requeue = false;      // scontrol requeue takes it
+  std::optional<WallTime> ends;  // by its time limit; nothing: it has none
+  bool operator==(const QueuedJob&) const = default;
+};
+
+using JobsByNode = std::map<std::string, std::vector<QueuedJob>>;
+
+// Of this cluster only, all partitions. Jobs that have ended are not in the answer; suspended ones
+// are.
+CommandSpec squeue_query(const SinfoSettings& settings);
+// The jobs on each of `nodes`. An Error when the answer cannot be relied upon; in stable words.
+Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::string>& nodes);
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,95 @@
+#pragma once
+
+// The GETs to slurmrestd that make up one question: who we are, which version is asked, and what a
+// transport that failed means. Those of one question share its deadline.
+//
+// On a unix socket slurmrestd looks at our uid (rest_auth/local), so no header is sent but those
+// that were configured; elsewhere X-SLURM-USER-TOKEN and X-SLURM-USER-NAME, which releases before
+// 25.11 demand too. Never "Authorization" as well: auth/jwt refuses both at once.
+//
+// Not thread-safe; belongs to the thread of its client.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "http/client.h"
+#include "slurm/sources/rest_refusal.h"
+#include "slurm/sources/rest_token.h"
+#include "slurm/sources/rest_versions.h"
+
+namespace slurmlet::slurm {
+
+struct RestSettings {
+  RestServer server;
+  std::string user;      // X-SLURM-USER-NAME; "" = the token's, and without a token none
+  std::string own_user;  // where the token does not tell its user
+  Duration timeout = std::chrono::seconds{15};
+};
+
+// Makes the connection's client; called again for the next question while it fails (a CA file that
+// is not there yet).
+using RestClientMaker = std::function<Result<std::unique_ptr<http::Client>>()>;
+
+class RestCalls {
+ public:
+  // Gets each piece of a body as it comes; what it returns ends the request.
+  using Take = std::function<std::optional<QueryFailure>(int status, const std::string& piece)>;
+  // How a request ended: with a status, or with why there is none.
+  struct End {
+    int status = 0;
+    std::optional<QueryFailure> failure;
+  };
+
+  RestCalls(RestSettings settings, RestClientMaker make_client, RestTokenReader read_token)
+      : settings_(std::move(settings)),
+        make_client_(std::move(make_client)),
+        read_token_(std::move(read_token)) {}
+
+  // A question begins. Why it cannot; nothing when version() may be asked.
+  std::optional<QueryFailure> begin(Now now);
+  // `news_at` as in http::Request.
+  void get(const std::string& path, SteadyTime now, std::size_t news_at = 0);
+  std::optional<End> poll(SteadyTime now, const Take& take);
+  void end();  // of the question
+
+  bool busy() const { return stream_ != nullptr; }
+  SteadyTime deadline() const { return deadline_; }
+  const RestServer& server() const { return settings_.server; }
+  std::uint64_t requests() const { return requests_; }
+
+  int version() const { return version_; }  // to ask: 44 of v0.0.44
+  bool version_known() const { return versions_.known(); }
+  // version() has answered about a node; `release` as in RestVersions.
+  void answered(const std::string& release) { versions_.answered(version_, release); }
+  // Whether version() is what answered. A 404 with Slurm's own document is an answer.
+  static bool is_served(int status, const std::string& body);
+  // It is not. Nothing when there is another version() now.
+  std::optional<QueryFailure> not_served();
+  // Whether a server's failure may be that of this version alone: then version() is the one below.
+  bool may_be_the_version(int status, const QueryFailure& failure);
+  // Of two versions' words the clearer ones.
+  QueryFailure told(QueryFailure failure) const;
+
+ private:
+  std::string user() const;
+  End judge();
+
+  RestSettings settings_;
+  RestClientMaker make_client_;
+  RestTokenReader read_token_;
+  RestVersions versions_;
+  std::uint64_t requests_ = 0;
+  std::unique_ptr<http::Client> client_;
+
+  // Of the question under way.
+  RestToken token_;
+  SteadyTime deadline_ = kNever;
+  int version_ = 0;
+  std::optional<QueryFailure> before_;  // what kNeedsDatabase said, while the one below it is tried
+  std::unique_ptr<http::Stream> stream_;  // goes before its client
+};
+
+}  // namespace slurmlet::slurm

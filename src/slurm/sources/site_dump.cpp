@@ -1,0 +1,130 @@
+#include "slurm/sources/site_dump.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "slurm/answers/record_text.h"
+#include "slurm/answers/slurm_command.h"
+#include "slurm/sources/published_record.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+constexpr std::string_view kRecord = "NodeName=";
+
+// The node whose record begins with this line; "" when none does.
+std::string_view record_name(std::string_view line) {
+  if (!line.starts_with(kRecord)) {
+    return {};
+  }
+  const auto name = line.substr(kRecord.size(), line.find(' ') - kRecord.size());
+  return is_record_name(name) ? name : std::string_view{};
+}
+
+// Fields of numbers stand before everything that people may write. One pass, as there may be ten
+// thousand lines.
+std::string without_samples(std::string_view line) {
+  constexpr std::array<std::string_view, 4> kSamples{
+      "CPULoad=", "FreeMem=", "CurrentWatts=", "AveWatts="};
+  constexpr std::array<std::string_view, 3> kOfPeople{"Reason=", "Comment=", "Extra="};
+  const auto begins = [](std::string_view field) {
+    return [field](std::string_view key) { return field.starts_with(key); };
+  };
+  std::string out;
+  out.reserve(line.size() + 1);
+  while (!line.empty() && std::ranges::none_of(kOfPeople, begins(line))) {
+    const auto end = std::min(line.find(' '), line.size() - 1) + 1;
+    const std::string_view field = line.substr(0, end);
+    const auto* key = std::ranges::find_if(kSamples, begins(field));
+    if (key == kSamples.end()) {
+      out += field;
+    } else {
+      out += *key;
+      out += field.ends_with(' ') ? "N/A " : "N/A";
+    }
+    line.remove_prefix(end);
+  }
+  out += line;
+  return out;
+}
+
+}  // namespace
+
+CommandSpec dump_query(const SinfoSettings& settings) {
+  CommandSpec spec = slurm_command(settings.bin_dir, "scontrol", settings.conf);
+  // Of a federation with fed_display, too, only this cluster.
+  spec.argv.insert(spec.argv.end(), {"--local", "-a", "-d", "-o", "show", "node"});
+  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
+  spec.timeout = settings.timeout;
+  spec.max_output_bytes = std::size_t{256} << 20;
+  return spec;
+}
+
+std::optional<std::string> dump_query_failure(const CommandOutput& output) {
+  if (output.too_long) {
+    return "scontrol printed more than the records of a cluster can contain";
+  }
+  auto failure = classify(output);  // Slurm's messages are the same in all its commands
+  if (!failure) {
+    return std::nullopt;
+  }
+  if (failure->cause == node::SlurmFailure::kNotInSlurm) {
+    return "scontrol printed nothing";
+  }
+  constexpr std::string_view kOther = "sinfo";
+  if (failure->detail.starts_with(kOther)) {
+    failure->detail.replace(0, kOther.size(), "scontrol");
+  }
+  return failure_text(*failure);
+}
+
+Status ScontrolDump::start(Now now, bool /*or_unchanged*/) {
+  return runner_->start(dump_query(settings_), now.steady);
+}
+
+std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
+  CommandOutput output;
+  if (!runner_->running() || !runner_->poll(now.steady, output)) {
+    return std::nullopt;
+  }
+  if (auto failure = dump_query_failure(output)) {
+    return Error{Code::kUnavailable, *std::move(failure)};
+  }
+  auto records = split_dump(output.out);
+  if (!records) {
+    return records.error();
+  }
+  return Answer{*std::move(records), output.took};
+}
+
+Result<DumpRecords> split_dump(std::string_view text) {
+  DumpRecords records;
+  std::string* current = nullptr;
+  if (!text.ends_with('\n')) {
+    return Error{Code::kInvalid, "scontrol's output is truncated"};
+  }
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    const auto name = record_name(line);
+    if (!name.empty()) {
+      current = &records[std::string{name}];
+      *current += without_samples(line) + "\n";
+    } else if (current != nullptr) {
+      *current += std::string{line} + "\n";
+    } else if (!trim(line).empty()) {
+      return line.find("No nodes in the system") != std::string_view::npos
+                 ? Error{Code::kNotFound,
+                         "slurmctld shows no nodes at all (with PrivateData=nodes, scontrol must "
+                         "run as a Slurm operator)"}
+                 : Error{Code::kInvalid, "scontrol's output is not a list of nodes"};
+    }
+  }
+  if (records.empty()) {
+    return Error{Code::kInvalid, "scontrol listed no nodes"};
+  }
+  return records;
+}
+
+}  // namespace slurmlet::slurm

@@ -1,0 +1,73 @@
+#pragma once
+
+// The query for all nodes of a cluster, by slurmrestd (rest_dump.h), or by its commands:
+// `scontrol --local -a -d -o show node`, which is two requests to slurmctld, as one `sinfo` is.
+// `sinfo -N` for all nodes is not used: its client compares every row with every other (10,000
+// nodes in four partitions took more than two minutes, scontrol 0.2 s). A full dump also makes
+// slurmctld compute what is allocated, so that is fresh here.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/command.h"
+#include "base/result.h"
+#include "slurm/answers/sinfo.h"
+#include "slurm/local/command_runner.h"
+
+namespace slurmlet::slurm {
+
+using DumpRecords = std::map<std::string, std::string>;  // node → its record (record_text.h)
+
+// One dump at a time; never blocks. Not thread-safe.
+class DumpSource {
+ public:
+  struct Answer {
+    std::optional<DumpRecords> records;  // nothing: those of the last good dump still hold
+    Duration took{};
+    std::string cluster = {};  // that the answer names; "" if none
+  };
+  virtual ~DumpSource() = default;
+  // `or_unchanged`: that nothing has changed since the last good dump is an answer too.
+  virtual Status start(Now now, bool or_unchanged) = 0;
+  virtual bool running() const = 0;
+  virtual SteadyTime deadline() const = 0;
+  virtual std::vector<int> wake_fds() const = 0;
+  // Nothing while it runs. An Error has the text that PublishedRecord::failure has; kNotFound:
+  // there is not one node in the answer.
+  virtual std::optional<Result<Answer>> poll(Now now) = 0;
+};
+
+class ScontrolDump final : public DumpSource {
+ public:
+  ScontrolDump(SinfoSettings settings, std::unique_ptr<CommandRunner> runner)
+      : settings_(std::move(settings)), runner_(std::move(runner)) {}
+  Status start(Now now, bool or_unchanged) override;
+  bool running() const override { return runner_->running(); }
+  SteadyTime deadline() const override { return runner_->deadline(); }
+  std::vector<int> wake_fds() const override { return runner_->wake_fds(); }
+  std::optional<Result<Answer>> poll(Now now) override;
+
+ private:
+  SinfoSettings settings_;
+  std::unique_ptr<CommandRunner> runner_;
+};
+
+// Times in the answer are Unix seconds.
+CommandSpec dump_query(const SinfoSettings& settings);
+// Why the answer cannot be used, as failure_text() puts it (published_record.h); nothing when it is
+// worth splitting. Stable words.
+std::optional<std::string> dump_query_failure(const CommandOutput& output);
+
+// The answer as one text for each node, which ends with a line break. Load and free memory are
+// struck out (N/A): they change with each ping of slurmctld, and the node itself knows better. A
+// line that begins no record goes on with the one before it (line breaks in a Reason). What
+// pretends to be a second record of a node is kept with the first, for the daemon to refuse.
+// kInvalid when it is no list of nodes.
+Result<DumpRecords> split_dump(std::string_view text);
+
+}  // namespace slurmlet::slurm

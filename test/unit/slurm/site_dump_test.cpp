@@ -1,0 +1,124 @@
+// The query for all nodes: what is run, why it failed, and how its answer is split.
+
+#include "slurm/sources/site_dump.h"
+
+#include <gmock/gmock.h>
+
+#include "record_fixture.h"
+
+namespace slurmlet::slurm {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::vector<std::string> names_in(const std::string& dump) {
+  const auto records = split_dump(dump);
+  std::vector<std::string> names;
+  if (records) {
+    for (const auto& [name, text] : *records) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+TEST(SiteDump, IsOneQueryForAllNodes) {
+  const auto query = dump_query({"/etc/slurm/slurm.conf", "/opt/slurm/bin"});
+  EXPECT_THAT(query.argv,
+              ElementsAre("/opt/slurm/bin/scontrol", "--local", "-a", "-d", "-o", "show", "node"));
+  EXPECT_THAT(query.extra_environment, testing::Contains("SLURM_TIME_FORMAT=%s"));
+}
+
+TEST(SiteDump, EachNodeHasItsOwnTextWithoutSamples) {
+  const auto records = split_dump(scontrol_record("n1") + scontrol_record("n2", "DOWN"));
+  ASSERT_TRUE(records);
+  ASSERT_EQ(records->size(), 2);
+  EXPECT_THAT(records->at("n1"), AllOf(StartsWith("NodeName=n1 "), HasSubstr(" CPULoad=N/A "),
+                                       HasSubstr(" FreeMem=N/A "), HasSubstr(" State=IDLE ")));
+  EXPECT_THAT(records->at("n2"), HasSubstr(" State=DOWN "));
+  EXPECT_EQ(records->at("n1").back(), '\n');
+}
+
+// Load changes with every ping of slurmctld and is no news.
+TEST(SiteDump, OtherSamplesMakeNoOtherText) {
+  EXPECT_EQ(*split_dump(scontrol_record("n1", "IDLE", " Comment=CPULoad=x", "3.50")),
+            *split_dump(scontrol_record("n1", "IDLE", " Comment=CPULoad=x", "0.01")));
+  EXPECT_THAT(split_dump(scontrol_record("n1", "IDLE", " Comment=a FreeMem=1"))->at("n1"),
+              HasSubstr("a FreeMem=1"));
+}
+
+TEST(SiteDump, AReasonOfSeveralLinesStaysWithItsNode) {
+  const auto records =
+      split_dump(scontrol_record("n1", "IDLE+DRAIN", " Comment=a\nb=c\n  NodeName=n9") +
+                 scontrol_record("n2"));
+  ASSERT_TRUE(records);
+  EXPECT_EQ(records->size(), 2);
+  EXPECT_THAT(records->at("n1"), HasSubstr("a\nb=c\n  NodeName=n9\n"));
+}
+
+TEST(SiteDump, WhatPretendsToBeASecondRecordStandsBesideTheFirst) {
+  const auto records =
+      split_dump(scontrol_record("n1", "DOWN") +
+                 scontrol_record("n2", "IDLE", " Comment=a\n" + scontrol_record("n1")));
+  ASSERT_TRUE(records);
+  EXPECT_THAT(records->at("n1"), AllOf(HasSubstr(" State=DOWN "), HasSubstr(" State=IDLE ")));
+}
+
+TEST(SiteDump, WhatIsNoNodeNameBeginsNoRecord) {
+  for (const char* name : {"../escaped", "..", "/tmp/x", ".hidden", "-rf", "a/b", ""}) {
+    EXPECT_THAT(names_in(scontrol_record("n1") + scontrol_record(name)), ElementsAre("n1")) << name;
+  }
+}
+
+TEST(SiteDump, WhatIsNoWholeListIsRejected) {
+  const std::string good = scontrol_record("n1") + scontrol_record("n2");
+  const struct {
+    std::string text;
+    const char* why;
+    Code code = Code::kInvalid;
+  } kRows[] = {{good.substr(0, good.size() - 40), "truncated"},
+               {"", "truncated"},
+               {"\n", "listed no nodes"},
+               {"No nodes in the system\n", "PrivateData", Code::kNotFound},
+               {"<html>\n", "not a list of nodes"}};
+  for (const auto& row : kRows) {
+    const auto records = split_dump(row.text);
+    ASSERT_FALSE(records) << row.text;
+    EXPECT_EQ(records.error().code, row.code) << row.text;
+    EXPECT_THAT(records.error().message, HasSubstr(row.why));
+  }
+}
+
+TEST(SiteDump, AFailureNamesItsCauseAndNotSinfo) {
+  CommandOutput good, hung, flood, silent, unreachable, munge;
+  good.out = scontrol_record("n1");
+  hung.timed_out = true;
+  flood.too_long = true;
+  unreachable.exit_code = munge.exit_code = 1;
+  unreachable.err = "slurm_load_node error: Unable to contact slurm controller (connect failure)\n";
+  munge.err =
+      "scontrol: error: If munged is up, restart with --num-threads=10\n"
+      "scontrol: error: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\""
+      ": No such file or directory\n";
+  const struct {
+    CommandOutput output;
+    const char* begins;
+  } kRows[] = {{hung, "ControllerTimeout: scontrol did not finish"},
+               {flood, "scontrol printed more than"},
+               {silent, "scontrol printed nothing"},
+               {unreachable, "ControllerUnreachable: "},
+               {munge, "munge unavailable: "}};
+  EXPECT_FALSE(dump_query_failure(good));
+  for (const auto& row : kRows) {
+    const auto failure = dump_query_failure(row.output);
+    ASSERT_TRUE(failure) << row.begins;
+    EXPECT_THAT(*failure, AllOf(StartsWith(row.begins), Not(HasSubstr("sinfo"))));
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::slurm
