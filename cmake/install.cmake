@@ -3,13 +3,15 @@
 
 include(GNUInstallDirs)
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME daemon)
+
 set(SLURMLET_UNIT_DIR "${CMAKE_INSTALL_PREFIX}/lib/systemd/system" CACHE PATH
   "Directory of systemd's units")
 
 install(TARGETS slurmlet RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 
-install(FILES systemd/slurmlet.service systemd/slurmlet.socket systemd/slurmlet-feed.service
-  DESTINATION ${SLURMLET_UNIT_DIR})
+install(FILES systemd/slurmlet.service systemd/slurmlet.socket systemd/slurmlet-detach.path
+  systemd/slurmlet-detach.service DESTINATION ${SLURMLET_UNIT_DIR})
 install(FILES systemd/slurmlet.preset RENAME 80-slurmlet.preset
   DESTINATION lib/systemd/system-preset)
 install(FILES systemd/slurmlet.sysusers RENAME slurmlet.conf DESTINATION lib/sysusers.d)
@@ -22,3 +24,13 @@ install(FILES packaging/man/slurmlet.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES packaging/man/slurmlet.yaml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 install(FILES packaging/completion/slurmlet.bash RENAME slurmlet
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+# A package of its own: it runs once per Slurm cluster and not on the compute nodes.
+install(TARGETS slurmlet-operator RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR} COMPONENT operator)
+install(FILES systemd/slurmlet-operator.service DESTINATION ${SLURMLET_UNIT_DIR} COMPONENT operator)
+install(FILES systemd/slurmlet-operator.preset RENAME 80-slurmlet-operator.preset
+  DESTINATION lib/systemd/system-preset COMPONENT operator)
+install(FILES packaging/operator.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/slurmlet
+  COMPONENT operator)
+install(FILES packaging/man/slurmlet-operator.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8
+  COMPONENT operator)

@@ -30,8 +30,8 @@ _slurmlet() {
       */--log-level) _slurmlet_words "debug info warning error" ;;
       */--node-ready-follows) _slurmlet_words "daemon slurmd slurm" ;;
       */--node-recreate) _slurmlet_words "always never" ;;
-      */--slurm-source) _slurmlet_words "auto cli rest feed" ;;
-      */--*-dir | */--slurm-feed | feed/--output) _slurmlet_files -d ;;
+      */--slurm-source) _slurmlet_words "auto operator cli rest" ;;
+      */--*-dir) _slurmlet_files -d ;;
       */--*-file | */--*kubeconfig | */--*config | */--metadata | */--slurm-conf | */--sentinel)
         _slurmlet_files -f ;;
     esac

@@ -148,6 +148,9 @@ std::string Parser::unknown_flag(const std::string& argument, const std::string&
                          other.name);
     }
   }
+  if (const auto instead = config::replacement_of(flag); !instead.empty()) {
+    return fmt::format("unknown flag {}; {}", flag, instead);
+  }
   const auto near = nearest(flag, names);
   return fmt::format("unknown flag {}{}", flag,
                      near ? fmt::format("; did you mean {}?", *near)

@@ -77,21 +77,6 @@ Command parse_slurm() {
       parse_slurm_command};
 }
 
-Command feed() {
-  return {
-      "feed",
-      "--output DIR [--interval 30s]",
-      "publish node states for the whole cluster",
-      "Queries slurmctld once per interval for all nodes and writes the answers to a directory,\n"
-      "from which the nodes read them (slurm.feed). Runs on one host of a site. Only the settings\n"
-      "for Slurm's commands and the log apply.",
-      "",
-      {{"--output", "", "string", "", "directory of the feed; only this command may write there"},
-       {"--interval", "", "duration", "30s", "between two queries, 1s to 1h"}},
-      true,
-      feed_command};
-}
-
 }  // namespace
 
 const std::vector<Command>& commands() {
@@ -102,7 +87,6 @@ const std::vector<Command>& commands() {
       wait_registered(),
       print_node(),
       parse_slurm(),
-      feed(),
       {"config-table",
        "",
        "print the table of all settings, in Markdown",

@@ -13,7 +13,6 @@
 #include "cli/check/check_finding.h"
 #include "cli/command_line.h"
 #include "cli/command_table.h"
-#include "cli/feed_command.h"
 #include "cli/help.h"
 #include "cli/parse_slurm.h"
 #include "cli/print_node.h"
@@ -130,8 +129,9 @@ int run_forever(const config::ParsedCommandLine& command) {
     log::info("Slurm's commands can read this node's credentials: " + why);
   }
   std::optional<config::Settings> former;  // those before the last SIGHUP
+  daemon::Daemon daemon{*signals, service};
   while (true) {
-    auto outcome = daemon::run_daemon(*settings, *signals, service);
+    auto outcome = daemon.run(*settings);
     if (!outcome && former && !service.is_ready()) {
       log::error(
           "SIGHUP: slurmlet cannot start with the new configuration; the old one stays in use");
@@ -224,20 +224,6 @@ int check_command(const config::ParsedCommandLine& command) {
   const auto value = [&](const char* name) { return environment(name).value_or(""); };
   return run_check(load_settings(command), command.options.at("output"),
                    is_utf8_locale(value("LC_ALL"), value("LC_CTYPE"), value("LANG")));
-}
-
-int feed_command(const config::ParsedCommandLine& command) {
-  auto signals = daemon::Signals::open();
-  if (!signals) {
-    return fail(signals.error(), kFailed);
-  }
-  const auto settings = load_settings(command);
-  if (!settings) {
-    return fail(settings.error(), kBadConfiguration);
-  }
-  announce(*settings);
-  return run_feed(*settings, {command.options.at("output"), command.options.at("interval")},
-                  *signals);
 }
 
 int parse_slurm_command(const config::ParsedCommandLine& command) {

@@ -21,7 +21,6 @@ int check_command(const config::ParsedCommandLine& command);
 int wait_registered_command(const config::ParsedCommandLine& command);
 int print_node_command(const config::ParsedCommandLine& command);
 int parse_slurm_command(const config::ParsedCommandLine& command);
-int feed_command(const config::ParsedCommandLine& command);
 int config_table_command(const config::ParsedCommandLine& command);
 int version_command(const config::ParsedCommandLine& command);
 

@@ -11,7 +11,6 @@ set(COMPONENT_SOURCES
   command_line.cpp
   command_table.cpp
   commands.cpp
-  feed_command.cpp
   help.cpp
   node_diff_text.cpp
   parse_slurm.cpp

@@ -1,3 +1,6 @@
+#include "base/side_call.h"
 #include "cli/commands.h"
 
-int main(int argc, char** argv) { return slurmlet::cli::run({argv, argv + argc}); }
+int main(int argc, char** argv) {
+  return slurmlet::end_of_process(slurmlet::cli::run({argv, argv + argc}));
+}

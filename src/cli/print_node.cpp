@@ -34,11 +34,16 @@ Result<std::string> diff_node(const config::Settings& settings) {
   }
   daemon::PreviewOptions options;
   options.route = access->route_source();
+  kube::RestNodeApi api{**client, {}};
+  options.record = [&api](const std::string& name) {
+    const auto node = api.get(name);
+    return node ? std::optional{node::record_of(*node)} : std::nullopt;
+  };
   const auto preview = daemon::preview_node(settings, options);
   if (!preview) {
     return preview.error();
   }
-  const auto live = kube::RestNodeApi{**client, {}}.get(preview->desired.name);
+  const auto live = api.get(preview->desired.name);
   if (!live) {
     return live.error().code == Code::kNotFound
                ? Result<std::string>{missing_text(preview->desired)}

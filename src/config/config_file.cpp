@@ -88,9 +88,12 @@ class FileReading {
 
   void unknown_key(const std::string& key, const yaml::Value& value) {
     const auto near = nearest(key, known_keys());
+    const auto instead = replacement_of(key);
     problem(document_.where_key(value),
             fmt::format("unknown key \"{}\"{}", key,
-                        near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
+                        !instead.empty() ? fmt::format("; {}", instead)
+                        : near           ? fmt::format("; did you mean \"{}\"?", *near)
+                                         : ""));
   }
 
   const yaml::Document& document_;

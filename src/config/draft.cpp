@@ -26,6 +26,9 @@ Problem assign(const Row& row, std::string_view text, ChoiceRef into) {
       return std::nullopt;
     }
   }
+  if (const auto instead = replacement_of(fmt::format("{}: {}", row.key, word)); !instead.empty()) {
+    return fmt::format("is \"{}\"; {}", text, instead);
+  }
   const auto near = nearest(word, choices(row));
   return fmt::format("is \"{}\"; it must be one of {}{}", text, join(choices(row), ", "),
                      near ? fmt::format("; did you mean \"{}\"?", *near) : "");
@@ -63,17 +66,19 @@ Problem assign(const Row& row, std::string_view text, Milliseconds& into) {
   return problem;
 }
 
-Problem assign(const Row& row, std::string_view text, std::optional<Milliseconds>& into) {
-  if (text == "never") {
+// The word for no value as well.
+template <typename T>
+Problem assign(const Row& row, std::string_view text, std::optional<T>& into) {
+  if (text == row.none) {
     into.reset();
     return std::nullopt;
   }
-  Milliseconds duration{};
-  auto problem = assign(row, text, duration);
+  T value{};
+  auto problem = assign(row, text, value);
   if (!problem) {
-    into = duration;
-  } else if (!parse_duration(text)) {
-    problem = fmt::format("is \"{}\"; it must be never, or a duration like 90s or 10m", text);
+    into = value;
+  } else if (const auto at = problem->find("it must be a "); at != std::string::npos) {
+    problem->insert(at + std::string_view{"it must be "}.size(), fmt::format("{}, or ", row.none));
   }
   return problem;
 }
@@ -108,6 +113,9 @@ Problem assign(const Row& row, std::string_view text, TextMap& into) {
 Problem kind_problem(const Row& row, const yaml::Value& value) {
   using yaml::Kind;
   const auto type = type_name(row);
+  if (!row.none.empty() && value.text() == row.none) {
+    return std::nullopt;
+  }
   if (is_bool(row)) {
     return value.kind() == Kind::kBool
                ? std::nullopt

@@ -16,6 +16,8 @@ Json value_json(const Row& row, Settings& settings) {
         if constexpr (std::is_same_v<T, bool&> || std::is_same_v<T, int&> ||
                       std::is_same_v<T, TextMap&>) {
           return Json(field(settings));
+        } else if constexpr (std::is_same_v<T, std::optional<int>&>) {
+          return field(settings) ? Json(*field(settings)) : Json(row.none);
         } else {
           return value_text(row, settings);
         }

@@ -19,34 +19,30 @@ void check_less(Draft& draft, std::string_view low_key, Milliseconds low, std::s
   }
 }
 
+constexpr Milliseconds kShortestAuto{60'000};  // of slurm.pollInterval
+
 // A setting that was left alone follows the poll interval that was chosen.
 void fit_slurm_defaults(Draft& draft) {
   auto& slurm = draft.settings.slurm;
-  if (!draft.is_set("slurm.commandTimeout") && slurm.command_timeout >= slurm.poll_interval) {
-    slurm.command_timeout = slurm.poll_interval * 3 / 4;
-  }
-  if (!draft.is_set("slurm.staleAfter") && slurm.stale_after <= slurm.poll_interval) {
-    slurm.stale_after = slurm.poll_interval * 5;
-  }
-  if (!draft.is_set("slurm.maxBackoff") && slurm.max_backoff < slurm.poll_interval) {
-    slurm.max_backoff = slurm.poll_interval;
-  }
-  if (!draft.is_set("slurm.confirmInterval") && slurm.confirm_interval < slurm.poll_interval * 10) {
-    slurm.confirm_interval = slurm.poll_interval * 10;
+  const Milliseconds poll = slurm.poll_interval.value_or(kShortestAuto);
+  if (!draft.is_set("slurm.commandTimeout") && slurm.command_timeout >= poll) {
+    slurm.command_timeout = poll * 3 / 4;
   }
 }
 
+// An automatic interval is at least the shortest, and no longer than what is set beside it allows.
 void check_slurm(Draft& draft) {
   const auto& slurm = draft.settings.slurm;
-  check_less(draft, "slurm.commandTimeout", slurm.command_timeout, "slurm.pollInterval",
-             slurm.poll_interval);
-  check_less(draft, "slurm.pollInterval", slurm.poll_interval, "slurm.staleAfter",
-             slurm.stale_after);
-  if (slurm.max_backoff < slurm.poll_interval) {
+  const Milliseconds poll = slurm.poll_interval.value_or(kShortestAuto);
+  check_less(draft, "slurm.commandTimeout", slurm.command_timeout, "slurm.pollInterval", poll);
+  if (slurm.stale_after) {
+    check_less(draft, "slurm.pollInterval", poll, "slurm.staleAfter", *slurm.stale_after);
+  }
+  if (slurm.max_backoff && *slurm.max_backoff < poll) {
     draft.add_problem(
         fmt::format("{} is {}; it must not be shorter than slurm.pollInterval, which is {}",
-                    draft.name_of("slurm.maxBackoff"), format_duration(slurm.max_backoff),
-                    format_duration(slurm.poll_interval)));
+                    draft.name_of("slurm.maxBackoff"), format_duration(*slurm.max_backoff),
+                    format_duration(poll)));
   }
 }
 
@@ -64,17 +60,12 @@ void check_readable(Draft& draft, std::string_view key, const std::string& path,
 // slurm.source names a way that needs another setting.
 void check_slurm_source(Draft& draft, const FileReader& files) {
   const auto& slurm = draft.settings.slurm;
-  const auto needs = [&](SlurmSource source, const std::string& value, std::string_view cure) {
-    if (slurm.source == source && value.empty()) {
-      draft.add_problem(fmt::format("{} is {}, but {}", draft.name_of("slurm.source"),
-                                    value_text(*find_row("slurm.source"), draft.settings), cure));
-    }
-  };
-  needs(SlurmSource::kRest, slurm.rest_url,
-        "slurm.restURL is not set; set it to unix:/PATH of slurmrestd's socket or to "
-        "https://HOST:PORT");
-  needs(SlurmSource::kFeed, slurm.feed,
-        "slurm.feed is not set; set it to the directory in which slurmlet feed publishes");
+  if (slurm.source == SlurmSource::kRest && slurm.rest_url.empty()) {
+    draft.add_problem(
+        fmt::format("{} is rest, but slurm.restURL is not set; set it to unix:/PATH of "
+                    "slurmrestd's socket or to https://HOST:PORT",
+                    draft.name_of("slurm.source")));
+  }
   if (!slurm.rest_ca_file.empty() && !slurm.rest_url.starts_with("https://")) {
     draft.add_problem(
         fmt::format("{} is set, but slurm.restURL is not https://; remove it, or set "

@@ -17,8 +17,8 @@ namespace slurmlet::config {
 
 using Milliseconds = std::chrono::milliseconds;  // all durations: "1m30s", "500ms", "60s"
 
-enum class Recreate { kAlways, kNever };               // node.recreate
-enum class SlurmSource { kAuto, kCli, kRest, kFeed };  // slurm.source
+enum class Recreate { kAlways, kNever };                   // node.recreate
+enum class SlurmSource { kAuto, kCli, kRest, kOperator };  // slurm.source
 
 struct KubernetesSettings {
   // Path; "" = the parts below. Where a bootstrap is configured it is written when that succeeds,
@@ -66,21 +66,21 @@ struct NodeSettings {
 };
 
 struct SlurmSettings {
-  std::string node_name;                   // --slurm-node; "" = learnt
-  std::string conf;                        // SLURM_CONF; "" = Slurm's own search order
-  std::string bin_dir;                     // where sinfo and scontrol are; "" = PATH
-  Milliseconds poll_interval{60'000};      // between queries to slurmctld
-  Milliseconds command_timeout{15'000};    // our own deadline for one query
-  Milliseconds stale_after{300'000};       // answers older than this are Unknown
-  Milliseconds max_backoff{300'000};       // while slurmctld does not answer
-  Milliseconds confirm_interval{600'000};  // between full queries, at least
-  int queries_per_hour = 60;               // at most, whatever happens
+  std::string node_name;                 // --slurm-node; "" = learnt
+  std::string conf;                      // SLURM_CONF; "" = Slurm's own search order
+  std::string bin_dir;                   // where sinfo and scontrol are; "" = PATH
+  Milliseconds command_timeout{15'000};  // our own deadline for one query
+  // Nothing = auto, by the number of nodes in slurm.conf (slurm/sources/poll_pace.h).
+  std::optional<Milliseconds> poll_interval;     // between queries to slurmctld
+  std::optional<Milliseconds> stale_after;       // answers older than this are Unknown
+  std::optional<Milliseconds> max_backoff;       // while slurmctld does not answer
+  std::optional<Milliseconds> confirm_interval;  // between full queries, at least
+  std::optional<int> queries_per_hour;           // at most, whatever happens
   SlurmSource source = SlurmSource::kAuto;
   std::string rest_url;          // "unix:/run/….sock", "https://host:6820"; "" = none
   std::string rest_ca_file;      // CA of an https rest_url; "" = the system's
   std::string rest_user;         // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
   std::string jwt_file;          // "" = SLURM_JWT
-  std::string feed;              // directory; "" = none
   bool publish_job_ids = false;  // in the drain message
 };
 

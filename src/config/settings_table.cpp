@@ -1,6 +1,7 @@
 #include "config/settings_table.h"
 
 #include <algorithm>
+#include <array>
 
 namespace slurmlet::config {
 namespace {
@@ -41,7 +42,7 @@ constexpr Word kRecreate[] = {{"always", Recreate::kAlways}, {"never", Recreate:
 constexpr Word kSlurmSources[] = {{"auto", SlurmSource::kAuto},
                                   {"cli", SlurmSource::kCli},
                                   {"rest", SlurmSource::kRest},
-                                  {"feed", SlurmSource::kFeed}};
+                                  {"operator", SlurmSource::kOperator}};
 
 constexpr Row kRows[] = {
     {.key = "logLevel",
@@ -229,6 +230,7 @@ constexpr Row kRows[] = {
      .help = "when a Node was deleted with its Cluster API Machine (it was cordoned and had "
              "the annotation cluster.x-k8s.io/machine), how long to wait before creating it "
              "again: a duration, or never (until the next boot)",
+     .none = "never",
      .maximum = 30 * 24 * kHour},
     {.key = "slurm.nodeName",
      .flag = "--slurm-node",
@@ -252,7 +254,9 @@ constexpr Row kRows[] = {
     {.key = "slurm.pollInterval",
      .flag = "--slurm-poll-interval",
      .field = &in<&S::slurm, &L::poll_interval>,
-     .help = "interval between queries to slurmctld about this node",
+     .help = "interval between queries to slurmctld about this node; auto: 60s, and with more than "
+             "600 nodes in slurm.conf a tenth of a second for each, up to 600s",
+     .none = "auto",
      .minimum = kSecond,
      .maximum = kHour},
     {.key = "slurm.commandTimeout",
@@ -264,27 +268,32 @@ constexpr Row kRows[] = {
     {.key = "slurm.staleAfter",
      .flag = "--slurm-stale-after",
      .field = &in<&S::slurm, &L::stale_after>,
-     .help = "age from which the last answer is considered out of date",
+     .help = "age from which the last answer is considered out of date; auto: three intervals, at "
+             "least 5m",
+     .none = "auto",
      .minimum = 2 * kSecond,
      .maximum = 24 * kHour},
     {.key = "slurm.maxBackoff",
      .flag = "--slurm-max-backoff",
      .field = &in<&S::slurm, &L::max_backoff>,
-     .help = "longest interval between queries while slurmctld does not answer",
+     .help = "longest interval between queries while slurmctld does not answer; auto: 5m, or "
+             "slurm.pollInterval if longer",
+     .none = "auto",
      .minimum = kSecond,
      .maximum = 24 * kHour},
     {.key = "slurm.confirmInterval",
      .flag = "--slurm-confirm-interval",
      .field = &in<&S::slurm, &L::confirm_interval>,
      .help = "shortest interval between full queries, which confirm what an answer about a "
-             "single node leaves open",
+             "single node leaves open; auto: 10m, or ten slurm.pollInterval if longer",
+     .none = "auto",
      .minimum = kSecond,
      .maximum = 24 * kHour},
     {.key = "slurm.source",
      .flag = "--slurm-source",
      .field = &choice<&S::slurm, &L::source>,
-     .help = "how slurmctld is queried: cli (sinfo), rest (slurmrestd), feed (what slurmlet "
-             "feed wrote) or auto",
+     .help = "where this node's state comes from: operator (the record that slurmlet-operator "
+             "writes to the Node), cli (sinfo), rest (slurmrestd) or auto",
      .words = kSlurmSources},
     {.key = "slurm.restURL",
      .flag = "--slurm-rest-url",
@@ -306,18 +315,14 @@ constexpr Row kRows[] = {
      .field = &in<&S::slurm, &L::jwt_file>,
      .help = "file with the token (JWT) for slurmrestd; reloaded when it changes",
      .when_unset = "SLURM_JWT in the environment"},
-    {.key = "slurm.feed",
-     .flag = "--slurm-feed",
-     .field = &in<&S::slurm, &L::feed>,
-     .help = "directory in which slurmlet feed publishes the states of all nodes",
-     .rule = Rule::kAbsolutePath},
     {.key = "slurm.queriesPerHour",
      .flag = "--slurm-queries-per-hour",
      .old_key = "slurm.questionsPerHour",
      .old_flag = "--slurm-questions-per-hour",
      .field = &in<&S::slurm, &L::queries_per_hour>,
      .help = "maximum number of queries to slurmctld in any hour, including those on local "
-             "evidence (formerly slurm.questionsPerHour)",
+             "evidence; auto: two an interval, 12 to 60 (formerly slurm.questionsPerHour)",
+     .none = "auto",
      .minimum = 1,
      .maximum = 3600},
     {.key = "slurm.publishJobIDs",
@@ -376,6 +381,14 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> settings_table() { return kRows; }
+
+std::string_view replacement_of(std::string_view name) {
+  constexpr std::array kFeed = {"slurm.feed", "--slurm-feed", "slurm.source: feed"};
+  const bool gone = std::find(kFeed.begin(), kFeed.end(), name) != kFeed.end();
+  return gone ? "slurmlet-operator has taken the place of the feed: remove slurm.feed and set "
+                "slurm.source to operator or auto"
+              : "";
+}
 
 const Row* find_row(std::string_view key) {
   const auto found = std::find_if(std::begin(kRows), std::end(kRows), [key](const Row& row) {

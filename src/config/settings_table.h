@@ -61,7 +61,8 @@ struct Word {
 using Field =
     std::variant<std::string& (*)(Settings&), bool& (*)(Settings&), int& (*)(Settings&),
                  Milliseconds& (*)(Settings&), std::optional<Milliseconds>& (*)(Settings&),
-                 TextMap& (*)(Settings&), ChoiceRef (*)(Settings&)>;
+                 std::optional<int>& (*)(Settings&), TextMap& (*)(Settings&),
+                 ChoiceRef (*)(Settings&)>;
 
 // Rules for texts and maps beyond their type (value.h applies them). "" is always "not set".
 enum class Rule {
@@ -93,6 +94,7 @@ struct Row {
   Field field;
   std::string_view help;             // one sentence, lower-case start, no full stop
   std::string_view when_unset = "";  // what happens without a value, where the default is ""
+  std::string_view none = "";        // the word for no value of an optional one: "never", "auto"
   Rule rule = Rule::kNone;
   std::int64_t minimum = 0;  // whole numbers; durations in ms
   std::int64_t maximum = std::numeric_limits<int>::max();
@@ -100,6 +102,9 @@ struct Row {
 };
 
 std::span<const Row> settings_table();
+// For the key, flag or value ("slurm.source: feed") of an earlier release that is gone: what to
+// write instead. "" for all others.
+std::string_view replacement_of(std::string_view name);
 // By its key or old key.
 const Row* find_row(std::string_view key);
 std::string_view section_of(const Row& row);  // "Kubernetes API"

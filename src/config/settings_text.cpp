@@ -14,9 +14,6 @@ std::string as_text(const std::string& value) { return value; }
 std::string as_text(bool value) { return value ? "true" : "false"; }
 std::string as_text(int value) { return std::to_string(value); }
 std::string as_text(Milliseconds value) { return format_duration(value); }
-std::string as_text(const std::optional<Milliseconds>& value) {
-  return value ? format_duration(*value) : "never";
-}
 std::string as_text(const TextMap& value) {
   std::vector<std::string> parts;
   for (const auto& [key, text] : value) {
@@ -26,6 +23,10 @@ std::string as_text(const TextMap& value) {
 }
 
 std::string value_of(const Row&, const auto& value) { return as_text(value); }
+template <typename T>
+std::string value_of(const Row& row, const std::optional<T>& value) {
+  return value ? as_text(*value) : std::string{row.none};
+}
 std::string value_of(const Row& row, const ChoiceRef& value) {
   const auto word = std::find_if(row.words.begin(), row.words.end(),
                                  [&](const Word& one) { return one.value == value.get(); });
@@ -54,7 +55,8 @@ std::string_view type_name(const Row& row) {
   if (is_map(row)) {
     return "mapping";
   }
-  if (std::holds_alternative<int& (*)(Settings&)>(row.field)) {
+  if (std::holds_alternative<int& (*)(Settings&)>(row.field) ||
+      std::holds_alternative<std::optional<int>& (*)(Settings&)>(row.field)) {
     return "int";
   }
   const bool duration =

@@ -120,7 +120,7 @@ Bootstrap::Bootstrap(const config::Settings& settings, std::string node_name, co
       requests_(requests),
       abort_fd_(abort_fd),
       store_(settings.kubernetes.cert_dir, kClientStoreName),
-      backoff_(seconds{1}, kLongestPause, system_random()),
+      backoff_(Delay::kBootstrapRetry, system_random()),
       files_(watched_files(settings)),
       was_of_no_use_(!is_of_use(clock.now().wall)) {}
 

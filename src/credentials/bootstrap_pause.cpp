@@ -4,11 +4,8 @@
 
 namespace slurmlet::credentials {
 
-using std::chrono::hours;
-using std::chrono::minutes;
-
 BootstrapPause::BootstrapPause(std::vector<std::filesystem::path> files, Random random)
-    : files_(std::move(files)), backoff_(minutes{1}, hours{1}, std::move(random)) {}
+    : files_(std::move(files)), backoff_(Delay::kBootstrapAgain, std::move(random)) {}
 
 void BootstrapPause::tried(SteadyTime now) { until_ = now + backoff_.next(); }
 

@@ -20,18 +20,6 @@ void sort_unique(std::vector<std::string>& texts) {
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
 }
 
-// As it is when it is no address.
-std::string canonical_address(const std::string& text) {
-  unsigned char bytes[16];
-  char canonical[INET6_ADDRSTRLEN];
-  for (const int family : {AF_INET, AF_INET6}) {
-    if (::inet_pton(family, text.c_str(), bytes) == 1) {
-      return ::inet_ntop(family, bytes, canonical, sizeof canonical);
-    }
-  }
-  return text;
-}
-
 tls::CertificateSubject subject_of(const tls::CertificateSummary& certificate) {
   return normalized({certificate.common_name, certificate.organizations, certificate.dns_names,
                      certificate.ip_addresses});
@@ -46,6 +34,17 @@ std::vector<std::string> missing(const std::vector<std::string>& wanted,
 }
 
 }  // namespace
+
+std::string canonical_address(const std::string& text) {
+  unsigned char bytes[16];
+  char canonical[INET6_ADDRSTRLEN];
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (::inet_pton(family, text.c_str(), bytes) == 1) {
+      return ::inet_ntop(family, bytes, canonical, sizeof canonical);
+    }
+  }
+  return text;
+}
 
 tls::CertificateSubject normalized(tls::CertificateSubject subject) {
   std::transform(subject.dns_names.begin(), subject.dns_names.end(), subject.dns_names.begin(),

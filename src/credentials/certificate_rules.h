@@ -12,6 +12,9 @@
 
 namespace slurmlet::credentials {
 
+// As inet_ntop(3) writes it; what is no address stays as it is.
+std::string canonical_address(const std::string& text);
+
 // The same names in one order and one form: sorted, each once, DNS names in lower case, addresses
 // as inet_ntop(3) writes them.
 tls::CertificateSubject normalized(tls::CertificateSubject subject);

@@ -32,9 +32,9 @@ CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStor
       options_(std::move(options)),
       random_(std::move(random)),
       issued_(std::move(issued)),
-      call_backoff_(seconds{2}, minutes{5}, random_),
-      refusal_backoff_(seconds{10}, hours{1}, random_),
-      change_backoff_(minutes{2}, hours{4}, random_) {}
+      call_backoff_(Delay::kCertificateRetry, random_),
+      refusal_backoff_(Delay::kCertificateRejected, random_),
+      change_backoff_(Delay::kCertificateChange, random_) {}
 
 void CertificateSync::set_subject(std::optional<tls::CertificateSubject> subject) {
   if (subject) {

@@ -126,9 +126,10 @@ SteadyTime OwnCredentials::step(Now now) {
 }
 
 void OwnCredentials::set_addresses(const std::vector<node::Address>& addresses) {
-  if (!serving_sync_) {
+  if (!serving_sync_ || addresses == addresses_) {
     return;
   }
+  addresses_ = addresses;
   tls::CertificateSubject subject = client_certificate_subject(node_name_);
   for (const auto& address : addresses) {
     auto& names = address.type.ends_with("IP") ? subject.ip_addresses : subject.dns_names;

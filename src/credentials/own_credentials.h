@@ -60,6 +60,7 @@ class OwnCredentials {
   tls::CertificateStore serving_store_;
   std::optional<CertificateSync> client_sync_;
   std::optional<CertificateSync> serving_sync_;
+  std::vector<node::Address> addresses_;  // that its subject was made of
   std::vector<std::filesystem::path> watched_;
   std::unique_ptr<CredentialFiles> files_;
   std::uint64_t reload_failures_ = 0;

@@ -38,10 +38,10 @@ status::Report report(const credentials::Bootstrap& bootstrap, const std::string
 }  // namespace
 
 std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                                     Signals& signals, const Clock& clock,
-                                     kube::RequestCounter& requests, status::ServiceReport& service,
-                                     TurnGuard& turns) {
-  credentials::Bootstrap bootstrap{settings, node_name, clock, requests, signals.fd()};
+                                     Signals& signals, Shared& shared) {
+  const Clock& clock = shared.clock;
+  status::ServiceReport& service = shared.service;
+  credentials::Bootstrap bootstrap{settings, node_name, clock, shared.requests, signals.fd()};
   podapi::HealthHandler handler{
       [&] { return snapshot(bootstrap, node_name); },
       [&] {
@@ -57,7 +57,7 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
   }
   service.ready(clock.now());
   while (true) {
-    std::this_thread::sleep_for(turns.turn(clock.now().steady, "the bootstrap"));
+    std::this_thread::sleep_for(shared.turns.main.turn(clock.now().steady, "the bootstrap"));
     const Now now = clock.now();
     service.works(status::Loop::kMain, now);
     SteadyTime next = bootstrap.step(now);
@@ -68,7 +68,8 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
       return std::nullopt;
     }
     next = std::min(next, clock.now().steady + kLongestSleep);
-    service.sleeps(status::Loop::kMain, clock.now(), next, report(bootstrap, node_name), {});
+    shared.report.set(report(bootstrap, node_name));  // the lease thread may tell of it too
+    service.sleeps(status::Loop::kMain, clock.now(), next, *shared.report.get(), {});
     bootstrap.wait(next, fds);
     if (const auto ended = signals.take_outcome(service, clock.now())) {
       return ended;

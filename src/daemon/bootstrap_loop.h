@@ -8,18 +8,14 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "base/turn_guard.h"
 #include "config/settings.h"
+#include "daemon/shared.h"
 #include "daemon/signals.h"
-#include "kube/request_counter.h"
-#include "status/service_report.h"
 
 namespace slurmlet::daemon {
 
 // Returns nothing when there is a credential, else what a signal asks for.
 std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                                     Signals& signals, const Clock& clock,
-                                     kube::RequestCounter& requests, status::ServiceReport& service,
-                                     TurnGuard& turns);
+                                     Signals& signals, Shared& shared);
 
 }  // namespace slurmlet::daemon

@@ -2,7 +2,9 @@ set(COMPONENT_SOURCES
   bootstrap_loop.cpp
   cpu_pin.cpp
   daemon.cpp
+  detach_file.cpp
   endpoint_thread.cpp
+  lease_file.cpp
   lease_thread.cpp
   main_loop.cpp
   node_end_file.cpp

@@ -15,6 +15,7 @@
 #include "daemon/bootstrap_loop.h"
 #include "daemon/cpu_pin.h"
 #include "daemon/endpoint_thread.h"
+#include "daemon/lease_file.h"
 #include "daemon/lease_thread.h"
 #include "daemon/main_loop.h"
 #include "daemon/node_identity.h"
@@ -29,45 +30,30 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// One for each thread: the lease must never wait for another call, nor the Node for an
-// unauthenticated client.
-struct Connections {
-  std::unique_ptr<http::Client> main;
-  std::unique_ptr<http::Client> lease;
-  std::unique_ptr<http::Client> reviews;
+}  // namespace
+
+struct Daemon::Lasting {
+  explicit Lasting(status::ServiceReport& service) : shared{service, clock} {}
+
+  SystemClock clock;
+  Shared shared;
+  LeaseScope lease_of;
+  std::unique_ptr<LeaseThread> lease;
 };
 
-Result<Connections> connect(const credentials::ApiAccess& access) {
-  Connections out;
-  for (auto* client : {&out.main, &out.lease, &out.reviews}) {
-    auto connected = access.connect();
-    if (!connected) {
-      return connected.error();
-    }
-    *client = std::move(*connected);
-  }
-  return out;
-}
+namespace {
 
-sync::LeaseOptions lease_options(const config::Settings& settings, const std::string& node_name,
-                                 const std::string& holder_identity) {
-  sync::LeaseOptions options;
-  options.node_name = node_name;
-  options.holder_identity = holder_identity;
-  options.duration = std::chrono::duration_cast<seconds>(settings.kubernetes.lease_duration);
-  return options;
-}
-
-// One life of the daemon with one configuration: until a signal, or until the credential is lost.
-class Daemon {
+// One life of the daemon with one configuration: until a signal.
+class Life {
  public:
-  Daemon(const config::Settings& settings, Signals& signals, NodeIdentity identity, CpuPin& pin,
-         status::ServiceReport& service)
+  Life(const config::Settings& settings, Signals& signals, NodeIdentity identity, CpuPin& pin,
+       Daemon::Lasting& lasting)
       : settings_(settings),
         signals_(signals),
         identity_(std::move(identity)),
         pin_(pin),
-        shared_{service, clock_},
+        lasting_(lasting),
+        shared_(lasting.shared),
         bootstrap_pause_(credentials::bootstrap_files(settings), system_random()) {}
 
   Result<Outcome> run();
@@ -76,20 +62,22 @@ class Daemon {
   const std::string& name() const { return identity_.policy.node_name; }
   std::optional<Outcome> bootstrap_if_needed();
   Result<std::optional<Outcome>> serve();
-  std::optional<Outcome> run_loop(MainLoop& loop, LeaseThread& lease);
+  Status start_lease(const credentials::ApiAccess& access);
+  void end_lease();
+  std::optional<Outcome> run_loop(MainLoop& loop);
 
   const config::Settings& settings_;
   Signals& signals_;
   NodeIdentity identity_;
   CpuPin& pin_;
-  SystemClock clock_;
-  Shared shared_;
+  Daemon::Lasting& lasting_;
+  Shared& shared_;
   credentials::BootstrapPause bootstrap_pause_;
   bool credential_lost_ = false;  // the API server has rejected it
   std::string refused_;           // why the next bootstrap is needed, whatever the files say
 };
 
-std::optional<Outcome> Daemon::bootstrap_if_needed() {
+std::optional<Outcome> Life::bootstrap_if_needed() {
   if (!credentials::has_bootstrap(settings_)) {
     return std::nullopt;
   }
@@ -105,11 +93,10 @@ std::optional<Outcome> Daemon::bootstrap_if_needed() {
     return std::nullopt;
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  return run_bootstrap(settings_, name(), signals_, shared_.clock, shared_.requests,
-                       shared_.service, shared_.turns.main);
+  return run_bootstrap(settings_, name(), signals_, shared_);
 }
 
-Result<Outcome> Daemon::run() {
+Result<Outcome> Life::run() {
   while (true) {
     if (const auto ended = bootstrap_if_needed()) {
       return *ended;
@@ -121,6 +108,7 @@ Result<Outcome> Daemon::run() {
     if (*ending) {
       return **ending;
     }
+    end_lease();
     credential_lost_ = true;
     bootstrap_pause_.tried(shared_.clock.now().steady);
     // One that expired asks for another by itself; one that looks good must go first.
@@ -141,7 +129,41 @@ Result<Outcome> Daemon::run() {
   }
 }
 
-Result<std::optional<Outcome>> Daemon::serve() {
+// Before all else of this life. The connection is the thread's own: the lease must never wait for
+// another call.
+Status Life::start_lease(const credentials::ApiAccess& access) {
+  auto client = access.connect();
+  if (!client) {
+    return client.error();
+  }
+  sync::LeaseOptions options;
+  options.node_name = name();
+  options.holder_identity = holder_identity_of(identity_);
+  options.duration = std::chrono::duration_cast<seconds>(settings_.kubernetes.lease_duration);
+  LeaseScope lease_of{settings_.state_dir, access.server(), name(), options.holder_identity};
+  shared_.is_reload = lease_of == lasting_.lease_of;
+  if (!shared_.is_reload) {
+    end_lease();
+    if (auto left = take_lease(lease_of, shared_.clock.now().wall)) {
+      shared_.lease.set_uid(left->lease.owner_node_uid);
+      shared_.watch_from = std::move(left->watch_from);
+      options.inherited = std::move(left->lease);
+    }
+    lasting_.lease_of = std::move(lease_of);
+  }
+  lasting_.lease.reset();  // one thread at a time
+  lasting_.lease = std::make_unique<LeaseThread>(std::move(*client), std::move(options), shared_);
+  return {};
+}
+
+// Until the Node is found to be ours again.
+void Life::end_lease() {
+  lasting_.lease.reset();
+  shared_.lease.forget();
+  shared_.watch_from.clear();
+}
+
+Result<std::optional<Outcome>> Life::serve() {
   auto access = credentials::ApiAccess::open(settings_, shared_.clock);
   if (!access) {
     return access.error();
@@ -152,10 +174,15 @@ Result<std::optional<Outcome>> Daemon::serve() {
   if (const auto warning = access->credential_warning(shared_.clock.now().wall); !warning.empty()) {
     log::warning(warning);
   }
-  auto connections = connect(*access);
-  if (!connections) {
-    return connections.error();
+  if (const Status started = start_lease(*access); !started) {
+    return started.error();
   }
+  auto client = access->connect();
+  auto reviews = access->connect();  // the Node must not wait for an unauthenticated client
+  if (!client || !reviews) {
+    return (client ? reviews : client).error();
+  }
+  shared_.report.set({});
   log::info("node " + name() + ", API server " + access->server());
 
   credentials::ServingCertificate serving{settings_.endpoint, name(), access->ca_pem()};
@@ -171,35 +198,32 @@ Result<std::optional<Outcome>> Daemon::serve() {
         " is a CA certificate, so this node holds a CA key and could sign certificates for anyone: "
         "leave endpoint.certificateFile and endpoint.keyFile out, and remove that key");
   }
-  EndpointThread endpoint{settings_, name(), std::move(connections->reviews), serving, shared_};
+  EndpointThread endpoint{settings_, name(), std::move(*reviews), serving, shared_};
   endpoint.start();
   NodeIdentity identity = identity_;
   identity.policy.kubelet_port = endpoint.kubelet_port();
   // Not later: an API server that is away, or a resolver that is slow, must hold up no boot.
   shared_.service.ready(shared_.clock.now());
-  MainLoop loop{settings_, std::move(identity),          *access,
-                serving,   std::move(connections->main), shared_};
-  LeaseThread lease{std::move(connections->lease),
-                    lease_options(settings_, name(), loop.holder_identity()), shared_};
-  return run_loop(loop, lease);
+  MainLoop loop{settings_, std::move(identity), *access, serving, std::move(*client), shared_};
+  const auto ended = run_loop(loop);
+  shared_.watch_from = loop.watch_position();
+  return ended;
 }
 
 // Nothing when the credential is lost.
-std::optional<Outcome> Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
+std::optional<Outcome> Life::run_loop(MainLoop& loop) {
   loop.abort_calls_on(signals_.fd());
-  std::shared_ptr<const std::string> known_uid;
+  bool was_registered = false;
   bool trimmed = false;
   while (true) {
     SteadyTime next = loop.step();
     const auto report = shared_.report.get();
     pin_.follow(report->slurmd, report->slurm_conf);
-    if (const auto uid = shared_.lease.node_uid.get(); uid != known_uid) {
-      known_uid = uid;
-      lease.wake();
-    } else if (!trimmed && uid) {
+    if (was_registered && !trimmed) {
       release_startup_memory();
       trimmed = true;
     }
+    was_registered = report->registered;
     if (!loop.needs_bootstrap()) {
       bootstrap_pause_.accepted();
     } else {
@@ -222,8 +246,12 @@ std::optional<Outcome> Daemon::run_loop(MainLoop& loop, LeaseThread& lease) {
 
 }  // namespace
 
-Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,
-                           status::ServiceReport& service) {
+Daemon::Daemon(Signals& signals, status::ServiceReport& service)
+    : signals_(signals), lasting_(std::make_unique<Lasting>(service)) {}
+
+Daemon::~Daemon() = default;
+
+Result<Outcome> Daemon::run(const config::Settings& settings) {
   tune_allocator();
   protect_own_memory();
   CpuPin pin{settings.cpu_affinity};
@@ -242,7 +270,13 @@ Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,
   for (const auto& note : identity->notes) {
     log::info(note);
   }
-  return Daemon{settings, signals, std::move(*identity), pin, service}.run();
+  const auto outcome = Life{settings, signals_, std::move(*identity), pin, *lasting_}.run();
+  if (outcome && *outcome == Outcome::kStopped && lasting_->lease) {
+    if (const auto lease = lasting_->lease->stop()) {
+      (void)leave_lease(lasting_->lease_of, {*lease, lasting_->shared.watch_from});
+    }
+  }
+  return outcome;
 }
 
 }  // namespace slurmlet::daemon

@@ -3,7 +3,7 @@
 // The running daemon: connections, threads, loops, signals. Everything here is wiring; what is
 // decided is decided in node/, when it is done is decided in sync/.
 
-#include <string>
+#include <memory>
 
 #include "base/result.h"
 #include "config/settings.h"
@@ -12,9 +12,23 @@
 
 namespace slurmlet::daemon {
 
-// Runs until a signal ends it. Returns an error only when it cannot begin (bad credential, no node
-// name, port taken); an API server that is away is waited for. `service` hears how it goes.
-Result<Outcome> run_daemon(const config::Settings& settings, Signals& signals,
-                           status::ServiceReport& service);
+// One life with each configuration. Across them the lease goes on: the thread of the last life
+// renews it until that of the next, which knows the Node from it, takes over.
+class Daemon {
+ public:
+  // Both must outlive it; `service` hears how it goes.
+  Daemon(Signals& signals, status::ServiceReport& service);
+  ~Daemon();
+
+  // Runs until a signal ends it. Returns an error only when it cannot begin (bad credential, no
+  // node name, port taken); an API server that is away is waited for.
+  Result<Outcome> run(const config::Settings& settings);
+
+  struct Lasting;
+
+ private:
+  Signals& signals_;
+  std::unique_ptr<Lasting> lasting_;
+};
 
 }  // namespace slurmlet::daemon

@@ -12,22 +12,22 @@ LeaseThread::LeaseThread(std::unique_ptr<http::Client> client, sync::LeaseOption
       sync_(api_, std::move(options), system_random(), shared.lease),
       thread_([this] { run(); }) {}
 
-LeaseThread::~LeaseThread() {
-  stopping_ = true;
-  client_->interrupt();
-  thread_.join();
-  shared_.service.ended(status::Loop::kLease);
-}
+LeaseThread::~LeaseThread() { (void)stop(); }
 
-void LeaseThread::wake() {
-  shared_.service.woken(status::Loop::kLease, shared_.clock.now());
-  wakeup_.notify();
+std::optional<kube::Lease> LeaseThread::stop() {
+  if (thread_.joinable()) {
+    stopping_ = true;
+    client_->interrupt();
+    thread_.join();
+    shared_.service.ended(status::Loop::kLease);
+  }
+  return sync_.lease();
 }
 
 void LeaseThread::run() {
   while (!stopping_) {
-    const Duration pause = shared_.turns.lease.turn(
-        shared_.clock.now().steady, woken_ ? "the main thread" : "its own deadline");
+    const Duration pause = shared_.turns.lease.turn(shared_.clock.now().steady,
+                                                    woken_ ? "the Node's uid" : "its own deadline");
     std::this_thread::sleep_for(pause);
     const Now now = shared_.clock.now();
     shared_.service.works(status::Loop::kLease, now);
@@ -39,14 +39,17 @@ void LeaseThread::run() {
 }
 
 void LeaseThread::sleep_until(SteadyTime next) {
+  static const status::Report kNoReport;
+  static const sync::LeaseStatus kNoStatus;
   const auto report = shared_.report.get();
   const auto status = shared_.lease.status.get();
+  // References both: a copy of the report would be a seventh of a renewal.
   shared_.service.sleeps(status::Loop::kLease, shared_.clock.now(), next,
-                         report ? *report : status::Report{},
-                         status ? *status : sync::LeaseStatus{});
-  woken_ = !client_->wait(next, {wakeup_.fd()}).empty();
+                         report ? *report : kNoReport, status ? *status : kNoStatus);
+  const Wakeup& news = shared_.lease.uid_news;
+  woken_ = !client_->wait(next, {news.fd()}).empty();
   if (woken_) {
-    wakeup_.clear();
+    news.clear();
   }
 }
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <thread>
 
-#include "base/wakeup.h"
 #include "daemon/shared.h"
 #include "http/client.h"
 #include "kube/rest_api.h"
@@ -19,11 +18,10 @@ class LeaseThread {
  public:
   LeaseThread(std::unique_ptr<http::Client> client, sync::LeaseOptions options, Shared& shared);
   ~LeaseThread();
+  // Ends the thread. The Lease as it last knew it.
+  std::optional<kube::Lease> stop();
   LeaseThread(const LeaseThread&) = delete;
   LeaseThread& operator=(const LeaseThread&) = delete;
-
-  // The Node's uid has changed. Thread-safe.
-  void wake();
 
  private:
   void run();
@@ -33,7 +31,6 @@ class LeaseThread {
   std::unique_ptr<http::Client> client_;
   kube::RestLeaseApi api_;
   sync::LeaseSync sync_;
-  Wakeup wakeup_;
   bool woken_ = false;  // else its own time had come
   std::atomic<bool> stopping_{false};
   std::thread thread_;  // last: it uses the others

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "config/environment.h"
 #include "daemon/slurm_setup.h"
 #include "daemon/slurm_source.h"
 #include "node/desired_node.h"
@@ -17,6 +18,13 @@
 namespace slurmlet::daemon {
 
 using std::chrono::seconds;
+
+namespace {
+
+// With slurm.conf, which tells how many nodes start beside this one, before the Lease is looked at.
+constexpr Duration kSitePatience = std::chrono::milliseconds{300};
+
+}  // namespace
 
 MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
                    credentials::ApiAccess& access, credentials::ServingCertificate& serving,
@@ -33,36 +41,37 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
       event_api_(*client_, calls_),
       node_watch_(kube::watch_own_node(*client_, name(), calls_, system_random())),
       pod_watch_(kube::watch_own_pods(*client_, name(), calls_, system_random())),
-      facts_(make_facts()),
-      holder_identity_(make_holder_identity()),
       credential_(access.credential_identity()),
       events_(event_api_, name(), system_random()),
       node_(node_api_, lease_api_, *node_watch_, events_, node_options(), system_random(),
             shared.lease, [this](const std::string& id) { remember(id); }),
-      pods_(pod_api_, *pod_watch_, events_,
-            {name(), facts_->facts().slurm_conf.cluster_name, settings.pods.max_backoff},
+      detach_file_(config::process_environment()("RUNTIME_DIRECTORY").value_or("")),
+      pods_(pod_api_, *pod_watch_, events_, {name(), "", settings.pods.max_backoff},
             system_random()),
       credentials_(settings, access, serving, name(), *client_, calls_),
-      route_(access.route_source()) {}
+      desired_(identity_.policy, SLURMLET_VERSION) {}
 
 std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   sync::FactsOptions options;
   options.paths.state_dir = settings_.state_dir;
   options.machine_interval = settings_.kubernetes.status_report_interval;
   options.not_ready_grace = settings_.node.not_ready_grace;
-  options.slurm_users = slurm::usual_slurm_users();
-  options.confirm_interval = settings_.slurm.confirm_interval;
-  auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
-    return discover_slurm(settings_, identity_.hostname, name(), slurmds);
+  options.slurm_users = slurm::usual_slurm_users;
+  auto discover = [settings = settings_, hostname = identity_.hostname,
+                   name = name()](const std::vector<slurm::SlurmdSeen>& slurmds) {
+    return discover_slurm(settings, hostname, name, slurmds);
   };
-  auto source = make_node_source(
-      settings_, {*client_, shared_.clock, feed_cluster(settings_, identity_.hostname, name())});
-  auto poll = std::make_unique<slurm::ControllerPoll>(poll_settings(settings_), "",
-                                                      std::move(source), system_random());
+  auto source = make_node_source(settings_, {*client_, shared_.clock});
+  const slurm::PollSettings pace = poll_settings(settings_.slurm, {});
+  if (const std::string warning = stretched_interval(settings_.slurm, pace); !warning.empty()) {
+    log::warning(warning);
+  }
+  auto poll = std::make_unique<slurm::ControllerPoll>(pace, "", std::move(source), system_random());
   return std::make_unique<sync::FactsSync>(
       sync::FactsSync::Parts{.options = std::move(options),
                              .metal3 = identity_.metal3,
                              .discover = std::move(discover),
+                             .unread = setup_before_slurm_conf(settings_),
                              .poll = std::move(poll),
                              .version_runner = std::make_unique<slurm::ProcessRunner>(),
                              .unit_runner = std::make_unique<slurm::ProcessRunner>(),
@@ -70,27 +79,23 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
                              .probe = make_slurmd_probe(*client_)});
 }
 
-std::string MainLoop::make_holder_identity() const {
-  const std::string uuid = facts_->facts().machine.system_uuid;
-  return uuid.empty() ? name() : name() + "/" + uuid;
-}
-
 sync::NodeSyncOptions MainLoop::node_options() {
   sync::NodeSyncOptions options;
+  options.is_reload = shared_.is_reload;
+  options.watch_from = shared_.watch_from;
   options.report_interval = settings_.kubernetes.status_report_interval;
   options.recreate = settings_.node.recreate == config::Recreate::kAlways;
   options.recreate_after = settings_.node.recreate_after;
   options.end = load_end();
   options.end_changed = [this](const auto& end) { save_end(end); };
   options.remembered_provider_id = identity_.remembered_provider_id;
-  options.cluster = facts_->facts().slurm_conf.cluster_name;
-  options.holder_identity = holder_identity_;
+  options.holder_identity = holder_identity_of(identity_);
   return options;
 }
 
 EndScope MainLoop::end_scope() const {
-  return {settings_.state_dir,       facts_->facts().machine.boot_id, name(),
-          metal3_uuid_of(identity_), provider_id_of(identity_),       credential_};
+  return {settings_.state_dir,       identity_.boot_id,         name(),
+          metal3_uuid_of(identity_), provider_id_of(identity_), credential_};
 }
 
 // What belongs to another boot or identity is removed.
@@ -137,12 +142,27 @@ void MainLoop::wake_at(SteadyTime time, const char* part) {
 SteadyTime MainLoop::step() {
   std::this_thread::sleep_for(shared_.turns.main.turn(now().steady, woken_by_));
   const Now at = begin_part();
+  if (!facts_) {
+    facts_ = make_facts();
+    node_.set_site(facts_->await_site(at, kSitePatience), at);
+    look_first(at);
+  }
   next_ = kNever;
+  facts_->set_record(node_.record());
   wake_at(facts_->step(at), "the deadline of the facts");
-  refresh_desired(at);
-  publish(at);  // what this machine knows does not wait for the API server
+  node_.set_site(facts_->site(), at);
+  if (refresh_desired(at)) {
+    publish(at);  // what this machine knows does not wait for the API server
+  }
   notice_other_credential();
+  if (node_.look(at)) {
+    refresh_desired(at);  // that connection has shown our address
+  }
   wake_at(node_.step(at), "the deadline of the Node");
+  detach_file_.set(node_.detached());
+  if (facts_->set_record(node_.record())) {
+    wake_at(at.steady, "slurmlet-operator's record");
+  }
   if (node_.registered()) {
     save_identity_once();
     credentials_.set_addresses(addresses_);
@@ -220,17 +240,31 @@ void MainLoop::remember(const std::string& provider_id) {
   }
 }
 
-void MainLoop::refresh_desired(Now at) {
+// By the Node and its Lease, whether they are ours: the heartbeat does not wait for the facts.
+void MainLoop::look_first(Now at) {
+  node::HostFacts known;
+  known.metal3 = identity_.metal3;
+  known.machine.system_uuid = identity_.system_uuid;
+  node_.set_desired(node::desired_node(known, identity_.policy, {}, SLURMLET_VERSION), at);
+  node_.look(at);
+}
+
+// Whether there was anything new.
+bool MainLoop::refresh_desired(Now at) {
   node::Circumstances circumstances = facts_->circumstances(at);
   circumstances.shutting_down = shutting_down_;
-  facts_->prefer_address(route_);
   facts_->prefer_address(client_->local_address());
   const node::HostFacts& facts = facts_->facts();
   pods_.set_cluster(facts.slurm_conf.cluster_name);
-  auto desired = node::desired_node(facts, identity_.policy, circumstances, SLURMLET_VERSION);
-  ready_ = *node::find_condition(desired.conditions, node::vocabulary::kReady);
-  addresses_ = desired.addresses;
-  node_.set_desired(std::move(desired), at);
+  node_.set_cluster(facts.slurm_conf.cluster_name);
+  auto desired = desired_.follow(facts, circumstances);
+  if (!desired) {
+    return false;
+  }
+  ready_ = *node::find_condition(desired->conditions, node::vocabulary::kReady);
+  addresses_ = desired->addresses;
+  node_.set_desired(*std::move(desired), at);
+  return true;
 }
 
 void MainLoop::publish(Now at) {

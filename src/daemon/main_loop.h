@@ -11,12 +11,14 @@
 #include "config/settings.h"
 #include "credentials/access.h"
 #include "credentials/own_credentials.h"
+#include "daemon/detach_file.h"
 #include "daemon/node_end_file.h"
 #include "daemon/node_identity.h"
 #include "daemon/shared.h"
 #include "http/client.h"
 #include "kube/rest_api.h"
 #include "kube/watch.h"
+#include "node/desired_node.h"
 #include "sync/event_sink.h"
 #include "sync/facts_sync.h"
 #include "sync/node_sync.h"
@@ -38,19 +40,19 @@ class MainLoop {
   bool wait(SteadyTime next, int signal_fd, int extra_fd = -1);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
+  // NodeSync::watch_position().
+  std::string watch_position() const { return node_.watch_position(); }
+
   // Last words on host shutdown, within `limit`.
   void say_shutting_down(Duration limit);
 
   // Whether it is time to get another credential with the bootstrap token.
   bool needs_bootstrap() const { return credentials_.needs_bootstrap(now()); }
-  // Names the machine too, so that two machines with one node name can be distinguished.
-  const std::string& holder_identity() const { return holder_identity_; }
 
  private:
   const std::string& name() const { return identity_.policy.node_name; }
   Now now() const { return shared_.clock.now(); }
   std::unique_ptr<sync::FactsSync> make_facts();
-  std::string make_holder_identity() const;
   sync::NodeSyncOptions node_options();
   EndScope end_scope() const;
   std::optional<sync::NodeEnd> load_end();
@@ -61,7 +63,8 @@ class MainLoop {
   std::string woken_by(const std::vector<int>& ready, int signal_fd) const;
   void save_identity_once();
   void remember(const std::string& provider_id);
-  void refresh_desired(Now at);
+  void look_first(Now at);
+  bool refresh_desired(Now at);
   void publish(Now at);
 
   const config::Settings& settings_;
@@ -76,17 +79,17 @@ class MainLoop {
   kube::RestEventApi event_api_;
   std::unique_ptr<kube::Watch<node::ObservedNode>> node_watch_;
   std::unique_ptr<kube::Watch<kube::Pod>> pod_watch_;
-  std::unique_ptr<sync::FactsSync> facts_;
-  std::string holder_identity_;
-  std::string credential_;  // that the end of the Node is saved under
+  std::unique_ptr<sync::FactsSync> facts_;  // from the first step on
+  std::string credential_;                  // that the end of the Node is saved under
   sync::EventSink events_;
   sync::NodeSync node_;
+  DetachFile detach_file_;
   sync::PodSync pods_;
   credentials::OwnCredentials credentials_;
-  SteadyTime next_ = kNever;  // of the turn after this one
-  const char* next_of_ = "";  // the part that wants it
-  std::string woken_by_;      // the turn under way
-  std::string route_;         // our address towards the API server, before the first connection
+  node::DesiredNodeMaker desired_;
+  SteadyTime next_ = kNever;              // of the turn after this one
+  const char* next_of_ = "";              // the part that wants it
+  std::string woken_by_;                  // the turn under way
   std::vector<node::Address> addresses_;  // of the Node as we want it
   node::Condition ready_;
   bool identity_saved_ = false;

@@ -52,7 +52,8 @@ Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, Steady
     return std::optional<sync::NodeEnd>{};
   }
   sync::NodeEnd end;
-  end.last = {kube::string_at(document, "nodeUID"), kube::string_at(document, "machine")};
+  end.last = {kube::string_at(document, "nodeUID"), kube::string_at(document, "machine"),
+              kube::bool_at(document, "detached")};
   if (const auto gone = kube::int_at(document, "goneAtMilliseconds"); gone && *gone >= 0) {
     end.gone_at = std::min(SteadyTime{milliseconds{*gone}}, now);  // never later than now
     end.deleted_at = kube::string_at(document, "deletedAt");
@@ -70,7 +71,7 @@ Status save_node_end(const EndScope& scope, const std::optional<sync::NodeEnd>& 
   Json document{{"bootID", scope.boot_id},         {"nodeName", scope.node_name},
                 {"metal3UUID", scope.metal3_uuid}, {"providerID", scope.provider_id},
                 {"credential", scope.credential},  {"nodeUID", end->last.uid},
-                {"machine", end->last.machine}};
+                {"machine", end->last.machine},    {"detached", end->last.detached}};
   if (end->gone_at) {
     document["goneAtMilliseconds"] =
         std::chrono::duration_cast<milliseconds>(end->gone_at->time_since_epoch()).count();

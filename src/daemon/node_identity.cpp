@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "host/system_uuid.h"
 #include "metal3/identity.h"
 #include "metal3/saved_state.h"
 #include "node/labels.h"
@@ -18,11 +20,6 @@ struct NameChoice {
   std::string name;
   std::string source;
 };
-
-std::string host_name() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.nodename : "";
-}
 
 NameChoice choose_name(const config::Settings& settings,
                        const std::optional<node::Metal3Facts>& metal3,
@@ -77,6 +74,11 @@ node::NodePolicy make_policy(const config::Settings& settings, const std::string
 
 }  // namespace
 
+std::string host_name() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
 std::string metal3_uuid_of(const NodeIdentity& identity) {
   if (!identity.policy.metal3_uuid.empty()) {
     return identity.policy.metal3_uuid;
@@ -105,6 +107,10 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use) {
   identity.metal3 = std::move(resolution.facts);
   identity.notes = std::move(resolution.notes);
   identity.hostname = host_name();
+  host::Paths machine;
+  machine.state_dir = settings.state_dir;
+  identity.system_uuid = host::read_system_uuid(machine);
+  identity.boot_id = read_trimmed(machine.proc / "sys/kernel/random/boot_id");
 
   const NameChoice choice = choose_name(settings, identity.metal3, identity.hostname);
   if (const Status fits = check_name(choice); !fits) {
@@ -121,6 +127,11 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use) {
   return identity;
 }
 
+std::string holder_identity_of(const NodeIdentity& identity) {
+  const std::string& name = identity.policy.node_name;
+  return identity.system_uuid.empty() ? name : name + "/" + identity.system_uuid;
+}
+
 Status check_credential(const NodeIdentity& identity, const std::string& credential_node) {
   const std::string& name = identity.policy.node_name;
   if (credential_node.empty() || credential_node == name) {
@@ -134,8 +145,11 @@ Status check_credential(const NodeIdentity& identity, const std::string& credent
 
 Status remember_provider_id(const config::Settings& settings, const NodeIdentity& identity,
                             const std::string& provider_id) {
-  return metal3::save_state(settings.state_dir,
-                            {metal3_uuid_of(identity), provider_id, identity.policy.node_name});
+  const std::string uuid = metal3_uuid_of(identity);
+  // Without one nothing could tell later whether it is still the same Machine.
+  return uuid.empty() ? Status{}
+                      : metal3::save_state(settings.state_dir,
+                                           {uuid, provider_id, identity.policy.node_name});
 }
 
 }  // namespace slurmlet::daemon

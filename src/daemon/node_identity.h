@@ -22,10 +22,15 @@ struct NodeIdentity {
   node::NodePolicy policy;
   std::string hostname;                // uname -n
   std::string name_source;             // where the node's name comes from, for people
+  std::string system_uuid;             // SMBIOS's, "" = unknown
+  std::string boot_id;                 // of this boot of the machine, "" = unknown
   std::string remembered_provider_id;  // that an earlier run saw on the Node
   std::vector<std::string> notes;      // to be logged once
   bool reprovisioned = false;          // the saved state is another Machine's
 };
+
+// Of this machine, as `uname -n` prints it; "" where the kernel does not say.
+std::string host_name();
 
 // kInvalid when no valid node name can be found.
 Result<NodeIdentity> identify(const config::Settings& settings, StateUse use = StateUse::kOwn);
@@ -34,11 +39,14 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use = S
 std::string metal3_uuid_of(const NodeIdentity& identity);
 std::string provider_id_of(const NodeIdentity& identity);
 
+// Ours in the Lease. Names the machine too, so that two with one node name can be distinguished.
+std::string holder_identity_of(const NodeIdentity& identity);
+
 // kInvalid when the credential is for another node. `credential_node` is NAME of a client
 // certificate for system:node:NAME, "" if there is none.
 Status check_credential(const NodeIdentity& identity, const std::string& credential_node);
 
-// Saves what a later run needs to re-create the Node: the providerID that it has.
+// Saves what a later run needs to re-create the Node of this Machine: the providerID that it has.
 Status remember_provider_id(const config::Settings& settings, const NodeIdentity& identity,
                             const std::string& provider_id);
 

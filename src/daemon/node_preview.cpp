@@ -25,7 +25,8 @@ void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, St
     const SteadyTime next = std::min(facts.step(now), deadline);
     const node::HostFacts& seen = facts.facts();
     const bool asked = seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
-    if ((asked && !facts.learns_about_slurmd()) || now.steady >= deadline) {
+    const bool learns = facts.reads_slurm_conf() || facts.learns_about_slurmd();
+    if ((asked && !learns) || now.steady >= deadline) {
       return;
     }
     (void)client.wait(next, facts.wake_fds());
@@ -50,27 +51,34 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   }
   sync::FactsOptions facts_options;
   facts_options.paths.state_dir = settings.state_dir;
-  facts_options.slurm_users = slurm::usual_slurm_users();
-  slurm::PollSettings poll = poll_settings(settings);
+  facts_options.slurm_users = slurm::usual_slurm_users;
+  slurm::PollSettings poll = poll_settings(settings.slurm, std::nullopt);
   poll.first_spread = Duration{0};
-  auto source = make_node_source(
-      settings,
-      {**client, clock, feed_cluster(settings, identity->hostname, identity->policy.node_name)});
-  sync::FactsSync facts{{.options = facts_options,
-                         .metal3 = identity->metal3,
-                         .discover =
-                             [&](const std::vector<slurm::SlurmdSeen>& slurmds) {
-                               return discover_slurm_for_command(settings, identity->hostname,
-                                                                 identity->policy.node_name,
-                                                                 slurmds);
-                             },
-                         .poll = std::make_unique<slurm::ControllerPoll>(
-                             poll, "", std::move(source), system_random()),
-                         .version_runner = std::make_unique<slurm::ProcessRunner>(),
-                         .unit_runner = std::make_unique<slurm::ProcessRunner>(),
-                         .name_runner = std::make_unique<slurm::ProcessRunner>()}};
+  auto source = make_node_source(settings, {**client, clock});
   const Duration limit =
       std::min<Duration>(settings.slurm.command_timeout + milliseconds{500}, options.limit);
+  facts_options.reading_limit = std::min(facts_options.reading_limit, limit);
+  sync::FactsSync facts{
+      {.options = facts_options,
+       .metal3 = identity->metal3,
+       .discover =
+           [settings, hostname = identity->hostname,
+            name = identity->policy.node_name](const std::vector<slurm::SlurmdSeen>& slurmds) {
+             auto setup = discover_slurm_for_command(settings, hostname, name, slurmds);
+             if (setup.pace) {
+               setup.pace->first_spread = Duration{0};  // somebody waits
+             }
+             return setup;
+           },
+       .unread = setup_before_slurm_conf(settings),
+       .poll =
+           std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
+       .version_runner = std::make_unique<slurm::ProcessRunner>(),
+       .unit_runner = std::make_unique<slurm::ProcessRunner>(),
+       .name_runner = std::make_unique<slurm::ProcessRunner>()}};
+  if (options.record && settings.slurm.source == config::SlurmSource::kOperator) {
+    facts.set_record(options.record(identity->policy.node_name));
+  }
   gather(facts, **client, clock, clock.now().steady + limit);
   NodePreview out;
   out.at = clock.now();

@@ -1,5 +1,9 @@
 #include "daemon/rest_access.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
 #include <utility>
 
 #include "base/file.h"
@@ -22,6 +26,15 @@ http::Endpoint endpoint_of(const std::string& url) {
     endpoint.url = url;
   }
   return endpoint;
+}
+
+// "" for a uid without a name.
+std::string own_user() {
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? "" : found->pw_name;
 }
 
 }  // namespace
@@ -92,6 +105,26 @@ slurm::RestToken RestAccess::token() {
     token.problem = token_file_->last_error();
   }
   return token;
+}
+
+RestConnection rest_connection(const config::SlurmSettings& settings, const std::string& url,
+                               http::Client& first, const Clock& clock) {
+  const auto access = std::make_shared<RestAccess>(settings, url, clock);
+  slurm::RestSettings rest;
+  rest.server.url = url;
+  rest.user = settings.rest_user;
+  rest.own_user = own_user();
+  rest.timeout = settings.command_timeout;
+  auto make_client = [access, &first]() -> Result<std::unique_ptr<http::Client>> {
+    if (const Status ready = access->refresh(); !ready) {
+      return ready.error();
+    }
+    return http::make_sibling(first, [access] {
+      (void)access->refresh();
+      return access->credentials();
+    });
+  };
+  return {std::move(rest), std::move(make_client), [access] { return access->token(); }};
 }
 
 }  // namespace slurmlet::daemon

@@ -1,6 +1,6 @@
 #pragma once
 
-// How this daemon reaches slurmrestd: where it listens, the CA it is believed by and the token we
+// How this program reaches slurmrestd: where it listens, the CA it is believed by and the token we
 // show. The files are looked at before each query and read again when they were replaced, so a
 // new CA or token is in use with the next query. Belongs to one thread.
 
@@ -14,7 +14,7 @@
 #include "base/token_file.h"
 #include "config/settings.h"
 #include "http/curl_client.h"
-#include "slurm/sources/rest_token.h"
+#include "slurm/sources/rest_calls.h"
 
 namespace slurmlet::daemon {
 
@@ -44,5 +44,14 @@ class RestAccess {
   std::optional<TokenFile> token_file_;
   std::string token_;  // of the environment
 };
+
+// What asks there by these settings; waits with `first`. Both must outlive it.
+struct RestConnection {
+  slurm::RestSettings settings;
+  slurm::RestClientMaker make_client;
+  slurm::RestTokenReader read_token;
+};
+RestConnection rest_connection(const config::SlurmSettings& settings, const std::string& url,
+                               http::Client& first, const Clock& clock);
 
 }  // namespace slurmlet::daemon

@@ -29,6 +29,10 @@ struct Shared {
   const Clock& clock;
   kube::RequestCounter requests = {};
   sync::LeaseLink lease = {};
+  // The main thread's: whether the Lease of the life before goes on, and where the watch of the
+  // Node stood at its end.
+  bool is_reload = false;
+  std::string watch_from = {};
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

@@ -164,6 +164,12 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
                 {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node},
                 path, users);
   }
+  const slurm::NodeLine* line = conf.find_node(setup.node_name);
+  setup.site = SitePlace{setup.node_name, conf.node_count,
+                         line != nullptr ? line->rank : std::nullopt, conf.nodes_at_once};
+  if (!conf.path.empty()) {
+    setup.pace = poll_settings(settings.slurm, conf.node_count);
+  }
   setup.place.conf = settings.slurm.conf.empty() ? path : "";
   setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
   setup.place.cluster = conf.cluster_name;
@@ -197,37 +203,31 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
   return setup;
 }
 
-std::string feed_cluster(const config::Settings& settings, const std::string& hostname,
-                         const std::string& kubernetes_node) {
-  return settings.slurm.feed.empty()
-             ? ""
-             : discover_slurm(settings, hostname, kubernetes_node, {}).conf.cluster_name;
+sync::SlurmSetup setup_before_slurm_conf(const config::Settings& settings) {
+  sync::SlurmSetup setup;
+  setup.watch.identity.node_name = settings.slurm.node_name;
+  setup.watch.bin_dir = settings.slurm.bin_dir;
+  return setup;
 }
 
-std::string stretched_interval(const config::SlurmSettings& slurm) {
-  const bool by_feed = slurm.source == config::SlurmSource::kFeed ||
-                       (slurm.source == config::SlurmSource::kAuto && !slurm.feed.empty());
-  if (by_feed || slurm.poll_interval * slurm.queries_per_hour >= std::chrono::hours{1}) {
+std::string stretched_interval(const config::SlurmSettings& slurm,
+                               const slurm::PollSettings& poll) {
+  if (slurm.source == config::SlurmSource::kOperator || !slurm.poll_interval ||
+      poll.interval * poll.questions_per_hour >= std::chrono::hours{1}) {
     return "";
   }
   return fmt::format(
       "slurm.queriesPerHour is {}, so slurmctld is not queried every {} s (slurm.pollInterval) "
       "but about every {} s",
-      slurm.queries_per_hour, std::chrono::duration<double>(slurm.poll_interval).count(),
-      3600 / slurm.queries_per_hour);
+      poll.questions_per_hour, std::chrono::duration<double>(poll.interval).count(),
+      3600 / poll.questions_per_hour);
 }
 
-slurm::PollSettings poll_settings(const config::Settings& settings) {
-  slurm::PollSettings poll;
-  poll.interval = settings.slurm.poll_interval;
-  poll.stale_after = settings.slurm.stale_after;
-  poll.max_backoff = settings.slurm.max_backoff;
-  poll.questions_per_hour = settings.slurm.queries_per_hour;
-  poll.confirm_interval = settings.slurm.confirm_interval;
-  if (const std::string warning = stretched_interval(settings.slurm); !warning.empty()) {
-    log::warning(warning);
-  }
-  return poll;
+slurm::PollSettings poll_settings(const config::SlurmSettings& slurm,
+                                  std::optional<std::int64_t> nodes) {
+  return slurm::poll_pace({slurm.poll_interval, slurm.stale_after, slurm.max_backoff,
+                           slurm.confirm_interval, slurm.queries_per_hour},
+                          nodes);
 }
 
 }  // namespace slurmlet::daemon

@@ -1,7 +1,8 @@
 #pragma once
 
 // Finds out which Slurm this machine belongs to: reads slurm.conf and gres.conf and decides the
-// NodeName. File reads only; called at start and when slurmd has been started anew.
+// NodeName. File reads only; called at start and when slurmd has been started anew, on a thread of
+// its own, since the files may lie on a file system that hangs.
 
 #include <string>
 #include <vector>
@@ -25,15 +26,15 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
                                             const std::string& kubernetes_node,
                                             std::vector<slurm::SlurmdSeen> slurmds);
 
-// Says that slurm.queriesPerHour does not carry slurm.pollInterval; "" where it does, or where a
-// feed comes first, which costs no queries.
-std::string stretched_interval(const config::SlurmSettings& slurm);
+// As long as slurm.conf has not been read: the setting slurm.nodeName, slurmd in its unit, no jobs.
+sync::SlurmSetup setup_before_slurm_conf(const config::Settings& settings);
 
-// How slurmctld is asked.
-slurm::PollSettings poll_settings(const config::Settings& settings);
+// Says that slurm.queriesPerHour does not carry the slurm.pollInterval that is set; "" where it
+// does, or where none are made.
+std::string stretched_interval(const config::SlurmSettings& slurm, const slurm::PollSettings& poll);
 
-// The cluster that a feed must be of; "" without slurm.feed, or if slurm.conf does not name it.
-std::string feed_cluster(const config::Settings& settings, const std::string& hostname,
-                         const std::string& kubernetes_node);
+// How often slurmctld is asked at a site of so many nodes; nothing = not known (yet).
+slurm::PollSettings poll_settings(const config::SlurmSettings& slurm,
+                                  std::optional<std::int64_t> nodes);
 
 }  // namespace slurmlet::daemon

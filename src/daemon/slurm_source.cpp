@@ -1,18 +1,16 @@
 #include "daemon/slurm_source.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
-#include <array>
+#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "base/side_call.h"
 #include "daemon/rest_access.h"
 #include "http/curl_client.h"
 #include "slurm/local/command_runner.h"
 #include "slurm/sources/auto_source.h"
-#include "slurm/sources/feed_source.h"
+#include "slurm/sources/record_source.h"
 #include "slurm/sources/rest_source.h"
 #include "slurm/sources/sinfo_source.h"
 #include "slurm/sources/source_choice.h"
@@ -22,15 +20,6 @@ namespace {
 
 using Source = std::unique_ptr<slurm::NodeSource>;
 
-// "" for a uid without a name.
-std::string own_user() {
-  std::array<char, 4096> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
-  return found == nullptr ? "" : found->pw_name;
-}
-
 std::optional<slurm::SourceKind> fixed_source(config::SlurmSource source) {
   switch (source) {
     case config::SlurmSource::kAuto:
@@ -39,8 +28,8 @@ std::optional<slurm::SourceKind> fixed_source(config::SlurmSource source) {
       return slurm::SourceKind::kCli;
     case config::SlurmSource::kRest:
       return slurm::SourceKind::kRest;
-    case config::SlurmSource::kFeed:
-      return slurm::SourceKind::kFeed;
+    case config::SlurmSource::kOperator:
+      return slurm::SourceKind::kOperator;
   }
   return std::nullopt;
 }
@@ -51,40 +40,18 @@ Source make_sinfo(const config::SlurmSettings& slurm) {
       std::make_unique<slurm::ProcessRunner>());
 }
 
-Source make_feed(const std::string& directory, const SourceContext& context) {
-  slurm::FeedSettings feed;
-  feed.directory = directory;
-  feed.cluster = context.cluster;
-  return std::make_unique<slurm::FeedSource>(std::move(feed),
-                                             std::make_unique<slurm::ProcessRunner>());
-}
-
 Source make_rest(const std::string& url, const config::SlurmSettings& slurm,
                  const SourceContext& context) {
-  const auto access = std::make_shared<RestAccess>(slurm, url, context.clock);
-  slurm::RestSettings rest;
-  rest.server.url = url;
-  rest.user = slurm.rest_user;
-  rest.own_user = own_user();
-  rest.timeout = slurm.command_timeout;
-  auto make_client = [access, &first = context.client]() -> Result<std::unique_ptr<http::Client>> {
-    if (const Status ready = access->refresh(); !ready) {
-      return ready.error();
-    }
-    return http::make_sibling(first, [access] {
-      (void)access->refresh();
-      return access->credentials();
-    });
-  };
-  return std::make_unique<slurm::RestSource>(std::move(rest), std::move(make_client),
-                                             [access] { return access->token(); });
+  auto rest = rest_connection(slurm, url, context.client, context.clock);
+  return std::make_unique<slurm::RestSource>(std::move(rest.settings), std::move(rest.make_client),
+                                             std::move(rest.read_token));
 }
 
-Source make_source(const slurm::SourceOption& option, const config::SlurmSettings& slurm,
-                   const SourceContext& context) {
+Source make_source(const slurm::SourceOption& option, bool is_only,
+                   const config::SlurmSettings& slurm, const SourceContext& context) {
   switch (option.kind) {
-    case slurm::SourceKind::kFeed:
-      return make_feed(option.where, context);
+    case slurm::SourceKind::kOperator:
+      return std::make_unique<slurm::RecordSource>(is_only);
     case slurm::SourceKind::kRest:
       return make_rest(option.where, slurm, context);
     case slurm::SourceKind::kCli:
@@ -93,25 +60,39 @@ Source make_source(const slurm::SourceOption& option, const config::SlurmSetting
   return make_sinfo(slurm);
 }
 
+// Where its file system does not answer it is taken to be there.
+std::string find_sinfo(const std::string& bin_dir) {
+  constexpr std::chrono::milliseconds kPatience{500};
+  SideCall<std::string> look;
+  (void)look.begin([bin_dir] { return slurm::find_program("sinfo", bin_dir); }, SteadyTime{});
+  return look.take(kPatience).value_or(bin_dir.empty() ? "sinfo" : bin_dir + "/sinfo");
+}
+
 }  // namespace
 
 Source make_node_source(const config::Settings& settings, const SourceContext& context) {
   const config::SlurmSettings& slurm = settings.slurm;
   const auto options =
-      slurm::choose_sources({fixed_source(slurm.source), slurm.rest_url, slurm.feed,
-                             slurm::find_program("sinfo", slurm.bin_dir),
+      slurm::choose_sources({fixed_source(slurm.source), slurm.rest_url, find_sinfo(slurm.bin_dir),
                              slurm::existing_sockets(slurm::usual_rest_sockets())});
-  log::info(slurm::describe(options.front()));
+  // What comes first or, where that may be missing, second.
+  const bool may_have_record =
+      options.size() > 1 && options.front().kind == slurm::SourceKind::kOperator;
+  log::info(may_have_record
+                ? slurm::describe(options[1]) + "; a record of slurmlet-operator takes its place"
+                : slurm::describe(options.front()));
   std::vector<Source> sources;
   sources.reserve(options.size());
   for (const auto& option : options) {
-    sources.push_back(make_source(option, slurm, context));
+    sources.push_back(make_source(option, options.size() == 1, slurm, context));
   }
   if (sources.size() == 1) {
     return std::move(sources.front());
   }
   return std::make_unique<slurm::AutoSource>(
-      std::move(sources), [](const std::string& change) { log::warning(change); });
+      std::move(sources),
+      [](bool worse, const std::string& change) { (worse ? log::warning : log::info)(change); },
+      system_random());
 }
 
 slurm::SlurmdProbe make_slurmd_probe(http::Client& first) {

@@ -16,7 +16,6 @@ namespace slurmlet::daemon {
 struct SourceContext {
   http::Client& client;  // of the thread that asks; waits for slurmrestd too
   const Clock& clock;
-  std::string cluster;  // ClusterName of slurm.conf; "" if unknown
 };
 
 // Logs the choice, and its changes while running. What `context` refers to must outlive the source.

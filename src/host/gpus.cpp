@@ -117,4 +117,8 @@ std::vector<std::string> missing_files(const Paths& paths, const std::vector<std
   return out;
 }
 
+GpuReading read_gpus_and_files(const Paths& paths, const std::vector<std::string>& files) {
+  return {read_gpus(paths), missing_files(paths, files)};
+}
+
 }  // namespace slurmlet::host

@@ -22,4 +22,11 @@ std::optional<std::vector<node::GpuDevice>> read_gpus(const Paths& paths);
 // be looked at counts as there.
 std::vector<std::string> missing_files(const Paths& paths, const std::vector<std::string>& files);
 
+// Both. A driver that hangs does not answer: for a thread that may hang (side_call.h).
+struct GpuReading {
+  std::optional<std::vector<node::GpuDevice>> gpus;
+  std::vector<std::string> missing_files;
+};
+GpuReading read_gpus_and_files(const Paths& paths, const std::vector<std::string>& files);
+
 }  // namespace slurmlet::host

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "host/addresses.h"
 #include "host/file_system.h"
-#include "host/gpus.h"
 #include "host/meminfo.h"
 #include "host/pci.h"
 #include "host/system_uuid.h"
@@ -110,7 +109,6 @@ node::MachineFacts read_machine(const Paths& paths) {
   }
   facts.ip_addresses = read_addresses(paths);
   facts.gpus_by_pci_vendor = count_gpus_by_vendor(paths);
-  facts.gpus = read_gpus(paths);
   return facts;
 }
 

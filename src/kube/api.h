@@ -20,7 +20,7 @@
 
 namespace slurmlet::kube {
 
-// coordination.k8s.io/v1 Lease in namespace kube-node-lease.
+// coordination.k8s.io/v1 Lease; those of nodes are in namespace kube-node-lease.
 struct Lease {
   std::string name;
   std::string resource_version;  // "" when it does not exist yet
@@ -108,6 +108,7 @@ struct Event {
   std::string type;            // "Normal", "Warning"
   std::string reason, message;
   std::string involved_kind, involved_namespace, involved_name, involved_uid;
+  std::string involved_api_version = "v1";
   std::string source_component, source_host;
   WallTime first_seen, last_seen;
   int count = 1;
@@ -119,6 +120,51 @@ class EventApi {
   virtual Status create(const Event& event) = 0;
   // PATCH of count, message and lastTimestamp of an Event created before; kNotFound when expired.
   virtual Status update(const Event& event) = 0;
+};
+
+// The part of any Node that the operator of a site needs. Small: there are ten thousand.
+struct SiteNode {
+  std::string name, uid;
+  std::map<std::string, std::string> annotations;  // those that it reads (node_json.h)
+  bool unschedulable = false;
+  bool deleting = false;
+  std::string provider_id = {};
+  std::string host_uuid = {};  // the label metal3.io/uuid
+  bool operator==(const SiteNode&) const = default;
+};
+
+// The part of a Cluster API Machine that the operator of a site needs.
+struct Machine {
+  std::string api_version;  // "v1beta2": by which it was read
+  std::string namespace_name, name, uid, resource_version;
+  std::string cluster;                 // of Cluster API, by name; in the Machine's namespace
+  std::string node;                    // its nodeRef, "" before it has one
+  std::string provider_id;             // "" before it has one
+  bool hooked = false;                 // our hook holds its deletion up
+  std::string drain_policy;            // the annotation
+  std::vector<std::string> addresses;  // names and IP addresses
+  std::optional<WallTime> deleted_at;
+  bool operator==(const Machine&) const = default;
+};
+
+class MachineApi {
+ public:
+  virtual ~MachineApi() = default;
+  // Removes our hook, and nothing else. kConflict: the Machine has changed since it was read.
+  virtual Status release(const Machine& machine) = 0;
+  // Whether the Machine is as it was read, by the server and not by a watch. Changes nothing.
+  virtual Status confirm(const Machine& machine) = 0;
+};
+
+class SiteApi {
+ public:
+  virtual ~SiteApi() = default;
+  // Sets annotations of a Node, or removes them (nothing). kNotFound: it is gone; kConflict or
+  // kInvalid: another Node has this name now.
+  virtual Status annotate(const std::string& node, const std::string& uid,
+                          const std::map<std::string, std::optional<std::string>>& changes) = 0;
+  // Deletes a Node. kNotFound: it is gone; kConflict: another Node has this name now.
+  virtual Status remove(const std::string& node, const std::string& uid) = 0;
 };
 
 // What a watch tells. kReplaced carries the whole set after a list; the others one object each.
@@ -146,6 +192,10 @@ class Watch {
   // Holds no connection until the next step(), which goes on where this one stopped. For a loop
   // that will not be stepped for a while.
   virtual void rest() = 0;
+  // Where it stands; "" = it must list. One of the same objects on the same server that begins
+  // there, by resume() before its first step(), is told all that has happened since.
+  virtual std::string position() const = 0;
+  virtual void resume(const std::string& position) = 0;
 };
 
 }  // namespace slurmlet::kube

@@ -26,6 +26,9 @@ struct CertificateRequest {
   std::string request_pem;  // PKCS #10
   std::vector<std::string> usages;
   std::chrono::seconds expiration{0};  // spec.expirationSeconds; 0 = the signer's choice
+  // Who made it, by the API server's word.
+  std::string username, resource_version;
+  std::vector<std::string> groups;
   // What became of it.
   bool approved = false;
   bool denied = false;
@@ -43,6 +46,31 @@ class CertificateApi {
   // The one request, until it is destroyed. Must not outlive this.
   virtual std::unique_ptr<Watch<CertificateRequest>> watch(const std::string& name) = 0;
 };
+
+// For who decides about the requests of others.
+class ApprovalApi {
+ public:
+  virtual ~ApprovalApi() = default;
+  // kConflict: the request has changed since it was read, or another one has its name.
+  virtual Status approve(const CertificateRequest& request, const std::string& message) = 0;
+};
+
+class RestApprovalApi final : public ApprovalApi {
+ public:
+  RestApprovalApi(http::Client& client, CallOptions options)
+      : client_(client), options_(std::move(options)) {}
+  Status approve(const CertificateRequest& request, const std::string& message) override;
+
+ private:
+  http::Client& client_;
+  CallOptions options_;
+};
+
+// All requests to one signer.
+std::unique_ptr<Watch<CertificateRequest>> watch_certificate_requests(http::Client& client,
+                                                                      const std::string& signer,
+                                                                      CallOptions options,
+                                                                      Random random);
 
 class RestCertificateApi final : public CertificateApi {
  public:

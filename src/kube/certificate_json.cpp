@@ -63,6 +63,17 @@ std::string certificate_request_body(const CertificateRequest& request) {
                   {"spec", std::move(spec)}});
 }
 
+// Nobody has decided yet, so there are no conditions that this would replace.
+std::string approval_body(const CertificateRequest& request, const std::string& message) {
+  const json approved{{"type", "Approved"},
+                      {"status", "True"},
+                      {"reason", "SlurmletOperatorApproved"},
+                      {"message", message}};
+  return to_text(
+      {{"metadata", {{"uid", request.uid}, {"resourceVersion", request.resource_version}}},
+       {"status", {{"conditions", json::array({approved})}}}});
+}
+
 Result<CertificateRequest> certificate_request_from_json(const json& value) {
   const json* metadata = find(value, "metadata");
   if (metadata == nullptr || string_at(*metadata, "name").empty()) {
@@ -71,6 +82,7 @@ Result<CertificateRequest> certificate_request_from_json(const json& value) {
   CertificateRequest request;
   request.name = string_at(*metadata, "name");
   request.uid = string_at(*metadata, "uid");
+  request.resource_version = string_at(*metadata, "resourceVersion");
   if (const json* spec = find(value, "spec")) {
     request.signer_name = string_at(*spec, "signerName");
     auto pem = pem_at(*spec, "request");
@@ -78,13 +90,9 @@ Result<CertificateRequest> certificate_request_from_json(const json& value) {
       return pem.error();
     }
     request.request_pem = *std::move(pem);
-    if (const json* usages = find(*spec, "usages"); usages != nullptr && usages->is_array()) {
-      for (const json& usage : *usages) {
-        if (const auto* text = usage.get_ptr<const json::string_t*>()) {
-          request.usages.push_back(*text);
-        }
-      }
-    }
+    request.usages = strings_of(find(*spec, "usages"));
+    request.username = string_at(*spec, "username");
+    request.groups = strings_of(find(*spec, "groups"));
   }
   if (const json* status = find(value, "status")) {
     read_conditions(*status, request);

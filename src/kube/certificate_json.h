@@ -15,6 +15,9 @@ namespace slurmlet::kube {
 // Body of POST: name, signer, usages and the request itself.
 std::string certificate_request_body(const CertificateRequest& request);
 
+// JSON merge patch of the subresource approval: approved, by slurmlet-operator.
+std::string approval_body(const CertificateRequest& request, const std::string& message);
+
 // kInvalid when `value` has no metadata.name, or when its base64 is none. A status that says
 // nothing is a request that nobody has decided yet.
 Result<CertificateRequest> certificate_request_from_json(const nlohmann::json& value);

@@ -13,7 +13,9 @@ using nlohmann::json;
 namespace {
 
 json involved_object(const Event& event) {
-  json object{{"apiVersion", "v1"}, {"kind", event.involved_kind}, {"name", event.involved_name}};
+  json object{{"apiVersion", event.involved_api_version},
+              {"kind", event.involved_kind},
+              {"name", event.involved_name}};
   if (!event.involved_namespace.empty()) {
     object["namespace"] = event.involved_namespace;
   }

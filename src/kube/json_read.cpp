@@ -60,6 +60,18 @@ std::optional<std::int64_t> int_at(const json& object, const char* key) {
   return member->get<std::int64_t>();
 }
 
+std::vector<std::string> strings_of(const json* array) {
+  std::vector<std::string> strings;
+  if (array != nullptr && array->is_array()) {
+    for (const json& item : *array) {
+      if (const auto* text = item.get_ptr<const json::string_t*>()) {
+        strings.push_back(*text);
+      }
+    }
+  }
+  return strings;
+}
+
 std::map<std::string, std::string> string_map_at(const json& object, const char* key) {
   std::map<std::string, std::string> result;
   const json* members = find(object, key);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -29,6 +30,9 @@ const nlohmann::json* find(const nlohmann::json& object, const char* key);
 std::string string_at(const nlohmann::json& object, const char* key);
 bool bool_at(const nlohmann::json& object, const char* key);
 std::optional<std::int64_t> int_at(const nlohmann::json& object, const char* key);
+
+// The strings of an array; null or another type: none.
+std::vector<std::string> strings_of(const nlohmann::json* array);
 
 // The members of object `key` that are strings; numbers are taken as their text (quantities).
 std::map<std::string, std::string> string_map_at(const nlohmann::json& object, const char* key);

@@ -9,8 +9,8 @@ namespace slurmlet::kube {
 
 using nlohmann::json;
 
-std::string lease_body(const Lease& lease) {
-  json metadata{{"name", lease.name}, {"namespace", kLeaseNamespace}};
+std::string lease_body(const Lease& lease, const std::string& name_space) {
+  json metadata{{"name", lease.name}, {"namespace", name_space}};
   if (!lease.resource_version.empty()) {
     metadata["resourceVersion"] = lease.resource_version;
   }

@@ -15,7 +15,7 @@ namespace slurmlet::kube {
 inline constexpr const char* kLeaseNamespace = "kube-node-lease";
 
 // Body of POST and PUT.
-std::string lease_body(const Lease& lease);
+std::string lease_body(const Lease& lease, const std::string& name_space = kLeaseNamespace);
 
 // kInvalid when `value` has no metadata.name; anything else may be missing.
 Result<Lease> lease_from_json(const nlohmann::json& value);

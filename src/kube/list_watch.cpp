@@ -14,20 +14,12 @@ using nlohmann::json;
 
 namespace {
 
-constexpr Duration kBackoffInitial = std::chrono::milliseconds{500};
-constexpr Duration kBackoffCap = std::chrono::seconds{30};
+// The server and we do not count a watch's life from the same moment.
+constexpr Duration kExpiryMargin = std::chrono::seconds{15};
 constexpr std::size_t kMaxRefusalBytes = std::size_t{64} << 10;
 // The client ends a stream without headers at kHeaderTimeout; this is for a refusal whose body
 // never ends, and a second net for the former.
 constexpr Duration kRefusalTimeout = ListWatch::kHeaderTimeout + std::chrono::seconds{5};
-
-// 6 h ± 50 %: a steady node opens no new watch in an hour, and a fleet that started together does
-// not reconnect together.
-int watch_seconds(double random) { return 10800 + static_cast<int>(random * 21600.0); }
-
-Duration scaled(Duration duration, double factor) {
-  return Duration{static_cast<Duration::rep>(static_cast<double>(duration.count()) * factor)};
-}
 
 std::string resource_version_of(const json& object) {
   const json* metadata = find(object, "metadata");
@@ -37,11 +29,10 @@ std::string resource_version_of(const json& object) {
 constexpr const char* kNamesOnly =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json;q=0.9";
 
-// Answers after which the same resourceVersion would be refused for ever. kTimeout is among them
-// for "Too large resource version", which a server restored from a backup answers.
+// Answers after which the same resourceVersion would be refused for ever. A time-out is none: a
+// load balancer says so of a server that is slow.
 bool asks_for_a_list(Code code) {
-  return code == Code::kGone || code == Code::kInvalid || code == Code::kNotFound ||
-         code == Code::kTimeout;
+  return code == Code::kGone || code == Code::kInvalid || code == Code::kNotFound;
 }
 
 }  // namespace
@@ -53,14 +44,15 @@ std::string object_name(const json& object) {
              : string_at(*metadata, "namespace") + "/" + string_at(*metadata, "name");
 }
 
-ListWatch::ListWatch(http::Client& client, std::string path, const std::string& field_selector,
-                     CallOptions options, Random random)
+ListWatch::ListWatch(http::Client& client, std::string path, const std::string& selector,
+                     Fresh fresh, CallOptions options, Random random)
     : client_(client),
       path_(std::move(path)),
-      query_("?fieldSelector=" + url_encode(field_selector)),
+      query_("?" + selector),
+      fresh_(fresh),
       options_(std::move(options)),
       random_(std::move(random)),
-      backoff_(kBackoffInitial, kBackoffCap, random_) {}
+      backoff_(Delay::kWatchRetry, random_) {}
 
 SteadyTime ListWatch::step(Now now, ObjectSink& sink) {
   if (stream_) {
@@ -96,6 +88,8 @@ http::Request ListWatch::list_request() const {
   request.path = path_ + query_;
   if (limit_ > 0) {
     request.path += "&limit=" + std::to_string(limit_);
+  } else if (fresh_ == Fresh::kAny) {
+    request.path += "&resourceVersion=0";
   }
   if (!continue_.empty()) {
     request.path += "&continue=" + url_encode(continue_);
@@ -180,7 +174,7 @@ void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, Obj
     return;
   }
   limit_ = 0;
-  look_again_ = sink.end_list() ? kNever : now + scaled(kLookAgain, 0.75 + 0.5 * random_());
+  look_again_ = sink.end_list() ? kNever : now + delay(Delay::kLookAgain, random_);
   resource_version_ = version;
   error_.reset();
 }
@@ -188,10 +182,11 @@ void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, Obj
 // --- watching
 
 void ListWatch::open(SteadyTime now) {
+  const auto life =
+      std::chrono::duration_cast<std::chrono::seconds>(delay(Delay::kWatchLife, random_));
   http::Request request;
   request.path = path_ + query_ + "&watch=true&allowWatchBookmarks=true&resourceVersion=" +
-                 url_encode(resource_version_) +
-                 "&timeoutSeconds=" + std::to_string(watch_seconds(random_()));
+                 url_encode(resource_version_) + "&timeoutSeconds=" + std::to_string(life.count());
   request.timeout = kHeaderTimeout;
   stream_ = client_.open_stream(request);
   splitter_.clear();
@@ -199,6 +194,7 @@ void ListWatch::open(SteadyTime now) {
   connected_ = false;
   spoke_ = false;
   opened_at_ = now;
+  expires_at_ = now + life;
   heard_at_ = now;
 }
 
@@ -232,12 +228,12 @@ void ListWatch::read(SteadyTime now, ObjectSink& sink) {
 void ListWatch::fell_silent(SteadyTime now) {
   error_ = Error{Code::kUnavailable, "WATCH " + path_ + ": no data for 5 minutes; reconnecting"};
   if (spoke_) {
-    // The connection is dead without having said so.
-    resume_after(now, Duration::zero());
+    // The connection is dead without having said so, perhaps with those of others.
+    resume_after(now, delay(Delay::kWatchLost, random_));
   } else {
     // A server restored from a backup lets a version of the future wait, bookmarks included, until
     // its own has caught up; what happened till then would be missed.
-    list_after(now, Duration::zero());
+    list_after(now, delay(Delay::kRelist, random_));
   }
   client_.close_idle_connections();  // others of this client may be as dead
 }
@@ -330,8 +326,9 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
     // Expected now and then, and cured by the list: the others of the fleet are the reason to wait.
     // A server that says so to each new watch is kept off by the back-off.
     const bool at_once = now - opened_at_ <= kShortLife;
-    list_after(now,
-               scaled(kRelistSpread, random_()) + (at_once ? backoff_.next() : Duration::zero()));
+    const Duration spread = delay(Delay::kRelist, random_);
+    list_after(now, std::max(spread + (at_once ? backoff_.next() : Duration::zero()),
+                             asked_pause(error.retry_after, random_)));
   } else if (asks_for_a_list(error.code)) {
     list_after(now, backoff_.next(error.retry_after));
   } else {
@@ -343,8 +340,14 @@ void ListWatch::stream_ended(SteadyTime now) {
   if (const auto error = stream_->error()) {
     error_ = error;
   }
-  const bool long_lived = now - opened_at_ > kShortLife;
-  resume_after(now, long_lived ? Duration::zero() : backoff_.next());
+  if (now - opened_at_ <= kShortLife) {
+    resume_after(now, backoff_.next());
+    return;
+  }
+  // At its own time it is alone; before that an API server or a load balancer went, and everybody
+  // who was there comes back.
+  const bool expired = !stream_->error() && now + kExpiryMargin >= expires_at_;
+  resume_after(now, delay(expired ? Delay::kWatchExpired : Delay::kWatchLost, random_));
 }
 
 void ListWatch::count(int status) const {

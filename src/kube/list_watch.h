@@ -8,8 +8,10 @@
 //    └── 410 Gone, garbage, a resourceVersion the server does not take ◄┘
 //
 // A list is asked for whole: usually it is short, and then the API server has it in memory, while a
-// page makes older ones read etcd. One that is too long for us is read in pages, one a step, as few
-// objects at a time as fit. What does not fit alone is left out by name and looked at again later.
+// page makes older ones read etcd. Fresh::kAny lets it answer from there without asking etcd how
+// fresh that is (resourceVersion=0; it ignores a limit then). One that is too long for us is read
+// in pages, one a step, as few objects at a time as fit. What does not fit alone is left out by
+// name and looked at again later.
 //
 // Not thread-safe: one owner thread, that of the http::Client.
 
@@ -53,23 +55,24 @@ class ListWatch {
   // The first page of a list that is too long; then half, or twice, of the one before.
   static constexpr int kFirstLimit = 16;
   static constexpr int kMostLimit = 256;
-  // Until a list that left something out is made again, give or take a quarter.
-  static constexpr Duration kLookAgain = std::chrono::minutes{5};
   // The server sends a bookmark about once a minute: five missed ones mean that somebody between us
   // and it forgot the connection.
   static constexpr Duration kSilence = std::chrono::minutes{5};
   static constexpr Duration kHeaderTimeout = std::chrono::seconds{10};
-  // A stream that lived longer is resumed at once, a shorter one with back-off.
+  // A shorter life of a stream is a failure, and the next one waits with back-off.
   static constexpr Duration kShortLife = std::chrono::seconds{5};
-  // 410 comes to all nodes at the same moment (a compaction, a restored etcd).
-  static constexpr Duration kRelistSpread = std::chrono::seconds{5};
+  // kLatest: an object that a list lacks does not exist. kAny: a list may be some seconds old.
+  enum class Fresh { kLatest, kAny };
 
-  // `path` is the collection, e.g. "/api/v1/pods".
-  ListWatch(http::Client& client, std::string path, const std::string& field_selector,
+  // `path` is the collection, e.g. "/api/v1/pods"; `selector` "fieldSelector=…" or
+  // "labelSelector=…".
+  ListWatch(http::Client& client, std::string path, const std::string& selector, Fresh fresh,
             CallOptions options, Random random);
 
   SteadyTime step(Now now, ObjectSink& sink);
   void rest();
+  const std::string& position() const { return resource_version_; }
+  void resume(const std::string& position) { resource_version_ = position; }
   const std::optional<Error>& last_error() const { return error_; }
 
  private:
@@ -97,7 +100,8 @@ class ListWatch {
 
   http::Client& client_;
   const std::string path_;
-  const std::string query_;  // "?fieldSelector=…"
+  const std::string query_;  // "?" and the selector
+  const Fresh fresh_;
   CallOptions options_;
   Random random_;
   Backoff backoff_;
@@ -113,7 +117,8 @@ class ListWatch {
   std::string refusal_;     // body of a status other than 200
   SteadyTime due_{};        // of the next list or open, without a stream
   SteadyTime opened_at_{};
-  SteadyTime heard_at_{};  // when the stream last gave something
+  SteadyTime expires_at_{};  // when the server is to end it
+  SteadyTime heard_at_{};    // when the stream last gave something
   std::optional<Error> error_;
 };
 

@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "base/rfc3339.h"
 #include "kube/json_read.h"
 #include "kube/node_json.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::kube {
 
@@ -100,6 +102,73 @@ Result<node::ObservedNode> node_from_json(const json& value) {
     read_status(*status, node);
   }
   return node;
+}
+
+Result<SiteNode> site_node_from_json(const json& value) {
+  namespace names = node::vocabulary;
+  const json* metadata = find(value, "metadata");
+  SiteNode node;
+  if (metadata != nullptr) {
+    node.name = string_at(*metadata, "name");
+    node.uid = string_at(*metadata, "uid");
+  }
+  if (node.name.empty() || node.uid.empty()) {
+    return Error{Code::kInvalid, "not a Node: metadata.name or metadata.uid is missing"};
+  }
+  if (const json* annotations = find(*metadata, "annotations")) {
+    for (const char* key : {names::kRecord, names::kSlurmNode, names::kDetach, names::kMachine,
+                            names::kClusterName, names::kClusterNamespace}) {
+      if (auto text = string_at(*annotations, key); !text.empty()) {
+        node.annotations.emplace(key, std::move(text));
+      }
+    }
+  }
+  if (const json* labels = find(*metadata, "labels")) {
+    node.host_uuid = string_at(*labels, names::kLabelMetal3Uuid);
+  }
+  node.deleting = find(*metadata, "deletionTimestamp") != nullptr;
+  if (const json* spec = find(value, "spec")) {
+    node.unschedulable = bool_at(*spec, "unschedulable");
+    node.provider_id = string_at(*spec, "providerID");
+  }
+  return node;
+}
+
+Result<Machine> machine_from_json(const json& value) {
+  Machine machine;
+  if (const json* metadata = find(value, "metadata")) {
+    machine.namespace_name = string_at(*metadata, "namespace");
+    machine.name = string_at(*metadata, "name");
+    machine.uid = string_at(*metadata, "uid");
+    machine.resource_version = string_at(*metadata, "resourceVersion");
+    if (find(*metadata, "deletionTimestamp") != nullptr) {
+      machine.deleted_at = parse_rfc3339(string_at(*metadata, "deletionTimestamp"));
+      if (!machine.deleted_at) {  // no deadline follows from that
+        return Error{Code::kInvalid, "not a Machine: metadata.deletionTimestamp is not a time"};
+      }
+    }
+    if (const json* annotations = find(*metadata, "annotations")) {
+      machine.hooked =
+          annotations->is_object() && annotations->contains(node::vocabulary::kMachineHook);
+      machine.drain_policy = string_at(*annotations, node::vocabulary::kDrainPolicy);
+    }
+  }
+  if (machine.namespace_name.empty() || machine.name.empty() || machine.uid.empty()) {
+    return Error{Code::kInvalid, "not a Machine: its namespace, name or uid is missing"};
+  }
+  if (const json* spec = find(value, "spec")) {
+    machine.cluster = string_at(*spec, "clusterName");
+    machine.provider_id = string_at(*spec, "providerID");
+  }
+  if (const json* status = find(value, "status")) {
+    if (const json* node = find(*status, "nodeRef")) {
+      machine.node = string_at(*node, "name");
+    }
+    each_object(*status, "addresses", [&machine](const json& address) {
+      machine.addresses.push_back(string_at(address, "address"));
+    });
+  }
+  return machine;
 }
 
 }  // namespace slurmlet::kube

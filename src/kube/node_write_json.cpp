@@ -6,6 +6,7 @@
 #include "kube/json_read.h"
 #include "kube/node_json.h"
 #include "node/node_info_fields.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::kube {
 
@@ -155,6 +156,28 @@ std::string node_patch_body(const node::NodePatch& patch) {
 
 std::string provider_id_patch_body(const std::string& uid, const std::string& provider_id) {
   return to_text({{"metadata", {{"uid", uid}}}, {"spec", {{"providerID", provider_id}}}});
+}
+
+std::string annotations_patch_body(
+    const std::string& uid, const std::map<std::string, std::optional<std::string>>& changes) {
+  json annotations = json::object();
+  for (const auto& [key, value] : changes) {
+    annotations[key] = value ? json(*value) : json(nullptr);
+  }
+  return to_text({{"metadata", {{"uid", uid}, {"annotations", std::move(annotations)}}}});
+}
+
+std::string node_delete_body(const std::string& uid) {
+  return to_text(
+      {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", uid}}}});
+}
+
+std::string machine_release_body(const Machine& machine) {
+  const json hook{{node::vocabulary::kMachineHook, nullptr}};
+  return to_text({{"metadata",
+                   {{"uid", machine.uid},
+                    {"resourceVersion", machine.resource_version},
+                    {"annotations", hook}}}});
 }
 
 }  // namespace slurmlet::kube

@@ -33,18 +33,16 @@ std::string node_path(const std::string& name) {
   return std::string(kNodes) + "/" + url_encode(name);
 }
 
-std::string leases_path() {
-  return std::string("/apis/coordination.k8s.io/v1/namespaces/") + kLeaseNamespace + "/leases";
+std::string leases_path(const std::string& name_space) {
+  return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(name_space) + "/leases";
 }
 
-std::string lease_path(const std::string& name) { return leases_path() + "/" + url_encode(name); }
+std::string lease_path(const std::string& name_space, const std::string& name) {
+  return leases_path(name_space) + "/" + url_encode(name);
+}
 
 std::string pod_path(const Pod& pod) {
   return "/api/v1/namespaces/" + url_encode(pod.namespace_name) + "/pods/" + url_encode(pod.name);
-}
-
-std::string events_path(const Event& event) {
-  return "/api/v1/namespaces/" + url_encode(event.namespace_name) + "/events";
 }
 
 // A pod may be larger than any answer we take, and nothing of it is of use here.
@@ -54,9 +52,8 @@ http::Request without_answer(http::Request request) {
   return request;
 }
 
-Status send_only(http::Client& client, const CallOptions& options, const http::Request& request) {
-  const auto response = rest_call(client, request, options, request.method);
-  return response ? Status{} : Status{response.error()};
+std::string events_path(const Event& event) {
+  return "/api/v1/namespaces/" + url_encode(event.namespace_name) + "/events";
 }
 
 }  // namespace
@@ -87,25 +84,26 @@ Result<node::ObservedNode> RestNodeApi::set_provider_id(const std::string& name,
   return send(patch_request(node_path(name), provider_id_patch_body(uid, provider_id)));
 }
 
-RestLeaseApi::RestLeaseApi(http::Client& client, CallOptions options)
-    : client_(client), options_(std::move(options)) {}
+RestLeaseApi::RestLeaseApi(http::Client& client, CallOptions options, std::string name_space)
+    : client_(client), options_(std::move(options)), namespace_(std::move(name_space)) {}
 
 Result<Lease> RestLeaseApi::send(const http::Request& request) {
   return send_for<Lease>(client_, options_, request, lease_from_json);
 }
 
 Result<Lease> RestLeaseApi::get(const std::string& name) {
-  return send(get_request(lease_path(name)));
+  return send(get_request(lease_path(namespace_, name)));
 }
 
 Result<Lease> RestLeaseApi::create(const Lease& lease) {
   Lease fresh = lease;
   fresh.resource_version.clear();  // the server refuses it on objects to be created
-  return send(write_request("POST", leases_path(), lease_body(fresh), kJson));
+  return send(write_request("POST", leases_path(namespace_), lease_body(fresh, namespace_), kJson));
 }
 
 Result<Lease> RestLeaseApi::update(const Lease& lease) {
-  return send(write_request("PUT", lease_path(lease.name), lease_body(lease), kJson));
+  return send(write_request("PUT", lease_path(namespace_, lease.name),
+                            lease_body(lease, namespace_), kJson));
 }
 
 RestPodApi::RestPodApi(http::Client& client, CallOptions options)
@@ -122,6 +120,40 @@ Status RestPodApi::remove_now(const Pod& pod) {
   return send_only(
       client_, options_,
       without_answer({"DELETE", pod_path(pod), pod_delete_body(pod), kJson, kCallTimeout}));
+}
+
+RestSiteApi::RestSiteApi(http::Client& client, CallOptions options)
+    : client_(client), options_(std::move(options)) {}
+
+Status RestSiteApi::annotate(const std::string& node, const std::string& uid,
+                             const std::map<std::string, std::optional<std::string>>& changes) {
+  return send_only(
+      client_, options_,
+      without_answer({"PATCH", node_path(node) + "?fieldManager=slurmlet-operator",
+                      annotations_patch_body(uid, changes), kMergePatch, kCallTimeout}));
+}
+
+Status RestSiteApi::remove(const std::string& node, const std::string& uid) {
+  return send_only(
+      client_, options_,
+      without_answer({"DELETE", node_path(node), node_delete_body(uid), kJson, kCallTimeout}));
+}
+
+RestMachineApi::RestMachineApi(http::Client& client, CallOptions options)
+    : client_(client), options_(std::move(options)) {}
+
+Status RestMachineApi::release(const Machine& machine) { return patch(machine, ""); }
+
+// The same, which would fail, as a dry run.
+Status RestMachineApi::confirm(const Machine& machine) { return patch(machine, "&dryRun=All"); }
+
+Status RestMachineApi::patch(const Machine& machine, const char* dry_run) {
+  const std::string path = "/apis/cluster.x-k8s.io/" + url_encode(machine.api_version) +
+                           "/namespaces/" + url_encode(machine.namespace_name) + "/machines/" +
+                           url_encode(machine.name);
+  return send_only(client_, options_,
+                   without_answer({"PATCH", path + "?fieldManager=slurmlet-operator" + dry_run,
+                                   machine_release_body(machine), kMergePatch, kCallTimeout}));
 }
 
 RestEventApi::RestEventApi(http::Client& client, CallOptions options)

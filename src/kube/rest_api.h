@@ -1,14 +1,16 @@
 #pragma once
 
-// NodeApi, LeaseApi, PodApi and EventApi over HTTP and JSON (see api.h for what each call means;
-// https://kubernetes.io/docs/reference/using-api/api-concepts/ for the verbs). Writes name
-// fieldManager=slurmlet, so that `kubectl get --show-managed-fields` tells who wrote what.
+// NodeApi, LeaseApi, PodApi, SiteApi, MachineApi and EventApi over HTTP and JSON (see api.h for
+// what each call means; https://kubernetes.io/docs/reference/using-api/api-concepts/ for the
+// verbs). Writes name fieldManager=slurmlet, so that `kubectl get --show-managed-fields` tells who
+// wrote what.
 //
 // Each object belongs to the thread of its http::Client and must not outlive it.
 
 #include <string>
 
 #include "kube/api.h"
+#include "kube/lease_json.h"
 #include "kube/rest_call.h"
 
 namespace slurmlet::kube {
@@ -31,7 +33,7 @@ class RestNodeApi final : public NodeApi {
 
 class RestLeaseApi final : public LeaseApi {
  public:
-  RestLeaseApi(http::Client& client, CallOptions options);
+  RestLeaseApi(http::Client& client, CallOptions options, std::string name_space = kLeaseNamespace);
   Result<Lease> get(const std::string& name) override;
   Result<Lease> create(const Lease& lease) override;
   Result<Lease> update(const Lease& lease) override;
@@ -40,6 +42,7 @@ class RestLeaseApi final : public LeaseApi {
   Result<Lease> send(const http::Request& request);
   http::Client& client_;
   CallOptions options_;
+  const std::string namespace_;
 };
 
 class RestPodApi final : public PodApi {
@@ -49,6 +52,31 @@ class RestPodApi final : public PodApi {
   Status remove_now(const Pod& pod) override;
 
  private:
+  http::Client& client_;
+  CallOptions options_;
+};
+
+class RestSiteApi final : public SiteApi {
+ public:
+  RestSiteApi(http::Client& client, CallOptions options);
+  Status annotate(const std::string& node, const std::string& uid,
+                  const std::map<std::string, std::optional<std::string>>& changes) override;
+  Status remove(const std::string& node, const std::string& uid) override;
+
+ private:
+  http::Client& client_;
+  CallOptions options_;
+};
+
+class RestMachineApi final : public MachineApi {
+ public:
+  RestMachineApi(http::Client& client, CallOptions options);
+  Status release(const Machine& machine) override;
+  Status confirm(const Machine& machine) override;
+
+ private:
+  Status patch(const Machine& machine, const char* dry_run);
+
   http::Client& client_;
   CallOptions options_;
 };

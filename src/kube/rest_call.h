@@ -28,6 +28,7 @@ struct CallOptions {
 inline constexpr Duration kCallTimeout = std::chrono::seconds{10};
 
 inline constexpr const char* kJson = "application/json";
+inline constexpr const char* kMergePatch = "application/merge-patch+json";
 inline constexpr const char* kStrategicMergePatch = "application/strategic-merge-patch+json";
 
 // Percent-encodes everything but unreserved characters (RFC 3986 §2.3).

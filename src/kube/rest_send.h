@@ -1,6 +1,6 @@
 #pragma once
 
-// A call whose answer is one object. Internal to the component.
+// Calls whose answer is one object, or of no use. Internal to the component.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -29,6 +29,13 @@ Result<T> send_for(http::Client& client, const CallOptions& options, const http:
                  request_name(request) + ": the answer is " + object.error().message};
   }
   return object;
+}
+
+// Sends; of the answer only whether it is an error.
+inline Status send_only(http::Client& client, const CallOptions& options,
+                        const http::Request& request) {
+  const auto response = rest_call(client, request, options, request.method);
+  return response ? Status{} : Status{response.error()};
 }
 
 }  // namespace slurmlet::kube

@@ -10,22 +10,6 @@ namespace slurmlet::kube {
 
 using nlohmann::json;
 
-namespace {
-
-std::vector<std::string> strings_of(const json* array) {
-  std::vector<std::string> strings;
-  if (array != nullptr && array->is_array()) {
-    for (const json& item : *array) {
-      if (const auto* text = item.get_ptr<const json::string_t*>()) {
-        strings.push_back(*text);
-      }
-    }
-  }
-  return strings;
-}
-
-}  // namespace
-
 UserInfo user_from_json(const json& object) {
   UserInfo user;
   user.name = string_at(object, "username");

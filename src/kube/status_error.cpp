@@ -1,5 +1,6 @@
 #include "kube/status_error.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -93,6 +94,11 @@ std::optional<ApiStatus> status_from_json(const json& value) {
     if (seconds > 0 && seconds < 86400) {
       status.retry_after = std::chrono::seconds{seconds};
     }
+    if (const json* causes = find(*details, "causes"); causes != nullptr && causes->is_array()) {
+      status.version_too_large = std::any_of(causes->begin(), causes->end(), [](const json& cause) {
+        return string_at(cause, "reason") == "ResourceVersionTooLarge";
+      });
+    }
   }
   return status;
 }
@@ -114,7 +120,7 @@ ApiStatus status_from_body(int http_status, std::string_view body,
 }
 
 Code code_of(const ApiStatus& status) {
-  if (status.reason == "Expired" || status.reason == "Gone") {
+  if (status.reason == "Expired" || status.reason == "Gone" || status.version_too_large) {
     return Code::kGone;
   }
   switch (status.code) {
@@ -158,15 +164,21 @@ std::string request_name(const http::Request& request) {
 }
 
 Error status_error(const std::string& request_name, const ApiStatus& status) {
-  std::string message = request_name + ": " + std::to_string(status.code);
+  RequestFailure failure{RequestFailure::Stage::kAnswer, status.code, std::to_string(status.code)};
+  std::string& reason = failure.reason;
   if (const std::string_view words = phrase(status.code); !words.empty()) {
-    message.append(" ").append(words);
+    reason.append(" ").append(words);
   }
   const std::string& detail = status.message.empty() ? status.reason : status.message;
   if (!detail.empty()) {
-    message.append(": ").append(detail);
+    reason.append(": ").append(detail);
   }
-  return {code_of(status), one_line(message), status.retry_after};
+  reason = one_line(reason);
+  const Code code = code_of(status);
+  if (code == Code::kDenied) {
+    failure.stage = RequestFailure::Stage::kCredential;
+  }
+  return {code, one_line(request_name + ": " + reason), status.retry_after, std::move(failure)};
 }
 
 }  // namespace slurmlet::kube

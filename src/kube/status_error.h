@@ -27,6 +27,8 @@ struct ApiStatus {
   std::string reason;   // machine-readable: "NotFound", "AlreadyExists", "Expired", …
   std::string message;  // for people
   std::optional<Duration> retry_after;  // details.retryAfterSeconds or the Retry-After header
+  // A resourceVersion that the server has not seen yet, as after a restored backup.
+  bool version_too_large = false;
 };
 
 // Reads a Status object; nothing if `value` is none.

@@ -53,8 +53,8 @@ Condition slurm_verdict(const SlurmNodeRecord& record, const SlurmView& view) {
     return {vocabulary::kReady, "False", "SlurmFuture",
             "slurm.conf reserves this node for future use; jobs cannot use it"};
   }
-  if (record.untold_states.contains("DOWN")) {
-    return {vocabulary::kReady, "Unknown", "NotTold",
+  if (record.unreported_states.contains("DOWN")) {
+    return {vocabulary::kReady, "Unknown", "NotReported",
             "this Slurm command does not report whether the node is down"};
   }
   if (view.may_be("DOWN")) {

@@ -105,9 +105,10 @@ void add_annotations(DesiredNode& node, const HostFacts& facts, const NodePolicy
   set_annotation(node, vocabulary::kSlurmVersion, slurm_version(facts));
   set_annotation(node, vocabulary::kSystemUuid, facts.machine.system_uuid);
   set_annotation(node, vocabulary::kConfiguredLabels, configured_labels(policy));
+  set_annotation(node, vocabulary::kSlurmNode,
+                 facts.slurm.record ? facts.slurm.record->name : facts.slurm_node);
   if (facts.slurm.record) {
     const SlurmNodeRecord& record = *facts.slurm.record;
-    set_annotation(node, vocabulary::kSlurmNode, record.name);
     set_annotation(node, vocabulary::kSlurmState, record.state.raw());
     set_annotation(node, vocabulary::kSlurmReason, record.reason);
     set_annotation(node, vocabulary::kSlurmPartitions, join(record.partitions, ","));
@@ -250,6 +251,16 @@ DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
   add_conditions(node, facts, policy, circumstances);
   make_plain(node);
   return node;
+}
+
+std::optional<DesiredNode> DesiredNodeMaker::follow(const HostFacts& facts,
+                                                    const Circumstances& circumstances) {
+  if (circumstances_ == circumstances && facts_ == facts) {
+    return std::nullopt;
+  }
+  facts_ = facts;
+  circumstances_ = circumstances;
+  return desired_node(facts, policy_, circumstances, version_);
 }
 
 }  // namespace slurmlet::node

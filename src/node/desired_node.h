@@ -6,7 +6,9 @@
 // clock, no I/O, no logging, no JSON. Same facts, same node. Not here: reading facts (slurm/,
 // host/, metal3/), comparing (node_diff.h), sending (kube/).
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "node/conditions.h"
 #include "node/facts.h"
@@ -17,5 +19,22 @@ namespace slurmlet::node {
 
 DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
                          const Circumstances& circumstances, const std::string& slurmlet_version);
+
+// Makes it anew only where what it is made of has changed: most turns of the loop change nothing.
+class DesiredNodeMaker {
+ public:
+  // Both count for good.
+  DesiredNodeMaker(const NodePolicy& policy, std::string slurmlet_version)
+      : policy_(policy), version_(std::move(slurmlet_version)) {}
+
+  // Nothing where it would be the same as that of the last call.
+  std::optional<DesiredNode> follow(const HostFacts& facts, const Circumstances& circumstances);
+
+ private:
+  const NodePolicy& policy_;
+  std::string version_;
+  HostFacts facts_;
+  std::optional<Circumstances> circumstances_;  // nothing before the first call
+};
 
 }  // namespace slurmlet::node

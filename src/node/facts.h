@@ -52,8 +52,9 @@ struct MachineFacts {
   std::optional<std::int64_t> ephemeral_storage_bytes;  // size of the file system of the state dir
   std::vector<std::string> ip_addresses;          // candidates, best first; no loopback/link-local
   std::map<std::string, int> gpus_by_pci_vendor;  // display/3D controllers: "10de" → 4
-  std::optional<std::vector<GpuDevice>> gpus;     // nothing if /sys/bus/pci cannot be read
-  std::vector<std::string> missing_gpu_files;     // File= of gres.conf that are not on this machine
+  bool gpus_hang = false;  // their driver does not answer: what follows is old, or nothing
+  std::optional<std::vector<GpuDevice>> gpus;  // nothing if /sys/bus/pci cannot be read
+  std::vector<std::string> missing_gpu_files;  // File= of gres.conf that are not on this machine
   std::optional<Pressure> memory_pressure;
   std::optional<Pressure> disk_pressure;
   std::optional<Pressure> pid_pressure;
@@ -104,11 +105,12 @@ enum class AnswerKind {
 struct SlurmNodeRecord {
   std::string name;
   std::string hostname;  // NodeHostName
+  std::string address;   // NodeAddr; "" if not reported
   SlurmState state;
   AnswerKind kind = AnswerKind::kOneNode;
   // Base states and flags that this form of the answer can hide behind `state`: whether they hold
   // is not known. Only sinfo's long and short words hide any.
-  std::set<std::string> untold_states;
+  std::set<std::string> unreported_states;
   std::optional<std::int64_t> cpus;            // total, as Slurm counts them (CPUTot)
   std::optional<std::int64_t> effective_cpus;  // without those of CoreSpec (CPUEfctv)
   std::optional<std::int64_t> allocated_cpus;  // right in a full dump only
@@ -151,11 +153,12 @@ enum class SlurmFailure {
   kCommandMissing,    // sinfo is not installed
   kGarbage,           // an answer that cannot be understood
   kRateLimited,
-  kRestUnavailable,  // slurmrestd cannot be reached, or serves no API version known here
-  kFeedUnavailable,  // the feed of the site's reader is missing, or too old
-  kNodeUnknown,      // which of Slurm's nodes this machine is cannot be determined
-  kSackUnavailable,  // auth/slurm: neither sackd nor slurmd serves credentials on this node
-  kOtherCluster,     // the answer is of a node of another cluster
+  kRestUnavailable,    // slurmrestd cannot be reached, or serves no API version known here
+  kRecordUnavailable,  // slurmlet-operator's record is missing, too old or not this node's
+  kNodeUnknown,        // which of Slurm's nodes this machine is cannot be determined
+  kSackUnavailable,    // auth/slurm: neither sackd nor slurmd serves credentials on this node
+  kFileSystemHangs,    // on this machine, below Slurm's files or programs
+  kOtherCluster,       // the answer is of a node of another cluster
 };
 
 struct SlurmAnswer {
@@ -163,7 +166,7 @@ struct SlurmAnswer {
   std::optional<WallTime> answered_at;    // when that was
   std::optional<SlurmFailure> failure;    // of the last query; nothing after a success
   std::string failure_detail;             // Slurm's own text, one line; stable words
-  std::string source;  // who is asked: "sinfo", "slurmrestd unix:/…", "feed /…"
+  std::string source;  // who is asked: "sinfo", "slurmrestd unix:/…", "slurmlet-operator"
   bool stale = false;  // record is older than the staleness bound
   bool operator==(const SlurmAnswer&) const = default;
 };
@@ -220,9 +223,13 @@ struct HostFacts {
   std::optional<Metal3Facts> metal3;
   SlurmAnswer slurm;
   std::optional<Confirmation> confirmed;  // nothing without one, or when it is too old
+  // Of the jobs that were seen when slurmctld last answered; nothing if they could not be.
+  std::optional<std::vector<std::uint32_t>> jobs_at_answer = {};
   SlurmdFacts slurmd;
   SlurmConfFacts slurm_conf;
+  std::string slurm_node = {};    // NodeName of this machine, "" while it is not certain
   std::optional<LocalJobs> jobs;  // nothing when the spool directory cannot be read
+  std::string jobs_problem = {};  // the file system that does not answer then; "" = it does
   bool operator==(const HostFacts&) const = default;
 };
 

@@ -217,6 +217,9 @@ std::optional<Condition> gpu_condition(const HostFacts& facts) {
   if (whole == 0 && !has_slices) {
     return std::nullopt;
   }
+  if (facts.machine.gpus_hang) {
+    return verdict("Unknown", kUnreadable, "the GPU driver does not answer");
+  }
   if (!facts.slurm_conf.gpu_files.empty()) {
     return by_files(facts, whole);
   }

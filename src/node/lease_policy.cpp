@@ -20,8 +20,12 @@ Duration renew_interval(Duration lease_duration, const Random& random) {
   return scaled(lease_duration / 4, 1.0 + kLeaseJitter * random());
 }
 
+Duration renew_out_of_step(Duration lease_duration, const Random& random) {
+  return scaled(lease_duration / 4, 1.0 - 0.9 * random());
+}
+
 Duration spread_report(Duration interval, const Random& random) {
-  return scaled(interval, 0.5 + random());
+  return delay(Delay::kReport, random, interval);
 }
 
 }  // namespace slurmlet::node

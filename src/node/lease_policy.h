@@ -17,6 +17,10 @@ WallTime next_renew_time(WallTime now, WallTime last);
 // A quarter of the lease's duration, up to 4 % later.
 Duration renew_interval(Duration lease_duration, const Random& random);
 
+// After the first renewal of a start or of the end of an outage, which many nodes share: sooner, by
+// any part of the interval, or they would stay in step for many minutes.
+Duration renew_out_of_step(Duration lease_duration, const Random& random);
+
 // kubelet's spread of the periodic report: uniform in [0.5, 1.5) of the interval.
 Duration spread_report(Duration interval, const Random& random);
 

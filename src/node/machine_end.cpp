@@ -4,14 +4,20 @@
 
 namespace slurmlet::node {
 
-std::optional<LastSight> cordoned_sight(const ObservedNode& node) {
-  if (!node.unschedulable) {
+bool is_detached(const ObservedNode& node) {
+  const auto found = node.annotations.find(vocabulary::kDetach);
+  return found != node.annotations.end() && found->second == vocabulary::kDetached;
+}
+
+std::optional<LastSight> last_sight(const ObservedNode& node) {
+  const bool detached = is_detached(node);
+  if (!node.unschedulable && !detached) {
     return std::nullopt;
   }
   const auto machine = node.annotations.find(vocabulary::kMachine);
-  return LastSight{node.uid, machine == node.annotations.end() ? "" : machine->second};
+  return LastSight{node.uid, machine == node.annotations.end() ? "" : machine->second, detached};
 }
 
-bool went_with_machine(const LastSight& last) { return !last.machine.empty(); }
+bool went_with_machine(const LastSight& last) { return last.detached || !last.machine.empty(); }
 
 }  // namespace slurmlet::node

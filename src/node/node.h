@@ -89,4 +89,7 @@ struct ObservedNode {
   bool operator==(const ObservedNode&) const = default;
 };
 
+// What slurmlet-operator wrote about it (vocabulary::kRecord); "" where it wrote nothing.
+std::string record_of(const ObservedNode& node);
+
 }  // namespace slurmlet::node

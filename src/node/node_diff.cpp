@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "node/gpu_health.h"
 #include "node/labels.h"
+#include "node/node_events.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {
@@ -137,6 +138,8 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
                              !old->last_transition_time.empty();
     patch.conditions.push_back({condition, now, same_status ? old->last_transition_time : now});
     patch.has_changes |= old == nullptr || old->condition != condition;
+    patch.is_urgent |= (old == nullptr || old->condition.status != condition.status) &&
+                       is_told_by_events(condition.type);
   }
   if (!desired.provisional_conditions.empty()) {
     return;  // nothing is known about Slurm yet: further states stay as they were
@@ -154,11 +157,17 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
 
 }  // namespace
 
+std::string record_of(const ObservedNode& node) {
+  const auto found = node.annotations.find(vocabulary::kRecord);
+  return found == node.annotations.end() ? "" : found->second;
+}
+
 Ownership slurmlet_ownership() {
   return {{vocabulary::kSlurmNodeState},
           {vocabulary::kDomainPrefix},
           {vocabulary::kDomainPrefix, vocabulary::kPartitionPrefix, vocabulary::kFeaturePrefix,
-           vocabulary::kGpuTypePrefix}};
+           vocabulary::kGpuTypePrefix},
+          {vocabulary::kRecord, vocabulary::kDetach, vocabulary::kDrainPolicy}};
 }
 
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, WallTime now) {
@@ -171,8 +180,9 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   patch.labels =
       map_diff(observed.labels, desired.labels, ownership.label_prefixes, desired.untold_labels);
   remove_left_labels(observed, desired, patch.labels);
-  patch.annotations = map_diff(observed.annotations, desired.annotations,
-                               remove_stale ? ownership.annotation_prefixes : none);
+  patch.annotations =
+      map_diff(observed.annotations, desired.annotations,
+               remove_stale ? ownership.annotation_prefixes : none, ownership.operator_annotations);
   patch.capacity = map_diff(observed.capacity, desired.capacity, none);
   patch.allocatable = map_diff(observed.allocatable, desired.allocatable, none);
   if (observed.addresses != desired.addresses) {

@@ -39,15 +39,17 @@ struct NodePatch {
   std::optional<NodeInfo> node_info;
   std::optional<int> kubelet_port;
   bool has_changes = false;  // something other than heartbeat times
+  bool is_urgent = false;    // of these, whether the node can be used, by Slurm or Kubernetes
 };
 
 // Which keys and condition types slurmlet owns though `desired` does not name them now: an owned
 // key that the Node has and `desired` lacks is removed (labels: unless it is unknown). GPUHealthy
 // is ours where its reason is: others may write a condition of that name on nodes without GPUs.
 struct Ownership {
-  std::set<std::string> condition_prefixes;   // "SlurmNodeState"
-  std::set<std::string> annotation_prefixes;  // "slurmlet.io/"
-  std::set<std::string> label_prefixes;       // "slurmlet.io/", "partition.slurmlet.io/", …
+  std::set<std::string> condition_prefixes;    // "SlurmNodeState"
+  std::set<std::string> annotation_prefixes;   // "slurmlet.io/"
+  std::set<std::string> label_prefixes;        // "slurmlet.io/", "partition.slurmlet.io/", …
+  std::set<std::string> operator_annotations;  // of these, those that are not the daemon's
 };
 Ownership slurmlet_ownership();
 

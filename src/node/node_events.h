@@ -3,6 +3,7 @@
 // Which Events a change of the Node's conditions is worth. Pure.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/node.h"
@@ -20,6 +21,9 @@ struct NodeEvent {
 // start, which is no change.
 std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
                                         const std::vector<Condition>& after);
+
+// Whether Events tell of this type of condition: those by which the node can be used or not.
+bool is_told_by_events(std::string_view type);
 
 // What the next conditions are compared with: `after`, but what is open in it as it was before, so
 // that an unsettled state in between neither hides a change nor makes one.

@@ -74,17 +74,21 @@ Cause cause_of(SlurmFailure failure, const HostFacts& facts) {
     case SlurmFailure::kRestUnavailable:
       return {"RestUnavailable", "slurmrestd cannot be queried",
               "check that it is running, and slurm.restURL"};
-    case SlurmFailure::kFeedUnavailable:
-      return {"FeedUnavailable", "the feed (slurm.feed) cannot be used",
-              "check slurm.feed, and that slurmlet feed is running"};
+    case SlurmFailure::kRecordUnavailable:
+      return {"RecordUnavailable", "there is no usable record of slurmlet-operator",
+              "check that slurmlet-operator is running for this cluster, or set slurm.source to "
+              "auto"};
     case SlurmFailure::kSackUnavailable:
       return {"SackUnavailable",
               "neither sackd nor slurmd serves credentials (auth/slurm) on " + host +
                   ", so Slurm cannot be queried",
               "start slurmd or sackd there"};
+    case SlurmFailure::kFileSystemHangs:
+      return {"FileSystemNotResponding", "a file system that Slurm needs here does not respond",
+              "check its mount and its server"};
     case SlurmFailure::kOtherCluster:
       return {"OtherCluster", "the answer is about a node of another cluster",
-              "check slurm.conf, slurm.restURL and slurm.feed"};
+              "check slurm.conf and slurm.restURL"};
     case SlurmFailure::kNodeUnknown:
       return {"SlurmNodeUnknown", "cannot determine this machine's Slurm NodeName",
               "set slurm.nodeName"};
@@ -158,11 +162,30 @@ std::set<std::string> bases_in_use(const HostFacts& facts) {
   return facts.slurm_conf.jobs_are_contained ? std::set<std::string>{"MIXED"} : kInUse;
 }
 
+bool jobs_told_since(const HostFacts& facts) {
+  return jobs_tell_state(facts) && facts.jobs->job_ids != *facts.jobs_at_answer;
+}
+
+// A job began since a dump said that the node was idle. Nobody asks because of it: dumps come by
+// themselves, and an operator that has died sends none.
+bool began_since(const HostFacts& facts) {
+  const SlurmNodeRecord& record = *facts.slurm.record;
+  return record.state.base == "IDLE" && !record.state.has("COMPLETING") && !may_be_down(record) &&
+         steps_run(facts) && facts.jobs_at_answer &&
+         !std::includes(facts.jobs_at_answer->begin(), facts.jobs_at_answer->end(),
+                        facts.jobs->job_ids.begin(), facts.jobs->job_ids.end());
+}
+
 // Without a confirmation.
 std::set<std::string> bases_of_answer(const HostFacts& facts) {
   const SlurmNodeRecord& record = *facts.slurm.record;
+  if (jobs_told_since(facts)) {
+    return bases_in_use(facts);
+  }
   if (record.kind == AnswerKind::kFullDump) {
-    return {told_base(record, facts)};
+    std::set<std::string> bases = began_since(facts) ? kInUse : std::set<std::string>{};
+    bases.insert(told_base(record, facts));
+    return bases;
   }
   const bool covers = record.state.base == "MIXED" && record.kind == AnswerKind::kOneNode;
   if (!covers && record.state.base != "ALLOCATED") {
@@ -222,12 +245,19 @@ Use use_of(const HostFacts& facts, const std::set<std::string>& bases) {
 }
 
 std::string what_is_open(const SlurmView& view, const HostFacts& facts) {
+  if (facts.slurm.record->kind == AnswerKind::kFullDump) {
+    return "a job has started on this node since slurmctld reported it idle; the next record will "
+           "show "
+           "its state";
+  }
   const char* what = view.bases == kInUse  ? "whether this node is partially or fully allocated"
                      : view.may_be("DOWN") ? "whether this node is idle, in use or down"
                                            : "whether jobs still use this node";
   return fmt::format("a single-node query of slurmctld does not show {}{}", what,
-                     facts.jobs ? "; the next full query will (slurm.confirmInterval)"
-                                : ", and slurmlet cannot read this machine's jobs");
+                     facts.jobs
+                         ? std::string{"; the next full query will (slurm.confirmInterval)"}
+                         : ", and slurmlet cannot read this machine's jobs" +
+                               (facts.jobs_problem.empty() ? "" : ": " + facts.jobs_problem));
 }
 
 }  // namespace
@@ -289,13 +319,33 @@ bool needs_confirmation(const HostFacts& facts) {
          slurm.record->kind != AnswerKind::kFullDump && bases_of_answer(facts).size() > 1;
 }
 
+bool jobs_tell_state(const HostFacts& facts) {
+  const auto& slurm = facts.slurm;
+  if (!facts.slurm_conf.jobs_are_contained || !steps_run(facts) || !facts.jobs_at_answer ||
+      !slurm.record || slurm.stale || slurm.failure) {
+    return false;
+  }
+  // With another flag the end of one job of several may lead elsewhere: down, powered off.
+  constexpr std::array kHarmless = {"PLANNED", "RESERVED",     "MAINTENANCE",
+                                    "CLOUD",   "DYNAMIC_NORM", "DYNAMIC_FUTURE"};
+  const SlurmState& state = slurm.record->state;
+  return (state.base == "IDLE" || is_in_use(state.base)) && !may_be_down(*slurm.record) &&
+         std::all_of(state.flags.begin(), state.flags.end(),
+                     [&](const std::string& flag) {
+                       return std::find(kHarmless.begin(), kHarmless.end(), flag) !=
+                              kHarmless.end();
+                     }) &&
+         facts.jobs->allocated_cpus && usable_cpus(facts);
+}
+
 Allocation allocation(const HostFacts& facts) {
   const SlurmView view = slurm_view(facts);
   if (view.knowledge == Knowledge::kKnown) {
     const SlurmNodeRecord& record = *facts.slurm.record;
     const SlurmNodeRecord* told =
         record.kind == AnswerKind::kFullDump ? &record : confirming(facts);
-    if (told != nullptr && (told == &record || view.bases.size() == 1)) {
+    const bool told_since = jobs_told_since(facts) || began_since(facts);
+    if (told != nullptr && !told_since && (told == &record || view.bases.size() == 1)) {
       const auto& mib = told->allocated_memory_mib;
       return {told->allocated_cpus, mib ? std::optional{bytes_of_mib(*mib)} : std::nullopt};
     }

@@ -43,6 +43,12 @@ SlurmState known_state(const HostFacts& facts);
 // A full dump would say more than `facts` do without one.
 bool needs_confirmation(const HostFacts& facts);
 
+// The machine itself tells what jobs that began here, or ended beside others, make of the state, so
+// that slurmctld need not be asked because of them: steps run, every job has one here from its
+// start to its end (PrologFlags=Contain), and their cores are seen. When the last job has ended
+// slurmctld must be asked: it ends the steps of a node that it sets down, too.
+bool jobs_tell_state(const HostFacts& facts);
+
 // What jobs hold on this node; nothing where that is not known.
 struct Allocation {
   std::optional<std::int64_t> cpus;

@@ -160,8 +160,8 @@ Condition core_condition(const CoreRule& rule, const HostFacts& facts, const Slu
                          const NodePolicy& policy) {
   const SlurmNodeRecord& record = *facts.slurm.record;
   const bool holds = rule.is_base ? view.is(rule.word) : record.state.has(rule.word);
-  if (record.untold_states.contains(rule.word)) {
-    return {type_of(rule.word), "Unknown", "NotTold", "not reported by this Slurm command"};
+  if (record.unreported_states.contains(rule.word)) {
+    return {type_of(rule.word), "Unknown", "NotReported", "not reported by this Slurm command"};
   }
   if (rule.is_base && !holds && view.may_be(rule.word)) {
     return {type_of(rule.word), "Unknown", view.reason, view.message};

@@ -12,10 +12,17 @@ inline constexpr char kLabelArch[] = "kubernetes.io/arch";
 inline constexpr char kLabelType[] = "type";  // virtual-kubelet's own label
 inline constexpr char kLabelTypeValue[] = "virtual-kubelet";
 inline constexpr char kLabelMetal3Uuid[] = "metal3.io/uuid";
-inline constexpr char kMachine[] = "cluster.x-k8s.io/machine";  // Cluster API's annotation
+// Cluster API's annotations.
+inline constexpr char kMachine[] = "cluster.x-k8s.io/machine";
+inline constexpr char kClusterName[] = "cluster.x-k8s.io/cluster-name";
+inline constexpr char kClusterNamespace[] = "cluster.x-k8s.io/cluster-namespace";
 inline constexpr char kLabelExcludeBalancers[] =
     "node.kubernetes.io/exclude-from-external-load-balancers";
 inline constexpr char kLabelExcludeDisruption[] = "node.kubernetes.io/exclude-disruption";
+
+// Who a compute node is for the API server: kNodeUser + its name, in group kNodesGroup.
+inline constexpr char kNodeUser[] = "system:node:";
+inline constexpr char kNodesGroup[] = "system:nodes";
 
 // Our own domain.
 inline constexpr char kDomainPrefix[] = "slurmlet.io/";
@@ -41,6 +48,15 @@ inline constexpr char kSlurmAllocatedGpus[] = "slurmlet.io/slurm-allocated-gpus"
 inline constexpr char kSlurmReservation[] = "slurmlet.io/slurm-reservation";
 inline constexpr char kSlurmNextState[] = "slurmlet.io/slurm-next-state";  // after a reboot
 inline constexpr char kSlurmComment[] = "slurmlet.io/slurm-comment";
+// Written by slurmlet-operator, or for it; the daemon lets them be.
+inline constexpr char kRecord[] = "slurmlet.io/record";  // the node's part of the last full dump
+inline constexpr char kDetach[] = "slurmlet.io/detach";
+inline constexpr char kDraining[] = "Draining";  // its values
+inline constexpr char kDetached[] = "Detached";
+// Annotations of a Machine (Cluster API), set by people in its template.
+inline constexpr char kDrainPolicy[] = "slurmlet.io/drain-policy";
+inline constexpr char kMachineHook[] =
+    "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet";
 // Keys of node.labels that we set, for removing those that have left it.
 inline constexpr char kConfiguredLabels[] = "slurmlet.io/configured-labels";
 inline constexpr char kGpuResources[] = "slurmlet.io/gpu-resources";  // names we published
@@ -76,7 +92,7 @@ inline constexpr char kGpuHealthy[] = "GPUHealthy";
 // Reasons that Events depend on.
 inline constexpr char kDrained[] = "Drained";
 inline constexpr char kJobsUnknown[] = "JobsUnknown";
-inline constexpr char kNotAskedYet[] = "NotAskedYet";
+inline constexpr char kNotAskedYet[] = "NotQueriedYet";
 inline constexpr char kNotConfirmed[] = "NotConfirmed";
 
 // A rejected pod's status.reason.

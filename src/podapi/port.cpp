@@ -36,7 +36,7 @@ Port::Port(const ServerOptions& options, int epoll, std::uint64_t mark)
     : options_(options),
       epoll_(epoll),
       mark_(mark),
-      backoff_(seconds{1}, seconds{30}, options.random ? options.random : system_random()) {}
+      backoff_(Delay::kPortRetry, options.random ? options.random : system_random()) {}
 
 Status Port::open() {
   const Status opened = try_open();

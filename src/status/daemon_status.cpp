@@ -47,6 +47,7 @@ Json slurm_json(const Report& report, WallTime now) {
           {"state", record ? known(node::known_state(slurm_facts(report)).raw()) : Json{}},
           {"answeredAt", known(slurm.answered_at)},
           {"ageSeconds", age},
+          {"queried", slurm::pace_text(report.slurmctld.pace)},
           {"stale", slurm.stale},
           {"failure", failure}};
 }

@@ -44,6 +44,9 @@ std::string slurm_line(const json& slurm) {
   if (const auto age = kube::int_at(slurm, "ageSeconds")) {
     out += *age < 120 ? fmt::format(" {} s ago", *age) : fmt::format(" {} min ago", *age / 60);
   }
+  if (const std::string queried = string_at(slurm, "queried"); !queried.empty()) {
+    out += ", queried " + queried;
+  }
   return failure.empty() ? out : fmt::format("{}; the last query failed: {}", out, failure);
 }
 

@@ -72,11 +72,6 @@ void ServiceReport::works(Loop loop, Now now) {
   }
 }
 
-void ServiceReport::woken(Loop loop, Now now) {
-  const Turn turn(*this);
-  watchdog_.woken(loop, now.steady);
-}
-
 void ServiceReport::ended(Loop loop) {
   const Turn turn(*this);
   watchdog_.ended(loop);

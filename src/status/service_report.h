@@ -41,7 +41,6 @@ class ServiceReport {
 
   // As Watchdog. A ping that is due goes out: the turn that begins may take long.
   void works(Loop loop, Now now);
-  void woken(Loop loop, Now now);
   void ended(Loop loop);
   // The loop goes to sleep; says what there is to say.
   void sleeps(Loop loop, Now now, SteadyTime until, const Report& report,

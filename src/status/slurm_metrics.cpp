@@ -70,28 +70,34 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
 // Who is asked, without what names this machine's paths and hosts.
 std::string kind_of_source(const std::string& source) { return source.substr(0, source.find(' ')); }
 
-// What the questions cost, by what carries them.
+// What the queries cost, by what carries them. Names of 0.1.0 stay for one release.
 void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) {
-  const auto count = [&](std::string name, std::string help, std::uint64_t value) {
-    out.push_back(single_metric(std::move(name), MetricType::kCounter, std::move(help),
-                                static_cast<double>(value)));
+  const auto add = [&](MetricType type, const char* name, std::string help, double value,
+                       const char* old_name = nullptr) {
+    if (old_name != nullptr) {
+      out.push_back(single_metric(old_name, type, std::string{"Old name of "} + name, value));
+    }
+    out.push_back(single_metric(name, type, std::move(help), value));
   };
-  count("slurmlet_slurmctld_questions_total",
-        "Queries about this node, to slurmctld or to what answers for it.", poll.questions);
+  const auto count = [&](const char* name, std::string help, std::uint64_t value) {
+    add(MetricType::kCounter, name, std::move(help), static_cast<double>(value));
+  };
+  add(MetricType::kCounter, "slurmlet_slurmctld_queries_total",
+      "Queries about this node; a record of slurmlet-operator is none.",
+      static_cast<double>(poll.questions), "slurmlet_slurmctld_questions_total");
   count("slurmlet_slurmctld_full_queries_total", "Of these, full queries.",
         poll.source.full_queries);
   count("slurmlet_slurmctld_answers_total", "Queries with a usable answer.", poll.answers);
   count("slurmlet_slurm_commands_total", "Slurm commands started for queries (sinfo).",
         poll.source.commands);
   count("slurmlet_slurmrestd_requests_total", "HTTP requests to slurmrestd.", poll.source.requests);
-  count("slurmlet_slurm_feed_reads_total", "Reads of the feed (slurm.feed).", poll.source.reads);
-  out.push_back(single_metric("slurmlet_slurmctld_questions_left", MetricType::kGauge,
-                              "Queries left in the budget of the current hour.",
-                              poll.questions_left));
+  add(MetricType::kGauge, "slurmlet_slurmctld_queries_left",
+      "Queries left in the budget of the current hour.", poll.questions_left,
+      "slurmlet_slurmctld_questions_left");
   if (poll.last_took) {
-    out.push_back(single_metric("slurmlet_slurmctld_last_question_seconds", MetricType::kGauge,
-                                "Duration of the last query.",
-                                std::chrono::duration<double>(*poll.last_took).count()));
+    add(MetricType::kGauge, "slurmlet_slurmctld_last_query_seconds", "Duration of the last query.",
+        std::chrono::duration<double>(*poll.last_took).count(),
+        "slurmlet_slurmctld_last_question_seconds");
   }
 }
 

@@ -47,12 +47,14 @@ std::string_view failure_words(node::SlurmFailure failure) {
       return "slurmctld limits the rate of queries";
     case SlurmFailure::kRestUnavailable:
       return "slurmrestd cannot be queried";
-    case SlurmFailure::kFeedUnavailable:
-      return "the feed cannot be used";
+    case SlurmFailure::kRecordUnavailable:
+      return "there is no usable record of slurmlet-operator";
     case SlurmFailure::kNodeUnknown:
       return "its Slurm NodeName is not known";
     case SlurmFailure::kSackUnavailable:
       return "neither sackd nor slurmd serves auth/slurm here";
+    case SlurmFailure::kFileSystemHangs:
+      return "a file system does not respond";
     case SlurmFailure::kOtherCluster:
       return "the answer is from another cluster";
   }
@@ -62,8 +64,8 @@ std::string_view failure_words(node::SlurmFailure failure) {
 std::string api_words(const Report& report, const Error& error) {
   const std::string server =
       report.api_server.empty() ? "API server" : "API server " + report.api_server;
-  const std::string_view reason = reason_of_request(error.message);
-  if (reason.size() > 3 && reason[3] == ' ' && parse_int<int>(reason.substr(0, 3))) {
+  const std::string& reason = error.reason();
+  if (error.request && error.request->http_status != 0) {
     return fmt::format("{} answers {}", server, reason);
   }
   if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
@@ -135,7 +137,7 @@ std::string lease_words(const sync::LeaseStatus& lease, bool with_time) {
   if (!lease.last_error.empty()) {
     return fmt::format("lease not renewed{} ({})",
                        lease.renewed_at ? " since " + rfc3339(*lease.renewed_at) : "",
-                       reason_of_request(lease.last_error));
+                       lease.last_error);
   }
   if (!lease.renewed_at) {
     return "lease not renewed yet";
@@ -185,12 +187,6 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
 }
 
 }  // namespace
-
-std::string_view reason_of_request(std::string_view message) {
-  const auto path = std::min(message.find(" /"), message.find(" https://"));
-  const auto end = path == std::string_view::npos ? path : message.find(": ", path);
-  return end == std::string_view::npos ? message : message.substr(end + 2);
-}
 
 std::string state_line(const Report& report, const sync::LeaseStatus& lease) {
   return kube::one_line(line_of(report, lease, true), kMaxStateLine);

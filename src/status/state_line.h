@@ -23,11 +23,6 @@ std::string state_line(const Report& report, const sync::LeaseStatus& lease);
 // The same without the time of the last renewal: changes when there is news, not with each renewal.
 std::string state_words(const Report& report, const sync::LeaseStatus& lease);
 
-// What a request failed with, without the request and its URL: "GET /api/v1/nodes/n1: 403
-// Forbidden", "register: GET https://192.0.2.10:6443/api/v1/nodes/n1: connection refused". All of
-// it where there is no URL.
-std::string_view reason_of_request(std::string_view message);
-
 inline constexpr std::size_t kMaxStateLine = 400;
 
 }  // namespace slurmlet::status

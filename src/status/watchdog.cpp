@@ -15,18 +15,9 @@ Watchdog::Watchdog(std::optional<Duration> interval)
     : interval_(interval),
       patience_(std::max(kLeastPatience, interval.value_or(Duration::zero()) * 3 / 4)) {}
 
-void Watchdog::works(Loop loop, SteadyTime now) { at(loop) = {true, false, later(now, patience_)}; }
+void Watchdog::works(Loop loop, SteadyTime now) { at(loop) = {true, later(now, patience_)}; }
 
-void Watchdog::sleeps(Loop loop, SteadyTime until) {
-  at(loop) = {true, true, later(until, patience_)};
-}
-
-void Watchdog::woken(Loop loop, SteadyTime now) {
-  State& state = at(loop);
-  if (state.runs && state.asleep) {
-    state.expected = std::min(state.expected, later(now, patience_));
-  }
-}
+void Watchdog::sleeps(Loop loop, SteadyTime until) { at(loop) = {true, later(until, patience_)}; }
 
 void Watchdog::ended(Loop loop) { at(loop) = {}; }
 

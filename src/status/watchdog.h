@@ -26,10 +26,8 @@ class Watchdog {
 
   // A turn begins, or the next part of one.
   void works(Loop loop, SteadyTime now);
-  // It sleeps until `until`; kNever: until somebody wakes it, see woken().
+  // It sleeps until `until`; kNever: until somebody wakes it.
   void sleeps(Loop loop, SteadyTime until);
-  // A sleeping loop was woken by another thread.
-  void woken(Loop loop, SteadyTime now);
   // The loop has ended, or has not begun: it cannot hang.
   void ended(Loop loop);
 
@@ -49,7 +47,6 @@ class Watchdog {
  private:
   struct State {
     bool runs = false;
-    bool asleep = false;
     SteadyTime expected{};  // back from sleep, or the turn's end
   };
   State& at(Loop loop) { return loops_[static_cast<std::size_t>(loop)]; }

@@ -1,7 +1,9 @@
 set(COMPONENT_SOURCES
   event_sink.cpp
+  facts_files.cpp
   facts_sync.cpp
   lease_sync.cpp
   node_registration.cpp
   node_sync.cpp
+  node_watch.cpp
   pod_sync.cpp)

@@ -16,12 +16,8 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// As client-go's spam filter per source: 25 at once, then one in ten seconds.
-constexpr double kBurst = 25;
-constexpr double kPerSecond = 0.1;
 constexpr Duration kRepeatEvery = seconds{60};  // a raised count is sent at most this often
 constexpr Duration kForgetAfter = minutes{10};
-constexpr std::size_t kMostKnown = 256;
 constexpr std::size_t kMaxKeyBytes = 1024;
 // Of both, what pods cannot use up: a storm of them must not hide what happens to the Node.
 constexpr double kTokensForNode = 10;
@@ -32,16 +28,16 @@ bool is_of_pods(const std::string& involved_kind, const std::string& reason) {
   return involved_kind == "Pod" || reason == kPodRejected;
 }
 
-// Spread, so that the Events of all nodes do not meet an API server that has just come back.
-Duration retry_delay(const Error& error, const Random& random) {
-  return std::max(std::chrono::duration_cast<Duration>(seconds{10} * (1.0 + random())),
-                  asked_pause(error.retry_after, random));
-}
-
 }  // namespace
 
-EventSink::EventSink(kube::EventApi& api, std::string host, Random random)
-    : api_(api), host_(std::move(host)), random_(std::move(random)), tokens_(kBurst) {}
+EventSink::EventSink(kube::EventApi& api, std::string host, Random random, std::string component,
+                     EventLimits limits)
+    : api_(api),
+      host_(std::move(host)),
+      component_(std::move(component)),
+      limits_(limits),
+      backoff_(Delay::kEventRetry, std::move(random)),
+      tokens_(limits_.burst) {}
 
 void EventSink::emit(const ObjectRef& about, bool warning, const std::string& reason,
                      const std::string& message, const std::string& key, Now now) {
@@ -59,7 +55,7 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
     }
     return;
   }
-  if (known_.size() >= kMostKnown - (is_of_pods(about.kind, reason) ? kKnownForNode : 0)) {
+  if (known_.size() >= limits_.known - (is_of_pods(about.kind, reason) ? kKnownForNode : 0)) {
     ++dropped_;
     return;
   }
@@ -77,7 +73,8 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
   event.involved_namespace = about.namespace_name;
   event.involved_name = about.name;
   event.involved_uid = about.uid;
-  event.source_component = "slurmlet";
+  event.involved_api_version = about.api_version;
+  event.source_component = component_;
   event.source_host = host_;
   event.first_seen = now.wall;
   event.last_seen = now.wall;
@@ -90,7 +87,7 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
 bool EventSink::take_token(SteadyTime now, bool of_pods) {
   if (refilled_ != SteadyTime{}) {
     const double passed = std::chrono::duration<double>(now - refilled_).count();
-    tokens_ = std::min(kBurst, tokens_ + passed * kPerSecond);
+    tokens_ = std::min(limits_.burst, tokens_ + passed * limits_.per_second);
   }
   refilled_ = now;
   if (tokens_ < (of_pods ? 1 + kTokensForNode : 1)) {
@@ -131,12 +128,13 @@ bool EventSink::send_in_turn(Known& known, Now now) {
   const Status sent = send(known);
   if (!sent && (sent.error().code == Code::kUnavailable || sent.error().code == Code::kTimeout)) {
     // The API server may be away, or only this one's namespace: the others are tried before it.
-    not_before_ = now.steady + retry_delay(sent.error(), random_);
+    not_before_ = now.steady + backoff_.next(sent.error().retry_after);
     known.send_at = not_before_;
     failing_.failed(namespace_name, now.steady);
     return false;
   }
   failing_.worked(namespace_name);
+  backoff_.reset();
   if (!sent) {
     log::debug("event " + known.event.reason + " not sent: " + sent.error().message);
     ++dropped_;
@@ -165,7 +163,8 @@ SteadyTime EventSink::step(Now now) {
       break;
     }
     if (!take_token(now.steady, is_of_pods(known->event.involved_kind, known->event.reason))) {
-      known->send_at = now.steady + seconds{10};
+      known->send_at = now.steady + std::chrono::duration_cast<Duration>(
+                                        std::chrono::duration<double>(1 / limits_.per_second));
       continue;
     }
     --calls_left;

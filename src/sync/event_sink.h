@@ -23,11 +23,21 @@ inline constexpr char kPodRejected[] = "PodRejected";
 
 struct ObjectRef {
   std::string kind, namespace_name, name, uid;
+  std::string api_version = "v1";
+};
+
+// What a storm may cost. By default as client-go's spam filter: 25 at once, then one in ten
+// seconds.
+struct EventLimits {
+  double burst = 25;
+  double per_second = 0.1;
+  std::size_t known = 256;  // different ones of the last ten minutes
 };
 
 class EventSink {
  public:
-  EventSink(kube::EventApi& api, std::string host, Random random);
+  EventSink(kube::EventApi& api, std::string host, Random random,
+            std::string component = "slurmlet", EventLimits limits = {});
 
   // `key` names what counts as the same news (e.g. reason and controller); the message of the
   // first is kept, later ones are counted. Both are cut to 1 kB.
@@ -53,7 +63,9 @@ class EventSink {
 
   kube::EventApi& api_;
   std::string host_;
-  Random random_;
+  const std::string component_;
+  const EventLimits limits_;
+  Backoff backoff_;
   std::map<std::string, Known> known_;
   FailingNamespaces failing_;
   double tokens_;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/delay.h"
 #include "base/log.h"
 #include "host/gpus.h"
 #include "node/slurm_view.h"
-#include "slurm/sources/local_directory.h"
 
 namespace slurmlet::sync {
 namespace {
@@ -24,56 +24,20 @@ bool is_gone(Liveness liveness) {
   return liveness == Liveness::kAbsent || liveness == Liveness::kStopped;
 }
 
-std::vector<slurm::SlurmdSeen> slurmds_of(const host::Paths& paths, const TrustedUsers& users) {
-  auto seen = slurm::running_slurmds(paths.proc, users);
-  return seen ? *std::move(seen) : std::vector<slurm::SlurmdSeen>{};
-}
-
-// All but the pid, which a reconfigure of Slurm changes, and what it reports when queried.
-bool same_slurmd(slurm::SlurmdSeen a, const slurm::SlurmdSeen& b) {
-  a.pid = b.pid;
-  a.told_name = b.told_name;
-  return a == b;
-}
-
-bool same_slurmds(const std::vector<slurm::SlurmdSeen>& a,
-                  const std::vector<slurm::SlurmdSeen>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_slurmd);
-}
-
-void log_setup(const SlurmSetup& setup) {
-  if (!setup.refusal.empty() && setup.told_by.pid != 0) {
-    log::info("this machine's Slurm node is not known yet: " + setup.refusal);
-  } else if (!setup.refusal.empty()) {
-    log::warning("this machine's Slurm node is not known: " + setup.refusal);
-  } else if (!setup.problem.empty()) {
-    log::warning("slurm.conf not read: " + setup.problem);
-  } else {
-    log::info("Slurm node " + setup.node_name + " of cluster \"" + setup.conf.cluster_name +
-              "\" (" + setup.why + "; " + setup.conf.path + ")");
-  }
-  for (const auto& file : setup.left_out) {
-    log::warning("part of slurm.conf not read: " + file);
-  }
-}
-
 }  // namespace
 
 FactsSync::FactsSync(Parts parts)
     : options_(std::move(parts.options)),
       discover_(std::move(parts.discover)),
       poll_(std::move(parts.poll)),
-      slurmds_(slurmds_of(options_.paths, options_.slurm_users)),
-      setup_(discover_(slurmds_)),
+      setup_(std::move(parts.unread)),
       watch_(setup_.watch, std::move(parts.version_runner), std::move(parts.unit_runner)),
       name_(std::move(parts.name_runner)),
       jobs_(setup_.jobs),
       probe_(std::move(parts.probe)),
       pressures_(options_.paths) {
   facts_.metal3 = std::move(parts.metal3);
-  facts_.slurm_conf = setup_.conf;
-  tell_poll();
-  log_setup(setup_);
+  facts_.machine.gpus_hang = true;  // so far
   read_machine();
 }
 
@@ -83,35 +47,40 @@ void FactsSync::read_machine() {
   facts_.machine.memory_pressure = old.memory_pressure;
   facts_.machine.disk_pressure = old.disk_pressure;
   facts_.machine.pid_pressure = old.pid_pressure;
-  facts_.machine.missing_gpu_files =
-      host::missing_files(options_.paths, facts_.slurm_conf.gpu_files);
+  facts_.machine.gpus_hang = old.gpus_hang;
+  facts_.machine.gpus = old.gpus;
+  facts_.machine.missing_gpu_files = old.missing_gpu_files;
+  gpus_wanted_ = true;
 }
 
-void FactsSync::tell_poll() {
-  poll_->set_place(setup_.place);
-  if (setup_.refusal.empty()) {
-    poll_->set_node(setup_.node_name);
-  } else {
-    poll_->set_standing_failure({setup_.refusal_cause, setup_.refusal});
+// A driver that hangs costs the news of the GPUs only: how many there are stays known.
+void FactsSync::follow_gpus(Now now) {
+  Duration patience{};
+  if (gpus_wanted_ && !gpus_.busy()) {
+    auto read = [read = options_.read_gpus, paths = options_.paths,
+                 files = facts_.slurm_conf.gpu_files] { return read(paths, files); };
+    gpus_wanted_ = !gpus_.begin(std::move(read), now.steady, options_.reading_limit);
+    patience = options_.patience;
   }
-}
-
-// Whether there are others than before.
-bool FactsSync::look_for_slurmds() {
-  auto seen = slurmds_of(options_.paths, setup_.watch.places.users);
-  const bool others = !same_slurmds(slurmds_, seen);
-  for (auto& slurmd : seen) {
-    if (same_slurmd(slurmd, told_)) {
-      slurmd.told_name = told_.told_name;
+  if (auto reading = gpus_.take(patience)) {
+    if (std::exchange(gpus_late_, false)) {
+      log::info("the GPUs of this machine are read again");
     }
+    facts_.machine.gpus_hang = false;
+    facts_.machine.gpus = std::move(reading->gpus);
+    facts_.machine.missing_gpu_files = std::move(reading->missing_files);
+  } else if (gpus_.late(now.steady) && !std::exchange(gpus_late_, true)) {
+    facts_.machine.gpus_hang = true;
+    log::warning("the GPU driver does not answer");
   }
-  slurmds_ = std::move(seen);
-  return others;
 }
 
 // A second slurmd may come at any time, or the one too many go. While none runs there is nothing
 // new to learn.
 void FactsSync::look_again_for_slurmds(Now now) {
+  if (!read_) {
+    return;
+  }
   // A file that was rejected may have been given its right owner or mode.
   const bool rejected =
       !setup_.refusal.empty() && setup_.refusal_cause == node::SlurmFailure::kBadConfiguration;
@@ -123,30 +92,6 @@ void FactsSync::look_again_for_slurmds(Now now) {
 // With the reading of the machine, and at each tick while there is something to resolve.
 bool FactsSync::is_due_to_look(Now now) const {
   return now.steady >= next_machine_ || (!setup_.refusal.empty() && now.steady >= next_tick_);
-}
-
-// slurm.conf is read again when slurmd has (re)started: that is when a change of it takes effect.
-void FactsSync::setup_slurm(Now now) {
-  SlurmSetup fresh = discover_(slurmds_);
-  const bool news = fresh.node_name != setup_.node_name || fresh.problem != setup_.problem ||
-                    fresh.refusal != setup_.refusal || fresh.conf != setup_.conf ||
-                    fresh.left_out != setup_.left_out;
-  const bool moved = fresh.node_name != setup_.node_name || fresh.jobs != setup_.jobs ||
-                     fresh.watch.spool_dir != setup_.watch.spool_dir ||
-                     fresh.watch.places != setup_.watch.places ||
-                     fresh.watch.identity != setup_.watch.identity;
-  setup_ = std::move(fresh);
-  if (news) {
-    log_setup(setup_);
-  }
-  facts_.slurm_conf = setup_.conf;
-  read_machine();  // slurmd has counted its GPUs anew as well
-  tell_poll();
-  if (moved) {
-    watch_.reconfigure(setup_.watch);
-    next_watch_ = watch_.step(now);
-    jobs_ = slurm::LocalJobsReader{setup_.jobs};
-  }
 }
 
 void FactsSync::take_watched(Now now) {
@@ -171,12 +116,20 @@ void FactsSync::follow_slurmd(Now now) {
     probed_version_.clear();
   }
   if (started) {
+    // Without an absence it is scontrol reconfigure, on all nodes at the same moment.
+    const bool reconfigured =
+        before.liveness == Liveness::kRunning && setup_.refusal.empty() && setup_.told_by.pid == 0;
+    const Duration spread = std::min(delay_rule(Delay::kReread).to, poll_->pace().evidence_spread);
+    reread_at_ = now.steady + (reconfigured ? setup_.site.in(spread, "reread:") : Duration::zero());
+    if (is_gone(before.liveness)) {
+      poll_->ask_soon(now);
+    }
+  }
+  if (now.steady >= reread_at_) {
+    reread_at_ = kNever;
     look_for_slurmds();
     setup_slurm(now);
     take_watched(now);  // by the new rules the slurmd may not count any more
-    if (before.liveness != Liveness::kUnknown) {
-      poll_->ask_soon(now);
-    }
   }
 }
 
@@ -233,16 +186,6 @@ SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
   return probe_.step(now.steady);
 }
 
-void FactsSync::read_jobs() {
-  facts_.jobs = jobs_.read();
-  read_jobs_at_.reset();
-  // None in a directory that is not slurmd's means nothing.
-  if (facts_.jobs && facts_.jobs->jobs == 0 && watched_.pid != 0 &&
-      !slurm::is_seen_alike(options_.paths.proc, watched_.pid, setup_.jobs.spool_dir)) {
-    facts_.jobs.reset();
-  }
-}
-
 // A full query may fail once, or come late, before its predecessor's answer no longer counts.
 SteadyTime FactsSync::follow_confirmation(Now now) {
   if (now.steady >= confirmed_until_) {
@@ -256,16 +199,25 @@ SteadyTime FactsSync::follow_confirmation(Now now) {
 void FactsSync::take_answer(Now now) {
   const node::SlurmAnswer& answer = facts_.slurm;
   jobs_of_answer_ = answer.answered_at;
-  read_jobs();
+  read_jobs(now);
+  facts_.jobs_at_answer.reset();
+  if (facts_.jobs && !spool_.busy()) {
+    // A record may be older than what runs here now.
+    const bool since = answer.answered_at && jobs_since_ > *answer.answered_at;
+    facts_.jobs_at_answer = since ? jobs_before_ : facts_.jobs->job_ids;
+  }
   const auto before = std::exchange(jobs_before_query_, std::nullopt);
   const bool is_full = answer.record && answer.record->kind == node::AnswerKind::kFullDump;
-  if (is_full && before && facts_.jobs && before->job_ids == facts_.jobs->job_ids) {
+  if (is_full && before && facts_.jobs && !spool_.busy() &&
+      before->job_ids == facts_.jobs->job_ids) {
     facts_.confirmed = node::Confirmation{*answer.record, facts_.jobs->job_ids};
-    confirmed_until_ = now.steady + 2 * options_.confirm_interval;
+    confirmed_until_ = now.steady + 2 * poll_->pace().confirm_interval;
   }
 }
 
 SteadyTime FactsSync::step(Now now) {
+  follow_reading(now, std::exchange(options_.first_patience, Duration::zero()));
+  follow_spool(now);
   if (is_due_to_look(now)) {
     look_again_for_slurmds(now);
   }
@@ -274,16 +226,18 @@ SteadyTime FactsSync::step(Now now) {
   follow_name(now);
   SteadyTime next = std::min(name_.wake_at(), next_watch_);
   if (watch_.take_job_event()) {
-    poll_->ask_soon(now);
+    jobs_changed_ = true;
     read_jobs_at_ = std::min(read_jobs_at_.value_or(kNever), now.steady + kJobsSettle);
   }
   const bool machine_due = now.steady >= next_machine_;
   next = std::min(next, follow_probe(now, machine_due));
   if (machine_due) {
     read_machine();
-    read_jobs();
+    compared_mounts_of_ = 0;
+    read_jobs(now);
     next_machine_ = now.steady + options_.machine_interval;
   }
+  follow_gpus(now);
   if (now.steady >= next_tick_) {
     const auto sample = pressures_.sample();
     facts_.machine.memory_pressure = sample.memory;
@@ -299,23 +253,38 @@ SteadyTime FactsSync::step(Now now) {
   if (facts_.slurm.answered_at != jobs_of_answer_) {
     take_answer(now);
   } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
-    read_jobs();
+    read_jobs(now);
   }
   if (poll_->counters().source.full_queries != full_queries) {
     jobs_before_query_ = std::move(jobs_before);
+  }
+  // A job may begin on thousands of nodes at once.
+  if (jobs_changed_ && !read_jobs_at_) {
+    jobs_changed_ = false;
+    if (!node::jobs_tell_state(facts_)) {
+      poll_->ask_soon(now);
+      next = now.steady;
+    }
   }
   set_slurmd();
   next = std::min(next, follow_confirmation(now));
   if (absent_since_ && now.steady < *absent_since_ + options_.not_ready_grace) {
     next = std::min(next, *absent_since_ + options_.not_ready_grace);
   }
-  return std::min({next, next_tick_, next_machine_, read_jobs_at_.value_or(kNever)});
+  return std::min({next, next_tick_, next_machine_, reread_at_, read_jobs_at_.value_or(kNever),
+                   reading_.late_at(now.steady), spool_.late_at(now.steady),
+                   gpus_.late_at(now.steady)});
 }
 
 std::vector<int> FactsSync::wake_fds() const {
   std::vector<int> fds = watch_.wake_fds(read_jobs_at_.has_value());
   for (const auto& more : {name_.wake_fds(), poll_->wake_fds()}) {
     fds.insert(fds.end(), more.begin(), more.end());
+  }
+  for (const int fd : {reading_.wake_fd(), spool_.wake_fd(), gpus_.wake_fd()}) {
+    if (fd >= 0) {
+      fds.push_back(fd);
+    }
   }
   return fds;
 }
@@ -327,6 +296,11 @@ void FactsSync::set_slurmd() {
   if (!setup_.refusal.empty() && setup_.told_by.pid == 0) {
     facts_.slurmd = {};
     facts_.slurmd.detail = setup_.refusal;
+  }
+  // A slurmd outside its unit is found by the pidfile that slurm.conf names.
+  if (!read_ && watched_.liveness != Liveness::kRunning) {
+    facts_.slurmd = {};
+    facts_.slurmd.detail = late_.empty() ? "slurm.conf has not been read yet" : late_;
   }
 }
 

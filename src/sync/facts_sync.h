@@ -6,7 +6,13 @@
 // slurmd (pidfd and inotify), jobs on the machine, and the queries to slurmctld. The tick falls
 // on multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
-// A step object: never blocks but for reading small local files; not thread-safe.
+// A step object; not thread-safe. Slurm's files may lie on a file system that hangs, so they are
+// read aside (side_call.h). The first reading of slurm.conf is waited for, up to two seconds, that
+// a new Node has its labels from the beginning; any other for a tenth of a second. What has not
+// answered for five seconds is unknown, with the file as the cause: the jobs by the spool
+// directory, and all that follows from slurm.conf where it has never been read. Once read it stays
+// true: slurmd has read the same, and reads it again at its own start only. So do the GPUs, whose
+// driver may hang.
 
 #include <functional>
 #include <memory>
@@ -14,6 +20,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/delay.h"
+#include "base/result.h"
+#include "base/side_call.h"
+#include "host/gpus.h"
 #include "host/machine.h"
 #include "host/pressure.h"
 #include "node/conditions.h"
@@ -38,6 +48,8 @@ struct SlurmSetup {
   // A `slurmd -F` must be asked for its name. It is the one slurmd of this node all the same.
   slurm::SlurmdNameQuestion told_by;
   slurm::ClusterPlace place;
+  std::optional<slurm::PollSettings> pace;  // by the nodes of slurm.conf; nothing if not read
+  SitePlace site;
   node::SlurmConfFacts conf;
   slurm::SlurmdWatchSettings watch;
   slurm::LocalJobsPlaces jobs;
@@ -49,20 +61,26 @@ struct FactsOptions {
   Duration machine_interval = std::chrono::minutes{5};
   Duration tick = std::chrono::seconds{30};  // pressures: news, not a matter of seconds here
   Duration not_ready_grace = std::chrono::seconds{15};
-  TrustedUsers slurm_users = {};  // for the first look, before slurm.conf names SlurmUser
-  Duration confirm_interval = std::chrono::minutes{10};
+  // For the first look, before slurm.conf names SlurmUser. Like Parts::discover.
+  std::function<TrustedUsers()> slurm_users = [] { return TrustedUsers{}; };
+  std::function<host::GpuReading(const host::Paths&, const std::vector<std::string>&)> read_gpus =
+      host::read_gpus_and_files;
+  Duration first_patience = std::chrono::seconds{2};  // with slurm.conf
+  Duration patience = std::chrono::milliseconds{100};
+  Duration reading_limit = std::chrono::seconds{5};
 };
 
 class FactsSync {
  public:
-  // Reads slurm.conf again; the argument is every slurmd that runs on this machine, with the names
-  // that they have reported.
+  // Reads slurm.conf; the argument is every slurmd that runs on this machine, with the names that
+  // they have reported. Runs on other threads and may outlive this object: it owns what it uses.
   using Discover = std::function<SlurmSetup(const std::vector<slurm::SlurmdSeen>& slurmds)>;
 
   struct Parts {
     FactsOptions options;
     std::optional<node::Metal3Facts> metal3;
     Discover discover;
+    SlurmSetup unread;  // as long as slurm.conf has not been read
     std::unique_ptr<slurm::ControllerPoll> poll;
     std::unique_ptr<slurm::CommandRunner> version_runner;  // `slurmd -V`
     std::unique_ptr<slurm::CommandRunner> unit_runner;     // `systemctl show slurmd.service`
@@ -71,22 +89,41 @@ class FactsSync {
   };
   explicit FactsSync(Parts parts);
 
+  // Before the first step: where in its site this node stands, by slurm.conf if it can be read so
+  // soon.
+  const SitePlace& await_site(Now now, Duration patience) {
+    follow_reading(now, patience);
+    return site();
+  }
+  const SitePlace& site() const { return setup_.site; }
   SteadyTime step(Now now);
   std::vector<int> wake_fds() const;
 
-  // As of the last step; before the first one only the machine and slurm.conf are known.
+  // As of the last step; before the first one only the machine is known.
   const node::HostFacts& facts() const { return facts_; }
   // Puts this address of the machine, if it is one, before the others: the one that reaches the API
   // server is the one the cluster can reach us at.
   void prefer_address(const std::string& address);
   node::Circumstances circumstances(Now now) const;
+  // NodeSync::record(); whether it was new, so that a step is due.
+  bool set_record(const std::optional<std::string>& record) { return poll_->set_record(record); }
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
   // slurmd is being asked for the node's name, or its program for its version.
   bool learns_about_slurmd() const { return name_.running() || watch_.learns_version(); }
+  // It is being read for the first time, and not late.
+  bool reads_slurm_conf() const { return !read_ && late_.empty(); }
 
  private:
   void read_machine();
+  void follow_gpus(Now now);
+  struct Reading {
+    std::vector<slurm::SlurmdSeen> slurmds;
+    SlurmSetup setup;
+  };
   void setup_slurm(Now now);
+  void begin_reading(Now now);
+  void follow_reading(Now now, Duration patience = Duration::zero());
+  void take_reading(Reading reading, Now now);
   void tell_poll();
   bool look_for_slurmds();
   void look_again_for_slurmds(Now now);
@@ -96,7 +133,9 @@ class FactsSync {
   SteadyTime follow_probe(Now now, bool is_due);
   void take_watched(Now now);
   void follow_slurmd(Now now);
-  void read_jobs();
+  void read_jobs(Now now);
+  void follow_spool(Now now, Duration patience = Duration::zero());
+  void take_jobs(const Result<std::vector<std::string>>& entries, WallTime now);
   SteadyTime follow_confirmation(Now now);
   void take_answer(Now now);
   void set_slurmd();
@@ -106,11 +145,23 @@ class FactsSync {
   std::unique_ptr<slurm::ControllerPoll> poll_;
   std::vector<slurm::SlurmdSeen> slurmds_;  // as setup_ knows them
   SlurmSetup setup_;
+  SideCall<Reading> reading_;  // of slurm.conf
+  bool read_ = false;          // once at least
+  bool wanted_ = true;         // another reading
+  std::string late_;           // why it has not come; "" = in time
   slurm::SlurmdWatch watch_;
   slurm::SlurmdName name_;
   // The last that has reported its name: its successor at a reconfigure has the same until it does.
   slurm::SlurmdSeen told_;
   slurm::LocalJobsReader jobs_;
+  SideCall<Result<std::vector<std::string>>> spool_;  // its entries
+  bool jobs_wanted_ = false;                          // once more after those
+  std::string spool_late_;                            // as late_
+  int compared_mounts_of_ = 0;     // this slurmd's with ours, since the last report; 0 = not yet
+  bool spool_is_slurmds_ = false;  // the outcome
+  SideCall<host::GpuReading> gpus_;
+  bool gpus_wanted_ = false;  // another reading
+  bool gpus_late_ = false;
   slurm::SlurmdProbe probe_;
   std::string probed_version_;  // of the slurmd that was asked; "" = none yet
   host::PressureSampler pressures_;
@@ -120,6 +171,11 @@ class FactsSync {
   // slurmctld says NOT_RESPONDING while slurmd runs: when to ask about it again, once.
   std::optional<SteadyTime> doubt_at_;
   std::optional<SteadyTime> read_jobs_at_;
+  // The jobs that are seen have been seen since then, and before them those.
+  WallTime jobs_since_{};
+  std::vector<std::uint32_t> jobs_seen_, jobs_before_;
+  bool jobs_changed_ = false;      // and have not been read since
+  SteadyTime reread_at_ = kNever;  // slurm.conf
   SteadyTime next_watch_{};
   SteadyTime next_tick_{};
   SteadyTime next_machine_{};

@@ -10,7 +10,6 @@
 namespace slurmlet::sync {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kWriteAttempts = 5;  // kubelet's
@@ -22,9 +21,27 @@ LeaseSync::LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random, L
       options_(std::move(options)),
       random_(std::move(random)),
       link_(link),
-      backoff_(milliseconds{200}, seconds{7}, random_) {}
+      backoff_(Delay::kLeaseRetry, random_),
+      used_(link.found.get()) {}
+
+void LeaseSync::inherit(kube::Lease lease, Now now) {
+  const auto renewed = parse_rfc3339(lease.renew_time);
+  if (!renewed) {
+    return;
+  }
+  last_renew_ = *renewed;
+  lease_uid_ = lease.owner_node_uid;
+  lease_ = std::move(lease);
+  const Duration age =
+      std::clamp<Duration>(now.wall - last_renew_, Duration::zero(), options_.duration / 4);
+  link_.status.set({last_renew_, now.steady - age, "", std::nullopt, std::nullopt});
+  next_ = now.steady + options_.duration / 4 - age;
+}
 
 SteadyTime LeaseSync::step(Now now) {
+  if (auto inherited = std::exchange(options_.inherited, std::nullopt)) {
+    inherit(*std::move(inherited), now);
+  }
   const auto uid = link_.node_uid.get();
   if (!uid || uid->empty()) {
     lease_.reset();
@@ -54,7 +71,7 @@ void LeaseSync::failed(const Error& error, Now now) {
   failing_ = true;
   const auto before = link_.status.get();
   LeaseStatus status = before ? *before : LeaseStatus{};
-  status.last_error = error.message;
+  status.last_error = error.reason();
   if (refused_until_) {
     status.refused_at = now.steady;
     status.refused_by = foreign_;
@@ -66,17 +83,22 @@ void LeaseSync::failed(const Error& error, Now now) {
 }
 
 void LeaseSync::succeeded(Now now) {
+  const auto before = link_.status.get();
+  const bool in_step = failing_ || !before || !before->renewed_at;
   if (failing_) {
     log::info("lease of node " + options_.node_name + " is renewed again");
   }
   failing_ = false;
   backoff_.reset();
   link_.status.set({now.wall, now.steady, "", std::nullopt, std::nullopt});
-  next_ = now.steady + node::renew_interval(options_.duration, random_);
+  next_ = now.steady + (in_step ? node::renew_out_of_step(options_.duration, random_)
+                                : node::renew_interval(options_.duration, random_));
 }
 
 Status LeaseSync::load(Now now, bool just_written) {
-  auto current = api_.get(options_.node_name);
+  const auto found = std::exchange(used_, link_.found.get());
+  auto current =
+      used_ && used_ != found ? Result<kube::Lease>{*used_} : api_.get(options_.node_name);
   if (current) {
     lease_ = std::move(*current);
     if (const Status free = refuse_foreign(now, just_written); !free) {

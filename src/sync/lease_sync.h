@@ -8,6 +8,7 @@
 // Lease that another machine holds and may still renew is never overwritten: that is an error, and
 // it is looked at again after its duration. Not thread-safe but for the link, which is Published.
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,8 @@ struct LeaseOptions {
   std::string node_name;
   std::string holder_identity;
   std::chrono::seconds duration{40};
+  // As it was a moment ago, before a restart: it is renewed when it is due, and not read.
+  std::optional<kube::Lease> inherited = {};
 };
 
 class LeaseSync {
@@ -32,7 +35,11 @@ class LeaseSync {
   // Renews when due. Returns the next wake-up; kNever while there is no Node.
   SteadyTime step(Now now);
 
+  // As the server last returned it.
+  const std::optional<kube::Lease>& lease() const { return lease_; }
+
  private:
+  void inherit(kube::Lease lease, Now now);
   Status renew(Now now, const std::string& uid);
   Status write(Now now, const std::string& uid);
   Status load(Now now, bool just_written);
@@ -45,8 +52,9 @@ class LeaseSync {
   Random random_;
   LeaseLink& link_;
   Backoff backoff_;
-  std::optional<kube::Lease> lease_;  // as the server last returned it
-  std::string lease_uid_;             // Node uid that lease_ was written for
+  std::optional<kube::Lease> lease_;         // as the server last returned it
+  std::shared_ptr<const kube::Lease> used_;  // of what NodeSync found
+  std::string lease_uid_;                    // Node uid that lease_ was written for
   std::optional<node::HolderSighting> foreign_;
   std::optional<SteadyTime> refused_until_;  // held by another machine: look again then
   WallTime last_renew_{};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -19,38 +20,91 @@ using std::chrono::seconds;
 // To see whether the holder of a Lease still runs: a Lease of a usual duration needs less.
 constexpr std::chrono::minutes kLongWait{5};
 
+constexpr seconds kReloadSpread{10};
+
 }  // namespace
 
-void NodeSync::try_register(Now now) {
+void NodeSync::set_site(const SitePlace& site, Now now) {
+  if (begun_ && site == site_) {
+    return;
+  }
+  site_ = site;
+  const SteadyTime begun = begun_ ? *begun_ : begun_.emplace(now.steady);
+  const Duration look = site.in(site_delay(Delay::kLook, site.at_once()), "start:");
+  const Duration start = site.in(site_delay(Delay::kStart, site.at_once()), "start:");
+  start_from_ = begun + start;
+  const bool has_lease = !known_uid().empty();
+  if (has_lease && options_.is_reload) {
+    // Under a Lease that goes on nobody else would notice what changes meanwhile.
+    start_from_ = std::min(start_from_, begun + kReloadSpread);
+  }
+  look_from_ = has_lease ? start_from_ : begun + look;
+  // Before that, and while the API server still has what happened since.
+  watch_from_ = begun + (options_.is_reload ? look : start / 3);
+  if (!ever_registered_ && start_from_ - now.steady > seconds{1}) {
+    log::info(fmt::format("one of {} nodes: Node {} is registered in {} s", site.at_once(),
+                          desired_.name,
+                          std::chrono::ceil<seconds>(start_from_ - now.steady).count()));
+  }
+}
+
+void NodeSync::publish_uid(const std::string& uid) {
+  const auto published = link_.node_uid.get();
+  if (!published || *published != uid) {
+    link_.set_uid(uid);
+  }
+}
+
+bool NodeSync::look(Now now) {
+  if (observed_ || found_ || !may_try() || now.steady < std::max(next_try_, look_from_)) {
+    return false;
+  }
+  found_ = find(now);
+  return true;
+}
+
+// The lease thread may know the Node already, from before a reload: what is no longer ours is
+// unpublished, and what could not be read is as it was.
+std::optional<NodeSync::Found> NodeSync::find(Now now) {
   auto existing = api_.get(desired_.name);
   if (!existing && existing.error().code != Code::kNotFound) {
     on_write_error(existing.error().with_prefix("register"), now);
-    return;
+    return std::nullopt;
   }
   if (existing) {
     if (auto problem = node::foreign_claim(*existing, effective_desired())) {
       log::error(*problem);
+      publish_uid("");
       refusal_ = std::move(problem);
       holder_refused_ = false;
       let_go_ = false;
-      return;
+      return std::nullopt;
     }
     end_let_go();
-  } else if (stays_gone(now)) {
-    return;
+    note_sight(*existing);
+  } else if (const bool waits = waits_for_watch(now); stays_gone(now) || waits) {
+    return std::nullopt;
   }
   if (!may_take_lease(now)) {
-    return;
+    return std::nullopt;
   }
-  if (existing) {
-    adopt(std::move(*existing));
+  found_at_ = now.steady;
+  if (!existing) {
+    return Found{};
+  }
+  publish_uid(existing->uid);
+  return Found{std::move(*existing)};
+}
+
+void NodeSync::register_found(Found found, Now now) {
+  if (found.node) {
+    adopt(std::move(*found.node));
     report_missing_taints(now);
   } else {
     create(now);
   }
   if (observed_) {
     ever_registered_ = true;
-    registered_at_ = now.steady;
     write_error_.reset();
     backoff_.reset();
     remember_announced();
@@ -67,7 +121,7 @@ void NodeSync::create(Now now) {
     ++writes_;
     uuid_label_surrendered_ = false;
     set_observed(std::move(*created));
-    const std::string message = node::registered_message(desired, options_.cluster);
+    const std::string message = node::registered_message(desired, cluster_);
     log::info("Node " + desired.name + " " + message);
     emit(false, ever_registered_ ? "Reregistered" : "Registered", message, now);
   } else if (created.error().code == Code::kConflict) {
@@ -90,7 +144,7 @@ void NodeSync::set_end(std::optional<NodeEnd> end) {
 }
 
 void NodeSync::note_sight(const node::ObservedNode& seen) {
-  auto last = node::cordoned_sight(seen);
+  auto last = node::last_sight(seen);
   set_end(last ? std::optional{NodeEnd{*std::move(last), {}, {}}} : std::nullopt);
 }
 
@@ -115,13 +169,26 @@ bool NodeSync::stays_gone(Now now) {
   next_try_ = until;
   if (!std::exchange(let_go_, true)) {
     refusal_ = fmt::format(
-        "Node {} was deleted with its Machine {}: it was cordoned at the time (noticed at {}). It "
+        "Node {} was deleted with its Machine{}: it was {} at the time (noticed at {}). It "
         "is not registered again {} (node.recreateAfter), unless this host is reprovisioned or "
         "gets another credential",
-        desired_.name, end_->last.machine, end_->deleted_at,
+        desired_.name, end_->last.machine.empty() ? "" : " " + end_->last.machine,
+        end_->last.detached ? "detached from Slurm" : "cordoned", end_->deleted_at,
         options_.recreate_after ? "for now" : "in this boot");
     log::warning(*refusal_);
   }
+  return true;
+}
+
+// What an earlier run has watched is gone: its watch, which goes on, knows how it ended.
+bool NodeSync::waits_for_watch(Now now) {
+  const auto known = link_.node_uid.get();
+  publish_uid("");
+  if (options_.watch_from.empty() || !known || known->empty()) {
+    return false;
+  }
+  lost_uid_ = *known;
+  next_try_ = now.steady + watch_lag();
   return true;
 }
 
@@ -168,6 +235,9 @@ bool NodeSync::may_take_lease(Now now) {
     return false;
   }
   foreign_holder_.reset();
+  if (lease) {
+    link_.found.set(*lease);
+  }
   if (node::is_foreign_holder(held.identity, options_.holder_identity)) {
     take_over(held);
   }
@@ -181,6 +251,7 @@ bool NodeSync::may_take_lease(Now now) {
 
 void NodeSync::refuse_holder(const node::LeaseHolder& held, const node::HolderRuling& ruling,
                              Now now) {
+  publish_uid("");
   next_try_ = std::max(ruling.again, now.steady);
   if (ruling.verdict == node::HolderRuling::Verdict::kWait) {
     const auto wait = std::chrono::duration_cast<seconds>(next_try_ - now.steady);
@@ -210,9 +281,10 @@ void NodeSync::take_over(const node::LeaseHolder& held) {
 // The loop of the Lease has found that another machine renews it: that one has the Node.
 void NodeSync::let_go_if_refused(Now now) {
   const auto lease = link_.status.get();
-  if (!observed_ || !lease || !lease->refused_at || *lease->refused_at < registered_at_) {
+  if (!(observed_ || found_) || !lease || !lease->refused_at || *lease->refused_at < found_at_) {
     return;
   }
+  found_.reset();
   log::error("Node " + desired_.name + " is released: " + lease->last_error);
   set_observed(std::nullopt);
   foreign_holder_ = lease->refused_by;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "node/lease_policy.h"
 #include "node/node_diff.h"
 #include "node/node_events.h"
@@ -13,24 +12,11 @@
 namespace slurmlet::sync {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr minutes kQuietAfterReverts{10};
-// A write may find the Node gone before the watch reports how it was at the end.
-constexpr seconds kWatchLag{2};
-constexpr seconds kBrokenWatchLag{30};  // while the watch has no connection
 constexpr int kRevertsThatCount = 5;
-
-// A watch event may be older than the answer to our own write; resourceVersions of one object are
-// ordered numbers (KEP-5504). Where they are not, every event counts.
-bool is_older(const std::string& version, const std::string& than) {
-  const auto a = parse_int<std::uint64_t>(version);
-  const auto b = parse_int<std::uint64_t>(than);
-  return a && b && *a < *b;
-}
 
 }  // namespace
 
@@ -46,15 +32,22 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
       random_(std::move(random)),
       link_(link),
       provider_id_seen_(std::move(provider_id_seen)),
-      backoff_(milliseconds{100}, seconds{7}, random_),
-      recreate_backoff_(milliseconds{200}, minutes{5}, random_),
-      revert_backoff_(seconds{1}, minutes{5}, random_),
+      backoff_(Delay::kNodeRetry, random_),
+      recreate_backoff_(Delay::kRecreate, random_),
+      revert_backoff_(Delay::kRevert, random_),
       provider_id_(options_.remembered_provider_id),
-      provider_id_backoff_(minutes{1}, hours{1}, random_),
-      provider_id_retry_(seconds{1}, minutes{1}, random_),
-      end_(options_.end) {}
+      provider_id_backoff_(Delay::kProviderIdRejected, random_),
+      provider_id_retry_(Delay::kProviderIdRetry, random_),
+      end_(options_.end) {
+  if (!options_.watch_from.empty()) {
+    watch_.resume(options_.watch_from);
+  }
+}
 
 void NodeSync::set_desired(node::DesiredNode desired, Now now) {
+  if (desired == desired_) {
+    return;
+  }
   desired_ = std::move(desired);
   compared_ = false;
   if (observed_) {
@@ -75,12 +68,13 @@ node::DesiredNode NodeSync::effective_desired() const {
 }
 
 SteadyTime NodeSync::step(Now now) {
-  if (observed_ || watching_ || (refusal_ && !holder_refused_)) {
+  if (may_read_watch(now)) {
     read_watch(now);
   }
   let_go_if_refused(now);
-  if (!observed_ && may_try() && now.steady >= next_try_) {
-    try_register(now);
+  look(now);
+  if (found_ && now.steady >= start_from_) {
+    register_found(*std::exchange(found_, std::nullopt), now);
     if (observed_) {
       read_watch(now);
     }
@@ -92,13 +86,16 @@ SteadyTime NodeSync::step(Now now) {
     return now.steady;  // found by the first attempt: the watch reports its end
   }
   if (!observed_) {  // not yet, or found gone while writing
-    return may_try() ? std::min(next_try_, watch_next_) : watch_next_;
+    const SteadyTime next = found_ ? start_from_ : std::max(next_try_, look_from_);
+    const SteadyTime news = watching_ || options_.watch_from.empty() ? watch_next_ : watch_from_;
+    return may_try() ? std::min(next, news) : news;
   }
   const bool id_waits = lacks_provider_id() && now.steady < provider_id_not_before_;
   return std::min({watch_next_, std::max(next_report_, next_try_),
                    id_waits ? std::max(provider_id_not_before_, next_try_) : kNever,
-                   write_error_ ? next_try_ : kNever,
-                   held_back_ ? std::max(revert_not_before_, next_try_) : kNever});
+                   write_error_ && !news_from_ ? next_try_ : kNever,
+                   held_back_ ? std::max(revert_not_before_, next_try_) : kNever,
+                   news_from_ ? std::max(*news_from_, next_try_) : kNever});
 }
 
 void NodeSync::emit(bool warning, const std::string& reason, const std::string& message, Now now) {
@@ -123,13 +120,9 @@ void NodeSync::remember_announced() {
 }
 
 void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
-  const auto published = link_.node_uid.get();
-  const std::string uid = observed ? observed->uid : "";
   observed_ = std::move(observed);
   compared_ = false;
-  if (!published || *published != uid) {
-    link_.node_uid.set(uid);
-  }
+  publish_uid(observed_ ? observed_->uid : "");
   if (observed_ && !observed_->provider_id.empty() && observed_->provider_id != provider_id_) {
     provider_id_ = observed_->provider_id;
     provider_id_seen_(provider_id_);
@@ -138,92 +131,6 @@ void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
     lost_uid_.clear();
     note_sight(*observed_);
   }
-}
-
-void NodeSync::read_watch(Now now) {
-  std::vector<kube::WatchEvent<node::ObservedNode>> events;
-  watching_ = true;  // from now on always: an unread watch would keep the loop awake
-  watch_next_ = watch_.step(now, events);
-  using Type = kube::WatchEvent<node::ObservedNode>::Type;
-  for (auto& event : events) {
-    if (event.type == Type::kDeleted || (event.type == Type::kReplaced && event.objects.empty())) {
-      on_gone(event.objects.empty() ? std::nullopt : std::optional{event.objects.front()}, now);
-      continue;
-    }
-    for (const auto& seen : event.objects) {
-      on_seen(seen);
-    }
-  }
-}
-
-// `last`: the Node as it was at its end; nothing where a list just lacks it.
-void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
-  const std::string known = observed_ ? observed_->uid : lost_uid_;
-  // News of a Node that was deleted before we made this one says nothing of this one.
-  if (!known.empty() && last && last->uid != known) {
-    return;
-  }
-  if (last && last->uid == known) {
-    note_sight(*last);
-  }
-  if (!observed_ && !std::exchange(lost_uid_, "").empty()) {
-    if (!gave_up_) {
-      (void)stays_gone(now);
-    }
-    return;
-  }
-  on_deleted(now);
-}
-
-void NodeSync::on_seen(const node::ObservedNode& seen) {
-  if (!observed_) {
-    if (let_go_) {
-      next_try_ = {};  // made anew, or never gone; of old news registration finds nothing
-    }
-    return;  // registration reads the Node itself
-  }
-  if (is_older(seen.resource_version, observed_->resource_version)) {
-    return;
-  }
-  if (seen.uid != observed_->uid) {
-    // Somebody deleted and re-created it: decide anew whether it is ours.
-    set_observed(std::nullopt);
-    next_try_ = {};
-    return;
-  }
-  const char* key = node::vocabulary::kLabelMetal3Uuid;
-  if (observed_->labels.contains(key) && !seen.labels.contains(key) && !uuid_label_surrendered_) {
-    uuid_label_surrendered_ = true;
-    log::warning(std::string{"the label "} + key +
-                 " was removed from this Node (Cluster API's label sync with prefix metal3.io?); "
-                 "left as it is");
-  }
-  set_observed(seen);
-}
-
-void NodeSync::on_deleted(Now now) {
-  if (!observed_) {
-    if (!gave_up_ && !holder_refused_ && !let_go_) {
-      refusal_.reset();  // the Node that was in our way is gone
-    }
-    return;
-  }
-  set_observed(std::nullopt);
-  if (!options_.recreate) {
-    gave_up_ = true;
-    refusal_ = "the Node was deleted and node.recreate is \"never\"";
-    log::warning("Node " + desired_.name + " was deleted; not registered again (node.recreate)");
-    return;
-  }
-  if (stays_gone(now)) {
-    return;
-  }
-  if (now.steady - recreated_at_ > minutes{10}) {
-    recreate_backoff_.reset();
-  }
-  next_try_ = now.steady + recreate_backoff_.next();
-  recreated_at_ = now.steady;
-  log::warning("Node " + desired_.name + " was deleted; registering it again");
 }
 
 void NodeSync::on_write_error(const Error& error, Now now) {
@@ -316,6 +223,15 @@ void NodeSync::note_revert(bool again, const node::DesiredNode& desired, Now now
   written_ = desired;
 }
 
+// A job that begins or ends on thousands of nodes changes them at one moment.
+bool NodeSync::waits_with(const node::NodePatch& patch, Now now) {
+  const bool may_wait = !patch.is_urgent && now.steady < next_report_;
+  if (may_wait && !news_from_) {
+    news_from_ = now.steady + part_of(site_delay(Delay::kNews, site_.nodes()), random_);
+  }
+  return may_wait && now.steady < *news_from_;
+}
+
 void NodeSync::write_if_due(Now now) {
   if (now.steady < next_try_) {
     return;
@@ -324,16 +240,16 @@ void NodeSync::write_if_due(Now now) {
   if (compared_ && now.steady < next_report_ && !id_is_due) {
     return;  // neither side has changed since they were found equal
   }
-  // The status first: a providerID that is rejected must not keep it from being reported.
-  Status done;
+  Status done;  // the status first: a providerID may be rejected
   const node::DesiredNode desired = effective_desired();
   const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
   const bool news = patch.has_changes && unkept_ != desired;
   const bool again = news && written_ == desired;  // somebody changed back what we wrote
   held_back_ = again && now.steady < revert_not_before_ && now.steady < next_report_;
-  if (held_back_) {
+  if (held_back_ || (news && waits_with(patch, now))) {
     return;
   }
+  news_from_.reset();
   if (news || now.steady >= next_report_) {
     done = write(patch, now);
     if (done && news) {
@@ -360,8 +276,7 @@ void NodeSync::write_if_due(Now now) {
       lost_uid_ = observed_->uid;
       on_deleted(now);
       if (!refusal_) {
-        next_try_ =
-            std::max(next_try_, now.steady + (watch_.last_error() ? kBrokenWatchLag : kWatchLag));
+        next_try_ = std::max(next_try_, now.steady + watch_lag());
       }
       return;
     }
@@ -378,8 +293,15 @@ void NodeSync::write_if_due(Now now) {
 }
 
 Status NodeSync::flush(Now now) {
+  if (!observed_) {  // the start is spread, this cannot be
+    look_from_ = now.steady;
+    look(now);
+    if (found_ && found_->node) {
+      adopt(*std::exchange(found_, std::nullopt)->node);
+    }
+  }
   if (!observed_) {
-    return {};
+    return write_error_.value_or(Error{Code::kNotFound, "it is not registered"});
   }
   const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
   return patch.has_changes ? write(patch, now) : Status{};

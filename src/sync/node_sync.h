@@ -30,14 +30,15 @@
 namespace slurmlet::sync {
 
 struct NodeSyncOptions {
+  bool is_reload = false;  // in a process whose Lease thread goes on
   Duration report_interval = std::chrono::minutes{5};
   bool recreate = true;                    // when somebody deletes our Node
   std::optional<Duration> recreate_after;  // when it went with its Machine; nothing = never
   std::string remembered_provider_id;      // of an earlier run, for a Node that must be re-created
   std::optional<NodeEnd> end;              // of an earlier run in this boot, under this identity
   std::function<void(const std::optional<NodeEnd>&)> end_changed = [](const auto&) {};
-  std::string cluster;          // Slurm cluster name for the registration event
   std::string holder_identity;  // ours in the Lease: LeaseOptions::holder_identity
+  std::string watch_from;       // NodeSync::watch_position() of an earlier run; "" = none
 };
 
 class NodeSync {
@@ -48,13 +49,39 @@ class NodeSync {
            EventSink& events, NodeSyncOptions options, Random random, LeaseLink& link,
            ProviderIdSeen provider_id_seen);
 
+  // Before anything else, and again as it becomes known: what a whole site does at a start, and
+  // what it tells of jobs that run on many nodes, is spread over its nodes. A Lease that is known
+  // already (after a stop, a reload) can wait for the look with the rest; the watch goes on where
+  // it stood, so that the end of the Node is not missed meanwhile.
+  void set_site(const SitePlace& site, Now now);
   void set_desired(node::DesiredNode desired, Now now);
+  // The beginning of step(), for who has much to do before it: reads the Node and its Lease where
+  // there is none of ours. From the moment that they are found to be ours the Lease is renewed. Of
+  // what is desired only what tells machines apart must be known. Whether anything was read.
+  bool look(Now now);
+  void set_cluster(std::string cluster) { cluster_ = std::move(cluster); }
   SteadyTime step(Now now);
 
-  // Sends the desired state at once, whatever the timers say (host shutdown).
+  // Sends the desired state at once, whatever the timers say (host shutdown). An error too where
+  // there is no Node of ours.
   Status flush(Now now);
 
+  std::string watch_position() const { return watching_ ? watch_.position() : options_.watch_from; }
+
   bool registered() const { return observed_.has_value(); }
+  // slurmlet-operator's annotation on our Node: "" where it has none, nothing while it is not
+  // known.
+  std::optional<std::string> record() const {
+    const auto& node = observed_ || !found_ ? observed_ : found_->node;
+    return node ? std::optional{node::record_of(*node)} : std::nullopt;
+  }
+  // Whether slurmlet-operator has taken this machine out of Slurm; nothing while it is not known.
+  std::optional<bool> detached() const {
+    if (observed_) {
+      return node::is_detached(*observed_);
+    }
+    return let_go_ ? std::optional{end_->last.detached} : std::nullopt;
+  }
   // Nothing of an earlier Node holds any longer: this is another Machine now.
   void forget_end();
 
@@ -68,16 +95,27 @@ class NodeSync {
   std::uint64_t writes() const { return writes_; }
 
  private:
+  Duration watch_lag() const;
+  bool may_read_watch(Now now) const;
   void read_watch(Now now);
+  std::string known_uid() const;
   void on_seen(const node::ObservedNode& seen);
   void on_gone(const std::optional<node::ObservedNode>& last, Now now);
   void on_deleted(Now now);
   void note_sight(const node::ObservedNode& seen);
   void set_end(std::optional<NodeEnd> end);
   bool stays_gone(Now now);
+  bool waits_for_watch(Now now);
   void end_let_go();
   void set_observed(std::optional<node::ObservedNode> observed);
-  void try_register(Now now);
+  // What registration begins with.
+  struct Found {
+    std::optional<node::ObservedNode> node;  // ours; nothing = there is none
+  };
+
+  std::optional<Found> find(Now now);
+  void publish_uid(const std::string& uid);
+  void register_found(Found found, Now now);
   void create(Now now);
   void adopt(node::ObservedNode existing);
   void report_missing_taints(Now now);
@@ -89,6 +127,7 @@ class NodeSync {
   void announce(Now now);
   void remember_announced();
   void write_if_due(Now now);
+  bool waits_with(const node::NodePatch& patch, Now now);
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);
   void note_revert(bool again, const node::DesiredNode& desired, Now now);
@@ -110,6 +149,8 @@ class NodeSync {
   Backoff recreate_backoff_;
   node::DesiredNode desired_;
   std::vector<node::Condition> announced_;  // conditions that events were made of
+  std::string cluster_;                     // Slurm's, for the registration event
+  std::optional<Found> found_;              // to be registered
   std::optional<node::ObservedNode> observed_;
   std::optional<node::DesiredNode> unkept_;   // written, but the server shows something else
   std::optional<node::DesiredNode> written_;  // last, with changes
@@ -127,7 +168,11 @@ class NodeSync {
   SteadyTime next_try_{};    // registration or write not before
   SteadyTime next_report_{};
   SteadyTime recreated_at_{};
-  SteadyTime registered_at_{};
+  SteadyTime found_at_{};  // to be ours
+  SitePlace site_;
+  std::optional<SteadyTime> begun_;
+  SteadyTime watch_from_{}, look_from_{}, start_from_{};  // the place among all nodes of the site
+  std::optional<SteadyTime> news_from_;                   // when what waits may be written
   SteadyTime watch_next_ = kNever;
   bool watching_ = false;
   bool compared_ = false;  // desired and observed, since either changed

@@ -13,7 +13,6 @@
 namespace slurmlet::sync {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // An API server that restarts, or a watch that is resumed, needs nobody's attention.
@@ -72,8 +71,7 @@ void PodSync::on_pod(const kube::Pod& pod, Now now) {
     const SteadyTime due = pod.deleting || is_terminal(pod)
                                ? now.steady
                                : policy_.due(pod.controller ? pod.controller->uid : "", now.steady);
-    pods_.emplace(pod.uid,
-                  Entry{pod, due, Backoff{milliseconds{500}, seconds{30}, random_}, false});
+    pods_.emplace(pod.uid, Entry{pod, due, Backoff{Delay::kPodRetry, random_}, false});
     return;
   }
   Entry& entry = found->second;

@@ -10,7 +10,6 @@
 #include "kube/lease_json.h"
 #include "node/claim.h"
 #include "node/lease_holder.h"
-#include "status/state_line.h"
 
 namespace slurmlet::cli {
 namespace {
@@ -22,16 +21,14 @@ using std::chrono::seconds;
 constexpr Duration kSkewThatCounts = seconds{5};
 constexpr Duration kSlowAnswer = seconds{1};
 
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
+using Stage = RequestFailure::Stage;
 
 Finding server_problem(const ServerSeen& seen) {
   const std::string& why = seen.problem->message;
   const auto error = [&](const char* stage, std::string cure) {
     return Finding{kSubjectServer, Severity::kError, seen.url + ": " + stage, why, std::move(cure)};
   };
-  switch (failed_stage(*seen.problem)) {
+  switch (seen.problem->request ? seen.problem->request->stage : Stage::kAnswer) {
     case Stage::kName:
       return error("the name cannot be resolved",
                    "check the name, and this machine's DNS (getent hosts NAME)");
@@ -53,10 +50,6 @@ Finding server_problem(const ServerSeen& seen) {
       break;
   }
   return error("returned an error", "check the API server's log");
-}
-
-std::string milliseconds_text(Duration took) {
-  return fmt::format("{} ms", std::chrono::round<milliseconds>(took).count());
 }
 
 Finding missing_node(const NodeSeen& seen) {
@@ -99,26 +92,6 @@ void add_lease(const NodeSeen& seen, WallTime now, Findings& out) {
 }
 
 }  // namespace
-
-Stage failed_stage(const Error& error) {
-  // Not the URL, whose host may have any name.
-  const std::string text = to_lower(status::reason_of_request(error.message));
-  if (contains(text, "resolve host") || contains(text, "resolve proxy")) {
-    return Stage::kName;
-  }
-  if (contains(text, "client certificate") || contains(text, "401 unauthorized")) {
-    return Stage::kCredential;
-  }
-  if (contains(text, "certificate verify failed") || contains(text, "ssl") ||
-      contains(text, "tls")) {
-    return Stage::kTls;
-  }
-  if (error.code == Code::kTimeout ||
-      (error.code == Code::kUnavailable && !text.starts_with('5'))) {
-    return Stage::kConnection;
-  }
-  return error.code == Code::kDenied ? Stage::kCredential : Stage::kAnswer;
-}
 
 Finding server_finding(const ServerSeen& seen) {
   if (seen.problem) {

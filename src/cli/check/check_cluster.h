@@ -16,10 +16,6 @@
 
 namespace slurmlet::cli {
 
-// How far a call came.
-enum class Stage { kName, kConnection, kTls, kCredential, kAnswer };
-Stage failed_stage(const Error& error);
-
 struct ServerSeen {
   std::string url;
   std::string user;  // "" = the server does not say

@@ -107,6 +107,7 @@ std::string look(const config::Settings& settings, Findings& out) {
   const auto daemon = answer ? std::optional{*answer} : std::nullopt;
   daemon::PreviewOptions options;
   options.limit = kSlurmLimit;
+  options.record = [&settings](const std::string& name) { return look_at_record(settings, name); };
   const auto preview = daemon::preview_node(settings, options);
   if (!preview) {
     out.push_back({kSubjectNodeName, Severity::kError, preview.error().message});

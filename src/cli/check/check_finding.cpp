@@ -108,6 +108,10 @@ int findings_exit_code(const Findings& findings) {
   return code;
 }
 
+std::string milliseconds_text(Duration took) {
+  return fmt::format("{} ms", std::chrono::round<std::chrono::milliseconds>(took).count());
+}
+
 bool is_utf8_locale(const std::string& lc_all, const std::string& lc_ctype,
                     const std::string& lang) {
   const std::string name = to_lower(!lc_all.empty() ? lc_all : !lc_ctype.empty() ? lc_ctype : lang);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace slurmlet::cli {
 
 enum class Severity {
@@ -53,6 +55,9 @@ std::string findings_json(const Findings& findings, const std::string& node);
 
 // 0 without errors, 2 when the configuration is one, else 1.
 int findings_exit_code(const Findings& findings);
+
+// "12 ms"
+std::string milliseconds_text(Duration took);
 
 // Whether the locale of these values of LC_ALL, LC_CTYPE and LANG (the first that is set counts) is
 // UTF-8.

@@ -40,6 +40,10 @@ struct ClusterSeen {
 ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials& credentials,
                             const daemon::NodePreview& preview, bool daemon_runs, Duration limit);
 
+// slurmlet-operator's annotation on the Node: "" where it has none, nothing if it cannot be read.
+std::optional<std::string> look_at_record(const config::Settings& settings,
+                                          const std::string& node_name);
+
 MungeSeen look_at_munge(const config::Settings& settings, const daemon::NodeIdentity& identity);
 
 std::vector<PortSeen> look_at_ports(const config::Settings& settings);

@@ -52,8 +52,6 @@ struct ServerClock {
   }
 };
 
-bool is_refusal(const Error& error) { return failed_stage(error) == Stage::kCredential; }
-
 void ask_server(http::Client& client, ServerSeen& out) {
   ServerClock server;
   const auto before = SystemClock{}.now();
@@ -71,7 +69,7 @@ void ask_server(http::Client& client, ServerSeen& out) {
   out.version = *version;
   if (const auto user = kube::who_am_i(client, {}, kLongestCall)) {
     out.user = user->name;
-  } else if (is_refusal(user.error()) && user.error().message.find(" 401 ") != std::string::npos) {
+  } else if (user.error().request && user.error().request->http_status == 401) {
     out.problem = user.error();  // whoever it is may ask for the version
   }
 }
@@ -159,6 +157,22 @@ ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials&
   const std::string& uuid = preview.facts.machine.system_uuid;
   out.node->holder_identity = uuid.empty() ? name : name + "/" + uuid;
   return out;
+}
+
+std::optional<std::string> look_at_record(const config::Settings& settings,
+                                          const std::string& node_name) {
+  const SystemClock clock;
+  const Credentials credentials = look_at_credentials(settings, node_name, clock);
+  const auto connected =
+      credentials.access && !credentials.by_bootstrap
+          ? credentials.access->connect()
+          : Result<std::unique_ptr<http::Client>>{Error{Code::kDenied, "no credential"}};
+  if (!connected) {
+    return std::nullopt;
+  }
+  HurriedClient client{**connected, clock.now().steady + kLongestCall};
+  const auto node = kube::RestNodeApi{client, {}}.get(node_name);
+  return node ? std::optional{node::record_of(*node)} : std::nullopt;
 }
 
 }  // namespace slurmlet::cli

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/command.h"
+#include "base/side_call.h"
 #include "base/text.h"
 #include "cli/check/check_gather.h"
 #include "daemon/slurm_setup.h"
@@ -17,6 +18,7 @@
 namespace slurmlet::cli {
 namespace {
 
+constexpr Duration kConfTime = std::chrono::seconds{5};
 constexpr Duration kMungeTime = std::chrono::seconds{3};
 constexpr Duration kSystemctlTime = std::chrono::seconds{3};
 
@@ -37,7 +39,7 @@ std::string encode_error(const std::string& socket) {
   if (output->timed_out) {
     return "munge -n did not finish in time";
   }
-  return output->exit_code == 0 && output->signal == 0 ? "" : std::string{trim(output->err)};
+  return output->succeeded() ? "" : std::string{trim(output->err)};
 }
 
 std::string show_socket_unit() {
@@ -52,11 +54,22 @@ std::string show_socket_unit() {
 
 MungeSeen look_at_munge(const config::Settings& settings, const daemon::NodeIdentity& identity) {
   MungeSeen out;
-  const auto slurmds = slurm::running_slurmds("/proc", slurm::usual_slurm_users());
-  const auto setup =
-      daemon::discover_slurm_for_command(settings, identity.hostname, identity.policy.node_name,
-                                         slurmds ? *slurmds : std::vector<slurm::SlurmdSeen>{});
-  out.socket = setup.place.munge_socket;
+  SideCall<std::string> look;
+  (void)look.begin(
+      [settings, hostname = identity.hostname, name = identity.policy.node_name] {
+        const auto slurmds = slurm::running_slurmds("/proc", slurm::usual_slurm_users());
+        return daemon::discover_slurm_for_command(
+                   settings, hostname, name, slurmds ? *slurmds : std::vector<slurm::SlurmdSeen>{})
+            .place.munge_socket;
+      },
+      SteadyTime{}, kConfTime);
+  const auto socket = look.take(kConfTime);
+  if (look.busy()) {
+    out.used = true;
+    out.problem = look.problem();
+    return out;
+  }
+  out.socket = socket.value_or("");
   out.used = !out.socket.empty();
   if (!out.used) {
     return out;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "node/conditions.h"
 #include "node/gpu_health.h"
 #include "node/slurm_view.h"
@@ -110,13 +111,17 @@ Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounter
     return finding;
   }
   const auto& record = *facts.slurm.record;
-  std::string took;
-  if (counters.last_took) {
-    took = fmt::format(" in {} ms", std::chrono::round<milliseconds>(*counters.last_took).count());
+  if (!counters.last_took) {
+    return {kSubjectSlurmctld, Severity::kOk,
+            fmt::format("not queried: {} reported at {} that {} is {}", facts.slurm.source,
+                        rfc3339(facts.slurm.answered_at.value_or(WallTime{})), record.name,
+                        record.state.raw())};
   }
-  return {kSubjectSlurmctld, Severity::kOk,
-          fmt::format("answered{} through {}: {} is {}", took, facts.slurm.source, record.name,
-                      record.state.raw())};
+  return {
+      kSubjectSlurmctld, Severity::kOk,
+      fmt::format("answered in {} ms through {}: {} is {}; the daemon queries it {}",
+                  std::chrono::round<milliseconds>(*counters.last_took).count(), facts.slurm.source,
+                  record.name, record.state.raw(), slurm::pace_text(counters.pace))};
 }
 
 Finding gpu_finding(const node::HostFacts& facts) {

@@ -34,13 +34,9 @@ std::string parse_error(const std::vector<std::string>& arguments) {
   return result.error().message;
 }
 
-TEST(CommandLineTest, FeedTakesADirectoryAndAnInterval) {
-  const auto command = parsed({"feed", "--output", "/srv/feed", "--interval=10s"});
-  EXPECT_EQ(command.subcommand, "feed");
-  EXPECT_EQ(command.options.at("output"), "/srv/feed");
-  EXPECT_EQ(command.options.at("interval"), "10s");
-  EXPECT_EQ(parsed({"feed"}).options.at("output"), "");
-  EXPECT_THAT(parse_error({"feed", "--outptu", "/srv/feed"}), HasSubstr("--output"));
+TEST(CommandLineTest, AFlagThatIsGoneNamesWhatTookItsPlace) {
+  EXPECT_THAT(parse_error({"run", "--slurm-feed=/srv/feed"}),
+              HasSubstr("unknown flag --slurm-feed; slurmlet-operator has taken the place"));
 }
 
 TEST(CommandLineTest, StatusAndCheckPrintTextOrJson) {

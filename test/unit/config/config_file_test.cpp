@@ -140,8 +140,8 @@ TEST(ConfigFileTest, ProblemsHavePlaceKeyAndCure) {
        "c.yaml:3:16: node.taints has the taint \"hpc=yes\": it must be KEY=VALUE:EFFECT or "
        "KEY:EFFECT"},
       {"node: {recreateAfter: soon}\n",
-       "c.yaml:3:23: node.recreateAfter is \"soon\"; it must be never, or a duration like 90s or "
-       "10m"},
+       "c.yaml:3:23: node.recreateAfter is \"soon\"; it must be never, or a duration like 90s, "
+       "1m30s or 500ms"},
       {"node: {publishHostname: yes}\n",
        "c.yaml:3:25: node.publishHostname is text; it must be true or false"},
       {"node: {readyFollows: slurmctld}\n",
@@ -154,10 +154,12 @@ TEST(ConfigFileTest, ProblemsHavePlaceKeyAndCure) {
       {"slurm: {pollInterval: 500ms}\n",
        "c.yaml:3:23: slurm.pollInterval is 500ms; it must be at least 1s"},
       {"slurm: {pollInterval: soon}\n",
-       "c.yaml:3:23: slurm.pollInterval is \"soon\"; it must be a duration like 90s, 1m30s or "
+       "c.yaml:3:23: slurm.pollInterval is \"soon\"; it must be auto, or a duration like 90s, "
+       "1m30s or "
        "500ms"},
       {"slurm: {pollInterval: true}\n",
-       "c.yaml:3:23: slurm.pollInterval is true or false; it must be a duration like 90s, 1m30s or "
+       "c.yaml:3:23: slurm.pollInterval is true or false; it must be a duration like 90s, "
+       "1m30s or "
        "500ms"},
       {"slurm: {nodeName: 'cpu[01-10]'}\n",
        "c.yaml:3:19: slurm.nodeName is \"cpu[01-10]\"; it must be one NodeName as in slurm.conf, "

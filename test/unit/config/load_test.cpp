@@ -363,12 +363,13 @@ TEST(LoadTest, WhatIsLeftAloneFollowsThePollInterval) {
   const auto quick = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=2s"});
   ASSERT_TRUE(quick.has_value());
   EXPECT_EQ(quick->slurm.command_timeout, std::chrono::milliseconds{1500});
-  EXPECT_EQ(quick->slurm.stale_after, std::chrono::minutes{5});
   const auto rare = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=10m"});
   ASSERT_TRUE(rare.has_value());
   EXPECT_EQ(rare->slurm.command_timeout, std::chrono::seconds{15});
-  EXPECT_EQ(rare->slurm.stale_after, std::chrono::minutes{50});
-  EXPECT_EQ(rare->slurm.max_backoff, std::chrono::minutes{10});
+  EXPECT_FALSE(rare->slurm.stale_after) << "auto";
+  const auto usual = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=auto"});
+  ASSERT_TRUE(usual.has_value());
+  EXPECT_FALSE(usual->slurm.poll_interval);
 }
 
 TEST(LoadTest, WarnsOfACertificateThatAnOutageOutlasts) {
@@ -413,8 +414,8 @@ TEST(LoadTest, SettingsMustFitTogether) {
        "--slurm-source is rest, but slurm.restURL is not set; set it to unix:/PATH of slurmrestd's "
        "socket or to https://HOST:PORT"},
       {{"--slurm-source=feed"},
-       "--slurm-source is feed, but slurm.feed is not set; set it to the directory in which "
-       "slurmlet feed publishes"},
+       "--slurm-source is \"feed\"; slurmlet-operator has taken the place of the feed: remove "
+       "slurm.feed and set slurm.source to operator or auto"},
       {{"--slurm-rest-url=unix:/s", "--slurm-rest-ca-file=/ca"},
        "--slurm-rest-ca-file is set, but slurm.restURL is not https://; remove it, or set "
        "slurm.restURL to https://HOST:PORT"},
@@ -484,16 +485,26 @@ TEST(LoadTest, ChoicesAreReadAndPrintedByTheirWords) {
   for (const auto& word : choices(source)) {
     FakeSources sources;
     const Settings settings =
-        loaded(sources, {"print-node", "--slurm-source", word, "--slurm-rest-url=unix:/s",
-                         "--slurm-feed=/srv/feed"});
+        loaded(sources, {"print-node", "--slurm-source", word, "--slurm-rest-url=unix:/s"});
     EXPECT_EQ(value_text(source, settings), word);
   }
   EXPECT_EQ(loaded(FakeSources{}, {"print-node", "--slurm-source="}).slurm.source,
             SlurmSource::kAuto);
   EXPECT_THAT(
-      FakeSources{}.error_with({"print-node", "--slurm-source", "fed"}),
-      HasSubstr("--slurm-source is \"fed\"; it must be one of auto, cli, rest, feed; did you "
-                "mean \"feed\"?"));
+      FakeSources{}.error_with({"print-node", "--slurm-source", "rst"}),
+      HasSubstr("--slurm-source is \"rst\"; it must be one of auto, cli, rest, operator; did you "
+                "mean \"rest\"?"));
+}
+
+TEST(LoadTest, TheFeedIsGoneAndWhatToWriteInsteadIsSaid) {
+  FakeSources sources;
+  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  source: feed\n  feed: /srv/feed\n";
+  const std::string error = sources.error_with({"print-node", "--config=/c.yaml"});
+  const std::string instead =
+      "; slurmlet-operator has taken the place of the feed: remove slurm.feed and set slurm.source "
+      "to operator or auto";
+  EXPECT_THAT(error, HasSubstr("/c.yaml:4:11: slurm.source is \"feed\"" + instead));
+  EXPECT_THAT(error, HasSubstr("/c.yaml:5:3: unknown key \"slurm.feed\"" + instead));
 }
 
 TEST(LoadTest, AnOldNameCountsAndWarns) {

@@ -77,7 +77,7 @@ TEST(SettingsTableTest, EveryRowHasItsOwnField) {
             value = "changed";
           } else if constexpr (std::is_same_v<T, bool>) {
             value = !value;
-          } else if constexpr (std::is_same_v<T, int>) {
+          } else if constexpr (std::is_same_v<T, int> || std::is_same_v<T, std::optional<int>>) {
             value = 7;
           } else if constexpr (std::is_same_v<T, Milliseconds> ||
                                std::is_same_v<T, std::optional<Milliseconds>>) {

@@ -167,6 +167,7 @@ TEST_F(CertificateRefusalTest, AfterASuccessTheBackOffStartsAnew) {
   step_after(seconds{1});
   ASSERT_TRUE(status().pending);
   api_.deny(asked(), "no");
+  random_ = 0.0;
   EXPECT_EQ(until_wake(), seconds{10});
   EXPECT_TRUE(status().not_after);  // the old one goes on
 }

@@ -86,15 +86,16 @@ TEST(Bootstrap, EndsWhenTheClockIsSetAndTheCertificateHasNotExpiredAfterAll) {
   auto signals = Signals::open();
   ASSERT_TRUE(signals);
   const Patience patience{20s};
-  kube::RequestCounter requests;
-  const WrongClock clock{2};
+  const WrongClock clock{3};
   status::ServiceReport service{status::Notifier{}, std::nullopt};
-  TurnGuard turns{"main", 20};
+  Shared shared{service, clock};
+  TurnGuard& turns = shared.turns.main;
+  const auto later = clock.now().steady + 1h;  // until then the stock fills up no more
   for (int i = 0; i < TurnGuard::kStock; ++i) {
-    turns.turn(std::chrono::steady_clock::now(), "the test");
+    turns.turn(later, "the test");
   }
   const auto slowed = turns.slowed();
-  EXPECT_EQ(run_bootstrap(settings, "n1", *signals, clock, requests, service, turns), std::nullopt);
+  EXPECT_EQ(run_bootstrap(settings, "n1", *signals, shared), std::nullopt);
   EXPECT_TRUE(clock.is_set());
   EXPECT_GT(turns.slowed(), slowed) << "its loop is under the net";
 }

@@ -3,7 +3,9 @@ set(COMPONENT_TESTS
   bootstrap_loop_test.cpp
   cpu_pin_test.cpp
   endpoint_thread_test.cpp
+  lease_file_test.cpp
   main_loop_test.cpp
+  detach_file_test.cpp
   node_end_file_test.cpp
   node_identity_test.cpp
   rest_access_test.cpp

@@ -8,11 +8,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_http_client.h"
 #include "fakes/temp_tree.h"
+#include "host/addresses.h"
 #include "tls/test_certificates.h"
 
 namespace slurmlet::daemon {
@@ -23,6 +25,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -108,14 +111,16 @@ class MainLoopTest : public ::testing::Test {
     identity_.policy.node_name = "n1";
     identity_.policy.ready_follows = node::ReadyFollows::kDaemon;
     identity_.hostname = "nid1";
+    identity_.boot_id = "boot-1";
   }
 
   // A process of slurmlet, with what an earlier one left in its state directory.
-  void start() {
+  void start(const std::function<void()>& prepare = [] {}) {
     loop_.reset();
     serving_.reset();
     access_.reset();
     shared_.reset(new Shared{service_, clock_});
+    prepare();
     auto access = credentials::ApiAccess::open(settings_, clock_);
     ASSERT_TRUE(access) << access.error().message;
     access_.emplace(*std::move(access));
@@ -186,15 +191,61 @@ TEST_F(MainLoopTest, RegistersTheNodeAndPublishesWhatItKnows) {
   EXPECT_EQ(*shared_->lease.node_uid.get(), "uid-1") << "the lease thread waits for it";
 }
 
+// Neither for the facts but slurm.conf nor for any call but the look at the Node and its Lease.
+TEST_F(MainLoopTest, TheLeaseDoesNotWait) {
+  start_and_register();
+  start();
+  std::vector<std::string> before;
+  std::string log;  // as the first call found it
+  client_->responder = [&](const http::Request& request) {
+    if (before.empty()) {
+      log = ::testing::internal::GetCapturedStderr();
+      ::testing::internal::CaptureStderr();
+    }
+    if (const auto uid = shared_->lease.node_uid.get(); !uid || uid->empty()) {
+      before.push_back(request.method + " " + request.path.substr(0, request.path.find('?')));
+    }
+    return server_.answer(request);
+  };
+  ::testing::internal::CaptureStderr();
+  step();
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(before, ElementsAre("GET /api/v1/nodes/n1", HasSubstr("/leases/n1")));
+  EXPECT_THAT(log, HasSubstr("Slurm node nid1")) << "it tells how many start beside this node";
+}
+
+TEST_F(MainLoopTest, TheWatchGoesOnWhereThatOfTheLifeBeforeStood) {
+  start_and_register();
+  EXPECT_EQ(loop_->watch_position(), "1");
+  start([this] { shared_->watch_from = "1"; });
+  step();
+  const auto& streams = client_->stream_requests;
+  ASSERT_FALSE(streams.empty());
+  EXPECT_THAT(streams.front().path, HasSubstr("/api/v1/nodes?"));
+  EXPECT_THAT(streams.front().path, HasSubstr("resourceVersion=1&"));
+}
+
+TEST_F(MainLoopTest, TheAddressThatReachesTheApiServerIsThereFromTheBeginning) {
+  const auto ours = host::read_addresses({});
+  if (ours.size() < 2) {
+    GTEST_SKIP() << "this machine has one address";
+  }
+  start();
+  client_->address = ours.back();
+  run(seconds{5});
+  EXPECT_EQ(server_.node["status"]["addresses"][0]["address"], ours.back());
+}
+
 TEST_F(MainLoopTest, WhatTheMachineKnowsDoesNotWaitForTheApiServer) {
   server_.down = true;
   start();
+  step();  // looks whether the Node is ours, for the sake of the Lease
   bool published = false;
   client_->responder = [&](const http::Request& request) {
     published = published || report().ready.type == "Ready";
     return server_.answer(request);
   };
-  step();
+  run(seconds{5});
   EXPECT_TRUE(published) << "before the first call returned";
   EXPECT_FALSE(report().registered);
   ASSERT_TRUE(report().api_error);

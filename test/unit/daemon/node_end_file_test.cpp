@@ -25,7 +25,7 @@ class NodeEndFileTest : public ::testing::Test {
   fakes::TempTree tree_;
   SteadyTime now_{hours{5}};
   EndScope scope_{tree_.root().string(), "boot-1", "n1", "u1", "metal3://a/b/c", "credential-1"};
-  sync::NodeEnd end_{{"node-uid-1", "m1"}, SteadyTime{hours{4}}, "2026-11-20T15:58:10Z"};
+  sync::NodeEnd end_{{"node-uid-1", "m1", true}, SteadyTime{hours{4}}, "2026-11-20T15:58:10Z"};
 };
 
 TEST_F(NodeEndFileTest, ComesBackAsItWasInTheSameBoot) {

@@ -126,6 +126,13 @@ TEST_F(NodeIdentityTest, TheProviderIdOfAnEarlierRunIsThatOfTheSameMachineAndNam
   EXPECT_EQ(identity().remembered_provider_id, "");
 }
 
+TEST_F(NodeIdentityTest, WhatIsRememberedWithoutAMachineIsNotBroken) {
+  settings_.node.name = "n1";
+  ASSERT_TRUE(remember_provider_id(settings_, identity(), "other://a"));
+  EXPECT_EQ(identity().remembered_provider_id, "") << "nothing says whose it was";
+  EXPECT_FALSE(tree_.exists("metal3.json.broken"));
+}
+
 TEST_F(NodeIdentityTest, OnlyTheDaemonRemovesTheStateOfAnEarlierMachine) {
   metadata("n1", "m2");
   save(kUuid, "metal3://metal3/host-1/m1", "n1");

@@ -13,25 +13,23 @@ using testing::HasSubstr;
 
 TEST(StretchedInterval, IsSaidWhereTheBudgetDoesNotCarryIt) {
   config::SlurmSettings slurm;
-  EXPECT_EQ(stretched_interval(slurm), "");
+  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 10'000)), "");
+  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, {})), "");
   slurm.queries_per_hour = 10;
-  EXPECT_EQ(stretched_interval(slurm),
+  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 1)), "") << "auto makes room";
+  slurm.poll_interval = seconds{60};
+  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 1)),
             "slurm.queriesPerHour is 10, so slurmctld is not queried every 60 s "
             "(slurm.pollInterval) but about every 360 s");
 }
 
-TEST(StretchedInterval, IsNothingToAFeed) {
+TEST(StretchedInterval, IsNothingToWhoNeverQueries) {
   config::SlurmSettings slurm;
   slurm.poll_interval = seconds{5};
   using enum config::SlurmSource;
-  const std::vector<std::tuple<config::SlurmSource, std::string, bool>> cases{
-      {kFeed, "/srv/feed", false}, {kAuto, "/srv/feed", false},
-      {kAuto, "", true},           {kCli, "", true},
-      {kCli, "/srv/feed", true},   {kRest, "", true}};
-  for (const auto& [source, feed, said] : cases) {
+  for (const auto source : {kAuto, kCli, kRest, kOperator}) {
     slurm.source = source;
-    slurm.feed = feed;
-    EXPECT_EQ(!stretched_interval(slurm).empty(), said) << static_cast<int>(source) << " " << feed;
+    EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 1)).empty(), source == kOperator);
   }
 }
 

@@ -285,7 +285,11 @@ class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
     leases_.erase(name);
   }
 
+  // What happens while a GET is under way.
+  std::function<void()> during_get = [] {};
+
   Result<kube::Lease> get(const std::string& name) override {
+    during_get();
     const std::lock_guard lock(mutex_);
     if (const auto error = begin("get " + name)) {
       return *error;
@@ -473,8 +477,11 @@ class FakeWatch final : public kube::Watch<T> {
   void leave_out(std::vector<std::string> names) { unreadable_ = std::move(names); }
   void rest() override { ++rests_; }
   int rests() const { return rests_; }
+  std::string position() const override { return position_; }
+  void resume(const std::string& position) override { position_ = position; }
 
  private:
+  std::string position_;
   std::vector<std::string> unreadable_;
   int rests_ = 0;
   std::vector<Event> pending_;

@@ -126,6 +126,8 @@ class FakeCertificateApi final : public kube::CertificateApi, public Scripted {
     }
     std::optional<Error> last_error() const override { return api_.watch_error_; }
     const std::vector<std::string>& unreadable() const override { return unreadable_; }
+    std::string position() const override { return ""; }
+    void resume(const std::string&) override {}
     void rest() override { listed_ = false; }
     void take(const Event& event) {
       if (event.objects.front().name == name_) {

@@ -106,13 +106,6 @@ TEST_F(GpusTest, AVirtualFunctionIsNoGpuOfItsOwn) {
   EXPECT_EQ(read_gpus(paths_)->size(), 1U);
 }
 
-TEST_F(GpusTest, TheMachineShowsThem) {
-  device("0000:17:00.0", "0x030200\n", "0x10de\n", "nvidia");
-  paths_.state_dir = tree_.root();
-  EXPECT_EQ(read_machine(paths_).gpus, read_gpus(paths_));
-  EXPECT_EQ(read_machine(paths_).gpus->size(), 1U);
-}
-
 TEST_F(GpusTest, MissingFilesAreThoseThatDoNotExist) {
   tree_.file("dev/nvidia0", "").file("dev/tty1", "").file("elsewhere/gpu7", "");
   tree_.symlink("tty1", "dev/nvidia1");     // a link to another device is there

@@ -135,6 +135,26 @@ TEST_F(RestApiTest, EventCalls) {
                  "application/strategic-merge-patch+json");
 }
 
+TEST_F(RestApiTest, AMachineIsReleasedAsItWasRead) {
+  client_.answer(200, "{}");
+  Machine machine;
+  machine.api_version = "v1beta1";
+  machine.namespace_name = "ns";
+  machine.name = "m1";
+  machine.uid = "u";
+  machine.resource_version = "7";
+  EXPECT_TRUE(RestMachineApi(client_, {}).release(machine));
+  EXPECT_EQ(client_.last().method, "PATCH");
+  EXPECT_EQ(client_.last().path,
+            "/apis/cluster.x-k8s.io/v1beta1/namespaces/ns/machines/m1"
+            "?fieldManager=slurmlet-operator");
+  EXPECT_EQ(client_.last().content_type, "application/merge-patch+json");
+  EXPECT_EQ(client_.last().body,
+            R"({"metadata":{"annotations":{)"
+            R"("pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet":null},)"
+            R"("resourceVersion":"7","uid":"u"}})");
+}
+
 TEST_F(RestApiTest, NamesCannotLeaveTheirPlaceInThePath) {
   client_.answer(200, kNode);
   (void)nodes_.get("../x?y#z%");
@@ -145,10 +165,10 @@ TEST_F(RestApiTest, ErrorsAreTypedAndNamed) {
   client_.answer(409, kExists);
   const auto created = leases_.create(Lease{});
   ASSERT_FALSE(created);
-  EXPECT_EQ(created.error(),
-            (Error{Code::kConflict,
-                   "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases: 409 "
-                   "Conflict: \"n1\" already exists"}));
+  EXPECT_EQ(created.error().code, Code::kConflict);
+  EXPECT_EQ(created.error().message,
+            "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases: 409 "
+            "Conflict: \"n1\" already exists");
 }
 
 TEST_F(RestApiTest, ThePauseThatTheServerAsksForIsPartOfEveryError) {

@@ -83,11 +83,12 @@ TEST(StatusErrorTest, MessageNamesMethodPathStatusAndTheServersWords) {
   http::Request request;
   request.method = "PATCH";
   request.path = "/api/v1/nodes/n1/status?fieldManager=slurmlet";
-  EXPECT_EQ(status_error(request_name(request), status_from_body(403, kForbidden)),
-            (Error{Code::kDenied,
-                   "PATCH /api/v1/nodes/n1/status: 403 Forbidden: nodes \"n2\" is forbidden: User "
-                   "\"system:node:n1\" cannot get resource \"nodes\" in API group \"\" at the "
-                   "cluster scope: node 'n1' cannot read 'n2', only its own Node object"}));
+  const Error error = status_error(request_name(request), status_from_body(403, kForbidden));
+  EXPECT_EQ(error.code, Code::kDenied);
+  EXPECT_EQ(error.message,
+            "PATCH /api/v1/nodes/n1/status: 403 Forbidden: nodes \"n2\" is forbidden: User "
+            "\"system:node:n1\" cannot get resource \"nodes\" in API group \"\" at the "
+            "cluster scope: node 'n1' cannot read 'n2', only its own Node object");
 }
 
 TEST(StatusErrorTest, SpeaksOfBodiesThatAreNoStatus) {
@@ -109,7 +110,11 @@ TEST(StatusErrorTest, SpeaksOfBodiesThatAreNoStatus) {
        "GET /x: 403 Forbidden: Forbidden"},
   };
   for (const auto& row : table) {
-    EXPECT_EQ(status_error("GET /x", status_from_body(row.http, row.body)).message, row.message);
+    const Error error = status_error("GET /x", status_from_body(row.http, row.body));
+    EXPECT_EQ(error.message, row.message);
+    EXPECT_EQ("GET /x: " + error.reason(), row.message);
+    EXPECT_EQ(error.request->http_status, row.http);
+    EXPECT_EQ(error.request->stage == RequestFailure::Stage::kCredential, row.http == 403);
   }
 }
 

@@ -37,10 +37,13 @@ std::string list_json(const std::string& version, const std::string& items = "")
   return R"({"kind":"PodList","metadata":{"resourceVersion":")" + version + R"("},"items":[)" +
          items + "]}";
 }
-std::string status_json(int code, const std::string& reason) {
+std::string status_json(int code, const std::string& reason, const std::string& more = "") {
   return R"({"kind":"Status","status":"Failure","message":"too old","reason":")" + reason +
-         R"(","code":)" + std::to_string(code) + "}";
+         R"(","code":)" + std::to_string(code) + more + "}";
 }
+// As kube-apiserver 1.36 says that a resourceVersion is of the future.
+constexpr const char* kTooLarge =
+    R"(,"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large"}]})";
 
 class WatchTest : public ::testing::Test {
  protected:
@@ -88,15 +91,30 @@ TEST_F(WatchTest, ListsThenWatchesFromTheListsVersion) {
   ASSERT_EQ(events_[0].objects.size(), 2U);
   EXPECT_EQ(events_[0].objects[1].name, "b");
   EXPECT_EQ(client_.last().method, "GET");
-  EXPECT_EQ(client_.last().path, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1");
+  EXPECT_EQ(client_.last().path, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&resourceVersion=0")
+      << "the API server may answer from memory";
 
   step();
   ASSERT_EQ(opened(), 1U);
   EXPECT_EQ(client_.stream_requests[0].path,
             "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&watch=true&allowWatchBookmarks=true"
-            "&resourceVersion=100&timeoutSeconds=21600");
+            "&resourceVersion=100&timeoutSeconds=7200");
   EXPECT_EQ(client_.stream_requests[0].timeout, Duration{seconds{10}});
   EXPECT_FALSE(watch_->last_error());
+}
+
+TEST_F(WatchTest, GoesOnWhereAnotherStood) {
+  watch_->resume("77");
+  step();
+  EXPECT_EQ(listed(), 0U);
+  ASSERT_EQ(opened(), 1U);
+  EXPECT_EQ(resumed_from(), "77");
+  client_.stream().status = 200;
+  client_.stream().feed(line("DELETED", pod_json("a", "80")));
+  step();
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].type, Type::kDeleted);
+  EXPECT_EQ(watch_->position(), "80");
 }
 
 TEST_F(WatchTest, AnEmptyListIsTold) {
@@ -115,19 +133,20 @@ TEST(WatchOwnNodeTest, SelectsItsOwnName) {
                          "items":[{"metadata":{"name":"n1","uid":"u"}}]})");
   std::vector<WatchEvent<node::ObservedNode>> events;
   watch->step(clock.now(), events);
-  EXPECT_EQ(client.last().path, "/api/v1/nodes?fieldSelector=metadata.name%3Dn1");
+  EXPECT_EQ(client.last().path, "/api/v1/nodes?fieldSelector=metadata.name%3Dn1")
+      << "an old list without the Node would look like its deletion";
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].objects.at(0).uid, "u");
   watch->step(clock.now(), events);
-  EXPECT_THAT(client.stream_requests.at(0).path, HasSubstr("timeoutSeconds=10800"));
+  EXPECT_THAT(client.stream_requests.at(0).path, HasSubstr("timeoutSeconds=3600"));
 }
 
-TEST_F(WatchTest, TheServerSideTimeoutIsSixHoursGiveOrTakeHalf) {
+TEST_F(WatchTest, TheServerSideTimeoutIsTwoHoursGiveOrTakeHalf) {
   random_ = 0.999;
   client_.answer(200, list_json("1"));
   step();
   step();
-  EXPECT_THAT(client_.stream_requests[0].path, HasSubstr("timeoutSeconds=32378"));
+  EXPECT_THAT(client_.stream_requests[0].path, HasSubstr("timeoutSeconds=10792"));
 }
 
 TEST_F(WatchTest, TellsEventsHoweverTheyAreCut) {
@@ -147,15 +166,48 @@ TEST_F(WatchTest, TellsEventsHoweverTheyAreCut) {
                                 Pair(Type::kDeleted, "a")));
 }
 
-TEST_F(WatchTest, ResumesALongStreamAtOnceFromItsLastVersion) {
+// An API server that stops, or a load balancer that moves its clients, ends all watches at once.
+TEST_F(WatchTest, AStreamThatEndsEarlyIsResumedAfterAJitter) {
+  const struct {
+    double random;
+    Duration pause;
+  } kRows[] = {{0.05, seconds{1}}, {0.25, seconds{5}}, {0.999999, seconds{20}}};
+  for (const bool orderly : {true, false}) {
+    for (const auto& row : kRows) {
+      fakes::FakeHttpClient client;
+      const auto watch = watch_own_pods(client, "n1", {}, [&] { return row.random; });
+      std::vector<WatchEvent<Pod>> events;
+      client.answer(200, list_json("100"));
+      watch->step(clock_.now(), events);
+      watch->step(clock_.now(), events);
+      client.stream().status = 200;
+      watch->step(clock_.now(), events);
+      clock_.advance(minutes{10});
+      client.stream().feed(bookmark("250"));
+      if (orderly) {
+        client.stream().end();
+      } else {
+        client.stream().break_off({Code::kUnavailable, "connection reset by peer"});
+      }
+      const Duration pause = watch->step(clock_.now(), events) - clock_.now().steady;
+      EXPECT_EQ(std::chrono::round<milliseconds>(pause), row.pause);
+    }
+  }
+}
+
+// Each at its own time, which was chosen by chance: nobody else does at that moment.
+TEST_F(WatchTest, ResumesAStreamThatEndsAtItsTimeFromItsLastVersion) {
   connect();
   client_.stream().feed(line("ADDED", pod_json("a", "101")) + bookmark("250"));
   step();
-  clock_.advance(seconds{6});
+  clock_.advance(seconds{7200} - seconds{2});
+  client_.stream().feed(bookmark("250"));
   client_.stream().end();
-  step();
+  EXPECT_EQ(until_wake(), Duration{milliseconds{500}});
   EXPECT_TRUE(client_.streams[0]->closed);
-  ASSERT_EQ(opened(), 2U) << "must not wait";
+  clock_.advance(milliseconds{500});
+  step();
+  ASSERT_EQ(opened(), 2U);
   EXPECT_EQ(resumed_from(), "250");
   EXPECT_EQ(listed(), 1U);
   EXPECT_FALSE(watch_->last_error()) << "an orderly end is no error";
@@ -166,8 +218,10 @@ TEST_F(WatchTest, TakesTheEventsThatCameWithTheEnd) {
   clock_.advance(seconds{6});
   client_.stream().feed(line("ADDED", pod_json("a", "101")));
   client_.stream().end();
-  step();
+  const Duration pause = until_wake();
   EXPECT_EQ(events_.size(), 1U);
+  clock_.advance(pause);
+  step();
   EXPECT_EQ(resumed_from(), "101");
 }
 
@@ -188,8 +242,8 @@ TEST_F(WatchTest, ResumesShortStreamsWithGrowingBackOff) {
     step();
     EXPECT_EQ(opened(), before + 1);
   }
-  EXPECT_THAT(delays, ElementsAre(milliseconds{500}, seconds{1}, seconds{2}, seconds{4}, seconds{8},
-                                  seconds{16}, seconds{30}, seconds{30}, seconds{30}));
+  EXPECT_THAT(delays, ElementsAre(seconds{5}, seconds{10}, seconds{20}, seconds{40}, seconds{60},
+                                  seconds{60}, seconds{60}, seconds{60}, seconds{60}));
   EXPECT_EQ(listed(), 1U);
 }
 
@@ -200,6 +254,8 @@ TEST_F(WatchTest, ABrokenStreamIsReportedUntilTheNextOneStands) {
   step();
   ASSERT_TRUE(watch_->last_error());
   EXPECT_EQ(*watch_->last_error(), (Error{Code::kUnavailable, "connection reset by peer"}));
+  clock_.advance(seconds{10});
+  step();
   ASSERT_EQ(opened(), 2U);
   client_.stream().status = 200;
   step();
@@ -211,7 +267,7 @@ TEST_F(WatchTest, GoneWithinTheStreamListsAgainAfterAJitter) {
   client_.stream().feed(line("ADDED", pod_json("a", "101")) +
                         line("ERROR", status_json(410, "Expired")) +
                         line("ADDED", pod_json("b", "102")));
-  EXPECT_EQ(until_wake(), Duration{seconds{3}})
+  EXPECT_EQ(until_wake(), Duration{milliseconds{22'750}})
       << "half of the spread, and a short life's back-off";
   EXPECT_EQ(events_.size(), 1U) << "what came before the error counts, what came after does not";
   ASSERT_TRUE(watch_->last_error());
@@ -219,7 +275,7 @@ TEST_F(WatchTest, GoneWithinTheStreamListsAgainAfterAJitter) {
   EXPECT_TRUE(client_.streams[0]->closed);
 
   client_.answer(200, list_json("300", pod_json("c", "299")));
-  clock_.advance(seconds{3});
+  clock_.advance(milliseconds{22'750});
   step();
   ASSERT_EQ(events_.size(), 1U);
   EXPECT_EQ(events_[0].type, Type::kReplaced);
@@ -235,6 +291,7 @@ TEST_F(WatchTest, RefusalsOfTheWatch) {
     const char* reason;
     Code code;
     bool lists_again;
+    const char* more = "";
   } table[] = {
       {400, "BadRequest", Code::kInvalid, true},
       {401, "Unauthorized", Code::kDenied, false},
@@ -244,7 +301,8 @@ TEST_F(WatchTest, RefusalsOfTheWatch) {
       {429, "TooManyRequests", Code::kUnavailable, false},
       {500, "InternalError", Code::kInternal, false},
       {503, "ServiceUnavailable", Code::kUnavailable, false},
-      {504, "Timeout", Code::kTimeout, true},  // "Too large resource version"
+      {504, "Timeout", Code::kTimeout, false},  // of a load balancer, or of a server that is slow
+      {504, "Timeout", Code::kGone, true, kTooLarge},
   };
   for (const auto& row : table) {
     SCOPED_TRACE(row.http);
@@ -256,7 +314,7 @@ TEST_F(WatchTest, RefusalsOfTheWatch) {
     watch->step(clock.now(), events);
     watch->step(clock.now(), events);
     client.stream().status = row.http;
-    client.stream().feed(status_json(row.http, row.reason));
+    client.stream().feed(status_json(row.http, row.reason, row.more));
     watch->step(clock.now(), events);
     EXPECT_FALSE(client.streams[0]->closed) << "the body may still be coming";
     client.stream().end();
@@ -278,6 +336,7 @@ TEST_F(WatchTest, ARefusalWithoutEndIsGivenUp) {
   connect();
   clock_.advance(seconds{6});
   client_.stream().end();
+  clock_.advance(until_wake());
   step();
   client_.stream().status = 503;
   client_.stream().feed("<html>proxy is");
@@ -294,10 +353,10 @@ TEST_F(WatchTest, NoHeadersInTimeIsATransportError) {
   step();
   step();
   client_.stream().break_off({Code::kTimeout, "no answer in time"});
-  EXPECT_EQ(until_wake(), Duration{milliseconds{500}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{2750}});
   ASSERT_TRUE(watch_->last_error());
   EXPECT_EQ(watch_->last_error()->code, Code::kTimeout);
-  clock_.advance(milliseconds{500});
+  clock_.advance(milliseconds{2750});
   step();
   EXPECT_EQ(opened(), 2U) << "our own deadline says nothing about the resourceVersion";
   EXPECT_EQ(resumed_from(), "100");
@@ -359,9 +418,11 @@ TEST_F(WatchTest, FiveSilentMinutesOpenANewStream) {
   step();
   EXPECT_EQ(opened(), 1U);
   clock_.advance(milliseconds{1});
-  step();
+  EXPECT_EQ(until_wake(), Duration{seconds{10}});
   EXPECT_TRUE(client_.streams[0]->closed);
   EXPECT_EQ(client_.idle_closures, 1) << "the other connections may be as dead";
+  clock_.advance(seconds{10});
+  step();
   EXPECT_EQ(opened(), 2U);
   EXPECT_EQ(resumed_from(), "150");
   ASSERT_TRUE(watch_->last_error());
@@ -372,6 +433,7 @@ TEST_F(WatchTest, AStreamThatNeverSaidAnythingIsCuredByAList) {
   connect("999999");
   clock_.advance(minutes{5});
   client_.answer(200, list_json("100"));
+  clock_.advance(until_wake());
   step();
   ASSERT_EQ(events_.size(), 1U);
   EXPECT_EQ(events_[0].type, Type::kReplaced);
@@ -383,7 +445,7 @@ TEST_F(WatchTest, GoneAfterALongLifeWaitsForTheJitterAlone) {
   connect();
   clock_.advance(hours{3});
   client_.stream().feed(line("ERROR", status_json(410, "Expired")));
-  EXPECT_EQ(until_wake(), Duration{milliseconds{2500}});
+  EXPECT_EQ(until_wake(), Duration{seconds{20}});
 }
 
 TEST_F(WatchTest, ALongLifeEndsTheBackOff) {
@@ -394,7 +456,7 @@ TEST_F(WatchTest, ALongLifeEndsTheBackOff) {
   connect();
   clock_.advance(seconds{6});
   client_.stream().feed(line("ERROR", status_json(500, "InternalError")));
-  EXPECT_EQ(until_wake(), Duration{milliseconds{500}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{2750}});
 }
 
 TEST_F(WatchTest, ASteadyWatchOpensNothingInAnHour) {
@@ -410,18 +472,18 @@ TEST_F(WatchTest, ASteadyWatchOpensNothingInAnHour) {
 
 TEST_F(WatchTest, AFailingListIsTriedAgainWithBackOff) {
   client_.fail({Code::kUnavailable, "connection refused"});
-  EXPECT_EQ(until_wake(), Duration{milliseconds{500}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{2750}});
   ASSERT_TRUE(watch_->last_error());
   EXPECT_EQ(*watch_->last_error(), (Error{Code::kUnavailable, "connection refused"}));
   step();
   EXPECT_EQ(listed(), 1U) << "not before its time";
 
-  clock_.advance(milliseconds{500});
+  clock_.advance(milliseconds{2750});
   client_.answer(403, status_json(403, "Forbidden"));
-  EXPECT_EQ(until_wake(), Duration{milliseconds{750}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{5250}});
   EXPECT_EQ(watch_->last_error()->code, Code::kDenied);
 
-  clock_.advance(milliseconds{750});
+  clock_.advance(milliseconds{5250});
   client_.answer(200, "{\"items\":[]}");
   EXPECT_GT(until_wake(), Duration::zero()) << "a list without resourceVersion is none";
   EXPECT_EQ(watch_->last_error()->code, Code::kInternal);
@@ -677,6 +739,7 @@ TEST_F(WatchTest, CountsListsAndWatches) {
   connect();
   clock_.advance(seconds{6});
   client_.stream().end();
+  clock_.advance(until_wake());
   step();
   client_.stream().status = 403;
   client_.stream().end();
@@ -684,6 +747,89 @@ TEST_F(WatchTest, CountsListsAndWatches) {
   EXPECT_THAT(counter_.snapshot(),
               ElementsAre(Pair(Pair("LIST", 200), 1), Pair(Pair("WATCH", 200), 1),
                           Pair(Pair("WATCH", 403), 1)));
+}
+
+class MachineWatchTest : public ::testing::Test {
+ protected:
+  SteadyTime step() {
+    events_.clear();
+    return watch_->step(clock_.now(), events_);
+  }
+  void serve(const std::string& versions) {
+    client_.answer(200, R"({"groups":[{"name":"apps","versions":[{"version":"v1"}]},
+                             {"name":"cluster.x-k8s.io","versions":[)" +
+                            versions + "]}]}");
+  }
+  fakes::FakeHttpClient client_;
+  fakes::FakeClock clock_;
+  std::unique_ptr<Watch<Machine>> watch_ =
+      watch_machines(client_, "ns/hpc", {}, [] { return 0.5; });
+  std::vector<WatchEvent<Machine>> events_;
+};
+
+constexpr const char* kMachine = R"({"metadata":{"namespace":"ns","name":"m1","uid":"u",
+  "resourceVersion":"7","deletionTimestamp":"2026-11-20T14:00:00Z","annotations":{
+  "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet":"",
+  "slurmlet.io/drain-policy":"now"}},
+  "spec":{"clusterName":"hpc","providerID":"metal3://a/b/c"},"status":{"nodeRef":{"name":"n1"},"addresses":[
+  {"type":"Hostname","address":"hpc-1"},{"type":"InternalIP","address":"10.0.0.1"}]}})";
+
+TEST_F(MachineWatchTest, ReadsTheNewestVersionThatIsKnown) {
+  serve(R"({"version":"v1beta1"},{"version":"v1beta2"},{"version":"v9"})");
+  client_.answer(200, list_json("100", kMachine));
+  step();
+  EXPECT_EQ(client_.requests[0].path, "/apis");
+  EXPECT_EQ(client_.requests[1].path,
+            "/apis/cluster.x-k8s.io/v1beta2/namespaces/ns/machines"
+            "?labelSelector=cluster.x-k8s.io%2Fcluster-name%3Dhpc");
+  ASSERT_EQ(events_.size(), 1U);
+  const Machine wanted{"v1beta2",
+                       "ns",
+                       "m1",
+                       "u",
+                       "7",
+                       "hpc",
+                       "n1",
+                       "metal3://a/b/c",
+                       true,
+                       "now",
+                       {"hpc-1", "10.0.0.1"},
+                       WallTime{fakes::FakeClock::kStart}};
+  EXPECT_EQ(events_[0].objects.at(0), wanted);
+}
+
+TEST_F(MachineWatchTest, AnOlderServerHasTheOlderVersion) {
+  serve(R"({"version":"v1beta1"})");
+  client_.answer(200, list_json("100"));
+  step();
+  EXPECT_THAT(client_.requests[1].path, HasSubstr("/v1beta1/"));
+}
+
+TEST_F(MachineWatchTest, WithoutMachinesItLooksAgainEveryFewMinutes) {
+  client_.answer(200, R"({"groups":[{"name":"apps","versions":[{"version":"v1"}]}]})");
+  EXPECT_EQ(step() - clock_.now().steady, Duration{minutes{3}});
+  EXPECT_EQ(watch_->last_error()->code, Code::kNotFound);
+  clock_.advance(minutes{2});
+  step();
+  EXPECT_EQ(client_.requests.size(), 1U);
+  clock_.advance(minutes{1});
+  serve(R"({"version":"v1beta2"})");
+  client_.answer(200, list_json("100"));
+  step();
+  EXPECT_FALSE(watch_->last_error());
+  ASSERT_EQ(events_.size(), 1U);
+}
+
+TEST_F(MachineWatchTest, AVersionThatIsServedNoMoreGivesWayToTheNext) {
+  serve(R"({"version":"v1beta1"})");
+  client_.answer(404, "404 page not found");
+  step();
+  EXPECT_TRUE(watch_->last_error());
+  clock_.advance(seconds{15});
+  serve(R"({"version":"v1beta2"})");
+  client_.answer(200, list_json("100"));
+  step();
+  EXPECT_THAT(client_.last().path, HasSubstr("/v1beta2/"));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "node/node_fixtures.h"
 
 namespace slurmlet::node {
@@ -421,6 +423,61 @@ TEST(DesiredNodeTest, PodsAreZeroInBothMaps) {
     EXPECT_EQ(desired(facts).capacity.at("pods"), "0");
     EXPECT_EQ(desired(facts).allocatable.at("pods"), "0");
   }
+}
+
+// --- made anew only where something has changed
+
+struct Change {
+  const char* what;
+  std::function<void(HostFacts& facts, Circumstances& circumstances)> make;
+};
+
+const std::vector<Change> kChanges = {
+    {"machine", [](auto& f, auto&) { f.machine.memory_pressure->under_pressure = true; }},
+    {"order of addresses",
+     [](auto& f, auto&) { std::swap(f.machine.ip_addresses[0], f.machine.ip_addresses[1]); }},
+    {"GPU files", [](auto& f, auto&) { f.machine.missing_gpu_files = {"/dev/nvidia3"}; }},
+    {"Metal3", [](auto& f, auto&) { f.metal3 = metal3(); }},
+    {"Slurm's state", [](auto& f, auto&) { f.slurm.record->state.flags = {"DRAIN"}; }},
+    {"Slurm's reason", [](auto& f, auto&) { f.slurm.record->reason = "fan"; }},
+    {"Slurm's failure", [](auto& f, auto&) { f.slurm.failure = SlurmFailure::kTimeout; }},
+    {"a stale answer", [](auto& f, auto&) { f.slurm.stale = true; }},
+    {"confirmation",
+     [](auto& f, auto&) {
+       f.confirmed = Confirmation{good_record(), {7}};
+     }},
+    {"jobs at the answer", [](auto& f, auto&) { f.jobs_at_answer = {{7}}; }},
+    {"slurmd", [](auto& f, auto&) { f.slurmd.liveness = SlurmdFacts::Liveness::kAbsent; }},
+    {"slurm.conf", [](auto& f, auto&) { f.slurm_conf.cluster_name = "eiger"; }},
+    {"jobs", [](auto& f, auto&) { f.jobs->jobs = 1; }},
+    {"why jobs are unknown", [](auto& f, auto&) { f.jobs_problem = "/spool hangs"; }},
+    {"grace", [](auto&, auto& c) { c.slurmd_grace_over = false; }},
+    {"shutdown", [](auto&, auto& c) { c.shutting_down = true; }},
+};
+
+TEST(DesiredNodeMakerTest, MakesItAnewWhereSomethingHasChanged) {
+  const NodePolicy policy = policy_for("n1");
+  for (const Change& change : kChanges) {
+    DesiredNodeMaker maker{policy, "0.1.0"};
+    HostFacts facts = good_facts();
+    Circumstances circumstances;
+    EXPECT_EQ(maker.follow(facts, circumstances), desired(facts)) << change.what;
+    EXPECT_EQ(maker.follow(facts, circumstances), std::nullopt) << change.what;
+    const HostFacts before = facts;
+    change.make(facts, circumstances);
+    const DesiredNode changed = desired_node(facts, policy, circumstances, "0.1.0");
+    EXPECT_EQ(maker.follow(facts, circumstances), changed) << change.what;
+    EXPECT_EQ(maker.follow(facts, circumstances), std::nullopt) << change.what;
+    EXPECT_EQ(maker.follow(before, {}), desired(before)) << change.what << " and back";
+  }
+}
+
+// Facts without anything in them are facts as well.
+TEST(DesiredNodeMakerTest, TheFirstIsMadeWhateverIsKnown) {
+  const NodePolicy policy = policy_for("n1");
+  DesiredNodeMaker maker{policy, "0.1.0"};
+  EXPECT_EQ(maker.follow({}, {}), desired({}));
+  EXPECT_EQ(maker.follow({}, {}), std::nullopt);
 }
 
 }  // namespace

@@ -340,6 +340,20 @@ TEST(GpuConditionTest, BeforeSlurmctldsAnswerSlurmConfCounts) {
   EXPECT_FALSE(gpu_condition(facts));
 }
 
+// Files without a missing one would look healthy.
+TEST(GpuConditionTest, UnknownWhileTheDriverHangs) {
+  for (const auto& files : {nvidia_files(2), nvidia_files(0)}) {
+    HostFacts facts = good_facts();
+    facts.slurm.record->gres = {{"gpu", "a100", 2}};
+    facts.slurm_conf.gpu_files = files;
+    facts.machine.gpus = nvidia({0, 1});
+    facts.machine.gpus_hang = true;
+    ASSERT_TRUE(gpu_condition(facts));
+    EXPECT_EQ(gpu_condition(facts)->status, "Unknown");
+    EXPECT_EQ(gpu_condition(facts)->reason, "GPUsUnreadable");
+  }
+}
+
 TEST(GpuConditionTest, AnothersConditionOfThatNameIsNotOurs) {
   EXPECT_FALSE(is_gpu_condition_of_ours({"GPUHealthy", "True", "NoXidErrors", "x"}));
   EXPECT_FALSE(is_gpu_condition_of_ours({"Ready", "False", "GPUMissing", "x"}));

@@ -63,6 +63,10 @@ TEST(NodeDiffTest, WhatOthersWroteStays) {
   observed.labels["node-role.kubernetes.io/slurm"] = "";
   observed.annotations["cluster.x-k8s.io/machine"] = "m1";
   observed.annotations["node.alpha.kubernetes.io/ttl"] = "0";
+  // slurmlet-operator's, in our domain.
+  observed.annotations["slurmlet.io/record"] = "{}";
+  observed.annotations["slurmlet.io/detach"] = "Draining";
+  observed.annotations["slurmlet.io/drain-policy"] = "wait";
   observed.conditions.push_back({{"GPUHealthy", "True", "X", "x"}, kThen});
   observed.taints.push_back({"maintenance", "", "NoExecute"});
   observed.capacity["example.org/fpga"] = "2";

@@ -17,7 +17,7 @@ TEST(SlurmViewTest, NeverAsked) {
   facts.slurm = {};
   const SlurmView view = slurm_view(facts);
   EXPECT_EQ(view.knowledge, Knowledge::kNotAskedYet);
-  EXPECT_EQ(view.reason, "NotAskedYet");
+  EXPECT_EQ(view.reason, "NotQueriedYet");
   EXPECT_FALSE(view.message.empty());
 }
 
@@ -35,10 +35,11 @@ TEST(SlurmViewTest, EachFailureHasAReasonAndWords) {
       {SlurmFailure::kClockSkew, "ClockSkew", "timedatectl"},
       {SlurmFailure::kTokenRefused, "TokenRefused", "slurm.jwtFile"},
       {SlurmFailure::kRestUnavailable, "RestUnavailable", "slurm.restURL"},
-      {SlurmFailure::kFeedUnavailable, "FeedUnavailable", "slurm.feed"},
+      {SlurmFailure::kRecordUnavailable, "RecordUnavailable", "slurmlet-operator"},
       {SlurmFailure::kNodeUnknown, "SlurmNodeUnknown", "slurm.nodeName"},
       {SlurmFailure::kSackUnavailable, "SackUnavailable", "start slurmd or sackd"},
       {SlurmFailure::kOtherCluster, "OtherCluster", "slurm.restURL"},
+      {SlurmFailure::kFileSystemHangs, "FileSystemNotResponding", "check its mount"},
       {SlurmFailure::kPermissionDenied, "PermissionDenied", "PrivateData"},
       {SlurmFailure::kNotInSlurm, "NotInSlurm", "slurm.nodeName"},
       {SlurmFailure::kBadConfiguration, "SlurmConfInvalid", "slurm.conf"},
@@ -219,6 +220,80 @@ TEST(SlurmViewTest, ContainedJobsTellPartFromAll) {
   facts.jobs = one_job(8);
   facts.slurm.record->cpus.reset();
   EXPECT_EQ(slurm_view(facts).bases, kUsed);
+}
+
+// What jobs do on all nodes of a parallel job at once need not be asked about where it is seen.
+TEST(SlurmViewTest, JobsThatBeganSinceTheAnswerTellTheStateThemselves) {
+  struct Row {
+    const char* base;
+    std::set<std::string> flags;
+    const char* reason;
+    bool contained;
+    std::optional<LocalJobs> jobs;
+    bool tells;
+    Bases bases;
+  };
+  const Row kRows[] = {
+      {"IDLE", {}, "", true, one_job(8), true, {"MIXED"}},
+      {"IDLE", {}, "", true, one_job(128), true, {"ALLOCATED"}},
+      {"IDLE", {"PLANNED", "RESERVED"}, "", true, one_job(128), true, {"ALLOCATED"}},
+      {"MIXED", {}, "", true, one_job(128), true, {"ALLOCATED"}},
+      {"IDLE", {}, "", false, one_job(8), false, {"IDLE"}},         // others may have no step
+      {"IDLE", {}, "", true, one_job(), false, {"IDLE"}},           // cores are not seen
+      {"IDLE", {}, "", true, std::nullopt, false, {"IDLE"}},        // nor steps
+      {"ALLOCATED", {}, "", true, kNone, false, kUsed},             // idle now, or down
+      {"IDLE", {"DRAIN"}, "x", true, one_job(8), false, {"IDLE"}},  // then drained, or down
+      {"IDLE", {"COMPLETING"}, "", true, one_job(8), false, {"IDLE"}},
+      {"DOWN", {}, "x", true, one_job(8), false, {"DOWN"}},
+  };
+  for (const Row& row : kRows) {
+    HostFacts facts = facts_in_state(row.base, row.flags);
+    SCOPED_TRACE(facts.slurm.record->state.raw() + (row.jobs ? " with jobs" : ""));
+    facts.slurm.record->kind = AnswerKind::kOneNode;
+    facts.slurm.record->reason = row.reason;
+    facts.slurm_conf.jobs_are_contained = row.contained;
+    facts.jobs = row.jobs;
+    EXPECT_FALSE(jobs_tell_state(facts)) << "what was seen at the answer is not known";
+    facts.jobs_at_answer.emplace();
+    EXPECT_EQ(jobs_tell_state(facts), row.tells);
+    EXPECT_EQ(slurm_view(facts).bases, row.bases);
+    if (row.tells) {
+      facts.jobs_at_answer = facts.jobs->job_ids;
+      facts.slurm.record->state.base = "IDLE";
+      EXPECT_TRUE(slurm_view(facts).is("IDLE")) << "slurmctld has spoken since";
+      facts.slurm.stale = true;
+      EXPECT_FALSE(jobs_tell_state(facts));
+    }
+  }
+}
+
+// A record comes by itself: nobody asks because of a job that began since.
+TEST(SlurmViewTest, AJobThatBeganSinceADumpIsNotTakenForIdle) {
+  struct Row {
+    std::set<std::string> flags;
+    bool contained;
+    std::vector<std::uint32_t> at_answer;
+    Bases bases;
+    std::optional<std::int64_t> allocated_cpus;
+  };
+  const Row kRows[] = {
+      {{}, true, {}, {"MIXED"}, 8},        {{}, false, {}, {"ALLOCATED", "IDLE", "MIXED"}, {}},
+      {{}, false, {7}, {"IDLE"}, 0},  // slurmctld knows better
+      {{"DRAIN"}, false, {}, {"IDLE"}, 0}, {{"COMPLETING"}, false, {}, {"IDLE"}, 0},
+  };
+  for (const Row& row : kRows) {
+    HostFacts facts = facts_in_state("IDLE", row.flags);
+    SCOPED_TRACE(facts.slurm.record->state.raw() + (row.contained ? " contained" : ""));
+    facts.slurm.record->reason = "";
+    facts.slurm.record->allocated_cpus = 0;
+    facts.slurm_conf.jobs_are_contained = row.contained;
+    facts.jobs = one_job(8);
+    facts.jobs->job_ids = {7};
+    facts.jobs_at_answer = row.at_answer;
+    EXPECT_EQ(slurm_view(facts).bases, row.bases);
+    EXPECT_EQ(slurm_view(facts).use, Use::kBusy);
+    EXPECT_EQ(allocation(facts).cpus, row.allocated_cpus);
+  }
 }
 
 // A partial salloc, confirmed by a full dump, and the answer about one node that follows.

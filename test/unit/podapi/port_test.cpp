@@ -196,8 +196,9 @@ TEST_F(PortTest, APortThatIsLostIsOpenedAgain) {
   ASSERT_EQ(::shutdown(ours.get(), SHUT_RDWR), 0);
   const SteadyTime next = step(server);
   EXPECT_FALSE(server.counters().listening);
-  EXPECT_EQ(next, clock_.now().steady + seconds{1});
-  EXPECT_EQ(step(server, seconds{1}), kNever);
+  EXPECT_GE(next, clock_.now().steady + seconds{1});
+  EXPECT_LE(next, clock_.now().steady + seconds{3});
+  EXPECT_EQ(step(server, seconds{3}), kNever);
   EXPECT_TRUE(server.counters().listening);
   EXPECT_TRUE(serves(server, port));
 }

@@ -99,7 +99,8 @@ TEST(DaemonStatusTest, TextForPeople) {
           "  node               registered\n"
           "  lease              held, renewed {}\n"
           "  Ready              True (SlurmdRunning): slurmd is running\n"
-          "  Slurm              nid1 is MIXED+DRAIN in cluster alps, by sinfo 12 s ago\n"
+          "  Slurm              nid1 is MIXED+DRAIN in cluster alps, by sinfo 12 s ago, "
+          "queried every 60 s\n"
           "  slurmd             running, pid 1532, 22.05.8\n"
           "  client cert        valid until {}\n"
           "  serving cert       node-csr-1 is waiting for approval: kubectl certificate approve "
@@ -114,7 +115,9 @@ TEST(DaemonStatusTest, TextForPeople) {
   report.slurm.answered_at = kNow.wall - seconds{300};
   report.slurmd.liveness = node::SlurmdFacts::Liveness::kAbsent;
   const std::string worse = status_of(report, {}).text;
-  EXPECT_THAT(worse, HasSubstr("by sinfo 5 min ago; the last query failed: timed out\n"));
+  EXPECT_THAT(
+      worse,
+      HasSubstr("by sinfo 5 min ago, queried every 60 s; the last query failed: timed out\n"));
   EXPECT_THAT(worse, HasSubstr("serving cert       self-signed\n"));
   EXPECT_THAT(worse, HasSubstr("slurmd             not running\n"));
 }

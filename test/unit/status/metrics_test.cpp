@@ -38,7 +38,7 @@ Report full_report() {
   report.slurmctld.failures_by_cause[node::SlurmFailure::kTimeout] = 2;
   report.slurmctld.questions_left = 53;
   report.slurmctld.last_took = std::chrono::milliseconds{250};
-  report.slurmctld.source = {3, 4, 0, 1};
+  report.slurmctld.source = {3, 4, 1};
   report.slurm.source = "slurmrestd unix:/run/slurmrestd.sock";
   report.pods_unreadable = 2;
   report.pods_seen = false;
@@ -95,16 +95,15 @@ TEST(MetricsTest, SayWhatTheReportSays) {
            Row{"slurmlet_node_gone_with_machine", 0},
            Row{"slurmlet_slurmd_up", 1},
            Row{"slurmlet_slurm_state_age_seconds", 30},
-           Row{"slurmlet_slurmctld_questions_total", 7},
+           Row{"slurmlet_slurmctld_queries_total", 7},
            Row{"slurmlet_slurmctld_full_queries_total", 1},
            Row{"slurmlet_slurmctld_answers_total", 5},
            Row{"slurmlet_slurmctld_failures_total{cause=timeout}", 2},
-           Row{"slurmlet_slurmctld_questions_left", 53},
-           Row{"slurmlet_slurmctld_last_question_seconds", 0.25},
+           Row{"slurmlet_slurmctld_queries_left", 53},
+           Row{"slurmlet_slurmctld_last_query_seconds", 0.25},
            Row{"slurmlet_slurm_source_info{source=slurmrestd}", 1},
            Row{"slurmlet_slurm_commands_total", 3},
            Row{"slurmlet_slurmrestd_requests_total", 4},
-           Row{"slurmlet_slurm_feed_reads_total", 0},
            Row{"slurmlet_slurm_node_state{state=mixed}", 1},
            Row{"slurmlet_slurm_node_state{state=drain}", 1},
            Row{"slurmlet_slurm_cpus{kind=total}", 64},
@@ -144,7 +143,7 @@ TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_state_age_seconds")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_pod_watch_up")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_source_info")));
-  EXPECT_THAT(nothing, Not(Contains("slurmlet_slurmctld_last_question_seconds")));
+  EXPECT_THAT(nothing, Not(Contains("slurmlet_slurmctld_last_query_seconds")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_certificate_expiration_timestamp_seconds")));
 }
 

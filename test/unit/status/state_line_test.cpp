@@ -16,6 +16,14 @@
 namespace slurmlet::status {
 namespace {
 
+// A request that failed, as http/ and kube/ report it.
+Error answered(Code code, int http_status, const std::string& request, const std::string& reason) {
+  return {code,
+          request + reason,
+          {},
+          RequestFailure{RequestFailure::Stage::kAnswer, http_status, reason}};
+}
+
 using std::chrono::seconds;
 using ::testing::EndsWith;
 using ::testing::StartsWith;
@@ -117,46 +125,44 @@ std::vector<Row> rows() {
        "n1: Ready, Slurm not queried yet, lease renewed 14:02:11Z"},
       {"the lease is not renewed yet", [](Report&, LeaseStatus& l) { l = {}; },
        "n1: Ready, Slurm IDLE, lease not renewed yet"},
-      {"the lease is late",
-       [](Report&, LeaseStatus& l) {
-         l.last_error = "PUT /apis/coordination.k8s.io/v1/x: no answer in time";
-       },
+      {"the lease is late", [](Report&, LeaseStatus& l) { l.last_error = "no answer in time"; },
        "n1: Ready, Slurm IDLE, lease not renewed since 2026-11-20T14:02:11Z (no answer in time)"},
       {"the Node cannot be written",
        [](Report& r, LeaseStatus&) {
-         r.api_error =
-             Error{Code::kDenied, "PATCH /api/v1/nodes/n1/status: 403 Forbidden: not yours"};
+         r.api_error = answered(Code::kDenied, 403,
+                                "PATCH /api/v1/nodes/n1/status: ", "403 Forbidden: not yours");
        },
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node update failed: API server "
        "https://192.0.2.10:6443 answers 403 Forbidden: not yours"},
       {"the credential is refused",
        [](Report& r, LeaseStatus&) {
          r.certificates.client_problem = "the client certificate expired at T";
-         r.api_error = Error{Code::kDenied, "GET /x: 401 Unauthorized"};
+         r.api_error = answered(Code::kDenied, 401, "GET /x: ", "401 Unauthorized");
        },
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, the client certificate expired at T"},
       {"no API server",
        [](Report& r, LeaseStatus&) {
          unregister(r);
-         r.api_error = Error{Code::kUnavailable,
-                             "register: GET https://192.0.2.10:6443/api/v1/nodes/n1: connection "
-                             "refused"};
+         r.api_error = answered(
+             Code::kUnavailable, 0,
+             "register: GET https://192.0.2.10:6443/api/v1/nodes/n1: ", "connection refused");
        },
        "n1: not registered: API server https://192.0.2.10:6443 does not answer (connection "
        "refused); Slurm not queried yet"},
       {"a busy API server",
        [](Report& r, LeaseStatus&) {
          unregister(r);
-         r.api_error = Error{Code::kUnavailable,
-                             "register: GET /api/v1/nodes/n1: 503 Service Unavailable: later"};
+         r.api_error =
+             answered(Code::kUnavailable, 503,
+                      "register: GET /api/v1/nodes/n1: ", "503 Service Unavailable: later");
        },
        "n1: not registered: API server https://192.0.2.10:6443 answers 503 Service Unavailable: "
        "later; Slurm not queried yet"},
       {"a server that we do not trust",
        [](Report& r, LeaseStatus&) {
          unregister(r);
-         r.api_error =
-             Error{Code::kDenied, "register: GET /api/v1/nodes/n1: certificate verify failed: x"};
+         r.api_error = answered(Code::kDenied, 0,
+                                "register: GET /api/v1/nodes/n1: ", "certificate verify failed: x");
        },
        "n1: not registered: API server https://192.0.2.10:6443: certificate verify failed: x; "
        "Slurm not queried yet"},
@@ -194,7 +200,7 @@ TEST(StateLineTest, SaysHowTheBootstrapIs) {
   report.bootstrapping = true;
   report.api_server = "https://192.0.2.10:6443";
   EXPECT_EQ(state_line(report, {}), "n1: requesting its certificate");
-  report.api_error = Error{Code::kTimeout, "GET /api/v1/x: no answer in time"};
+  report.api_error = answered(Code::kTimeout, 0, "GET /api/v1/x: ", "no answer in time");
   EXPECT_EQ(state_line(report, {}),
             "n1: no certificate yet: API server https://192.0.2.10:6443 does not answer (no answer "
             "in time)");
@@ -240,7 +246,8 @@ TEST(StateLineTest, WordsChangeWithNewsAndNotWithEachRenewal) {
 TEST(StateLineTest, IsOneBoundedLineWhateverOthersSay) {
   Report report = healthy();
   unregister(report);
-  report.api_error = Error{Code::kInternal, "GET /x: a\nb\x01\xff " + std::string(1000, 'y')};
+  report.api_error =
+      answered(Code::kInternal, 0, "GET /x: ", "a\nb\x01\xff " + std::string(1000, 'y'));
   const std::string line = state_line(report, {});
   EXPECT_EQ(line.size(), kMaxStateLine);
   EXPECT_THAT(

@@ -3,6 +3,7 @@ set(COMPONENT_TESTS
   facts_doubt_test.cpp
   facts_name_test.cpp
   facts_probe_test.cpp
+  facts_shared_files_test.cpp
   facts_slurmd_test.cpp
   facts_sync_test.cpp
   lease_sync_test.cpp

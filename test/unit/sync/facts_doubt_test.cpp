@@ -129,6 +129,35 @@ TEST_F(FactsDoubtTest, NoJobsInADirectoryThatIsNotSlurmdsAreUnknown) {
   EXPECT_EQ(facts().jobs->jobs, 1);
 }
 
+// Its list may be long, and says the same as long as slurmd runs.
+TEST_F(FactsDoubtTest, SlurmdsMountsAreReadOnceAReportAndForEachSlurmd) {
+  poll_.interval = minutes{1};
+  poll_.stale_after = minutes{5};
+  slurmd_starts();
+  const std::string ours = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
+  const std::string theirs = "90 80 8:1 /srv/c1 / rw - ext4 /dev/sda1 rw\n";
+  const auto mounts = [this](const std::string& lines) {
+    tree_.file(fmt::format("proc/{}/mountinfo", slurmd_->pid()), lines);
+  };
+  tree_.file("proc/self/mountinfo", ours);
+  mounts(ours);
+  start_and_answer();
+  const auto await_answer = [this] {
+    const auto asked = sinfo_.started.size();
+    run_until([&] { return sinfo_.started.size() > asked; }, minutes{2});
+    answer();
+  };
+  mounts(theirs);
+  await_answer();
+  ASSERT_TRUE(facts().jobs) << "an answer of slurmctld is no reason";
+  slurmd_dies();
+  step();
+  slurmd_starts();
+  mounts(theirs);
+  await_answer();
+  EXPECT_FALSE(facts().jobs) << "another slurmd is";
+}
+
 // slurmctld's answer about one node says MIXED and no step runs here.
 class ConfirmTest : public FactsDoubtTest {
  protected:

@@ -126,7 +126,9 @@ TEST_F(FactsSlurmdTest, ARejectedFileIsLookedAtAgainUntilItCounts) {
 // Since Slurm 23.11 a reconfigure replaces the process.
 TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   slurmd_starts();
-  start();
+  start_and_answer();
+  poll_.evidence_spread = seconds{30};
+  conf_.pace = poll_;
   const auto old = std::move(slurmd_);
   slurmd_starts();
   old->signal(SIGKILL);
@@ -138,6 +140,20 @@ TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
   EXPECT_TRUE(grace_over());
   EXPECT_EQ(discovered_.size(), 3U) << "at the start, for the first slurmd, for its successor";
+  // It happens on all nodes at the same moment.
+  wait_quietly(minutes{1});
+  EXPECT_EQ(new_questions(), 0U);
+  const auto second = std::move(slurmd_);
+  slurmd_starts();
+  second->signal(SIGKILL);
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(second->pid()), &info, WEXITED | WNOWAIT), 0);
+  tree_.remove("proc/" + std::to_string(second->pid()));
+  step();
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_EQ(discovered_.size(), 3U) << "slurm.conf is read at this node's place in half a minute";
+  wait_quietly(seconds{30});
+  EXPECT_EQ(discovered_.size(), 4U);
+  EXPECT_EQ(new_questions(), 0U);
 }
 
 TEST_F(FactsSlurmdTest, DeathAndBirthOfSlurmdAreAskedAboutSoon) {
@@ -158,6 +174,7 @@ TEST_F(FactsSlurmdTest, DeathAndBirthOfSlurmdAreAskedAboutSoon) {
 
 TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceMoreForEachSlurmd) {
   make();
+  step();
   EXPECT_THAT(discovered_, ElementsAre(""));
   slurmd_starts({"-D", "-N", "nid7"});
   step();
@@ -181,6 +198,7 @@ TEST_F(FactsSlurmdTest, MissingGpuFilesAreLookedForWhenSlurmdStartsAndAtEachRepo
   conf_.conf.gpu_files = {"/dev/nvidia0", "/dev/nvidia1"};
   tree_.file("dev/nvidia0", "");
   make();
+  step();
   EXPECT_THAT(facts().machine.missing_gpu_files, ElementsAre("/dev/nvidia1"));
   tree_.file("dev/nvidia1", "").remove("dev/nvidia0");
   slurmd_starts();

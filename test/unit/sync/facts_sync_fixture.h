@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "slurm/fake_proc.h"
 #include "slurm/fake_runner.h"
 #include "slurm/fixture.h"
+#include "slurm/sources/record_source.h"
 #include "slurm/sources/sinfo_source.h"
 #include "sync/facts_sync.h"
 
@@ -39,6 +41,7 @@ class FactsSyncFixture : public ::testing::Test {
     slurm::add_process(tree_, {1, "systemd", {"/sbin/init"}});
     options_.paths = {tree_.path("proc"), tree_.path("sys"), tree_.path("etc"), tree_.path("usr"),
                       tree_.path("run"),  tree_.root(),      tree_.path("dev")};
+    options_.first_patience = options_.patience = std::chrono::minutes{1};  // a busy machine
     options_.tick = std::chrono::seconds{10};
     conf_.watch.rescan = conf_.watch.state_check = std::chrono::seconds{10};
     conf_.node_name = "nid1";
@@ -51,11 +54,20 @@ class FactsSyncFixture : public ::testing::Test {
     poll_.interval =
         std::chrono::hours{24};  // what is asked beyond the first question is asked on evidence
     poll_.stale_after = std::chrono::hours{48};
+    poll_.evidence_spread = {};
   }
 
   // Just started; nothing has been looked at but the machine and slurm.conf.
   void make() {
-    auto discover = [this](const std::vector<slurm::SlurmdSeen>& slurmds) {
+    // Runs on other threads, while step() waits for it.
+    auto discover = [this, held = held_](const std::vector<slurm::SlurmdSeen>& slurmds) {
+      if (held) {
+        touches_file("/shared/slurm.conf");
+        if (!std::exchange(is_read_, true)) {
+          read_.set_value();
+        }
+        held->wait();
+      }
       const std::string option = slurmds.empty() ? "" : slurmds.front().options.node_name;
       discovered_.push_back(option);
       SlurmSetup setup = conf_;
@@ -73,15 +85,23 @@ class FactsSyncFixture : public ::testing::Test {
       }
       return setup;
     };
+    SlurmSetup unread;
+    unread.watch.places.proc_root = conf_.watch.places.proc_root;
+    unread.watch.places.cgroup_root = conf_.watch.places.cgroup_root;
+    unread.watch.systemd_dir = conf_.watch.systemd_dir;
+    unread.watch.slurmd_program = conf_.watch.slurmd_program;
     auto poll = std::make_unique<slurm::ControllerPoll>(
         poll_, "",
-        std::make_unique<slurm::SinfoSource>(slurm::SinfoSettings{},
-                                             std::make_unique<slurm::FakeRunner>(sinfo_)),
+        has_operator_
+            ? std::unique_ptr<slurm::NodeSource>{std::make_unique<slurm::RecordSource>(true)}
+            : std::make_unique<slurm::SinfoSource>(slurm::SinfoSettings{},
+                                                   std::make_unique<slurm::FakeRunner>(sinfo_)),
         [] { return 0.5; });
     facts_ = std::make_unique<FactsSync>(
         FactsSync::Parts{.options = options_,
                          .metal3 = metal3_,
                          .discover = discover,
+                         .unread = unread,
                          .poll = std::move(poll),
                          .version_runner = std::make_unique<slurm::FakeRunner>(version_),
                          .unit_runner = std::make_unique<slurm::FakeRunner>(unit_),
@@ -188,9 +208,22 @@ class FactsSyncFixture : public ::testing::Test {
   slurm::SlurmdProbe::ClientMaker probe_client_;  // none: slurmd cannot be asked
   FactsOptions options_;
   slurm::PollSettings poll_;
+  bool has_operator_ = false;    // in the place of sinfo
   SlurmSetup conf_;              // what slurm.conf says
   std::string name_of_several_;  // as slurm.nodeName chooses where several slurmd run; "" = refused
   std::optional<node::Metal3Facts> metal3_;
+  // While held, slurm.conf does not answer.
+  void hold_slurm_conf() {
+    released_ = {};
+    held_ = std::make_shared<std::shared_future<void>>(released_.get_future());
+    options_.first_patience = options_.patience = Duration{0};
+  }
+  // Until the thread is at slurm.conf.
+  void await_reading() { read_.get_future().wait(); }
+  std::promise<void> read_;
+  bool is_read_ = false;
+  std::promise<void> released_;
+  std::shared_ptr<std::shared_future<void>> held_;
   std::vector<std::string> discovered_;  // NAME of slurmd's -N at each reading of slurm.conf
   std::size_t questions_ = 0;
   std::unique_ptr<fakes::SleepingChild> slurmd_;

@@ -38,6 +38,12 @@ class NodeDepartureTest : public NodeSyncFixture {
     link_.node_uid.set(std::string{});
     make();
   }
+  // Another process, which goes on with the Lease and the watch that a clean stop left.
+  void restart_after_clean_stop() {
+    options_.end = saved_;
+    options_.watch_from = "100";
+    make();
+  }
   int creations() const { return api_.count("create n1"); }
   void expect_left_deleted() {
     const int before = creations();
@@ -65,6 +71,21 @@ TEST_F(NodeDepartureTest, TheFinalStateCounts) {
   somebody_deletes_it();
   step();
   expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, AMachineThatHasLeftSlurmIsNotRegisteredAgain) {
+  EXPECT_EQ(sync_->detached(), false);
+  api_.change(
+      "n1", [](node::ObservedNode& node) { node.annotations["slurmlet.io/detach"] = "Detached"; });
+  somebody_deletes_it();
+  step();
+  run(hours{3});
+  EXPECT_TRUE(sync_->went_with_machine());
+  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("its Machine: it was detached from Slurm"));
+  restart();
+  EXPECT_EQ(sync_->detached(), std::nullopt);
+  step();
+  EXPECT_EQ(sync_->detached(), true);
 }
 
 TEST_F(NodeDepartureTest, AnUncordonAtTheEndCountsToo) {
@@ -162,6 +183,73 @@ TEST_F(NodeDepartureTest, SoDoesADeletionWhileNobodyWatched) {
   step();
   ASSERT_TRUE(saved_->gone_at);
   expect_left_deleted();
+}
+
+const SitePlace kPlace{"n1", 10'000, 9'000};
+const Duration kStart = kPlace.in(site_delay(Delay::kStart, 10'000), "start:");
+
+// At a large site the look waits while the Lease is renewed; the watch does not.
+TEST_F(NodeDepartureTest, WithinTheSpreadOfAStartTheWatchTellsHowItEnded) {
+  restart_after_clean_stop();
+  sync_->set_site(kPlace, clock_.now());
+  run(seconds{1});
+  EXPECT_EQ(watch_.position(), "100") << "goes on where it stood";
+  change(true, "m1");
+  somebody_deletes_it();
+  run(kStart / 2);
+  EXPECT_EQ(uid(), "") << "as soon as the watch tells";
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, ACordonWithinTheSpreadOfAStartIsKept) {
+  restart_after_clean_stop();
+  sync_->set_site(kPlace, clock_.now());
+  run(kStart / 2);
+  change(true, "m1");
+  tell(Seen::kModified);
+  step();
+  ASSERT_FALSE(sync_->registered());
+  ASSERT_TRUE(saved_);
+  EXPECT_EQ(saved_->last.machine, "m1");
+  api_.remove("n1");
+  watch_.feed(Seen::kReplaced, {});  // listed anew after 410 Gone
+  step();
+  expect_left_deleted();
+}
+
+// Between the look and its turn to be registered, too.
+TEST_F(NodeDepartureTest, WhatTheWatchTellsOfAFoundNodeCounts) {
+  options_.is_reload = true;
+  restart_after_clean_stop();
+  sync_->set_site(kPlace, clock_.now());
+  sync_->look({clock_.now().steady + seconds{11}, clock_.now().wall});  // due after ten seconds
+  run(seconds{9});
+  ASSERT_FALSE(sync_->registered());
+  change(true, "m1");
+  somebody_deletes_it();
+  step();
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, TheFirstLookWaitsForTheWatchToTellTheEnd) {
+  change(true, "m1");
+  const auto gone = held();
+  api_.remove("n1");
+  restart_after_clean_stop();
+  step();
+  EXPECT_EQ(creations(), 1);
+  watch_.feed(Seen::kDeleted, {gone});
+  step_after(milliseconds{100});
+  expect_left_deleted();
+}
+
+TEST_F(NodeDepartureTest, AWatchThatTellsNothingHoldsUpNoNode) {
+  api_.remove("n1");
+  restart_after_clean_stop();
+  run(seconds{1});
+  EXPECT_EQ(creations(), 1);
+  run(seconds{2});
+  EXPECT_TRUE(sync_->registered());
 }
 
 TEST_F(NodeDepartureTest, AnUncordonIsForgotten) {

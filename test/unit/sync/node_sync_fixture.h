@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <memory>
 #include <string>
@@ -50,7 +51,6 @@ class NodeSyncFixture : public ::testing::Test {
 
   NodeSyncFixture() {
     options_.report_interval = std::chrono::minutes{5};
-    options_.cluster = "alps";
     options_.holder_identity = "n1/s1";
     make();
   }
@@ -60,6 +60,7 @@ class NodeSyncFixture : public ::testing::Test {
     sync_ = std::make_unique<NodeSync>(
         api_, leases_, watch_, events_, options_, [] { return 0.5; }, link_,
         [this](const std::string& id) { provider_ids_.push_back(id); });
+    sync_->set_cluster("alps");
     sync_->set_desired(good_node(), clock_.now());
   }
   SteadyTime step() { return sync_->step(clock_.now()); }
@@ -86,6 +87,13 @@ class NodeSyncFixture : public ::testing::Test {
   }
   void put_ours() { api_.put(fakes::FakeNodeApi::observed(good_node(), clock_.now().wall)); }
   std::string uid() const { return link_.node_uid.get() ? *link_.node_uid.get() : "(never set)"; }
+  // Whether the lease thread was woken since it was last asked.
+  bool uid_was_told() {
+    pollfd news{link_.uid_news.fd(), POLLIN, 0};
+    const bool told = ::poll(&news, 1, 0) == 1;
+    link_.uid_news.clear();
+    return told;
+  }
   std::vector<std::string> event_reasons() {
     events_.step(clock_.now());
     std::vector<std::string> out;

@@ -182,10 +182,10 @@ TEST_F(PodSyncTest, ADeletingPodIsNotRemovedBeforeItsEndIsReported) {
   auto deleting = pod("web");
   deleting.deleting = true;
   bring(deleting);
-  EXPECT_EQ(step(), clock_.now().steady + milliseconds{500});
+  EXPECT_EQ(step(), clock_.now().steady + seconds{2});
   EXPECT_EQ(api_.count("remove_now default/web"), 0);
   api_.fail_calls("remove_now", Error{Code::kUnavailable, "away"});
-  step_after(seconds{1});
+  step_after(seconds{2});
   EXPECT_TRUE(api_.find("default", "web"));
   api_.fail_calls("", std::nullopt);
   step_after(minutes{1});
@@ -258,7 +258,7 @@ TEST_F(PodSyncTest, AFailedCallIsRetriedUntilItIsDone) {
     api_.clear_calls();
     const auto start = clock_.now().steady;
     SteadyTime next = step();
-    EXPECT_EQ(next, start + milliseconds{500}) << to_string(code);
+    EXPECT_EQ(next, start + seconds{2}) << to_string(code);
     EXPECT_EQ(sync_.waiting(), 1U);
     EXPECT_EQ(step(), next);  // not before
     EXPECT_EQ(api_.calls().size(), 1U);
@@ -297,7 +297,7 @@ TEST_F(PodSyncTest, APauseThatTheApiServerAsksForIsKeptForAllPods) {
   EXPECT_LE(next, clock_.now().steady + seconds{50});
   step_after(seconds{39});
   EXPECT_EQ(api_.calls().size(), 1U);
-  clock_.advance(seconds{12});
+  clock_.advance(seconds{14});
   settle();
   EXPECT_EQ(failed().size(), 5U);
 }
@@ -412,7 +412,7 @@ TEST_F(PodSyncTest, AListForgetsWhatVanishedAndFindsWhatWasMissed) {
   EXPECT_EQ(sync_.waiting(), 2U);
   api_.put(pod("missed"));
   watch_.feed(Seen::kReplaced, {pod("kept"), pod("missed")});
-  step_after(seconds{1});
+  step_after(seconds{2});
   EXPECT_EQ(sync_.waiting(), 0U);
   EXPECT_THAT(failed(), UnorderedElementsAre("kept-uid", "missed-uid"));
 }

@@ -1,0 +1,208 @@
+#include "operator/certificate_approver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "node/vocabulary.h"
+#include "sync/calls_per_step.h"
+
+namespace slurmlet::op {
+namespace {
+
+// Whoever has a credential may make requests: more or larger ones than nodes make are not kept.
+constexpr std::size_t kMostWaiting = 10'000;
+constexpr std::size_t kLargestRequest = 8 * 1024;
+// Of one requester, the newest. A node makes one after the other; a bootstrap token may be a
+// site's.
+constexpr std::size_t kMostOfNode = 10;
+constexpr std::size_t kMostOfUser = 1000;
+
+std::size_t most_of(const std::string& username) {
+  return username.starts_with(node::vocabulary::kNodeUser) ? kMostOfNode : kMostOfUser;
+}
+
+// A request may come before Cluster API knows the addresses of its Machine. Each pause is twice the
+// one before.
+constexpr Duration kFirstPause = std::chrono::seconds{5};
+constexpr Duration kLongestPause = std::chrono::minutes{10};
+
+bool is_ready(const node::ObservedNode& node) {
+  return std::any_of(node.conditions.begin(), node.conditions.end(), [](const auto& condition) {
+    return condition.condition.type == "Ready" && condition.condition.status == "True";
+  });
+}
+
+}  // namespace
+
+CertificateApprover::CertificateApprover(CertificateSettings settings, CertificateContext context,
+                                         Random random)
+    : settings_(std::move(settings)),
+      context_(std::move(context)),
+      backoff_(std::chrono::seconds{1}, std::chrono::seconds{2}, std::chrono::minutes{1},
+               std::move(random)) {}
+
+void CertificateApprover::erase(const std::string& name) {
+  const auto found = waiting_.find(name);
+  if (found == waiting_.end()) {
+    return;
+  }
+  const auto of_user = of_user_.find(found->second.request.username);
+  std::erase(of_user->second, name);
+  if (of_user->second.empty()) {
+    of_user_.erase(of_user);
+  }
+  waiting_.erase(found);
+}
+
+void CertificateApprover::put(kube::CertificateRequest request) {
+  if (request.approved || request.denied || request.failed) {
+    erase(request.name);
+    return;
+  }
+  const auto known = waiting_.find(request.name);
+  const bool fits = request.request_pem.size() <= kLargestRequest &&
+                    (known != waiting_.end() || waiting_.size() < kMostWaiting);
+  if (fits && (known == waiting_.end() || known->second.request.uid != request.uid)) {
+    const std::string name = request.name;
+    std::string node = requested_node(request);
+    erase(name);
+    auto& others = of_user_[request.username];
+    others.push_back(name);
+    if (others.size() > most_of(request.username)) {
+      erase(std::string{others.front()});
+    }
+    waiting_.insert_or_assign(name, Waiting{std::move(request), std::move(node)});
+  } else if (fits) {
+    known->second.request = std::move(request);
+  }
+}
+
+void CertificateApprover::take(kube::WatchEvent<kube::CertificateRequest>& event,
+                               const std::string& signer) {
+  using Type = kube::WatchEvent<kube::CertificateRequest>::Type;
+  if (event.type == Type::kReplaced) {
+    std::vector<std::string> gone;
+    for (const auto& [name, waiting] : waiting_) {
+      if (waiting.request.signer_name == signer &&
+          std::none_of(event.objects.begin(), event.objects.end(),
+                       [&](const auto& listed) { return listed.name == name; })) {
+        gone.push_back(name);
+      }
+    }
+    std::for_each(gone.begin(), gone.end(), [this](const auto& name) { erase(name); });
+  }
+  for (auto& request : event.objects) {
+    if (event.type == Type::kDeleted) {
+      erase(request.name);
+    } else {
+      put(std::move(request));
+    }
+  }
+}
+
+void CertificateApprover::tell(Waiting& waiting, bool warning, const std::string& what, Now now) {
+  if (std::exchange(waiting.told, what) == what) {
+    return;
+  }
+  if (const auto of_user = of_user_.find(waiting.request.username);
+      warning && of_user != of_user_.end() && of_user->second.size() >= most_of(of_user->first)) {
+    return;  // whoever makes so many has been told
+  }
+  const std::string& node = waiting.node;
+  const std::string message = "certificate request " + waiting.request.name + what;
+  log::info((node.empty() ? "" : "Node " + node + ": ") + message);
+  if (!node.empty()) {
+    context_.events.emit({"Node", "", node, node}, warning,
+                         warning ? "CertificateNotApproved" : "CertificateApproved", message,
+                         waiting.request.signer_name, now);
+  }
+}
+
+bool CertificateApprover::decide(Waiting& waiting, Now now) {
+  waiting.pause = std::clamp(waiting.pause * 2, kFirstPause, kLongestPause);
+  waiting.next = now.steady + waiting.pause;
+  const auto ruling = rule(waiting);
+  if (!ruling) {
+    failed(waiting, ruling.error(), now);
+    return true;
+  }
+  if (!ruling->approve || settings_.dry_run) {
+    if (ruling->approve) {
+      tell(waiting, false, " would be approved", now);
+    } else if (!ruling->why.empty()) {
+      tell(waiting, true, " is left to others: " + ruling->why, now);
+    }
+    return false;
+  }
+  if (!context_.may_act()) {
+    return true;
+  }
+  const Status done = context_.api.approve(
+      waiting.request, "slurmlet-operator: its names and addresses are those of its Machine");
+  if (done) {
+    ++approved_;
+    backoff_.reset();
+    tell(waiting, false, " is approved", now);
+    waiting.request.approved = true;
+    return true;
+  }
+  failed(waiting, done.error(), now);
+  return true;
+}
+
+void CertificateApprover::failed(Waiting& waiting, const Error& error, Now now) {
+  ++failures_;
+  tell(waiting, true, " could not be approved: " + error.message, now);
+  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+    paused_until_ = now.steady + backoff_.next(error.retry_after);
+  }
+}
+
+// Whoever gets a client certificate is that Node: so the Node itself is looked at, whosever it is.
+Result<CertificateRuling> CertificateApprover::rule(const Waiting& waiting) {
+  const auto by = [&](bool is_live) {
+    return rule_certificate(waiting.request, context_.machine_of(waiting.node), is_live,
+                            settings_.bootstrap_group);
+  };
+  const CertificateRuling ruling = by(false);
+  if (!ruling.approve || waiting.request.signer_name != kube::kClientSigner) {
+    return ruling;
+  }
+  const auto node = context_.nodes.get(waiting.node);
+  if (!node && node.error().code != Code::kNotFound) {
+    return node.error();
+  }
+  return by(node && is_ready(*node));
+}
+
+SteadyTime CertificateApprover::step(Now now, bool certain) {
+  SteadyTime next = kNever;
+  for (const auto& [signer, watch] : context_.requests) {
+    std::vector<kube::WatchEvent<kube::CertificateRequest>> events;
+    next = std::min(next, watch->step(now, events));
+    for (auto& event : events) {
+      take(event, signer);
+    }
+  }
+  if (!certain) {
+    return next;
+  }
+  int calls = 0;
+  std::vector<std::string> approved;
+  for (auto& [name, waiting] : waiting_) {
+    if (now.steady >= std::max(waiting.next, paused_until_) && calls < sync::kCallsPerStep &&
+        context_.may_act()) {
+      calls += decide(waiting, now) ? 1 : 0;
+    }
+    if (waiting.request.approved) {
+      approved.push_back(name);
+    } else {
+      next = std::min(next, std::max({waiting.next, paused_until_, now.steady}));
+    }
+  }
+  std::for_each(approved.begin(), approved.end(), [this](const auto& name) { erase(name); });
+  return next;
+}
+
+}  // namespace slurmlet::op

@@ -1,0 +1,27 @@
+set(COMPONENT_SOURCES
+  approval_rules.cpp
+  certificate_approver.cpp
+  check.cpp
+  drain_policy.cpp
+  ended_nodes.cpp
+  leader.cpp
+  leftover_nodes.cpp
+  limited_command.cpp
+  machine_place.cpp
+  machine_sync.cpp
+  machine_sync_calls.cpp
+  node_updates.cpp
+  operator_loop.cpp
+  operator_pages.cpp
+  options.cpp
+  options_table.cpp
+  record_publisher.cpp
+  rules/drain_rules.cpp
+  rules/machine_rules.cpp
+  rules/matching.cpp
+  rules/record_rules.cpp
+  run.cpp
+  site_dump.cpp
+  site_nodes.cpp
+  slurm_jobs.cpp
+  slurm_runner.cpp)

@@ -1,0 +1,81 @@
+#include "operator/leader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rfc3339.h"
+
+namespace slurmlet::op {
+
+SteadyTime Leader::step(Now now) {
+  if (now.steady < next_) {
+    return next_;
+  }
+  const Status held = try_to_hold(now);
+  problem_ = held ? "" : held.error().message;
+  // Up to a fifth later, so that candidates do not stay in step.
+  next_ = now.steady + kTry + part_of(Duration{kTry} / 5, random_);
+  return next_;
+}
+
+void Leader::look(kube::Lease lease, SteadyTime now) {
+  if (lease.resource_version != seen_.resource_version) {
+    seen_at_ = now;
+  }
+  seen_ = std::move(lease);
+}
+
+Status Leader::try_to_hold(Now now) {
+  if (!leads(now.steady)) {
+    auto lease = api_.get(kLeaderLease);
+    if (!lease && lease.error().code != Code::kNotFound) {
+      return lease.error();
+    }
+    // After the call: it may have been written while that took its time.
+    look(lease ? *std::move(lease) : kube::Lease{}, clock_.now().steady);
+    const auto lasts = std::max(std::chrono::seconds{seen_.duration_seconds}, kLease);
+    const bool is_free = seen_.holder_identity.empty() || seen_.holder_identity == identity_ ||
+                         now.steady >= seen_at_ + lasts;
+    if (!is_free) {
+      return {};
+    }
+  }
+  return write(now);
+}
+
+Status Leader::write(Now now) {
+  kube::Lease wanted = seen_;
+  wanted.name = kLeaderLease;
+  wanted.renew_time = rfc3339_micro(now.wall);
+  if (wanted.holder_identity != identity_) {
+    wanted.holder_identity = identity_;
+    wanted.acquire_time = wanted.renew_time;
+  }
+  wanted.duration_seconds = static_cast<int>(kLease.count());
+  auto written = seen_.resource_version.empty() ? api_.create(wanted) : api_.update(wanted);
+  if (!written) {
+    if (written.error().code == Code::kConflict || written.error().code == Code::kNotFound) {
+      // Somebody else wrote it: whoever that was, it is not ours before it is read again.
+      leads_until_ = {};
+      return {};
+    }
+    return written.error();
+  }
+  look(*std::move(written), now.steady);
+  // From before the call: a renewal that took long must not count for longer.
+  leads_until_ = now.steady + kRenewWithin;
+  return {};
+}
+
+void Leader::resign(Now now) {
+  if (!leads(now.steady)) {
+    return;
+  }
+  leads_until_ = {};
+  kube::Lease free = seen_;
+  free.holder_identity.clear();
+  free.duration_seconds = 1;
+  (void)api_.update(free);
+}
+
+}  // namespace slurmlet::op

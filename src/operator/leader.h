@@ -1,0 +1,57 @@
+#pragma once
+
+// Of several operators one acts: the holder of a Lease, as client-go's leader election has it
+// (LeaderElectionConfig: 15 s lease, 10 s to renew it, tries every 2 s). Another's Lease is free
+// when it has not changed for its duration by our own steady clock; whose clock is right does not
+// matter.
+//
+// A process that was stopped (SIGSTOP, a machine that hung) finds out by leads(), with the time
+// read anew, before each thing it does. A step object; one thread, that of the API's client.
+
+#include <string>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "kube/api.h"
+
+namespace slurmlet::op {
+
+inline constexpr const char* kLeaderLease = "slurmlet-operator";
+
+class Leader {
+ public:
+  static constexpr std::chrono::seconds kLease{15};
+  static constexpr std::chrono::seconds kRenewWithin{10};
+  static constexpr std::chrono::seconds kTry{2};
+
+  // `identity` must be this process's own: host name and something random.
+  Leader(kube::LeaseApi& api, std::string identity, Random random, const Clock& clock)
+      : api_(api), identity_(std::move(identity)), random_(std::move(random)), clock_(clock) {}
+
+  SteadyTime step(Now now);
+  // Whether we may act at `now`.
+  bool leads(SteadyTime now) const { return now < leads_until_; }
+  // Who does as far as we know; "" = nobody.
+  const std::string& holder() const { return seen_.holder_identity; }
+  // Why the last try failed; "" if it did not.
+  const std::string& problem() const { return problem_; }
+  // At an orderly end: the other need not wait.
+  void resign(Now now);
+
+ private:
+  Status try_to_hold(Now now);
+  Status write(Now now);
+  void look(kube::Lease lease, SteadyTime now);
+
+  kube::LeaseApi& api_;
+  const std::string identity_;
+  Random random_;
+  const Clock& clock_;
+  kube::Lease seen_;  // as the server last showed it
+  SteadyTime seen_at_{};
+  SteadyTime leads_until_{};
+  SteadyTime next_{};
+  std::string problem_;
+};
+
+}  // namespace slurmlet::op

@@ -1,0 +1,122 @@
+#include "operator/leftover_nodes.h"
+
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+
+namespace slurmlet::op {
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::minutes{1};
+constexpr Duration kNextNodes = std::chrono::seconds{1};
+constexpr int kMostPerLook = 2;  // each costs a call or two, and they block
+
+}  // namespace
+
+std::map<std::string, std::string> left_over(const std::map<std::string, KubeNode>& nodes,
+                                             const Machines& machines) {
+  std::set<std::string> clusters, of_machines;
+  std::map<std::string, std::string> by_host;  // uuid of a host → its Node
+  for (const auto& [key, machine] : machines) {
+    of_machines.insert(machine.node);
+    if (machine.deleted_at) {
+      continue;
+    }
+    clusters.insert(machine.namespace_name + "/" + machine.cluster);
+    if (const auto node = nodes.find(machine.node);
+        node != nodes.end() && !node->second.host_uuid.empty()) {
+      by_host.insert_or_assign(node->second.host_uuid, machine.node);
+    }
+  }
+  std::map<std::string, std::string> out;
+  for (const auto& [name, node] : nodes) {
+    if (node.deleting || of_machines.contains(name)) {
+      continue;
+    }
+    const auto host = by_host.find(node.host_uuid);
+    if (host != by_host.end()) {
+      out[name] = "its host is Node " + host->second + " now";
+    } else if (!node.machine.empty() && clusters.contains(node.cluster) &&
+               !machines.contains(node.machine)) {
+      out[name] = "its Machine " + node.machine + " is gone";
+    }
+  }
+  return out;
+}
+
+SteadyTime LeftoverNodes::step(Now now, const std::map<std::string, KubeNode>& nodes,
+                               const Machines* machines) {
+  if (machines == nullptr) {
+    suspects_.clear();
+    return kNever;
+  }
+  if (now.steady < next_) {
+    return next_;
+  }
+  next_ = now.steady + kLookEvery;
+  const auto found = left_over(nodes, *machines);
+  std::erase_if(suspects_, [&](const auto& entry) { return !found.contains(entry.first); });
+  int calls = kMostPerLook;
+  for (const auto& [name, why] : found) {
+    const auto known = suspects_.find(name);
+    const bool waits = known != suspects_.end() && now.steady - known->second.since < kLeaseWatched;
+    if (waits) {
+      continue;
+    }
+    if (--calls < 0) {
+      next_ = now.steady + kNextNodes;
+      break;
+    }
+    if (!context_.may_act() || !look_at(nodes.at(name), why, now)) {
+      break;  // the API server does not answer: a minute later
+    }
+  }
+  return next_;
+}
+
+bool LeftoverNodes::look_at(const KubeNode& node, const std::string& why, Now now) {
+  const auto lease = context_.leases.get(node.name);
+  if (!lease && lease.error().code != Code::kNotFound) {
+    return failed("the Lease of Node " + node.name + " was not read", lease.error());
+  }
+  const std::string version = lease ? lease->resource_version : "";
+  const auto known = suspects_.find(node.name);
+  if (known == suspects_.end() || known->second.uid != node.uid || known->second.lease != version) {
+    suspects_.insert_or_assign(node.name, Suspect{node.uid, version, now.steady});
+    return true;
+  }
+  return remove(node, why, now);
+}
+
+bool LeftoverNodes::remove(const KubeNode& node, const std::string& why, Now now) {
+  const std::string text = "left over: " + why + ", and its Lease is not renewed";
+  suspects_.at(node.name).since = now.steady;  // what fails is tried again after as long
+  if (dry_run_) {
+    log::info("Node " + node.name + " would be deleted, " + text);
+    return true;
+  }
+  if (!context_.may_act()) {
+    return false;
+  }
+  const Status done = context_.site.remove(node.name, node.uid);
+  if (!done && done.error().code != Code::kNotFound) {
+    return failed("Node " + node.name + " was not deleted", done.error());
+  }
+  problem_.clear();
+  ++deleted_;
+  log::info("Node " + node.name + " is deleted, " + text);
+  context_.events.emit({"Node", "", node.name, node.name}, false, "LeftoverNodeDeleted",
+                       "deleted, " + text, why, now);
+  return true;
+}
+
+bool LeftoverNodes::failed(const std::string& what, const Error& error) {
+  ++failures_;
+  if (std::exchange(problem_, what) != what) {
+    log::warning(what + ": " + error.message);
+  }
+  return error.code != Code::kUnavailable && error.code != Code::kTimeout;
+}
+
+}  // namespace slurmlet::op

@@ -1,0 +1,65 @@
+#pragma once
+
+// Nodes that nobody else will delete: the Machine has gone and left its Node behind, or the host is
+// the Node of another Machine now. One goes only after its Lease was not renewed for
+// kLeaseWatched, by this process's own clock: a slurmlet that lives keeps its Node.
+//
+// A step object; its calls of the API server block. Not thread-safe.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "kube/api.h"
+#include "operator/machine_place.h"
+#include "operator/site_nodes.h"
+#include "sync/event_sink.h"
+
+namespace slurmlet::op {
+
+inline constexpr Duration kLeaseWatched = std::chrono::minutes{2};  // three durations
+
+// What must outlive it.
+struct LeftoverContext {
+  kube::SiteApi& site;
+  kube::LeaseApi& leases;  // of the Nodes
+  sync::EventSink& events;
+  std::function<bool()> may_act;  // asked before each call
+};
+
+// Why each of these Nodes is left over, by name. `machines` are all of their clusters: of a cluster
+// without a Machine that lives nothing is said, for it may be the wrong server that was asked.
+std::map<std::string, std::string> left_over(const std::map<std::string, KubeNode>& nodes,
+                                             const Machines& machines);
+
+class LeftoverNodes {
+ public:
+  LeftoverNodes(LeftoverContext context, bool dry_run)
+      : context_(std::move(context)), dry_run_(dry_run) {}
+
+  // `machines`: null while they are not known.
+  SteadyTime step(Now now, const std::map<std::string, KubeNode>& nodes, const Machines* machines);
+  std::uint64_t deleted() const { return deleted_; }
+  std::uint64_t failures() const { return failures_; }
+
+ private:
+  struct Suspect {
+    std::string uid, lease;  // the version of its Lease, "" = it has none
+    SteadyTime since;
+  };
+  // These return whether the API server answers.
+  bool look_at(const KubeNode& node, const std::string& why, Now now);
+  bool remove(const KubeNode& node, const std::string& why, Now now);
+  bool failed(const std::string& what, const Error& error);
+
+  LeftoverContext context_;
+  bool dry_run_;
+  std::map<std::string, Suspect> suspects_;  // by name
+  SteadyTime next_{};
+  std::uint64_t deleted_ = 0, failures_ = 0;
+  std::string problem_;
+};
+
+}  // namespace slurmlet::op

@@ -1,0 +1,120 @@
+#include "operator/machine_sync.h"
+
+// Its calls of the API servers: few at a time, as they block, and again later where they fail.
+
+#include <algorithm>
+
+#include "node/vocabulary.h"
+
+namespace slurmlet::op {
+namespace {
+
+namespace names = node::vocabulary;
+
+constexpr Duration kNextCalls = std::chrono::milliseconds{100};
+constexpr Duration kWatchTells = std::chrono::seconds{30};
+
+}  // namespace
+
+bool MachineSync::may_call(const std::string& key, Now now) {
+  const auto own = not_before_.find(key);
+  const SteadyTime pause =
+      std::max(paused_until_, own == not_before_.end() ? SteadyTime{} : own->second);
+  if (now.steady < pause || --calls_left_ < 0) {
+    again_ = std::min(again_, std::max(pause, now.steady + kNextCalls));
+    return false;
+  }
+  return may_act_();
+}
+
+// A watch may be behind for minutes where its server hangs, and for ever where that was restored
+// from a backup: what cannot be undone is done on the server's own word.
+bool MachineSync::is_as_seen(const kube::Machine& machine, Now now) {
+  const std::string key = key_of(machine);
+  if (!may_call(key, now)) {
+    return false;
+  }
+  const Status same = context_.api.confirm(machine);
+  if (!same) {
+    failed(key, "Machine " + key + " is perhaps not what it was", same.error(), now);
+  }
+  return static_cast<bool>(same) && may_act_();
+}
+
+// Whether the Node says so now, or needs not.
+bool MachineSync::mark(const std::string& key, const MachinePlace& place, const char* value,
+                       Now now) {
+  const auto marked = marked_.find(place.node.uid);
+  if (!place.has_node || place.node.detach == value ||
+      (marked != marked_.end() && marked->second.value == value &&
+       now.steady < marked->second.until)) {
+    return true;
+  }
+  if (settings_.dry_run || !may_call(key, now)) {
+    return false;
+  }
+  const Status done =
+      context_.site.annotate(place.node.name, place.node.uid, {{names::kDetach, value}});
+  if (!done && done.error().code != Code::kNotFound) {
+    failed(key, "Node " + place.node.name + " was not marked", done.error(), now);
+    return false;
+  }
+  marked_[place.node.uid] = {value, now.steady + kWatchTells};
+  return true;
+}
+
+// A Node whose Machine lives: it outlived another Machine, or marked itself.
+void MachineSync::unmark(const SiteView& site, Now now) {
+  for (const auto& [name, node] : site.nodes) {
+    const bool is_wrong = !node.detach.empty() && machine_of(name) == MachineOf::kLives;
+    const auto done_before = marked_.find(node.uid);
+    if (!is_wrong || settings_.dry_run ||
+        (done_before != marked_.end() && now.steady < done_before->second.until) ||
+        !may_call(name, now)) {
+      continue;
+    }
+    const Status done = context_.site.annotate(name, node.uid, {{names::kDetach, std::nullopt}});
+    if (!done && done.error().code != Code::kNotFound) {
+      failed(name, "Node " + name + " was not unmarked", done.error(), now);
+    } else {
+      marked_[node.uid] = {"", now.steady + kWatchTells};
+    }
+  }
+}
+
+void MachineSync::release(const MachinePlace& place, kube::Machine& machine, const std::string& why,
+                          Now now) {
+  if (settings_.dry_run) {
+    tell(machine, place, "DryRun", "would remove the hook: " + why, now);
+    return;
+  }
+  const std::string key = key_of(machine);
+  if (!mark(key, place, names::kDetached, now) || !may_call(key, now)) {
+    return;
+  }
+  const Status done = context_.api.release(machine);
+  if (!done && done.error().code != Code::kNotFound) {
+    failed(key, "the hook of Machine " + key + " was not removed", done.error(), now);
+    return;
+  }
+  backoff_.reset();
+  not_before_.erase(key);
+  ++status_.released;
+  tell(machine, place, "MachineReleased", "the hook is removed: " + why, now);
+  machine.hooked = false;  // until the watch tells
+}
+
+void MachineSync::failed(const std::string& key, const std::string& what, const Error& error,
+                         Now now) {
+  ++status_.failures;
+  ++failed_calls_;
+  const SteadyTime again = now.steady + backoff_.next(error.retry_after);
+  const bool of_all = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  (of_all ? paused_until_ : not_before_[key]) = again;
+  again_ = std::min(again_, again);
+  if (call_problem_.empty()) {
+    call_problem_ = what + ": " + error.message;
+  }
+}
+
+}  // namespace slurmlet::op

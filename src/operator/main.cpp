@@ -1,0 +1,10 @@
+#include "base/side_call.h"
+#include "operator/limited_command.h"
+#include "operator/run.h"
+
+int main(int argc, char** argv) {
+  if (const int code = slurmlet::op::run_limited(argc, argv); code >= 0) {
+    return code;
+  }
+  return slurmlet::end_of_process(slurmlet::op::run({argv + 1, argv + argc}));
+}

@@ -1,0 +1,166 @@
+#include "operator/node_updates.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/plain_text.h"
+#include "operator/limited_command.h"
+#include "slurm/answers/record_text.h"
+#include "slurm/answers/slurm_command.h"
+
+namespace slurmlet::op {
+namespace {
+
+// Of a look, when the change begins. sinfo takes some milliseconds, on a busy host a second.
+constexpr Duration kFresh = std::chrono::seconds{3};
+
+// Whether no other node could be changed either.
+bool lies_with_all(node::SlurmFailure cause) {
+  return cause != node::SlurmFailure::kNotInSlurm && cause != node::SlurmFailure::kGarbage;
+}
+
+}  // namespace
+
+SlurmNode slurm_node(node::SlurmNodeRecord record) {
+  return {std::move(record.name),
+          std::move(record.hostname),
+          std::move(record.state),
+          std::move(record.reason),
+          {},
+          std::move(record.address)};
+}
+
+std::optional<SlurmNode> read_slurm_node(const std::string& text) {
+  auto record = slurm::read_record_text(text);
+  if (!record) {
+    return std::nullopt;
+  }
+  SlurmNode node = slurm_node(*std::move(record));
+  node.text = text;
+  return node;
+}
+
+NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::CommandRunner> runner,
+                         Decide decide, Random random)
+    : client_(std::move(client)),
+      runner_(std::move(runner)),
+      decide_(std::move(decide)),
+      backoff_(std::chrono::milliseconds{500}, std::chrono::seconds{2}, std::chrono::seconds{60},
+               std::move(random)) {
+  client_.resolve_user = false;
+}
+
+void NodeUpdates::begin(SteadyTime now, CommandSpec spec, Stage stage, std::vector<Done>& done) {
+  spec.timeout = std::min(client_.timeout, kLongestChange);
+  if (stage == Stage::kChange) {
+    limit_by_alarm(spec);
+  }
+  stage_ = stage;
+  if (const auto started = runner_->start(spec, now); !started) {
+    failed(now, started.error().message, true, done);
+  }
+}
+
+void NodeUpdates::begin_next(SteadyTime now, std::vector<Done>& done) {
+  const auto next =
+      std::min_element(wanted_.begin(), wanted_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (next != wanted_.end() && next->second <= now) {
+    looked_at_ = now;
+    node_ = next->first;
+    change_ = {};
+    begin(now, slurm::sinfo_query(client_, node_), Stage::kLook, done);
+  }
+}
+
+void NodeUpdates::looked(SteadyTime now, const CommandOutput& output, std::vector<Done>& done) {
+  if (now - looked_at_ > kFresh) {
+    // sinfo was slow, or this process stood still meanwhile.
+    failed(now, "the answer of sinfo came too late to act by it", true, done);
+    was_late_ = true;
+    return;
+  }
+  was_late_ = false;
+  auto answer = slurm::interpret(output, node_);
+  if (answer.failure) {
+    failed(now, answer.failure->detail, lies_with_all(answer.failure->cause), done);
+    if (answer.failure->cause == node::SlurmFailure::kNotInSlurm) {
+      wanted_.erase(node_);  // the next dump tells
+    }
+    return;
+  }
+  change_ = decide_(slurm_node(*std::move(answer.record)));
+  if (change_.action == DrainAction::kNone) {
+    wanted_.erase(node_);
+    stage_ = Stage::kIdle;
+    return;
+  }
+  std::vector<std::string> arguments{"update", "nodename=" + node_};
+  if (change_.action == DrainAction::kDrain) {
+    arguments.insert(arguments.end(), {"state=drain", "reason=" + change_.reason});
+  } else {
+    arguments.emplace_back("state=undrain");
+  }
+  CommandSpec spec = slurm::slurm_command(client_.bin_dir, "scontrol", client_.conf);
+  spec.argv.emplace_back("--local");
+  std::move(arguments.begin(), arguments.end(), std::back_inserter(spec.argv));
+  begin(now, std::move(spec), Stage::kChange, done);
+}
+
+void NodeUpdates::command_failed(SteadyTime now, const CommandOutput& output,
+                                 std::vector<Done>& done) {
+  const auto known = slurm::known_failure(output.err);
+  if (ran_out_of_time(output)) {
+    failed(now, "slurmctld did not answer in time", true, done);
+  } else if (could_not_run(output)) {
+    failed(now, "scontrol cannot be run", true, done);
+  } else if (known) {
+    failed(now, known->detail, lies_with_all(known->cause), done);
+  } else {
+    failed(now, valid_utf8(output.err.substr(0, output.err.find('\n'))), false, done);
+  }
+}
+
+void NodeUpdates::failed(SteadyTime now, const std::string& why, bool of_all,
+                         std::vector<Done>& done) {
+  stage_ = Stage::kIdle;
+  const SteadyTime again = now + backoff_.next();
+  if (of_all) {
+    paused_until_ = again;
+  }
+  if (const auto wanted = wanted_.find(node_); wanted != wanted_.end()) {
+    wanted->second = again;
+  }
+  done.push_back({node_, change_, why});
+}
+
+SteadyTime NodeUpdates::step(SteadyTime now, bool may_act, std::vector<Done>& done) {
+  CommandOutput output;
+  if (runner_->running() && runner_->poll(now, output)) {
+    if (stage_ == Stage::kLook && may_act) {
+      looked(now, output, done);
+    } else if (stage_ == Stage::kLook) {
+      stage_ = Stage::kIdle;
+    } else if (!output.succeeded()) {
+      command_failed(now, output, done);
+    } else {
+      stage_ = Stage::kIdle;
+      backoff_.reset();
+      wanted_.erase(node_);
+      done.push_back({node_, change_, ""});
+    }
+  }
+  if (!runner_->running() && may_act && now >= paused_until_) {
+    begin_next(now, done);
+  }
+  if (runner_->running()) {
+    return runner_->deadline();
+  }
+  SteadyTime next = kNever;
+  for (const auto& [name, not_before] : wanted_) {
+    next = std::min(next, not_before);
+  }
+  return next == kNever || !may_act ? kNever : std::max(next, paused_until_);
+}
+
+}  // namespace slurmlet::op

@@ -1,0 +1,125 @@
+#pragma once
+
+// The operator's one loop: watch the Nodes, dump slurmctld, and while we lead
+//   - write each Node's record (rules/record_rules.h),
+//   - drain what is cordoned, undrain what is not any more (rules/drain_rules.h),
+//   - let Machines go when their jobs have gone (machine_sync.h),
+//   - delete Nodes that were left behind (leftover_nodes.h),
+//   - approve the certificates of Nodes (certificate_approver.h).
+// It keeps nothing that is not in Slurm and on the Nodes: it may be killed at any moment.
+//
+// A step object: clock and I/O are handed in. Not thread-safe.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "kube/api.h"
+#include "operator/certificate_approver.h"
+#include "operator/leader.h"
+#include "operator/leftover_nodes.h"
+#include "operator/machine_sync.h"
+#include "operator/node_updates.h"
+#include "operator/record_publisher.h"
+#include "operator/site_dump.h"
+#include "operator/site_nodes.h"
+#include "sync/event_sink.h"
+
+namespace slurmlet::op {
+
+struct OperatorSettings {
+  SiteDump::Settings dump;
+  bool elect_leader = true;
+  bool dry_run = false;         // says what it would do, and does nothing
+  DrainPolicy policy;           // of Machines without one
+  bool all_machines = true;     // of whatever cluster
+  std::string bootstrap_group;  // whose certificate requests are looked at; "" = nobody's
+};
+
+// What must outlive the loop.
+struct OperatorContext {
+  const Clock& clock;
+  kube::Watch<kube::SiteNode>& nodes;
+  kube::SiteApi& site;
+  Leader& leader;
+  sync::EventSink& events;
+  kube::Watch<kube::Machine>& machines;
+  kube::MachineApi& machine_api;
+  sync::EventSink& machine_events;  // of the same server as the Machines
+  // The time by that server; nothing = it has not said.
+  std::function<std::optional<WallTime>(SteadyTime)> server_time;
+  kube::LeaseApi& node_leases;
+  kube::NodeApi& node_api;
+  // To approve certificate requests; null = they are left to others.
+  std::vector<CertificateWatch> certificates = {};
+  kube::ApprovalApi* approvals = nullptr;
+};
+
+// For metrics and health.
+struct OperatorStatus {
+  bool leads = false;
+  bool nodes_known = false;  // the Nodes were listed
+  std::size_t nodes = 0, slurm_nodes = 0, records_waiting = 0;
+  std::uint64_t dumps = 0, dumps_unchanged = 0, dump_failures = 0, record_writes = 0,
+                record_failures = 0;
+  std::uint64_t drains = 0, undrains = 0, update_failures = 0;
+  Duration dump_took{};
+  std::optional<WallTime> dumped_at;
+  std::string dump_problem, api_problem, record_problem;
+  MachineStatus machines;
+  std::uint64_t nodes_deleted = 0, node_deletion_failures = 0;
+  std::uint64_t certificates_approved = 0, certificate_failures = 0;
+  std::size_t certificates_waiting = 0;
+};
+
+class OperatorLoop {
+ public:
+  OperatorLoop(OperatorSettings settings, OperatorContext context,
+               std::unique_ptr<slurm::DumpSource> dump_source,
+               std::unique_ptr<slurm::CommandRunner> update_runner,
+               std::unique_ptr<slurm::CommandRunner> job_runner, const Random& random);
+
+  SteadyTime step();
+  std::vector<int> wake_fds() const;
+  OperatorStatus status() const;
+
+ private:
+  bool acts() const;
+  void look_at(const KubeNode& node, Now now);
+  void look_at_drain(const KubeNode& node, const SlurmNode& slurm, Now now);
+  void look_at_all(Now now);
+  const SlurmNode* slurm_node_of(const KubeNode& node) const;
+  NodeChange decide(const SlurmNode& fresh);
+  RecordPublisher::Text record_text(const std::string& node) const;
+  void record_written(const std::string& node);
+  void tell(const KubeNode& node, const std::string& reason, const std::string& message, Now now);
+  void tell_of(const std::string& slurm_node, const char* reason, const std::string& message,
+               Now now);
+  void report_updates(const std::vector<NodeUpdates::Done>& done, Now now);
+  void note_change(const NodeUpdates::Done& update);
+  void report_dump();
+  void report_records();
+
+  OperatorSettings settings_;
+  OperatorContext context_;
+  SiteDump dump_;
+  NodeUpdates updates_;
+  RecordPublisher publisher_;
+  MachineSync machines_;
+  LeftoverNodes leftovers_;
+  std::optional<CertificateApprover> certificates_;
+
+  SiteNodes nodes_;
+  std::map<std::string, std::string> told_;  // what was last said of a Node
+  std::uint64_t seen_dumps_ = 0, seen_failures_ = 0;
+  std::string told_dump_problem_;
+  std::uint64_t seen_write_failures_ = 0;
+  bool records_fail_ = false;
+  bool led_ = false;
+  std::uint64_t drains_ = 0, undrains_ = 0, update_failures_ = 0;
+};
+
+}  // namespace slurmlet::op

@@ -1,0 +1,202 @@
+#include "operator/options.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "operator/options_table.h"
+#include "yaml/document.h"
+
+namespace slurmlet::op {
+namespace {
+
+using Row = OptionRow;
+
+constexpr std::string_view kConfig = "--config";
+
+const Row* find_row(std::string_view name, std::string_view Row::*by) {
+  for (const Row& row : option_rows()) {
+    if (row.*by == name) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+void set(const Row& row, const std::string& place, const std::string& value, Options& options,
+         std::string& problems) {
+  if (const auto problem = row.set(options, value)) {
+    problems += fmt::format("{} is \"{}\"; {}\n", place, value, *problem);
+  }
+}
+
+void read_entry(const yaml::Document& document, const std::string& key, const yaml::Value& value,
+                Options& options, std::string& problems) {
+  const std::string where = document.where_key(value) + ": ";
+  const Row* row = find_row(key, &Row::key);
+  if (key == "apiVersion" || key == "kind") {
+    const std::string_view wanted =
+        key == "kind" ? "OperatorConfiguration" : "slurmlet.io/v1alpha1";
+    if (value.text() != wanted) {
+      problems += fmt::format("{}{} is \"{}\"; it must be {}\n", where, key, value.text(), wanted);
+    }
+  } else if (row == nullptr) {
+    problems +=
+        fmt::format("{}there is no setting \"{}\"; see slurmlet-operator --help\n", where, key);
+  } else if (!value.is_scalar()) {
+    problems += fmt::format("{}{} must be a single value\n", where, key);
+  } else if (!value.is_null()) {
+    set(*row, where + key, value.text(), options, problems);
+  }
+}
+
+void read_config(const std::string& path, Options& options, std::string& problems) {
+  const auto text = read_file(path);
+  if (!text) {
+    problems += text.error().message + "; name another file with --config\n";
+    return;
+  }
+  const auto document = yaml::parse(*text, path);
+  if (!document) {
+    problems += document.error().message + "\n";
+    return;
+  }
+  const yaml::Value& root = document->root();
+  if (!root.is_map()) {
+    problems += path + " is no map of settings; it begins with apiVersion and kind\n";
+    return;
+  }
+  for (const char* key : {"apiVersion", "kind"}) {
+    if (root.find(key) == nullptr) {
+      problems += fmt::format("{}: {} is missing\n", path, key);
+    }
+  }
+  for (const auto& [key, value] : root.entries()) {
+    read_entry(*document, key, value, options, problems);
+  }
+}
+
+struct Flag {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+Flag split_flag(const std::string& argument) {
+  const auto equals = argument.find('=');
+  return equals == std::string::npos
+             ? Flag{argument, std::nullopt}
+             : Flag{argument.substr(0, equals), argument.substr(equals + 1)};
+}
+
+// Flags with their values; --help and --version end it.
+Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
+                                     CommandLine::Action& action) {
+  std::vector<Flag> flags;
+  auto next = arguments.begin();
+  if (next != arguments.end() && *next == "check") {
+    action = CommandLine::Action::kCheck;
+    ++next;
+  }
+  for (; next != arguments.end(); ++next) {
+    if (*next == "--help" || *next == "-h" || *next == "--version") {
+      action = *next == "--version" ? CommandLine::Action::kVersion : CommandLine::Action::kHelp;
+      return flags;
+    }
+    Flag flag = split_flag(*next);
+    const Row* row = find_row(flag.name, &Row::flag);
+    if (row == nullptr && flag.name != kConfig) {
+      return Error{Code::kInvalid,
+                   "there is no flag " + flag.name + "; see slurmlet-operator --help"};
+    }
+    const bool is_switch = row != nullptr && row->type.empty();
+    if (!flag.value && is_switch) {
+      flag.value = "true";
+    } else if (!flag.value && ++next != arguments.end()) {
+      flag.value = *next;
+    } else if (!flag.value) {
+      return Error{Code::kInvalid, flag.name + " needs a value"};
+    }
+    flags.push_back(std::move(flag));
+  }
+  return flags;
+}
+
+// By the values that count in the end.
+void check_source(const Options& options, std::string& problems) {
+  const std::string& url = options.slurm_rest_url;
+  const bool is_rest = options.slurm_source == Options::Source::kRest;
+  const auto wrong = [&](bool is_wrong, const char* why) { problems += is_wrong ? why : ""; };
+  wrong(is_rest && url.empty(),
+        "slurmSource is rest, but slurmRestURL is not set; set it to unix:/PATH of slurmrestd's "
+        "socket or to https://HOST:PORT\n");
+  wrong(!is_rest && !url.empty(),
+        "slurmRestURL is set, but slurmSource is cli; set slurmSource to rest, or remove it\n");
+  wrong(!options.slurm_rest_ca_file.empty() && !url.starts_with("https://"),
+        "slurmRestCAFile is set, but slurmRestURL is not https://; remove it\n");
+  wrong(is_rest && url.starts_with("http") && options.slurm_jwt_file.empty(),
+        "slurmRestURL is no unix socket, so slurmrestd wants a token; set slurmJwtFile\n");
+}
+
+}  // namespace
+
+Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& arguments) {
+  CommandLine out;
+  const auto flags = read_flags(arguments, out.action);
+  if (!flags) {
+    return flags.error();
+  }
+  std::string problems;
+  for (const Flag& flag : *flags) {
+    if (flag.name == kConfig) {
+      read_config(*flag.value, out.options, problems);
+    }
+  }
+  for (const Flag& flag : *flags) {
+    if (const Row* row = find_row(flag.name, &Row::flag)) {
+      set(*row, flag.name, *flag.value, out.options, problems);
+    }
+  }
+  check_source(out.options, problems);
+  if (!out.options.management_kubeconfig.empty() && out.options.machine_cluster.empty()) {
+    problems +=
+        "managementKubeconfig is set; name the Cluster whose Machines are meant with "
+        "machineCluster\n";
+  }
+  if (!problems.empty()) {
+    return Error{Code::kInvalid, std::string{trim(problems)}};
+  }
+  return out;
+}
+
+std::string describe(const Options& options) {
+  std::string text;
+  for (const Row& row : option_rows()) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", row.key, row.show(options));
+  }
+  return text;
+}
+
+std::string help_text() {
+  std::string text =
+      "usage: slurmlet-operator [check] [flags]\n\n"
+      "Publishes slurmctld's records of all nodes on their Nodes, drains the nodes that are\n"
+      "cordoned, and lets Machines go when their jobs have gone. One runs for each Slurm cluster; "
+      "see slurmlet-operator(8).\n"
+      "check: looks whether there is all that it needs, and changes nothing.\n\n"
+      "flags, and keys of the configuration file:\n"
+      "  --config string\n"
+      "      configuration file (kind OperatorConfiguration)\n";
+  for (const Row& row : option_rows()) {
+    const std::string value = row.show(Options{});
+    text +=
+        fmt::format("  {}{}{}  [{}]\n      {}{}\n", row.flag, row.type.empty() ? "" : " ", row.type,
+                    row.key, row.help, value.empty() ? "" : fmt::format(" (default {})", value));
+  }
+  return text + "  --version, --help\n";
+}
+
+}  // namespace slurmlet::op

@@ -1,0 +1,65 @@
+#pragma once
+
+// Writes records to Nodes: so many a second, in the order of their urgency (rules/record_rules.h).
+// The text is taken when it is written, so what waited is as fresh as all else. A step object; its
+// calls block. One thread, that of the API's client.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/backoff.h"
+#include "kube/api.h"
+#include "operator/rules/record_rules.h"
+
+namespace slurmlet::op {
+
+class RecordPublisher {
+ public:
+  // Of Nodes, on the API server: as many as ten thousand daemons write by themselves.
+  static constexpr int kWritesPerSecond = 50;
+  // The annotation of this Node now, with its uid; "" where there is none any more.
+  struct Text {
+    std::string uid, annotation;
+  };
+  using Read = std::function<Text(const std::string& node)>;
+
+  // `may_act` is asked before each write: a call may take long, and the lead end meanwhile.
+  RecordPublisher(kube::SiteApi& api, Read read, std::function<bool()> may_act, Random random)
+      : api_(api),
+        read_(std::move(read)),
+        may_act_(std::move(may_act)),
+        backoff_(std::chrono::milliseconds{200}, std::chrono::seconds{1}, std::chrono::seconds{30},
+                 std::move(random)) {}
+
+  // A Node that waits already keeps the higher urgency.
+  void want(const std::string& node, Urgency urgency);
+  void forget(const std::string& node);
+  void forget_all();
+  std::size_t waiting() const { return urgency_of_.size(); }
+  // `written` is called for each Node that was written.
+  SteadyTime step(SteadyTime now, const std::function<void(const std::string&)>& written);
+
+  std::uint64_t writes() const { return writes_; }
+  std::uint64_t failures() const { return failures_; }
+  const std::string& problem() const { return problem_; }  // of the last write; "" = none
+  const std::string& last_failure() const { return last_failure_; }
+
+ private:
+  bool write_next(SteadyTime now, const std::function<void(const std::string&)>& written);
+
+  kube::SiteApi& api_;
+  Read read_;
+  std::function<bool()> may_act_;
+  Backoff backoff_;
+  std::map<std::string, Urgency> urgency_of_;
+  std::array<std::set<std::string>, static_cast<std::size_t>(Urgency::kNone)> queues_;
+  SteadyTime next_{};
+  std::uint64_t writes_ = 0, failures_ = 0;
+  std::string problem_, last_failure_;
+};
+
+}  // namespace slurmlet::op

@@ -1,0 +1,94 @@
+#include "operator/rules/drain_rules.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace slurmlet::op {
+namespace {
+
+constexpr std::string_view kCordoned = "slurmlet: cordoned [";
+constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted [";
+constexpr std::string_view kEnd = "]";
+
+bool is_uid(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-';
+  });
+}
+
+bool is_reason(std::string_view reason, std::string_view begin) {
+  const auto end = reason.find(kEnd);
+  if (!reason.starts_with(begin) || end == std::string_view::npos ||
+      !is_uid(reason.substr(begin.size(), end - begin.size()))) {
+    return false;
+  }
+  // `scontrol reboot` adds to the Reason that is there.
+  const auto rest = reason.substr(end + kEnd.size());
+  return rest.empty() || rest == " : reboot issued" || rest == " : reboot complete";
+}
+
+// Of nodes that do not answer, slurmctld's own word.
+constexpr std::string_view kNotResponding = "Not responding";
+
+bool may_undrain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
+  if (is_cordon_reason(slurm.reason)) {
+    return true;
+  }
+  // Only the Node of the host's next Machine: this one's may still be there, or come back, while
+  // the host is being deprovisioned.
+  return is_reason(slurm.reason, kMachineDeleted) && machine == MachineOf::kLives &&
+         !slurm.reason.starts_with(machine_reason(node));
+}
+
+}  // namespace
+
+std::string cordon_reason(const KubeNode& node) {
+  return std::string{kCordoned} + node.uid + std::string{kEnd};
+}
+
+std::string machine_reason(const KubeNode& node) {
+  return std::string{kMachineDeleted} + node.uid + std::string{kEnd};
+}
+
+bool is_cordon_reason(std::string_view reason) { return is_reason(reason, kCordoned); }
+
+bool is_drain_of_ours(std::string_view reason) {
+  return is_cordon_reason(reason) || is_reason(reason, kMachineDeleted);
+}
+
+DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
+  const bool drained = slurm.state.has("DRAIN");
+  const bool goes = machine == MachineOf::kDeleting;
+  if (!node.unschedulable && !goes) {
+    return {drained && may_undrain(node, slurm, machine) ? DrainAction::kUndrain
+                                                         : DrainAction::kNone};
+  }
+  std::string reason = goes ? machine_reason(node) : cordon_reason(node);
+  if (drained) {
+    // Once the Machine goes, an uncordon must not undrain.
+    return goes && is_cordon_reason(slurm.reason) ? DrainRuling{DrainAction::kDrain, reason}
+                                                  : DrainRuling{};
+  }
+  // Its Reason says why it is down or fails. Slurm keeps one Reason only, and gives no jobs to it.
+  const bool out =
+      slurm.state.base == "DOWN" || slurm.state.base == "ERROR" || slurm.state.has("FAIL");
+  if (out && !slurm.reason.empty() && !is_drain_of_ours(slurm.reason)) {
+    if (!goes) {
+      return {DrainAction::kNone, "",
+              "it is " + slurm.state.raw() + ", and draining it would replace the reason"};
+    }
+    // It must not come back into service before its machine goes: drained, with its own Reason.
+    if (slurm.reason != kNotResponding) {
+      reason = slurm.reason;
+    }
+  }
+  // slurmctld requeues the jobs of a node that is drained while it is powered up.
+  const bool has_jobs = slurm.state.base == "ALLOCATED" || slurm.state.base == "MIXED";
+  if (has_jobs && (slurm.state.has("POWERING_UP") || slurm.state.has("POWERED_DOWN"))) {
+    return {DrainAction::kNone, "",
+            "it is being powered up, and draining it now would requeue its jobs"};
+  }
+  return {DrainAction::kDrain, reason};
+}
+
+}  // namespace slurmlet::op

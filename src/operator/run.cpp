@@ -1,0 +1,394 @@
+#include "operator/run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/child_limits.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/turn_guard.h"
+#include "config/environment.h"
+#include "config/load.h"
+#include "credentials/access.h"
+#include "daemon/node_identity.h"
+#include "daemon/signals.h"
+#include "kube/certificate_api.h"
+#include "kube/rest_api.h"
+#include "kube/watch.h"
+#include "operator/check.h"
+#include "operator/operator_loop.h"
+#include "operator/operator_pages.h"
+#include "operator/options.h"
+#include "operator/slurm_runner.h"
+#include "slurm/local/conf.h"
+#include "slurm/local/slurm_users.h"
+#include "status/manager_environment.h"
+#include "status/notifier.h"
+
+namespace slurmlet::op {
+namespace {
+
+constexpr int kCannotRun = 1;
+constexpr int kBadConfiguration = 2;
+
+// Of all objects together, where client-go's limits are for each.
+constexpr sync::EventLimits kEventLimits{200, 2, 8192};
+
+int fail(const Error& error) {
+  for (const auto line : split(error.message, '\n')) {
+    log::error(std::string{line});
+  }
+  return error.code == Code::kInvalid ? kBadConfiguration : kCannotRun;
+}
+
+// "head1_0123456789abcdef", as client-go's.
+std::string own_identity() {
+  std::uint64_t random = 0;
+  (void)!::getrandom(&random, sizeof random, 0);
+  return fmt::format("{}_{:016x}", daemon::host_name(), random);
+}
+
+// The API server and the credential by the kubeconfig, or those of a pod.
+Result<config::Settings> api_settings(const std::string& kubeconfig) {
+  config::ParsedCommandLine command;
+  command.subcommand = "run";
+  if (!kubeconfig.empty()) {
+    command.values["kubernetes.kubeconfig"] = kubeconfig;
+  }
+  const Error none{Code::kNotFound, "no file"};
+  return config::load(
+      command, config::process_environment(),
+      [none](const std::string&) -> Result<std::string> { return none; },
+      [none](const std::string&) -> Result<std::vector<std::string>> { return none; });
+}
+
+Result<credentials::ApiAccess> open_management(const std::string& kubeconfig, const Clock& clock) {
+  const auto settings = api_settings(kubeconfig);
+  return settings ? credentials::ApiAccess::open(*settings, clock) : settings.error();
+}
+
+// Records of another cluster must not be taken for this one's, so it is needed. `path` is from now
+// on the slurm.conf of all commands: none may look for another one.
+Result<std::string> cluster_name(std::string& path) {
+  slurm::ConfSearch search;
+  search.configured = path;
+  search.environment = config::process_environment()("SLURM_CONF").value_or("");
+  path = slurm::find_slurm_conf(search);
+  if (path.empty()) {
+    return Error{Code::kInvalid,
+                 "there is no slurm.conf in its usual places; name it with --slurm-conf"};
+  }
+  const auto conf = slurm::read_slurm_conf(path, {"", {}, slurm::usual_slurm_users()});
+  if (!conf) {
+    return conf.error();
+  }
+  if (conf->cluster_name.empty()) {
+    return Error{Code::kInvalid, path + ": ClusterName is not set; set it"};
+  }
+  return to_lower(conf->cluster_name);
+}
+
+bool told_to_stop(daemon::Signals& signals) {
+  while (const auto number = signals.take()) {
+    if (*number == SIGTERM || *number == SIGINT) {
+      return true;
+    }
+  }
+  return false;
+}
+
+podapi::ServerOptions server_options(const std::string& address) {
+  podapi::ServerOptions options;
+  const auto colon = address.rfind(':');
+  options.address = address.substr(0, colon);
+  if (options.address.starts_with('[')) {
+    options.address = options.address.substr(1, options.address.size() - 2);
+  }
+  options.port = parse_int<int>(std::string_view{address}.substr(colon + 1)).value_or(0);
+  options.port_flag = "--metrics-address";
+  return options;
+}
+
+// All that the loop needs, in the order in which it is made.
+class Process {
+ public:
+  // `management`: where the Machines are, if it is another server.
+  Process(const Options& options, credentials::ApiAccess access,
+          std::unique_ptr<http::Client> client, std::optional<credentials::ApiAccess> management,
+          std::unique_ptr<http::Client> management_client, std::string cluster);
+
+  void watch_certificates(OperatorContext& context);
+  Status start_server();
+  SteadyTime reload_credentials();
+  // `watchdog`: how often the service manager wants to hear that this lives.
+  void run(daemon::Signals& signals, const status::Notifier& notifier,
+           std::optional<Duration> watchdog);
+  void report_api(const std::string& problem);
+
+ private:
+  // By the last Date of an answer, and our steady clock: it may be set while we run.
+  std::optional<WallTime> machine_time(SteadyTime now) const {
+    return machine_date_
+               ? std::optional{machine_date_->wall + std::chrono::duration_cast<WallTime::duration>(
+                                                         now - machine_date_->steady)}
+               : std::nullopt;
+  }
+  http::Client& machine_client() { return management_client_ ? *management_client_ : *client_; }
+
+  const Options& options_;
+  SystemClock clock_;
+  credentials::ApiAccess access_;
+  std::optional<credentials::ApiAccess> management_;
+  std::unique_ptr<http::Client> client_;
+  std::unique_ptr<http::Client> management_client_;
+  kube::RequestCounter requests_;
+  kube::CallOptions calls_{&requests_, {}};
+  kube::RestSiteApi site_{*client_, calls_};
+  kube::RestLeaseApi leases_{*client_, calls_, options_.leader_namespace};
+  kube::RestLeaseApi node_leases_{*client_, calls_};
+  kube::RestNodeApi node_api_{*client_, calls_};
+  kube::RestEventApi event_api_{*client_, calls_};
+  Leader leader_{leases_, own_identity(), system_random(), clock_};
+  sync::EventSink events_{event_api_, daemon::host_name(), system_random(), "slurmlet-operator",
+                          kEventLimits};
+  std::unique_ptr<kube::Watch<kube::SiteNode>> nodes_ =
+      kube::watch_site_nodes(*client_, calls_, system_random());
+  std::optional<Now> machine_date_;
+  kube::CallOptions machine_calls_{&requests_, [this](WallTime date) {
+                                     machine_date_ = Now{clock_.now().steady, date};
+                                   }};
+  kube::RestMachineApi machine_api_{machine_client(), machine_calls_};
+  kube::RestEventApi machine_event_api_{machine_client(), calls_};
+  sync::EventSink machine_events_{machine_event_api_, daemon::host_name(), system_random(),
+                                  "slurmlet-operator", kEventLimits};
+  std::unique_ptr<kube::Watch<kube::Machine>> machines_ = kube::watch_machines(
+      machine_client(), options_.machine_cluster, machine_calls_, system_random());
+  kube::RestApprovalApi approvals_{*client_, calls_};
+  std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates_;
+  std::unique_ptr<OperatorLoop> loop_;
+  OperatorPages pages_{daemon::host_name(), [this] { return loop_->status(); }};
+  std::unique_ptr<podapi::Server> server_;
+  TurnGuard turns_{"main", 50};
+  SteadyTime reload_at_{}, tell_api_at_{};
+  std::string reload_problem_, told_api_problem_;
+};
+
+Process::Process(const Options& options, credentials::ApiAccess access,
+                 std::unique_ptr<http::Client> client,
+                 std::optional<credentials::ApiAccess> management,
+                 std::unique_ptr<http::Client> management_client, std::string cluster)
+    : options_(options),
+      access_(std::move(access)),
+      management_(std::move(management)),
+      client_(std::move(client)),
+      management_client_(std::move(management_client)) {
+  OperatorSettings settings;
+  settings.dump = {slurm_client(options_), options_.interval, std::move(cluster)};
+  settings.elect_leader = options_.leader_elect && !options_.dry_run;
+  settings.dry_run = options_.dry_run;
+  settings.policy = options_.drain_policy;
+  settings.all_machines = options_.machine_cluster.empty();
+  settings.bootstrap_group = options_.bootstrap_group;
+  OperatorContext context{
+      clock_,       *nodes_,         site_,
+      leader_,      events_,         *machines_,
+      machine_api_, machine_events_, [this](SteadyTime now) { return machine_time(now); },
+      node_leases_, node_api_};
+  watch_certificates(context);
+  const auto runner = [this] { return slurm_runner(options_.slurm_jwt_file, clock_); };
+  loop_ = std::make_unique<OperatorLoop>(std::move(settings), std::move(context),
+                                         dump_source(options_, *client_, clock_), runner(),
+                                         runner(), system_random());
+}
+
+void Process::watch_certificates(OperatorContext& context) {
+  const auto watch = [&](const char* signer) {
+    certificates_.push_back(
+        kube::watch_certificate_requests(*client_, signer, calls_, system_random()));
+    context.certificates.push_back({signer, certificates_.back().get()});
+    context.approvals = &approvals_;
+  };
+  if (options_.approve_serving) {
+    watch(kube::kServingSigner);
+  }
+  if (!options_.bootstrap_group.empty()) {
+    watch(kube::kClientSigner);
+  }
+}
+
+Status Process::start_server() {
+  if (options_.metrics_address.empty()) {
+    return {};
+  }
+  server_ = std::make_unique<podapi::Server>(server_options(options_.metrics_address), pages_);
+  return server_->start();
+}
+
+// Credentials rotate: a token within the hour.
+SteadyTime Process::reload_credentials() {
+  const SteadyTime now = clock_.now().steady;
+  if (now >= reload_at_) {
+    reload_at_ = now + std::chrono::minutes{1};
+    Status reloaded = access_.reload();
+    if (reloaded && management_) {
+      reloaded = management_->reload();
+    }
+    const std::string problem = reloaded ? "" : reloaded.error().message;
+    if (problem != reload_problem_ && !problem.empty()) {
+      log::warning("the old credential stays in use: " + problem);
+    }
+    reload_problem_ = problem;
+  }
+  return reload_at_;
+}
+
+// Once a minute at most: the problem may be another one each time.
+void Process::report_api(const std::string& problem) {
+  const SteadyTime now = clock_.now().steady;
+  if (problem == told_api_problem_ || now < tell_api_at_) {
+    return;
+  }
+  if (problem.empty()) {
+    log::info("the API server takes all requests again");
+  } else {
+    log::warning(problem);
+  }
+  told_api_problem_ = problem;
+  tell_api_at_ = now + std::chrono::minutes{1};
+}
+
+void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
+                  std::optional<Duration> watchdog) {
+  client_->set_abort_fd(signals.fd());
+  if (management_client_) {
+    management_client_->set_abort_fd(signals.fd());
+  }
+  (void)notifier.send(status::Message{}.ready());
+  std::string told;
+  SteadyTime ping_at = watchdog ? SteadyTime{} : kNever;
+  while (!told_to_stop(signals)) {
+    std::this_thread::sleep_for(turns_.turn(clock_.now().steady, "the operator"));
+    SteadyTime next = std::min(loop_->step(), reload_credentials());
+    std::vector<int> fds = loop_->wake_fds();
+    fds.push_back(signals.fd());
+    if (server_) {
+      next = std::min(next, server_->step(clock_.now()));
+      fds.push_back(server_->fd());
+    }
+    const OperatorStatus status = loop_->status();
+    const std::string line =
+        fmt::format("{}, {} Nodes, {} nodes in Slurm{}", status.leads ? "leader" : "standby",
+                    status.nodes, status.slurm_nodes,
+                    status.dump_problem.empty() ? "" : "; slurmctld: " + status.dump_problem);
+    report_api(status.api_problem);
+    if (line != told) {
+      (void)notifier.send(status::Message{}.status(line));
+      told = line;
+    }
+    if (const SteadyTime now = clock_.now().steady; now >= ping_at) {
+      (void)notifier.send(status::Message{}.watchdog());
+      ping_at = now + *watchdog / 3;
+    }
+    client_->wait(std::min(next, ping_at), fds);
+  }
+  (void)notifier.send(status::Message{}.stopping());
+  client_->set_abort_fd(-1);
+  server_.reset();
+  loop_.reset();  // nothing of ours runs when another one leads
+  if (options_.leader_elect) {
+    leader_.resign(clock_.now());
+  }
+  log::info("stopped");
+}
+
+int run_with(Options options) {
+  protect_own_memory();
+  log::set_level(options.log_level);
+  const status::ManagerEnvironment manager = status::take_manager_environment();
+  auto notifier = status::Notifier::open(manager.notify_socket);
+  auto signals = daemon::Signals::open();
+  if (!signals) {
+    return fail(signals.error());
+  }
+  const auto settings = api_settings(options.kubeconfig);
+  if (!settings) {
+    return fail(settings.error());
+  }
+  log::info("slurmlet-operator " SLURMLET_VERSION " starts: " + describe(options));
+  auto cluster = cluster_name(options.slurm_conf);
+  if (!cluster) {
+    return fail(cluster.error());
+  }
+  const SystemClock clock;
+  auto access = credentials::ApiAccess::open(*settings, clock);
+  if (!access) {
+    return fail(access.error());
+  }
+  auto client = access->connect();
+  if (!client) {
+    return fail(client.error());
+  }
+  std::optional<credentials::ApiAccess> management;
+  std::unique_ptr<http::Client> management_client;
+  if (!options.management_kubeconfig.empty()) {
+    auto opened = open_management(options.management_kubeconfig, clock);
+    if (!opened) {
+      return fail(opened.error());
+    }
+    management = *std::move(opened);
+    auto sibling = http::make_sibling(**client, management->source());
+    if (!sibling) {
+      return fail(sibling.error());
+    }
+    management_client = *std::move(sibling);
+  }
+  Process process{options,
+                  *std::move(access),
+                  *std::move(client),
+                  std::move(management),
+                  std::move(management_client),
+                  *std::move(cluster)};
+  if (const Status started = process.start_server(); !started) {
+    return fail(started.error());
+  }
+  process.run(*signals, notifier ? *std::move(notifier) : status::Notifier{}, manager.watchdog);
+  return 0;
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments) {
+  const auto command = parse_operator_command_line(arguments);
+  if (!command) {
+    return fail(command.error());
+  }
+  switch (command->action) {
+    case CommandLine::Action::kHelp:
+      std::fputs(help_text().c_str(), stdout);
+      return 0;
+    case CommandLine::Action::kVersion:
+      std::puts("slurmlet-operator " SLURMLET_VERSION);
+      return 0;
+    case CommandLine::Action::kCheck: {
+      Options options = command->options;
+      CheckSettings settings{api_settings(options.kubeconfig), std::nullopt,
+                             cluster_name(options.slurm_conf)};
+      if (!options.management_kubeconfig.empty()) {
+        settings.management = api_settings(options.management_kubeconfig);
+      }
+      return run_check(options, settings);
+    }
+    case CommandLine::Action::kRun:
+      break;
+  }
+  return run_with(command->options);
+}
+
+}  // namespace slurmlet::op

@@ -1,0 +1,171 @@
+#include "operator/site_dump.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/plain_text.h"
+#include "base/text.h"
+#include "operator/node_updates.h"
+#include "slurm/sources/published_record.h"
+
+namespace slurmlet::op {
+namespace {
+
+constexpr Duration kSlack = std::chrono::seconds{5};
+// Longest time from one whole dump to the next: of a partition that was deleted slurmctld does not
+// say that its nodes have changed.
+constexpr Duration kWholeEvery = std::chrono::minutes{5};
+
+}  // namespace
+
+SiteDump::SiteDump(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random)
+    : settings_(std::move(settings)),
+      source_(std::move(source)),
+      report_{.cluster = settings_.cluster,
+              .dumped_at = {},
+              .interval = settings_.interval.value_or(site_pace(0).dump)},
+      backoff_(report_.interval / 2, report_.interval, report_.interval * 10, std::move(random)) {}
+
+// Parses only what has changed: most of ten thousand nodes have not.
+void SiteDump::take(slurm::DumpRecords records) {
+  quiet_ = true;
+  before_.clear();
+  amended_.clear();
+  misread_.clear();
+  SlurmNodes nodes;
+  for (auto& [name, record] : records) {
+    auto known = nodes_.extract(name);
+    if (known && known.mapped().text == record) {
+      nodes.insert(nodes.end(), std::move(known));
+      continue;
+    }
+    quiet_ = false;
+    if (auto node = read_slurm_node(record); node && node->name == name) {
+      nodes.emplace_hint(nodes.end(), name, *std::move(node));
+    } else {
+      misread_.insert(name);
+    }
+    if (known) {
+      before_.insert(std::move(known));
+    }
+  }
+  quiet_ = quiet_ && nodes_.empty();  // none has gone
+  nodes_ = std::move(nodes);
+}
+
+void SiteDump::amend(const SlurmNode& fresh) {
+  if (const SlurmNode* known = find(fresh.name)) {
+    SlurmNode amended = *known;
+    amended.state = fresh.state;
+    amended.reason = fresh.reason;
+    amended_.insert_or_assign(fresh.name, std::move(amended));
+  }
+}
+
+void SiteDump::forget() {
+  nodes_.clear();
+  before_.clear();
+  amended_.clear();
+  misread_.clear();
+  report_.dumped_at.reset();
+  report_.failed_at.reset();
+  report_.failure.clear();
+  report_.no_nodes = false;
+  due_ = {};
+  quiet_ = false;
+}
+
+const SlurmNode* SiteDump::find(const std::string& name) const {
+  for (const SlurmNodes* nodes : {&amended_, &nodes_}) {
+    if (const auto found = nodes->find(name); found != nodes->end()) {
+      return &found->second;
+    }
+  }
+  return nullptr;
+}
+
+std::string SiteDump::problem(WallTime now) const {
+  if (!report_.failure.empty()) {
+    return "slurmctld did not report its nodes: " + report_.failure;
+  }
+  const Duration longest = report_.interval + 2 * settings_.client.timeout + kSlack;
+  const bool is_old =
+      !report_.dumped_at || now - *report_.dumped_at > longest || *report_.dumped_at - now > kSlack;
+  return is_old ? "there is no recent answer of slurmctld" : "";
+}
+
+// Why an answer is of no use that names this cluster; "" when it is ours, or names none.
+std::string SiteDump::foreign(const std::string& cluster) const {
+  if (cluster.empty() || settings_.cluster.empty() ||
+      to_lower(cluster) == to_lower(settings_.cluster)) {
+    return "";
+  }
+  return slurm::failure_text(
+      {node::SlurmFailure::kOtherCluster, "slurmrestd answers for cluster " + plain_text(cluster) +
+                                              ", but slurm.conf is of " + settings_.cluster +
+                                              "; fix slurmRestURL or slurmConf"});
+}
+
+// Where jobs come and go something has changed each time, and to ask first is in vain.
+bool SiteDump::may_be_unchanged(SteadyTime now) const {
+  return quiet_ && report_.failure.empty() && now - whole_at_ < kWholeEvery;
+}
+
+void SiteDump::finish(Now now, slurm::DumpSource::Answer answer) {
+  if (answer.records) {
+    take(*std::move(answer.records));
+    whole_at_ = started_;
+  } else if (!report_.dumped_at) {
+    return;  // of an earlier reign: what it is unchanged from was forgotten
+  } else {
+    before_.clear();
+    amended_.clear();
+    ++unchanged_;
+  }
+  ++dumps_;
+  took_ = answer.took;
+  report_.dumped_at = std::chrono::time_point_cast<std::chrono::seconds>(began_);
+  report_.failure.clear();
+  report_.no_nodes = false;
+  report_.failed_at.reset();
+  const SitePace pace = site_pace(nodes_.size());
+  report_.interval = settings_.interval.value_or(pace.dump);
+  report_.refresh = pace.refresh;
+  backoff_.reset();
+  // What happens just after the nodes were read shows when the next dump has ended: within the
+  // interval, unless dumps take half of it.
+  due_ = now.steady + std::max(report_.interval / 2, report_.interval - 2 * took_);
+}
+
+void SiteDump::fail(Now now, const Error& why) {
+  ++failures_;
+  report_.failure = why.message;
+  report_.no_nodes = why.code == Code::kNotFound;
+  report_.failed_at = std::chrono::floor<std::chrono::seconds>(now.wall);
+  due_ = now.steady + std::max(backoff_.next(), report_.interval / 2);
+}
+
+SteadyTime SiteDump::step(Now now, bool wanted) {
+  if (auto answer = source_->poll(now)) {
+    if (!*answer) {
+      fail(now, answer->error());
+    } else if (const std::string why = foreign((*answer)->cluster); !why.empty()) {
+      fail(now, {Code::kUnavailable, why});
+    } else {
+      finish(now, **std::move(answer));
+    }
+  }
+  if (!source_->running() && wanted && now.steady >= due_) {
+    began_ = now.wall;
+    started_ = now.steady;
+    if (auto started = source_->start(now, may_be_unchanged(now.steady)); !started) {
+      fail(now, {Code::kUnavailable, started.error().message});  // also where scontrol is missing
+    }
+  }
+  if (source_->running()) {
+    return source_->deadline();
+  }
+  return wanted ? due_ : kNever;
+}
+
+}  // namespace slurmlet::op

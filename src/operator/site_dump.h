@@ -1,0 +1,82 @@
+#pragma once
+
+// slurmctld's nodes, by one dump of all of them each interval (slurm/sources/site_dump.h): two
+// requests to slurmctld at most, whatever the number of nodes. Dumps that fail back off with full
+// jitter; what was known stays, with its time and the cause.
+//
+// A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
+// come. Never blocks. Not thread-safe.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/backoff.h"
+#include "operator/rules/record_rules.h"
+#include "slurm/sources/site_dump.h"
+
+namespace slurmlet::op {
+
+using SlurmNodes = std::map<std::string, SlurmNode>;
+
+class SiteDump {
+ public:
+  struct Settings {
+    slurm::SinfoSettings client;       // of Slurm's commands
+    std::optional<Duration> interval;  // nothing = by the size of the site
+    std::string cluster;
+  };
+
+  SiteDump(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random);
+
+  // No new dump begins while not `wanted`.
+  SteadyTime step(Now now, bool wanted);
+  std::vector<int> wake_fds() const { return source_->wake_fds(); }
+
+  // What was learnt of a node since the dump: its state and reason. Until the next dump.
+  void amend(const SlurmNode& fresh);
+  // nullptr: slurmctld knows no such node.
+  const SlurmNode* find(const std::string& name) const;
+
+  // Whether the last dump has this node, but not in a form that is understood, or twice.
+  bool misread(const std::string& name) const { return misread_.contains(name); }
+  // Nothing is known any more; the next dump begins at once.
+  void forget();
+
+  const SlurmNodes& nodes() const { return nodes_; }
+  // Of the dump before that: of the nodes that have changed since.
+  const SlurmNodes& before() const { return before_; }
+  const DumpReport& report() const { return report_; }
+  // Why nothing is to be done by it; "" = it is good, and recent.
+  std::string problem(WallTime now) const;
+  std::uint64_t dumps() const { return dumps_; }          // good ones
+  std::uint64_t failures() const { return failures_; }    // others
+  Duration took() const { return took_; }                 // the last good one
+  std::uint64_t unchanged() const { return unchanged_; }  // good ones that said no more than that
+
+ private:
+  bool may_be_unchanged(SteadyTime now) const;
+  void finish(Now now, slurm::DumpSource::Answer answer);
+  void take(slurm::DumpRecords records);
+  void fail(Now now, const Error& why);
+  std::string foreign(const std::string& cluster) const;
+
+  Settings settings_;
+  std::unique_ptr<slurm::DumpSource> source_;
+  DumpReport report_;
+  Backoff backoff_;
+  SlurmNodes nodes_, before_, amended_;
+  std::set<std::string> misread_;
+  WallTime began_{};
+  SteadyTime due_{};                   // at once
+  bool quiet_ = false;                 // the last whole dump was as the one before it
+  SteadyTime started_{}, whole_at_{};  // the last dump, the last whole one
+  std::uint64_t dumps_ = 0, failures_ = 0, unchanged_ = 0;
+  Duration took_{};
+};
+
+}  // namespace slurmlet::op

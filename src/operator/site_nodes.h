@@ -1,0 +1,43 @@
+#pragma once
+
+// The Nodes that slurmlets registered, as their watch tells them, by name and by the node of Slurm
+// that each claims to be. Values only; not thread-safe.
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kube/api.h"
+#include "operator/rules/matching.h"
+
+namespace slurmlet::op {
+
+class SiteNodes {
+ public:
+  using Claims = std::map<std::string, std::set<std::string>>;  // Slurm node → Nodes
+
+  SteadyTime step(kube::Watch<kube::SiteNode>& watch, Now now);
+  bool known() const { return known_; }  // they were listed
+  const std::map<std::string, KubeNode>& all() const { return nodes_; }
+  const Claims& by_slurm() const { return by_slurm_; }
+  const KubeNode* find(const std::string& name) const;
+  // Nodes that have changed, and Nodes that have gone, since this was called last.
+  std::set<std::string> take_changed() { return std::exchange(changed_, {}); }
+  std::set<std::string> take_gone() { return std::exchange(gone_, {}); }
+  // Until the watch tells.
+  void note_record(const std::string& name, Published record) { nodes_.at(name).record = record; }
+
+ private:
+  void replace_all(const std::vector<kube::SiteNode>& nodes);
+  void put(const kube::SiteNode& node);
+  void remove(const std::string& name);
+
+  std::map<std::string, KubeNode> nodes_;
+  Claims by_slurm_;
+  std::set<std::string> changed_, gone_;
+  bool known_ = false;
+};
+
+}  // namespace slurmlet::op

@@ -1,0 +1,162 @@
+#include "operator/slurm_jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/limited_command.h"
+#include "operator/node_updates.h"
+#include "slurm/answers/slurm_command.h"
+#include "slurm/answers/values.h"
+
+namespace slurmlet::op {
+
+void SlurmJobs::new_dump(SteadyTime now) {
+  dumped_at_ = now;
+  if (wanted_.empty()) {
+    problem_.clear();
+  }
+  wanted_.clear();
+  known_.reset();
+  tried_ = false;
+  acts_.clear();
+}
+
+void SlurmJobs::forget() {
+  new_dump({});
+  problem_.clear();
+  coming_.reset();
+  no_requeue_.clear();
+}
+
+// What is decided by it is done at once, or not before the next dump.
+bool SlurmJobs::is_fresh(SteadyTime now) const {
+  return known_ && now - known_->ended <= kJobsFresh;
+}
+
+std::optional<NodeJobs> SlurmJobs::on(const std::string& node, SteadyTime now) const {
+  if (!is_fresh(now) || !known_->nodes.contains(node)) {
+    return std::nullopt;
+  }
+  NodeJobs out;
+  const auto found = known_->jobs.find(node);
+  if (found == known_->jobs.end()) {
+    return out;
+  }
+  for (const auto& job : found->second) {
+    ++(job.completing ? out.completing : out.running);
+    if (!job.completing) {
+      out.limited = out.limited && job.ends.has_value();
+      out.last_ends = std::max(out.last_ends, job.ends.value_or(WallTime{}));
+    }
+  }
+  return out;
+}
+
+void SlurmJobs::end_jobs(const std::string& node, const std::string& machine) {
+  for (const auto& job : known_->jobs[node]) {
+    if (!job.completing && handled_.insert(job.id).second) {
+      const bool requeue = job.can_requeue && !no_requeue_.contains(job.id);
+      acts_.push_back(
+          {requeue ? SlurmAct::Kind::kRequeue : SlurmAct::Kind::kCancel, job.id, machine});
+    }
+  }
+}
+
+void SlurmJobs::delete_node(const std::string& node, const std::string& machine) {
+  if (handled_.insert(node).second) {
+    acts_.push_back({SlurmAct::Kind::kDelete, node, machine});
+  }
+}
+
+void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& done) {
+  SlurmAct act = *std::exchange(act_, std::nullopt);
+  const auto known = slurm::known_failure(output.err);
+  const bool was_answered = !ran_out_of_time(output) && !could_not_run(output);
+  if (!output.succeeded() && was_answered && !known && act.kind == SlurmAct::Kind::kRequeue) {
+    no_requeue_.insert(act.what);  // if the next squeue has it still, it is cancelled
+    return;
+  }
+  if (!output.succeeded()) {
+    act.failure = ran_out_of_time(output) ? "slurmctld did not answer in time"
+                  : could_not_run(output) ? "Slurm's command cannot be run"
+                  : known                 ? known->detail
+                                          : "it said " + slurm::excerpt(output.err);
+  }
+  done.push_back(std::move(act));
+}
+
+bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
+  if (!coming_) {
+    return false;  // of an earlier reign
+  }
+  auto jobs = slurm::read_squeue(output, coming_->nodes);
+  known_ = std::exchange(coming_, std::nullopt);
+  known_->ended = now;
+  handled_.clear();
+  if (jobs && now - known_->began <= client_.timeout + kLongestChange) {
+    known_->jobs = *std::move(jobs);
+    problem_.clear();
+  } else {
+    known_.reset();
+    problem_ = jobs ? "squeue did not finish in time" : jobs.error().message;
+  }
+  return true;
+}
+
+CommandSpec SlurmJobs::command(const SlurmAct& act) const {
+  const bool cancels = act.kind == SlurmAct::Kind::kCancel;
+  CommandSpec spec =
+      slurm::slurm_command(client_.bin_dir, cancels ? "scancel" : "scontrol", client_.conf);
+  if (cancels) {
+    spec.argv.push_back(act.what);
+  } else if (act.kind == SlurmAct::Kind::kRequeue) {
+    // Not what has ended meanwhile: it would run again.
+    spec.argv.insert(spec.argv.end(), {"--local", "requeue", "Incomplete", act.what});
+  } else {
+    spec.argv.insert(spec.argv.end(), {"--local", "delete", "nodename=" + act.what});
+  }
+  spec.timeout = std::min(client_.timeout, kLongestChange);
+  limit_by_alarm(spec);
+  return spec;
+}
+
+void SlurmJobs::begin_next(SteadyTime now) {
+  if (!is_fresh(now)) {
+    acts_.clear();  // a job may have been requeued, and run elsewhere
+  }
+  CommandSpec spec;
+  if (!acts_.empty()) {
+    act_ = std::move(acts_.front());
+    acts_.pop_front();
+    spec = command(*act_);
+  } else if (!wanted_.empty() && !known_ && !tried_ && now - dumped_at_ <= kJobsFresh) {
+    tried_ = true;
+    coming_ = Answer{wanted_, {}, now, now};
+    spec = slurm::squeue_query(client_);
+  } else {
+    return;
+  }
+  if (const Status started = runner_->start(spec, now); !started) {
+    problem_ = started.error().message;
+    act_.reset();
+    coming_.reset();
+  }
+}
+
+bool SlurmJobs::step(SteadyTime now, bool may_act, std::vector<SlurmAct>& done) {
+  CommandOutput output;
+  bool is_news = false;
+  if (runner_->running() && runner_->poll(now, output)) {
+    if (act_) {
+      finish_act(output, done);
+    } else {
+      is_news = take(now, output);
+    }
+  }
+  if (!runner_->running() && may_act) {
+    begin_next(now);
+  }
+  return is_news;
+}
+
+}  // namespace slurmlet::op

@@ -1,0 +1,82 @@
+#pragma once
+
+// The jobs on the nodes of Machines that are being deleted: one squeue for all after each dump, and
+// what is done to them and to the records of dynamic nodes, one command after the other. A step
+// object, never blocks, not thread-safe.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "operator/rules/machine_rules.h"
+#include "slurm/answers/squeue.h"
+#include "slurm/local/command_runner.h"
+
+namespace slurmlet::op {
+
+// How long what squeue said counts.
+inline constexpr Duration kJobsFresh = std::chrono::seconds{3};
+
+// A command that changes something in Slurm, and what came of it.
+struct SlurmAct {
+  enum class Kind : std::uint8_t { kRequeue, kCancel, kDelete };
+  Kind kind;
+  std::string what;          // a job, or a dynamic node
+  std::string machine;       // for whose sake
+  std::string failure = {};  // "" = done
+};
+
+class SlurmJobs {
+ public:
+  SlurmJobs(slurm::SinfoSettings client, std::unique_ptr<slurm::CommandRunner> runner)
+      : client_(std::move(client)), runner_(std::move(runner)) {}
+
+  // After each dump: the Slurm nodes that it shows drained, or does not have, whose jobs are to be
+  // known. What was known is no more, and what was to be done neither.
+  void new_dump(SteadyTime now);
+  void want(const std::string& node) { wanted_.insert(node); }
+  // By a squeue that began right after a dump in which this node was wanted, and not long ago.
+  std::optional<NodeJobs> on(const std::string& node, SteadyTime now) const;
+  // Why they are not known; "" while nothing has failed. It stays until a squeue succeeds: a
+  // program that is missing fails at once, and each dump would take it back unseen.
+  const std::string& problem() const { return problem_; }
+  // Requeues or cancels what runs there. Nothing is done twice before it is known again.
+  void end_jobs(const std::string& node, const std::string& machine);
+  void delete_node(const std::string& node, const std::string& machine);
+  // As after a restart.
+  void forget();
+
+  // True when jobs() has something new. Nothing new begins while not `may_act`.
+  bool step(SteadyTime now, bool may_act, std::vector<SlurmAct>& done);
+  SteadyTime deadline() const { return runner_->running() ? runner_->deadline() : kNever; }
+  std::vector<int> wake_fds() const { return runner_->wake_fds(); }
+
+ private:
+  struct Answer {
+    std::set<std::string> nodes;  // that were looked for
+    slurm::JobsByNode jobs;
+    SteadyTime began, ended;
+  };
+  bool is_fresh(SteadyTime now) const;
+  bool take(SteadyTime now, const CommandOutput& output);
+  void finish_act(const CommandOutput& output, std::vector<SlurmAct>& done);
+  CommandSpec command(const SlurmAct& act) const;
+  void begin_next(SteadyTime now);
+
+  slurm::SinfoSettings client_;
+  std::unique_ptr<slurm::CommandRunner> runner_;
+  std::set<std::string> wanted_;
+  SteadyTime dumped_at_{};
+  std::optional<Answer> known_, coming_;
+  std::string problem_;
+  bool tried_ = false;  // squeue since the last dump
+  std::deque<SlurmAct> acts_;
+  std::optional<SlurmAct> act_;                 // under way
+  std::set<std::string> handled_, no_requeue_;  // since known_; jobs that Slurm did not requeue
+};
+
+}  // namespace slurmlet::op

@@ -1,0 +1,71 @@
+#include "operator/slurm_runner.h"
+
+#include <fmt/format.h>
+
+#include "daemon/rest_access.h"
+#include "slurm/sources/rest_dump.h"
+#include "slurm/sources/rest_token.h"
+
+namespace slurmlet::op {
+namespace {
+
+class TokenRunner final : public slurm::CommandRunner {
+ public:
+  TokenRunner(const std::string& path, const Clock& clock) : token_(path, clock) {}
+
+  Status start(const CommandSpec& spec, SteadyTime now) override {
+    CommandSpec with_token = spec;
+    const Status added = add_token(token_, with_token);
+    return added ? runner_.start(with_token, now) : added;
+  }
+  bool running() const override { return runner_.running(); }
+  SteadyTime deadline() const override { return runner_.deadline(); }
+  std::vector<int> wake_fds() const override { return runner_.wake_fds(); }
+  bool poll(SteadyTime now, CommandOutput& output) override { return runner_.poll(now, output); }
+
+ private:
+  TokenFile token_;
+  slurm::ProcessRunner runner_;
+};
+
+}  // namespace
+
+Status add_token(TokenFile& file, CommandSpec& spec) {
+  const std::string text = file.token();
+  const auto token = slurm::bare_token(text);
+  if (token.empty()) {
+    return file.last_error().value_or(Error{Code::kNotFound, "slurmJwtFile holds no token"});
+  }
+  spec.extra_environment.push_back(fmt::format("{}={}", slurm::kTokenVariable, token));
+  return {};
+}
+
+std::unique_ptr<slurm::CommandRunner> slurm_runner(const std::string& token_file,
+                                                   const Clock& clock) {
+  if (token_file.empty()) {
+    return std::make_unique<slurm::ProcessRunner>();
+  }
+  return std::make_unique<TokenRunner>(token_file, clock);
+}
+
+std::unique_ptr<slurm::DumpSource> dump_source(const Options& options, http::Client& first,
+                                               const Clock& clock) {
+  if (options.slurm_source == Options::Source::kCli) {
+    return std::make_unique<slurm::ScontrolDump>(slurm_client(options),
+                                                 slurm_runner(options.slurm_jwt_file, clock));
+  }
+  config::SlurmSettings settings;
+  settings.rest_ca_file = options.slurm_rest_ca_file;
+  settings.jwt_file = options.slurm_jwt_file;
+  settings.command_timeout = options.slurm_command_timeout;
+  auto rest = daemon::rest_connection(settings, options.slurm_rest_url, first, clock);
+  rest.settings.server.of_operator = true;
+  return std::make_unique<slurm::RestDump>(std::move(rest.settings), std::move(rest.make_client),
+                                           std::move(rest.read_token));
+}
+
+slurm::SinfoSettings slurm_client(const Options& options) {
+  return {options.slurm_conf, options.slurm_bin_dir, options.slurm_command_timeout};
+}
+
+}  // namespace slurmlet::op

@@ -1,0 +1,48 @@
+#include "daemon/detach_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "fakes/temp_tree.h"
+
+namespace slurmlet::daemon {
+namespace {
+
+class DetachFileTest : public ::testing::Test {
+ protected:
+  bool exists() const { return std::filesystem::exists(tree_.path("detached")); }
+  fakes::TempTree tree_;
+  std::string directory_ = tree_.root().string();
+};
+
+TEST_F(DetachFileTest, IsThereWhileTheNodeSaysSo) {
+  DetachFile file{directory_};
+  file.set(false);
+  EXPECT_FALSE(exists());
+  file.set(true);
+  EXPECT_TRUE(exists());
+  file.set(std::nullopt);  // the API server is away, or the Node is gone
+  EXPECT_TRUE(exists());
+  file.set(false);
+  EXPECT_FALSE(exists());
+}
+
+TEST_F(DetachFileTest, OneOfAnEarlierLifeIsRemoved) {
+  DetachFile{directory_}.set(true);
+  DetachFile file{directory_};
+  file.set(std::nullopt);
+  EXPECT_TRUE(exists());
+  file.set(false);
+  EXPECT_FALSE(exists());
+}
+
+TEST_F(DetachFileTest, WithoutADirectoryNothingIsWritten) {
+  DetachFile{""}.set(true);
+  EXPECT_FALSE(exists());
+  EXPECT_FALSE(std::filesystem::exists("/detached"));
+}
+
+}  // namespace
+}  // namespace slurmlet::daemon

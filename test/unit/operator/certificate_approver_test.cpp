@@ -1,0 +1,270 @@
+#include "operator/certificate_approver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fakes/fake_api.h"
+#include "fakes/fake_clock.h"
+#include "tls/certificates.h"
+
+namespace slurmlet::op {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Type = kube::WatchEvent<kube::CertificateRequest>::Type;
+
+const MachineNames kMachine{true, true, {"n1", "N1.site", "192.0.2.1", "2001:DB8:0::1"}};
+const tls::CertificateSubject kNode{"system:node:n1", {"system:nodes"}, {}, {}};
+
+tls::CertificateSubject serving_names(std::vector<std::string> dns, std::vector<std::string> ips) {
+  return {"system:node:n1", {"system:nodes"}, std::move(dns), std::move(ips)};
+}
+
+kube::CertificateRequest request(const std::string& signer, const tls::CertificateSubject& subject,
+                                 const std::string& name = "csr-1") {
+  static const std::string kKey = *tls::generate_key();
+  kube::CertificateRequest out;
+  out.name = name;
+  out.uid = "uid-of-" + name;
+  out.signer_name = signer;
+  out.request_pem = *tls::make_certificate_request(kKey, subject);
+  const bool serving = signer == kube::kServingSigner;
+  out.usages = {"digital signature", serving ? "server auth" : "client auth"};
+  out.username = serving ? "system:node:n1" : "system:bootstrap:abcdef";
+  out.groups = {serving ? "system:nodes" : "system:bootstrappers:slurm", "system:authenticated"};
+  return out;
+}
+
+kube::CertificateRequest changed(kube::CertificateRequest from,
+                                 const std::function<void(kube::CertificateRequest&)>& change) {
+  change(from);
+  return from;
+}
+
+TEST(CertificateRules, Table) {
+  const auto serving = request(kube::kServingSigner, serving_names({"n1"}, {"192.0.2.1"}));
+  const auto client = request(kube::kClientSigner, kNode);
+  const struct {
+    const char* what;
+    kube::CertificateRequest request;
+    bool has_machine, is_live;
+    bool approved;
+    const char* why;  // "" = none of ours
+  } table[] = {
+      {"serving, the Machine's names", serving, true, true, true, ""},
+      {"other forms of the same names",
+       request(kube::kServingSigner, serving_names({"N1", "n1.SITE"}, {"2001:db8::1"})), true, true,
+       true, ""},
+      {"without a Machine", serving, false, true, false, "no Machine that lives has this Node"},
+      {"an address of another machine",
+       request(kube::kServingSigner, serving_names({"n1"}, {"192.0.2.1", "192.0.2.2"})), true, true,
+       false, "192.0.2.2 is no name or address of its Machine"},
+      {"the API server's name",
+       request(kube::kServingSigner, serving_names({"kubernetes.default"}, {})), true, true, false,
+       "kubernetes.default is no name"},
+      {"without names", request(kube::kServingSigner, kNode), true, true, false, "neither a name"},
+      {"made by another node", changed(serving, [](auto& r) { r.username = "system:node:n2"; }),
+       true, true, false, "not made by the node itself"},
+      {"made by nobody of the nodes",
+       changed(serving, [](auto& r) { r.groups = {"system:authenticated"}; }), true, true, false,
+       "not made by the node itself"},
+      {"of an administrators' group",
+       request(kube::kServingSigner,
+               {"system:node:n1", {"system:nodes", "system:masters"}, {"n1"}, {}}),
+       true, true, false, "not for a node"},
+      {"for a client, too", changed(serving, [](auto& r) { r.usages.push_back("client auth"); }),
+       true, true, false, "for client auth, too"},
+      {"garbage", changed(serving, [](auto& r) { r.request_pem = "x"; }), true, true, false,
+       "not a PEM certificate request"},
+      {"decided already", changed(serving, [](auto& r) { r.denied = true; }), true, true, false,
+       ""},
+      {"another signer", changed(serving, [](auto& r) { r.signer_name = "site/x"; }), true, true,
+       false, ""},
+      {"client, a Machine and no Node", client, true, false, true, ""},
+      {"client, the Node is Ready", client, true, true, false, "the Node is Ready"},
+      {"client, no such Machine", client, false, false, false, "no Machine with slurmlet's hook"},
+      {"client, with names", request(kube::kClientSigner, serving_names({"n1"}, {})), true, false,
+       false, "has no names"},
+      {"client, not of the group", changed(client, [](auto& r) { r.groups = {"x"}; }), true, false,
+       false, ""},
+      {"client for a server",
+       changed(client,
+               [](auto& r) {
+                 r.usages = {"client auth", "server auth"};
+               }),
+       true, false, false, "for server auth, too"},
+  };
+  for (const auto& row : table) {
+    SCOPED_TRACE(row.what);
+    const auto ruling =
+        rule_certificate(row.request, row.has_machine ? std::optional{kMachine} : std::nullopt,
+                         row.is_live, "system:bootstrappers:slurm");
+    EXPECT_EQ(ruling.approve, row.approved) << ruling.why;
+    EXPECT_THAT(ruling.why, HasSubstr(row.why));
+    EXPECT_EQ(ruling.why.empty(), *row.why == 0);
+  }
+  EXPECT_EQ(rule_certificate(client, kMachine, false, ""), CertificateRuling{});
+  const MachineNames other{false, true, kMachine.addresses};
+  EXPECT_TRUE(rule_certificate(serving, other, false, "g").approve);
+  EXPECT_THAT(rule_certificate(client, other, false, "system:bootstrappers:slurm").why,
+              HasSubstr("no Machine with slurmlet's hook"));
+}
+
+class FakeApprovals final : public kube::ApprovalApi, public fakes::Scripted {
+ public:
+  Status approve(const kube::CertificateRequest& request, const std::string&) override {
+    if (const auto error = begin("approve " + request.name)) {
+      return *error;
+    }
+    then();
+    return {};
+  }
+  std::function<void()> then = [] {};
+};
+
+class CertificateApproverTest : public ::testing::Test {
+ protected:
+  void put(const std::string& name, const tls::CertificateSubject& subject) {
+    watch_.feed(Type::kAdded, {request(kube::kServingSigner, subject, name)});
+  }
+  void run(Duration time, bool certain = true) {
+    clock_.run(time, [&] { return approver_.step(clock_.now(), certain); });
+  }
+
+  fakes::FakeClock clock_;
+  fakes::FakeWatch<kube::CertificateRequest> watch_;
+  FakeApprovals api_;
+  fakes::FakeEventApi event_api_;
+  sync::EventSink events_{event_api_, "head1", [] { return 0.5; }, "slurmlet-operator"};
+  std::optional<MachineNames> machine_ = kMachine;
+  fakes::FakeNodeApi nodes_;
+  bool leads_ = true;
+  CertificateApprover approver_{{"system:bootstrappers:slurm", false},
+                                {{{kube::kServingSigner, &watch_}},
+                                 api_,
+                                 events_,
+                                 [this](const auto&) { return machine_; },
+                                 nodes_,
+                                 [this] { return leads_; }},
+                                [] { return 0.5; }};
+};
+
+TEST_F(CertificateApproverTest, ApprovesOnce) {
+  put("a", serving_names({"n1"}, {}));
+  run(seconds{1}, false);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  run(minutes{5});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve a"));
+  EXPECT_EQ(approver_.waiting(), 0U);
+}
+
+// Whoever floods is not looked at; a node's one request is.
+TEST_F(CertificateApproverTest, ManyRequestsOfOneHoldUpNoOther) {
+  for (int i = 0; i < 20'000; ++i) {
+    auto flood = request(kube::kServingSigner, kNode, "flood-" + std::to_string(i));
+    flood.username = "system:node:n2";
+    watch_.feed(Type::kAdded, {flood});
+  }
+  put("proper", serving_names({"n1"}, {}));
+  run(seconds{5});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve proper"));
+  EXPECT_LE(approver_.waiting(), 10U);
+}
+
+TEST_F(CertificateApproverTest, AsksWhetherItLeadsBeforeEachCall) {
+  put("a", serving_names({"n1"}, {}));
+  put("b", serving_names({"n1"}, {}));
+  api_.then = [this] { leads_ = false; };
+  run(minutes{1});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve a"));
+}
+
+// Of a kubelet's Node as of slurmlet's.
+TEST_F(CertificateApproverTest, AClientCertificateIsForNobodyWhoIsThere) {
+  const auto ask = [this](const std::string& name) {
+    watch_.feed(Type::kAdded, {request(kube::kClientSigner, kNode, name)});
+    run(minutes{1});
+  };
+  nodes_.fail_always(Error{Code::kUnavailable, "no route"});
+  ask("unknown");
+  EXPECT_THAT(api_.calls(), IsEmpty()) << "what is not known is not approved";
+  nodes_.fail_always(std::nullopt);
+  run(minutes{2});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve unknown")) << "there is no such Node";
+  node::DesiredNode kubelets;
+  kubelets.name = "n1";
+  kubelets.conditions = {{"Ready", "True", "KubeletReady", ""}};
+  ASSERT_TRUE(nodes_.create(kubelets, clock_.now().wall));
+  ask("another");
+  EXPECT_THAT(api_.calls(), ElementsAre("approve unknown"));
+}
+
+TEST_F(CertificateApproverTest, LooksAgainWhenTheMachineMayHaveItsAddresses) {
+  machine_.reset();
+  put("a", serving_names({"n1"}, {}));
+  run(seconds{30});
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  machine_ = kMachine;
+  run(minutes{1});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve a"));
+}
+
+TEST_F(CertificateApproverTest, WhatIsLeftIsSeldomLookedAtAgain) {
+  int looks = 0;
+  CertificateApprover approver{{},
+                               {{{kube::kServingSigner, &watch_}},
+                                api_,
+                                events_,
+                                [&](const auto&) {
+                                  ++looks;
+                                  return std::optional<MachineNames>{};
+                                },
+                                nodes_,
+                                [] { return true; }},
+                               [] { return 0.5; }};
+  put("a", serving_names({"n1"}, {}));
+  clock_.run(std::chrono::hours{1}, [&] { return approver.step(clock_.now(), true); });
+  EXPECT_GE(looks, 5);
+  EXPECT_LE(looks, 20);
+}
+
+TEST_F(CertificateApproverTest, OneThatIsRefusedHoldsUpNoOther) {
+  api_.fail_calls("approve a", Error{Code::kDenied, "403"});
+  put("a", serving_names({"n1"}, {}));
+  put("b", serving_names({"n1"}, {}));
+  run(seconds{3});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve a", "approve b"));
+}
+
+TEST_F(CertificateApproverTest, ManyRequestsAreDecidedAFewAtATime) {
+  for (int i = 0; i < 9; ++i) {
+    put("csr-" + std::to_string(i), serving_names({"n1"}, {}));
+  }
+  (void)approver_.step(clock_.now(), true);
+  EXPECT_LE(api_.calls().size(), 5U);
+  run(seconds{2});
+  EXPECT_EQ(api_.calls().size(), 9U);
+}
+
+TEST_F(CertificateApproverTest, WhatIsDeletedOrDecidedIsForgotten) {
+  machine_.reset();
+  put("a", serving_names({"n1"}, {}));
+  put("b", serving_names({"n1"}, {}));
+  run(seconds{1});
+  EXPECT_EQ(approver_.waiting(), 2U);
+  watch_.feed(Type::kReplaced, {request(kube::kServingSigner, serving_names({"n1"}, {}), "b")});
+  run(seconds{1});
+  EXPECT_EQ(approver_.waiting(), 1U);
+  auto decided = request(kube::kServingSigner, serving_names({"n1"}, {}), "b");
+  decided.denied = true;
+  watch_.feed(Type::kModified, {decided});
+  run(seconds{1});
+  EXPECT_EQ(approver_.waiting(), 0U);
+}
+
+}  // namespace
+}  // namespace slurmlet::op

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "fakes/fake_api.h"
+#include "kube/api.h"
+
+namespace slurmlet::op {
+
+// Nodes in memory; what is written comes back by the watch when the test says so.
+class FakeSite final : public kube::SiteApi, public fakes::Scripted {
+ public:
+  Status annotate(const std::string& node, const std::string& uid,
+                  const std::map<std::string, std::optional<std::string>>& changes) override {
+    if (const auto error = begin("annotate " + node)) {
+      return *error;
+    }
+    const auto found = nodes.find(node);
+    if (found == nodes.end()) {
+      return Error{Code::kNotFound, "no such Node"};
+    }
+    if (found->second.uid != uid) {
+      return Error{Code::kConflict, "another uid"};
+    }
+    for (const auto& [key, value] : changes) {
+      found->second.annotations[key] = value.value_or("");
+    }
+    return {};
+  }
+  Status remove(const std::string& node, const std::string& uid) override {
+    if (const auto error = begin("remove " + node)) {
+      return *error;
+    }
+    const auto found = nodes.find(node);
+    if (found == nodes.end() || found->second.uid != uid) {
+      return Error{found == nodes.end() ? Code::kNotFound : Code::kConflict, "not this Node"};
+    }
+    nodes.erase(found);
+    return {};
+  }
+  std::map<std::string, kube::SiteNode> nodes;
+};
+
+// Machines in memory, by name; what is done to them comes back by the watch when the test says so.
+class FakeMachines final : public kube::MachineApi, public fakes::Scripted {
+ public:
+  Status release(const kube::Machine& machine) override {
+    if (const auto error = begin("release " + machine.name)) {
+      return *error;
+    }
+    const auto found = machines.find(machine.name);
+    if (found == machines.end()) {
+      return Error{Code::kNotFound, "no such Machine"};
+    }
+    if (found->second.uid != machine.uid ||
+        found->second.resource_version != machine.resource_version) {
+      return Error{Code::kConflict, "it has changed"};
+    }
+    before_release(found->second);
+    found->second.hooked = false;
+    found->second.resource_version = next_version();
+    return {};
+  }
+  Status confirm(const kube::Machine& machine) override {
+    if (const auto error = begin("confirm " + machine.name)) {
+      return *error;
+    }
+    const auto found = machines.find(machine.name);
+    const bool is_same = found != machines.end() && found->second.uid == machine.uid &&
+                         found->second.resource_version == machine.resource_version;
+    return is_same ? Status{} : Status{Error{Code::kConflict, "it has changed"}};
+  }
+  std::function<void(const kube::Machine&)> before_release = [](const kube::Machine&) {};
+  std::map<std::string, kube::Machine> machines;
+};
+
+}  // namespace slurmlet::op

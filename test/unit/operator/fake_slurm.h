@@ -1,0 +1,213 @@
+#pragma once
+
+// slurmctld in memory, for what the operator runs: scontrol's dump, update, requeue and delete,
+// sinfo for one node, squeue and scancel. A command answers when it is polled; what happens in
+// between has happened.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "slurm/local/command_runner.h"
+
+namespace slurmlet::op {
+
+struct FakeNode {
+  std::string base = "IDLE";
+  std::set<std::string> flags;
+  std::string reason;
+  std::string state() const {
+    std::string text = base;
+    for (const auto& flag : flags) {
+      text += "+" + flag;
+    }
+    return text;
+  }
+};
+
+struct FakeJob {
+  std::string node;
+  bool completing = false;
+  bool can_requeue = true;
+};
+
+struct FakeSlurm {
+  std::map<std::string, FakeNode> nodes;
+  std::map<std::string, FakeJob> jobs;  // that are on a node, by id
+  // Called before a record is deleted, and before a job is ended.
+  std::function<void(const std::string&)> before_delete = [](const std::string&) {};
+  std::function<void(const std::string&)> before_end = [](const std::string&) {};
+  std::vector<std::string> ended;  // "requeue 7"
+  int queues = 0;                  // squeue
+  bool away = false;
+  int requeue_fails = 0;  // with this exit code, or this signal's negative
+  Duration answers_after = std::chrono::milliseconds{10};
+  // Called before an update is made.
+  std::function<void(const std::string& node)> before_update = [](const std::string&) {};
+  std::vector<std::string> updates;  // "n1 state=undrain"
+  int dumps = 0;
+
+  std::string dump() const {
+    std::string text;
+    for (const auto& [name, node] : nodes) {
+      text += fmt::format(
+          "NodeName={} Arch=x86_64 CPUAlloc=0 CPUTot=4 CPULoad=0.05 NodeAddr=a "
+          "NodeHostName={} Version=22.05.8 RealMemory=8000 State={} "
+          "Partitions=p{}\n",
+          name, name, state(name),
+          node.reason.empty() ? "" : " Reason=" + node.reason + " [root@5]");
+    }
+    return text.empty() ? "No nodes in the system\n" : text;
+  }
+  bool busy(const std::string& name) const {
+    return std::any_of(jobs.begin(), jobs.end(),
+                       [&](const auto& job) { return job.second.node == name; });
+  }
+  // With what its jobs make of it.
+  std::string state(const std::string& name) const {
+    FakeNode node = nodes.at(name);
+    if (busy(name) && node.base == "IDLE") {
+      const bool runs = std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) {
+        return job.second.node == name && !job.second.completing;
+      });
+      node.base = runs ? "MIXED" : "IDLE";
+      if (!runs) {
+        node.flags.insert("COMPLETING");
+      }
+    }
+    return node.state();
+  }
+  // slurmctld starts a job where it may.
+  void submit(const std::string& id, const std::string& name, bool can_requeue = true) {
+    const auto node = nodes.find(name);
+    if (node != nodes.end() && node->second.base == "IDLE" &&
+        !node->second.flags.contains("DRAIN")) {
+      jobs[id] = {name, false, can_requeue};
+    }
+  }
+  std::string squeue() {
+    ++queues;
+    std::string text = "900|900|N/A|PENDING|1|1|N/A||\n";
+    for (const auto& [id, job] : jobs) {
+      text +=
+          fmt::format("{}|{}|N/A|{}|1|{}|1795190000|{}|\n", id, id,
+                      job.completing ? "COMPLETING" : "RUNNING", job.can_requeue ? 1 : 0, job.node);
+    }
+    return text;
+  }
+  void end(const std::string& how, const std::string& id, CommandOutput& output) {
+    const auto job = jobs.find(id);
+    if (job == jobs.end() || (how == "requeue" && !job->second.can_requeue)) {
+      output.exit_code = 1;
+      output.err = "Requested operation is presently disabled for job " + id + "\n";
+      return;
+    }
+    before_end(id);
+    ended.push_back(how + " " + id);
+    job->second.completing = true;
+  }
+  void remove(const std::string& name, CommandOutput& output) {
+    if (busy(name) || !nodes.contains(name)) {
+      output.exit_code = 1;
+      output.err = "delete: Requested nodes are busy\n";
+      return;
+    }
+    before_delete(name);
+    nodes.erase(name);
+  }
+  std::string sinfo(const std::string& name) const {
+    if (!nodes.contains(name)) {
+      return "";
+    }
+    const FakeNode& node = nodes.at(name);
+    return name + "|p|" + to_lower(state(name)) +
+           "|0/4/0/4|8000|0|N/A|N/A|(null)|gpu:0|22.05.8|(null)|(null)|c||Unknown|c|(null)\x1f" +
+           (node.reason.empty() ? "none" : node.reason) + "|\n";
+  }
+  void update(const std::string& name, const std::vector<std::string>& argv) {
+    if (!nodes.contains(name)) {
+      return;
+    }
+    before_update(name);
+    FakeNode& node = nodes.at(name);
+    updates.push_back(name + " " + argv[4]);
+    if (argv[4] == "state=drain") {
+      node.flags.insert("DRAIN");
+      node.reason = argv[5].substr(7);
+    } else {
+      node.flags.erase("DRAIN");
+    }
+  }
+};
+
+class FakeSlurmRunner final : public slurm::CommandRunner {
+ public:
+  explicit FakeSlurmRunner(FakeSlurm& slurm) : slurm_(slurm) {}
+  Status start(const CommandSpec& spec, SteadyTime now) override {
+    spec_ = spec;
+    if (spec_.argv.front() == "/proc/self/exe") {  // with an alarm
+      spec_.argv.erase(spec_.argv.begin(), spec_.argv.begin() + 3);
+    }
+    running_ = true;
+    deadline_ = now + slurm_.answers_after;
+    read_ = spec.argv.back() == "node" ? slurm_.dump() : "";  // as the nodes are at its start
+    return {};
+  }
+  bool running() const override { return running_; }
+  SteadyTime deadline() const override { return deadline_; }
+  std::vector<int> wake_fds() const override { return {}; }
+  bool poll(SteadyTime now, CommandOutput& output) override {
+    if (!running_ || now < deadline_) {
+      return false;
+    }
+    running_ = false;
+    output = {};
+    if (slurm_.away) {
+      output.exit_code = 1;
+      output.err = "slurm_load_node error: Unable to contact slurm controller (connect failure)\n";
+    } else if (spec_.argv.front() == "squeue") {
+      output.out = slurm_.squeue();
+    } else if (spec_.argv.front() == "scancel") {
+      slurm_.end("cancel", spec_.argv[1], output);
+    } else if (spec_.argv[2] == "requeue" && slurm_.requeue_fails != 0) {
+      output.signal = std::max(0, -slurm_.requeue_fails);
+      output.exit_code = std::max(0, slurm_.requeue_fails);
+    } else if (spec_.argv[2] == "requeue") {
+      slurm_.end("requeue", spec_.argv[4], output);
+    } else if (spec_.argv[2] == "delete") {
+      slurm_.remove(spec_.argv[3].substr(9), output);
+    } else if (spec_.argv.front() == "sinfo") {
+      output.out = slurm_.sinfo(node_of(spec_.argv));
+    } else if (spec_.argv.back() == "node") {
+      ++slurm_.dumps;
+      output.out = read_;
+      output.took = slurm_.answers_after;
+    } else {
+      slurm_.update(spec_.argv[3].substr(9), spec_.argv);
+    }
+    return true;
+  }
+
+ private:
+  static std::string node_of(const std::vector<std::string>& argv) {
+    for (std::size_t i = 0; i + 1 < argv.size(); ++i) {
+      if (argv[i] == "-n") {
+        return argv[i + 1];
+      }
+    }
+    return argv.back();
+  }
+  FakeSlurm& slurm_;
+  CommandSpec spec_;
+  std::string read_;
+  bool running_ = false;
+  SteadyTime deadline_{};
+};
+
+}  // namespace slurmlet::op

@@ -1,0 +1,108 @@
+#include "operator/leader.h"
+
+#include <gtest/gtest.h>
+
+#include "fakes/fake_api.h"
+#include "fakes/fake_clock.h"
+
+namespace slurmlet::op {
+namespace {
+
+using std::chrono::seconds;
+
+class LeaderTest : public ::testing::Test {
+ protected:
+  bool leads(const Leader& leader) const { return leader.leads(clock_.now().steady); }
+  void step(Leader& leader) { leader.step(clock_.now()); }
+
+  fakes::FakeLeaseApi api_;
+  fakes::FakeClock clock_;
+  Leader a_{api_, "a", [] { return 0.0; }, clock_};
+  Leader b_{api_, "b", [] { return 0.5; }, clock_};
+};
+
+TEST_F(LeaderTest, TheFirstLeadsAndStays) {
+  step(a_);
+  step(b_);
+  for (int i = 0; i < 60; ++i) {
+    clock_.advance(seconds{1});
+    step(a_);
+    step(b_);
+    EXPECT_TRUE(leads(a_));
+    EXPECT_FALSE(leads(b_));
+  }
+  EXPECT_EQ(b_.holder(), "a");
+}
+
+// Its Lease was renewed while the other's GET was under way.
+TEST_F(LeaderTest, AGetThatTookLongIsAsOldAsItsAnswer) {
+  step(a_);
+  const auto renewed = [this] {
+    clock_.advance(seconds{9});
+    api_.put(*api_.find(kLeaderLease));
+  };
+  api_.during_get = renewed;
+  step(b_);
+  api_.during_get = [] {};
+  const Now seen = clock_.now();
+  while (!leads(b_)) {
+    clock_.advance(seconds{1});
+    step(b_);
+  }
+  EXPECT_GE(clock_.now().steady - seen.steady, Leader::kLease);
+}
+
+// Stopped at any moment for any time: never two at once, and one within twenty seconds.
+TEST_F(LeaderTest, NeverTwoWhateverIsStopped) {
+  for (int stop = 1; stop < 40; ++stop) {
+    step(a_);
+    step(b_);
+    Leader& stopped = leads(a_) ? a_ : b_;
+    Leader& other = leads(a_) ? b_ : a_;
+    for (int second = 0; second < stop; ++second) {
+      clock_.advance(seconds{1});
+      step(other);
+      EXPECT_FALSE(leads(a_) && leads(b_)) << stop;
+      EXPECT_TRUE(second < 20 || leads(other)) << stop << " " << second;
+    }
+    step(stopped);
+    EXPECT_FALSE(leads(a_) && leads(b_)) << stop;
+    clock_.advance(seconds{1});
+  }
+}
+
+TEST_F(LeaderTest, AnApiServerThatIsAwayEndsIt) {
+  step(a_);
+  api_.fail_always(Error{Code::kUnavailable, "no route"});
+  clock_.run(seconds{9}, [this] { return a_.step(clock_.now()); });
+  EXPECT_TRUE(leads(a_));
+  EXPECT_EQ(a_.problem(), "no route");
+  clock_.run(seconds{2}, [this] { return a_.step(clock_.now()); });
+  EXPECT_FALSE(leads(a_));
+  api_.fail_always(std::nullopt);
+  clock_.run(seconds{5}, [this] { return a_.step(clock_.now()); });
+  EXPECT_TRUE(leads(a_)) << "its own Lease is free for itself";
+}
+
+TEST_F(LeaderTest, WhoLosesARaceIsNoLeader) {
+  step(a_);
+  auto lease = *api_.find(kLeaderLease);
+  lease.holder_identity = "b";
+  api_.put(lease);
+  clock_.advance(seconds{3});
+  step(a_);
+  EXPECT_FALSE(leads(a_));
+}
+
+TEST_F(LeaderTest, OneThatResignsNeedNotBeWaitedFor) {
+  step(a_);
+  step(b_);
+  a_.resign(clock_.now());
+  EXPECT_FALSE(leads(a_));
+  clock_.advance(seconds{3});
+  step(b_);
+  EXPECT_TRUE(leads(b_));
+}
+
+}  // namespace
+}  // namespace slurmlet::op

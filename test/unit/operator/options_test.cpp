@@ -1,0 +1,57 @@
+// The settings of slurmlet-operator that depend on each other.
+
+#include "operator/options.h"
+
+#include <gmock/gmock.h>
+
+namespace slurmlet::op {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(OperatorOptions, TakeSlurmrestdWhereItMayBe) {
+  EXPECT_EQ(parse_operator_command_line({})->options.slurm_source, Options::Source::kCli);
+  for (const std::vector<std::string>& rest : std::vector<std::vector<std::string>>{
+           {"--slurm-rest-url=unix:/run/slurmrestd.socket"},
+           {"--slurm-rest-url=http://127.0.0.1:6820", "--slurm-jwt-file=/etc/jwt"},
+           {"--slurm-rest-url=https://head:6820", "--slurm-jwt-file=/etc/jwt",
+            "--slurm-rest-ca-file=/etc/ca.crt"}}) {
+    auto flags = rest;
+    flags.emplace_back("--slurm-source=rest");
+    const auto command = parse_operator_command_line(flags);
+    ASSERT_TRUE(command) << rest.front() << ": " << command.error().message;
+    EXPECT_EQ(command->options.slurm_source, Options::Source::kRest);
+    EXPECT_THAT(describe(command->options), HasSubstr("slurmSource=rest slurmRestURL="));
+  }
+}
+
+TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
+  const struct {
+    std::vector<std::string> flags;
+    const char* words;
+  } kRows[] = {
+      {{"--slurm-source=file"}, "--slurm-source is \"file\"; it must be cli or rest"},
+      {{"--slurm-source=rest"},
+       "slurmSource is rest, but slurmRestURL is not set; set it to unix:"},
+      {{"--slurm-rest-url=unix:/x"}, "slurmRestURL is set, but slurmSource is cli"},
+      {{"--slurm-source=rest", "--slurm-rest-url=head"},
+       "--slurm-rest-url is \"head\"; it must be unix:/PATH of slurmrestd's socket"},
+      {{"--slurm-source=rest", "--slurm-rest-url=http://head:6820"},
+       "--slurm-rest-url is \"http://head:6820\"; it must be https:// beyond this machine"},
+      {{"--slurm-source=rest", "--slurm-rest-url=https://head:6820"},
+       "slurmrestd wants a token; set slurmJwtFile"},
+      {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=/ca"},
+       "slurmRestCAFile is set, but slurmRestURL is not https://"},
+      {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=ca"},
+       "--slurm-rest-ca-file is \"ca\"; it must be an absolute path"},
+  };
+  for (const auto& row : kRows) {
+    const auto command = parse_operator_command_line(row.flags);
+    ASSERT_FALSE(command) << row.words;
+    EXPECT_THAT(command.error().message, HasSubstr(row.words));
+  }
+}
+
+}  // namespace
+}  // namespace slurmlet::op

@@ -1,0 +1,219 @@
+// When a dump may say that nothing has changed, and what that counts for.
+
+#include "operator/site_dump.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "fakes/fake_clock.h"
+#include "slurm/sources/site_dump.h"
+
+namespace slurmlet::op {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+std::string json_node(const std::string& name, const std::string& state) {
+  return R"({"address":"10.0.0.1","hostname":"h1","name":")" + name +
+         R"(","reason":"r","state":[")" + state + "\"]}\n";
+}
+
+// Answers at once, in the order in which the test wrote them; the last one stays.
+struct Script {
+  std::deque<Result<slurm::DumpSource::Answer>> answers;
+  std::vector<bool> asked;  // or_unchanged of each
+  bool is_slow = false;     // no answer yet
+};
+
+class ScriptedDump final : public slurm::DumpSource {
+ public:
+  explicit ScriptedDump(Script& script) : script_(script) {}
+  Status start(Now now, bool or_unchanged) override {
+    script_.asked.push_back(or_unchanged);
+    running_ = true;
+    now_ = now.steady;
+    return {};
+  }
+  bool running() const override { return running_; }
+  SteadyTime deadline() const override { return now_; }
+  std::vector<int> wake_fds() const override { return {}; }
+  std::optional<Result<Answer>> poll(Now now) override {
+    now_ = now.steady + seconds{1};
+    if (!running_ || script_.is_slow) {
+      return std::nullopt;
+    }
+    running_ = false;
+    auto answer = script_.answers.front();
+    if (script_.answers.size() > 1) {
+      script_.answers.pop_front();
+    }
+    return answer;
+  }
+
+ private:
+  Script& script_;
+  bool running_ = false;
+  SteadyTime now_{};
+};
+
+class SiteDumpTest : public ::testing::Test {
+ protected:
+  SiteDumpTest() {
+    SiteDump::Settings settings;
+    settings.interval = seconds{15};
+    dump_ = std::make_unique<SiteDump>(settings, std::make_unique<ScriptedDump>(script_),
+                                       [] { return 0.5; });
+  }
+  static slurm::DumpSource::Answer whole(const std::string& state) {
+    return {slurm::DumpRecords{{"n1", json_node("n1", state)}}, seconds{1}};
+  }
+  static slurm::DumpSource::Answer unchanged() { return {std::nullopt, seconds{1}}; }
+  void run(Duration time) {
+    clock_.run(time, [this] { return dump_->step(clock_.now(), true); });
+  }
+  // One dump that gives these answers.
+  void one(Result<slurm::DumpSource::Answer> answer) {
+    script_.answers = {std::move(answer)};
+    const std::size_t before = script_.asked.size();
+    for (int i = 0; i < 60 && script_.asked.size() == before; ++i) {
+      run(seconds{1});
+    }
+    ASSERT_GT(script_.asked.size(), before);
+    run(seconds{1});
+  }
+
+  fakes::FakeClock clock_;
+  Script script_;
+  std::unique_ptr<SiteDump> dump_;
+};
+
+TEST_F(SiteDumpTest, ReadsRecordsOfSlurmrestd) {
+  one(whole("IDLE"));
+  const SlurmNode* node = dump_->find("n1");
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->address, "10.0.0.1");
+  EXPECT_EQ(node->hostname, "h1");
+  EXPECT_EQ(node->reason, "r");
+  EXPECT_EQ(node->state.raw(), "IDLE");
+}
+
+TEST_F(SiteDumpTest, AsksForChangesOnceADumpBroughtNone) {
+  one(whole("IDLE"));
+  one(whole("MIXED"));
+  one(whole("MIXED"));
+  one(unchanged());
+  one(unchanged());
+  EXPECT_EQ(script_.asked, (std::vector{false, false, false, true, true}));
+  EXPECT_EQ(dump_->dumps(), 5U);
+  EXPECT_EQ(dump_->unchanged(), 2U);
+  EXPECT_EQ(dump_->find("n1")->state.raw(), "MIXED");
+  EXPECT_EQ(dump_->problem(clock_.now().wall), "") << "it is a good dump of just now";
+  one(whole("IDLE"));
+  one(whole("IDLE"));
+  EXPECT_EQ(script_.asked.back(), false);
+}
+
+TEST_F(SiteDumpTest, ANodeThatCameOrWentIsAChange) {
+  one(whole("IDLE"));
+  one(slurm::DumpSource::Answer{slurm::DumpRecords{{"n2", json_node("n2", "IDLE")}}, seconds{1}});
+  one(whole("IDLE"));
+  EXPECT_EQ(script_.asked.back(), false);
+}
+
+TEST_F(SiteDumpTest, WhatWasLearntSinceGivesWay) {
+  one(whole("IDLE"));
+  one(whole("IDLE"));
+  SlurmNode fresh = *dump_->find("n1");
+  fresh.state.base = "DOWN";
+  dump_->amend(fresh);
+  EXPECT_EQ(dump_->find("n1")->state.raw(), "DOWN");
+  one(unchanged());
+  EXPECT_EQ(dump_->find("n1")->state.raw(), "IDLE");
+  EXPECT_TRUE(dump_->before().empty());
+}
+
+TEST_F(SiteDumpTest, AfterAFailureAndAfterAReignAllIsAsked) {
+  one(whole("IDLE"));
+  one(whole("IDLE"));
+  one(Error{Code::kUnavailable, "away"});
+  one(whole("IDLE"));
+  EXPECT_EQ(script_.asked, (std::vector{false, false, true, false}));
+  one(unchanged());
+  dump_->forget();
+  one(whole("IDLE"));
+  EXPECT_EQ(script_.asked.back(), false);
+  EXPECT_NE(dump_->find("n1"), nullptr);
+}
+
+// What it is unchanged from was forgotten meanwhile.
+TEST_F(SiteDumpTest, ThatNothingHasChangedSinceAnEarlierReignTellsNothing) {
+  one(whole("IDLE"));
+  one(whole("IDLE"));
+  script_.answers = {unchanged()};
+  script_.is_slow = true;
+  run(seconds{20});
+  ASSERT_TRUE(script_.asked.back());
+  dump_->forget();
+  script_.is_slow = false;
+  const std::size_t asked = script_.asked.size();
+  (void)dump_->step(clock_.now(), true);
+  EXPECT_FALSE(dump_->report().dumped_at);
+  EXPECT_EQ(dump_->dumps(), 2U);
+  ASSERT_EQ(script_.asked.size(), asked + 1);
+  EXPECT_FALSE(script_.asked.back());
+}
+
+TEST_F(SiteDumpTest, ALargeSiteIsNotAskedSoonerAfterAFailure) {
+  std::map<std::string, std::string> records;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    records[name] = json_node(name, "IDLE");
+  }
+  dump_ = std::make_unique<SiteDump>(SiteDump::Settings{}, std::make_unique<ScriptedDump>(script_),
+                                     [] { return 0.5; });
+  one(slurm::DumpSource::Answer{records, seconds{1}});
+  run(seconds{58});
+  script_.answers = {Error{Code::kUnavailable, "away"}};
+  const std::size_t asked = script_.asked.size();
+  run(minutes{1});
+  EXPECT_LE(script_.asked.size() - asked, 2U) << "each 30 s at most";
+}
+
+TEST_F(SiteDumpTest, AnAnswerOfAnotherClusterIsNone) {
+  SiteDump::Settings settings;
+  settings.cluster = "Alps";
+  dump_ = std::make_unique<SiteDump>(settings, std::make_unique<ScriptedDump>(script_),
+                                     [] { return 0.5; });
+  auto answer = whole("DOWN");
+  answer.cluster = "elsewhere";
+  one(answer);
+  EXPECT_EQ(dump_->find("n1"), nullptr);
+  EXPECT_NE(dump_->report().failure.find("cluster elsewhere"), std::string::npos)
+      << dump_->report().failure;
+  answer.cluster = "alps";
+  one(answer);
+  EXPECT_NE(dump_->find("n1"), nullptr);
+}
+
+TEST_F(SiteDumpTest, EachFiveMinutesAllIsAsked) {
+  one(whole("IDLE"));
+  one(whole("IDLE"));
+  script_.answers = {unchanged()};
+  script_.asked.clear();
+  run(minutes{4});
+  EXPECT_EQ(std::count(script_.asked.begin(), script_.asked.end(), false), 0);
+  run(minutes{2});
+  EXPECT_GE(std::count(script_.asked.begin(), script_.asked.end(), false), 1);
+}
+
+TEST_F(SiteDumpTest, TwoRecordsOfOneNodeAreMisread) {
+  one(slurm::DumpSource::Answer{
+      slurm::DumpRecords{{"n1", json_node("n1", "IDLE") + json_node("n1", "DOWN")}}, seconds{1}});
+  EXPECT_TRUE(dump_->misread("n1"));
+  EXPECT_EQ(dump_->find("n1"), nullptr);
+}
+
+}  // namespace
+}  // namespace slurmlet::op
