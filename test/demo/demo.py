@@ -15,6 +15,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import node_path, wait_condition  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
 from harness.daemon import BINARY, Slurmlet  # noqa: E402
+from harness.operator_site import INTERVAL, OPERATOR, Machines, operator_account  # noqa: E402
+from harness.rig import wait_until  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
 UUID = "8b2a2f8a-6d4e-4a1c-9b1d-3c5f0e7a9d21"
@@ -113,6 +115,8 @@ def show(work, name, plane, slurm, options):
         title("a pod with spec.nodeName = " + name)
         reject_a_pod(plane, name)
 
+        turn_over(work, plane, slurm, name)
+
         title("kill -9 slurmd")
         pid = slurm.pid("slurmd")
         began = time.monotonic()
@@ -129,6 +133,59 @@ def show(work, name, plane, slurm, options):
             print(f"KUBECONFIG={plane.admin_kubeconfig} SLURM_CONF={slurm.conf_path}")
             input("Enter ends the demo ")
         print(f"slurmlet ended {daemon.stop():.2f} s after SIGTERM")
+
+
+# What is asked of Cluster API's; the demo plays its controllers.
+MACHINE_CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "machines.cluster.x-k8s.io", "annotations": {
+        "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/cluster-api"}},
+    "spec": {"group": "cluster.x-k8s.io", "scope": "Namespaced", "names": {"plural": "machines", "kind": "Machine"},
+             "versions": [{"name": "v1beta2", "served": True, "storage": True, "subresources": {"status": {}},
+                           "schema": {"openAPIV3Schema": {
+                               "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+def turn_over(work, plane, slurm, name):
+    """A cordon that drains, a job that finishes, a Machine that goes."""
+    def scontrol(*arguments):
+        print("$ scontrol " + " ".join(arguments), flush=True)
+        return slurm.command("scontrol", *arguments).stdout
+
+    def drained():
+        return "DRAIN" in slurm.node_state(name)
+
+    scontrol("update", f"nodename={name}", "state=resume")
+    title("slurmlet-operator: kubectl cordon drains, kubectl uncordon undrains")
+    kubeconfig = operator_account(plane).kubeconfig(work)
+    machines = Machines(plane, MACHINE_CRD)
+    with Slurmlet(work / "operator", [f"--kubeconfig={kubeconfig}", f"--slurm-conf={slurm.conf_path}",
+                                      f"--interval={INTERVAL}s", "--metrics-address="], program=OPERATOR) as operator:
+        began = time.monotonic()
+        run_and_show(plane, "cordon", name)
+        wait_until(drained, what="the drain")
+        print(f"drained {time.monotonic() - began:.2f} s later")
+        print("\n".join(line for line in scontrol("show", "node", name).splitlines()
+                        if line.strip().startswith(("State=", "Reason="))))
+        run_and_show(plane, "uncordon", name)
+        wait_until(lambda: not drained(), what="the end of the drain")
+
+        title("a Machine of Cluster API is deleted while a job runs: it goes when the job has ended")
+        machines.add("machine-0", name)
+        job = slurm.command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/", "--time=5",
+                            "--wrap=sleep 8").stdout.strip()
+        wait_until(lambda: "JobState=RUNNING" in slurm.command("scontrol", "show", "job", job).stdout,
+                   what="the job to run")
+        run_and_show(plane, "delete", "machine", "machine-0", "--wait=false")
+        machines.wait_released("machine-0", 60)
+        print("\n".join(line.strip() for line in scontrol("show", "job", job).splitlines()
+                        if "JobState=" in line or "ExitCode=" in line))
+        machines.finish("machine-0")
+        run_and_show(plane, "get", "events", "-n", "default", "--field-selector=involvedObject.kind=Machine")
+        print("slurmlet-operator's log\n" + operator.output())
+        machines.end()
+        plane.admin.merge(node_path(name), {"metadata": {"annotations": {"slurmlet.io/detach": None}}})
+    scontrol("update", f"nodename={name}", "state=undrain")
 
 
 def show_conditions(plane, name):

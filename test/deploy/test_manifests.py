@@ -39,7 +39,7 @@ def manifests():
     found = []
     for path in sorted([*DEPLOY.rglob("*.yaml"), *CLOUD_INIT.rglob("*.yaml")]):
         if path.name == "kustomization.yaml" or "prometheus" in path.parts \
-                or "overlays" in path.parts:
+                or {"overlays", "charts"} & set(path.parts):
             continue
         if all(isinstance(one, dict) and "kind" in one for one in documents(path)):
             found.append(path)
@@ -81,7 +81,8 @@ def kustomize(program, directory):
 def test_there_are_manifests():
     assert {name_of(path) for path in PLAIN} == {
         "deploy/admission/daemonsets.yaml", "deploy/admission/node-names.yaml",
-        "deploy/admission/pods.yaml", "deploy/rbac/approve-client-csrs.yaml",
+        "deploy/admission/node-writes.yaml", "deploy/admission/pods.yaml", "deploy/operator/management/rbac.yaml",
+        "deploy/operator/rbac.yaml", "deploy/rbac/approve-client-csrs.yaml",
         "deploy/rbac/approve-client-renewals.yaml", "deploy/rbac/approve-serving-csrs.yaml", "deploy/rbac/bootstrap-token.yaml",
         "deploy/rbac/metrics-reader.yaml", "deploy/rbac/node-bootstrapper.yaml"}
     assert {name_of(path) for path in CUSTOM} == {

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import repository  # noqa: E402
 
-UNITS = ("slurmlet.service", "slurmlet-feed.service")
+UNITS = ("slurmlet.service",)
 MOST_EXPOSURE = 20  # tenths
 REASONS = "# ---- Exposures left on purpose"
 

@@ -68,7 +68,7 @@ class Namespaces:
         self._holder.wait()
 
 
-def _listener(net, address):
+def listener_in(net, address):
     """A listening socket in that network namespace. Only a thread of its own changes namespaces."""
     made = []
 
@@ -103,7 +103,7 @@ class Relay:
     def open(self):
         """From now on somebody listens."""
         if self._server is None:
-            self._call(self._open(_listener(self._net, self._address)))
+            self._call(self._open(listener_in(self._net, self._address)))
 
     def shut(self):
         """From now on nobody does: connections are refused, and those there are end."""

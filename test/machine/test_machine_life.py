@@ -227,6 +227,34 @@ def test_slurmd_in_a_crash_loop_is_news_and_nothing_else(quick, timing):
     assert node.main_pid(UNIT) == daemon
 
 
+def test_slurmd_of_a_machine_that_has_left_slurm_stays_stopped(quick):
+    """The operator's mark, its path unit, and the way back."""
+    node = quick
+    state = lambda: node.machine.unit("slurmd", "ActiveState")["ActiveState"]  # noqa: E731
+    marked = lambda: node.machine.attempt("test", "-e", "/run/slurmlet/detached")[0] == 0  # noqa: E731
+    annotate = lambda value: node.admin.merge(  # noqa: E731
+        api.node_path(node.name), {"metadata": {"annotations": {"slurmlet.io/detach": value}}})
+    assert not marked()
+    try:
+        annotate("Detached")
+        wait_until(marked, 30, "the mark")
+        assert state() == "active", "without slurmlet-detach.path slurmd runs on"
+        node.machine.run("systemctl", "start", "slurmlet-detach.path")
+        wait_until(lambda: state() == "inactive", 30, "slurmd to stop")
+        node.machine.attempt("systemctl", "start", "slurmd")
+        wait_until(lambda: state() == "inactive", 30, "slurmd to stop again")
+        annotate(None)
+        wait_until(lambda: not marked(), 30, "no mark")
+        node.machine.run("systemctl", "start", "slurmd")
+        node.wait_condition("SlurmdReady", "True")
+        assert state() == "active"
+    finally:
+        annotate(None)
+        node.machine.run("systemctl", "stop", "slurmlet-detach.path", "slurmlet-detach.service")
+        node.machine.run("systemctl", "start", "slurmd")
+    node.wait_ready()
+
+
 def test_slurmd_killed_again_and_again(quick):
     """Each time up for a moment, so that it looks well to who looks at the wrong time."""
     node = quick

@@ -38,7 +38,7 @@ def deb(packages):
 
 @pytest.fixture(scope="session")
 def rpm(packages):
-    return only(packages, "slurmlet-*.rpm")
+    return only(packages, "slurmlet-[0-9]*.rpm")
 
 
 @pytest.fixture(scope="session")

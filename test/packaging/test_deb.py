@@ -48,12 +48,13 @@ def looked_at(shared_root, deb):
     return shared_root
 
 
-def test_lintian_finds_nothing(packages):
+@pytest.mark.parametrize("package", ["slurmlet", "slurmlet-operator"])
+def test_lintian_finds_nothing(packages, package):
     # Built for a site and not uploaded to Debian, where there would be a bug to close.
     done = subprocess.run(
         ["lintian", "--allow-root", "--suppress-tags=initial-upload-closes-no-bugs",
          "--fail-on=error,warning,info", "--display-info", "--tag-display-limit=0",
-         str(only(packages, "slurmlet_*.deb"))],
+         str(only(packages, f"{package}_*.deb"))],
         cwd=packages, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
 
@@ -64,8 +65,8 @@ def test_files_have_their_owners_and_modes(looked_at):
     assert looked_at.owner(STATE) == ("0o750", "slurmlet:slurmlet")
     assert looked_at.owner("/usr/sbin/slurmlet") == ("0o755", "root:root")
     for name in ("/lib/systemd/system/slurmlet.service",
-                 "/lib/systemd/system/slurmlet-feed.service",
                  "/lib/systemd/system/slurmlet.socket",
+                 "/lib/systemd/system/slurmlet-detach.path", "/lib/systemd/system/slurmlet-detach.service",
                  "/usr/lib/systemd/system-preset/80-slurmlet.preset",
                  "/usr/share/man/man8/slurmlet.8.gz", "/usr/share/man/man5/slurmlet.yaml.5.gz",
                  "/usr/share/bash-completion/completions/slurmlet",
@@ -73,6 +74,18 @@ def test_files_have_their_owners_and_modes(looked_at):
         assert looked_at.owner(name) == ("0o644", "root:root"), name
     assert looked_at.file(CONFIG).read_text() == \
         (REPOSITORY / "packaging/config.yaml").read_text()
+
+
+def test_the_operator_is_a_package_of_its_own(installed, packages):
+    names = lambda package: {line.split()[5].lstrip(".") for line in subprocess.run(  # noqa: E731
+        ["dpkg-deb", "-c", str(only(packages, f"{package}_*.deb"))], check=True, capture_output=True,
+        text=True).stdout.splitlines() if not line.endswith("/")}
+    assert not [name for name in names("slurmlet") if "operator" in name and not name.startswith("/usr/share/doc/")]
+    assert {"/usr/sbin/slurmlet-operator", "/lib/systemd/system/slurmlet-operator.service",
+            "/etc/slurmlet/operator.yaml", "/usr/share/man/man8/slurmlet-operator.8.gz"} <= names("slurmlet-operator")
+    installed.dpkg("-i", packages=[only(packages, "slurmlet-operator_*.deb")])
+    assert installed.owner("/etc/slurmlet/operator.yaml") == ("0o644", "root:root")
+    assert installed.enabled("slurmlet-operator.service") == "disabled"
 
 
 def test_the_user_owns_nothing_but_the_state_and_cannot_log_in(looked_at):
@@ -84,14 +97,13 @@ def test_the_user_owns_nothing_but_the_state_and_cannot_log_in(looked_at):
     assert owned == {STATE}
 
 
-def test_the_service_comes_up_at_boot_and_the_feed_does_not(looked_at):
+def test_the_service_comes_up_at_boot_and_the_socket_does_not(looked_at):
     assert looked_at.enabled("slurmlet.service") == "enabled"
-    assert looked_at.enabled("slurmlet-feed.service") == "disabled"
     assert looked_at.enabled("slurmlet.socket") == "disabled"
+    assert looked_at.enabled("slurmlet-detach.path") == "disabled"
     # What systemd does when an image without a machine ID boots for the first time.
     looked_at.run("systemctl", "preset-all", "--preset-mode=enable-only")
     assert looked_at.enabled("slurmlet.service") == "enabled"
-    assert looked_at.enabled("slurmlet-feed.service") == "disabled"
     assert looked_at.enabled("slurmlet.socket") == "disabled"
 
 
@@ -113,8 +125,8 @@ def test_removal_keeps_state_and_configuration_alone(installed):
         "/etc/slurmlet", CONFIG, STATE, STATE + "/kubeconfig",
         "/etc/systemd/system/multi-user.target.wants/slurmlet.service",
         f"{HELPER}-enabled/slurmlet.service.dsh-also",
-        f"{HELPER}-enabled/slurmlet-feed.service.dsh-also",
         f"{HELPER}-enabled/slurmlet.socket.dsh-also",
+        f"{HELPER}-enabled/slurmlet-detach.path.dsh-also",
         f"{HELPER}-enabled/multi-user.target.wants/slurmlet.service"}
     assert installed.file(STATE + "/kubeconfig").read_text() == "identity"
     assert installed.owner(CONFIG) == ("0o644", "root:root")

@@ -58,6 +58,7 @@ def test_rpmlint_finds_nothing(packages, rpm):
     done = subprocess.run(
         ["rpmlint", "--config", str(REPOSITORY / "packaging/rpm/rpmlint.toml"), "--rpmlintrc",
          str(REPOSITORY / "packaging/rpm/slurmlet.rpmlintrc"), str(rpm),
+         str(only(packages, "slurmlet-operator-[0-9]*.rpm")),
          str(only(packages / "debug", "slurmlet-debuginfo-*.rpm")),
          str(REPOSITORY / "packaging/rpm/slurmlet.spec")],
         capture_output=True, text=True, check=False)
@@ -79,14 +80,30 @@ def test_the_scripts_made_the_user_and_enabled_the_service(looked_at):
     assert account[5] == STATE and account[6].endswith("/nologin")
     # By the preset that the package brings.
     assert looked_at.enabled("slurmlet.service") == "enabled"
-    assert looked_at.enabled("slurmlet-feed.service") == "disabled"
     assert looked_at.enabled("slurmlet.socket") == "disabled"
+    assert looked_at.enabled("slurmlet-detach.path") == "disabled"
 
 
 def test_the_program_runs_as_its_user(looked_at):
     assert looked_at.run("slurmlet", "version").stdout.startswith("slurmlet ")
     node = looked_at.run("slurmlet", "print-node", "--nodename", "n1", user="slurmlet")
     assert "kind: Node" in node.stdout
+
+
+def test_the_operator_is_a_package_of_its_own(root, packages, rpm):
+    operator = only(packages, "slurmlet-operator-[0-9]*.rpm")
+    listing = lambda package: set(subprocess.run(  # noqa: E731
+        ["rpm", "-qlp", str(package)], check=True, capture_output=True, text=True).stdout.splitlines())
+    assert not [name for name in listing(rpm)
+                if "operator" in name and not name.startswith("/usr/share/doc/")]
+    assert {"/usr/sbin/slurmlet-operator", "/usr/lib/systemd/system/slurmlet-operator.service",
+            "/etc/slurmlet/operator.yaml"} <= listing(operator)
+    root.rpm("-i", operator)
+    assert root.owner("/etc/slurmlet/operator.yaml") == ("0o644", "root:root")
+    assert root.enabled("slurmlet-operator.service") == "disabled"
+    assert "--kubeconfig" in root.run("slurmlet-operator", "--help").stdout
+    root.rpm("-e", "slurmlet-operator")
+    assert not root.file("/usr/sbin/slurmlet-operator").exists()
 
 
 def test_it_carries_licence_documents_and_changelog(looked_at, rpm):

@@ -10,7 +10,7 @@ from roots import REPOSITORY
 
 COMPLETION = REPOSITORY / "packaging/completion/slurmlet.bash"
 MANUAL = REPOSITORY / "packaging/man/slurmlet.8"
-PAGES = [MANUAL, REPOSITORY / "packaging/man/slurmlet.yaml.5"]
+PAGES = [MANUAL, *(REPOSITORY / "packaging/man" / page for page in ("slurmlet.yaml.5", "slurmlet-operator.8"))]
 
 
 def text(name):
@@ -70,7 +70,7 @@ def test_manual_page_is_without_warnings(page):
 def test_manual_has_each_command_and_each_flag_that_is_no_setting(program):
     page = MANUAL.read_text().replace("\\-", "-")
     settings = PAGES[1].read_text().replace("\\-", "-")
-    assert {"print-node", "feed", "check"} <= commands(program)
+    assert {"print-node", "check"} <= commands(program)
     for command in commands(program):
         assert re.search(rf"(?m)^\.TP\n\.B {command}$", page), command
         for flag in own_flags(program, command):
@@ -128,9 +128,8 @@ def test_completion_offers_files_where_files_are_meant(program, tmp_path):
         assert flag in flags(program)
         assert completed(program, flag, f"{tmp_path}/") == both, flag
         assert completed(program, flag, "=", f"{tmp_path}/some-f") == {f"{tmp_path}/some-file"}
-    for flag in ("--slurm-feed", *(f for f in flags(program) if f.endswith("-dir"))):
+    for flag in (f for f in flags(program) if f.endswith("-dir")):
         assert completed(program, flag, f"{tmp_path}/") == {f"{tmp_path}/some-directory"}, flag
-    assert completed(program, "feed", "--output", f"{tmp_path}/") == {f"{tmp_path}/some-directory"}
     assert completed(program, "parse-slurm", f"{tmp_path}/") == both
 
 

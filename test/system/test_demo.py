@@ -13,6 +13,7 @@ def test_demo_runs_to_its_end(timing):
                           capture_output=True, text=True, timeout=600, check=False,
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    for shown in ("Ready", "SlurmNodeNoPods", "bad dimm", "SlurmdReady=False after",
+    for shown in ("Ready", "SlurmNodeNoPods", "bad dimm", "Reason=slurmlet: cordoned [",
+                  "MachineReleased", "JobState=COMPLETED", "SlurmdReady=False after",
                   "everything it started has ended"):
         assert shown in done.stdout, shown

@@ -97,6 +97,16 @@ def test_deletion_while_the_daemon_is_down(machine):
     assert_stays_deleted(machine)
 
 
+def test_cordon_and_deletion_while_the_daemon_is_down(machine):
+    """Nobody has seen the cordon: the watch goes on where the clean stop left it, and tells."""
+    machine.stop()
+    cordon(machine)
+    machine.admin.delete(machine.path)
+    machine.start(ready=False)
+    machine.wait_log(f"was deleted with its Machine {MACHINE}")
+    assert_stays_deleted(machine)
+
+
 def test_reboot_registers_again(machine):
     delete_with_machine(machine)
     machine.stop()

@@ -112,7 +112,7 @@ def test_every_form_of_every_release(release, file):
             drain = conditions(part)["SlurmNodeStateDrain"]
             words = row["state"].split("+")
             # sinfo's words "reboot" and "inval" can hide DRAIN.
-            hidden = row["source"] == "sinfo" and drain["reason"] == "NotTold"
+            hidden = row["source"] == "sinfo" and drain["reason"] == "NotReported"
             assert not hidden or "INVALID_REG" in words or row["state"].find("REBOOT") > 0
             assert hidden or drain["status"] == str("DRAIN" in words)
 
@@ -257,7 +257,7 @@ def test_words_that_hide_a_state_leave_its_condition_unknown():
     told = conditions(parse(stdin=b"NODELIST STATE\nn4 drained\n"))
     assert told["SlurmNodeStateDrain"]["status"] == "True"
     for name in ("SlurmNodeStateDown", "SlurmNodeStateIdle"):
-        assert (told[name]["status"], told[name]["reason"]) == ("Unknown", "NotTold")
+        assert (told[name]["status"], told[name]["reason"]) == ("Unknown", "NotReported")
 
 
 # -- what is no answer ---------------------------------------------------------

@@ -196,6 +196,9 @@ def test_more_pods_than_one_answer_holds(rig, timing, count, annotation_bytes):
     rig.start()
     rig.stop()
     create_bound(rig, count, annotation_bytes)
+    # The daemon lists what the API server has in memory, which may be behind etcd.
+    mine = f"{PODS}?resourceVersion=0&fieldSelector=spec.nodeName%3D{rig.name}"
+    wait_until(lambda: len(rig.admin.get(mine)["items"]) == count, 30, "the watch cache to have all")
     since = rig.audit.mark()
     began = time.monotonic()
     rig.start()

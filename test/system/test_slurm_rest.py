@@ -128,7 +128,7 @@ def test_auto_falls_back_on_sinfo_and_says_so_once(slurm, rig_of):
     rig.start_and_know()
     assert f"queries slurmctld through slurmrestd {url(slurm)}: slurm.restURL is set" in rig.log()
     slurm.daemon("kill", "slurmrestd")
-    change = f"queries sinfo instead of slurmrestd {url(slurm)}: "
+    change = f"uses sinfo instead of slurmrestd {url(slurm)}: "
     rig.wait_log(change)
     slurm.set_state(NODE, "drained", "seen by sinfo")
     assert "seen by sinfo" in rig.wait_condition("SlurmNodeStateDrain", "True")["message"]

@@ -9,7 +9,7 @@ after the other, because a full query of any of them refreshes what slurmctld te
    and nothing else: may_be_open() has what the source leaves open.
 2. `cli`, `rest`: daemons that may confirm. Nothing is open, for longer than it takes from one full
    query to the next: in between they have answers about one node only.
-3. the dump (scontrol show node), and then `feed`, whose reader makes full dumps itself.
+3. the dump (scontrol show node), and then `operator`, whose record is a line of another dump.
 """
 import concurrent.futures
 import http.client
@@ -23,7 +23,6 @@ import time
 import pytest
 
 from harness.api import condition, quantity
-from harness.daemon import Slurmlet
 from harness.rig import wait_until
 from slurmcluster import states
 from slurmcluster.processes import wait_for
@@ -32,7 +31,7 @@ NODES = {"none": "n1", "partial": "n2", "salloc": "n3", "between": "n5", "comple
 HEAD = "n4"  # where the batch script of the job of two nodes runs
 ACTIONS = ("none", "drain", "down", "fail", "resume", "reboot")
 FIRST, SECOND = ("cli?", "rest?"), ("cli", "rest")
-SOURCES = (*FIRST, *SECOND, "feed")
+SOURCES = (*FIRST, *SECOND, "operator")
 CORE = {"Idle": "IDLE", "Mixed": "MIXED", "Allocated": "ALLOCATED", "Completing": "COMPLETING",
         "Drain": "DRAIN", "Down": "DOWN", "Fail": "FAIL", "Maintenance": "MAINTENANCE",
         "NotResponding": "NOT_RESPONDING", "InvalidReg": "INVALID_REG"}
@@ -55,8 +54,6 @@ class Fleet:
         self.slurm = slurm
         self.rigs = {(job, source): rig_of(slurm) for job in NODES for source in SOURCES}
         self.admin = next(iter(self.rigs.values())).admin
-        self.feed_directory = slurm.layout.at("feed")
-        self.reader = None
         self.names = {rig.name: key for key, rig in self.rigs.items()}
         for (job, source), rig in self.rigs.items():
             rig.configure(node={"readyFollows": "slurm"}, slurm=self._settings(job, source))
@@ -68,34 +65,41 @@ class Fleet:
                     "confirmInterval": f"{CONFIRM_SECONDS}s"}
         if source in FIRST:
             settings["confirmInterval"] = "24h"
-        if source == "feed":
-            return {**settings, "source": "feed", "feed": self.feed_directory}
+        if source == "operator":
+            return {**settings, "source": "operator", "binDir": "/nonexistent"}
         if source.startswith("rest"):
             return {**settings, "source": "rest", "binDir": "/nonexistent",
                     "restURL": f"unix:{self.slurm.layout.restd_socket}"}
         return {**settings, "source": "cli"}
 
     def start(self):
-        arguments = ["feed", "--output", self.feed_directory, "--interval", "1s"]
-        if self.slurm.bin_dir:
-            arguments += ["--slurm-bin-dir", self.slurm.bin_dir]
-        self.reader = Slurmlet(self.slurm.layout.at("reader"), arguments,
-                               {"SLURM_CONF": str(self.slurm.conf_path)})
         for rig in self.rigs.values():
             rig.start(ready=False)
+        for rig in self.rigs.values():
+            rig.wait(lambda node: node)
+        self.publish()
         for rig in self.rigs.values():
             rig.wait_known()
         self.pause()
 
     def end(self):
         self.go_on(SOURCES)
-        for daemon in [self.reader, *(rig.daemon for rig in self.rigs.values())]:
-            if daemon:
-                daemon.kill()
+        for rig in self.rigs.values():
+            if rig.daemon:
+                rig.daemon.kill()
+
+    def publish(self):
+        """A dump, as slurmlet-operator writes it to the Nodes."""
+        lines = self.slurm.command("scontrol", "--local", "-a", "-d", "-o", "show", "node").stdout.splitlines()
+        for job, name in NODES.items():
+            text = next(line + "\n" for line in lines if line.startswith(f"NodeName={name} "))
+            record = {"format": 1, "cluster": "alps", "dumpedAt": int(time.time()),
+                      "intervalSeconds": 30, "refreshSeconds": 300, "text": text}
+            self.admin.merge(self.rigs[job, "operator"].path,
+                             {"metadata": {"annotations": {"slurmlet.io/record": json.dumps(record)}}})
 
     def _daemons(self, sources):
-        found = [rig.daemon for (_, source), rig in self.rigs.items() if source in sources]
-        return [one for one in (*found, self.reader if "feed" in sources else None) if one]
+        return [rig.daemon for (_, source), rig in self.rigs.items() if source in sources and rig.daemon]
 
     def pause(self, sources=SOURCES):
         for daemon in self._daemons(sources):
@@ -349,7 +353,8 @@ def one_round(fleet, action, somebody, marker):
         faults.extend(wrong)
     look(SECOND)
     truth = dump(slurm)
-    look(("feed",))
+    fleet.publish()
+    look(("operator",))
     for job, (words, cpus, memory) in truth.items():
         row = [action, "yes" if somebody else "no", job, f"{'+'.join(words)} {cpus} {memory}M"]
         for source in SOURCES:

@@ -110,6 +110,11 @@ class Api:
             except (OSError, http.client.HTTPException, ApiError):
                 time.sleep(0.05)  # the server is being restarted: try again until the deadline
 
+    def follow(self, collection, name):
+        """Events of a watch of ten minutes for one object, which begins with what is there."""
+        return self._events(collection, {"watch": "1", "timeoutSeconds": "600",
+                                         "fieldSelector": "metadata.name=" + name}, 600)
+
     def _events(self, collection, query, timeout):
         connection, response = self._open("GET", collection + "?" + urllib.parse.urlencode(query),
                                           timeout=max(timeout, 0.1))

@@ -43,7 +43,7 @@ class Audit:
 
     def credential_moments(self, since=0):
         """[(seconds since the epoch, credential id)], for each request."""
-        return [(_seconds(entry["requestReceivedTimestamp"]), one)
+        return [(seconds_of(entry), one)
                 for entry in self.entries(since)
                 for one in entry["user"].get("extra", {}).get(_CREDENTIAL_ID, [])]
 
@@ -61,12 +61,17 @@ class Audit:
         return found
 
 
+def seconds_of(entry):
+    """When the API server had received it, since the epoch."""
+    return _seconds(entry["requestReceivedTimestamp"])
+
+
 def _request(entry):
     about = entry.get("objectRef", {})
     resource = about.get("resource", entry["requestURI"])
     if "subresource" in about:
         resource += "/" + about["subresource"]
-    return (_seconds(entry["requestReceivedTimestamp"]), entry["verb"], resource,
+    return (seconds_of(entry), entry["verb"], resource,
             about.get("name", ""))
 
 

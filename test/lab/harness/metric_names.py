@@ -17,14 +17,13 @@ METRICS = {
     "slurmlet_events_dropped_total": set(),
     "slurmlet_slurmd_up": set(),
     "slurmlet_slurm_state_age_seconds": set(),
-    "slurmlet_slurmctld_questions_total": set(),
+    "slurmlet_slurmctld_queries_total": set(),
     "slurmlet_slurmctld_full_queries_total": set(),
     "slurmlet_slurmctld_answers_total": set(),
-    "slurmlet_slurmctld_questions_left": set(),
-    "slurmlet_slurmctld_last_question_seconds": set(),
+    "slurmlet_slurmctld_queries_left": set(),
+    "slurmlet_slurmctld_last_query_seconds": set(),
     "slurmlet_slurm_commands_total": set(),
     "slurmlet_slurmrestd_requests_total": set(),
-    "slurmlet_slurm_feed_reads_total": set(),
     "slurmlet_slurm_source_info": {"source"},
     "slurmlet_slurmctld_failures_total": {"cause"},
     "slurmlet_slurm_node_state": {"state"},
@@ -53,6 +52,30 @@ METRICS = {
     "process_start_time_seconds": set(),
     "process_threads": set(),
 }
+# Of slurmlet-operator.
+OPERATOR_METRICS = {
+    "slurmlet_operator_leader": set(),
+    "slurmlet_operator_ready": {"check"},
+    "slurmlet_operator_nodes": set(),
+    "slurmlet_operator_slurm_nodes": set(),
+    "slurmlet_operator_records_waiting": set(),
+    "slurmlet_operator_dumps_total": {"result"},
+    "slurmlet_operator_dumps_unchanged_total": set(),
+    "slurmlet_operator_dump_seconds": set(),
+    "slurmlet_operator_dump_timestamp_seconds": set(),
+    "slurmlet_operator_record_writes_total": {"result"},
+    "slurmlet_operator_node_updates_total": {"action"},
+    "slurmlet_operator_machines_waiting": set(),
+    "slurmlet_operator_machines_waiting_since_timestamp_seconds": set(),
+    "slurmlet_operator_machine_jobs": set(),
+    "slurmlet_operator_machine_actions_total": {"action"},
+    "slurmlet_operator_nodes_deleted_total": {"result"},
+    "slurmlet_operator_certificate_requests_waiting": set(),
+    "slurmlet_operator_certificate_approvals_total": {"result"},
+}
+# Of 0.1.0, exported beside the new ones for one release.
+OLD_NAMES = {"slurmlet_slurmctld_questions_total", "slurmlet_slurmctld_questions_left",
+             "slurmlet_slurmctld_last_question_seconds"}
 
 
 def samples(text):

@@ -1,4 +1,5 @@
 """Other people's programs that tests run: where they are, and how they are started and ended."""
+import http.client
 import pathlib
 import subprocess
 
@@ -11,11 +12,25 @@ OLD_KUBECTL = CLIENTS / "kubectl"  # Debian 12's, 1.20
 PROMETHEUS = CLIENTS / "prometheus"
 PROMTOOL = CLIENTS / "promtool"
 METRICS_SERVER = repository() / "build/metricsserver/metrics-server"
+CLUSTER_API = repository() / "build/clusterapi/manager"
 
 
 def free_port():
     """A port on which nobody listens now, and that is not given to somebody's connection meanwhile."""
     return free_ports(1)[0]
+
+
+def get_page(port, path):
+    """(status, text) of a program on loopback that serves HTTP, or (0, "") where nobody answers yet."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    except ConnectionError:
+        return 0, ""
+    finally:
+        connection.close()
 
 
 def end(process):
