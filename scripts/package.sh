@@ -73,9 +73,9 @@ build_deb() {
   rm -f "$work"/slurmlet*_*
   (cd "$here" && DEB_BUILD_OPTIONS=$options dpkg-buildpackage -us -uc -b >"$work/deb.log" 2>&1) ||
     { tail -40 "$work/deb.log" >&2; die "no DEB; whole output: $work/deb.log"; }
-  rm -f "$into"/slurmlet_* "$into"/debug/*.deb
-  [ -n "$prebuilt" ] || mv "$work"/slurmlet-dbgsym_*.deb "$into/debug"
-  mv "$work"/slurmlet_*.{deb,buildinfo,changes} "$into"
+  rm -f "$into"/slurmlet*_* "$into"/debug/*.deb
+  [ -n "$prebuilt" ] || mv "$work"/slurmlet*-dbgsym_*.deb "$into/debug"
+  mv "$work"/slurmlet_*.{deb,buildinfo,changes} "$work"/slurmlet-operator_*.deb "$into"
 }
 
 build_rpm() {
