@@ -27,7 +27,7 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
           [this](const SlurmNode& fresh) { return decide(fresh); }, random),
       publisher_(
           context_.site, [this](const std::string& node) { return record_text(node); },
-          [this] { return acts(); }, random),
+          [this] { return acts(); }, context_.clock, random),
       machines_(
           {settings_.dump.client, settings_.policy, settings_.all_machines, settings_.dry_run},
           {context_.machines, context_.machine_api, context_.site, context_.events,

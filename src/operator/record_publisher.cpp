@@ -7,7 +7,9 @@
 namespace slurmlet::op {
 namespace {
 
-constexpr int kBurst = 5;  // in one step, which blocks
+// In one step, which blocks.
+constexpr int kBurst = 10;
+constexpr Duration kLongestBurst = std::chrono::seconds{1};
 constexpr Duration kApart = std::chrono::milliseconds{1000} / RecordPublisher::kWritesPerSecond;
 
 }  // namespace
@@ -39,6 +41,11 @@ void RecordPublisher::forget_all() {
   for (auto& queue : queues_) {
     queue.clear();
   }
+}
+
+// Most of a write's cost is the wake-up, so they wait until a burst is due.
+SteadyTime RecordPublisher::due() const {
+  return urgency_of_.empty() ? kNever : next_ + kApart * (kBurst - 1);
 }
 
 // False when none waits.
@@ -78,10 +85,13 @@ bool RecordPublisher::write_next(SteadyTime now,
 
 SteadyTime RecordPublisher::step(SteadyTime now,
                                  const std::function<void(const std::string&)>& written) {
-  next_ = std::max(next_, now - kApart * kBurst);  // what was saved up while idle
-  while (now >= next_ && may_act_() && write_next(now, written)) {
+  next_ = std::max(next_, now - kApart * (kBurst - 1));  // what was saved up while idle
+  if (now >= due()) {
+    while (now >= next_ && clock_.now().steady - now < kLongestBurst && may_act_() &&
+           write_next(now, written)) {
+    }
   }
-  return urgency_of_.empty() ? kNever : std::max(next_, now);
+  return std::max(due(), now);
 }
 
 }  // namespace slurmlet::op

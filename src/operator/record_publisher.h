@@ -28,10 +28,12 @@ class RecordPublisher {
   using Read = std::function<Text(const std::string& node)>;
 
   // `may_act` is asked before each write: a call may take long, and the lead end meanwhile.
-  RecordPublisher(kube::SiteApi& api, Read read, std::function<bool()> may_act, Random random)
+  RecordPublisher(kube::SiteApi& api, Read read, std::function<bool()> may_act, const Clock& clock,
+                  Random random)
       : api_(api),
         read_(std::move(read)),
         may_act_(std::move(may_act)),
+        clock_(clock),
         backoff_(std::chrono::milliseconds{200}, std::chrono::seconds{1}, std::chrono::seconds{30},
                  std::move(random)) {}
 
@@ -49,11 +51,13 @@ class RecordPublisher {
   const std::string& last_failure() const { return last_failure_; }
 
  private:
+  SteadyTime due() const;
   bool write_next(SteadyTime now, const std::function<void(const std::string&)>& written);
 
   kube::SiteApi& api_;
   Read read_;
   std::function<bool()> may_act_;
+  const Clock& clock_;
   Backoff backoff_;
   std::map<std::string, Urgency> urgency_of_;
   std::array<std::set<std::string>, static_cast<std::size_t>(Urgency::kNone)> queues_;

@@ -25,6 +25,7 @@ class FakeSite final : public kube::SiteApi, public fakes::Scripted {
     if (found->second.uid != uid) {
       return Error{Code::kConflict, "another uid"};
     }
+    before_annotate();
     for (const auto& [key, value] : changes) {
       found->second.annotations[key] = value.value_or("");
     }
@@ -41,6 +42,7 @@ class FakeSite final : public kube::SiteApi, public fakes::Scripted {
     nodes.erase(found);
     return {};
   }
+  std::function<void()> before_annotate = [] {};
   std::map<std::string, kube::SiteNode> nodes;
 };
 

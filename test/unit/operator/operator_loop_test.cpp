@@ -144,6 +144,38 @@ TEST_F(OperatorLoopTest, WritesFiftyASecondAtMost) {
   EXPECT_EQ(site_.calls().size(), 1000U);
 }
 
+// Most of a write's cost is the wake-up.
+TEST_F(OperatorLoopTest, RecordsAreWrittenManyInOneTurn) {
+  for (int i = 0; i < 300; ++i) {
+    add("n" + std::to_string(i));
+  }
+  run(seconds{40});
+  site_.clear_calls();
+  int turns = 0;
+  clock_.run(minutes{6}, [&] {
+    const auto before = site_.calls().size();
+    const SteadyTime next = loop_->step();
+    turns += site_.calls().size() == before ? 0 : 1;
+    return next;
+  });
+  EXPECT_GE(site_.calls().size(), 300U);
+  EXPECT_LE(turns, site_.calls().size() / 6);
+}
+
+// Of slow ones a turn makes few: a cordon does not wait for them.
+TEST_F(OperatorLoopTest, SlowWritesDoNotKeepTheRestWaiting) {
+  for (int i = 0; i < 300; ++i) {
+    add("n" + std::to_string(i));
+  }
+  run(seconds{1});
+  site_.before_annotate = [this] { clock_.advance(milliseconds{400}); };
+  run(minutes{1});
+  cordon("n7", true);
+  run(seconds{5});
+  EXPECT_TRUE(drained("n7"));
+  EXPECT_EQ(loop_->status().update_failures, 0U);
+}
+
 TEST_F(OperatorLoopTest, DrainsWhatIsCordonedWithinASecond) {
   add("n1");
   run(seconds{5});
