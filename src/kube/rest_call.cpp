@@ -27,6 +27,11 @@ std::string url_encode(std::string_view text) {
 
 Result<http::Response> rest_call(http::Client& client, const http::Request& request,
                                  const CallOptions& options, const std::string& verb) {
+  if (request.timeout > options.longest) {
+    http::Request shorter = request;
+    shorter.timeout = options.longest;
+    return rest_call(client, shorter, options, verb);
+  }
   auto response = client.call(request);
   if (options.counter != nullptr) {
     options.counter->count(verb, response ? response->status : 0);

@@ -21,10 +21,11 @@ struct CallOptions {
   // Gets the server's clock (Date header, whole seconds) of each answer; may be empty. Called in
   // the client's thread.
   std::function<void(WallTime)> on_server_date;
+  Duration longest = Duration::max();  // of a call; streams are not bounded by it
 };
 
 // The lease's deadline equals the kubelet's (min(10 s, lease duration)); nothing else is urgent
-// enough for less or worth blocking the loop for more.
+// enough for less, but for CallOptions::longest, or worth blocking the loop for more.
 inline constexpr Duration kCallTimeout = std::chrono::seconds{10};
 
 inline constexpr const char* kJson = "application/json";

@@ -38,6 +38,9 @@ namespace {
 constexpr int kCannotRun = 1;
 constexpr int kBadConfiguration = 2;
 
+// The loop waits for calls to the server of the Machines. Two in a turn may time out, and the Lease
+// must be renewed within 10 s.
+constexpr Duration kMachineCall = std::chrono::seconds{3};
 // Of all objects together, where client-go's limits are for each.
 constexpr sync::EventLimits kEventLimits{200, 2, 8192};
 
@@ -161,15 +164,16 @@ class Process {
   std::unique_ptr<kube::Watch<kube::SiteNode>> nodes_ =
       kube::watch_site_nodes(*client_, calls_, system_random());
   std::optional<Now> machine_date_;
-  kube::CallOptions machine_calls_{&requests_, [this](WallTime date) {
+  kube::CallOptions machine_lists_{&requests_, [this](WallTime date) {
                                      machine_date_ = Now{clock_.now().steady, date};
                                    }};
+  kube::CallOptions machine_calls_{&requests_, machine_lists_.on_server_date, kMachineCall};
   kube::RestMachineApi machine_api_{machine_client(), machine_calls_};
-  kube::RestEventApi machine_event_api_{machine_client(), calls_};
+  kube::RestEventApi machine_event_api_{machine_client(), machine_calls_};
   sync::EventSink machine_events_{machine_event_api_, daemon::host_name(), system_random(),
                                   "slurmlet-operator", kEventLimits};
   std::unique_ptr<kube::Watch<kube::Machine>> machines_ = kube::watch_machines(
-      machine_client(), options_.machine_cluster, machine_calls_, system_random());
+      machine_client(), options_.machine_cluster, machine_lists_, system_random());
   kube::RestApprovalApi approvals_{*client_, calls_};
   std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates_;
   std::unique_ptr<OperatorLoop> loop_;

@@ -1,5 +1,7 @@
 """Machines in another API server than the Nodes: what slurmlet-operator does, where it tells so, and what it does
 while that server is away. Cluster API's controllers are played by the test."""
+import datetime
+import itertools
 import os
 import time
 
@@ -7,8 +9,9 @@ import pytest
 
 from harness.api import node_path, repository
 from harness.control_plane import ControlPlane
+from harness.history import History
 from harness.metric_names import one as sample
-from harness.operator_site import MACHINES, Machines, Site, operator_account
+from harness.operator_site import LEASE, MACHINES, Machines, Site, operator_account
 from harness.programs import free_port, get_page
 from harness.rig import wait_until
 from harness.service_account import ServiceAccount, apply, can
@@ -183,6 +186,9 @@ def test_while_it_hangs_cordons_drain_and_one_operator_leads(site, management):
     """It takes connections and answers nothing; what is to be told and removed there has to wait."""
     machines = management.machines
     one = site.start_both("--leader-elect=true")
+    collection, _, name = LEASE.rpartition("/")
+    wait_until(lambda: site.api.find(LEASE), what="the lead")
+    lease = History(site.api, collection, name)
     machines.add("m1", STATIC)
     submit(site, STATIC)
     machines.delete("m1")
@@ -198,4 +204,6 @@ def test_while_it_hangs_cordons_drain_and_one_operator_leads(site, management):
     finally:
         management.ctl("resume", "kube-apiserver")
     machines.wait_released("m1", 90)
+    renewed = [datetime.datetime.fromisoformat(item["spec"]["renewTime"]) for _, item in lease.until_now()]
+    assert max(after - before for before, after in itertools.pairwise(renewed)) < datetime.timedelta(seconds=8)
     assert "another operator leads" not in one.output()

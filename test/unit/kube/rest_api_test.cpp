@@ -226,6 +226,18 @@ TEST_F(RestApiTest, CountsByVerbAndStatus) {
                                                Pair(Pair("GET", 404), 1)));
 }
 
+TEST_F(RestApiTest, ACallMayHaveLessTime) {
+  options_.longest = std::chrono::seconds{3};
+  client_.answer(200, "{}");
+  EXPECT_TRUE(RestSiteApi(client_, options_).annotate("n1", "u", {{"a", "b"}}));
+  EXPECT_EQ(client_.last().timeout, Duration{std::chrono::seconds{3}});
+  EXPECT_NE(client_.last().body, "");
+  options_.longest = std::chrono::minutes{1};
+  client_.answer(200, "{}");
+  EXPECT_TRUE(RestSiteApi(client_, options_).annotate("n1", "u", {{"a", "b"}}));
+  EXPECT_EQ(client_.last().timeout, Duration{std::chrono::seconds{10}});
+}
+
 TEST_F(RestApiTest, TellsTheServersClock) {
   http::Response response;
   response.status = 200;
