@@ -20,6 +20,7 @@
 #include "kube/certificate_api.h"
 #include "kube/rest_api.h"
 #include "operator/leader.h"
+#include "operator/site_dump.h"
 #include "operator/slurm_runner.h"
 #include "slurm/answers/slurm_command.h"
 #include "slurm/answers/squeue.h"
@@ -141,7 +142,7 @@ Result<slurm::DumpSource::Answer> dump_once(const Options& options) {
   }
 }
 
-Finding dump_finding(const Options& options) {
+Finding dump_finding(const Options& options, const std::string& cluster) {
   const bool by_rest = options.slurm_source == Options::Source::kRest;
   const auto dump = dump_once(options);
   if (!dump) {
@@ -150,6 +151,10 @@ Finding dump_finding(const Options& options) {
             (by_rest ? "look at slurmrestd at " + options.slurm_rest_url
                      : std::string{"scontrol show node, as this user"}) +
                 "; docs/conditions.md has causes and fixes"};
+  }
+  if (std::string why = foreign_cluster(cluster, dump->cluster); !why.empty()) {
+    return {cli::kSubjectSlurmctld, Severity::kError, "is not ours", std::move(why),
+            "fix slurmRestURL or slurmConf"};
   }
   return {cli::kSubjectSlurmctld, Severity::kOk,
           fmt::format("{} nodes in {}{}", dump->records->size(), cli::milliseconds_text(dump->took),
@@ -312,7 +317,7 @@ int run_check(const Options& options, const CheckSettings& settings) {
   findings.push_back(cluster ? Finding{"slurm.conf", Severity::kOk, "ClusterName " + *cluster}
                              : Finding{"slurm.conf", Severity::kError, cluster.error().message});
   if (cluster) {  // Slurm's programs look elsewhere for a slurm.conf, each for many seconds
-    findings.push_back(dump_finding(options));
+    findings.push_back(dump_finding(options, *cluster));
     findings.push_back(jobs_finding(options));
     add_programs(options, findings);
   }

@@ -18,6 +18,13 @@ constexpr Duration kWholeEvery = std::chrono::minutes{5};
 
 }  // namespace
 
+std::string foreign_cluster(const std::string& own, const std::string& answered) {
+  if (answered.empty() || own.empty() || to_lower(answered) == to_lower(own)) {
+    return "";
+  }
+  return "slurmrestd answers for cluster " + plain_text(answered) + ", but slurm.conf is of " + own;
+}
+
 SiteDump::SiteDump(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random)
     : settings_(std::move(settings)),
       source_(std::move(source)),
@@ -94,18 +101,6 @@ std::string SiteDump::problem(WallTime now) const {
   return is_old ? "there is no recent answer of slurmctld" : "";
 }
 
-// Why an answer is of no use that names this cluster; "" when it is ours, or names none.
-std::string SiteDump::foreign(const std::string& cluster) const {
-  if (cluster.empty() || settings_.cluster.empty() ||
-      to_lower(cluster) == to_lower(settings_.cluster)) {
-    return "";
-  }
-  return slurm::failure_text(
-      {node::SlurmFailure::kOtherCluster, "slurmrestd answers for cluster " + plain_text(cluster) +
-                                              ", but slurm.conf is of " + settings_.cluster +
-                                              "; fix slurmRestURL or slurmConf"});
-}
-
 // Where jobs come and go something has changed each time, and to ask first is in vain.
 bool SiteDump::may_be_unchanged(SteadyTime now) const {
   return quiet_ && report_.failure.empty() && now - whole_at_ < kWholeEvery;
@@ -149,8 +144,11 @@ SteadyTime SiteDump::step(Now now, bool wanted) {
   if (auto answer = source_->poll(now)) {
     if (!*answer) {
       fail(now, answer->error());
-    } else if (const std::string why = foreign((*answer)->cluster); !why.empty()) {
-      fail(now, {Code::kUnavailable, why});
+    } else if (const std::string why = foreign_cluster(settings_.cluster, (*answer)->cluster);
+               !why.empty()) {
+      fail(now,
+           {Code::kUnavailable, slurm::failure_text({node::SlurmFailure::kOtherCluster,
+                                                     why + "; fix slurmRestURL or slurmConf"})});
     } else {
       finish(now, **std::move(answer));
     }

@@ -23,6 +23,10 @@ namespace slurmlet::op {
 
 using SlurmNodes = std::map<std::string, SlurmNode>;
 
+// Why an answer that names the cluster `answered` is of no use to the operator of `own`; "" when it
+// is ours, or one of the two is not known.
+std::string foreign_cluster(const std::string& own, const std::string& answered);
+
 class SiteDump {
  public:
   struct Settings {
@@ -63,7 +67,6 @@ class SiteDump {
   void finish(Now now, slurm::DumpSource::Answer answer);
   void take(slurm::DumpRecords records);
   void fail(Now now, const Error& why);
-  std::string foreign(const std::string& cluster) const;
 
   Settings settings_;
   std::unique_ptr<slurm::DumpSource> source_;

@@ -1,7 +1,9 @@
 """slurmlet-operator that dumps all nodes by slurmrestd: records in JSON, what a quiet site costs, what happens when
 slurmrestd or slurmctld goes, over the unix socket and over HTTPS with a token."""
 import json
+import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -134,15 +136,34 @@ def test_check_looks_at_slurmrestd(site):
     assert "slurmSource is rest, but slurmRestURL is not set" in check(site, "--slurm-source=rest")
 
 
+# A copied setting would publish another cluster's states, and nothing would look wrong.
+def test_check_does_not_take_another_clusters_slurmrestd(site, tmp_path):
+    if site.slurm.release < (23, 2):
+        pytest.skip("this release's slurmrestd does not say whose it is")
+    conf = tmp_path / "slurm.conf"
+    text = pathlib.Path(site.slurm.conf_path).read_text(encoding="utf-8")
+    conf.write_text(re.sub("(?m)^ClusterName=.*", "ClusterName=other", text), encoding="utf-8")
+    said = check(site, *by_socket(site.slurm), f"--slurm-conf={conf}")
+    assert re.search(r"x slurmctld +is not ours: .*answers for cluster opera, but slurm.conf is of other", said), said
+
+
 def test_over_https_with_a_token(site, tmp_path_factory, tmp_path):
-    authority = Authority(tmp_path_factory.mktemp("ca"))
-    certificate, key = authority.issue("slurmrestd", "slurmrestd", names=["IP:127.0.0.1"])
+    """Slurmrestd's CA changes before the operator's file does."""
+    old, new = (Authority(tmp_path_factory.mktemp(name)) for name in ("old", "new"))
+    certificate, key = new.issue("slurmrestd", "slurmrestd", names=["IP:127.0.0.1"])
+    ca_file = tmp_path / "ca.crt"
+    shutil.copy(old.crt, ca_file)
     token = tmp_path / "slurm.jwt"
     token.touch(mode=0o600)
     token.write_text(site.slurm.token("root"))
     with TlsFront(site.slurm.spec.ports["slurmrestd-jwt"], certificate, key) as front:
         one = site.start("--slurm-source=rest", f"--slurm-rest-url={front.url}", f"--slurm-jwt-file={token}",
-                         f"--slurm-rest-ca-file={authority.crt}")
+                         f"--slurm-rest-ca-file={ca_file}")
+        wait_until(lambda: "slurmctld did not report the nodes: " in one.output(), what="the words")
+        assert "certificate" in one.output().partition("slurmctld did not report the nodes: ")[2].splitlines()[0]
+        assert not site.record("rest001")
+        shutil.copy(new.crt, tmp_path / "next")
+        (tmp_path / "next").rename(ca_file)
         site.wait_record("rest001", lambda r: r["text"])
         assert token.read_text().rpartition(".")[2] not in one.output()
 

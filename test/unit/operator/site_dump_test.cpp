@@ -63,6 +63,7 @@ class SiteDumpTest : public ::testing::Test {
   SiteDumpTest() {
     SiteDump::Settings settings;
     settings.interval = seconds{15};
+    settings.cluster = "c";
     dump_ = std::make_unique<SiteDump>(settings, std::make_unique<ScriptedDump>(script_),
                                        [] { return 0.5; });
   }
@@ -88,6 +89,23 @@ class SiteDumpTest : public ::testing::Test {
   Script script_;
   std::unique_ptr<SiteDump> dump_;
 };
+
+TEST_F(SiteDumpTest, AnotherClustersAnswerIsNone) {
+  for (const auto& [cluster, is_ours] :
+       std::map<std::string, bool>{{"", true}, {"C", true}, {"d", false}}) {
+    dump_->forget();
+    auto answer = whole("IDLE");
+    answer.cluster = cluster;
+    one(std::move(answer));
+    EXPECT_EQ(dump_->nodes().size(), is_ours ? 1U : 0U) << cluster;
+    EXPECT_EQ(dump_->report().failure,
+              is_ours
+                  ? ""
+                  : "other cluster: slurmrestd answers for cluster d, but slurm.conf is of c; fix "
+                    "slurmRestURL or slurmConf")
+        << cluster;
+  }
+}
 
 TEST_F(SiteDumpTest, ReadsRecordsOfSlurmrestd) {
   one(whole("IDLE"));
