@@ -23,7 +23,9 @@ Result<node::SlurmNodeRecord> read_record_text(std::string_view text) {
   if (nodes.size() > 1) {
     return Error{Code::kInvalid, "contains more than one record"};
   }
-  if (nodes.empty() || nodes.front().state.base.empty()) {
+  // A line break in what people may write could hide the record and begin another.
+  if (nodes.empty() || nodes.front().state.base.empty() || !is_record_name(nodes.front().name) ||
+      !(text.starts_with('{') || text.starts_with("NodeName=" + nodes.front().name + " "))) {
     return Error{Code::kInvalid, "contains no node record"};
   }
   return std::move(nodes.front());

@@ -115,6 +115,9 @@ TEST(RecordText, WhatIsNoSingleRecordIsRejected) {
                {"{\"name\":\"../n1\",\"state\":[\"IDLE\"]}\n", "no node record"},
                {"{\"name\":\"n1\"}\n", "no node record"},
                {"{}\n", "no node record"},
+               {"NodeName=n1 State=IDLE\n " + scontrol_record("n2"), "no node record"},
+               {" " + scontrol_record("n2"), "no node record"},
+               {scontrol_record("../n1"), "no node record"},
                {"[]\n", "no node record"},
                {"\n", "no node record"},
                {"", "is cut off"}};
