@@ -58,9 +58,13 @@ def test_a_quiet_site_is_written_once(site):
     site.start()
     for name in NODES:
         site.wait_record(name, lambda r: r["text"])
-    before = {name: site.node(name)["metadata"]["resourceVersion"] for name in NODES}
+    site.wait_dumps("op001")  # what was under way in slurmctld is over
+
+    def versions():
+        return [(site.node(name)["metadata"]["resourceVersion"], site.record(name)["text"]) for name in NODES]
+    before = versions()
     site.wait_dumps("op001", 3)
-    assert before == {name: site.node(name)["metadata"]["resourceVersion"] for name in NODES}
+    assert before == versions()
 
 
 def test_a_node_that_slurm_does_not_know_gets_an_empty_record(site):

@@ -214,6 +214,26 @@ TEST_F(MachineSyncTest, ADynamicNodeThatComesBackGetsNoJobAndGoesAgain) {
   EXPECT_EQ(loop_->status().machines.records_deleted, 2U);
 }
 
+// The host's next Machine: its slurmd registers before anybody can tell whose it is.
+TEST_F(MachineSyncTest, ADynamicNodeThatComesBackWithAnotherMachineIsUndrained) {
+  add("s1", "m9");
+  add("d1", "m1", true);
+  remove("m1");
+  run(minutes{1});
+  ASSERT_FALSE(slurm_.nodes.contains("d1"));
+  finish("d1", "m1");
+  run(minutes{5});
+  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
+  run(seconds{20});
+  ASSERT_TRUE(drained("d1"));
+  add("d1", "m2", true);
+  run(seconds{20});
+  EXPECT_FALSE(drained("d1"));
+  EXPECT_EQ(loop_->status().undrains, 1U);
+  run(minutes{5});
+  EXPECT_FALSE(drained("d1"));
+}
+
 // The watch hangs, or its server was restored from a backup, and nobody says so.
 TEST_F(MachineSyncTest, NothingIsEndedOrDeletedForAMachineThatIsNotAsSeen) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
