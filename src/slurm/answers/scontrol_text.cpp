@@ -56,6 +56,9 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 // slurm.conf and of `slurmd -C` has "CPUs" or "Sockets" there instead.
 bool begins_record(std::string_view line) {
   line = trim(line);
+  for (const char* of_people : {" Comment=", " Extra=", " Reason="}) {
+    line = line.substr(0, line.find(of_people));
+  }
   if (!line.starts_with("NodeName=")) {
     return false;
   }

@@ -1,7 +1,11 @@
 #include "slurm/sources/site_dump.h"
 
+#include <fmt/format.h>
+#include <sys/random.h>
+
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/text.h"
 #include "slurm/answers/record_text.h"
@@ -49,13 +53,32 @@ std::string without_samples(std::string_view line) {
   return out;
 }
 
+// Of a time that slurmctld gave; it stands before everything that people may write.
+bool is_sealed(std::string_view line, std::string_view seal) {
+  constexpr std::array<std::string_view, 3> kTimes{
+      " BootTime=", " SlurmdStartTime=", " LastBusyTime="};
+  return !seal.empty() && std::ranges::any_of(kTimes, [&](std::string_view key) {
+    const auto at = line.find(key);
+    const auto value = line.substr(at == std::string_view::npos ? line.size() : at + key.size());
+    return value.substr(0, value.find(' ')).ends_with(seal);
+  });
+}
+
+std::string without_seal(std::string text, std::string_view seal) {
+  for (auto at = seal.empty() ? std::string::npos : text.find(seal); at != std::string::npos;
+       at = text.find(seal, at)) {
+    text.erase(at, seal.size());
+  }
+  return text;
+}
+
 }  // namespace
 
-CommandSpec dump_query(const SinfoSettings& settings) {
+CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal) {
   CommandSpec spec = slurm_command(settings.bin_dir, "scontrol", settings.conf);
   // Of a federation with fed_display, too, only this cluster.
   spec.argv.insert(spec.argv.end(), {"--local", "-a", "-d", "-o", "show", "node"});
-  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
+  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s" + seal);
   spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 20;
   return spec;
@@ -80,7 +103,12 @@ std::optional<std::string> dump_query_failure(const CommandOutput& output) {
 }
 
 Status ScontrolDump::start(Now now, bool /*or_unchanged*/) {
-  return runner_->start(dump_query(settings_), now.steady);
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) {
+    return Error{Code::kInternal, "the kernel gives no random number"};
+  }
+  seal_ = fmt::format("x{:016x}", random);
+  return runner_->start(dump_query(settings_, seal_), now.steady);
 }
 
 std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
@@ -91,15 +119,21 @@ std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
   if (auto failure = dump_query_failure(output)) {
     return Error{Code::kUnavailable, *std::move(failure)};
   }
-  auto records = split_dump(output.out);
+  auto records = split_dump(output.out, seal_);
   if (!records) {
     return records.error();
   }
   return Answer{*std::move(records), output.took};
 }
 
-Result<DumpRecords> split_dump(std::string_view text) {
+Result<DumpRecords> split_dump(std::string_view text, std::string_view seal) {
   DumpRecords records;
+  std::set<std::string_view> sealed;
+  for (const auto line : split(text, '\n')) {
+    if (is_sealed(line, seal)) {
+      sealed.insert(record_name(line));
+    }
+  }
   std::string* current = nullptr;
   if (!text.ends_with('\n')) {
     return Error{Code::kInvalid, "scontrol's output is truncated"};
@@ -108,11 +142,14 @@ Result<DumpRecords> split_dump(std::string_view text) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(line.size() + 1);
     const auto name = record_name(line);
-    if (!name.empty()) {
+    if (!name.empty() && (is_sealed(line, seal) || !sealed.contains(name))) {
       current = &records[std::string{name}];
-      *current += without_samples(line) + "\n";
+      *current += without_seal(without_samples(line), seal) + "\n";
     } else if (current != nullptr) {
-      *current += std::string{line} + "\n";
+      if (trim(line).starts_with(kRecord)) {
+        current->back() = ' ';  // it is to be read as no record there either
+      }
+      *current += without_seal(std::string{line}, seal) + "\n";
     } else if (!trim(line).empty()) {
       return line.find("No nodes in the system") != std::string_view::npos
                  ? Error{Code::kNotFound,

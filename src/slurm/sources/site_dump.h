@@ -55,19 +55,22 @@ class ScontrolDump final : public DumpSource {
  private:
   SinfoSettings settings_;
   std::unique_ptr<CommandRunner> runner_;
+  std::string seal_;  // of the dump under way
 };
 
-// Times in the answer are Unix seconds.
-CommandSpec dump_query(const SinfoSettings& settings);
+// Times in the answer are Unix seconds with `seal` behind them (digits and letters): in a line that
+// somebody has written into a Comment to pass for another node's record it cannot be.
+CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal);
 // Why the answer cannot be used, as failure_text() puts it (published_record.h); nothing when it is
 // worth splitting. Stable words.
 std::optional<std::string> dump_query_failure(const CommandOutput& output);
 
 // The answer as one text for each node, which ends with a line break. Load and free memory are
 // struck out (N/A): they change with each ping of slurmctld, and the node itself knows better. A
-// line that begins no record goes on with the one before it (line breaks in a Reason). What
-// pretends to be a second record of a node is kept with the first, for the daemon to refuse.
-// kInvalid when it is no list of nodes.
-Result<DumpRecords> split_dump(std::string_view text);
+// line that begins no record goes on with the one before it (line breaks in a Reason), and so does
+// one without the seal of a node that has one with it. Where that does not tell, what pretends to
+// be a second record of a node is kept with the first, for the daemon to refuse. kInvalid when it
+// is no list of nodes.
+Result<DumpRecords> split_dump(std::string_view text, std::string_view seal = "");
 
 }  // namespace slurmlet::slurm

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "record_fixture.h"
+#include "slurm/answers/record_text.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -27,10 +28,10 @@ std::vector<std::string> names_in(const std::string& dump) {
 }
 
 TEST(SiteDump, IsOneQueryForAllNodes) {
-  const auto query = dump_query({"/etc/slurm/slurm.conf", "/opt/slurm/bin"});
+  const auto query = dump_query({"/etc/slurm/slurm.conf", "/opt/slurm/bin"}, "x07");
   EXPECT_THAT(query.argv,
               ElementsAre("/opt/slurm/bin/scontrol", "--local", "-a", "-d", "-o", "show", "node"));
-  EXPECT_THAT(query.extra_environment, testing::Contains("SLURM_TIME_FORMAT=%s"));
+  EXPECT_THAT(query.extra_environment, testing::Contains("SLURM_TIME_FORMAT=%sx07"));
 }
 
 TEST(SiteDump, EachNodeHasItsOwnTextWithoutSamples) {
@@ -57,7 +58,43 @@ TEST(SiteDump, AReasonOfSeveralLinesStaysWithItsNode) {
                  scontrol_record("n2"));
   ASSERT_TRUE(records);
   EXPECT_EQ(records->size(), 2);
-  EXPECT_THAT(records->at("n1"), HasSubstr("a\nb=c\n  NodeName=n9\n"));
+  EXPECT_THAT(records->at("n1"), HasSubstr("a\nb=c   NodeName=n9\n"));
+}
+
+std::string sealed(std::string record) {
+  for (const char* time : {"1763700000", "1763700100", "1763700200"}) {
+    record.replace(record.find(time), 10, time + std::string{"x07"});
+  }
+  return record;
+}
+
+TEST(SiteDump, WhatPretendsToBeARecordHasNoSeal) {
+  const std::string forger = sealed(scontrol_record(
+      "n1", "IDLE+DRAIN", " Comment=a\n" + scontrol_record("n2", "DOWN") + " NodeName=n3 Arch=x"));
+  const std::string victim = sealed(scontrol_record("n2", "MIXED", " Reason=r [root@5x07]"));
+  for (const auto& dump : {forger + victim, victim + forger}) {
+    const auto records = split_dump(dump, "x07");
+    ASSERT_TRUE(records);
+    ASSERT_EQ(records->size(), 2);
+    EXPECT_EQ(records->at("n2"),
+              split_dump(scontrol_record("n2", "MIXED", " Reason=r [root@5]"))->at("n2"));
+    const auto own = read_record_text(records->at("n1"));
+    ASSERT_TRUE(own) << own.error().message;
+    EXPECT_EQ(own->state.raw(), "IDLE+DRAIN");
+  }
+}
+
+// Of a release whose times have another form.
+TEST(SiteDump, WithoutAnySealRecordsCountAsTheyAre) {
+  const auto records = split_dump(scontrol_record("n1") + scontrol_record("n2"), "x07");
+  ASSERT_TRUE(records);
+  EXPECT_EQ(records->size(), 2);
+}
+
+TEST(SiteDump, FreeTextWithTheWordsOfSlurmConfIsFreeText) {
+  for (const char* tail : {" Comment=two CPUs=2 Sockets=1", " Reason=needs CPUs=x [root@5]"}) {
+    EXPECT_TRUE(read_record_text(scontrol_record("n1", "IDLE+DRAIN", tail))) << tail;
+  }
 }
 
 TEST(SiteDump, WhatPretendsToBeASecondRecordStandsBesideTheFirst) {
