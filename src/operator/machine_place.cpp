@@ -51,7 +51,7 @@ void find_by_name(const kube::Machine& machine, const SiteView& site, MachinePla
 }
 
 void find_slurm_node(const kube::Machine& machine, const SiteView& site, MachinePlace& out) {
-  if (site.dump.misread(claimed_name(out.node))) {
+  if (site.dump.misread().contains(claimed_name(out.node))) {
     out.unclear = "slurmctld's record of " + claimed_name(out.node) + " is not understood";
   }
   find_by_name(machine, site, out);

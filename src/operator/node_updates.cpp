@@ -50,6 +50,10 @@ NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::Com
   client_.resolve_user = false;
 }
 
+SteadyTime NodeUpdates::quiet_until() const {
+  return stage_ == Stage::kLook && runner_->running() ? looked_at_ + kFresh : SteadyTime{};
+}
+
 void NodeUpdates::begin(SteadyTime now, CommandSpec spec, Stage stage, std::vector<Done>& done) {
   spec.timeout = std::min(client_.timeout, kLongestChange);
   if (stage == Stage::kChange) {

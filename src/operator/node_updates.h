@@ -53,6 +53,8 @@ class NodeUpdates {
   // The last look was too old when its answer was read: nothing that blocks is to be done until the
   // next one has been read.
   bool needs_quiet() const { return was_late_ && runner_->running(); }
+  // Until when a look is under way that would be too old behind a call that takes long.
+  SteadyTime quiet_until() const;
   // Appends what was done. Nothing new begins while not `may_act`.
   SteadyTime step(SteadyTime now, bool may_act, std::vector<Done>& done);
   std::vector<int> wake_fds() const { return runner_->wake_fds(); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/plain_text.h"
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::op {
@@ -91,7 +92,7 @@ NodeChange OperatorLoop::decide(const SlurmNode& fresh) {
 RecordPublisher::Text OperatorLoop::record_text(const std::string& name) const {
   const KubeNode* node = nodes_.find(name);
   const DumpReport& dump = dump_.report();
-  if (node == nullptr || !dump.dumped_at || dump_.misread(claimed_name(*node))) {
+  if (node == nullptr || !dump.dumped_at || dump_.misread().contains(claimed_name(*node))) {
     return {};
   }
   const SlurmNode* slurm = slurm_node_of(*node);
@@ -150,7 +151,14 @@ void OperatorLoop::look_at(const KubeNode& node, Now now) {
   const SlurmNode* slurm = slurm_node_of(node);
   // What is published is no worse than nothing; and while nobody has said which of Slurm's nodes
   // this is, nobody can say that Slurm has none.
-  if (slurm == nullptr && (dump_.misread(claimed_name(node)) || node.slurm_node.empty())) {
+  if (slurm == nullptr &&
+      (dump_.misread().contains(claimed_name(node)) || node.slurm_node.empty())) {
+    if (node.unschedulable && !node.deleting && dump_.misread().contains(claimed_name(node))) {
+      tell(node, "CordonNotDrained",
+           "Slurm node " + claimed_name(node) +
+               " is left as it is: what slurmctld reports of it is not understood",
+           now);
+    }
     return;
   }
   static const SlurmNode kNone{};
@@ -235,6 +243,23 @@ void OperatorLoop::report_dump() {
   }
 }
 
+// Of what people can write in Slurm, a node's record may be unreadable, or be there twice.
+void OperatorLoop::report_misread() {
+  if (dump_.misread() == told_misread_) {
+    return;
+  }
+  told_misread_ = dump_.misread();
+  if (told_misread_.empty()) {
+    log::info("what slurmctld reports of each node is understood again");
+    return;
+  }
+  log::warning(fmt::format(
+      "what slurmctld reports of {} nodes is not understood, so their records stay as they were: "
+      "{}",
+      told_misread_.size(),
+      plain_text(*told_misread_.begin()) + (told_misread_.size() > 1 ? " and others" : "")));
+}
+
 // By what was written since the dump before: of some Nodes each write may fail.
 void OperatorLoop::report_records() {
   const bool fail =
@@ -266,6 +291,7 @@ SteadyTime OperatorLoop::step() {
   next = std::min(next, dump_.step(now, leads));
   if (dump_.dumps() != seen_dumps_ || dump_.failures() != seen_failures_) {
     report_dump();
+    report_misread();
     report_records();
     seen_dumps_ = dump_.dumps();
     seen_failures_ = dump_.failures();
@@ -283,7 +309,9 @@ SteadyTime OperatorLoop::step() {
   std::vector<NodeUpdates::Done> done;
   next = std::min(next, updates_.step(now.steady, nodes_.known() && acts(), done));
   report_updates(done, now);
-  if (acts() && nodes_.known() && !updates_.needs_quiet()) {
+  if (publisher_.is_slow() && now.steady < updates_.quiet_until()) {
+    next = std::min(next, updates_.quiet_until());
+  } else if (acts() && nodes_.known() && !updates_.needs_quiet()) {
     next = std::min(next, publisher_.step(now.steady, [this](const std::string& node) {
       record_written(node);
     }));

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,7 @@ class OperatorLoop {
   void report_updates(const std::vector<NodeUpdates::Done>& done, Now now);
   void note_change(const NodeUpdates::Done& update);
   void report_dump();
+  void report_misread();
   void report_records();
 
   OperatorSettings settings_;
@@ -116,6 +118,7 @@ class OperatorLoop {
   std::map<std::string, std::string> told_;  // what was last said of a Node
   std::uint64_t seen_dumps_ = 0, seen_failures_ = 0;
   std::string told_dump_problem_;
+  std::set<std::string> told_misread_;
   std::uint64_t seen_write_failures_ = 0;
   bool records_fail_ = false;
   bool led_ = false;

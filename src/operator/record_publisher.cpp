@@ -10,6 +10,10 @@ namespace {
 // In one step, which blocks.
 constexpr int kBurst = 10;
 constexpr Duration kLongestBurst = std::chrono::seconds{1};
+constexpr Duration kSlow = std::chrono::milliseconds{500};
+constexpr Duration kFirstPause = std::chrono::seconds{5};
+// Where it may be the server's fault, and where others could be written meanwhile.
+constexpr Duration kLongestPause = std::chrono::seconds{30}, kLongestOwn = std::chrono::minutes{5};
 constexpr Duration kApart = std::chrono::milliseconds{1000} / RecordPublisher::kWritesPerSecond;
 
 }  // namespace
@@ -30,6 +34,7 @@ void RecordPublisher::want(const std::string& node, Urgency urgency) {
 }
 
 void RecordPublisher::forget(const std::string& node) {
+  troubled_.erase(node);
   if (const auto known = urgency_of_.find(node); known != urgency_of_.end()) {
     queues_[static_cast<std::size_t>(known->second)].erase(node);
     urgency_of_.erase(known);
@@ -38,6 +43,7 @@ void RecordPublisher::forget(const std::string& node) {
 
 void RecordPublisher::forget_all() {
   urgency_of_.clear();
+  troubled_.clear();
   for (auto& queue : queues_) {
     queue.clear();
   }
@@ -45,25 +51,61 @@ void RecordPublisher::forget_all() {
 
 // Most of a write's cost is the wake-up, so they wait until a burst is due.
 SteadyTime RecordPublisher::due() const {
-  return urgency_of_.empty() ? kNever : next_ + kApart * (kBurst - 1);
+  if (urgency_of_.empty()) {
+    return kNever;
+  }
+  const SteadyTime burst = next_ + kApart * (kBurst - 1);
+  std::size_t waiting = 0;
+  SteadyTime first = kNever;
+  for (const auto& [node, trouble] : troubled_) {
+    if (urgency_of_.contains(node)) {
+      ++waiting;
+      first = std::min(first, trouble.until);
+    }
+  }
+  return waiting < urgency_of_.size() ? burst : std::max(burst, first);
+}
+
+const std::string* RecordPublisher::next_node(SteadyTime now) const {
+  for (const auto& queue : queues_) {
+    const auto found = std::find_if(queue.begin(), queue.end(), [&](const auto& node) {
+      const auto trouble = troubled_.find(node);
+      return trouble == troubled_.end() || now >= trouble->second.until;
+    });
+    if (found != queue.end()) {
+      return &*found;
+    }
+  }
+  return nullptr;
+}
+
+void RecordPublisher::put_off(const std::string& node) {
+  Trouble& trouble = troubled_[node];
+  const Duration longest = trouble.writes == writes_ ? kLongestPause : kLongestOwn;
+  const Duration longer = std::min(2 * trouble.pause, longest);
+  trouble.pause = std::max({kFirstPause, trouble.pause, longer});
+  trouble.until = clock_.now().steady + trouble.pause;
+  trouble.writes = writes_;
 }
 
 // False when none waits.
 bool RecordPublisher::write_next(SteadyTime now,
                                  const std::function<void(const std::string&)>& written) {
-  const auto queue = std::find_if(queues_.begin(), queues_.end(),
-                                  [](const auto& waiting) { return !waiting.empty(); });
-  if (queue == queues_.end()) {
+  const std::string* next = next_node(now);
+  if (next == nullptr) {
     return false;
   }
-  const std::string node = *queue->begin();
+  const std::string node = *next;
   const Text text = read_(node);
   next_ += kApart;
   if (text.annotation.empty()) {
     forget(node);
     return true;
   }
+  const SteadyTime began = clock_.now().steady;
   const Status done = api_.annotate(node, text.uid, {{node::vocabulary::kRecord, text.annotation}});
+  const SteadyTime ended = clock_.now().steady;
+  is_slow_ = ended - began > kSlow;
   if (done) {
     ++writes_;
     problem_.clear();
@@ -79,7 +121,8 @@ bool RecordPublisher::write_next(SteadyTime now,
     forget(node);  // gone, another one, or refused for this Node: the next dump wants it again
     return true;
   }
-  next_ = now + backoff_.next(done.error().retry_after);
+  put_off(node);
+  next_ = ended + backoff_.next(done.error().retry_after);
   return true;
 }
 

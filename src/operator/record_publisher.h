@@ -1,8 +1,9 @@
 #pragma once
 
 // Writes records to Nodes: so many a second, in the order of their urgency (rules/record_rules.h).
-// The text is taken when it is written, so what waited is as fresh as all else. A step object; its
-// calls block. One thread, that of the API's client.
+// A Node whose write hangs or fails lets the others pass, for longer each time. The text is taken
+// when it is written, so what waited is as fresh as all else. A step object; its calls block. One
+// thread, that of the API's client.
 
 #include <array>
 #include <cstdint>
@@ -49,9 +50,19 @@ class RecordPublisher {
   std::uint64_t failures() const { return failures_; }
   const std::string& problem() const { return problem_; }  // of the last write; "" = none
   const std::string& last_failure() const { return last_failure_; }
+  // Whether the last write kept the loop for long.
+  bool is_slow() const { return is_slow_; }
 
  private:
+  // A Node that could not be written.
+  struct Trouble {
+    SteadyTime until{};  // not tried before
+    Duration pause{};
+    std::uint64_t writes = 0;  // of other Nodes, until then
+  };
   SteadyTime due() const;
+  const std::string* next_node(SteadyTime now) const;
+  void put_off(const std::string& node);
   bool write_next(SteadyTime now, const std::function<void(const std::string&)>& written);
 
   kube::SiteApi& api_;
@@ -61,7 +72,9 @@ class RecordPublisher {
   Backoff backoff_;
   std::map<std::string, Urgency> urgency_of_;
   std::array<std::set<std::string>, static_cast<std::size_t>(Urgency::kNone)> queues_;
+  std::map<std::string, Trouble> troubled_;
   SteadyTime next_{};
+  bool is_slow_ = false;
   std::uint64_t writes_ = 0, failures_ = 0;
   std::string problem_, last_failure_;
 };

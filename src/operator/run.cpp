@@ -41,6 +41,8 @@ constexpr int kBadConfiguration = 2;
 // The loop waits for calls to the server of the Machines. Two in a turn may time out, and the Lease
 // must be renewed within 10 s.
 constexpr Duration kMachineCall = std::chrono::seconds{3};
+// And for one write to a Node, which may hang where others do not.
+constexpr Duration kNodeCall = std::chrono::seconds{5};
 // Of all objects together, where client-go's limits are for each.
 constexpr sync::EventLimits kEventLimits{200, 2, 8192};
 
@@ -153,7 +155,7 @@ class Process {
   std::unique_ptr<http::Client> management_client_;
   kube::RequestCounter requests_;
   kube::CallOptions calls_{&requests_, {}};
-  kube::RestSiteApi site_{*client_, calls_};
+  kube::RestSiteApi site_{*client_, {&requests_, {}, kNodeCall}};
   kube::RestLeaseApi leases_{*client_, calls_, options_.leader_namespace};
   kube::RestLeaseApi node_leases_{*client_, calls_};
   kube::RestNodeApi node_api_{*client_, calls_};

@@ -46,8 +46,8 @@ class SiteDump {
   // nullptr: slurmctld knows no such node.
   const SlurmNode* find(const std::string& name) const;
 
-  // Whether the last dump has this node, but not in a form that is understood, or twice.
-  bool misread(const std::string& name) const { return misread_.contains(name); }
+  // Nodes that the last dump has, but not in a form that is understood, or twice.
+  const std::set<std::string>& misread() const { return misread_; }
   // Nothing is known any more; the next dump begins at once.
   void forget();
 

@@ -67,6 +67,23 @@ def test_a_quiet_site_is_written_once(site):
     assert before == versions()
 
 
+def test_words_in_a_comment_make_no_record_of_another_node(site):
+    """Nor do they make its own one unreadable."""
+    forged = "NodeName=op002 Arch=x CoresPerSocket=1 CPUAlloc=0 CPUTot=2 State=DOWN AllocTRES= Comment="
+    site.start()
+    for name, comment in (("op001", f"x\n{forged}"), ("op002", "replaced, CPUs=2 only")):
+        site.slurm.command("scontrol", "update", f"nodename={name}", f"comment={comment}")
+    site.wait_record("op001", lambda r: forged in r["text"])
+    record = site.wait_record("op002", lambda r: "CPUs=2 only" in r["text"])
+    assert record["text"].count("NodeName=") == 1 and " State=DOWN" not in record["text"]
+    for name in NODES:
+        site.cordon(name)
+        site.wait_drained(name)
+        site.wait_record(name, lambda r: "DRAIN" in r["text"])
+    for name in NODES:
+        site.slurm.command("scontrol", "update", f"nodename={name}", "comment=")
+
+
 def test_a_node_that_slurm_does_not_know_gets_an_empty_record(site):
     """Once its daemon has said which of Slurm's nodes it is."""
     site.add("op-unknown", "op-unknown")

@@ -15,6 +15,7 @@ class FakeSite final : public kube::SiteApi, public fakes::Scripted {
  public:
   Status annotate(const std::string& node, const std::string& uid,
                   const std::map<std::string, std::optional<std::string>>& changes) override {
+    before_annotate(node);
     if (const auto error = begin("annotate " + node)) {
       return *error;
     }
@@ -25,7 +26,6 @@ class FakeSite final : public kube::SiteApi, public fakes::Scripted {
     if (found->second.uid != uid) {
       return Error{Code::kConflict, "another uid"};
     }
-    before_annotate();
     for (const auto& [key, value] : changes) {
       found->second.annotations[key] = value.value_or("");
     }
@@ -42,7 +42,7 @@ class FakeSite final : public kube::SiteApi, public fakes::Scripted {
     nodes.erase(found);
     return {};
   }
-  std::function<void()> before_annotate = [] {};
+  std::function<void(const std::string& node)> before_annotate = [](const std::string&) {};
   std::map<std::string, kube::SiteNode> nodes;
 };
 

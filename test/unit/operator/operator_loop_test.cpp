@@ -168,7 +168,7 @@ TEST_F(OperatorLoopTest, SlowWritesDoNotKeepTheRestWaiting) {
     add("n" + std::to_string(i));
   }
   run(seconds{1});
-  site_.before_annotate = [this] { clock_.advance(milliseconds{400}); };
+  site_.before_annotate = [this](const std::string&) { clock_.advance(milliseconds{400}); };
   run(minutes{1});
   cordon("n7", true);
   run(seconds{5});
@@ -312,6 +312,54 @@ TEST_F(OperatorLoopTest, ARecordThatIsNotUnderstoodIsNotPublishedAsNone) {
   slurm_.nodes["n1"].reason = "x\nNodeName=n2 Arch=x";
   run(seconds{40});
   EXPECT_TRUE(record("n2").starts_with("NodeName=n2 ")) << "the last one stays";
+  cordon("n2", true);
+  ::testing::internal::CaptureStderr();
+  run(seconds{40});
+  EXPECT_NE(
+      ::testing::internal::GetCapturedStderr().find("node n2: Slurm node n2 is left as it is"),
+      std::string::npos);
+  slurm_.nodes["n1"].reason = "";
+  run(seconds{40});
+  EXPECT_TRUE(drained("n2"));
+}
+
+// An admission webhook that matches one Node and never answers.
+TEST_F(OperatorLoopTest, ANodeWhoseWriteHangsHoldsUpNoOther) {
+  for (int i = 0; i < 40; ++i) {
+    add("n" + std::to_string(i));
+  }
+  site_.fail_calls("annotate n0", Error{Code::kTimeout, "it hangs"});
+  int tries = 0;
+  site_.before_annotate = [&](const std::string& node) {
+    if (node == "n0") {
+      ++tries;
+      clock_.advance(seconds{5});
+    }
+  };
+  run(seconds{15});
+  EXPECT_NE(record("n9"), "");
+  cordon("n7", true);
+  run(seconds{8});
+  EXPECT_TRUE(drained("n7"));
+  run(minutes{20});
+  EXPECT_LE(tries, 30) << "less and less often";
+  site_.fail_calls("", std::nullopt);
+  run(minutes{6});
+  EXPECT_NE(record("n0"), "");
+}
+
+// The server was away: that was no fault of the Node that was tried then.
+TEST_F(OperatorLoopTest, AfterAnOutageEachNodeIsWrittenSoon) {
+  for (int i = 0; i < 3; ++i) {
+    add("n" + std::to_string(i));
+  }
+  site_.fail_calls("annotate", Error{Code::kTimeout, "it hangs"});
+  run(minutes{3});
+  site_.fail_calls("", std::nullopt);
+  run(seconds{40});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(record("n" + std::to_string(i)), "") << i;
+  }
 }
 
 TEST_F(OperatorLoopTest, ANodeThatCannotBeWrittenHoldsUpNoOther) {
