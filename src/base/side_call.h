@@ -5,9 +5,10 @@
 // the owner waits for it a moment at most, goes on and takes the result when wake_fd() is readable.
 //
 // A thread and not a child process: the result is a value, a thread costs some 30 µs, and one that
-// waits for NFS, FUSE or a FIFO sleeps killably, so it does not hold up the end of the process. It
-// cannot be ended before, so nobody joins it: what the work uses it must own (no references), and
-// while it hangs no other is begun by its owner. Over all owners, at most sixteen are under way.
+// waits for NFS, FUSE or a FIFO sleeps killably, so it does not hold up the end of the process (but
+// for a FUSE server that stands still with the request in its hands). It cannot be ended before, so
+// nobody joins it: what the work uses it must own (no references), and while it hangs no other is
+// begun by its owner. Over all owners, at most sixteen are under way.
 //
 // One owner thread; touches_file() and run_aside() are thread-safe.
 

@@ -58,7 +58,7 @@ class Slurmlet:
                 self.process.wait(timeout)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait()
+                self.process.wait(60)
                 raise
         self.log.close()
         return time.monotonic() - began

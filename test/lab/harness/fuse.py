@@ -2,6 +2,8 @@
 serves itself. Nothing is cached: each access is a request."""
 import ctypes
 import os
+import select
+import signal
 import struct
 
 LOOKUP, FORGET, GETATTR, READLINK, OPEN, READ, STATFS, RELEASE, FLUSH = 1, 2, 3, 5, 14, 15, 17, 18, 25
@@ -22,9 +24,14 @@ def mount(directory, uid=0):
     return device
 
 
-def serve(device, answer):
-    """answer(operation, node id, body of the request): the body of the answer, or an errno."""
+def serve(device, answer, control=None):
+    """answer(operation, node id, body of the request): the body of the answer, or an errno. A byte in `control` stops
+    this process between two requests: who waits for an answer to one that was taken cannot be killed."""
     while True:
+        if control is not None and control in select.select([device, control], [], [])[0]:
+            os.read(control, 1)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            continue
         request = os.read(device, 1 << 18)
         _, operation, unique, node = struct.unpack_from("<IIQQ", request)
         if operation in _UNANSWERED:

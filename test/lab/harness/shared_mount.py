@@ -1,5 +1,5 @@
-"""A directory as a shared file system shows it: with a server that may stop answering. SIGSTOP is what
-a process that touches it sees when the server of an NFS mount is gone, SIGCONT the server's return."""
+"""A directory as a shared file system shows it: with a server that may stop answering, as a process that touches it
+sees it when the server of an NFS mount is gone, and go on."""
 import contextlib
 import os
 import pathlib
@@ -20,12 +20,13 @@ class SharedMount:
         self.path = pathlib.Path(directory)
         self.path.mkdir(mode=0o755)
         self._server = subprocess.Popen([sys.executable, __file__, str(source), str(directory)],
-                                        stdout=subprocess.PIPE)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self._server.stdout.readline() != b"mounted\n":
             raise RuntimeError(f"cannot mount {directory}")
 
     def hang(self):
-        self._server.send_signal(signal.SIGSTOP)
+        os.write(self._server.stdin.fileno(), b"h")
+        os.waitid(os.P_PID, self._server.pid, os.WSTOPPED)
 
     def answer(self):
         self._server.send_signal(signal.SIGCONT)
@@ -33,6 +34,7 @@ class SharedMount:
     def close(self):
         self._server.kill()  # what waits for it gets an error
         self._server.wait()
+        self._server.stdin.close()
         self._server.stdout.close()
         subprocess.run(["umount", "-l", self.path], check=False)
 
@@ -112,7 +114,7 @@ def main():
     source, directory = sys.argv[1:]
     device = fuse.mount(directory)
     print("mounted", flush=True)
-    fuse.serve(device, _Mirror(source).answer)
+    fuse.serve(device, _Mirror(source).answer, sys.stdin.fileno())
 
 
 if __name__ == "__main__":
