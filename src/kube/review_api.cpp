@@ -17,14 +17,14 @@ namespace {
 constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 10;
 
 template <typename T>
-using Decode = Result<T> (*)(const json& review);
+using ReadReview = Result<T> (*)(const json& review);
 
 // One POST whose answer is read as it comes.
 template <typename T>
 class ReviewCall final : public PendingCall<T> {
  public:
   ReviewCall(http::Client& client, const http::Request& request, RequestCounter* counter,
-             Decode<T> decode, SteadyTime now)
+             ReadReview<T> decode, SteadyTime now)
       : name_(request_name(request)),
         counter_(counter),
         decode_(decode),
@@ -87,7 +87,7 @@ class ReviewCall final : public PendingCall<T> {
 
   std::string name_;
   RequestCounter* counter_;
-  Decode<T> decode_;
+  ReadReview<T> decode_;
   SteadyTime deadline_;
   std::unique_ptr<http::Stream> stream_;  // nullptr once the answer was handed out
   std::string body_;

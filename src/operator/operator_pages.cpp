@@ -7,7 +7,7 @@ using podapi::MetricFamily;
 using podapi::MetricType;
 using podapi::Sample;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 MetricFamily gauge(std::string name, std::string help, double value) {
   return {std::move(name), std::move(help), MetricType::kGauge, {Sample{{}, value, ""}}};
@@ -26,7 +26,7 @@ void add_machines(const MachineStatus& machines, std::vector<MetricFamily>& out)
   if (machines.waiting_since) {
     out.push_back(gauge("slurmlet_operator_machines_waiting_since_timestamp_seconds",
                         "When the deletion of the Machine began that waits longest, Unix time.",
-                        seconds(machines.waiting_since->time_since_epoch())));
+                        in_seconds(machines.waiting_since->time_since_epoch())));
   }
   out.push_back({"slurmlet_operator_machine_actions_total",
                  "What was done for Machines that are being deleted.",
@@ -79,11 +79,11 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
                  MetricType::kCounter,
                  {Sample{{}, static_cast<double>(status.dumps_unchanged), ""}}});
   out.push_back(gauge("slurmlet_operator_dump_seconds", "How long the last good dump took.",
-                      seconds(status.dump_took)));
+                      in_seconds(status.dump_took)));
   if (status.dumped_at) {
     out.push_back(gauge("slurmlet_operator_dump_timestamp_seconds",
                         "When the last good dump began, Unix time.",
-                        seconds(status.dumped_at->time_since_epoch())));
+                        in_seconds(status.dumped_at->time_since_epoch())));
   }
   out.push_back({"slurmlet_operator_record_writes_total",
                  "Records written to Nodes, by result.",

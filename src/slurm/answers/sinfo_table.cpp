@@ -66,7 +66,7 @@ void set_cpu_counts(std::string_view cell, SlurmNodeRecord& record) {
   }
 }
 
-void add_partition(std::string_view cell, SlurmNodeRecord& record) {
+void set_partition(std::string_view cell, SlurmNodeRecord& record) {
   auto name = text_value(cell.substr(0, cell.find('*')));  // "*": the default one
   if (!name.empty()) {
     record.partitions.push_back(std::move(name));
@@ -92,7 +92,7 @@ void ignore(std::string_view /*cell*/, SlurmNodeRecord& /*record*/) {}
 // src/sinfo/print.c of Slurm, 22.05 … 25.11.
 constexpr std::array kColumns = std::to_array<Column>({
     {"NODELIST", set_text<&SlurmNodeRecord::name>},
-    {"PARTITION", add_partition},
+    {"PARTITION", set_partition},
     {"STATE", set_word},
     {"STATECOMPLETE", set_complete_state},
     {"CPUS(A/I/O/T)", set_cpu_counts},
@@ -258,7 +258,7 @@ bool has_no_nodes(const Layout& layout, std::string_view line) {
   return layout.has("STATE") && state < cells.size() && trim(cells[state]) == "n/a";
 }
 
-class Reader {
+class TableReader {
  public:
   std::optional<SinfoTable> read(std::string_view text);
 
@@ -276,14 +276,14 @@ class Reader {
   std::size_t expanded_ = 0;                   // names of host lists so far
 };
 
-std::optional<SinfoTable> Reader::read(std::string_view text) {
+std::optional<SinfoTable> TableReader::read(std::string_view text) {
   for (const auto line : split(text, '\n')) {
     take_line(trim(line));
   }
   return layout_ ? std::optional{std::move(out_)} : std::nullopt;
 }
 
-void Reader::take_line(std::string_view line) {
+void TableReader::take_line(std::string_view line) {
   constexpr std::string_view kCluster = "CLUSTER: ";
   const bool may_begin = std::exchange(may_begin_, true) || !layout_;
   if (line.empty() || is_date(line)) {
@@ -310,7 +310,7 @@ void Reader::take_line(std::string_view line) {
   }
 }
 
-void Reader::take_cells(const Cells& cells) {
+void TableReader::take_cells(const Cells& cells) {
   SlurmNodeRecord record;
   record.cluster = cluster_;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -351,7 +351,7 @@ void Reader::take_cells(const Cells& cells) {
   }
 }
 
-void Reader::add(SlurmNodeRecord record) {
+void TableReader::add(SlurmNodeRecord record) {
   // With -M nodes of two clusters may have one name.
   const auto [at, is_new] =
       places_.try_emplace(record.cluster + '\n' + record.name, out_.nodes.size());
@@ -374,6 +374,8 @@ void Reader::add(SlurmNodeRecord record) {
 
 }  // namespace
 
-std::optional<SinfoTable> parse_sinfo_table(std::string_view text) { return Reader{}.read(text); }
+std::optional<SinfoTable> parse_sinfo_table(std::string_view text) {
+  return TableReader{}.read(text);
+}
 
 }  // namespace slurmlet::slurm

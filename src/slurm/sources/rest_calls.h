@@ -22,6 +22,8 @@
 
 namespace slurmlet::slurm {
 
+inline constexpr int kNotModified = 304;
+
 struct RestSettings {
   RestServer server;
   std::string user;      // X-SLURM-USER-NAME; "" = the token's, and without a token none

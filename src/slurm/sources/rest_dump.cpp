@@ -13,7 +13,6 @@ namespace {
 using node::SlurmFailure;
 
 constexpr int kOk = 200;
-constexpr int kNotModified = 304;
 constexpr std::size_t kMaxBody = std::size_t{1} << 20;
 // The loop has other work between them, but not for each packet.
 constexpr std::size_t kPiece = std::size_t{512} << 10;

@@ -14,7 +14,6 @@ using node::SlurmFailure;
 // One node takes some 4 KB.
 constexpr std::size_t kMaxAnswer = std::size_t{1} << 20;
 
-constexpr int kNotModified = 304;
 constexpr std::int64_t kFuture = 4102444800;  // 2100
 
 // Slurm answered about the node, if only that there is none of that name.
