@@ -106,6 +106,7 @@ Status OwnCredentials::reload_access() {
     ++reload_failures_;
     return done;
   }
+  ++replaced_;
   return serving_.set_cluster_ca(access_.ca_pem());
 }
 
@@ -186,7 +187,8 @@ SteadyTime OwnCredentials::notice_loss(Now now) {
     return kNever;
   }
   if (lost_since_) {
-    return needs_bootstrap(now) ? kNever : *lost_since_ + patience_;
+    const bool waits = has_bootstrap(settings_) && !needs_bootstrap(now);
+    return waits ? *lost_since_ + patience_ : kNever;
   }
   lost_since_ = now.steady;
   if (has_bootstrap(settings_)) {

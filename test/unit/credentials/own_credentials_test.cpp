@@ -161,6 +161,16 @@ TEST_F(OwnCredentialsTest, WithoutABootstrapTheCureIsLoggedOnce) {
   EXPECT_EQ(log.find("put a fresh", said + 1), std::string::npos) << log;
 }
 
+TEST_F(OwnCredentialsTest, ARejectedCredentialWithoutABootstrapKeepsNobodyAwake) {
+  settings_.kubernetes.bootstrap_kubeconfig.clear();
+  make();
+  refuse(3);
+  credentials_->step(clock_.now());
+  clock_.advance(minutes{5});
+  credentials_->step(clock_.now());
+  EXPECT_GT(credentials_->step(clock_.now()), clock_.now().steady + seconds{1});
+}
+
 TEST_F(OwnCredentialsTest, AReplacedCertificateIsUsed) {
   run(seconds{1});
   const auto fresh = certificate_of("n1");

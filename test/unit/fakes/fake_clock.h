@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
 
 #include "base/clock.h"
 
@@ -12,6 +13,7 @@ namespace slurmlet::fakes {
 
 class FakeClock final : public Clock {
  public:
+  static constexpr int kMostAtOnce = 1000;
   // 2026-11-20T14:00:00Z.
   static constexpr std::chrono::seconds kStart{1795183200};
 
@@ -25,11 +27,16 @@ class FakeClock final : public Clock {
     now_.steady += by;
     now_.wall += std::chrono::duration_cast<WallTime::duration>(by);
   }
-  // Goes from wake-up to wake-up of `step` for that long; how many steps it took.
+  // Goes from wake-up to wake-up of `step` for that long; how many steps it took. Throws, which
+  // fails the test, when one that has nothing to do wants to be called again at once for ever.
   int run(Duration time, const std::function<SteadyTime()>& step) {
     const SteadyTime end = now().steady + time;
-    int steps = 1;
-    for (SteadyTime next = step(); next <= end && steps < 100000; ++steps) {
+    int steps = 1, at_once = 0;
+    for (SteadyTime next = step(); next <= end; ++steps) {
+      at_once = next <= now().steady ? at_once + 1 : 0;
+      if (at_once > kMostAtOnce) {
+        throw std::logic_error("this loop spins");
+      }
       advance(std::max(next - now().steady, Duration::zero()));
       next = step();
     }
