@@ -86,6 +86,7 @@ class MainLoop {
   DetachFile detach_file_;
   sync::PodSync pods_;
   credentials::OwnCredentials credentials_;
+  std::uint64_t credentials_replaced_ = 0;
   node::DesiredNodeMaker desired_;
   SteadyTime next_ = kNever;              // of the turn after this one
   const char* next_of_ = "";              // the part that wants it

@@ -192,6 +192,8 @@ class Watch {
   // Holds no connection until the next step(), which goes on where this one stopped. For a loop
   // that will not be stepped for a while.
   virtual void rest() = 0;
+  // What was denied is tried again by the next step().
+  virtual void credential_replaced() {}
   // Where it stands; "" = it must list. One of the same objects on the same server that begins
   // there, by resume() before its first step(), is told all that has happened since.
   virtual std::string position() const = 0;

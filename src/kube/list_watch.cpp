@@ -81,6 +81,12 @@ void ListWatch::rest() {
   }
 }
 
+void ListWatch::credential_replaced() {
+  if (!stream_ && error_ && error_->code == Code::kDenied) {
+    due_ = {};
+  }
+}
+
 // --- listing
 
 http::Request ListWatch::list_request() const {

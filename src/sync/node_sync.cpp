@@ -146,6 +146,14 @@ void NodeSync::on_write_error(const Error& error, Now now) {
   next_try_ = now.steady + (hopeless ? std::max<Duration>(delay, seconds{1}) : delay);
 }
 
+void NodeSync::credential_replaced(Now now) {
+  watch_.credential_replaced();
+  if (write_error_ && write_error_->code == Code::kDenied) {
+    backoff_.reset();
+    next_try_ = now.steady;
+  }
+}
+
 bool NodeSync::lacks_provider_id() const {
   return observed_ && observed_->provider_id.empty() &&
          !(desired_.provider_id.empty() && provider_id_.empty());

@@ -39,8 +39,8 @@ bool begins(const std::string& text, const std::string& beginning) {
 class ApiServer {
  public:
   http::Response answer(const http::Request& request) {
-    if (down) {
-      return respond(503, {{"kind", "Status"}, {"message", "down"}});
+    if (down || denies) {
+      return respond(down ? 503 : 401, {{"kind", "Status"}, {"message", "no"}});
     }
     const std::string path = request.path.substr(0, request.path.find('?'));
     if (request.method == "POST" && path == "/api/v1/nodes") {
@@ -69,7 +69,7 @@ class ApiServer {
                                    : respond(201, {{"kind", "Status"}});
   }
 
-  bool down = false;
+  bool down = false, denies = false;
   json node;                  // null = there is none
   std::vector<json> patches;  // of the Node, in order
 
@@ -85,11 +85,8 @@ class ApiServer {
 class MainLoopTest : public ::testing::Test {
  protected:
   MainLoopTest() {
-    const auto ca = tls::make_self_signed({.common_name = "test-ca", .is_ca = true});
-    const auto own =
-        tls::issue(ca, {.common_name = "system:node:n1", .organizations = {"system:nodes"}});
-    tree_.file("ca.crt", ca.certificate)
-        .file("own.pem", own.certificate + own.key)
+    tree_.file("ca.crt", ca_.certificate)
+        .file("own.pem", new_credential())
         .file("kubeconfig",
               "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
               "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
@@ -112,6 +109,12 @@ class MainLoopTest : public ::testing::Test {
     identity_.policy.ready_follows = node::ReadyFollows::kDaemon;
     identity_.hostname = "nid1";
     identity_.boot_id = "boot-1";
+  }
+
+  std::string new_credential() const {
+    const auto own =
+        tls::issue(ca_, {.common_name = "system:node:n1", .organizations = {"system:nodes"}});
+    return own.certificate + own.key;
   }
 
   // A process of slurmlet, with what an earlier one left in its state directory.
@@ -163,6 +166,7 @@ class MainLoopTest : public ::testing::Test {
     return json::array();
   }
 
+  tls::Issued ca_ = tls::make_self_signed({.common_name = "test-ca", .is_ca = true});
   fakes::TempTree tree_;
   fakes::FakeClock clock_;
   config::Settings settings_;
@@ -263,6 +267,18 @@ TEST_F(MainLoopTest, PodsAreLookedForOnceTheNodeIsOurs) {
   server_.down = false;
   run(minutes{1});
   EXPECT_TRUE(asked("GET", "/api/v1/pods"));
+}
+
+TEST_F(MainLoopTest, AReplacedCredentialIsTriedAtOnce) {
+  server_.denies = true;
+  start();
+  run(minutes{5});
+  ASSERT_FALSE(report().registered);
+  tree_.file("own.pem", new_credential());
+  server_.denies = false;
+  step();  // sees the file
+  run(seconds{2});
+  EXPECT_TRUE(report().registered) << why_not();
 }
 
 // The turn that is returned is the earliest of all loops'.

@@ -476,6 +476,8 @@ class FakeWatch final : public kube::Watch<T> {
   const std::vector<std::string>& unreadable() const override { return unreadable_; }
   void leave_out(std::vector<std::string> names) { unreadable_ = std::move(names); }
   void rest() override { ++rests_; }
+  void credential_replaced() override { ++credentials_; }
+  int credentials() const { return credentials_; }  // so often replaced
   int rests() const { return rests_; }
   std::string position() const override { return position_; }
   void resume(const std::string& position) override { position_ = position; }
@@ -484,6 +486,7 @@ class FakeWatch final : public kube::Watch<T> {
   std::string position_;
   std::vector<std::string> unreadable_;
   int rests_ = 0;
+  int credentials_ = 0;
   std::vector<Event> pending_;
   std::optional<Error> error_;
   SteadyTime wake_ = kNever;

@@ -709,6 +709,30 @@ TEST_F(WatchTest, AtRestItHoldsNoConnectionAndGoesOnWhereItWas) {
   EXPECT_EQ(listed(), 1U);
 }
 
+TEST_F(WatchTest, WhatWasDeniedIsTriedAtOnceWithAnotherCredential) {
+  http::Response response;
+  response.status = 401;
+  client_.answer(response);
+  step();
+  step();
+  ASSERT_EQ(listed(), 1U);
+  watch_->credential_replaced();
+  step();
+  EXPECT_EQ(listed(), 2U);
+}
+
+TEST_F(WatchTest, AnOverloadedServerIsNotTriedAtOnceWithAnotherCredential) {
+  http::Response response;
+  response.status = 429;
+  response.retry_after = seconds{17};
+  client_.answer(response);
+  step();
+  watch_->credential_replaced();
+  const std::size_t before = listed();
+  step();
+  EXPECT_EQ(listed(), before);
+}
+
 TEST_F(WatchTest, WaitsAsLongAsAnOverloadedServerAsks) {
   http::Response response;
   response.status = 429;

@@ -406,6 +406,30 @@ TEST_F(NodeSyncTest, FailuresBackOffAndRecover) {
   EXPECT_EQ(api_.calls().size(), 2U);  // steady again
 }
 
+TEST_F(NodeSyncTest, WhatWasDeniedIsWrittenAtOnceWithAnotherCredential) {
+  api_.fail_always(Error{Code::kDenied, "401 Unauthorized"});
+  sync_->set_desired(drained_node(), clock_.now());
+  run(minutes{5});
+  api_.fail_always(std::nullopt);
+  step();
+  ASSERT_NE(condition("SlurmNodeStateDrain"), "True");
+  sync_->credential_replaced(clock_.now());
+  step();
+  EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
+  EXPECT_EQ(watch_.credentials(), 1);
+}
+
+// A server that is down, or asks for a pause, is no better with another credential.
+TEST_F(NodeSyncTest, OtherFailuresWaitWithAnotherCredentialAsWell) {
+  api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
+  sync_->set_desired(drained_node(), clock_.now());
+  step();
+  sync_->credential_replaced(clock_.now());
+  api_.clear_calls();
+  run(seconds{39});
+  EXPECT_THAT(api_.calls(), IsEmpty());
+}
+
 TEST_F(NodeSyncTest, APauseThatTheServerAsksForIsKept) {
   api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
   sync_->set_desired(drained_node(), clock_.now());
