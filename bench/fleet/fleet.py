@@ -91,7 +91,7 @@ class Fleet:
         state = self.work / f"state-{name}"
         return [str(ROOT / "build/release/slurmlet"), "--kubeconfig", kubeconfig, "--nodename",
                 self.node(name), "--slurm-node", name, "--state-dir", str(state), "--port",
-                str(20000 + index), "--healthz-port", "0"]
+                str(10000 + index), "--healthz-port", "0"]
 
     def start(self):
         """Seconds until all are there (their leases are), and how many failed to start."""
