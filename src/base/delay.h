@@ -35,6 +35,7 @@ enum class Delay : std::uint8_t {
   kRecreate,
   kRevert,
   // watches and connections
+  kCredentialReplaced,
   kWatchExpired,
   kWatchLost,
   kWatchRetry,

@@ -106,12 +106,13 @@ Status OwnCredentials::reload_access() {
     ++reload_failures_;
     return done;
   }
-  ++replaced_;
+  replaced_ += is_started_ ? 1 : 0;
   return serving_.set_cluster_ca(access_.ca_pem());
 }
 
 SteadyTime OwnCredentials::step(Now now) {
   SteadyTime next = files_->step(now);
+  is_started_ = true;
   if (access_.files() != watched_) {
     watch_files();  // the new kubeconfig names other files
     next = std::min(next, files_->step(now));

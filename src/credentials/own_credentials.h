@@ -39,7 +39,7 @@ class OwnCredentials {
   // this one, and it has expired or that has been so for a while (a minute, spread, so that a fleet
   // does not ask for certificates because an API server hiccuped). Never true without a bootstrap.
   bool needs_bootstrap(Now now) const;
-  // So often a credential was taken up, if only the same again.
+  // So often a credential was taken up after the start, if only the same again.
   std::uint64_t replaced() const { return replaced_; }
   CertificateReport report(WallTime now) const;
 
@@ -67,7 +67,8 @@ class OwnCredentials {
   std::unique_ptr<CredentialFiles> files_;
   std::uint64_t reload_failures_ = 0;
   std::uint64_t replaced_ = 0;
-  Duration patience_;  // with rejections
+  bool is_started_ = false;  // the first step reads everything again
+  Duration patience_;        // with rejections
   std::optional<SteadyTime> lost_since_;
   bool told_expired_ = false;
 };

@@ -172,10 +172,10 @@ SteadyTime MainLoop::step() {
   }
   wake_at(events_.step(begin_part()), "the deadline of the Events");
   wake_at(credentials_.step(begin_part()), "the deadline of the credentials");
-  if (const auto replaced = credentials_.replaced(); replaced != credentials_replaced_) {
-    credentials_replaced_ = replaced;
+  if (const auto replaced = credentials_.replaced();
+      std::exchange(credentials_replaced_, replaced) != replaced) {
     node_.credential_replaced(at);
-    pods_.credential_replaced();
+    pods_.credential_replaced(at);
     wake_at(at.steady, "a replaced credential");
   }
   publish(at);

@@ -192,8 +192,9 @@ class Watch {
   // Holds no connection until the next step(), which goes on where this one stopped. For a loop
   // that will not be stepped for a while.
   virtual void rest() = 0;
-  // What was denied is tried again by the next step().
-  virtual void credential_replaced() {}
+  // What was denied is tried again soon. Only the watches of a daemon, which has one credential,
+  // need it.
+  virtual void credential_replaced(SteadyTime) {}
   // Where it stands; "" = it must list. One of the same objects on the same server that begins
   // there, by resume() before its first step(), is told all that has happened since.
   virtual std::string position() const = 0;

@@ -81,9 +81,9 @@ void ListWatch::rest() {
   }
 }
 
-void ListWatch::credential_replaced() {
+void ListWatch::credential_replaced(SteadyTime now) {
   if (!stream_ && error_ && error_->code == Code::kDenied) {
-    due_ = {};
+    due_ = std::min(due_, now + delay(Delay::kCredentialReplaced, random_));
   }
 }
 

@@ -71,7 +71,7 @@ class ListWatch {
 
   SteadyTime step(Now now, ObjectSink& sink);
   void rest();
-  void credential_replaced();
+  void credential_replaced(SteadyTime now);
   const std::string& position() const { return resource_version_; }
   void resume(const std::string& position) { resource_version_ = position; }
   const std::optional<Error>& last_error() const { return error_; }

@@ -32,7 +32,7 @@ class TypedWatch final : public Watch<T>, private ObjectSink {
   std::optional<Error> last_error() const override { return list_watch_->last_error(); }
   const std::vector<std::string>& unreadable() const override { return unreadable_; }
   void rest() override { list_watch_->rest(); }
-  void credential_replaced() override { list_watch_->credential_replaced(); }
+  void credential_replaced(SteadyTime now) override { list_watch_->credential_replaced(now); }
   std::string position() const override { return list_watch_->position(); }
   void resume(const std::string& position) override { list_watch_->resume(position); }
 

@@ -91,11 +91,12 @@ SteadyTime NodeSync::step(Now now) {
     return may_try() ? std::min(next, news) : news;
   }
   const bool id_waits = lacks_provider_id() && now.steady < provider_id_not_before_;
-  return std::min({watch_next_, std::max(next_report_, next_try_),
-                   id_waits ? std::max(provider_id_not_before_, next_try_) : kNever,
-                   write_error_ && !news_from_ ? next_try_ : kNever,
-                   held_back_ ? std::max(revert_not_before_, next_try_) : kNever,
-                   news_from_ ? std::max(*news_from_, next_try_) : kNever});
+  const SteadyTime waits = held_back_     ? std::max(revert_not_before_, next_try_)
+                           : news_from_   ? std::max(*news_from_, next_try_)
+                           : write_error_ ? next_try_
+                                          : kNever;
+  return std::min({watch_next_, std::max(next_report_, next_try_), waits,
+                   id_waits ? std::max(provider_id_not_before_, next_try_) : kNever});
 }
 
 void NodeSync::emit(bool warning, const std::string& reason, const std::string& message, Now now) {
@@ -147,10 +148,9 @@ void NodeSync::on_write_error(const Error& error, Now now) {
 }
 
 void NodeSync::credential_replaced(Now now) {
-  watch_.credential_replaced();
-  if (write_error_ && write_error_->code == Code::kDenied) {
-    backoff_.reset();
-    next_try_ = now.steady;
+  watch_.credential_replaced(now.steady);
+  if (write_error_ && write_error_->code == Code::kDenied && lost_uid_.empty() && !refusal_) {
+    next_try_ = std::min(next_try_, now.steady + delay(Delay::kCredentialReplaced, random_));
   }
 }
 

@@ -82,7 +82,7 @@ class NodeSync {
     }
     return let_go_ ? std::optional{end_->last.detached} : std::nullopt;
   }
-  // What was denied is tried again by the next step().
+  // A write or look that was denied is tried again soon.
   void credential_replaced(Now now);
   // Nothing of an earlier Node holds any longer: this is another Machine now.
   void forget_end();

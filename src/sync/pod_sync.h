@@ -38,7 +38,7 @@ class PodSync {
   SteadyTime step(Now now);
   // The Node is not ours: the pods of that name are not our business until the next step().
   void rest() { watch_.rest(); }
-  void credential_replaced() { watch_.credential_replaced(); }
+  void credential_replaced(Now now) { watch_.credential_replaced(now.steady); }
 
   std::uint64_t rejected() const { return rejected_; }
   std::uint64_t finished() const { return finished_; }

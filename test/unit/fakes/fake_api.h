@@ -476,7 +476,7 @@ class FakeWatch final : public kube::Watch<T> {
   const std::vector<std::string>& unreadable() const override { return unreadable_; }
   void leave_out(std::vector<std::string> names) { unreadable_ = std::move(names); }
   void rest() override { ++rests_; }
-  void credential_replaced() override { ++credentials_; }
+  void credential_replaced(SteadyTime) override { ++credentials_; }
   int credentials() const { return credentials_; }  // so often replaced
   int rests() const { return rests_; }
   std::string position() const override { return position_; }

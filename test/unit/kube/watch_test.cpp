@@ -709,14 +709,16 @@ TEST_F(WatchTest, AtRestItHoldsNoConnectionAndGoesOnWhereItWas) {
   EXPECT_EQ(listed(), 1U);
 }
 
-TEST_F(WatchTest, WhatWasDeniedIsTriedAtOnceWithAnotherCredential) {
+TEST_F(WatchTest, WhatWasDeniedIsTriedSoonWithAnotherCredential) {
   http::Response response;
   response.status = 401;
   client_.answer(response);
   step();
   step();
   ASSERT_EQ(listed(), 1U);
-  watch_->credential_replaced();
+  random_ = 0.5;
+  watch_->credential_replaced(clock_.now().steady);
+  clock_.advance(seconds{5});
   step();
   EXPECT_EQ(listed(), 2U);
 }
@@ -727,7 +729,7 @@ TEST_F(WatchTest, AnOverloadedServerIsNotTriedAtOnceWithAnotherCredential) {
   response.retry_after = seconds{17};
   client_.answer(response);
   step();
-  watch_->credential_replaced();
+  watch_->credential_replaced(clock_.now().steady);
   const std::size_t before = listed();
   step();
   EXPECT_EQ(listed(), before);

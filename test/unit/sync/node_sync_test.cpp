@@ -249,6 +249,35 @@ TEST_F(NodeSyncTest, AWriterWhoDisagreesIsAnsweredEverMoreSlowly) {
   EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
 }
 
+// What is wanted is held back again after another wish failed, or waited with others: neither of
+// those keeps the loop awake.
+TEST_F(NodeSyncTest, WhatIsHeldBackDoesNotSpin) {
+  const auto revert = [this] {
+    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "theirs"; });
+    tell(Seen::kModified);
+    step();
+  };
+  for (int i = 0; i < 8; ++i) {
+    revert();
+    run(milliseconds{1});
+  }
+  revert();
+  ASSERT_EQ(held().labels.at("type"), "theirs") << "held back";
+  api_.fail_calls("patch", Error{Code::kUnavailable, "no route"});
+  sync_->set_desired(drained_node(), clock_.now());
+  step();
+  sync_->set_desired(good_node(), clock_.now());
+  run(seconds{5});
+  api_.fail_calls("", std::nullopt);
+  sync_->set_site(SitePlace{"n1", 10'000, 0}, clock_.now());
+  node::DesiredNode busy = good_node();
+  busy.annotations["slurmlet.io/slurm-jobs"] = "1";
+  sync_->set_desired(busy, clock_.now());
+  step();
+  sync_->set_desired(good_node(), clock_.now());
+  run(seconds{10});
+}
+
 TEST_F(NodeSyncTest, WhatOthersDoToTheirPartIsNotOurs) {
   api_.change("n1", [](node::ObservedNode& node) {
     node.labels["admin"] = "new";
@@ -406,7 +435,7 @@ TEST_F(NodeSyncTest, FailuresBackOffAndRecover) {
   EXPECT_EQ(api_.calls().size(), 2U);  // steady again
 }
 
-TEST_F(NodeSyncTest, WhatWasDeniedIsWrittenAtOnceWithAnotherCredential) {
+TEST_F(NodeSyncTest, WhatWasDeniedIsWrittenSoonWithAnotherCredential) {
   api_.fail_always(Error{Code::kDenied, "401 Unauthorized"});
   sync_->set_desired(drained_node(), clock_.now());
   run(minutes{5});
@@ -414,7 +443,7 @@ TEST_F(NodeSyncTest, WhatWasDeniedIsWrittenAtOnceWithAnotherCredential) {
   step();
   ASSERT_NE(condition("SlurmNodeStateDrain"), "True");
   sync_->credential_replaced(clock_.now());
-  step();
+  run(seconds{10});
   EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
   EXPECT_EQ(watch_.credentials(), 1);
 }
