@@ -114,14 +114,17 @@ class Fleet:
         by (job, source), and what is wrong."""
         self.go_on(sources)
         wanted = {key for key in self.rigs if key[1] in sources}
-        before, since, end = None, None, time.monotonic() + LOOK_SECONDS
+        before, since, end = {}, None, time.monotonic() + LOOK_SECONDS
+        earlier, last = {}, []  # what was written last
         # Metadata and status are written one after the other.
         calm = CONFIRM_SECONDS + 0.5 if sources == SECOND else 0.5
         while True:
             nodes = self._nodes(wanted)
             now = {key: node["metadata"]["resourceVersion"] for key, node in nodes.items()}
             if now != before:
-                before, since = now, time.monotonic()
+                last = [change for key in nodes if key in earlier
+                        for change in changes(key, earlier[key], nodes[key])] or last
+                before, since, earlier = now, time.monotonic(), nodes
             fresh = all(shows(node, marker) for node in nodes.values())
             settled = fresh and time.monotonic() - since > calm
             confirmed = sources == FIRST or not any(is_open(node) for node in nodes.values())
@@ -130,7 +133,9 @@ class Fleet:
                 break
             time.sleep(0.05)
         self.pause(sources)
-        return nodes, [] if at_rest else [f"{marker}: {sources} do not come to rest"]
+        return nodes, [] if at_rest else [
+            f"{marker}: {sources} do not come to rest (fresh: {fresh}, confirmed: {confirmed}); written "
+            f"last, {time.monotonic() - since:.1f} s before: {last}"]
 
     def _nodes(self, wanted):
         items = self.admin.get("/api/v1/nodes")["items"]
@@ -140,6 +145,20 @@ class Fleet:
 
 def shows(node, marker):
     return node["metadata"]["annotations"].get(ANNOTATION + "features") == marker
+
+
+def changes(key, before, after):
+    """Where two versions of a Node differ, without the times of conditions, as text."""
+    def flat(node):
+        found = {f"{part}.{name}": value for part in ("metadata", "spec", "status")
+                 for name, value in node[part].items() if name not in ("conditions", "managedFields")}
+        found |= {one["type"]: (one["status"], one.get("reason"), one.get("message"))
+                  for one in node["status"]["conditions"]}
+        found |= node["metadata"].get("annotations", {})
+        return found
+    old, new = flat(before), flat(after)
+    return [(key, name, old.get(name), new.get(name)) for name in sorted(old | new)
+            if old.get(name) != new.get(name) and name not in ("metadata.resourceVersion", "metadata.annotations")]
 
 
 def is_open(node):
