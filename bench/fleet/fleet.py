@@ -182,7 +182,7 @@ def run(kind, plane, slurm, work, options):
     fleet = Fleet(kind, plane, slurm, work, options.count)
     print(f"{options.count} × {kind}: credentials …", flush=True)
     fleet.credentials()
-    time.sleep(options.settle)
+    time.sleep(20)
     try:
         result = {"count": options.count, "started": fleet.start()}
         print(f"all there after {result['started']:.1f} s; measuring …", flush=True)
@@ -200,7 +200,8 @@ def main():
     parser.add_argument("--count", type=int, default=300, help="programs of each kind")
     parser.add_argument("--kinds", default=",".join(KINDS), help="comma-separated")
     parser.add_argument("--seconds", type=int, default=90, help="steady state to measure")
-    parser.add_argument("--settle", type=int, default=20, help="time to settle before it")
+    parser.add_argument("--settle", type=int, default=20,
+                        help="time to settle before it (slurmlet spreads its first steps over minutes)")
     parser.add_argument("--outage", type=int, default=0, help="seconds without an API server")
     parser.add_argument("--json", help="write the figures here")
     options = parser.parse_args()
