@@ -32,6 +32,7 @@ from slurmcluster import SlurmCluster  # noqa: E402
 KINDS = ("slurmlet", "virtual-kubelet", "lease-loop")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?resourceVersion=0"
 FRESH = 15  # seconds; of leases that are renewed every ten
+CALM = 20  # seconds, for the servers to settle before the programs start
 
 
 def mem_available():
@@ -182,7 +183,7 @@ def run(kind, plane, slurm, work, options):
     fleet = Fleet(kind, plane, slurm, work, options.count)
     print(f"{options.count} × {kind}: credentials …", flush=True)
     fleet.credentials()
-    time.sleep(20)
+    time.sleep(CALM)
     try:
         result = {"count": options.count, "started": fleet.start()}
         print(f"all there after {result['started']:.1f} s; measuring …", flush=True)
