@@ -154,6 +154,13 @@ bool is_key_shaped(std::string_view key) {
 
 bool is_free_text_key(std::string_view key) { return find(kFreeTextKeys, key) != nullptr; }
 
+std::string_view before_free_text(std::string_view line) {
+  for (const auto& [key, field] : kFreeTextKeys) {
+    line = line.substr(0, line.find(" " + std::string{key} + "="));
+  }
+  return line;
+}
+
 bool is_known_key(std::string_view key) {
   return key == "State" || is_other_key(key) || is_free_text_key(key) ||
          find(kTextKeys, key) != nullptr || find(kNumberKeys, key) != nullptr ||

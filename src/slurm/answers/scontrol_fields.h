@@ -1,7 +1,7 @@
 #pragma once
 
-// The keys of `scontrol show node` (22.05 … 25.11) and what their values mean. Only
-// scontrol_text.cpp uses this. Pure but for the time zone.
+// The keys of `scontrol show node` (22.05 … 25.11) and what their values mean. Pure but for the
+// time zone.
 
 #include <string>
 #include <string_view>
@@ -18,6 +18,9 @@ bool is_known_key(std::string_view key);
 
 // Keys whose value an administrator writes as he likes: spaces, "=", line breaks.
 bool is_free_text_key(std::string_view key);
+
+// What stands before the first of them in a record of one line.
+std::string_view before_free_text(std::string_view line);
 
 // Keys that may stand behind free text; no others do.
 bool is_tail_key(std::string_view key);

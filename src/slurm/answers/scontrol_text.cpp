@@ -55,10 +55,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 // "NodeName=cpu01 Arch=x86_64 CoresPerSocket=8": the first line of a node, or all of -o. A line of
 // slurm.conf and of `slurmd -C` has "CPUs" or "Sockets" there instead.
 bool begins_record(std::string_view line) {
-  line = trim(line);
-  for (const char* of_people : {" Comment=", " Extra=", " Reason="}) {
-    line = line.substr(0, line.find(of_people));
-  }
+  line = before_free_text(trim(line));
   if (!line.starts_with("NodeName=")) {
     return false;
   }

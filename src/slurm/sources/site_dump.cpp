@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "slurm/answers/record_text.h"
+#include "slurm/answers/scontrol_fields.h"
 #include "slurm/answers/slurm_command.h"
 #include "slurm/sources/published_record.h"
 
@@ -31,15 +32,16 @@ std::string_view record_name(std::string_view line) {
 std::string without_samples(std::string_view line) {
   constexpr std::array<std::string_view, 4> kSamples{
       "CPULoad=", "FreeMem=", "CurrentWatts=", "AveWatts="};
-  constexpr std::array<std::string_view, 3> kOfPeople{"Reason=", "Comment=", "Extra="};
   const auto begins = [](std::string_view field) {
     return [field](std::string_view key) { return field.starts_with(key); };
   };
   std::string out;
   out.reserve(line.size() + 1);
-  while (!line.empty() && std::ranges::none_of(kOfPeople, begins(line))) {
-    const auto end = std::min(line.find(' '), line.size() - 1) + 1;
-    const std::string_view field = line.substr(0, end);
+  std::string_view fields = before_free_text(line);
+  const std::string_view free_text = line.substr(fields.size());
+  while (!fields.empty()) {
+    const auto end = std::min(fields.find(' '), fields.size() - 1) + 1;
+    const std::string_view field = fields.substr(0, end);
     const auto* key = std::ranges::find_if(kSamples, begins(field));
     if (key == kSamples.end()) {
       out += field;
@@ -47,9 +49,9 @@ std::string without_samples(std::string_view line) {
       out += *key;
       out += field.ends_with(' ') ? "N/A " : "N/A";
     }
-    line.remove_prefix(end);
+    fields.remove_prefix(end);
   }
-  out += line;
+  out += free_text;
   return out;
 }
 
@@ -63,6 +65,11 @@ bool is_sealed(std::string_view line, std::string_view seal) {
     return value.substr(0, value.find(' ')).ends_with(seal);
   });
 }
+
+struct DumpLine {
+  std::string_view text, name;  // of the node whose record it may begin; "" = of none
+  bool has_seal = false;
+};
 
 std::string without_seal(std::string text, std::string_view seal) {
   for (auto at = seal.empty() ? std::string::npos : text.find(seal); at != std::string::npos;
@@ -127,22 +134,24 @@ std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
 }
 
 Result<DumpRecords> split_dump(std::string_view text, std::string_view seal) {
-  DumpRecords records;
-  std::set<std::string_view> sealed;
-  for (const auto line : split(text, '\n')) {
-    if (is_sealed(line, seal)) {
-      sealed.insert(record_name(line));
-    }
-  }
-  std::string* current = nullptr;
   if (!text.ends_with('\n')) {
     return Error{Code::kInvalid, "scontrol's output is truncated"};
   }
-  while (!text.empty()) {
-    const auto line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + 1);
+  text.remove_suffix(1);
+  std::vector<DumpLine> lines;
+  std::set<std::string_view> sealed;  // nodes
+  for (const auto line : split(text, '\n')) {
     const auto name = record_name(line);
-    if (!name.empty() && (is_sealed(line, seal) || !sealed.contains(name))) {
+    const bool has_seal = !name.empty() && is_sealed(line, seal);
+    if (has_seal) {
+      sealed.insert(name);
+    }
+    lines.push_back({line, name, has_seal});
+  }
+  DumpRecords records;
+  std::string* current = nullptr;
+  for (const auto& [line, name, has_seal] : lines) {
+    if (!name.empty() && (has_seal || !sealed.contains(name))) {
       current = &records[std::string{name}];
       *current += without_seal(without_samples(line), seal) + "\n";
     } else if (current != nullptr) {
