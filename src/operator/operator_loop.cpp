@@ -151,15 +151,17 @@ void OperatorLoop::look_at(const KubeNode& node, Now now) {
   const SlurmNode* slurm = slurm_node_of(node);
   // What is published is no worse than nothing; and while nobody has said which of Slurm's nodes
   // this is, nobody can say that Slurm has none.
-  if (slurm == nullptr &&
-      (dump_.misread().contains(claimed_name(node)) || node.slurm_node.empty())) {
-    if (node.unschedulable && !node.deleting && dump_.misread().contains(claimed_name(node))) {
+  if (slurm == nullptr) {
+    const bool is_misread = dump_.misread().contains(claimed_name(node));
+    if (is_misread && node.unschedulable && !node.deleting) {
       tell(node, "CordonNotDrained",
            "Slurm node " + claimed_name(node) +
                " is left as it is: what slurmctld reports of it is not understood",
            now);
     }
-    return;
+    if (is_misread || node.slurm_node.empty()) {
+      return;
+    }
   }
   static const SlurmNode kNone{};
   const auto before = dump_.before().find(claimed_name(node));

@@ -55,15 +55,14 @@ SteadyTime RecordPublisher::due() const {
     return kNever;
   }
   const SteadyTime burst = next_ + kApart * (kBurst - 1);
-  std::size_t waiting = 0;
+  if (troubled_.size() < urgency_of_.size()) {
+    return burst;
+  }
   SteadyTime first = kNever;
   for (const auto& [node, trouble] : troubled_) {
-    if (urgency_of_.contains(node)) {
-      ++waiting;
-      first = std::min(first, trouble.until);
-    }
+    first = std::min(first, trouble.until);
   }
-  return waiting < urgency_of_.size() ? burst : std::max(burst, first);
+  return std::max(burst, first);
 }
 
 const std::string* RecordPublisher::next_node(SteadyTime now) const {

@@ -72,7 +72,7 @@ class RecordPublisher {
   Backoff backoff_;
   std::map<std::string, Urgency> urgency_of_;
   std::array<std::set<std::string>, static_cast<std::size_t>(Urgency::kNone)> queues_;
-  std::map<std::string, Trouble> troubled_;
+  std::map<std::string, Trouble> troubled_;  // each of them waits
   SteadyTime next_{};
   bool is_slow_ = false;
   std::uint64_t writes_ = 0, failures_ = 0;

@@ -180,6 +180,7 @@ TEST_F(CertificateApproverTest, AsksWhetherItLeadsBeforeEachCall) {
   put("b", serving_names({"n1"}, {}));
   api_.then = [this] { leads_ = false; };
   approver_.step(clock_.now(), true);
+  clock_.advance(minutes{1});
   approver_.step(clock_.now(), true);
   EXPECT_THAT(api_.calls(), ElementsAre("approve a"));
 }

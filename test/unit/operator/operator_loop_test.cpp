@@ -51,6 +51,11 @@ class OperatorLoopTest : public ::testing::Test {
         name, "uid-of-" + name, {{node::vocabulary::kSlurmNode, name}}, false, false};
     tell(name);
   }
+  void add_nodes(int count) {
+    for (int i = 0; i < count; ++i) {
+      add("n" + std::to_string(i));
+    }
+  }
   void tell(const std::string& name) { watch_->feed(Type::kModified, {site_.nodes.at(name)}); }
   void cordon(const std::string& name, bool on) {
     site_.nodes.at(name).unschedulable = on;
@@ -103,9 +108,7 @@ TEST_F(OperatorLoopTest, ReportsALeaseThatTheServerRejectsAndIsNotReady) {
 }
 
 TEST_F(OperatorLoopTest, WritesADrainBeforeTheTrafficOfJobs) {
-  for (int i = 0; i < 300; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(300);
   run(seconds{40});
   site_.clear_calls();
   for (auto& [name, node] : slurm_.nodes) {
@@ -134,9 +137,7 @@ TEST_F(OperatorLoopTest, ADrainShowsWithinTheIntervalHoweverLongADumpTakes) {
 }
 
 TEST_F(OperatorLoopTest, WritesFiftyASecondAtMost) {
-  for (int i = 0; i < 1000; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(1000);
   run(seconds{10});
   EXPECT_LE(site_.calls().size(), 10 * 50 + 25U);
   EXPECT_GE(site_.calls().size(), 9 * 50U);
@@ -146,9 +147,7 @@ TEST_F(OperatorLoopTest, WritesFiftyASecondAtMost) {
 
 // Most of a write's cost is the wake-up.
 TEST_F(OperatorLoopTest, RecordsAreWrittenManyInOneTurn) {
-  for (int i = 0; i < 300; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(300);
   run(seconds{40});
   site_.clear_calls();
   int turns = 0;
@@ -164,9 +163,7 @@ TEST_F(OperatorLoopTest, RecordsAreWrittenManyInOneTurn) {
 
 // Of slow ones a turn makes few: a cordon does not wait for them.
 TEST_F(OperatorLoopTest, SlowWritesDoNotKeepTheRestWaiting) {
-  for (int i = 0; i < 300; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(300);
   run(seconds{1});
   site_.before_annotate = [this](const std::string&) { clock_.advance(milliseconds{400}); };
   run(minutes{1});
@@ -255,9 +252,7 @@ TEST_F(OperatorLoopTest, WhoLeadsAgainBeginsWithANewDump) {
 
 // What waited to be written when the lead went is not written before there is a dump.
 TEST_F(OperatorLoopTest, WhoLeadsAgainWritesNoEmptyRecords) {
-  for (int i = 0; i < 1000; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(1000);
   run(seconds{5});
   leases_.fail_always(Error{Code::kUnavailable, "no route"});
   run(seconds{20});
@@ -325,9 +320,7 @@ TEST_F(OperatorLoopTest, ARecordThatIsNotUnderstoodIsNotPublishedAsNone) {
 
 // An admission webhook that matches one Node and never answers.
 TEST_F(OperatorLoopTest, ANodeWhoseWriteHangsHoldsUpNoOther) {
-  for (int i = 0; i < 40; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(40);
   site_.fail_calls("annotate n0", Error{Code::kTimeout, "it hangs"});
   int tries = 0;
   site_.before_annotate = [&](const std::string& node) {
@@ -350,9 +343,7 @@ TEST_F(OperatorLoopTest, ANodeWhoseWriteHangsHoldsUpNoOther) {
 
 // The server was away: that was no fault of the Node that was tried then.
 TEST_F(OperatorLoopTest, AfterAnOutageEachNodeIsWrittenSoon) {
-  for (int i = 0; i < 3; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(3);
   site_.fail_calls("annotate", Error{Code::kTimeout, "it hangs"});
   run(minutes{3});
   site_.fail_calls("", std::nullopt);
@@ -363,18 +354,14 @@ TEST_F(OperatorLoopTest, AfterAnOutageEachNodeIsWrittenSoon) {
 }
 
 TEST_F(OperatorLoopTest, ANodeThatCannotBeWrittenHoldsUpNoOther) {
-  for (int i = 0; i < 10; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(10);
   site_.fail_calls("annotate n0", Error{Code::kDenied, "403"});
   run(seconds{20});
   EXPECT_NE(record("n9"), "");
 }
 
 TEST_F(OperatorLoopTest, ThatRecordsCannotBeWrittenIsLoggedOnce) {
-  for (int i = 0; i < 10; ++i) {
-    add("n" + std::to_string(i));
-  }
+  add_nodes(10);
   site_.fail_calls("annotate n0", Error{Code::kDenied, "nodes is forbidden"});
   const auto logged = [this](Duration time) {
     ::testing::internal::CaptureStderr();
