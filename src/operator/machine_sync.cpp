@@ -142,6 +142,23 @@ MachineFacts MachineSync::facts(const kube::Machine& machine, const MachinePlace
   return out;
 }
 
+void MachineSync::look_at(kube::Machine& machine, Now now, const SiteView& site,
+                          std::vector<std::string>& drain) {
+  ++status_.waiting;
+  status_.waiting_since =
+      std::min(status_.waiting_since.value_or(WallTime::max()), *machine.deleted_at);
+  const MachinePlace place = find(machine, site);
+  const MachineFacts known = facts(machine, place, site, now);
+  std::size_t& jobs = jobs_on_[key_of(machine)];
+  jobs = known.jobs ? known.jobs->running + known.jobs->completing : jobs;
+  status_.jobs += jobs;
+  const MachineRuling ruling =
+      watch_problem_.empty() && ended_.is_gone(machine.uid, site, now.steady)
+          ? MachineRuling{MachineAction::kRelease, "its dynamic node was deleted"}
+          : rule_machine(known);
+  carry_out(ruling, place, machine, now, drain);
+}
+
 void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::string>& drain) {
   stand_ins_.clear();
   of_node_.clear();
@@ -153,24 +170,20 @@ void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::st
   count_claims(site);
   calls_left_ = kCallsPerStep;
   failed_calls_ = 0;
-  for (auto& [key, machine] : machines_) {
-    if (!machine.hooked || !machine.deleted_at) {
-      continue;
+  // Calls are few, and there are Machines that would take some each time: whoever comes behind the
+  // one that had the last is first.
+  auto at = machines_.upper_bound(last_called_);
+  for (std::size_t left = machines_.size(); left > 0; --left, ++at) {
+    if (at == machines_.end()) {
+      at = machines_.begin();
     }
-    ++status_.waiting;
-    status_.waiting_since =
-        std::min(status_.waiting_since.value_or(WallTime::max()), *machine.deleted_at);
-    const MachinePlace place = find(machine, site);
-    const MachineFacts known = facts(machine, place, site, now);
-    if (known.jobs) {
-      jobs_on_[key] = known.jobs->running + known.jobs->completing;
+    if (at->second.hooked && at->second.deleted_at) {
+      const int before = calls_left_;
+      look_at(at->second, now, site, drain);
+      if (before > 0 && calls_left_ < before) {
+        last_called_ = at->first;
+      }
     }
-    status_.jobs += jobs_on_[key];
-    const MachineRuling ruling =
-        watch_problem_.empty() && ended_.is_gone(machine.uid, site, now.steady)
-            ? MachineRuling{MachineAction::kRelease, "its dynamic node was deleted"}
-            : rule_machine(known);
-    carry_out(ruling, place, machine, now, drain);
   }
   std::erase_if(marked_, [now](const auto& entry) { return now.steady >= entry.second.until; });
   if (watch_problem_.empty()) {
@@ -209,7 +222,7 @@ void MachineSync::carry_out(const MachineRuling& ruling, const MachinePlace& pla
     stand_ins_.insert_or_assign(slurm_name, place.node);
     drain.push_back(slurm_name);
     tell(machine, place, "MachineDraining", ruling.why, now);
-  } else if (!is_as_seen(machine, now)) {
+  } else if (jobs_.is_handled(slurm_name) || !is_as_seen(machine, now)) {
     return;
   } else if (ruling.action == MachineAction::kEndJobs) {
     jobs_.end_jobs(slurm_name, key_of(machine));

@@ -83,6 +83,8 @@ class MachineSync {
   MachinePlace find(const kube::Machine& machine, const SiteView& site) const;
   MachineFacts facts(const kube::Machine& machine, const MachinePlace& place, const SiteView& site,
                      Now now);
+  void look_at(kube::Machine& machine, Now now, const SiteView& site,
+               std::vector<std::string>& drain);
   void look_at_all(Now now, const SiteView& site, std::vector<std::string>& drain);
   void carry_out(const MachineRuling& ruling, const MachinePlace& place, kube::Machine& machine,
                  Now now, std::vector<std::string>& drain);
@@ -116,6 +118,7 @@ class MachineSync {
   bool dirty_ = false;      // something has changed
   int calls_left_ = 0;      // of API servers, in this look
   int failed_calls_ = 0;
+  std::string last_called_;                       // for this Machine
   SteadyTime again_ = kNever, paused_until_{};    // look again; no call before
   std::map<std::string, SteadyTime> not_before_;  // of a Machine: no call
   std::string doubt_, watch_problem_, call_problem_;

@@ -52,6 +52,16 @@ std::optional<NodeJobs> SlurmJobs::on(const std::string& node, SteadyTime now) c
   return out;
 }
 
+bool SlurmJobs::is_handled(const std::string& node) const {
+  if (handled_.contains(node)) {
+    return true;
+  }
+  const auto found = known_->jobs.find(node);
+  return found != known_->jobs.end() && std::ranges::all_of(found->second, [this](const auto& job) {
+           return job.completing || handled_.contains(job.id);
+         });
+}
+
 void SlurmJobs::end_jobs(const std::string& node, const std::string& machine) {
   for (const auto& job : known_->jobs[node]) {
     if (!job.completing && handled_.insert(job.id).second) {

@@ -44,6 +44,8 @@ class SlurmJobs {
   // Why they are not known; "" while nothing has failed. It stays until a squeue succeeds: a
   // program that is missing fails at once, and each dump would take it back unseen.
   const std::string& problem() const { return problem_; }
+  // Whether all that is to be done there was begun since it is known.
+  bool is_handled(const std::string& node) const;
   // Requeues or cancels what runs there. Nothing is done twice before it is known again.
   void end_jobs(const std::string& node, const std::string& machine);
   void delete_node(const std::string& node, const std::string& machine);

@@ -35,6 +35,7 @@ struct FakeJob {
   std::string node;
   bool completing = false;
   bool can_requeue = true;
+  bool never_ends = false;  // whatever is asked for
 };
 
 struct FakeSlurm {
@@ -110,7 +111,7 @@ struct FakeSlurm {
     }
     before_end(id);
     ended.push_back(how + " " + id);
-    job->second.completing = true;
+    job->second.completing = !job->second.never_ends;
   }
   void remove(const std::string& name, CommandOutput& output) {
     if (busy(name) || !nodes.contains(name)) {

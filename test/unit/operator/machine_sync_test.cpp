@@ -3,6 +3,7 @@
 
 #include "operator/machine_sync.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -24,6 +25,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::Contains;
 using NodeEvent = kube::WatchEvent<kube::SiteNode>::Type;
 using MachineEvent = kube::WatchEvent<kube::Machine>::Type;
 
@@ -719,6 +721,39 @@ TEST_F(MachineSyncTest, AHookThatCannotBeRemovedIsTriedWithBackOff) {
   run(minutes{2});
   EXPECT_FALSE(held("m1"));
   EXPECT_EQ(loop_->status().machines.problem, "");
+}
+
+// Its calls are few at a time: each has its turn.
+TEST_F(MachineSyncTest, JobsThatNeverEndHoldUpNoOtherMachine) {
+  settings_.policy.kind = DrainPolicy::Kind::kNow;
+  restart();
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = std::to_string(100 + i);
+    add("n" + name, "m" + name);
+    slurm_.submit(name, "n" + name);
+    slurm_.jobs.at(name).never_ends = true;
+    remove("m" + name);
+  }
+  add("n900", "m900");
+  slurm_.submit("900", "n900");
+  add("n901", "m901");
+  remove("m900");
+  remove("m901");
+  clock_.run(minutes{3}, [this] { return loop_->step(); });
+  EXPECT_FALSE(held("m901"));
+  EXPECT_THAT(slurm_.ended, Contains("requeue 900"));
+}
+
+// An admission webhook that matches one Machine and never answers.
+TEST_F(MachineSyncTest, AMachineWhoseWriteHangsHoldsUpNoOther) {
+  api_.fail_calls("release m1", Error{Code::kTimeout, "it hangs"});
+  for (const char* name : {"1", "2", "3"}) {
+    add(std::string{"n"} + name, std::string{"m"} + name);
+    remove(std::string{"m"} + name);
+  }
+  run(minutes{2});
+  EXPECT_TRUE(held("m1"));
+  EXPECT_FALSE(held("m2") || held("m3"));
 }
 
 // Three hosts, two static and one dynamic, whose Machines come and go while people and jobs do as
