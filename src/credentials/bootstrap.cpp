@@ -215,12 +215,16 @@ SteadyTime Bootstrap::turn(Now now) {
   if (!is_issued(now.wall)) {
     return std::min(next, now.steady + kLook);
   }
+  if (now.steady < next_write_) {  // the last try woke us: it made a file
+    return next_write_;
+  }
   if (const Status written = write_kubeconfig(); !written) {
     if (problem_ != written.error().message) {
       problem_ = written.error().message;
       log::error("the kubeconfig of this node cannot be written: " + problem_);
     }
-    return clock_.now().steady + backoff_.next();
+    next_write_ = clock_.now().steady + backoff_.next();
+    return next_write_;
   }
   log::info("bootstrap completed; " + settings_.kubernetes.kubeconfig + " written");
   done_ = true;

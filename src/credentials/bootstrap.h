@@ -76,7 +76,7 @@ class Bootstrap {
   Backoff backoff_;
   FileWatch files_;
   bool was_of_no_use_;  // the kubeconfig; else it is the API server that rejects it
-  SteadyTime next_open_{};
+  SteadyTime next_open_{}, next_write_{};
   std::string problem_;  // why there is no connection to ask over
   std::optional<Error> open_error_;
 

@@ -2,8 +2,10 @@
 crashes at every step."""
 import base64
 import hashlib
+import shutil
 import stat
 import subprocess
+import time
 
 import pytest
 
@@ -12,6 +14,7 @@ from harness.bootstrap import (SERVING, BootstrapRig, bootstrap_token, has_condi
 from harness.control_plane import ControlPlane
 from harness.programs import free_port
 from harness.rig import GENERAL_WAIT, wait_until
+from slurmcluster.processes import sleeps
 
 
 @pytest.fixture(scope="module", name="strict_plane")
@@ -274,3 +277,17 @@ def test_deleted_request_is_asked_again_with_the_same_key(waiting):
     assert public_key(request_pem(second)) == public_key(request_pem(first))
     waiting.approve(second)
     waiting.wait_ready()
+
+
+def test_kubeconfig_that_cannot_be_written_costs_nothing_and_is_written_later(waiting):
+    """Each try makes and removes a file in a directory that the daemon watches."""
+    (waiting.kubeconfig / "in the way").mkdir(parents=True)
+    waiting.approve(waiting.request)
+    waiting.wait_log("the kubeconfig of this node cannot be written")
+    before = sum(sleeps(waiting.daemon.pid).values())
+    time.sleep(5)
+    assert sum(sleeps(waiting.daemon.pid).values()) - before < 50
+    assert waiting.log().count("the kubeconfig of this node cannot be written") == 1
+    shutil.rmtree(waiting.kubeconfig)
+    waiting.wait_ready()
+    assert len(waiting.requests()) == 1

@@ -3,8 +3,6 @@ pods and bookmarks. All states at once, each with a daemon of its own, over the 
 API server sends a bookmark about once a minute."""
 import contextlib
 import datetime
-import pathlib
-import re
 import threading
 import time
 
@@ -12,7 +10,7 @@ import pytest
 
 from harness.api import ApiError
 from harness.rig import GENERAL_WAIT, wait_until
-from slurmcluster.processes import cpu_seconds
+from slurmcluster.processes import cpu_seconds, sleeps
 
 PODS = "/api/v1/namespaces/default/pods"
 UUID = "5b0f2c52-2b7e-4c0c-9a53-0f3c1a2b4d5e"
@@ -23,16 +21,6 @@ MOST_TURNS = 2  # a second, of each thread: also a loop that TurnGuard slows dow
 # Slurm is asked once at the start: this is not about the children that ask it.
 QUIET = {"slurm": {"pollInterval": "10m", "commandTimeout": "10s", "staleAfter": "1h",
                    "maxBackoff": "10m"}}
-
-
-def sleeps(pid):
-    """{thread: how often it has slept}. Each turn of a loop ends in one, each call in some."""
-    counts = {}
-    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
-        with contextlib.suppress(OSError):  # it has ended
-            found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)
-            counts[status.parent.name] = int(found[1])
-    return counts
 
 
 def bind_pod(rig, name):

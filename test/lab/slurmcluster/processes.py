@@ -5,7 +5,10 @@ pid is in DIR/pids/NAME.pid and its start time in DIR/pids/NAME.start, so that
 a reused pid is never taken for the daemon.
 """
 
+import contextlib
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -51,6 +54,16 @@ def process_stat(pid):
 def cpu_seconds(pid):
     """User and system time of a process, all its threads and its ended children."""
     return sum(map(int, _stat_fields(pid)[1][11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def sleeps(pid):
+    """{thread: how often it has slept}. Each turn of a loop ends in one, each call in some."""
+    counts = {}
+    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        with contextlib.suppress(OSError):  # it has ended
+            found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)
+            counts[status.parent.name] = int(found[1])
+    return counts
 
 
 def is_alive(pid, start_time=None):
