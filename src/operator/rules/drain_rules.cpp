@@ -9,6 +9,8 @@ namespace {
 constexpr std::string_view kCordoned = "slurmlet: cordoned [";
 constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted [";
 constexpr std::string_view kEnd = "]";
+constexpr std::string_view kWas = ", was: ";
+constexpr std::string_view kUndrained = "slurmlet: undrained";
 
 bool is_uid(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -24,11 +26,21 @@ bool is_reason(std::string_view reason, std::string_view begin) {
   }
   // `scontrol reboot` adds to the Reason that is there.
   const auto rest = reason.substr(end + kEnd.size());
-  return rest.empty() || rest == " : reboot issued" || rest == " : reboot complete";
+  return rest.empty() || rest.starts_with(kWas) || rest == " : reboot issued" ||
+         rest == " : reboot complete";
 }
 
-// Of nodes that do not answer, slurmctld's own word.
-constexpr std::string_view kNotResponding = "Not responding";
+// What is said of a node besides what we say: Slurm keeps one Reason, so it stands behind ours.
+std::string_view others_reason(std::string_view reason) {
+  if (reason.starts_with(kUndrained)) {
+    return "";
+  }
+  if (!is_drain_of_ours(reason)) {
+    return reason;
+  }
+  const auto was = reason.find(kWas);
+  return was == std::string_view::npos ? "" : reason.substr(was + kWas.size());
+}
 
 bool may_undrain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
   if (is_cordon_reason(slurm.reason)) {
@@ -59,28 +71,28 @@ bool is_drain_of_ours(std::string_view reason) {
 DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
   const bool drained = slurm.state.has("DRAIN");
   const bool goes = machine == MachineOf::kDeleting;
+  const std::string others{others_reason(slurm.reason)};
   if (!node.unschedulable && !goes) {
-    return {drained && may_undrain(node, slurm, machine) ? DrainAction::kUndrain
-                                                         : DrainAction::kNone};
+    if (!drained || !may_undrain(node, slurm, machine)) {
+      return {};
+    }
+    // Since 23.11 a Reason stays when a drain ends, and `scontrol reboot` would drain with ours.
+    return {DrainAction::kUndrain, others.empty() ? std::string{kUndrained} : others};
   }
-  std::string reason = goes ? machine_reason(node) : cordon_reason(node);
+  const std::string reason = (goes ? machine_reason(node) : cordon_reason(node)) +
+                             (others.empty() ? "" : std::string{kWas} + others);
   if (drained) {
     // Once the Machine goes, an uncordon must not undrain.
     return goes && is_cordon_reason(slurm.reason) ? DrainRuling{DrainAction::kDrain, reason}
                                                   : DrainRuling{};
   }
-  // Its Reason says why it is down or fails. Slurm keeps one Reason only, and gives no jobs to it.
+  // Slurm gives no jobs to it, and its Reason has a time and an author. While its Machine goes, it
+  // must not come back into service.
   const bool out =
       slurm.state.base == "DOWN" || slurm.state.base == "ERROR" || slurm.state.has("FAIL");
-  if (out && !slurm.reason.empty() && !is_drain_of_ours(slurm.reason)) {
-    if (!goes) {
-      return {DrainAction::kNone, "",
-              "it is " + slurm.state.raw() + ", and draining it would replace the reason"};
-    }
-    // It must not come back into service before its machine goes: drained, with its own Reason.
-    if (slurm.reason != kNotResponding) {
-      reason = slurm.reason;
-    }
+  if (out && !others.empty() && !goes) {
+    return {DrainAction::kNone, "",
+            "it is " + slurm.state.raw() + ", and draining it would replace the reason"};
   }
   // slurmctld requeues the jobs of a node that is drained while it is powered up.
   const bool has_jobs = slurm.state.base == "ALLOCATED" || slurm.state.base == "MIXED";

@@ -3,8 +3,9 @@
 // A cordon drains, and so does the deletion of the Node's Machine; an uncordon undrains what a
 // cordon drained, the next Machine's Node what the deletion drained, and nothing else does either.
 // Whose drain it is stands in Slurm's Reason: "slurmlet: cordoned [UID]" and "slurmlet: machine
-// deleted [UID]", with the uid of the Node. All other reasons are an administrator's (or Slurm's
-// own) and are neither overwritten nor undone. Pure.
+// deleted [UID]", with the uid of the Node, and ", was: REASON" behind it where there was another
+// one, which comes back with the undrain. Drains with other Reasons are an administrator's (or
+// Slurm's own) and are neither overwritten nor undone. Pure.
 
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ enum class MachineOf : std::uint8_t {
 
 struct DrainRuling {
   DrainAction action = DrainAction::kNone;
-  std::string reason = {};     // of a drain
+  std::string reason = {};     // of the node from then on
   std::string waits_for = {};  // why nothing is done although a drain is wanted; for people
   bool operator==(const DrainRuling&) const = default;
 };

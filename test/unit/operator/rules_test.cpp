@@ -104,17 +104,21 @@ TEST(DrainRules, OfMachines) {
       {"the same Node, and a Machine that lives", false, MachineOf::kLives,
        slurm("IDLE", {"DRAIN"}, mine), kNone},
       {"the next Machine's Node", false, MachineOf::kLives, slurm("IDLE", {"DRAIN"}, before),
-       kUndrain},
+       kUndrain, "slurmlet: undrained"},
       {"the next Machine's Node after a reboot", false, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, before + " : reboot complete"), kUndrain},
+       slurm("IDLE", {"DRAIN"}, before + " : reboot complete"), kUndrain, "slurmlet: undrained"},
+      {"the next Machine's Node, down before", false, MachineOf::kLives,
+       slurm("IDLE", {"DRAIN"}, before + ", was: Kill task failed"), kUndrain, "Kill task failed"},
       {"the next Machine's Node, cordoned", true, MachineOf::kLives,
        slurm("IDLE", {"DRAIN"}, before), kNone},
       {"the next Machine's Node, an administrator's drain", false, MachineOf::kLives,
        slurm("IDLE", {"DRAIN"}, "dimm"), kNone},
       {"down for somebody's reason", false, MachineOf::kDeleting, slurm("DOWN", {}, "fire"), kDrain,
-       "fire"},
+       mine + ", was: fire"},
       {"down as it does not respond", false, MachineOf::kDeleting,
-       slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain, mine},
+       slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain, mine + ", was: Not responding"},
+      {"cordoned first, with an older reason", true, MachineOf::kDeleting,
+       slurm("IDLE", {"DRAIN"}, kOurs + ", was: fan"), kDrain, mine + ", was: fan"},
       {"powering up for a job", false, MachineOf::kDeleting, slurm("MIXED", {"POWERING_UP"}, ""),
        kNone, "", true},
   };
@@ -124,6 +128,34 @@ TEST(DrainRules, OfMachines) {
     EXPECT_EQ(ruling.reason, test.reason) << test.what;
     EXPECT_EQ(!ruling.waits_for.empty(), test.is_told) << test.what;
   }
+}
+
+// Slurm keeps one Reason: since 23.11 also that of a drain that has ended.
+TEST(DrainRules, AnotherReasonComesBackAndNoneOfOursStays) {
+  const struct {
+    const char* what;
+    bool cordoned;
+    SlurmNode node;
+    std::string reason;
+  } cases[] = {
+      {"none", true, slurm("IDLE", {}, ""), kOurs},
+      {"somebody's, of earlier", true, slurm("IDLE", {}, "bad dimm"), kOurs + ", was: bad dimm"},
+      {"down, which a query of one node hides", true, slurm("MIXED", {}, "disk"),
+       kOurs + ", was: disk"},
+      {"ours, of earlier", true, slurm("IDLE", {}, kOursOfAnother), kOurs},
+      {"ours, ended", true, slurm("IDLE", {}, "slurmlet: undrained"), kOurs},
+      {"uncordoned", false, slurm("IDLE", {"DRAIN"}, kOurs), "slurmlet: undrained"},
+      {"uncordoned, somebody's", false, slurm("DOWN", {"DRAIN"}, kOurs + ", was: disk, bay 3"),
+       "disk, bay 3"},
+      {"uncordoned after a reboot", false, slurm("IDLE", {"DRAIN"}, kOurs + " : reboot issued"),
+       "slurmlet: undrained"},
+  };
+  for (const auto& test : cases) {
+    EXPECT_EQ(rule_drain(kube(test.cordoned), test.node).reason, test.reason) << test.what;
+  }
+  // `scontrol reboot ASAP` drains, and keeps a Reason that is there.
+  EXPECT_EQ(rule_drain(kube(false), slurm("IDLE", {"DRAIN"}, "slurmlet: undrained")),
+            DrainRuling{});
 }
 
 TEST(Matching, ANodeActsOnlyForTheSlurmNodeOfItsOwnName) {
@@ -166,9 +198,9 @@ TEST_F(RecordRules, AChangeIsWrittenByItsUrgency) {
   SlurmNode before = slurm_;
   slurm_.text = "another text";
   slurm_.state.base = "MIXED";
-  EXPECT_EQ(rule(&before), Urgency::kJobs);
+  EXPECT_EQ(rule(&before), Urgency::kRoutine);
   slurm_.state.flags = {"COMPLETING"};
-  EXPECT_EQ(rule(&before), Urgency::kJobs);
+  EXPECT_EQ(rule(&before), Urgency::kRoutine);
   slurm_.state.flags = {"DRAIN"};
   EXPECT_EQ(rule(&before), Urgency::kOutOfService);
   before.state = slurm_.state;
@@ -184,11 +216,11 @@ TEST_F(RecordRules, WhatDoesNotChangeIsWrittenEachRefresh) {
   publish(kNow - minutes{3});
   EXPECT_EQ(rule(&slurm_), Urgency::kNone);
   publish(kNow - kRefresh);
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh);
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine);
   publish(kNow + minutes{3});
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh) << "from the future";
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "from the future";
   node_.record->dumped_at.reset();
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh) << "without a time";
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "without a time";
 }
 
 TEST_F(RecordRules, AFailureIsWrittenEachRefreshWhateverItSays) {
@@ -196,19 +228,19 @@ TEST_F(RecordRules, AFailureIsWrittenEachRefreshWhateverItSays) {
   dump_.failure = "ControllerUnreachable: no";
   dump_.failed_at = kNow - seconds{3};
   publish(*dump_.dumped_at);
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh);
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine);
   node_.record->failed_at = kNow - minutes{2};
   dump_.failure = "ControllerTimeout: another text";
   EXPECT_EQ(rule(&slurm_), Urgency::kNone) << "it is told";
   node_.record->failed_at = kNow - kRefresh;
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh) << "so that the reader knows that it lasts";
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "so that the reader knows that it lasts";
   node_.record->failed_at = kNow - minutes{2};
   dump_.dumped_at = kNow - seconds{1};
   dump_.failure.clear();
   dump_.failed_at.reset();
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh) << "over";
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "over";
   node_.record->failed_at = kNow + std::chrono::hours{9};
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh) << "from the future";
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "from the future";
   dump_.dumped_at.reset();
   EXPECT_EQ(rule(&slurm_), Urgency::kNone) << "nothing is known yet";
 }
@@ -227,10 +259,10 @@ TEST_F(RecordRules, ALargeSiteRefreshesMoreSeldom) {
   publish(kNow - kRefresh);
   EXPECT_EQ(rule(&slurm_), Urgency::kNone);
   publish(kNow - 2 * kRefresh);
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh);
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine);
   publish(kNow - kRefresh);
   node_.record->refresh = kRefresh;
-  EXPECT_EQ(rule(&slurm_), Urgency::kRefresh)
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine)
       << "what is written promises that: the site has grown";
 }
 
