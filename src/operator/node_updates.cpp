@@ -7,37 +7,38 @@
 #include "operator/limited_command.h"
 #include "slurm/answers/record_text.h"
 #include "slurm/answers/slurm_command.h"
+#include "slurm/sources/site_dump.h"
 
 namespace slurmlet::op {
 namespace {
 
-// Of a look, when the change begins. sinfo takes some milliseconds, on a busy host a second.
-constexpr Duration kFresh = std::chrono::seconds{3};
+// Of a look, when the change begins: as long as its command may take.
+constexpr Duration kFresh = kLongestChange;
 
-// Whether no other node could be changed either.
-bool lies_with_all(node::SlurmFailure cause) {
-  return cause != node::SlurmFailure::kNotInSlurm && cause != node::SlurmFailure::kGarbage;
+// The node of the answer to a look.
+std::optional<SlurmNode> read_look(const std::string& text, const std::string& seal,
+                                   const std::string& name) {
+  const auto records = slurm::split_dump(text, seal);
+  if (!records || !records->contains(name)) {
+    return std::nullopt;
+  }
+  auto node = read_slurm_node(records->at(name));
+  return node && node->name == name ? node : std::nullopt;
 }
 
 }  // namespace
-
-SlurmNode slurm_node(node::SlurmNodeRecord record) {
-  return {std::move(record.name),
-          std::move(record.hostname),
-          std::move(record.state),
-          std::move(record.reason),
-          {},
-          std::move(record.address)};
-}
 
 std::optional<SlurmNode> read_slurm_node(const std::string& text) {
   auto record = slurm::read_record_text(text);
   if (!record) {
     return std::nullopt;
   }
-  SlurmNode node = slurm_node(*std::move(record));
-  node.text = text;
-  return node;
+  return SlurmNode{std::move(record->name),
+                   std::move(record->hostname),
+                   std::move(record->state),
+                   std::move(record->reason),
+                   text,
+                   std::move(record->address)};
 }
 
 NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::CommandRunner> runner,
@@ -46,9 +47,7 @@ NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::Com
       runner_(std::move(runner)),
       decide_(std::move(decide)),
       backoff_(std::chrono::milliseconds{500}, std::chrono::seconds{2}, std::chrono::seconds{60},
-               std::move(random)) {
-  client_.resolve_user = false;
-}
+               std::move(random)) {}
 
 SteadyTime NodeUpdates::quiet_until() const {
   return stage_ == Stage::kLook && runner_->running() ? looked_at_ + kFresh : SteadyTime{};
@@ -73,41 +72,47 @@ void NodeUpdates::begin_next(SteadyTime now, std::vector<Done>& done) {
     looked_at_ = now;
     node_ = next->first;
     change_ = {};
-    begin(now, slurm::sinfo_query(client_, node_), Stage::kLook, done);
+    auto seal = slurm::new_seal();
+    if (!seal) {
+      failed(now, seal.error().message, true, done);
+      return;
+    }
+    seal_ = *std::move(seal);
+    begin(now, slurm::dump_query(client_, seal_, node_), Stage::kLook, done);
   }
 }
 
 void NodeUpdates::looked(SteadyTime now, const CommandOutput& output, std::vector<Done>& done) {
   if (now - looked_at_ > kFresh) {
-    // sinfo was slow, or this process stood still meanwhile.
-    failed(now, "the answer of sinfo came too late to act by it", true, done);
+    failed(now, "the answer came too late to act by it", true, done);
     was_late_ = true;
     return;
   }
   was_late_ = false;
-  auto answer = slurm::interpret(output, node_);
-  if (answer.failure) {
-    failed(now, answer.failure->detail, lies_with_all(answer.failure->cause), done);
-    if (answer.failure->cause == node::SlurmFailure::kNotInSlurm) {
-      wanted_.erase(node_);  // the next dump tells
-    }
+  if (output.out == "Node " + node_ + " not found\n") {
+    wanted_.erase(node_);  // the next dump tells
+    stage_ = Stage::kIdle;
     return;
   }
-  change_ = decide_(slurm_node(*std::move(answer.record)));
+  if (!output.succeeded()) {
+    command_failed(now, output, done);
+    return;
+  }
+  const auto node = read_look(output.out, seal_, node_);
+  if (!node) {
+    failed(now, "what slurmctld reports of it is not understood", false, done);
+    return;
+  }
+  change_ = decide_(*node);
   if (change_.action == DrainAction::kNone) {
     wanted_.erase(node_);
     stage_ = Stage::kIdle;
     return;
   }
-  std::vector<std::string> arguments{"update", "nodename=" + node_};
-  if (change_.action == DrainAction::kDrain) {
-    arguments.insert(arguments.end(), {"state=drain", "reason=" + change_.reason});
-  } else {
-    arguments.emplace_back("state=undrain");
-  }
   CommandSpec spec = slurm::slurm_command(client_.bin_dir, "scontrol", client_.conf);
-  spec.argv.emplace_back("--local");
-  std::move(arguments.begin(), arguments.end(), std::back_inserter(spec.argv));
+  const char* state = change_.action == DrainAction::kDrain ? "state=drain" : "state=undrain";
+  spec.argv.insert(spec.argv.end(),
+                   {"--local", "update", "nodename=" + node_, state, "reason=" + change_.reason});
   begin(now, std::move(spec), Stage::kChange, done);
 }
 
@@ -119,7 +124,7 @@ void NodeUpdates::command_failed(SteadyTime now, const CommandOutput& output,
   } else if (could_not_run(output)) {
     failed(now, "scontrol cannot be run", true, done);
   } else if (known) {
-    failed(now, known->detail, lies_with_all(known->cause), done);
+    failed(now, known->detail, known->cause != node::SlurmFailure::kGarbage, done);
   } else {
     failed(now, valid_utf8(output.err.substr(0, output.err.find('\n'))), false, done);
   }

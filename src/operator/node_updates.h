@@ -25,13 +25,12 @@ namespace slurmlet::op {
 // A change that begins while its operator leads ends before another one may lead (leader.h).
 inline constexpr Duration kLongestChange = std::chrono::seconds{5};
 
-SlurmNode slurm_node(node::SlurmNodeRecord record);
 // The node of a record's text (record_text.h); nothing when it is none.
 std::optional<SlurmNode> read_slurm_node(const std::string& text);
 
 struct NodeChange {
   DrainAction action = DrainAction::kNone;
-  std::string reason;  // of a drain
+  std::string reason;  // the node's, from then on
 };
 
 class NodeUpdates {
@@ -76,7 +75,7 @@ class NodeUpdates {
   SteadyTime looked_at_{};
   Stage stage_ = Stage::kIdle;
   bool was_late_ = false;
-  std::string node_;  // that is being changed
+  std::string node_, seal_;  // that is being changed, and of the look at it
   NodeChange change_;
 };
 

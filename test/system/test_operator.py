@@ -1,6 +1,7 @@
 """slurmlet-operator with a real slurmctld and a real API server: records on Nodes, cordon and drain, two
 operators. Its Nodes have no daemon: none of this needs one."""
 import pathlib
+import re
 import signal
 import time
 
@@ -156,6 +157,19 @@ def test_a_node_that_is_down_keeps_its_reason(site):
     assert "DRAIN" not in site.state("op001")
     site.slurm.command("scontrol", "update", "nodename=op001", "state=resume")
     site.wait_drained("op001")
+
+
+def test_a_node_in_no_partition_is_drained(site):
+    partition = re.search(r"PartitionName=(\S+)", site.slurm.command("scontrol", "show", "partition").stdout)[1]
+    site.slurm.command("scontrol", "update", f"partitionname={partition}", "nodes=op002")
+    try:
+        site.start()
+        site.cordon("op001")
+        site.wait_drained("op001")
+        site.cordon("op001", False)
+        site.wait_undrained("op001")
+    finally:
+        site.slurm.command("scontrol", "update", f"partitionname={partition}", "nodes=op001,op002")
 
 
 def test_a_node_that_claims_to_be_another_drains_nothing(site):

@@ -81,10 +81,22 @@ std::string without_seal(std::string text, std::string_view seal) {
 
 }  // namespace
 
-CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal) {
+Result<std::string> new_seal() {
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) {
+    return Error{Code::kInternal, "the kernel gives no random number"};
+  }
+  return fmt::format("x{:016x}", random);
+}
+
+CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal,
+                       const std::string& node) {
   CommandSpec spec = slurm_command(settings.bin_dir, "scontrol", settings.conf);
   // Of a federation with fed_display, too, only this cluster.
   spec.argv.insert(spec.argv.end(), {"--local", "-a", "-d", "-o", "show", "node"});
+  if (!node.empty()) {
+    spec.argv.push_back(node);
+  }
   spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s" + seal);
   spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 20;
@@ -110,11 +122,11 @@ std::optional<std::string> dump_query_failure(const CommandOutput& output) {
 }
 
 Status ScontrolDump::start(Now now, bool /*or_unchanged*/) {
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random) {
-    return Error{Code::kInternal, "the kernel gives no random number"};
+  auto seal = new_seal();
+  if (!seal) {
+    return seal.error();
   }
-  seal_ = fmt::format("x{:016x}", random);
+  seal_ = *std::move(seal);
   return runner_->start(dump_query(settings_, seal_), now.steady);
 }
 

@@ -60,7 +60,10 @@ class ScontrolDump final : public DumpSource {
 
 // Times in the answer are Unix seconds with `seal` behind them (digits and letters): in a line that
 // somebody has written into a Comment to pass for another node's record it cannot be.
-CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal);
+// `node`: only that one.
+CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal,
+                       const std::string& node = "");
+Result<std::string> new_seal();
 // Why the answer cannot be used, as failure_text() puts it (published_record.h); nothing when it is
 // worth splitting. Stable words.
 std::optional<std::string> dump_query_failure(const CommandOutput& output);

@@ -1,7 +1,7 @@
 #pragma once
 
 // slurmctld in memory, for what the operator runs: scontrol's dump, update, requeue and delete,
-// sinfo for one node, squeue and scancel. A command answers when it is polled; what happens in
+// show node, squeue and scancel. A command answers when it is polled; what happens in
 // between has happened.
 
 #include <fmt/format.h>
@@ -54,15 +54,17 @@ struct FakeSlurm {
   std::vector<std::string> updates;  // "n1 state=undrain"
   int dumps = 0;
 
+  std::string record(const std::string& name) const {
+    const FakeNode& node = nodes.at(name);
+    return fmt::format(
+        "NodeName={} Arch=x86_64 CPUAlloc=0 CPUTot=4 CPULoad=0.05 NodeAddr=a NodeHostName={} "
+        "Version=22.05.8 RealMemory=8000 State={} Partitions=p{}\n",
+        name, name, state(name), node.reason.empty() ? "" : " Reason=" + node.reason + " [root@5]");
+  }
   std::string dump() const {
     std::string text;
     for (const auto& [name, node] : nodes) {
-      text += fmt::format(
-          "NodeName={} Arch=x86_64 CPUAlloc=0 CPUTot=4 CPULoad=0.05 NodeAddr=a "
-          "NodeHostName={} Version=22.05.8 RealMemory=8000 State={} "
-          "Partitions=p{}\n",
-          name, name, state(name),
-          node.reason.empty() ? "" : " Reason=" + node.reason + " [root@5]");
+      text += record(name);
     }
     return text.empty() ? "No nodes in the system\n" : text;
   }
@@ -122,14 +124,10 @@ struct FakeSlurm {
     before_delete(name);
     nodes.erase(name);
   }
-  std::string sinfo(const std::string& name) const {
-    if (!nodes.contains(name)) {
-      return "";
-    }
-    const FakeNode& node = nodes.at(name);
-    return name + "|p|" + to_lower(state(name)) +
-           "|0/4/0/4|8000|0|N/A|N/A|(null)|gpu:0|22.05.8|(null)|(null)|c||Unknown|c|(null)\x1f" +
-           (node.reason.empty() ? "none" : node.reason) + "|\n";
+  void show(const std::string& name, CommandOutput& output) const {
+    const bool known = nodes.contains(name);
+    output.exit_code = known ? 0 : 1;
+    output.out = known ? record(name) : "Node " + name + " not found\n";
   }
   void update(const std::string& name, const std::vector<std::string>& argv) {
     if (!nodes.contains(name)) {
@@ -138,9 +136,9 @@ struct FakeSlurm {
     before_update(name);
     FakeNode& node = nodes.at(name);
     updates.push_back(name + " " + argv[4]);
+    node.reason = argv[5].substr(7);
     if (argv[4] == "state=drain") {
       node.flags.insert("DRAIN");
-      node.reason = argv[5].substr(7);
     } else {
       node.flags.erase("DRAIN");
     }
@@ -183,8 +181,8 @@ class FakeSlurmRunner final : public slurm::CommandRunner {
       slurm_.end("requeue", spec_.argv[4], output);
     } else if (spec_.argv[2] == "delete") {
       slurm_.remove(spec_.argv[3].substr(9), output);
-    } else if (spec_.argv.front() == "sinfo") {
-      output.out = slurm_.sinfo(node_of(spec_.argv));
+    } else if (spec_.argv.size() == 8) {
+      slurm_.show(spec_.argv.back(), output);
     } else if (spec_.argv.back() == "node") {
       ++slurm_.dumps;
       output.out = read_;
@@ -196,14 +194,6 @@ class FakeSlurmRunner final : public slurm::CommandRunner {
   }
 
  private:
-  static std::string node_of(const std::vector<std::string>& argv) {
-    for (std::size_t i = 0; i + 1 < argv.size(); ++i) {
-      if (argv[i] == "-n") {
-        return argv[i + 1];
-      }
-    }
-    return argv.back();
-  }
   FakeSlurm& slurm_;
   CommandSpec spec_;
   std::string read_;
