@@ -22,27 +22,26 @@ void RecordPublisher::want(const std::string& node, Urgency urgency) {
   if (urgency == Urgency::kNone) {
     return;
   }
-  const auto [known, is_new] = urgency_of_.try_emplace(node, urgency);
-  if (!is_new && known->second <= urgency) {
+  const auto [known, is_new] = places_.try_emplace(node, Place{urgency, ++places_given_});
+  Place& place = known->second;
+  if (!is_new && place.urgency <= urgency) {
     return;
   }
-  if (!is_new) {
-    queues_[static_cast<std::size_t>(known->second)].erase(node);
-    known->second = urgency;
-  }
-  queues_[static_cast<std::size_t>(urgency)].insert(node);
+  queue(place.urgency).erase(place.number);
+  place.urgency = urgency;
+  queue(urgency).emplace(place.number, node);
 }
 
 void RecordPublisher::forget(const std::string& node) {
   troubled_.erase(node);
-  if (const auto known = urgency_of_.find(node); known != urgency_of_.end()) {
-    queues_[static_cast<std::size_t>(known->second)].erase(node);
-    urgency_of_.erase(known);
+  if (const auto known = places_.find(node); known != places_.end()) {
+    queue(known->second.urgency).erase(known->second.number);
+    places_.erase(known);
   }
 }
 
 void RecordPublisher::forget_all() {
-  urgency_of_.clear();
+  places_.clear();
   troubled_.clear();
   for (auto& queue : queues_) {
     queue.clear();
@@ -51,11 +50,11 @@ void RecordPublisher::forget_all() {
 
 // Most of a write's cost is the wake-up, so they wait until a burst is due.
 SteadyTime RecordPublisher::due() const {
-  if (urgency_of_.empty()) {
+  if (places_.empty()) {
     return kNever;
   }
   const SteadyTime burst = next_ + kApart * (kBurst - 1);
-  if (troubled_.size() < urgency_of_.size()) {
+  if (troubled_.size() < places_.size()) {
     return burst;
   }
   SteadyTime first = kNever;
@@ -67,12 +66,12 @@ SteadyTime RecordPublisher::due() const {
 
 const std::string* RecordPublisher::next_node(SteadyTime now) const {
   for (const auto& queue : queues_) {
-    const auto found = std::find_if(queue.begin(), queue.end(), [&](const auto& node) {
-      const auto trouble = troubled_.find(node);
+    const auto found = std::find_if(queue.begin(), queue.end(), [&](const auto& entry) {
+      const auto trouble = troubled_.find(entry.second);
       return trouble == troubled_.end() || now >= trouble->second.until;
     });
     if (found != queue.end()) {
-      return &*found;
+      return &found->second;
     }
   }
   return nullptr;

@@ -1,7 +1,8 @@
 #pragma once
 
-// Writes records to Nodes: so many a second, in the order of their urgency (rules/record_rules.h).
-// A Node whose write hangs or fails lets the others pass, for longer each time. The text is taken
+// Writes records to Nodes: so many a second, in the order of their urgency (rules/record_rules.h)
+// and then as they came. A Node whose write hangs lets the others pass, for longer each time; what
+// the API server rejects is for the next dump to want again. The text is taken
 // when it is written, so what waited is as fresh as all else. A step object; its calls block. One
 // thread, that of the API's client.
 
@@ -42,7 +43,7 @@ class RecordPublisher {
   void want(const std::string& node, Urgency urgency);
   void forget(const std::string& node);
   void forget_all();
-  std::size_t waiting() const { return urgency_of_.size(); }
+  std::size_t waiting() const { return places_.size(); }
   // `written` is called for each Node that was written.
   SteadyTime step(SteadyTime now, const std::function<void(const std::string&)>& written);
 
@@ -60,6 +61,12 @@ class RecordPublisher {
     Duration pause{};
     std::uint64_t writes = 0;  // of other Nodes, until then
   };
+  struct Place {
+    Urgency urgency;
+    std::uint64_t number;  // in its queue: whoever came first is first
+  };
+  using Queue = std::map<std::uint64_t, std::string>;
+  Queue& queue(Urgency urgency) { return queues_[static_cast<std::size_t>(urgency)]; }
   SteadyTime due() const;
   const std::string* next_node(SteadyTime now) const;
   void put_off(const std::string& node);
@@ -70,8 +77,9 @@ class RecordPublisher {
   std::function<bool()> may_act_;
   const Clock& clock_;
   Backoff backoff_;
-  std::map<std::string, Urgency> urgency_of_;
-  std::array<std::set<std::string>, static_cast<std::size_t>(Urgency::kNone)> queues_;
+  std::map<std::string, Place> places_;  // of Nodes that wait
+  std::array<Queue, static_cast<std::size_t>(Urgency::kNone)> queues_;
+  std::uint64_t places_given_ = 0;
   std::map<std::string, Trouble> troubled_;  // each of them waits
   SteadyTime next_{};
   bool is_slow_ = false;

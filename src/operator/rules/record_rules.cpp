@@ -58,13 +58,13 @@ Urgency rule_record(const KubeNode& node, const SlurmNode& slurm, const SlurmNod
     return Urgency::kNone;
   }
   if (node.record && node.record->hash == record_hash(dump.cluster, slurm.text)) {
-    return is_due(node, dump, now) ? Urgency::kRefresh : Urgency::kNone;
+    return is_due(node, dump, now) ? Urgency::kRoutine : Urgency::kNone;
   }
   if (before == nullptr || !jobs_only(before->state, slurm.state) ||
       before->reason != slurm.reason) {
     return out_of_service(slurm.state) ? Urgency::kOutOfService : Urgency::kState;
   }
-  return Urgency::kJobs;
+  return Urgency::kRoutine;
 }
 
 }  // namespace slurmlet::op

@@ -34,7 +34,8 @@ struct DumpReport {
 };
 
 // In the order of writing.
-enum class Urgency : std::uint8_t { kOutOfService, kState, kJobs, kRefresh, kNone };
+// kRoutine: jobs came or went, or a refresh is due.
+enum class Urgency : std::uint8_t { kOutOfService, kState, kRoutine, kNone };
 
 std::uint64_t record_hash(std::string_view cluster, std::string_view text);
 

@@ -121,6 +121,39 @@ TEST_F(OperatorLoopTest, WritesADrainBeforeTheTrafficOfJobs) {
   EXPECT_EQ(site_.calls().front(), "annotate n77");
 }
 
+// Since 23.11 a Reason stays when the drain ends, and `scontrol reboot ASAP` drains with it.
+TEST_F(OperatorLoopTest, ALaterDrainWithOurOldReasonIsNotUndone) {
+  add("n1");
+  cordon("n1", true);
+  run(seconds{20});
+  cordon("n1", false);
+  run(seconds{20});
+  ASSERT_FALSE(drained("n1"));
+  slurm_.nodes["n1"].flags = {"DRAIN", "REBOOT_REQUESTED"};
+  run(minutes{2});
+  EXPECT_TRUE(drained("n1"));
+}
+
+// More changes than can be written, at each dump.
+TEST_F(OperatorLoopTest, NoRecordStarvesHoweverManyJobsComeAndGo) {
+  add_nodes(1000);
+  run(seconds{40});
+  std::map<std::string, int> writes;
+  for (int i = 0; i < 40; ++i) {
+    for (auto& [name, node] : slurm_.nodes) {
+      const bool is_quiet = name == "n999";
+      node.base = is_quiet || node.base == "ALLOCATED" ? "IDLE" : "ALLOCATED";
+    }
+    site_.clear_calls();
+    run(seconds{15});
+    for (const auto& call : site_.calls()) {
+      ++writes[call];
+    }
+  }
+  EXPECT_GE(writes["annotate n998"], 15);
+  EXPECT_GE(writes["annotate n999"], 1) << "a refresh";
+}
+
 TEST_F(OperatorLoopTest, ADrainShowsWithinTheIntervalHoweverLongADumpTakes) {
   add("n1");
   slurm_.answers_after = seconds{2};
@@ -284,12 +317,12 @@ TEST_F(OperatorLoopTest, OfANodeThatHasNotSaidWhichItIsNothingIsPublished) {
   EXPECT_TRUE(record("n2.site").starts_with("NodeName=n2 "));
 }
 
-// sinfo takes long, or the API server does: no drain is given by an old answer, none is tried
+// The look takes long, or the API server does: no drain is given by an old answer, none is tried
 // without a pause, and the drain comes when it can.
 TEST_F(OperatorLoopTest, AnAnswerThatIsTooOldIsAFailure) {
   add("n1");
   run(seconds{40});
-  slurm_.answers_after = seconds{4};
+  slurm_.answers_after = seconds{6};
   cordon("n1", true);
   run(minutes{10});
   EXPECT_FALSE(drained("n1"));
