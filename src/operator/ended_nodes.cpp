@@ -46,7 +46,8 @@ std::vector<EndedNodes::CameBack> EndedNodes::look(const SiteView& site, const M
   std::vector<CameBack> out;
   for (const auto& [name, ended] : ended_) {
     const SlurmNode* node = site.dump.find(name);
-    if (node == nullptr || !node->state.has("DYNAMIC_NORM") || site.by_slurm.contains(name)) {
+    if (node == nullptr || !node->state.has("DYNAMIC_NORM") ||
+        !claimants(site.by_slurm, *node).empty()) {
       continue;
     }
     // Only what was drained for us first is ours to delete.

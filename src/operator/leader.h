@@ -31,8 +31,6 @@ class Leader {
   SteadyTime step(Now now);
   // Whether we may act at `now`.
   bool leads(SteadyTime now) const { return now < leads_until_; }
-  // Who does as far as we know; "" = nobody.
-  const std::string& holder() const { return seen_.holder_identity; }
   // Why the last try failed; "" if it did not.
   const std::string& problem() const { return problem_; }
   // At an orderly end: the other need not wait.

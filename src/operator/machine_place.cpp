@@ -83,6 +83,16 @@ void find_slurm_node(const kube::Machine& machine, const SiteView& site, Machine
   }
 }
 
+std::vector<const KubeNode*> nodes_with(const std::string& provider_id, const SiteView& site) {
+  std::vector<const KubeNode*> out;
+  for (const auto& [name, node] : site.nodes) {
+    if (!provider_id.empty() && node.provider_id == provider_id) {
+      out.push_back(&node);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string key_of(const kube::Machine& machine) {
@@ -95,10 +105,8 @@ const KubeNode* node_of(const kube::Machine& machine, const SiteView& site) {
     const auto found = site.nodes.find(machine.node);
     return found == site.nodes.end() ? nullptr : &found->second;
   }
-  const auto same = std::find_if(site.nodes.begin(), site.nodes.end(), [&](const auto& entry) {
-    return !machine.provider_id.empty() && entry.second.provider_id == machine.provider_id;
-  });
-  return same == site.nodes.end() ? nullptr : &same->second;
+  const auto same = nodes_with(machine.provider_id, site);
+  return same.size() == 1 ? same.front() : nullptr;
 }
 
 MachinePlace find_place(const kube::Machine& machine, const SiteView& site, std::size_t claims) {
@@ -110,7 +118,9 @@ MachinePlace find_place(const kube::Machine& machine, const SiteView& site, std:
     out.node.name = machine.node.empty() ? machine.name : machine.node;
     out.node.uid = machine.uid;
   }
-  if (claims > 1) {
+  if (machine.node.empty() && nodes_with(machine.provider_id, site).size() > 1) {
+    out.unclear = "more than one Node has its providerID";
+  } else if (claims > 1) {
     out.unclear = "more than one Machine has Node " + out.node.name;
   } else if (out.has_node && !machine.provider_id.empty() && !out.node.provider_id.empty() &&
              machine.provider_id != out.node.provider_id) {

@@ -190,10 +190,8 @@ void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::st
     look_at_ended(site, drain, now);
   }
   unmark(site, now);
-  if (status_.waiting == 0) {
-    not_before_.clear();
-    jobs_on_.clear();
-  }
+  std::erase_if(not_before_, [now](const auto& entry) { return now.steady >= entry.second; });
+  std::erase_if(jobs_on_, [this](const auto& entry) { return !machines_.contains(entry.first); });
   if (failed_calls_ == 0 && (calls_left_ < kCallsPerStep || status_.waiting == 0)) {
     call_problem_.clear();
   }
@@ -269,6 +267,7 @@ void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
   std::uint64_t* const counters[] = {&status_.requeued, &status_.cancelled,
                                      &status_.records_deleted};
   const auto kind = static_cast<std::size_t>(act.kind);
+  last_called_ = act.machine.empty() ? last_called_ : act.machine;  // slow ones are few, too
   const bool done = act.failure.empty();
   ++(done ? *counters[kind] : status_.failures);
   const std::string what =

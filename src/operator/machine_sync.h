@@ -1,7 +1,8 @@
 #pragma once
 
 // Machines that are being deleted, from Cluster API's deletion to the removal of our hook
-// (rules/machine_rules.h). Nothing is kept here that is not in Slurm, on Nodes or on Machines.
+// (rules/machine_rules.h). Nothing is kept here that is not in Slurm, on Nodes or on Machines, but
+// for what ended_nodes.h keeps for an hour.
 // While one waits, each dump of slurmctld is followed by one squeue for all.
 //
 // A step object; its calls of the API server block. One thread, that of the API's clients.

@@ -108,9 +108,14 @@ void MachineSync::failed(const std::string& key, const std::string& what, const 
                          Now now) {
   ++status_.failures;
   ++failed_calls_;
-  const SteadyTime again = now.steady + backoff_.next(error.retry_after);
-  const bool of_all = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-  (of_all ? paused_until_ : not_before_[key]) = again;
+  const Duration pause = backoff_.next(error.retry_after);
+  const SteadyTime again = now.steady + pause;
+  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+    paused_until_ = again;
+    not_before_[key] = again + pause;  // it may hang alone: the others first
+  } else {
+    not_before_[key] = again;
+  }
   again_ = std::min(again_, again);
   if (call_problem_.empty()) {
     call_problem_ = what + ": " + error.message;

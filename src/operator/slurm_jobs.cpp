@@ -106,6 +106,11 @@ bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
   if (jobs && now - known_->began <= client_.timeout + kLongestChange) {
     known_->jobs = *std::move(jobs);
     problem_.clear();
+    std::erase_if(no_requeue_, [this](const std::string& id) {
+      return std::ranges::none_of(known_->jobs, [&id](const auto& node) {
+        return std::ranges::any_of(node.second, [&id](const auto& job) { return job.id == id; });
+      });
+    });
   } else {
     known_.reset();
     problem_ = jobs ? "squeue did not finish in time" : jobs.error().message;

@@ -52,7 +52,7 @@ class SlurmJobs {
   // As after a restart.
   void forget();
 
-  // True when jobs() has something new. Nothing new begins while not `may_act`.
+  // True when on() has something new. Nothing new begins while not `may_act`.
   bool step(SteadyTime now, bool may_act, std::vector<SlurmAct>& done);
   SteadyTime deadline() const { return runner_->running() ? runner_->deadline() : kNever; }
   std::vector<int> wake_fds() const { return runner_->wake_fds(); }

@@ -242,8 +242,7 @@ def test_while_slurmctld_is_away_nothing_goes(site, machines):
 def test_without_squeue_nothing_goes_and_people_are_told(site, machines, tmp_path):
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("scontrol", "sinfo"):
-        (programs / name).symlink_to(shutil.which(name))
+    (programs / "scontrol").symlink_to(shutil.which("scontrol"))
     one = site.start(f"--slurm-bin-dir={programs}")
     machines.add("m1", "mc001")
     machines.delete("m1")
@@ -255,6 +254,23 @@ def test_without_squeue_nothing_goes_and_people_are_told(site, machines, tmp_pat
     assert machines.held("m1")
     (programs / "squeue").symlink_to(shutil.which("squeue"))
     machines.wait_released("m1")
+
+
+def test_a_node_that_is_down_is_drained_and_the_next_machines_node_has_its_reason_back(site, machines):
+    site.slurm.command("scontrol", "update", "nodename=mc001", "state=down", "reason=Kill task failed")
+    site.start()
+    machines.add("m1", "mc001")
+    machines.delete("m1")
+    machines.wait_released("m1")
+    assert "DRAIN" in site.state("mc001")
+    assert site.reason("mc001").startswith(MINE)
+    assert site.reason("mc001").endswith(", was: Kill task failed")
+    machines.finish("m1")
+    site.api.delete(node_path("mc001"))
+    site.add("mc001", "mc001")
+    machines.add("m2", "mc001")
+    site.wait_undrained("mc001")
+    assert site.reason("mc001") == "Kill task failed"
 
 
 def test_an_administrators_drain_stays(site, machines):

@@ -723,6 +723,98 @@ TEST_F(MachineSyncTest, AHookThatCannotBeRemovedIsTriedWithBackOff) {
   EXPECT_EQ(loop_->status().machines.problem, "");
 }
 
+// As a MachineHealthCheck deletes it.
+TEST_F(MachineSyncTest, ANodeThatIsDownWithAReasonGoesAndComesBackLikeAnyOther) {
+  add("d1", "m1", true);
+  add("n2", "m2");
+  add("s1", "m9");
+  for (const char* name : {"d1", "n2"}) {
+    slurm_.nodes[name].base = "DOWN";
+    slurm_.nodes[name].reason = "Kill task failed";
+  }
+  remove("m1");
+  remove("m2");
+  run(minutes{2});
+  EXPECT_FALSE(held("m1") || held("m2"));
+  EXPECT_FALSE(slurm_.nodes.contains("d1"));
+  EXPECT_TRUE(drained("n2"));
+  finish("n2", "m2");
+  run(minutes{1});
+  add("n2", "m3");
+  run(minutes{1});
+  EXPECT_FALSE(drained("n2"));
+  EXPECT_EQ(slurm_.nodes["n2"].reason, "Kill task failed");
+}
+
+// Commands that change something come one after the other, and what squeue said counts for seconds.
+TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
+  settings_.policy.kind = DrainPolicy::Kind::kNow;
+  restart();
+  for (int i = 1; i < 9; ++i) {
+    const std::string name = std::to_string(i);
+    add("n" + name, "m" + name);
+    slurm_.submit(name, "n" + name);
+    slurm_.jobs.at(name).never_ends = i < 8;
+    remove("m" + name);
+  }
+  run(minutes{2});
+  slurm_.ended.clear();
+  slurm_.jobs.at("8").completing = false;
+  slurm_.answers_after = milliseconds{3500};
+  run(minutes{8});
+  EXPECT_THAT(slurm_.ended, Contains("requeue 8"));
+}
+
+// A webhook matches one Node and never answers.
+TEST_F(MachineSyncTest, ANodeThatCannotBeUnmarkedHoldsUpNoOther) {
+  for (const char* name : {"1", "2", "3"}) {
+    add(std::string{"n"} + name, std::string{"m"} + name);
+  }
+  site_.fail_calls("annotate n1", Error{Code::kTimeout, "it hangs"});
+  for (const char* name : {"n1", "n2"}) {
+    site_.nodes[name].annotations[names::kDetach] = "Detached";
+    tell(name, "");
+  }
+  run(minutes{3});
+  EXPECT_EQ(detach("n2"), "");
+  remove("m3");
+  run(minutes{3});
+  EXPECT_FALSE(held("m3"));
+}
+
+TEST_F(MachineSyncTest, AForgedClaimDoesNotKeepANodeThatComesBackInService) {
+  add("s1", "m9");
+  add("d1", "m1", true);
+  remove("m1");
+  run(minutes{1});
+  finish("d1", "m1");
+  site_.nodes["s1"].annotations[names::kSlurmNode] = "d1";
+  tell("s1", "");
+  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
+  run(seconds{40});
+  EXPECT_TRUE(drained("d1"));
+}
+
+// Cluster API sets no nodeRef then.
+TEST_F(MachineSyncTest, AProviderIdOfTwoNodesIsHeld) {
+  add("n1", "m1");
+  add("n2", "m2");
+  for (const char* name : {"n1", "n2"}) {
+    site_.nodes[name].provider_id = "metal3://x";
+    tell(name, "");
+  }
+  change("m1", [](kube::Machine& one) {
+    one.node = "";
+    one.provider_id = "metal3://x";
+  });
+  change("m2", [](kube::Machine& one) { one.node = "n2"; });
+  slurm_.submit("7", "n2");
+  remove("m1");
+  run(minutes{2});
+  EXPECT_TRUE(held("m1"));
+  EXPECT_FALSE(drained("n1"));
+}
+
 // Its calls are few at a time: each has its turn.
 TEST_F(MachineSyncTest, JobsThatNeverEndHoldUpNoOtherMachine) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
