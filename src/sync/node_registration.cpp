@@ -56,7 +56,7 @@ void NodeSync::publish_uid(const std::string& uid) {
 }
 
 bool NodeSync::look(Now now) {
-  if (observed_ || found_ || !may_try() || now.steady < std::max(next_try_, look_from_)) {
+  if (observed_ || found_ || !may_try() || now.steady < look_not_before()) {
     return false;
   }
   found_ = find(now);
@@ -188,7 +188,7 @@ bool NodeSync::waits_for_watch(Now now) {
     return false;
   }
   lost_uid_ = *known;
-  next_try_ = now.steady + watch_lag();
+  told_by_ = now.steady + watch_lag();
   return true;
 }
 

@@ -86,7 +86,7 @@ SteadyTime NodeSync::step(Now now) {
     return now.steady;  // found by the first attempt: the watch reports its end
   }
   if (!observed_) {  // not yet, or found gone while writing
-    const SteadyTime next = found_ ? start_from_ : std::max(next_try_, look_from_);
+    const SteadyTime next = found_ ? start_from_ : look_not_before();
     const SteadyTime news = watching_ || options_.watch_from.empty() ? watch_next_ : watch_from_;
     return may_try() ? std::min(next, news) : news;
   }
@@ -284,7 +284,7 @@ void NodeSync::write_if_due(Now now) {
       lost_uid_ = observed_->uid;
       on_deleted(now);
       if (!refusal_) {
-        next_try_ = std::max(next_try_, now.steady + watch_lag());
+        told_by_ = now.steady + watch_lag();
       }
       return;
     }

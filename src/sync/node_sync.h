@@ -13,6 +13,7 @@
 //
 // A step object without threads or sleeping; not thread-safe.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -98,6 +99,7 @@ class NodeSync {
 
  private:
   Duration watch_lag() const;
+  SteadyTime look_not_before() const { return std::max({next_try_, look_from_, told_by_}); }
   bool may_read_watch(Now now) const;
   void read_watch(Now now);
   std::string known_uid() const;
@@ -168,6 +170,7 @@ class NodeSync {
   std::optional<node::HolderSighting> foreign_holder_;
   std::string told_holder_;  // the last one logged
   SteadyTime next_try_{};    // registration or write not before
+  SteadyTime told_by_{};     // by then the watch has told how the Node ended
   SteadyTime next_report_{};
   SteadyTime recreated_at_{};
   SteadyTime found_at_{};  // to be ours

@@ -71,6 +71,7 @@ void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
   }
   if (!observed_ && !known.empty()) {
     lost_uid_.clear();
+    told_by_ = {};
     found_.reset();
     publish_uid("");
     if (!gave_up_) {
@@ -92,7 +93,8 @@ void NodeSync::on_seen(const node::ObservedNode& seen) {
       }
     }
     if (let_go_) {
-      next_try_ = {};  // made anew, or never gone; of old news registration finds nothing
+      next_try_ =
+          told_by_ = {};  // made anew, or never gone; of old news registration finds nothing
     }
     return;  // registration reads the Node itself
   }

@@ -372,6 +372,18 @@ TEST_F(NodeDepartureTest, AWriteWaitsLongerForABrokenWatch) {
   expect_left_deleted();
 }
 
+// A list tells that it is gone, and nobody will tell more.
+TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeItIsMadeAtOnce) {
+  api_.remove("n1");
+  watch_.fail(Error{Code::kUnavailable, "429"});
+  sync_->set_desired(drained_node(), clock_.now());
+  run(seconds{5});
+  ASSERT_FALSE(sync_->registered());
+  watch_.feed(Seen::kReplaced, {});
+  run(seconds{1});
+  EXPECT_TRUE(sync_->registered());
+}
+
 // The same Node, with the same uid.
 TEST_F(NodeDepartureTest, ASightOfTheNodeEndsIt) {
   change_and_tell(true, "m1");
