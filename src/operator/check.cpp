@@ -181,7 +181,7 @@ Finding jobs_finding(const Options& options) {
 
 // What only acts: whether it can be started.
 void add_programs(const Options& options, cli::Findings& out) {
-  std::vector<const char*> programs{"scancel"};
+  std::vector<const char*> programs{"sinfo", "scancel"};
   if (options.slurm_source == Options::Source::kRest) {  // else the dump has shown it
     programs.push_back("scontrol");
   }

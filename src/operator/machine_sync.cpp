@@ -190,7 +190,9 @@ void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::st
     look_at_ended(site, drain, now);
   }
   unmark(site, now);
-  std::erase_if(not_before_, [now](const auto& entry) { return now.steady >= entry.second; });
+  std::erase_if(troubles_, [now](const auto& entry) {
+    return now.steady >= entry.second.until + 2 * entry.second.pause;
+  });
   std::erase_if(jobs_on_, [this](const auto& entry) { return !machines_.contains(entry.first); });
   if (failed_calls_ == 0 && (calls_left_ < kCallsPerStep || status_.waiting == 0)) {
     call_problem_.clear();

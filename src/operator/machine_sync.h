@@ -78,6 +78,10 @@ class MachineSync {
     std::string value;
     SteadyTime until;  // by then the watch has told
   };
+  struct Trouble {  // with a call
+    SteadyTime until{};
+    Duration pause{};
+  };
   SteadyTime watch(Now now);
   void unmark(const SiteView& site, Now now);
   void count_claims(const SiteView& site);
@@ -93,6 +97,7 @@ class MachineSync {
   bool is_as_seen(const kube::Machine& machine, Now now);
   bool mark(const std::string& key, const MachinePlace& place, const char* value, Now now);
   bool may_call(const std::string& key, Now now);
+  void succeeded(const std::string& key);
   void failed(const std::string& key, const std::string& what, const Error& error, Now now);
   void note(const SlurmAct& act, const SiteView& site, Now now);
   void look_at_ended(const SiteView& site, std::vector<std::string>& drain, Now now);
@@ -119,9 +124,9 @@ class MachineSync {
   bool dirty_ = false;      // something has changed
   int calls_left_ = 0;      // of API servers, in this look
   int failed_calls_ = 0;
-  std::string last_called_;                       // for this Machine
-  SteadyTime again_ = kNever, paused_until_{};    // look again; no call before
-  std::map<std::string, SteadyTime> not_before_;  // of a Machine: no call
+  std::string last_called_, last_unmarked_;     // for this Machine, of this Node
+  SteadyTime again_ = kNever, paused_until_{};  // look again; no call before
+  std::map<std::string, Trouble> troubles_;     // of a Machine, or of a Node that is to be unmarked
   std::string doubt_, watch_problem_, call_problem_;
   MachineStatus status_;
 };

@@ -13,13 +13,14 @@ namespace names = node::vocabulary;
 
 constexpr Duration kNextCalls = std::chrono::milliseconds{100};
 constexpr Duration kWatchTells = std::chrono::seconds{30};
+constexpr Duration kFirstPause = std::chrono::seconds{10}, kLongestPause = std::chrono::minutes{1};
 
 }  // namespace
 
 bool MachineSync::may_call(const std::string& key, Now now) {
-  const auto own = not_before_.find(key);
+  const auto own = troubles_.find(key);
   const SteadyTime pause =
-      std::max(paused_until_, own == not_before_.end() ? SteadyTime{} : own->second);
+      std::max(paused_until_, own == troubles_.end() ? SteadyTime{} : own->second.until);
   if (now.steady < pause || --calls_left_ < 0) {
     again_ = std::min(again_, std::max(pause, now.steady + kNextCalls));
     return false;
@@ -37,6 +38,8 @@ bool MachineSync::is_as_seen(const kube::Machine& machine, Now now) {
   const Status same = context_.api.confirm(machine);
   if (!same) {
     failed(key, "Machine " + key + " is perhaps not what it was", same.error(), now);
+  } else {
+    succeeded(key);
   }
   return static_cast<bool>(same) && may_act_();
 }
@@ -59,13 +62,19 @@ bool MachineSync::mark(const std::string& key, const MachinePlace& place, const 
     failed(key, "Node " + place.node.name + " was not marked", done.error(), now);
     return false;
   }
+  succeeded(key);
   marked_[place.node.uid] = {value, now.steady + kWatchTells};
   return true;
 }
 
 // A Node whose Machine lives: it outlived another Machine, or marked itself.
 void MachineSync::unmark(const SiteView& site, Now now) {
-  for (const auto& [name, node] : site.nodes) {
+  auto at = site.nodes.upper_bound(last_unmarked_);
+  for (std::size_t left = site.nodes.size(); left > 0; --left, ++at) {
+    if (at == site.nodes.end()) {
+      at = site.nodes.begin();
+    }
+    const auto& [name, node] = *at;
     const bool is_wrong = !node.detach.empty() && machine_of(name) == MachineOf::kLives;
     const auto done_before = marked_.find(node.uid);
     if (!is_wrong || settings_.dry_run ||
@@ -73,10 +82,12 @@ void MachineSync::unmark(const SiteView& site, Now now) {
         !may_call(name, now)) {
       continue;
     }
+    last_unmarked_ = name;
     const Status done = context_.site.annotate(name, node.uid, {{names::kDetach, std::nullopt}});
     if (!done && done.error().code != Code::kNotFound) {
       failed(name, "Node " + name + " was not unmarked", done.error(), now);
     } else {
+      succeeded(name);
       marked_[node.uid] = {"", now.steady + kWatchTells};
     }
   }
@@ -97,25 +108,29 @@ void MachineSync::release(const MachinePlace& place, kube::Machine& machine, con
     failed(key, "the hook of Machine " + key + " was not removed", done.error(), now);
     return;
   }
-  backoff_.reset();
-  not_before_.erase(key);
+  succeeded(key);
   ++status_.released;
   tell(machine, place, "MachineReleased", "the hook is removed: " + why, now);
   machine.hooked = false;  // until the watch tells
+}
+
+void MachineSync::succeeded(const std::string& key) {
+  troubles_.erase(key);
+  backoff_.reset();
 }
 
 void MachineSync::failed(const std::string& key, const std::string& what, const Error& error,
                          Now now) {
   ++status_.failures;
   ++failed_calls_;
-  const Duration pause = backoff_.next(error.retry_after);
-  const SteadyTime again = now.steady + pause;
-  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+  const bool of_all = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  const SteadyTime again = now.steady + backoff_.next(error.retry_after);
+  if (of_all) {
     paused_until_ = again;
-    not_before_[key] = again + pause;  // it may hang alone: the others first
-  } else {
-    not_before_[key] = again;
   }
+  Trouble& own = troubles_[key];  // it may hang alone: the others first
+  own.pause = std::clamp<Duration>(2 * own.pause, kFirstPause, kLongestPause);
+  own.until = std::max(again, now.steady + own.pause);
   again_ = std::min(again_, again);
   if (call_problem_.empty()) {
     call_problem_ = what + ": " + error.message;

@@ -12,12 +12,23 @@
 namespace slurmlet::op {
 namespace {
 
-// Of a look, when the change begins: as long as its command may take.
-constexpr Duration kFresh = kLongestChange;
+// Of a look, when the change begins.
+constexpr Duration kFresh = std::chrono::seconds{5};
+constexpr Duration kLongestLook = std::chrono::seconds{4};
 
-// The node of the answer to a look.
-std::optional<SlurmNode> read_look(const std::string& text, const std::string& seal,
-                                   const std::string& name) {
+// Whether no other node could be changed either.
+bool lies_with_all(node::SlurmFailure cause) {
+  return cause != node::SlurmFailure::kNotInSlurm && cause != node::SlurmFailure::kGarbage;
+}
+
+SlurmNode slurm_node(node::SlurmNodeRecord record, std::string text = {}) {
+  return {std::move(record.name),  std::move(record.hostname),
+          std::move(record.state), std::move(record.reason),
+          std::move(text),         std::move(record.address)};
+}
+
+std::optional<SlurmNode> read_shown(const std::string& text, const std::string& seal,
+                                    const std::string& name) {
   const auto records = slurm::split_dump(text, seal);
   if (!records || !records->contains(name)) {
     return std::nullopt;
@@ -33,12 +44,7 @@ std::optional<SlurmNode> read_slurm_node(const std::string& text) {
   if (!record) {
     return std::nullopt;
   }
-  return SlurmNode{std::move(record->name),
-                   std::move(record->hostname),
-                   std::move(record->state),
-                   std::move(record->reason),
-                   text,
-                   std::move(record->address)};
+  return slurm_node(*std::move(record), text);
 }
 
 NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::CommandRunner> runner,
@@ -47,14 +53,16 @@ NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::Com
       runner_(std::move(runner)),
       decide_(std::move(decide)),
       backoff_(std::chrono::milliseconds{500}, std::chrono::seconds{2}, std::chrono::seconds{60},
-               std::move(random)) {}
+               std::move(random)) {
+  client_.resolve_user = false;
+}
 
 SteadyTime NodeUpdates::quiet_until() const {
   return stage_ == Stage::kLook && runner_->running() ? looked_at_ + kFresh : SteadyTime{};
 }
 
 void NodeUpdates::begin(SteadyTime now, CommandSpec spec, Stage stage, std::vector<Done>& done) {
-  spec.timeout = std::min(client_.timeout, kLongestChange);
+  spec.timeout = std::min(client_.timeout, stage == Stage::kChange ? kLongestChange : kLongestLook);
   if (stage == Stage::kChange) {
     limit_by_alarm(spec);
   }
@@ -69,38 +77,70 @@ void NodeUpdates::begin_next(SteadyTime now, std::vector<Done>& done) {
       std::min_element(wanted_.begin(), wanted_.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (next != wanted_.end() && next->second <= now) {
-    looked_at_ = now;
     node_ = next->first;
     change_ = {};
-    auto seal = slurm::new_seal();
-    if (!seal) {
-      failed(now, seal.error().message, true, done);
-      return;
-    }
-    seal_ = *std::move(seal);
-    begin(now, slurm::dump_query(client_, seal_, node_), Stage::kLook, done);
+    seal_.clear();
+    look(now, slurm::sinfo_query(client_, node_), done);
   }
 }
 
+void NodeUpdates::look(SteadyTime now, CommandSpec spec, std::vector<Done>& done) {
+  looked_at_ = now;
+  begin(now, std::move(spec), Stage::kLook, done);
+}
+
+// sinfo shows no node that is in no partition. scontrol does, and has slurmctld list all nodes for
+// that.
+void NodeUpdates::look_everywhere(SteadyTime now, std::vector<Done>& done) {
+  auto seal = slurm::new_seal();
+  if (!seal) {
+    failed(now, seal.error().message, true, done);
+    return;
+  }
+  seal_ = *std::move(seal);
+  look(now, slurm::dump_query(client_, seal_, node_), done);
+}
+
+// Nothing when that is dealt with.
+std::optional<SlurmNode> NodeUpdates::read_look(SteadyTime now, const CommandOutput& output,
+                                                std::vector<Done>& done) {
+  if (seal_.empty()) {
+    auto answer = slurm::interpret(output, node_);
+    if (answer.record) {
+      return slurm_node(*std::move(answer.record));
+    }
+    if (answer.failure->cause == node::SlurmFailure::kNotInSlurm) {
+      look_everywhere(now, done);
+    } else {
+      failed(now, answer.failure->detail, lies_with_all(answer.failure->cause), done);
+    }
+    return std::nullopt;
+  }
+  if (output.out == "Node " + node_ + " not found\n") {
+    wanted_.erase(node_);  // the next dump tells
+    stage_ = Stage::kIdle;
+    return std::nullopt;
+  }
+  if (!output.succeeded()) {
+    command_failed(now, output, done);
+    return std::nullopt;
+  }
+  auto node = read_shown(output.out, seal_, node_);
+  if (!node) {
+    failed(now, "what slurmctld reports of it is not understood", false, done);
+  }
+  return node;
+}
+
 void NodeUpdates::looked(SteadyTime now, const CommandOutput& output, std::vector<Done>& done) {
-  if (now - looked_at_ > kFresh) {
+  if (now - looked_at_ > kFresh) {  // this process stood still meanwhile
     failed(now, "the answer came too late to act by it", true, done);
     was_late_ = true;
     return;
   }
   was_late_ = false;
-  if (output.out == "Node " + node_ + " not found\n") {
-    wanted_.erase(node_);  // the next dump tells
-    stage_ = Stage::kIdle;
-    return;
-  }
-  if (!output.succeeded()) {
-    command_failed(now, output, done);
-    return;
-  }
-  const auto node = read_look(output.out, seal_, node_);
+  const auto node = read_look(now, output, done);
   if (!node) {
-    failed(now, "what slurmctld reports of it is not understood", false, done);
     return;
   }
   change_ = decide_(*node);
@@ -110,9 +150,14 @@ void NodeUpdates::looked(SteadyTime now, const CommandOutput& output, std::vecto
     return;
   }
   CommandSpec spec = slurm::slurm_command(client_.bin_dir, "scontrol", client_.conf);
-  const char* state = change_.action == DrainAction::kDrain ? "state=drain" : "state=undrain";
-  spec.argv.insert(spec.argv.end(),
-                   {"--local", "update", "nodename=" + node_, state, "reason=" + change_.reason});
+  spec.argv.insert(spec.argv.end(), {"--local", "update", "nodename=" + node_});
+  if (change_.action != DrainAction::kSetReason) {
+    spec.argv.emplace_back(change_.action == DrainAction::kDrain ? "state=drain" : "state=undrain");
+  }
+  // Not with an undrain, which slurmctld may reject when it has set the Reason already.
+  if (change_.action != DrainAction::kUndrain) {
+    spec.argv.push_back("reason=" + change_.reason);
+  }
   begin(now, std::move(spec), Stage::kChange, done);
 }
 
@@ -124,7 +169,7 @@ void NodeUpdates::command_failed(SteadyTime now, const CommandOutput& output,
   } else if (could_not_run(output)) {
     failed(now, "scontrol cannot be run", true, done);
   } else if (known) {
-    failed(now, known->detail, known->cause != node::SlurmFailure::kGarbage, done);
+    failed(now, known->detail, lies_with_all(known->cause), done);
   } else {
     failed(now, valid_utf8(output.err.substr(0, output.err.find('\n'))), false, done);
   }
@@ -155,7 +200,9 @@ SteadyTime NodeUpdates::step(SteadyTime now, bool may_act, std::vector<Done>& do
     } else {
       stage_ = Stage::kIdle;
       backoff_.reset();
-      wanted_.erase(node_);
+      if (change_.action != DrainAction::kUndrain) {  // its Reason may be left
+        wanted_.erase(node_);
+      }
       done.push_back({node_, change_, ""});
     }
   }

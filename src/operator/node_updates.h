@@ -2,8 +2,8 @@
 
 // Changes nodes in Slurm with `scontrol update`, one after the other. Slurm has no compare-and-set,
 // so each node is queried anew immediately before it is changed, and the caller's rule decides from
-// that: a drain that an administrator gave a moment ago is seen. What is left is the time between
-// two commands, some milliseconds.
+// that: a drain that an administrator gave a moment ago is seen. What is left is the time from the
+// query to the end of the change: milliseconds, 10 s at most.
 //
 // What failed is tried again with back-off: the node, or all of them where slurmctld is the cause.
 // A step object, never blocks, not thread-safe.
@@ -30,7 +30,7 @@ std::optional<SlurmNode> read_slurm_node(const std::string& text);
 
 struct NodeChange {
   DrainAction action = DrainAction::kNone;
-  std::string reason;  // the node's, from then on
+  std::string reason;  // of a drain, or instead of ours
 };
 
 class NodeUpdates {
@@ -61,6 +61,10 @@ class NodeUpdates {
  private:
   enum class Stage : std::uint8_t { kIdle, kLook, kChange };
   void begin_next(SteadyTime now, std::vector<Done>& done);
+  void look(SteadyTime now, CommandSpec spec, std::vector<Done>& done);
+  void look_everywhere(SteadyTime now, std::vector<Done>& done);
+  std::optional<SlurmNode> read_look(SteadyTime now, const CommandOutput& output,
+                                     std::vector<Done>& done);
   void begin(SteadyTime now, CommandSpec spec, Stage stage, std::vector<Done>& done);
   void looked(SteadyTime now, const CommandOutput& output, std::vector<Done>& done);
   void command_failed(SteadyTime now, const CommandOutput& output, std::vector<Done>& done);
@@ -75,7 +79,8 @@ class NodeUpdates {
   SteadyTime looked_at_{};
   Stage stage_ = Stage::kIdle;
   bool was_late_ = false;
-  std::string node_, seal_;  // that is being changed, and of the look at it
+  std::string node_;  // that is being changed
+  std::string seal_;  // of a look by scontrol
   NodeChange change_;
 };
 

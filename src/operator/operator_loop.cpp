@@ -12,6 +12,12 @@
 namespace slurmlet::op {
 namespace {
 
+const char* to_verb(DrainAction action) {
+  return action == DrainAction::kDrain     ? "drain"
+         : action == DrainAction::kUndrain ? "undrain"
+                                           : "set the Reason of";
+}
+
 NodeChange change(DrainRuling ruling) { return {ruling.action, std::move(ruling.reason)}; }
 
 }  // namespace
@@ -138,9 +144,7 @@ void OperatorLoop::look_at_drain(const KubeNode& node, const SlurmNode& slurm, N
   } else if (ruling.action == DrainAction::kNone) {
     return;
   } else if (settings_.dry_run) {
-    tell(node, "DryRun",
-         fmt::format("would {} Slurm node {}",
-                     ruling.action == DrainAction::kDrain ? "drain" : "undrain", slurm.name),
+    tell(node, "DryRun", fmt::format("would {} Slurm node {}", to_verb(ruling.action), slurm.name),
          now);
   } else {
     updates_.want(slurm.name);
@@ -193,6 +197,10 @@ void OperatorLoop::report_updates(const std::vector<NodeUpdates::Done>& done, No
     }
     const bool drained = update.change.action == DrainAction::kDrain;
     note_change(update);
+    if (update.change.action == DrainAction::kSetReason) {
+      log::info("Slurm node " + update.slurm_node + ": Reason: " + update.change.reason);
+      continue;
+    }
     ++(drained ? drains_ : undrains_);
     tell_of(update.slurm_node, drained ? "SlurmNodeDrained" : "SlurmNodeUndrained",
             drained
@@ -224,9 +232,11 @@ void OperatorLoop::note_change(const NodeUpdates::Done& update) {
   SlurmNode changed = *known;
   if (update.change.action == DrainAction::kDrain) {
     changed.state.flags.insert("DRAIN");
-    changed.reason = update.change.reason;
-  } else {
+  } else if (update.change.action == DrainAction::kUndrain) {
     changed.state.flags.erase("DRAIN");
+  }
+  if (update.change.action != DrainAction::kUndrain) {
+    changed.reason = update.change.reason;
   }
   dump_.amend(changed);
 }

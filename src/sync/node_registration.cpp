@@ -195,7 +195,7 @@ bool NodeSync::waits_for_watch(Now now) {
 void NodeSync::end_let_go() {
   if (std::exchange(let_go_, false)) {
     refusal_.reset();
-    next_try_ = {};
+    next_try_ = told_by_ = {};
     log::info("Node " + desired_.name + " may be registered again");
   }
 }

@@ -242,7 +242,8 @@ def test_while_slurmctld_is_away_nothing_goes(site, machines):
 def test_without_squeue_nothing_goes_and_people_are_told(site, machines, tmp_path):
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "scontrol").symlink_to(shutil.which("scontrol"))
+    for name in ("scontrol", "sinfo"):
+        (programs / name).symlink_to(shutil.which(name))
     one = site.start(f"--slurm-bin-dir={programs}")
     machines.add("m1", "mc001")
     machines.delete("m1")

@@ -1,6 +1,7 @@
 #include "operator/rules/drain_rules.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace slurmlet::op {
@@ -12,6 +13,26 @@ constexpr std::string_view kEnd = "]";
 constexpr std::string_view kWas = ", was: ";
 constexpr std::string_view kUndrained = "slurmlet: undrained";
 
+// slurmctld's own, for nodes that do not respond; with ReturnToService=1 just that returns them.
+constexpr std::string_view kNotResponding = "Not responding";
+// What it adds to a Reason that is there: `scontrol reboot` always, the rest since 23.02.
+constexpr std::array<std::string_view, 5> kAdditions{
+    " : Not responding", " : ResumeTimeout reached", " : reboot complete", " : reboot issued",
+    " : reboot timed out"};
+
+std::string_view without_additions(std::string_view reason) {
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto addition : kAdditions) {
+      if (reason.ends_with(addition)) {
+        reason.remove_suffix(addition.size());
+        more = true;
+      }
+    }
+  }
+  return reason;
+}
+
 bool is_uid(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-';
@@ -19,27 +40,27 @@ bool is_uid(std::string_view text) {
 }
 
 bool is_reason(std::string_view reason, std::string_view begin) {
+  reason = without_additions(reason);
   const auto end = reason.find(kEnd);
   if (!reason.starts_with(begin) || end == std::string_view::npos ||
       !is_uid(reason.substr(begin.size(), end - begin.size()))) {
     return false;
   }
-  // `scontrol reboot` adds to the Reason that is there.
   const auto rest = reason.substr(end + kEnd.size());
-  return rest.empty() || rest.starts_with(kWas) || rest == " : reboot issued" ||
-         rest == " : reboot complete";
+  return rest.empty() || rest.starts_with(kWas);
 }
 
 // What is said of a node besides what we say: Slurm keeps one Reason, so it stands behind ours.
 std::string_view others_reason(std::string_view reason) {
-  if (reason.starts_with(kUndrained)) {
-    return "";
-  }
-  if (!is_drain_of_ours(reason)) {
+  const auto own = without_additions(reason);
+  if (own != kUndrained && !is_drain_of_ours(reason)) {
     return reason;
   }
-  const auto was = reason.find(kWas);
-  return was == std::string_view::npos ? "" : reason.substr(was + kWas.size());
+  const auto was = own.find(kWas);
+  if (was != std::string_view::npos) {
+    return own.substr(was + kWas.size());
+  }
+  return reason.ends_with(kNotResponding) ? kNotResponding : "";
 }
 
 bool may_undrain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
@@ -73,14 +94,18 @@ DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf m
   const bool goes = machine == MachineOf::kDeleting;
   const std::string others{others_reason(slurm.reason)};
   if (!node.unschedulable && !goes) {
-    if (!drained || !may_undrain(node, slurm, machine)) {
-      return {};
+    if (drained) {
+      return {may_undrain(node, slurm, machine) ? DrainAction::kUndrain : DrainAction::kNone};
     }
-    // Since 23.11 a Reason stays when a drain ends, and `scontrol reboot` would drain with ours.
-    return {DrainAction::kUndrain, others.empty() ? std::string{kUndrained} : others};
+    // Since 23.11 a Reason may outlast its drain: with ours, `scontrol reboot ASAP` or a prolog
+    // that fails would drain as a cordon does.
+    return is_drain_of_ours(slurm.reason)
+               ? DrainRuling{DrainAction::kSetReason,
+                             others.empty() ? std::string{kUndrained} : others}
+               : DrainRuling{};
   }
-  const std::string reason = (goes ? machine_reason(node) : cordon_reason(node)) +
-                             (others.empty() ? "" : std::string{kWas} + others);
+  std::string reason = (goes ? machine_reason(node) : cordon_reason(node)) +
+                       (others.empty() ? "" : std::string{kWas} + others);
   if (drained) {
     // Once the Machine goes, an uncordon must not undrain.
     return goes && is_cordon_reason(slurm.reason) ? DrainRuling{DrainAction::kDrain, reason}
@@ -88,11 +113,14 @@ DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf m
   }
   // Slurm gives no jobs to it, and its Reason has a time and an author. While its Machine goes, it
   // must not come back into service.
-  const bool out =
-      slurm.state.base == "DOWN" || slurm.state.base == "ERROR" || slurm.state.has("FAIL");
+  const bool fails = slurm.state.has("FAIL");
+  const bool out = slurm.state.base == "DOWN" || slurm.state.base == "ERROR" || fails;
   if (out && !others.empty() && !goes) {
     return {DrainAction::kNone, "",
             "it is " + slurm.state.raw() + ", and draining it would replace the reason"};
+  }
+  if (fails && !others.empty()) {
+    reason = others;  // the drain takes the place of FAIL, and nobody is to lift it
   }
   // slurmctld requeues the jobs of a node that is drained while it is powered up.
   const bool has_jobs = slurm.state.base == "ALLOCATED" || slurm.state.base == "MIXED";

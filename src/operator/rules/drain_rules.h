@@ -4,8 +4,8 @@
 // cordon drained, the next Machine's Node what the deletion drained, and nothing else does either.
 // Whose drain it is stands in Slurm's Reason: "slurmlet: cordoned [UID]" and "slurmlet: machine
 // deleted [UID]", with the uid of the Node, and ", was: REASON" behind it where there was another
-// one, which comes back with the undrain. Drains with other Reasons are an administrator's (or
-// Slurm's own) and are neither overwritten nor undone. Pure.
+// one, which comes back when the drain has ended. Drains with other Reasons are an administrator's
+// (or Slurm's own) and are neither overwritten nor undone. Pure.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@
 
 namespace slurmlet::op {
 
-enum class DrainAction { kNone, kDrain, kUndrain };
+enum class DrainAction { kNone, kDrain, kUndrain, kSetReason };
 
 // What is known of the Machine of a Node.
 enum class MachineOf : std::uint8_t {
@@ -26,7 +26,7 @@ enum class MachineOf : std::uint8_t {
 
 struct DrainRuling {
   DrainAction action = DrainAction::kNone;
-  std::string reason = {};     // of the node from then on
+  std::string reason = {};     // of a drain, or instead of ours
   std::string waits_for = {};  // why nothing is done although a drain is wanted; for people
   bool operator==(const DrainRuling&) const = default;
 };

@@ -1,8 +1,8 @@
 #pragma once
 
 // slurmctld in memory, for what the operator runs: scontrol's dump, update, requeue and delete,
-// show node, squeue and scancel. A command answers when it is polled; what happens in
-// between has happened.
+// sinfo and show node for one node, squeue and scancel. A command answers when it is polled; what
+// happens in between has happened.
 
 #include <fmt/format.h>
 
@@ -22,6 +22,7 @@ struct FakeNode {
   std::string base = "IDLE";
   std::set<std::string> flags;
   std::string reason;
+  bool in_no_partition = false;
   std::string state() const {
     std::string text = base;
     for (const auto& flag : flags) {
@@ -124,22 +125,39 @@ struct FakeSlurm {
     before_delete(name);
     nodes.erase(name);
   }
+  std::string sinfo(const std::string& name) const {
+    if (!nodes.contains(name) || nodes.at(name).in_no_partition) {
+      return "";
+    }
+    const FakeNode& node = nodes.at(name);
+    return name + "|p|" + to_lower(state(name)) +
+           "|0/4/0/4|8000|0|N/A|N/A|(null)|gpu:0|22.05.8|(null)|(null)|c||Unknown|c|(null)\x1f" +
+           (node.reason.empty() ? "none" : node.reason) + "|\n";
+  }
   void show(const std::string& name, CommandOutput& output) const {
     const bool known = nodes.contains(name);
     output.exit_code = known ? 0 : 1;
     output.out = known ? record(name) : "Node " + name + " not found\n";
   }
-  void update(const std::string& name, const std::vector<std::string>& argv) {
+  // As 24.11 without accounting: the Reason is set first, and outlasts its drain.
+  void update(const std::string& name, const std::vector<std::string>& argv,
+              CommandOutput& output) {
     if (!nodes.contains(name)) {
       return;
     }
     before_update(name);
     FakeNode& node = nodes.at(name);
     updates.push_back(name + " " + argv[4]);
-    node.reason = argv[5].substr(7);
+    if (argv.back().starts_with("reason=")) {
+      node.reason = argv.back().substr(7);
+    }
     if (argv[4] == "state=drain") {
       node.flags.insert("DRAIN");
-    } else {
+      node.flags.erase("FAIL");
+    } else if (argv[4] == "state=undrain" && node.flags.contains("INVALID_REG")) {
+      output.exit_code = 1;
+      output.err = "slurm_update error: Invalid node state specified\n";
+    } else if (argv[4] == "state=undrain") {
       node.flags.erase("DRAIN");
     }
   }
@@ -154,7 +172,8 @@ class FakeSlurmRunner final : public slurm::CommandRunner {
       spec_.argv.erase(spec_.argv.begin(), spec_.argv.begin() + 3);
     }
     running_ = true;
-    deadline_ = now + slurm_.answers_after;
+    deadline_ = now + std::min(slurm_.answers_after, spec.timeout);
+    in_time_ = slurm_.answers_after <= spec.timeout;
     read_ = spec.argv.back() == "node" ? slurm_.dump() : "";  // as the nodes are at its start
     return {};
   }
@@ -167,6 +186,10 @@ class FakeSlurmRunner final : public slurm::CommandRunner {
     }
     running_ = false;
     output = {};
+    output.timed_out = !in_time_;
+    if (!in_time_) {
+      return true;
+    }
     if (slurm_.away) {
       output.exit_code = 1;
       output.err = "slurm_load_node error: Unable to contact slurm controller (connect failure)\n";
@@ -181,6 +204,8 @@ class FakeSlurmRunner final : public slurm::CommandRunner {
       slurm_.end("requeue", spec_.argv[4], output);
     } else if (spec_.argv[2] == "delete") {
       slurm_.remove(spec_.argv[3].substr(9), output);
+    } else if (spec_.argv.front() == "sinfo") {
+      output.out = slurm_.sinfo(node_of(spec_.argv));
     } else if (spec_.argv.size() == 8) {
       slurm_.show(spec_.argv.back(), output);
     } else if (spec_.argv.back() == "node") {
@@ -188,16 +213,19 @@ class FakeSlurmRunner final : public slurm::CommandRunner {
       output.out = read_;
       output.took = slurm_.answers_after;
     } else {
-      slurm_.update(spec_.argv[3].substr(9), spec_.argv);
+      slurm_.update(spec_.argv[3].substr(9), spec_.argv, output);
     }
     return true;
   }
 
  private:
+  static std::string node_of(const std::vector<std::string>& argv) {
+    return *std::next(std::find(argv.begin(), argv.end(), "-n"));
+  }
   FakeSlurm& slurm_;
   CommandSpec spec_;
   std::string read_;
-  bool running_ = false;
+  bool running_ = false, in_time_ = true;
   SteadyTime deadline_{};
 };
 

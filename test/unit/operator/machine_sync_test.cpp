@@ -746,6 +746,22 @@ TEST_F(MachineSyncTest, ANodeThatIsDownWithAReasonGoesAndComesBackLikeAnyOther) 
   EXPECT_EQ(slurm_.nodes["n2"].reason, "Kill task failed");
 }
 
+// The drain takes the place of FAIL.
+TEST_F(MachineSyncTest, ANodeThatFailsStaysDrained) {
+  add("n1", "m1");
+  slurm_.nodes["n1"].flags = {"FAIL"};
+  slurm_.nodes["n1"].reason = "bad fan";
+  remove("m1");
+  run(minutes{1});
+  EXPECT_FALSE(held("m1"));
+  finish("n1", "m1");
+  run(minutes{1});
+  add("n1", "m2");
+  run(minutes{1});
+  EXPECT_TRUE(drained("n1"));
+  EXPECT_EQ(slurm_.nodes["n1"].reason, "bad fan");
+}
+
 // Commands that change something come one after the other, and what squeue said counts for seconds.
 TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
@@ -765,20 +781,23 @@ TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
   EXPECT_THAT(slurm_.ended, Contains("requeue 8"));
 }
 
-// A webhook matches one Node and never answers.
-TEST_F(MachineSyncTest, ANodeThatCannotBeUnmarkedHoldsUpNoOther) {
-  for (const char* name : {"1", "2", "3"}) {
+// A webhook matches some Nodes and never answers.
+TEST_F(MachineSyncTest, NodesThatCannotBeUnmarkedHoldUpNoOther) {
+  for (const char* name : {"11", "12", "13", "14", "15", "2", "3"}) {
     add(std::string{"n"} + name, std::string{"m"} + name);
   }
   site_.fail_calls("annotate n1", Error{Code::kTimeout, "it hangs"});
-  for (const char* name : {"n1", "n2"}) {
+  site_.before_annotate = [this](const std::string& node) {
+    clock_.advance(node.starts_with("n1") ? seconds{5} : seconds{0});
+  };
+  for (const char* name : {"n11", "n12", "n13", "n14", "n15", "n2"}) {
     site_.nodes[name].annotations[names::kDetach] = "Detached";
     tell(name, "");
   }
-  run(minutes{3});
+  run(minutes{10});
   EXPECT_EQ(detach("n2"), "");
   remove("m3");
-  run(minutes{3});
+  run(minutes{10});
   EXPECT_FALSE(held("m3"));
 }
 

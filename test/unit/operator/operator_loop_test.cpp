@@ -134,6 +134,30 @@ TEST_F(OperatorLoopTest, ALaterDrainWithOurOldReasonIsNotUndone) {
   EXPECT_TRUE(drained("n1"));
 }
 
+// slurmctld rejects it while the node has fewer CPUs or less memory than slurm.conf says.
+TEST_F(OperatorLoopTest, AnUndrainThatSlurmRejectsIsTriedAgain) {
+  add("n1");
+  cordon("n1", true);
+  run(seconds{20});
+  const std::string ours = slurm_.nodes["n1"].reason;
+  slurm_.nodes["n1"].flags.insert("INVALID_REG");
+  cordon("n1", false);
+  run(minutes{2});
+  EXPECT_TRUE(drained("n1"));
+  EXPECT_EQ(slurm_.nodes["n1"].reason, ours);
+  slurm_.nodes["n1"].flags.erase("INVALID_REG");
+  run(minutes{2});
+  EXPECT_FALSE(drained("n1"));
+}
+
+TEST_F(OperatorLoopTest, ANodeInNoPartitionIsDrained) {
+  add("n1");
+  slurm_.nodes["n1"].in_no_partition = true;
+  cordon("n1", true);
+  run(seconds{20});
+  EXPECT_TRUE(drained("n1"));
+}
+
 // More changes than can be written, at each dump.
 TEST_F(OperatorLoopTest, NoRecordStarvesHoweverManyJobsComeAndGo) {
   add_nodes(1000);
@@ -216,8 +240,9 @@ TEST_F(OperatorLoopTest, DrainsWhatIsCordonedWithinASecond) {
   cordon("n1", false);
   run(seconds{1});
   EXPECT_FALSE(drained("n1"));
+  EXPECT_EQ(slurm_.nodes["n1"].reason, "slurmlet: undrained");
   run(minutes{10});
-  EXPECT_EQ(slurm_.updates.size(), 2U);
+  EXPECT_EQ(slurm_.updates.size(), 3U);
 }
 
 TEST_F(OperatorLoopTest, ALargeSiteIsDumpedMoreSeldomUnlessAnIntervalWasSet) {

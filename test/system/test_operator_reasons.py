@@ -1,0 +1,65 @@
+"""The Reason that slurmlet-operator gives a node, and what the slurmctld of two releases makes of it."""
+import pytest
+
+from harness.operator_site import Site, operator_account
+from harness.rig import wait_until
+
+NODE = "rs001"
+
+
+@pytest.fixture(scope="module", params=["own", "24.11"])
+def cluster(request, own_slurm):
+    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
+    return own_slurm(nodes=[NODE], cpus=2, cluster_name="opera", root=root, slurmd_timeout=6,
+                     conf_lines=["ReturnToService=1"])
+
+
+@pytest.fixture(scope="module")
+def account(plane):
+    return operator_account(plane)
+
+
+@pytest.fixture
+def site(plane, cluster, account, tmp_path):
+    cluster.reset(NODE)
+    one = Site(plane, cluster, account, tmp_path)
+    one.add(NODE)
+    yield one
+    one.print_logs()
+    one.end()
+
+
+def test_a_node_whose_host_was_off_under_a_cordon_is_undrained(site):
+    """Since 23.02 slurmctld adds to our Reason."""
+    site.start()
+    site.cordon(NODE)
+    site.wait_drained(NODE)
+    site.slurm.daemon("kill", f"slurmd:{NODE}")
+    try:
+        wait_until(lambda: "DOWN" in site.state(NODE), 60, "slurmctld to notice")
+        assert "DRAIN" in site.state(NODE)
+        site.cordon(NODE, False)
+        site.wait_undrained(NODE)
+        wait_until(lambda: not site.reason(NODE).startswith("slurmlet: cordoned"), 20, "another Reason")
+    finally:
+        site.slurm.daemon("start", f"slurmd:{NODE}")
+    if site.slurm.release >= (23, 2):  # the one that returns it by itself
+        wait_until(lambda: site.state(NODE).startswith("IDLE"), 60, "slurmctld to return it")
+
+
+def test_a_reboot_that_an_administrator_wants_is_not_undone(site):
+    """It drains with the Reason that is there."""
+    site.start()
+    site.cordon(NODE)
+    site.wait_drained(NODE)
+    site.cordon(NODE, False)
+    site.wait_undrained(NODE)
+    wait_until(lambda: not site.reason(NODE).startswith("slurmlet: cordoned"), 20, "another Reason")
+    job = site.slurm.submit(NODE)  # so that the reboot waits
+    try:
+        site.slurm.command("scontrol", "reboot", "ASAP", NODE)
+        site.wait_dumps(NODE, 3)
+        assert "DRAIN" in site.state(NODE)
+    finally:
+        site.slurm.command("scontrol", "cancel_reboot", NODE)
+        site.slurm.command("scancel", job)
