@@ -271,7 +271,7 @@ def test_a_node_that_is_down_is_drained_and_the_next_machines_node_has_its_reaso
     site.add("mc001", "mc001")
     machines.add("m2", "mc001")
     site.wait_undrained("mc001")
-    assert site.reason("mc001") == "Kill task failed"
+    wait_until(lambda: site.reason("mc001") == "Kill task failed", 20, "the Reason of before")
 
 
 def test_an_administrators_drain_stays(site, machines):
