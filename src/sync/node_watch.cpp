@@ -27,7 +27,12 @@ bool is_older(const std::string& version, const std::string& than) {
 
 }  // namespace
 
-Duration NodeSync::watch_lag() const { return watch_.last_error() ? kBrokenWatchLag : kWatchLag; }
+Duration NodeSync::watch_lag() const {
+  if (watch_.position().empty()) {
+    return {};  // it must list, which does not tell how a Node ended
+  }
+  return watch_.last_error() ? kBrokenWatchLag : kWatchLag;
+}
 
 bool NodeSync::may_read_watch(Now now) const {
   return observed_ || watching_ || (refusal_ && !holder_refused_) ||

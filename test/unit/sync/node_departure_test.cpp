@@ -16,6 +16,7 @@ class NodeDepartureTest : public NodeSyncFixture {
  protected:
   NodeDepartureTest() {
     options_.end_changed = [this](const auto& end) { saved_ = end; };
+    watch_.resume("1");
     make();
     step();
   }
@@ -381,6 +382,16 @@ TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeItIsMadeAtOnce) {
   ASSERT_FALSE(sync_->registered());
   watch_.feed(Seen::kReplaced, {});
   run(seconds{1});
+  EXPECT_TRUE(sync_->registered());
+}
+
+// Nor does a watch that must list.
+TEST_F(NodeDepartureTest, AWriteDoesNotWaitForAWatchThatCannotTell) {
+  api_.remove("n1");
+  watch_.fail(Error{Code::kUnavailable, "410"});
+  watch_.resume("");
+  sync_->set_desired(drained_node(), clock_.now());
+  run(seconds{5});
   EXPECT_TRUE(sync_->registered());
 }
 

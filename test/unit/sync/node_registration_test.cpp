@@ -272,6 +272,7 @@ TEST_F(NodeRegistrationTest, RecreateNeverMeansNever) {
 
 // The watch is the usual messenger, but a write may learn it first.
 TEST_F(NodeRegistrationTest, ANodeFoundGoneWhileWritingIsMadeAgainSoon) {
+  watch_.resume("1");
   step();
   api_.remove("n1");
   sync_->set_desired(drained_node(), clock_.now());
