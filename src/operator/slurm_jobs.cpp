@@ -141,8 +141,14 @@ void SlurmJobs::begin_next(SteadyTime now) {
   }
   CommandSpec spec;
   if (!acts_.empty()) {
-    act_ = std::move(acts_.front());
-    acts_.pop_front();
+    // Commands may be slow, and what is not begun is dropped: those of Machines and the others in
+    // turn.
+    auto next = std::ranges::find_if(
+        acts_, [this](const SlurmAct& act) { return act.machine.empty() != was_nobodys_; });
+    next = next == acts_.end() ? acts_.begin() : next;
+    act_ = std::move(*next);
+    acts_.erase(next);
+    was_nobodys_ = act_->machine.empty();
     spec = command(*act_);
   } else if (!wanted_.empty() && !known_ && !tried_ && now - dumped_at_ <= kJobsFresh) {
     tried_ = true;

@@ -26,7 +26,7 @@ struct SlurmAct {
   enum class Kind : std::uint8_t { kRequeue, kCancel, kDelete };
   Kind kind;
   std::string what;          // a job, or a dynamic node
-  std::string machine;       // for whose sake
+  std::string machine;       // for whose sake; "" = nobody's, of a node that came back
   std::string failure = {};  // "" = done
 };
 
@@ -77,6 +77,7 @@ class SlurmJobs {
   std::string problem_;
   bool tried_ = false;  // squeue since the last dump
   std::deque<SlurmAct> acts_;
+  bool was_nobodys_ = false;                    // the last one
   std::optional<SlurmAct> act_;                 // under way
   std::set<std::string> handled_, no_requeue_;  // since known_; jobs that Slurm did not requeue
 };

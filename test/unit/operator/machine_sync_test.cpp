@@ -781,6 +781,30 @@ TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
   EXPECT_THAT(slurm_.ended, Contains("requeue 8"));
 }
 
+// Nor one that came back without its Machine.
+TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndKeepNoRecordThatCameBack) {
+  settings_.policy.kind = DrainPolicy::Kind::kNow;
+  restart();
+  add("s1", "m9");
+  add("d1", "m1", true);
+  remove("m1");
+  run(minutes{1});
+  ASSERT_FALSE(slurm_.nodes.contains("d1"));
+  finish("d1", "m1");
+  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
+  run(minutes{1});
+  ASSERT_TRUE(drained("d1"));
+  slurm_.submit("7", "s1");
+  slurm_.jobs.at("7").never_ends = true;
+  remove("m9");
+  run(minutes{1});
+  slurm_.nodes["d1"].base = "DOWN";
+  slurm_.nodes["d1"].flags.insert("NOT_RESPONDING");
+  slurm_.answers_after = milliseconds{3500};
+  run(minutes{5});
+  EXPECT_FALSE(slurm_.nodes.contains("d1"));
+}
+
 // A webhook matches some Nodes and never answers.
 TEST_F(MachineSyncTest, NodesThatCannotBeUnmarkedHoldUpNoOther) {
   for (const char* name : {"11", "12", "13", "14", "15", "2", "3"}) {
