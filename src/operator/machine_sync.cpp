@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "node/vocabulary.h"
+#include "operator/in_turn.h"
 
 namespace slurmlet::op {
 namespace {
@@ -172,19 +173,15 @@ void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::st
   failed_calls_ = 0;
   // Calls are few, and there are Machines that would take some each time: whoever comes behind the
   // one that had the last is first.
-  auto at = machines_.upper_bound(last_called_);
-  for (std::size_t left = machines_.size(); left > 0; --left, ++at) {
-    if (at == machines_.end()) {
-      at = machines_.begin();
-    }
-    if (at->second.hooked && at->second.deleted_at) {
+  visit_in_turn(machines_, std::string{last_called_}, [&](auto& entry) {
+    if (entry.second.hooked && entry.second.deleted_at) {
       const int before = calls_left_;
-      look_at(at->second, now, site, drain);
+      look_at(entry.second, now, site, drain);
       if (before > 0 && calls_left_ < before) {
-        last_called_ = at->first;
+        last_called_ = entry.first;
       }
     }
-  }
+  });
   std::erase_if(marked_, [now](const auto& entry) { return now.steady >= entry.second.until; });
   if (watch_problem_.empty()) {
     look_at_ended(site, drain, now);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "node/vocabulary.h"
+#include "operator/in_turn.h"
 
 namespace slurmlet::op {
 namespace {
@@ -69,18 +70,14 @@ bool MachineSync::mark(const std::string& key, const MachinePlace& place, const 
 
 // A Node whose Machine lives: it outlived another Machine, or marked itself.
 void MachineSync::unmark(const SiteView& site, Now now) {
-  auto at = site.nodes.upper_bound(last_unmarked_);
-  for (std::size_t left = site.nodes.size(); left > 0; --left, ++at) {
-    if (at == site.nodes.end()) {
-      at = site.nodes.begin();
-    }
-    const auto& [name, node] = *at;
+  visit_in_turn(site.nodes, std::string{last_unmarked_}, [&](const auto& entry) {
+    const auto& [name, node] = entry;
     const bool is_wrong = !node.detach.empty() && machine_of(name) == MachineOf::kLives;
     const auto done_before = marked_.find(node.uid);
     if (!is_wrong || settings_.dry_run ||
         (done_before != marked_.end() && now.steady < done_before->second.until) ||
         !may_call(name, now)) {
-      continue;
+      return;
     }
     last_unmarked_ = name;
     const Status done = context_.site.annotate(name, node.uid, {{names::kDetach, std::nullopt}});
@@ -90,7 +87,7 @@ void MachineSync::unmark(const SiteView& site, Now now) {
       succeeded(name);
       marked_[node.uid] = {"", now.steady + kWatchTells};
     }
-  }
+  });
 }
 
 void MachineSync::release(const MachinePlace& place, kube::Machine& machine, const std::string& why,

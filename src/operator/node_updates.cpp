@@ -15,11 +15,11 @@ namespace {
 // Of a look, when the change begins.
 constexpr Duration kFresh = std::chrono::seconds{5};
 constexpr Duration kLongestLook = std::chrono::seconds{4};
+// After an undrain: whether our Reason is left, and never at once again.
+constexpr Duration kReasonLeft = std::chrono::milliseconds{500};
 
 // Whether no other node could be changed either.
-bool lies_with_all(node::SlurmFailure cause) {
-  return cause != node::SlurmFailure::kNotInSlurm && cause != node::SlurmFailure::kGarbage;
-}
+bool lies_with_all(node::SlurmFailure cause) { return cause != node::SlurmFailure::kGarbage; }
 
 SlurmNode slurm_node(node::SlurmNodeRecord record, std::string text = {}) {
   return {std::move(record.name),  std::move(record.hostname),
@@ -200,8 +200,10 @@ SteadyTime NodeUpdates::step(SteadyTime now, bool may_act, std::vector<Done>& do
     } else {
       stage_ = Stage::kIdle;
       backoff_.reset();
-      if (change_.action != DrainAction::kUndrain) {  // its Reason may be left
+      if (change_.action != DrainAction::kUndrain) {
         wanted_.erase(node_);
+      } else if (const auto wanted = wanted_.find(node_); wanted != wanted_.end()) {
+        wanted->second = now + kReasonLeft;
       }
       done.push_back({node_, change_, ""});
     }

@@ -103,6 +103,13 @@ class MachineSyncTest : public ::testing::Test {
     change(
         machine, [this](kube::Machine& one) { one.deleted_at = clock_.now().wall; }, told);
   }
+  // A host, its Machine, which is deleted, and a job, all of that number.
+  void remove_with_job(const std::string& number, bool never_ends) {
+    add("n" + number, "m" + number);
+    slurm_.submit(number, "n" + number);
+    slurm_.jobs.at(number).never_ends = never_ends;
+    remove("m" + number);
+  }
   // What Cluster API does once the hook has gone.
   void finish(const std::string& name, const std::string& machine) {
     machines_->feed(MachineEvent::kDeleted, {api_.machines.at(machine)});
@@ -767,11 +774,7 @@ TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   for (int i = 1; i < 9; ++i) {
-    const std::string name = std::to_string(i);
-    add("n" + name, "m" + name);
-    slurm_.submit(name, "n" + name);
-    slurm_.jobs.at(name).never_ends = i < 8;
-    remove("m" + name);
+    remove_with_job(std::to_string(i), i < 8);
   }
   run(minutes{2});
   slurm_.ended.clear();
@@ -863,11 +866,7 @@ TEST_F(MachineSyncTest, JobsThatNeverEndHoldUpNoOtherMachine) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   for (int i = 0; i < 200; ++i) {
-    const std::string name = std::to_string(100 + i);
-    add("n" + name, "m" + name);
-    slurm_.submit(name, "n" + name);
-    slurm_.jobs.at(name).never_ends = true;
-    remove("m" + name);
+    remove_with_job(std::to_string(100 + i), true);
   }
   add("n900", "m900");
   slurm_.submit("900", "n900");
