@@ -1,5 +1,6 @@
 #include "kube/watch.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -21,6 +22,12 @@ constexpr const char* kMachineGroup = "cluster.x-k8s.io";
 constexpr std::array kMachineVersions{"v1beta2", "v1beta1"};  // the best one first
 constexpr Duration kLookAgain = std::chrono::minutes{3};      // for Machines where there are none
 constexpr Duration kAskAgain = std::chrono::seconds{15};      // a server that did not answer
+const json kNoItems = json::array();
+
+const json& items(const json& object, const char* name) {
+  const json* found = find(object, name);
+  return found == nullptr ? kNoItems : *found;
+}
 
 class MachineWatch final : public Watch<Machine> {
  public:
@@ -67,34 +74,44 @@ class MachineWatch final : public Watch<Machine> {
   void resume(const std::string&) override {}  // the version must be found first
 
  private:
-  // By the list of all API groups: the path of one that is not served is answered 404, as by any
-  // load balancer.
+  // By the lists of API groups and of their kinds: the path of one that is not served is answered
+  // 404, as by any load balancer.
   Result<std::string> find_version() {
-    const http::Request request{"GET", "/apis", "", "", kCallTimeout};
-    const auto response = rest_call(client_, request, options_, "GET");
-    if (!response) {
-      return response.error();
-    }
-    const auto answer = answer_json(request, *response);
-    if (!answer) {
-      return answer.error();
+    const auto groups = get("/apis");
+    if (!groups) {
+      return groups.error();
     }
     std::set<std::string> served;
-    const json* groups = find(*answer, "groups");
-    for (const json& group : groups == nullptr ? json::array() : *groups) {
-      const json* versions = find(group, "versions");
-      if (string_at(group, "name") == kMachineGroup && versions != nullptr) {
-        for (const json& version : *versions) {
+    for (const json& group : items(*groups, "groups")) {
+      if (string_at(group, "name") == kMachineGroup) {
+        for (const json& version : items(group, "versions")) {
           served.insert(string_at(version, "version"));
         }
       }
     }
     for (const char* wanted : kMachineVersions) {
-      if (served.contains(wanted)) {
+      if (!served.contains(wanted)) {
+        continue;
+      }
+      // Of a Cluster API that was removed, kinds with finalizers stay, and with them the version.
+      const auto kinds = get(std::string{"/apis/"} + kMachineGroup + "/" + wanted);
+      if (!kinds && kinds.error().code != Code::kNotFound) {
+        return kinds.error();
+      }
+      const json& found = kinds ? items(*kinds, "resources") : kNoItems;
+      if (std::any_of(found.begin(), found.end(),
+                      [](const json& kind) { return string_at(kind, "name") == "machines"; })) {
         return std::string{wanted};
       }
     }
-    return Error{Code::kNotFound, "the server has no cluster.x-k8s.io/v1beta2 or v1beta1"};
+    return Error{Code::kNotFound,
+                 "the server has no Machines of cluster.x-k8s.io/v1beta2 or v1beta1"};
+  }
+
+  Result<json> get(const std::string& path) {
+    const http::Request request{"GET", path, "", "", kCallTimeout};
+    const auto response = rest_call(client_, request, options_, "GET");
+    return response ? answer_json(request, *response) : response.error();
   }
 
   void look(SteadyTime now) {

@@ -33,6 +33,13 @@ void RecordPublisher::want(const std::string& node, Urgency urgency) {
 }
 
 void RecordPublisher::forget(const std::string& node) {
+  if (node == failed_) {
+    problem_.clear();
+  }
+  drop(node);
+}
+
+void RecordPublisher::drop(const std::string& node) {
   troubled_.erase(node);
   if (const auto known = places_.find(node); known != places_.end()) {
     queue(known->second.urgency).erase(known->second.number);
@@ -43,6 +50,7 @@ void RecordPublisher::forget(const std::string& node) {
 void RecordPublisher::forget_all() {
   places_.clear();
   troubled_.clear();
+  problem_.clear();
   for (auto& queue : queues_) {
     queue.clear();
   }
@@ -108,15 +116,16 @@ bool RecordPublisher::write_next(SteadyTime now,
     ++writes_;
     problem_.clear();
     backoff_.reset();
-    forget(node);
+    drop(node);
     written(node);
     return true;
   }
   ++failures_;
   problem_ = last_failure_ = done.error().message;
+  failed_ = node;
   const Code code = done.error().code;
   if (code != Code::kUnavailable && code != Code::kTimeout) {
-    forget(node);  // gone, another one, or refused for this Node: the next dump wants it again
+    drop(node);  // gone, another one, or refused for this Node: the next dump wants it again
     return true;
   }
   put_off(node);

@@ -40,7 +40,7 @@ class RecordPublisher {
 
   // A Node that waits already keeps the higher urgency.
   void want(const std::string& node, Urgency urgency);
-  void forget(const std::string& node);
+  void forget(const std::string& node);  // it has gone
   void forget_all();
   std::size_t waiting() const { return places_.size(); }
   // `written` is called for each Node that was written.
@@ -68,6 +68,7 @@ class RecordPublisher {
   Queue& queue(Urgency urgency) { return queues_[static_cast<std::size_t>(urgency)]; }
   SteadyTime due() const;
   const std::string* next_node(SteadyTime now) const;
+  void drop(const std::string& node);
   void put_off(const std::string& node);
   bool write_next(SteadyTime now, const std::function<void(const std::string&)>& written);
 
@@ -83,7 +84,7 @@ class RecordPublisher {
   SteadyTime next_{};
   bool is_slow_ = false;
   std::uint64_t writes_ = 0, failures_ = 0;
-  std::string problem_, last_failure_;
+  std::string problem_, last_failure_, failed_;  // the Node
 };
 
 }  // namespace slurmlet::op

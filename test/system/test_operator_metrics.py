@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from harness.cluster_api import CRDS, stand_in_crd
 from harness.metric_names import OPERATOR_METRICS, one as sample, samples
 from harness.programs import free_port, get_page
 from harness.rig import wait_until
@@ -49,7 +50,7 @@ def test_metrics_are_those_that_others_use(site):
     assert sample(text, "slurmlet_operator_nodes") == sample(text, "slurmlet_operator_slurm_nodes") == 2
     assert sample(text, "slurmlet_operator_dumps_total", result="success") >= 1
     assert get_page(port, "/healthz")[0] == 200
-    wait_until(lambda: get_page(port, "/readyz")[0] == 200, what="it to be ready")
+    wait_until(lambda: get_page(port, "/readyz")[0] == 200, what=lambda: "readiness: " + get_page(port, "/readyz")[1])
     site.slurm.daemon("stop", "slurmctld")
     try:
         wait_until(lambda: get_page(port, "/readyz")[0] == 503, what="it not to be ready")
@@ -58,3 +59,18 @@ def test_metrics_are_those_that_others_use(site):
         assert sample(get_page(port, "/metrics")[1], "slurmlet_operator_dumps_total", result="failure") >= 1
     finally:
         site.slurm.daemon("start", "slurmctld")
+
+
+def test_others_of_cluster_apis_kinds_without_machines(plane, site):
+    """What is left of a Cluster API whose Machines have gone: nobody removes the finalizers of the rest."""
+    crd = stand_in_crd("cluster.x-k8s.io", "Rest")
+    path = f"{CRDS}/{crd['metadata']['name']}"
+    plane.admin.create(CRDS, crd)
+    try:
+        wait_until(lambda: plane.admin.find("/apis/cluster.x-k8s.io/v1beta2"), what="the kind to be served")
+        port = free_port()
+        site.start(f"--metrics-address=127.0.0.1:{port}")
+        wait_until(lambda: get_page(port, "/readyz")[0] == 200, what=lambda: "readiness: " + get_page(port, "/readyz")[1])
+    finally:
+        plane.admin.delete(path)
+        wait_until(lambda: plane.admin.find(path) is None, what="its end")

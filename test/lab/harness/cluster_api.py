@@ -161,10 +161,14 @@ class ClusterAPI(Program):
         self.infrastructure.ended.set()
         self.infrastructure.join()
         super().stop()
-        for machine in self.api.get(f"{CORE}/machines")["items"]:
-            self.api.merge(f"{CORE}/machines/{machine['metadata']['name']}", {"metadata": {"finalizers": None}})
+        for kind in "clusters", "machinedeployments", "machinesets", "machines":  # nobody is left to remove them
+            for item in self.api.get(f"{CORE}/{kind}")["items"]:
+                self.api.merge(f"{CORE}/{kind}/{item['metadata']['name']}", {"metadata": {"finalizers": None}})
         for crd in self.crds:
             self.api.delete(f"{CRDS}/{crd['metadata']['name']}")
+        for crd in self.crds:
+            wait_until(lambda path=f"{CRDS}/{crd['metadata']['name']}": self.api.find(path) is None,
+                       what=f"the end of {crd['metadata']['name']}")
 
 
 def provider_of(machine):

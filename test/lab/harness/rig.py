@@ -23,14 +23,15 @@ GENERAL_WAIT = 60  # seconds; the machine may be busy
 
 
 def wait_until(condition, timeout=GENERAL_WAIT, what="it"):
-    """For what no watch tells (a log line, a process). Returns the condition's value."""
+    """For what no watch tells (a log line, a process). Returns the condition's value. `what` may be a function: what
+    there was instead."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout} s for {what}")
+            raise TimeoutError(f"waited {timeout} s for {what() if callable(what) else what}")
         time.sleep(0.03)
 
 

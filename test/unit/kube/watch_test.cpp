@@ -781,10 +781,15 @@ class MachineWatchTest : public ::testing::Test {
     events_.clear();
     return watch_->step(clock_.now(), events_);
   }
-  void serve(const std::string& versions) {
+  // `resources`: one that each version has which is asked, in turn.
+  void serve(const std::string& versions,
+             const std::vector<std::string>& resources = {"machines"}) {
     client_.answer(200, R"({"groups":[{"name":"apps","versions":[{"version":"v1"}]},
                              {"name":"cluster.x-k8s.io","versions":[)" +
                             versions + "]}]}");
+    for (const std::string& resource : resources) {
+      client_.answer(200, R"({"resources":[{"name":"clusters"},{"name":")" + resource + R"("}]})");
+    }
   }
   fakes::FakeHttpClient client_;
   fakes::FakeClock clock_;
@@ -805,7 +810,8 @@ TEST_F(MachineWatchTest, ReadsTheNewestVersionThatIsKnown) {
   client_.answer(200, list_json("100", kMachine));
   step();
   EXPECT_EQ(client_.requests[0].path, "/apis");
-  EXPECT_EQ(client_.requests[1].path,
+  EXPECT_EQ(client_.requests[1].path, "/apis/cluster.x-k8s.io/v1beta2");
+  EXPECT_EQ(client_.requests[2].path,
             "/apis/cluster.x-k8s.io/v1beta2/namespaces/ns/machines"
             "?labelSelector=cluster.x-k8s.io%2Fcluster-name%3Dhpc");
   ASSERT_EQ(events_.size(), 1U);
@@ -828,7 +834,29 @@ TEST_F(MachineWatchTest, AnOlderServerHasTheOlderVersion) {
   serve(R"({"version":"v1beta1"})");
   client_.answer(200, list_json("100"));
   step();
-  EXPECT_THAT(client_.requests[1].path, HasSubstr("/v1beta1/"));
+  EXPECT_THAT(client_.last().path, HasSubstr("/v1beta1/"));
+}
+
+// Others of Cluster API's kinds outlive it where nobody is left to remove their finalizers.
+TEST_F(MachineWatchTest, AGroupWithoutMachinesHasNone) {
+  serve(R"({"version":"v1beta1"},{"version":"v1beta2"})", {"machinesets", "machines/status"});
+  EXPECT_EQ(step() - clock_.now().steady, Duration{minutes{3}});
+  EXPECT_EQ(watch_->last_error()->code, Code::kNotFound);
+  EXPECT_EQ(client_.requests.size(), 3U);
+}
+
+TEST_F(MachineWatchTest, MachinesOfTheOlderVersionOnlyAreFound) {
+  serve(R"({"version":"v1beta1"},{"version":"v1beta2"})", {"machinesets", "machines"});
+  client_.answer(200, list_json("100"));
+  step();
+  EXPECT_THAT(client_.last().path, HasSubstr("/v1beta1/"));
+}
+
+TEST_F(MachineWatchTest, AVersionThatIsNotToldIsNotTakenForNone) {
+  serve(R"({"version":"v1beta2"})", {});
+  client_.answer(503, "");
+  EXPECT_EQ(step() - clock_.now().steady, Duration{seconds{15}});
+  EXPECT_EQ(watch_->last_error()->code, Code::kUnavailable);
 }
 
 TEST_F(MachineWatchTest, WithoutMachinesItLooksAgainEveryFewMinutes) {

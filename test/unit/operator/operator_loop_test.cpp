@@ -418,6 +418,34 @@ TEST_F(OperatorLoopTest, ANodeThatCannotBeWrittenHoldsUpNoOther) {
   EXPECT_NE(record("n9"), "");
 }
 
+TEST_F(OperatorLoopTest, ANodeThatCouldNotBeWrittenAndHasGoneIsNoProblemAnyMore) {
+  add("n1");
+  run(seconds{20});
+  add("n2");
+  site_.fail_calls("annotate n2", Error{Code::kNotFound, "nodes n2 not found"});
+  run(seconds{1});
+  ASSERT_NE(loop_->status().record_problem, "");
+  watch_->feed(Type::kDeleted, {site_.nodes.at("n2")});
+  site_.nodes.erase("n2");
+  run(seconds{1});
+  EXPECT_EQ(loop_->status().record_problem, "") << "not for as long as no other is written";
+}
+
+TEST_F(OperatorLoopTest, WhoLostTheLeadHasNoProblemWithRecords) {
+  add("n1");
+  site_.fail_calls("annotate", Error{Code::kDenied, "403"});
+  run(seconds{5});
+  ASSERT_NE(loop_->status().record_problem, "");
+  kube::Lease held;
+  held.name = kLeaderLease;
+  held.holder_identity = "b";
+  held.duration_seconds = 600;
+  leases_.put(held);
+  run(seconds{20});
+  ASSERT_FALSE(loop_->status().leads);
+  EXPECT_EQ(loop_->status().record_problem, "");
+}
+
 TEST_F(OperatorLoopTest, ThatRecordsCannotBeWrittenIsLoggedOnce) {
   add_nodes(10);
   site_.fail_calls("annotate n0", Error{Code::kDenied, "nodes is forbidden"});
