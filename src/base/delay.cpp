@@ -21,12 +21,12 @@ constexpr Duration kZero{};
 // In the order of Delay. What a whole site may do at once is spread so far that 10,000 nodes stay
 // below three times their steady rate of a thousand requests a second.
 constexpr std::array kTable = std::to_array<DelayRule>({
-    {Delay::kLook, "first look at Node and Lease (nodes / 1000 s)", kZero, kZero, kZero, "", 0, 0,
-     1000},
+    {Delay::kLook, "first look at Node and Lease (nodes / 800 s)", kZero, kZero, kZero, "", 0, 0,
+     800},
     {Delay::kStart, "registration (nodes / 133 s)", kZero, kZero, kZero, "", 0, 0, 133},
     {Delay::kNews, "Node changed, but not whether it can be used (nodes / 2000 s)", kZero, kZero,
      kZero, "", 0, 0, 2000},
-    {Delay::kLeaseRetry, "Lease not renewed", seconds{3}, milliseconds{4500}, seconds{10}},
+    {Delay::kLeaseRetry, "Lease not renewed", seconds{3}, milliseconds{4500}, seconds{12}},
     {Delay::kNodeRetry, "Node not read or written", milliseconds{100}, seconds{1}, seconds{60}},
     {Delay::kPodRetry, "pod not rejected", milliseconds{500}, seconds{2}, seconds{30}},
     {Delay::kEventRetry, "Event not sent", seconds{10}, seconds{20}, seconds{60}},

@@ -17,9 +17,11 @@ WallTime next_renew_time(WallTime now, WallTime last);
 // A quarter of the lease's duration, up to 4 % later.
 Duration renew_interval(Duration lease_duration, const Random& random);
 
-// After the first renewal of a start or of the end of an outage, which many nodes share: sooner, by
-// any part of the interval, or they would stay in step for many minutes.
-Duration renew_out_of_step(Duration lease_duration, const Random& random);
+// After a first renewal that many nodes made within `spread`: by as much of the interval as they
+// were not apart, sooner, or they would stay in step for many minutes. Where they were further
+// apart than an interval they go on as they came, for the sum of first and second renewals is what
+// the API server feels.
+Duration renew_out_of_step(Duration lease_duration, Duration spread, const Random& random);
 
 // kubelet's spread of the periodic report: uniform in [0.5, 1.5) of the interval.
 Duration spread_report(Duration interval, const Random& random);

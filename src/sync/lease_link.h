@@ -34,6 +34,8 @@ struct LeaseLink {
   // By NodeSync, before node_uid: a foreign holder that was found dead, whose Lease may be taken
   // over as long as it is just this one.
   Published<node::LeaseHolder> dead_holder;
+  // By NodeSync, before node_uid: over how long the nodes of this site begin.
+  Published<Duration> start_spread;
   // By LeaseSync.
   Published<LeaseStatus> status;
 

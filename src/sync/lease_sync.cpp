@@ -69,6 +69,7 @@ void LeaseSync::failed(const Error& error, Now now) {
     log::warning("lease of node " + options_.node_name + " not renewed: " + error.message);
   }
   failing_ = true;
+  was_held_up_ = error.code == Code::kTimeout;
   const auto before = link_.status.get();
   LeaseStatus status = before ? *before : LeaseStatus{};
   status.last_error = error.reason();
@@ -84,14 +85,20 @@ void LeaseSync::failed(const Error& error, Now now) {
 
 void LeaseSync::succeeded(Now now) {
   const auto before = link_.status.get();
-  const bool in_step = failing_ || !before || !before->renewed_at;
+  const bool is_first = !before || !before->renewed_at;
+  const auto spread = link_.start_spread.get();
   if (failing_) {
     log::info("lease of node " + options_.node_name + " is renewed again");
   }
   failing_ = false;
   backoff_.reset();
   link_.status.set({now.wall, now.steady, "", std::nullopt, std::nullopt});
-  next_ = now.steady + (in_step ? node::renew_out_of_step(options_.duration, random_)
+  // Those whom the server let wait are answered at one moment; those whom it refused have come back
+  // each at its own.
+  const bool in_step = is_first || std::exchange(was_held_up_, false);
+  next_ = now.steady + (in_step ? node::renew_out_of_step(
+                                      options_.duration,
+                                      is_first && spread ? *spread : Duration::zero(), random_)
                                 : node::renew_interval(options_.duration, random_));
 }
 

@@ -59,7 +59,7 @@ class LeaseSync {
   std::optional<SteadyTime> refused_until_;  // held by another machine: look again then
   WallTime last_renew_{};
   SteadyTime next_{};
-  bool failing_ = false;
+  bool failing_ = false, was_held_up_ = false;
 };
 
 }  // namespace slurmlet::sync

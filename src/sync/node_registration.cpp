@@ -30,7 +30,9 @@ void NodeSync::set_site(const SitePlace& site, Now now) {
   }
   site_ = site;
   const SteadyTime begun = begun_ ? *begun_ : begun_.emplace(now.steady);
-  const Duration look = site.in(site_delay(Delay::kLook, site.at_once()), "start:");
+  const Duration spread = site_delay(Delay::kLook, site.at_once());
+  link_.start_spread.set(spread);
+  const Duration look = site.in(spread, "start:");
   const Duration start = site.in(site_delay(Delay::kStart, site.at_once()), "start:");
   start_from_ = begun + start;
   const bool has_lease = !known_uid().empty();

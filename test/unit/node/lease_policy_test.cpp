@@ -46,5 +46,20 @@ TEST(LeasePolicyTest, ReportsAreSpreadByHalfAnInterval) {
   EXPECT_EQ(spread_report(minutes{5}, [] { return 1.0; }), seconds{450});
 }
 
+// {how far apart they began, the soonest next renewal, the latest}: of a Lease of 40 s.
+TEST(LeasePolicyTest, ThoseWhoBeganTogetherRenewApart) {
+  const struct {
+    Duration spread, soonest, latest;
+  } rows[]{{seconds{0}, seconds{1}, seconds{10}},
+           {seconds{4}, seconds{4}, seconds{10}},
+           {seconds{10}, seconds{10}, seconds{10}},
+           {milliseconds{12'500}, milliseconds{12'500}, milliseconds{12'500}},
+           {seconds{99}, seconds{15}, seconds{15}}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(renew_out_of_step(seconds{40}, row.spread, [] { return 1.0; }), row.soonest);
+    EXPECT_EQ(renew_out_of_step(seconds{40}, row.spread, [] { return 0.0; }), row.latest);
+  }
+}
+
 }  // namespace
 }  // namespace slurmlet::node

@@ -191,9 +191,11 @@ TEST_F(LeaseSyncTest, RenewTimeIncreasesThoughTheClockStepsBack) {
 
 TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
   LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, link_};
-  api_.fail_always(Error{Code::kUnavailable, "connection refused"});
   SteadyTime next = sync.step(clock_.now());
-  for (const int ms : {4500, 9000, 10000, 10000}) {
+  clock_.advance(next - clock_.now().steady);
+  api_.fail_always(Error{Code::kUnavailable, "connection refused"});
+  next = sync.step(clock_.now());
+  for (const int ms : {4500, 9000, 12000, 12000}) {
     EXPECT_EQ(next, clock_.now().steady + milliseconds{ms});
     const auto calls = api_.calls().size();
     clock_.advance(milliseconds{ms - 1});
@@ -205,13 +207,28 @@ TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
   api_.fail_always(std::nullopt);
   clock_.advance(next - clock_.now().steady);
   next = sync.step(clock_.now());
-  EXPECT_GT(next, clock_.now().steady + milliseconds{900});  // out of step with the others
-  EXPECT_LE(next, clock_.now().steady + seconds{10});
+  EXPECT_EQ(next, clock_.now().steady + milliseconds{10400}) << "each came back at its own time";
   EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
   // and the next failure starts from the beginning
   api_.fail_always(Error{Code::kTimeout, "late"});
   clock_.advance(next - clock_.now().steady);
-  EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{4500});
+  next = sync.step(clock_.now());
+  EXPECT_EQ(next, clock_.now().steady + milliseconds{4500});
+  // those whom a hanging server answers together do not stay together
+  api_.fail_always(std::nullopt);
+  clock_.advance(next - clock_.now().steady);
+  next = sync.step(clock_.now());
+  EXPECT_EQ(next, clock_.now().steady + seconds{1});
+  clock_.advance(seconds{1});
+  EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{10400}) << "once";
+}
+
+TEST_F(LeaseSyncTest, ALargeSiteGoesOnAsItCame) {
+  link_.start_spread.set(milliseconds{12'500});
+  LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, link_};
+  EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{12'500});
+  clock_.advance(milliseconds{12'500});
+  EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{10400});
 }
 
 // So that one failed call makes no gap of more than 15 s, and all nodes together no storm.

@@ -131,7 +131,7 @@ TEST_F(NodeSyncTest, TheStartOfALargeSiteIsSpreadAndTheLeaseComesFirst) {
   make();
   api_.clear_calls();
   const SitePlace place{"n1", 10'000, 9'000};
-  const Duration look = place.in(seconds{10}, "start:");
+  const Duration look = place.in(milliseconds{12'500}, "start:");
   const Duration start = place.in(site_delay(Delay::kStart, 10'000), "start:");
   ASSERT_GT(look, seconds{1});
   sync_->set_site(place, clock_.now());
@@ -140,6 +140,7 @@ TEST_F(NodeSyncTest, TheStartOfALargeSiteIsSpreadAndTheLeaseComesFirst) {
   const SteadyTime begun = clock_.now().steady;
   EXPECT_EQ(step_after(look), begun + start);
   EXPECT_EQ(uid(), held().uid) << "the Lease is renewed from now on";
+  EXPECT_EQ(*link_.start_spread.get(), milliseconds{12'500});
   EXPECT_FALSE(sync_->registered());
   step_after(start - look);
   EXPECT_TRUE(sync_->registered());
