@@ -99,9 +99,8 @@ def test_a_quiet_site_answers_that_nothing_has_changed(site):
     else:
         wait_until(lambda: metric(port, "slurmlet_operator_dump_timestamp_seconds") > 0, 30, "a dump")
         assert metric(port, "slurmlet_operator_dumps_unchanged_total") == 0
-    dumped = site.record("rest001")["dumpedAt"]
     site.slurm.command("scontrol", "update", "nodename=rest001", "state=drain", "reason=after that")
-    site.wait_record("rest001", lambda r: states(r) == {"IDLE", "DRAIN"} and r["dumpedAt"] > dumped)
+    site.wait_record("rest001", lambda r: states(r) == {"IDLE", "DRAIN"})
 
 
 def test_slurmrestd_and_slurmctld_are_told_apart(site):

@@ -71,7 +71,8 @@ class Site:
         return json.loads(text) if text else None
 
     def wait_record(self, name, holds, timeout=20):
-        return wait_until(lambda: (r := self.record(name)) and holds(r) and r, timeout, f"the record of {name}")
+        return wait_until(lambda: (r := self.record(name)) and holds(r) and r, timeout,
+                          lambda: f"the record of {name}, which is {self.record(name)}")
 
     def state(self, name):
         return self.slurm.node_state(name)
