@@ -86,7 +86,7 @@ void LeaseSync::failed(const Error& error, Now now) {
 void LeaseSync::succeeded(Now now) {
   const auto before = link_.status.get();
   const bool is_first = !before || !before->renewed_at;
-  const auto spread = link_.start_spread.get();
+  const bool was_held_up = std::exchange(was_held_up_, false);
   if (failing_) {
     log::info("lease of node " + options_.node_name + " is renewed again");
   }
@@ -95,11 +95,13 @@ void LeaseSync::succeeded(Now now) {
   link_.status.set({now.wall, now.steady, "", std::nullopt, std::nullopt});
   // Those whom the server let wait are answered at one moment; those whom it refused have come back
   // each at its own.
-  const bool in_step = is_first || std::exchange(was_held_up_, false);
-  next_ = now.steady + (in_step ? node::renew_out_of_step(
-                                      options_.duration,
-                                      is_first && spread ? *spread : Duration::zero(), random_)
-                                : node::renew_interval(options_.duration, random_));
+  if (!is_first && !was_held_up) {
+    next_ = now.steady + node::renew_interval(options_.duration, random_);
+    return;
+  }
+  const auto spread = is_first ? link_.start_spread.get() : nullptr;
+  next_ = now.steady +
+          node::renew_out_of_step(options_.duration, spread ? *spread : Duration::zero(), random_);
 }
 
 Status LeaseSync::load(Now now, bool just_written) {

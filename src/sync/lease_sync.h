@@ -59,7 +59,8 @@ class LeaseSync {
   std::optional<SteadyTime> refused_until_;  // held by another machine: look again then
   WallTime last_renew_{};
   SteadyTime next_{};
-  bool failing_ = false, was_held_up_ = false;
+  bool failing_ = false;
+  bool was_held_up_ = false;  // the last failure was a server that did not answer
 };
 
 }  // namespace slurmlet::sync

@@ -223,6 +223,15 @@ TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
   EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{10400}) << "once";
 }
 
+TEST_F(LeaseSyncTest, AFirstRenewalThatWasHeldUpPutsOutOfStepOnce) {
+  LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, link_};
+  api_.fail_next(Error{Code::kTimeout, "late"});
+  clock_.advance(sync.step(clock_.now()) - clock_.now().steady);
+  EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + seconds{1});
+  clock_.advance(seconds{1});
+  EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{10400});
+}
+
 TEST_F(LeaseSyncTest, ALargeSiteGoesOnAsItCame) {
   link_.start_spread.set(milliseconds{12'500});
   LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, link_};
