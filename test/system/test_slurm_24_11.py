@@ -78,13 +78,13 @@ def test_killed_slurmd_in_the_other_root_shows_within_seconds(rig, slurm, timing
 def reconfigure(slurm):
     """It may take longer than scontrol waits, and now and then slurmctld 24.11 hangs in it for ever (docs/slurm-load.md)."""
     slurm.command("scontrol", "reconfigure", check=False)
-    deadline = time.monotonic() + 20
-    while not slurm.succeeds("scontrol", "ping"):
-        if time.monotonic() > deadline:
-            warnings.warn("slurmctld hung in a reconfiguration and was started again")
-            slurm.daemon("kill", "slurmctld")
-            slurm.daemon("start", "slurmctld")
-            reconfigure(slurm)
+    try:
+        wait_until(lambda: slurm.succeeds("scontrol", "ping"), 20)
+    except TimeoutError:
+        warnings.warn("slurmctld hung in a reconfiguration and was started again")
+        slurm.daemon("kill", "slurmctld")
+        slurm.daemon("start", "slurmctld")
+        reconfigure(slurm)
 
 
 def test_reconfigured_slurmd_is_no_crash(rig, slurm):
