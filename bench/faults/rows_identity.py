@@ -13,7 +13,7 @@ OFFLINE = 60  # seconds until an administrator brings another credential
 
 @row("credential expired", own_nodes=True, hinders=True,
      done=f"client certificate of {LIFE} s, a new one {OFFLINE} s after its end",
-     must="the log names file and cure; lease within 15 s of the new one, same process")
+     must="log names file and fix; lease within 15 s of the new one")
 def expired(trial):
     with trial.lab.slurm() as slurm, trial.lab.node(slurm) as node:
         trial.adopt(node)
@@ -25,7 +25,7 @@ def expired(trial):
         wait_until(lambda: time.time() >= end, LIFE + 5)
         with trial.fault():
             node.wait_log("put a fresh credential for system:node:" + node.name)
-            trial.seen("in the log", within=30)
+            trial.seen("log", within=30)
             time.sleep(OFFLINE)
             renewed = [at for at in node.audit.renewals(trial.mark) if at > end + 1]
             trial.require(not renewed, "renewed with an expired credential")
@@ -35,8 +35,8 @@ def expired(trial):
 
 
 @row("credential revoked", own_nodes=True, hinders=True,
-     done=f"service account of the token deleted; {OFFLINE} s later there again, new token in the file",
-     must="the log says 401; lease within 15 s of the new token, same process")
+     done=f"token's service account deleted; {OFFLINE} s later recreated, new token in the file",
+     must="401 in the log; lease within 15 s of the new token")
 def revoked(trial):
     lab = trial.lab
     with lab.slurm() as slurm, lab.node(slurm) as node:
@@ -53,7 +53,7 @@ def revoked(trial):
         with trial.fault():
             lab.plane.admin.delete(f"{account.path}/{account.name}")
             node.wait_log("401")
-            trial.seen("401 in the log", within=60)
+            trial.seen("401", within=60)
             time.sleep(OFFLINE)
             again = ServiceAccount(lab.plane, node.name)
             # Known to the server's caches before it is used: a rejected token is remembered.
@@ -64,8 +64,8 @@ def revoked(trial):
         trial.finish()
 
 
-@row("credential rotated", done="kubeconfig replaced five times by one with a new certificate",
-     must="in use within 10 s each, no late lease, same process")
+@row("credential rotated", done="kubeconfig with a new certificate, five times",
+     must="each in use within 10 s")
 def rotated(trial):
     node, slowest = trial.node, 0.0
     with trial.fault():
@@ -76,5 +76,5 @@ def rotated(trial):
             wait_until(lambda: wanted in node.audit.credentials(trial.mark), 30,
                        "the new credential in use")
             slowest = max(slowest, time.time() - began)
-    trial.seen("slowest in use", within=10, since=time.time() - slowest)
+    trial.seen("slowest", within=10, since=time.time() - slowest)
     trial.back(within=20)

@@ -49,10 +49,9 @@ def second_refused(node):
 
 
 @row("SIGKILL at random moments", own_nodes=True,
-     done="killed up to 1.5 s after its start and started again, 200 times; certificate about to "
-          "end every 20th time, a second daemon tried every 10th",
-     must="one Node, one holder of the lease, no false condition, files whole, no late lease, the "
-          "second refused")
+     done=f"up to 1.5 s after each start; certificate about to expire every {RENEW_EVERY}th time, "
+          f"second daemon every {SECOND_EVERY}th",
+     must="one Node, one lease holder, files whole, no late lease, second daemon rejected")
 def killed(trial):
     lab, moments = trial.lab, random.Random(trial.lab.options.seed)
     rounds = lab.options.kills
@@ -88,7 +87,7 @@ def killed(trial):
         trial.require(len(left) < 20, f"{len(left)} files in the state directory")
         # The first, those that were put there, and those that came.
         came = len(certificates | {node.certificate()}) - 1 - due
-        trial.note(f"{rounds} kills; {due} renewals due, {came} certificates came")
+        trial.note(f"{rounds} kills; {due} certificates due, {came} came")
         trial.require(came >= due, "a certificate that was due did not come")
         trial.finish()
 
@@ -100,8 +99,7 @@ def node_uids(lab):
 
 
 @row("restarts at once", own_nodes=True, alone=True,
-     done="as many daemons as fit, all killed and started at the same moment",
-     must="every lease fresh within 30 s, one Node each")
+     done="daemons killed and started together", must="every lease within 30 s, one Node each")
 def restarted(trial):
     lab = trial.lab
     count = lab.options.restarts
@@ -120,8 +118,8 @@ def restarted(trial):
         times = fleet.wait_all_renewed(began, 300)
         late = sorted(at - began for at in times.values())
         figures = trial.figures
-        figures.seen = (f"{count} leases: first {late[0]:.1f} s, half {statistics.median(late):.1f} s, "
-                        f"last {late[-1]:.1f} s")
+        figures.seen = (f"lease: first {late[0]:.1f}, half {statistics.median(late):.1f}, "
+                        f"last {late[-1]:.1f}")
         figures.right = late[-1]
         time.sleep(20)
         fleet.tail.read()
@@ -131,13 +129,14 @@ def restarted(trial):
         burst = [number for second, number in fleet.tail.by_second.items()
                  if int(began) <= second <= last]
         trial.note(f"{count} daemons; {sum(burst) / max(1, late[-1]):.0f} requests/s until the last "
-                   f"lease, at most {max(per_second)} in a second")
+                   f"lease, at most {max(per_second)}")
         said = [line for node, length in zip(fleet.nodes, lines)
                 for line in warnings_of(node.log()[length:])]
-        trial.note(f"{len(said)} warnings in the logs" + (f", such as: {said[0][-160:]}" if said else ""))
+        trial.note(f"{len(said)} warnings" +
+                   (f", such as: {said[0].split(' ', 2)[-1][:160]}" if said else ""))
         refused = {code: number for code, number in sorted((fleet.tail.codes - codes).items())
                    if code == 429 or code >= 500}
-        trial.note(f"answers of an overloaded server: {refused or 'none'}")
+        trial.note(f"429 or 5xx: {refused or 'none'}")
         trial.require(late[-1] <= 30, f"the last lease after {late[-1]:.1f} s")
         trial.require(node_uids(lab) == uids, "Nodes are other objects than before")
         trial.require(all(node.daemon.process.poll() is None for node in fleet.nodes),

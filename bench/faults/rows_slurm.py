@@ -23,28 +23,27 @@ def slurmd_away(trial, action, reason, seen_within):
     with trial.fault():
         slurmd(trial, action)
         wait_slurmd(trial, "False", reason)
-        trial.seen("SlurmdReady False", within=seen_within)
+        trial.seen("SlurmdReady", within=seen_within)
         trial.node.wait_condition("Ready", "False", timeout=120)
-        trial.seen("Ready False", within=seen_within + 20)
+        trial.seen("Ready", within=seen_within + 20)
         slurmd(trial, "resume" if action == "pause" else "start")
 
 
-@row("slurmd killed", may=SLURMD, done="SIGKILL, started again once the Node is not Ready",
-     must="SlurmdReady False within 2 s, Ready False after the 15 s of grace, True within 15 s of its start")
+@row("slurmd killed", may=SLURMD, done="SIGKILL, started again once the Node is NotReady",
+     must="SlurmdReady False within 2 s, Ready False after 15 s of grace, both True within 15 s of its start")
 def slurmd_killed(trial):
     slurmd_away(trial, "kill", "SlurmdNotRunning", 2)
     trial.back(within=15)
 
 
-@row("slurmd stopped", may=SLURMD, done="SIGTERM, started again once the Node is not Ready",
-     must="as killed")
+@row("slurmd stopped", may=SLURMD, done="SIGTERM, likewise", must="as killed")
 def slurmd_stopped(trial):
     slurmd_away(trial, "stop", "SlurmdNotRunning", 2)
     trial.back(within=15)
 
 
-@row("slurmd hung", may=SLURMD, done="SIGSTOP, until the Node is not Ready",
-     must="SlurmdReady False within 31 s (looked at every 30 s), True within 15 s of its end")
+@row("slurmd hung", may=SLURMD, done="SIGSTOP until the Node is NotReady",
+     must="SlurmdReady False within 31 s (checked every 30 s), True within 15 s of its end")
 def slurmd_hung(trial):
     slurmd_away(trial, "pause", "SlurmdStopped", 31)
     trial.back(within=15)
@@ -73,15 +72,16 @@ def outage(trial, name, action, reasons):
 
 
 UNREACHABLE = ("ControllerUnreachable", "ControllerTimeout")
-PROMISE = f"conditions Unknown within {STALE + 15} s (staleAfter {STALE} s), Node Ready; known within 45 s"
+PROMISE = f"Slurm's conditions Unknown within {STALE + 15} s, Node Ready; known within 45 s of its end"
+SAME = "as slurmctld down"
 
 
-@row("slurmctld down", may=SLURM, done=f"slurmctld killed for {OUTAGE} s", must=PROMISE)
+@row("slurmctld down", may=SLURM, done=f"killed for {OUTAGE} s", must=PROMISE)
 def slurmctld_down(trial):
     outage(trial, "slurmctld", "kill", UNREACHABLE)
 
 
-@row("slurmctld hung", may=SLURM, done=f"slurmctld suspended for {OUTAGE} s", must=PROMISE)
+@row("slurmctld hung", may=SLURM, done=f"SIGSTOP for {OUTAGE} s", must=SAME)
 def slurmctld_hung(trial):
     outage(trial, "slurmctld", "pause", UNREACHABLE)
 
@@ -90,8 +90,8 @@ def slurmctld_hung(trial):
      slurm={"controllers": {"slurmctld": ("ctl1", "127.0.0.1"),
                             "slurmctld-backup": ("ctl2", "127.0.0.2")},
             "conf_lines": ["SlurmctldTimeout=5", "MessageTimeout=2"]},
-     done="primary slurmctld killed; the backup takes over (SlurmctldTimeout 5 s); node drained there",
-     must="what the backup is told is on the Node within 45 s of the failure")
+     done="primary killed, node drained on the backup (SlurmctldTimeout 5 s)",
+     must="drain on the Node within 45 s")
 def failed_over(trial):
     slurm = trial.node.slurm
     with trial.fault():
@@ -102,18 +102,18 @@ def failed_over(trial):
             if time.monotonic() > deadline:
                 raise TimeoutError("the backup did not take over")
             time.sleep(0.5)
-        trial.seen("drain accepted by the backup", within=60)
+        trial.seen("accepted", within=60)
         trial.node.wait_condition("SlurmNodeStateDrain", "True", timeout=90)
         trial.seen("drain", within=45)
         slurm.command("scontrol", "update", f"nodename={slurm.nodes[0]}", "state=resume")
     trial.back(within=45)
 
 
-@row("munge down", may=SLURM, done=f"munged ended for {OUTAGE} s", must=PROMISE + "; the message names the cure")
+@row("munge down", may=SLURM, done=f"stopped for {OUTAGE} s", must=SAME + ", reason MungeUnavailable")
 def munge_down(trial):
     outage(trial, "munged", "stop", ("MungeUnavailable",))
 
 
-@row("munge hung", may=SLURM, done=f"munged suspended for {OUTAGE} s", must=PROMISE)
+@row("munge hung", may=SLURM, done=f"SIGSTOP for {OUTAGE} s", must=SAME)
 def munge_hung(trial):
     outage(trial, "munged", "pause", UNREACHABLE)

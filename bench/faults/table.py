@@ -3,27 +3,25 @@ import subprocess
 import time
 
 BEGIN, END = "<!-- table: ./dev faults --write -->", "<!-- end -->"
-HEAD = ("| fault | what is done | what must be seen | seen after | right again after | longest "
-        "lease gap | requests | CPU | RSS, descriptors | |")
+HEAD = ("| fault | what is done | what must be seen | seen after, s | right again after, s | longest lease "
+        "gap, s | requests in s | CPU, s | RSS, MB; descriptors | notes |")
 
 
-def number(value, unit="", digits=1):
-    return "" if value is None else f"{value:.{digits}f}{unit}"
+def number(value, digits=1):
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def line(trial):
     figures, row = trial.figures, trial.row
     use = ""
     if figures.before and figures.after:
-        use = (f"{figures.before.rss:.1f} → {figures.after.rss:.1f} MB, "
+        use = (f"{figures.before.rss:.1f} → {figures.after.rss:.1f}; "
                f"{figures.before.descriptors} → {figures.after.descriptors}")
-    cpu = "" if figures.cpu is None else f"{figures.cpu:.2f} s"
     requests = "" if figures.requests is None else \
-        f"{figures.requests} in {figures.lasted:.0f} s"
-    verdict = "**fails**: " + "; ".join(trial.failures) if trial.failures else "holds"
-    notes = "".join(f"; {note}" for note in figures.notes)
-    cells = [row.name, row.done, row.must, figures.seen, number(figures.right, " s"),
-             number(figures.lease_gap, " s"), requests, cpu, use, verdict + notes]
+        f"{figures.requests} in {figures.lasted:.0f}"
+    verdict = ["**fails**: " + "; ".join(trial.failures)] if trial.failures else []
+    cells = [row.name, row.done, row.must, figures.seen, number(figures.right), number(figures.lease_gap),
+             requests, number(figures.cpu, 2), use, "; ".join(verdict + figures.notes)]
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 

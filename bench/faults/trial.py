@@ -92,9 +92,9 @@ class Trial:
     def seen(self, what, within, since=None):
         """What must be seen has been seen just now."""
         took = time.time() - (since or self._began)
-        shown = f"{what} {took:.1f} s"
+        shown = f"{what} {took:.1f}"
         self.figures.seen += ("; " if self.figures.seen else "") + shown
-        self.require(took <= within, f"{shown}, more than {within} s")
+        self.require(took <= within, f"{shown} s, more than {within} s")
 
     def back(self, within):
         """All is right again: the Node, and a lease renewed after the end of the fault."""
