@@ -30,6 +30,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Registered for so long, what only starting needed is given back. The first certificate has come
+// by then, or waits for its approval.
+constexpr Duration kStartIsOver = seconds{15};
+
 }  // namespace
 
 struct Daemon::Lasting {
@@ -213,17 +217,17 @@ Result<std::optional<Outcome>> Life::serve() {
 // Nothing when the credential is lost.
 std::optional<Outcome> Life::run_loop(MainLoop& loop) {
   loop.abort_calls_on(signals_.fd());
-  bool was_registered = false;
-  bool trimmed = false;
+  std::optional<SteadyTime> release_at;  // what only starting needed
   while (true) {
     SteadyTime next = loop.step();
     const auto report = shared_.report.get();
     pin_.follow(report->slurmd, report->slurm_conf);
-    if (was_registered && !trimmed) {
+    if (report->registered && !release_at) {
+      release_at = shared_.clock.now().steady + kStartIsOver;
+    } else if (release_at && shared_.clock.now().steady >= *release_at) {
       release_startup_memory();
-      trimmed = true;
+      release_at = kNever;
     }
-    was_registered = report->registered;
     if (!loop.needs_bootstrap()) {
       bootstrap_pause_.accepted();
     } else {

@@ -243,7 +243,7 @@ SteadyTime FactsSync::step(Now now) {
     facts_.machine.memory_pressure = sample.memory;
     facts_.machine.disk_pressure = sample.disk;
     facts_.machine.pid_pressure = sample.pid;
-    next_tick_ = slurm::next_aligned(now, options_.tick);
+    next_tick_ = next_aligned(now, options_.tick);
   }
   const auto full_queries = poll_->counters().source.full_queries;
   auto jobs_before = facts_.jobs;

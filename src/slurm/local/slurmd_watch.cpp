@@ -47,12 +47,6 @@ UniqueFd open_pidfd(int pid) {
 
 }  // namespace
 
-SteadyTime next_aligned(Now now, Duration period) {
-  const Duration wall = std::chrono::duration_cast<Duration>(now.wall.time_since_epoch());
-  const Duration into = (wall % period + period) % period;
-  return now.steady + (period - into);
-}
-
 SlurmdWatch::SlurmdWatch(SlurmdWatchSettings settings,
                          std::unique_ptr<CommandRunner> version_runner,
                          std::unique_ptr<CommandRunner> unit_runner)

@@ -108,7 +108,4 @@ class SlurmdWatch {
   std::size_t hurried_ = 0;  // searches made since the last sign of a birth
 };
 
-// The next multiple of `period` on the wall clock, as steady time.
-SteadyTime next_aligned(Now now, Duration period);
-
 }  // namespace slurmlet::slurm

@@ -16,7 +16,7 @@
 
 namespace slurmlet::slurm {
 
-inline constexpr int kSiteQueriesPerSecond = 17;
+inline constexpr int kSiteQueriesPerSecond = 16;
 
 struct PollSettings {
   Duration interval = std::chrono::seconds{60};

@@ -44,7 +44,7 @@ TEST(DelayTable, EachCauseHasItsRowAndNoneIsTheSameForAll) {
 
 TEST(DelayTable, ADelayIsAnywhereBetweenItsBounds) {
   EXPECT_EQ(delay(Delay::kWatchLost, fixed(0.0)), Duration::zero());
-  EXPECT_EQ(delay(Delay::kWatchLost, fixed(0.5)), seconds{10});
+  EXPECT_EQ(delay(Delay::kWatchLost, fixed(0.5)), seconds{15});
   EXPECT_EQ(delay(Delay::kReport, fixed(0.0), seconds{100}), seconds{50});
   EXPECT_EQ(delay(Delay::kReport, fixed(0.5), seconds{100}), seconds{100});
 }

@@ -34,11 +34,12 @@ TEST(PollPace, TheIntervalFollowsTheNumberOfNodes) {
   } kRows[] = {
       {{}, seconds{60}, minutes{5}, minutes{5}, minutes{10}, 60, seconds{30}, seconds{30}},
       {1, seconds{60}, minutes{5}, minutes{5}, minutes{10}, 60, seconds{2}, seconds{30}},
-      {600, seconds{60}, minutes{5}, minutes{5}, minutes{10}, 60, seconds{35}, seconds{35}},
-      {1200, seconds{120}, minutes{6}, minutes{5}, minutes{20}, 60, seconds{70}, seconds{70}},
-      {6000, seconds{600}, minutes{30}, minutes{10}, minutes{100}, 12, seconds{352}, seconds{352}},
-      {10'000, seconds{600}, minutes{30}, minutes{10}, minutes{100}, 12, seconds{588},
-       seconds{588}},
+      {600, seconds{60}, minutes{5}, minutes{5}, minutes{10}, 60, milliseconds{37'500},
+       milliseconds{37'500}},
+      {1200, seconds{120}, minutes{6}, minutes{5}, minutes{20}, 60, seconds{75}, seconds{75}},
+      {6000, seconds{600}, minutes{30}, minutes{10}, minutes{100}, 12, seconds{375}, seconds{375}},
+      {10'000, seconds{600}, minutes{30}, minutes{10}, minutes{100}, 12, seconds{600},
+       seconds{600}},
       {100'000, seconds{600}, minutes{30}, minutes{10}, minutes{100}, 12, seconds{600},
        seconds{600}},
   };
