@@ -120,7 +120,7 @@ class Fleet:
         calm = CONFIRM_SECONDS + 0.5 if sources == SECOND else 0.5
         while True:
             nodes = self._nodes(wanted)
-            now = {key: node["metadata"]["resourceVersion"] for key, node in nodes.items()}
+            now = {key: published(node) for key, node in nodes.items()}
             if now != before:
                 last = [change for key in nodes if key in earlier
                         for change in changes(key, earlier[key], nodes[key])] or last
@@ -141,6 +141,12 @@ class Fleet:
         items = self.admin.get("/api/v1/nodes")["items"]
         keys = {self.names.get(node["metadata"]["name"]): node for node in items}
         return {key: keys[key] for key in wanted}
+
+
+def published(node):
+    """What the daemon writes. The taints of the node controller, which takes a daemon that was paused
+    for one that is dead, come and go for seconds after."""
+    return node["metadata"]["labels"], node["metadata"]["annotations"], node["status"]
 
 
 def shows(node, marker):
