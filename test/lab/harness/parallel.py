@@ -1,10 +1,11 @@
 """How the workers of a parallel run share the tests (./dev system)."""
 import re
 
-# Those of two minutes or more. What is not named comes after these.
-LONGEST = ["test_state_matrix.py", "test_state_matrix.py 24.11", "test_idle_loops.py",
-           "test_slurm_all_states.py 24.11", "test_slurm_all_states.py own",
-           "test_slurmd.py", "deploy", "test_two_daemons.py"]
+# Those of a minute and a half or more, the longest first. What is not named comes after these.
+LONGEST = ["test_state_matrix.py", "test_state_matrix.py 24.11", "test_operator_rbac.py", "test_slurm_honesty.py",
+           "test_operator_machines.py", "test_endpoint_access.py", "test_records.py", "test_shared_files.py",
+           "test_idle_loops.py", "test_identity_rotation.py", "test_slurm_rest.py", "test_cluster_api.py", "deploy",
+           "test_service.py", "test_slurm_all_states.py 24.11", "test_slurm_all_states.py own"]
 
 
 def scope(nodeid):
