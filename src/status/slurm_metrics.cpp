@@ -4,7 +4,6 @@
 #include "node/slurm_view.h"
 #include "slurm/answers/sinfo.h"
 #include "status/metrics.h"
-#include "status/slurm_facts.h"
 
 namespace slurmlet::status {
 namespace {
@@ -42,7 +41,7 @@ std::optional<double> number(const std::optional<std::int64_t>& value, double un
 // What is stale is no longer shown: a gap in a graph is honest, a flat line is not.
 void add_record(std::vector<MetricFamily>& out, const Report& report) {
   const auto& record = *report.slurm.record;
-  const node::HostFacts facts = slurm_facts(report);
+  const node::HostFacts facts = report.slurm_facts();
   const node::SlurmState state = node::known_state(facts);
   MetricFamily states{"slurmlet_slurm_node_state",
                       "1 for the base state (unknown while it is not confirmed) and for each flag "
