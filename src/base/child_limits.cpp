@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
-#include <string_view>
 #include <system_error>
 
 #include "base/file.h"

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "base/file.h"
 #include "base/side_call.h"
 #include "base/text.h"
+#include "base/try.h"
 
 extern char** environ;
 
@@ -329,9 +329,7 @@ Result<CommandOutput> run_command(const CommandSpec& spec) {
 }
 
 Result<CommandOutput> run_command(Command& command, const CommandSpec& spec) {
-  if (auto started = command.start(spec, std::chrono::steady_clock::now()); !started) {
-    return started.error();
-  }
+  TRY(command.start(spec, std::chrono::steady_clock::now()));
   CommandOutput output;
   while (true) {
     std::vector<pollfd> entries;

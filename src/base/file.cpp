@@ -6,11 +6,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <system_error>
 
-#include "base/read_fd.h"
 #include "base/side_call.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
@@ -43,6 +41,27 @@ Error errno_error(int error_number, const std::string& what) {
     code = Code::kTimeout;
   }
   return {code, what + ": " + std::generic_category().message(error_number)};
+}
+
+Result<std::string> read_to_end(int fd, const std::string& name, std::size_t max_bytes) {
+  std::string content;
+  char buffer[4096];
+  while (true) {
+    const ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n == 0) {
+      return content;
+    }
+    if (n < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return errno_error(errno, "read " + name);
+    }
+    content.append(buffer, static_cast<std::size_t>(n));
+    if (content.size() > max_bytes) {
+      return Error{Code::kInvalid, fmt::format("{} is longer than {} bytes", name, max_bytes)};
+    }
+  }
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {

@@ -22,7 +22,11 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 Result<std::string> read_file(const std::filesystem::path& path,
                               std::size_t max_bytes = kMaxFileBytes);
 
-// The same without trailing white space; "" when the file cannot be read.
+// What is left in an open descriptor, for those who open files in a way of their own. `name` is for
+// errors: kInvalid (longer than max_bytes) or those of read(2).
+Result<std::string> read_to_end(int fd, const std::string& name, std::size_t max_bytes);
+
+// read_file() without trailing white space; "" when the file cannot be read.
 std::string read_trimmed(const std::filesystem::path& path);
 
 // Writes to a temporary file beside `path`, fsyncs and renames, so that a crash leaves either the

@@ -13,10 +13,11 @@
 #include <climits>
 #include <list>
 
+#include "base/file.h"
 #include "base/mountinfo.h"
-#include "base/read_fd.h"
 #include "base/side_call.h"
 #include "base/text.h"
+#include "base/try.h"
 
 namespace slurmlet {
 namespace {
@@ -64,15 +65,11 @@ class Walk {
     }
     touches_file(path_.native());
     push_front(path_);
-    if (const Status root = enter_root(); !root) {
-      return root.error();
-    }
+    TRY(enter_root());
     while (!todo_.empty()) {
       const std::string name = std::move(todo_.front());
       todo_.pop_front();
-      if (const Status taken = take(name); !taken) {
-        return taken.error();
-      }
+      TRY(take(name));
     }
     return open_for_reading();
   }
@@ -109,9 +106,7 @@ class Walk {
       }
       return errno_error(errno, "open " + path_.string());
     }
-    if (const Status mount = check_mount(next.get(), full); !mount) {
-      return mount.error();
-    }
+    TRY(check_mount(next.get(), full));
     struct stat info {};
     if (::fstat(next.get(), &info) != 0) {
       return errno_error(errno, "stat " + full);

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <vector>
 
-#include "base/text.h"
 #include "cli/command_table.h"
 #include "config/settings_table.h"
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -11,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "base/plain_text.h"
-#include "base/read_fd.h"
 #include "base/unique_fd.h"
 #include "cli/capture_json.h"
 #include "cli/secrets.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <optional>
 
 #include "base/file.h"
 #include "base/log.h"

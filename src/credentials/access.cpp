@@ -7,12 +7,11 @@
 
 #include "base/child_limits.h"
 #include "base/rfc3339.h"
-#include "base/text.h"
 #include "base/token_file.h"
+#include "base/try.h"
 #include "credentials/own_credentials.h"
 #include "host/source_address.h"
 #include "http/proxy_choice.h"
-#include "kube/cluster_access.h"
 #include "kube/kubeconfig.h"
 #include "tls/certificate_store.h"
 #include "tls/certificates.h"
@@ -134,27 +133,21 @@ ApiAccess::ApiAccess(config::KubernetesSettings settings, const Clock& clock)
 
 Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock) {
   ApiAccess out{settings.kubernetes, clock};
-  auto current = out.read(nullptr);
-  if (!current) {
-    return current.error();
-  }
-  out.current_->set(std::move(*current));
+  auto current = TRY(out.read(nullptr));
+  out.current_->set(std::move(current));
   return out;
 }
 
 Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
-  const auto access = read_access(settings_);
-  if (!access) {
-    return access.error();
-  }
+  const auto access = TRY(read_access(settings_));
   Current out;
-  out.files = files_of(*access);
-  hide_secrets(*access);
-  out.fingerprint = fingerprint_of(*access);
-  out.identity = identity_of(*access, settings_);
-  out.ca_pem = access->pem.ca;
-  out.proxy_url = access->proxy_url;
-  out.token_path = access->token_file;
+  out.files = files_of(access);
+  hide_secrets(access);
+  out.fingerprint = fingerprint_of(access);
+  out.identity = identity_of(access, settings_);
+  out.ca_pem = access.pem.ca;
+  out.proxy_url = access.proxy_url;
+  out.token_path = access.token_file;
   // The same file goes on with the token that it gave last.
   if (before != nullptr && before->token_path == out.token_path) {
     out.token_file = before->token_file;
@@ -166,17 +159,14 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
     out.credentials = before->credentials;
     return out;
   }
-  auto identity = tls::ClientIdentity::make(access->pem);
-  if (!identity) {
-    return identity.error();
-  }
+  auto identity = TRY(tls::ClientIdentity::make(access.pem));
   // The keys live on as OpenSSL objects; no second copy in memory.
-  http::Credentials credentials{endpoint_of(*access, settings_), std::move(*identity), {}};
+  http::Credentials credentials{endpoint_of(access, settings_), std::move(identity), {}};
   if (out.token_file) {
     // Not token(): a file system that hangs must not keep the lease from being renewed.
     credentials.token = [file = out.token_file] { return file->held(); };
   } else {
-    credentials.token = [token = access->token] { return token; };
+    credentials.token = [token = access.token] { return token; };
   }
   out.credentials = std::make_shared<const http::Credentials>(std::move(credentials));
   return out;
@@ -221,19 +211,14 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
 
 Status ApiAccess::reload(const std::string& node_name) {
   const auto before = current_->get();
-  auto fresh = read(before.get());
-  if (!fresh) {
-    return fresh.error();
+  auto fresh = TRY(read(before.get()));
+  TRY(check_replacement(fresh, *before, node_name));
+  if (fresh.token_file) {
+    fresh.token_file->look_again();
+    (void)fresh.token_file->token();
   }
-  if (const Status good = check_replacement(*fresh, *before, node_name); !good) {
-    return good.error();
-  }
-  if (fresh->token_file) {
-    fresh->token_file->look_again();
-    (void)fresh->token_file->token();
-  }
-  if (fresh->credentials != before->credentials || fresh->files != before->files) {
-    current_->set(std::move(*fresh));
+  if (fresh.credentials != before->credentials || fresh.files != before->files) {
+    current_->set(std::move(fresh));
   }
   return {};
 }

@@ -3,19 +3,15 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "credentials/own_credentials.h"
 #include "http/proxy_choice.h"
 #include "kube/cluster_info.h"
-#include "kube/kubeconfig.h"
 #include "kube/kubeconfig_text.h"
 
 namespace slurmlet::credentials {
@@ -52,24 +48,18 @@ Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
   if (!token) {
     return token.error().with_prefix(kubernetes.bootstrap_token_file);
   }
-  auto nobody = tls::ClientIdentity::make_untrusting();
-  if (!nobody) {
-    return nobody.error();
-  }
+  auto nobody = TRY(tls::ClientIdentity::make_untrusting());
   http::Endpoint endpoint;
   endpoint.url = kubernetes.server;
   endpoint.proxy = http::proxy_for(kubernetes.server, kubernetes.https_proxy, kubernetes.no_proxy);
   endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
-  auto client = http::make_curl_client(endpoint, *nobody, {});
-  if (!client) {
-    return client.error();
-  }
-  (*client)->set_abort_fd(abort_fd);
+  auto client = TRY(http::make_curl_client(endpoint, nobody, {}));
+  client->set_abort_fd(abort_fd);
   std::vector<std::string> pins;
   for (const auto pin : split(kubernetes.ca_cert_hashes, ',')) {
     pins.emplace_back(pin);
   }
-  return kube::discover_cluster_ca(**client, *token, pins, {&requests, {}});
+  return kube::discover_cluster_ca(*client, *token, pins, {&requests, {}});
 }
 
 struct Connection {
@@ -83,22 +73,12 @@ Result<Connection> connect_to_bootstrap(const config::Settings& settings, std::s
                                         const Clock& clock, kube::RequestCounter& requests,
                                         int abort_fd) {
   if (!settings.kubernetes.ca_cert_hashes.empty() && ca.empty()) {
-    auto found = find_ca(settings.kubernetes, requests, abort_fd);
-    if (!found) {
-      return found.error();
-    }
-    ca = std::move(*found);
+    ca = TRY(find_ca(settings.kubernetes, requests, abort_fd));
   }
-  auto access = ApiAccess::open(as_bootstrap(settings, ca), clock);
-  if (!access) {
-    return access.error();
-  }
-  auto client = access->connect();
-  if (!client) {
-    return client.error();
-  }
-  (*client)->set_abort_fd(abort_fd);
-  return Connection{std::move(*access), std::move(*client)};
+  auto access = TRY(ApiAccess::open(as_bootstrap(settings, ca), clock));
+  auto client = TRY(access.connect());
+  client->set_abort_fd(abort_fd);
+  return Connection{std::move(access), std::move(client)};
 }
 
 // Also the kubeconfig, which somebody may cure meanwhile.
@@ -130,12 +110,10 @@ bool Bootstrap::is_issued(WallTime now) const {
 }
 
 Status Bootstrap::open() {
-  auto connection = connect_to_bootstrap(settings_, discovered_ca_, clock_, requests_, abort_fd_);
-  if (!connection) {
-    return connection.error();
-  }
-  access_.emplace(std::move(connection->access));
-  client_ = std::move(connection->client);
+  auto connection =
+      TRY(connect_to_bootstrap(settings_, discovered_ca_, clock_, requests_, abort_fd_));
+  access_.emplace(std::move(connection.access));
+  client_ = std::move(connection.client);
   api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
                                                     system_random());
   auto options = client_certificate_options(settings_, node_name_);
@@ -278,11 +256,8 @@ void Bootstrap::wait(SteadyTime until, std::vector<int> fds) {
 Status probe_bootstrap(const config::Settings& settings, int abort_fd, const Clock& clock,
                        kube::RequestCounter& requests) {
   std::string ca;
-  const auto connection = connect_to_bootstrap(settings, ca, clock, requests, abort_fd);
-  if (!connection) {
-    return connection.error();
-  }
-  kube::RestCertificateApi api{*connection->client, {&requests, {}}, system_random()};
+  const auto connection = TRY(connect_to_bootstrap(settings, ca, clock, requests, abort_fd));
+  kube::RestCertificateApi api{*connection.client, {&requests, {}}, system_random()};
   const auto answer = api.get("slurmlet-probe");
   return answer || answer.error().code == Code::kNotFound ? Status{} : Status{answer.error()};
 }

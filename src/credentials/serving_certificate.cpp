@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/try.h"
 
 namespace slurmlet::credentials {
 namespace {
@@ -35,30 +36,21 @@ Result<std::string> ServingCertificate::client_ca() const {
 Status ServingCertificate::publish(tls::ServerPem pem) {
   pem.client_ca_name =
       settings_.client_ca_file.empty() ? "the cluster's CA" : settings_.client_ca_file;
-  auto identity = tls::ServerIdentity::make(pem);
-  if (!identity) {
-    return identity.error();
-  }
+  auto identity = TRY(tls::ServerIdentity::make(pem));
   pem_ = std::move(pem);
-  identity_.set(std::move(*identity));
+  identity_.set(std::move(identity));
   return {};
 }
 
 Status ServingCertificate::make_self_signed(WallTime now) {
-  auto key = tls::generate_key();
-  if (!key) {
-    return key.error();
-  }
+  auto key = TRY(tls::generate_key());
   const tls::CertificateSubject subject{node_name_, {}, {node_name_}, {}};
   auto certificate =
-      tls::make_self_signed(*key, subject, now - kClockAllowance, now + kSelfSignedLife);
-  if (!certificate) {
-    return certificate.error();
-  }
+      TRY(tls::make_self_signed(key, subject, now - kClockAllowance, now + kSelfSignedLife));
   const auto ca = client_ca();
   tls::ServerPem pem;
-  pem.certificate = std::move(*certificate);
-  pem.key = std::move(*key);
+  pem.certificate = std::move(certificate);
+  pem.key = std::move(key);
   pem.client_ca = ca ? *ca : "";
   pem.certificate_name = pem.key_name = "the self-signed serving certificate";
   self_signed_ = true;
@@ -81,12 +73,9 @@ Status ServingCertificate::start(WallTime now) {
 }
 
 Status ServingCertificate::reload() {
-  const auto ca = client_ca();
-  if (!ca) {
-    return ca.error();
-  }
+  const auto ca = TRY(client_ca());
   tls::ServerPem pem = pem_;
-  pem.client_ca = *ca;
+  pem.client_ca = ca;
   if (is_given()) {
     auto certificate = read_pem("endpoint.certificateFile", settings_.certificate_file);
     auto key = read_pem("endpoint.keyFile", settings_.key_file);

@@ -1,7 +1,6 @@
 #include "daemon/bootstrap_loop.h"
 
 #include <algorithm>
-#include <memory>
 #include <thread>
 #include <vector>
 

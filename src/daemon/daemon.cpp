@@ -1,13 +1,13 @@
 #include "daemon/daemon.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/child_limits.h"
 #include "base/log.h"
 #include "base/process_memory.h"
+#include "base/try.h"
 #include "credentials/access.h"
 #include "credentials/bootstrap.h"
 #include "credentials/bootstrap_pause.h"
@@ -105,12 +105,9 @@ Result<Outcome> Life::run() {
     if (const auto ended = bootstrap_if_needed()) {
       return *ended;
     }
-    const auto ending = serve();
-    if (!ending) {
-      return ending.error();
-    }
-    if (*ending) {
-      return **ending;
+    const auto ending = TRY(serve());
+    if (ending) {
+      return *ending;
     }
     end_lease();
     credential_lost_ = true;
@@ -124,9 +121,7 @@ Result<Outcome> Life::run() {
                      "): this node keeps its credential and retries");
         continue;
       }
-      if (const Status discarded = credentials::discard_certificate(settings_); !discarded) {
-        return discarded.error();
-      }
+      TRY(credentials::discard_certificate(settings_));
       // Where the credential is not in the store, its kubeconfig goes on looking good.
       refused_ = "the API server rejects the credential in " + settings_.kubernetes.kubeconfig;
     }
@@ -136,10 +131,7 @@ Result<Outcome> Life::run() {
 // Before all else of this life. The connection is the thread's own: the lease must never wait for
 // another call.
 Status Life::start_lease(const credentials::ApiAccess& access) {
-  auto client = access.connect();
-  if (!client) {
-    return client.error();
-  }
+  auto client = TRY(access.connect());
   sync::LeaseOptions options;
   options.node_name = name();
   options.holder_identity = holder_identity_of(identity_);
@@ -156,7 +148,7 @@ Status Life::start_lease(const credentials::ApiAccess& access) {
     lasting_.lease_of = std::move(lease_of);
   }
   lasting_.lease.reset();  // one thread at a time
-  lasting_.lease = std::make_unique<LeaseThread>(std::move(*client), std::move(options), shared_);
+  lasting_.lease = std::make_unique<LeaseThread>(std::move(client), std::move(options), shared_);
   return {};
 }
 
@@ -168,28 +160,21 @@ void Life::end_lease() {
 }
 
 Result<std::optional<Outcome>> Life::serve() {
-  auto access = credentials::ApiAccess::open(settings_, shared_.clock);
-  if (!access) {
-    return access.error();
-  }
-  if (const Status fits = check_credential(identity_, access->node_of_credential()); !fits) {
-    return fits.error();
-  }
-  if (const auto warning = access->credential_warning(shared_.clock.now().wall); !warning.empty()) {
+  auto access = TRY(credentials::ApiAccess::open(settings_, shared_.clock));
+  TRY(check_credential(identity_, access.node_of_credential()));
+  if (const auto warning = access.credential_warning(shared_.clock.now().wall); !warning.empty()) {
     log::warning(warning);
   }
-  if (const Status started = start_lease(*access); !started) {
-    return started.error();
-  }
-  auto client = access->connect();
-  auto reviews = access->connect();  // the Node must not wait for an unauthenticated client
+  TRY(start_lease(access));
+  auto client = access.connect();
+  auto reviews = access.connect();  // the Node must not wait for an unauthenticated client
   if (!client || !reviews) {
     return (client ? reviews : client).error();
   }
   shared_.report.set({});
-  log::info("node " + name() + ", API server " + access->server());
+  log::info("node " + name() + ", API server " + access.server());
 
-  credentials::ServingCertificate serving{settings_.endpoint, name(), access->ca_pem()};
+  credentials::ServingCertificate serving{settings_.endpoint, name(), access.ca_pem()};
   if (settings_.endpoint.port != 0) {
     if (const Status made = serving.start(shared_.clock.now().wall); !made) {
       log::error("the kubelet endpoint's certificate: " + made.error().message +
@@ -208,7 +193,7 @@ Result<std::optional<Outcome>> Life::serve() {
   identity.policy.kubelet_port = endpoint.kubelet_port();
   // Not later: an API server that is away, or a resolver that is slow, must hold up no boot.
   shared_.service.ready(shared_.clock.now());
-  MainLoop loop{settings_, std::move(identity), *access, serving, std::move(*client), shared_};
+  MainLoop loop{settings_, std::move(identity), access, serving, std::move(*client), shared_};
   const auto ended = run_loop(loop);
   shared_.watch_from = loop.watch_position();
   return ended;
@@ -259,22 +244,14 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   tune_allocator();
   protect_own_memory();
   CpuPin pin{settings.cpu_affinity};
-  if (const Status pinned = pin.start(); !pinned) {
-    return pinned.error();
-  }
+  TRY(pin.start());
   status::process_start();
-  const auto lock = lock_state_directory(settings.state_dir);
-  if (!lock) {
-    return lock.error();
-  }
-  auto identity = identify(settings);
-  if (!identity) {
-    return identity.error();
-  }
-  for (const auto& note : identity->notes) {
+  const auto lock = TRY(lock_state_directory(settings.state_dir));
+  auto identity = TRY(identify(settings));
+  for (const auto& note : identity.notes) {
     log::info(note);
   }
-  const auto outcome = Life{settings, signals_, std::move(*identity), pin, *lasting_}.run();
+  const auto outcome = Life{settings, signals_, std::move(identity), pin, *lasting_}.run();
   if (outcome && *outcome == Outcome::kStopped && lasting_->lease) {
     if (const auto lease = lasting_->lease->stop()) {
       (void)leave_lease(lasting_->lease_of, {*lease, lasting_->shared.watch_from});

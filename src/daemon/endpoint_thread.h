@@ -6,9 +6,7 @@
 // start(), ends with destruction. One owner.
 
 #include <atomic>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>

@@ -11,7 +11,6 @@
 #include "config/environment.h"
 #include "daemon/slurm_setup.h"
 #include "daemon/slurm_source.h"
-#include "node/desired_node.h"
 #include "node/vocabulary.h"
 #include "slurm/local/slurm_users.h"
 

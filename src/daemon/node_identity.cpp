@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "host/system_uuid.h"
 #include "metal3/identity.h"
 #include "metal3/saved_state.h"
@@ -113,9 +114,7 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use) {
   identity.boot_id = read_trimmed(machine.proc / "sys/kernel/random/boot_id");
 
   const NameChoice choice = choose_name(settings, identity.metal3, identity.hostname);
-  if (const Status fits = check_name(choice); !fits) {
-    return fits.error();
-  }
+  TRY(check_name(choice));
   identity.name_source = choice.source;
   identity.policy = make_policy(settings, choice.name);
   const auto saved =

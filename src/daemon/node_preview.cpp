@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/try.h"
 #include "daemon/slurm_setup.h"
 #include "daemon/slurm_source.h"
 #include "node/desired_node.h"
@@ -36,34 +37,28 @@ void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, St
 }  // namespace
 
 Result<NodePreview> preview_node(const config::Settings& settings, const PreviewOptions& options) {
-  auto identity = identify(settings, StateUse::kLook);
-  if (!identity) {
-    return identity.error();
-  }
-  identity->policy.kubelet_port = settings.endpoint.port;
-  for (const auto& note : identity->notes) {
+  auto identity = TRY(identify(settings, StateUse::kLook));
+  identity.policy.kubelet_port = settings.endpoint.port;
+  for (const auto& note : identity.notes) {
     log::info(note);
   }
   const SystemClock clock;
-  const auto client = make_waiting_client();
-  if (!client) {
-    return client.error();
-  }
+  const auto client = TRY(make_waiting_client());
   sync::FactsOptions facts_options;
   facts_options.paths.state_dir = settings.state_dir;
   facts_options.slurm_users = slurm::usual_slurm_users;
   slurm::PollSettings poll = poll_settings(settings.slurm, std::nullopt);
   poll.first_spread = Duration{0};
-  auto source = make_node_source(settings, {**client, clock});
+  auto source = make_node_source(settings, {*client, clock});
   const Duration limit =
       std::min<Duration>(settings.slurm.command_timeout + milliseconds{500}, options.limit);
   facts_options.reading_limit = std::min(facts_options.reading_limit, limit);
   sync::FactsSync facts{
       {.options = facts_options,
-       .metal3 = identity->metal3,
+       .metal3 = identity.metal3,
        .discover =
-           [settings, hostname = identity->hostname,
-            name = identity->policy.node_name](const std::vector<slurm::SlurmdSeen>& slurmds) {
+           [settings, hostname = identity.hostname,
+            name = identity.policy.node_name](const std::vector<slurm::SlurmdSeen>& slurmds) {
              auto setup = discover_slurm_for_command(settings, hostname, name, slurmds);
              if (setup.pace) {
                setup.pace->first_spread = Duration{0};  // somebody waits
@@ -77,17 +72,17 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
        .unit_runner = std::make_unique<slurm::ProcessRunner>(),
        .name_runner = std::make_unique<slurm::ProcessRunner>()}};
   if (options.record && settings.slurm.source == config::SlurmSource::kOperator) {
-    facts.set_record(options.record(identity->policy.node_name));
+    facts.set_record(options.record(identity.policy.node_name));
   }
-  gather(facts, **client, clock, clock.now().steady + limit);
+  gather(facts, *client, clock, clock.now().steady + limit);
   NodePreview out;
   out.at = clock.now();
   facts.prefer_address(options.route);
   out.facts = facts.facts();
   out.slurmctld = facts.poll_counters();
-  out.desired = node::desired_node(out.facts, identity->policy, facts.circumstances(out.at),
-                                   SLURMLET_VERSION);
-  out.identity = std::move(*identity);
+  out.desired =
+      node::desired_node(out.facts, identity.policy, facts.circumstances(out.at), SLURMLET_VERSION);
+  out.identity = std::move(identity);
   return out;
 }
 

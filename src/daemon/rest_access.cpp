@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/try.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::daemon {
@@ -76,21 +77,13 @@ Status RestAccess::read_ca() {
     if (!error && credentials_ && time == ca_time_) {
       return {};
     }
-    auto content = read_file(ca_file_, kMaxCaBytes);
-    if (!content) {
-      return content.error();
-    }
-    pem.ca = *std::move(content);
+    pem.ca = TRY(read_file(ca_file_, kMaxCaBytes));
     pem.ca_name = ca_file_;
     ca_time_ = time;
   }
   http::Credentials fresh{endpoint_of(url_), nullptr, {}};
   if (url_.starts_with("https://")) {
-    auto identity = tls::ClientIdentity::make(pem);
-    if (!identity) {
-      return identity.error();
-    }
-    fresh.identity = *std::move(identity);
+    fresh.identity = TRY(tls::ClientIdentity::make(pem));
   }
   credentials_ = std::make_shared<const http::Credentials>(std::move(fresh));
   return {};
@@ -116,9 +109,7 @@ RestConnection rest_connection(const config::SlurmSettings& settings, const std:
   rest.own_user = own_user();
   rest.timeout = settings.command_timeout;
   auto make_client = [access, &first]() -> Result<std::unique_ptr<http::Client>> {
-    if (const Status ready = access->refresh(); !ready) {
-      return ready.error();
-    }
+    TRY(access->refresh());
     return http::make_sibling(first, [access] {
       (void)access->refresh();
       return access->credentials();

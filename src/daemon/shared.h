@@ -2,8 +2,6 @@
 
 // What the threads of the daemon share: everything here is thread-safe.
 
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
 // Who is asked about this node, as slurm.source says, made of the sources in slurm/.
 
 #include <memory>
-#include <string>
 
 #include "base/clock.h"
 #include "config/settings.h"

@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <memory>
@@ -10,6 +9,7 @@
 #include "base/cpu_list.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/try.h"
 
 namespace slurmlet::host {
 namespace {
@@ -37,11 +37,8 @@ Status bind_thread(int thread, std::size_t size, const cpu_set_t* mask, const st
 
 Result<std::set<int>> allowed_cpus(const std::string& proc_root, int pid) {
   const std::string path = proc_root + "/" + std::to_string(pid) + "/status";
-  const auto status = read_file(path);
-  if (!status) {
-    return status.error();
-  }
-  for (const auto line : split(*status, '\n')) {
+  const auto status = TRY(read_file(path));
+  for (const auto line : split(status, '\n')) {
     if (!line.starts_with(kAllowed)) {
       continue;
     }
@@ -54,11 +51,8 @@ Result<std::set<int>> allowed_cpus(const std::string& proc_root, int pid) {
 
 Result<std::set<int>> online_cpus(const std::string& sys_root) {
   const std::string path = sys_root + "/devices/system/cpu/online";
-  const auto text = read_file(path);
-  if (!text) {
-    return text.error();
-  }
-  auto cpus = parse_cpu_list(*text);
+  const auto text = TRY(read_file(path));
+  auto cpus = parse_cpu_list(text);
   return cpus ? Result<std::set<int>>{std::move(*cpus)}
               : Result<std::set<int>>{Error{Code::kInternal, path + ": no list of CPUs"}};
 }
@@ -81,11 +75,8 @@ Status bind_all_threads(const std::set<int>& cpus) {
     return bound;
   }
   for (int pass = 0; pass < 2; ++pass) {
-    const auto threads = list_directory("/proc/self/task");
-    if (!threads) {
-      return threads.error();
-    }
-    for (const auto& name : *threads) {
+    const auto threads = TRY(list_directory("/proc/self/task"));
+    for (const auto& name : threads) {
       const auto thread = parse_int<int>(name);
       if (!thread) {
         continue;

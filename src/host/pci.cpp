@@ -1,6 +1,5 @@
 #include "host/pci.h"
 
-#include <filesystem>
 #include <system_error>
 
 #include "base/file.h"

@@ -6,6 +6,7 @@
 
 #include "base/backoff.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "http/curl_handle.h"
 #include "http/target.h"
 #include "http/transfer.h"
@@ -129,12 +130,9 @@ Status CurlClient::refresh() {
 }
 
 Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
-  auto target = make_target(fresh->endpoint);
-  if (!target) {
-    return target.error();
-  }
-  if (target->tls && !fresh->identity) {
-    return Error{Code::kInternal, target->shown + ": https without a client identity"};
+  auto target = TRY(make_target(fresh->endpoint));
+  if (target.tls && !fresh->identity) {
+    return Error{Code::kInternal, target.shown + ": https without a client identity"};
   }
   // A connection says who opened it, so none of the old pool may be used again.
   auto pool = make_connection_pool();
@@ -145,7 +143,7 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   pool_ = std::move(pool);
   old_pool_.reset();
   renew_at_ = steady_now() + life_();
-  shared_ = std::make_shared<const Shared>(Shared{std::move(*target), fresh->identity});
+  shared_ = std::make_shared<const Shared>(Shared{std::move(target), fresh->identity});
   credentials_ = std::move(fresh);
   return {};
 }
@@ -167,12 +165,8 @@ bool CurlClient::renew_connections() {
 
 // The token to send, once everything else is ready.
 Result<std::string> CurlClient::ready(const Request& request) {
-  if (const Status current = refresh(); !current) {
-    return current.error();
-  }
-  if (const Status good = check_headers(request); !good) {
-    return good.error();
-  }
+  TRY(refresh());
+  TRY(check_headers(request));
   return read_token();
 }
 
@@ -191,12 +185,9 @@ Result<std::string> CurlClient::read_token() const {
 }
 
 Result<Response> CurlClient::call(const Request& request) {
-  const auto token = ready(request);
-  if (!token) {
-    return token.error();
-  }
+  const auto token = TRY(ready(request));
   (void)renew_connections();
-  Transfer transfer{owner_, shared_, request, *token, pool_, Transfer::Kind::kWhole, steady_now()};
+  Transfer transfer{owner_, shared_, request, token, pool_, Transfer::Kind::kWhole, steady_now()};
   if (old_pool_) {
     curl_easy_setopt(transfer.easy(), CURLOPT_CONNECTTIMEOUT_MS, kTrialMilliseconds);
   }
@@ -265,9 +256,7 @@ Result<std::unique_ptr<Client>> make_client(CredentialSource source,
   if (!client->usable()) {
     return Error{Code::kInternal, "libcurl does not start: out of memory"};
   }
-  if (const Status usable = client->refresh(); !usable) {
-    return usable.error();
-  }
+  TRY(client->refresh());
   return std::unique_ptr<Client>{std::move(client)};
 }
 
@@ -278,9 +267,7 @@ ConnectionLife usual_connection_life() {
 }
 
 Result<std::unique_ptr<Client>> make_curl_client(CredentialSource source, ConnectionLife life) {
-  if (auto ready = init_curl(); !ready) {
-    return ready.error();
-  }
+  TRY(init_curl());
   return make_client(std::move(source), std::make_shared<TransferLoop>(), std::move(life));
 }
 

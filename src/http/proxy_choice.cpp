@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 
 #include <array>
-#include <cstring>
 #include <optional>
 
 #include "base/text.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/try.h"
 #include "http/curl_handle.h"
 
 namespace slurmlet::http {
@@ -100,9 +101,7 @@ Result<Target> make_target(const Endpoint& endpoint) {
   target.user_agent = endpoint.user_agent;
   target.tls = scheme == "https";
   if (!endpoint.unix_socket.empty()) {
-    if (const Status good = check_socket(endpoint.unix_socket); !good) {
-      return good.error();
-    }
+    TRY(check_socket(endpoint.unix_socket));
     target.unix_socket = endpoint.unix_socket;
     target.shown = "unix:" + endpoint.unix_socket;
   }

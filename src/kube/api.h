@@ -5,9 +5,7 @@
 // (see base/result.h) and carry method, path, HTTP status and the API's own message.
 // An implementation belongs to the thread of its http::Client.
 
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -24,9 +24,6 @@ std::unique_ptr<Watch<CertificateRequest>> watch_requests(http::Client& client,
 
 }  // namespace
 
-RestCertificateApi::RestCertificateApi(http::Client& client, CallOptions options, Random random)
-    : client_(client), options_(std::move(options)), random_(std::move(random)) {}
-
 Result<CertificateRequest> RestCertificateApi::create(const CertificateRequest& request) {
   return send_for(client_, options_,
                   {"POST", std::string(kRequests) + "?fieldManager=slurmlet",

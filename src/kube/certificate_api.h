@@ -55,15 +55,10 @@ class ApprovalApi {
   virtual Status approve(const CertificateRequest& request, const std::string& message) = 0;
 };
 
-class RestApprovalApi final : public ApprovalApi {
+class RestApprovalApi final : public ApprovalApi, private RestCaller {
  public:
-  RestApprovalApi(http::Client& client, CallOptions options)
-      : client_(client), options_(std::move(options)) {}
+  using RestCaller::RestCaller;
   Status approve(const CertificateRequest& request, const std::string& message) override;
-
- private:
-  http::Client& client_;
-  CallOptions options_;
 };
 
 // All requests to one signer.
@@ -72,16 +67,15 @@ std::unique_ptr<Watch<CertificateRequest>> watch_certificate_requests(http::Clie
                                                                       CallOptions options,
                                                                       Random random);
 
-class RestCertificateApi final : public CertificateApi {
+class RestCertificateApi final : public CertificateApi, private RestCaller {
  public:
-  RestCertificateApi(http::Client& client, CallOptions options, Random random);
+  RestCertificateApi(http::Client& client, CallOptions options, Random random)
+      : RestCaller(client, std::move(options)), random_(std::move(random)) {}
   Result<CertificateRequest> create(const CertificateRequest& request) override;
   Result<CertificateRequest> get(const std::string& name) override;
   std::unique_ptr<Watch<CertificateRequest>> watch(const std::string& name) override;
 
  private:
-  http::Client& client_;
-  CallOptions options_;
   Random random_;
 };
 

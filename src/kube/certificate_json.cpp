@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/status_error.h"
 #include "tls/client_identity.h"
@@ -29,11 +30,7 @@ std::string words_of(const json& condition) {
 }
 
 void read_conditions(const json& status, CertificateRequest& request) {
-  const json* conditions = find(status, "conditions");
-  if (conditions == nullptr || !conditions->is_array()) {
-    return;
-  }
-  for (const json& condition : *conditions) {
+  for (const json& condition : list_at(status, "conditions")) {
     const std::string type = string_at(condition, "type");
     if (const std::string state = string_at(condition, "status");
         !state.empty() && state != "True") {
@@ -75,33 +72,23 @@ std::string approval_body(const CertificateRequest& request, const std::string& 
 }
 
 Result<CertificateRequest> certificate_request_from_json(const json& value) {
-  const json* metadata = find(value, "metadata");
-  if (metadata == nullptr || string_at(*metadata, "name").empty()) {
+  const json& metadata = member(value, "metadata");
+  CertificateRequest request;
+  request.name = string_at(metadata, "name");
+  if (request.name.empty()) {
     return Error{Code::kInvalid, "not a CertificateSigningRequest: metadata.name is missing"};
   }
-  CertificateRequest request;
-  request.name = string_at(*metadata, "name");
-  request.uid = string_at(*metadata, "uid");
-  request.resource_version = string_at(*metadata, "resourceVersion");
-  if (const json* spec = find(value, "spec")) {
-    request.signer_name = string_at(*spec, "signerName");
-    auto pem = pem_at(*spec, "request");
-    if (!pem) {
-      return pem.error();
-    }
-    request.request_pem = *std::move(pem);
-    request.usages = strings_of(find(*spec, "usages"));
-    request.username = string_at(*spec, "username");
-    request.groups = strings_of(find(*spec, "groups"));
-  }
-  if (const json* status = find(value, "status")) {
-    read_conditions(*status, request);
-    auto certificate = pem_at(*status, "certificate");
-    if (!certificate) {
-      return certificate.error();
-    }
-    request.certificate = *std::move(certificate);
-  }
+  request.uid = string_at(metadata, "uid");
+  request.resource_version = string_at(metadata, "resourceVersion");
+  const json& spec = member(value, "spec");
+  request.signer_name = string_at(spec, "signerName");
+  request.request_pem = TRY(pem_at(spec, "request"));
+  request.usages = strings_of(member(spec, "usages"));
+  request.username = string_at(spec, "username");
+  request.groups = strings_of(member(spec, "groups"));
+  const json& status = member(value, "status");
+  read_conditions(status, request);
+  request.certificate = TRY(pem_at(status, "certificate"));
   return request;
 }
 

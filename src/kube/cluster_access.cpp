@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/try.h"
 
 namespace slurmlet::kube {
 
@@ -92,9 +92,7 @@ Result<ClusterAccess> access_from_files(const AccessFiles& files) {
                                  FileField{"client certificate", files.certificate_file,
                                            pem.certificate, pem.certificate_name},
                                  FileField{"client key", files.key_file, pem.key, pem.key_name}}) {
-    if (const Status read = read_into(field, access); !read) {
-      return read.error();
-    }
+    TRY(read_into(field, access));
   }
   access.token_file = files.token_file;
   return access;

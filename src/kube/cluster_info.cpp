@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/status_error.h"
 #include "tls/certificates.h"
@@ -152,10 +153,7 @@ Result<BootstrapToken> parse_bootstrap_token(const std::string& text) {
 Result<std::string> discover_cluster_ca(http::Client& untrusting, const BootstrapToken& token,
                                         const std::vector<std::string>& pins,
                                         const CallOptions& options) {
-  const auto expected = checked_pins(pins);
-  if (!expected) {
-    return expected.error();
-  }
+  const auto expected = TRY(checked_pins(pins));
   const http::Request request{"GET", kClusterInfo, "", "", kCallTimeout};
   const auto response = rest_call(untrusting, request, options, "GET");
   if (!response) {
@@ -165,19 +163,13 @@ Result<std::string> discover_cluster_ca(http::Client& untrusting, const Bootstra
     }
     return error;
   }
-  const auto config_map = answer_json(request, *response);
-  if (!config_map) {
-    return config_map.error();
-  }
-  const auto kubeconfig = signed_kubeconfig(*config_map, token);
-  if (!kubeconfig) {
-    return kubeconfig.error();
-  }
-  auto ca = ca_of(*kubeconfig);
+  const auto config_map = TRY(answer_json(request, *response));
+  const auto kubeconfig = TRY(signed_kubeconfig(config_map, token));
+  auto ca = ca_of(kubeconfig);
   if (!ca) {
     return ca;
   }
-  return keep_pinned(*ca, *expected);
+  return keep_pinned(*ca, expected);
 }
 
 }  // namespace slurmlet::kube

@@ -1,8 +1,6 @@
 #include "kube/json_read.h"
 
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace slurmlet::kube {
 
@@ -35,35 +33,40 @@ const json* find(const json& object, const char* key) {
   return member == object.end() || member->is_null() ? nullptr : &*member;
 }
 
+const json& member(const json& object, const char* key) {
+  static const json kNothing;
+  const json* found = find(object, key);
+  return found == nullptr ? kNothing : *found;
+}
+
+const json& list_at(const json& object, const char* key) {
+  static const json kEmpty = json::array();
+  const json& list = member(object, key);
+  return list.is_array() ? list : kEmpty;
+}
+
 std::string string_at(const json& object, const char* key) {
-  const json* member = find(object, key);
-  const auto* text = member == nullptr ? nullptr : member->get_ptr<const json::string_t*>();
+  const auto* text = member(object, key).get_ptr<const json::string_t*>();
   return text == nullptr ? std::string{} : *text;
 }
 
 bool bool_at(const json& object, const char* key) {
-  const json* member = find(object, key);
-  const auto* flag = member == nullptr ? nullptr : member->get_ptr<const json::boolean_t*>();
+  const auto* flag = member(object, key).get_ptr<const json::boolean_t*>();
   return flag != nullptr && *flag;
 }
 
 std::optional<std::int64_t> int_at(const json& object, const char* key) {
-  const json* member = find(object, key);
-  if (member == nullptr || !member->is_number_integer()) {
-    return std::nullopt;
-  }
-  if (member->is_number_unsigned() &&
-      member->get<std::uint64_t>() >
-          static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-    return std::nullopt;
-  }
-  return member->get<std::int64_t>();
+  const json& number = member(object, key);
+  const bool fits =
+      !number.is_number_unsigned() || std::in_range<std::int64_t>(number.get<std::uint64_t>());
+  return number.is_number_integer() && fits ? std::optional{number.get<std::int64_t>()}
+                                            : std::nullopt;
 }
 
-std::vector<std::string> strings_of(const json* array) {
+std::vector<std::string> strings_of(const json& array) {
   std::vector<std::string> strings;
-  if (array != nullptr && array->is_array()) {
-    for (const json& item : *array) {
+  if (array.is_array()) {
+    for (const json& item : array) {
       if (const auto* text = item.get_ptr<const json::string_t*>()) {
         strings.push_back(*text);
       }
@@ -74,11 +77,11 @@ std::vector<std::string> strings_of(const json* array) {
 
 std::map<std::string, std::string> string_map_at(const json& object, const char* key) {
   std::map<std::string, std::string> result;
-  const json* members = find(object, key);
-  if (members == nullptr || !members->is_object()) {
+  const json& members = member(object, key);
+  if (!members.is_object()) {
     return result;
   }
-  for (const auto& [name, value] : members->items()) {
+  for (const auto& [name, value] : members.items()) {
     if (const auto* text = value.get_ptr<const json::string_t*>()) {
       result.emplace(name, *text);
     } else if (value.is_number()) {

@@ -26,13 +26,19 @@ std::string to_text(const nlohmann::json& value);
 // The member `key` if `object` is an object and has it other than null, else nullptr.
 const nlohmann::json* find(const nlohmann::json& object, const char* key);
 
+// The same, with null for what is not there: in it nothing is found either.
+const nlohmann::json& member(const nlohmann::json& object, const char* key);
+
+// The list `key`; an empty one if there is none.
+const nlohmann::json& list_at(const nlohmann::json& object, const char* key);
+
 // "" if absent or no string.
 std::string string_at(const nlohmann::json& object, const char* key);
 bool bool_at(const nlohmann::json& object, const char* key);
 std::optional<std::int64_t> int_at(const nlohmann::json& object, const char* key);
 
-// The strings of an array; null or another type: none.
-std::vector<std::string> strings_of(const nlohmann::json* array);
+// The strings of an array; none of another type.
+std::vector<std::string> strings_of(const nlohmann::json& array);
 
 // The members of object `key` that are strings; numbers are taken as their text (quantities).
 std::map<std::string, std::string> string_map_at(const nlohmann::json& object, const char* key);

@@ -1,9 +1,9 @@
 #include "kube/kubeconfig.h"
 
-#include <optional>
 #include <utility>
 
 #include "base/file.h"
+#include "base/try.h"
 #include "yaml/document.h"
 
 namespace slurmlet::kube {
@@ -113,42 +113,16 @@ Result<ClusterAccess> Reader::read() {
                    "not a kubeconfig: the file must be a map with current-context, clusters, "
                    "users and contexts");
   }
-  const auto current = required(root, "current-context", "set it to the name of a context");
-  if (!current) {
-    return current.error();
-  }
-  const auto context = entry("contexts", "context", *current, *root.find("current-context"));
-  if (!context) {
-    return context.error();
-  }
-  const yaml::Value& map = *context->content;
-  const auto cluster_name = required(map, "cluster", "set it to the name of a cluster");
-  if (!cluster_name) {
-    return cluster_name.error();
-  }
-  const auto user_name = required(map, "user", "set it to the name of a user");
-  if (!user_name) {
-    return user_name.error();
-  }
-  const auto cluster = entry("clusters", "cluster", *cluster_name, *map.find("cluster"));
-  if (!cluster) {
-    return cluster.error();
-  }
-  const auto user = entry("users", "user", *user_name, *map.find("user"));
-  if (!user) {
-    return user.error();
-  }
-  auto namespace_name = text(map, "namespace");
-  if (!namespace_name) {
-    return namespace_name.error();
-  }
-  access_.namespace_name = *std::move(namespace_name);
-  if (const Status read = read_cluster(*cluster); !read) {
-    return read.error();
-  }
-  if (const Status read = read_user(*user); !read) {
-    return read.error();
-  }
+  const auto current = TRY(required(root, "current-context", "set it to the name of a context"));
+  const auto context = TRY(entry("contexts", "context", current, *root.find("current-context")));
+  const yaml::Value& map = *context.content;
+  const auto cluster_name = TRY(required(map, "cluster", "set it to the name of a cluster"));
+  const auto user_name = TRY(required(map, "user", "set it to the name of a user"));
+  const auto cluster = TRY(entry("clusters", "cluster", cluster_name, *map.find("cluster")));
+  const auto user = TRY(entry("users", "user", user_name, *map.find("user")));
+  access_.namespace_name = TRY(text(map, "namespace"));
+  TRY(read_cluster(cluster));
+  TRY(read_user(user));
   return std::move(access_);
 }
 
@@ -170,11 +144,7 @@ Status Reader::read_cluster(const Entry& cluster) {
                        " is rejected: anyone on the network could steal the credential; remove it "
                        "and set certificate-authority or certificate-authority-data");
   }
-  auto server = required(map, "server", "set it to https://HOST:PORT");
-  if (!server) {
-    return server.error();
-  }
-  access_.server = *std::move(server);
+  access_.server = TRY(required(map, "server", "set it to https://HOST:PORT"));
   while (access_.server.ends_with('/')) {
     access_.server.pop_back();
   }
@@ -182,16 +152,8 @@ Status Reader::read_cluster(const Entry& cluster) {
     return invalid(*map.find("server"),
                    "server of cluster " + in_quotes(cluster.name) + " " + problem);
   }
-  auto proxy = text(map, "proxy-url");
-  if (!proxy) {
-    return proxy.error();
-  }
-  access_.proxy_url = *std::move(proxy);
-  auto server_name = text(map, "tls-server-name");
-  if (!server_name) {
-    return server_name.error();
-  }
-  access_.tls_server_name = *std::move(server_name);
+  access_.proxy_url = TRY(text(map, "proxy-url"));
+  access_.tls_server_name = TRY(text(map, "tls-server-name"));
   return read_pem(map, {"certificate-authority-data", "certificate-authority", access_.pem.ca,
                         access_.pem.ca_name});
 }
@@ -239,21 +201,15 @@ Status Reader::read_user(const Entry& user) {
                                   " has a client key without its certificate; set "
                                   "client-certificate");
   }
-  auto token = text(map, "token");
-  if (!token) {
-    return token.error();
-  }
-  if (token->find_first_of("\r\n\t ") != std::string::npos) {
+  auto token = TRY(text(map, "token"));
+  if (token.find_first_of("\r\n\t ") != std::string::npos) {
     return invalid(*map.find("token"), "token of user " + in_quotes(user.name) +
                                            " has white space in it; write it on one line");
   }
-  access_.token = *std::move(token);
-  auto token_file = text(map, "tokenFile");
-  if (!token_file) {
-    return token_file.error();
-  }
-  if (!token_file->empty()) {
-    access_.token_file = resolved(*token_file);
+  access_.token = std::move(token);
+  const auto token_file = TRY(text(map, "tokenFile"));
+  if (!token_file.empty()) {
+    access_.token_file = resolved(token_file);
   }
   if (pem.certificate.empty() && access_.token.empty() && access_.token_file.empty()) {
     return invalid(map, "user " + in_quotes(user.name) +
@@ -265,13 +221,10 @@ Status Reader::read_user(const Entry& user) {
 
 // Inline data wins over the file, as client-go has it.
 Status Reader::read_pem(const yaml::Value& map, const PemField& field) {
-  const auto data = text(map, field.data_key);
-  if (!data) {
-    return data.error();
-  }
-  if (!data->empty()) {
+  const auto data = TRY(text(map, field.data_key));
+  if (!data.empty()) {
     const yaml::Value& at = *map.find(field.data_key);
-    auto decoded = tls::base64_decode(*data);
+    auto decoded = tls::base64_decode(data);
     if (!decoded) {
       return invalid(at, std::string(field.data_key) +
                              " is not valid base64; write the PEM text "
@@ -281,14 +234,11 @@ Status Reader::read_pem(const yaml::Value& map, const PemField& field) {
     field.name = document_.where_key(at) + ": " + field.data_key;
     return {};
   }
-  const auto path = text(map, field.file_key);
-  if (!path) {
-    return path.error();
-  }
-  if (path->empty()) {
+  const auto path = TRY(text(map, field.file_key));
+  if (path.empty()) {
     return {};
   }
-  field.name = resolved(*path);
+  field.name = resolved(path);
   auto content = read_file(field.name);
   if (!content) {
     return content.error().with_prefix(document_.where_key(*map.find(field.file_key)) + ": " +
@@ -302,11 +252,8 @@ Status Reader::read_pem(const yaml::Value& map, const PemField& field) {
 }  // namespace
 
 Result<ClusterAccess> parse_kubeconfig(std::string_view text, const fs::path& path) {
-  const auto document = yaml::parse(text, path.string());
-  if (!document) {
-    return document.error();
-  }
-  auto access = Reader(*document, path.parent_path()).read();
+  const auto document = TRY(yaml::parse(text, path.string()));
+  auto access = Reader(document, path.parent_path()).read();
   if (access) {
     access->files.insert(access->files.begin(), path);
   }

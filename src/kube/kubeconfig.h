@@ -12,7 +12,6 @@
 // over. Errors never quote a secret.
 
 #include <filesystem>
-#include <string>
 #include <string_view>
 
 #include "base/result.h"

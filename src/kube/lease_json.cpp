@@ -1,7 +1,7 @@
 #include "kube/lease_json.h"
 
-#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "kube/json_read.h"
 
@@ -35,32 +35,27 @@ std::string lease_body(const Lease& lease, const std::string& name_space) {
 }
 
 Result<Lease> lease_from_json(const json& value) {
-  const json* metadata = find(value, "metadata");
-  if (metadata == nullptr || string_at(*metadata, "name").empty()) {
+  const json& metadata = member(value, "metadata");
+  Lease lease;
+  lease.name = string_at(metadata, "name");
+  if (lease.name.empty()) {
     return Error{Code::kInvalid, "not a Lease: metadata.name is missing"};
   }
-  Lease lease;
-  lease.name = string_at(*metadata, "name");
-  lease.resource_version = string_at(*metadata, "resourceVersion");
-  if (const json* owners = find(*metadata, "ownerReferences")) {
-    for (const json& owner : *owners) {
-      if (string_at(owner, "kind") == "Node") {
-        lease.owner_node_name = string_at(owner, "name");
-        lease.owner_node_uid = string_at(owner, "uid");
-        break;
-      }
+  lease.resource_version = string_at(metadata, "resourceVersion");
+  for (const json& owner : list_at(metadata, "ownerReferences")) {
+    if (string_at(owner, "kind") == "Node") {
+      lease.owner_node_name = string_at(owner, "name");
+      lease.owner_node_uid = string_at(owner, "uid");
+      break;
     }
   }
-  lease.duration_seconds = 0;
-  if (const json* spec = find(value, "spec")) {
-    lease.holder_identity = string_at(*spec, "holderIdentity");
-    lease.renew_time = string_at(*spec, "renewTime");
-    lease.acquire_time = string_at(*spec, "acquireTime");
-    const auto duration = int_at(*spec, "leaseDurationSeconds").value_or(0);
-    if (duration > 0 && duration <= std::numeric_limits<int>::max()) {
-      lease.duration_seconds = static_cast<int>(duration);
-    }
-  }
+  const json& spec = member(value, "spec");
+  lease.holder_identity = string_at(spec, "holderIdentity");
+  lease.renew_time = string_at(spec, "renewTime");
+  lease.acquire_time = string_at(spec, "acquireTime");
+  const auto duration = int_at(spec, "leaseDurationSeconds").value_or(0);
+  const bool plausible = duration > 0 && std::in_range<int>(duration);
+  lease.duration_seconds = plausible ? static_cast<int>(duration) : 0;
   return lease;
 }
 

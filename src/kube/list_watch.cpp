@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/status_error.h"
 
@@ -22,8 +23,7 @@ constexpr std::size_t kMaxRefusalBytes = std::size_t{64} << 10;
 constexpr Duration kRefusalTimeout = ListWatch::kHeaderTimeout + std::chrono::seconds{5};
 
 std::string resource_version_of(const json& object) {
-  const json* metadata = find(object, "metadata");
-  return metadata == nullptr ? std::string{} : string_at(*metadata, "resourceVersion");
+  return string_at(member(object, "metadata"), "resourceVersion");
 }
 
 constexpr const char* kNamesOnly =
@@ -38,10 +38,8 @@ bool asks_for_a_list(Code code) {
 }  // namespace
 
 std::string object_name(const json& object) {
-  const json* metadata = find(object, "metadata");
-  return metadata == nullptr
-             ? "/"
-             : string_at(*metadata, "namespace") + "/" + string_at(*metadata, "name");
+  const json& metadata = member(object, "metadata");
+  return string_at(metadata, "namespace") + "/" + string_at(metadata, "name");
 }
 
 ListWatch::ListWatch(http::Client& client, std::string path, const std::string& selector,
@@ -109,17 +107,14 @@ http::Request ListWatch::list_request() const {
 }
 
 std::optional<Result<json>> ListWatch::get_page(const http::Request& request) {
-  const auto response = rest_call(client_, request, options_, "LIST");
-  if (!response) {
-    return response.error();
-  }
-  if (response->is_cut) {
+  const auto response = TRY(rest_call(client_, request, options_, "LIST"));
+  if (response.is_cut) {
     return std::nullopt;
   }
-  if (limit_ > 0 && response->body.size() < request.max_body / 4) {
+  if (limit_ > 0 && response.body.size() < request.max_body / 4) {
     limit_ = std::min(2 * limit_, kMostLimit);
   }
-  return answer_json(request, *response);
+  return answer_json(request, response);
 }
 
 void ListWatch::list(SteadyTime now, ObjectSink& sink) {

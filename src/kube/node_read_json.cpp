@@ -14,11 +14,7 @@ namespace {
 // Calls `take` for each object in the list `key`; anything else there is passed over.
 template <typename Take>
 void each_object(const json& parent, const char* key, const Take& take) {
-  const json* list = find(parent, key);
-  if (list == nullptr || !list->is_array()) {
-    return;
-  }
-  for (const json& item : *list) {
+  for (const json& item : list_at(parent, key)) {
     if (item.is_object()) {
       take(item);
     }
@@ -55,17 +51,14 @@ node::NodeInfo read_node_info(const json& info) {
   read.kube_proxy_version = string_at(info, "kubeProxyVersion");
   read.operating_system = string_at(info, "operatingSystem");
   read.architecture = string_at(info, "architecture");
-  if (const json* swap = find(info, "swap")) {
-    read.swap_bytes = int_at(*swap, "capacity");
-  }
+  read.swap_bytes = int_at(member(info, "swap"), "capacity");
   return read;
 }
 
 int read_port(const json& status) {
-  const json* endpoints = find(status, "daemonEndpoints");
-  const json* kubelet = endpoints == nullptr ? nullptr : find(*endpoints, "kubeletEndpoint");
-  const auto port = kubelet == nullptr ? std::nullopt : int_at(*kubelet, "Port");
-  return port && *port > 0 && *port <= 65535 ? static_cast<int>(*port) : 0;
+  const json& kubelet = member(member(status, "daemonEndpoints"), "kubeletEndpoint");
+  const auto port = int_at(kubelet, "Port").value_or(0);
+  return port > 0 && port <= 65535 ? static_cast<int>(port) : 0;
 }
 
 void read_status(const json& status, node::ObservedNode& node) {
@@ -79,9 +72,7 @@ void read_status(const json& status, node::ObservedNode& node) {
   each_object(status, "addresses", [&node](const json& item) {
     node.addresses.push_back({string_at(item, "type"), string_at(item, "address")});
   });
-  if (const json* info = find(status, "nodeInfo")) {
-    node.node_info = read_node_info(*info);
-  }
+  node.node_info = read_node_info(member(status, "nodeInfo"));
   node.kubelet_port = read_port(status);
 }
 
@@ -89,85 +80,65 @@ void read_status(const json& status, node::ObservedNode& node) {
 
 Result<node::ObservedNode> node_from_json(const json& value) {
   node::ObservedNode node;
-  if (const json* metadata = find(value, "metadata")) {
-    read_metadata(*metadata, node);
-  }
+  read_metadata(member(value, "metadata"), node);
   if (node.name.empty()) {
     return Error{Code::kInvalid, "not a Node: metadata.name is missing"};
   }
-  if (const json* spec = find(value, "spec")) {
-    read_spec(*spec, node);
-  }
-  if (const json* status = find(value, "status")) {
-    read_status(*status, node);
-  }
+  read_spec(member(value, "spec"), node);
+  read_status(member(value, "status"), node);
   return node;
 }
 
 Result<SiteNode> site_node_from_json(const json& value) {
   namespace names = node::vocabulary;
-  const json* metadata = find(value, "metadata");
+  const json& metadata = member(value, "metadata");
   SiteNode node;
-  if (metadata != nullptr) {
-    node.name = string_at(*metadata, "name");
-    node.uid = string_at(*metadata, "uid");
-  }
+  node.name = string_at(metadata, "name");
+  node.uid = string_at(metadata, "uid");
   if (node.name.empty() || node.uid.empty()) {
     return Error{Code::kInvalid, "not a Node: metadata.name or metadata.uid is missing"};
   }
-  if (const json* annotations = find(*metadata, "annotations")) {
-    for (const char* key : {names::kRecord, names::kSlurmNode, names::kDetach, names::kMachine,
-                            names::kClusterName, names::kClusterNamespace}) {
-      if (auto text = string_at(*annotations, key); !text.empty()) {
-        node.annotations.emplace(key, std::move(text));
-      }
+  for (const char* key : {names::kRecord, names::kSlurmNode, names::kDetach, names::kMachine,
+                          names::kClusterName, names::kClusterNamespace}) {
+    if (auto text = string_at(member(metadata, "annotations"), key); !text.empty()) {
+      node.annotations.emplace(key, std::move(text));
     }
   }
-  if (const json* labels = find(*metadata, "labels")) {
-    node.host_uuid = string_at(*labels, names::kLabelMetal3Uuid);
-  }
-  node.deleting = find(*metadata, "deletionTimestamp") != nullptr;
-  if (const json* spec = find(value, "spec")) {
-    node.unschedulable = bool_at(*spec, "unschedulable");
-    node.provider_id = string_at(*spec, "providerID");
-  }
+  node.host_uuid = string_at(member(metadata, "labels"), names::kLabelMetal3Uuid);
+  node.deleting = find(metadata, "deletionTimestamp") != nullptr;
+  const json& spec = member(value, "spec");
+  node.unschedulable = bool_at(spec, "unschedulable");
+  node.provider_id = string_at(spec, "providerID");
   return node;
 }
 
 Result<Machine> machine_from_json(const json& value) {
+  const json& metadata = member(value, "metadata");
   Machine machine;
-  if (const json* metadata = find(value, "metadata")) {
-    machine.namespace_name = string_at(*metadata, "namespace");
-    machine.name = string_at(*metadata, "name");
-    machine.uid = string_at(*metadata, "uid");
-    machine.resource_version = string_at(*metadata, "resourceVersion");
-    if (find(*metadata, "deletionTimestamp") != nullptr) {
-      machine.deleted_at = parse_rfc3339(string_at(*metadata, "deletionTimestamp"));
-      if (!machine.deleted_at) {  // no deadline follows from that
-        return Error{Code::kInvalid, "not a Machine: metadata.deletionTimestamp is not a time"};
-      }
-    }
-    if (const json* annotations = find(*metadata, "annotations")) {
-      machine.hooked =
-          annotations->is_object() && annotations->contains(node::vocabulary::kMachineHook);
-      machine.drain_policy = string_at(*annotations, node::vocabulary::kDrainPolicy);
+  machine.namespace_name = string_at(metadata, "namespace");
+  machine.name = string_at(metadata, "name");
+  machine.uid = string_at(metadata, "uid");
+  machine.resource_version = string_at(metadata, "resourceVersion");
+  if (find(metadata, "deletionTimestamp") != nullptr) {
+    machine.deleted_at = parse_rfc3339(string_at(metadata, "deletionTimestamp"));
+    if (!machine.deleted_at) {  // no deadline follows from that
+      return Error{Code::kInvalid, "not a Machine: metadata.deletionTimestamp is not a time"};
     }
   }
+  const json& annotations = member(metadata, "annotations");
+  machine.hooked = annotations.is_object() && annotations.contains(node::vocabulary::kMachineHook);
+  machine.drain_policy = string_at(annotations, node::vocabulary::kDrainPolicy);
   if (machine.namespace_name.empty() || machine.name.empty() || machine.uid.empty()) {
     return Error{Code::kInvalid, "not a Machine: its namespace, name or uid is missing"};
   }
-  if (const json* spec = find(value, "spec")) {
-    machine.cluster = string_at(*spec, "clusterName");
-    machine.provider_id = string_at(*spec, "providerID");
-  }
-  if (const json* status = find(value, "status")) {
-    if (const json* node = find(*status, "nodeRef")) {
-      machine.node = string_at(*node, "name");
-    }
-    each_object(*status, "addresses", [&machine](const json& address) {
-      machine.addresses.push_back(string_at(address, "address"));
-    });
-  }
+  const json& spec = member(value, "spec");
+  machine.cluster = string_at(spec, "clusterName");
+  machine.provider_id = string_at(spec, "providerID");
+  const json& status = member(value, "status");
+  machine.node = string_at(member(status, "nodeRef"), "name");
+  each_object(status, "addresses", [&machine](const json& address) {
+    machine.addresses.push_back(string_at(address, "address"));
+  });
   return machine;
 }
 

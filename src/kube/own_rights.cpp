@@ -13,19 +13,8 @@ using nlohmann::json;
 
 namespace {
 
-http::Request post(std::string path, std::string body, Duration timeout) {
-  http::Request request;
-  request.method = "POST";
-  request.path = std::move(path);
-  request.body = std::move(body);
-  request.content_type = kJson;
-  request.timeout = timeout;
-  return request;
-}
-
 Result<UserInfo> user_of_review(const json& object) {
-  const json* status = find(object, "status");
-  const json* user = status != nullptr ? find(*status, "userInfo") : nullptr;
+  const json* user = find(member(object, "status"), "userInfo");
   if (user == nullptr) {
     return Error{Code::kInternal, "without a user"};
   }
@@ -80,16 +69,17 @@ std::string own_right_body(const OwnRight& right) {
 Result<AccessReview> review_own_right(http::Client& client, const CallOptions& options,
                                       const OwnRight& right, Duration timeout) {
   return send_for(client, options,
-                  post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                       own_right_body(right), timeout),
+                  {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                   own_right_body(right), kJson, timeout},
                   access_review_from_json);
 }
 
 Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options, Duration timeout) {
   const json body{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
-  return send_for(client, options,
-                  post("/apis/authentication.k8s.io/v1/selfsubjectreviews", to_text(body), timeout),
-                  user_of_review);
+  return send_for(
+      client, options,
+      {"POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", to_text(body), kJson, timeout},
+      user_of_review);
 }
 
 Result<std::string> server_version(http::Client& client, const CallOptions& options,

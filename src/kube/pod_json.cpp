@@ -19,11 +19,7 @@ constexpr std::size_t kMaxOwnerName = 253;
 constexpr std::size_t kMaxOwnerUid = 128;
 
 std::optional<OwnerRef> controller_of(const json& metadata) {
-  const json* owners = find(metadata, "ownerReferences");
-  if (owners == nullptr || !owners->is_array()) {
-    return std::nullopt;
-  }
-  for (const json& owner : *owners) {
+  for (const json& owner : list_at(metadata, "ownerReferences")) {
     if (bool_at(owner, "controller")) {
       return OwnerRef{plain_text(string_at(owner, "kind"), kMaxOwnerKind),
                       plain_text(string_at(owner, "name"), kMaxOwnerName),
@@ -34,8 +30,7 @@ std::optional<OwnerRef> controller_of(const json& metadata) {
 }
 
 const json* terminated_in(const json& status, const char* state_key) {
-  const json* state = find(status, state_key);
-  return state == nullptr ? nullptr : find(*state, "terminated");
+  return find(member(status, state_key), "terminated");
 }
 
 // The entry of container `name`, nullptr if there is none.
@@ -47,14 +42,6 @@ Json* status_of(Json& statuses, const std::string& name) {
     }
   }
   return nullptr;
-}
-
-// A list of the pod's spec or status; empty where it has none.
-const json& list_in(const json& value, const char* part, const char* key) {
-  static const json kNone = json::array();
-  const json* section = find(value, part);
-  const json* list = section == nullptr ? nullptr : find(*section, key);
-  return list == nullptr || !list->is_array() ? kNone : *list;
 }
 
 // A list of the pod's status as text, "" if it is empty.
@@ -90,9 +77,7 @@ void end_container(json& status, const std::string& reason, const std::string& m
   if (status.contains("started")) {
     status["started"] = false;
   }
-  const json* state = find(status, "state");
-  const json* running = state == nullptr ? nullptr : find(*state, "running");
-  if (running != nullptr) {
+  if (const json* running = find(member(status, "state"), "running")) {
     json ended{{"exitCode", kLost}, {"reason", reason}, {"message", message}};
     if (const json* since = find(*running, "startedAt")) {
       ended["startedAt"] = *since;
@@ -154,18 +139,18 @@ Result<Pod> pod_from_json(const json& value) {
   }
   pod.deleting = find(*metadata, "deletionTimestamp") != nullptr;
   pod.controller = controller_of(*metadata);
-  if (const json* status = find(value, "status")) {
-    pod.phase = string_at(*status, "phase");
-  }
-  const json& statuses = list_in(value, "status", "containerStatuses");
-  const json& ephemeral_statuses = list_in(value, "status", "ephemeralContainerStatuses");
-  pod.init_container_statuses = statuses_text(list_in(value, "status", "initContainerStatuses"));
+  const json& spec = member(value, "spec");
+  const json& status = member(value, "status");
+  pod.phase = string_at(status, "phase");
+  const json& statuses = list_at(status, "containerStatuses");
+  const json& ephemeral_statuses = list_at(status, "ephemeralContainerStatuses");
+  pod.init_container_statuses = statuses_text(list_at(status, "initContainerStatuses"));
   pod.container_statuses = statuses_text(statuses);
   pod.ephemeral_container_statuses = statuses_text(ephemeral_statuses);
   pod.ephemeral_containers =
-      containers_in(list_in(value, "spec", "ephemeralContainers"), ephemeral_statuses);
+      containers_in(list_at(spec, "ephemeralContainers"), ephemeral_statuses);
   if (!pod.controller) {
-    pod.unreported_containers = containers_in(list_in(value, "spec", "containers"), statuses);
+    pod.unreported_containers = containers_in(list_at(spec, "containers"), statuses);
     std::erase_if(pod.unreported_containers, [&](const PodContainer& container) {
       return status_of(statuses, container.name) != nullptr;
     });

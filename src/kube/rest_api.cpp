@@ -1,10 +1,8 @@
 #include "kube/rest_api.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "kube/event_json.h"
-#include "kube/lease_json.h"
 #include "kube/node_json.h"
 #include "kube/pod_json.h"
 #include "kube/rest_send.h"
@@ -58,9 +56,6 @@ std::string events_path(const Event& event) {
 
 }  // namespace
 
-RestNodeApi::RestNodeApi(http::Client& client, CallOptions options)
-    : client_(client), options_(std::move(options)) {}
-
 Result<node::ObservedNode> RestNodeApi::send(const http::Request& request) {
   return send_for<node::ObservedNode>(client_, options_, request, node_from_json);
 }
@@ -84,9 +79,6 @@ Result<node::ObservedNode> RestNodeApi::set_provider_id(const std::string& name,
   return send(patch_request(node_path(name), provider_id_patch_body(uid, provider_id)));
 }
 
-RestLeaseApi::RestLeaseApi(http::Client& client, CallOptions options, std::string name_space)
-    : client_(client), options_(std::move(options)), namespace_(std::move(name_space)) {}
-
 Result<Lease> RestLeaseApi::send(const http::Request& request) {
   return send_for<Lease>(client_, options_, request, lease_from_json);
 }
@@ -106,9 +98,6 @@ Result<Lease> RestLeaseApi::update(const Lease& lease) {
                             lease_body(lease, namespace_), kJson));
 }
 
-RestPodApi::RestPodApi(http::Client& client, CallOptions options)
-    : client_(client), options_(std::move(options)) {}
-
 Status RestPodApi::set_failed(const Pod& pod, const std::string& reason,
                               const std::string& message) {
   return send_only(client_, options_,
@@ -121,9 +110,6 @@ Status RestPodApi::remove_now(const Pod& pod) {
       client_, options_,
       without_answer({"DELETE", pod_path(pod), pod_delete_body(pod), kJson, kCallTimeout}));
 }
-
-RestSiteApi::RestSiteApi(http::Client& client, CallOptions options)
-    : client_(client), options_(std::move(options)) {}
 
 Status RestSiteApi::annotate(const std::string& node, const std::string& uid,
                              const std::map<std::string, std::optional<std::string>>& changes) {
@@ -139,9 +125,6 @@ Status RestSiteApi::remove(const std::string& node, const std::string& uid) {
       without_answer({"DELETE", node_path(node), node_delete_body(uid), kJson, kCallTimeout}));
 }
 
-RestMachineApi::RestMachineApi(http::Client& client, CallOptions options)
-    : client_(client), options_(std::move(options)) {}
-
 Status RestMachineApi::release(const Machine& machine) { return patch(machine, ""); }
 
 // The same, which would fail, as a dry run.
@@ -155,9 +138,6 @@ Status RestMachineApi::patch(const Machine& machine, const char* dry_run) {
                    without_answer({"PATCH", path + "?fieldManager=slurmlet-operator" + dry_run,
                                    machine_release_body(machine), kMergePatch, kCallTimeout}));
 }
-
-RestEventApi::RestEventApi(http::Client& client, CallOptions options)
-    : client_(client), options_(std::move(options)) {}
 
 Status RestEventApi::create(const Event& event) {
   return send_only(client_, options_,

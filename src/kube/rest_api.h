@@ -8,6 +8,7 @@
 // Each object belongs to the thread of its http::Client and must not outlive it.
 
 #include <string>
+#include <utility>
 
 #include "kube/api.h"
 #include "kube/lease_json.h"
@@ -15,9 +16,9 @@
 
 namespace slurmlet::kube {
 
-class RestNodeApi final : public NodeApi {
+class RestNodeApi final : public NodeApi, private RestCaller {
  public:
-  RestNodeApi(http::Client& client, CallOptions options);
+  using RestCaller::RestCaller;
   Result<node::ObservedNode> get(const std::string& name) override;
   Result<node::ObservedNode> create(const node::DesiredNode& desired, WallTime now) override;
   Result<node::ObservedNode> patch_status(const std::string& name,
@@ -27,69 +28,51 @@ class RestNodeApi final : public NodeApi {
 
  private:
   Result<node::ObservedNode> send(const http::Request& request);
-  http::Client& client_;
-  CallOptions options_;
 };
 
-class RestLeaseApi final : public LeaseApi {
+class RestLeaseApi final : public LeaseApi, private RestCaller {
  public:
-  RestLeaseApi(http::Client& client, CallOptions options, std::string name_space = kLeaseNamespace);
+  RestLeaseApi(http::Client& client, CallOptions options, std::string name_space = kLeaseNamespace)
+      : RestCaller(client, std::move(options)), namespace_(std::move(name_space)) {}
   Result<Lease> get(const std::string& name) override;
   Result<Lease> create(const Lease& lease) override;
   Result<Lease> update(const Lease& lease) override;
 
  private:
   Result<Lease> send(const http::Request& request);
-  http::Client& client_;
-  CallOptions options_;
   const std::string namespace_;
 };
 
-class RestPodApi final : public PodApi {
+class RestPodApi final : public PodApi, private RestCaller {
  public:
-  RestPodApi(http::Client& client, CallOptions options);
+  using RestCaller::RestCaller;
   Status set_failed(const Pod& pod, const std::string& reason, const std::string& message) override;
   Status remove_now(const Pod& pod) override;
-
- private:
-  http::Client& client_;
-  CallOptions options_;
 };
 
-class RestSiteApi final : public SiteApi {
+class RestSiteApi final : public SiteApi, private RestCaller {
  public:
-  RestSiteApi(http::Client& client, CallOptions options);
+  using RestCaller::RestCaller;
   Status annotate(const std::string& node, const std::string& uid,
                   const std::map<std::string, std::optional<std::string>>& changes) override;
   Status remove(const std::string& node, const std::string& uid) override;
-
- private:
-  http::Client& client_;
-  CallOptions options_;
 };
 
-class RestMachineApi final : public MachineApi {
+class RestMachineApi final : public MachineApi, private RestCaller {
  public:
-  RestMachineApi(http::Client& client, CallOptions options);
+  using RestCaller::RestCaller;
   Status release(const Machine& machine) override;
   Status confirm(const Machine& machine) override;
 
  private:
   Status patch(const Machine& machine, const char* dry_run);
-
-  http::Client& client_;
-  CallOptions options_;
 };
 
-class RestEventApi final : public EventApi {
+class RestEventApi final : public EventApi, private RestCaller {
  public:
-  RestEventApi(http::Client& client, CallOptions options);
+  using RestCaller::RestCaller;
   Status create(const Event& event) override;
   Status update(const Event& event) override;
-
- private:
-  http::Client& client_;
-  CallOptions options_;
 };
 
 }  // namespace slurmlet::kube

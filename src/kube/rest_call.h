@@ -5,9 +5,9 @@
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -22,6 +22,17 @@ struct CallOptions {
   // the client's thread.
   std::function<void(WallTime)> on_server_date;
   Duration longest = Duration::max();  // of a call; streams are not bounded by it
+};
+
+// What each class that makes calls has.
+class RestCaller {
+ public:
+  RestCaller(http::Client& client, CallOptions options)
+      : client_(client), options_(std::move(options)) {}
+
+ protected:
+  http::Client& client_;
+  CallOptions options_;
 };
 
 // The lease's deadline equals the kubelet's (min(10 s, lease duration)); nothing else is urgent

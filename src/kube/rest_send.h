@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/result.h"
+#include "base/try.h"
 #include "http/client.h"
 #include "kube/rest_call.h"
 #include "kube/status_error.h"
@@ -15,15 +15,9 @@ namespace slurmlet::kube {
 template <typename T>
 Result<T> send_for(http::Client& client, const CallOptions& options, const http::Request& request,
                    Result<T> (*decode)(const nlohmann::json&)) {
-  const auto response = rest_call(client, request, options, request.method);
-  if (!response) {
-    return response.error();
-  }
-  const auto value = answer_json(request, *response);
-  if (!value) {
-    return value.error();
-  }
-  auto object = decode(*value);
+  const auto response = TRY(rest_call(client, request, options, request.method));
+  const auto value = TRY(answer_json(request, response));
+  auto object = decode(value);
   if (!object) {
     return Error{Code::kInternal,
                  request_name(request) + ": the answer is " + object.error().message};
@@ -34,8 +28,8 @@ Result<T> send_for(http::Client& client, const CallOptions& options, const http:
 // Sends; of the answer only whether it is an error.
 inline Status send_only(http::Client& client, const CallOptions& options,
                         const http::Request& request) {
-  const auto response = rest_call(client, request, options, request.method);
-  return response ? Status{} : Status{response.error()};
+  TRY(rest_call(client, request, options, request.method));
+  return {};
 }
 
 }  // namespace slurmlet::kube

@@ -1,7 +1,6 @@
 #include "kube/review_api.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "kube/json_read.h"
@@ -94,13 +93,7 @@ class ReviewCall final : public PendingCall<T> {
 };
 
 http::Request post(const char* path, const json& body) {
-  http::Request request;
-  request.method = "POST";
-  request.path = path;
-  request.body = to_text(body);
-  request.content_type = kJson;
-  request.timeout = kCallTimeout;
-  return request;
+  return {"POST", path, to_text(body), kJson, kCallTimeout};
 }
 
 json access_spec(const AccessQuestion& question) {
@@ -125,9 +118,6 @@ json access_spec(const AccessQuestion& question) {
 }
 
 }  // namespace
-
-RestReviewApi::RestReviewApi(http::Client& client, CallOptions options)
-    : client_(client), options_(std::move(options)) {}
 
 std::unique_ptr<PendingCall<TokenReview>> RestReviewApi::review_token(const std::string& token,
                                                                       SteadyTime now) {

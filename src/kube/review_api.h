@@ -67,17 +67,13 @@ class ReviewApi {
                                                                    SteadyTime now) = 0;
 };
 
-class RestReviewApi final : public ReviewApi {
+class RestReviewApi final : public ReviewApi, private RestCaller {
  public:
-  RestReviewApi(http::Client& client, CallOptions options);
+  using RestCaller::RestCaller;
   std::unique_ptr<PendingCall<TokenReview>> review_token(const std::string& token,
                                                          SteadyTime now) override;
   std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessQuestion& question,
                                                            SteadyTime now) override;
-
- private:
-  http::Client& client_;
-  CallOptions options_;
 };
 
 }  // namespace slurmlet::kube

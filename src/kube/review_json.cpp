@@ -1,7 +1,6 @@
 #include "kube/review_json.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "kube/json_read.h"
 #include "kube/status_error.h"
@@ -14,10 +13,10 @@ UserInfo user_from_json(const json& object) {
   UserInfo user;
   user.name = string_at(object, "username");
   user.uid = string_at(object, "uid");
-  user.groups = strings_of(find(object, "groups"));
-  if (const json* extra = find(object, "extra"); extra != nullptr && extra->is_object()) {
-    for (const auto& [key, values] : extra->items()) {
-      user.extra.emplace(key, strings_of(&values));
+  user.groups = strings_of(member(object, "groups"));
+  if (const json& extra = member(object, "extra"); extra.is_object()) {
+    for (const auto& [key, values] : extra.items()) {
+      user.extra.emplace(key, strings_of(values));
     }
   }
   return user;
@@ -25,16 +24,11 @@ UserInfo user_from_json(const json& object) {
 
 // An answer without a status is no yes.
 Result<TokenReview> token_review_from_json(const json& object) {
+  const json& status = member(object, "status");
   TokenReview review;
-  const json* status = find(object, "status");
-  if (status == nullptr) {
-    return review;
-  }
-  review.authenticated = bool_at(*status, "authenticated");
-  review.error = one_line(string_at(*status, "error"));
-  if (const json* user = find(*status, "user")) {
-    review.user = user_from_json(*user);
-  }
+  review.authenticated = bool_at(status, "authenticated");
+  review.error = one_line(string_at(status, "error"));
+  review.user = user_from_json(member(status, "user"));
   if (review.authenticated && review.user.name.empty()) {
     return Error{Code::kInternal, "the answer accepts the token but names no user"};
   }
@@ -42,13 +36,10 @@ Result<TokenReview> token_review_from_json(const json& object) {
 }
 
 Result<AccessReview> access_review_from_json(const json& object) {
-  AccessReview review;
-  if (const json* status = find(object, "status")) {
-    // A server that says both contradicts itself; client-go takes it for an error.
-    review.allowed = bool_at(*status, "allowed") && !bool_at(*status, "denied");
-    review.reason = one_line(string_at(*status, "reason"));
-  }
-  return review;
+  const json& status = member(object, "status");
+  // A server that says both contradicts itself; client-go takes it for an error.
+  return AccessReview{bool_at(status, "allowed") && !bool_at(status, "denied"),
+                      one_line(string_at(status, "reason"))};
 }
 
 }  // namespace slurmlet::kube

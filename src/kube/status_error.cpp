@@ -89,17 +89,15 @@ std::optional<ApiStatus> status_from_json(const json& value) {
   status.code = static_cast<int>(int_at(value, "code").value_or(0) % 1000);
   status.reason = string_at(value, "reason");
   status.message = string_at(value, "message");
-  if (const json* details = find(value, "details")) {
-    const auto seconds = int_at(*details, "retryAfterSeconds").value_or(0);
-    if (seconds > 0 && seconds < 86400) {
-      status.retry_after = std::chrono::seconds{seconds};
-    }
-    if (const json* causes = find(*details, "causes"); causes != nullptr && causes->is_array()) {
-      status.version_too_large = std::any_of(causes->begin(), causes->end(), [](const json& cause) {
-        return string_at(cause, "reason") == "ResourceVersionTooLarge";
-      });
-    }
+  const json& details = member(value, "details");
+  const auto seconds = int_at(details, "retryAfterSeconds").value_or(0);
+  if (seconds > 0 && seconds < 86400) {
+    status.retry_after = std::chrono::seconds{seconds};
   }
+  const json& causes = list_at(details, "causes");
+  status.version_too_large = std::any_of(causes.begin(), causes.end(), [](const json& cause) {
+    return string_at(cause, "reason") == "ResourceVersionTooLarge";
+  });
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/node_json.h"
 #include "kube/pod_json.h"
@@ -22,12 +23,6 @@ constexpr const char* kMachineGroup = "cluster.x-k8s.io";
 constexpr std::array kMachineVersions{"v1beta2", "v1beta1"};  // the best one first
 constexpr Duration kLookAgain = std::chrono::minutes{3};      // for Machines where there are none
 constexpr Duration kAskAgain = std::chrono::seconds{15};      // a server that did not answer
-const json kNoItems = json::array();
-
-const json& items(const json& object, const char* name) {
-  const json* found = find(object, name);
-  return found == nullptr ? kNoItems : *found;
-}
 
 class MachineWatch final : public Watch<Machine> {
  public:
@@ -77,14 +72,11 @@ class MachineWatch final : public Watch<Machine> {
   // By the lists of API groups and of their kinds: the path of one that is not served is answered
   // 404, as by any load balancer.
   Result<std::string> find_version() {
-    const auto groups = get("/apis");
-    if (!groups) {
-      return groups.error();
-    }
+    const auto groups = TRY(get("/apis"));
     std::set<std::string> served;
-    for (const json& group : items(*groups, "groups")) {
+    for (const json& group : list_at(groups, "groups")) {
       if (string_at(group, "name") == kMachineGroup) {
-        for (const json& version : items(group, "versions")) {
+        for (const json& version : list_at(group, "versions")) {
           served.insert(string_at(version, "version"));
         }
       }
@@ -98,7 +90,8 @@ class MachineWatch final : public Watch<Machine> {
       if (!kinds && kinds.error().code != Code::kNotFound) {
         return kinds.error();
       }
-      const json& found = kinds ? items(*kinds, "resources") : kNoItems;
+      const json none;
+      const json& found = list_at(kinds ? *kinds : none, "resources");
       if (std::any_of(found.begin(), found.end(),
                       [](const json& kind) { return string_at(kind, "name") == "machines"; })) {
         return std::string{wanted};

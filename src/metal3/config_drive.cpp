@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <system_error>
-#include <vector>
 
 #include "base/file.h"
 #include "base/mountinfo.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "metal3/metadata_json.h"
 
 namespace slurmlet::metal3 {
@@ -22,12 +22,9 @@ constexpr const char* kNetworkDataFile = "network_data.json";
 
 Result<DriveFiles> read_directory(const std::filesystem::path& root, const std::string& source) {
   const auto latest = root / kDriveDirectory;
-  auto meta_data = read_file(latest / kMetaDataFile);
-  if (!meta_data) {
-    return meta_data.error();
-  }
+  auto meta_data = TRY(read_file(latest / kMetaDataFile));
   const auto network_data = read_file(latest / kNetworkDataFile);
-  return DriveFiles{*std::move(meta_data), network_data ? *network_data : std::string{}, source};
+  return DriveFiles{std::move(meta_data), network_data ? *network_data : std::string{}, source};
 }
 
 std::string major_minor_of(const std::filesystem::path& device) {
@@ -94,11 +91,8 @@ Result<DriveFiles> read_drive_files(const Paths& paths) {
 }
 
 Result<Reading> read_config_drive(const Paths& paths) {
-  const auto files = read_drive_files(paths);
-  if (!files) {
-    return files.error();
-  }
-  const auto raw = from_config_drive(files->meta_data, files->network_data, files->source);
+  const auto files = TRY(read_drive_files(paths));
+  const auto raw = from_config_drive(files.meta_data, files.network_data, files.source);
   return raw ? judge(*raw) : Result<Reading>{raw.error()};
 }
 

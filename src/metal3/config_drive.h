@@ -8,7 +8,6 @@
 // Looked for in this order: cloud-init's seed directory; the drive where it is mounted. slurmlet
 // mounts nothing itself.
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/try.h"
 
 namespace slurmlet::metal3 {
 namespace {
@@ -52,14 +53,11 @@ Result<StateFile> read_state(const std::filesystem::path& file) {
 
 Result<std::optional<SavedState>> peek_state(const std::filesystem::path& state_dir) {
   const auto file = state_dir / kFileName;
-  auto read = read_state(file);
-  if (!read) {
-    return read.error();
-  }
-  if (read->broken) {
+  auto read = TRY(read_state(file));
+  if (read.broken) {
     return Error{Code::kInvalid, file.string() + " is broken; slurmlet continues without it"};
   }
-  return std::move(read->state);
+  return std::move(read.state);
 }
 
 Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_dir) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 
 #include "base/text.h"
+#include "base/try.h"
 #include "node/labels.h"
 #include "node/vocabulary.h"
 
@@ -50,17 +50,14 @@ Result<std::vector<Taint>> parse_taints(std::string_view text) {
     if (trim(part).empty()) {
       continue;
     }
-    auto taint = parse_taint(trim(part));
-    if (!taint) {
-      return taint.error();
-    }
+    auto taint = TRY(parse_taint(trim(part)));
     const bool twice = std::any_of(out.begin(), out.end(), [&](const Taint& other) {
-      return other.key == taint->key && other.effect == taint->effect;
+      return other.key == taint.key && other.effect == taint.effect;
     });
     if (twice) {
       return bad(trim(part), "another taint has the same key and effect");
     }
-    out.push_back(*std::move(taint));
+    out.push_back(std::move(taint));
   }
   return out;
 }

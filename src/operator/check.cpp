@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <memory>
 #include <utility>
 
 #include "base/command.h"
 #include "base/log.h"
 #include "base/plain_text.h"
 #include "base/rfc3339.h"
+#include "base/try.h"
 #include "cli/check/check_cluster.h"
 #include "cli/check/check_finding.h"
 #include "config/environment.h"
@@ -116,9 +116,7 @@ Result<CommandOutput> run_with_token(const Options& options, CommandSpec spec) {
   const SystemClock clock;
   TokenFile token{options.slurm_jwt_file, clock};
   if (!options.slurm_jwt_file.empty()) {
-    if (const Status added = add_token(token, spec); !added) {
-      return added.error();
-    }
+    TRY(add_token(token, spec));
   }
   return run_command(spec);
 }
@@ -126,19 +124,14 @@ Result<CommandOutput> run_with_token(const Options& options, CommandSpec spec) {
 // As the operator makes it.
 Result<slurm::DumpSource::Answer> dump_once(const Options& options) {
   const SystemClock clock;
-  const auto client = daemon::make_waiting_client();
-  if (!client) {
-    return client.error();
-  }
-  const auto source = dump_source(options, **client, clock);
-  if (const Status started = source->start(clock.now(), false); !started) {
-    return started.error();
-  }
+  const auto client = TRY(daemon::make_waiting_client());
+  const auto source = dump_source(options, *client, clock);
+  TRY(source->start(clock.now(), false));
   while (true) {
     if (auto answer = source->poll(clock.now())) {
       return *std::move(answer);
     }
-    (void)(*client)->wait(source->deadline(), source->wake_fds());
+    (void)client->wait(source->deadline(), source->wake_fds());
   }
 }
 

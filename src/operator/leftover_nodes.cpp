@@ -1,7 +1,6 @@
 #include "operator/leftover_nodes.h"
 
 #include <set>
-#include <utility>
 
 #include "base/log.h"
 

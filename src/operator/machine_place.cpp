@@ -1,7 +1,6 @@
 #include "operator/machine_place.h"
 
 #include <algorithm>
-#include <set>
 
 namespace slurmlet::op {
 namespace {

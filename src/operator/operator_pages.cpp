@@ -3,58 +3,48 @@
 namespace slurmlet::op {
 namespace {
 
+using podapi::counter;
+using podapi::gauge;
+using podapi::labelled;
 using podapi::MetricFamily;
-using podapi::MetricType;
-using podapi::Sample;
 
 double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-MetricFamily gauge(std::string name, std::string help, double value) {
-  return {std::move(name), std::move(help), MetricType::kGauge, {Sample{{}, value, ""}}};
-}
-
-Sample counted(const char* label, const char* value, std::uint64_t count) {
-  return {{{label, value}}, static_cast<double>(count), ""};
-}
 
 void add_machines(const MachineStatus& machines, std::vector<MetricFamily>& out) {
   out.push_back(gauge("slurmlet_operator_machines_waiting",
                       "Machines that are being deleted and wait for their jobs.",
-                      static_cast<double>(machines.waiting)));
-  out.push_back(gauge("slurmlet_operator_machine_jobs", "Jobs that these Machines wait for.",
-                      static_cast<double>(machines.jobs)));
+                      machines.waiting));
+  out.push_back(
+      gauge("slurmlet_operator_machine_jobs", "Jobs that these Machines wait for.", machines.jobs));
   if (machines.waiting_since) {
     out.push_back(gauge("slurmlet_operator_machines_waiting_since_timestamp_seconds",
                         "When the deletion of the Machine began that waits longest, Unix time.",
                         in_seconds(machines.waiting_since->time_since_epoch())));
   }
-  out.push_back({"slurmlet_operator_machine_actions_total",
-                 "What was done for Machines that are being deleted.",
-                 MetricType::kCounter,
-                 {counted("action", "release", machines.released),
-                  counted("action", "delete_node", machines.records_deleted),
-                  counted("action", "requeue", machines.requeued),
-                  counted("action", "cancel", machines.cancelled),
-                  counted("action", "failure", machines.failures)}});
+  out.push_back(counter("slurmlet_operator_machine_actions_total",
+                        "What was done for Machines that are being deleted.",
+                        {labelled("action", "release", machines.released),
+                         labelled("action", "delete_node", machines.records_deleted),
+                         labelled("action", "requeue", machines.requeued),
+                         labelled("action", "cancel", machines.cancelled),
+                         labelled("action", "failure", machines.failures)}));
 }
 
 void add_leftovers(const OperatorStatus& status, std::vector<MetricFamily>& out) {
-  out.push_back({"slurmlet_operator_nodes_deleted_total",
-                 "Nodes deleted because their Machine had left them behind, by result.",
-                 MetricType::kCounter,
-                 {counted("result", "success", status.nodes_deleted),
-                  counted("result", "failure", status.node_deletion_failures)}});
+  out.push_back(counter("slurmlet_operator_nodes_deleted_total",
+                        "Nodes deleted because their Machine had left them behind, by result.",
+                        {labelled("result", "success", status.nodes_deleted),
+                         labelled("result", "failure", status.node_deletion_failures)}));
 }
 
 void add_certificates(const OperatorStatus& status, std::vector<MetricFamily>& out) {
   out.push_back(gauge("slurmlet_operator_certificate_requests_waiting",
                       "Certificate requests of nodes that nobody has decided yet.",
-                      static_cast<double>(status.certificates_waiting)));
-  out.push_back({"slurmlet_operator_certificate_approvals_total",
-                 "Certificate requests that were approved, by result.",
-                 MetricType::kCounter,
-                 {counted("result", "success", status.certificates_approved),
-                  counted("result", "failure", status.certificate_failures)}});
+                      status.certificates_waiting));
+  out.push_back(counter("slurmlet_operator_certificate_approvals_total",
+                        "Certificate requests that were approved, by result.",
+                        {labelled("result", "success", status.certificates_approved),
+                         labelled("result", "failure", status.certificate_failures)}));
 }
 
 }  // namespace
@@ -63,21 +53,18 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
   std::vector<MetricFamily> out;
   out.push_back(gauge("slurmlet_operator_leader", "1 on the operator that acts, else 0.",
                       status.leads ? 1 : 0));
-  out.push_back(gauge("slurmlet_operator_nodes", "Nodes that slurmlets registered.",
-                      static_cast<double>(status.nodes)));
+  out.push_back(gauge("slurmlet_operator_nodes", "Nodes that slurmlets registered.", status.nodes));
   out.push_back(gauge("slurmlet_operator_slurm_nodes", "Nodes in slurmctld's last dump.",
-                      static_cast<double>(status.slurm_nodes)));
+                      status.slurm_nodes));
   out.push_back(gauge("slurmlet_operator_records_waiting", "Nodes whose record is to be written.",
-                      static_cast<double>(status.records_waiting)));
-  out.push_back({"slurmlet_operator_dumps_total",
-                 "Queries of slurmctld for all nodes, by result.",
-                 MetricType::kCounter,
-                 {counted("result", "success", status.dumps),
-                  counted("result", "failure", status.dump_failures)}});
-  out.push_back({"slurmlet_operator_dumps_unchanged_total",
-                 "Successful ones that slurmrestd answered with 304 Not Modified.",
-                 MetricType::kCounter,
-                 {Sample{{}, static_cast<double>(status.dumps_unchanged), ""}}});
+                      status.records_waiting));
+  out.push_back(counter("slurmlet_operator_dumps_total",
+                        "Queries of slurmctld for all nodes, by result.",
+                        {labelled("result", "success", status.dumps),
+                         labelled("result", "failure", status.dump_failures)}));
+  out.push_back(counter("slurmlet_operator_dumps_unchanged_total",
+                        "Successful ones that slurmrestd answered with 304 Not Modified.",
+                        status.dumps_unchanged));
   out.push_back(gauge("slurmlet_operator_dump_seconds", "How long the last good dump took.",
                       in_seconds(status.dump_took)));
   if (status.dumped_at) {
@@ -85,21 +72,17 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
                         "When the last good dump began, Unix time.",
                         in_seconds(status.dumped_at->time_since_epoch())));
   }
-  out.push_back({"slurmlet_operator_record_writes_total",
-                 "Records written to Nodes, by result.",
-                 MetricType::kCounter,
-                 {counted("result", "success", status.record_writes),
-                  counted("result", "failure", status.record_failures)}});
-  out.push_back(
-      {"slurmlet_operator_node_updates_total",
-       "Nodes changed in Slurm, by what was done.",
-       MetricType::kCounter,
-       {counted("action", "drain", status.drains), counted("action", "undrain", status.undrains),
-        counted("action", "failure", status.update_failures)}});
-  MetricFamily ready{
-      "slurmlet_operator_ready", "1 or 0 for each check of /readyz.", MetricType::kGauge, {}};
+  out.push_back(counter("slurmlet_operator_record_writes_total",
+                        "Records written to Nodes, by result.",
+                        {labelled("result", "success", status.record_writes),
+                         labelled("result", "failure", status.record_failures)}));
+  out.push_back(counter(
+      "slurmlet_operator_node_updates_total", "Nodes changed in Slurm, by what was done.",
+      {labelled("action", "drain", status.drains), labelled("action", "undrain", status.undrains),
+       labelled("action", "failure", status.update_failures)}));
+  MetricFamily ready = gauge("slurmlet_operator_ready", "1 or 0 for each check of /readyz.", {});
   for (const auto& check : operator_checks(status)) {
-    ready.samples.push_back({{{"check", check.name}}, check.ok ? 1.0 : 0.0, ""});
+    ready.samples.push_back(labelled("check", check.name, check.ok ? 1 : 0));
   }
   out.push_back(std::move(ready));
   add_machines(status.machines, out);

@@ -21,11 +21,6 @@ class OperatorPages final : public podapi::RequestHandler {
       : name_(std::move(name)), status_(std::move(status)) {}
   std::optional<podapi::Response> begin(podapi::RequestId id, const podapi::Caller& caller,
                                         const podapi::RequestHead& head, Now now) override;
-  std::vector<std::pair<podapi::RequestId, podapi::Response>> take_answers(Now,
-                                                                           SteadyTime&) override {
-    return {};
-  }
-  void forget(podapi::RequestId) override {}
 
  private:
   std::string name_;

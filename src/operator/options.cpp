@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <optional>
 #include <string_view>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "operator/options_table.h"
 #include "yaml/document.h"
 
@@ -145,17 +144,14 @@ void check_source(const Options& options, std::string& problems) {
 
 Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& arguments) {
   CommandLine out;
-  const auto flags = read_flags(arguments, out.action);
-  if (!flags) {
-    return flags.error();
-  }
+  const auto flags = TRY(read_flags(arguments, out.action));
   std::string problems;
-  for (const Flag& flag : *flags) {
+  for (const Flag& flag : flags) {
     if (flag.name == kConfig) {
       read_config(*flag.value, out.options, problems);
     }
   }
-  for (const Flag& flag : *flags) {
+  for (const Flag& flag : flags) {
     if (const Row* row = find_row(flag.name, &Row::flag)) {
       set(*row, flag.name, *flag.value, out.options, problems);
     }

@@ -13,6 +13,7 @@
 #include "base/child_limits.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "base/turn_guard.h"
 #include "config/environment.h"
 #include "config/load.h"
@@ -90,14 +91,11 @@ Result<std::string> cluster_name(std::string& path) {
     return Error{Code::kInvalid,
                  "there is no slurm.conf in its usual places; name it with --slurm-conf"};
   }
-  const auto conf = slurm::read_slurm_conf(path, {"", {}, slurm::usual_slurm_users()});
-  if (!conf) {
-    return conf.error();
-  }
-  if (conf->cluster_name.empty()) {
+  const auto conf = TRY(slurm::read_slurm_conf(path, {"", {}, slurm::usual_slurm_users()}));
+  if (conf.cluster_name.empty()) {
     return Error{Code::kInvalid, path + ": ClusterName is not set; set it"};
   }
-  return to_lower(conf->cluster_name);
+  return to_lower(conf.cluster_name);
 }
 
 bool told_to_stop(daemon::Signals& signals) {
@@ -314,58 +312,33 @@ void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
   log::info("stopped");
 }
 
-int run_with(Options options) {
+Status run_with(Options options) {
   protect_own_memory();
   log::set_level(options.log_level);
   const status::ManagerEnvironment manager = status::take_manager_environment();
   auto notifier = status::Notifier::open(manager.notify_socket);
-  auto signals = daemon::Signals::open();
-  if (!signals) {
-    return fail(signals.error());
-  }
-  const auto settings = api_settings(options.kubeconfig);
-  if (!settings) {
-    return fail(settings.error());
-  }
+  auto signals = TRY(daemon::Signals::open());
+  const auto settings = TRY(api_settings(options.kubeconfig));
   log::info("slurmlet-operator " SLURMLET_VERSION " starts: " + describe(options));
-  auto cluster = cluster_name(options.slurm_conf);
-  if (!cluster) {
-    return fail(cluster.error());
-  }
+  auto cluster = TRY(cluster_name(options.slurm_conf));
   const SystemClock clock;
-  auto access = credentials::ApiAccess::open(*settings, clock);
-  if (!access) {
-    return fail(access.error());
-  }
-  auto client = access->connect();
-  if (!client) {
-    return fail(client.error());
-  }
+  auto access = TRY(credentials::ApiAccess::open(settings, clock));
+  auto client = TRY(access.connect());
   std::optional<credentials::ApiAccess> management;
   std::unique_ptr<http::Client> management_client;
   if (!options.management_kubeconfig.empty()) {
-    auto opened = open_management(options.management_kubeconfig, clock);
-    if (!opened) {
-      return fail(opened.error());
-    }
-    management = *std::move(opened);
-    auto sibling = http::make_sibling(**client, management->source());
-    if (!sibling) {
-      return fail(sibling.error());
-    }
-    management_client = *std::move(sibling);
+    management = TRY(open_management(options.management_kubeconfig, clock));
+    management_client = TRY(http::make_sibling(*client, management->source()));
   }
   Process process{options,
-                  *std::move(access),
-                  *std::move(client),
+                  std::move(access),
+                  std::move(client),
                   std::move(management),
                   std::move(management_client),
-                  *std::move(cluster)};
-  if (const Status started = process.start_server(); !started) {
-    return fail(started.error());
-  }
-  process.run(*signals, notifier ? *std::move(notifier) : status::Notifier{}, manager.watchdog);
-  return 0;
+                  std::move(cluster)};
+  TRY(process.start_server());
+  process.run(signals, notifier ? *std::move(notifier) : status::Notifier{}, manager.watchdog);
+  return {};
 }
 
 }  // namespace
@@ -394,7 +367,8 @@ int run(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kRun:
       break;
   }
-  return run_with(command->options);
+  const Status ended = run_with(command->options);
+  return ended ? 0 : fail(ended.error());
 }
 
 }  // namespace slurmlet::op

@@ -1,7 +1,5 @@
 #include "operator/site_nodes.h"
 
-#include <utility>
-
 #include "node/vocabulary.h"
 #include "operator/rules/record_rules.h"
 #include "slurm/sources/published_record.h"

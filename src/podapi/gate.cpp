@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/status_error.h"
 #include "podapi/caller_identity.h"
-#include "podapi/pending_reviews.h"
 #include "podapi/request_path.h"
-#include "podapi/review_cache.h"
-#include "podapi/source_budget.h"
 #include "podapi/status_json.h"
-#include "podapi/token_bucket.h"
 #include "tls/certificates.h"
 
 namespace slurmlet::podapi {
@@ -41,16 +36,6 @@ constexpr const char* kTooManyWaiting =
     "too many requests on this port are waiting for authorization by the API server";
 constexpr const char* kTooManyReviews =
     "too many requests on this port need authorization by the API server";
-
-// A request on its way through the gate.
-struct Passage {
-  Source source;
-  std::string path;  // normalized
-  RequestAttributes attributes;
-  std::size_t asking = 0;  // index of the subresource in question
-  UserInfo user;           // name "" until the token is reviewed
-  bool is_stranger = false;
-};
 
 std::string new_salt() {
   std::array<char, 32> bytes{};
@@ -87,82 +72,41 @@ std::string question_text(const kube::AccessQuestion& question) {
 
 }  // namespace
 
-class Gate::State {
- public:
-  State(kube::ReviewApi& api, GateOptions options)
-      : api_(api),
-        options_(std::move(options)),
-        salt_(new_salt()),
-        good_tokens_(options_.max_cached),
-        bad_tokens_(options_.max_cached),
-        allowed_(options_.max_cached),
-        denied_(options_.max_cached),
-        strangers_budget_(options_.reviews),
-        newcomers_budget_(options_.reviews),
-        known_budget_(options_.reviews.unknown) {}
+Gate::Gate(kube::ReviewApi& api, GateOptions options)
+    : api_(api),
+      options_(std::move(options)),
+      salt_(new_salt()),
+      good_tokens_(options_.max_cached),
+      bad_tokens_(options_.max_cached),
+      allowed_(options_.max_cached),
+      denied_(options_.max_cached),
+      strangers_budget_(options_.reviews),
+      newcomers_budget_(options_.reviews),
+      known_budget_(options_.reviews.unknown),
+      lines_(kLines) {}
 
-  std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,
-                               Now now);
-  std::vector<std::pair<RequestId, Verdict>> step(Now now, SteadyTime& next);
-  void forget(RequestId id) {
-    waiting_.erase(id);
-    drop_waiter(token_reviews_, id);
-    drop_waiter(access_reviews_, id);
-  }
-  const GateCounters& counters() const { return counters_; }
-  const std::optional<Error>& last_error() const { return last_error_; }
+std::string Gate::digest(std::string_view text) const {
+  return tls::sha256(salt_ + std::string{text});
+}
 
- private:
-  using Verdicts = std::vector<std::pair<RequestId, Verdict>>;
+void Gate::forget(RequestId id) {
+  waiting_.erase(id);
+  drop_waiter(token_reviews_, id);
+  drop_waiter(access_reviews_, id);
+}
 
-  std::string digest(std::string_view text) const { return tls::sha256(salt_ + std::string{text}); }
-
-  std::optional<Verdict> review_token(RequestId id, Passage passage, const std::string& token,
-                                      SteadyTime now);
-  std::optional<Verdict> review_access(RequestId id, Passage passage, SteadyTime now);
-  std::optional<Verdict> refuse_to_wait(const Passage& passage, std::size_t under_way);
-  void settle(const Finished<TokenReview>& finished, SteadyTime now, Verdicts& verdicts);
-  void settle(const Finished<AccessReview>& finished, SteadyTime now, Verdicts& verdicts);
-  std::optional<Passage> take_waiting(RequestId id);
-
-  void say(const Passage& passage, bool is_allowed, SteadyTime now);
-  Verdict allow(const Passage& passage, SteadyTime now);
-  Verdict unauthorized(const Passage& passage);
-  Verdict forbidden(const Passage& passage);
-  Verdict unavailable(const Passage& passage, int code, const char* why);
-  Verdict cannot_ask(const Passage& passage, const Error& error);
-
-  kube::ReviewApi& api_;
-  GateOptions options_;
-  std::string salt_;
-  // By digest. Apart, so that a flood of what is refused does not displace what is not.
-  ReviewCache<UserInfo> good_tokens_;
-  ReviewCache<bool> bad_tokens_;
-  ReviewCache<bool> allowed_;
-  ReviewCache<bool> denied_;
-  SourceBudget strangers_budget_;
-  SourceBudget newcomers_budget_;
-  TokenBucket known_budget_;
-  TokenBucket lines_{kLines};
-  Reviews<TokenReview> token_reviews_;
-  Reviews<AccessReview> access_reviews_;
-  std::map<RequestId, Passage> waiting_;
-  GateCounters counters_;
-  std::optional<Error> last_error_;
-};
-
-Verdict Gate::State::allow(const Passage& passage, SteadyTime now) {
+Verdict Gate::allow(const Passage& passage, SteadyTime now) {
   strangers_budget_.know(passage.source, now);
   newcomers_budget_.know(passage.source, now);
   return {true, {}};
 }
 
-Verdict Gate::State::unauthorized(const Passage& passage) {
+Verdict Gate::unauthorized(const Passage& passage) {
   ++counters_.unauthenticated;
   return {false, refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"})};
 }
 
-Verdict Gate::State::forbidden(const Passage& passage) {
+Verdict Gate::forbidden(const Passage& passage) {
   ++counters_.forbidden;
   const auto& [verb, subresources] = passage.attributes;
   const std::string message =
@@ -171,13 +115,13 @@ Verdict Gate::State::forbidden(const Passage& passage) {
   return {false, refusal_response(passage.path, {403, "Forbidden", message})};
 }
 
-Verdict Gate::State::unavailable(const Passage& passage, int code, const char* why) {
+Verdict Gate::unavailable(const Passage& passage, int code, const char* why) {
   ++counters_.unavailable;
   const char* reason = code == 429 ? "TooManyRequests" : "ServiceUnavailable";
   return {false, refusal_response(passage.path, {code, reason, why, kRetrySeconds})};
 }
 
-void Gate::State::say(const Passage& passage, bool is_allowed, SteadyTime now) {
+void Gate::say(const Passage& passage, bool is_allowed, SteadyTime now) {
   if (lines_.take(now)) {
     log::info(fmt::format("kubelet endpoint: {} {} {} nodes/{}",
                           kube::one_line(passage.user.name, kMaxNameBytes),
@@ -186,12 +130,12 @@ void Gate::State::say(const Passage& passage, bool is_allowed, SteadyTime now) {
   }
 }
 
-Verdict Gate::State::cannot_ask(const Passage& passage, const Error& error) {
+Verdict Gate::cannot_ask(const Passage& passage, const Error& error) {
   return unavailable(passage, 503, error.code == Code::kDenied ? kMayNotAsk : kCannotAsk);
 }
 
-std::optional<Verdict> Gate::State::begin(RequestId id, const Caller& caller,
-                                          const RequestHead& head, Now now) {
+std::optional<Verdict> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,
+                                   Now now) {
   Passage passage;
   passage.source = caller.source;
   passage.path = normalized_path(head.path).value_or("");
@@ -209,7 +153,7 @@ std::optional<Verdict> Gate::State::begin(RequestId id, const Caller& caller,
 // Why this request may not wait for the API server, if it may not. Tokens that nobody knows yet get
 // half of the places, three quarters if they come from a known address, so that a slow API server
 // and a flood of bad tokens leave room for the others.
-std::optional<Verdict> Gate::State::refuse_to_wait(const Passage& passage, std::size_t under_way) {
+std::optional<Verdict> Gate::refuse_to_wait(const Passage& passage, std::size_t under_way) {
   const auto is_stranger = [](const auto& waiting) { return waiting.second.is_stranger; };
   const auto strangers =
       static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_stranger));
@@ -221,8 +165,8 @@ std::optional<Verdict> Gate::State::refuse_to_wait(const Passage& passage, std::
   return is_full ? std::optional{unavailable(passage, 503, kTooManyWaiting)} : std::nullopt;
 }
 
-std::optional<Verdict> Gate::State::review_token(RequestId id, Passage passage,
-                                                 const std::string& token, SteadyTime now) {
+std::optional<Verdict> Gate::review_token(RequestId id, Passage passage, const std::string& token,
+                                          SteadyTime now) {
   const std::string key = digest(token);
   if (const UserInfo* user = good_tokens_.find(key, now)) {
     passage.user = *user;
@@ -252,7 +196,7 @@ std::optional<Verdict> Gate::State::review_token(RequestId id, Passage passage,
 }
 
 // One subresource after the other until one is allowed, as the kubelet does.
-std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage, SteadyTime now) {
+std::optional<Verdict> Gate::review_access(RequestId id, Passage passage, SteadyTime now) {
   for (; passage.asking < passage.attributes.subresources.size(); ++passage.asking) {
     const kube::AccessQuestion question{passage.user, passage.attributes.verb,
                                         passage.attributes.subresources[passage.asking],
@@ -284,13 +228,12 @@ std::optional<Verdict> Gate::State::review_access(RequestId id, Passage passage,
   return forbidden(passage);
 }
 
-std::optional<Passage> Gate::State::take_waiting(RequestId id) {
+std::optional<Gate::Passage> Gate::take_waiting(RequestId id) {
   auto node = waiting_.extract(id);
   return node.empty() ? std::nullopt : std::optional{std::move(node.mapped())};
 }
 
-void Gate::State::settle(const Finished<TokenReview>& finished, SteadyTime now,
-                         Verdicts& verdicts) {
+void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Verdicts& verdicts) {
   const auto& [key, waiters, result] = finished;
   const bool is_good = result && result->authenticated;
   last_error_ = result ? std::nullopt : std::optional{result.error()};
@@ -326,8 +269,7 @@ void Gate::State::settle(const Finished<TokenReview>& finished, SteadyTime now,
   }
 }
 
-void Gate::State::settle(const Finished<AccessReview>& finished, SteadyTime now,
-                         Verdicts& verdicts) {
+void Gate::settle(const Finished<AccessReview>& finished, SteadyTime now, Verdicts& verdicts) {
   const auto& [key, waiters, result] = finished;
   last_error_ = result ? std::nullopt : std::optional{result.error()};
   const bool is_allowed = result && result->allowed;
@@ -362,7 +304,7 @@ void Gate::State::settle(const Finished<AccessReview>& finished, SteadyTime now,
   }
 }
 
-std::vector<std::pair<RequestId, Verdict>> Gate::State::step(Now now, SteadyTime& next) {
+std::vector<std::pair<RequestId, Verdict>> Gate::step(Now now, SteadyTime& next) {
   Verdicts verdicts;
   for (const auto& finished : take_finished(token_reviews_, now.steady)) {
     settle(finished, now.steady, verdicts);
@@ -377,20 +319,5 @@ std::vector<std::pair<RequestId, Verdict>> Gate::State::step(Now now, SteadyTime
   next = std::min({next, earliest_deadline(token_reviews_), earliest_deadline(access_reviews_)});
   return verdicts;
 }
-
-Gate::Gate(kube::ReviewApi& api, GateOptions options)
-    : state_(std::make_unique<State>(api, std::move(options))) {}
-Gate::~Gate() = default;
-
-std::optional<Verdict> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,
-                                   Now now) {
-  return state_->begin(id, caller, head, now);
-}
-std::vector<std::pair<RequestId, Verdict>> Gate::step(Now now, SteadyTime& next) {
-  return state_->step(now, next);
-}
-void Gate::forget(RequestId id) { state_->forget(id); }
-const GateCounters& Gate::counters() const { return state_->counters(); }
-const std::optional<Error>& Gate::last_error() const { return state_->last_error(); }
 
 }  // namespace slurmlet::podapi

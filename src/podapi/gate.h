@@ -13,15 +13,20 @@
 // A step object of the endpoint's thread.
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "kube/review_api.h"
+#include "podapi/pending_reviews.h"
+#include "podapi/review_cache.h"
 #include "podapi/server.h"
+#include "podapi/source_budget.h"
+#include "podapi/token_bucket.h"
 
 namespace slurmlet::podapi {
 
@@ -58,19 +63,60 @@ struct GateCounters {
 class Gate {
  public:
   Gate(kube::ReviewApi& api, GateOptions options);
-  ~Gate();
   // The verdict at once where the caches have it, else nothing: it comes from step().
   std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,
                                Now now);
   std::vector<std::pair<RequestId, Verdict>> step(Now now, SteadyTime& next);
   void forget(RequestId id);
-  const GateCounters& counters() const;
+  const GateCounters& counters() const { return counters_; }
   // Why the last review failed; nothing once one succeeded. For the log and the metrics.
-  const std::optional<Error>& last_error() const;
+  const std::optional<Error>& last_error() const { return last_error_; }
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  using Verdicts = std::vector<std::pair<RequestId, Verdict>>;
+  // A request on its way through the gate.
+  struct Passage {
+    Source source;
+    std::string path;  // normalized
+    RequestAttributes attributes;
+    std::size_t asking = 0;  // index of the subresource in question
+    kube::UserInfo user;     // name "" until the token is reviewed
+    bool is_stranger = false;
+  };
+
+  std::string digest(std::string_view text) const;
+  std::optional<Verdict> review_token(RequestId id, Passage passage, const std::string& token,
+                                      SteadyTime now);
+  std::optional<Verdict> review_access(RequestId id, Passage passage, SteadyTime now);
+  std::optional<Verdict> refuse_to_wait(const Passage& passage, std::size_t under_way);
+  void settle(const Finished<kube::TokenReview>& finished, SteadyTime now, Verdicts& verdicts);
+  void settle(const Finished<kube::AccessReview>& finished, SteadyTime now, Verdicts& verdicts);
+  std::optional<Passage> take_waiting(RequestId id);
+
+  void say(const Passage& passage, bool is_allowed, SteadyTime now);
+  Verdict allow(const Passage& passage, SteadyTime now);
+  Verdict unauthorized(const Passage& passage);
+  Verdict forbidden(const Passage& passage);
+  Verdict unavailable(const Passage& passage, int code, const char* why);
+  Verdict cannot_ask(const Passage& passage, const Error& error);
+
+  kube::ReviewApi& api_;
+  GateOptions options_;
+  std::string salt_;
+  // By digest. Apart, so that a flood of what is refused does not displace what is not.
+  ReviewCache<kube::UserInfo> good_tokens_;
+  ReviewCache<bool> bad_tokens_;
+  ReviewCache<bool> allowed_;
+  ReviewCache<bool> denied_;
+  SourceBudget strangers_budget_;
+  SourceBudget newcomers_budget_;
+  TokenBucket known_budget_;
+  TokenBucket lines_;  // of the log
+  Reviews<kube::TokenReview> token_reviews_;
+  Reviews<kube::AccessReview> access_reviews_;
+  std::map<RequestId, Passage> waiting_;
+  GateCounters counters_;
+  std::optional<Error> last_error_;
 };
 
 }  // namespace slurmlet::podapi

@@ -11,10 +11,4 @@ std::optional<Response> HealthHandler::begin(RequestId, const Caller&, const Req
   return handle({head.method, head.path}, snapshot);
 }
 
-std::vector<std::pair<RequestId, Response>> HealthHandler::take_answers(Now, SteadyTime&) {
-  return {};
-}
-
-void HealthHandler::forget(RequestId) {}
-
 }  // namespace slurmlet::podapi

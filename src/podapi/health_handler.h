@@ -22,8 +22,6 @@ class HealthHandler final : public RequestHandler {
 
   std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
                                 Now now) override;
-  std::vector<std::pair<RequestId, Response>> take_answers(Now now, SteadyTime& next) override;
-  void forget(RequestId id) override;
 
  private:
   std::function<Snapshot()> snapshot_;

@@ -5,8 +5,6 @@
 
 #include <sys/socket.h>
 
-#include <string>
-
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "podapi/server.h"

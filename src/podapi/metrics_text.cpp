@@ -7,20 +7,6 @@
 namespace slurmlet::podapi {
 namespace {
 
-const char* name_of(MetricType type) {
-  switch (type) {
-    case MetricType::kCounter:
-      return "counter";
-    case MetricType::kGauge:
-      return "gauge";
-    case MetricType::kHistogram:
-      return "histogram";
-    case MetricType::kUntyped:
-      break;
-  }
-  return "untyped";
-}
-
 // Help texts escape backslash and line feed; label values the double quote too.
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
   for (const char c : text) {
@@ -53,7 +39,6 @@ std::string number(double value) {
 
 void append_sample(std::string& out, const std::string& name, const Sample& sample) {
   out += name;
-  out += sample.suffix;
   char separator = '{';
   for (const auto& [label, value] : sample.labels) {
     out += separator;
@@ -84,7 +69,8 @@ std::string metrics_text(const std::vector<MetricFamily>& families) {
       append_escaped(out, family.help, false);
       out += '\n';
     }
-    out += fmt::format("# TYPE {} {}\n", family.name, name_of(family.type));
+    out += fmt::format("# TYPE {} {}\n", family.name,
+                       family.type == MetricType::kCounter ? "counter" : "gauge");
     for (const Sample& sample : family.samples) {
       append_sample(out, family.name, sample);
     }

@@ -6,18 +6,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace slurmlet::podapi {
 
-enum class MetricType { kCounter, kGauge, kHistogram, kUntyped };
+enum class MetricType { kCounter, kGauge };
 
 struct Sample {
   std::vector<std::pair<std::string, std::string>> labels;  // name, value
   double value = 0;
-  std::string suffix;  // "_bucket", "_sum", "_count" of a histogram, else ""
   // When it was measured, Unix time; without it the reader takes the time of the scrape.
   std::optional<std::int64_t> timestamp_ms{};
 };
@@ -30,6 +29,29 @@ struct MetricFamily {
   MetricType type = MetricType::kGauge;
   std::vector<Sample> samples;
 };
+
+template <typename Number>
+Sample labelled(std::string label, std::string text, Number value) {
+  return {{{std::move(label), std::move(text)}}, static_cast<double>(value)};
+}
+
+// A family of these samples, or of one without labels.
+inline MetricFamily gauge(std::string name, std::string help, std::vector<Sample> samples) {
+  return {std::move(name), std::move(help), MetricType::kGauge, std::move(samples)};
+}
+inline MetricFamily counter(std::string name, std::string help, std::vector<Sample> samples) {
+  return {std::move(name), std::move(help), MetricType::kCounter, std::move(samples)};
+}
+template <typename Number>
+  requires std::is_arithmetic_v<Number>
+MetricFamily gauge(std::string name, std::string help, Number value) {
+  return gauge(std::move(name), std::move(help), {Sample{{}, static_cast<double>(value)}});
+}
+template <typename Number>
+  requires std::is_arithmetic_v<Number>
+MetricFamily counter(std::string name, std::string help, Number value) {
+  return counter(std::move(name), std::move(help), {Sample{{}, static_cast<double>(value)}});
+}
 
 inline constexpr const char* kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace slurmlet::podapi {
 namespace {
 
@@ -16,10 +18,8 @@ constexpr std::array<std::string_view, 4> kOnlyOnce{"host", "content-length", "t
                                                     "authorization"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_alnum(char c) { return is_digit(c) || is_upper(c) || (c >= 'a' && c <= 'z'); }
+bool is_alnum(char c) { return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 bool is_hex(char c) { return is_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f'); }
-char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
@@ -55,33 +55,16 @@ bool is_target(std::string_view text) {
   return true;
 }
 
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::string to_lower(std::string_view text) {
-  std::string out{text};
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
 // Whether a Connection header lists `option`.
 bool lists(const RequestHead& head, std::string_view option) {
   for (const auto& [name, value] : head.headers) {
     if (name != "connection") {
       continue;
     }
-    std::string_view rest = value;
-    while (!rest.empty()) {
-      const auto comma = rest.find(',');
-      if (to_lower(trim(rest.substr(0, comma))) == option) {
+    for (const auto part : split(value, ',')) {
+      if (to_lower(trim(part)) == option) {
         return true;
       }
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
     }
   }
   return false;

@@ -10,10 +10,8 @@ std::vector<MetricFamily> resource_metrics(const std::optional<node::Usage>& usa
   const auto add = [&](std::string name, std::string help, MetricType type, double value) {
     if (value > 0) {
       const auto since_epoch = usage->time.time_since_epoch();
-      Sample sample{{}, value, ""};
-      sample.timestamp_ms =
-          std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
-      families.push_back({std::move(name), std::move(help), type, {std::move(sample)}});
+      const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+      families.push_back({std::move(name), std::move(help), type, {{{}, value, ms}}});
     }
   };
   if (usage) {
@@ -22,10 +20,9 @@ std::vector<MetricFamily> resource_metrics(const std::optional<node::Usage>& usa
     add("node_memory_working_set_bytes", "Current working set of the node in bytes.",
         MetricType::kGauge, static_cast<double>(usage->memory_working_set));
   }
-  families.push_back({"resource_scrape_error",
-                      "1 if the usage of the node could not be read, 0 otherwise.",
-                      MetricType::kGauge,
-                      {{{}, usage ? 0.0 : 1.0, ""}}});
+  families.push_back(gauge("resource_scrape_error",
+                           "1 if the usage of the node could not be read, 0 otherwise.",
+                           usage ? 0 : 1));
   return families;
 }
 

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/file.h"
 #include "podapi/connection_table.h"
 #include "podapi/http_answerer.h"
 #include "podapi/listener.h"

@@ -8,7 +8,6 @@ set(COMPONENT_SOURCES
   notifier.cpp
   process_metrics.cpp
   service_report.cpp
-  slurm_facts.cpp
   slurm_metrics.cpp
   state_line.cpp
   watchdog.cpp)

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/try.h"
 #include "host/listening.h"
 #include "http/curl_client.h"
 #include "podapi/routes.h"
@@ -28,11 +29,8 @@ Result<DaemonClient> DaemonClient::make(const config::Settings& settings) {
   http::Endpoint endpoint;
   endpoint.url = fmt::format("http://127.0.0.1:{}", port);
   endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
-  auto client = http::make_curl_client(endpoint, nullptr, {});
-  if (!client) {
-    return client.error();
-  }
-  return DaemonClient{std::move(*client), port, settings.state_dir};
+  auto client = TRY(http::make_curl_client(endpoint, nullptr, {}));
+  return DaemonClient{std::move(client), port, settings.state_dir};
 }
 
 DaemonClient::DaemonClient(std::unique_ptr<http::Client> client, int port, std::string state_dir)
@@ -71,13 +69,9 @@ Result<DaemonStatus> DaemonClient::ask(Duration timeout) {
   // Before and after: whoever answered may have taken the port, or left it, in between. And never
   // over the connection of an earlier answer, whose other end may have lost the port since.
   client_->close_idle_connections();
-  if (const auto listener = check_listener(); !listener) {
-    return listener.error();
-  }
+  TRY(check_listener());
   const auto response = client_->call(request);
-  if (const auto listener = check_listener(); !listener) {
-    return listener.error();
-  }
+  TRY(check_listener());
   if (!response && response.error().code == Code::kTimeout) {
     return Error{Code::kTimeout, fmt::format("slurmlet does not answer on {} in time; see "
                                              "systemctl status slurmlet",

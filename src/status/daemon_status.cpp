@@ -6,7 +6,6 @@
 
 #include "base/rfc3339.h"
 #include "node/slurm_view.h"
-#include "status/slurm_facts.h"
 #include "status/state_line.h"
 
 namespace slurmlet::status {
@@ -44,7 +43,7 @@ Json slurm_json(const Report& report, WallTime now) {
   return {{"node", known(record ? record->name : report.slurm_conf.node_name)},
           {"cluster", known(report.slurm_conf.cluster_name)},
           {"source", known(slurm.source)},
-          {"state", record ? known(node::known_state(slurm_facts(report)).raw()) : Json{}},
+          {"state", record ? known(node::known_state(report.slurm_facts()).raw()) : Json{}},
           {"answeredAt", known(slurm.answered_at)},
           {"ageSeconds", age},
           {"queried", slurm::pace_text(report.slurmctld.pace)},

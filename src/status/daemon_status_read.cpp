@@ -10,15 +10,10 @@
 namespace slurmlet::status {
 namespace {
 
+using kube::list_at;
+using kube::member;
 using kube::string_at;
 using nlohmann::json;
-
-// The object or list; an empty object if there is none.
-const json& object_at(const json& from, const char* key) {
-  static const json kEmpty = json::object();
-  const json* found = kube::find(from, key);
-  return found != nullptr && found->is_structured() ? *found : kEmpty;
-}
 
 class Lines {
  public:
@@ -85,28 +80,28 @@ std::string to_text(const json& status) {
                     : string_at(status, "phase") == "bootstrap"
                         ? "not registered: no credential yet"
                         : "not registered");
-  for (const json& problem : object_at(status, "problems")) {
+  for (const json& problem : list_at(status, "problems")) {
     lines.add("problem",
               fmt::format("{}: {}", string_at(problem, "what"), string_at(problem, "detail")));
   }
-  const json& lease = object_at(status, "lease");
+  const json& lease = member(status, "lease");
   if (const std::string renewed = string_at(lease, "renewedAt"); !renewed.empty()) {
     lines.add("lease", fmt::format("{}, renewed {}",
                                    kube::bool_at(lease, "held") ? "held" : "not held", renewed));
   }
-  const json& ready = object_at(status, "ready");
+  const json& ready = member(status, "ready");
   if (const std::string value = string_at(ready, "status"); !value.empty()) {
     lines.add("Ready", fmt::format("{} ({}): {}", value, string_at(ready, "reason"),
                                    string_at(ready, "message")));
   }
-  lines.add("Slurm", slurm_line(object_at(status, "slurm")));
-  lines.add("slurmd", slurmd_line(object_at(status, "slurmd")));
-  lines.add("client cert", certificate_line(object_at(status, "clientCertificate")));
-  lines.add("serving cert", certificate_line(object_at(status, "servingCertificate")));
-  const json& metal3 = object_at(status, "metal3");
+  lines.add("Slurm", slurm_line(member(status, "slurm")));
+  lines.add("slurmd", slurmd_line(member(status, "slurmd")));
+  lines.add("client cert", certificate_line(member(status, "clientCertificate")));
+  lines.add("serving cert", certificate_line(member(status, "servingCertificate")));
+  const json& metal3 = member(status, "metal3");
   lines.add("metal3 uuid", string_at(metal3, "uuid"));
   lines.add("providerID", string_at(metal3, "providerID"));
-  const json& pods = object_at(status, "pods");
+  const json& pods = member(status, "pods");
   lines.add("pods", fmt::format("{} rejected, {} removed, {} waiting",
                                 kube::int_at(pods, "rejected").value_or(0),
                                 kube::int_at(pods, "finished").value_or(0),
@@ -130,12 +125,12 @@ Result<DaemonStatus> read_daemon_status(const std::string& text) {
   out.pid = static_cast<int>(kube::int_at(*status, "pid").value_or(0));
   out.registered = kube::bool_at(*status, "registered");
   out.healthy = kube::bool_at(*status, "healthy");
-  out.lease_held = kube::bool_at(object_at(*status, "lease"), "held");
-  const json& problems = object_at(*status, "problems");
-  if (problems.is_array() && !problems.empty()) {
+  out.lease_held = kube::bool_at(member(*status, "lease"), "held");
+  const json& problems = list_at(*status, "problems");
+  if (!problems.empty()) {
     out.problem = string_at(problems.front(), "detail");
   }
-  const json& serving = object_at(*status, "servingCertificate");
+  const json& serving = member(*status, "servingCertificate");
   out.serving_request = string_at(serving, "pendingRequest");
   out.serving_problem = string_at(serving, "problem");
   return out;

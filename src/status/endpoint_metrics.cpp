@@ -5,12 +5,22 @@
 namespace slurmlet::status {
 namespace {
 
+using podapi::counter;
+using podapi::gauge;
+using podapi::labelled;
 using podapi::MetricFamily;
-using podapi::MetricType;
-using podapi::Sample;
 
 double epoch_seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+void add_those_with_samples(std::initializer_list<MetricFamily*> families,
+                            std::vector<MetricFamily>& out) {
+  for (auto* family : families) {
+    if (!family->samples.empty()) {
+      out.push_back(std::move(*family));
+    }
+  }
 }
 
 struct Kind {
@@ -23,107 +33,76 @@ struct Kind {
 
 void add_certificate_metrics(std::vector<MetricFamily>& out,
                              const credentials::CertificateReport& certificates) {
-  MetricFamily expiry{"slurmlet_certificate_expiration_timestamp_seconds",
-                      "When the certificate in use expires.",
-                      MetricType::kGauge,
-                      {}};
-  MetricFamily pending{"slurmlet_certificate_request_pending",
-                       "1 while a certificate request is waiting for approval.",
-                       MetricType::kGauge,
-                       {}};
-  MetricFamily asked{"slurmlet_certificate_requests_total",
-                     "Certificate requests sent.",
-                     MetricType::kCounter,
-                     {}};
-  MetricFamily renewals{"slurmlet_certificate_renewals_total",
-                        "Certificates issued to this daemon.",
-                        MetricType::kCounter,
-                        {}};
+  MetricFamily expiry = gauge("slurmlet_certificate_expiration_timestamp_seconds",
+                              "When the certificate in use expires.", {});
+  MetricFamily pending = gauge("slurmlet_certificate_request_pending",
+                               "1 while a certificate request is waiting for approval.", {});
+  MetricFamily asked =
+      counter("slurmlet_certificate_requests_total", "Certificate requests sent.", {});
+  MetricFamily renewals =
+      counter("slurmlet_certificate_renewals_total", "Certificates issued to this daemon.", {});
   for (const Kind& kind :
        {Kind{"client", certificates.client_not_after, certificates.client_requests},
         Kind{"serving", certificates.serving_not_after, certificates.serving_requests}}) {
-    const auto sample = [&kind](double value) {
-      return Sample{{{"certificate", kind.name}}, value, ""};
-    };
+    const auto sample = [&kind](auto value) { return labelled("certificate", kind.name, value); };
     if (kind.not_after) {
       expiry.samples.push_back(sample(epoch_seconds(*kind.not_after)));
     }
     if (kind.requests) {
       pending.samples.push_back(sample(kind.requests->pending ? 1 : 0));
-      asked.samples.push_back(sample(static_cast<double>(kind.requests->requests)));
-      renewals.samples.push_back(sample(static_cast<double>(kind.requests->renewals)));
+      asked.samples.push_back(sample(kind.requests->requests));
+      renewals.samples.push_back(sample(kind.requests->renewals));
     }
   }
-  for (auto* family : {&expiry, &pending, &asked, &renewals}) {
-    if (!family->samples.empty()) {
-      out.push_back(std::move(*family));
-    }
-  }
+  add_those_with_samples({&expiry, &pending, &asked, &renewals}, out);
   if (certificates.serving_not_after) {
-    out.push_back(single_metric("slurmlet_serving_certificate_self_signed", MetricType::kGauge,
-                                "1 while the kubelet endpoint presents a self-signed certificate.",
-                                certificates.serving_self_signed ? 1 : 0));
+    out.push_back(gauge("slurmlet_serving_certificate_self_signed",
+                        "1 while the kubelet endpoint presents a self-signed certificate.",
+                        certificates.serving_self_signed ? 1 : 0));
   }
-  out.push_back(single_metric("slurmlet_credential_reload_failures_total", MetricType::kCounter,
-                              "Replaced credential files that were rejected.",
-                              static_cast<double>(certificates.reload_failures)));
+  out.push_back(counter("slurmlet_credential_reload_failures_total",
+                        "Replaced credential files that were rejected.",
+                        certificates.reload_failures));
 }
 
 void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters& endpoint) {
-  const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
-  MetricFamily listening{
-      "slurmlet_endpoint_listening",
-      "1 while the endpoint is listening on its port, 0 while another program holds it.",
-      MetricType::kGauge,
-      {}};
-  MetricFamily failures{"slurmlet_endpoint_bind_failures_total",
-                        "Attempts to listen on the endpoint's port that failed.",
-                        MetricType::kCounter,
-                        {}};
+  MetricFamily listening =
+      gauge("slurmlet_endpoint_listening",
+            "1 while the endpoint is listening on its port, 0 while another program holds it.", {});
+  MetricFamily failures = counter("slurmlet_endpoint_bind_failures_total",
+                                  "Attempts to listen on the endpoint's port that failed.", {});
   for (const auto& [name, server] :
        {std::pair{"kubelet", &endpoint.server}, std::pair{"healthz", &endpoint.health}}) {
     if (*server) {
-      listening.samples.push_back({{{"endpoint", name}}, (*server)->listening ? 1.0 : 0.0, ""});
-      failures.samples.push_back({{{"endpoint", name}}, count((*server)->bind_failures), ""});
-    }
-  }
-  for (auto* family : {&listening, &failures}) {
-    if (!family->samples.empty()) {
-      out.push_back(std::move(*family));
+      listening.samples.push_back(labelled("endpoint", name, (*server)->listening ? 1 : 0));
+      failures.samples.push_back(labelled("endpoint", name, (*server)->bind_failures));
     }
   }
   const podapi::ServerCounters server = endpoint.server.value_or(podapi::ServerCounters{});
-  MetricFamily answers{"slurmlet_endpoint_requests_total",
-                       "Requests to the kubelet endpoint by HTTP status.",
-                       MetricType::kCounter,
-                       {}};
+  MetricFamily answers = counter("slurmlet_endpoint_requests_total",
+                                 "Requests to the kubelet endpoint by HTTP status.", {});
   for (const auto& [status, number] : server.answers) {
-    answers.samples.push_back({{{"code", std::to_string(status)}}, count(number), ""});
+    answers.samples.push_back(labelled("code", std::to_string(status), number));
   }
-  if (!answers.samples.empty()) {
-    out.push_back(std::move(answers));
-  }
-  out.push_back(single_metric("slurmlet_endpoint_connections", MetricType::kGauge,
-                              "Open connections to the kubelet endpoint.",
-                              static_cast<double>(server.open)));
-  out.push_back({"slurmlet_endpoint_rejected_connections_total",
-                 "Connections to the kubelet endpoint that were rejected or closed early.",
-                 MetricType::kCounter,
-                 {{{{"cause", "limit"}}, count(server.turned_away), ""},
-                  {{{"cause", "evicted"}}, count(server.evicted), ""},
-                  {{{"cause", "handshake"}}, count(server.handshakes_failed), ""},
-                  {{{"cause", "timeout"}}, count(server.timed_out), ""},
-                  {{{"cause", "malformed"}}, count(server.refused_heads), ""}}});
+  add_those_with_samples({&listening, &failures, &answers}, out);
+  out.push_back(gauge("slurmlet_endpoint_connections", "Open connections to the kubelet endpoint.",
+                      server.open));
+  out.push_back(counter(
+      "slurmlet_endpoint_rejected_connections_total",
+      "Connections to the kubelet endpoint that were rejected or closed early.",
+      {labelled("cause", "limit", server.turned_away), labelled("cause", "evicted", server.evicted),
+       labelled("cause", "handshake", server.handshakes_failed),
+       labelled("cause", "timeout", server.timed_out),
+       labelled("cause", "malformed", server.refused_heads)}));
   out.push_back(
-      single_metric("slurmlet_endpoint_handshakes_delayed_total", MetricType::kCounter,
-                    "TLS handshakes with the kubelet endpoint that were delayed by a rate limit: "
-                    "per address, per network, or for all unknown addresses together.",
-                    count(server.handshakes_delayed)));
-  out.push_back({"slurmlet_endpoint_reviews_total",
-                 "Reviews of clients of the kubelet endpoint requested from the API server.",
-                 MetricType::kCounter,
-                 {{{{"kind", "token"}}, count(endpoint.gate.token_reviews), ""},
-                  {{{"kind", "access"}}, count(endpoint.gate.access_reviews), ""}}});
+      counter("slurmlet_endpoint_handshakes_delayed_total",
+              "TLS handshakes with the kubelet endpoint that were delayed by a rate limit: "
+              "per address, per network, or for all unknown addresses together.",
+              server.handshakes_delayed));
+  out.push_back(counter("slurmlet_endpoint_reviews_total",
+                        "Reviews of clients of the kubelet endpoint requested from the API server.",
+                        {labelled("kind", "token", endpoint.gate.token_reviews),
+                         labelled("kind", "access", endpoint.gate.access_reviews)}));
 }
 
 }  // namespace slurmlet::status

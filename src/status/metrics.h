@@ -28,8 +28,6 @@ podapi::Snapshot make_snapshot(const Report& report, const sync::LeaseStatus& le
                                std::chrono::seconds lease_duration);
 
 // The parts of it, each in its own file.
-podapi::MetricFamily single_metric(std::string name, podapi::MetricType type, std::string help,
-                                   double value);
 void add_process_metrics(std::vector<podapi::MetricFamily>& out);
 void add_slurm_metrics(std::vector<podapi::MetricFamily>& out, const Report& report, Now now);
 void add_certificate_metrics(std::vector<podapi::MetricFamily>& out,

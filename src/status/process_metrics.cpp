@@ -11,7 +11,8 @@
 namespace slurmlet::status {
 namespace {
 
-using podapi::MetricType;
+using podapi::counter;
+using podapi::gauge;
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
@@ -53,11 +54,11 @@ std::optional<double> boot_time() {
 }  // namespace
 
 void add_process_metrics(std::vector<podapi::MetricFamily>& out) {
-  out.push_back(single_metric("process_cpu_seconds_total", MetricType::kCounter,
-                              "CPU time used by slurmlet itself.", cpu_seconds(RUSAGE_SELF)));
-  out.push_back(single_metric("slurmlet_children_cpu_seconds_total", MetricType::kCounter,
-                              "CPU time used by terminated child processes (sinfo, slurmd -V).",
-                              cpu_seconds(RUSAGE_CHILDREN)));
+  out.push_back(counter("process_cpu_seconds_total", "CPU time used by slurmlet itself.",
+                        cpu_seconds(RUSAGE_SELF)));
+  out.push_back(counter("slurmlet_children_cpu_seconds_total",
+                        "CPU time used by terminated child processes (sinfo, slurmd -V).",
+                        cpu_seconds(RUSAGE_CHILDREN)));
   const auto fields = stat_fields();
   const auto field = [&fields](std::size_t index) -> std::optional<double> {
     const auto value =
@@ -67,7 +68,7 @@ void add_process_metrics(std::vector<podapi::MetricFamily>& out) {
   // proc(5) counts from 1 with the state as 3: 20 num_threads, 22 starttime, 23 vsize, 24 rss.
   const auto add = [&out](const char* name, const char* help, std::optional<double> value) {
     if (value) {
-      out.push_back(single_metric(name, MetricType::kGauge, help, *value));
+      out.push_back(gauge(name, help, *value));
     }
   };
   add("process_threads", "Threads of slurmlet.", field(17));

@@ -12,6 +12,7 @@
 #include "node/facts.h"
 #include "node/node.h"
 #include "slurm/sources/controller_poll.h"
+#include "status/report.h"
 
 namespace slurmlet::status {
 
@@ -44,6 +45,17 @@ struct Report {
   bool pods_seen = true;              // new ones; means something while registered
   std::uint64_t events_dropped = 0;
   SlowedTurns slowed_turns;
+
+  // What this has of Slurm, for the rules of node/slurm_view.h.
+  node::HostFacts slurm_facts() const {
+    node::HostFacts facts;
+    facts.slurm = slurm;
+    facts.slurmd = slurmd;
+    facts.slurm_conf = slurm_conf;
+    facts.jobs = jobs;
+    facts.confirmed = confirmed;
+    return facts;
+  }
 };
 
 }  // namespace slurmlet::status

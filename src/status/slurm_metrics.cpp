@@ -4,13 +4,14 @@
 #include "node/slurm_view.h"
 #include "slurm/answers/sinfo.h"
 #include "status/metrics.h"
-#include "status/slurm_facts.h"
 
 namespace slurmlet::status {
 namespace {
 
+using podapi::counter;
+using podapi::gauge;
+using podapi::labelled;
 using podapi::MetricFamily;
-using podapi::MetricType;
 using Liveness = node::SlurmdFacts::Liveness;
 
 constexpr double kMiB = 1024.0 * 1024.0;
@@ -25,12 +26,12 @@ std::int64_t gpus_of(const std::vector<node::Gres>& gres) {
 
 MetricFamily of_kinds(std::string name, std::string help, std::optional<double> total,
                       std::optional<double> allocated) {
-  MetricFamily out{std::move(name), std::move(help), MetricType::kGauge, {}};
+  MetricFamily out = gauge(std::move(name), std::move(help), {});
   if (total) {
-    out.samples.push_back({{{"kind", "total"}}, *total, ""});
+    out.samples.push_back(labelled("kind", "total", *total));
   }
   if (allocated) {
-    out.samples.push_back({{{"kind", "allocated"}}, *allocated, ""});
+    out.samples.push_back(labelled("kind", "allocated", *allocated));
   }
   return out;
 }
@@ -42,15 +43,15 @@ std::optional<double> number(const std::optional<std::int64_t>& value, double un
 // What is stale is no longer shown: a gap in a graph is honest, a flat line is not.
 void add_record(std::vector<MetricFamily>& out, const Report& report) {
   const auto& record = *report.slurm.record;
-  const node::HostFacts facts = slurm_facts(report);
+  const node::HostFacts facts = report.slurm_facts();
   const node::SlurmState state = node::known_state(facts);
-  MetricFamily states{"slurmlet_slurm_node_state",
-                      "1 for the base state (unknown while it is not confirmed) and for each flag "
-                      "that Slurm reports for this node.",
-                      MetricType::kGauge,
-                      {{{{"state", to_lower(state.base)}}, 1, ""}}};
+  MetricFamily states =
+      gauge("slurmlet_slurm_node_state",
+            "1 for the base state (unknown while it is not confirmed) and for each flag "
+            "that Slurm reports for this node.",
+            {labelled("state", to_lower(state.base), 1)});
   for (const auto& flag : state.flags) {
-    states.samples.push_back({{{"state", to_lower(flag)}}, 1, ""});
+    states.samples.push_back(labelled("state", to_lower(flag), 1));
   }
   out.push_back(std::move(states));
 
@@ -72,31 +73,28 @@ std::string kind_of_source(const std::string& source) { return source.substr(0, 
 
 // What the queries cost, by what carries them. Names of 0.1.0 stay for one release.
 void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) {
-  const auto add = [&](MetricType type, const char* name, std::string help, double value,
-                       const char* old_name = nullptr) {
+  const auto add = [&out](const MetricFamily& family, const char* old_name = nullptr) {
     if (old_name != nullptr) {
-      out.push_back(single_metric(old_name, type, std::string{"Old name of "} + name, value));
+      out.push_back({old_name, "Old name of " + family.name, family.type, family.samples});
     }
-    out.push_back(single_metric(name, type, std::move(help), value));
+    out.push_back(family);
   };
-  const auto count = [&](const char* name, std::string help, std::uint64_t value) {
-    add(MetricType::kCounter, name, std::move(help), static_cast<double>(value));
-  };
-  add(MetricType::kCounter, "slurmlet_slurmctld_queries_total",
-      "Queries about this node; a record of slurmlet-operator is none.",
-      static_cast<double>(poll.questions), "slurmlet_slurmctld_questions_total");
-  count("slurmlet_slurmctld_full_queries_total", "Of these, full queries.",
-        poll.source.full_queries);
-  count("slurmlet_slurmctld_answers_total", "Queries with a usable answer.", poll.answers);
-  count("slurmlet_slurm_commands_total", "Slurm commands started for queries (sinfo).",
-        poll.source.commands);
-  count("slurmlet_slurmrestd_requests_total", "HTTP requests to slurmrestd.", poll.source.requests);
-  add(MetricType::kGauge, "slurmlet_slurmctld_queries_left",
-      "Queries left in the budget of the current hour.", poll.questions_left,
+  add(counter("slurmlet_slurmctld_queries_total",
+              "Queries about this node; a record of slurmlet-operator is none.", poll.questions),
+      "slurmlet_slurmctld_questions_total");
+  add(counter("slurmlet_slurmctld_full_queries_total", "Of these, full queries.",
+              poll.source.full_queries));
+  add(counter("slurmlet_slurmctld_answers_total", "Queries with a usable answer.", poll.answers));
+  add(counter("slurmlet_slurm_commands_total", "Slurm commands started for queries (sinfo).",
+              poll.source.commands));
+  add(counter("slurmlet_slurmrestd_requests_total", "HTTP requests to slurmrestd.",
+              poll.source.requests));
+  add(gauge("slurmlet_slurmctld_queries_left", "Queries left in the budget of the current hour.",
+            poll.questions_left),
       "slurmlet_slurmctld_questions_left");
   if (poll.last_took) {
-    add(MetricType::kGauge, "slurmlet_slurmctld_last_query_seconds", "Duration of the last query.",
-        std::chrono::duration<double>(*poll.last_took).count(),
+    add(gauge("slurmlet_slurmctld_last_query_seconds", "Duration of the last query.",
+              std::chrono::duration<double>(*poll.last_took).count()),
         "slurmlet_slurmctld_last_question_seconds");
   }
 }
@@ -104,29 +102,22 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
 }  // namespace
 
 void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now now) {
-  out.push_back(single_metric("slurmlet_slurmd_up", MetricType::kGauge,
-                              "1 while slurmd is running on this machine.",
-                              report.slurmd.liveness == Liveness::kRunning ? 1 : 0));
+  out.push_back(gauge("slurmlet_slurmd_up", "1 while slurmd is running on this machine.",
+                      report.slurmd.liveness == Liveness::kRunning ? 1 : 0));
   if (report.slurm.answered_at) {
     const auto age = std::chrono::duration<double>(now.wall - *report.slurm.answered_at);
-    out.push_back(single_metric("slurmlet_slurm_state_age_seconds", MetricType::kGauge,
-                                "Time since slurmctld last answered about this node.",
-                                age.count()));
+    out.push_back(gauge("slurmlet_slurm_state_age_seconds",
+                        "Time since slurmctld last answered about this node.", age.count()));
   }
   if (!report.slurm.source.empty()) {
-    out.push_back({"slurmlet_slurm_source_info",
-                   "Source of this node's state.",
-                   MetricType::kGauge,
-                   {{{{"source", kind_of_source(report.slurm.source)}}, 1, ""}}});
+    out.push_back(gauge("slurmlet_slurm_source_info", "Source of this node's state.",
+                        {labelled("source", kind_of_source(report.slurm.source), 1)}));
   }
   add_costs(out, report.slurmctld);
-  MetricFamily failures{"slurmlet_slurmctld_failures_total",
-                        "Queries without a usable answer, by cause.",
-                        MetricType::kCounter,
-                        {}};
+  MetricFamily failures = counter("slurmlet_slurmctld_failures_total",
+                                  "Queries without a usable answer, by cause.", {});
   for (const auto& [cause, count] : report.slurmctld.failures_by_cause) {
-    failures.samples.push_back(
-        {{{"cause", slurm::to_string(cause)}}, static_cast<double>(count), ""});
+    failures.samples.push_back(labelled("cause", slurm::to_string(cause), count));
   }
   out.push_back(std::move(failures));
   if (report.slurm.record && !report.slurm.stale) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -10,7 +9,6 @@
 #include "base/text.h"
 #include "kube/status_error.h"
 #include "node/slurm_view.h"
-#include "status/slurm_facts.h"
 
 namespace slurmlet::status {
 namespace {
@@ -101,7 +99,7 @@ std::string slurmd_words(const Report& report) {
 }
 
 std::string slurm_words(const Report& report) {
-  const node::HostFacts facts = slurm_facts(report);
+  const node::HostFacts facts = report.slurm_facts();
   const node::SlurmView view = node::slurm_view(facts);
   const auto& failure = report.slurm.failure;
   switch (view.knowledge) {

@@ -9,7 +9,6 @@
 //   Slurm IDLE, lease renewed 14:02:11Z
 
 #include <string>
-#include <string_view>
 
 #include "status/report.h"
 #include "sync/lease_link.h"

@@ -7,7 +7,6 @@
 // Not thread-safe: one owner thread.
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/delay.h"
 #include "base/log.h"
-#include "host/gpus.h"
 #include "node/slurm_view.h"
 
 namespace slurmlet::sync {

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/rfc3339.h"
+#include "base/try.h"
 #include "node/lease_policy.h"
 
 namespace slurmlet::sync {
@@ -156,11 +157,7 @@ Status LeaseSync::write(Now now, const std::string& uid) {
   if (wanted.acquire_time.empty()) {
     wanted.acquire_time = wanted.renew_time;
   }
-  auto written = lease_ ? api_.update(wanted) : api_.create(wanted);
-  if (!written) {
-    return written.error();
-  }
-  lease_ = std::move(*written);
+  lease_ = TRY(lease_ ? api_.update(wanted) : api_.create(wanted));
   last_renew_ = renew;
   return {};
 }

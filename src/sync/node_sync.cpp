@@ -1,9 +1,9 @@
 #include "sync/node_sync.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
+#include "base/try.h"
 #include "node/lease_policy.h"
 #include "node/node_diff.h"
 #include "node/node_events.h"
@@ -189,12 +189,9 @@ Status NodeSync::write_provider_id(Now now) {
 }
 
 Status NodeSync::write(const node::NodePatch& patch, Now now) {
-  auto written = api_.patch_status(desired_.name, patch);
-  if (!written) {
-    return written.error();
-  }
+  auto written = TRY(api_.patch_status(desired_.name, patch));
   ++writes_;
-  set_observed(std::move(*written));
+  set_observed(std::move(written));
   note_unkept(now);
   next_report_ =
       now.steady + (patch.has_changes ? node::spread_report(options_.report_interval, random_)

@@ -1,7 +1,5 @@
 // NodeSync: what the watch tells of the Node, and what is known of one that is not there.
 
-#include <utility>
-
 #include "base/log.h"
 #include "base/text.h"
 #include "node/vocabulary.h"

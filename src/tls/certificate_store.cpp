@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/try.h"
 #include "base/unique_fd.h"
 #include "tls/certificate_summary.h"
 #include "tls/certificates.h"
@@ -144,15 +145,12 @@ Result<std::optional<StoredCertificate>> CertificateStore::current() const {
   const fs::path path = current_path();
   const auto text = read_file(path);
   if (text) {
-    auto stored = parse_stored(*text, path);
-    if (!stored) {
-      return stored.error();
-    }
+    auto stored = TRY(parse_stored(*text, path));
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0) {
-      stored->stored_at = std::chrono::system_clock::from_time_t(info.st_mtime);
+      stored.stored_at = std::chrono::system_clock::from_time_t(info.st_mtime);
     }
-    return std::optional{std::move(*stored)};
+    return std::optional{std::move(stored)};
   }
   if (text.error().code != Code::kNotFound) {
     return text.error().code == Code::kInvalid
@@ -190,58 +188,37 @@ bool CertificateStore::has_pending_key() const {
 }
 
 Result<std::string> CertificateStore::pending_key() {
-  auto kept = read_pending();
-  if (!kept) {
-    return kept.error();
+  auto kept = TRY(read_pending());
+  if (kept) {
+    return std::move(*kept);
   }
-  if (*kept) {
-    return std::move(**kept);
-  }
-  auto fresh = generate_key();
-  if (!fresh) {
-    return fresh.error();
-  }
-  if (auto made = make_directories(directory_, kDirectoryMode); !made) {
-    return made.error();
-  }
-  if (auto written = write_file_atomic(pending_path(), *fresh, kFileMode); !written) {
-    return written.error();
-  }
-  if (auto synced = sync_directory(); !synced) {
-    return synced.error();
-  }
+  auto fresh = TRY(generate_key());
+  TRY(make_directories(directory_, kDirectoryMode));
+  TRY(write_file_atomic(pending_path(), fresh, kFileMode));
+  TRY(sync_directory());
   return fresh;
 }
 
 Status CertificateStore::discard_pending_key() {
-  const auto removed = remove_file(pending_path());
-  if (!removed) {
-    return removed.error();
-  }
-  return *removed ? sync_directory() : Status{};
+  const auto removed = TRY(remove_file(pending_path()));
+  return removed ? sync_directory() : Status{};
 }
 
 Result<StoredCertificate> CertificateStore::accept(const std::string& certificate_pem,
                                                    WallTime now) {
-  const auto key = read_pending();
+  const auto key = TRY(read_pending());
   if (!key) {
-    return key.error();
-  }
-  if (!*key) {
     return Error{Code::kNotFound, pending_path().string() +
                                       ": the key of the request is gone; make another request"};
   }
   const WallTime stored_at = now;
-  const auto certificates = parse_certificates(certificate_pem, "issued certificate");
-  if (!certificates) {
-    return certificates.error();
-  }
-  if (!is_pair(certificate_pem, **key)) {
+  const auto certificates = TRY(parse_certificates(certificate_pem, "issued certificate"));
+  if (!is_pair(certificate_pem, *key)) {
     return Error{Code::kInvalid, "the issued certificate does not belong to the key in " +
                                      pending_path().string() + "; make another request"};
   }
   std::string text;
-  for (const auto& certificate : *certificates) {
+  for (const auto& certificate : certificates) {
     text += to_pem(certificate.get());
   }
   fs::path path = dated_path(now);
@@ -250,16 +227,10 @@ Result<StoredCertificate> CertificateStore::accept(const std::string& certificat
     path = dated_path(now);
   }
   // Each step is on disk before the next one builds on it.
-  if (auto written = write_file_atomic(path, text + **key, kFileMode); !written) {
-    return written.error();
-  }
-  if (auto synced = sync_directory(); !synced) {
-    return synced.error();
-  }
-  if (auto swapped = swap_current(path.filename()); !swapped) {
-    return swapped.error();
-  }
-  auto stored = parse_stored(text + **key, path);
+  TRY(write_file_atomic(path, text + *key, kFileMode));
+  TRY(sync_directory());
+  TRY(swap_current(path.filename()));
+  auto stored = parse_stored(text + *key, path);
   // From here on the new pair is current; what cannot be tidied up now counts as none.
   if (remove_file(pending_path())) {
     prune(path.filename());
@@ -274,9 +245,7 @@ Result<StoredCertificate> CertificateStore::accept(const std::string& certificat
 Status CertificateStore::swap_current(const std::string& target) const {
   const fs::path link = current_path();
   const fs::path temporary = link.string() + kLinkTemporary + std::to_string(::getpid());
-  if (auto removed = remove_file(temporary); !removed) {
-    return removed.error();
-  }
+  TRY(remove_file(temporary));
   // Relative, so that the directory may be moved or mounted elsewhere.
   if (::symlink(target.c_str(), temporary.c_str()) != 0) {
     return errno_error(errno, "link " + temporary.string());

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
+#include "base/try.h"
 #include "tls/certificate_summary.h"
 #include "tls/openssl_ptr.h"
 #include "tls/pem.h"
@@ -103,11 +103,8 @@ Result<GeneralNamesPtr> alternative_names(const CertificateSubject& subject) {
     }
   }
   for (const auto& address : subject.ip_addresses) {
-    const auto octets = address_octets(address);
-    if (!octets) {
-      return octets.error();
-    }
-    if (!push_name(names.get(), GEN_IPADD, *octets)) {
+    const auto octets = TRY(address_octets(address));
+    if (!push_name(names.get(), GEN_IPADD, octets)) {
       return openssl_failed("IP address of a certificate");
     }
   }
@@ -142,31 +139,23 @@ bool add_serving_extensions(X509* certificate) {
 
 Result<std::string> make_certificate_request(const std::string& key_pem,
                                              const CertificateSubject& subject) {
-  const auto key = parse_private_key(key_pem, "key of the certificate request");
-  if (!key) {
-    return key.error();
-  }
-  const auto names = alternative_names(subject);
-  if (!names) {
-    return names.error();
-  }
+  const auto key = TRY(parse_private_key(key_pem, "key of the certificate request"));
+  const auto names = TRY(alternative_names(subject));
   const RequestPtr request{X509_REQ_new()};
   if (!request) {
     return openssl_failed("certificate request");
   }
-  if (auto set = set_subject(X509_REQ_get_subject_name(request.get()), subject); !set) {
-    return set.error();
-  }
-  if (*names) {
+  TRY(set_subject(X509_REQ_get_subject_name(request.get()), subject));
+  if (names) {
     STACK_OF(X509_EXTENSION)* list = nullptr;
-    const bool made = X509V3_add1_i2d(&list, NID_subject_alt_name, names->get(), 0, 0) == 1;
+    const bool made = X509V3_add1_i2d(&list, NID_subject_alt_name, names.get(), 0, 0) == 1;
     const ExtensionsPtr extensions{list};
     if (!made || X509_REQ_add_extensions(request.get(), extensions.get()) != 1) {
       return openssl_failed("names of a certificate request");
     }
   }
-  if (X509_REQ_set_pubkey(request.get(), key->get()) != 1 ||
-      X509_REQ_sign(request.get(), key->get(), EVP_sha256()) <= 0) {
+  if (X509_REQ_set_pubkey(request.get(), key.get()) != 1 ||
+      X509_REQ_sign(request.get(), key.get(), EVP_sha256()) <= 0) {
     return openssl_failed("signature of a certificate request");
   }
   return to_pem(request.get());
@@ -174,31 +163,23 @@ Result<std::string> make_certificate_request(const std::string& key_pem,
 
 Result<std::string> make_self_signed(const std::string& key_pem, const CertificateSubject& subject,
                                      WallTime not_before, WallTime not_after) {
-  const auto key = parse_private_key(key_pem, "key of the self-signed certificate");
-  if (!key) {
-    return key.error();
-  }
-  const auto names = alternative_names(subject);
-  if (!names) {
-    return names.error();
-  }
+  const auto key = TRY(parse_private_key(key_pem, "key of the self-signed certificate"));
+  const auto names = TRY(alternative_names(subject));
   const CertificatePtr certificate{X509_new()};
   if (!certificate) {
     return openssl_failed("self-signed certificate");
   }
   X509* raw = certificate.get();
-  if (auto set = set_subject(X509_get_subject_name(raw), subject); !set) {
-    return set.error();
-  }
+  TRY(set_subject(X509_get_subject_name(raw), subject));
   const auto seconds = [](WallTime time) { return std::chrono::system_clock::to_time_t(time); };
   const bool good =
       X509_set_version(raw, X509_VERSION_3) == 1 && set_random_serial(raw) &&
       ASN1_TIME_set(X509_getm_notBefore(raw), seconds(not_before)) != nullptr &&
       ASN1_TIME_set(X509_getm_notAfter(raw), seconds(not_after)) != nullptr &&
       X509_set_issuer_name(raw, X509_get_subject_name(raw)) == 1 &&
-      X509_set_pubkey(raw, key->get()) == 1 && add_serving_extensions(raw) &&
-      (!*names || X509_add1_ext_i2d(raw, NID_subject_alt_name, names->get(), 0, 0) == 1) &&
-      X509_sign(raw, key->get(), EVP_sha256()) > 0;
+      X509_set_pubkey(raw, key.get()) == 1 && add_serving_extensions(raw) &&
+      (!names || X509_add1_ext_i2d(raw, NID_subject_alt_name, names.get(), 0, 0) == 1) &&
+      X509_sign(raw, key.get(), EVP_sha256()) > 0;
   if (!good) {
     return openssl_failed("self-signed certificate");
   }
@@ -206,11 +187,8 @@ Result<std::string> make_self_signed(const std::string& key_pem, const Certifica
 }
 
 Result<CertificateSummary> read_certificate(const std::string& pem, const std::string& name) {
-  const auto certificates = parse_certificates(pem, name);
-  if (!certificates) {
-    return certificates.error();
-  }
-  return summarize(*certificates->front());
+  const auto certificates = TRY(parse_certificates(pem, name));
+  return summarize(*certificates.front());
 }
 
 }  // namespace slurmlet::tls

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/try.h"
 #include "tls/certificate_summary.h"
 #include "tls/credential.h"
 #include "tls/openssl_ptr.h"
@@ -93,25 +94,16 @@ Result<std::optional<Credential>> make_own(const PemSources& pem) {
                                      ": a certificate without its private key; "
                                      "give both or neither"};
   }
-  auto own = parse_credential(pem.certificate, pem.certificate_name, pem.key, pem.key_name);
-  if (!own) {
-    return own.error();
-  }
-  return std::optional<Credential>{std::move(*own)};
+  auto own = TRY(parse_credential(pem.certificate, pem.certificate_name, pem.key, pem.key_name));
+  return std::optional<Credential>{std::move(own)};
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const ClientIdentity>> ClientIdentity::make(const PemSources& pem) {
-  auto trust = make_trust(pem);
-  if (!trust) {
-    return trust.error();
-  }
-  auto own = make_own(pem);
-  if (!own) {
-    return own.error();
-  }
-  auto identity = std::make_shared<const OpensslIdentity>(std::move(*trust), std::move(*own));
+  auto trust = TRY(make_trust(pem));
+  auto own = TRY(make_own(pem));
+  auto identity = std::make_shared<const OpensslIdentity>(std::move(trust), std::move(own));
   // A rehearsal, so that what OpenSSL's policy refuses (a short RSA key, say) shows now and by
   // name, not at the first connection.
   const ContextPtr rehearsal{SSL_CTX_new(TLS_client_method())};

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/try.h"
 #include "tls/pem.h"
 
 namespace slurmlet::tls {
@@ -15,12 +16,9 @@ StorePtr make_store() {
 }
 
 Result<StorePtr> parse_trust(const std::string& ca, const std::string& ca_name) {
-  const auto certificates = parse_certificates(ca, ca_name);
-  if (!certificates) {
-    return certificates.error();
-  }
+  const auto certificates = TRY(parse_certificates(ca, ca_name));
   StorePtr store = make_store();
-  for (const auto& certificate : *certificates) {
+  for (const auto& certificate : certificates) {
     if (X509_STORE_add_cert(store.get(), certificate.get()) != 1) {
       return Error{Code::kInternal, ca_name + ": " + take_openssl_error()};
     }
@@ -31,17 +29,11 @@ Result<StorePtr> parse_trust(const std::string& ca, const std::string& ca_name) 
 Result<Credential> parse_credential(const std::string& certificate,
                                     const std::string& certificate_name, const std::string& key,
                                     const std::string& key_name) {
-  auto certificates = parse_certificates(certificate, certificate_name);
-  if (!certificates) {
-    return certificates.error();
-  }
-  auto private_key = parse_private_key(key, key_name);
-  if (!private_key) {
-    return private_key.error();
-  }
-  Credential own{std::move(certificates->front()), CertificatesPtr{sk_X509_new_null()},
-                 std::move(*private_key)};
-  for (auto it = certificates->begin() + 1; it != certificates->end(); ++it) {
+  auto certificates = TRY(parse_certificates(certificate, certificate_name));
+  auto private_key = TRY(parse_private_key(key, key_name));
+  Credential own{std::move(certificates.front()), CertificatesPtr{sk_X509_new_null()},
+                 std::move(private_key)};
+  for (auto it = certificates.begin() + 1; it != certificates.end(); ++it) {
     sk_X509_push(own.chain.get(), it->release());
   }
   if (X509_check_private_key(own.leaf.get(), own.key.get()) != 1) {

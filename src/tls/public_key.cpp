@@ -3,8 +3,8 @@
 #include <openssl/evp.h>
 
 #include <array>
-#include <utility>
 
+#include "base/try.h"
 #include "tls/certificates.h"
 #include "tls/openssl_ptr.h"
 #include "tls/pem.h"
@@ -54,11 +54,8 @@ bool is_pair(const std::string& certificate_pem, const std::string& key_pem) {
 }
 
 Result<std::string> public_key_digest(const std::string& key_pem) {
-  const auto key = parse_private_key(key_pem, "private key");
-  if (!key) {
-    return key.error();
-  }
-  const std::string info = der(i2d_PUBKEY, key->get());
+  const auto key = TRY(parse_private_key(key_pem, "private key"));
+  const std::string info = der(i2d_PUBKEY, key.get());
   if (info.empty()) {
     return Error{Code::kInternal, "the public key cannot be written: " + take_openssl_error()};
   }
@@ -67,12 +64,9 @@ Result<std::string> public_key_digest(const std::string& key_pem) {
 
 Result<std::vector<PinnedCertificate>> certificates_with_pins(const std::string& certificates_pem,
                                                               const std::string& name) {
-  const auto certificates = parse_certificates(certificates_pem, name);
-  if (!certificates) {
-    return certificates.error();
-  }
+  const auto certificates = TRY(parse_certificates(certificates_pem, name));
   std::vector<PinnedCertificate> out;
-  for (const auto& certificate : *certificates) {
+  for (const auto& certificate : certificates) {
     const std::string info = der(i2d_X509_PUBKEY, X509_get_X509_PUBKEY(certificate.get()));
     if (info.empty()) {
       return Error{

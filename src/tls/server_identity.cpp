@@ -1,6 +1,6 @@
 #include <utility>
-#include <vector>
 
+#include "base/try.h"
 #include "tls/certificate_summary.h"
 #include "tls/credential.h"
 #include "tls/pem.h"
@@ -69,20 +69,14 @@ bool set_protocol_rules(SSL_CTX* context) {
 }
 
 Status ask_for_client_certificates(SSL_CTX* context, const ServerPem& pem) {
-  const auto trust = parse_trust(pem.client_ca, pem.client_ca_name);
-  if (!trust) {
-    return trust.error();
-  }
-  const auto authorities = parse_certificates(pem.client_ca, pem.client_ca_name);
-  if (!authorities) {
-    return authorities.error();
-  }
-  SSL_CTX_set1_verify_cert_store(context, trust->get());
+  const auto trust = TRY(parse_trust(pem.client_ca, pem.client_ca_name));
+  const auto authorities = TRY(parse_certificates(pem.client_ca, pem.client_ca_name));
+  SSL_CTX_set1_verify_cert_store(context, trust.get());
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_verify_depth(context, kMaxClientChainDepth);
   SSL_CTX_set_cert_verify_callback(context, verify_and_go_on, nullptr);
-  if (authorities->size() <= kMaxNamedClientCas) {
-    for (const auto& authority : *authorities) {
+  if (authorities.size() <= kMaxNamedClientCas) {
+    for (const auto& authority : authorities) {
       SSL_CTX_add_client_CA(context, authority.get());
     }
   }
@@ -92,28 +86,24 @@ Status ask_for_client_certificates(SSL_CTX* context, const ServerPem& pem) {
 }  // namespace
 
 Result<std::shared_ptr<const ServerIdentity>> ServerIdentity::make(const ServerPem& pem) {
-  const auto own = parse_credential(pem.certificate, pem.certificate_name, pem.key, pem.key_name);
-  if (!own) {
-    return own.error();
-  }
+  const auto own =
+      TRY(parse_credential(pem.certificate, pem.certificate_name, pem.key, pem.key_name));
   ContextPtr context{SSL_CTX_new(TLS_server_method())};
   if (!context || !set_protocol_rules(context.get())) {
     return Error{Code::kInternal,
                  "OpenSSL rejects the rules for TLS 1.2 and 1.3: " + take_openssl_error()};
   }
-  if (SSL_CTX_use_cert_and_key(context.get(), own->leaf.get(), own->key.get(), own->chain.get(),
-                               1) != 1) {
+  if (SSL_CTX_use_cert_and_key(context.get(), own.leaf.get(), own.key.get(), own.chain.get(), 1) !=
+      1) {
     return Error{Code::kInvalid, pem.certificate_name +
                                      ": OpenSSL rejects it: " + take_openssl_error() +
                                      "; have it reissued according to the system's crypto policy"};
   }
   if (!pem.client_ca.empty()) {
-    if (auto asked = ask_for_client_certificates(context.get(), pem); !asked) {
-      return asked.error();
-    }
+    TRY(ask_for_client_certificates(context.get(), pem));
   }
   return std::shared_ptr<const ServerIdentity>{
-      std::make_shared<const OpensslServerIdentity>(std::move(context), summarize(*own->leaf))};
+      std::make_shared<const OpensslServerIdentity>(std::move(context), summarize(*own.leaf))};
 }
 
 }  // namespace slurmlet::tls

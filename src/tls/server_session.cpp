@@ -4,7 +4,6 @@
 #include <openssl/err.h>
 
 #include <system_error>
-#include <utility>
 
 #include "tls/certificate_summary.h"
 #include "tls/openssl_ptr.h"

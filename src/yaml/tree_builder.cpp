@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/try.h"
 #include "yaml/document.h"
 #include "yaml/scalar.h"
 
@@ -226,9 +227,7 @@ Result<Document> TreeBuilder::build() {
   bool have_document = false;
   while (true) {
     Event event;
-    if (auto got = next(event); !got) {
-      return got.error();
-    }
+    TRY(next(event));
     if (event->type == YAML_STREAM_END_EVENT) {
       return Document{file_name_, std::move(root)};
     }
@@ -242,9 +241,7 @@ Result<Document> TreeBuilder::build() {
       have_document = true;
       continue;
     }
-    if (auto read = read_value(event, 0, root); !read) {
-      return read.error();
-    }
+    TRY(read_value(event, 0, root));
   }
 }
 

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/rfc3339.h"
-#include "base/text.h"
 #include "kube/lease_json.h"
 #include "node/claim.h"
 #include "node/lease_holder.h"

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "cli/check/check_gather.h"
 #include "credentials/bootstrap.h"
 #include "credentials/own_credentials.h"
@@ -52,20 +53,14 @@ bool is_missing(const std::string& path) {
 }
 
 std::optional<Error> token_problem(const std::string& file) {
-  const auto text = read_file(file);
-  if (!text) {
-    return text.error();
-  }
-  const auto token = kube::parse_bootstrap_token(std::string{trim(*text)});
+  const auto text = TRY(read_file(file));
+  const auto token = kube::parse_bootstrap_token(std::string{trim(text)});
   return token ? std::nullopt : std::optional{token.error().with_prefix(file)};
 }
 
 std::optional<Error> kubeconfig_problem(const std::string& file) {
-  const auto access = kube::load_kubeconfig(file);
-  if (!access) {
-    return access.error();
-  }
-  if (access->token.empty() && access->token_file.empty()) {
+  const auto access = TRY(kube::load_kubeconfig(file));
+  if (access.token.empty() && access.token_file.empty()) {
     return Error{Code::kInvalid, file + " contains no token"};
   }
   return std::nullopt;

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
-#include <utility>
-
 #include "base/command.h"
 #include "base/side_call.h"
 #include "base/text.h"

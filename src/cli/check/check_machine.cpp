@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "node/conditions.h"
 #include "node/gpu_health.h"
 #include "node/slurm_view.h"
 

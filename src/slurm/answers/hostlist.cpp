@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 
 #include "base/text.h"
+#include "base/try.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -182,9 +182,7 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view list, std::siz
     if (!pieces) {
       return Error{Code::kInvalid, fmt::format("host list '{}' is malformed", element)};
     }
-    if (auto appended = append_element(*pieces, limit, out); !appended) {
-      return appended.error();
-    }
+    TRY(append_element(*pieces, limit, out));
   }
   return out;
 }

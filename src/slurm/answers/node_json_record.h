@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <string_view>
 #include <vector>
 

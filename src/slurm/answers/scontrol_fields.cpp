@@ -50,93 +50,91 @@ constexpr auto kUnusedKeys = std::to_array<std::string_view>({"AllocTRES",
                                                               "Topology",
                                                               "Weight"});
 
-struct TextKey {
-  std::string_view key;
-  std::string SlurmNodeRecord::*field;
-};
-constexpr std::array kTextKeys = std::to_array<TextKey>({
-    {"NodeName", &SlurmNodeRecord::name},
-    {"NodeHostName", &SlurmNodeRecord::hostname},
-    {"NodeAddr", &SlurmNodeRecord::address},
-    {"Arch", &SlurmNodeRecord::architecture},
-    {"OS", &SlurmNodeRecord::operating_system},
-    {"Version", &SlurmNodeRecord::version},
-    {"NextState", &SlurmNodeRecord::next_state},
-    {"GresDrain", &SlurmNodeRecord::gres_drained},
-    {"InstanceId", &SlurmNodeRecord::instance_id},
-    {"InstanceType", &SlurmNodeRecord::instance_type},
-    {"ReservationName", &SlurmNodeRecord::reservation},
-});
+// Puts a value into its field; false when it cannot be understood.
+using Put = bool (*)(std::string_view value, SlurmNodeRecord& record);
 
-struct FreeTextKey {
-  std::string_view key;
-  std::string SlurmNodeRecord::*field;
-};
-constexpr std::array kFreeTextKeys = std::to_array<FreeTextKey>({
-    {"Reason", &SlurmNodeRecord::reason},
-    {"Comment", &SlurmNodeRecord::comment},
-    {"Extra", &SlurmNodeRecord::extra},
-});
-
-struct NumberKey {
-  std::string_view key;
-  std::optional<std::int64_t> SlurmNodeRecord::*field;
-};
-constexpr std::array kNumberKeys = std::to_array<NumberKey>({
-    {"CPUAlloc", &SlurmNodeRecord::allocated_cpus},
-    {"CPUEfctv", &SlurmNodeRecord::effective_cpus},
-    {"CPUTot", &SlurmNodeRecord::cpus},
-    {"RealMemory", &SlurmNodeRecord::real_memory_mib},
-    {"AllocMem", &SlurmNodeRecord::allocated_memory_mib},
-    {"FreeMem", &SlurmNodeRecord::free_memory_mib},
-    {"MemSpecLimit", &SlurmNodeRecord::mem_spec_limit_mib},
-});
-
-struct TimeKey {
-  std::string_view key;
-  std::optional<WallTime> SlurmNodeRecord::*field;
-};
-constexpr std::array kTimeKeys = std::to_array<TimeKey>({
-    {"BootTime", &SlurmNodeRecord::boot_time},
-    {"SlurmdStartTime", &SlurmNodeRecord::slurmd_start_time},
-    {"LastBusyTime", &SlurmNodeRecord::last_busy},
-    {"ResumeAfterTime", &SlurmNodeRecord::resume_after},
-});
-
-struct ListKey {
-  std::string_view key;
-  std::vector<std::string> SlurmNodeRecord::*field;
-};
-constexpr std::array kListKeys = std::to_array<ListKey>({
-    {"AvailableFeatures", &SlurmNodeRecord::features},
-    {"ActiveFeatures", &SlurmNodeRecord::active_features},
-    {"Partitions", &SlurmNodeRecord::partitions},
-});
-
-template <typename Table>
-auto find(const Table& table, std::string_view key) {
-  const auto at =
-      std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.key == key; });
-  return at == table.end() ? nullptr : &*at;
+template <std::string SlurmNodeRecord::*field>
+bool put_text(std::string_view value, SlurmNodeRecord& record) {
+  record.*field = text_value(value);
+  return true;
 }
 
-bool take_state(std::string_view value, SlurmNodeRecord& record) {
+template <std::string SlurmNodeRecord::*field>
+bool put_free_text(std::string_view value, SlurmNodeRecord& record) {
+  record.*field = valid_utf8(trim(value));
+  return true;
+}
+
+template <std::vector<std::string> SlurmNodeRecord::*field>
+bool put_list(std::string_view value, SlurmNodeRecord& record) {
+  record.*field = list_value(value);
+  return true;
+}
+
+template <std::vector<node::Gres> SlurmNodeRecord::*field>
+bool put_gres(std::string_view value, SlurmNodeRecord& record) {
+  record.*field = parse_gres(valid_utf8(value));
+  return true;
+}
+
+// A number, a time, a load.
+template <auto field, auto parse>
+bool put_value(std::string_view value, SlurmNodeRecord& record) {
+  record.*field = parse(value);
+  return is_nothing(value) || (record.*field).has_value();
+}
+
+bool put_state(std::string_view value, SlurmNodeRecord& record) {
   record.state = parse_state(valid_utf8(value));
   return is_state(value);
 }
 
-// CPULoad, Gres and GresUsed.
-bool take_other(std::string_view key, std::string_view value, SlurmNodeRecord& record) {
-  if (key == "CPULoad") {
-    record.cpu_load = load_value(value);
-    return record.cpu_load.has_value() || is_nothing(value);
-  }
-  (key == "Gres" ? record.gres : record.gres_used) = parse_gres(valid_utf8(value));
-  return true;
-}
+struct Key {
+  std::string_view name;
+  Put put;
+};
+using R = SlurmNodeRecord;
+constexpr std::array kKeys = std::to_array<Key>({
+    {"NodeName", put_text<&R::name>},
+    {"NodeHostName", put_text<&R::hostname>},
+    {"NodeAddr", put_text<&R::address>},
+    {"Arch", put_text<&R::architecture>},
+    {"OS", put_text<&R::operating_system>},
+    {"Version", put_text<&R::version>},
+    {"NextState", put_text<&R::next_state>},
+    {"GresDrain", put_text<&R::gres_drained>},
+    {"InstanceId", put_text<&R::instance_id>},
+    {"InstanceType", put_text<&R::instance_type>},
+    {"ReservationName", put_text<&R::reservation>},
+    {"CPUAlloc", put_value<&R::allocated_cpus, number_value>},
+    {"CPUEfctv", put_value<&R::effective_cpus, number_value>},
+    {"CPUTot", put_value<&R::cpus, number_value>},
+    {"RealMemory", put_value<&R::real_memory_mib, number_value>},
+    {"AllocMem", put_value<&R::allocated_memory_mib, number_value>},
+    {"FreeMem", put_value<&R::free_memory_mib, number_value>},
+    {"MemSpecLimit", put_value<&R::mem_spec_limit_mib, number_value>},
+    {"CPULoad", put_value<&R::cpu_load, load_value>},
+    {"BootTime", put_value<&R::boot_time, time_value>},
+    {"SlurmdStartTime", put_value<&R::slurmd_start_time, time_value>},
+    {"LastBusyTime", put_value<&R::last_busy, time_value>},
+    {"ResumeAfterTime", put_value<&R::resume_after, time_value>},
+    {"AvailableFeatures", put_list<&R::features>},
+    {"ActiveFeatures", put_list<&R::active_features>},
+    {"Partitions", put_list<&R::partitions>},
+    {"Gres", put_gres<&R::gres>},
+    {"GresUsed", put_gres<&R::gres_used>},
+    {"State", put_state},
+});
+constexpr std::array kFreeTextKeys = std::to_array<Key>({
+    {"Reason", put_free_text<&R::reason>},
+    {"Comment", put_free_text<&R::comment>},
+    {"Extra", put_free_text<&R::extra>},
+});
 
-bool is_other_key(std::string_view key) {
-  return key == "CPULoad" || key == "Gres" || key == "GresUsed";
+template <std::size_t N>
+const Key* find(const std::array<Key, N>& keys, std::string_view name) {
+  const auto* at = std::ranges::find(keys, name, &Key::name);
+  return at == keys.end() ? nullptr : at;
 }
 
 // The time behind the last "@": names of users of a directory service have one too.
@@ -155,18 +153,15 @@ bool is_key_shaped(std::string_view key) {
 bool is_free_text_key(std::string_view key) { return find(kFreeTextKeys, key) != nullptr; }
 
 std::string_view before_free_text(std::string_view line) {
-  for (const auto& [key, field] : kFreeTextKeys) {
-    line = line.substr(0, line.find(" " + std::string{key} + "="));
+  for (const auto& [name, put] : kFreeTextKeys) {
+    line = line.substr(0, line.find(" " + std::string{name} + "="));
   }
   return line;
 }
 
 bool is_known_key(std::string_view key) {
-  return key == "State" || is_other_key(key) || is_free_text_key(key) ||
-         find(kTextKeys, key) != nullptr || find(kNumberKeys, key) != nullptr ||
-         find(kTimeKeys, key) != nullptr || find(kListKeys, key) != nullptr ||
-         key.starts_with("TLSCert") ||
-         std::find(kUnusedKeys.begin(), kUnusedKeys.end(), key) != kUnusedKeys.end();
+  return find(kKeys, key) != nullptr || is_free_text_key(key) || key.starts_with("TLSCert") ||
+         std::ranges::find(kUnusedKeys, key) != kUnusedKeys.end();
 }
 
 bool is_tail_key(std::string_view key) {
@@ -177,26 +172,9 @@ bool is_tail_key(std::string_view key) {
 }
 
 bool take_field(std::string_view key, std::string_view value, SlurmNodeRecord& record) {
-  if (key == "State") {
-    return take_state(value, record);
-  }
-  if (is_other_key(key)) {
-    return take_other(key, value, record);
-  }
-  if (const auto* text = find(kTextKeys, key)) {
-    record.*text->field = text_value(value);
-  } else if (const auto* free_text = find(kFreeTextKeys, key)) {
-    record.*free_text->field = valid_utf8(trim(value));
-  } else if (const auto* list = find(kListKeys, key)) {
-    record.*list->field = list_value(value);
-  } else if (const auto* number = find(kNumberKeys, key)) {
-    record.*number->field = number_value(value);
-    return is_nothing(value) || (record.*number->field).has_value();
-  } else if (const auto* time = find(kTimeKeys, key)) {
-    record.*time->field = time_value(value);
-    return is_nothing(value) || (record.*time->field).has_value();
-  }
-  return true;
+  const Key* known = find(kKeys, key);
+  known = known == nullptr ? find(kFreeTextKeys, key) : known;
+  return known == nullptr || known->put(value, record);
 }
 
 bool is_attribution(std::string_view text) {

@@ -3,7 +3,6 @@
 // The keys of `scontrol show node` (22.05 … 25.11) and what their values mean. Pure but for the
 // time zone.
 
-#include <string>
 #include <string_view>
 
 #include "node/facts.h"

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdint>
-#include <vector>
 
 #include "base/plain_text.h"
 #include "base/text.h"

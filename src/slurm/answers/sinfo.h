@@ -46,8 +46,10 @@ CommandSpec sinfo_query(const SinfoSettings& settings, const std::string& node);
 // an answer for this node, such as a cut-off row or another node.
 Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_view node);
 
-// Nothing when the output is worth parsing.
-std::optional<QueryFailure> classify(const CommandOutput& output);
+// Nothing when the output of `program` is worth parsing: Slurm's messages are the same in all its
+// commands.
+std::optional<QueryFailure> classify(const CommandOutput& output,
+                                     std::string_view program = "sinfo");
 
 // The cause that Slurm's messages on standard error report; nothing if none of them is known.
 std::optional<QueryFailure> known_failure(std::string_view err);

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <vector>
 
 #include "base/text.h"
 #include "slurm/answers/sinfo.h"
@@ -157,21 +155,22 @@ std::optional<QueryFailure> known_failure(std::string_view err) {
   return std::nullopt;
 }
 
-std::optional<QueryFailure> classify(const CommandOutput& output) {
+std::optional<QueryFailure> classify(const CommandOutput& output, std::string_view program) {
   if (output.too_long) {
-    return QueryFailure{SlurmFailure::kGarbage,
-                        "sinfo printed more than the record of one node can contain"};
+    return QueryFailure{
+        SlurmFailure::kGarbage,
+        fmt::format("{} printed more than the record of one node can contain", program)};
   }
   const std::string err = without_missing_reservation(output.err);
   if (output.timed_out) {
     const auto known = known_failure(err);
-    return known
-               ? *known
-               : QueryFailure{SlurmFailure::kTimeout, "sinfo did not finish within its time limit"};
+    return known ? *known
+                 : QueryFailure{SlurmFailure::kTimeout,
+                                fmt::format("{} did not finish within its time limit", program)};
   }
   if (output.signal != 0) {
     return QueryFailure{SlurmFailure::kGarbage,
-                        fmt::format("sinfo was killed by signal {}", output.signal)};
+                        fmt::format("{} was killed by signal {}", program, output.signal)};
   }
   const bool printed = !trim(output.out).empty();
   if (output.exit_code == 0 && printed) {
@@ -188,13 +187,13 @@ std::optional<QueryFailure> classify(const CommandOutput& output) {
     return QueryFailure{SlurmFailure::kNotInSlurm, "slurmctld has no such node in any partition"};
   }
   if (output.exit_code == 127) {
-    return QueryFailure{SlurmFailure::kCommandMissing, "sinfo is not installed"};
+    return QueryFailure{SlurmFailure::kCommandMissing, fmt::format("{} is not installed", program)};
   }
   const auto text = last_line(err);
   return QueryFailure{SlurmFailure::kGarbage,
                       text.empty()
-                          ? fmt::format("sinfo exited with {}", output.exit_code)
-                          : fmt::format("sinfo exited with {}: {}", output.exit_code, text)};
+                          ? fmt::format("{} exited with {}", program, output.exit_code)
+                          : fmt::format("{} exited with {}: {}", program, output.exit_code, text)};
 }
 
 QueryFailure classify_start(const Error& error) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/hostlist.h"
 #include "slurm/answers/node_json_record.h"

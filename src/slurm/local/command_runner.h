@@ -4,7 +4,6 @@
 // in the place of a program. Same contract as Command: one command at a time, never blocks, killed
 // with its process group at its deadline. Not thread-safe.
 
-#include <memory>
 #include <vector>
 
 #include "base/command.h"

@@ -10,6 +10,7 @@
 
 #include "base/side_call.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/hostlist.h"
 #include "slurm/local/conf_lines.h"
@@ -307,12 +308,8 @@ Result<SlurmConf> read_slurm_conf(const std::string& path, const ConfIdentity& i
   SlurmConf conf;
   conf.path = path;
   Collector collector{conf, identity};
-  auto left_out =
-      for_each_conf_line(path, identity.users, [&](const ConfLine& line) { collector.take(line); });
-  if (!left_out) {
-    return left_out.error();
-  }
-  conf.left_out = *std::move(left_out);
+  conf.left_out = TRY(for_each_conf_line(path, identity.users,
+                                         [&](const ConfLine& line) { collector.take(line); }));
   collector.finish();
   return conf;
 }

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "base/trusted_file.h"
+#include "base/try.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -181,14 +181,9 @@ ConfLine parse_conf_line(std::string_view text) {
 Result<std::vector<std::string>> for_each_conf_line(
     const std::string& path, const TrustedUsers& users,
     const std::function<void(const ConfLine&)>& take) {
-  const auto content = read_trusted_file(path, users, kMaxConfBytes);
-  if (!content) {
-    return content.error();
-  }
+  const auto content = TRY(read_trusted_file(path, users, kMaxConfBytes));
   Reader reader{std::filesystem::path{path}.parent_path(), users, take};
-  if (auto done = reader.read(*content, 0); !done) {
-    return done.error();
-  }
+  TRY(reader.read(content, 0));
   return std::move(reader.left_out);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/try.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -129,12 +130,9 @@ std::vector<std::string> process_cgroups(const std::string& proc, int pid) {
 }
 
 Result<std::vector<int>> process_ids(const std::string& proc) {
-  const auto names = list_directory(proc);
-  if (!names) {
-    return names.error();
-  }
+  const auto names = TRY(list_directory(proc));
   std::vector<int> pids;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     if (const auto pid = parse_int<int>(name); pid && *pid > 0) {
       pids.push_back(*pid);
     }

@@ -1,6 +1,5 @@
 #include "slurm/local/slurm_users.h"
 
-#include <chrono>
 #include <mutex>
 #include <system_error>
 #include <thread>

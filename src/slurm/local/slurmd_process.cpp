@@ -16,6 +16,7 @@
 
 #include "base/side_call.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "slurm/local/proc.h"
 
 namespace slurmlet::slurm {
@@ -242,12 +243,9 @@ SlurmdOptions parse_slurmd_options(const std::vector<std::string>& arguments) {
 
 Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
                                                 const TrustedUsers& users) {
-  auto all = process_ids(proc_root);
-  if (!all) {
-    return all.error();
-  }
+  auto all = TRY(process_ids(proc_root));
   std::map<int, SlurmdOptions> found;
-  for (const int pid : *all) {
+  for (const int pid : all) {
     if (auto options = living_slurmd(proc_root, pid, users)) {
       found.emplace(pid, *std::move(options));
     }

@@ -1,6 +1,5 @@
 #include "slurm/sources/auto_source.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace slurmlet::slurm {

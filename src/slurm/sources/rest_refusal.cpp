@@ -1,7 +1,5 @@
 #include "slurm/sources/rest_refusal.h"
 
-#include <string_view>
-
 #include "base/text.h"
 #include "slurm/sources/rest_versions.h"
 

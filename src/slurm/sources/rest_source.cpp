@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "slurm/answers/node_json.h"
 
 namespace slurmlet::slurm {

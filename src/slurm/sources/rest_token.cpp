@@ -1,7 +1,6 @@
 #include "slurm/sources/rest_token.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>

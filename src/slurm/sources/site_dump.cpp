@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/try.h"
 #include "slurm/answers/record_text.h"
 #include "slurm/answers/scontrol_fields.h"
 #include "slurm/answers/slurm_command.h"
@@ -107,26 +108,18 @@ std::optional<std::string> dump_query_failure(const CommandOutput& output) {
   if (output.too_long) {
     return "scontrol printed more than the records of a cluster can contain";
   }
-  auto failure = classify(output);  // Slurm's messages are the same in all its commands
+  const auto failure = classify(output, "scontrol");
   if (!failure) {
     return std::nullopt;
   }
   if (failure->cause == node::SlurmFailure::kNotInSlurm) {
     return "scontrol printed nothing";
   }
-  constexpr std::string_view kOther = "sinfo";
-  if (failure->detail.starts_with(kOther)) {
-    failure->detail.replace(0, kOther.size(), "scontrol");
-  }
   return failure_text(*failure);
 }
 
 Status ScontrolDump::start(Now now, bool /*or_unchanged*/) {
-  auto seal = new_seal();
-  if (!seal) {
-    return seal.error();
-  }
-  seal_ = *std::move(seal);
+  seal_ = TRY(new_seal());
   return runner_->start(dump_query(settings_, seal_), now.steady);
 }
 
@@ -138,11 +131,8 @@ std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
   if (auto failure = dump_query_failure(output)) {
     return Error{Code::kUnavailable, *std::move(failure)};
   }
-  auto records = split_dump(output.out, seal_);
-  if (!records) {
-    return records.error();
-  }
-  return Answer{*std::move(records), output.took};
+  auto records = TRY(split_dump(output.out, seal_));
+  return Answer{std::move(records), output.took};
 }
 
 Result<DumpRecords> split_dump(std::string_view text, std::string_view seal) {

@@ -8,12 +8,12 @@ namespace slurmlet::podapi {
 namespace {
 
 TEST(MetricsText, WritesHelpTypeAndSamples) {
-  const MetricFamily requests{"slurmlet_api_requests_total",
-                              "Requests to the API server.",
-                              MetricType::kCounter,
-                              {{{{"verb", "PATCH"}, {"code", "200"}}, 12, ""},
-                               {{{"verb", "GET"}, {"code", "404"}}, 0.5, ""}}};
-  const MetricFamily up{"slurmlet_slurmd_up", "", MetricType::kGauge, {{{}, 1, ""}}};
+  const MetricFamily requests{
+      "slurmlet_api_requests_total",
+      "Requests to the API server.",
+      MetricType::kCounter,
+      {{{{"verb", "PATCH"}, {"code", "200"}}, 12}, {{{"verb", "GET"}, {"code", "404"}}, 0.5}}};
+  const MetricFamily up{"slurmlet_slurmd_up", "", MetricType::kGauge, {{{}, 1}}};
   EXPECT_EQ(metrics_text({requests, up}),
             "# HELP slurmlet_api_requests_total Requests to the API server.\n"
             "# TYPE slurmlet_api_requests_total counter\n"
@@ -24,27 +24,13 @@ TEST(MetricsText, WritesHelpTypeAndSamples) {
 }
 
 TEST(MetricsText, EscapesHelpAndLabelValues) {
-  const MetricFamily odd{
-      "m", "a \\ \"b\"\nc", MetricType::kUntyped, {{{{"l", "x \\ \"y\"\nz"}}, 0, ""}}};
+  const MetricFamily odd{"m", "a \\ \"b\"\nc", MetricType::kGauge, {{{{"l", "x \\ \"y\"\nz"}}, 0}}};
   EXPECT_EQ(metrics_text({odd}),
-            "# HELP m a \\\\ \"b\"\\nc\n# TYPE m untyped\nm{l=\"x \\\\ \\\"y\\\"\\nz\"} 0\n");
-}
-
-TEST(MetricsText, WritesHistogramSeries) {
-  const MetricFamily seconds{"s",
-                             "",
-                             MetricType::kHistogram,
-                             {{{{"le", "0.1"}}, 3, "_bucket"},
-                              {{{"le", "+Inf"}}, 4, "_bucket"},
-                              {{}, 0.75, "_sum"},
-                              {{}, 4, "_count"}}};
-  EXPECT_EQ(metrics_text({seconds}),
-            "# TYPE s histogram\ns_bucket{le=\"0.1\"} 3\ns_bucket{le=\"+Inf\"} 4\ns_sum 0.75\n"
-            "s_count 4\n");
+            "# HELP m a \\\\ \"b\"\\nc\n# TYPE m gauge\nm{l=\"x \\\\ \\\"y\\\"\\nz\"} 0\n");
 }
 
 TEST(MetricsText, WritesTheTimeOfASample) {
-  Sample sample{{{"l", "v"}}, 2.5, ""};
+  Sample sample{{{"l", "v"}}, 2.5};
   sample.timestamp_ms = 1795183200250;
   EXPECT_EQ(metrics_text({{"m", "", MetricType::kGauge, {sample}}}),
             "# TYPE m gauge\nm{l=\"v\"} 2.5 1795183200250\n");
@@ -61,7 +47,7 @@ TEST(MetricsText, WritesNumbersThatReadBackTheSame) {
            {kInfinity, "+Inf"},
            {-kInfinity, "-Inf"},
            {std::numeric_limits<double>::quiet_NaN(), "NaN"}}) {
-    EXPECT_EQ(metrics_text({{"m", "", MetricType::kGauge, {{{}, value, ""}}}}),
+    EXPECT_EQ(metrics_text({{"m", "", MetricType::kGauge, {{{}, value}}}}),
               "# TYPE m gauge\nm " + std::string{text} + "\n");
   }
 }

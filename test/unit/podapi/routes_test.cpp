@@ -15,7 +15,7 @@ using ::testing::Pair;
 Snapshot snapshot() {
   return {"node7",
           {{"loop", true, "", true}, {"apiserver", true, "", false}},
-          {{"up", "", MetricType::kGauge, {{{}, 1, ""}}}}};
+          {{"up", "", MetricType::kGauge, {{{}, 1}}}}};
 }
 
 TEST(Routes, HealthyIsPlainOk) {
