@@ -3,7 +3,7 @@
 // Nodes as Slurm prints them in JSON: the body of slurmrestd's GET /slurm/v0.0.36 … v0.0.45
 // /node/NAME and /nodes, and `scontrol show node --json` (since 23.02), `sinfo --json`. The forms
 // differ in names, types and in what "nothing" looks like; a form is recognised by what is there,
-// not by the version it claims (docs/slurm-forms.md; Slurm's src/plugins/data_parser and, before
+// not by the version it claims (Slurm's src/plugins/data_parser and, before
 // 23.02, src/plugins/openapi). Pure.
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
 
 // How fast slurmctld is queried about one node, so that what all nodes of the site do together is
-// no burden: at most kSiteQueriesPerSecond, two RPCs each, however many nodes there are and
-// whatever happens to all of them at the same moment. Pure.
+// no burden: about kSiteQueriesPerSecond, two RPCs each, with up to 10,000 nodes, whatever happens
+// to all of them at the same moment. Pure.
 //
 // The interval is 60 s up to 600 nodes and grows with them to 600 s from 6,000 on. What is wanted
 // sooner than the cadence has it (the first query, a query on evidence) comes at the node's own
