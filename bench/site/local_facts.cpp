@@ -15,8 +15,6 @@ constexpr Duration kDoubt = std::chrono::seconds{20};
 constexpr Duration kJobsSettle = std::chrono::milliseconds{500};
 constexpr Duration kNotReadyGrace = std::chrono::seconds{15};
 
-constexpr int kCpus = 128;
-
 node::HostFacts facts_of(const std::string& name, int number) {
   node::HostFacts facts;
   node::MachineFacts& machine = facts.machine;
@@ -27,7 +25,7 @@ node::HostFacts facts_of(const std::string& name, int number) {
   machine.kernel_version = "5.14.0-570.el9";
   machine.os_image = "Rocky Linux 9.6 (Blue Onyx)";
   machine.architecture = "amd64";
-  machine.cpus = kCpus;
+  machine.cpus = kNodeCpus;
   machine.memory_bytes = std::int64_t{512} << 30;
   machine.ephemeral_storage_bytes = std::int64_t{900} << 30;
   machine.ip_addresses = {
@@ -59,7 +57,7 @@ void LocalFacts::read_jobs() {
   node::LocalJobs jobs;
   jobs.jobs = static_cast<int>(seen_.jobs.size());
   jobs.job_ids = seen_.jobs;
-  jobs.allocated_cpus = seen_.jobs.empty() ? 0 : kCpus;
+  jobs.allocated_cpus = seen_.jobs.empty() ? 0 : kNodeCpus;
   changed_ |= facts_.jobs != jobs;
   facts_.jobs = std::move(jobs);
   read_jobs_at_.reset();

@@ -17,6 +17,8 @@
 
 namespace slurmlet::site {
 
+inline constexpr int kNodeCpus = 128;
+
 // What runs on a machine; outlives the daemon.
 struct Machine {
   int slurmd_pid = 0;               // 0: none runs

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/delay.h"
+#include "local_facts.h"
 #include "slurm/sources/auto_source.h"
 #include "slurm/sources/record_source.h"
 
@@ -20,7 +21,6 @@ constexpr std::uint32_t kRpcs = 2;  // of one query
 // slurmlet-operator's pace at 10,000 nodes.
 constexpr Duration kDumpInterval = seconds{30};
 constexpr Duration kRefresh = std::chrono::minutes{10};
-constexpr int kCpus = 128;
 constexpr const char* kCluster = "alps";
 
 // Of an answer about one node.
@@ -28,7 +28,7 @@ node::SlurmNodeRecord record_of(const SlurmNode& node) {
   node::SlurmNodeRecord record;
   record.name = node.name;
   record.state = node.state;
-  record.cpus = kCpus;
+  record.cpus = kNodeCpus;
   record.real_memory_mib = 500000;
   record.version = "23.11.4";
   record.partitions = {"batch"};
@@ -77,7 +77,7 @@ std::string text_of(const SlurmNode& node) {
   return fmt::format(
       "NodeName={} Arch=x86_64 CPUTot={} RealMemory=500000 State={} Partitions=batch "
       "Version=23.11.4\n",
-      node.name, kCpus, node.state.raw());
+      node.name, kNodeCpus, node.state.raw());
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ namespace slurmlet {
 
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 
+// As many symbolic links on the way to a file as the kernel follows (path_resolution(7)).
+inline constexpr int kMaxLinks = 40;
+
 // The whole content. kNotFound, kDenied, kInvalid (longer than max_bytes, or not a regular file: a
 // FIFO or a terminal could keep us waiting for ever) or kInternal; the message names the file.
 // Works on /proc and /sys (size 0 there).

@@ -6,6 +6,8 @@
 #include <deque>
 #include <utility>
 
+#include "base/file.h"
+
 namespace slurmlet {
 
 namespace fs = std::filesystem;
@@ -18,8 +20,6 @@ constexpr std::uint32_t kSelf = IN_MOVE_SELF | IN_DELETE_SELF;
 constexpr std::uint32_t kEntries =
     kSelf | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE;
 
-// As many symbolic links as the kernel follows (path_resolution(7)).
-constexpr int kMaxLinks = 40;
 // A way that changes each time it is walked is left to its next event.
 constexpr int kMaxWalks = 8;
 

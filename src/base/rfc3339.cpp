@@ -46,13 +46,13 @@ bool take_offset(std::string_view& text, int& offset_seconds) {
     return text.empty();
   }
   const int sign = take_char(text, '+') ? 1 : take_char(text, '-') ? -1 : 0;
-  int hours = 0;
-  int minutes = 0;
-  if (sign == 0 || !take_digits(text, 2, hours) || !take_char(text, ':') ||
-      !take_digits(text, 2, minutes) || hours > 23 || minutes > 59) {
+  int hour = 0;
+  int minute = 0;
+  if (sign == 0 || !take_digits(text, 2, hour) || !take_char(text, ':') ||
+      !take_digits(text, 2, minute) || hour > 23 || minute > 59) {
     return false;
   }
-  offset_seconds = sign * (hours * 3600 + minutes * 60);
+  offset_seconds = sign * (hour * 3600 + minute * 60);
   return text.empty();
 }
 

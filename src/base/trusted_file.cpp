@@ -22,10 +22,8 @@
 namespace slurmlet {
 namespace {
 
-constexpr int kMaxLinks = 40;  // as the kernel
-
 template <typename Id>
-bool contains(const std::vector<Id>& ids, Id id) {
+bool has_id(const std::vector<Id>& ids, Id id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
@@ -136,7 +134,7 @@ class Walk {
     return to.is_absolute() ? enter_root() : Status{};
   }
 
-  bool owner_counts(uid_t uid) const { return uid == ::geteuid() || contains(users_.uids, uid); }
+  bool owner_counts(uid_t uid) const { return uid == ::geteuid() || has_id(users_.uids, uid); }
 
   // Before anything is asked of the file system: a server of FUSE need not answer.
   Status check_mount(int fd, const std::string& full) {
@@ -171,7 +169,7 @@ class Walk {
       return rejected(at_, info, "o-w");
     }
     if (!sticky && (info.st_mode & S_IWGRP) != 0) {
-      if (!contains(users_.gids, info.st_gid)) {
+      if (!has_id(users_.gids, info.st_gid)) {
         return rejected(at_, info, "g-w");
       }
       if (has_access_list(fd)) {

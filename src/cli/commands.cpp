@@ -1,13 +1,11 @@
 #include "cli/commands.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "base/child_limits.h"
 #include "base/log.h"
-#include "base/plain_text.h"
 #include "base/text.h"
 #include "cli/check/check_command.h"
 #include "cli/check/check_finding.h"
@@ -15,6 +13,7 @@
 #include "cli/command_table.h"
 #include "cli/help.h"
 #include "cli/parse_slurm.h"
+#include "cli/print.h"
 #include "cli/print_node.h"
 #include "cli/status_command.h"
 #include "config/credentials.h"
@@ -34,11 +33,6 @@ constexpr int kFailed = 1;
 constexpr int kBadConfiguration = 2;
 constexpr int kDiffers = 1;      // print-node --diff, as diff(1)
 constexpr int kNotCompared = 2;  // likewise
-
-void print(const std::string& text) {
-  const std::string shown = shown_controls(text);
-  std::fwrite(shown.data(), 1, shown.size(), stdout);
-}
 
 int fail(const Error& error, int code) {
   for (const auto line : split(error.message, '\n')) {

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/plain_text.h"
+#include "cli/print.h"
 #include "config/duration.h"
 #include "status/daemon_client.h"
 
@@ -21,11 +21,6 @@ constexpr int kBadCommandLine = 2;
 constexpr int kNotRunning = 3;
 constexpr Duration kBetweenQuestions = milliseconds{250};
 constexpr mode_t kForAll = 0644;
-
-void print(const std::string& text) {
-  const std::string shown = shown_controls(text);
-  std::fwrite(shown.data(), 1, shown.size(), stdout);
-}
 
 bool is_registered(const Result<status::DaemonStatus>& status) {
   return status && status->registered && status->lease_held;

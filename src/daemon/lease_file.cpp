@@ -14,20 +14,20 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxBytes = 16384;
+constexpr std::size_t kMaxLeaseBytes = 16384;
 constexpr const char* kServer = "apiServer";
 constexpr const char* kWatch = "nodeWatch";
 
-std::filesystem::path file_of(const LeaseScope& scope) {
+std::filesystem::path lease_file(const LeaseScope& scope) {
   return std::filesystem::path{scope.state_dir} / "lease.json";
 }
 
 }  // namespace
 
 std::optional<LeftLease> take_lease(const LeaseScope& scope, WallTime now) {
-  const auto text = read_file(file_of(scope), kMaxBytes);
+  const auto text = read_file(lease_file(scope), kMaxLeaseBytes);
   std::error_code ignored;
-  std::filesystem::remove(file_of(scope), ignored);
+  std::filesystem::remove(lease_file(scope), ignored);
   const Json document = text ? Json::parse(*text, nullptr, false) : Json{};
   auto lease = kube::lease_from_json(document);
   if (!lease || kube::string_at(document, kServer) != scope.api_server ||
@@ -48,7 +48,7 @@ Status leave_lease(const LeaseScope& scope, const LeftLease& left) {
   document[kServer] = scope.api_server;
   document[kWatch] = left.watch_from;
   return write_file_atomic(
-      file_of(scope), document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", 0600);
+      lease_file(scope), document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", 0600);
 }
 
 }  // namespace slurmlet::daemon

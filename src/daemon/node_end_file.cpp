@@ -14,9 +14,9 @@ namespace {
 using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxBytes = 16384;
+constexpr std::size_t kMaxEndBytes = 16384;
 
-std::filesystem::path file_of(const EndScope& scope) {
+std::filesystem::path end_file(const EndScope& scope) {
   return std::filesystem::path{scope.state_dir} / "node-end.json";
 }
 
@@ -36,7 +36,7 @@ bool is_of(const Json& document, const EndScope& scope) {
 }  // namespace
 
 Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now) {
-  const auto text = read_file(file_of(scope), kMaxBytes);
+  const auto text = read_file(end_file(scope), kMaxEndBytes);
   if (!text) {
     return text.error().code == Code::kNotFound
                ? Result<std::optional<sync::NodeEnd>>{std::optional<sync::NodeEnd>{}}
@@ -44,7 +44,7 @@ Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, Steady
   }
   const Json document = Json::parse(*text, nullptr, false);
   if (!document.is_object() || kube::string_at(document, "nodeUID").empty()) {
-    return Error{Code::kInvalid, file_of(scope).string() +
+    return Error{Code::kInvalid, end_file(scope).string() +
                                      " is broken; slurmlet continues without it: if the Node was "
                                      "deleted with its Machine, it is registered again"};
   }
@@ -62,7 +62,7 @@ Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, Steady
 }
 
 Status save_node_end(const EndScope& scope, const std::optional<sync::NodeEnd>& end) {
-  const auto file = file_of(scope);
+  const auto file = end_file(scope);
   if (!end || scope.boot_id.empty()) {
     std::error_code error;
     std::filesystem::remove(file, error);

@@ -69,8 +69,8 @@ std::string own_right_body(const OwnRight& right) {
 Result<AccessReview> review_own_right(http::Client& client, const CallOptions& options,
                                       const OwnRight& right, Duration timeout) {
   return send_for(client, options,
-                  {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                   own_right_body(right), kJson, timeout},
+                  review_request("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                                 own_right_body(right), timeout),
                   access_review_from_json);
 }
 
@@ -78,7 +78,7 @@ Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options, Dura
   const json body{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
   return send_for(
       client, options,
-      {"POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", to_text(body), kJson, timeout},
+      review_request("/apis/authentication.k8s.io/v1/selfsubjectreviews", to_text(body), timeout),
       user_of_review);
 }
 

@@ -92,10 +92,6 @@ class ReviewCall final : public PendingCall<T> {
   std::string body_;
 };
 
-http::Request post(const char* path, const json& body) {
-  return {"POST", path, to_text(body), kJson, kCallTimeout};
-}
-
 json access_spec(const AccessQuestion& question) {
   json attributes{{"version", "v1"},
                   {"resource", "nodes"},
@@ -125,8 +121,9 @@ std::unique_ptr<PendingCall<TokenReview>> RestReviewApi::review_token(const std:
                   {"kind", "TokenReview"},
                   {"spec", {{"token", token}}}};
   return std::make_unique<ReviewCall<TokenReview>>(
-      client_, post("/apis/authentication.k8s.io/v1/tokenreviews", body), options_.counter,
-      token_review_from_json, now);
+      client_,
+      review_request("/apis/authentication.k8s.io/v1/tokenreviews", to_text(body), kCallTimeout),
+      options_.counter, token_review_from_json, now);
 }
 
 std::unique_ptr<PendingCall<AccessReview>> RestReviewApi::review_access(
@@ -135,8 +132,10 @@ std::unique_ptr<PendingCall<AccessReview>> RestReviewApi::review_access(
                   {"kind", "SubjectAccessReview"},
                   {"spec", access_spec(question)}};
   return std::make_unique<ReviewCall<AccessReview>>(
-      client_, post("/apis/authorization.k8s.io/v1/subjectaccessreviews", body), options_.counter,
-      access_review_from_json, now);
+      client_,
+      review_request("/apis/authorization.k8s.io/v1/subjectaccessreviews", to_text(body),
+                     kCallTimeout),
+      options_.counter, access_review_from_json, now);
 }
 
 }  // namespace slurmlet::kube

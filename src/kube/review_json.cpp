@@ -3,11 +3,22 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/json_read.h"
+#include "kube/rest_call.h"
 #include "kube/status_error.h"
 
 namespace slurmlet::kube {
 
 using nlohmann::json;
+
+http::Request review_request(std::string path, std::string body, Duration timeout) {
+  http::Request request;
+  request.method = "POST";
+  request.path = std::move(path);
+  request.body = std::move(body);
+  request.content_type = kJson;
+  request.timeout = timeout;
+  return request;
+}
 
 UserInfo user_from_json(const json& object) {
   UserInfo user;

@@ -106,7 +106,7 @@ DesiredNode with_earlier_answers(const ObservedNode& observed, DesiredNode desir
   return desired;
 }
 
-const ObservedCondition* find_condition(const ObservedNode& observed, const std::string& type) {
+const ObservedCondition* observed_condition(const ObservedNode& observed, const std::string& type) {
   for (const auto& condition : observed.conditions) {
     if (condition.condition.type == type) {
       return &condition;
@@ -130,7 +130,7 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
   std::set<std::string> wanted;
   for (const Condition& condition : desired.conditions) {
     wanted.insert(condition.type);
-    const ObservedCondition* old = find_condition(observed, condition.type);
+    const ObservedCondition* old = observed_condition(observed, condition.type);
     if (old != nullptr && is_kept(*old, condition, desired)) {
       continue;
     }

@@ -130,7 +130,7 @@ std::int64_t allocatable_memory(std::int64_t capacity, const HostFacts& facts) {
   return within(capacity, usable - bytes_of_mib(reserved));
 }
 
-void add_gpus(const HostFacts& facts, const NodePolicy& policy, Resources& out) {
+void add_gpu_resources(const HostFacts& facts, const NodePolicy& policy, Resources& out) {
   if (!facts.slurm.record) {
     return;
   }
@@ -205,7 +205,7 @@ Resources resources(const HostFacts& facts, const NodePolicy& policy) {
   }
   out.capacity["pods"] = "0";
   out.allocatable["pods"] = "0";
-  add_gpus(facts, policy, out);
+  add_gpu_resources(facts, policy, out);
   return out;
 }
 

@@ -67,7 +67,7 @@ void add_names(Labels& labels, const std::string& prefix, const std::vector<std:
   }
 }
 
-void add_gpus(Labels& labels, const SlurmNodeRecord& record) {
+void add_gpu_labels(Labels& labels, const SlurmNodeRecord& record) {
   const GpuTypes types = gpu_types(record);
   for (const auto& [type, count] : types.counts) {
     labels[vocabulary::kGpuTypePrefix + label_name(type)] = std::to_string(count);
@@ -121,7 +121,7 @@ std::map<std::string, std::string> slurm_labels(const HostFacts& facts, const No
     add_names(labels, vocabulary::kFeaturePrefix, record.active_features);
   }
   if (wants("gpu")) {
-    add_gpus(labels, record);
+    add_gpu_labels(labels, record);
   }
   return labels;
 }

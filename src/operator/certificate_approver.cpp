@@ -24,8 +24,8 @@ std::size_t most_of(const std::string& username) {
 
 // A request may come before Cluster API knows the addresses of its Machine. Each pause is twice the
 // one before.
-constexpr Duration kFirstPause = std::chrono::seconds{5};
-constexpr Duration kLongestPause = std::chrono::minutes{10};
+constexpr Duration kFirstCertificatePause = std::chrono::seconds{5};
+constexpr Duration kLongestCertificatePause = std::chrono::minutes{10};
 
 bool is_ready(const node::ObservedNode& node) {
   return std::any_of(node.conditions.begin(), node.conditions.end(), [](const auto& condition) {
@@ -120,7 +120,7 @@ void CertificateApprover::tell(Waiting& waiting, bool warning, const std::string
 }
 
 bool CertificateApprover::decide(Waiting& waiting, Now now) {
-  waiting.pause = std::clamp(waiting.pause * 2, kFirstPause, kLongestPause);
+  waiting.pause = std::clamp(waiting.pause * 2, kFirstCertificatePause, kLongestCertificatePause);
   waiting.next = now.steady + waiting.pause;
   const auto ruling = rule(waiting);
   if (!ruling) {

@@ -14,7 +14,8 @@ namespace names = node::vocabulary;
 
 constexpr Duration kNextCalls = std::chrono::milliseconds{100};
 constexpr Duration kWatchTells = std::chrono::seconds{30};
-constexpr Duration kFirstPause = std::chrono::seconds{10}, kLongestPause = std::chrono::minutes{1};
+constexpr Duration kFirstCallPause = std::chrono::seconds{10},
+                   kLongestCallPause = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -126,7 +127,7 @@ void MachineSync::failed(const std::string& key, const std::string& what, const 
     paused_until_ = again;
   }
   Trouble& own = troubles_[key];  // it may hang alone: the others first
-  own.pause = std::clamp<Duration>(2 * own.pause, kFirstPause, kLongestPause);
+  own.pause = std::clamp<Duration>(2 * own.pause, kFirstCallPause, kLongestCallPause);
   own.until = std::max(again, now.steady + own.pause);
   again_ = std::min(again_, again);
   if (call_problem_.empty()) {

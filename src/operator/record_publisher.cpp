@@ -11,9 +11,10 @@ namespace {
 constexpr int kBurst = 10;
 constexpr Duration kLongestBurst = std::chrono::seconds{1};
 constexpr Duration kSlow = std::chrono::milliseconds{500};
-constexpr Duration kFirstPause = std::chrono::seconds{5};
+constexpr Duration kFirstWritePause = std::chrono::seconds{5};
 // Where it may be the server's fault, and where others could be written meanwhile.
-constexpr Duration kLongestPause = std::chrono::seconds{30}, kLongestOwn = std::chrono::minutes{5};
+constexpr Duration kLongestWritePause = std::chrono::seconds{30},
+                   kLongestOwn = std::chrono::minutes{5};
 constexpr Duration kApart = std::chrono::milliseconds{1000} / RecordPublisher::kWritesPerSecond;
 
 }  // namespace
@@ -87,9 +88,9 @@ const std::string* RecordPublisher::next_node(SteadyTime now) const {
 
 void RecordPublisher::put_off(const std::string& node) {
   Trouble& trouble = troubled_[node];
-  const Duration longest = trouble.writes == writes_ ? kLongestPause : kLongestOwn;
+  const Duration longest = trouble.writes == writes_ ? kLongestWritePause : kLongestOwn;
   const Duration longer = std::min(2 * trouble.pause, longest);
-  trouble.pause = std::max({kFirstPause, trouble.pause, longer});
+  trouble.pause = std::max({kFirstWritePause, trouble.pause, longer});
   trouble.until = clock_.now().steady + trouble.pause;
   trouble.writes = writes_;
 }

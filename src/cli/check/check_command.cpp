@@ -21,7 +21,7 @@ constexpr Duration kDaemonLimit = seconds{2};
 constexpr Duration kSlurmLimit = seconds{6};
 constexpr Duration kClusterLimit = seconds{8};
 
-void add(Findings&& more, Findings& out) {
+void append(Findings&& more, Findings& out) {
   for (auto& one : more) {
     out.push_back(std::move(one));
   }
@@ -68,7 +68,7 @@ void add_identity(const config::Settings& settings, const daemon::NodeIdentity& 
   metadata.saved = identity.metal3 && identity.metal3->source.starts_with(settings.state_dir + "/");
   metadata.configured_uuid = settings.node.metal3_uuid;
   metadata.configured_provider_id = settings.node.provider_id;
-  add(metadata_findings(metadata), out);
+  append(metadata_findings(metadata), out);
 }
 
 void add_cluster(const config::Settings& settings, const Credentials& credentials,
@@ -84,10 +84,10 @@ void add_cluster(const config::Settings& settings, const Credentials& credential
     out.push_back(std::move(*clock));
   }
   if (seen.rights) {
-    add(rights_findings(*seen.rights, seen.rights_problem, preview.desired.name), out);
+    append(rights_findings(*seen.rights, seen.rights_problem, preview.desired.name), out);
   }
   if (seen.node) {
-    add(node_findings(*seen.node, preview.desired, preview.at.wall), out);
+    append(node_findings(*seen.node, preview.desired, preview.at.wall), out);
   }
 }
 
@@ -97,7 +97,7 @@ void add_machine(const config::Settings& settings, const daemon::NodePreview& pr
   out.push_back(slurmctld_finding(preview.facts, preview.slurmctld));
   out.push_back(munge_finding(look_at_munge(settings, preview.identity)));
   out.push_back(gpu_finding(preview.facts));
-  add(port_findings(look_at_ports(settings), daemon), out);
+  append(port_findings(look_at_ports(settings), daemon), out);
 }
 
 // Everything but the configuration. Returns the node's name, "" if it has none.
@@ -118,9 +118,9 @@ std::string look(const config::Settings& settings, Findings& out) {
   const std::string& name = preview->desired.name;
   const Credentials credentials = look_at_credentials(settings, name, clock);
   const WallTime now = clock.now().wall;
-  add(credential_findings(credentials.own, now), out);
+  append(credential_findings(credentials.own, now), out);
   if (credentials.bootstrap) {
-    add(bootstrap_findings(*credentials.bootstrap), out);
+    append(bootstrap_findings(*credentials.bootstrap), out);
   }
   if (settings.endpoint.port != 0) {
     out.push_back(serving_finding(look_at_serving(settings, daemon), now));

@@ -7,7 +7,7 @@
 namespace slurmlet::op {
 namespace {
 
-std::string counted(std::size_t count, const char* what) {
+std::string count_of(std::size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
@@ -32,7 +32,7 @@ MachineRuling with_jobs(const MachineFacts& facts) {
                                               node, facts.dumped->state.raw())};
   }
   const auto until = end_of_wait(facts);
-  std::string why = counted(jobs.running, "job") + " on Slurm node " + node;
+  std::string why = count_of(jobs.running, "job") + " on Slurm node " + node;
   if (until && facts.now && *facts.now >= *until) {
     return {MachineAction::kEndJobs, why};
   }

@@ -25,7 +25,9 @@ constexpr const char* kAccepted =
     "--json, 'curl -si' of slurmrestd's /node/NAME, 'scontrol show slurmd', and their error "
     "messages";
 
-QueryFailure garbage(std::string detail) { return {SlurmFailure::kGarbage, std::move(detail)}; }
+QueryFailure capture_garbage(std::string detail) {
+  return {SlurmFailure::kGarbage, std::move(detail)};
+}
 
 // Where the first line begins that begins with `start`; npos without one.
 std::size_t find_line(std::string_view text, std::string_view start) {
@@ -43,7 +45,7 @@ bool take_scontrol(std::string_view text, Capture& out) {
   out.failure = std::move(answer.failure);
   out.not_understood = std::move(answer.not_understood);
   if (out.nodes.empty() && !out.failure) {
-    out.failure = garbage("no node record is complete enough to be parsed");
+    out.failure = capture_garbage("no node record is complete enough to be parsed");
   }
   return true;
 }
@@ -81,7 +83,7 @@ bool take_sinfo_table(std::string_view text, Capture& out) {
   if (out.nodes.empty() && out.not_understood.empty()) {
     out.failure = QueryFailure{SlurmFailure::kNotInSlurm, "sinfo printed its headings but no node"};
   } else if (out.nodes.empty()) {
-    out.failure = garbage("sinfo printed no row that can be parsed");
+    out.failure = capture_garbage("sinfo printed no row that can be parsed");
   }
   return true;
 }
@@ -147,13 +149,13 @@ bool take_messages(std::string_view text, Capture& out) {
 
 void recognise(std::string_view text, Capture& out) {
   if (trim(text).empty()) {
-    out.failure = garbage(
+    out.failure = capture_garbage(
         "the capture is empty; sinfo prints nothing about a node that Slurm does not know or that "
         "is in no partition, which looks the same as an empty file");
   } else if (!take_scontrol(text, out) && !take_slurmd(text, out) && !take_sinfo(text, out) &&
              !take_sinfo_table(text, out) && !take_document(text, out) &&
              !take_messages(text, out)) {
-    out.failure = garbage(kAccepted);
+    out.failure = capture_garbage(kAccepted);
     out.not_understood.push_back(excerpt(trim(text).substr(0, trim(text).find('\n'))));
   }
 }

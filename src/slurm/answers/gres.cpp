@@ -121,7 +121,7 @@ std::optional<node::Gres> parse_entry(std::string_view entry) {
   return gres;
 }
 
-void add(const node::Gres& more, node::Gres& sum) {
+void add_gres(const node::Gres& more, node::Gres& sum) {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   sum.count = sum.count > kMax - more.count ? kMax : sum.count + more.count;
   add_to_list(more.sockets, sum.sockets);
@@ -148,7 +148,7 @@ std::vector<node::Gres> parse_gres(std::string_view text) {
     if (is_new) {
       out.push_back(*std::move(gres));
     } else {
-      add(*gres, out[at->second]);
+      add_gres(*gres, out[at->second]);
     }
   }
   return out;

@@ -20,7 +20,7 @@ namespace {
 using node::SlurmFailure;
 
 constexpr std::size_t kMaxWords = 80;
-constexpr std::size_t kMaxDetail = 256;
+constexpr std::size_t kMaxErrorText = 256;
 
 constexpr std::string_view kNoSuchNode = "slurmctld has no such node";
 constexpr std::string_view kRateLimit =
@@ -95,7 +95,7 @@ QueryFailure make(SlurmFailure cause, std::string_view rule, const std::string& 
 
 // Slurm's own words for it, without the step of slurmrestd that failed.
 std::string own_words(const SlurmError& error) {
-  return one_line(error.text.empty() ? error.description : error.text, kMaxDetail);
+  return one_line(error.text.empty() ? error.description : error.text, kMaxErrorText);
 }
 
 std::optional<QueryFailure> classify_error(const SlurmError& error) {
@@ -238,7 +238,7 @@ QueryFailure classify_errors(const std::vector<SlurmError>& errors) {
       SlurmFailure::kGarbage,
       one_line(error.number ? fmt::format("slurmrestd returned error {}: {}", *error.number, text)
                             : fmt::format("slurmrestd returned an error: {}", text),
-               kMaxDetail)};
+               kMaxErrorText)};
 }
 
 QueryFailure classify_body(int status, std::string_view body) {

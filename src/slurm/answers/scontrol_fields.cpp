@@ -132,7 +132,7 @@ constexpr std::array kFreeTextKeys = std::to_array<Key>({
 });
 
 template <std::size_t N>
-const Key* find(const std::array<Key, N>& keys, std::string_view name) {
+const Key* find_row(const std::array<Key, N>& keys, std::string_view name) {
   const auto* at = std::ranges::find(keys, name, &Key::name);
   return at == keys.end() ? nullptr : at;
 }
@@ -150,7 +150,7 @@ bool is_key_shaped(std::string_view key) {
          std::all_of(key.begin(), key.end(), is_letter);
 }
 
-bool is_free_text_key(std::string_view key) { return find(kFreeTextKeys, key) != nullptr; }
+bool is_free_text_key(std::string_view key) { return find_row(kFreeTextKeys, key) != nullptr; }
 
 std::string_view before_free_text(std::string_view line) {
   for (const auto& [name, put] : kFreeTextKeys) {
@@ -160,7 +160,7 @@ std::string_view before_free_text(std::string_view line) {
 }
 
 bool is_known_key(std::string_view key) {
-  return find(kKeys, key) != nullptr || is_free_text_key(key) || key.starts_with("TLSCert") ||
+  return find_row(kKeys, key) != nullptr || is_free_text_key(key) || key.starts_with("TLSCert") ||
          std::ranges::find(kUnusedKeys, key) != kUnusedKeys.end();
 }
 
@@ -172,8 +172,8 @@ bool is_tail_key(std::string_view key) {
 }
 
 bool take_field(std::string_view key, std::string_view value, SlurmNodeRecord& record) {
-  const Key* known = find(kKeys, key);
-  known = known == nullptr ? find(kFreeTextKeys, key) : known;
+  const Key* known = find_row(kKeys, key);
+  known = known == nullptr ? find_row(kFreeTextKeys, key) : known;
   return known == nullptr || known->put(value, record);
 }
 

@@ -219,9 +219,9 @@ void take_lines(const std::vector<std::string_view>& lines, Record& record) {
   }
 }
 
-class Reader {
+class NodesReader {
  public:
-  explicit Reader(ScontrolNodes& out) : out_(out) {}
+  explicit NodesReader(ScontrolNodes& out) : out_(out) {}
 
   // `cut` when nothing, not even a line break, follows the record.
   void read(const std::vector<std::string_view>& lines, bool cut) {
@@ -332,7 +332,7 @@ bool looks_like_scontrol_nodes(std::string_view text) {
 
 ScontrolNodes parse_scontrol_nodes(std::string_view text) {
   ScontrolNodes out;
-  Reader reader{out};
+  NodesReader reader{out};
   const auto lines = lines_of(text);
   std::vector<std::string_view> record;
   std::size_t indent = 0;

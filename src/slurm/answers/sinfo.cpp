@@ -16,7 +16,7 @@
 namespace slurmlet::slurm {
 namespace {
 
-constexpr const char* kFormat =
+constexpr const char* kSinfoFormat =
     "NodeList:|,Partition:|,StateComplete:|,CPUsState:|,Memory:|,AllocMem:|,FreeMem:|,CPUsLoad:|,"
     "Gres:|,GresUsed:|,Version:|,Features:|,features_act:|,Cluster:|,Reservation:|,Timestamp:|,";
 constexpr const char* kInPlaceOfUser = "Cluster:|";
@@ -24,7 +24,7 @@ constexpr char kEndOfComment = '\x1f';
 constexpr const char* kFreeText = ",Comment:\x1f,Reason:|";
 
 // Positions of the columns; behind them stands the free text.
-enum Field : std::size_t {
+enum SinfoField : std::size_t {
   kNode,
   kPartition,
   kState,
@@ -113,7 +113,7 @@ void set_free_text(std::string_view text, const Row& row, node::SlurmNodeRecord&
   }
 }
 
-Error garbage(const std::string& why) {
+Error sinfo_garbage(const std::string& why) {
   return {Code::kInvalid, "sinfo's output cannot be parsed: " + why};
 }
 
@@ -131,7 +131,7 @@ CommandSpec sinfo_query(const SinfoSettings& settings, const std::string& node) 
   CommandSpec spec = slurm_command(settings.bin_dir, "sinfo", settings.conf);
   const std::string user = settings.resolve_user ? "User:|" : kInPlaceOfUser;
   spec.argv.insert(spec.argv.end(), {"-h", "-a", "-N", "-n", node, "--local", "-O",
-                                     std::string{kFormat} + user + kFreeText});
+                                     std::string{kSinfoFormat} + user + kFreeText});
   spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
   spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 10;
@@ -143,7 +143,7 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
     return Error{Code::kNotFound, "sinfo printed nothing about this node"};
   }
   if (!text.ends_with("|\n")) {
-    return garbage("it does not end with a complete row");
+    return sinfo_garbage("it does not end with a complete row");
   }
   std::optional<node::SlurmNodeRecord> record;
   Row first;
@@ -154,16 +154,16 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
     text.remove_prefix(line.size() + 1);
     const auto row = parse_row(line);
     if (!record && !row) {
-      return garbage("the first line is not a row of the requested fields");
+      return sinfo_garbage("the first line is not a row of the requested fields");
     }
     if (row && (*row)[kNode] != node) {
-      return garbage(fmt::format("it is about node '{}'", (*row)[kNode]));
+      return sinfo_garbage(fmt::format("it is about node '{}'", (*row)[kNode]));
     }
     if (record && row && (*row)[kCluster] != first[kCluster]) {
-      return garbage("it is about nodes of two clusters");
+      return sinfo_garbage("it is about nodes of two clusters");
     }
     if (record && row && ((*row)[kState] != first[kState] || (*row)[kCpus] != first[kCpus])) {
-      return garbage("its rows contradict each other");
+      return sinfo_garbage("its rows contradict each other");
     }
     if (!record) {
       first = *row;
@@ -181,7 +181,7 @@ Result<node::SlurmNodeRecord> parse_sinfo(std::string_view text, std::string_vie
     free_text.remove_suffix(1);
   }
   if (free_text.find(kEndOfComment) == std::string_view::npos) {
-    return garbage("it does not end with a complete row");
+    return sinfo_garbage("it does not end with a complete row");
   }
   set_free_text(free_text, first, *record);
   return *std::move(record);

@@ -43,7 +43,7 @@ void set_list(std::string_view cell, SlurmNodeRecord& record) {
 }
 
 template <std::vector<node::Gres> SlurmNodeRecord::*field>
-void set_gres(std::string_view cell, SlurmNodeRecord& record) {
+void set_gres_list(std::string_view cell, SlurmNodeRecord& record) {
   record.*field = parse_gres(valid_utf8(cell));
 }
 
@@ -101,8 +101,8 @@ constexpr std::array kColumns = std::to_array<Column>({
     {"ALLOCMEM", set_number<&SlurmNodeRecord::allocated_memory_mib>},
     {"FREE_MEM", set_number<&SlurmNodeRecord::free_memory_mib>},
     {"CPU_LOAD", set_load},
-    {"GRES", set_gres<&SlurmNodeRecord::gres>},
-    {"GRES_USED", set_gres<&SlurmNodeRecord::gres_used>},
+    {"GRES", set_gres_list<&SlurmNodeRecord::gres>},
+    {"GRES_USED", set_gres_list<&SlurmNodeRecord::gres_used>},
     {"VERSION", set_text<&SlurmNodeRecord::version>},
     {"AVAIL_FEATURES", set_list<&SlurmNodeRecord::features>},
     {"ACTIVE_FEATURES", set_list<&SlurmNodeRecord::active_features>},
@@ -116,14 +116,15 @@ constexpr std::array kColumns = std::to_array<Column>({
     {"RESERVATION", set_text<&SlurmNodeRecord::reservation>},
 });
 constexpr Column kIgnored{"", ignore};
-constexpr std::string_view kUnused =
+constexpr std::string_view kUnusedHeadings =
     " NODES NODES(A/I) NODES(A/I/O/T) AVAIL TIMELIMIT DEFAULTTIME S:C:T SOCKETS CORES THREADS "
     "TMP_DISK WEIGHT PORT JOB_SIZE ROOT OVERSUBSCRIBE GROUPS ALLOCNODES NODE_ADDR PREEMPT_MODE "
     "PRIO_JOB_FACTOR PRIO_TIER MAX_CPUS_PER_NODE ";
 
 const Column* find_column(std::string_view heading) {
   const std::string word = " " + std::string{heading};
-  if (kUnused.find(word + " ") != std::string_view::npos) {  // AVAIL is no cut AVAIL_FEATURES
+  if (kUnusedHeadings.find(word + " ") !=
+      std::string_view::npos) {  // AVAIL is no cut AVAIL_FEATURES
     return &kIgnored;
   }
   const bool may_be_cut = heading.size() >= 5;  // to the width of its column: "AVAIL_FE"
@@ -136,7 +137,7 @@ const Column* find_column(std::string_view heading) {
       found = &column;
     }
   }
-  const bool unused = may_be_cut && kUnused.find(word) != std::string_view::npos;
+  const bool unused = may_be_cut && kUnusedHeadings.find(word) != std::string_view::npos;
   return found == nullptr && unused ? &kIgnored : found;
 }
 

@@ -24,25 +24,25 @@ std::optional<Line> parse_line(std::string_view line) {
   return Line{trim(line.substr(0, equals)), trim(line.substr(equals + 1))};
 }
 
-constexpr std::string_view kSteps = "Active Steps";
-constexpr std::string_view kNodeName = "Hostname";
-constexpr std::string_view kVersion = "Version";  // the last line
-constexpr auto kUnused = std::to_array<std::string_view>(
+constexpr std::string_view kStepsKey = "Active Steps";
+constexpr std::string_view kNodeNameKey = "Hostname";
+constexpr std::string_view kVersionKey = "Version";  // the last line
+constexpr auto kUnusedLines = std::to_array<std::string_view>(
     {"Actual CPUs", "Actual Boards", "Actual sockets", "Actual cores", "Actual threads per core",
      "Actual real memory", "Actual temp disk space", "Boot time", "Last slurmctld msg time",
      "Slurmd PID", "Slurmd Debug", "Slurmd Logfile"});
 
 bool is_unused(std::string_view key) {
-  return std::find(kUnused.begin(), kUnused.end(), key) != kUnused.end();
+  return std::find(kUnusedLines.begin(), kUnusedLines.end(), key) != kUnusedLines.end();
 }
 
 // False for a line that is not understood.
 bool take_line(const Line& line, SlurmdStatus& status) {
-  if (line.key == kSteps) {
+  if (line.key == kStepsKey) {
     status.active_steps = list_value(line.value);
-  } else if (line.key == kNodeName) {
+  } else if (line.key == kNodeNameKey) {
     status.node_name = text_value(line.value);
-  } else if (line.key == kVersion) {
+  } else if (line.key == kVersionKey) {
     status.version = text_value(line.value);
   } else {
     return is_unused(line.key);
@@ -53,7 +53,7 @@ bool take_line(const Line& line, SlurmdStatus& status) {
 // Keys that no other output has in this form.
 bool is_telling(std::string_view line) {
   const auto parts = parse_line(line);
-  return parts && (parts->key == kSteps || is_unused(parts->key));
+  return parts && (parts->key == kStepsKey || is_unused(parts->key));
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ SlurmdStatus parse_slurmd_status(std::string_view text) {
     if (trim(raw).empty()) {
       continue;
     }
-    if (line && line->key == kVersion) {
+    if (line && line->key == kVersionKey) {
       complete = true;
     }
     // Without its end, what stands in the last line may be half of a value.

@@ -11,26 +11,26 @@
 namespace slurmlet::slurm {
 namespace {
 
-enum Field : std::size_t {
+enum SqueueField : std::size_t {
   kJobId,
   kArray,
   kTask,
-  kState,
+  kJobState,
   kBatch,
   kRequeue,
   kEndTime,
-  kNodes,
-  kFields
+  kNodeList,
+  kJobFields
 };
-constexpr const char* kFormat =
+constexpr const char* kSqueueFormat =
     "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,BatchFlag:|,Requeue:|,EndTime:|,NodeList:|";
 
-std::optional<std::array<std::string_view, kFields>> columns(std::string_view line) {
+std::optional<std::array<std::string_view, kJobFields>> columns(std::string_view line) {
   const auto parts = split(line, '|');
-  if (parts.size() != kFields + 1 || !trim(parts.back()).empty()) {
+  if (parts.size() != kJobFields + 1 || !trim(parts.back()).empty()) {
     return std::nullopt;
   }
-  std::array<std::string_view, kFields> row;
+  std::array<std::string_view, kJobFields> row;
   std::transform(parts.begin(), parts.end() - 1, row.begin(),
                  [](std::string_view part) { return trim(part); });
   return row;
@@ -41,12 +41,12 @@ bool is_number(std::string_view text) {
 }
 
 // One task of each array has the number of the whole array: alone, that number means them all.
-std::string id_of(const std::array<std::string_view, kFields>& row) {
+std::string id_of(const std::array<std::string_view, kJobFields>& row) {
   return is_number(row[kTask]) ? std::string{row[kArray]} + "_" + std::string{row[kTask]}
                                : std::string{row[kJobId]};
 }
 
-Error garbage(std::string_view line) {
+Error squeue_garbage(std::string_view line) {
   return {Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
 }
 
@@ -54,7 +54,7 @@ Error garbage(std::string_view line) {
 
 CommandSpec squeue_query(const SinfoSettings& settings) {
   CommandSpec spec = slurm_command(settings.bin_dir, "squeue", settings.conf);
-  spec.argv.insert(spec.argv.end(), {"--local", "-a", "-h", "-O", kFormat});
+  spec.argv.insert(spec.argv.end(), {"--local", "-a", "-h", "-O", kSqueueFormat});
   spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
   spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 20;
@@ -77,18 +77,18 @@ Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::
       continue;
     }
     const auto row = columns(line);
-    if (!row || !is_number((*row)[kJobId]) || (*row)[kState].empty()) {
-      return garbage(line);
+    if (!row || !is_number((*row)[kJobId]) || (*row)[kJobState].empty()) {
+      return squeue_garbage(line);
     }
-    const std::string_view list = (*row)[kNodes];
+    const std::string_view list = (*row)[kNodeList];
     if (is_nothing(list)) {
       continue;  // it waits
     }
     const auto names = expand_hostlist(list);
     if (!names || (is_number((*row)[kTask]) && !is_number((*row)[kArray]))) {
-      return garbage(line);
+      return squeue_garbage(line);
     }
-    const QueuedJob job{id_of(*row), (*row)[kState] == "COMPLETING",
+    const QueuedJob job{id_of(*row), (*row)[kJobState] == "COMPLETING",
                         (*row)[kBatch] == "1" && (*row)[kRequeue] == "1",
                         time_value((*row)[kEndTime])};
     for (const std::string& name : *names) {

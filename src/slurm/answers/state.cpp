@@ -100,7 +100,7 @@ constexpr std::array kSuffixes = std::to_array<std::pair<char, std::string_view>
 });
 
 template <std::size_t N>
-const Word* find(const std::array<Word, N>& words, std::string_view word) {
+const Word* find_word(const std::array<Word, N>& words, std::string_view word) {
   const auto at =
       std::find_if(words.begin(), words.end(), [&](const Word& row) { return row.word == word; });
   return at == words.end() ? nullptr : &*at;
@@ -115,7 +115,7 @@ std::string_view flag_of(std::string_view word) {
   if (word == "REBOOT" || word == "BOOT") {
     return "REBOOT_REQUESTED";
   }
-  const Word* compound = find(kCompounds, word);
+  const Word* compound = find_word(kCompounds, word);
   return compound == nullptr ? "" : compound->flag;
 }
 
@@ -133,14 +133,14 @@ std::string_view take_suffix(std::string_view& word) {
 
 // A word that stands alone.
 void take_single(std::string_view word, node::SlurmState& state) {
-  if (const Word* known = find(kBases, word)) {
+  if (const Word* known = find_word(kBases, word)) {
     state.base = known->base;
   } else if (word == "REBOOT" || word == "BOOT") {
     // "reboot^": issued, the node is DOWN; "reboot" and "reboot@": asked for, the node is idle.
     const bool issued = state.has("REBOOT_ISSUED");
     state.base = issued ? "DOWN" : "IDLE";
     state.flags.insert(issued ? "REBOOT_ISSUED" : "REBOOT_REQUESTED");
-  } else if (const Word* compound = find(kCompounds, word)) {
+  } else if (const Word* compound = find_word(kCompounds, word)) {
     state.base = compound->base;
     state.flags.emplace(compound->flag);
   } else if (const auto flag = flag_of(word); !flag.empty()) {
@@ -159,7 +159,7 @@ void take_many(const std::vector<std::string_view>& words, node::SlurmState& sta
     if (const auto flag = take_suffix(word); !flag.empty()) {
       state.flags.emplace(flag);
     }
-    const Word* base = find(kBases, word);
+    const Word* base = find_word(kBases, word);
     if (word.empty()) {
       continue;
     }
@@ -212,7 +212,7 @@ bool is_state(std::string_view text) {
   const auto words = split(rest, '+');
   return std::all_of(words.begin(), words.end(), [](std::string_view word) {
     take_suffix(word);
-    return find(kBases, word) != nullptr || !flag_of(word).empty();
+    return find_word(kBases, word) != nullptr || !flag_of(word).empty();
   });
 }
 

@@ -70,7 +70,7 @@ std::optional<std::string> included_file(std::string_view line) {
   return std::string{trim(line.substr(kInclude.size()))};
 }
 
-struct Reader {
+struct ConfReader {
   std::filesystem::path directory;  // of the first file
   const TrustedUsers& users;
   const std::function<void(const ConfLine&)>& take;
@@ -182,7 +182,7 @@ Result<std::vector<std::string>> for_each_conf_line(
     const std::string& path, const TrustedUsers& users,
     const std::function<void(const ConfLine&)>& take) {
   const auto content = TRY(read_trusted_file(path, users, kMaxConfBytes));
-  Reader reader{std::filesystem::path{path}.parent_path(), users, take};
+  ConfReader reader{std::filesystem::path{path}.parent_path(), users, take};
   TRY(reader.read(content, 0));
   return std::move(reader.left_out);
 }

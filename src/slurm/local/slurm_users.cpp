@@ -27,7 +27,7 @@ std::optional<Account> find_account(const std::string& name) {
   return known.find(name, std::chrono::steady_clock::now());
 }
 
-void add(const std::optional<Account>& account, TrustedUsers& users) {
+void add_account(const std::optional<Account>& account, TrustedUsers& users) {
   if (account && account->uid != kOverflowUid) {
     users.uids.push_back(account->uid);
     users.gids.push_back(account->gid);
@@ -90,7 +90,7 @@ KnownAccounts::Answer NameService::look_up(const std::string& name) {
 
 TrustedUsers usual_slurm_users() {
   TrustedUsers users;
-  add(find_account("slurm"), users);
+  add_account(find_account("slurm"), users);
   return users;
 }
 
@@ -100,7 +100,7 @@ TrustedUsers with_slurm_user(TrustedUsers users, const std::string& slurm_user) 
       users.uids.push_back(*uid);
     }
   } else if (!slurm_user.empty() && slurm_user != "root" && slurm_user != "slurm") {
-    add(find_account(slurm_user), users);
+    add_account(find_account(slurm_user), users);
   }
   return users;
 }

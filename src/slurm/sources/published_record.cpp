@@ -15,7 +15,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 
 constexpr std::int64_t kLongestSeconds = 86400;  // a longer one would make old states look fresh
-constexpr std::int64_t kLastSecond = 1LL << 33;
+constexpr std::int64_t kLastPublishedSecond = 1LL << 33;
 
 // The words of the Node's conditions.
 constexpr std::array<std::pair<node::SlurmFailure, const char*>, 3> kControllerCauses = {{
@@ -97,8 +97,8 @@ Result<PublishedRecord> parse_published_record(std::string_view annotation) {
   record.cluster = take_text(object, "cluster", bad);
   record.failure = take_text(object, "failure", bad);
   record.text = take_text(object, "text", bad);
-  const auto dumped_at = take_seconds(object, "dumpedAt", kLastSecond, bad);
-  const auto failed_at = take_seconds(object, "failedAt", kLastSecond, bad);
+  const auto dumped_at = take_seconds(object, "dumpedAt", kLastPublishedSecond, bad);
+  const auto failed_at = take_seconds(object, "failedAt", kLastPublishedSecond, bad);
   const auto interval = take_seconds(object, "intervalSeconds", kLongestSeconds, bad);
   const auto refresh = take_seconds(object, "refreshSeconds", kLongestSeconds, bad);
   for (const auto* key : {"text", "intervalSeconds", "refreshSeconds"}) {

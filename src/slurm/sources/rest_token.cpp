@@ -50,12 +50,12 @@ std::optional<WallTime> time_of(const Json& claims, const char* name) {
   if (found == claims.end() || !found->is_number()) {
     return std::nullopt;
   }
-  const double seconds = found->get<double>();
-  if (!(seconds >= 0 && seconds <= kLatest)) {
+  const double since_epoch = found->get<double>();
+  if (!(since_epoch >= 0 && since_epoch <= kLatest)) {
     return std::nullopt;
   }
   constexpr double kLast = 9e9;  // beyond it WallTime (64 bits of ns) ends, in the year 2262
-  return WallTime{std::chrono::seconds{static_cast<std::int64_t>(std::min(seconds, kLast))}};
+  return WallTime{std::chrono::seconds{static_cast<std::int64_t>(std::min(since_epoch, kLast))}};
 }
 
 bool can_stand_in_a_header(std::string_view token) {

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "fakes/fixed_random.h"
+
 namespace slurmlet {
 namespace {
 
@@ -12,19 +14,15 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-Random fixed(double value) {
-  return [value] { return value; };
-}
-
 TEST(BackoffTest, TheLowerBoundStays) {
-  Backoff backoff{milliseconds{200}, seconds{1}, seconds{7}, fixed(0.0)};
+  Backoff backoff{milliseconds{200}, seconds{1}, seconds{7}, fakes::fixed_random(0.0)};
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(backoff.next(), milliseconds{200});
   }
 }
 
 TEST(BackoffTest, TheUpperBoundDoublesUpToTheCap) {
-  Backoff backoff{milliseconds{100}, milliseconds{200}, seconds{7}, fixed(1.0)};
+  Backoff backoff{milliseconds{100}, milliseconds{200}, seconds{7}, fakes::fixed_random(1.0)};
   const std::vector<int> wanted_ms{200, 400, 800, 1600, 3200, 6400, 7000, 7000, 7000};
   for (const int ms : wanted_ms) {
     EXPECT_EQ(backoff.next(), milliseconds{ms});
@@ -41,7 +39,7 @@ TEST(BackoffTest, EveryDelayIsWithinItsBounds) {
 }
 
 TEST(BackoffTest, ResetStartsAgain) {
-  Backoff backoff{milliseconds{100}, seconds{1}, seconds{60}, fixed(1.0)};
+  Backoff backoff{milliseconds{100}, seconds{1}, seconds{60}, fakes::fixed_random(1.0)};
   EXPECT_EQ(backoff.failures(), 0);
   (void)backoff.next();
   (void)backoff.next();
@@ -54,7 +52,7 @@ TEST(BackoffTest, ResetStartsAgain) {
 // 60 s doubled thirty times does not fit into a Duration.
 TEST(BackoffTest, ManyFailuresOfALongDelayStayAtTheCap) {
   for (const Duration cap : {Duration{minutes{5}}, Duration{hours{24}}}) {
-    Backoff backoff{seconds{1}, minutes{1}, cap, fixed(1.0)};
+    Backoff backoff{seconds{1}, minutes{1}, cap, fakes::fixed_random(1.0)};
     for (int i = 0; i < 100; ++i) {
       EXPECT_LE(backoff.next(), cap);
     }
@@ -75,9 +73,9 @@ TEST(BackoffTest, APauseThatIsAskedForIsKeptSpreadAndBounded) {
       {hours{24}, 1.0, seconds{75}},
   };
   for (const auto& row : kRows) {
-    EXPECT_EQ(asked_pause(row.asked, fixed(row.random)), row.pause);
+    EXPECT_EQ(asked_pause(row.asked, fakes::fixed_random(row.random)), row.pause);
     // After two failures the delay of a back-off of its own may be longer.
-    Backoff backoff{seconds{3}, seconds{3}, seconds{9}, fixed(row.random)};
+    Backoff backoff{seconds{3}, seconds{3}, seconds{9}, fakes::fixed_random(row.random)};
     EXPECT_EQ(backoff.next(row.asked), std::max(Duration{seconds{3}}, row.pause));
     EXPECT_GE(backoff.next(row.asked), std::max(Duration{seconds{3}}, row.pause));
     EXPECT_EQ(backoff.failures(), 2);

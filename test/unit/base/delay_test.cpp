@@ -9,6 +9,7 @@
 
 #include "base/backoff.h"
 #include "fakes/fake_clock.h"
+#include "fakes/fixed_random.h"
 
 namespace slurmlet {
 namespace {
@@ -16,10 +17,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-Random fixed(double value) {
-  return [value] { return value; };
-}
 
 TEST(DelayTable, EachCauseHasItsRowAndNoneIsTheSameForAll) {
   std::set<std::string_view> names;
@@ -43,10 +40,10 @@ TEST(DelayTable, EachCauseHasItsRowAndNoneIsTheSameForAll) {
 }
 
 TEST(DelayTable, ADelayIsAnywhereBetweenItsBounds) {
-  EXPECT_EQ(delay(Delay::kWatchLost, fixed(0.0)), Duration::zero());
-  EXPECT_EQ(delay(Delay::kWatchLost, fixed(0.5)), seconds{15});
-  EXPECT_EQ(delay(Delay::kReport, fixed(0.0), seconds{100}), seconds{50});
-  EXPECT_EQ(delay(Delay::kReport, fixed(0.5), seconds{100}), seconds{100});
+  EXPECT_EQ(delay(Delay::kWatchLost, fakes::fixed_random(0.0)), Duration::zero());
+  EXPECT_EQ(delay(Delay::kWatchLost, fakes::fixed_random(0.5)), seconds{15});
+  EXPECT_EQ(delay(Delay::kReport, fakes::fixed_random(0.0), seconds{100}), seconds{50});
+  EXPECT_EQ(delay(Delay::kReport, fakes::fixed_random(0.5), seconds{100}), seconds{100});
 }
 
 // The very first retry: all would come at once if the first delay were fixed.
@@ -54,8 +51,8 @@ TEST(DelayTable, EveryBackOffSpreadsItsFirstDelay) {
   for (const auto& rule : delay_table()) {
     if (rule.of.empty() && rule.nodes_per_second == 0) {
       SCOPED_TRACE(rule.what);
-      EXPECT_EQ(Backoff(rule.cause, fixed(0.0)).next(), rule.from);
-      EXPECT_EQ(Backoff(rule.cause, fixed(1.0)).next(), rule.to);
+      EXPECT_EQ(Backoff(rule.cause, fakes::fixed_random(0.0)).next(), rule.from);
+      EXPECT_EQ(Backoff(rule.cause, fakes::fixed_random(1.0)).next(), rule.to);
     }
   }
 }

@@ -12,7 +12,7 @@
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
-namespace {
+namespace file_watch_test {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
@@ -314,5 +314,5 @@ TEST(FileWatchTest, OtherFilesFromNowOn) {
   EXPECT_THAT(told(watch), ElementsAre(tree.path("b/new")));
 }
 
-}  // namespace
+}  // namespace file_watch_test
 }  // namespace slurmlet

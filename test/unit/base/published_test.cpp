@@ -13,7 +13,7 @@
 #include "base/wakeup.h"
 
 namespace slurmlet {
-namespace {
+namespace published_test {
 
 bool readable(int fd) {
   pollfd entry{fd, POLLIN, 0};
@@ -92,5 +92,5 @@ TEST(UniqueFdTest, ReleaseLeavesItOpen) {
   EXPECT_FALSE(is_open(number));
 }
 
-}  // namespace
+}  // namespace published_test
 }  // namespace slurmlet

@@ -19,7 +19,7 @@
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
-namespace {
+namespace side_call_test {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -184,5 +184,5 @@ TEST_F(SideCallTest, ReadingNamesTheFile) {
   EXPECT_EQ(call.take(minutes{1}), 7);
 }
 
-}  // namespace
+}  // namespace side_call_test
 }  // namespace slurmlet

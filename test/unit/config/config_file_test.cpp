@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace slurmlet::config {
-namespace {
+namespace config_file_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -365,5 +365,5 @@ TEST(ConfigFileTest, ApiVersionAndKindAreRequired) {
   EXPECT_THAT(problems("a: [\n"), ElementsAre(HasSubstr("c.yaml:2:1: ")));
 }
 
-}  // namespace
+}  // namespace config_file_test
 }  // namespace slurmlet::config

@@ -27,12 +27,6 @@ FakeSources with(const std::vector<std::string>& names) {
   return sources;
 }
 
-Settings loaded(const FakeSources& sources, const std::vector<std::string>& arguments) {
-  auto settings = sources.load_with(arguments);
-  EXPECT_TRUE(settings) << settings.error().message;
-  return settings ? *settings : Settings{};
-}
-
 TEST(CredentialsTest, ACommandBesideTheUnitFindsItsCredentials) {
   FakeSources sources;
   sources.files["/etc/credstore/slurmlet.bootstrap-kubeconfig"] = "top secret";

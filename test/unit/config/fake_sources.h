@@ -2,6 +2,8 @@
 
 // Files and environment variables as maps, for tests of config/.
 
+#include <gtest/gtest.h>
+
 #include <map>
 #include <string>
 #include <vector>
@@ -65,5 +67,11 @@ struct FakeSources {
     return settings ? "" : settings.error().message;
   }
 };
+
+inline Settings loaded(const FakeSources& sources, const std::vector<std::string>& arguments) {
+  auto settings = sources.load_with(arguments);
+  EXPECT_TRUE(settings) << settings.error().message;
+  return settings ? *settings : Settings{};
+}
 
 }  // namespace slurmlet::config

@@ -23,12 +23,6 @@ using ::testing::IsEmpty;
 
 constexpr const char* kHead = "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n";
 
-Settings loaded(const FakeSources& sources, const std::vector<std::string>& arguments) {
-  auto settings = sources.load_with(arguments);
-  EXPECT_TRUE(settings) << settings.error().message;
-  return settings ? *settings : Settings{};
-}
-
 TEST(LoadTest, VirtualKubeletsCommandLineIsEnough) {
   FakeSources sources;
   sources.files["/etc/vk.json"] =

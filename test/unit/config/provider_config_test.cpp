@@ -6,7 +6,7 @@
 #include "config/fake_sources.h"
 
 namespace slurmlet::config {
-namespace {
+namespace provider_config_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -100,5 +100,5 @@ TEST(ProviderConfigTest, AnAbsentFileIsAnError) {
             "--provider-config /p.json: open /p.json: No such file or directory");
 }
 
-}  // namespace
+}  // namespace provider_config_test
 }  // namespace slurmlet::config

@@ -5,7 +5,7 @@
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::credentials {
-namespace {
+namespace bootstrap_pause_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -60,5 +60,5 @@ TEST_F(BootstrapPauseTest, ItWakesNobodyWhileTheCredentialIsAccepted) {
   EXPECT_EQ(pause_.fd(), -1);
 }
 
-}  // namespace
+}  // namespace bootstrap_pause_test
 }  // namespace slurmlet::credentials

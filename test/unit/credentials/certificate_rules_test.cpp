@@ -6,7 +6,7 @@
 #include <set>
 
 namespace slurmlet::credentials {
-namespace {
+namespace certificate_rules_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -138,5 +138,5 @@ TEST(RenewalTimeTest, LifeBeginsWhenTheCertificateCame) {
   EXPECT_EQ(renewal_time(certificate, 0.5), kNow + seconds{60});
 }
 
-}  // namespace
+}  // namespace certificate_rules_test
 }  // namespace slurmlet::credentials

@@ -7,7 +7,7 @@
 #include "host/pci.h"
 
 namespace slurmlet::host {
-namespace {
+namespace machine_test {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -117,5 +117,5 @@ TEST(ReadMachine, RunsOnThisMachine) {
   EXPECT_GT(facts.memory_bytes.value_or(0), 0);
 }
 
-}  // namespace
+}  // namespace machine_test
 }  // namespace slurmlet::host

@@ -5,7 +5,7 @@
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::host {
-namespace {
+namespace system_uuid_test {
 
 constexpr const char* kUuid = "4c4c4544-0042-3510-8052-b4c04f4d3533";
 
@@ -46,5 +46,5 @@ TEST(ReadSystemUuid, NoSourceMeansUnknown) {
   EXPECT_EQ(read_system_uuid(paths_in(tree)), "");
 }
 
-}  // namespace
+}  // namespace system_uuid_test
 }  // namespace slurmlet::host

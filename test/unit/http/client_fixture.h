@@ -59,6 +59,8 @@ inline Request get(const std::string& path, Duration timeout = std::chrono::seco
   return request;
 }
 
+inline void respond_ok(Exchange& exchange) { exchange.respond(200, "ok"); }
+
 inline SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace slurmlet::http

@@ -17,8 +17,6 @@ using testing::Not;
 using testing::StartsWith;
 using namespace std::chrono_literals;
 
-void respond_ok(Exchange& exchange) { exchange.respond(200, "ok"); }
-
 // Sets an environment variable for the duration of a test.
 class ScopedEnvironment {
  public:

@@ -9,12 +9,10 @@
 #include "http/watch_server.h"
 
 namespace slurmlet::http {
-namespace {
+namespace credential_swap_test {
 
 using testing::HasSubstr;
 using namespace std::chrono_literals;
-
-void respond_ok(Exchange& exchange) { exchange.respond(200, "ok"); }
 
 // Credentials that a test replaces, and a client that uses them.
 struct Swapped {
@@ -268,5 +266,5 @@ TEST(MakeCurlClient, RefusesASourceThatGivesNothing) {
             Code::kInternal);
 }
 
-}  // namespace
+}  // namespace credential_swap_test
 }  // namespace slurmlet::http

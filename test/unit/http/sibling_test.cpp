@@ -5,7 +5,7 @@
 #include "http/watch_server.h"
 
 namespace slurmlet::http {
-namespace {
+namespace sibling_test {
 
 using testing::IsEmpty;
 using namespace std::chrono_literals;
@@ -140,5 +140,5 @@ TEST(Sibling, GoesBeforeTheFirstWithAStreamUnderWay) {
   EXPECT_FALSE(watch->ended());
 }
 
-}  // namespace
+}  // namespace sibling_test
 }  // namespace slurmlet::http

@@ -9,7 +9,7 @@
 #include "kube/fixture_file.h"
 
 namespace slurmlet::kube {
-namespace {
+namespace certificate_api_test {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
@@ -167,5 +167,5 @@ TEST_F(CertificateApiTest, WatchesTheOneRequest) {
   EXPECT_NE(events[1].objects[0].certificate, "");
 }
 
-}  // namespace
+}  // namespace certificate_api_test
 }  // namespace slurmlet::kube

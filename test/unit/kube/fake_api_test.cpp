@@ -6,12 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kube/test_time.h"
+
 namespace slurmlet::fakes {
 namespace {
 
+using kube::kNow;
 using ::testing::ElementsAre;
-
-const WallTime kNow{std::chrono::seconds{1795183200}};
 
 template <typename T>
 Code code(const Result<T>& result) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kube/test_time.h"
+
 namespace slurmlet::kube {
 namespace {
 
@@ -12,8 +14,6 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-
-const WallTime kNow{std::chrono::seconds{1795183200}};
 
 node::DesiredNode full_node() {
   node::DesiredNode node;

@@ -7,13 +7,12 @@
 #include "kube/json_read.h"
 #include "kube/lease_json.h"
 #include "kube/pod_json.h"
+#include "kube/test_time.h"
 
 namespace slurmlet::kube {
 namespace {
 
 using nlohmann::json;
-
-const WallTime kNow{std::chrono::seconds{1795183200}};
 
 TEST(LeaseJsonTest, GoesThereAndBack) {
   Lease lease;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "fakes/fake_http_client.h"
+#include "kube/test_time.h"
 
 namespace slurmlet::kube {
 namespace {
@@ -17,7 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-const WallTime kNow{std::chrono::seconds{1795183200}};
 constexpr const char* kNode = R"({"metadata":{"name":"n1","uid":"u","resourceVersion":"5"}})";
 constexpr const char* kLease =
     R"({"metadata":{"name":"n1","resourceVersion":"6"},"spec":{"leaseDurationSeconds":40}})";

@@ -8,7 +8,7 @@
 #include "kube/list_watch.h"
 
 namespace slurmlet::kube {
-namespace {
+namespace watch_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -171,7 +171,7 @@ TEST_F(WatchTest, AStreamThatEndsEarlyIsResumedAfterAJitter) {
   const struct {
     double random;
     Duration pause;
-  } kRows[] = {{0.05, seconds{1}}, {0.25, seconds{5}}, {0.999999, seconds{20}}};
+  } kRows[] = {{0.1, seconds{3}}, {0.5, seconds{15}}, {0.999999, seconds{30}}};
   for (const bool orderly : {true, false}) {
     for (const auto& row : kRows) {
       fakes::FakeHttpClient client;
@@ -242,7 +242,7 @@ TEST_F(WatchTest, ResumesShortStreamsWithGrowingBackOff) {
     step();
     EXPECT_EQ(opened(), before + 1);
   }
-  EXPECT_THAT(delays, ElementsAre(seconds{5}, seconds{10}, seconds{20}, seconds{40}, seconds{60},
+  EXPECT_THAT(delays, ElementsAre(seconds{20}, seconds{40}, seconds{60}, seconds{60}, seconds{60},
                                   seconds{60}, seconds{60}, seconds{60}, seconds{60}));
   EXPECT_EQ(listed(), 1U);
 }
@@ -254,7 +254,7 @@ TEST_F(WatchTest, ABrokenStreamIsReportedUntilTheNextOneStands) {
   step();
   ASSERT_TRUE(watch_->last_error());
   EXPECT_EQ(*watch_->last_error(), (Error{Code::kUnavailable, "connection reset by peer"}));
-  clock_.advance(seconds{10});
+  clock_.advance(seconds{15});
   step();
   ASSERT_EQ(opened(), 2U);
   client_.stream().status = 200;
@@ -267,7 +267,7 @@ TEST_F(WatchTest, GoneWithinTheStreamListsAgainAfterAJitter) {
   client_.stream().feed(line("ADDED", pod_json("a", "101")) +
                         line("ERROR", status_json(410, "Expired")) +
                         line("ADDED", pod_json("b", "102")));
-  EXPECT_EQ(until_wake(), Duration{milliseconds{22'750}})
+  EXPECT_EQ(until_wake(), Duration{milliseconds{32'500}})
       << "half of the spread, and a short life's back-off";
   EXPECT_EQ(events_.size(), 1U) << "what came before the error counts, what came after does not";
   ASSERT_TRUE(watch_->last_error());
@@ -275,7 +275,7 @@ TEST_F(WatchTest, GoneWithinTheStreamListsAgainAfterAJitter) {
   EXPECT_TRUE(client_.streams[0]->closed);
 
   client_.answer(200, list_json("300", pod_json("c", "299")));
-  clock_.advance(milliseconds{22'750});
+  clock_.advance(milliseconds{32'500});
   step();
   ASSERT_EQ(events_.size(), 1U);
   EXPECT_EQ(events_[0].type, Type::kReplaced);
@@ -353,10 +353,10 @@ TEST_F(WatchTest, NoHeadersInTimeIsATransportError) {
   step();
   step();
   client_.stream().break_off({Code::kTimeout, "no answer in time"});
-  EXPECT_EQ(until_wake(), Duration{milliseconds{2750}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{12'500}});
   ASSERT_TRUE(watch_->last_error());
   EXPECT_EQ(watch_->last_error()->code, Code::kTimeout);
-  clock_.advance(milliseconds{2750});
+  clock_.advance(milliseconds{12'500});
   step();
   EXPECT_EQ(opened(), 2U) << "our own deadline says nothing about the resourceVersion";
   EXPECT_EQ(resumed_from(), "100");
@@ -418,10 +418,10 @@ TEST_F(WatchTest, FiveSilentMinutesOpenANewStream) {
   step();
   EXPECT_EQ(opened(), 1U);
   clock_.advance(milliseconds{1});
-  EXPECT_EQ(until_wake(), Duration{seconds{10}});
+  EXPECT_EQ(until_wake(), Duration{seconds{15}});
   EXPECT_TRUE(client_.streams[0]->closed);
   EXPECT_EQ(client_.idle_closures, 1) << "the other connections may be as dead";
-  clock_.advance(seconds{10});
+  clock_.advance(seconds{15});
   step();
   EXPECT_EQ(opened(), 2U);
   EXPECT_EQ(resumed_from(), "150");
@@ -456,7 +456,7 @@ TEST_F(WatchTest, ALongLifeEndsTheBackOff) {
   connect();
   clock_.advance(seconds{6});
   client_.stream().feed(line("ERROR", status_json(500, "InternalError")));
-  EXPECT_EQ(until_wake(), Duration{milliseconds{2750}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{12'500}});
 }
 
 TEST_F(WatchTest, ASteadyWatchOpensNothingInAnHour) {
@@ -472,18 +472,18 @@ TEST_F(WatchTest, ASteadyWatchOpensNothingInAnHour) {
 
 TEST_F(WatchTest, AFailingListIsTriedAgainWithBackOff) {
   client_.fail({Code::kUnavailable, "connection refused"});
-  EXPECT_EQ(until_wake(), Duration{milliseconds{2750}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{12'500}});
   ASSERT_TRUE(watch_->last_error());
   EXPECT_EQ(*watch_->last_error(), (Error{Code::kUnavailable, "connection refused"}));
   step();
   EXPECT_EQ(listed(), 1U) << "not before its time";
 
-  clock_.advance(milliseconds{2750});
+  clock_.advance(milliseconds{12'500});
   client_.answer(403, status_json(403, "Forbidden"));
-  EXPECT_EQ(until_wake(), Duration{milliseconds{5250}});
+  EXPECT_EQ(until_wake(), Duration{milliseconds{22'500}});
   EXPECT_EQ(watch_->last_error()->code, Code::kDenied);
 
-  clock_.advance(milliseconds{5250});
+  clock_.advance(milliseconds{22'500});
   client_.answer(200, "{\"items\":[]}");
   EXPECT_GT(until_wake(), Duration::zero()) << "a list without resourceVersion is none";
   EXPECT_EQ(watch_->last_error()->code, Code::kInternal);
@@ -886,5 +886,5 @@ TEST_F(MachineWatchTest, AVersionThatIsServedNoMoreGivesWayToTheNext) {
   EXPECT_THAT(client_.last().path, HasSubstr("/v1beta2/"));
 }
 
-}  // namespace
+}  // namespace watch_test
 }  // namespace slurmlet::kube

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace slurmlet::node {
-namespace {
+namespace claim_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -108,5 +108,5 @@ TEST(MissingTaintsTest, KeyAndEffectCount) {
   EXPECT_THAT(missing_taints(node, wanted), IsEmpty());
 }
 
-}  // namespace
+}  // namespace claim_test
 }  // namespace slurmlet::node

@@ -8,7 +8,7 @@
 #include "node/node_fixtures.h"
 
 namespace slurmlet::node {
-namespace {
+namespace desired_node_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -480,5 +480,5 @@ TEST(DesiredNodeMakerTest, TheFirstIsMadeWhateverIsKnown) {
   EXPECT_EQ(maker.follow({}, {}), std::nullopt);
 }
 
-}  // namespace
+}  // namespace desired_node_test
 }  // namespace slurmlet::node

@@ -6,7 +6,7 @@
 #include "node/node_fixtures.h"
 
 namespace slurmlet::node {
-namespace {
+namespace gpu_health_test {
 
 using Files = std::vector<std::string>;
 
@@ -359,5 +359,5 @@ TEST(GpuConditionTest, AnothersConditionOfThatNameIsNotOurs) {
   EXPECT_FALSE(is_gpu_condition_of_ours({"Ready", "False", "GPUMissing", "x"}));
 }
 
-}  // namespace
+}  // namespace gpu_health_test
 }  // namespace slurmlet::node

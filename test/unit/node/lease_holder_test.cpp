@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace slurmlet::node {
-namespace {
+namespace lease_holder_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -136,5 +136,5 @@ TEST(HeldByAnotherTest, SaysWhoSinceWhenAndWhatToDo) {
                     HasSubstr("--nodename"), HasSubstr("stop slurmlet")));
 }
 
-}  // namespace
+}  // namespace lease_holder_test
 }  // namespace slurmlet::node

@@ -7,7 +7,7 @@
 #include "node/node_fixtures.h"
 
 namespace slurmlet::node {
-namespace {
+namespace node_diff_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -419,5 +419,5 @@ TEST(NodeDiffTest, GpuHealthGoesWithTheLastGpu) {
   EXPECT_THAT(diff(observed, desired(early)).removed_conditions, IsEmpty());
 }
 
-}  // namespace
+}  // namespace node_diff_test
 }  // namespace slurmlet::node

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace slurmlet::node {
-namespace {
+namespace reject_policy_test {
 
 using std::chrono::duration_cast;
 using std::chrono::hours;
@@ -145,5 +145,5 @@ TEST(RejectPolicyTest, RemembersForTenMinutesAtLeast) {
   EXPECT_EQ(policy.owners(), 0U);
 }
 
-}  // namespace
+}  // namespace reject_policy_test
 }  // namespace slurmlet::node

@@ -8,7 +8,7 @@
 #include "tls/certificates.h"
 
 namespace slurmlet::op {
-namespace {
+namespace certificate_approver_test {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -268,5 +268,5 @@ TEST_F(CertificateApproverTest, WhatIsDeletedOrDecidedIsForgotten) {
   EXPECT_EQ(approver_.waiting(), 0U);
 }
 
-}  // namespace
+}  // namespace certificate_approver_test
 }  // namespace slurmlet::op

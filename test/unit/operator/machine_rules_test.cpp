@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace slurmlet::op {
-namespace {
+namespace machine_rules_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -139,5 +139,5 @@ TEST(MachineRules, ADeadlineNeedsTheTimeOfTheServer) {
   EXPECT_EQ(rule_machine(facts).action, MachineAction::kWait);
 }
 
-}  // namespace
+}  // namespace machine_rules_test
 }  // namespace slurmlet::op

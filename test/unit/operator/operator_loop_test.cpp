@@ -13,7 +13,7 @@
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::op {
-namespace {
+namespace operator_loop_test {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
@@ -562,5 +562,5 @@ TEST_F(OperatorLoopTest, ByChance) {
   }
 }
 
-}  // namespace
+}  // namespace operator_loop_test
 }  // namespace slurmlet::op

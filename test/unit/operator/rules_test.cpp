@@ -9,7 +9,7 @@
 #include "operator/rules/record_rules.h"
 
 namespace slurmlet::op {
-namespace {
+namespace rules_test {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -296,5 +296,5 @@ TEST_F(RecordRules, RefreshesAreSpread) {
   EXPECT_GT(due.size(), 30U);
 }
 
-}  // namespace
+}  // namespace rules_test
 }  // namespace slurmlet::op

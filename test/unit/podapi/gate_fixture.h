@@ -48,4 +48,14 @@ inline nlohmann::json json_of(const Response& response) {
   return nlohmann::json::parse(response.body, nullptr, false);
 }
 
+// "" where there is none.
+inline std::string header(const Response& response, const std::string& name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) {
+      return value;
+    }
+  }
+  return "";
+}
+
 }  // namespace slurmlet::podapi

@@ -22,15 +22,6 @@ using ::testing::Pair;
 
 const Error kDown{Code::kUnavailable, "POST /apis: connection refused"};
 
-std::string header(const Response& response, const std::string& name) {
-  for (const auto& [key, value] : response.headers) {
-    if (key == name) {
-      return value;
-    }
-  }
-  return "";
-}
-
 class GateTest : public ::testing::Test {
  protected:
   GateTest() { options_.node_name = "n1"; }

@@ -26,16 +26,11 @@
 #include <deque>
 
 #include "podapi/allocated_bytes.h"
+#include "podapi/raw_literal.h"
 #include "podapi/server_rig.h"
 
 namespace slurmlet::podapi {
 namespace {
-
-// A literal with NULs in it.
-template <std::size_t size>
-std::string raw(const char (&literal)[size]) {
-  return {literal, size - 1};
-}
 
 using std::chrono::seconds;
 using ::testing::AnyOf;

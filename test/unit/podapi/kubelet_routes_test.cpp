@@ -7,7 +7,7 @@
 #include "podapi/gate_fixture.h"
 
 namespace slurmlet::podapi {
-namespace {
+namespace kubelet_routes_test {
 
 using nlohmann::json;
 using std::chrono::seconds;
@@ -25,15 +25,6 @@ KubeletSnapshot snapshot() {
 }
 
 Response get(const std::string& path) { return handle_kubelet(request("GET", path), snapshot()); }
-
-std::string header(const Response& response, const std::string& name) {
-  for (const auto& [key, value] : response.headers) {
-    if (key == name) {
-      return value;
-    }
-  }
-  return "";
-}
 
 TEST(KubeletRoutes, ListsOfPodsAreEmptyAndValid) {
   for (const char* path : {"/pods", "/pods/", "/runningpods", "/runningpods/", "//pods"}) {
@@ -239,5 +230,5 @@ TEST_F(KubeletHandlerTest, AnswersAtOnceWhatIsKnown) {
   EXPECT_EQ(handler_.begin(3, {}, request("GET", "/unknown"), clock_.now())->status, 401);
 }
 
-}  // namespace
+}  // namespace kubelet_routes_test
 }  // namespace slurmlet::podapi

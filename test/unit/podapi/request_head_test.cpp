@@ -3,14 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "podapi/raw_literal.h"
+
 namespace slurmlet::podapi {
 namespace {
-
-// A literal with NULs in it.
-template <std::size_t size>
-std::string raw(const char (&literal)[size]) {
-  return {literal, size - 1};
-}
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;

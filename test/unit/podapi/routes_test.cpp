@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace slurmlet::podapi {
-namespace {
+namespace routes_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -87,5 +87,5 @@ TEST(Routes, UnknownPathsAreNotFound) {
   }
 }
 
-}  // namespace
+}  // namespace routes_test
 }  // namespace slurmlet::podapi

@@ -4,17 +4,12 @@
 #include <deque>
 
 #include "podapi/allocated_bytes.h"
+#include "podapi/raw_literal.h"
 #include "podapi/server.h"
 #include "podapi/server_rig.h"
 
 namespace slurmlet::podapi {
-namespace {
-
-// A literal with NULs in it.
-template <std::size_t size>
-std::string raw(const char (&literal)[size]) {
-  return {literal, size - 1};
-}
+namespace server_tls_test {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -306,5 +301,5 @@ TEST(ServerOverTls, HandshakesWithoutARequestAreBounded) {
   EXPECT_LT(allocated_bytes(), warm + (std::size_t{1} << 20));
 }
 
-}  // namespace
+}  // namespace server_tls_test
 }  // namespace slurmlet::podapi

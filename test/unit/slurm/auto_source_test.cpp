@@ -7,7 +7,7 @@
 #include "fakes/fake_clock.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace auto_source_test {
 
 using node::SlurmFailure;
 using std::chrono::minutes;
@@ -350,5 +350,5 @@ TEST_F(AutoSourceTest, AddsUpWhatTheSourcesCost) {
   EXPECT_EQ(counters.full_queries, 2U);
 }
 
-}  // namespace
+}  // namespace auto_source_test
 }  // namespace slurmlet::slurm

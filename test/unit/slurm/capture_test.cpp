@@ -9,7 +9,7 @@
 #include "utc_test.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace capture_test {
 
 using node::SlurmFailure;
 using testing::Contains;
@@ -314,5 +314,5 @@ TEST(CaptureTest, AStatusThatIsNoneIsNone) {
   }
 }
 
-}  // namespace
+}  // namespace capture_test
 }  // namespace slurmlet::slurm

@@ -18,7 +18,7 @@
 #include "slurm/answers/sinfo.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace captures_test {
 
 using Row = std::map<std::string, std::string>;         // column → cell
 using Table = std::map<std::string, std::vector<Row>>;  // "24.11/idle.out" → its lines
@@ -240,5 +240,5 @@ TEST(CaptureTable, HasNoLineThatNoTestReads) {
   }
 }
 
-}  // namespace
+}  // namespace captures_test
 }  // namespace slurmlet::slurm

@@ -13,7 +13,7 @@
 #include "slurm/sources/sinfo_source.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace controller_poll_test {
 
 using node::SlurmFailure;
 using std::chrono::hours;
@@ -634,5 +634,5 @@ TEST_F(ConfirmationTest, NoneWhileSlurmctldDoesNotAnswer) {
   EXPECT_EQ(asked.full, 0);
 }
 
-}  // namespace
+}  // namespace controller_poll_test
 }  // namespace slurmlet::slurm

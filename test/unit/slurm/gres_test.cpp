@@ -9,7 +9,7 @@
 #include "fixture.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace gres_test {
 
 using node::Gres;
 using testing::ElementsAre;
@@ -126,5 +126,5 @@ TEST(Gres, ReadsWhatEveryReleasePrints) {
   }
 }
 
-}  // namespace
+}  // namespace gres_test
 }  // namespace slurmlet::slurm

@@ -12,7 +12,7 @@
 #include "rest_capture.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace node_json_test {
 
 using Json = nlohmann::json;
 using node::SlurmFailure;
@@ -534,5 +534,5 @@ TEST(NodeJson, SurvivesEveryMemberOfASinfoGroupInEveryShape) {
   }
 }
 
-}  // namespace
+}  // namespace node_json_test
 }  // namespace slurmlet::slurm

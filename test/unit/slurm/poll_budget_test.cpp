@@ -13,7 +13,7 @@
 #include "scripted_source.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace poll_budget_test {
 
 using node::SlurmFailure;
 using std::chrono::hours;
@@ -278,5 +278,5 @@ TEST(PollBudget, ARareCadenceLeavesTheRestToEvidence) {
   EXPECT_FALSE(budget.is_scarce(begin));
 }
 
-}  // namespace
+}  // namespace poll_budget_test
 }  // namespace slurmlet::slurm

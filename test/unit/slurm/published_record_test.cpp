@@ -7,7 +7,7 @@
 #include "record_fixture.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace published_record_test {
 
 using node::SlurmFailure;
 using std::chrono::minutes;
@@ -143,5 +143,5 @@ TEST(PublishedRecord, OnlyCausesOfSlurmctldAreReadFromAFailure) {
   }
 }
 
-}  // namespace
+}  // namespace published_record_test
 }  // namespace slurmlet::slurm

@@ -13,7 +13,7 @@
 #include "slurm/sources/controller_poll.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace record_source_test {
 
 using node::SlurmFailure;
 using std::chrono::hours;
@@ -475,5 +475,5 @@ TEST_F(RecordPoll, AnotherNodeIsJudgedAnew) {
   EXPECT_EQ(answer().source, "slurmlet-operator");
 }
 
-}  // namespace
+}  // namespace record_source_test
 }  // namespace slurmlet::slurm

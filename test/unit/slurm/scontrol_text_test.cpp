@@ -8,7 +8,7 @@
 #include "utc_test.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace scontrol_text_test {
 
 using node::Gres;
 using node::SlurmNodeRecord;
@@ -319,5 +319,5 @@ TEST_F(ScontrolText, LeavesNothingOfRealCapturesUnread) {
   }
 }
 
-}  // namespace
+}  // namespace scontrol_text_test
 }  // namespace slurmlet::slurm

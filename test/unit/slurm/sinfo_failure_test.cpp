@@ -8,7 +8,7 @@
 #include "slurm/answers/sinfo.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace sinfo_failure_test {
 
 using node::SlurmFailure;
 using testing::HasSubstr;
@@ -227,5 +227,5 @@ TEST(SinfoFailure, EveryCauseHasItsWords) {
   EXPECT_EQ(words.size(), 18U);
 }
 
-}  // namespace
+}  // namespace sinfo_failure_test
 }  // namespace slurmlet::slurm

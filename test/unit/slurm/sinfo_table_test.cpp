@@ -6,7 +6,7 @@
 #include "utc_test.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace sinfo_table_test {
 
 using node::Gres;
 using node::SlurmNodeRecord;
@@ -297,5 +297,5 @@ TEST_F(SinfoTableText, ALongHostListIsNotExpandedForEver) {
   EXPECT_THAT(capture.not_understood, testing::SizeIs(98));
 }
 
-}  // namespace
+}  // namespace sinfo_table_test
 }  // namespace slurmlet::slurm

@@ -8,7 +8,7 @@
 #include "fixture.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace sinfo_test {
 
 using node::Gres;
 using testing::Contains;
@@ -273,5 +273,5 @@ TEST(Sinfo, ASignWithoutAStateIsNoRow) {
   EXPECT_FALSE(parse_sinfo(text, kNode));
 }
 
-}  // namespace
+}  // namespace sinfo_test
 }  // namespace slurmlet::slurm

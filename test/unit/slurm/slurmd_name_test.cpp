@@ -7,7 +7,7 @@
 #include "fakes/fake_clock.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace slurmd_name_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -200,5 +200,5 @@ TEST_F(SlurmdNameTest, WithoutARunnerNobodyIsAsked) {
   EXPECT_THAT(nobody.wake_fds(), IsEmpty());
 }
 
-}  // namespace
+}  // namespace slurmd_name_test
 }  // namespace slurmlet::slurm

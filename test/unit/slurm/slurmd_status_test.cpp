@@ -6,7 +6,7 @@
 #include "utc_test.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace slurmd_status_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -71,5 +71,5 @@ TEST_F(SlurmdStatusText, OtherTextIsNoStatus) {
   }
 }
 
-}  // namespace
+}  // namespace slurmd_status_test
 }  // namespace slurmlet::slurm

@@ -12,7 +12,7 @@
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace source_choice_test {
 
 using testing::ElementsAre;
 
@@ -109,5 +109,5 @@ TEST(ExistingSockets, AreSocketsOnly) {
               ElementsAre(path));
 }
 
-}  // namespace
+}  // namespace source_choice_test
 }  // namespace slurmlet::slurm

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace slurmlet::slurm {
-namespace {
+namespace squeue_test {
 
 const std::set<std::string> kNodes{"n1", "n2", "n30"};
 
@@ -68,5 +68,5 @@ TEST(Squeue, OfThisClusterAndAllPartitions) {
   EXPECT_EQ(spec.argv[2], "-a");
 }
 
-}  // namespace
+}  // namespace squeue_test
 }  // namespace slurmlet::slurm

@@ -10,7 +10,7 @@
 #include "fixture.h"
 
 namespace slurmlet::slurm {
-namespace {
+namespace state_test {
 
 struct Case {
   const char* text;
@@ -230,5 +230,5 @@ TEST(State, WhatAWordOfSinfoHidesIsNotTold) {
   EXPECT_TRUE(hidden_by("inval").contains("DRAIN"));
 }
 
-}  // namespace
+}  // namespace state_test
 }  // namespace slurmlet::slurm

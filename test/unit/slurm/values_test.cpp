@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-WallTime at(std::int64_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
+WallTime at(std::int64_t second) { return WallTime{std::chrono::seconds{second}}; }
 
 class Values : public testing::Test {
  protected:

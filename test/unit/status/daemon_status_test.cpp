@@ -10,7 +10,7 @@
 #include "base/rfc3339.h"
 
 namespace slurmlet::status {
-namespace {
+namespace daemon_status_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -218,5 +218,5 @@ TEST(DaemonStatusTest, AnswersOfOthersAreNotBelieved) {
   EXPECT_THAT(odd->text, Not(HasSubstr("problem")));
 }
 
-}  // namespace
+}  // namespace daemon_status_test
 }  // namespace slurmlet::status

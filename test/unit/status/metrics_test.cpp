@@ -7,7 +7,7 @@
 #include <set>
 
 namespace slurmlet::status {
-namespace {
+namespace metrics_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -200,5 +200,5 @@ TEST(ChecksTest, NameWhatIsWrong) {
             (std::map<std::string, bool>{{"credential", false}, {"lease", true}, {"node", true}}));
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace slurmlet::status

@@ -14,7 +14,7 @@
 #include "fixtures.h"
 
 namespace slurmlet::status {
-namespace {
+namespace state_line_test {
 
 // A request that failed, as http/ and kube/ report it.
 Error answered(Code code, int http_status, const std::string& request, const std::string& reason) {
@@ -256,5 +256,5 @@ TEST(StateLineTest, IsOneBoundedLineWhateverOthersSay) {
   EXPECT_THAT(line, EndsWith("..."));
 }
 
-}  // namespace
+}  // namespace state_line_test
 }  // namespace slurmlet::status

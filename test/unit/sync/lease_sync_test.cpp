@@ -195,7 +195,7 @@ TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
   clock_.advance(next - clock_.now().steady);
   api_.fail_always(Error{Code::kUnavailable, "connection refused"});
   next = sync.step(clock_.now());
-  for (const int ms : {8000, 12000, 12000, 12000}) {
+  for (const int ms : {4500, 9000, 12000, 12000}) {
     EXPECT_EQ(next, clock_.now().steady + milliseconds{ms});
     const auto calls = api_.calls().size();
     clock_.advance(milliseconds{ms - 1});
@@ -213,7 +213,7 @@ TEST_F(LeaseSyncTest, FailuresBackOffAndRecover) {
   api_.fail_always(Error{Code::kTimeout, "late"});
   clock_.advance(next - clock_.now().steady);
   next = sync.step(clock_.now());
-  EXPECT_EQ(next, clock_.now().steady + milliseconds{8000});
+  EXPECT_EQ(next, clock_.now().steady + milliseconds{4500});
   // those whom a hanging server answers together do not stay together
   api_.fail_always(std::nullopt);
   clock_.advance(next - clock_.now().steady);

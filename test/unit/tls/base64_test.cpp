@@ -3,7 +3,7 @@
 #include "tls/client_identity.h"
 
 namespace slurmlet::tls {
-namespace {
+namespace base64_test {
 
 struct Pair {
   std::string bytes;
@@ -43,5 +43,5 @@ TEST_P(Base64Refuses, DamagedText) {
   EXPECT_EQ(bytes.error().code, Code::kInvalid);
 }
 
-}  // namespace
+}  // namespace base64_test
 }  // namespace slurmlet::tls

@@ -8,18 +8,11 @@
 
 #include <atomic>
 #include <memory>
-#include <stdexcept>
 
 #include "tls/openssl_ptr.h"
 
 namespace slurmlet::tls {
 namespace {
-
-void require(bool good) {
-  if (!good) {
-    throw std::runtime_error("OpenSSL failed in a test helper");
-  }
-}
 
 std::string bio_text(BIO* bio) {
   char* data = nullptr;
@@ -41,7 +34,7 @@ std::string certificate_pem(X509* certificate) {
   return bio_text(bio.get());
 }
 
-CertificatePtr read_certificate(const std::string& pem) {
+CertificatePtr certificate_of(const std::string& pem) {
   const BioPtr bio{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
   return CertificatePtr{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)};
 }
@@ -91,7 +84,7 @@ Issued sign(const CertificateSpec& spec, KeyPtr key, const Issued* ca) {
     }
   }
   const KeyPtr ca_key = ca == nullptr ? nullptr : read_key(ca->key);
-  const CertificatePtr issuer = ca == nullptr ? nullptr : read_certificate(ca->certificate);
+  const CertificatePtr issuer = ca == nullptr ? nullptr : certificate_of(ca->certificate);
   X509_set_issuer_name(raw, issuer ? X509_get_subject_name(issuer.get()) : subject);
   require(X509_sign(raw, ca_key ? ca_key.get() : key.get(), EVP_sha256()) > 0);
   return {certificate_pem(raw), key_pem(key.get())};

@@ -3,6 +3,7 @@
 // Throw-away certificates for tests, made with OpenSSL in memory (P-256, SHA-256).
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,11 @@ Issued issue(const Issued& ca, const CertificateSpec& spec);
 std::string encrypt_key(const std::string& key);
 // An RSA pair too short for any present-day policy.
 Issued make_weak_rsa();
+
+inline void require(bool good) {
+  if (!good) {
+    throw std::runtime_error("OpenSSL failed in a test helper");
+  }
+}
 
 }  // namespace slurmlet::tls

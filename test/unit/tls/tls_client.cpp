@@ -4,22 +4,11 @@
 #include <openssl/pem.h>
 #include <sys/socket.h>
 
-#include <stdexcept>
-
 #include "tls/credential.h"
 #include "tls/pem.h"
+#include "tls/test_certificates.h"
 
 namespace slurmlet::tls {
-namespace {
-
-void require(bool good) {
-  if (!good) {
-    throw std::runtime_error("OpenSSL failed in a test helper");
-  }
-}
-
-}  // namespace
-
 SocketPair::SocketPair() {
   int both[2];
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both) == 0);

@@ -1,0 +1,13 @@
+#pragma once
+
+// Chance that always says the same.
+
+#include "base/backoff.h"
+
+namespace slurmlet::fakes {
+
+inline Random fixed_random(double value) {
+  return [value] { return value; };
+}
+
+}  // namespace slurmlet::fakes
