@@ -36,7 +36,7 @@ SteadyTime CredentialFiles::step(Now now) {
     }
   }
   if (at >= *look_at_ || has_event()) {
-    look(now);
+    look(at);
   }
   SteadyTime next = *look_at_;
   for (auto& state : states_) {
@@ -53,25 +53,25 @@ bool CredentialFiles::has_event() const {
   return watch_.fd() >= 0 && ::poll(&entry, 1, 0) > 0;
 }
 
-void CredentialFiles::look(Now now) {
+void CredentialFiles::look(SteadyTime now) {
   const auto changed = watch_.changed();
   const auto is_changed = [&](const std::filesystem::path& path) {
     return std::find(changed.begin(), changed.end(), path) != changed.end();
   };
-  const bool periodic = now.steady >= *look_at_;
+  const bool periodic = now >= *look_at_;
   for (auto& state : states_) {
     const auto& paths = state.entry.paths;
     if (std::any_of(paths.begin(), paths.end(), is_changed)) {
-      state.unrest_since = state.unrest_since.value_or(now.steady);
-      state.due = std::min(now.steady + kQuiet, *state.unrest_since + kLongestUnrest);
+      state.unrest_since = state.unrest_since.value_or(now);
+      state.due = std::min(now + kQuiet, *state.unrest_since + kLongestUnrest);
       state.replaced = true;
       state.failures = 0;
     } else if (periodic && !state.told.empty() && !state.due) {
-      state.due = now.steady;
+      state.due = now;
     }
   }
   if (periodic) {
-    look_at_ = next_aligned(now, watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
+    look_at_ = now + (watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
   }
 }
 

@@ -33,8 +33,7 @@ class CredentialFiles {
   // Files that are written to all the time are read in spite of it.
   static constexpr Duration kLongestUnrest = std::chrono::seconds{2};
   // What sends no events (a network file system) is found by looking; also tries again what is
-  // rejected, since the cure may lie in a file that no path names yet. On the wall clock, with the
-  // other looks of the daemon.
+  // rejected, since the cure may lie in a file that no path names yet.
   static constexpr Duration kLook = std::chrono::seconds{30};
   // The same where the kernel gives no events at all.
   static constexpr Duration kLookWithoutEvents = std::chrono::seconds{5};
@@ -59,7 +58,7 @@ class CredentialFiles {
   };
 
   bool has_event() const;
-  void look(Now now);
+  void look(SteadyTime now);
   static void reload(State& state, SteadyTime now);
 
   std::vector<State> states_;

@@ -1,6 +1,7 @@
 #include "kube/json_read.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace slurmlet::kube {
 

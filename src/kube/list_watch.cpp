@@ -328,8 +328,8 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
     // A server that says so to each new watch is kept off by the back-off.
     const bool at_once = now - opened_at_ <= kShortLife;
     const Duration spread = delay(Delay::kRelist, random_);
-    list_after(now, std::max(spread + (at_once ? backoff_.next() : Duration::zero()),
-                             asked_pause(error.retry_after, random_)));
+    list_after(now, std::max({spread, at_once ? backoff_.next() : Duration::zero(),
+                              asked_pause(error.retry_after, random_)}));
   } else if (asks_for_a_list(error.code)) {
     list_after(now, backoff_.next(error.retry_after));
   } else {

@@ -63,6 +63,8 @@ struct GateCounters {
 class Gate {
  public:
   Gate(kube::ReviewApi& api, GateOptions options);
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
   // The verdict at once where the caches have it, else nothing: it comes from step().
   std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,
                                Now now);

@@ -12,7 +12,6 @@
 #include "node/facts.h"
 #include "node/node.h"
 #include "slurm/sources/controller_poll.h"
-#include "status/report.h"
 
 namespace slurmlet::status {
 

@@ -146,7 +146,9 @@ class Fleet:
 def published(node):
     """What the daemon writes. The taints of the node controller, which takes a daemon that was paused
     for one that is dead, come and go for seconds after."""
-    return node["metadata"]["labels"], node["metadata"]["annotations"], node["status"]
+    spec = {**node["spec"], "taints": [taint for taint in node["spec"].get("taints", [])
+                                       if not taint["key"].startswith("node.kubernetes.io/")]}
+    return node["metadata"]["labels"], node["metadata"]["annotations"], spec, node["status"]
 
 
 def shows(node, marker):
