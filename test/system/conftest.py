@@ -98,6 +98,10 @@ def _rigs(plane, slurm, work):
     numbers = itertools.count(1)
 
     def make(user=None):
+        # slurmctld 22.05 may have died of what an earlier test asked (docs/slurm-load.md, GresUsed).
+        if slurm.pid("slurmctld") is None:
+            warnings.warn("slurmctld had died and was started again")
+            slurm.reset(SLURM_NODE)
         name = f"hpc-{next(numbers)}"
         return Rig(plane, slurm, name, work / name, user)
     return make
@@ -113,10 +117,6 @@ def _end(rig, failed):
 @pytest.fixture
 def rig(request, _rigs, slurm):
     """A node for one test; its daemon is not started yet."""
-    # That of 22.05 may have died of what an earlier test asked (docs/slurm-load.md, GresUsed).
-    if slurm.pid("slurmctld") is None:
-        warnings.warn("slurmctld had died and was started again")
-        slurm.reset(SLURM_NODE)
     one = _rigs()
     yield one
     _end(one, getattr(request.node, "failed", True))
