@@ -14,10 +14,18 @@
 namespace slurmlet::site {
 namespace {
 
-sync::NodeSyncOptions node_options(const std::string& holder, const std::string& watch_from) {
+// What a daemon has of the one before it.
+struct Former {
+  bool is_reload = false;
+  std::optional<kube::Lease> lease = {};
+  std::string watch_from = {};
+};
+
+sync::NodeSyncOptions node_options(const std::string& holder, const Former& former) {
   sync::NodeSyncOptions options;
+  options.is_reload = former.is_reload;
   options.holder_identity = holder;
-  options.watch_from = watch_from;
+  options.watch_from = former.watch_from;
   return options;
 }
 
@@ -33,19 +41,19 @@ std::unique_ptr<slurm::ControllerPoll> make_poll(const DaemonSettings& settings,
 struct ComputeNode::Daemon {
   Daemon(const std::string& name, int number, const SitePlace& place,
          const DaemonSettings& settings, NodeAccess& access, SlurmSite& site,
-         const SlurmNode& slurm, const Machine& machine, std::optional<kube::Lease> inherited,
-         const std::string& watch_from, const Random& random)
+         const SlurmNode& slurm, const Machine& machine, const Former& former, const Random& random)
       : local(name, number, place, machine, make_poll(settings, site, slurm)),
         holder(name + "/" + local.facts().machine.system_uuid),
         node_watch(kube::watch_own_node(access, name, {}, random)),
         pod_watch(kube::watch_own_pods(access, name, {}, random)),
         events(access, name, random),
-        node(access, access.leases(), *node_watch, events, node_options(holder, watch_from), random,
+        node(access, access.leases(), *node_watch, events, node_options(holder, former), random,
              link, [](const std::string&) {}),
         pods(access, *pod_watch, events, {name, "alps", std::chrono::seconds{60}}, random),
-        lease(access.leases(), {name, holder, std::chrono::seconds{40}, inherited}, random, link) {
+        lease(access.leases(), {name, holder, std::chrono::seconds{40}, former.lease}, random,
+              link) {
     policy.node_name = name;
-    link.set_uid(inherited ? inherited->owner_node_uid : "");
+    link.set_uid(former.lease ? former.lease->owner_node_uid : "");
     node.set_site(place, site.world().now());
   }
 
@@ -79,11 +87,12 @@ ComputeNode::~ComputeNode() = default;
 
 void ComputeNode::start_daemon(const DaemonSettings& settings, Start start) {
   World& world = api_.world;
-  const bool goes_on = daemon_ && start == Start::kAfterStop;
-  auto lease = goes_on ? daemon_->lease.lease() : std::nullopt;
-  const std::string watch_from = goes_on ? daemon_->node.watch_position() : "";
+  Former former;
+  if (daemon_ && start != Start::kAnew) {
+    former = {start == Start::kReload, daemon_->lease.lease(), daemon_->node.watch_position()};
+  }
   daemon_ = std::make_unique<Daemon>(slurm_.name, number_, place_, settings, access_, site_, slurm_,
-                                     machine_, std::move(lease), watch_from, world.random());
+                                     machine_, former, world.random());
   world.wake(*this, world.now().steady);
 }
 

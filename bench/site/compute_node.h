@@ -14,8 +14,9 @@
 
 namespace slurmlet::site {
 
-// How a daemon comes to be: whether the one before it was stopped, and left its Lease to it.
-enum class Start { kAnew, kAfterStop };
+// How a daemon comes to be: whether the one before it was stopped and left its Lease to it, or goes
+// on with another configuration.
+enum class Start { kAnew, kAfterStop, kReload };
 
 struct DaemonSettings {
   slurm::PollSettings poll;

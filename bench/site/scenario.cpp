@@ -88,12 +88,17 @@ class Site {
   // --- what may happen to a node
   void start(ComputeNode& node) { node.start_daemon(settings_, Start::kAnew); }
   void restart(ComputeNode& node) { node.start_daemon(settings_, Start::kAfterStop); }
+  void reload(ComputeNode& node) { node.start_daemon(settings_, Start::kReload); }
   void stop(ComputeNode& node) { node.stop_daemon(); }
   void lose_slurmd(ComputeNode& node) {
     node.set_machine({});
     node.slurm().state = {"DOWN", {"NOT_RESPONDING"}};
   }
   void start_slurmd(ComputeNode& node) { node.set_machine({++pid_, {}}); }
+  void restart_slurmd(ComputeNode& node) {
+    node.set_machine({});
+    world_.at(world_.now().steady + seconds{1}, [this, &node] { start_slurmd(node); });
+  }
   void reconfigure_slurmd(ComputeNode& node) { node.set_machine({++pid_, node.machine().jobs}); }
   void register_node(ComputeNode& node) { node.slurm().state = {"IDLE", {}}; }
   void allocate(ComputeNode& node) { node.slurm().state = {"ALLOCATED", {}}; }
@@ -160,6 +165,18 @@ Run daemon_crash(Site& site) {
   const Duration at = site.now();
   site.each_within(at, kAllAtOnce, &Site::start);
   return site.run("daemon-crash", {{"all daemons are killed", at}});
+}
+
+Run daemon_reload(Site& site) {
+  const Duration at = site.now();
+  site.each_within(at, kAllAtOnce, &Site::reload);
+  return site.run("daemon-reload", {{"all daemons reload", at}});
+}
+
+Run slurmd_restart(Site& site) {
+  const Duration at = site.now();
+  site.each_within(at, kAllAtOnce, &Site::restart_slurmd);
+  return site.run("slurmd-restart", {{"slurmd restarts everywhere", at}});
 }
 
 Run power_on(Site& site) {
@@ -249,6 +266,12 @@ const std::vector<Known>& known() {
       {{"daemon-crash", "all daemons are killed and started within a second"},
        Begin::kSettled,
        daemon_crash},
+      {{"daemon-reload", "all daemons reload their configuration within a second"},
+       Begin::kSettled,
+       daemon_reload},
+      {{"slurmd-restart", "slurmd is restarted on all nodes within a second"},
+       Begin::kSettled,
+       slurmd_restart},
       {{"power-on", "all nodes boot within 30 s"}, Begin::kSettled, power_on},
       {{"api-restart", "the API server is down for 30 s, then 410 for all"},
        Begin::kSettled,
