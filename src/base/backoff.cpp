@@ -28,12 +28,14 @@ Backoff::Backoff(Duration from, Duration to, Duration cap, Random random)
     : from_(from), to_(to), cap_(std::max(to, cap)), random_(std::move(random)) {}
 
 Duration Backoff::next(std::optional<Duration> asked) {
+  Duration floor = from_;
   Duration ceiling = to_;
   for (int doublings = failures_; doublings > 0 && ceiling < cap_; --doublings) {
-    ceiling = ceiling > cap_ / 2 ? cap_ : ceiling * 2;
+    floor = std::max(floor, std::min(floor * 2, cap_ / 2));
+    ceiling = std::min(ceiling, cap_ / 2) * 2;
   }
   ++failures_;
-  const Duration own = from_ + part_of(ceiling - from_, random_);
+  const Duration own = floor + part_of(ceiling - floor, random_);
   return std::max(own, asked_pause(asked, random_));
 }
 

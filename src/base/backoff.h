@@ -1,8 +1,8 @@
 #pragma once
 
-// Exponential back-off with full jitter from the first delay on: delay n is uniform in
-// [from, min(cap, to·2ⁿ)], as the table of delays says (base/delay.h). Pure but for the injected
-// random source.
+// Exponential back-off, spread from the first delay on: both bounds of the table of delays
+// (base/delay.h) double until the upper one is at the cap; the lower one is never more than half of
+// it. Pure but for the injected random source.
 
 #include <chrono>
 #include <optional>

@@ -337,7 +337,8 @@ void CertificateSync::fail(const Error& error, Now now) {
   }
   Duration pause = call_backoff_.next();
   if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
-    pause = std::min(pause, options_.longest_pause);
+    const Duration half = options_.longest_pause / 2;
+    pause = std::min(pause, half + part_of(half, random_));
   }
   next_try_ = now.steady + std::max(pause, asked_pause(error.retry_after, random_));
 }

@@ -14,11 +14,19 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST(BackoffTest, TheLowerBoundStays) {
-  Backoff backoff{milliseconds{200}, seconds{1}, seconds{7}, fakes::fixed_random(0.0)};
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(backoff.next(), milliseconds{200});
+// Those who keep failing come less often, and yet never together.
+TEST(BackoffTest, TheLowerBoundDoublesUpToHalfTheCap) {
+  Backoff backoff{milliseconds{200}, milliseconds{300}, seconds{3}, fakes::fixed_random(0.0)};
+  const std::vector<int> wanted_ms{200, 400, 800, 1500, 1500, 1500};
+  for (const int ms : wanted_ms) {
+    EXPECT_EQ(backoff.next(), milliseconds{ms});
   }
+}
+
+TEST(BackoffTest, WhereTheUpperBoundDoesNotDoubleNeitherDoesTheLower) {
+  Backoff backoff{seconds{2}, seconds{3}, {}, fakes::fixed_random(0.0)};
+  EXPECT_EQ(backoff.next(), seconds{2});
+  EXPECT_EQ(backoff.next(), seconds{2});
 }
 
 TEST(BackoffTest, TheUpperBoundDoublesUpToTheCap) {

@@ -220,12 +220,17 @@ TEST_F(CertificateRefusalTest, WhatTheApiServerCannotDoIsAskedAgainWithTheSameKe
 TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold) {
   longest_pause_ = seconds{30};
   start();
-  random_ = 0.999;
   for (const Code code : {Code::kUnavailable, Code::kTimeout}) {
     api_.fail_always(Error{code, "POST: cannot"});
     run(hours{1});
-    EXPECT_LE(until_wake(), seconds{30}) << to_string(code);
+    for (const double random : {0.0, 0.5, 0.999}) {
+      random_ = random;
+      const SteadyTime next = step_after(until_wake());
+      const std::chrono::duration<double> pause = next - clock_.now().steady;
+      EXPECT_NEAR(pause.count(), 15 + 15 * random, 0.01) << to_string(code);
+    }
   }
+  random_ = 0.999;
   // One that answers, if only with a refusal, is left in peace as ever.
   api_.fail_always(Error{Code::kDenied, "POST: forbidden"});
   run(hours{1});

@@ -247,7 +247,7 @@ TEST_F(NodeRegistrationTest, AfterTenQuietMinutesADeletionIsAnsweredAtOnceAgain)
   for (int i = 0; i < 8; ++i) {
     somebody_deletes_it();
     step();
-    run(minutes{1});
+    run(minutes{3});
   }
   ASSERT_TRUE(sync_->registered());
   run(minutes{11});
