@@ -223,11 +223,15 @@ void ControllerPoll::fall_back(Now now, QueryFailure failure) {
 }
 
 // What a query of this node's own has said since is not taken back. What looks older by less than
-// clocks may differ is newer if nothing else has come after that time.
+// clocks may differ is newer if nothing else has come after that time. The query's age counts, not
+// its time of day: the clock may have been set since.
 bool ControllerPoll::is_older(WallTime as_of, Now now) const {
-  return asked_for_free_ && !answered_for_free_ && answered_steady_ &&
-         as_of < *answer_.answered_at &&
-         (as_of + kClocks < *answer_.answered_at || now.steady < *answered_steady_ + kClocks);
+  if (!asked_for_free_ || answered_for_free_ || !answered_steady_) {
+    return false;
+  }
+  const Duration age = now.steady - *answered_steady_;
+  const Duration theirs = now.wall - as_of;
+  return theirs > age && (theirs > age + kClocks || age < kClocks);
 }
 
 // A node of this name may be in another cluster as well: slurm.restURL or the environment of a

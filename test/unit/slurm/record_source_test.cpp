@@ -427,6 +427,19 @@ TEST_F(RecordPoll, WhatOnlyLooksOlderIsTakenWhenNothingNewerComes) {
   }
 }
 
+// The node's own clock was ahead when it queried, and has been put right.
+TEST_F(RecordPoll, AClockThatIsSetDoesNotMakeNewRecordsOlder) {
+  make(true);
+  clock_.step_wall(minutes{45});
+  write("");
+  pass(seconds{10});
+  ASSERT_EQ(state(), "IDLE");
+  clock_.step_wall(-minutes{45});
+  pass(minutes{2});
+  publish("IDLE+DRAIN");
+  EXPECT_EQ(state(), "IDLE+DRAIN");
+}
+
 TEST_F(RecordPoll, EvidenceIsNoReasonToQuery) {
   make(true);
   publish();
