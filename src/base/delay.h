@@ -24,7 +24,9 @@ enum class Delay : std::uint8_t {
   // of all nodes of a site
   kLook,
   kStart,
+  kReload,
   kNews,
+  kEvent,
   // a call to the API server that failed
   kLeaseRetry,
   kNodeRetry,

@@ -43,6 +43,8 @@ struct Daemon::Lasting {
   Shared shared;
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;
+  // What these settings led to when it was last read.
+  std::optional<std::pair<config::KubernetesSettings, credentials::ApiAccess>> access;
 };
 
 namespace {
@@ -66,6 +68,7 @@ class Life {
   const std::string& name() const { return identity_.policy.node_name; }
   std::optional<Outcome> bootstrap_if_needed();
   Result<std::optional<Outcome>> serve();
+  Result<credentials::ApiAccess> open_access();
   Status start_lease(const credentials::ApiAccess& access);
   void end_lease();
   std::optional<Outcome> run_loop(MainLoop& loop);
@@ -110,6 +113,7 @@ Result<Outcome> Life::run() {
       return *ending;
     }
     end_lease();
+    lasting_.access.reset();
     credential_lost_ = true;
     bootstrap_pause_.tried(shared_.clock.now().steady);
     // One that expired asks for another by itself; one that looks good must go first.
@@ -128,6 +132,18 @@ Result<Outcome> Life::run() {
   }
 }
 
+// A reload may come while somebody writes the credential's files.
+Result<credentials::ApiAccess> Life::open_access() {
+  auto opened = credentials::ApiAccess::open(settings_, shared_.clock);
+  if (opened) {
+    lasting_.access.emplace(settings_.kubernetes, *opened);
+  } else if (lasting_.access && lasting_.access->first == settings_.kubernetes) {
+    log::warning(opened.error().message + "; the credential read before stays in use");
+    return lasting_.access->second;
+  }
+  return opened;
+}
+
 // Before all else of this life. The connection is the thread's own: the lease must never wait for
 // another call.
 Status Life::start_lease(const credentials::ApiAccess& access) {
@@ -138,7 +154,9 @@ Status Life::start_lease(const credentials::ApiAccess& access) {
   options.duration = std::chrono::duration_cast<seconds>(settings_.kubernetes.lease_duration);
   LeaseScope lease_of{settings_.state_dir, access.server(), name(), options.holder_identity};
   shared_.is_reload = lease_of == lasting_.lease_of;
-  if (!shared_.is_reload) {
+  if (shared_.is_reload && lasting_.lease) {
+    options.inherited = lasting_.lease->stop();
+  } else if (!shared_.is_reload) {
     end_lease();
     if (auto left = take_lease(lease_of, shared_.clock.now().wall)) {
       shared_.lease.set_uid(left->lease.owner_node_uid);
@@ -160,7 +178,7 @@ void Life::end_lease() {
 }
 
 Result<std::optional<Outcome>> Life::serve() {
-  auto access = TRY(credentials::ApiAccess::open(settings_, shared_.clock));
+  auto access = TRY(open_access());
   TRY(check_credential(identity_, access.node_of_credential()));
   if (const auto warning = access.credential_warning(shared_.clock.now().wall); !warning.empty()) {
     log::warning(warning);

@@ -59,6 +59,9 @@ class CurlStream final : public Stream {
   std::optional<LoopMembership> membership_;  // left before the transfer goes
 };
 
+// What one of several API servers answers to all, and not the others.
+bool is_ill(int status) { return status == 401 || status >= 500; }
+
 class CurlClient final : public Client {
  public:
   CurlClient(CredentialSource source, std::shared_ptr<TransferLoop> loop, ConnectionLife life)
@@ -193,13 +196,13 @@ Result<Response> CurlClient::call(const Request& request) {
   }
   const LoopMembership membership{*loop_, transfer};
   drive(transfer);
-  if (transfer.error()) {
-    if (old_pool_) {
-      pool_ = std::exchange(old_pool_, nullptr);  // the next call, a renewal of the Lease, may work
-    }
-    return *transfer.error();
+  if (old_pool_ && (transfer.error() || is_ill(transfer.head().status()))) {
+    pool_ = std::exchange(old_pool_, nullptr);  // the next call, a renewal of the Lease, may work
   }
   old_pool_.reset();
+  if (transfer.error()) {
+    return *transfer.error();
+  }
   const ResponseHead& head = transfer.head();
   return Response{head.status(), transfer.take_body(), head.date(), head.retry_after(),
                   transfer.is_cut()};

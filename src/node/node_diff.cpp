@@ -138,8 +138,6 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
                              !old->last_transition_time.empty();
     patch.conditions.push_back({condition, now, same_status ? old->last_transition_time : now});
     patch.has_changes |= old == nullptr || old->condition != condition;
-    patch.is_urgent |= (old == nullptr || old->condition.status != condition.status) &&
-                       is_told_by_events(condition.type);
   }
   if (!desired.provisional_conditions.empty()) {
     return;  // nothing is known about Slurm yet: further states stay as they were

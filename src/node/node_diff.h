@@ -39,7 +39,6 @@ struct NodePatch {
   std::optional<NodeInfo> node_info;
   std::optional<int> kubelet_port;
   bool has_changes = false;  // something other than heartbeat times
-  bool is_urgent = false;    // of these, whether the node can be used, by Slurm or Kubernetes
 };
 
 // Which keys and condition types slurmlet owns though `desired` does not name them now: an owned

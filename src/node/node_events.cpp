@@ -42,11 +42,6 @@ bool is_news(const EventRule& rule, const Condition& old, const Condition& now) 
 
 }  // namespace
 
-bool is_told_by_events(std::string_view type) {
-  return std::any_of(kRules.begin(), kRules.end(),
-                     [type](const EventRule& rule) { return rule.type == type; });
-}
-
 std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
                                         const std::vector<Condition>& after) {
   std::vector<NodeEvent> events;

@@ -22,9 +22,6 @@ struct NodeEvent {
 std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
                                         const std::vector<Condition>& after);
 
-// Whether Events tell of this type of condition: those by which the node can be used or not.
-bool is_told_by_events(std::string_view type);
-
 // What the next conditions are compared with: `after`, but what is open in it as it was before, so
 // that an unsettled state in between neither hides a change nor makes one.
 std::vector<Condition> announced(const std::vector<Condition>& before,

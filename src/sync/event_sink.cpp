@@ -79,7 +79,7 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
   event.first_seen = now.wall;
   event.last_seen = now.wall;
   known.dirty = true;
-  known.send_at = now.steady;
+  known.send_at = now.steady + delay_;
   known.last_seen = now.steady;
   known_.insert_or_assign(full_key, std::move(known));
 }

@@ -38,6 +38,9 @@ class EventSink {
   EventSink(kube::EventApi& api, std::string host, Random random,
             std::string component = "slurmlet", EventLimits limits = {});
 
+  // How late new Events are sent, so that all nodes of a site do not send at one moment.
+  void set_delay(Duration delay) { delay_ = delay; }
+
   // `key` names what counts as the same news (e.g. reason and controller); the message of the
   // first is kept, later ones are counted. Both are cut to 1 kB.
   void emit(const ObjectRef& about, bool warning, const std::string& reason,
@@ -64,6 +67,7 @@ class EventSink {
   std::string host_;
   const std::string component_;
   const EventLimits limits_;
+  Duration delay_{};
   Backoff backoff_;
   std::map<std::string, Known> known_;
   FailingNamespaces failing_;

@@ -33,9 +33,14 @@ void LeaseSync::inherit(kube::Lease lease, Now now) {
   last_renew_ = *renewed;
   lease_uid_ = lease.owner_node_uid;
   lease_ = std::move(lease);
+  const auto known = link_.status.get();
+  const bool is_reload = known && known->renewed_steady;
   const Duration age =
-      std::clamp<Duration>(now.wall - last_renew_, Duration::zero(), options_.duration / 4);
-  link_.status.set({last_renew_, now.steady - age, "", std::nullopt, std::nullopt});
+      std::clamp<Duration>(is_reload ? now.steady - *known->renewed_steady : now.wall - last_renew_,
+                           Duration::zero(), options_.duration / 4);
+  if (!is_reload) {
+    link_.status.set({last_renew_, now.steady - age, "", std::nullopt, std::nullopt});
+  }
   next_ = now.steady + options_.duration / 4 - age;
 }
 
@@ -175,7 +180,8 @@ Status LeaseSync::renew(Now now, const std::string& uid) {
       return last;
     }
     const Code code = last.error().code;
-    if (code != Code::kConflict && code != Code::kNotFound) {
+    // What cannot be made for want of its namespace will not be there the next moment either.
+    if (code != Code::kConflict && !(code == Code::kNotFound && lease_)) {
       return last;
     }
     // Somebody else wrote or removed it: start again from what is there.

@@ -24,7 +24,8 @@ struct LeaseOptions {
   std::string node_name;
   std::string holder_identity;
   std::chrono::seconds duration{40};
-  // As it was a moment ago, before a restart: it is renewed when it is due, and not read.
+  // As it was a moment ago, before a restart or a reload: it is renewed when it is due, and not
+  // read.
   std::optional<kube::Lease> inherited = {};
 };
 
@@ -37,6 +38,8 @@ class LeaseSync {
 
   // As the server last returned it.
   const std::optional<kube::Lease>& lease() const { return lease_; }
+  // Steps in a row that have failed.
+  int failures() const { return backoff_.failures(); }
 
  private:
   void inherit(kube::Lease lease, Now now);

@@ -20,8 +20,6 @@ using std::chrono::seconds;
 // To see whether the holder of a Lease still runs: a Lease of a usual duration needs less.
 constexpr std::chrono::minutes kLongWait{5};
 
-constexpr seconds kReloadSpread{10};
-
 }  // namespace
 
 void NodeSync::set_site(const SitePlace& site, Now now) {
@@ -29,20 +27,18 @@ void NodeSync::set_site(const SitePlace& site, Now now) {
     return;
   }
   site_ = site;
+  events_.set_delay(site.in(site_delay(Delay::kEvent, site.nodes()), "event:"));
   const SteadyTime begun = begun_ ? *begun_ : begun_.emplace(now.steady);
   const Duration spread = site_delay(Delay::kLook, site.at_once());
   link_.start_spread.set(spread);
-  const Duration look = site.in(spread, "start:");
-  const Duration start = site.in(site_delay(Delay::kStart, site.at_once()), "start:");
-  start_from_ = begun + start;
   const bool has_lease = !known_uid().empty();
-  if (has_lease && options_.is_reload) {
-    // Under a Lease that goes on nobody else would notice what changes meanwhile.
-    start_from_ = std::min(start_from_, begun + kReloadSpread);
-  }
-  look_from_ = has_lease ? start_from_ : begun + look;
+  // Sooner under a Lease that goes on: nobody else would notice what changes meanwhile.
+  const Delay cause = has_lease && options_.is_reload ? Delay::kReload : Delay::kStart;
+  const Duration start = site.in(site_delay(cause, site.at_once()), "start:");
+  start_from_ = begun + start;
+  look_from_ = has_lease ? start_from_ : begun + site.in(spread, "start:");
   // Before that, and while the API server still has what happened since.
-  watch_from_ = begun + (options_.is_reload ? look : start / 3);
+  watch_from_ = begun + start / 3;
   if (!ever_registered_ && start_from_ - now.steady > seconds{1}) {
     log::info(fmt::format("one of {} nodes: Node {} is registered in {} s", site.at_once(),
                           desired_.name,

@@ -228,13 +228,13 @@ void NodeSync::note_revert(bool again, const node::DesiredNode& desired, Now now
   written_ = desired;
 }
 
-// A job that begins or ends on thousands of nodes changes them at one moment.
-bool NodeSync::waits_with(const node::NodePatch& patch, Now now) {
-  const bool may_wait = !patch.is_urgent && now.steady < next_report_;
-  if (may_wait && !news_from_) {
+// A job that begins or ends on thousands of nodes, or a restart of slurmd on all, changes them at
+// one moment.
+bool NodeSync::waits_with_news(Now now) {
+  if (!news_from_) {
     news_from_ = now.steady + part_of(site_delay(Delay::kNews, site_.nodes()), random_);
   }
-  return may_wait && now.steady < *news_from_;
+  return now.steady < std::min(*news_from_, next_report_);
 }
 
 void NodeSync::write_if_due(Now now) {
@@ -251,7 +251,7 @@ void NodeSync::write_if_due(Now now) {
   const bool news = patch.has_changes && unkept_ != desired;
   const bool again = news && written_ == desired;  // somebody changed back what we wrote
   held_back_ = again && now.steady < revert_not_before_ && now.steady < next_report_;
-  if (held_back_ || (news && waits_with(patch, now))) {
+  if (held_back_ || (news && waits_with_news(now))) {
     return;
   }
   news_from_.reset();

@@ -95,6 +95,37 @@ def test_reload_that_is_rejected(node):
     renewals.expect(2)
 
 
+def test_reload_keeps_the_time_of_the_next_renewal(node):
+    """All nodes of a site reload at one moment: no Lease is read, none is renewed sooner."""
+    node.wait_renewed(node.lease()["spec"]["renewTime"])
+    mark = node.audit.mark()
+    began = time.time()
+    node.daemon.signal(signal.SIGHUP)
+    node.wait_log("SIGHUP: configuration reloaded")
+    renewals = Renewals(node)
+    renewals.began = began
+    renewals.expect(2)
+    assert renewals.moments()[0] - began > 3  # due 5 s after the last one
+    reads = [entry for entry in node.audit.entries(mark)
+             if entry["verb"] == "get" and entry.get("objectRef", {}).get("resource") == "leases"]
+    assert len(reads) <= 1, "more than the Node's registration needs"
+
+
+def test_reload_while_the_credential_is_being_written(node):
+    whole = node.kubeconfig.read_text()
+    pid = node.daemon.pid
+    node.kubeconfig.write_text(whole[:len(whole) // 2])
+    renewals = Renewals(node)
+    node.daemon.signal(signal.SIGHUP)
+    node.wait_log("the credential read before stays in use")
+    renewals.expect(3)
+    node.kubeconfig.write_text(whole)
+    node.daemon.signal(signal.SIGHUP)
+    node.wait_log("SIGHUP: configuration reloaded")
+    renewals.expect(3)
+    assert node.daemon.pid == pid
+
+
 def test_recreation_while_all_else_is_slow(node, timing):
     old = node.node()["metadata"]["uid"]
     node.front.slow_down(SLOW, is_about_lease)

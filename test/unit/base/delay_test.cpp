@@ -119,7 +119,7 @@ TEST(DelayTable, ASiteSpreadsByItsSizeAndASmallOneNotAtAll) {
   EXPECT_EQ(site_delay(Delay::kStart, 6'650), seconds{50});
   EXPECT_EQ(site_delay(Delay::kLook, 10'000), milliseconds{12'500});
   EXPECT_EQ(site_delay(Delay::kLook, 131'072), milliseconds{12'500}) << "MaxNodeCount";
-  EXPECT_EQ(site_delay(Delay::kNews, 10'000), seconds{5});
+  EXPECT_EQ(site_delay(Delay::kNews, 10'000), seconds{10});
 }
 
 }  // namespace

@@ -72,6 +72,22 @@ TEST(ConnectionReuse, AFreshConnectionThatFailsLeavesTheOldOneInUse) {
   EXPECT_EQ(server.requests().back().connection, 1);
 }
 
+// Of several servers behind one address the fresh connection may have met one that is ill.
+TEST(ConnectionReuse, AFreshConnectionToAServerThatIsIllLeavesTheOldOneInUse) {
+  for (const int status : {401, 500, 503}) {
+    TestServer server{{pki().server}, [status](Exchange& exchange) {
+                        exchange.respond(exchange.request().connection == 2 ? status : 200, "");
+                      }};
+    const auto client = make_short_lived_client(server, {0s, 0s});
+    ASSERT_TRUE(client->call(get("/a")));
+    const auto second = client->call(get("/b"));
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->status, status);
+    ASSERT_TRUE(client->call(get("/c")));
+    EXPECT_EQ(server.requests().back().connection, 1) << status;
+  }
+}
+
 TEST(ConnectionReuse, ServesCallsOverOneConnectionBesideOpenStreams) {
   TestServer server{{pki().server}, watch_or_ok};
   const auto client = make_client(endpoint_of(server));

@@ -70,6 +70,16 @@ TEST_F(EventSinkTest, SendsWhatHappened) {
   EXPECT_EQ(event.last_seen, clock_.now().wall);
 }
 
+TEST_F(EventSinkTest, WhereAllNodesMaySendAtOnceEachHasItsDelay) {
+  sink_.set_delay(seconds{7});
+  emit("a");
+  EXPECT_EQ(step(), clock_.now().steady + seconds{7});
+  EXPECT_TRUE(api_.calls().empty());
+  clock_.advance(seconds{7});
+  EXPECT_EQ(step(), kNever);
+  EXPECT_EQ(api_.events().size(), 1U);
+}
+
 TEST_F(EventSinkTest, AnEventAboutANodeIsInNamespaceDefault) {
   emit("k");
   step();

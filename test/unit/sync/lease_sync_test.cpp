@@ -137,6 +137,19 @@ TEST_F(LeaseSyncTest, ConflictsWithoutEndStopAfterFiveTries) {
   EXPECT_GT(step(), clock_.now().steady);
 }
 
+// Without the namespace kube-node-lease there is nothing to be had by asking again at once.
+TEST_F(LeaseSyncTest, ALeaseThatCannotBeMadeIsNotTriedAgainAtOnce) {
+  step();
+  for (const char* what : {"was there", "was missed before"}) {
+    SCOPED_TRACE(what);
+    api_.clear_calls();
+    api_.fail_always(Error{Code::kNotFound, "404"});
+    renew();
+    EXPECT_LE(api_.calls().size(), 3U);
+    EXPECT_GT(step(), clock_.now().steady);
+  }
+}
+
 TEST_F(LeaseSyncTest, ADeletedLeaseIsMadeAgain) {
   step();
   api_.remove("n1");
@@ -270,6 +283,27 @@ TEST_F(LeaseSyncTest, AnInheritedLeaseIsRenewedWhenItIsDue) {
   clock_.advance(seconds{6});
   EXPECT_EQ(heir.step(clock_.now()), clock_.now().steady + seconds{10});
   EXPECT_THAT(api_.calls(), ElementsAre("update n1"));
+}
+
+// A reload of the configuration: what this process knows counts, not the wall clock, which may have
+// been set since.
+TEST_F(LeaseSyncTest, AReloadKeepsTheTimeOfTheNextRenewal) {
+  for (const milliseconds step_of_clock :
+       {milliseconds{0}, milliseconds{hours{1}}, -milliseconds{hours{1}}}) {
+    step();
+    const auto status = *link_.status.get();
+    clock_.advance(seconds{4});
+    clock_.step_wall(step_of_clock);
+    api_.clear_calls();
+    LeaseSync heir{api_, {"n1", "n1", seconds{40}, sync_.lease()}, [] { return 0.0; }, link_};
+    EXPECT_EQ(heir.step(clock_.now()), clock_.now().steady + seconds{6});
+    EXPECT_THAT(api_.calls(), IsEmpty());
+    EXPECT_EQ(link_.status.get()->renewed_at, status.renewed_at);
+    clock_.advance(seconds{6});
+    EXPECT_EQ(heir.step(clock_.now()), clock_.now().steady + seconds{10});
+    EXPECT_THAT(api_.calls(), ElementsAre("update n1"));
+    clock_.advance(seconds{10});
+  }
 }
 
 TEST_F(LeaseSyncTest, AnInheritedLeaseThatSomebodyWroteIsReadFirst) {
