@@ -11,7 +11,7 @@
 namespace slurmlet::slurm {
 namespace {
 
-// Of two hosts of one cluster agree to this.
+// Of two hosts agree to this: what looks older by less is newer if nothing else came later.
 constexpr Duration kClocks = std::chrono::minutes{1};
 
 Duration stretched(const PollSettings& settings) {
@@ -222,16 +222,12 @@ void ControllerPoll::fall_back(Now now, QueryFailure failure) {
   due_is_tick_ = false;
 }
 
-// What a query of this node's own has said since is not taken back. What looks older by less than
-// clocks may differ is newer if nothing else has come after that time. The query's age counts, not
-// its time of day: the clock may have been set since.
+// What a query of its own has said since is not taken back. Ages, since the clock may be set.
 bool ControllerPoll::is_older(WallTime as_of, Now now) const {
-  if (!asked_for_free_ || answered_for_free_ || !answered_steady_) {
-    return false;
-  }
-  const Duration age = now.steady - *answered_steady_;
+  const Duration age = now.steady - answered_steady_.value_or(now.steady);
   const Duration theirs = now.wall - as_of;
-  return theirs > age && (theirs > age + kClocks || age < kClocks);
+  return asked_for_free_ && !answered_for_free_ && answered_steady_ && theirs > age &&
+         (theirs > age + kClocks || age < kClocks);
 }
 
 // A node of this name may be in another cluster as well: slurm.restURL or the environment of a
