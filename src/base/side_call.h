@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "base/wakeup.h"
 
 namespace slurmlet {
@@ -101,5 +102,19 @@ class SideCall {
   Duration limit_{};
   SteadyTime late_at_{};
 };
+
+// A new result of `work`, or where that does not come in time kTimeout, naming the file. Waits only
+// for what it has begun: for the same file system again not before it has answered.
+template <typename T, typename Work>
+Result<T> in_time(SideCall<Result<T>>& call, Work work, SteadyTime now,
+                  Duration patience = std::chrono::milliseconds{500}) {
+  (void)call.take();
+  const bool begun = call.begin(std::move(work), now, patience);
+  if (auto result = call.take(begun ? patience : Duration::zero())) {
+    return *std::move(result);
+  }
+  return Error{Code::kTimeout,
+               call.busy() ? call.file() + " does not answer" : "too many file systems hang"};
+}
 
 }  // namespace slurmlet

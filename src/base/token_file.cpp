@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/try.h"
 
 namespace slurmlet {
 
@@ -29,12 +30,30 @@ Result<std::string> checked_token(std::string_view content, const std::filesyste
 
 }  // namespace
 
-TokenFile::TokenFile(std::filesystem::path path, const Clock& clock)
-    : path_(std::move(path)), clock_(clock) {}
+Result<std::optional<TokenFile::Content>> TokenFile::read(const std::filesystem::path& path,
+                                                          const std::optional<FileStamp>& before) {
+  touches_file(path.string());
+  // Before reading: a file replaced in between is read once more at the next look.
+  const auto stamp = file_stamp(path);
+  if (!stamp) {
+    return errno_error(errno, "token file " + path.string());
+  }
+  if (stamp == before) {
+    return std::optional<Content>{};
+  }
+  const auto content = read_file(path, kMaxTokenBytes);
+  if (!content) {
+    return content.error().with_prefix("token file");
+  }
+  return std::optional{Content{*stamp, TRY(checked_token(*content, path))}};
+}
 
-std::string TokenFile::token() {
+TokenFile::TokenFile(std::filesystem::path path, const Clock& clock, Read reader)
+    : path_(std::move(path)), clock_(clock), read_(std::move(reader)) {}
+
+std::string TokenFile::token(Duration patience) {
   const std::lock_guard lock(mutex_);
-  look();
+  look(patience);
   return held();
 }
 
@@ -45,7 +64,7 @@ std::string TokenFile::held() const {
 
 std::optional<Error> TokenFile::last_error() {
   const std::lock_guard lock(mutex_);
-  look();
+  look(kPatience);
   return error_;
 }
 
@@ -54,35 +73,22 @@ void TokenFile::look_again() {
   looked_at_.reset();
 }
 
-void TokenFile::look() {
+void TokenFile::look(Duration patience) {
   const SteadyTime now = clock_.now().steady;
   if (looked_at_ && now - *looked_at_ < kCheckInterval) {
     return;
   }
   looked_at_ = now;
-  const auto stamp = file_stamp(path_);
-  if (!stamp) {
-    error_ = errno_error(errno, "token file " + path_.string());
-    return;
-  }
-  if (stamp_ == stamp) {
-    error_.reset();
-    return;
-  }
-  const auto content = read_file(path_, kMaxTokenBytes);
-  if (!content) {
-    error_ = content.error().with_prefix("token file");
-    return;
-  }
-  auto token = checked_token(*content, path_);
-  if (!token) {
-    error_ = token.error();
-    return;
-  }
-  // Stamped before reading: a file replaced in between is read once more at the next look.
-  stamp_ = stamp;
-  token_.set(*std::move(token));
+  auto content = in_time(
+      look_, [read = read_, path = path_, stamp = stamp_] { return read(path, stamp); }, now,
+      patience);
   error_.reset();
+  if (!content) {
+    error_ = content.error();
+  } else if (*content) {
+    stamp_ = (*content)->stamp;
+    token_.set(std::move((*content)->token));
+  }
 }
 
 }  // namespace slurmlet

@@ -29,7 +29,7 @@ http::Endpoint endpoint_of(const std::string& url) {
   return endpoint;
 }
 
-// "" for a uid without a name.
+// "" for a uid without a name. Asks the name service, which may hang.
 std::string own_user() {
   std::array<char, 4096> buffer{};
   passwd entry{};
@@ -40,8 +40,19 @@ std::string own_user() {
 
 }  // namespace
 
-RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock)
-    : url_(std::move(url)), token_path_(settings.jwt_file) {
+Result<std::optional<CaFile>> read_ca_file(const std::string& path, CaTime before) {
+  touches_file(path);
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  if (!error && time == before) {
+    return std::optional<CaFile>{};
+  }
+  return std::optional{CaFile{time, TRY(read_file(path, kMaxCaBytes))}};
+}
+
+RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock,
+                       decltype(&read_ca_file) read)
+    : clock_(clock), read_(read), url_(std::move(url)), token_path_(settings.jwt_file) {
   if (url_.starts_with("https://")) {
     ca_file_ = settings.rest_ca_file;
   }
@@ -72,14 +83,18 @@ Status RestAccess::refresh() {
 Status RestAccess::read_ca() {
   tls::PemSources pem;
   if (!ca_file_.empty()) {
-    std::error_code error;
-    const auto time = std::filesystem::last_write_time(ca_file_, error);
-    if (!error && credentials_ && time == ca_time_) {
+    auto file = TRY(in_time(
+        ca_look_,
+        [read = read_, path = ca_file_, before = credentials_ ? ca_time_ : std::nullopt] {
+          return read(path, before);
+        },
+        clock_.now().steady));
+    if (!file) {
       return {};
     }
-    pem.ca = TRY(read_file(ca_file_, kMaxCaBytes));
+    pem.ca = std::move(file->pem);
     pem.ca_name = ca_file_;
-    ca_time_ = time;
+    ca_time_ = file->time;
   }
   http::Credentials fresh{endpoint_of(url_), nullptr, {}};
   if (url_.starts_with("https://")) {
@@ -106,7 +121,11 @@ RestConnection rest_connection(const config::SlurmSettings& settings, const std:
   slurm::RestSettings rest;
   rest.server.url = url;
   rest.user = settings.rest_user;
-  rest.own_user = own_user();
+  rest.own_user = [look = std::make_shared<SideCall<Result<std::string>>>(), &clock] {
+    const auto user = in_time(
+        *look, [] { return own_user(); }, clock.now().steady);
+    return user ? *user : "";
+  };
   rest.timeout = settings.command_timeout;
   auto make_client = [access, &first]() -> Result<std::unique_ptr<http::Client>> {
     TRY(access->refresh());

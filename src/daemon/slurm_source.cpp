@@ -13,7 +13,6 @@
 #include "slurm/sources/record_source.h"
 #include "slurm/sources/rest_source.h"
 #include "slurm/sources/sinfo_source.h"
-#include "slurm/sources/source_choice.h"
 
 namespace slurmlet::daemon {
 namespace {
@@ -60,21 +59,32 @@ Source make_source(const slurm::SourceOption& option, bool is_only,
   return make_sinfo(slurm);
 }
 
-// Where its file system does not answer it is taken to be there.
-std::string find_sinfo(const std::string& bin_dir) {
-  constexpr std::chrono::milliseconds kPatience{500};
-  SideCall<std::string> look;
-  (void)look.begin([bin_dir] { return slurm::find_program("sinfo", bin_dir); }, SteadyTime{});
-  return look.take(kPatience).value_or(bin_dir.empty() ? "sinfo" : bin_dir + "/sinfo");
+}  // namespace
+
+slurm::SourceFacts look_for_sources(slurm::SourceFacts facts, const std::string& bin_dir) {
+  facts.sinfo = slurm::find_program("sinfo", bin_dir);
+  if (!facts.fixed) {
+    facts.sockets = slurm::existing_sockets(slurm::usual_rest_sockets());
+  }
+  return facts;
 }
 
-}  // namespace
+slurm::SourceFacts source_facts(const config::SlurmSettings& settings, const SourceLook& look) {
+  constexpr std::chrono::milliseconds kPatience{500};
+  const std::string& bin_dir = settings.bin_dir;
+  slurm::SourceFacts facts{fixed_source(settings.source), settings.rest_url, "", {}};
+  if (facts.fixed && facts.fixed != slurm::SourceKind::kCli) {
+    return facts;
+  }
+  SideCall<slurm::SourceFacts> seen;
+  (void)seen.begin([look, facts, bin_dir] { return look(facts, bin_dir); }, SteadyTime{});
+  facts.sinfo = bin_dir.empty() ? "sinfo" : bin_dir + "/sinfo";
+  return seen.take(kPatience).value_or(facts);
+}
 
 Source make_node_source(const config::Settings& settings, const SourceContext& context) {
   const config::SlurmSettings& slurm = settings.slurm;
-  const auto options =
-      slurm::choose_sources({fixed_source(slurm.source), slurm.rest_url, find_sinfo(slurm.bin_dir),
-                             slurm::existing_sockets(slurm::usual_rest_sockets())});
+  const auto options = slurm::choose_sources(source_facts(slurm));
   // What comes first or, where that may be missing, second.
   const bool may_have_record =
       options.size() > 1 && options.front().kind == slurm::SourceKind::kOperator;

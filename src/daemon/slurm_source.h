@@ -2,6 +2,7 @@
 
 // Who is asked about this node, as slurm.source says, made of the sources in slurm/.
 
+#include <functional>
 #include <memory>
 
 #include "base/clock.h"
@@ -9,6 +10,7 @@
 #include "http/client.h"
 #include "slurm/local/slurmd_probe.h"
 #include "slurm/sources/node_source.h"
+#include "slurm/sources/source_choice.h"
 
 namespace slurmlet::daemon {
 
@@ -16,6 +18,14 @@ struct SourceContext {
   http::Client& client;  // of the thread that asks; waits for slurmrestd too
   const Clock& clock;
 };
+
+// What the choice depends on. Where sinfo or a socket may lie on a file system that hangs, `look`
+// is given up after a moment: sinfo is then taken to be there, and no socket is.
+using SourceLook =
+    std::function<slurm::SourceFacts(slurm::SourceFacts, const std::string& bin_dir)>;
+slurm::SourceFacts look_for_sources(slurm::SourceFacts configured, const std::string& bin_dir);
+slurm::SourceFacts source_facts(const config::SlurmSettings& settings,
+                                const SourceLook& look = look_for_sources);
 
 // Logs the choice, and its changes while running. What `context` refers to must outlive the source.
 std::unique_ptr<slurm::NodeSource> make_node_source(const config::Settings& settings,

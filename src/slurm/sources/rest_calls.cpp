@@ -20,7 +20,8 @@ std::optional<QueryFailure> RestCalls::begin(Now now) {
   if (!client_) {
     auto made = make_client_();
     if (!made) {
-      return QueryFailure{SlurmFailure::kRestUnavailable,
+      return QueryFailure{made.error().code == Code::kTimeout ? SlurmFailure::kFileSystemHangs
+                                                              : SlurmFailure::kRestUnavailable,
                           settings_.server.name() + ": " + made.error().message};
     }
     client_ = *std::move(made);
@@ -38,7 +39,7 @@ std::string RestCalls::user() const {
     return settings_.user;
   }
   const auto claims = token_claims(token_.text);
-  return claims && !claims->user.empty() ? claims->user : settings_.own_user;
+  return claims && !claims->user.empty() ? claims->user : settings_.own_user();
 }
 
 void RestCalls::get(const std::string& path, SteadyTime now, std::size_t news_at) {

@@ -26,8 +26,9 @@ inline constexpr int kNotModified = 304;
 
 struct RestSettings {
   RestServer server;
-  std::string user;      // X-SLURM-USER-NAME; "" = the token's, and without a token none
-  std::string own_user;  // where the token does not tell its user
+  std::string user;  // X-SLURM-USER-NAME; "" = the token's, and without a token none
+  // Our own, for a token that does not name its user; "" = not known now.
+  std::function<std::string()> own_user = [] { return ""; };
   Duration timeout = std::chrono::seconds{15};
 };
 

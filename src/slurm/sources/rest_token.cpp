@@ -104,6 +104,9 @@ std::optional<QueryFailure> token_problem(const RestToken& token, WallTime now) 
   const std::string cure = token.where == kTokenVariable
                                ? "; start slurmlet with a fresh one, or use slurm.jwtFile"
                                : "";
+  if (token.problem && token.problem->code == Code::kTimeout) {
+    return QueryFailure{node::SlurmFailure::kFileSystemHangs, token.problem->message};
+  }
   if (token.problem) {
     return refused(token.problem->message + cure);
   }

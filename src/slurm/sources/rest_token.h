@@ -39,7 +39,8 @@ std::optional<TokenClaims> token_claims(std::string_view token);
 // The token alone: `scontrol token` prints "SLURM_JWT=…", which people put into the file as it is.
 std::string_view bare_token(std::string_view text);
 
-// Why there is no need to ask with it: kTokenRefused. Nothing if it may be good.
+// Why there is no need to ask with it: kTokenRefused, or kFileSystemHangs where its file does.
+// Nothing if it may be good.
 std::optional<QueryFailure> token_problem(const RestToken& token, WallTime now);
 
 }  // namespace slurmlet::slurm

@@ -24,6 +24,7 @@ std::vector<SourceOption> fixed(const SourceFacts& facts) {
 }
 
 bool is_socket(const std::string& path) {
+  touches_file(path);
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
 }

@@ -141,6 +141,27 @@ TEST_F(SideCallTest, OnlySoManyHang) {
   }
 }
 
+TEST_F(SideCallTest, InTimeGivesANewResultOrNamesTheFileThatHangs) {
+  SideCall<Result<int>> call;
+  EXPECT_EQ(*in_time(
+                call, [] { return 6; }, kNow, minutes{1}),
+            6);
+  Held held;
+  const auto hangs = [work = held.work("/shared/jwt")]() -> Result<int> { return work(); };
+  Result<int> late = in_time(call, hangs, kNow, std::chrono::milliseconds{1});
+  while (!late && late.error().message != "/shared/jwt does not answer") {
+    late = in_time(call, hangs, kNow, minutes{1});  // not waited for again
+  }
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kTimeout);
+  held.release();
+  ASSERT_TRUE(readable(call.wake_fd(), 60'000));
+  EXPECT_EQ(*in_time(
+                call, [] { return 8; }, kNow, minutes{1}),
+            8)
+      << "not what came late";
+}
+
 // The real thing: to open a FIFO waits for its writer.
 TEST_F(SideCallTest, AFileThatHangsHoldsUpNobody) {
   fakes::TempTree tree;

@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <semaphore>
 #include <thread>
 
@@ -59,6 +62,38 @@ class HeldUpClock final : public Clock {
   mutable std::binary_semaphore asked{0};
   mutable std::binary_semaphore go_on{0};
 };
+
+TEST_F(TokenFileTest, AFileThatHangsLeavesTheLastTokenInUseUntilItAnswers) {
+  write("one");
+  std::promise<void> release;
+  const auto hangs = std::make_shared<std::atomic<bool>>(false);
+  TokenFile file(
+      folder_ / "token", clock_,
+      [hangs, released = release.get_future().share()](const auto& path, const auto& before) {
+        touches_file(path.string());
+        if (*hangs) {
+          released.wait();
+        }
+        return TokenFile::read(path, before);
+      });
+  const auto patience = std::chrono::minutes{1};
+  EXPECT_EQ(file.token(patience), "one");
+  *hangs = true;
+  write("two");
+  for (int look = 0; look < 3; ++look) {
+    clock_.advance(TokenFile::kCheckInterval);
+    EXPECT_EQ(file.token(std::chrono::milliseconds{1}), "one");
+    ASSERT_TRUE(file.last_error());
+    EXPECT_EQ(file.last_error()->code, Code::kTimeout);
+  }
+  EXPECT_THAT(file.last_error()->message, HasSubstr((folder_ / "token").string()));
+  *hangs = false;
+  release.set_value();
+  while (file.token(patience) != "two") {
+    clock_.advance(TokenFile::kCheckInterval);
+  }
+  EXPECT_FALSE(file.last_error());
+}
 
 // The thread that renews the lease must not wait for a file system that hangs.
 TEST_F(TokenFileTest, WhatIsHeldIsGivenWhileALookAtTheFileHangs) {

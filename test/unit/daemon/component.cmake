@@ -11,4 +11,5 @@ set(COMPONENT_TESTS
   node_identity_test.cpp
   rest_access_test.cpp
   slurm_setup_test.cpp
+  slurm_source_test.cpp
   state_lock_test.cpp)

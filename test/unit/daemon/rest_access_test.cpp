@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <semaphore>
+#include <thread>
 
 #include "fakes/fake_clock.h"
 #include "fakes/temp_tree.h"
@@ -108,6 +111,50 @@ TEST_F(RestAccessTest, AUselessCaLeavesTheOldOneInUse) {
   tree_.remove("ca.pem");
   EXPECT_TRUE(access.refresh());
   EXPECT_EQ(access.credentials(), first);
+}
+
+// A CA file that hangs, as long as `ca_hangs` says.
+std::binary_semaphore ca_answers{0};
+std::atomic<bool> ca_hangs{false};
+Result<std::optional<CaFile>> read_ca_that_may_hang(const std::string& path, CaTime before) {
+  touches_file(path);
+  if (ca_hangs) {
+    ca_answers.acquire();
+  }
+  return read_ca_file(path, before);
+}
+
+TEST_F(RestAccessTest, ACaFileThatHangsIsNamedAndLeavesTheOldOneInUse) {
+  tree_.file("ca.pem", ca("first"));
+  settings_.rest_ca_file = tree_.path("ca.pem").string();
+  RestAccess access{settings_, "https://head:6820", clock_, read_ca_that_may_hang};
+  ca_hangs = true;
+  Status late = access.refresh();
+  while (!late && late.error().message == "a file system does not answer") {
+    late = access.refresh();  // its thread has not begun
+  }
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kTimeout);
+  EXPECT_EQ(late.error().message, settings_.rest_ca_file + " does not answer");
+  ca_hangs = false;
+  ca_answers.release();
+  while (!access.refresh()) {
+    std::this_thread::yield();
+  }
+  const auto first = access.credentials();
+  ca_hangs = true;
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(access.refresh());
+  EXPECT_TRUE(access.refresh());
+  EXPECT_EQ(access.credentials(), first);
+  const std::string log = testing::internal::GetCapturedStderr();
+  const auto said = log.find(settings_.rest_ca_file + " does not answer; the old one stays in use");
+  ASSERT_NE(said, std::string::npos) << log;
+  EXPECT_EQ(log.find("does not answer", said + 60 + settings_.rest_ca_file.size()),
+            std::string::npos)
+      << log;
+  ca_hangs = false;
+  ca_answers.release();
 }
 
 TEST_F(RestAccessTest, WithoutAnyCaThereIsNothingToGoOnWithUntilOneComes) {

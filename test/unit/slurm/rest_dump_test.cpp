@@ -19,7 +19,7 @@ class RestDumpTest : public RestSourceTest {
   void make_dump(const std::string& url = kSocket) {
     RestSettings settings;
     settings.server = {url, true};
-    settings.own_user = "root";
+    settings.own_user = [] { return "root"; };
     dump_ = std::make_unique<RestDump>(
         settings,
         [this]() -> Result<std::unique_ptr<http::Client>> {

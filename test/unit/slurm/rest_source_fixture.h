@@ -30,7 +30,10 @@ class RestSourceTest : public testing::Test {
     RestSettings settings;
     settings.server.url = url;
     settings.user = user;
-    settings.own_user = "root";
+    settings.own_user = [this] {
+      ++own_user_lookups_;
+      return own_user_;
+    };
     settings.timeout = std::chrono::seconds{15};
     source_ = std::make_unique<RestSource>(
         settings,
@@ -91,6 +94,8 @@ class RestSourceTest : public testing::Test {
   RestToken token_;
   std::optional<Error> client_error_;
   int clients_made_ = 0;
+  std::string own_user_ = "root";
+  int own_user_lookups_ = 0;
   std::unique_ptr<RestSource> source_;
 };
 

@@ -266,6 +266,22 @@ TEST_F(RestSourceTest, SendsTheTokenAndItsUserReadForEachQuestion) {
               ElementsAre(Pair("X-SLURM-USER-NAME", "root"), Pair("X-SLURM-USER-TOKEN", "opaque")));
 }
 
+// The name service may hang.
+TEST_F(RestSourceTest, OurOwnUserIsLookedUpOnlyForATokenThatNamesNone) {
+  make("https://head:6820");
+  token_ = {kToken, "/etc/jwt", {}};
+  ASSERT_FALSE(ask());
+  EXPECT_EQ(own_user_lookups_, 0);
+  answer_as_captured("25.11/mixed-gpu.rest.out");
+  ASSERT_TRUE(poll());
+  token_.text = "opaque";
+  own_user_.clear();
+  ASSERT_FALSE(ask());
+  EXPECT_GT(own_user_lookups_, 0);
+  EXPECT_THAT(http_->stream_requests.back().headers,
+              ElementsAre(Pair("X-SLURM-USER-TOKEN", "opaque")));
+}
+
 TEST_F(RestSourceTest, AConfiguredUserWins) {
   make("https://head:6820", "reader");
   token_ = {kToken, "/etc/jwt", {}};
@@ -297,9 +313,13 @@ TEST_F(RestSourceTest, AClientThatCannotBeMadeIsTriedAgain) {
   EXPECT_EQ(failure->cause, SlurmFailure::kRestUnavailable);
   EXPECT_EQ(failure->detail,
             "slurmrestd https://head:6820: /etc/ca.pem: no such file or directory");
+  client_error_ = Error{Code::kTimeout, "/shared/ca.pem does not answer"};
+  const auto hung = ask();
+  ASSERT_TRUE(hung);
+  EXPECT_EQ(hung->cause, SlurmFailure::kFileSystemHangs);
   client_error_.reset();
   EXPECT_FALSE(ask());
-  EXPECT_EQ(clients_made_, 2);
+  EXPECT_EQ(clients_made_, 3);
 }
 
 }  // namespace

@@ -99,6 +99,15 @@ TEST(TokenProblem, TellsWhyThereIsNone) {
   EXPECT_THAT(problem->detail, HasSubstr("token file /etc/jwt: no such file or directory"));
 }
 
+TEST(TokenProblem, OfAFileThatDoesNotAnswerIsItsFileSystems) {
+  RestToken token;
+  token.problem = Error{Code::kTimeout, "token file: /shared/jwt does not answer"};
+  const auto problem = token_problem(token, {});
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->cause, node::SlurmFailure::kFileSystemHangs);
+  EXPECT_EQ(problem->detail, "token file: /shared/jwt does not answer");
+}
+
 TEST(TokenProblem, RefusesWhatWouldBreakTheHeaderWithoutQuotingIt) {
   for (const std::string text : {"secret secret", "secret\nX-A: b", "secret\x7f",
                                  "s\xc3\xa9"

@@ -7,7 +7,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <future>
+#include <thread>
 
+#include "base/side_call.h"
 #include "base/unique_fd.h"
 #include "fakes/temp_tree.h"
 
@@ -107,6 +110,24 @@ TEST(ExistingSockets, AreSocketsOnly) {
   ASSERT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   EXPECT_THAT(existing_sockets({tree.path("file").string(), path, tree.path("no").string()}),
               ElementsAre(path));
+}
+
+// They may lie on a file system that hangs.
+TEST(ExistingSockets, NameTheFileThatIsLookedAt) {
+  std::promise<void> release;
+  SideCall<bool> look;
+  ASSERT_TRUE(look.begin(
+      [released = release.get_future().share()] {
+        const bool none = existing_sockets({"/nonexistent/s.sock"}).empty();
+        released.wait();
+        return none;
+      },
+      SteadyTime{}));
+  while (look.file() != "/nonexistent/s.sock") {
+    std::this_thread::yield();
+  }
+  release.set_value();
+  EXPECT_EQ(look.take(std::chrono::minutes{1}), true);
 }
 
 }  // namespace source_choice_test
