@@ -132,8 +132,13 @@ def test_recreation_while_all_else_is_slow(node, timing):
     renewals = Renewals(node)
     node.admin.delete(node.path)
     node.wait(lambda made: made and made["metadata"]["uid"] != old)
-    renewals.began = max(moment for moment, verb, resource, _ in node.audit.requests()
-                         if (verb, resource) == ("create", "nodes"))
+    deleted = renewals.began
+
+    def made_anew():  # in the audit log, which comes after the Node
+        return [moment for moment, verb, resource, _ in node.audit.requests()
+                if (verb, resource) == ("create", "nodes") and moment > deleted]
+    wait_until(made_anew, what="the creation in the audit log")
+    renewals.began = made_anew()[-1]
     renewals.expect(1)
     waited = renewals.moments()[0] - renewals.began
     timing("Node made to lease renewed", waited)
