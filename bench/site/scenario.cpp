@@ -155,28 +155,27 @@ Run cold_start(Site& site) {
   return site.run("cold-start", {{"all daemons start", at}}, Steady::kAtTheEnd);
 }
 
-Run daemon_restart(Site& site) {
+// What one command does to all nodes.
+Run to_all(Site& site, std::string_view name, Site::Act act, const char* event) {
   const Duration at = site.now();
-  site.each_within(at, kAllAtOnce, &Site::restart);
-  return site.run("daemon-restart", {{"all daemons restart", at}});
+  site.each_within(at, kAllAtOnce, act);
+  return site.run(name, {{event, at}});
+}
+
+Run daemon_restart(Site& site) {
+  return to_all(site, "daemon-restart", &Site::restart, "all daemons restart");
 }
 
 Run daemon_crash(Site& site) {
-  const Duration at = site.now();
-  site.each_within(at, kAllAtOnce, &Site::start);
-  return site.run("daemon-crash", {{"all daemons are killed", at}});
+  return to_all(site, "daemon-crash", &Site::start, "all daemons are killed");
 }
 
 Run daemon_reload(Site& site) {
-  const Duration at = site.now();
-  site.each_within(at, kAllAtOnce, &Site::reload);
-  return site.run("daemon-reload", {{"all daemons reload", at}});
+  return to_all(site, "daemon-reload", &Site::reload, "all daemons reload");
 }
 
 Run slurmd_restart(Site& site) {
-  const Duration at = site.now();
-  site.each_within(at, kAllAtOnce, &Site::restart_slurmd);
-  return site.run("slurmd-restart", {{"slurmd restarts everywhere", at}});
+  return to_all(site, "slurmd-restart", &Site::restart_slurmd, "slurmd restarts everywhere");
 }
 
 Run power_on(Site& site) {
@@ -241,9 +240,7 @@ Run long_job(Site& site) { return big_job(site, "job", minutes{10}); }
 Run short_job(Site& site) { return big_job(site, "short-job", minutes{4}); }
 
 Run reconfigure(Site& site) {
-  const Duration at = site.now();
-  site.each_within(at, kAllAtOnce, &Site::reconfigure_slurmd);
-  return site.run("reconfigure", {{"scontrol reconfigure", at}});
+  return to_all(site, "reconfigure", &Site::reconfigure_slurmd, "scontrol reconfigure");
 }
 
 // What a scenario begins with.
