@@ -103,11 +103,14 @@ class SideCall {
   SteadyTime late_at_{};
 };
 
+// How long a loop waits for a file that it needs now.
+inline constexpr Duration kFilePatience = std::chrono::milliseconds{500};
+
 // A new result of `work`, or where that does not come in time kTimeout, naming the file. Waits only
 // for what it has begun: for the same file system again not before it has answered.
 template <typename T, typename Work>
 Result<T> in_time(SideCall<Result<T>>& call, Work work, SteadyTime now,
-                  Duration patience = std::chrono::milliseconds{500}) {
+                  Duration patience = kFilePatience) {
   (void)call.take();
   const bool begun = call.begin(std::move(work), now, patience);
   if (auto result = call.take(begun ? patience : Duration::zero())) {

@@ -64,7 +64,7 @@ std::string TokenFile::held() const {
 
 std::optional<Error> TokenFile::last_error() {
   const std::lock_guard lock(mutex_);
-  look(kPatience);
+  look(kFilePatience);
   return error_;
 }
 

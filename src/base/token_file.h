@@ -25,8 +25,6 @@ class TokenFile {
  public:
   static constexpr Duration kCheckInterval = std::chrono::seconds{10};
 
-  static constexpr Duration kPatience = std::chrono::milliseconds{500};
-
   struct Content {
     FileStamp stamp;
     std::string token;
@@ -42,7 +40,7 @@ class TokenFile {
 
   // The token now; "" when there never was one. Looks at the file if that is due, aside, and waits
   // no longer than `patience`.
-  std::string token(Duration patience = kPatience);
+  std::string token(Duration patience = kFilePatience);
   // The token of the last look. Never waits for the file: for the thread that renews the lease.
   std::string held() const;
   // The next token() looks at the file, however short ago the last look was.

@@ -121,10 +121,13 @@ RestConnection rest_connection(const config::SlurmSettings& settings, const std:
   slurm::RestSettings rest;
   rest.server.url = url;
   rest.user = settings.rest_user;
-  rest.own_user = [look = std::make_shared<SideCall<Result<std::string>>>(), &clock] {
-    const auto user = in_time(
-        *look, [] { return own_user(); }, clock.now().steady);
-    return user ? *user : "";
+  rest.own_user = [look = std::make_shared<SideCall<Result<std::string>>>(),
+                   known = Result<std::string>{Error{}}, &clock]() mutable {
+    if (!known) {
+      known = in_time(
+          *look, [] { return own_user(); }, clock.now().steady);
+    }
+    return known ? *known : "";
   };
   rest.timeout = settings.command_timeout;
   auto make_client = [access, &first]() -> Result<std::unique_ptr<http::Client>> {

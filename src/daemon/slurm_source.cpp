@@ -1,6 +1,5 @@
 #include "daemon/slurm_source.h"
 
-#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -70,16 +69,19 @@ slurm::SourceFacts look_for_sources(slurm::SourceFacts facts, const std::string&
 }
 
 slurm::SourceFacts source_facts(const config::SlurmSettings& settings, const SourceLook& look) {
-  constexpr std::chrono::milliseconds kPatience{500};
   const std::string& bin_dir = settings.bin_dir;
   slurm::SourceFacts facts{fixed_source(settings.source), settings.rest_url, "", {}};
   if (facts.fixed && facts.fixed != slurm::SourceKind::kCli) {
     return facts;
   }
-  SideCall<slurm::SourceFacts> seen;
-  (void)seen.begin([look, facts, bin_dir] { return look(facts, bin_dir); }, SteadyTime{});
+  SideCall<Result<slurm::SourceFacts>> call;
+  auto seen = in_time(
+      call, [look, facts, bin_dir] { return look(facts, bin_dir); }, SteadyTime{});
+  if (seen) {
+    return *std::move(seen);
+  }
   facts.sinfo = bin_dir.empty() ? "sinfo" : bin_dir + "/sinfo";
-  return seen.take(kPatience).value_or(facts);
+  return facts;
 }
 
 Source make_node_source(const config::Settings& settings, const SourceContext& context) {
