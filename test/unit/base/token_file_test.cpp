@@ -67,15 +67,17 @@ TEST_F(TokenFileTest, AFileThatHangsLeavesTheLastTokenInUseUntilItAnswers) {
   write("one");
   std::promise<void> release;
   const auto hangs = std::make_shared<std::atomic<bool>>(false);
-  TokenFile file(
-      folder_ / "token", clock_,
-      [hangs, released = release.get_future().share()](const auto& path, const auto& before) {
-        touches_file(path.string());
-        if (*hangs) {
-          released.wait();
-        }
-        return TokenFile::read(path, before);
-      });
+  const auto at_it = std::make_shared<std::binary_semaphore>(0);
+  TokenFile file(folder_ / "token", clock_,
+                 [hangs, at_it, released = release.get_future().share()](const auto& path,
+                                                                         const auto& before) {
+                   touches_file(path.string());
+                   if (*hangs) {
+                     at_it->release();
+                     released.wait();
+                   }
+                   return TokenFile::read(path, before);
+                 });
   const auto patience = std::chrono::minutes{1};
   EXPECT_EQ(file.token(patience), "one");
   *hangs = true;
@@ -85,6 +87,9 @@ TEST_F(TokenFileTest, AFileThatHangsLeavesTheLastTokenInUseUntilItAnswers) {
     EXPECT_EQ(file.token(std::chrono::milliseconds{1}), "one");
     ASSERT_TRUE(file.last_error());
     EXPECT_EQ(file.last_error()->code, Code::kTimeout);
+    if (look == 0) {
+      at_it->acquire();
+    }
   }
   EXPECT_THAT(file.last_error()->message, HasSubstr((folder_ / "token").string()));
   *hangs = false;
