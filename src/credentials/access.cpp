@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kNodeUserPrefix = "system:node:";
+constexpr std::chrono::seconds kTokenPatience{10};  // at the start, or aside
 
 Result<kube::ClusterAccess> read_access(const config::KubernetesSettings& settings) {
   if (!settings.kubeconfig.empty()) {
@@ -153,7 +154,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
     out.token_file = before->token_file;
   } else if (!out.token_path.empty()) {
     out.token_file = std::make_shared<TokenFile>(out.token_path, *clock_);
-    (void)out.token_file->token();
+    (void)out.token_file->token(kTokenPatience);
   }
   if (before != nullptr && before->fingerprint == out.fingerprint) {
     out.credentials = before->credentials;
@@ -176,11 +177,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
 Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
                                     const std::string& node_name) const {
   if (!fresh.token_path.empty()) {
-    TokenFile token_file{fresh.token_path, *clock_};
-    (void)token_file.token();
-    if (const auto error = token_file.last_error()) {
-      return *error;
-    }
+    TRY(TokenFile::read(fresh.token_path, std::nullopt));
   }
   if (fresh.credentials == before.credentials) {
     return {};
@@ -209,17 +206,22 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
   return client ? Status{} : Status{client.error()};
 }
 
-Status ApiAccess::reload(const std::string& node_name) {
+Result<ApiAccess::Fresh> ApiAccess::read_again(const std::string& node_name) const {
   const auto before = current_->get();
   auto fresh = TRY(read(before.get()));
   TRY(check_replacement(fresh, *before, node_name));
   if (fresh.token_file) {
     fresh.token_file->look_again();
-    (void)fresh.token_file->token();
+    (void)fresh.token_file->token(kTokenPatience);
   }
-  if (fresh.credentials != before->credentials || fresh.files != before->files) {
-    current_->set(std::move(fresh));
+  if (fresh.credentials == before->credentials && fresh.files == before->files) {
+    return Fresh{[](ApiAccess&) {}};
   }
+  return Fresh{[fresh](ApiAccess& access) { access.current_->set(fresh); }};
+}
+
+Status ApiAccess::reload(const std::string& node_name) {
+  use(TRY(read_again(node_name)));
   return {};
 }
 

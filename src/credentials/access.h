@@ -4,9 +4,10 @@
 // connections, and read again when its files were replaced. Checks what can be checked before the
 // first request.
 //
-// reload() belongs to one thread, all else may be called from any.
+// reload() and use() belong to one thread, all else may be called from any.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,10 @@ class ApiAccess {
   // file is looked at here, and by no request. A certificate for another node than `node_name` is
   // rejected, where that is given.
   Status reload(const std::string& node_name = "");
+  // Its two halves. The reading may hang; a copy of this object may do it on any thread.
+  using Fresh = std::function<void(ApiAccess&)>;
+  Result<Fresh> read_again(const std::string& node_name) const;
+  void use(const Fresh& fresh) { fresh(*this); }
 
   // A connection of its own for one thread, with the credentials of source().
   Result<std::unique_ptr<http::Client>> connect() const;

@@ -3,8 +3,8 @@
 // Takes up credentials that are replaced on disk while the daemon runs: waits until the files have
 // been quiet (a pair is replaced one after the other), then has them read again. A replacement that
 // is rejected is logged once for each reason and tried again, so that a file that was caught half
-// written, or whose other half comes late, needs nobody's help. A loop of one thread; step() never
-// blocks longer than the reading takes.
+// written, or whose other half comes late, needs nobody's help. Files that hang are read aside
+// (side_call.h), and tried again like those. A loop of one thread.
 
 #include <filesystem>
 #include <functional>
@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file_watch.h"
 #include "base/result.h"
+#include "base/side_call.h"
 
 namespace slurmlet::credentials {
 
@@ -23,9 +24,11 @@ class CredentialFiles {
  public:
   struct Entry {
     std::vector<std::filesystem::path> paths;
-    // Reads them again, and goes on with the old ones on an Error. Called without need too, so the
-    // same content must change nothing.
-    std::function<Status()> reload;
+    // Reads them again, on a thread of its own: it owns what it uses. What it returns is called on
+    // ours: puts them in use, or goes on with the old ones on an Error. Called without need too, so
+    // the same content must change nothing.
+    using Use = std::function<Status()>;
+    std::function<Use()> read;
     std::string what;  // for the log: "kubeconfig /etc/kubernetes/kubelet.conf"
   };
 
@@ -50,6 +53,7 @@ class CredentialFiles {
  private:
   struct State {
     Entry entry;
+    SideCall<Result<Entry::Use>> reading;
     std::optional<SteadyTime> due;           // for reload()
     std::optional<SteadyTime> unrest_since;  // the first change not yet read
     bool replaced = false;                   // a change was seen that is not yet in use
@@ -64,6 +68,7 @@ class CredentialFiles {
   std::vector<State> states_;
   FileWatch watch_;
   std::optional<SteadyTime> look_at_;
+  std::string problem_;  // of the look, as logged
 };
 
 }  // namespace slurmlet::credentials

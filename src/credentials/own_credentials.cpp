@@ -54,13 +54,9 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
       patience_(kLeastPatience +
                 std::chrono::duration_cast<Duration>(kMorePatience * system_random()())) {
   if (settings_.kubernetes.rotate_certificates && is_own_certificate()) {
-    client_sync_.emplace(
-        api_, client_store_, client_certificate_options(settings, node_name), system_random(),
-        [this](const tls::StoredCertificate&) {
-          if (const Status taken = reload_access(); !taken) {
-            log::error("the renewed client certificate cannot be used: " + taken.error().message);
-          }
-        });
+    client_sync_.emplace(api_, client_store_, client_certificate_options(settings, node_name),
+                         system_random(),
+                         [](const tls::StoredCertificate&) {});  // its file is watched
     client_sync_->set_subject(client_certificate_subject(node_name));
   }
   const bool serves = settings_.endpoint.port != 0 && settings_.endpoint.server_tls_bootstrap;
@@ -85,27 +81,34 @@ bool OwnCredentials::is_own_certificate() const {
 }
 
 void OwnCredentials::watch_files() {
+  using Use = CredentialFiles::Entry::Use;
   watched_ = access_.files();
   std::vector<CredentialFiles::Entry> entries;
-  entries.push_back({watched_, [this] { return reload_access(); }, "the credential of this node"});
+  entries.push_back({watched_,
+                     [this, access = access_, node = node_name_]() -> Use {
+                       return [this, fresh = access.read_again(node)] { return use(fresh); };
+                     },
+                     "the credential of this node"});
   if (auto files = serving_.files(); !files.empty()) {
     entries.push_back({std::move(files),
-                       [this] {
-                         const Status done = serving_.reload();
-                         reload_failures_ += done ? 0 : 1;
-                         return done;
+                       [this, settings = settings_.endpoint]() -> Use {
+                         return [this, fresh = ServingCertificate::read(settings)] {
+                           const Status done = serving_.use(fresh);
+                           reload_failures_ += done ? 0 : 1;
+                           return done;
+                         };
                        },
                        "the certificate of the kubelet endpoint"});
   }
   files_ = std::make_unique<CredentialFiles>(std::move(entries));
 }
 
-Status OwnCredentials::reload_access() {
-  const Status done = access_.reload(node_name_);
-  if (!done) {
+Status OwnCredentials::use(const Result<ApiAccess::Fresh>& fresh) {
+  if (!fresh) {
     ++reload_failures_;
-    return done;
+    return fresh.error();
   }
+  access_.use(*fresh);
   replaced_ += is_started_ ? 1 : 0;
   return serving_.set_cluster_ca(access_.ca_pem());
 }

@@ -45,7 +45,7 @@ class OwnCredentials {
 
  private:
   void watch_files();
-  Status reload_access();
+  Status use(const Result<ApiAccess::Fresh>& fresh);
   bool is_own_certificate() const;
   std::optional<std::string> loss(WallTime now) const;
   bool is_expired(WallTime now) const;

@@ -39,7 +39,8 @@ constexpr Duration kStartIsOver = seconds{15};
 struct Daemon::Lasting {
   explicit Lasting(status::ServiceReport& service) : shared{service, clock} {}
 
-  SystemClock clock;
+  // Work that hangs (base/side_call.h) may use it to the end of the process.
+  static inline const SystemClock clock{};
   Shared shared;
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fakes/fake_clock.h"
+#include "fakes/gate.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::credentials {
@@ -30,15 +31,20 @@ class CredentialFilesTest : public ::testing::Test {
     tree_.file("tls.crt", "1").file("tls.key", "1").file("ca", "1");
     files_ = std::make_unique<CredentialFiles>(
         std::vector<CredentialFiles::Entry>{{{tree_.path("tls.crt"), tree_.path("tls.key")},
-                                             [this] {
-                                               ++pair_reloads_;
-                                               return pair_;
+                                             [this, gate = gate_] {
+                                               gate->pass();
+                                               return [this] {
+                                                 ++pair_reloads_;
+                                                 return pair_;
+                                               };
                                              },
                                              "pair"},
                                             {{tree_.path("ca")},
                                              [this] {
-                                               ++ca_reloads_;
-                                               return Status{};
+                                               return [this] {
+                                                 ++ca_reloads_;
+                                                 return Status{};
+                                               };
                                              },
                                              "CA"}});
     EXPECT_EQ(step(), "");
@@ -69,6 +75,7 @@ class CredentialFilesTest : public ::testing::Test {
     elsewhere_.file("link", "longer than before");
   }
 
+  std::shared_ptr<fakes::Gate> gate_ = std::make_shared<fakes::Gate>();
   fakes::TempTree tree_;
   fakes::TempTree elsewhere_;
   fakes::FakeClock clock_;
@@ -201,6 +208,28 @@ TEST_F(CredentialFilesTest, LooksEveryThirtySecondsWithoutEvents) {
   EXPECT_EQ(ca_reloads_, 1);
 }
 
+TEST_F(CredentialFilesTest, AReadingThatHangsLeavesTheOldOnesInUseAndEndsLater) {
+  gate_->set(false);
+  tree_.file("tls.crt", "2");
+  step_on_event();
+  EXPECT_THAT(step_after(200ms), AllOf(HasSubstr("pair: "),
+                                       HasSubstr(" does not answer; the old "
+                                                 "one stays in use"),
+                                       Not(HasSubstr("rejected"))));
+  tree_.file("ca", "2");
+  step_on_event();
+  EXPECT_THAT(step_after(200ms), HasSubstr("CA was replaced and is in use"));
+  for (int i = 0; i < 10; ++i) {
+    step_after(until_next());
+  }
+  EXPECT_EQ(pair_reloads_, 0);
+  gate_->set(true);
+  while (pair_reloads_ == 0) {
+    step_after(until_next());
+  }
+  EXPECT_EQ(pair_reloads_, 1);
+}
+
 TEST_F(CredentialFilesTest, OtherFilesOfTheDirectoryAreNoReason) {
   tree_.file("tls.crt.tmp", "2");
   EXPECT_EQ(step_on_event(), "");
@@ -213,8 +242,10 @@ TEST_F(CredentialFilesTest, TheFirstStepReadsWhatWasReplacedBeforeItWatched) {
   int reloads = 0;
   CredentialFiles fresh{{{{tree_.path("ca")},
                           [&] {
-                            ++reloads;
-                            return Status{};
+                            return [&] {
+                              ++reloads;
+                              return Status{};
+                            };
                           },
                           "CA"}}};
   ::testing::internal::CaptureStderr();
