@@ -93,7 +93,10 @@ std::vector<Condition> machine_conditions(const MachineFacts& machine) {
                  "this node runs no pods and needs no pod network"});
   for (const auto& rule : kPressures) {
     const auto& fact = machine.*rule.fact;
-    if (!fact) {
+    if (!fact && rule.fact == &MachineFacts::disk_pressure && !machine.disk_problem.empty()) {
+      out.push_back({rule.type, "Unknown", "FileSystemNotResponding",
+                     machine.disk_problem + ": check its mount and its server"});
+    } else if (!fact) {
       out.push_back({rule.type, "Unknown", "CannotRead", "could not be read from /proc"});
     } else if (fact->under_pressure) {
       out.push_back({rule.type, "True", rule.bad_reason, fact->detail});

@@ -313,7 +313,7 @@ TEST(FileWatchTest, ALookThatHangsHoldsUpNobodyAndIsToldOfWhenItEnds) {
   gate->set(false);
   tree.file("ca", "22");
   EXPECT_THAT(told(watch), IsEmpty());
-  while (watch.problem() != "/shared/ca does not answer") {
+  while (watch.problem() != "/shared/file does not answer") {
     std::this_thread::yield();
   }
   EXPECT_TRUE(quiet(watch)) << "no turn without end";

@@ -11,7 +11,7 @@ namespace slurmlet::fakes {
 class Gate {
  public:
   void pass() {
-    touches_file("/shared/ca");
+    touches_file("/shared/file");
     std::unique_lock lock{mutex_};
     opened_.wait(lock, [this] { return open_; });
   }
