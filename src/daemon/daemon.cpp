@@ -7,6 +7,7 @@
 #include "base/child_limits.h"
 #include "base/log.h"
 #include "base/process_memory.h"
+#include "base/side_call.h"
 #include "base/try.h"
 #include "credentials/access.h"
 #include "credentials/bootstrap.h"
@@ -33,6 +34,8 @@ using std::chrono::seconds;
 // Registered for so long, what only starting needed is given back. The first certificate has come
 // by then, or waits for its approval.
 constexpr Duration kStartIsOver = seconds{15};
+// With the credential's files, where there is no older credential to go on with.
+constexpr Duration kFirstPatience = seconds{10};
 
 }  // namespace
 
@@ -46,6 +49,7 @@ struct Daemon::Lasting {
   std::unique_ptr<LeaseThread> lease;
   // What these settings led to when it was last read.
   std::optional<std::pair<config::KubernetesSettings, credentials::ApiAccess>> access;
+  SideCall<Result<credentials::ApiAccess>> opening;
 };
 
 namespace {
@@ -133,9 +137,14 @@ Result<Outcome> Life::run() {
   }
 }
 
-// A reload may come while somebody writes the credential's files.
+// A reload may come while somebody writes the credential's files, or while they hang.
 Result<credentials::ApiAccess> Life::open_access() {
-  auto opened = credentials::ApiAccess::open(settings_, shared_.clock);
+  auto opened = in_time(
+      lasting_.opening,
+      [settings = settings_, clock = &lasting_.clock] {
+        return credentials::ApiAccess::open(settings, *clock);
+      },
+      shared_.clock.now().steady, lasting_.access ? kFilePatience : kFirstPatience);
   if (opened) {
     lasting_.access.emplace(settings_.kubernetes, *opened);
   } else if (lasting_.access && lasting_.access->first == settings_.kubernetes) {
