@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/side_call.h"
 #include "base/text.h"
 #include "config/draft.h"
 #include "config/duration.h"
@@ -46,12 +47,16 @@ void check_slurm(Draft& draft) {
   }
 }
 
+// One that does not answer may be good; who uses it will tell.
 void check_readable(Draft& draft, std::string_view key, const std::string& path,
                     const FileReader& files) {
   if (path.empty()) {
     return;
   }
-  if (const auto content = files(path); !content) {
+  SideCall<Result<std::string>> reading;
+  const auto content = in_time(
+      reading, [files, path] { return files(path); }, SteadyTime{});
+  if (!content && content.error().code != Code::kTimeout) {
     draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}", draft.name_of(key),
                                   path, content.error().message));
   }

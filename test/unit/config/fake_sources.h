@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/command_line.h"
 #include "config/load.h"
+#include "fakes/gate.h"
 
 namespace slurmlet::config {
 
@@ -17,14 +19,19 @@ struct FakeSources {
   std::map<std::string, std::string> files;
   std::map<std::string, std::string> unreadable;  // path → message
   std::map<std::string, std::string> environment;
+  std::shared_ptr<fakes::Gate> shared = std::make_shared<fakes::Gate>();  // before /shared/
 
+  // May be used aside, for longer than this object lives.
   FileReader reader() const {
-    return [this](const std::string& path) -> Result<std::string> {
-      if (const auto found = unreadable.find(path); found != unreadable.end()) {
+    return [own = *this](const std::string& path) -> Result<std::string> {
+      if (path.starts_with("/shared/")) {
+        own.shared->pass();
+      }
+      if (const auto found = own.unreadable.find(path); found != own.unreadable.end()) {
         return Error{Code::kDenied, found->second};
       }
-      const auto found = files.find(path);
-      if (found == files.end()) {
+      const auto found = own.files.find(path);
+      if (found == own.files.end()) {
         return Error{Code::kNotFound, "open " + path + ": No such file or directory"};
       }
       return found->second;

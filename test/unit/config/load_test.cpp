@@ -424,6 +424,16 @@ TEST(LoadTest, SettingsMustFitTogether) {
   }
 }
 
+TEST(LoadTest, AFileThatHangsIsLeftToWhoUsesIt) {
+  const FakeSources sources;
+  const std::vector<std::string> arguments = {"print-node", "--slurm-rest-url=https://h:6820",
+                                              "--slurm-rest-ca-file=/shared/ca"};
+  EXPECT_THAT(sources.error_with(arguments), HasSubstr("open /shared/ca"));
+  sources.shared->set(false);
+  EXPECT_EQ(sources.error_with(arguments), "");
+  sources.shared->set(true);
+}
+
 TEST(LoadTest, BadFlagsAreNamed) {
   EXPECT_EQ(FakeSources{}.error_with({"print-node", "--port=x", "--node-unschedulable=maybe",
                                       "--node-labels=a", "--slurm-poll-interval=-1s"}),
