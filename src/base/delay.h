@@ -61,6 +61,7 @@ enum class Delay : std::uint8_t {
   kStale,
   kReread,
   // this machine alone
+  kSlurmdNameRetry,
   kPortRetry,
 };
 

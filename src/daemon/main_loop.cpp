@@ -74,7 +74,7 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
                              .poll = std::move(poll),
                              .version_runner = std::make_unique<slurm::ProcessRunner>(),
                              .unit_runner = std::make_unique<slurm::ProcessRunner>(),
-                             .name_runner = std::make_unique<slurm::ProcessRunner>(),
+                             .name = {std::make_unique<slurm::ProcessRunner>(), system_random()},
                              .probe = make_slurmd_probe(*client_)});
 }
 

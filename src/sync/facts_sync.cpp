@@ -30,7 +30,7 @@ FactsSync::FactsSync(Parts parts)
       poll_(std::move(parts.poll)),
       setup_(std::move(parts.unread)),
       watch_(setup_.watch, std::move(parts.version_runner), std::move(parts.unit_runner)),
-      name_(std::move(parts.name_runner)),
+      name_(std::move(parts.name)),
       jobs_(setup_.jobs),
       probe_(std::move(parts.probe)),
       pressures_(options_.paths) {

@@ -86,7 +86,7 @@ class FactsSync {
     std::unique_ptr<slurm::ControllerPoll> poll;
     std::unique_ptr<slurm::CommandRunner> version_runner;  // `slurmd -V`
     std::unique_ptr<slurm::CommandRunner> unit_runner;     // `systemctl show slurmd.service`
-    std::unique_ptr<slurm::CommandRunner> name_runner;     // `scontrol show slurmd`
+    slurm::SlurmdName name;                                // `scontrol show slurmd`
     slurm::SlurmdProbe probe{{}};
   };
   explicit FactsSync(Parts parts);
