@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <map>
 #include <optional>
@@ -74,8 +73,7 @@ class FileWatch::Ways {
   Watches watches_;
 };
 
-FileWatch::FileWatch(Files files, std::function<void()> before_look)
-    : before_look_(std::move(before_look)) {
+FileWatch::FileWatch(Files files) {
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   ways_ = std::make_shared<Ways>(std::move(files));
@@ -84,14 +82,9 @@ FileWatch::FileWatch(Files files, std::function<void()> before_look)
 }
 
 FileWatch::Files FileWatch::changed() {
-  constexpr std::chrono::milliseconds kPatience{500};
-  const bool begun = look_.begin(
-      [ways = ways_, before = before_look_] {
-        before();
-        return ways->changed();
-      },
-      SteadyTime{});
-  return look_.take(begun ? kPatience : Duration::zero()).value_or(Files{});
+  const bool begun = look_.begin([ways = ways_] { return ways->changed(); }, SteadyTime{});
+  is_refused_ = !begun && !look_.busy();
+  return look_.take(begun ? kFilePatience : Duration::zero()).value_or(Files{});
 }
 
 FileWatch::Files FileWatch::Ways::changed() {

@@ -13,7 +13,6 @@
 // makes fd() readable, and the next changed() gives it.
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,15 +25,15 @@ class FileWatch {
  public:
   using Files = std::vector<std::filesystem::path>;
 
-  // What is there now counts as seen, unless seeing it takes too long. `before_look` is for tests:
-  // it runs aside, before the files are touched.
-  explicit FileWatch(
-      Files files, std::function<void()> before_look = [] {});
+  // What is there now counts as seen, unless seeing it takes longer than kFilePatience, as long as
+  // this may block.
+  explicit FileWatch(Files files);
 
-  // Descriptor to wait on; -1 when the kernel gave none.
-  int fd() const { return look_.busy() ? look_.wake_fd() : inotify_fd_; }
+  // Descriptor to wait on; -1 when the kernel gave none, or no thread was to be had.
+  int fd() const { return look_.busy() ? look_.wake_fd() : is_refused_ ? -1 : inotify_fd_; }
 
-  // The files whose content may be another since the last call. Empties fd(), unless that hangs.
+  // The files whose content may be another since the last call. Empties fd(), unless that hangs:
+  // blocks no longer than kFilePatience.
   Files changed();
   // "/shared/ca.pem does not answer"; "" where all did at the last call.
   std::string problem() const { return look_.busy() ? look_.file() + " does not answer" : ""; }
@@ -43,8 +42,8 @@ class FileWatch {
   class Ways;  // the watches, and what was seen
 
   std::shared_ptr<Ways> ways_;  // the look's while one is under way
-  std::function<void()> before_look_;
   int inotify_fd_ = -1;
+  bool is_refused_ = false;  // the last look could not begin
   SideCall<Files> look_;
 };
 

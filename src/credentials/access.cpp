@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kNodeUserPrefix = "system:node:";
-constexpr std::chrono::seconds kTokenPatience{10};  // at the start, or aside
 
 Result<kube::ClusterAccess> read_access(const config::KubernetesSettings& settings) {
   if (!settings.kubeconfig.empty()) {
@@ -132,9 +131,16 @@ ApiAccess::ApiAccess(config::KubernetesSettings settings, const Clock& clock)
       clock_(&clock),
       current_(std::make_shared<Published<Current>>()) {}
 
-Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock) {
+Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock,
+                                  bool needs_token) {
   ApiAccess out{settings.kubernetes, clock};
   auto current = TRY(out.read(nullptr));
+  if (current.token_file) {
+    const Status read = current.token_file->reload();
+    if (!read && needs_token) {
+      return read.error();
+    }
+  }
   out.current_->set(std::move(current));
   return out;
 }
@@ -154,7 +160,6 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
     out.token_file = before->token_file;
   } else if (!out.token_path.empty()) {
     out.token_file = std::make_shared<TokenFile>(out.token_path, *clock_);
-    (void)out.token_file->token(kTokenPatience);
   }
   if (before != nullptr && before->fingerprint == out.fingerprint) {
     out.credentials = before->credentials;
@@ -176,9 +181,6 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
 // What only a replacement is asked for: there is an old one to go on with.
 Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
                                     const std::string& node_name) const {
-  if (!fresh.token_path.empty()) {
-    TRY(TokenFile::read(fresh.token_path, std::nullopt));
-  }
   if (fresh.credentials == before.credentials) {
     return {};
   }
@@ -206,18 +208,23 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
   return client ? Status{} : Status{client.error()};
 }
 
+void ApiAccess::use(const Fresh& fresh) {
+  if (fresh) {
+    current_->set(*fresh);
+  }
+}
+
 Result<ApiAccess::Fresh> ApiAccess::read_again(const std::string& node_name) const {
   const auto before = current_->get();
   auto fresh = TRY(read(before.get()));
   TRY(check_replacement(fresh, *before, node_name));
   if (fresh.token_file) {
-    fresh.token_file->look_again();
-    (void)fresh.token_file->token(kTokenPatience);
+    TRY(fresh.token_file->reload());
   }
   if (fresh.credentials == before->credentials && fresh.files == before->files) {
-    return Fresh{[](ApiAccess&) {}};
+    return Fresh{};
   }
-  return Fresh{[fresh](ApiAccess& access) { access.current_->set(fresh); }};
+  return std::make_shared<const Current>(std::move(fresh));
 }
 
 Status ApiAccess::reload(const std::string& node_name) {

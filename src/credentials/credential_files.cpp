@@ -77,9 +77,9 @@ void CredentialFiles::look(SteadyTime now) {
     if (std::any_of(paths.begin(), paths.end(), is_changed)) {
       state.unrest_since = state.unrest_since.value_or(now);
       state.due = std::min(now + kQuiet, *state.unrest_since + kLongestUnrest);
-      state.replaced = true;
+      state.replaced = state.reads_old = true;
       state.failures = 0;
-    } else if (periodic && !state.told.empty() && !state.due) {
+    } else if (periodic && !(state.told.empty() && problem_.empty()) && !state.due) {
       state.due = now;
     }
   }
@@ -92,12 +92,17 @@ void CredentialFiles::reload(State& state, SteadyTime now) {
   state.due.reset();
   state.unrest_since.reset();
   const auto& [paths, read, what] = state.entry;
-  const auto use = in_time(
-      state.reading, [read] { return Result{read()}; }, now);
+  if (state.reads_old) {
+    (void)state.reading.take();
+  }
+  state.reads_old = state.reads_old && state.reading.busy();
+  const auto use = in_time(state.reading, read);
   if (const Status done = use ? (*use)() : use.error(); !done) {
+    ++failures_;
     if (state.told.insert(done.error().message).second) {
-      log::warning(fmt::format("{}: {}{}; the old one stays in use", what,
-                               use ? "new file rejected: " : "", done.error().message));
+      log::warning(
+          fmt::format("{}: {}{}; the old one stays in use", what,
+                      state.reading.busy() ? "" : "new file rejected: ", done.error().message));
     }
     if (state.failures < kTryAgain.size()) {
       state.due = now + kTryAgain[state.failures++];

@@ -85,32 +85,25 @@ void OwnCredentials::watch_files() {
   watched_ = access_.files();
   std::vector<CredentialFiles::Entry> entries;
   entries.push_back({watched_,
-                     [this, access = access_, node = node_name_]() -> Use {
-                       return [this, fresh = access.read_again(node)] { return use(fresh); };
+                     [this, access = access_, node = node_name_]() -> Result<Use> {
+                       return Use{[this, fresh = TRY(access.read_again(node))] {
+                         access_.use(fresh);
+                         replaced_ += is_started_ ? 1 : 0;
+                         return serving_.set_cluster_ca(access_.ca_pem());
+                       }};
                      },
                      "the credential of this node"});
   if (auto files = serving_.files(); !files.empty()) {
     entries.push_back({std::move(files),
-                       [this, settings = settings_.endpoint]() -> Use {
-                         return [this, fresh = ServingCertificate::read(settings)] {
-                           const Status done = serving_.use(fresh);
-                           reload_failures_ += done ? 0 : 1;
-                           return done;
-                         };
+                       [this, settings = settings_.endpoint]() -> Result<Use> {
+                         return Use{[this, fresh = ServingCertificate::read(settings)] {
+                           return serving_.use(fresh);
+                         }};
                        },
                        "the certificate of the kubelet endpoint"});
   }
+  past_failures_ += files_ ? files_->failures() : 0;
   files_ = std::make_unique<CredentialFiles>(std::move(entries));
-}
-
-Status OwnCredentials::use(const Result<ApiAccess::Fresh>& fresh) {
-  if (!fresh) {
-    ++reload_failures_;
-    return fresh.error();
-  }
-  access_.use(*fresh);
-  replaced_ += is_started_ ? 1 : 0;
-  return serving_.set_cluster_ca(access_.ca_pem());
 }
 
 SteadyTime OwnCredentials::step(Now now) {
@@ -221,7 +214,7 @@ CertificateReport OwnCredentials::report(WallTime now) const {
   }
   out.serving_self_signed = serving_.is_self_signed();
   out.client_problem = loss(now).value_or("");
-  out.reload_failures = reload_failures_;
+  out.reload_failures = past_failures_ + files_->failures();
   return out;
 }
 

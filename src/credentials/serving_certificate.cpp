@@ -69,7 +69,7 @@ Status ServingCertificate::make_self_signed(WallTime now, const Files& files) {
 Status ServingCertificate::start(WallTime now) {
   SideCall<Result<Files>> reading;
   const auto read_now = in_time(
-      reading, [settings = settings_] { return Result{read(settings)}; }, SteadyTime{}, kPatience);
+      reading, [settings = settings_] { return Result{read(settings)}; }, kPatience);
   const Files files =
       read_now ? *read_now : Files{read_now.error(), read_now.error(), read_now.error()};
   if (!is_given()) {
@@ -117,13 +117,13 @@ Status ServingCertificate::set_cluster_ca(const std::string& pem) {
   if (pem == cluster_ca_) {
     return {};
   }
-  cluster_ca_ = pem;
-  if (!serves() || !settings_.client_ca_file.empty()) {
-    return {};
+  if (serves() && settings_.client_ca_file.empty()) {
+    tls::ServerPem with_ca = pem_;
+    with_ca.client_ca = pem;
+    TRY(publish(std::move(with_ca)));
   }
-  tls::ServerPem with_ca = pem_;
-  with_ca.client_ca = pem;
-  return publish(std::move(with_ca));
+  cluster_ca_ = pem;
+  return {};
 }
 
 std::vector<std::filesystem::path> ServingCertificate::files() const {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "fakes/gate.h"
+#include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
@@ -307,17 +307,15 @@ TEST(FileWatchTest, LostEventsLoseNoChange) {
 TEST(FileWatchTest, ALookThatHangsHoldsUpNobodyAndIsToldOfWhenItEnds) {
   fakes::TempTree tree;
   tree.file("ca", "1");
-  const auto gate = std::make_shared<fakes::Gate>();
-  FileWatch watch{{tree.path("ca")}, [gate] { gate->pass(); }};
+  FileWatch watch{{tree.path("ca")}};
   EXPECT_EQ(watch.problem(), "");
-  gate->set(false);
+  fakes::HangingFile hanging{tree.path("ca")};
   tree.file("ca", "22");
   EXPECT_THAT(told(watch), IsEmpty());
-  while (watch.problem() != "/shared/file does not answer") {
-    std::this_thread::yield();
-  }
+  hanging.wait();
+  EXPECT_EQ(watch.problem(), tree.path("ca").string() + " does not answer");
   EXPECT_TRUE(quiet(watch)) << "no turn without end";
-  gate->set(true);
+  hanging.answer();
   EXPECT_THAT(told(watch), ElementsAre(tree.path("ca")));
   EXPECT_EQ(watch.problem(), "");
   EXPECT_TRUE(quiet(watch));
@@ -326,10 +324,9 @@ TEST(FileWatchTest, ALookThatHangsHoldsUpNobodyAndIsToldOfWhenItEnds) {
 TEST(FileWatchTest, WhatHangsFromTheBeginningMayHaveChangedMeanwhile) {
   fakes::TempTree tree;
   tree.file("ca", "1");
-  const auto gate = std::make_shared<fakes::Gate>();
-  gate->set(false);
-  FileWatch watch{{tree.path("ca")}, [gate] { gate->pass(); }};
-  gate->set(true);
+  fakes::HangingFile hanging{tree.path("ca")};
+  FileWatch watch{{tree.path("ca")}};
+  hanging.answer();
   EXPECT_THAT(told(watch), ElementsAre(tree.path("ca")));
   EXPECT_TRUE(quiet(watch));
 }

@@ -5,13 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/side_call.h"
 #include "cli/command_line.h"
 #include "config/load.h"
-#include "fakes/gate.h"
 
 namespace slurmlet::config {
 
@@ -19,14 +18,11 @@ struct FakeSources {
   std::map<std::string, std::string> files;
   std::map<std::string, std::string> unreadable;  // path → message
   std::map<std::string, std::string> environment;
-  std::shared_ptr<fakes::Gate> shared = std::make_shared<fakes::Gate>();  // before /shared/
 
   // May be used aside, for longer than this object lives.
   FileReader reader() const {
     return [own = *this](const std::string& path) -> Result<std::string> {
-      if (path.starts_with("/shared/")) {
-        own.shared->pass();
-      }
+      touches_file(path);
       if (const auto found = own.unreadable.find(path); found != own.unreadable.end()) {
         return Error{Code::kDenied, found->second};
       }

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "fakes/gate.h"
+#include "fakes/hanging_file.h"
 #include "sync/facts_sync_fixture.h"
 
 namespace slurmlet::sync {
@@ -117,15 +117,14 @@ TEST_F(FactsSharedFilesTest, AGpuDriverThatHangsCostsTheGpusOnly) {
 }
 
 TEST_F(FactsSharedFilesTest, AStateDirectoryThatHangsCostsTheDiskPressureOnly) {
-  const auto gate = std::make_shared<fakes::Gate>();
-  options_.disk_usage = [gate](const std::filesystem::path&) {
-    gate->pass();
+  options_.disk_usage = [](const std::filesystem::path&) {
+    touches_file("/shared/state");
     return host::FileSystemUsage{1000, 50, 0, 0};
   };
   start();
   EXPECT_TRUE(facts().machine.disk_pressure->under_pressure);
   EXPECT_EQ(facts().machine.ephemeral_storage_bytes, 1000);
-  gate->set(false);
+  fakes::HangingFile hanging{"/shared/state"};
   options_.patience = Duration{0};
   make();
   step();
@@ -133,11 +132,11 @@ TEST_F(FactsSharedFilesTest, AStateDirectoryThatHangsCostsTheDiskPressureOnly) {
   EXPECT_EQ(facts().machine.disk_problem, "") << "not late yet";
   wait_quietly(std::chrono::minutes{6});
   EXPECT_FALSE(facts().machine.disk_pressure);
-  EXPECT_EQ(facts().machine.disk_problem, "/shared/file did not answer for 5 s");
+  EXPECT_EQ(facts().machine.disk_problem, "/shared/state did not answer for 5 s");
   EXPECT_FALSE(facts().machine.ephemeral_storage_bytes) << "nothing is invented";
   EXPECT_TRUE(facts().machine.memory_pressure);
   EXPECT_TRUE(facts().machine.pid_pressure);
-  gate->set(true);
+  hanging.answer();
   while (!facts().machine.disk_pressure) {
     step();
   }
