@@ -50,6 +50,7 @@ enum class Delay : std::uint8_t {
   kCertificateRetry,
   kCertificateRejected,
   kCertificateChange,
+  kCredentialRejected,
   kBootstrapRetry,
   kBootstrapAgain,
   // slurmctld

@@ -96,7 +96,9 @@ void CredentialFiles::reload(State& state, SteadyTime now) {
     (void)state.reading.take();
   }
   state.reads_old = state.reads_old && state.reading.busy();
-  const auto use = in_time(state.reading, read);
+  const auto use = state.reads_old
+                       ? Error{Code::kTimeout, state.reading.file() + " does not answer"}
+                       : in_time(state.reading, read);
   if (const Status done = use ? (*use)() : use.error(); !done) {
     ++failures_;
     if (state.told.insert(done.error().message).second) {

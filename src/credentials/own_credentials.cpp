@@ -14,8 +14,6 @@ namespace {
 
 // So many rejections in a row are no accident of a server that just starts.
 constexpr std::uint64_t kRefusalsThatCount = 3;
-constexpr std::chrono::seconds kLeastPatience{30};
-constexpr std::chrono::milliseconds kMorePatience{30'000};  // up to, by chance
 
 CertificateSyncOptions certificate_options(const config::Settings& settings,
                                            const std::string& node_name, const char* what,
@@ -51,8 +49,7 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
       api_(client, calls_, system_random()),
       client_store_(settings.kubernetes.cert_dir, kClientStoreName),
       serving_store_(settings.kubernetes.cert_dir, kServingStoreName),
-      patience_(kLeastPatience +
-                std::chrono::duration_cast<Duration>(kMorePatience * system_random()())) {
+      patience_(delay(Delay::kCredentialRejected, system_random())) {
   if (settings_.kubernetes.rotate_certificates && is_own_certificate()) {
     client_sync_.emplace(api_, client_store_, client_certificate_options(settings, node_name),
                          system_random(),

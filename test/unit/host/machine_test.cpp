@@ -49,7 +49,6 @@ TEST(ReadMachine, WhatCannotBeReadIsMissing) {
   EXPECT_EQ(facts.system_uuid, "");
   EXPECT_EQ(facts.cpus, std::nullopt);
   EXPECT_EQ(facts.memory_bytes, std::nullopt);
-  // The state directory does not exist yet: the size is that of where it will be.
   EXPECT_TRUE(facts.gpus_by_pci_vendor.empty());
 }
 

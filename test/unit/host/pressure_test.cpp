@@ -111,7 +111,8 @@ TEST_F(Sampling, TheDiskIsJudgedByWhatIsGiven) {
   EXPECT_FALSE(sampler.disk(std::nullopt));
   EXPECT_TRUE(sampler.disk(FileSystemUsage{1000, 99, 0, 0})->under_pressure);
   EXPECT_TRUE(sampler.disk(FileSystemUsage{1000, 119, 0, 0})->under_pressure);
-  EXPECT_FALSE(sampler.disk(file_system_usage(paths_.state_dir))->detail.empty());
+  EXPECT_FALSE(sampler.disk(file_system_usage(paths_.state_dir / "not" / "yet"))->detail.empty())
+      << "of where it will be";
 }
 
 TEST_F(Sampling, GarbageIsUnknown) {
