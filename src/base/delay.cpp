@@ -49,6 +49,7 @@ constexpr std::array kTable = std::to_array<DelayRule>({
     {Delay::kCertificateRetry, "CSR not created or read", seconds{2}, seconds{10}, minutes{5}},
     {Delay::kCertificateRejected, "CSR denied or failed", seconds{10}, seconds{30}, hours{1}},
     {Delay::kCertificateChange, "CSR for other addresses", minutes{2}, minutes{6}, hours{4}},
+    {Delay::kCredentialRejected, "credential rejected: first bootstrap", seconds{30}, seconds{60}},
     {Delay::kBootstrapRetry, "bootstrap not possible", seconds{1}, seconds{3}, seconds{30}},
     {Delay::kBootstrapAgain, "credential rejected: bootstrap again", minutes{1}, minutes{3},
      hours{1}},
@@ -60,6 +61,8 @@ constexpr std::array kTable = std::to_array<DelayRule>({
     {Delay::kPreferAgain, "try the preferred source again", seconds{450}, seconds{750}},
     {Delay::kStale, "answer out of date (slurm.staleAfter)", kZero, seconds{30}},
     {Delay::kReread, "slurm.conf again after scontrol reconfigure", kZero, seconds{30}},
+    {Delay::kSlurmdNameRetry, "slurmd -F did not tell its name", seconds{5}, seconds{15},
+     minutes{5}},
     {Delay::kPortRetry, "port 10250 not opened", seconds{1}, seconds{3}, seconds{30}},
 });
 

@@ -50,6 +50,7 @@ enum class Delay : std::uint8_t {
   kCertificateRetry,
   kCertificateRejected,
   kCertificateChange,
+  kCredentialRejected,
   kBootstrapRetry,
   kBootstrapAgain,
   // slurmctld
@@ -61,6 +62,7 @@ enum class Delay : std::uint8_t {
   kStale,
   kReread,
   // this machine alone
+  kSlurmdNameRetry,
   kPortRetry,
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/side_call.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "base/unique_fd.h"
 
 namespace slurmlet {
@@ -76,6 +77,18 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
     return Error{Code::kInvalid, path.string() + " is not a regular file"};
   }
   return read_to_end(fd.get(), path.string(), max_bytes);
+}
+
+Result<std::optional<StampedFile>> read_if_changed(const std::filesystem::path& path,
+                                                   const std::optional<FileStamp>& before,
+                                                   std::size_t max_bytes) {
+  touches_file(path.native());
+  // Before reading: a file replaced in between is read once more the next time.
+  const auto stamp = file_stamp(path);
+  if (stamp && stamp == before) {
+    return std::optional<StampedFile>{};
+  }
+  return std::optional{StampedFile{stamp.value_or(FileStamp{}), TRY(read_file(path, max_bytes))}};
 }
 
 std::string read_trimmed(const std::filesystem::path& path) {

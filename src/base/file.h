@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/file_stamp.h"
 #include "base/result.h"
 
 namespace slurmlet {
@@ -24,6 +26,15 @@ inline constexpr int kMaxLinks = 40;
 // Works on /proc and /sys (size 0 there).
 Result<std::string> read_file(const std::filesystem::path& path,
                               std::size_t max_bytes = kMaxFileBytes);
+
+struct StampedFile {
+  FileStamp stamp;
+  std::string content;
+};
+// The same where it is no longer the file of `before`, else nothing. May hang (side_call.h).
+Result<std::optional<StampedFile>> read_if_changed(const std::filesystem::path& path,
+                                                   const std::optional<FileStamp>& before,
+                                                   std::size_t max_bytes = kMaxFileBytes);
 
 // What is left in an open descriptor, for those who open files in a way of their own. `name` is for
 // errors: kInvalid (longer than max_bytes) or those of read(2).

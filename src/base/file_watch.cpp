@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
+#include "base/file_stamp.h"
+#include "base/inotify.h"
 
 namespace slurmlet {
 
@@ -26,6 +31,7 @@ constexpr int kMaxWalks = 8;
 enum class Kind { kDirectory, kLink, kOther };
 
 Kind kind_of(const fs::path& path) {
+  touches_file(path.native());
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) {
     return Kind::kOther;
@@ -42,23 +48,50 @@ void prepend(std::deque<fs::path>& parts, const fs::path& path) {
 
 }  // namespace
 
-FileWatch::FileWatch(std::vector<fs::path> files) { set_files(std::move(files)); }
+class FileWatch::Ways {
+ public:
+  explicit Ways(Files files) : files_(std::move(files)) {}
+  int fd() const { return inotify_.fd(); }
+  Files changed();
 
-void FileWatch::set_files(std::vector<fs::path> files) {
+ private:
+  struct Watch {
+    fs::path directory;
+    bool entries = false;                       // else the directory's own moves only
+    std::multimap<std::string, fs::path> ends;  // name in it -> file it is the end of
+  };
+  using Watches = std::map<int, Watch>;
+
+  std::set<fs::path> settle();
+  bool watch_ways();
+  void watch_way(const fs::path& file, Watches& fresh);
+  Watch* add(const fs::path& directory, bool entries, Watches& fresh);
+
+  Inotify inotify_;
+  Files files_;
+  std::map<fs::path, std::optional<FileStamp>> seen_;
+  Watches watches_;
+};
+
+FileWatch::FileWatch(Files files) {
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
-  files_ = std::move(files);
-  (void)settle();
-  seen_.clear();
-  for (const auto& file : files_) {
-    seen_[file] = file_stamp(file);
-  }
+  ways_ = std::make_shared<Ways>(std::move(files));
+  inotify_fd_ = ways_->fd();
+  (void)changed();
 }
 
-std::vector<fs::path> FileWatch::changed() {
+FileWatch::Files FileWatch::changed() {
+  const bool begun = look_.begin([ways = ways_] { return ways->changed(); }, SteadyTime{});
+  is_refused_ = !begun && !look_.busy();
+  return look_.take(begun ? kFilePatience : Duration::zero()).value_or(Files{});
+}
+
+FileWatch::Files FileWatch::Ways::changed() {
   const auto written = settle();
-  std::vector<fs::path> out;
+  Files out;
   for (const auto& file : files_) {
+    touches_file(file.native());
     const auto now = file_stamp(file);
     auto& before = seen_[file];
     if (now != before || written.contains(file)) {
@@ -71,7 +104,7 @@ std::vector<fs::path> FileWatch::changed() {
 
 // Reads the events and watches the ways as they are now, until both agree. Returns the files that
 // were written to: two writes within one tick of the file system's clock have the same stamp.
-std::set<fs::path> FileWatch::settle() {
+std::set<fs::path> FileWatch::Ways::settle() {
   std::set<fs::path> written;
   for (int walk = 0; walk < kMaxWalks; ++walk) {
     for (const auto& event : inotify_.read()) {
@@ -89,7 +122,7 @@ std::set<fs::path> FileWatch::settle() {
 }
 
 // True when there are other watches than before.
-bool FileWatch::watch_ways() {
+bool FileWatch::Ways::watch_ways() {
   Watches fresh;
   for (const auto& file : files_) {
     watch_way(file, fresh);
@@ -118,7 +151,7 @@ bool FileWatch::watch_ways() {
 
 // One component after the other, as the kernel goes; each directory is watched before it is looked
 // into, or what happens in between would be missed.
-void FileWatch::watch_way(const fs::path& file, Watches& fresh) {
+void FileWatch::Ways::watch_way(const fs::path& file, Watches& fresh) {
   std::error_code error;
   const fs::path absolute = fs::absolute(file, error);
   if (error) {
@@ -164,7 +197,8 @@ void FileWatch::watch_way(const fs::path& file, Watches& fresh) {
   }
 }
 
-FileWatch::Watch* FileWatch::add(const fs::path& directory, bool entries, Watches& fresh) {
+FileWatch::Ways::Watch* FileWatch::Ways::add(const fs::path& directory, bool entries,
+                                             Watches& fresh) {
   const auto number = inotify_.add(directory.string(), entries ? kEntries : kSelf);
   if (!number) {
     return nullptr;

@@ -8,49 +8,43 @@
 // paths lead to (device, inode, size, mtime) and adds what was written to. Call changed() now and
 // then anyway (file systems of other hosts send no events). A file that does not exist is waited
 // for, and so is its directory. Not thread-safe.
+//
+// All of that may hang, so it is done aside (side_call.h) and waited for a moment. What comes later
+// makes fd() readable, and the next changed() gives it.
 
 #include <filesystem>
-#include <map>
-#include <optional>
-#include <set>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/file_stamp.h"
-#include "base/inotify.h"
+#include "base/side_call.h"
 
 namespace slurmlet {
 
 class FileWatch {
  public:
-  explicit FileWatch(std::vector<std::filesystem::path> files = {});
+  using Files = std::vector<std::filesystem::path>;
 
-  // Other files from now on; what is there now counts as seen.
-  void set_files(std::vector<std::filesystem::path> files);
+  // What is there now counts as seen, unless seeing it takes longer than kFilePatience, as long as
+  // this may block.
+  explicit FileWatch(Files files);
 
-  // Descriptor to wait on; -1 when the kernel gave none.
-  int fd() const { return inotify_.fd(); }
+  // Descriptor to wait on; -1 when the kernel gave none, or no thread was to be had.
+  int fd() const { return look_.busy() ? look_.wake_fd() : is_refused_ ? -1 : inotify_fd_; }
 
-  // The files whose content may be another since the last call. Empties fd().
-  std::vector<std::filesystem::path> changed();
+  // The files whose content may be another since the last call. Empties fd(), unless that hangs:
+  // blocks no longer than kFilePatience.
+  Files changed();
+  // "/shared/ca.pem does not answer"; "" where all did at the last call.
+  std::string problem() const { return look_.busy() ? look_.file() + " does not answer" : ""; }
 
  private:
-  struct Watch {
-    std::filesystem::path directory;
-    bool entries = false;                                    // else the directory's own moves only
-    std::multimap<std::string, std::filesystem::path> ends;  // name in it -> file it is the end of
-  };
-  using Watches = std::map<int, Watch>;
+  class Ways;  // the watches, and what was seen
 
-  std::set<std::filesystem::path> settle();
-  bool watch_ways();
-  void watch_way(const std::filesystem::path& file, Watches& fresh);
-  Watch* add(const std::filesystem::path& directory, bool entries, Watches& fresh);
-
-  Inotify inotify_;
-  std::vector<std::filesystem::path> files_;
-  std::map<std::filesystem::path, std::optional<FileStamp>> seen_;
-  Watches watches_;
+  std::shared_ptr<Ways> ways_;  // the look's while one is under way
+  int inotify_fd_ = -1;
+  bool is_refused_ = false;  // the last look could not begin
+  SideCall<Files> look_;
 };
 
 }  // namespace slurmlet

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <system_error>
 #include <thread>
@@ -10,7 +9,7 @@
 namespace slurmlet {
 namespace {
 
-constexpr int kMost = 16;
+constexpr int kMost = 64;
 
 std::atomic<int> under_way{0};
 thread_local SideWork* own_work = nullptr;
@@ -29,8 +28,13 @@ std::string SideWork::touched() {
 
 void touches_file(const std::string& path) {
   if (own_work != nullptr && !path.starts_with("/proc/") && !path.starts_with("/sys/")) {
-    const std::scoped_lock lock{own_work->mutex};
-    own_work->file = path;
+    {
+      const std::scoped_lock lock{own_work->mutex};
+      own_work->file = path;
+    }
+    if (const auto hook = on_touch.load()) {
+      hook(path);
+    }
   }
 }
 

@@ -8,10 +8,11 @@
 // waits for NFS, FUSE or a FIFO sleeps killably, so it does not hold up the end of the process (but
 // for a FUSE server that stands still with the request in its hands). It cannot be ended before, so
 // nobody joins it: what the work uses it must own (no references), and while it hangs no other is
-// begun by its owner. Over all owners, at most sixteen are under way.
+// begun by its owner. Over all owners, at most 64 are under way.
 //
 // One owner thread; touches_file() and run_aside() are thread-safe.
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -43,6 +44,9 @@ struct SideWork {
 // than its own it does nothing, nor for the kernel's own files, which do not hang.
 void touches_file(const std::string& path);
 
+// For tests: called there with the path; may hang in the place of the file system.
+inline std::atomic<void (*)(const std::string& path)> on_touch{nullptr};
+
 // Runs `body` on a thread of its own; false when there is none to be had, or too many hang.
 bool run_aside(std::shared_ptr<SideWork> work, std::function<void()> body);
 
@@ -53,7 +57,7 @@ template <typename T>
 class SideCall {
  public:
   // False while the former has not been taken, and when no thread is to be had. After `limit` it is
-  // late.
+  // late in both cases.
   bool begin(std::function<T()> work, SteadyTime now, Duration limit = std::chrono::seconds{5}) {
     if (busy()) {
       return false;
@@ -61,13 +65,16 @@ class SideCall {
     auto state = std::make_shared<State>();
     state->wakeup.emplace();
     State* const raw = state.get();  // the thread owns it too
-    if (!run_aside(state, [raw, work = std::move(work)] { raw->result = work(); })) {
-      return false;
+    const bool begun = run_aside(state, [raw, work = std::move(work)] { raw->result = work(); });
+    if (begun || !is_refused_) {
+      limit_ = limit;
+      late_at_ = now + limit;
     }
-    state_ = std::move(state);
-    limit_ = limit;
-    late_at_ = now + limit;
-    return true;
+    if (begun) {
+      state_ = std::move(state);
+    }
+    is_refused_ = !begun;
+    return begun;
   }
 
   // Begun, and the result not taken.
@@ -81,17 +88,19 @@ class SideCall {
     return std::move(std::exchange(state_, nullptr)->result);
   }
 
-  bool late(SteadyTime now) const { return busy() && now >= late_at_; }
+  bool late(SteadyTime now) const { return (busy() || is_refused_) && now >= late_at_; }
   // When it becomes late.
   SteadyTime late_at(SteadyTime now) const { return busy() && !late(now) ? late_at_ : kNever; }
   // Readable when there is a result to take; -1 when not busy.
   int wake_fd() const { return busy() ? state_->wakeup->fd() : -1; }
   // That it is at. While busy.
   std::string file() const { return state_->touched(); }
-  // "/shared/slurm.conf did not answer for 5 s". While busy.
+  // "/shared/slurm.conf did not answer for 5 s". While late.
   std::string problem() const {
-    return file() + " did not answer for " +
-           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit_).count()) + " s";
+    const std::string time =
+        std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit_).count()) + " s";
+    return busy() ? file() + " did not answer for " + time
+                  : "so many file operations hang that none could begin for " + time;
   }
 
  private:
@@ -101,23 +110,23 @@ class SideCall {
   std::shared_ptr<State> state_;
   Duration limit_{};
   SteadyTime late_at_{};
+  bool is_refused_ = false;  // the last begin() got no thread
 };
 
 // How long a loop waits for a file that it needs now.
 inline constexpr Duration kFilePatience = std::chrono::milliseconds{500};
 
-// A new result of `work`, or where that does not come in time kTimeout, naming the file. Waits only
-// for what it has begun: for the same file system again not before it has answered.
+// The result of `work`, or the one before that came late; kTimeout, naming the file, where neither
+// has come in time. Waits only for what it has begun: for the same file system again not before it
+// has answered.
 template <typename T, typename Work>
-Result<T> in_time(SideCall<Result<T>>& call, Work work, SteadyTime now,
-                  Duration patience = kFilePatience) {
-  (void)call.take();
-  const bool begun = call.begin(std::move(work), now, patience);
+Result<T> in_time(SideCall<Result<T>>& call, Work work, Duration patience = kFilePatience) {
+  const bool begun = call.begin(std::move(work), SteadyTime{}, patience);
   if (auto result = call.take(begun ? patience : Duration::zero())) {
     return *std::move(result);
   }
   return Error{Code::kTimeout,
-               call.busy() ? call.file() + " does not answer" : "too many file systems hang"};
+               call.busy() ? call.file() + " does not answer" : "too many file operations hang"};
 }
 
 }  // namespace slurmlet

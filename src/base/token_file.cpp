@@ -1,10 +1,8 @@
 #include "base/token_file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "base/try.h"
 
@@ -30,30 +28,12 @@ Result<std::string> checked_token(std::string_view content, const std::filesyste
 
 }  // namespace
 
-Result<std::optional<TokenFile::Content>> TokenFile::read(const std::filesystem::path& path,
-                                                          const std::optional<FileStamp>& before) {
-  touches_file(path.string());
-  // Before reading: a file replaced in between is read once more at the next look.
-  const auto stamp = file_stamp(path);
-  if (!stamp) {
-    return errno_error(errno, "token file " + path.string());
-  }
-  if (stamp == before) {
-    return std::optional<Content>{};
-  }
-  const auto content = read_file(path, kMaxTokenBytes);
-  if (!content) {
-    return content.error().with_prefix("token file");
-  }
-  return std::optional{Content{*stamp, TRY(checked_token(*content, path))}};
-}
+TokenFile::TokenFile(std::filesystem::path path, const Clock& clock)
+    : path_(std::move(path)), clock_(clock) {}
 
-TokenFile::TokenFile(std::filesystem::path path, const Clock& clock, Read reader)
-    : path_(std::move(path)), clock_(clock), read_(std::move(reader)) {}
-
-std::string TokenFile::token(Duration patience) {
+std::string TokenFile::token() {
   const std::lock_guard lock(mutex_);
-  look(patience);
+  look();
   return held();
 }
 
@@ -64,31 +44,35 @@ std::string TokenFile::held() const {
 
 std::optional<Error> TokenFile::last_error() {
   const std::lock_guard lock(mutex_);
-  look(kFilePatience);
+  look();
   return error_;
 }
 
-void TokenFile::look_again() {
-  const std::lock_guard lock(mutex_);
-  looked_at_.reset();
+Status TokenFile::reload() {
+  const std::lock_guard lock(mutex_);  // or a reading that hung could put an older token in place
+  auto file = read_if_changed(path_, std::nullopt, kMaxTokenBytes);
+  return file ? take(*std::move(file)) : file.error().with_prefix("token file");
 }
 
-void TokenFile::look(Duration patience) {
+void TokenFile::look() {
   const SteadyTime now = clock_.now().steady;
   if (looked_at_ && now - *looked_at_ < kCheckInterval) {
     return;
   }
   looked_at_ = now;
-  auto content = in_time(
-      look_, [read = read_, path = path_, stamp = stamp_] { return read(path, stamp); }, now,
-      patience);
-  error_.reset();
-  if (!content) {
-    error_ = content.error();
-  } else if (*content) {
-    stamp_ = (*content)->stamp;
-    token_.set(std::move((*content)->token));
+  auto file = in_time(look_, [path = path_, stamp = stamp_] {
+    return read_if_changed(path, stamp, kMaxTokenBytes);
+  });
+  const Status taken = file ? take(*std::move(file)) : file.error().with_prefix("token file");
+  error_ = taken ? std::nullopt : std::optional{taken.error()};
+}
+
+Status TokenFile::take(std::optional<StampedFile> file) {
+  if (file) {
+    token_.set(TRY(checked_token(file->content, path_)));
+    stamp_ = file->stamp;
   }
+  return {};
 }
 
 }  // namespace slurmlet

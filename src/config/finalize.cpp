@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
+#include "base/side_call.h"
 #include "base/text.h"
 #include "config/draft.h"
 #include "config/duration.h"
@@ -46,19 +50,36 @@ void check_slurm(Draft& draft) {
   }
 }
 
-void check_readable(Draft& draft, std::string_view key, const std::string& path,
-                    const FileReader& files) {
-  if (path.empty()) {
-    return;
-  }
-  if (const auto content = files(path); !content) {
-    draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}", draft.name_of(key),
-                                  path, content.error().message));
+// Files that do not answer may be good; who uses them will tell.
+void check_readable(Draft& draft, const FileReader& files) {
+  const auto& slurm = draft.settings.slurm;
+  const auto& endpoint = draft.settings.endpoint;
+  const std::vector<std::pair<std::string_view, std::string>> named{
+      {"slurm.restCAFile", slurm.rest_url.starts_with("https://") ? slurm.rest_ca_file : ""},
+      {"endpoint.certificateFile", endpoint.certificate_file},
+      {"endpoint.keyFile", endpoint.key_file},
+      {"endpoint.clientCAFile", endpoint.client_ca_file}};
+  using Problems = std::vector<std::string>;
+  SideCall<Result<Problems>> reading;
+  const auto problems = in_time(reading, [files, named]() -> Result<Problems> {
+    Problems out;
+    for (const auto& [key, path] : named) {
+      const auto content = path.empty() ? Result<std::string>{""} : files(path);
+      out.push_back(content ? "" : content.error().message);
+    }
+    return out;
+  });
+  for (std::size_t i = 0; problems && i < named.size(); ++i) {
+    if (!(*problems)[i].empty()) {
+      draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}",
+                                    draft.name_of(named[i].first), named[i].second,
+                                    (*problems)[i]));
+    }
   }
 }
 
 // slurm.source names a way that needs another setting.
-void check_slurm_source(Draft& draft, const FileReader& files) {
+void check_slurm_source(Draft& draft) {
   const auto& slurm = draft.settings.slurm;
   if (slurm.source == SlurmSource::kRest && slurm.rest_url.empty()) {
     draft.add_problem(
@@ -71,8 +92,6 @@ void check_slurm_source(Draft& draft, const FileReader& files) {
         fmt::format("{} is set, but slurm.restURL is not https://; remove it, or set "
                     "slurm.restURL to https://HOST:PORT",
                     draft.name_of("slurm.restCAFile")));
-  } else {
-    check_readable(draft, "slurm.restCAFile", slurm.rest_ca_file, files);
   }
 }
 
@@ -196,7 +215,7 @@ void check_recreate(Draft& draft) {
   }
 }
 
-void check_endpoint(Draft& draft, const FileReader& files) {
+void check_endpoint(Draft& draft) {
   const auto& endpoint = draft.settings.endpoint;
   if (endpoint.port != 0 && endpoint.port == endpoint.healthz_port) {
     draft.add_problem(
@@ -206,9 +225,6 @@ void check_endpoint(Draft& draft, const FileReader& files) {
   }
   check_pair(draft, "endpoint.certificateFile", endpoint.certificate_file, "endpoint.keyFile",
              endpoint.key_file);
-  check_readable(draft, "endpoint.certificateFile", endpoint.certificate_file, files);
-  check_readable(draft, "endpoint.keyFile", endpoint.key_file, files);
-  check_readable(draft, "endpoint.clientCAFile", endpoint.client_ca_file, files);
 }
 
 }  // namespace
@@ -216,9 +232,10 @@ void check_endpoint(Draft& draft, const FileReader& files) {
 Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files) {
   fit_slurm_defaults(draft);
   check_slurm(draft);
-  check_slurm_source(draft, files);
+  check_slurm_source(draft);
   check_kubernetes(draft, needs_api_server);
-  check_endpoint(draft, files);
+  check_endpoint(draft);
+  check_readable(draft, files);
   check_recreate(draft);
   draft.check_old_keys();
   fit_bootstrap_defaults(draft.settings);

@@ -101,6 +101,7 @@ struct EndpointSettings {
   // from APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION and APISERVER_CA_CERT_LOCATION.
   std::string certificate_file, key_file, client_ca_file;
   bool server_tls_bootstrap = true;  // ask the cluster for a serving certificate
+  bool operator==(const EndpointSettings&) const = default;
 };
 
 struct Settings {

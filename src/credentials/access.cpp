@@ -131,9 +131,16 @@ ApiAccess::ApiAccess(config::KubernetesSettings settings, const Clock& clock)
       clock_(&clock),
       current_(std::make_shared<Published<Current>>()) {}
 
-Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock) {
+Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock,
+                                  bool needs_token) {
   ApiAccess out{settings.kubernetes, clock};
   auto current = TRY(out.read(nullptr));
+  if (current.token_file) {
+    const Status read = current.token_file->reload();
+    if (!read && needs_token) {
+      return read.error();
+    }
+  }
   out.current_->set(std::move(current));
   return out;
 }
@@ -153,7 +160,6 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
     out.token_file = before->token_file;
   } else if (!out.token_path.empty()) {
     out.token_file = std::make_shared<TokenFile>(out.token_path, *clock_);
-    (void)out.token_file->token();
   }
   if (before != nullptr && before->fingerprint == out.fingerprint) {
     out.credentials = before->credentials;
@@ -175,13 +181,6 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
 // What only a replacement is asked for: there is an old one to go on with.
 Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
                                     const std::string& node_name) const {
-  if (!fresh.token_path.empty()) {
-    TokenFile token_file{fresh.token_path, *clock_};
-    (void)token_file.token();
-    if (const auto error = token_file.last_error()) {
-      return *error;
-    }
-  }
   if (fresh.credentials == before.credentials) {
     return {};
   }
@@ -209,17 +208,27 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
   return client ? Status{} : Status{client.error()};
 }
 
-Status ApiAccess::reload(const std::string& node_name) {
+void ApiAccess::use(const Fresh& fresh) {
+  if (fresh) {
+    current_->set(*fresh);
+  }
+}
+
+Result<ApiAccess::Fresh> ApiAccess::read_again(const std::string& node_name) const {
   const auto before = current_->get();
   auto fresh = TRY(read(before.get()));
   TRY(check_replacement(fresh, *before, node_name));
   if (fresh.token_file) {
-    fresh.token_file->look_again();
-    (void)fresh.token_file->token();
+    TRY(fresh.token_file->reload());
   }
-  if (fresh.credentials != before->credentials || fresh.files != before->files) {
-    current_->set(std::move(fresh));
+  if (fresh.credentials == before->credentials && fresh.files == before->files) {
+    return Fresh{};
   }
+  return std::make_shared<const Current>(std::move(fresh));
+}
+
+Status ApiAccess::reload(const std::string& node_name) {
+  use(TRY(read_again(node_name)));
   return {};
 }
 

@@ -4,7 +4,7 @@
 // connections, and read again when its files were replaced. Checks what can be checked before the
 // first request.
 //
-// reload() belongs to one thread, all else may be called from any.
+// reload() and use() belong to one thread, all else may be called from any.
 
 #include <filesystem>
 #include <memory>
@@ -23,10 +23,14 @@
 namespace slurmlet::credentials {
 
 class ApiAccess {
+  struct Current;  // one reading of everything
+
  public:
-  // kInvalid and the like with file and cure when the credentials cannot be used. `clock` must
-  // outlive it and everything that uses its source().
-  static Result<ApiAccess> open(const config::Settings& settings, const Clock& clock);
+  // kInvalid and the like with file and fix when the credentials cannot be used; a token file that
+  // gives none yet may do so later, unless `needs_token`. `clock` must outlive it and everything
+  // that uses its source().
+  static Result<ApiAccess> open(const config::Settings& settings, const Clock& clock,
+                                bool needs_token = false);
 
   // What to use now; goes on working after this object is gone.
   http::CredentialSource source() const;
@@ -37,6 +41,11 @@ class ApiAccess {
   // file is looked at here, and by no request. A certificate for another node than `node_name` is
   // rejected, where that is given.
   Status reload(const std::string& node_name = "");
+  // Its two halves. The reading may hang; a copy of this object may do it on any thread.
+  // Null where nothing is different.
+  using Fresh = std::shared_ptr<const Current>;
+  Result<Fresh> read_again(const std::string& node_name) const;
+  void use(const Fresh& fresh);
 
   // A connection of its own for one thread, with the credentials of source().
   Result<std::unique_ptr<http::Client>> connect() const;
@@ -60,8 +69,6 @@ class ApiAccess {
   std::string credential_warning(WallTime now) const;
 
  private:
-  struct Current;  // one reading of everything
-
   ApiAccess(config::KubernetesSettings settings, const Clock& clock);
   Result<Current> read(const Current* before) const;
   Status check_replacement(const Current& fresh, const Current& before,

@@ -12,7 +12,8 @@ void BootstrapPause::tried(SteadyTime now) { until_ = now + backoff_.next(); }
 SteadyTime BootstrapPause::refused() {
   if (!watch_) {
     watch_.emplace(files_);
-  } else if (!watch_->changed().empty()) {
+    first_is_late_ = !watch_->problem().empty();
+  } else if (!watch_->changed().empty() && !std::exchange(first_is_late_, false)) {
     until_ = {};
     backoff_.reset();
   }

@@ -34,6 +34,7 @@ class BootstrapPause {
   Backoff backoff_;
   SteadyTime until_{};
   std::optional<FileWatch> watch_;  // while the credential is rejected
+  bool first_is_late_ = false;      // its first look, which is of no change
 };
 
 }  // namespace slurmlet::credentials

@@ -16,15 +16,20 @@ using std::chrono::seconds;
 
 constexpr std::array<Duration, 4> kTryAgain{seconds{1}, seconds{2}, seconds{4}, seconds{8}};
 
+FileWatch::Files paths_of(const std::vector<CredentialFiles::Entry>& entries) {
+  FileWatch::Files all;
+  for (const auto& entry : entries) {
+    all.insert(all.end(), entry.paths.begin(), entry.paths.end());
+  }
+  return all;
+}
+
 }  // namespace
 
-CredentialFiles::CredentialFiles(std::vector<Entry> entries) {
-  std::vector<std::filesystem::path> all;
+CredentialFiles::CredentialFiles(std::vector<Entry> entries) : watch_(paths_of(entries)) {
   for (auto& entry : entries) {
-    all.insert(all.end(), entry.paths.begin(), entry.paths.end());
     states_.emplace_back().entry = std::move(entry);
   }
-  watch_.set_files(std::move(all));
 }
 
 SteadyTime CredentialFiles::step(Now now) {
@@ -55,6 +60,14 @@ bool CredentialFiles::has_event() const {
 
 void CredentialFiles::look(SteadyTime now) {
   const auto changed = watch_.changed();
+  if (auto problem = watch_.problem(); problem.empty() != problem_.empty()) {
+    if (problem.empty()) {
+      log::info("the credential files answer again");
+    } else {
+      log::warning("credential files: " + problem + "; the old ones stay in use");
+    }
+    problem_ = std::move(problem);
+  }
   const auto is_changed = [&](const std::filesystem::path& path) {
     return std::find(changed.begin(), changed.end(), path) != changed.end();
   };
@@ -64,9 +77,9 @@ void CredentialFiles::look(SteadyTime now) {
     if (std::any_of(paths.begin(), paths.end(), is_changed)) {
       state.unrest_since = state.unrest_since.value_or(now);
       state.due = std::min(now + kQuiet, *state.unrest_since + kLongestUnrest);
-      state.replaced = true;
+      state.replaced = state.reads_old = true;
       state.failures = 0;
-    } else if (periodic && !state.told.empty() && !state.due) {
+    } else if (periodic && !(state.told.empty() && problem_.empty()) && !state.due) {
       state.due = now;
     }
   }
@@ -78,11 +91,20 @@ void CredentialFiles::look(SteadyTime now) {
 void CredentialFiles::reload(State& state, SteadyTime now) {
   state.due.reset();
   state.unrest_since.reset();
-  const auto& [paths, read_again, what] = state.entry;
-  if (const Status done = read_again(); !done) {
+  const auto& [paths, read, what] = state.entry;
+  if (state.reads_old) {
+    (void)state.reading.take();
+  }
+  state.reads_old = state.reads_old && state.reading.busy();
+  const auto use = state.reads_old
+                       ? Error{Code::kTimeout, state.reading.file() + " does not answer"}
+                       : in_time(state.reading, read);
+  if (const Status done = use ? (*use)() : use.error(); !done) {
+    ++failures_;
     if (state.told.insert(done.error().message).second) {
-      log::warning(fmt::format("{}: new file rejected: {}; the old one stays in use", what,
-                               done.error().message));
+      log::warning(
+          fmt::format("{}: {}{}; the old one stays in use", what,
+                      state.reading.busy() ? "" : "new file rejected: ", done.error().message));
     }
     if (state.failures < kTryAgain.size()) {
       state.due = now + kTryAgain[state.failures++];

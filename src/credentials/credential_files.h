@@ -1,11 +1,12 @@
 #pragma once
 
-// Takes up credentials that are replaced on disk while the daemon runs: waits until the files have
+// Reloads credentials that are replaced on disk while the daemon runs: waits until the files have
 // been quiet (a pair is replaced one after the other), then has them read again. A replacement that
 // is rejected is logged once for each reason and tried again, so that a file that was caught half
-// written, or whose other half comes late, needs nobody's help. A loop of one thread; step() never
-// blocks longer than the reading takes.
+// written, or whose other half comes late, needs nobody's help. Files that hang are read aside
+// (side_call.h), and tried again like those. A loop of one thread.
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file_watch.h"
 #include "base/result.h"
+#include "base/side_call.h"
 
 namespace slurmlet::credentials {
 
@@ -23,9 +25,11 @@ class CredentialFiles {
  public:
   struct Entry {
     std::vector<std::filesystem::path> paths;
-    // Reads them again, and goes on with the old ones on an Error. Called without need too, so the
-    // same content must change nothing.
-    std::function<Status()> reload;
+    // Reads them again, on a thread of its own: it owns what it uses. What it returns is called on
+    // ours and puts them in use. On an Error of either the old ones stay. Called without need too,
+    // so the same content must change nothing.
+    using Use = std::function<Status()>;
+    std::function<Result<Use>()> read;
     std::string what;  // for the log: "kubeconfig /etc/kubernetes/kubelet.conf"
   };
 
@@ -33,7 +37,8 @@ class CredentialFiles {
   // Files that are written to all the time are read in spite of it.
   static constexpr Duration kLongestUnrest = std::chrono::seconds{2};
   // What sends no events (a network file system) is found by looking; also tries again what is
-  // rejected, since the cure may lie in a file that no path names yet.
+  // rejected, since the cure may lie in a file that no path names yet, and reads everything while
+  // one of the files hangs the look.
   static constexpr Duration kLook = std::chrono::seconds{30};
   // The same where the kernel gives no events at all.
   static constexpr Duration kLookWithoutEvents = std::chrono::seconds{5};
@@ -47,23 +52,30 @@ class CredentialFiles {
   // again, for what was replaced before the files were watched.
   SteadyTime step(Now now);
 
+  // How often files were rejected or did not answer.
+  std::uint64_t failures() const { return failures_; }
+
  private:
   struct State {
     Entry entry;
+    SideCall<Result<Entry::Use>> reading;
     std::optional<SteadyTime> due;           // for reload()
     std::optional<SteadyTime> unrest_since;  // the first change not yet read
     bool replaced = false;                   // a change was seen that is not yet in use
+    bool reads_old = false;                  // the reading under way began before the last change
     unsigned failures = 0;                   // in a row, since the last change
     std::set<std::string> told;              // reasons for rejection since the last success
   };
 
   bool has_event() const;
   void look(SteadyTime now);
-  static void reload(State& state, SteadyTime now);
+  void reload(State& state, SteadyTime now);
 
   std::vector<State> states_;
   FileWatch watch_;
   std::optional<SteadyTime> look_at_;
+  std::string problem_;  // of the look, as logged
+  std::uint64_t failures_ = 0;
 };
 
 }  // namespace slurmlet::credentials

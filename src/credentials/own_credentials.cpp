@@ -14,8 +14,6 @@ namespace {
 
 // So many rejections in a row are no accident of a server that just starts.
 constexpr std::uint64_t kRefusalsThatCount = 3;
-constexpr std::chrono::seconds kLeastPatience{30};
-constexpr std::chrono::milliseconds kMorePatience{30'000};  // up to, by chance
 
 CertificateSyncOptions certificate_options(const config::Settings& settings,
                                            const std::string& node_name, const char* what,
@@ -51,16 +49,11 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
       api_(client, calls_, system_random()),
       client_store_(settings.kubernetes.cert_dir, kClientStoreName),
       serving_store_(settings.kubernetes.cert_dir, kServingStoreName),
-      patience_(kLeastPatience +
-                std::chrono::duration_cast<Duration>(kMorePatience * system_random()())) {
+      patience_(delay(Delay::kCredentialRejected, system_random())) {
   if (settings_.kubernetes.rotate_certificates && is_own_certificate()) {
-    client_sync_.emplace(
-        api_, client_store_, client_certificate_options(settings, node_name), system_random(),
-        [this](const tls::StoredCertificate&) {
-          if (const Status taken = reload_access(); !taken) {
-            log::error("the renewed client certificate cannot be used: " + taken.error().message);
-          }
-        });
+    client_sync_.emplace(api_, client_store_, client_certificate_options(settings, node_name),
+                         system_random(),
+                         [](const tls::StoredCertificate&) {});  // its file is watched
     client_sync_->set_subject(client_certificate_subject(node_name));
   }
   const bool serves = settings_.endpoint.port != 0 && settings_.endpoint.server_tls_bootstrap;
@@ -85,29 +78,29 @@ bool OwnCredentials::is_own_certificate() const {
 }
 
 void OwnCredentials::watch_files() {
+  using Use = CredentialFiles::Entry::Use;
   watched_ = access_.files();
   std::vector<CredentialFiles::Entry> entries;
-  entries.push_back({watched_, [this] { return reload_access(); }, "the credential of this node"});
+  entries.push_back({watched_,
+                     [this, access = access_, node = node_name_]() -> Result<Use> {
+                       return Use{[this, fresh = TRY(access.read_again(node))] {
+                         access_.use(fresh);
+                         replaced_ += is_started_ ? 1 : 0;
+                         return serving_.set_cluster_ca(access_.ca_pem());
+                       }};
+                     },
+                     "the credential of this node"});
   if (auto files = serving_.files(); !files.empty()) {
     entries.push_back({std::move(files),
-                       [this] {
-                         const Status done = serving_.reload();
-                         reload_failures_ += done ? 0 : 1;
-                         return done;
+                       [this, settings = settings_.endpoint]() -> Result<Use> {
+                         return Use{[this, fresh = ServingCertificate::read(settings)] {
+                           return serving_.use(fresh);
+                         }};
                        },
                        "the certificate of the kubelet endpoint"});
   }
+  past_failures_ += files_ ? files_->failures() : 0;
   files_ = std::make_unique<CredentialFiles>(std::move(entries));
-}
-
-Status OwnCredentials::reload_access() {
-  const Status done = access_.reload(node_name_);
-  if (!done) {
-    ++reload_failures_;
-    return done;
-  }
-  replaced_ += is_started_ ? 1 : 0;
-  return serving_.set_cluster_ca(access_.ca_pem());
 }
 
 SteadyTime OwnCredentials::step(Now now) {
@@ -218,7 +211,7 @@ CertificateReport OwnCredentials::report(WallTime now) const {
   }
   out.serving_self_signed = serving_.is_self_signed();
   out.client_problem = loss(now).value_or("");
-  out.reload_failures = reload_failures_;
+  out.reload_failures = past_failures_ + files_->failures();
   return out;
 }
 

@@ -45,7 +45,6 @@ class OwnCredentials {
 
  private:
   void watch_files();
-  Status reload_access();
   bool is_own_certificate() const;
   std::optional<std::string> loss(WallTime now) const;
   bool is_expired(WallTime now) const;
@@ -65,7 +64,7 @@ class OwnCredentials {
   std::vector<node::Address> addresses_;  // that its subject was made of
   std::vector<std::filesystem::path> watched_;
   std::unique_ptr<CredentialFiles> files_;
-  std::uint64_t reload_failures_ = 0;
+  std::uint64_t past_failures_ = 0;  // of files_ before the one now
   std::uint64_t replaced_ = 0;
   bool is_started_ = false;  // the first step reads everything again
   Duration patience_;        // with rejections

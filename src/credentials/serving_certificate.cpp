@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/side_call.h"
 #include "base/try.h"
 
 namespace slurmlet::credentials {
@@ -11,9 +12,13 @@ namespace {
 using std::chrono::hours;
 
 constexpr hours kSelfSignedLife{24 * 365};
-constexpr hours kClockAllowance{1};  // a peer's clock may be behind
+constexpr std::chrono::seconds kPatience{2};  // with the files, at the start
+constexpr hours kClockAllowance{1};           // a peer's clock may be behind
 
 Result<std::string> read_pem(const std::string& what, const std::string& path) {
+  if (path.empty()) {
+    return std::string{};
+  }
   auto text = read_file(path);
   return text ? text : Result<std::string>{text.error().with_prefix(what)};
 }
@@ -26,11 +31,14 @@ ServingCertificate::ServingCertificate(config::EndpointSettings settings, std::s
       node_name_(std::move(node_name)),
       cluster_ca_(std::move(cluster_ca)) {}
 
-Result<std::string> ServingCertificate::client_ca() const {
-  if (settings_.client_ca_file.empty()) {
-    return cluster_ca_;
-  }
-  return read_pem("endpoint.clientCAFile", settings_.client_ca_file);
+ServingCertificate::Files ServingCertificate::read(const config::EndpointSettings& settings) {
+  return {read_pem("endpoint.clientCAFile", settings.client_ca_file),
+          read_pem("endpoint.certificateFile", settings.certificate_file),
+          read_pem("endpoint.keyFile", settings.key_file)};
+}
+
+Result<std::string> ServingCertificate::client_ca(const Files& files) const {
+  return settings_.client_ca_file.empty() ? cluster_ca_ : files.client_ca;
 }
 
 Status ServingCertificate::publish(tls::ServerPem pem) {
@@ -42,12 +50,12 @@ Status ServingCertificate::publish(tls::ServerPem pem) {
   return {};
 }
 
-Status ServingCertificate::make_self_signed(WallTime now) {
+Status ServingCertificate::make_self_signed(WallTime now, const Files& files) {
   auto key = TRY(tls::generate_key());
   const tls::CertificateSubject subject{node_name_, {}, {node_name_}, {}};
   auto certificate =
       TRY(tls::make_self_signed(key, subject, now - kClockAllowance, now + kSelfSignedLife));
-  const auto ca = client_ca();
+  const auto ca = client_ca(files);
   tls::ServerPem pem;
   pem.certificate = std::move(certificate);
   pem.key = std::move(key);
@@ -59,31 +67,30 @@ Status ServingCertificate::make_self_signed(WallTime now) {
 }
 
 Status ServingCertificate::start(WallTime now) {
+  SideCall<Result<Files>> reading;
+  const auto read_now = in_time(
+      reading, [settings = settings_] { return Result{read(settings)}; }, kPatience);
+  const Files files =
+      read_now ? *read_now : Files{read_now.error(), read_now.error(), read_now.error()};
   if (!is_given()) {
-    return make_self_signed(now);
+    return make_self_signed(now, files);
   }
-  const Status given = reload();
+  const Status given = use(files);
   if (given) {
     return {};
   }
-  if (const Status fallback = make_self_signed(now); !fallback && !identity()) {
+  if (const Status fallback = make_self_signed(now, files); !fallback && !identity()) {
     return fallback;
   }
   return given;
 }
 
-Status ServingCertificate::reload() {
-  const auto ca = TRY(client_ca());
+Status ServingCertificate::use(const Files& files) {
   tls::ServerPem pem = pem_;
-  pem.client_ca = ca;
+  pem.client_ca = TRY(client_ca(files));
   if (is_given()) {
-    auto certificate = read_pem("endpoint.certificateFile", settings_.certificate_file);
-    auto key = read_pem("endpoint.keyFile", settings_.key_file);
-    if (!certificate || !key) {
-      return certificate ? key.error() : certificate.error();
-    }
-    pem.certificate = std::move(*certificate);
-    pem.key = std::move(*key);
+    pem.certificate = TRY(files.certificate);
+    pem.key = TRY(files.key);
     pem.certificate_name = settings_.certificate_file;
     pem.key_name = settings_.key_file;
   }
@@ -110,8 +117,13 @@ Status ServingCertificate::set_cluster_ca(const std::string& pem) {
   if (pem == cluster_ca_) {
     return {};
   }
+  if (serves() && settings_.client_ca_file.empty()) {
+    tls::ServerPem with_ca = pem_;
+    with_ca.client_ca = pem;
+    TRY(publish(std::move(with_ca)));
+  }
   cluster_ca_ = pem;
-  return serves() && settings_.client_ca_file.empty() ? reload() : Status{};
+  return {};
 }
 
 std::vector<std::filesystem::path> ServingCertificate::files() const {

@@ -32,14 +32,20 @@ class ServingCertificate {
   // Makes the first identity. An Error says why the files given cannot be used; the self-signed
   // certificate serves all the same, unless even that failed.
   Status start(WallTime now);
-  // Reads the files again; on an Error the old identity stays.
-  Status reload();
+  // PEM, each of its file; "" of one that is not configured.
+  struct Files {
+    Result<std::string> client_ca, certificate, key;
+  };
+  // May hang.
+  static Files read(const config::EndpointSettings& settings);
+  // On an Error the old identity stays.
+  Status use(const Files& files);
   // The cluster issued this one.
   Status use(const tls::StoredCertificate& issued);
   // The CA in use changed; without effect on what is served where endpoint.clientCAFile is set.
   Status set_cluster_ca(const std::string& pem);
 
-  // Files that reload() reads; none where endpoint.port is 0 and nothing is served.
+  // Files that read() reads; none where endpoint.port is 0 and nothing is served.
   std::vector<std::filesystem::path> files() const;
   bool is_given() const { return !settings_.certificate_file.empty(); }
 
@@ -50,8 +56,8 @@ class ServingCertificate {
 
  private:
   bool serves() const { return settings_.port != 0; }
-  Result<std::string> client_ca() const;
-  Status make_self_signed(WallTime now);
+  Result<std::string> client_ca(const Files& files) const;
+  Status make_self_signed(WallTime now, const Files& files);
   Status publish(tls::ServerPem pem);
 
   config::EndpointSettings settings_;

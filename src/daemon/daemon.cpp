@@ -7,6 +7,7 @@
 #include "base/child_limits.h"
 #include "base/log.h"
 #include "base/process_memory.h"
+#include "base/side_call.h"
 #include "base/try.h"
 #include "credentials/access.h"
 #include "credentials/bootstrap.h"
@@ -33,18 +34,24 @@ using std::chrono::seconds;
 // Registered for so long, what only starting needed is given back. The first certificate has come
 // by then, or waits for its approval.
 constexpr Duration kStartIsOver = seconds{15};
+// With the files of a credential that there is none yet of.
+constexpr Duration kFirstPatience = seconds{10};
 
 }  // namespace
 
 struct Daemon::Lasting {
   explicit Lasting(status::ServiceReport& service) : shared{service, clock} {}
 
-  SystemClock clock;
+  // Work that hangs (base/side_call.h) may use it to the end of the process.
+  static inline const SystemClock clock{};
   Shared shared;
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;
   // What these settings led to when it was last read.
   std::optional<std::pair<config::KubernetesSettings, credentials::ApiAccess>> access;
+  // So that a reload goes on with what the endpoint shows, and whom it believes.
+  std::pair<config::EndpointSettings, std::string> serving_of;  // its settings, the node's name
+  std::unique_ptr<credentials::ServingCertificate> serving;
 };
 
 namespace {
@@ -68,8 +75,12 @@ class Life {
   const std::string& name() const { return identity_.policy.node_name; }
   std::optional<Outcome> bootstrap_if_needed();
   Result<std::optional<Outcome>> serve();
+  bool has_access() const {
+    return lasting_.access && lasting_.access->first == settings_.kubernetes;
+  }
   Result<credentials::ApiAccess> open_access();
   Status start_lease(const credentials::ApiAccess& access);
+  credentials::ServingCertificate& serving_certificate(const std::string& ca);
   void end_lease();
   std::optional<Outcome> run_loop(MainLoop& loop);
 
@@ -85,7 +96,7 @@ class Life {
 };
 
 std::optional<Outcome> Life::bootstrap_if_needed() {
-  if (!credentials::has_bootstrap(settings_)) {
+  if (!credentials::has_bootstrap(settings_) || has_access()) {
     return std::nullopt;
   }
   const std::string refused = std::exchange(refused_, "");
@@ -132,16 +143,19 @@ Result<Outcome> Life::run() {
   }
 }
 
-// A reload may come while somebody writes the credential's files.
+// With the same settings a reload goes on with what it has: OwnCredentials reads the files again,
+// and somebody may be writing them.
 Result<credentials::ApiAccess> Life::open_access() {
-  auto opened = credentials::ApiAccess::open(settings_, shared_.clock);
-  if (opened) {
-    lasting_.access.emplace(settings_.kubernetes, *opened);
-  } else if (lasting_.access && lasting_.access->first == settings_.kubernetes) {
-    log::warning(opened.error().message + "; the credential read before stays in use");
+  if (has_access()) {
     return lasting_.access->second;
   }
-  return opened;
+  SideCall<Result<credentials::ApiAccess>> opening;
+  return in_time(
+      opening,
+      [settings = settings_, clock = &lasting_.clock, is_reload = lasting_.access.has_value()] {
+        return credentials::ApiAccess::open(settings, *clock, is_reload);
+      },
+      kFirstPatience);
 }
 
 // Before all else of this life. The connection is the thread's own: the lease must never wait for
@@ -177,9 +191,31 @@ void Life::end_lease() {
   shared_.watch_from.clear();
 }
 
+credentials::ServingCertificate& Life::serving_certificate(const std::string& ca) {
+  const std::pair of{settings_.endpoint, name()};
+  if (lasting_.serving && lasting_.serving_of == of) {
+    if (const Status set = lasting_.serving->set_cluster_ca(ca); !set) {
+      log::error("the cluster's CA at the kubelet endpoint: " + set.error().message);
+    }
+    return *lasting_.serving;
+  }
+  lasting_.serving_of = of;
+  lasting_.serving =
+      std::make_unique<credentials::ServingCertificate>(settings_.endpoint, name(), ca);
+  if (settings_.endpoint.port != 0) {
+    if (const Status made = lasting_.serving->start(shared_.clock.now().wall); !made) {
+      log::error(
+          "the kubelet endpoint's certificate: " + made.error().message +
+          (lasting_.serving->identity() ? "; a self-signed one is used until it is replaced" : ""));
+    }
+  }
+  return *lasting_.serving;
+}
+
 Result<std::optional<Outcome>> Life::serve() {
   auto access = TRY(open_access());
   TRY(check_credential(identity_, access.node_of_credential()));
+  lasting_.access.emplace(settings_.kubernetes, access);
   if (const auto warning = access.credential_warning(shared_.clock.now().wall); !warning.empty()) {
     log::warning(warning);
   }
@@ -192,13 +228,7 @@ Result<std::optional<Outcome>> Life::serve() {
   shared_.report.set({});
   log::info("node " + name() + ", API server " + access.server());
 
-  credentials::ServingCertificate serving{settings_.endpoint, name(), access.ca_pem()};
-  if (settings_.endpoint.port != 0) {
-    if (const Status made = serving.start(shared_.clock.now().wall); !made) {
-      log::error("the kubelet endpoint's certificate: " + made.error().message +
-                 (serving.identity() ? "; a self-signed one is used until it is replaced" : ""));
-    }
-  }
+  credentials::ServingCertificate& serving = serving_certificate(access.ca_pem());
   if (const auto shown = serving.identity(); shown && shown->certificate().is_ca) {
     log::warning(
         settings_.endpoint.certificate_file +
@@ -242,9 +272,8 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
     }
     if (loop.wait(next, signals_.fd(), bootstrap_pause_.fd())) {
       if (const auto ended = signals_.take_outcome(shared_.service, shared_.clock.now())) {
-        if (ended == Outcome::kStopped && host::system_is_stopping()) {
-          loop.say_shutting_down(milliseconds{1000});
-        }
+        loop.send_last(ended == Outcome::kStopped && host::system_is_stopping(),
+                       milliseconds{1000});
         return ended;
       }
     }

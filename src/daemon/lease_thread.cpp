@@ -32,9 +32,6 @@ void LeaseThread::run() {
     const Now now = shared_.clock.now();
     shared_.service.works(status::Loop::kLease, now);
     const SteadyTime next = sync_.step(now);
-    if (sync_.failures() > 1) {
-      client_->close_idle_connections();  // behind the balancer another server may be well
-    }
     if (!stopping_) {
       sleep_until(next);
     }

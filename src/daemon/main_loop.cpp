@@ -21,7 +21,7 @@ using std::chrono::seconds;
 namespace {
 
 // With slurm.conf, which tells how many nodes start beside this one, before the Lease is looked at.
-constexpr Duration kSitePatience = std::chrono::milliseconds{300};
+constexpr Duration kSitePatience = std::chrono::seconds{1};
 
 }  // namespace
 
@@ -66,15 +66,17 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
     log::warning(warning);
   }
   auto poll = std::make_unique<slurm::ControllerPoll>(pace, "", std::move(source), system_random());
+  sync::SlurmSetup unread = setup_before_slurm_conf(settings_);
+  unread.site = shared_.site;
   return std::make_unique<sync::FactsSync>(
       sync::FactsSync::Parts{.options = std::move(options),
                              .metal3 = identity_.metal3,
                              .discover = std::move(discover),
-                             .unread = setup_before_slurm_conf(settings_),
+                             .unread = std::move(unread),
                              .poll = std::move(poll),
                              .version_runner = std::make_unique<slurm::ProcessRunner>(),
                              .unit_runner = std::make_unique<slurm::ProcessRunner>(),
-                             .name_runner = std::make_unique<slurm::ProcessRunner>(),
+                             .name = {std::make_unique<slurm::ProcessRunner>(), system_random()},
                              .probe = make_slurmd_probe(*client_)});
 }
 
@@ -149,7 +151,8 @@ SteadyTime MainLoop::step() {
   next_ = kNever;
   facts_->set_record(node_.record());
   wake_at(facts_->step(at), "the deadline of the facts");
-  node_.set_site(facts_->site(), at);
+  shared_.site = facts_->site();
+  node_.set_site(shared_.site, at);
   if (refresh_desired(at)) {
     publish(at);  // what this machine knows does not wait for the API server
   }
@@ -210,18 +213,24 @@ bool MainLoop::wait(SteadyTime next, int signal_fd, int extra_fd) {
   return std::find(ready.begin(), ready.end(), signal_fd) != ready.end();
 }
 
-void MainLoop::say_shutting_down(Duration limit) {
+void MainLoop::send_last(bool host_stops, Duration limit) {
   const UniqueFd timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
   itimerspec when{};
   when.it_value.tv_nsec = std::chrono::nanoseconds{limit}.count() % 1'000'000'000;
   when.it_value.tv_sec = std::chrono::duration_cast<seconds>(limit).count();
   ::timerfd_settime(timer.get(), 0, &when, nullptr);
   client_->set_abort_fd(timer.get());
+  if (host_stops) {
+    say_shutting_down();
+  }
+  events_.flush(now());
+  client_->set_abort_fd(-1);
+}
+
+void MainLoop::say_shutting_down() {
   shutting_down_ = true;
   refresh_desired(now());
-  const Status said = node_.flush(now());
-  client_->set_abort_fd(-1);
-  if (said) {
+  if (const Status said = node_.flush(now()); said) {
     log::info("the host is shutting down; Node " + name() + " marked not ready");
   } else {
     log::warning("the host is shutting down, but the Node could not be updated: " +

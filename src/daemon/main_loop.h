@@ -43,8 +43,9 @@ class MainLoop {
   // NodeSync::watch_position().
   std::string watch_position() const { return node_.watch_position(); }
 
-  // Last words on host shutdown, within `limit`.
-  void say_shutting_down(Duration limit);
+  // At the end of this life, within `limit`: Events that wait for their time and, where the host
+  // stops, that the Node is not ready.
+  void send_last(bool host_stops, Duration limit);
 
   // Whether it is time to get another credential with the bootstrap token.
   bool needs_bootstrap() const { return credentials_.needs_bootstrap(now()); }
@@ -61,6 +62,7 @@ class MainLoop {
   Now begin_part();
   void wake_at(SteadyTime time, const char* part);
   std::string woken_by(const std::vector<int>& ready, int signal_fd) const;
+  void say_shutting_down();
   void save_identity_once();
   void remember(const std::string& provider_id);
   void look_first(Now at);

@@ -40,19 +40,8 @@ std::string own_user() {
 
 }  // namespace
 
-Result<std::optional<CaFile>> read_ca_file(const std::string& path, CaTime before) {
-  touches_file(path);
-  std::error_code error;
-  const auto time = std::filesystem::last_write_time(path, error);
-  if (!error && time == before) {
-    return std::optional<CaFile>{};
-  }
-  return std::optional{CaFile{time, TRY(read_file(path, kMaxCaBytes))}};
-}
-
-RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock,
-                       decltype(&read_ca_file) read)
-    : clock_(clock), read_(read), url_(std::move(url)), token_path_(settings.jwt_file) {
+RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock)
+    : url_(std::move(url)), token_path_(settings.jwt_file) {
   if (url_.starts_with("https://")) {
     ca_file_ = settings.rest_ca_file;
   }
@@ -83,18 +72,16 @@ Status RestAccess::refresh() {
 Status RestAccess::read_ca() {
   tls::PemSources pem;
   if (!ca_file_.empty()) {
-    auto file = TRY(in_time(
-        ca_look_,
-        [read = read_, path = ca_file_, before = credentials_ ? ca_time_ : std::nullopt] {
-          return read(path, before);
-        },
-        clock_.now().steady));
+    auto file =
+        TRY(in_time(ca_look_, [path = ca_file_, before = credentials_ ? ca_stamp_ : std::nullopt] {
+          return read_if_changed(path, before, kMaxCaBytes);
+        }));
     if (!file) {
       return {};
     }
-    pem.ca = std::move(file->pem);
+    pem.ca = std::move(file->content);
     pem.ca_name = ca_file_;
-    ca_time_ = file->time;
+    ca_stamp_ = file->stamp;
   }
   http::Credentials fresh{endpoint_of(url_), nullptr, {}};
   if (url_.starts_with("https://")) {
@@ -122,10 +109,9 @@ RestConnection rest_connection(const config::SlurmSettings& settings, const std:
   rest.server.url = url;
   rest.user = settings.rest_user;
   rest.own_user = [look = std::make_shared<SideCall<Result<std::string>>>(),
-                   known = Result<std::string>{Error{}}, &clock]() mutable {
+                   known = Result<std::string>{Error{}}]() mutable {
     if (!known) {
-      known = in_time(
-          *look, [] { return own_user(); }, clock.now().steady);
+      known = in_time(*look, [] { return own_user(); });
     }
     return known ? *known : "";
   };

@@ -5,12 +5,12 @@
 // new CA or token is in use with the next query. They may hang, so that is done aside
 // (side_call.h): the old ones stay in use. Belongs to one thread.
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/result.h"
 #include "base/side_call.h"
 #include "base/token_file.h"
@@ -20,19 +20,10 @@
 
 namespace slurmlet::daemon {
 
-struct CaFile {
-  std::filesystem::file_time_type time;
-  std::string pem;
-};
-// Nothing where it is still the one of `before`. May hang.
-using CaTime = std::optional<std::filesystem::file_time_type>;
-Result<std::optional<CaFile>> read_ca_file(const std::string& path, CaTime before);
-
 class RestAccess {
  public:
   // `url` is one that slurm.restURL may hold. SLURM_JWT is read now. `clock` must outlive it.
-  RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock,
-             decltype(&read_ca_file) read = read_ca_file);
+  RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock);
 
   // Looks at the CA file. An Error when there is nothing to go on with, naming the file; one that
   // was replaced by a useless one is logged once, and the old one stays in use.
@@ -46,12 +37,10 @@ class RestAccess {
  private:
   Status read_ca();
 
-  const Clock& clock_;
-  decltype(&read_ca_file) read_;
   std::string url_;
   std::string ca_file_;
-  CaTime ca_time_;  // of the one that was read
-  SideCall<Result<std::optional<CaFile>>> ca_look_;
+  std::optional<FileStamp> ca_stamp_;  // of the one that was read
+  SideCall<Result<std::optional<StampedFile>>> ca_look_;
   std::shared_ptr<const http::Credentials> credentials_;
   std::string refused_;  // what was logged
   std::string token_path_;

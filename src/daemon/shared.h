@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/published.h"
 #include "base/turn_guard.h"
 #include "kube/request_counter.h"
@@ -31,6 +32,8 @@ struct Shared {
   // Node stood at its end.
   bool is_reload = false;
   std::string watch_from = {};
+  // As last read: the reload of a whole site is spread even where slurm.conf is slow.
+  SitePlace site = SitePlace{};
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

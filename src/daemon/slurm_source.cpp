@@ -75,8 +75,7 @@ slurm::SourceFacts source_facts(const config::SlurmSettings& settings, const Sou
     return facts;
   }
   SideCall<Result<slurm::SourceFacts>> call;
-  auto seen = in_time(
-      call, [look, facts, bin_dir] { return look(facts, bin_dir); }, SteadyTime{});
+  auto seen = in_time(call, [look, facts, bin_dir] { return look(facts, bin_dir); });
   if (seen) {
     return *std::move(seen);
   }

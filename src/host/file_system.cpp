@@ -4,9 +4,12 @@
 
 #include <cerrno>
 
+#include "base/side_call.h"
+
 namespace slurmlet::host {
 
 std::optional<FileSystemUsage> file_system_usage(std::filesystem::path path) {
+  touches_file(path.native());
   struct statvfs info {};
   while (::statvfs(path.c_str(), &info) != 0) {
     if (errno != ENOENT || !path.has_relative_path()) {

@@ -16,7 +16,7 @@ struct FileSystemUsage {
   std::int64_t available_inodes = 0;
 };
 
-// Of the nearest directory above `path` that exists; nothing if that cannot be read.
+// Of the nearest directory above `path` that exists; nothing if that cannot be read. May hang.
 std::optional<FileSystemUsage> file_system_usage(std::filesystem::path path);
 
 }  // namespace slurmlet::host

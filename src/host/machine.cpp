@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/addresses.h"
-#include "host/file_system.h"
 #include "host/meminfo.h"
 #include "host/pci.h"
 #include "host/system_uuid.h"
@@ -103,9 +102,6 @@ node::MachineFacts read_machine(const Paths& paths) {
   if (const auto meminfo = read_file(paths.proc / "meminfo")) {
     facts.memory_bytes = meminfo_bytes(*meminfo, "MemTotal");
     facts.swap_bytes = meminfo_bytes(*meminfo, "SwapTotal");
-  }
-  if (const auto usage = file_system_usage(paths.state_dir)) {
-    facts.ephemeral_storage_bytes = usage->total_bytes;
   }
   facts.ip_addresses = read_addresses(paths);
   facts.gpus_by_pci_vendor = count_gpus_by_vendor(paths);

@@ -93,8 +93,7 @@ std::optional<node::Pressure> PressureSampler::memory() {
                                                  : "memory available is sufficient"};
 }
 
-std::optional<node::Pressure> PressureSampler::disk() {
-  const auto usage = file_system_usage(state_dir_);
+std::optional<node::Pressure> PressureSampler::disk(const std::optional<FileSystemUsage>& usage) {
   if (!usage) {
     return std::nullopt;
   }
@@ -128,6 +127,6 @@ std::optional<node::Pressure> PressureSampler::pid() {
                                              : "process IDs available are sufficient"};
 }
 
-Pressures PressureSampler::sample() { return {memory(), disk(), pid()}; }
+Pressures PressureSampler::sample() { return {memory(), pid()}; }
 
 }  // namespace slurmlet::host

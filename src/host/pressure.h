@@ -23,7 +23,6 @@ namespace slurmlet::host {
 
 struct Pressures {
   std::optional<node::Pressure> memory;  // missing: could not be read
-  std::optional<node::Pressure> disk;
   std::optional<node::Pressure> pid;
   bool operator==(const Pressures&) const = default;
 };
@@ -34,11 +33,13 @@ bool is_disk_low(bool was_low, const FileSystemUsage& usage);
 bool are_inodes_low(bool was_low, const FileSystemUsage& usage);
 bool are_pids_low(bool was_low, std::int64_t tasks, std::int64_t limit);
 
-// Reads the figures: five system calls a sample, on descriptors that stay open. Not thread-safe.
+// Reads the figures: four system calls a sample, on descriptors that stay open. Not thread-safe.
 class PressureSampler {
  public:
   explicit PressureSampler(Paths paths);
   Pressures sample();
+  // Of the state directory's, which may hang, so that it is read elsewhere.
+  std::optional<node::Pressure> disk(const std::optional<FileSystemUsage>& usage);
 
  private:
   // A small /proc file, opened once. "" when it cannot be read; tried anew each time.
@@ -53,7 +54,6 @@ class PressureSampler {
   };
 
   std::optional<node::Pressure> memory();
-  std::optional<node::Pressure> disk();
   std::optional<node::Pressure> pid();
 
   std::filesystem::path state_dir_;

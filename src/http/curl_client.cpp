@@ -59,8 +59,8 @@ class CurlStream final : public Stream {
   std::optional<LoopMembership> membership_;  // left before the transfer goes
 };
 
-// What one of several API servers answers to all, and not the others.
-bool is_ill(int status) { return status == 401 || status >= 500; }
+// Answers that suggest that this API server, not the request, is at fault.
+bool is_server_fault(int status) { return status == 401 || status >= 500; }
 
 class CurlClient final : public Client {
  public:
@@ -103,6 +103,7 @@ class CurlClient final : public Client {
   std::shared_ptr<const Credentials> refused_;      // the last given ones, if of no use
   Error refusal_;                                   // why
   std::shared_ptr<const Shared> shared_;            // made of credentials_
+  int failures_ = 0;                                // of calls in a row
   int abort_fd_ = -1;
   std::atomic<bool> interrupted_ = false;
   Owner owner_;
@@ -196,10 +197,15 @@ Result<Response> CurlClient::call(const Request& request) {
   }
   const LoopMembership membership{*loop_, transfer};
   drive(transfer);
-  if (old_pool_ && (transfer.error() || is_ill(transfer.head().status()))) {
+  const bool failed = transfer.error() || is_server_fault(transfer.head().status());
+  if (old_pool_ && failed) {
     pool_ = std::exchange(old_pool_, nullptr);  // the next call, a renewal of the Lease, may work
   }
   old_pool_.reset();
+  failures_ = failed ? failures_ + 1 : 0;
+  if (failures_ > 1) {
+    close_idle_connections();  // behind the load balancer another server may be well
+  }
   if (transfer.error()) {
     return *transfer.error();
   }

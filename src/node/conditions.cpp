@@ -20,16 +20,18 @@ struct PressureRule {
   const char* bad_reason;
   const char* good_reason;
   const char* good_message;
+  const char* unreadable;
 };
 
 // Reasons and good messages are the kubelet's, dashboards match on them.
 constexpr std::array<PressureRule, 3> kPressures{{
     {vocabulary::kMemoryPressure, &MachineFacts::memory_pressure, "KubeletHasInsufficientMemory",
-     "KubeletHasSufficientMemory", "memory is available"},
+     "KubeletHasSufficientMemory", "memory is available", "could not be read from /proc"},
     {vocabulary::kDiskPressure, &MachineFacts::disk_pressure, "KubeletHasDiskPressure",
-     "KubeletHasNoDiskPressure", "disk space is available"},
+     "KubeletHasNoDiskPressure", "disk space is available",
+     "the file system of stateDir could not be read"},
     {vocabulary::kPidPressure, &MachineFacts::pid_pressure, "KubeletHasInsufficientPID",
-     "KubeletHasSufficientPID", "process IDs are available"},
+     "KubeletHasSufficientPID", "process IDs are available", "could not be read from /proc"},
 }};
 
 Condition slurm_verdict(const SlurmNodeRecord& record, const SlurmView& view) {
@@ -93,8 +95,11 @@ std::vector<Condition> machine_conditions(const MachineFacts& machine) {
                  "this node runs no pods and needs no pod network"});
   for (const auto& rule : kPressures) {
     const auto& fact = machine.*rule.fact;
-    if (!fact) {
-      out.push_back({rule.type, "Unknown", "CannotRead", "could not be read from /proc"});
+    if (!fact && rule.fact == &MachineFacts::disk_pressure && !machine.disk_problem.empty()) {
+      out.push_back({rule.type, "Unknown", "FileSystemNotResponding",
+                     machine.disk_problem + ": check its mount and its server"});
+    } else if (!fact) {
+      out.push_back({rule.type, "Unknown", "CannotRead", rule.unreadable});
     } else if (fact->under_pressure) {
       out.push_back({rule.type, "True", rule.bad_reason, fact->detail});
     } else {

@@ -57,6 +57,8 @@ struct MachineFacts {
   std::vector<std::string> missing_gpu_files;  // File= of gres.conf that are not on this machine
   std::optional<Pressure> memory_pressure;
   std::optional<Pressure> disk_pressure;
+  std::string
+      disk_problem;  // "/state did not answer for 5 s": why that is missing; "" = unreadable
   std::optional<Pressure> pid_pressure;
   bool operator==(const MachineFacts&) const = default;
 };

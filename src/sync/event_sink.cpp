@@ -143,6 +143,13 @@ bool EventSink::send_in_turn(Known& known, Now now) {
   return true;
 }
 
+void EventSink::flush(Now now) {
+  for (auto& [key, known] : known_) {
+    known.send_at = std::min(known.send_at, now.steady);
+  }
+  (void)step(now);
+}
+
 SteadyTime EventSink::step(Now now) {
   if (now.steady < not_before_) {
     return not_before_;

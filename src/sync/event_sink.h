@@ -48,6 +48,9 @@ class EventSink {
 
   SteadyTime step(Now now);
 
+  // Sends what waits for its time, as long as the API server takes it.
+  void flush(Now now);
+
   std::uint64_t dropped() const { return dropped_; }
 
  private:

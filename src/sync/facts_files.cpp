@@ -179,6 +179,30 @@ void FactsSync::follow_spool(Now now, Duration patience) {
   facts_.jobs_problem = spool_late_;
 }
 
+void FactsSync::follow_disk(Now now) {
+  node::MachineFacts& machine = facts_.machine;
+  Duration patience{};
+  if (disk_wanted_ && !disk_.busy()) {
+    disk_wanted_ = !disk_.begin(
+        [read = options_.disk_usage, path = options_.paths.state_dir] { return read(path); },
+        now.steady, options_.reading_limit);
+    patience = options_.patience;
+  }
+  if (const auto usage = disk_.take(patience)) {
+    if (!std::exchange(machine.disk_problem, "").empty()) {
+      log::info("stateDir answers again");
+    }
+    machine.disk_pressure = pressures_.disk(*usage);
+    if (*usage && std::exchange(disk_size_wanted_, false)) {
+      machine.ephemeral_storage_bytes = (*usage)->total_bytes;
+    }
+  } else if (disk_.late(now.steady) && machine.disk_problem.empty()) {
+    machine.disk_problem = disk_.problem();
+    machine.disk_pressure.reset();
+    log::warning("stateDir: " + machine.disk_problem);
+  }
+}
+
 void FactsSync::take_jobs(const Result<std::vector<std::string>>& entries, WallTime now) {
   facts_.jobs = jobs_.read(entries);
   // None in a directory that is not slurmd's means nothing.

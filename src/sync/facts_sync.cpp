@@ -30,7 +30,7 @@ FactsSync::FactsSync(Parts parts)
       poll_(std::move(parts.poll)),
       setup_(std::move(parts.unread)),
       watch_(setup_.watch, std::move(parts.version_runner), std::move(parts.unit_runner)),
-      name_(std::move(parts.name_runner)),
+      name_(std::move(parts.name)),
       jobs_(setup_.jobs),
       probe_(std::move(parts.probe)),
       pressures_(options_.paths) {
@@ -44,11 +44,13 @@ void FactsSync::read_machine() {
   facts_.machine = host::read_machine(options_.paths);
   facts_.machine.memory_pressure = old.memory_pressure;
   facts_.machine.disk_pressure = old.disk_pressure;
+  facts_.machine.disk_problem = old.disk_problem;
+  facts_.machine.ephemeral_storage_bytes = old.ephemeral_storage_bytes;
   facts_.machine.pid_pressure = old.pid_pressure;
   facts_.machine.gpus_hang = old.gpus_hang;
   facts_.machine.gpus = old.gpus;
   facts_.machine.missing_gpu_files = old.missing_gpu_files;
-  gpus_wanted_ = true;
+  gpus_wanted_ = disk_size_wanted_ = true;
 }
 
 // A driver that hangs costs the news of the GPUs only: how many there are stays known.
@@ -213,6 +215,17 @@ void FactsSync::take_answer(Now now) {
   }
 }
 
+void FactsSync::follow_pressures(Now now) {
+  if (now.steady >= next_tick_) {
+    const auto sample = pressures_.sample();
+    facts_.machine.memory_pressure = sample.memory;
+    facts_.machine.pid_pressure = sample.pid;
+    disk_wanted_ = true;
+    next_tick_ = next_aligned(now, options_.tick);
+  }
+  follow_disk(now);
+}
+
 SteadyTime FactsSync::step(Now now) {
   follow_reading(now, std::exchange(options_.first_patience, Duration::zero()));
   follow_spool(now);
@@ -236,13 +249,7 @@ SteadyTime FactsSync::step(Now now) {
     next_machine_ = now.steady + options_.machine_interval;
   }
   follow_gpus(now);
-  if (now.steady >= next_tick_) {
-    const auto sample = pressures_.sample();
-    facts_.machine.memory_pressure = sample.memory;
-    facts_.machine.disk_pressure = sample.disk;
-    facts_.machine.pid_pressure = sample.pid;
-    next_tick_ = next_aligned(now, options_.tick);
-  }
+  follow_pressures(now);
   const auto full_queries = poll_->counters().source.full_queries;
   auto jobs_before = facts_.jobs;
   next = std::min(next, poll_->step(now));
@@ -271,7 +278,7 @@ SteadyTime FactsSync::step(Now now) {
   }
   return std::min({next, next_tick_, next_machine_, reread_at_, read_jobs_at_.value_or(kNever),
                    reading_.late_at(now.steady), spool_.late_at(now.steady),
-                   gpus_.late_at(now.steady)});
+                   gpus_.late_at(now.steady), disk_.late_at(now.steady)});
 }
 
 std::vector<int> FactsSync::wake_fds() const {
@@ -279,7 +286,7 @@ std::vector<int> FactsSync::wake_fds() const {
   for (const auto& more : {name_.wake_fds(), poll_->wake_fds()}) {
     fds.insert(fds.end(), more.begin(), more.end());
   }
-  for (const int fd : {reading_.wake_fd(), spool_.wake_fd(), gpus_.wake_fd()}) {
+  for (const int fd : {reading_.wake_fd(), spool_.wake_fd(), gpus_.wake_fd(), disk_.wake_fd()}) {
     if (fd >= 0) {
       fds.push_back(fd);
     }

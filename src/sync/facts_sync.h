@@ -12,7 +12,7 @@
 // answered for five seconds is unknown, with the file as the cause: the jobs by the spool
 // directory, and all that follows from slurm.conf where it has never been read. Once read it stays
 // true: slurmd has read the same, and reads it again at its own start only. So do the GPUs, whose
-// driver may hang.
+// driver may hang, and the size of the state directory's file system.
 
 #include <functional>
 #include <memory>
@@ -65,6 +65,8 @@ struct FactsOptions {
   std::function<TrustedUsers()> slurm_users = [] { return TrustedUsers{}; };
   std::function<host::GpuReading(const host::Paths&, const std::vector<std::string>&)> read_gpus =
       host::read_gpus_and_files;
+  std::function<std::optional<host::FileSystemUsage>(const std::filesystem::path&)> disk_usage =
+      host::file_system_usage;
   Duration first_patience = std::chrono::seconds{2};  // with slurm.conf
   Duration patience = std::chrono::milliseconds{100};
   Duration reading_limit = std::chrono::seconds{5};
@@ -84,7 +86,7 @@ class FactsSync {
     std::unique_ptr<slurm::ControllerPoll> poll;
     std::unique_ptr<slurm::CommandRunner> version_runner;  // `slurmd -V`
     std::unique_ptr<slurm::CommandRunner> unit_runner;     // `systemctl show slurmd.service`
-    std::unique_ptr<slurm::CommandRunner> name_runner;     // `scontrol show slurmd`
+    slurm::SlurmdName name;                                // `scontrol show slurmd`
     slurm::SlurmdProbe probe{{}};
   };
   explicit FactsSync(Parts parts);
@@ -116,6 +118,8 @@ class FactsSync {
  private:
   void read_machine();
   void follow_gpus(Now now);
+  void follow_disk(Now now);
+  void follow_pressures(Now now);
   struct Reading {
     std::vector<slurm::SlurmdSeen> slurmds;
     SlurmSetup setup;
@@ -165,6 +169,9 @@ class FactsSync {
   slurm::SlurmdProbe probe_;
   std::string probed_version_;  // of the slurmd that was asked; "" = none yet
   host::PressureSampler pressures_;
+  SideCall<std::optional<host::FileSystemUsage>> disk_;  // of the state directory
+  bool disk_wanted_ = false;                             // another reading
+  bool disk_size_wanted_ = false;                        // for the capacity
   node::HostFacts facts_;
   node::SlurmdFacts watched_;               // as watch_ last saw it
   std::optional<SteadyTime> absent_since_;  // slurmd went while we watched

@@ -38,8 +38,6 @@ class LeaseSync {
 
   // As the server last returned it.
   const std::optional<kube::Lease>& lease() const { return lease_; }
-  // Steps in a row that have failed.
-  int failures() const { return backoff_.failures(); }
 
  private:
   void inherit(kube::Lease lease, Now now);

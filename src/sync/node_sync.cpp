@@ -230,7 +230,11 @@ void NodeSync::note_revert(bool again, const node::DesiredNode& desired, Now now
 
 // A job that begins or ends on thousands of nodes, or a restart of slurmd on all, changes them at
 // one moment.
-bool NodeSync::waits_with_news(Now now) {
+bool NodeSync::waits_with_news(bool news, Now now) {
+  if (!news) {
+    news_from_.reset();
+    return false;
+  }
   if (!news_from_) {
     news_from_ = now.steady + part_of(site_delay(Delay::kNews, site_.nodes()), random_);
   }
@@ -251,10 +255,9 @@ void NodeSync::write_if_due(Now now) {
   const bool news = patch.has_changes && unkept_ != desired;
   const bool again = news && written_ == desired;  // somebody changed back what we wrote
   held_back_ = again && now.steady < revert_not_before_ && now.steady < next_report_;
-  if (held_back_ || (news && waits_with_news(now))) {
+  if (held_back_ || waits_with_news(news, now)) {
     return;
   }
-  news_from_.reset();
   if (news || now.steady >= next_report_) {
     done = write(patch, now);
     if (done && news) {
@@ -269,6 +272,7 @@ void NodeSync::write_if_due(Now now) {
       log::info("Node " + desired_.name + " is written again");
     }
     write_error_.reset();
+    news_from_.reset();
     backoff_.reset();
     compared_ = true;
     return;

@@ -131,7 +131,7 @@ class NodeSync {
   void announce(Now now);
   void remember_announced();
   void write_if_due(Now now);
-  bool waits_with_news(Now now);
+  bool waits_with_news(bool news, Now now);
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);
   void note_revert(bool again, const node::DesiredNode& desired, Now now);

@@ -28,8 +28,8 @@ def mounts(tmp_path):
     """mount(source): the directory on a shared file system."""
     made = []
 
-    def mount(source):
-        made.append(SharedMount(source, tmp_path / f"shared{len(made)}"))
+    def mount(source, directory=None):
+        made.append(SharedMount(source, directory or tmp_path / f"shared{len(made)}"))
         return made[-1]
     tmp_path.chmod(0o755)
     yield mount
@@ -256,6 +256,63 @@ def test_a_fifo_for_slurm_conf(rig, tmp_path):
     rig.wait(lambda found: found is not None, timeout=10)
     rig.wait_log(f"{fifo} is not a regular file")
     assert rig.stop() < 5
+
+
+@pytest.fixture
+def credential(rig, mounts, tmp_path):
+    """The client certificate and its key on a shared file system; the kubeconfig names them there."""
+    source = tmp_path / "credential"
+    source.mkdir(mode=0o755)
+    rig.plane.run("node-kubeconfig", "--dir", rig.plane.directory, "--name", rig.name, "--embed=false",
+                  "--out", source / "kubeconfig")
+    shared = mounts(source)
+    rig.kubeconfig = tmp_path / "kubeconfig"
+    rig.kubeconfig.write_text((source / "kubeconfig").read_text().replace(str(source), str(shared.path)))
+    return shared
+
+
+def test_a_credential_that_stops_answering(rig, credential):
+    rig.start_and_know()
+    uid = rig.node()["metadata"]["uid"]
+    hang = Hang(rig, credential)
+    rig.daemon.signal(signal.SIGHUP)
+    rig.wait_log("SIGHUP: configuration reloaded")
+    rig.wait_log("credential files: ")
+    rig.slurm.set_state(SLURM_NODE, "drained", "credential")  # all goes on
+    rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
+    rig.slurm.reset(SLURM_NODE)
+    hang.end()
+    rig.wait_log("the credential files answer again")
+    rig.wait_known()
+    assert rig.node()["metadata"]["uid"] == uid
+    credential.hang()
+    assert rig.stop() < 5
+
+
+def test_a_start_beside_a_credential_that_does_not_answer(rig, credential):
+    """The service manager tries again."""
+    credential.hang()
+    rig.start(ready=False)
+    rig.wait_log("kubeconfig.crt does not answer")
+    assert rig.daemon.process.wait(10) == 1
+    credential.answer()
+    rig.start()
+
+
+def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
+    (tmp_path / "state").mkdir()
+    rig.start_and_know()
+    before = Fixed(rig.node())
+    state = mounts(tmp_path / "state", rig.state_dir)
+    hang = Hang(rig, state)
+    found = rig.wait_condition("DiskPressure", "Unknown", CAUSE)
+    assert f"{state.path} did not answer for 5 s" in found["message"]
+    rig.slurm.set_state(SLURM_NODE, "drained", "state")  # all goes on
+    rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
+    rig.slurm.reset(SLURM_NODE)
+    hang.end()
+    rig.wait_condition("DiskPressure", "False")
+    rig.wait(lambda node: Fixed(node) == before)
 
 
 @pytest.mark.parametrize("command", ["print-node", "check"])

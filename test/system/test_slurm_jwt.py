@@ -14,6 +14,7 @@ import pytest
 from harness.api import condition, slurm_states
 from harness.certificates import Authority
 from harness.rig import wait_until
+from harness.shared_mount import SharedMount
 from harness.tls_front import TlsFront
 
 NODE = "nid000042"
@@ -55,10 +56,10 @@ def a_good_token(slurm, rig):
     rig.wait_known()
 
 
-def configure(rig, front, ca_file):
+def configure(rig, front, ca_file, token_file=None):
     rig.configure(slurm={
         "source": "rest", "restURL": front.url, "restCAFile": str(ca_file), "restUser": USER,
-        "jwtFile": str(token_path(rig)), "binDir": "/nonexistent"})
+        "jwtFile": str(token_file or token_path(rig)), "binDir": "/nonexistent"})
 
 
 def token_path(rig):
@@ -142,6 +143,30 @@ def test_missing_token_file_is_named_and_waited_for(rig_of, slurm, front, author
     write_token(late, slurm.token(USER))
     late.wait_known()
     late.stop()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fuse") or os.geteuid() != 0, reason="needs FUSE and root")
+def test_token_and_authority_on_a_file_system_that_does_not_answer(rig_of, slurm, front, authority,
+                                                                   tmp_path):
+    tmp_path.chmod(0o755)
+    source = tmp_path / "source"
+    source.mkdir(mode=0o755)
+    shutil.copy(authority.crt, source / "ca.pem")
+    (source / "jwt").touch(mode=0o600)
+    (source / "jwt").write_text(slurm.token(USER))
+    one = rig_of(slurm)
+    with SharedMount(source, tmp_path / "shared") as shared:
+        configure(one, front, shared.path / "ca.pem", shared.path / "jwt")
+        shared.hang()
+        one.start()
+        found = one.wait_condition("SlurmNodeStateDrain", "Unknown", "FileSystemNotResponding")
+        assert str(shared.path) in found["message"]
+        one.wait_renewed(one.lease()["spec"]["renewTime"])
+        shared.answer()
+        one.wait_known()
+        shared.hang()
+        one.wait_renewed(one.lease()["spec"]["renewTime"])
+        assert one.stop() < 5
 
 
 def test_token_is_never_shown(rig, slurm):

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "slurm/answers/sinfo.h"
@@ -12,9 +12,6 @@
 
 namespace slurmlet::slurm {
 namespace {
-
-constexpr Duration kFirstRetry = std::chrono::seconds{10};
-constexpr Duration kLastRetry = std::chrono::minutes{5};
 
 Error untold(const std::string& why) {
   return {Code::kUnavailable, "scontrol show slurmd: " + why};
@@ -66,13 +63,12 @@ void SlurmdName::set_question(const SlurmdNameQuestion& question) {
     name_.clear();
     problem_.clear();
     next_ = {};
-    retry_ = kFirstRetry;
+    retry_.reset();
   }
 }
 
 bool SlurmdName::fail(SteadyTime now, const std::string& problem) {
-  next_ = now + retry_;
-  retry_ = std::min(retry_ * 2, kLastRetry);
+  next_ = now + retry_.next();
   return std::exchange(problem_, problem) != problem;
 }
 

@@ -9,8 +9,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/backoff.h"
 #include "base/result.h"
 #include "slurm/local/command_runner.h"
 
@@ -33,7 +35,8 @@ Result<std::string> read_slurmd_name(const CommandOutput& output);
 class SlurmdName {
  public:
   // Without a runner nobody is ever asked.
-  explicit SlurmdName(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
+  SlurmdName(std::unique_ptr<CommandRunner> runner, Random random)
+      : runner_(std::move(runner)), retry_(Delay::kSlurmdNameRetry, std::move(random)) {}
 
   // Whom to ask from now on; the same process is not asked again once it has told.
   void set_question(const SlurmdNameQuestion& question);
@@ -61,7 +64,7 @@ class SlurmdName {
   std::string name_;
   std::string problem_;
   SteadyTime next_{};
-  Duration retry_{};
+  Backoff retry_;
 };
 
 }  // namespace slurmlet::slurm

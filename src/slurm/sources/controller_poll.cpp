@@ -11,7 +11,7 @@
 namespace slurmlet::slurm {
 namespace {
 
-// Of two hosts agree to this: what looks older by less is newer if nothing else came later.
+// Clocks of two hosts agree to within this.
 constexpr Duration kClocks = std::chrono::minutes{1};
 
 Duration stretched(const PollSettings& settings) {
@@ -222,7 +222,7 @@ void ControllerPoll::fall_back(Now now, QueryFailure failure) {
   due_is_tick_ = false;
 }
 
-// What a query of its own has said since is not taken back. Ages, since the clock may be set.
+// A record must not override a newer query of our own. Ages are compared: the clock may be set.
 bool ControllerPoll::is_older(WallTime as_of, Now now) const {
   const Duration age = now.steady - answered_steady_.value_or(now.steady);
   const Duration theirs = now.wall - as_of;

@@ -54,6 +54,12 @@ def entry(node, attr):
     return struct.pack("<4Q2I", node, 0, 0, 0, 0, 0) + attr
 
 
+def statfs_out(found):
+    """The answer to STATFS, of os.statvfs()."""
+    return struct.pack("<5Q4I24x", found.f_blocks, found.f_bfree, found.f_bavail, found.f_files, found.f_ffree,
+                       found.f_bsize, found.f_namemax, found.f_frsize, 0)
+
+
 def attr_out(attr):
     """The answer to GETATTR."""
     return struct.pack("<QII", 0, 0, 0) + attr

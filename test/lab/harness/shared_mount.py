@@ -14,11 +14,11 @@ from harness import fuse  # noqa: E402
 
 
 class SharedMount:
-    """Shows `source` at `directory`, read-only, until close(). Needs a mount namespace of its own."""
+    """Shows `source` at `directory`, new or not, read-only, until close(). Needs a mount namespace of its own."""
 
     def __init__(self, source, directory):
         self.path = pathlib.Path(directory)
-        self.path.mkdir(mode=0o755)
+        self.path.mkdir(mode=0o755, exist_ok=True)
         self._server = subprocess.Popen([sys.executable, __file__, str(source), str(directory)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self._server.stdout.readline() != b"mounted\n":
@@ -84,7 +84,7 @@ class _Mirror:
         if operation == fuse.READDIR:
             return self._entries(path, *fuse.read_range(body))
         if operation == fuse.STATFS:
-            return bytes(80)
+            return fuse.statfs_out(os.statvfs(path))
         if operation in (fuse.RELEASE, fuse.RELEASEDIR, fuse.FLUSH):
             return b""
         return fuse.ENOSYS

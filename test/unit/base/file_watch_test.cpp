@@ -6,9 +6,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
@@ -62,7 +65,7 @@ TEST(FileWatchTest, NothingHappened) {
 }
 
 TEST(FileWatchTest, NoFilesAtAll) {
-  FileWatch watch;
+  FileWatch watch{{}};
   EXPECT_TRUE(quiet(watch));
 }
 
@@ -301,17 +304,31 @@ TEST(FileWatchTest, LostEventsLoseNoChange) {
   EXPECT_TRUE(quiet(watch));
 }
 
-TEST(FileWatchTest, OtherFilesFromNowOn) {
+TEST(FileWatchTest, ALookThatHangsHoldsUpNobodyAndIsToldOfWhenItEnds) {
   fakes::TempTree tree;
-  tree.file("a/old", "1").file("b/new", "1");
-  FileWatch watch{{tree.path("a/old")}};
-  tree.file("b/new", "2");
-  watch.set_files({tree.path("b/new")});
+  tree.file("ca", "1");
+  FileWatch watch{{tree.path("ca")}};
+  EXPECT_EQ(watch.problem(), "");
+  fakes::HangingFile hanging{tree.path("ca")};
+  tree.file("ca", "22");
+  EXPECT_THAT(told(watch), IsEmpty());
+  hanging.wait();
+  EXPECT_EQ(watch.problem(), tree.path("ca").string() + " does not answer");
+  EXPECT_TRUE(quiet(watch)) << "no turn without end";
+  hanging.answer();
+  EXPECT_THAT(told(watch), ElementsAre(tree.path("ca")));
+  EXPECT_EQ(watch.problem(), "");
   EXPECT_TRUE(quiet(watch));
-  tree.file("a/old", "2");
+}
+
+TEST(FileWatchTest, WhatHangsFromTheBeginningMayHaveChangedMeanwhile) {
+  fakes::TempTree tree;
+  tree.file("ca", "1");
+  fakes::HangingFile hanging{tree.path("ca")};
+  FileWatch watch{{tree.path("ca")}};
+  hanging.answer();
+  EXPECT_THAT(told(watch), ElementsAre(tree.path("ca")));
   EXPECT_TRUE(quiet(watch));
-  tree.file("b/new", "3");
-  EXPECT_THAT(told(watch), ElementsAre(tree.path("b/new")));
 }
 
 }  // namespace file_watch_test

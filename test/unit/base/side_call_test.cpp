@@ -127,13 +127,17 @@ TEST_F(SideCallTest, ItsOwnerMayGo) {
 
 TEST_F(SideCallTest, OnlySoManyHang) {
   Held held;
-  std::array<SideCall<int>, 16> calls;
+  std::array<SideCall<int>, 64> calls;
   for (auto& call : calls) {
     ASSERT_TRUE(call.begin(held.work(), kNow));
   }
   SideCall<int> more;
   EXPECT_FALSE(more.begin([] { return 1; }, kNow));
   EXPECT_FALSE(more.busy());
+  EXPECT_FALSE(more.begin([] { return 1; }, kNow + seconds{4}));
+  EXPECT_FALSE(more.late(kNow + seconds{4}));
+  EXPECT_TRUE(more.late(kNow + seconds{5})) << "since the first time";
+  EXPECT_EQ(more.problem(), "so many file operations hang that none could begin for 5 s");
   EXPECT_EQ(more.take(), std::nullopt);
   held.release();
   for (auto& call : calls) {
@@ -141,25 +145,22 @@ TEST_F(SideCallTest, OnlySoManyHang) {
   }
 }
 
-TEST_F(SideCallTest, InTimeGivesANewResultOrNamesTheFileThatHangs) {
+TEST_F(SideCallTest, InTimeGivesAResultOrNamesTheFileThatHangs) {
   SideCall<Result<int>> call;
-  EXPECT_EQ(*in_time(
-                call, [] { return 6; }, kNow, minutes{1}),
-            6);
+  const auto value = [](int number) { return [number]() -> Result<int> { return number; }; };
+  EXPECT_EQ(*in_time(call, value(6), minutes{1}), 6);
   Held held;
   const auto hangs = [work = held.work("/shared/jwt")]() -> Result<int> { return work(); };
-  Result<int> late = in_time(call, hangs, kNow, std::chrono::milliseconds{1});
+  Result<int> late = in_time(call, hangs, std::chrono::milliseconds{1});
   while (!late && late.error().message != "/shared/jwt does not answer") {
-    late = in_time(call, hangs, kNow, minutes{1});  // not waited for again
+    late = in_time(call, hangs, minutes{1});  // not waited for again
   }
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Code::kTimeout);
   held.release();
   ASSERT_TRUE(readable(call.wake_fd(), 60'000));
-  EXPECT_EQ(*in_time(
-                call, [] { return 8; }, kNow, minutes{1}),
-            8)
-      << "not what came late";
+  EXPECT_EQ(*in_time(call, value(8), minutes{1}), 7) << "what came late";
+  EXPECT_EQ(*in_time(call, value(8), minutes{1}), 8);
 }
 
 // The real thing: to open a FIFO waits for its writer.

@@ -6,15 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <future>
-#include <memory>
-#include <semaphore>
 #include <thread>
 
 #include "fakes/fake_clock.h"
+#include "fakes/hanging_file.h"
 
 namespace slurmlet {
 namespace {
@@ -35,6 +32,12 @@ class TokenFileTest : public ::testing::Test {
     std::ofstream(folder_ / "new") << content;
     fs::rename(folder_ / "new", folder_ / "token");
   }
+  // What came too late comes with the next look.
+  void until_token(TokenFile& file, const std::string& token) {
+    while (file.token() != token) {
+      clock_.advance(TokenFile::kCheckInterval);
+    }
+  }
   fs::path folder_;
   fakes::FakeClock clock_;
 };
@@ -51,70 +54,53 @@ TEST_F(TokenFileTest, TakesARotatedTokenAtTheNextLook) {
   EXPECT_FALSE(file.last_error());
 }
 
-// Holds up whoever asks for the time.
-class HeldUpClock final : public Clock {
- public:
-  Now now() const override {
-    asked.release();
-    go_on.acquire();
-    return {};
-  }
-  mutable std::binary_semaphore asked{0};
-  mutable std::binary_semaphore go_on{0};
-};
-
 TEST_F(TokenFileTest, AFileThatHangsLeavesTheLastTokenInUseUntilItAnswers) {
   write("one");
-  std::promise<void> release;
-  const auto hangs = std::make_shared<std::atomic<bool>>(false);
-  const auto at_it = std::make_shared<std::binary_semaphore>(0);
-  TokenFile file(folder_ / "token", clock_,
-                 [hangs, at_it, released = release.get_future().share()](const auto& path,
-                                                                         const auto& before) {
-                   touches_file(path.string());
-                   if (*hangs) {
-                     at_it->release();
-                     released.wait();
-                   }
-                   return TokenFile::read(path, before);
-                 });
-  const auto patience = std::chrono::minutes{1};
-  EXPECT_EQ(file.token(patience), "one");
-  *hangs = true;
+  TokenFile file(folder_ / "token", clock_);
+  EXPECT_EQ(file.token(), "one");
   write("two");
+  fakes::HangingFile hanging{folder_ / "token"};
   for (int look = 0; look < 3; ++look) {
     clock_.advance(TokenFile::kCheckInterval);
-    EXPECT_EQ(file.token(std::chrono::milliseconds{1}), "one");
+    EXPECT_EQ(file.token(), "one");
     ASSERT_TRUE(file.last_error());
     EXPECT_EQ(file.last_error()->code, Code::kTimeout);
-    if (look == 0) {
-      at_it->acquire();
-    }
+    hanging.wait();
   }
-  EXPECT_THAT(file.last_error()->message, HasSubstr((folder_ / "token").string()));
-  *hangs = false;
-  release.set_value();
-  while (file.token(patience) != "two") {
-    clock_.advance(TokenFile::kCheckInterval);
-  }
+  EXPECT_EQ(file.last_error()->message,
+            "token file: " + (folder_ / "token").string() + " does not answer");
+  hanging.answer();
+  until_token(file, "two");
   EXPECT_FALSE(file.last_error());
 }
 
 // The thread that renews the lease must not wait for a file system that hangs.
 TEST_F(TokenFileTest, WhatIsHeldIsGivenWhileALookAtTheFileHangs) {
-  HeldUpClock clock;
-  TokenFile file(folder_ / "token", clock);
+  TokenFile file(folder_ / "token", clock_);
   for (const std::string token : {"one", "two"}) {
     const std::string before = token == "one" ? "" : "one";
     write(token);
-    file.look_again();
+    clock_.advance(TokenFile::kCheckInterval);
+    fakes::HangingFile hanging{folder_ / "token"};
     std::thread look([&] { (void)file.token(); });
-    clock.asked.acquire();
+    hanging.wait();
     EXPECT_EQ(file.held(), before);
-    clock.go_on.release();
+    hanging.answer();
     look.join();
-    EXPECT_EQ(file.held(), token);
+    until_token(file, token);
   }
+}
+
+TEST_F(TokenFileTest, AReloadTakesWhatIsThereNow) {
+  write("one");
+  TokenFile file(folder_ / "token", clock_);
+  EXPECT_EQ(file.token(), "one");
+  write("two");
+  ASSERT_TRUE(file.reload());
+  EXPECT_EQ(file.held(), "two");
+  write("");
+  EXPECT_FALSE(file.reload());
+  EXPECT_EQ(file.held(), "two");
 }
 
 TEST_F(TokenFileTest, APipeInItsPlaceIsAnErrorAndNotAHang) {

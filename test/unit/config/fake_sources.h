@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/side_call.h"
 #include "cli/command_line.h"
 #include "config/load.h"
 
@@ -18,13 +19,15 @@ struct FakeSources {
   std::map<std::string, std::string> unreadable;  // path → message
   std::map<std::string, std::string> environment;
 
+  // May be used aside, for longer than this object lives.
   FileReader reader() const {
-    return [this](const std::string& path) -> Result<std::string> {
-      if (const auto found = unreadable.find(path); found != unreadable.end()) {
+    return [own = *this](const std::string& path) -> Result<std::string> {
+      touches_file(path);
+      if (const auto found = own.unreadable.find(path); found != own.unreadable.end()) {
         return Error{Code::kDenied, found->second};
       }
-      const auto found = files.find(path);
-      if (found == files.end()) {
+      const auto found = own.files.find(path);
+      if (found == own.files.end()) {
         return Error{Code::kNotFound, "open " + path + ": No such file or directory"};
       }
       return found->second;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "config/fake_sources.h"
 #include "config/settings_table.h"
+#include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 #include "fixtures.h"
 
@@ -421,6 +422,19 @@ TEST(LoadTest, SettingsMustFitTogether) {
     auto arguments = row.flags;
     arguments.insert(arguments.begin(), "print-node");
     EXPECT_EQ(FakeSources{}.error_with(arguments), row.problem);
+  }
+}
+
+TEST(LoadTest, AFileThatHangsIsLeftToWhoUsesIt) {
+  const FakeSources sources;
+  const std::vector<std::string> arguments = {"print-node", "--slurm-rest-url=https://h:6820",
+                                              "--slurm-rest-ca-file=/shared/ca"};
+  {
+    fakes::HangingFile hanging{"/shared/ca"};
+    EXPECT_EQ(sources.error_with(arguments), "");
+    EXPECT_EQ(sources.error_with(arguments), "") << "and is not waited for again";
+  }
+  while (sources.error_with(arguments).find("open /shared/ca") == std::string::npos) {
   }
 }
 

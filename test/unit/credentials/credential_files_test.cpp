@@ -5,12 +5,14 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fakes/fake_clock.h"
+#include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::credentials {
@@ -18,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using Use = CredentialFiles::Entry::Use;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -30,15 +33,21 @@ class CredentialFilesTest : public ::testing::Test {
     tree_.file("tls.crt", "1").file("tls.key", "1").file("ca", "1");
     files_ = std::make_unique<CredentialFiles>(
         std::vector<CredentialFiles::Entry>{{{tree_.path("tls.crt"), tree_.path("tls.key")},
-                                             [this] {
-                                               ++pair_reloads_;
-                                               return pair_;
+                                             [this]() -> Result<Use> {
+                                               ++pair_readings_;
+                                               touches_file("/shared/pair");
+                                               return Use{[this] {
+                                                 ++pair_reloads_;
+                                                 return pair_;
+                                               }};
                                              },
                                              "pair"},
                                             {{tree_.path("ca")},
-                                             [this] {
-                                               ++ca_reloads_;
-                                               return Status{};
+                                             [this]() -> Result<Use> {
+                                               return Use{[this] {
+                                                 ++ca_reloads_;
+                                                 return Status{};
+                                               }};
                                              },
                                              "CA"}});
     EXPECT_EQ(step(), "");
@@ -73,6 +82,7 @@ class CredentialFilesTest : public ::testing::Test {
   fakes::TempTree elsewhere_;
   fakes::FakeClock clock_;
   Status pair_;
+  std::atomic<int> pair_readings_ = 0;
   int pair_reloads_ = 0;
   int ca_reloads_ = 0;
   SteadyTime next_;
@@ -201,6 +211,58 @@ TEST_F(CredentialFilesTest, LooksEveryThirtySecondsWithoutEvents) {
   EXPECT_EQ(ca_reloads_, 1);
 }
 
+TEST_F(CredentialFilesTest, AReadingThatHangsLeavesTheOldOnesInUseAndCountsWhenItEnds) {
+  fakes::HangingFile hanging{"/shared/pair"};
+  tree_.file("tls.crt", "2");
+  step_on_event();
+  EXPECT_THAT(step_after(200ms),
+              AllOf(HasSubstr("pair: "), HasSubstr(" does not answer; the old one stays in use"),
+                    Not(HasSubstr("rejected"))));
+  EXPECT_EQ(files_->failures(), 1U);
+  tree_.file("ca", "2");
+  step_on_event();
+  EXPECT_THAT(step_after(200ms), HasSubstr("CA was replaced and is in use"));
+  for (int i = 0; i < 10; ++i) {
+    step_after(until_next());
+  }
+  EXPECT_EQ(pair_reloads_, 0);
+  const int begun = pair_readings_;
+  hanging.answer();
+  while (pair_reloads_ == 0) {
+    step_after(until_next());
+  }
+  EXPECT_EQ(pair_reloads_, 1);
+  EXPECT_EQ(pair_readings_, begun) << "slow is not never";
+}
+
+// They are not told of then: the look is one for all.
+TEST_F(CredentialFilesTest, WhileOneFileHangsTheOthersAreReadNowAndThen) {
+  fakes::HangingFile hanging{tree_.path("ca")};
+  tree_.file("tls.crt", "2");
+  EXPECT_THAT(step_on_event(), HasSubstr("ca does not answer; the old ones stay in use"));
+  EXPECT_EQ(pair_reloads_, 0);
+  step_after(30s);
+  EXPECT_EQ(pair_reloads_, 1);
+  step_after(30s);
+  EXPECT_EQ(pair_reloads_, 2);
+}
+
+// What was read before the last change may be old.
+TEST_F(CredentialFilesTest, AReadingFromBeforeTheLastChangeIsNotUsed) {
+  fakes::HangingFile hanging{"/shared/pair"};
+  tree_.file("tls.crt", "2");
+  step_on_event();
+  step_after(200ms);
+  const int begun = pair_readings_;
+  tree_.file("tls.crt", "3");
+  step_on_event();
+  hanging.answer();
+  while (pair_reloads_ == 0) {
+    step_after(until_next());
+  }
+  EXPECT_EQ(pair_readings_, begun + 1);
+}
+
 TEST_F(CredentialFilesTest, OtherFilesOfTheDirectoryAreNoReason) {
   tree_.file("tls.crt.tmp", "2");
   EXPECT_EQ(step_on_event(), "");
@@ -212,9 +274,11 @@ TEST_F(CredentialFilesTest, OtherFilesOfTheDirectoryAreNoReason) {
 TEST_F(CredentialFilesTest, TheFirstStepReadsWhatWasReplacedBeforeItWatched) {
   int reloads = 0;
   CredentialFiles fresh{{{{tree_.path("ca")},
-                          [&] {
-                            ++reloads;
-                            return Status{};
+                          [&]() -> Result<Use> {
+                            return Use{[&] {
+                              ++reloads;
+                              return Status{};
+                            }};
                           },
                           "CA"}}};
   ::testing::internal::CaptureStderr();

@@ -4,7 +4,6 @@ set(COMPONENT_TESTS
   cpu_pin_test.cpp
   endpoint_thread_test.cpp
   lease_file_test.cpp
-  lease_thread_test.cpp
   main_loop_test.cpp
   detach_file_test.cpp
   node_end_file_test.cpp

@@ -88,6 +88,20 @@ TEST(ConnectionReuse, AFreshConnectionToAServerThatIsIllLeavesTheOldOneInUse) {
   }
 }
 
+TEST(ConnectionReuse, AServerThatIsIllIsLeftAfterTheSecondFailureButNotForARefusedRequest) {
+  for (const int status : {401, 500, 503, 403, 404, 409, 429}) {
+    TestServer server{{pki().server}, [status](Exchange& exchange) {
+                        exchange.respond(exchange.request().connection == 1 ? status : 200, "");
+                      }};
+    const auto client = make_client(endpoint_of(server));
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(client->call(get("/a")));
+    }
+    const bool is_fault = status == 401 || status >= 500;
+    EXPECT_EQ(server.connections(), is_fault ? 2 : 1) << status;
+  }
+}
+
 TEST(ConnectionReuse, ServesCallsOverOneConnectionBesideOpenStreams) {
   TestServer server{{pki().server}, watch_or_ok};
   const auto client = make_client(endpoint_of(server));

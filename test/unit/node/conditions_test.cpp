@@ -104,6 +104,16 @@ TEST(MachineConditionsTest, GoodAndBadAndUnknown) {
   }
 }
 
+TEST(MachineConditionsTest, AStateDirectoryThatHangsIsNamed) {
+  MachineFacts machine = good_facts().machine;
+  machine.disk_pressure.reset();
+  machine.disk_problem = "/state did not answer for 5 s";
+  EXPECT_EQ(condition_of(machine_conditions(machine), "DiskPressure"),
+            (Condition{"DiskPressure", "Unknown", "FileSystemNotResponding",
+                       "/state did not answer for 5 s: check its mount and its server"}));
+  EXPECT_EQ(condition_of(machine_conditions(machine), "MemoryPressure").status, "False");
+}
+
 TEST(MachineConditionsTest, NetworkIsNeverUnavailable) {
   const auto condition = condition_of(machine_conditions({}), "NetworkUnavailable");
   EXPECT_EQ(condition.status, "False");

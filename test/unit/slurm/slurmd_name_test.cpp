@@ -52,7 +52,7 @@ class SlurmdNameTest : public testing::Test {
 
   fakes::FakeClock clock_;
   FakeProgram program_;
-  SlurmdName name_{std::make_unique<FakeRunner>(program_)};
+  SlurmdName name_{std::make_unique<FakeRunner>(program_), [] { return 0.5; }};
 };
 
 TEST(SlurmdNameQuery, IsAskedInThePlaceOfSlurmd) {
@@ -133,7 +133,7 @@ TEST_F(SlurmdNameTest, AFailureIsTriedAgainEverMoreRarelyAndToldOnce) {
             "scontrol show slurmd: scontrol: error: slurm_slurmd_info: Connection refused");
   for (const Duration wait :
        {Duration{seconds{10}}, Duration{seconds{20}}, Duration{seconds{40}}, Duration{seconds{80}},
-        Duration{seconds{160}}, Duration{minutes{5}}, Duration{minutes{5}}}) {
+        Duration{seconds{160}}, Duration{seconds{225}}, Duration{seconds{225}}}) {
     const std::size_t before = asked();
     EXPECT_EQ(name_.wake_at(), clock_.now().steady + wait);
     clock_.advance(wait - std::chrono::milliseconds{1});
@@ -191,7 +191,7 @@ TEST_F(SlurmdNameTest, WithoutScontrolThereIsAProblem) {
 }
 
 TEST_F(SlurmdNameTest, WithoutARunnerNobodyIsAsked) {
-  SlurmdName nobody{nullptr};
+  SlurmdName nobody{nullptr, [] { return 0.5; }};
   SlurmdNameQuestion question;
   question.pid = 42;
   nobody.set_question(question);

@@ -80,6 +80,15 @@ TEST_F(EventSinkTest, WhereAllNodesMaySendAtOnceEachHasItsDelay) {
   EXPECT_EQ(api_.events().size(), 1U);
 }
 
+TEST_F(EventSinkTest, AtTheEndWhatWaitsIsSent) {
+  sink_.set_delay(seconds{7});
+  emit("a");
+  step();
+  sink_.flush(clock_.now());
+  EXPECT_EQ(api_.events().size(), 1U);
+  EXPECT_EQ(step(), kNever);
+}
+
 TEST_F(EventSinkTest, AnEventAboutANodeIsInNamespaceDefault) {
   emit("k");
   step();

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "fakes/hanging_file.h"
 #include "sync/facts_sync_fixture.h"
 
 namespace slurmlet::sync {
@@ -113,6 +114,34 @@ TEST_F(FactsSharedFilesTest, AGpuDriverThatHangsCostsTheGpusOnly) {
   gate = nullptr;
   later.set_value();
   until_read();
+}
+
+TEST_F(FactsSharedFilesTest, AStateDirectoryThatHangsCostsTheDiskPressureOnly) {
+  options_.disk_usage = [](const std::filesystem::path&) {
+    touches_file("/shared/state");
+    return host::FileSystemUsage{1000, 50, 0, 0};
+  };
+  start();
+  EXPECT_TRUE(facts().machine.disk_pressure->under_pressure);
+  EXPECT_EQ(facts().machine.ephemeral_storage_bytes, 1000);
+  fakes::HangingFile hanging{"/shared/state"};
+  options_.patience = Duration{0};
+  make();
+  step();
+  wait_quietly(seconds{4});
+  EXPECT_EQ(facts().machine.disk_problem, "") << "not late yet";
+  wait_quietly(std::chrono::minutes{6});
+  EXPECT_FALSE(facts().machine.disk_pressure);
+  EXPECT_EQ(facts().machine.disk_problem, "/shared/state did not answer for 5 s");
+  EXPECT_FALSE(facts().machine.ephemeral_storage_bytes) << "nothing is invented";
+  EXPECT_TRUE(facts().machine.memory_pressure);
+  EXPECT_TRUE(facts().machine.pid_pressure);
+  hanging.answer();
+  while (!facts().machine.disk_pressure) {
+    step();
+  }
+  EXPECT_EQ(facts().machine.disk_problem, "");
+  EXPECT_EQ(facts().machine.ephemeral_storage_bytes, 1000);
 }
 
 TEST_F(FactsSharedFilesTest, WhatWasReadBeforeStaysTrue) {

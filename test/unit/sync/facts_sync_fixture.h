@@ -97,16 +97,16 @@ class FactsSyncFixture : public ::testing::Test {
             : std::make_unique<slurm::SinfoSource>(slurm::SinfoSettings{},
                                                    std::make_unique<slurm::FakeRunner>(sinfo_)),
         [] { return 0.5; });
-    facts_ = std::make_unique<FactsSync>(
-        FactsSync::Parts{.options = options_,
-                         .metal3 = metal3_,
-                         .discover = discover,
-                         .unread = unread,
-                         .poll = std::move(poll),
-                         .version_runner = std::make_unique<slurm::FakeRunner>(version_),
-                         .unit_runner = std::make_unique<slurm::FakeRunner>(unit_),
-                         .name_runner = std::make_unique<slurm::FakeRunner>(scontrol_),
-                         .probe = slurm::SlurmdProbe{probe_client_}});
+    facts_ = std::make_unique<FactsSync>(FactsSync::Parts{
+        .options = options_,
+        .metal3 = metal3_,
+        .discover = discover,
+        .unread = unread,
+        .poll = std::move(poll),
+        .version_runner = std::make_unique<slurm::FakeRunner>(version_),
+        .unit_runner = std::make_unique<slurm::FakeRunner>(unit_),
+        .name = {std::make_unique<slurm::FakeRunner>(scontrol_), [] { return 0.5; }},
+        .probe = slurm::SlurmdProbe{probe_client_}});
   }
   // Has looked for slurmd, and `slurmd -V` has ended.
   void start() {

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/side_call.h"
+
+namespace slurmlet::fakes {
+
+// What is done aside (base/side_call.h) hangs where it touches this path, until answer().
+class HangingFile {
+ public:
+  explicit HangingFile(std::string path) : path_(std::move(path)) {
+    const std::lock_guard lock{site().mutex};
+    site().hanging.insert(path_);
+    on_touch = touch;
+  }
+  HangingFile(const HangingFile&) = delete;
+  HangingFile& operator=(const HangingFile&) = delete;
+  ~HangingFile() { answer(); }
+
+  void answer() {
+    const std::lock_guard lock{site().mutex};
+    site().hanging.erase(path_);
+    site().changed.notify_all();
+  }
+  // Until somebody hangs at it.
+  void wait() {
+    std::unique_lock lock{site().mutex};
+    site().changed.wait(lock, [this] { return site().held.contains(path_); });
+  }
+
+ private:
+  struct Site {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::set<std::string> hanging;
+    std::multiset<std::string> held;  // where somebody hangs
+  };
+  // Never destroyed: threads may outlive main().
+  static Site& site() {
+    static auto* const one = new Site;
+    return *one;
+  }
+  static void touch(const std::string& path) {
+    std::unique_lock lock{site().mutex};
+    if (!site().hanging.contains(path)) {
+      return;
+    }
+    const auto here = site().held.insert(path);
+    site().changed.notify_all();
+    site().changed.wait(lock, [&path] { return !site().hanging.contains(path); });
+    site().held.erase(here);
+  }
+
+  const std::string path_;
+};
+
+}  // namespace slurmlet::fakes
