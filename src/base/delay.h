@@ -1,7 +1,7 @@
 #pragma once
 
-// Every delay of slurmlet by its cause, in one table, so that ten thousand nodes to which the same
-// thing happens at the same moment do not act at the same moment. Pure.
+// Every delay of the daemon that is spread, by its cause, in one table, so that ten thousand nodes
+// to which the same thing happens at the same moment do not act at the same moment. Pure.
 //
 // A delay is spread from its first time on ("full jitter"): by chance, or by the node's place among
 // all nodes of the site.

@@ -84,7 +84,7 @@ FileWatch::FileWatch(Files files) {
 FileWatch::Files FileWatch::changed() {
   const bool begun = look_.begin([ways = ways_] { return ways->changed(); }, SteadyTime{});
   is_refused_ = !begun && !look_.busy();
-  return look_.take(begun ? kFilePatience : Duration::zero()).value_or(Files{});
+  return look_.take(begun ? file_patience.load() : Duration::zero()).value_or(Files{});
 }
 
 FileWatch::Files FileWatch::Ways::changed() {

@@ -25,7 +25,7 @@ class FileWatch {
  public:
   using Files = std::vector<std::filesystem::path>;
 
-  // What is there now counts as seen, unless seeing it takes longer than kFilePatience, as long as
+  // What is there now counts as seen, unless seeing it takes longer than file_patience, as long as
   // this may block.
   explicit FileWatch(Files files);
 
@@ -33,7 +33,7 @@ class FileWatch {
   int fd() const { return look_.busy() ? look_.wake_fd() : is_refused_ ? -1 : inotify_fd_; }
 
   // The files whose content may be another since the last call. Empties fd(), unless that hangs:
-  // blocks no longer than kFilePatience.
+  // blocks no longer than file_patience.
   Files changed();
   // "/shared/ca.pem does not answer"; "" where all did at the last call.
   std::string problem() const { return look_.busy() ? look_.file() + " does not answer" : ""; }

@@ -9,7 +9,7 @@
 namespace slurmlet {
 namespace {
 
-constexpr int kMost = 64;
+constexpr int kMost = 32;
 
 std::atomic<int> under_way{0};
 thread_local SideWork* own_work = nullptr;

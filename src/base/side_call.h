@@ -8,7 +8,7 @@
 // waits for NFS, FUSE or a FIFO sleeps killably, so it does not hold up the end of the process (but
 // for a FUSE server that stands still with the request in its hands). It cannot be ended before, so
 // nobody joins it: what the work uses it must own (no references), and while it hangs no other is
-// begun by its owner. Over all owners, at most 64 are under way.
+// begun by its owner. Over all owners, at most 32 are under way.
 //
 // One owner thread; touches_file() and run_aside() are thread-safe.
 
@@ -113,14 +113,14 @@ class SideCall {
   bool is_refused_ = false;  // the last begin() got no thread
 };
 
-// How long a loop waits for a file that it needs now.
-inline constexpr Duration kFilePatience = std::chrono::milliseconds{500};
+// How long a loop waits for a file that it needs now. Tests change it.
+inline std::atomic<Duration> file_patience{std::chrono::milliseconds{500}};
 
 // The result of `work`, or the one before that came late; kTimeout, naming the file, where neither
 // has come in time. Waits only for what it has begun: for the same file system again not before it
 // has answered.
 template <typename T, typename Work>
-Result<T> in_time(SideCall<Result<T>>& call, Work work, Duration patience = kFilePatience) {
+Result<T> in_time(SideCall<Result<T>>& call, Work work, Duration patience = file_patience) {
   const bool begun = call.begin(std::move(work), SteadyTime{}, patience);
   if (auto result = call.take(begun ? patience : Duration::zero())) {
     return *std::move(result);

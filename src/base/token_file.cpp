@@ -49,8 +49,13 @@ std::optional<Error> TokenFile::last_error() {
 }
 
 Status TokenFile::reload() {
-  const std::lock_guard lock(mutex_);  // or a reading that hung could put an older token in place
+  const std::uint64_t number = ++reloads_;
   auto file = read_if_changed(path_, std::nullopt, kMaxTokenBytes);
+  const std::lock_guard lock(mutex_);
+  if (number < last_reload_) {
+    return {};  // it hung, and another has read a newer one meanwhile
+  }
+  last_reload_ = number;
   return file ? take(*std::move(file)) : file.error().with_prefix("token file");
 }
 

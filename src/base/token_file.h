@@ -7,6 +7,8 @@
 //
 // Thread-safe.
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -36,7 +38,7 @@ class TokenFile {
   // file does not answer.
   std::optional<Error> last_error();
 
-  // Takes the token that is in the file now. On this thread: may hang, and token() with it.
+  // Takes the token that is in the file now. On this thread: may hang.
   Status reload();
 
  private:
@@ -46,6 +48,8 @@ class TokenFile {
   const std::filesystem::path path_;
   const Clock& clock_;
   std::mutex mutex_;  // of looks
+  std::atomic<std::uint64_t> reloads_ = 0;
+  std::uint64_t last_reload_ = 0;  // that ended
   SideCall<Result<std::optional<StampedFile>>> look_;
   std::optional<SteadyTime> looked_at_;
   std::optional<FileStamp> stamp_;  // of the file that token_ is from

@@ -144,7 +144,7 @@ std::string Parser::unknown_flag(const std::string& argument, const std::string&
   const auto is_flag = [&](const CommandFlag& each) { return each.name == flag; };
   for (const auto& other : commands()) {
     if (std::any_of(other.flags.begin(), other.flags.end(), is_flag)) {
-      return fmt::format("{} is a flag of \"{} {}\" and belongs behind that name", flag, program,
+      return fmt::format("{} is a flag of \"{} {}\" and must follow that command", flag, program,
                          other.name);
     }
   }
@@ -172,9 +172,10 @@ void Parser::add_leftovers(const config::ParsedCommandLine& parsed) {
     // What follows an unknown flag is most likely its value.
     if (!after_unknown_flag && parsed.options.count("file") > 0) {
       problems_.push_back(
-          fmt::format("{} reads one file; \"{}\" is one too many", command_->name, argument));
+          fmt::format("{} reads one file; unexpected argument \"{}\"", command_->name, argument));
     } else if (!after_unknown_flag && find_command(argument) != nullptr) {
-      problems_.push_back(fmt::format("one command at a time: \"{}\" is one too many", argument));
+      problems_.push_back(
+          fmt::format("one command at a time: unexpected argument \"{}\"", argument));
     } else if (!after_unknown_flag) {
       const auto near = nearest(argument, names);
       problems_.push_back(fmt::format("unknown command \"{}\"{}", argument,

@@ -26,7 +26,7 @@ Command check() {
           "[-o text|json]",
           "find out what is wrong and how to fix it",
           "Checks everything slurmlet needs and reports what is wrong, why, and how to fix it.\n"
-          "Changes nothing, with or without a running daemon. Root sees more than others.",
+          "Changes nothing, with or without a running daemon. Run it as root for complete results.",
           "0 no errors (warnings allowed); 1 at least one error; 2 invalid configuration.",
           {kTextOrJson},
           true,
@@ -66,8 +66,10 @@ Command parse_slurm() {
       "parse-slurm",
       "[FILE] [--node NAME]",
       "print what slurmlet reads from captured Slurm output",
-      "Reads captured output of sinfo, scontrol (text or JSON), slurmrestd (a body, or with the\n"
-      "head as printed by \"curl -i\") or \"scontrol show slurmd\", detects which it is, and "
+      "Reads captured output of sinfo, scontrol (text or JSON), slurmrestd (the response body, "
+      "alone or\n"
+      "with the headers that are printed by \"curl -i\") or \"scontrol show slurmd\", detects "
+      "which it is, and "
       "prints\n"
       "as JSON the facts, and the conditions, capacity and labels that follow from them. Without\n"
       "FILE, or with \"-\", reads standard input. Needs no configuration and no privileges.",

@@ -61,14 +61,17 @@ void check_readable(Draft& draft, const FileReader& files) {
       {"endpoint.clientCAFile", endpoint.client_ca_file}};
   using Problems = std::vector<std::string>;
   SideCall<Result<Problems>> reading;
-  const auto problems = in_time(reading, [files, named]() -> Result<Problems> {
-    Problems out;
-    for (const auto& [key, path] : named) {
-      const auto content = path.empty() ? Result<std::string>{""} : files(path);
-      out.push_back(content ? "" : content.error().message);
-    }
-    return out;
-  });
+  const auto problems = in_time(
+      reading,
+      [files, named]() -> Result<Problems> {
+        Problems out;
+        for (const auto& [key, path] : named) {
+          const auto content = path.empty() ? Result<std::string>{""} : files(path);
+          out.push_back(content ? "" : content.error().message);
+        }
+        return out;
+      },
+      std::chrono::seconds{2});
   for (std::size_t i = 0; problems && i < named.size(); ++i) {
     if (!(*problems)[i].empty()) {
       draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}",

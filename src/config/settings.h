@@ -50,7 +50,7 @@ struct NodeSettings {
   std::string name;  // --nodename; "" = Metal3 metadata, then host name
   std::map<std::string, std::string> labels;
   std::string provider_id;
-  std::string ip;      // one, or two of different families with a comma between
+  std::string ip;      // one, or two of different families, comma-separated
   std::string taints;  // "key=value:effect,…", set at creation only
   bool publish_hostname = true;
   std::string kubelet_version;

@@ -72,7 +72,7 @@ constexpr Row kRows[] = {
     {.key = "kubernetes.server",
      .flag = "--kubernetes-server",
      .field = &in<&S::kubernetes, &K::server>,
-     .help = "address of the API server, instead of a kubeconfig",
+     .help = "URL of the API server, instead of a kubeconfig",
      .rule = Rule::kServer},
     {.key = "kubernetes.caFile",
      .flag = "--kubernetes-ca-file",
@@ -131,7 +131,7 @@ constexpr Row kRows[] = {
     {.key = "kubernetes.leaseDuration",
      .flag = "--kubernetes-lease-duration",
      .field = &in<&S::kubernetes, &K::lease_duration>,
-     .help = "lifetime of the node's lease, renewed four times within it",
+     .help = "duration of the Node's Lease, which is renewed four times within it",
      .minimum = 10 * kSecond,
      .maximum = kHour},
     {.key = "kubernetes.statusReportInterval",
@@ -168,8 +168,8 @@ constexpr Row kRows[] = {
      .flag = "--node-ip",
      .environment = "VKUBELET_POD_IP",
      .field = &in<&S::node, &N::ip>,
-     .help = "address to publish as InternalIP, or an IPv4 and an IPv6 address with a comma "
-             "between",
+     .help = "address to publish as InternalIP, or an IPv4 and an IPv6 address, "
+             "comma-separated",
      .when_unset = "one, chosen from the machine's addresses",
      .rule = Rule::kNodeIps},
     {.key = "node.publishHostname",
@@ -207,7 +207,7 @@ constexpr Row kRows[] = {
     {.key = "node.excludeFromDisruption",
      .flag = "--node-exclude-from-disruption",
      .field = &in<&S::node, &N::exclude_from_disruption>,
-     .help = "exclude this Node from the cluster's share of failed nodes (label "
+     .help = "ignore this Node in the node controller's zone-disruption checks (label "
              "node.kubernetes.io/exclude-disruption)"},
     {.key = "node.unschedulable",
      .flag = "--node-unschedulable",
@@ -255,7 +255,7 @@ constexpr Row kRows[] = {
      .flag = "--slurm-poll-interval",
      .field = &in<&S::slurm, &L::poll_interval>,
      .help = "interval between queries to slurmctld about this node; auto: 60s, and with more than "
-             "600 nodes in slurm.conf a tenth of a second for each, up to 600s",
+             "600 nodes in slurm.conf 0.1s per node, up to 600s",
      .none = "auto",
      .minimum = kSecond,
      .maximum = kHour},
@@ -320,8 +320,8 @@ constexpr Row kRows[] = {
      .old_key = "slurm.questionsPerHour",
      .old_flag = "--slurm-questions-per-hour",
      .field = &in<&S::slurm, &L::queries_per_hour>,
-     .help = "maximum number of queries to slurmctld in any hour, including those on local "
-             "evidence; auto: two an interval, 12 to 60 (formerly slurm.questionsPerHour)",
+     .help = "maximum number of queries to slurmctld in any hour, including those triggered by "
+             "local events; auto: two per interval, 12 to 60 (formerly slurm.questionsPerHour)",
      .none = "auto",
      .minimum = 1,
      .maximum = 3600},
@@ -336,7 +336,8 @@ constexpr Row kRows[] = {
     {.key = "pods.maxBackoff",
      .flag = "--pods-max-backoff",
      .field = &in<&S::pods, &PodSettings::max_backoff>,
-     .help = "longest wait before rejecting a pod of a controller that keeps binding pods here",
+     .help = "longest wait before rejecting a pod of a controller that keeps creating pods for "
+             "this node",
      .maximum = kHour},
     {.key = "endpoint.address",
      .flag = "--address",
@@ -347,12 +348,12 @@ constexpr Row kRows[] = {
      .flag = "--port",
      .environment = "KUBELET_PORT",
      .field = &in<&S::endpoint, &E::port>,
-     .help = "port of the kubelet API; 0 for none",
+     .help = "port of the kubelet API; 0 disables it",
      .maximum = kMaxPort},
     {.key = "endpoint.healthzPort",
      .flag = "--healthz-port",
      .field = &in<&S::endpoint, &E::healthz_port>,
-     .help = "port of /healthz on 127.0.0.1; 0 for none",
+     .help = "port of /healthz on 127.0.0.1; 0 disables it",
      .maximum = kMaxPort},
     {.key = "endpoint.certificateFile",
      .flag = "--endpoint-certificate-file",

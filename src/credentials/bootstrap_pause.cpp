@@ -13,9 +13,13 @@ SteadyTime BootstrapPause::refused() {
   if (!watch_) {
     watch_.emplace(files_);
     first_is_late_ = !watch_->problem().empty();
-  } else if (!watch_->changed().empty() && !std::exchange(first_is_late_, false)) {
-    until_ = {};
-    backoff_.reset();
+  } else {
+    const bool is_news = !watch_->changed().empty() && !first_is_late_;
+    first_is_late_ = first_is_late_ && !watch_->problem().empty();
+    if (is_news) {
+      until_ = {};
+      backoff_.reset();
+    }
   }
   return until_;
 }

@@ -76,7 +76,8 @@ class Life {
   std::optional<Outcome> bootstrap_if_needed();
   Result<std::optional<Outcome>> serve();
   bool has_access() const {
-    return lasting_.access && lasting_.access->first == settings_.kubernetes;
+    return lasting_.access && lasting_.access->first == settings_.kubernetes &&
+           check_credential(identity_, lasting_.access->second.node_of_credential());
   }
   Result<credentials::ApiAccess> open_access();
   Status start_lease(const credentials::ApiAccess& access);

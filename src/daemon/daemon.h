@@ -1,7 +1,7 @@
 #pragma once
 
 // The running daemon: connections, threads, loops, signals. Everything here is wiring; what is
-// decided is decided in node/, when it is done is decided in sync/.
+// decided is decided in node/, when it is done is decided in sync/ and slurm/sources/.
 
 #include <memory>
 

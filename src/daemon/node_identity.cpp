@@ -138,7 +138,7 @@ Status check_credential(const NodeIdentity& identity, const std::string& credent
   }
   return Error{Code::kInvalid,
                fmt::format("the client certificate is for node \"{0}\", but this node's name is "
-                           "\"{1}\" from {2}: give --nodename {0}, or a credential for {1}",
+                           "\"{1}\" from {2}: set --nodename {0}, or a credential for {1}",
                            credential_node, name, identity.name_source)};
 }
 

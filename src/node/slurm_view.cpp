@@ -75,7 +75,7 @@ Cause cause_of(SlurmFailure failure, const HostFacts& facts) {
       return {"RestUnavailable", "slurmrestd cannot be queried",
               "check that it is running, and slurm.restURL"};
     case SlurmFailure::kRecordUnavailable:
-      return {"RecordUnavailable", "there is no usable record of slurmlet-operator",
+      return {"RecordUnavailable", "there is no usable record from slurmlet-operator",
               "check that slurmlet-operator is running for this cluster, or set slurm.source to "
               "auto"};
     case SlurmFailure::kSackUnavailable:
@@ -253,11 +253,11 @@ std::string what_is_open(const SlurmView& view, const HostFacts& facts) {
   const char* what = view.bases == kInUse  ? "whether this node is partially or fully allocated"
                      : view.may_be("DOWN") ? "whether this node is idle, in use or down"
                                            : "whether jobs still use this node";
-  return fmt::format("a single-node query of slurmctld does not show {}{}", what,
-                     facts.jobs
-                         ? std::string{"; the next full query will (slurm.confirmInterval)"}
-                         : ", and slurmlet cannot read this machine's jobs" +
-                               (facts.jobs_problem.empty() ? "" : ": " + facts.jobs_problem));
+  return fmt::format(
+      "a single-node query of slurmctld does not show {}{}", what,
+      facts.jobs ? std::string{"; the next full query will determine it (slurm.confirmInterval)"}
+                 : ", and slurmlet cannot read this machine's jobs" +
+                       (facts.jobs_problem.empty() ? "" : ": " + facts.jobs_problem));
 }
 
 }  // namespace

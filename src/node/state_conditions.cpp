@@ -41,7 +41,7 @@ constexpr std::array<CoreRule, 10> kCore{{
     {"NOT_RESPONDING", false, "Responding", "slurmd on this node responds to slurmctld",
      "slurmd on this node does not respond to slurmctld"},
     {"INVALID_REG", false, "ValidRegistration", "slurmctld accepted the registration",
-     "slurmctld rejected the registration: the hardware is below slurm.conf"},
+     "slurmctld rejected the registration: the node has fewer resources than slurm.conf specifies"},
 }};
 
 struct FurtherRule {
@@ -65,7 +65,7 @@ constexpr auto kFurther = std::to_array<FurtherRule>({
     {"POWER_UP", "Slurm is about to power this node up", ""},
     {"POWERING_UP", "Slurm is powering this node up and waiting for slurmd to register",
      "and slurmd is running on this machine: slurmctld has not accepted its registration yet and "
-     "accepts only one made after a boot"},
+     "accepts only a registration made after a reboot"},
     {"POWER_DRAIN", "Slurm is draining this node to power it down", ""},
     {"CLOUD", "cloud node; exists only while powered up", ""},
     {"FUTURE", "slurm.conf reserves this node for future use; jobs cannot use it",
@@ -134,7 +134,7 @@ Condition drain_condition(const HostFacts& facts, const SlurmView& view, const N
   }
   if (view.use == Use::kUnknown) {
     return {type_of("DRAIN"), "True", vocabulary::kJobsUnknown,
-            "not schedulable" + why +
+            "draining or drained" + why +
                 "; it is unknown whether jobs are still running: " + view.message};
   }
   return {type_of("DRAIN"), "True", "Draining",

@@ -100,7 +100,7 @@ void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters
               "per address, per network, or for all unknown addresses together.",
               server.handshakes_delayed));
   out.push_back(counter("slurmlet_endpoint_reviews_total",
-                        "Reviews of clients of the kubelet endpoint requested from the API server.",
+                        "TokenReviews and SubjectAccessReviews of clients of the kubelet endpoint.",
                         {labelled("kind", "token", endpoint.gate.token_reviews),
                          labelled("kind", "access", endpoint.gate.access_reviews)}));
 }

@@ -32,7 +32,7 @@ std::string_view failure_words(node::SlurmFailure failure) {
     case SlurmFailure::kTokenRefused:
       return "Slurm rejects the token";
     case SlurmFailure::kPermissionDenied:
-      return "slurmlet is not permitted to read it";
+      return "slurmlet is not permitted to read this node";
     case SlurmFailure::kNotInSlurm:
       return "slurmctld has no such node";
     case SlurmFailure::kBadConfiguration:
@@ -42,11 +42,11 @@ std::string_view failure_words(node::SlurmFailure failure) {
     case SlurmFailure::kGarbage:
       return "the answer cannot be parsed";
     case SlurmFailure::kRateLimited:
-      return "slurmctld limits the rate of queries";
+      return "slurmctld is rate-limiting queries";
     case SlurmFailure::kRestUnavailable:
       return "slurmrestd cannot be queried";
     case SlurmFailure::kRecordUnavailable:
-      return "there is no usable record of slurmlet-operator";
+      return "there is no usable record from slurmlet-operator";
     case SlurmFailure::kNodeUnknown:
       return "its Slurm NodeName is not known";
     case SlurmFailure::kSackUnavailable:
@@ -64,7 +64,7 @@ std::string api_words(const Report& report, const Error& error) {
       report.api_server.empty() ? "API server" : "API server " + report.api_server;
   const std::string& reason = error.reason();
   if (error.request && error.request->http_status != 0) {
-    return fmt::format("{} answers {}", server, reason);
+    return fmt::format("{} returned {}", server, reason);
   }
   if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
     return fmt::format("{} does not answer ({})", server, reason);
@@ -91,7 +91,7 @@ std::string slurmd_words(const Report& report) {
     case Liveness::kStopped:
       return "slurmd is suspended";
     case Liveness::kUnknown:
-      return "slurmd unknown";
+      return "slurmd state unknown";
     case Liveness::kRunning:
       break;
   }
@@ -106,7 +106,7 @@ std::string slurm_words(const Report& report) {
     case node::Knowledge::kNotAskedYet:
       return "Slurm not queried yet";
     case node::Knowledge::kUnknown:
-      return fmt::format("Slurm unknown ({})",
+      return fmt::format("Slurm state unknown ({})",
                          failure ? failure_words(*failure) : "the last answer is too old");
     case node::Knowledge::kKnown:
       break;
@@ -127,7 +127,7 @@ std::string ready_words(const node::Condition& ready, bool slurmd_explains) {
   if (ready.status == "True") {
     return "Ready";
   }
-  const std::string word = ready.status == "False" ? "not Ready" : "Ready unknown";
+  const std::string word = ready.status == "False" ? "NotReady" : "Ready unknown";
   return slurmd_explains ? word : fmt::format("{} ({})", word, ready.message);
 }
 

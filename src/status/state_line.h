@@ -3,10 +3,11 @@
 // How the daemon is, in one line for people: `systemctl status`, `slurmlet status`. Pure functions
 // of what the threads have published.
 //
-//   hpc-x7k2p: Ready, Slurm IDLE, lease renewed 14:02:11Z
-//   hpc-x7k2p: not registered: API server https://192.0.2.10:6443 does not answer (connection
-//   refused) hpc-x7k2p: waits for approval of CSR node-csr-8x2lm hpc-x7k2p: Ready, slurmd is down,
-//   Slurm IDLE, lease renewed 14:02:11Z
+//   n1: Ready, Slurm IDLE, lease renewed 14:02:11Z
+//
+//   n1: NotReady, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z
+//
+//   n1: not registered: API server https://192.0.2.10:6443 does not answer (connection refused)
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What is known of our Node's end, or would be should it be deleted now. Plain values; app/ keeps
-// them over a restart of slurmlet within one boot.
+// What is known of our Node's end, or would be should it be deleted now. Plain values; daemon/
+// keeps them over a restart of slurmlet within one boot.
 
 #include <optional>
 #include <string>

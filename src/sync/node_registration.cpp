@@ -172,7 +172,7 @@ bool NodeSync::stays_gone(Now now) {
         "gets another credential",
         desired_.name, end_->last.machine.empty() ? "" : " " + end_->last.machine,
         end_->last.detached ? "detached from Slurm" : "cordoned", end_->deleted_at,
-        options_.recreate_after ? "for now" : "in this boot");
+        options_.recreate_after ? "for now" : "until the next boot");
     log::warning(*refusal_);
   }
   return true;

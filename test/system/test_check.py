@@ -104,7 +104,7 @@ def test_beside_a_healthy_daemon(ported, user):
 
 def test_text_ends_with_the_sum(ported):
     done = run_beside(ported, "check")
-    assert done.stdout.splitlines()[-1] in ("no problems", "1 warning", "2 warnings")
+    assert done.stdout.splitlines()[-1] in ("no errors", "1 warning", "2 warnings")
     assert "configuration" in done.stdout.splitlines()[0]
 
 

@@ -145,7 +145,7 @@ def test_credential_of_another_node_is_refused(rig):
     text = refusal("--nodename", "somebody-else", "--kubeconfig", rig.kubeconfig)
     assert (f'the client certificate is for node "{rig.name}", but this node\'s name is '
             f'"somebody-else"') in text
-    assert f"give --nodename {rig.name}, or a credential for somebody-else" in text
+    assert f"set --nodename {rig.name}, or a credential for somebody-else" in text
 
 
 def test_no_secret_is_logged(rig):

@@ -117,7 +117,7 @@ def test_reload_while_the_credential_is_being_written(node):
     node.kubeconfig.write_text(whole[:len(whole) // 2])
     renewals = Renewals(node)
     node.daemon.signal(signal.SIGHUP)
-    node.wait_log("the credential read before stays in use")
+    node.wait_log("the old one stays in use")
     renewals.expect(3)
     node.kubeconfig.write_text(whole)
     node.daemon.signal(signal.SIGHUP)

@@ -47,7 +47,7 @@ def test_all_is_well(site):
     assert re.search(r"\+ slurmctld +2 nodes in \d+ ms", said)
     assert re.search(r"\+ jobs +none in \d+ ms", said)
     assert "management" not in said
-    assert said.endswith("no problems\n")
+    assert said.endswith("no errors\n")
     assert site.api.find(LEASE) is None
 
 

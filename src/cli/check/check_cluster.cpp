@@ -52,12 +52,13 @@ Finding server_problem(const ServerSeen& seen) {
 
 Finding missing_node(const NodeSeen& seen) {
   if (!seen.gone_with.empty()) {
-    return {kSubjectNode, Severity::kWarning,
-            fmt::format("{} was deleted with its Machine {}", seen.name, seen.gone_with),
-            fmt::format("slurmlet does not register it again {} (node.recreateAfter)",
-                        seen.gone_until.empty() ? "in this boot" : "until " + seen.gone_until),
-            "power this host off, or reprovision it; to get the Node back without its Machine, set "
-            "node.recreateAfter: 0s and reload slurmlet"};
+    return {
+        kSubjectNode, Severity::kWarning,
+        fmt::format("{} was deleted with its Machine {}", seen.name, seen.gone_with),
+        fmt::format("slurmlet does not register it again {} (node.recreateAfter)",
+                    seen.gone_until.empty() ? "until the next boot" : "until " + seen.gone_until),
+        "power this host off, or reprovision it; to get the Node back without its Machine, set "
+        "node.recreateAfter: 0s and reload slurmlet"};
   }
   return {kSubjectNode, Severity::kInfo,
           fmt::format("{} is not registered{}", seen.name,
@@ -69,8 +70,9 @@ void add_lease(const NodeSeen& seen, WallTime now, Findings& out) {
   const auto renewed = parse_rfc3339(lease.renew_time);
   const bool foreign = node::is_foreign_holder(lease.holder_identity, seen.holder_identity);
   const bool fresh = renewed && now - *renewed < seconds{lease.duration_seconds};
-  const std::string held = fmt::format("held by {}, renewed at {}", lease.holder_identity,
-                                       lease.renew_time.empty() ? "no time" : lease.renew_time);
+  const std::string held =
+      fmt::format("held by {}, {}", lease.holder_identity,
+                  lease.renew_time.empty() ? "never renewed" : "renewed at " + lease.renew_time);
   if (foreign && fresh) {
     out.push_back({kSubjectLease, Severity::kError,
                    fmt::format("{}: another machine runs Node {}", held, seen.name), "",
@@ -168,9 +170,10 @@ Findings rights_findings(const std::vector<RightSeen>& seen, const std::optional
     out.push_back(
         {kSubjectRights, Severity::kError,
          fmt::format("{} of {} are missing: {}", denied, seen.size(), missing), reason,
-         fmt::format("use a credential for system:node:{} with the group system:nodes, if the API "
-                     "server uses the Node authorizer; otherwise grant these rights to its user",
-                     node_name)});
+         fmt::format(
+             "use a credential for system:node:{} with the group system:nodes, if the API "
+             "server uses the Node authorizer; otherwise grant these permissions to its user",
+             node_name)});
   } else if (!problem) {
     out.push_back(
         {kSubjectRights, Severity::kOk, fmt::format("all {} that slurmlet needs", seen.size())});

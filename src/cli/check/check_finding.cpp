@@ -55,9 +55,9 @@ std::string summary(const Findings& findings) {
   const long errors = count(findings, Severity::kError);
   const long warnings = count(findings, Severity::kWarning);
   if (errors == 0 && warnings == 0) {
-    return "no problems";
+    return "no errors";
   }
-  std::string out = errors > 0 ? plural(errors, "problem") : "";
+  std::string out = errors > 0 ? plural(errors, "error") : "";
   if (warnings > 0) {
     out += (out.empty() ? "" : ", ") + plural(warnings, "warning");
   }

@@ -23,8 +23,7 @@ class HurriedClient final : public http::Client {
     http::Request hurried = request;
     const Duration left = deadline_ - std::chrono::steady_clock::now();
     if (left < milliseconds{1}) {
-      return Error{Code::kTimeout,
-                   request.method + " " + request.path + ": the time limit is used up"};
+      return Error{Code::kTimeout, request.method + " " + request.path + ": time limit exceeded"};
     }
     hurried.timeout = std::min({request.timeout, left, kLongestCall});
     return client_.call(hurried);

@@ -69,7 +69,7 @@ Finding certificate_finding(const CredentialSeen& seen, const tls::CertificateSu
                                seen.source, name, seen.node_name),
                    seen.has_bootstrap
                        ? fresh_credential(seen)
-                       : fmt::format("give --nodename {}, or a credential for {}",
+                       : fmt::format("set --nodename {}, or a credential for {}",
                                      name.substr(std::string_view{"system:node:"}.size()), wanted));
   }
   if (certificate.not_after <= now) {

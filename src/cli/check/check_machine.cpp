@@ -17,7 +17,11 @@ constexpr const char* kNoneFromSlurmd = "check ignores a running slurmd's slurm.
 std::string gpu_words(const node::HostFacts& facts) {
   std::string out;
   for (const auto& [vendor, number] : facts.machine.gpus_by_pci_vendor) {
-    out += fmt::format("{}{} of PCI vendor {}", out.empty() ? "" : ", ", number, vendor);
+    const std::string name = vendor == "10de"   ? "NVIDIA"
+                             : vendor == "1002" ? "AMD"
+                             : vendor == "8086" ? "Intel"
+                                                : "of PCI vendor " + vendor;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number, name);
   }
   return out.empty() ? "none" : out;
 }
@@ -96,7 +100,7 @@ Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounter
   if (view.knowledge == node::Knowledge::kNotAskedYet && facts.slurm_conf.path.empty()) {
     return {kSubjectSlurmctld, Severity::kError,
             "not queried: no slurm.conf, so this machine's Slurm NodeName is not known", "",
-            fmt::format("set slurm.conf (SLURM_CONF); {}", kNoneFromSlurmd)};
+            fmt::format("set the setting slurm.conf or SLURM_CONF; {}", kNoneFromSlurmd)};
   }
   if (view.knowledge == node::Knowledge::kNotAskedYet) {
     return {kSubjectSlurmctld, Severity::kError, "did not answer in time", "",

@@ -127,7 +127,7 @@ TEST_F(SideCallTest, ItsOwnerMayGo) {
 
 TEST_F(SideCallTest, OnlySoManyHang) {
   Held held;
-  std::array<SideCall<int>, 64> calls;
+  std::array<SideCall<int>, 32> calls;
   for (auto& call : calls) {
     ASSERT_TRUE(call.begin(held.work(), kNow));
   }

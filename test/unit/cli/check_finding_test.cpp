@@ -29,7 +29,7 @@ TEST(FindingsTest, TextForPeople) {
             "                   → set it right\n"
             "✘ slurmd           not running: failed\n"
             "                   → start it\n"
-            "1 problem, 1 warning\n");
+            "1 error, 1 warning\n");
   EXPECT_EQ(findings_text({kAll[2], kAll[3], kAll[3]}, false),
             "! clock            9 s behind\n"
             "                   -> set it right\n"
@@ -37,9 +37,9 @@ TEST(FindingsTest, TextForPeople) {
             "                   -> start it\n"
             "x slurmd           not running: failed\n"
             "                   -> start it\n"
-            "2 problems, 1 warning\n");
+            "2 errors, 1 warning\n");
   EXPECT_EQ(findings_text({kAll[0], kAll[1]}, false),
-            "+ node name        n1\n- munge            not looked at\nno problems\n");
+            "+ node name        n1\n- munge            not looked at\nno errors\n");
   EXPECT_THAT(findings_text({kAll[2], kAll[2]}, false), EndsWith("right\n2 warnings\n"));
 }
 

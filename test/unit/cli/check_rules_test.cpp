@@ -226,7 +226,7 @@ TEST(CheckCluster, NodeAndLease) {
   const auto judged = [&] { return node_findings(seen, wanted_node(), kNow); };
   EXPECT_THAT(judged(), ElementsAre(found(Severity::kInfo, "not registered: slurmlet registers")));
   seen.gone_with = "m1";
-  EXPECT_THAT(judged().at(0).cause, HasSubstr("again in this boot"));
+  EXPECT_THAT(judged().at(0).cause, HasSubstr("again until the next boot"));
   seen.gone_until = "2026-06-21T00:10:00Z";
   EXPECT_THAT(judged().at(0).cause, HasSubstr("again until 2026-06-21T00:10:00Z"));
   seen.node = live_node();
@@ -307,7 +307,7 @@ TEST(CheckMachine, MungeAndGpus) {
   EXPECT_THAT(gpu_finding(facts), found(Severity::kInfo, "not compared"));
   facts.slurm.record.emplace();
   facts.machine.gpus_by_pci_vendor["10de"] = 4;
-  EXPECT_THAT(gpu_finding(facts), found(Severity::kInfo, "4 of PCI vendor 10de"));
+  EXPECT_THAT(gpu_finding(facts), found(Severity::kInfo, "4 NVIDIA"));
   facts.slurm.record->gres = {{"gpu", "a100", 4}};
   facts.slurm_conf.gpu_files = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3"};
   EXPECT_THAT(gpu_finding(facts).severity, Severity::kOk);

@@ -144,7 +144,7 @@ TEST(CommandLineTest, ParseSlurmTakesOneFileAndANode) {
   EXPECT_THAT(options({"parse-slurm", "a.out", "--node", "n1"}), are("a.out", "n1"));
   EXPECT_THAT(options({"parse-slurm", "--node=n1", "/tmp/a b"}), are("/tmp/a b", "n1"));
   EXPECT_EQ(parse_error({"parse-slurm", "a", "b"}),
-            "parse-slurm reads one file; \"b\" is one too many");
+            "parse-slurm reads one file; unexpected argument \"b\"");
   EXPECT_EQ(parse_error({"parse-slurm", "a", "--nod=n1"}),
             "unknown flag --nod; did you mean --node?");
   EXPECT_THAT(parse_error({"parse-slurm", "--node"}), HasSubstr("--node"));
@@ -164,7 +164,7 @@ TEST(CommandLineTest, ShortFlagsAndSwitches) {
   EXPECT_EQ(parsed({"print-node", "--diff=false"}).options.at("diff"), "");
   EXPECT_THAT(parse_error({"status", "-hx"}), HasSubstr("unknown flag -hx"));
   EXPECT_THAT(parse_error({"status", "check"}),
-              HasSubstr("one command at a time: \"check\" is one too many"));
+              HasSubstr("one command at a time: unexpected argument \"check\""));
 }
 
 TEST(CommandLineTest, HelpWinsOverEverythingElse) {

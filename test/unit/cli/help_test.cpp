@@ -32,9 +32,9 @@ TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
     EXPECT_THAT(help, HasSubstr(std::string(flag.flag) + " "));
   }
   EXPECT_THAT(help, HasSubstr("\nSlurm flags:\n\n"));
-  EXPECT_THAT(
-      help,
-      ContainsRegex("      --port int  +port of the kubelet API; 0 for none \\(default 10250\\)"));
+  EXPECT_THAT(help,
+              ContainsRegex(
+                  "      --port int  +port of the kubelet API; 0 disables it \\(default 10250\\)"));
   EXPECT_THAT(help,
               ContainsRegex("      --slurm-poll-interval duration  +interval .* \\(default 1m\\)"));
   EXPECT_THAT(help, ContainsRegex("  -h, --help  +show this help"));

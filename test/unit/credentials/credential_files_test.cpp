@@ -226,6 +226,7 @@ TEST_F(CredentialFilesTest, AReadingThatHangsLeavesTheOldOnesInUseAndCountsWhenI
     step_after(until_next());
   }
   EXPECT_EQ(pair_reloads_, 0);
+  hanging.wait();
   const int begun = pair_readings_;
   hanging.answer();
   while (pair_reloads_ == 0) {
@@ -253,6 +254,7 @@ TEST_F(CredentialFilesTest, AReadingFromBeforeTheLastChangeIsNotUsed) {
   tree_.file("tls.crt", "2");
   step_on_event();
   step_after(200ms);
+  hanging.wait();
   const int begun = pair_readings_;
   tree_.file("tls.crt", "3");
   step_on_event();

@@ -159,7 +159,7 @@ TEST_F(NodeIdentityTest, ACertificateOfAnotherNodeIsAnError) {
   EXPECT_TRUE(check_credential(identity(), "")) << "a token says no name";
   const Status wrong = check_credential(identity(), "n2");
   ASSERT_FALSE(wrong);
-  EXPECT_THAT(wrong.error().message, HasSubstr("give --nodename n2, or a credential for n1"));
+  EXPECT_THAT(wrong.error().message, HasSubstr("set --nodename n2, or a credential for n1"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -10,12 +11,16 @@
 
 namespace slurmlet::fakes {
 
+// A busy machine must not make a file look hung that does not hang.
+inline const bool is_patient = (file_patience = std::chrono::minutes{1}, true);
+
 // What is done aside (base/side_call.h) hangs where it touches this path, until answer().
 class HangingFile {
  public:
   explicit HangingFile(std::string path) : path_(std::move(path)) {
     const std::lock_guard lock{site().mutex};
     site().hanging.insert(path_);
+    file_patience = std::chrono::seconds{1};
     on_touch = touch;
   }
   HangingFile(const HangingFile&) = delete;
@@ -25,6 +30,7 @@ class HangingFile {
   void answer() {
     const std::lock_guard lock{site().mutex};
     site().hanging.erase(path_);
+    file_patience = std::chrono::minutes{1};
     site().changed.notify_all();
   }
   // Until somebody hangs at it.

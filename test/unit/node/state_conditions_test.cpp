@@ -326,7 +326,7 @@ TEST(SlurmStateConditionsTest, NotDrainedBecauseTheMachineSeesNoJobs) {
   EXPECT_EQ(drain.reason, "JobsUnknown");
   EXPECT_THAT(
       drain.message,
-      HasSubstr("not schedulable: \"bad dimm\"; it is unknown whether jobs are still running"));
+      HasSubstr("draining or drained: \"bad dimm\"; it is unknown whether jobs are still running"));
   EXPECT_EQ(words(conditions, "Unknown"),
             (std::set<std::string>{"Idle", "Mixed", "Allocated", "Down"}));
   for (const char* word : {"Idle", "Mixed", "Allocated", "Down"}) {

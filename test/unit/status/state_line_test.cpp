@@ -86,13 +86,13 @@ std::vector<Row> rows() {
          r.slurmd.liveness = Liveness::kAbsent;
          r.ready = {"Ready", "False", "SlurmdNotRunning", "slurmd is not running on this machine"};
        },
-       "n1: not Ready, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},
+       "n1: NotReady, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd cannot be seen",
        [](Report& r, LeaseStatus&) {
          r.slurmd.liveness = Liveness::kUnknown;
          r.ready = {"Ready", "Unknown", "SlurmdUnknown", "/proc cannot be read"};
        },
-       "n1: Ready unknown, slurmd unknown, Slurm IDLE, lease renewed 14:02:11Z"},
+       "n1: Ready unknown, slurmd state unknown, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd is suspended",
        [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kStopped; },
        "n1: Ready, slurmd is suspended, Slurm IDLE, lease renewed 14:02:11Z"},
@@ -102,7 +102,7 @@ std::vector<Row> rows() {
        [](Report& r, LeaseStatus&) {
          r.ready = {"Ready", "False", "NodeShuttingDown", "node is shutting down"};
        },
-       "n1: not Ready (node is shutting down), Slurm IDLE, lease renewed 14:02:11Z"},
+       "n1: NotReady (node is shutting down), Slurm IDLE, lease renewed 14:02:11Z"},
       {"munge has just gone",
        [](Report& r, LeaseStatus&) { r.slurm.failure = node::SlurmFailure::kMungeUnavailable; },
        "n1: Ready, Slurm IDLE at 2026-11-20T14:02:02Z (munge is not running since), lease renewed "
@@ -112,15 +112,15 @@ std::vector<Row> rows() {
          r.slurm.record.reset();
          r.slurm.failure = node::SlurmFailure::kMungeUnavailable;
        },
-       "n1: Ready, Slurm unknown (munge is not running), lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm state unknown (munge is not running), lease renewed 14:02:11Z"},
       {"slurmctld went long ago",
        [](Report& r, LeaseStatus&) {
          r.slurm.stale = true;
          r.slurm.failure = node::SlurmFailure::kControllerUnreachable;
        },
-       "n1: Ready, Slurm unknown (slurmctld does not answer), lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm state unknown (slurmctld does not answer), lease renewed 14:02:11Z"},
       {"nobody has been asked for long", [](Report& r, LeaseStatus&) { r.slurm.stale = true; },
-       "n1: Ready, Slurm unknown (the last answer is too old), lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm state unknown (the last answer is too old), lease renewed 14:02:11Z"},
       {"slurmctld is not asked yet", [](Report& r, LeaseStatus&) { r.slurm = {}; },
        "n1: Ready, Slurm not queried yet, lease renewed 14:02:11Z"},
       {"the lease is not renewed yet", [](Report&, LeaseStatus& l) { l = {}; },
@@ -133,7 +133,7 @@ std::vector<Row> rows() {
                                 "PATCH /api/v1/nodes/n1/status: ", "403 Forbidden: not yours");
        },
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node update failed: API server "
-       "https://192.0.2.10:6443 answers 403 Forbidden: not yours"},
+       "https://192.0.2.10:6443 returned 403 Forbidden: not yours"},
       {"the credential is refused",
        [](Report& r, LeaseStatus&) {
          r.certificates.client_problem = "the client certificate expired at T";
@@ -156,7 +156,7 @@ std::vector<Row> rows() {
              answered(Code::kUnavailable, 503,
                       "register: GET /api/v1/nodes/n1: ", "503 Service Unavailable: later");
        },
-       "n1: not registered: API server https://192.0.2.10:6443 answers 503 Service Unavailable: "
+       "n1: not registered: API server https://192.0.2.10:6443 returned 503 Service Unavailable: "
        "later; Slurm not queried yet"},
       {"a server that we do not trust",
        [](Report& r, LeaseStatus&) {

@@ -128,6 +128,7 @@ TEST_F(FactsSharedFilesTest, AStateDirectoryThatHangsCostsTheDiskPressureOnly) {
   options_.patience = Duration{0};
   make();
   step();
+  hanging.wait();
   wait_quietly(seconds{4});
   EXPECT_EQ(facts().machine.disk_problem, "") << "not late yet";
   wait_quietly(std::chrono::minutes{6});
