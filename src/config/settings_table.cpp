@@ -336,8 +336,7 @@ constexpr Row kRows[] = {
     {.key = "pods.maxBackoff",
      .flag = "--pods-max-backoff",
      .field = &in<&S::pods, &PodSettings::max_backoff>,
-     .help = "longest wait before rejecting a pod of a controller that keeps creating pods for "
-             "this node",
+     .help = "longest wait before rejecting a pod of a controller that keeps creating pods here",
      .maximum = kHour},
     {.key = "endpoint.address",
      .flag = "--address",
