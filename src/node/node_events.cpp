@@ -82,6 +82,9 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
       continue;
     }
     std::string reason{bad ? rule.bad_reason : rule.good_reason};
+    if (bad && rule.type == vocabulary::kSlurmdReady) {
+      reason = now->reason;  // not running, suspended or not serving
+    }
     if (bad && rule.type == vocabulary::kSlurmNodeStateDrain &&
         now->reason == vocabulary::kDrained) {
       reason = "SlurmDrained";

@@ -79,6 +79,11 @@ Finding slurmd_finding(const node::HostFacts& facts) {
   const auto& slurmd = facts.slurmd;
   switch (slurmd.liveness) {
     case Liveness::kRunning:
+      if (slurmd.serves == false) {
+        return {kSubjectSlurmd, Severity::kError,
+                fmt::format("pid {} is not serving requests", slurmd.pid), "its /readyz says so",
+                "systemctl status slurmd"};
+      }
       return {
           kSubjectSlurmd, Severity::kOk,
           fmt::format("pid {}{}", slurmd.pid, slurmd.version.empty() ? "" : ", " + slurmd.version)};

@@ -260,6 +260,8 @@ TEST(CheckMachine, Slurmd) {
   EXPECT_THAT(slurmd_finding(facts), found(Severity::kWarning, "cannot determine"));
   facts.slurmd = {node::SlurmdFacts::Liveness::kRunning, 15, "22.05.8", "", {}};
   EXPECT_THAT(slurmd_finding(facts), found(Severity::kOk, "pid 15, 22.05.8"));
+  facts.slurmd.serves = false;
+  EXPECT_THAT(slurmd_finding(facts), found(Severity::kError, "not serving requests"));
   facts.slurmd.liveness = node::SlurmdFacts::Liveness::kStopped;
   EXPECT_THAT(slurmd_finding(facts), found(Severity::kError, "suspended", "kill -CONT 15"));
   facts.slurmd.liveness = node::SlurmdFacts::Liveness::kAbsent;

@@ -9,6 +9,7 @@
 namespace slurmlet::node {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -111,6 +112,15 @@ TEST(ConditionEventsTest, SlurmdGoesAndComes) {
               ElementsAre("Warning SlurmdNotRunning", "Warning NodeNotReady"));
   EXPECT_THAT(events(without_slurmd(), facts_in_state("IDLE")),
               ElementsAre("Normal SlurmdRunning", "Normal NodeReady"));
+}
+
+TEST(ConditionEventsTest, ASlurmdThatRunsIsNotSaidNotToRun) {
+  HostFacts stopped = facts_in_state("IDLE");
+  stopped.slurmd.liveness = SlurmdFacts::Liveness::kStopped;
+  EXPECT_THAT(events(facts_in_state("IDLE"), stopped), Contains("Warning SlurmdStopped"));
+  HostFacts not_serving = facts_in_state("IDLE");
+  not_serving.slurmd.serves = false;
+  EXPECT_THAT(events(facts_in_state("IDLE"), not_serving), Contains("Warning SlurmdNotServing"));
 }
 
 TEST(ConditionEventsTest, OneEventForAllOfSlurmsStatesBecomingUnknown) {
