@@ -30,6 +30,7 @@ enum class Delay : std::uint8_t {
   // a call to the API server that failed
   kLeaseRetry,
   kNodeRetry,
+  kRegisterRetry,
   kPodRetry,
   kEventRetry,
   kProviderIdRetry,

@@ -63,6 +63,8 @@ bool run_aside(std::shared_ptr<SideWork> work, std::function<void()> body) {
   return true;
 }
 
+int side_calls_under_way() { return under_way; }
+
 int end_of_process(int exit_code) {
   if (under_way > 0) {
     std::fflush(nullptr);

@@ -50,6 +50,9 @@ inline std::atomic<void (*)(const std::string& path)> on_touch{nullptr};
 // Runs `body` on a thread of its own; false when there is none to be had, or too many hang.
 bool run_aside(std::shared_ptr<SideWork> work, std::function<void()> body);
 
+// How many, over all owners.
+int side_calls_under_way();
+
 // The end of main(): a thread that still runs must not meet what static destructors have destroyed.
 int end_of_process(int exit_code);
 

@@ -71,7 +71,7 @@ void check_readable(Draft& draft, const FileReader& files) {
         }
         return out;
       },
-      std::chrono::seconds{2});
+      std::chrono::seconds{1});
   for (std::size_t i = 0; problems && i < named.size(); ++i) {
     if (!(*problems)[i].empty()) {
       draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}",

@@ -83,6 +83,7 @@ struct SlurmSettings {
   std::string rest_user;         // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
   std::string jwt_file;          // "" = SLURM_JWT
   bool publish_job_ids = false;  // in the drain message
+  bool operator==(const SlurmSettings&) const = default;
 };
 
 struct Metal3Settings {

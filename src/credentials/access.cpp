@@ -184,7 +184,7 @@ Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
   if (fresh.credentials == before.credentials) {
     return {};
   }
-  const std::string file = fresh.files.empty() ? "credentials" : fresh.files.front().string();
+  const std::string file = credential_file(fresh);
   const std::string named = node_named_by(fresh.credentials->identity->certificate());
   if (!node_name.empty() && !named.empty() && named != node_name) {
     return Error{Code::kInvalid,
@@ -235,6 +235,15 @@ Status ApiAccess::reload(const std::string& node_name) {
 http::CredentialSource ApiAccess::source() const {
   return [current = current_] { return current->get()->credentials; };
 }
+
+std::string ApiAccess::credential_file(const Current& current) const {
+  if (!current.token_path.empty()) {
+    return current.token_path;
+  }
+  return settings_.kubeconfig.empty() ? settings_.certificate_file : settings_.kubeconfig;
+}
+
+std::string ApiAccess::credential_file() const { return credential_file(*current_->get()); }
 
 std::vector<fs::path> ApiAccess::files() const { return current_->get()->files; }
 

@@ -36,6 +36,8 @@ class ApiAccess {
   http::CredentialSource source() const;
   // All files that went into it, the kubeconfig first. May be others after a reload().
   std::vector<std::filesystem::path> files() const;
+  // The one to replace by a fresh credential.
+  std::string credential_file() const;
   // Reads all of it again. The new credentials are published only when all is good and something is
   // different; an Error names the file and the reason, and the old ones stay in use. A token
   // file is looked at here, and by no request. A certificate for another node than `node_name` is
@@ -71,6 +73,7 @@ class ApiAccess {
  private:
   ApiAccess(config::KubernetesSettings settings, const Clock& clock);
   Result<Current> read(const Current* before) const;
+  std::string credential_file(const Current& current) const;
   Status check_replacement(const Current& fresh, const Current& before,
                            const std::string& node_name) const;
 

@@ -189,11 +189,10 @@ SteadyTime OwnCredentials::notice_loss(Now now) {
     log::warning(*problem + ": requesting another one with the bootstrap token");
     return *lost_since_ + patience_;
   }
-  const auto files = access_.files();
   log::error(
       fmt::format("{}: put a fresh credential for system:node:{} into {} (it is reloaded without a "
                   "restart), or set kubernetes.bootstrapKubeconfig",
-                  *problem, node_name_, files.empty() ? "the kubeconfig" : files.front().string()));
+                  *problem, node_name_, access_.credential_file()));
   return kNever;
 }
 

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::hours;
 
 constexpr hours kSelfSignedLife{24 * 365};
-constexpr std::chrono::seconds kPatience{2};  // with the files, at the start
+constexpr std::chrono::seconds kPatience{1};  // with the files, at the start
 constexpr hours kClockAllowance{1};           // a peer's clock may be behind
 
 Result<std::string> read_pem(const std::string& what, const std::string& path) {

@@ -1,5 +1,7 @@
 #include "daemon/daemon.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -36,6 +38,9 @@ using std::chrono::seconds;
 constexpr Duration kStartIsOver = seconds{15};
 // With the files of a credential that there is none yet of.
 constexpr Duration kFirstPatience = seconds{10};
+constexpr Duration kReloadPatience = seconds{2};
+// So many file operations that hang leave enough threads for the life that runs.
+constexpr int kMostAtReload = 16;
 
 }  // namespace
 
@@ -83,6 +88,7 @@ class Life {
   Status start_lease(const credentials::ApiAccess& access);
   credentials::ServingCertificate& serving_certificate(const std::string& ca);
   void end_lease();
+  bool too_much_hangs();
   std::optional<Outcome> run_loop(MainLoop& loop);
 
   const config::Settings& settings_;
@@ -156,7 +162,7 @@ Result<credentials::ApiAccess> Life::open_access() {
       [settings = settings_, clock = &lasting_.clock, is_reload = lasting_.access.has_value()] {
         return credentials::ApiAccess::open(settings, *clock, is_reload);
       },
-      kFirstPatience);
+      lasting_.access ? kReloadPatience : kFirstPatience);
 }
 
 // Before all else of this life. The connection is the thread's own: the lease must never wait for
@@ -245,7 +251,22 @@ Result<std::optional<Outcome>> Life::serve() {
   MainLoop loop{settings_, std::move(identity), access, serving, std::move(*client), shared_};
   const auto ended = run_loop(loop);
   shared_.watch_from = loop.watch_position();
+  loop.leave_setup();
   return ended;
+}
+
+// Each life begins anew what hangs, and the threads of the one before stay until it is answered.
+bool Life::too_much_hangs() {
+  const int hanging = side_calls_under_way();
+  if (hanging <= kMostAtReload) {
+    return false;
+  }
+  log::error(
+      fmt::format("SIGHUP: {} file operations hang, so the configuration is not reloaded; "
+                  "check the file systems that do not answer, then restart slurmlet",
+                  hanging));
+  shared_.service.ready(shared_.clock.now());
+  return true;
 }
 
 // Nothing when the credential is lost.
@@ -273,6 +294,9 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
     }
     if (loop.wait(next, signals_.fd(), bootstrap_pause_.fd())) {
       if (const auto ended = signals_.take_outcome(shared_.service, shared_.clock.now())) {
+        if (*ended == Outcome::kReload && too_much_hangs()) {
+          continue;
+        }
         loop.send_last(ended == Outcome::kStopped && host::system_is_stopping(),
                        milliseconds{1000});
         return ended;
@@ -302,7 +326,13 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   const auto outcome = Life{settings, signals_, std::move(identity), pin, *lasting_}.run();
   if (outcome && *outcome == Outcome::kStopped && lasting_->lease) {
     if (const auto lease = lasting_->lease->stop()) {
-      (void)leave_lease(lasting_->lease_of, {*lease, lasting_->shared.watch_from});
+      SideCall<bool> leaving;  // its directory may hang
+      leaving.begin(
+          [of = lasting_->lease_of, left = LeftLease{*lease, lasting_->shared.watch_from}] {
+            return leave_lease(of, left).has_value();
+          },
+          lasting_->clock.now().steady);
+      (void)leaving.take(seconds{1});
     }
   }
   return outcome;

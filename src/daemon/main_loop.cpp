@@ -67,7 +67,11 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   }
   auto poll = std::make_unique<slurm::ControllerPoll>(pace, "", std::move(source), system_random());
   sync::SlurmSetup unread = setup_before_slurm_conf(settings_);
-  unread.site = shared_.site;
+  if (const auto& former = shared_.former_setup; former && former->first == settings_.slurm) {
+    unread = former->second;
+  } else if (former) {
+    unread.site = former->second.site;
+  }
   return std::make_unique<sync::FactsSync>(
       sync::FactsSync::Parts{.options = std::move(options),
                              .metal3 = identity_.metal3,
@@ -151,8 +155,7 @@ SteadyTime MainLoop::step() {
   next_ = kNever;
   facts_->set_record(node_.record());
   wake_at(facts_->step(at), "the deadline of the facts");
-  shared_.site = facts_->site();
-  node_.set_site(shared_.site, at);
+  node_.set_site(facts_->site(), at);
   if (refresh_desired(at)) {
     publish(at);  // what this machine knows does not wait for the API server
   }

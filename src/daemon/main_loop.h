@@ -40,6 +40,12 @@ class MainLoop {
   bool wait(SteadyTime next, int signal_fd, int extra_fd = -1);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
+  // For the next life.
+  void leave_setup() {
+    if (facts_) {
+      shared_.former_setup = {settings_.slurm, facts_->setup()};
+    }
+  }
   // NodeSync::watch_position().
   std::string watch_position() const { return node_.watch_position(); }
 

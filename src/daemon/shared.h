@@ -2,15 +2,18 @@
 
 // What the threads of the daemon share: everything here is thread-safe.
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
-#include "base/delay.h"
 #include "base/published.h"
 #include "base/turn_guard.h"
+#include "config/settings.h"
 #include "kube/request_counter.h"
 #include "status/report.h"
 #include "status/service_report.h"
+#include "sync/facts_sync.h"
 #include "sync/lease_link.h"
 #include "tls/server_session.h"
 
@@ -32,8 +35,9 @@ struct Shared {
   // Node stood at its end.
   bool is_reload = false;
   std::string watch_from = {};
-  // As last read: the reload of a whole site is spread even where slurm.conf is slow.
-  SitePlace site = SitePlace{};
+  // What the life before knew of slurm.conf, by these settings: a reload beside a slurm.conf that
+  // hangs goes on with it, and that of a whole site is spread.
+  std::optional<std::pair<config::SlurmSettings, sync::SlurmSetup>> former_setup = {};
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

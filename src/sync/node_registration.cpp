@@ -105,6 +105,7 @@ void NodeSync::register_found(Found found, Now now) {
     ever_registered_ = true;
     write_error_.reset();
     backoff_.reset();
+    register_backoff_.reset();
     remember_announced();
     next_try_ = now.steady;
     next_report_ = now.steady + node::spread_report(options_.report_interval, random_);

@@ -33,6 +33,7 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
       link_(link),
       provider_id_seen_(std::move(provider_id_seen)),
       backoff_(Delay::kNodeRetry, random_),
+      register_backoff_(Delay::kRegisterRetry, random_),
       recreate_backoff_(Delay::kRecreate, random_),
       revert_backoff_(Delay::kRevert, random_),
       provider_id_(options_.remembered_provider_id),
@@ -142,7 +143,10 @@ void NodeSync::on_write_error(const Error& error, Now now) {
     log::warning("Node " + desired_.name + " not written: " + error.message);
   }
   write_error_ = error;
-  const Duration delay = backoff_.next(error.retry_after);
+  const bool away = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  // Without a Node there is no Lease: as soon again as that would be tried.
+  const Duration delay =
+      (away && !observed_ ? register_backoff_ : backoff_).next(error.retry_after);
   const bool hopeless = error.code == Code::kDenied || error.code == Code::kInvalid;
   next_try_ = now.steady + (hopeless ? std::max<Duration>(delay, seconds{1}) : delay);
 }

@@ -150,6 +150,7 @@ class NodeSync {
   LeaseLink& link_;
   ProviderIdSeen provider_id_seen_;
   Backoff backoff_;
+  Backoff register_backoff_;  // there is no Node yet, and the API server is away
   Backoff recreate_backoff_;
   node::DesiredNode desired_;
   std::vector<node::Condition> announced_;  // conditions that events were made of

@@ -163,6 +163,41 @@ def test_a_restart_beside_a_slurm_conf_that_does_not_answer(rig, conf):
     assert rig.stop() < 5
 
 
+def reload(rig):
+    """Until it is done or refused."""
+    def count():
+        return rig.log().count("SIGHUP: ")
+    before = count()
+    rig.daemon.signal(signal.SIGHUP)
+    wait_until(lambda: count() > before, what="the reload")
+
+
+def test_reloads_beside_a_slurm_conf_that_does_not_answer(rig, conf):
+    """What was known stays known, and those that come too often leave what runs alone."""
+    rig.start_and_know()
+    mark, began = rig.audit.mark(), time.time()
+    conf.hang()
+    for _ in range(40):
+        reload(rig)
+        if "so the configuration is not reloaded" in rig.log():
+            break
+    else:
+        pytest.fail("each reload leaves a thread behind")
+    wait_until(lambda: rig.log().count("slurm.conf not read: "), 15, "that it is late")
+    renewed = rig.lease()["spec"]["renewTime"]
+    rig.wait_renewed(renewed)
+    assert rig.condition("SlurmdReady")["status"] == "True"
+    assert rig.condition("Ready")["status"] == "True"
+    assert len(os.listdir(f"/proc/{rig.daemon.pid}/task")) < 30
+    conf.answer()
+    assert longest_gap(rig, mark, began, time.time()) < LONGEST_GAP
+    rig.wait_known()
+    done = rig.log().count("SIGHUP: configuration reloaded")
+    reload(rig)
+    wait_until(lambda: rig.log().count("SIGHUP: configuration reloaded") > done, what="a reload")
+    rig.wait_known()
+
+
 def test_a_new_node_beside_a_slurm_conf_that_does_not_answer(rig, conf):
     conf.hang()
     rig.start(ready=False)
@@ -313,6 +348,8 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     hang.end()
     rig.wait_condition("DiskPressure", "False")
     rig.wait(lambda node: Fixed(node) == before)
+    state.hang()
+    assert rig.stop() < 5
 
 
 @pytest.mark.parametrize("command", ["print-node", "check"])
