@@ -1,7 +1,9 @@
 """The faults of a soak: each says whom it hurts, what it makes wrong, and how it is made and ended."""
 import contextlib
 import dataclasses
+import os
 import signal
+import time
 
 from harness.api import ApiError, node_path
 
@@ -102,8 +104,14 @@ def replace_credentials(fleet, nodes):
         node.renew(fleet.lab)
 
 
+def has_started(node):
+    """A start needs the kubeconfig."""
+    return time.time() - os.stat(f"/proc/{node.daemon.pid}").st_mtime > 5
+
+
 def expire(_, nodes):
-    """The kubeconfig becomes another node's, which is refused; the old one stays in use."""
+    """The kubeconfig is half a one, which is rejected; the old one stays in use."""
+    nodes[:] = [node for node in nodes if has_started(node)]
     for node in nodes:
         node.kept = node.kubeconfig.read_text()
         node.put("{ half of a kubeconf")
