@@ -66,13 +66,11 @@ Command parse_slurm() {
       "parse-slurm",
       "[FILE] [--node NAME]",
       "print what slurmlet reads from captured Slurm output",
-      "Reads captured output of sinfo, scontrol (text or JSON), slurmrestd (the response body, "
-      "alone or\n"
-      "with the headers that are printed by \"curl -i\") or \"scontrol show slurmd\", detects "
-      "which it is, and "
-      "prints\n"
-      "as JSON the facts, and the conditions, capacity and labels that follow from them. Without\n"
-      "FILE, or with \"-\", reads standard input. Needs no configuration and no privileges.",
+      "Reads captured output of sinfo, scontrol (text or JSON), slurmrestd (the response body,\n"
+      "alone or with the headers that \"curl -i\" prints) or \"scontrol show slurmd\", detects\n"
+      "which it is, and prints as JSON the facts, and the conditions, capacity and labels that\n"
+      "follow from them. Without FILE, or with \"-\", reads standard input. Needs no\n"
+      "configuration and no privileges.",
       "0 recognised; 1 not recognised; 2 the file cannot be read.",
       {{"FILE", "", "", "", ""}, {"--node", "", "string", "", "print only this node"}},
       false,

@@ -36,7 +36,7 @@ using std::chrono::seconds;
 // Registered for so long, what only starting needed is given back. The first certificate has come
 // by then, or waits for its approval.
 constexpr Duration kStartIsOver = seconds{15};
-// With the files of a credential that there is none yet of.
+// With the credential's files: at the start, and on a reload, which a SIGTERM may follow at once.
 constexpr Duration kFirstPatience = seconds{10};
 constexpr Duration kReloadPatience = seconds{2};
 // So many file operations that hang leave enough threads for the life that runs.
