@@ -28,8 +28,10 @@ def site_authority(tmp_path_factory):
 
 @pytest.fixture(scope="module", name="slurm", params=["own", "24.11"])
 def slurm_with_tokens(request, own_slurm):
-    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-    return own_slurm(nodes=[NODE], cpus=2, gpus="a100:4", cluster_name="alps", root=root, jwt=True)
+    # slurmctld 22.05 can die where two daemons ask for a node with GPUs (docs/slurm-load.md); what its
+    # slurmrestd says of them: test_slurm_rest.py.
+    root, gpus = ("", "") if request.param == "own" else (request.getfixturevalue("slurm_24_11"), "a100:4")
+    return own_slurm(nodes=[NODE], cpus=2, gpus=gpus, cluster_name="alps", root=root, jwt=True)
 
 
 @pytest.fixture(scope="module", name="front")
@@ -103,7 +105,8 @@ def wait_refused(rig, slurm, known_to_us=False):
 def test_facts(rig, slurm):
     node = rig.node()
     assert slurm_states(node) == {"Idle"}
-    assert node["status"]["capacity"]["nvidia.com/gpu"] == "4"
+    if slurm.spec.gpus:
+        assert node["status"]["capacity"]["nvidia.com/gpu"] == "4"
     assert node["metadata"]["annotations"]["slurmlet.io/slurm-node"] == NODE
     slurm.set_state(NODE, "drained", "over https")
     found = rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")

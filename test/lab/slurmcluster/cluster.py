@@ -213,7 +213,9 @@ class SlurmCluster:
         except subprocess.TimeoutExpired:
             raise ClusterError(f"{shown} took longer than {seconds} s") from None
         if check and done.returncode != 0:
-            raise ClusterError(f"{shown}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
+            died = "" if self.processes.pid("slurmctld") else \
+                f" (slurmctld has ended; last output: {self.processes.log_tail('slurmctld', 2)})"
+            raise ClusterError(f"{shown}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}{died}")
         return done
 
     def succeeds(self, *words, environment=None):
