@@ -51,20 +51,37 @@ func ensurePorts(l layout) (ports, error) {
 	if p.APIServer != 0 && !isFree(p.APIServer) {
 		return p, fmt.Errorf("port %d, which this cluster's API server had, is in use", p.APIServer)
 	}
-	taken := map[int]bool{}
 	for _, port := range []*int{&p.APIServer, &p.Etcd, &p.EtcdPeer, &p.ControllerManager, &p.Scheduler} {
 		if *port == 0 || !isFree(*port) {
-			if *port, err = freePort(taken); err != nil {
+			if *port, err = freePort(); err != nil {
 				return p, err
 			}
+		} else if !claim(*port) {
+			return p, fmt.Errorf("port %d of this cluster is claimed by another one that starts", *port)
 		}
-		taken[*port] = true
 	}
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return p, err
 	}
 	return p, pki.WriteFile(l.ports(), append(data, '\n'), 0o644)
+}
+
+// claims are held until this process ends.
+var claims []net.Listener
+
+// claim reports whether the port is this process's from now on. Between the
+// choice of a port and its component's bind() lie seconds, in which clusters
+// that start beside this one choose too (as test/lab/slurmcluster/config.py
+// does, which claims in the same way). An abstract socket belongs to the
+// network namespace, as ports do, and ends with its process.
+func claim(port int) bool {
+	held, err := net.Listen("unix", "@slurmlet-lab-port-"+strconv.Itoa(port))
+	if err != nil {
+		return false
+	}
+	claims = append(claims, held)
+	return true
 }
 
 func isFree(port int) bool {
@@ -76,21 +93,16 @@ func isFree(port int) bool {
 	return true
 }
 
-// freePort finds a port nobody listens on, preferably below the range from
-// which Linux gives ports to outgoing connections and to listeners on port 0:
-// from that range another program may get it while a component is stopped.
-func freePort(taken map[int]bool) (int, error) {
+// freePort claims a port nobody listens on, below the range from which Linux
+// gives ports to outgoing connections and to listeners on port 0: from that
+// range another program may get it while a component is stopped.
+func freePort() (int, error) {
 	const lowest, highest = 20000, 32000
 	for range 200 {
 		port := lowest + rand.IntN(highest-lowest)
-		if !taken[port] && isFree(port) {
+		if isFree(port) && claim(port) {
 			return port, nil
 		}
 	}
-	listener, err := net.Listen("tcp", hostPort(0))
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("no free port from %d to %d", lowest, highest)
 }

@@ -42,8 +42,28 @@ def real_memory_mib():
     raise ClusterError("no MemTotal in /proc/meminfo")
 
 
+_claims = []  # held until this process ends
+
+
+def claim_port(port):
+    """Makes the port this process's; False if another one, or an earlier call, has it.
+
+    Between the choice of a port and its daemon's bind() lie seconds, in which clusters and control planes
+    that start beside us choose too (test/lab/controlplane/ports.go claims in the same way). An abstract
+    socket belongs to the network namespace, as ports do, and ends with its process.
+    """
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        claim.bind(f"\0slurmlet-lab-port-{port}")
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)
+    return True
+
+
 def free_ports(count):
-    """Ports nobody listens on now.
+    """Ports nobody listens on now, and that no other test will choose while this process lives.
 
     They are taken from below the kernel's range for outgoing connections
     where possible: a port given out by bind(0) may later be the local end
@@ -63,7 +83,10 @@ def free_ports(count):
             except OSError:
                 candidate.close()
                 continue
-            held.append(candidate)
+            if claim_port(candidate.getsockname()[1]):
+                held.append(candidate)
+            else:
+                candidate.close()
         return [sock.getsockname()[1] for sock in held]
     finally:
         for sock in held:

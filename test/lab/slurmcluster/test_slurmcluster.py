@@ -151,6 +151,21 @@ def test_down_ends_orphaned_jobs():
         assert not cluster.processes.recorded()
 
 
+def test_a_port_is_given_once_while_its_process_lives():
+    ports = config.free_ports(20)
+    assert not any(config.claim_port(port) for port in ports)
+    another = [sys.executable, "-c", "import config, sys; print(config.claim_port(int(sys.argv[1]))); "
+               "print(config.free_ports(1)[0], flush=True); sys.stdin.read()", str(ports[0])]
+    with subprocess.Popen(another, cwd=os.path.dirname(COMMAND[1]), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "False\n"
+        its_port = int(process.stdout.readline())
+        assert not config.claim_port(its_port)
+        process.stdin.close()
+        process.wait()
+    assert config.claim_port(its_port)
+
+
 def test_long_directory_is_refused():
     with pytest.raises(ClusterError, match="directory name too long"):
         Layout("/tmp/" + "x" * 80).check_socket_paths(ClusterSpec())
