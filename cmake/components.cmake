@@ -62,16 +62,20 @@ function(slurmlet_component NAME)
   endif()
 endfunction()
 
-# slurmlet_test_program(TARGET): one entry of ctest. A process for each test costs more than the tests;
-# GoogleTest names the one that failed, or that ran when the program crashed. In an order of its own
-# each time, so that no test needs another; the seed is at the top of the output.
+# slurmlet_test_program(TARGET): two entries of ctest, half of the tests each, so that no long program runs
+# alone at the end. A process for each test costs more than the tests; GoogleTest names the one that
+# failed, or that ran when the program crashed. In an order of its own each time, so that no test needs
+# another; the seed is at the top of the output.
 #
 # The tests' own code is compiled without UBSan and with line numbers only: a third of its compile time. What
 # is tested keeps both.
 function(slurmlet_test_program TARGET)
   target_compile_options(${TARGET} PRIVATE -g1 -fno-sanitize=undefined)
-  add_test(NAME ${TARGET} COMMAND ${TARGET} --gtest_shuffle)
-  set_tests_properties(${TARGET} PROPERTIES LABELS unit TIMEOUT 600)
+  foreach(HALF 0 1)
+    add_test(NAME ${TARGET}_${HALF} COMMAND ${TARGET} --gtest_shuffle)
+    set_tests_properties(${TARGET}_${HALF} PROPERTIES LABELS unit TIMEOUT 600
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${HALF}")
+  endforeach()
 endfunction()
 
 # slurmlet_corpus_test(NAME COMPONENT): what test/fuzz/NAME_fuzz.cpp asks of every input, asked of the corpus

@@ -164,12 +164,7 @@ Limits& limits() {
 
 }  // namespace
 
-void hide_from_children(std::vector<fs::path> secrets) {
-  const std::scoped_lock lock{limits().names};
-  limits().secrets = std::move(secrets);
-}
-
-void hide_also_from_children(const std::vector<fs::path>& secrets) {
+void hide_from_children(const std::vector<fs::path>& secrets) {
   const std::scoped_lock lock{limits().names};
   auto& all = limits().secrets;
   for (const auto& path : secrets) {

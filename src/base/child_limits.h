@@ -20,11 +20,9 @@
 
 namespace slurmlet {
 
-// Files and directories, also of names that are not there yet. Thread-safe; holds for children that
-// are started afterwards.
-void hide_from_children(std::vector<std::filesystem::path> secrets);
-// Besides those.
-void hide_also_from_children(const std::vector<std::filesystem::path>& secrets);
+// Files and directories, also of names that are not there yet, besides those hidden before.
+// Thread-safe; holds for children that are started afterwards.
+void hide_from_children(const std::vector<std::filesystem::path>& secrets);
 
 // 0, or the errno where the kernel has Landlock and the files could not be hidden: start nothing
 // then. Looks at the directories that lead to them, and so may hang where these do not answer.

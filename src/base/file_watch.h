@@ -36,7 +36,11 @@ class FileWatch {
   // blocks no longer than file_patience.
   Files changed();
   // "/shared/ca.pem does not answer"; "" where all did at the last call.
-  std::string problem() const { return look_.busy() ? look_.file() + " does not answer" : ""; }
+  std::string problem() const {
+    return look_.busy()  ? look_.file() + " does not answer"
+           : is_refused_ ? "too many file operations hang"
+                         : "";
+  }
 
  private:
   class Ways;  // the watches, and what was seen

@@ -45,6 +45,8 @@ struct Error {
   Error with_prefix(const std::string& prefix) const {
     return {code, prefix + ": " + message, retry_after, request};
   }
+  // Nobody answered, or not in time: nothing is said about what was asked for.
+  bool unanswered() const { return code == Code::kUnavailable || code == Code::kTimeout; }
   // What went wrong, without the request and its URL.
   const std::string& reason() const { return request ? request->reason : message; }
   bool operator==(const Error&) const = default;

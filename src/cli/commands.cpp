@@ -55,11 +55,11 @@ void hide_secrets(const config::Settings& settings) {
       secrets.emplace_back(path);
     }
   }
-  hide_from_children(std::move(secrets));
+  hide_from_children(secrets);
   // It may be used much later only; the files of the other kubeconfig: ApiAccess.
   if (const auto bootstrap = kube::load_kubeconfig(kubernetes.bootstrap_kubeconfig)) {
-    hide_also_from_children(bootstrap->files);
-    hide_also_from_children({bootstrap->token_file});
+    hide_from_children(bootstrap->files);
+    hide_from_children({bootstrap->token_file});
   }
 }
 
@@ -123,7 +123,9 @@ int run_forever(const config::ParsedCommandLine& command) {
     log::info("Slurm's commands can read this node's credentials: " + why);
   }
   std::optional<config::Settings> former;  // those before the last SIGHUP
-  daemon::Daemon daemon{*signals, service};
+  daemon::Reload reload{[command, environment] { return load_settings(command, environment); },
+                        service};
+  daemon::Daemon daemon{*signals, reload, service};
   while (true) {
     auto outcome = daemon.run(*settings);
     if (!outcome && former && !service.is_ready()) {
@@ -142,16 +144,10 @@ int run_forever(const config::ParsedCommandLine& command) {
     if (*outcome == daemon::Outcome::kStopped) {
       return 0;
     }
-    auto fresh = load_settings(command, environment);
-    if (fresh) {
-      former = *std::move(settings);
-      settings = std::move(fresh);
-      announce(*settings);
-      log::info("SIGHUP: configuration reloaded: " + config::effective_settings_json(*settings));
-    } else {
-      log::error("SIGHUP: the new configuration is rejected; the old one stays in use");
-      fail(fresh.error(), kBadConfiguration);
-    }
+    former = *std::move(settings);
+    settings = reload.take();
+    announce(*settings);
+    log::info("SIGHUP: configuration reloaded: " + config::effective_settings_json(*settings));
   }
 }
 

@@ -110,7 +110,7 @@ void hide_secrets(const kube::ClusterAccess& access) {
   std::erase_if(secrets, [&](const fs::path& file) {
     return file == access.pem.ca_name && file != access.pem.key_name;
   });
-  hide_also_from_children(secrets);
+  hide_from_children(secrets);
 }
 
 }  // namespace

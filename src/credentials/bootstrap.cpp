@@ -23,8 +23,6 @@ using std::chrono::seconds;
 
 constexpr mode_t kPrivate = 0600;
 constexpr Duration kLook = minutes{1};  // for a clock that somebody set
-// The network may come late, and nobody sees this node before.
-constexpr Duration kLongestPause = seconds{30};
 
 // The settings with the bootstrap credential in the place of the node's.
 config::Settings as_bootstrap(const config::Settings& settings, const std::string& discovered_ca) {
@@ -117,7 +115,8 @@ Status Bootstrap::open() {
   api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
                                                     system_random());
   auto options = client_certificate_options(settings_, node_name_);
-  options.longest_pause = kLongestPause;
+  // The network may come late, and nobody sees this node before.
+  options.unanswered = Delay::kBootstrapRetry;
   sync_ = std::make_unique<CertificateSync>(
       *api_, store_, std::move(options), system_random(),
       [this](const tls::StoredCertificate& certificate) { held_ = certificate.summary; });
@@ -239,6 +238,7 @@ std::optional<CertificateStatus> Bootstrap::request() const {
 
 void Bootstrap::wait(SteadyTime until, std::vector<int> fds) {
   fds.push_back(files_.fd());
+  std::erase(fds, -1);
   if (client_) {
     client_->wait(until, fds);
     return;

@@ -33,6 +33,7 @@ CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStor
       random_(std::move(random)),
       issued_(std::move(issued)),
       call_backoff_(Delay::kCertificateRetry, random_),
+      unanswered_backoff_(options_.unanswered, random_),
       refusal_backoff_(Delay::kCertificateRejected, random_),
       change_backoff_(Delay::kCertificateChange, random_) {}
 
@@ -335,12 +336,8 @@ void CertificateSync::fail(const Error& error, Now now) {
   if (error.code != Code::kCancelled) {
     complain(error.message, now);
   }
-  Duration pause = call_backoff_.next();
-  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
-    const Duration half = options_.longest_pause / 2;
-    pause = std::min(pause, half + part_of(half, random_));
-  }
-  next_try_ = now.steady + std::max(pause, asked_pause(error.retry_after, random_));
+  Backoff& backoff = error.unanswered() ? unanswered_backoff_ : call_backoff_;
+  next_try_ = now.steady + backoff.next(error.retry_after);
 }
 
 void CertificateSync::forget_request() {

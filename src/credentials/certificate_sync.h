@@ -34,9 +34,9 @@ struct CertificateSyncOptions {
   std::string what;  // "client certificate", "serving certificate": for the log
   std::string signer_name;
   std::vector<std::string> usages;  // "digital signature", "client auth" | "server auth"
-  std::string node_name;            // for the cure in messages
+  std::string node_name;            // for the fix in messages
   // While the API server does not answer. Short where nothing goes on before there is one.
-  Duration longest_pause = std::chrono::minutes{5};
+  Delay unanswered = Delay::kCertificateRetry;
   std::chrono::seconds lifetime{0};  // to ask for; 0 = the signer's choice
 };
 
@@ -106,7 +106,8 @@ class CertificateSync {
   CertificateSyncOptions options_;
   Random random_;
   Issued issued_;
-  Backoff call_backoff_;     // the API server or the disk does not do it
+  Backoff call_backoff_;  // the API server or the disk does not do it
+  Backoff unanswered_backoff_;
   Backoff refusal_backoff_;  // a request was denied or failed, or what came of it is no use
   Backoff change_backoff_;   // the subject changes again and again
   std::optional<tls::CertificateSubject> subject_;  // normalized

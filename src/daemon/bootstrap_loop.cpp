@@ -37,7 +37,7 @@ status::Report report(const credentials::Bootstrap& bootstrap, const std::string
 }  // namespace
 
 std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                                     Signals& signals, Shared& shared) {
+                                     Signals& signals, Reload& reload, Shared& shared) {
   const Clock& clock = shared.clock;
   status::ServiceReport& service = shared.service;
   credentials::Bootstrap bootstrap{settings, node_name, clock, shared.requests, signals.fd()};
@@ -50,10 +50,6 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
       }};
   const auto health =
       start_server(health_server_options(settings, service.sockets()), handler, "health");
-  std::vector<int> fds{signals.fd()};
-  if (health) {
-    fds.push_back(health->fd());
-  }
   service.ready(clock.now());
   while (true) {
     std::this_thread::sleep_for(shared.turns.main.turn(clock.now().steady, "the bootstrap"));
@@ -66,11 +62,11 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
     if (bootstrap.done()) {
       return std::nullopt;
     }
-    next = std::min(next, clock.now().steady + kLongestSleep);
+    next = std::min({next, clock.now().steady + kLongestSleep, reload.due(now.steady)});
     shared.report.set(report(bootstrap, node_name));  // the lease thread may tell of it too
     service.sleeps(status::Loop::kMain, clock.now(), next, *shared.report.get(), {});
-    bootstrap.wait(next, fds);
-    if (const auto ended = signals.take_outcome(service, clock.now())) {
+    bootstrap.wait(next, {signals.fd(), reload.fd(), health ? health->fd() : -1});
+    if (const auto ended = reload.outcome(signals, clock.now())) {
       return ended;
     }
   }

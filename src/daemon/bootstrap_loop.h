@@ -9,13 +9,14 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
+#include "daemon/reload.h"
 #include "daemon/shared.h"
 #include "daemon/signals.h"
 
 namespace slurmlet::daemon {
 
-// Returns nothing when there is a credential, else what a signal asks for.
+// Returns nothing when there is a credential, else Reload::outcome().
 std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                                     Signals& signals, Shared& shared);
+                                     Signals& signals, Reload& reload, Shared& shared);
 
 }  // namespace slurmlet::daemon

@@ -10,6 +10,7 @@ set(COMPONENT_SOURCES
   node_end_file.cpp
   node_identity.cpp
   node_preview.cpp
+  reload.cpp
   rest_access.cpp
   signals.cpp
   slurm_setup.cpp

@@ -39,8 +39,8 @@ constexpr Duration kStartIsOver = seconds{15};
 // With the credential's files: at the start, and on a reload, which a SIGTERM may follow at once.
 constexpr Duration kFirstPatience = seconds{10};
 constexpr Duration kReloadPatience = seconds{2};
-// So many file operations that hang leave enough threads for the life that runs.
-constexpr int kMostAtReload = 16;
+// With the Lease's file at the end: a busy disk may need seconds; the unit has 15 s.
+constexpr Duration kLeavePatience = seconds{5};
 
 }  // namespace
 
@@ -64,10 +64,11 @@ namespace {
 // One life of the daemon with one configuration: until a signal.
 class Life {
  public:
-  Life(const config::Settings& settings, Signals& signals, NodeIdentity identity, CpuPin& pin,
-       Daemon::Lasting& lasting)
+  Life(const config::Settings& settings, Signals& signals, Reload& reload, NodeIdentity identity,
+       CpuPin& pin, Daemon::Lasting& lasting)
       : settings_(settings),
         signals_(signals),
+        reload_(reload),
         identity_(std::move(identity)),
         pin_(pin),
         lasting_(lasting),
@@ -88,11 +89,11 @@ class Life {
   Status start_lease(const credentials::ApiAccess& access);
   credentials::ServingCertificate& serving_certificate(const std::string& ca);
   void end_lease();
-  bool too_much_hangs();
   std::optional<Outcome> run_loop(MainLoop& loop);
 
   const config::Settings& settings_;
   Signals& signals_;
+  Reload& reload_;
   NodeIdentity identity_;
   CpuPin& pin_;
   Daemon::Lasting& lasting_;
@@ -118,7 +119,9 @@ std::optional<Outcome> Life::bootstrap_if_needed() {
     return std::nullopt;
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  return run_bootstrap(settings_, name(), signals_, shared_);
+  end_lease();  // what the Node says is followed by nobody now
+  lasting_.access.reset();
+  return run_bootstrap(settings_, name(), signals_, reload_, shared_);
 }
 
 Result<Outcome> Life::run() {
@@ -251,22 +254,8 @@ Result<std::optional<Outcome>> Life::serve() {
   MainLoop loop{settings_, std::move(identity), access, serving, std::move(*client), shared_};
   const auto ended = run_loop(loop);
   shared_.watch_from = loop.watch_position();
-  loop.leave_setup();
+  shared_.former_site = loop.site();
   return ended;
-}
-
-// Each life begins anew what hangs, and the threads of the one before stay until it is answered.
-bool Life::too_much_hangs() {
-  const int hanging = side_calls_under_way();
-  if (hanging <= kMostAtReload) {
-    return false;
-  }
-  log::error(
-      fmt::format("SIGHUP: {} file operations hang, so the configuration is not reloaded; "
-                  "check the file systems that do not answer, then restart slurmlet",
-                  hanging));
-  shared_.service.ready(shared_.clock.now());
-  return true;
 }
 
 // Nothing when the credential is lost.
@@ -274,7 +263,7 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
   loop.abort_calls_on(signals_.fd());
   std::optional<SteadyTime> release_at;  // what only starting needed
   while (true) {
-    SteadyTime next = loop.step();
+    SteadyTime next = std::min(loop.step(), reload_.due(shared_.clock.now().steady));
     const auto report = shared_.report.get();
     pin_.follow(report->slurmd, report->slurm_conf);
     if (report->registered && !release_at) {
@@ -292,23 +281,21 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
       }
       next = std::min(next, due);
     }
-    if (loop.wait(next, signals_.fd(), bootstrap_pause_.fd())) {
-      if (const auto ended = signals_.take_outcome(shared_.service, shared_.clock.now())) {
-        if (*ended == Outcome::kReload && too_much_hangs()) {
-          continue;
-        }
-        loop.send_last(ended == Outcome::kStopped && host::system_is_stopping(),
-                       milliseconds{1000});
-        return ended;
-      }
+    loop.wait(next, {{signals_.fd(), "a signal"},
+                     {reload_.fd(), "the new configuration"},
+                     {bootstrap_pause_.fd(), "the files of the bootstrap credential"}});
+    if (const auto ended = reload_.outcome(signals_, shared_.clock.now())) {
+      loop.send_last(ended == Outcome::kStopped && host::system_is_stopping(), milliseconds{1000});
+      return ended;
     }
+    shared_.reload_waits_for = reload_.waits_for();
   }
 }
 
 }  // namespace
 
-Daemon::Daemon(Signals& signals, status::ServiceReport& service)
-    : signals_(signals), lasting_(std::make_unique<Lasting>(service)) {}
+Daemon::Daemon(Signals& signals, Reload& reload, status::ServiceReport& service)
+    : signals_(signals), reload_(reload), lasting_(std::make_unique<Lasting>(service)) {}
 
 Daemon::~Daemon() = default;
 
@@ -323,16 +310,19 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   for (const auto& note : identity.notes) {
     log::info(note);
   }
-  const auto outcome = Life{settings, signals_, std::move(identity), pin, *lasting_}.run();
+  const auto outcome = Life{settings, signals_, reload_, std::move(identity), pin, *lasting_}.run();
   if (outcome && *outcome == Outcome::kStopped && lasting_->lease) {
     if (const auto lease = lasting_->lease->stop()) {
-      SideCall<bool> leaving;  // its directory may hang
-      leaving.begin(
+      SideCall<Status> leaving;  // its directory may hang
+      const Status left = in_time(
+          leaving,
           [of = lasting_->lease_of, left = LeftLease{*lease, lasting_->shared.watch_from}] {
-            return leave_lease(of, left).has_value();
+            return leave_lease(of, left);
           },
-          lasting_->clock.now().steady);
-      (void)leaving.take(seconds{1});
+          kLeavePatience);
+      if (!left) {
+        log::warning("the next start will not know when the Lease is due: " + left.error().message);
+      }
     }
   }
   return outcome;

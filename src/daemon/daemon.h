@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "daemon/reload.h"
 #include "daemon/signals.h"
 #include "status/service_report.h"
 
@@ -16,18 +17,20 @@ namespace slurmlet::daemon {
 // renews it until that of the next, which knows the Node from it, takes over.
 class Daemon {
  public:
-  // Both must outlive it; `service` hears how it goes.
-  Daemon(Signals& signals, status::ServiceReport& service);
+  // All must outlive it; `service` hears how it goes.
+  Daemon(Signals& signals, Reload& reload, status::ServiceReport& service);
   ~Daemon();
 
-  // Runs until a signal ends it. Returns an error only when it cannot begin (bad credential, no
-  // node name, port taken); an API server that is away is waited for.
+  // Runs until a signal ends it; after kReload, `reload` has the next configuration. Returns an
+  // error only when it cannot begin (bad credential, no node name, port taken); an API server that
+  // is away is waited for.
   Result<Outcome> run(const config::Settings& settings);
 
   struct Lasting;
 
  private:
   Signals& signals_;
+  Reload& reload_;
   std::unique_ptr<Lasting> lasting_;
 };
 

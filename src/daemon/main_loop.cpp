@@ -67,11 +67,7 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   }
   auto poll = std::make_unique<slurm::ControllerPoll>(pace, "", std::move(source), system_random());
   sync::SlurmSetup unread = setup_before_slurm_conf(settings_);
-  if (const auto& former = shared_.former_setup; former && former->first == settings_.slurm) {
-    unread = former->second;
-  } else if (former) {
-    unread.site = former->second.site;
-  }
+  unread.site = shared_.former_site;
   return std::make_unique<sync::FactsSync>(
       sync::FactsSync::Parts{.options = std::move(options),
                              .metal3 = identity_.metal3,
@@ -187,7 +183,7 @@ SteadyTime MainLoop::step() {
   return next_;
 }
 
-std::string MainLoop::woken_by(const std::vector<int>& ready, int signal_fd) const {
+std::string MainLoop::woken_by(const std::vector<int>& ready, const Others& others) const {
   if (ready.empty()) {
     return now().steady >= next_ ? next_of_ : "an answer or a watch";
   }
@@ -196,24 +192,25 @@ std::string MainLoop::woken_by(const std::vector<int>& ready, int signal_fd) con
   if (std::find(facts.begin(), facts.end(), fd) != facts.end()) {
     return "slurmd, its jobs or a command's output";
   }
-  return fd == signal_fd           ? "a signal"
-         : fd == credentials_.fd() ? "the files of the credentials"
-                                   : "the files of the bootstrap credential";
+  for (const auto& [other, what] : others) {
+    if (fd == other) {
+      return what;
+    }
+  }
+  return "the files of the credentials";
 }
 
-bool MainLoop::wait(SteadyTime next, int signal_fd, int extra_fd) {
+void MainLoop::wait(SteadyTime next, const Others& others) {
   const auto lease = shared_.lease.status.get();
   shared_.service.sleeps(status::Loop::kMain, now(), next, *shared_.report.get(),
                          lease ? *lease : sync::LeaseStatus{});
   std::vector<int> fds = facts_->wake_fds();
   fds.push_back(credentials_.fd());
-  fds.push_back(signal_fd);
-  if (extra_fd >= 0) {
-    fds.push_back(extra_fd);
+  for (const auto& [fd, what] : others) {
+    fds.push_back(fd);
   }
-  const auto ready = client_->wait(next, fds);
-  woken_by_ = woken_by(ready, signal_fd);
-  return std::find(ready.begin(), ready.end(), signal_fd) != ready.end();
+  std::erase(fds, -1);
+  woken_by_ = woken_by(client_->wait(next, fds), others);
 }
 
 void MainLoop::send_last(bool host_stops, Duration limit) {
@@ -289,6 +286,7 @@ void MainLoop::publish(Now at) {
   const node::HostFacts& facts = facts_->facts();
   report.node_name = name();
   report.registered = node_.registered();
+  report.reload_waits_for = shared_.reload_waits_for;
   report.refusal = node_.refusal().value_or("");
   report.went_with_machine = node_.went_with_machine();
   report.api_server = access_.server();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/settings.h"
@@ -36,18 +37,16 @@ class MainLoop {
   // One turn; returns when the next is due.
   SteadyTime step();
 
-  // Waits for what comes first; true when a signal is pending. After a step().
-  bool wait(SteadyTime next, int signal_fd, int extra_fd = -1);
+  // What else may end a wait(), and what it is; -1 = nothing.
+  using Others = std::vector<std::pair<int, const char*>>;
+  // Waits for what comes first. After a step().
+  void wait(SteadyTime next, const Others& others);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
-  // For the next life.
-  void leave_setup() {
-    if (facts_) {
-      shared_.former_setup = {settings_.slurm, facts_->setup()};
-    }
-  }
-  // NodeSync::watch_position().
+  // For the next life: NodeSync::watch_position(), and where in its site the node stands (after a
+  // step()).
   std::string watch_position() const { return node_.watch_position(); }
+  const SitePlace& site() const { return facts_->site(); }
 
   // At the end of this life, within `limit`: Events that wait for their time and, where the host
   // stops, that the Node is not ready.
@@ -67,7 +66,7 @@ class MainLoop {
   void notice_other_credential();
   Now begin_part();
   void wake_at(SteadyTime time, const char* part);
-  std::string woken_by(const std::vector<int>& ready, int signal_fd) const;
+  std::string woken_by(const std::vector<int>& ready, const Others& others) const;
   void say_shutting_down();
   void save_identity_once();
   void remember(const std::string& provider_id);

@@ -70,7 +70,8 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
            std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
        .version_runner = std::make_unique<slurm::ProcessRunner>(),
        .unit_runner = std::make_unique<slurm::ProcessRunner>(),
-       .name = {std::make_unique<slurm::ProcessRunner>(), system_random()}}};
+       .name = {std::make_unique<slurm::ProcessRunner>(), system_random()},
+       .probe = make_slurmd_probe(*client)}};
   if (options.record && settings.slurm.source == config::SlurmSource::kOperator) {
     facts.set_record(options.record(identity.policy.node_name));
   }

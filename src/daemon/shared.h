@@ -1,6 +1,7 @@
 #pragma once
 
-// What the threads of the daemon share: everything here is thread-safe.
+// What the threads of the daemon share: everything here is thread-safe but what is the main
+// thread's.
 
 #include <optional>
 #include <string>
@@ -31,13 +32,14 @@ struct Shared {
   const Clock& clock;
   kube::RequestCounter requests = {};
   sync::LeaseLink lease = {};
-  // The main thread's: whether the Lease of the life before goes on, and where the watch of the
-  // Node stood at its end.
+  // The main thread's, up to `report`: whether the Lease of the life before goes on, and where the
+  // watch of the Node stood at its end.
   bool is_reload = false;
   std::string watch_from = {};
-  // What the life before knew of slurm.conf, by these settings: a reload beside a slurm.conf that
-  // hangs goes on with it, and that of a whole site is spread.
-  std::optional<std::pair<config::SlurmSettings, sync::SlurmSetup>> former_setup = {};
+  // Where the node stands in its site, as the life before knew it: the reload of a whole site is
+  // spread before slurm.conf has been read again.
+  SitePlace former_site{};
+  std::string reload_waits_for = {};  // Reload::waits_for()
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

@@ -37,13 +37,12 @@ std::optional<int> Signals::take() {
   return static_cast<int>(info.ssi_signo);
 }
 
-std::optional<Outcome> Signals::take_outcome(status::ServiceReport& service, Now now) {
+std::optional<Outcome> Signals::take_outcome(status::ServiceReport& service) {
   const auto number = take();
   if (!number) {
     return std::nullopt;
   }
   if (*number == SIGHUP) {
-    service.reloading(now);
     return Outcome::kReload;
   }
   service.stopping();

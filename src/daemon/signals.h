@@ -23,8 +23,8 @@ class Signals {
   int fd() const { return fd_.get(); }
   // The next pending signal's number, nothing if none.
   std::optional<int> take();
-  // What it asks for, said in the log and to the service manager.
-  std::optional<Outcome> take_outcome(status::ServiceReport& service, Now now);
+  // What it asks for; an end is said in the log and to the service manager.
+  std::optional<Outcome> take_outcome(status::ServiceReport& service);
 
  private:
   explicit Signals(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -58,8 +58,6 @@ Source make_source(const slurm::SourceOption& option, bool is_only,
   return make_sinfo(slurm);
 }
 
-}  // namespace
-
 slurm::SourceFacts look_for_sources(slurm::SourceFacts facts, const std::string& bin_dir) {
   facts.sinfo = slurm::find_program("sinfo", bin_dir);
   if (!facts.fixed) {
@@ -68,14 +66,16 @@ slurm::SourceFacts look_for_sources(slurm::SourceFacts facts, const std::string&
   return facts;
 }
 
-slurm::SourceFacts source_facts(const config::SlurmSettings& settings, const SourceLook& look) {
+}  // namespace
+
+slurm::SourceFacts source_facts(const config::SlurmSettings& settings) {
   const std::string& bin_dir = settings.bin_dir;
   slurm::SourceFacts facts{fixed_source(settings.source), settings.rest_url, "", {}};
   if (facts.fixed && facts.fixed != slurm::SourceKind::kCli) {
     return facts;
   }
   SideCall<Result<slurm::SourceFacts>> call;
-  auto seen = in_time(call, [look, facts, bin_dir] { return look(facts, bin_dir); });
+  auto seen = in_time(call, [facts, bin_dir] { return Result{look_for_sources(facts, bin_dir)}; });
   if (seen) {
     return *std::move(seen);
   }

@@ -19,13 +19,9 @@ struct SourceContext {
   const Clock& clock;
 };
 
-// What the choice depends on. Where sinfo or a socket may lie on a file system that hangs, `look`
-// is given up after a moment: sinfo is then taken to be there, and no socket is.
-using SourceLook =
-    std::function<slurm::SourceFacts(slurm::SourceFacts, const std::string& bin_dir)>;
-slurm::SourceFacts look_for_sources(slurm::SourceFacts configured, const std::string& bin_dir);
-slurm::SourceFacts source_facts(const config::SlurmSettings& settings,
-                                const SourceLook& look = look_for_sources);
+// What the choice depends on. Where sinfo or a socket lies on a file system that hangs, the look is
+// given up after a moment: sinfo is then taken to be there, and no socket is.
+slurm::SourceFacts source_facts(const config::SlurmSettings& settings);
 
 // Logs the choice, and its changes while running. What `context` refers to must outlive the source.
 std::unique_ptr<slurm::NodeSource> make_node_source(const config::Settings& settings,

@@ -12,12 +12,12 @@ namespace {
 struct EventRule {
   std::string_view type;
   bool bad_status;               // the status that deserves a warning
-  std::string_view bad_reason;   // Event reason when it begins
+  std::string_view bad_reason;   // Event reason when it begins; "" = the condition's
   std::string_view good_reason;  // and when it is over
 };
 
 constexpr std::array<EventRule, 9> kRules{{
-    {vocabulary::kSlurmdReady, false, "SlurmdNotRunning", "SlurmdRunning"},
+    {vocabulary::kSlurmdReady, false, "", "SlurmdRunning"},
     {vocabulary::kSlurmNodeStateDrain, true, "SlurmDraining", "SlurmUndrained"},
     {vocabulary::kSlurmNodeStateDown, true, "SlurmDown", "SlurmUp"},
     {vocabulary::kSlurmNodeStateFail, true, "SlurmFailing", "SlurmNotFailing"},
@@ -29,11 +29,14 @@ constexpr std::array<EventRule, 9> kRules{{
     {vocabulary::kReady, false, "NodeNotReady", "NodeReady"},
 }};
 
-// Though the status stays: draining → drained, and another missing GPU.
+// Though the status stays: draining → drained, another missing GPU, and slurmd suspended → down.
 bool is_news(const EventRule& rule, const Condition& old, const Condition& now) {
   const bool is_bad = (now.status == "True") == rule.bad_status;
   if (rule.type == vocabulary::kGpuHealthy) {
     return is_bad && now.status != "Unknown" && old.message != now.message;
+  }
+  if (rule.type == vocabulary::kSlurmdReady) {
+    return is_bad && now.status != "Unknown" && old.reason != now.reason;
   }
   return rule.type == vocabulary::kSlurmNodeStateDrain && is_bad &&
          now.reason == vocabulary::kDrained && old.reason != vocabulary::kDrained;
@@ -82,8 +85,8 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
       continue;
     }
     std::string reason{bad ? rule.bad_reason : rule.good_reason};
-    if (bad && rule.type == vocabulary::kSlurmdReady) {
-      reason = now->reason;  // not running, suspended or not serving
+    if (reason.empty()) {
+      reason = now->reason;
     }
     if (bad && rule.type == vocabulary::kSlurmNodeStateDrain &&
         now->reason == vocabulary::kDrained) {

@@ -154,7 +154,7 @@ bool CertificateApprover::decide(Waiting& waiting, Now now) {
 void CertificateApprover::failed(Waiting& waiting, const Error& error, Now now) {
   ++failures_;
   tell(waiting, true, " could not be approved: " + error.message, now);
-  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+  if (error.unanswered()) {
     paused_until_ = now.steady + backoff_.next(error.retry_after);
   }
 }

@@ -115,7 +115,7 @@ bool LeftoverNodes::failed(const std::string& what, const Error& error) {
   if (std::exchange(problem_, what) != what) {
     log::warning(what + ": " + error.message);
   }
-  return error.code != Code::kUnavailable && error.code != Code::kTimeout;
+  return !error.unanswered();
 }
 
 }  // namespace slurmlet::op

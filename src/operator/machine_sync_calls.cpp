@@ -121,7 +121,7 @@ void MachineSync::failed(const std::string& key, const std::string& what, const 
                          Now now) {
   ++status_.failures;
   ++failed_calls_;
-  const bool of_all = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  const bool of_all = error.unanswered();
   const SteadyTime again = now.steady + backoff_.next(error.retry_after);
   if (of_all) {
     paused_until_ = again;

@@ -124,8 +124,7 @@ bool RecordPublisher::write_next(SteadyTime now,
   ++failures_;
   problem_ = last_failure_ = done.error().message;
   failed_ = node;
-  const Code code = done.error().code;
-  if (code != Code::kUnavailable && code != Code::kTimeout) {
+  if (!done.error().unanswered()) {
     drop(node);  // gone, another one, or refused for this Node: the next dump wants it again
     return true;
   }

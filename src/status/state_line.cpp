@@ -66,7 +66,7 @@ std::string api_words(const Report& report, const Error& error) {
   if (error.request && error.request->http_status != 0) {
     return fmt::format("{} returned {}", server, reason);
   }
-  if (error.code == Code::kUnavailable || error.code == Code::kTimeout) {
+  if (error.unanswered()) {
     return fmt::format("{} does not answer ({})", server, reason);
   }
   return fmt::format("{}: {}", server, reason);
@@ -172,6 +172,9 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
     parts.push_back(slurmd);
   }
   parts.push_back(slurm_words(report));
+  if (!report.reload_waits_for.empty()) {
+    parts.push_back("not reloaded yet: " + report.reload_waits_for);
+  }
   if (!report.registered) {
     return start + refusal_words(report) + "; " + join(parts, ", ");
   }

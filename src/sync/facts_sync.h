@@ -113,7 +113,9 @@ class FactsSync {
   bool set_record(const std::optional<std::string>& record) { return poll_->set_record(record); }
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
   // slurmd is being asked for the node's name, or its program for its version.
-  bool learns_about_slurmd() const { return name_.running() || watch_.learns_version(); }
+  bool learns_about_slurmd() const {
+    return name_.running() || watch_.learns_version() || probe_.asking();
+  }
   // It is being read for the first time, and not late.
   bool reads_slurm_conf() const { return !read_ && late_.empty(); }
 

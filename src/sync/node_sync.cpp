@@ -143,8 +143,8 @@ void NodeSync::on_write_error(const Error& error, Now now) {
     log::warning("Node " + desired_.name + " not written: " + error.message);
   }
   write_error_ = error;
-  const bool away = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-  // Without a Node there is no Lease: as soon again as that would be tried.
+  const bool away = error.unanswered();
+  // Without a Node there is no Lease.
   const Duration delay =
       (away && !observed_ ? register_backoff_ : backoff_).next(error.retry_after);
   const bool hopeless = error.code == Code::kDenied || error.code == Code::kInvalid;
@@ -173,7 +173,7 @@ Status NodeSync::write_provider_id(Now now) {
   if (!written) {
     const Error& error = written.error();
     const bool refused = error.code == Code::kDenied || error.code == Code::kInvalid;
-    if (!refused && error.code != Code::kUnavailable && error.code != Code::kTimeout) {
+    if (!refused && !error.unanswered()) {
       return error;
     }
     Backoff& backoff = refused ? provider_id_backoff_ : provider_id_retry_;

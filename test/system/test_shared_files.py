@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from harness.api import slurm_states
 from harness.commands import run_beside
 from harness.rig import wait_until
 from harness.service_manager import ServiceManager
@@ -149,10 +150,6 @@ def test_a_restart_beside_a_slurm_conf_that_does_not_answer(rig, conf):
     assert Fixed(rig.node()) == before
     assert rig.log().count("slurm.conf not read: ") == 1
 
-    renewed = rig.lease()["spec"]["renewTime"]
-    rig.daemon.signal(signal.SIGHUP)
-    rig.wait_renewed(renewed)
-    wait_until(lambda: rig.log().count("slurm.conf not read: ") == 2, what="the reload's reading")
     hang.end()
     rig.wait_condition("Ready", "True")
     rig.wait_known()
@@ -163,39 +160,37 @@ def test_a_restart_beside_a_slurm_conf_that_does_not_answer(rig, conf):
     assert rig.stop() < 5
 
 
-def reload(rig):
-    """Until it is done or refused."""
-    def count():
-        return rig.log().count("SIGHUP: ")
-    before = count()
-    rig.daemon.signal(signal.SIGHUP)
-    wait_until(lambda: count() > before, what="the reload")
+WAITS = "did not answer for 2 s; the configuration is reloaded once it answers"
+RELOADED = "SIGHUP: configuration reloaded"
 
 
-def test_reloads_beside_a_slurm_conf_that_does_not_answer(rig, conf):
-    """What was known stays known, and those that come too often leave what runs alone."""
+def test_a_reload_waits_for_a_slurm_conf_that_does_not_answer(rig, conf):
+    """The life before goes on, and it alone; Slurm's state stays and is asked for."""
     rig.start_and_know()
+    before = Fixed(rig.node())
     mark, began = rig.audit.mark(), time.time()
     conf.hang()
+    rig.daemon.signal(signal.SIGHUP)
+    rig.wait_log(f"SIGHUP: {conf.path}/slurm.conf {WAITS}")
+    assert Fixed(rig.node()) == before
+    assert slurm_states(rig.node()) == {"Idle"}
     for _ in range(40):
-        reload(rig)
+        rig.daemon.signal(signal.SIGHUP)
         if "so the configuration is not reloaded" in rig.log():
             break
+        time.sleep(0.1)
     else:
         pytest.fail("each reload leaves a thread behind")
-    wait_until(lambda: rig.log().count("slurm.conf not read: "), 15, "that it is late")
-    renewed = rig.lease()["spec"]["renewTime"]
-    rig.wait_renewed(renewed)
+    rig.wait_renewed(rig.lease()["spec"]["renewTime"])
+    assert Fixed(rig.node()) == before
     assert rig.condition("SlurmdReady")["status"] == "True"
-    assert rig.condition("Ready")["status"] == "True"
     assert len(os.listdir(f"/proc/{rig.daemon.pid}/task")) < 30
+    assert RELOADED not in rig.log()
     conf.answer()
+    rig.wait_log(RELOADED)
     assert longest_gap(rig, mark, began, time.time()) < LONGEST_GAP
     rig.wait_known()
-    done = rig.log().count("SIGHUP: configuration reloaded")
-    reload(rig)
-    wait_until(lambda: rig.log().count("SIGHUP: configuration reloaded") > done, what="a reload")
-    rig.wait_known()
+    assert rig.log().count(RELOADED) == 1
 
 
 def test_a_new_node_beside_a_slurm_conf_that_does_not_answer(rig, conf):
@@ -311,7 +306,7 @@ def test_a_credential_that_stops_answering(rig, credential):
     uid = rig.node()["metadata"]["uid"]
     hang = Hang(rig, credential)
     rig.daemon.signal(signal.SIGHUP)
-    rig.wait_log("SIGHUP: configuration reloaded")
+    rig.wait_log(RELOADED)
     rig.wait_log("credential files: ")
     rig.slurm.set_state(SLURM_NODE, "drained", "credential")  # all goes on
     rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
@@ -345,11 +340,16 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     rig.slurm.set_state(SLURM_NODE, "drained", "state")  # all goes on
     rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
     rig.slurm.reset(SLURM_NODE)
+    rig.daemon.signal(signal.SIGHUP)
+    rig.wait_log(f"SIGHUP: {state.path}")
+    rig.wait_log(WAITS)
     hang.end()
     rig.wait_condition("DiskPressure", "False")
+    rig.wait_log(RELOADED)
     rig.wait(lambda node: Fixed(node) == before)
     state.hang()
-    assert rig.stop() < 5
+    assert rig.stop() < 10
+    rig.wait_log("the next start will not know when the Lease is due: ")
 
 
 @pytest.mark.parametrize("command", ["print-node", "check"])

@@ -38,6 +38,7 @@ class SlurmdProbe {
   // When to call again at the latest.
   SteadyTime step(SteadyTime now);
 
+  bool asking() const { return stream_ != nullptr; }
   // What slurmd last said; nothing if it could not be asked.
   std::optional<bool> ready() const { return ready_; }
 

@@ -92,7 +92,6 @@ class ChildLimits : public ::testing::Test {
       }
     }
   }
-  ~ChildLimits() override { hide_from_children({}); }
   std::string at(const std::string& relative) const { return tree_.path(relative).string(); }
 
   fakes::TempTree tree_;

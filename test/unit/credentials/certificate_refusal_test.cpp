@@ -218,7 +218,7 @@ TEST_F(CertificateRefusalTest, WhatTheApiServerCannotDoIsAskedAgainWithTheSameKe
 
 // A machine that has no certificate yet, and whose network comes late.
 TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold) {
-  longest_pause_ = seconds{30};
+  unanswered_ = Delay::kBootstrapRetry;
   start();
   for (const Code code : {Code::kUnavailable, Code::kTimeout}) {
     api_.fail_always(Error{code, "POST: cannot"});
@@ -238,7 +238,7 @@ TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold)
 }
 
 TEST_F(CertificateRefusalTest, APauseThatTheApiServerAsksForIsKept) {
-  longest_pause_ = seconds{30};
+  unanswered_ = Delay::kBootstrapRetry;
   start();
   api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
   const SteadyTime due = step();

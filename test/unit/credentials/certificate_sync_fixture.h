@@ -36,7 +36,7 @@ class CertificateSyncFixture : public ::testing::Test {
                                kube::kServingSigner,
                                {"digital signature", "server auth"},
                                "n1",
-                               longest_pause_,
+                               unanswered_,
                                std::chrono::hours{12}},
         [this] { return random_; },
         [this](const tls::StoredCertificate& stored) { issued_.push_back(stored); });
@@ -78,7 +78,7 @@ class CertificateSyncFixture : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::FakeCertificateApi api_;
   double random_ = 0.0;
-  Duration longest_pause_ = std::chrono::minutes{5};
+  Delay unanswered_ = Delay::kCertificateRetry;
   std::vector<tls::StoredCertificate> issued_;
   std::unique_ptr<tls::CertificateStore> store_;
   std::unique_ptr<CertificateSync> sync_;

@@ -8,6 +8,7 @@ set(COMPONENT_TESTS
   detach_file_test.cpp
   node_end_file_test.cpp
   node_identity_test.cpp
+  reload_test.cpp
   rest_access_test.cpp
   slurm_setup_test.cpp
   slurm_source_test.cpp

@@ -25,6 +25,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
+using ::testing::IsSupersetOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -297,20 +298,13 @@ TEST_F(MainLoopTest, AQuietNodeIsReportedInTheInterval) {
   EXPECT_LT(server_.patches.size(), before + 6) << "and not with each turn";
 }
 
-TEST_F(MainLoopTest, WaitsForSignalsAndSaysWhenOneCame) {
+TEST_F(MainLoopTest, WaitsForOthersToo) {
   start_and_register();
   const SteadyTime next = step();
-  constexpr int kSignals = 901;
-  constexpr int kExtra = 902;
-  EXPECT_FALSE(loop_->wait(next, kSignals));
+  loop_->wait(next, {{901, "a signal"}, {-1, "nothing"}, {902, "a file"}});
   EXPECT_EQ(client_->waits.back(), next);
-  EXPECT_THAT(client_->waited_fds, Contains(kSignals));
+  EXPECT_THAT(client_->waited_fds, IsSupersetOf({901, 902}));
   EXPECT_THAT(client_->waited_fds, Not(Contains(-1)));
-  client_->readable = {kExtra};
-  EXPECT_FALSE(loop_->wait(next, kSignals, kExtra));
-  EXPECT_THAT(client_->waited_fds, Contains(kExtra));
-  client_->readable = {kExtra, kSignals};
-  EXPECT_TRUE(loop_->wait(next, kSignals, kExtra));
 }
 
 TEST_F(MainLoopTest, TheHostsShutdownIsSaidWithinItsLimit) {

@@ -3,63 +3,55 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <semaphore>
+#include "fakes/hanging_file.h"
+#include "fakes/temp_tree.h"
 
 namespace slurmlet::daemon {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
-config::SlurmSettings with_source(config::SlurmSource source) {
-  config::SlurmSettings out;
-  out.source = source;
-  out.bin_dir = "/shared/bin";
-  return out;
-}
-
-slurm::SourceFacts find_both(slurm::SourceFacts facts, const std::string& bin_dir) {
-  facts.sinfo = bin_dir + "/found";
-  facts.sockets = {"/run/slurmrestd.socket"};
-  return facts;
-}
-
-TEST(SourceFacts, AutoLooksForSinfoAndSockets) {
-  const auto facts = source_facts(with_source(config::SlurmSource::kAuto), find_both);
-  EXPECT_FALSE(facts.fixed);
-  EXPECT_EQ(facts.sinfo, "/shared/bin/found");
-  EXPECT_THAT(facts.sockets, ElementsAre("/run/slurmrestd.socket"));
-}
-
-TEST(SourceFacts, AFixedChoiceLooksForNothingThatItDoesNotNeed) {
-  for (const auto source : {config::SlurmSource::kRest, config::SlurmSource::kOperator}) {
-    const auto facts = source_facts(with_source(source), find_both);
-    EXPECT_TRUE(facts.fixed);
-    EXPECT_EQ(facts.sinfo, "");
-    EXPECT_THAT(facts.sockets, IsEmpty());
+class SourceFactsTest : public ::testing::Test {
+ protected:
+  SourceFactsTest() { tree_.file("bin/sinfo", "#!/bin/sh\n", 0755); }
+  slurm::SourceFacts facts(config::SlurmSource source) {
+    config::SlurmSettings settings;
+    settings.source = source;
+    settings.bin_dir = bin_;
+    return source_facts(settings);
   }
-  const auto cli = look_for_sources({slurm::SourceKind::kCli, "", "", {}}, "/nowhere");
-  EXPECT_EQ(cli.sinfo, "");
+
+  fakes::TempTree tree_;
+  std::string bin_ = tree_.path("bin").string();
+};
+
+TEST_F(SourceFactsTest, SinfoIsLookedFor) {
+  EXPECT_FALSE(facts(config::SlurmSource::kAuto).fixed);
+  EXPECT_EQ(facts(config::SlurmSource::kAuto).sinfo, bin_ + "/sinfo");
+  const auto cli = facts(config::SlurmSource::kCli);
+  EXPECT_TRUE(cli.fixed);
+  EXPECT_EQ(cli.sinfo, bin_ + "/sinfo");
   EXPECT_THAT(cli.sockets, IsEmpty());
+  bin_ = "/nowhere";
+  EXPECT_EQ(facts(config::SlurmSource::kCli).sinfo, "");
+}
+
+TEST_F(SourceFactsTest, AFixedChoiceLooksForNothingThatItDoesNotNeed) {
+  const fakes::HangingFile sinfo{bin_ + "/sinfo"};
+  for (const auto source : {config::SlurmSource::kRest, config::SlurmSource::kOperator}) {
+    EXPECT_TRUE(facts(source).fixed);
+    EXPECT_EQ(facts(source).sinfo, "");
+    EXPECT_THAT(facts(source).sockets, IsEmpty());
+  }
 }
 
 // The main thread makes the sources before its first look at the Lease.
-TEST(SourceFacts, ALookThatHangsIsGivenUp) {
-  struct Gate {
-    std::binary_semaphore open{0}, left{0};
-  };
-  const auto gate = std::make_shared<Gate>();
-  const auto facts = source_facts(with_source(config::SlurmSource::kAuto),
-                                  [gate](auto found, const std::string& bin_dir) {
-                                    gate->open.acquire();
-                                    gate->left.release();
-                                    return find_both(found, bin_dir);
-                                  });
-  EXPECT_EQ(facts.sinfo, "/shared/bin/sinfo") << "taken to be there";
-  EXPECT_THAT(facts.sockets, IsEmpty());
-  gate->open.release();
-  gate->left.acquire();
+TEST_F(SourceFactsTest, ALookThatHangsIsGivenUp) {
+  const std::string sinfo = bin_ + "/sinfo";
+  const fakes::HangingFile hanging{sinfo};
+  const auto found = facts(config::SlurmSource::kAuto);
+  EXPECT_EQ(found.sinfo, sinfo) << "taken to be there";
+  EXPECT_THAT(found.sockets, IsEmpty());
 }
 
 }  // namespace

@@ -121,6 +121,9 @@ TEST(ConditionEventsTest, ASlurmdThatRunsIsNotSaidNotToRun) {
   HostFacts not_serving = facts_in_state("IDLE");
   not_serving.slurmd.serves = false;
   EXPECT_THAT(events(facts_in_state("IDLE"), not_serving), Contains("Warning SlurmdNotServing"));
+  EXPECT_THAT(events(stopped, without_slurmd()), Contains("Warning SlurmdNotRunning"));
+  EXPECT_THAT(events(not_serving, stopped), Contains("Warning SlurmdStopped"));
+  EXPECT_THAT(events(stopped, stopped), IsEmpty());
 }
 
 TEST(ConditionEventsTest, OneEventForAllOfSlurmsStatesBecomingUnknown) {

@@ -164,9 +164,10 @@ TEST_F(CertificateApproverTest, ApprovesOnce) {
 
 // Whoever floods is not looked at; a node's one request is.
 TEST_F(CertificateApproverTest, ManyRequestsOfOneHoldUpNoOther) {
+  auto flood = request(kube::kServingSigner, kNode, "flood");
+  flood.username = "system:node:n2";
   for (int i = 0; i < 20'000; ++i) {
-    auto flood = request(kube::kServingSigner, kNode, "flood-" + std::to_string(i));
-    flood.username = "system:node:n2";
+    flood.name = "flood-" + std::to_string(i);
     watch_.feed(Type::kAdded, {flood});
   }
   put("proper", serving_names({"n1"}, {}));

@@ -45,7 +45,9 @@ TEST_F(FactsProbeTest, OnceItsVersionIsKnownAndThenOnceAReport) {
   ASSERT_EQ(asked(), 1U);
   EXPECT_EQ(ports_, std::vector<int>{6818});
   EXPECT_FALSE(facts().slurmd.serves);
+  EXPECT_TRUE(facts_->learns_about_slurmd()) << "`slurmlet check` waits for the answer";
   slurmd_says(204);
+  EXPECT_FALSE(facts_->learns_about_slurmd());
   EXPECT_EQ(facts().slurmd.serves, true);
   wait_quietly(minutes{4});
   EXPECT_EQ(asked(), 1U);
