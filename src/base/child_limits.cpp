@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <system_error>
 

@@ -20,8 +20,9 @@
 
 namespace slurmlet {
 
-// Files and directories, also of names that are not there yet, besides those hidden before.
-// Thread-safe; holds for children that are started afterwards.
+// Files and directories, also of names that are not there yet, besides those hidden before, until
+// the process ends: one that is out of use may be in use again, or still be a secret. Thread-safe;
+// holds for children that are started afterwards.
 void hide_from_children(const std::vector<std::filesystem::path>& secrets);
 
 // 0, or the errno where the kernel has Landlock and the files could not be hidden: start nothing

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/plain_text.h"
+#include "base/text.h"
 
 namespace slurmlet::log {
 namespace {
@@ -155,5 +156,13 @@ void debug(const std::string& message) { logger().debug("{}", one_line(message))
 void info(const std::string& message) { logger().info("{}", one_line(message)); }
 void warning(const std::string& message) { logger().warn("{}", one_line(message)); }
 void error(const std::string& message) { logger().error("{}", one_line(message)); }
+
+void error_lines(const std::string& message) {
+  for (const auto line : split(message, '\n')) {
+    if (!line.empty()) {
+      error(std::string{line});
+    }
+  }
+}
 
 }  // namespace slurmlet::log

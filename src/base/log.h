@@ -20,5 +20,7 @@ void debug(const std::string& message);
 void info(const std::string& message);
 void warning(const std::string& message);
 void error(const std::string& message);
+// Of several lines, as those about a configuration are.
+void error_lines(const std::string& message);
 
 }  // namespace slurmlet::log

@@ -6,7 +6,7 @@
 
 #include "base/child_limits.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/side_call.h"
 #include "cli/check/check_command.h"
 #include "cli/check/check_finding.h"
 #include "cli/command_line.h"
@@ -35,11 +35,7 @@ constexpr int kDiffers = 1;      // print-node --diff, as diff(1)
 constexpr int kNotCompared = 2;  // likewise
 
 int fail(const Error& error, int code) {
-  for (const auto line : split(error.message, '\n')) {
-    if (!line.empty()) {
-      log::error(std::string{line});
-    }
-  }
+  log::error_lines(error.message);
   return code;
 }
 
@@ -55,28 +51,32 @@ void hide_secrets(const config::Settings& settings) {
       secrets.emplace_back(path);
     }
   }
-  hide_from_children(secrets);
   // It may be used much later only; the files of the other kubeconfig: ApiAccess.
-  if (const auto bootstrap = kube::load_kubeconfig(kubernetes.bootstrap_kubeconfig)) {
-    hide_from_children(bootstrap->files);
-    hide_from_children({bootstrap->token_file});
+  SideCall<Result<kube::ClusterAccess>> reading;
+  const auto bootstrap = in_time(
+      reading, [path = kubernetes.bootstrap_kubeconfig] { return kube::load_kubeconfig(path); },
+      std::chrono::seconds{5});
+  if (bootstrap) {
+    secrets.insert(secrets.end(), bootstrap->files.begin(), bootstrap->files.end());
+    secrets.emplace_back(bootstrap->token_file);
   }
+  hide_from_children(secrets);
 }
 
-Result<config::Settings> load_settings(const config::ParsedCommandLine& command,
+Result<config::Settings> read_settings(const config::ParsedCommandLine& command,
                                        const config::EnvLookup& environment) {
-  auto settings =
-      config::load(command, environment, config::read_whole_file(), config::read_directory());
-  if (settings) {
-    hide_secrets(*settings);
-  }
-  return settings;
+  return config::load(command, environment, config::read_whole_file(), config::read_directory());
 }
 
 // For a command beside the daemon: the configuration that the unit has.
 Result<config::Settings> load_settings(const config::ParsedCommandLine& command) {
-  return load_settings(command, config::with_unit_credentials(config::process_environment(),
-                                                              config::read_whole_file()));
+  auto settings = read_settings(
+      command,
+      config::with_unit_credentials(config::process_environment(), config::read_whole_file()));
+  if (settings) {
+    hide_secrets(*settings);
+  }
+  return settings;
 }
 
 // The environment with what was taken out of it for the sake of child processes.
@@ -104,6 +104,28 @@ void announce(const config::Settings& settings) {
 
 }  // namespace
 
+namespace {
+
+// For a reload; with the file that hide_secrets() reads, which must not hang then.
+daemon::Reload::Load loader(const config::ParsedCommandLine& command,
+                            const config::EnvLookup& environment) {
+  return [command, environment] {
+    auto settings = read_settings(command, environment);
+    if (settings) {
+      (void)kube::load_kubeconfig(settings->kubernetes.bootstrap_kubeconfig);
+    }
+    return settings;
+  };
+}
+
+// From now on.
+void use(const config::Settings& settings) {
+  hide_secrets(settings);
+  announce(settings);
+}
+
+}  // namespace
+
 int run_forever(const config::ParsedCommandLine& command) {
   const status::ManagerEnvironment manager = status::take_manager_environment();
   const config::EnvLookup environment = environment_with(manager);
@@ -112,28 +134,27 @@ int run_forever(const config::ParsedCommandLine& command) {
   if (!signals) {
     return fail(signals.error(), kFailed);
   }
-  auto settings = load_settings(command, environment);
+  auto settings = read_settings(command, environment);
   if (!settings) {
     service.failing(settings.error().message);
     return fail(settings.error(), kBadConfiguration);
   }
-  announce(*settings);
+  use(*settings);
   log::info("slurmlet " SLURMLET_VERSION " starts: " + config::effective_settings_json(*settings));
   if (const std::string why = children_not_confined(); !why.empty()) {
     log::info("Slurm's commands can read this node's credentials: " + why);
   }
   std::optional<config::Settings> former;  // those before the last SIGHUP
-  daemon::Reload reload{[command, environment] { return load_settings(command, environment); },
-                        service};
+  daemon::Reload reload{loader(command, environment), service};
   daemon::Daemon daemon{*signals, reload, service};
   while (true) {
     auto outcome = daemon.run(*settings);
-    if (!outcome && former && !service.is_ready()) {
+    if (!outcome && former && !daemon.began()) {
       log::error(
           "SIGHUP: slurmlet cannot start with the new configuration; the old one stays in use");
       fail(outcome.error(), kFailed);
       settings = *std::exchange(former, std::nullopt);
-      announce(*settings);
+      use(*settings);
       continue;
     }
     if (!outcome) {
@@ -146,7 +167,7 @@ int run_forever(const config::ParsedCommandLine& command) {
     }
     former = *std::move(settings);
     settings = reload.take();
-    announce(*settings);
+    use(*settings);
     log::info("SIGHUP: configuration reloaded: " + config::effective_settings_json(*settings));
   }
 }

@@ -176,8 +176,12 @@ SteadyTime Bootstrap::turn(Now now) {
     }
     if (const Status opened = open(); !opened) {
       close();
+      if (opened.error().code == Code::kCancelled) {
+        next_open_ = now.steady;
+        return next_open_;
+      }
       open_error_ = opened.error();
-      if (problem_ != opened.error().message && opened.error().code != Code::kCancelled) {
+      if (problem_ != opened.error().message) {
         problem_ = opened.error().message;
         log::warning("bootstrap failed, retrying: " + problem_);
       }

@@ -297,6 +297,7 @@ void CertificateSync::accept(const std::string& certificate_pem, Now now) {
   forget_request();
   status_.problem.clear();
   call_backoff_.reset();
+  unanswered_backoff_.reset();
   use(*std::move(stored), now);
   say(false, "issued, valid until " + rfc3339(current_->summary.not_after));
   if (is_due(now)) {
@@ -325,6 +326,7 @@ void CertificateSync::lose(Now now) {
            now);
   if (now.steady - asked_->since > kLongLife) {
     call_backoff_.reset();
+    unanswered_backoff_.reset();
   }
   forget_request();
   next_try_ = now.steady + call_backoff_.next();
@@ -333,9 +335,11 @@ void CertificateSync::lose(Now now) {
 // Nothing is wrong with the request; later, with the same key.
 void CertificateSync::fail(const Error& error, Now now) {
   forget_request();
-  if (error.code != Code::kCancelled) {
-    complain(error.message, now);
+  if (error.code == Code::kCancelled) {  // by a signal
+    next_try_ = now.steady;
+    return;
   }
+  complain(error.message, now);
   Backoff& backoff = error.unanswered() ? unanswered_backoff_ : call_backoff_;
   next_try_ = now.steady + backoff.next(error.retry_after);
 }

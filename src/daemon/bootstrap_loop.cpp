@@ -24,10 +24,12 @@ podapi::Snapshot snapshot(const credentials::Bootstrap& bootstrap, const std::st
 }
 
 // For people, while there is nothing else to report.
-status::Report report(const credentials::Bootstrap& bootstrap, const std::string& node_name) {
+status::Report report(const credentials::Bootstrap& bootstrap, const std::string& node_name,
+                      const Reload& reload) {
   status::Report out;
   out.node_name = node_name;
   out.bootstrapping = true;
+  out.reload_waits = reload.waits();
   out.api_server = bootstrap.server();
   out.api_error = bootstrap.problem();
   out.certificates.client_requests = bootstrap.request();
@@ -44,8 +46,8 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
   podapi::HealthHandler handler{
       [&] { return snapshot(bootstrap, node_name); },
       [&] {
-        return status::daemon_status_json({report(bootstrap, node_name), sync::LeaseStatus{},
-                                           settings.kubernetes.lease_duration,
+        return status::daemon_status_json({report(bootstrap, node_name, reload),
+                                           sync::LeaseStatus{}, settings.kubernetes.lease_duration,
                                            status::process_start(), clock.now()});
       }};
   const auto health =
@@ -63,7 +65,7 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
       return std::nullopt;
     }
     next = std::min({next, clock.now().steady + kLongestSleep, reload.due(now.steady)});
-    shared.report.set(report(bootstrap, node_name));  // the lease thread may tell of it too
+    shared.report.set(report(bootstrap, node_name, reload));  // the lease thread may tell of it too
     service.sleeps(status::Loop::kMain, clock.now(), next, *shared.report.get(), {});
     bootstrap.wait(next, {signals.fd(), reload.fd(), health ? health->fd() : -1});
     if (const auto ended = reload.outcome(signals, clock.now())) {

@@ -1,7 +1,5 @@
 #include "daemon/daemon.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -50,6 +48,7 @@ struct Daemon::Lasting {
   // Work that hangs (base/side_call.h) may use it to the end of the process.
   static inline const SystemClock clock{};
   Shared shared;
+  bool began = false;  // the life that runs
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;
   // What these settings led to when it was last read.
@@ -79,12 +78,15 @@ class Life {
 
  private:
   const std::string& name() const { return identity_.policy.node_name; }
-  std::optional<Outcome> bootstrap_if_needed();
+  Result<std::string> bootstrap_need(WallTime now) const;
+  Result<std::optional<Outcome>> bootstrap_if_needed();
   Result<std::optional<Outcome>> serve();
   bool has_access() const {
     return lasting_.access && lasting_.access->first == settings_.kubernetes &&
            check_credential(identity_, lasting_.access->second.node_of_credential());
   }
+  // With the credential's files.
+  Duration patience() const { return lasting_.access ? kReloadPatience : kFirstPatience; }
   Result<credentials::ApiAccess> open_access();
   Status start_lease(const credentials::ApiAccess& access);
   credentials::ServingCertificate& serving_certificate(const std::string& ca);
@@ -103,30 +105,47 @@ class Life {
   std::string refused_;           // why the next bootstrap is needed, whatever the files say
 };
 
-std::optional<Outcome> Life::bootstrap_if_needed() {
+// Reads the credential's files.
+Result<std::string> Life::bootstrap_need(WallTime now) const {
+  SideCall<Result<std::string>> looking;
+  return in_time(
+      looking,
+      [settings = settings_, name = name(), now] {
+        return Result{credentials::bootstrap_need(settings, name, now)};
+      },
+      patience());
+}
+
+Result<std::optional<Outcome>> Life::bootstrap_if_needed() {
   if (!credentials::has_bootstrap(settings_) || has_access()) {
-    return std::nullopt;
+    return std::optional<Outcome>{};
   }
   const std::string refused = std::exchange(refused_, "");
   // Whether a certificate has expired is first for the API server to say: our clock may be wrong.
-  std::string need = credentials::bootstrap_need(
-      settings_, name(),
-      std::exchange(credential_lost_, false) ? shared_.clock.now().wall : WallTime::min());
+  std::string need = TRY(bootstrap_need(
+      std::exchange(credential_lost_, false) ? shared_.clock.now().wall : WallTime::min()));
   if (need.empty()) {
     need = refused;
   }
   if (need.empty()) {
-    return std::nullopt;
+    return std::optional<Outcome>{};
+  }
+  // Its file may be half-written or its name mistyped: no reason to give up one that works.
+  if (lasting_.access && lasting_.lease_of.node_name == name() &&
+      lasting_.access->first.kubeconfig == settings_.kubernetes.kubeconfig) {
+    return Error{Code::kInvalid, "the node's own credential: " + need +
+                                     "; restart slurmlet to request another one"};
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  end_lease();  // what the Node says is followed by nobody now
+  end_lease();  // nothing keeps the Node up to date meanwhile
   lasting_.access.reset();
+  lasting_.began = true;
   return run_bootstrap(settings_, name(), signals_, reload_, shared_);
 }
 
 Result<Outcome> Life::run() {
   while (true) {
-    if (const auto ended = bootstrap_if_needed()) {
+    if (const auto ended = TRY(bootstrap_if_needed())) {
       return *ended;
     }
     const auto ending = TRY(serve());
@@ -136,16 +155,22 @@ Result<Outcome> Life::run() {
     end_lease();
     lasting_.access.reset();
     credential_lost_ = true;
-    bootstrap_pause_.tried(shared_.clock.now().steady);
     // One that expired asks for another by itself; one that looks good must go first.
-    if (credentials::bootstrap_need(settings_, name(), shared_.clock.now().wall).empty()) {
-      if (const Status accepted = credentials::probe_bootstrap(settings_, signals_.fd(),
-                                                               shared_.clock, shared_.requests);
-          !accepted) {
-        log::warning("the bootstrap token was rejected too (" + accepted.error().message +
-                     "): this node keeps its credential and retries");
-        continue;
-      }
+    const std::string need = TRY(bootstrap_need(shared_.clock.now().wall));
+    const Status accepted = need.empty()
+                                ? credentials::probe_bootstrap(settings_, signals_.fd(),
+                                                               shared_.clock, shared_.requests)
+                                : Status{};
+    if (!accepted && accepted.error().code == Code::kCancelled) {
+      continue;
+    }
+    bootstrap_pause_.tried(shared_.clock.now().steady);
+    if (!accepted) {
+      log::warning("the bootstrap token was rejected too (" + accepted.error().message +
+                   "): this node keeps its credential and retries");
+      continue;
+    }
+    if (need.empty()) {
       TRY(credentials::discard_certificate(settings_));
       // Where the credential is not in the store, its kubeconfig goes on looking good.
       refused_ = "the API server rejects the credential in " + settings_.kubernetes.kubeconfig;
@@ -165,7 +190,7 @@ Result<credentials::ApiAccess> Life::open_access() {
       [settings = settings_, clock = &lasting_.clock, is_reload = lasting_.access.has_value()] {
         return credentials::ApiAccess::open(settings, *clock, is_reload);
       },
-      lasting_.access ? kReloadPatience : kFirstPatience);
+      patience());
 }
 
 // Before all else of this life. The connection is the thread's own: the lease must never wait for
@@ -225,11 +250,11 @@ credentials::ServingCertificate& Life::serving_certificate(const std::string& ca
 Result<std::optional<Outcome>> Life::serve() {
   auto access = TRY(open_access());
   TRY(check_credential(identity_, access.node_of_credential()));
-  lasting_.access.emplace(settings_.kubernetes, access);
   if (const auto warning = access.credential_warning(shared_.clock.now().wall); !warning.empty()) {
     log::warning(warning);
   }
   TRY(start_lease(access));
+  lasting_.access.emplace(settings_.kubernetes, access);
   auto client = access.connect();
   auto reviews = access.connect();  // the Node must not wait for an unauthenticated client
   if (!client || !reviews) {
@@ -251,6 +276,7 @@ Result<std::optional<Outcome>> Life::serve() {
   identity.policy.kubelet_port = endpoint.kubelet_port();
   // Not later: an API server that is away, or a resolver that is slow, must hold up no boot.
   shared_.service.ready(shared_.clock.now());
+  lasting_.began = true;
   MainLoop loop{settings_, std::move(identity), access, serving, std::move(*client), shared_};
   const auto ended = run_loop(loop);
   shared_.watch_from = loop.watch_position();
@@ -263,6 +289,7 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
   loop.abort_calls_on(signals_.fd());
   std::optional<SteadyTime> release_at;  // what only starting needed
   while (true) {
+    shared_.reload_waits = reload_.waits();
     SteadyTime next = std::min(loop.step(), reload_.due(shared_.clock.now().steady));
     const auto report = shared_.report.get();
     pin_.follow(report->slurmd, report->slurm_conf);
@@ -288,7 +315,6 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
       loop.send_last(ended == Outcome::kStopped && host::system_is_stopping(), milliseconds{1000});
       return ended;
     }
-    shared_.reload_waits_for = reload_.waits_for();
   }
 }
 
@@ -299,7 +325,10 @@ Daemon::Daemon(Signals& signals, Reload& reload, status::ServiceReport& service)
 
 Daemon::~Daemon() = default;
 
+bool Daemon::began() const { return lasting_->began; }
+
 Result<Outcome> Daemon::run(const config::Settings& settings) {
+  lasting_->began = false;
   tune_allocator();
   protect_own_memory();
   CpuPin pin{settings.cpu_affinity};

@@ -25,6 +25,8 @@ class Daemon {
   // error only when it cannot begin (bad credential, no node name, port taken); an API server that
   // is away is waited for.
   Result<Outcome> run(const config::Settings& settings);
+  // Whether it has begun: a later error is not one of the configuration.
+  bool began() const;
 
   struct Lasting;
 

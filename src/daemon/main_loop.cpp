@@ -286,7 +286,7 @@ void MainLoop::publish(Now at) {
   const node::HostFacts& facts = facts_->facts();
   report.node_name = name();
   report.registered = node_.registered();
-  report.reload_waits_for = shared_.reload_waits_for;
+  report.reload_waits = shared_.reload_waits;
   report.refusal = node_.refusal().value_or("");
   report.went_with_machine = node_.went_with_machine();
   report.api_server = access_.server();

@@ -1,11 +1,11 @@
 #include "daemon/reload.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "base/try.h"
 #include "daemon/node_identity.h"
 #include "daemon/slurm_setup.h"
@@ -37,48 +37,61 @@ Result<config::Settings> prepare(const Reload::Load& load) {
 
 }  // namespace
 
-void Reload::begin(Now now) {
-  service_.reloading(now);
-  const int hanging = side_calls_under_way();
-  if (hanging <= kMostUnderWay) {
-    // One that waits is given up: the configuration may name other files by now.
-    reading_ = {};
-    waits_for_.clear();
-    if (reading_.begin([load = load_] { return prepare(load); }, now.steady, kPatience)) {
-      return;
-    }
+// False where that would take a thread too many.
+bool Reload::begin(Now now) {
+  SideCall<Result<config::Settings>> reading;
+  if (side_calls_under_way() > kMostUnderWay ||
+      !reading.begin([load = load_] { return prepare(load); }, now.steady, kPatience)) {
+    return false;
   }
-  log::error(
-      fmt::format("SIGHUP: {} file operations hang, so the configuration is not reloaded; "
-                  "check the file systems that do not answer, then restart slurmlet",
-                  hanging));
+  // One that waits is given up: the configuration may name other files by now.
+  reading_ = std::move(reading);
+  waits_.clear();
+  return true;
+}
+
+std::optional<Outcome> Reload::take_reading(Result<config::Settings> read, Now now) {
+  if (read) {
+    next_ = *std::move(read);
+    if (service_.is_ready()) {
+      service_.reloading(now);
+    }
+    return Outcome::kReload;
+  }
+  log::error("SIGHUP: the new configuration is rejected; the old one stays in use");
+  log::error_lines(read.error().message);
   service_.ready(now);
+  return std::nullopt;
 }
 
 std::optional<Outcome> Reload::outcome(Signals& signals, Now now) {
-  if (const auto asked = signals.take_outcome(service_)) {
-    if (*asked == Outcome::kStopped) {
-      return asked;
+  if (const auto number = signals.take()) {
+    if (*number != SIGHUP) {
+      service_.stopping();
+      log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
+      return Outcome::kStopped;
     }
-    begin(now);
+    service_.reloading(now);
+    is_second_ = false;
+    if (!begin(now)) {
+      log::error(
+          fmt::format("SIGHUP: {} file operations hang, so the configuration is not reloaded; "
+                      "check the file systems that do not answer, then reload slurmlet again",
+                      side_calls_under_way()));
+      service_.ready(now);
+    }
   }
-  if (auto fresh = reading_.take()) {
-    const bool waited = !std::exchange(waits_for_, "").empty();
-    if (*fresh) {
-      next_ = **std::move(fresh);
-      if (waited) {
-        service_.reloading(now);
-      }
-      return Outcome::kReload;
+  if (auto read = reading_.take()) {
+    const bool waited = !std::exchange(waits_, "").empty();
+    // After hours it may be another configuration.
+    if (waited && !std::exchange(is_second_, true) && begin(now)) {
+      return std::nullopt;
     }
-    log::error("SIGHUP: the new configuration is rejected; the old one stays in use");
-    for (const auto line : split(fresh->error().message, '\n')) {
-      log::error(std::string{line});
-    }
-    service_.ready(now);
-  } else if (reading_.late(now.steady) && waits_for_.empty()) {
-    waits_for_ = reading_.problem();
-    log::warning("SIGHUP: " + waits_for_ + "; the configuration is reloaded once it answers");
+    return take_reading(*std::move(read), now);
+  }
+  if (reading_.late(now.steady) && waits_.empty()) {
+    waits_ = reading_.problem();
+    log::warning("SIGHUP: " + waits_ + "; the configuration is reloaded once it answers");
     service_.ready(now);
   }
   return std::nullopt;

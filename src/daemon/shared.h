@@ -3,18 +3,15 @@
 // What the threads of the daemon share: everything here is thread-safe but what is the main
 // thread's.
 
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/published.h"
 #include "base/turn_guard.h"
-#include "config/settings.h"
 #include "kube/request_counter.h"
 #include "status/report.h"
 #include "status/service_report.h"
-#include "sync/facts_sync.h"
 #include "sync/lease_link.h"
 #include "tls/server_session.h"
 
@@ -39,7 +36,7 @@ struct Shared {
   // Where the node stands in its site, as the life before knew it: the reload of a whole site is
   // spread before slurm.conf has been read again.
   SitePlace former_site{};
-  std::string reload_waits_for = {};  // Reload::waits_for()
+  std::string reload_waits = {};  // Reload::waits()
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

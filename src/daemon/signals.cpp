@@ -6,7 +6,6 @@
 #include <cerrno>
 
 #include "base/file.h"
-#include "base/log.h"
 
 namespace slurmlet::daemon {
 
@@ -35,19 +34,6 @@ std::optional<int> Signals::take() {
     return std::nullopt;
   }
   return static_cast<int>(info.ssi_signo);
-}
-
-std::optional<Outcome> Signals::take_outcome(status::ServiceReport& service) {
-  const auto number = take();
-  if (!number) {
-    return std::nullopt;
-  }
-  if (*number == SIGHUP) {
-    return Outcome::kReload;
-  }
-  service.stopping();
-  log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
-  return Outcome::kStopped;
 }
 
 }  // namespace slurmlet::daemon

@@ -7,14 +7,8 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "status/service_report.h"
 
 namespace slurmlet::daemon {
-
-enum class Outcome {
-  kStopped,  // SIGTERM or SIGINT
-  kReload,   // SIGHUP: read the configuration again and start anew
-};
 
 class Signals {
  public:
@@ -23,8 +17,6 @@ class Signals {
   int fd() const { return fd_.get(); }
   // The next pending signal's number, nothing if none.
   std::optional<int> take();
-  // What it asks for; an end is said in the log and to the service manager.
-  std::optional<Outcome> take_outcome(status::ServiceReport& service);
 
  private:
   explicit Signals(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -155,10 +155,14 @@ std::string refusal_words(const Report& report) {
                           : "not registered yet";
 }
 
+std::string reload_words(const Report& report) {
+  return report.reload_waits.empty() ? "" : ", reload waits: " + report.reload_waits;
+}
+
 std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool with_time) {
   const std::string start = (report.node_name.empty() ? "slurmlet" : report.node_name) + ": ";
   if (report.bootstrapping) {
-    return start + bootstrap_words(report);
+    return start + bootstrap_words(report) + reload_words(report);
   }
   if (report.ready.type.empty()) {
     return start + "starting";
@@ -172,11 +176,8 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
     parts.push_back(slurmd);
   }
   parts.push_back(slurm_words(report));
-  if (!report.reload_waits_for.empty()) {
-    parts.push_back("not reloaded yet: " + report.reload_waits_for);
-  }
   if (!report.registered) {
-    return start + refusal_words(report) + "; " + join(parts, ", ");
+    return start + refusal_words(report) + "; " + join(parts, ", ") + reload_words(report);
   }
   parts.push_back(lease_words(lease, with_time));
   if (!report.certificates.client_problem.empty()) {
@@ -184,7 +185,7 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
   } else if (report.api_error) {
     parts.push_back("Node update failed: " + api_words(report, *report.api_error));
   }
-  return start + join(parts, ", ");
+  return start + join(parts, ", ") + reload_words(report);
 }
 
 }  // namespace

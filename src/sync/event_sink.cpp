@@ -126,6 +126,9 @@ void EventSink::forget_old(SteadyTime now) {
 bool EventSink::send_in_turn(Known& known, Now now) {
   const std::string& namespace_name = known.event.namespace_name;
   const Status sent = send(known);
+  if (!sent && sent.error().code == Code::kCancelled) {
+    return false;  // by a signal; the next step tries again
+  }
   if (!sent && sent.error().unanswered()) {
     // The API server may be away, or only this one's namespace: the others are tried before it.
     not_before_ = now.steady + backoff_.next(sent.error().retry_after);

@@ -178,6 +178,11 @@ SteadyTime FactsSync::follow_answer(Now now) {
 
 // slurmd is asked as soon as its version is known, and then once a report.
 SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
+  if (setup_.slurmd_port == 0) {  // or slurm.conf has not told it yet
+    probe_.forget();
+    probed_version_.clear();
+    return kNever;
+  }
   const bool runs = watched_.liveness == Liveness::kRunning && !watched_.version.empty();
   if (runs && (is_due || probed_version_ != watched_.version)) {
     probed_version_ = watched_.version;

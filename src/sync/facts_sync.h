@@ -98,8 +98,6 @@ class FactsSync {
     return site();
   }
   const SitePlace& site() const { return setup_.site; }
-  // As last read; before that, what it was made with.
-  const SlurmSetup& setup() const { return setup_; }
   SteadyTime step(Now now);
   std::vector<int> wake_fds() const;
 

@@ -3,6 +3,7 @@ crashes at every step."""
 import base64
 import hashlib
 import shutil
+import signal
 import stat
 import subprocess
 import time
@@ -77,6 +78,24 @@ def test_kubeconfig_is_written_for_the_next_start(node):
     node.stop()
     node.bootstrap.unlink()
     node.start(arguments=node.arguments()[2:])
+    assert len(node.requests()) == 1
+
+
+def test_reload_beside_a_half_written_kubeconfig_asks_for_nothing(node):
+    """With another setting of its kind, so that it is read; the old configuration has its credential."""
+    node.start()
+    whole = node.kubeconfig.read_text()
+    node.kubeconfig.write_text(whole[:len(whole) // 2])
+    node.configure(kubernetes={"leaseDuration": "41s"})
+    node.daemon.signal(signal.SIGHUP)
+    node.wait_log("restart slurmlet to request another one")
+    node.wait_log("cannot start with the new configuration; the old one stays in use")
+    node.wait_renewed(node.lease()["spec"]["renewTime"])
+    assert node.lease()["spec"]["leaseDurationSeconds"] != 41
+    assert len(node.requests()) == 1
+    node.kubeconfig.write_text(whole)
+    node.daemon.signal(signal.SIGHUP)
+    wait_until(lambda: node.lease()["spec"]["leaseDurationSeconds"] == 41, what="the new Lease")
     assert len(node.requests()) == 1
 
 

@@ -174,13 +174,11 @@ def test_a_reload_waits_for_a_slurm_conf_that_does_not_answer(rig, conf):
     rig.wait_log(f"SIGHUP: {conf.path}/slurm.conf {WAITS}")
     assert Fixed(rig.node()) == before
     assert slurm_states(rig.node()) == {"Idle"}
-    for _ in range(40):
+
+    def is_refused():
         rig.daemon.signal(signal.SIGHUP)
-        if "so the configuration is not reloaded" in rig.log():
-            break
-        time.sleep(0.1)
-    else:
-        pytest.fail("each reload leaves a thread behind")
+        return "so the configuration is not reloaded" in rig.log()
+    wait_until(is_refused, what="the refusal of one more reload")
     rig.wait_renewed(rig.lease()["spec"]["renewTime"])
     assert Fixed(rig.node()) == before
     assert rig.condition("SlurmdReady")["status"] == "True"
@@ -343,10 +341,14 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     rig.daemon.signal(signal.SIGHUP)
     rig.wait_log(f"SIGHUP: {state.path}")
     rig.wait_log(WAITS)
+    waits_line = f"reload waits: {state.path} did not answer for 2 s"
+    wait_until(lambda: waits_line in run_beside(rig, "status").stdout, what="the status line")
     hang.end()
     rig.wait_condition("DiskPressure", "False")
     rig.wait_log(RELOADED)
     rig.wait(lambda node: Fixed(node) == before)
+    wait_until(lambda: "lease renewed" in run_beside(rig, "status").stdout, what="the status line")
+    assert waits_line not in run_beside(rig, "status").stdout
     state.hang()
     assert rig.stop() < 10
     rig.wait_log("the next start will not know when the Lease is due: ")

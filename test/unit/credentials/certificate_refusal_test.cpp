@@ -237,6 +237,23 @@ TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold)
   EXPECT_GT(step_after(minutes{6}) - clock_.now().steady, minutes{4});
 }
 
+// An outage counts for nothing in the next one.
+TEST_F(CertificateRefusalTest, ACertificateEndsTheLongPauses) {
+  start();
+  api_.fail_always(Error{Code::kTimeout, "POST: no answer"});
+  run(hours{1});
+  api_.fail_always(std::nullopt);
+  clock_.advance(minutes{6});
+  obtain();
+  api_.fail_always(Error{Code::kTimeout, "POST: no answer"});
+  const auto before = api_.calls().size();
+  while (api_.calls().size() == before) {  // until the renewal
+    clock_.advance(until_wake());
+    step();
+  }
+  EXPECT_LE(until_wake(), seconds{10});
+}
+
 TEST_F(CertificateRefusalTest, APauseThatTheApiServerAsksForIsKept) {
   unanswered_ = Delay::kBootstrapRetry;
   start();
@@ -245,6 +262,18 @@ TEST_F(CertificateRefusalTest, APauseThatTheApiServerAsksForIsKept) {
   EXPECT_EQ(due, clock_.now().steady + seconds{40});
   EXPECT_EQ(step_after(seconds{39}), due);
   EXPECT_EQ(api_.calls().size(), 1U);
+}
+
+// As a signal ends a call that is under way.
+TEST_F(CertificateRefusalTest, ACancelledCallIsMadeAgainAtOnce) {
+  start();
+  for (int i = 0; i < 10; ++i) {
+    api_.fail_next(Error{Code::kCancelled, "cancelled"});
+    EXPECT_EQ(step(), clock_.now().steady);
+  }
+  EXPECT_EQ(status().problem, "");
+  step();
+  EXPECT_TRUE(status().pending);
 }
 
 // An answer that was lost: the request is there.

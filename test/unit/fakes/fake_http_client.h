@@ -55,7 +55,6 @@ class FakeHttpClient final : public http::Client {
   int idle_closures = 0;
   int abort_fd = -1;
   bool interrupted = false;
-  std::vector<int> readable;                // what the next wait() returns, once
   std::function<void(SteadyTime)> on_wait;  // e.g. moves a FakeClock
   std::string address = "192.0.2.7";
 
@@ -92,7 +91,7 @@ class FakeHttpClient final : public http::Client {
     if (on_wait) {
       on_wait(until);
     }
-    return std::exchange(readable, {});
+    return {};
   }
 
   void interrupt() override { interrupted = true; }

@@ -239,6 +239,19 @@ TEST_F(EventSinkTest, AnApiServerThatIsAwayGetsItLater) {
   EXPECT_EQ(sink_.dropped(), 0U);
 }
 
+// As a signal ends a call that is under way.
+TEST_F(EventSinkTest, ACancelledCallLosesNothing) {
+  api_.fail_always(Error{Code::kCancelled, "cancelled"});
+  emit("a");
+  emit("b");
+  step();
+  EXPECT_EQ(api_.calls().size(), 1U) << "nor is the next one tried";
+  api_.fail_always(std::nullopt);
+  step();
+  EXPECT_EQ(api_.events().size(), 2U);
+  EXPECT_EQ(sink_.dropped(), 0U);
+}
+
 TEST_F(EventSinkTest, AnApiServerThatIsAwayIsAskedForOneEventOnly) {
   api_.fail_always(Error{Code::kUnavailable, "away"});
   for (int i = 0; i < 10; ++i) {

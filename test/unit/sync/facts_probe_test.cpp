@@ -25,9 +25,7 @@ class FactsProbeTest : public FactsSyncFixture {
     slurmd_starts();
     make();
     step();
-    version_.end = CommandOutput{};
-    version_.end->out = "slurm " + version + "\n";
-    step();
+    end_version("slurm " + version);
   }
   std::size_t asked() const { return client_ == nullptr ? 0 : client_->stream_requests.size(); }
   void slurmd_says(int status) {
@@ -55,6 +53,17 @@ TEST_F(FactsProbeTest, OnceItsVersionIsKnownAndThenOnceAReport) {
   EXPECT_EQ(asked(), 2U);
   slurmd_says(500);
   EXPECT_EQ(facts().slurmd.serves, false);
+}
+
+TEST_F(FactsProbeTest, OnceASlowSlurmConfTellsWhere) {
+  hold_slurm_conf();
+  start_with("25.11.0");
+  EXPECT_EQ(asked(), 0U);
+  released_.set_value();
+  (void)facts_->await_site(clock_.now(), minutes{1});
+  step();
+  end_version("slurm 25.11.0");  // in the places that slurm.conf tells
+  EXPECT_EQ(asked(), 1U);
 }
 
 TEST_F(FactsProbeTest, WhatADeadSlurmdSaidIsForgotten) {

@@ -123,9 +123,9 @@ class FactsSyncFixture : public ::testing::Test {
     questions_ = sinfo_.started.size();
   }
   SteadyTime step() { return facts_->step(clock_.now()); }
-  void end_version() {
+  void end_version(const std::string& version = "slurm-wlm 22.05.8") {
     version_.end = CommandOutput{};
-    version_.end->out = "slurm-wlm 22.05.8\n";
+    version_.end->out = version + "\n";
     step();
   }
   // slurmctld answers about the node that was asked for: idle.
