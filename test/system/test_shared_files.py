@@ -341,14 +341,10 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     rig.daemon.signal(signal.SIGHUP)
     rig.wait_log(f"SIGHUP: {state.path}")
     rig.wait_log(WAITS)
-    waits_line = f"reload waits: {state.path} did not answer for 2 s"
-    wait_until(lambda: waits_line in run_beside(rig, "status").stdout, what="the status line")
     hang.end()
     rig.wait_condition("DiskPressure", "False")
     rig.wait_log(RELOADED)
     rig.wait(lambda node: Fixed(node) == before)
-    wait_until(lambda: "lease renewed" in run_beside(rig, "status").stdout, what="the status line")
-    assert waits_line not in run_beside(rig, "status").stdout
     state.hang()
     assert rig.stop() < 10
     rig.wait_log("the next start will not know when the Lease is due: ")
