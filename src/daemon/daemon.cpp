@@ -9,6 +9,7 @@
 #include "base/process_memory.h"
 #include "base/side_call.h"
 #include "base/try.h"
+#include "base/unique_fd.h"
 #include "credentials/access.h"
 #include "credentials/bootstrap.h"
 #include "credentials/bootstrap_pause.h"
@@ -48,7 +49,8 @@ struct Daemon::Lasting {
   // Work that hangs (base/side_call.h) may use it to the end of the process.
   static inline const SystemClock clock{};
   Shared shared;
-  bool began = false;  // the life that runs
+  bool began = false;                                    // the life that runs
+  std::optional<std::pair<std::string, UniqueFd>> lock;  // of the state directory
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;
   // What these settings led to when it was last read.
@@ -334,7 +336,11 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   CpuPin pin{settings.cpu_affinity};
   TRY(pin.start());
   status::process_start();
-  const auto lock = TRY(lock_state_directory(settings.state_dir));
+  // Kept over a reload: nobody takes it meanwhile, and closing it may hang.
+  if (!lasting_->lock || lasting_->lock->first != settings.state_dir) {
+    auto lock = TRY(lock_state_directory(settings.state_dir));
+    lasting_->lock.emplace(settings.state_dir, std::move(lock));
+  }
   auto identity = TRY(identify(settings));
   for (const auto& note : identity.notes) {
     log::info(note);
