@@ -21,6 +21,8 @@ class FactsSharedFilesTest : public FactsSyncFixture {
     while (!wakes()) {
       std::this_thread::yield();
     }
+    // What woke may be another thread's news.
+    (void)facts_->await_site(clock_.now(), std::chrono::minutes{1});
     step();
   }
   void TearDown() override {
