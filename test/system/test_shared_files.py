@@ -344,6 +344,8 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     hang.end()
     rig.wait_condition("DiskPressure", "False")
     rig.wait_log(RELOADED)
+    # The life that begins reads its state.
+    wait_until(lambda: rig.log().count("slurmctld is queried every") == 2, what="its first turn")
     rig.wait(lambda node: Fixed(node) == before)
     state.hang()
     assert rig.stop() < 10
