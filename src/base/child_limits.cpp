@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <system_error>
 

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -52,13 +53,15 @@ void hide_secrets(const config::Settings& settings) {
     }
   }
   // It may be used much later only; the files of the other kubeconfig: ApiAccess.
-  SideCall<Result<kube::ClusterAccess>> reading;
-  const auto bootstrap = in_time(
-      reading, [path = kubernetes.bootstrap_kubeconfig] { return kube::load_kubeconfig(path); },
-      std::chrono::seconds{5});
-  if (bootstrap) {
-    secrets.insert(secrets.end(), bootstrap->files.begin(), bootstrap->files.end());
-    secrets.emplace_back(bootstrap->token_file);
+  if (!kubernetes.bootstrap_kubeconfig.empty()) {
+    SideCall<Result<kube::ClusterAccess>> reading;
+    const auto bootstrap = in_time(
+        reading, [path = kubernetes.bootstrap_kubeconfig] { return kube::load_kubeconfig(path); },
+        std::chrono::seconds{5});
+    if (bootstrap) {
+      secrets.insert(secrets.end(), bootstrap->files.begin(), bootstrap->files.end());
+      secrets.emplace_back(bootstrap->token_file);
+    }
   }
   hide_from_children(secrets);
 }
@@ -101,10 +104,6 @@ void announce(const config::Settings& settings) {
     log::warning(warning);
   }
 }
-
-}  // namespace
-
-namespace {
 
 // For a reload; with the file that hide_secrets() reads, which must not hang then.
 daemon::Reload::Load loader(const config::ParsedCommandLine& command,
