@@ -150,7 +150,10 @@ def test_a_restart_beside_a_slurm_conf_that_does_not_answer(rig, conf):
     assert Fixed(rig.node()) == before
     assert rig.log().count("slurm.conf not read: ") == 1
 
-    hang.end()
+    rig.daemon.signal(signal.SIGHUP)
+    rig.wait_log(f"SIGHUP: {conf.path}/slurm.conf {WAITS}")
+    hang.end()  # which looks at the Lease: that goes on beside the reload that waits
+    rig.wait_log(RELOADED)
     rig.wait_condition("Ready", "True")
     rig.wait_known()
     assert Fixed(rig.node()) == before

@@ -2,14 +2,38 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
+
+#include "base/unique_fd.h"
 #include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::daemon {
 namespace {
 
+using testing::ElementsAre;
 using testing::IsEmpty;
+
+constexpr const char* kUsualSocket = "/run/slurmrestd.socket";
+
+// With a /run of its own, in which slurmrestd listens, and nothing else.
+bool is_beside_slurmrestd() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, kUsualSocket, sizeof address.sun_path - 1);
+  const UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", "/run", "tmpfs", 0, nullptr) == 0 &&
+         ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
 
 class SourceFactsTest : public ::testing::Test {
  protected:
@@ -43,6 +67,22 @@ TEST_F(SourceFactsTest, AFixedChoiceLooksForNothingThatItDoesNotNeed) {
     EXPECT_EQ(facts(source).sinfo, "");
     EXPECT_THAT(facts(source).sockets, IsEmpty());
   }
+}
+
+TEST_F(SourceFactsTest, AutoLooksForTheSocketsOfSlurmrestd) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root has a /run of its own";
+  }
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto look = [this] {
+    const bool is_set_up = is_beside_slurmrestd();
+    const auto automatic = facts(config::SlurmSource::kAuto).sockets;
+    const auto cli = facts(config::SlurmSource::kCli).sockets;
+    EXPECT_THAT(cli, IsEmpty());
+    EXPECT_THAT(automatic, ElementsAre(kUsualSocket));
+    return is_set_up && !HasFailure();
+  };
+  EXPECT_EXIT(std::exit(look() ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
 // The main thread makes the sources before its first look at the Lease.
