@@ -5,7 +5,8 @@
   virtual-kubelet   bench/virtualkubelet
   lease-loop        bench/lease_loop.cpp, the floor
 
-Each program has a PID namespace, a /proc, a credential and (slurmlet) an endpoint of its own. Measured
+Each program has a PID namespace, a /proc, a credential and (slurmlet) an endpoint of its own; beside it
+a sleeping process of the name slurmd, which is not counted. Measured
 for each kind: how long the start of all takes, machine memory per program (MemAvailable, so the growth
 of the kernel, the API server and etcd counts), CPU per program with its children, CPU of the API server
 and of etcd, the oldest lease that any of the looks found (one every five seconds), and how long after
@@ -18,6 +19,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -31,6 +33,9 @@ from slurmcluster import SlurmCluster  # noqa: E402
 
 KINDS = ("slurmlet", "virtual-kubelet", "lease-loop")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?resourceVersion=0"
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+APPROVED = {"type": "Approved", "status": "True", "reason": "Bench"}
+APPROVAL_INTERVAL = 20  # seconds
 FRESH = 15  # seconds; of leases that are renewed every ten
 CALM = 20  # seconds, for the servers to settle before the programs start
 
@@ -65,7 +70,7 @@ class Fleet:
         self.work = work / kind
         self.work.mkdir()
         self.names = [slurmctld_load.node_name(i + 1) for i in range(count)]
-        self.pids = []
+        self.pids, self.slurmds = [], []
 
     def node(self, name):
         return f"{self.kind[0]}-{name}"
@@ -102,9 +107,10 @@ class Fleet:
             if line.startswith("Environment="):
                 key, _, value = line[len("Environment="):].partition("=")
                 environment[key] = value
+        self.start_slurmds()
         before, began = mem_available(), time.monotonic()
         for index, name in enumerate(self.names):
-            self.pids.append(programs.start(self.command(index), environment,
+            self.pids.append(programs.start(self.slurmds[index], self.command(index), environment,
                                             self.work / f"{name}.log"))
         while len(self.leases()) < self.count:
             if time.monotonic() - began > 600:
@@ -113,6 +119,18 @@ class Fleet:
             time.sleep(1)  # a look; the leases of so many are not watched
         self.memory_before = before
         return time.monotonic() - began
+
+    def start_slurmds(self):
+        """With the pidfile and the spool directory that slurm.conf names."""
+        program = shutil.copy("/bin/sleep", self.work / "slurmd")
+        for name in self.names:
+            pathlib.Path(self.slurm.layout.at("run", f"slurmd.{name}.pid")).write_text("1\n")
+            pathlib.Path(self.slurm.layout.at("spool", name)).mkdir(exist_ok=True)
+            self.slurmds.append(programs.start_node(str(program)))
+
+    def end(self):
+        programs.end(self.pids)
+        programs.end(self.slurmds, [signal.SIGKILL])
 
     def leases(self):
         """{node: age in seconds} of this kind."""
@@ -125,8 +143,21 @@ class Fleet:
                 ages[lease["metadata"]["name"]] = (now - renewed).total_seconds()
         return ages
 
+    def settle(self, seconds):
+        """A wait for time, not for an event. Serving certificates are approved, as a cluster does."""
+        end = time.monotonic() + seconds
+        approved = set()
+        while (left := end - time.monotonic()) > 0:
+            for csr in self.plane.admin.get(CSRS)["items"]:
+                name = csr["metadata"]["name"]
+                if name not in approved:
+                    csr["status"] = {"conditions": [APPROVED]}
+                    self.plane.admin.call("PUT", f"{CSRS}/{name}/approval", csr)
+                    approved.add(name)
+            time.sleep(min(left, APPROVAL_INTERVAL))
+
     def measure(self, seconds, settle):
-        time.sleep(settle)  # a measurement over time is a wait for time, not for an event
+        self.settle(settle)
         pids = servers(self.plane)
         before = {pid: programs.Usage(pid) for pid in self.pids + list(pids.values())}
         began, oldest = time.monotonic(), 0.0
@@ -191,7 +222,7 @@ def run(kind, plane, slurm, work, options):
         if options.outage:
             result["outage"] = fleet.outage(options.outage)
     finally:
-        programs.end(fleet.pids)
+        fleet.end()
     return result
 
 

@@ -1,5 +1,6 @@
 """Starts many programs on one machine as if each had a node of its own: a PID namespace with a /proc
-of its own (else programs that look for slurmd scan each other), in the network of the machine."""
+of its own (else programs that look for slurmd scan each other), in the network of the machine. Process
+1 of each is a sleeping process of the name slurmd, as most nodes have one."""
 import ctypes
 import os
 import pathlib
@@ -9,6 +10,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 MS_REC_PRIVATE, PR_SET_CHILD_SUBREAPER = 0x4000 | (1 << 18), 36
 NO_FLAGS = 0
+PATIENCE = 20  # seconds, with processes that were sent a signal
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -23,16 +25,35 @@ def adopt_orphans():
     must(LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
 
 
-def start(command, environment, log):
-    """The pid, as seen from here, of `command` as process 1 of a new PID namespace."""
+def start_node(slurmd):
+    """The pid, as seen from here, of the sleeping `slurmd`: process 1 of a new PID namespace."""
+    def enter():
+        must(LIBC.unshare(CLONE_NEWPID | CLONE_NEWNS), "unshare")
+
+    def mount_proc():
+        must(LIBC.mount(b"none", b"/", None, MS_REC_PRIVATE, None), "mount --make-rprivate /")
+        must(LIBC.mount(b"proc", b"/proc", b"proc", NO_FLAGS, None), "mount /proc")
+    return start_in(enter, mount_proc, [slurmd, "infinity"], {}, os.devnull)
+
+
+def start(node, command, environment, log):
+    """The pid, as seen from here, of `command` in the namespaces of the process `node`."""
+    def enter():
+        for kind in ("pid", "mnt"):
+            must(LIBC.setns(os.open(f"/proc/{node}/ns/{kind}", os.O_RDONLY), 0), f"setns {kind}")
+    return start_in(enter, lambda: None, command, environment, log)
+
+
+def start_in(enter, prepare, command, environment, log):
+    """`enter` is called in the parent: who enters a PID namespace is not in it, but its children."""
     reader, writer = os.pipe()
     middle = os.fork()
     if middle == 0:
         try:
-            must(LIBC.unshare(CLONE_NEWPID | CLONE_NEWNS), "unshare")
+            enter()
             inner = os.fork()
             if inner == 0:
-                run_in_namespace(command, environment, log)
+                become(prepare, command, environment, log)
             os.write(writer, str(inner).encode())
         finally:
             os._exit(0)
@@ -45,10 +66,9 @@ def start(command, environment, log):
     return int(pid)
 
 
-def run_in_namespace(command, environment, log):
+def become(prepare, command, environment, log):
     try:
-        must(LIBC.mount(b"none", b"/", None, MS_REC_PRIVATE, None), "mount --make-rprivate /")
-        must(LIBC.mount(b"proc", b"/proc", b"proc", NO_FLAGS, None), "mount /proc")
+        prepare()
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -77,12 +97,13 @@ class Usage:
         self.private = int(status["RssAnon"].split()[0]) / 1024
 
 
-def end(pids):
-    """SIGTERM, then SIGKILL for what is left, and waits for all."""
-    for number, patience in ((signal.SIGTERM, 20), (signal.SIGKILL, 20)):
+def end(pids, signals=(signal.SIGTERM, signal.SIGKILL)):
+    """One signal after the other for what is left, and waits for all. (Process 1 of a PID namespace
+    does not obey SIGTERM.)"""
+    for number in signals:
         for pid in pids:
             os.kill(pid, number)
-        pids = wait_all(pids, patience)
+        pids = wait_all(pids, PATIENCE)
         if not pids:
             return
 

@@ -41,7 +41,7 @@ SteadyTime CredentialFiles::step(Now now) {
     }
   }
   if (at >= *look_at_ || has_event()) {
-    look(at);
+    look(now);
   }
   SteadyTime next = *look_at_;
   for (auto& state : states_) {
@@ -58,7 +58,8 @@ bool CredentialFiles::has_event() const {
   return watch_.fd() >= 0 && ::poll(&entry, 1, 0) > 0;
 }
 
-void CredentialFiles::look(SteadyTime now) {
+void CredentialFiles::look(Now time) {
+  const SteadyTime now = time.steady;
   const auto changed = watch_.changed();
   if (auto problem = watch_.problem(); problem.empty() != problem_.empty()) {
     if (problem.empty()) {
@@ -84,7 +85,7 @@ void CredentialFiles::look(SteadyTime now) {
     }
   }
   if (periodic) {
-    look_at_ = now + (watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
+    look_at_ = next_aligned(time, watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
   }
 }
 

@@ -68,7 +68,7 @@ class CredentialFiles {
   };
 
   bool has_event() const;
-  void look(SteadyTime now);
+  void look(Now now);
   void reload(State& state, SteadyTime now);
 
   std::vector<State> states_;

@@ -62,6 +62,7 @@ void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
   look_ = {};
   spool_look_ = {};
   spool_watch_.reset();
+  spool_at_ = {};
   birth_watches_.clear();
   pidfd_.reset();
   pid_ = 0;
@@ -69,7 +70,7 @@ void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
 }
 
 SteadyTime SlurmdWatch::step(Now now) {
-  watch_spool(now.steady);
+  watch_spool(now);
   read_events(now.steady);
   if (version_.step(now.steady)) {
     facts_.version = version_.version();
@@ -113,8 +114,9 @@ std::vector<int> SlurmdWatch::wake_fds(bool jobs_can_wait) const {
 node::SlurmdFacts SlurmdWatch::facts() const { return facts_; }
 
 // The spool directory may be made by the first slurmd that starts here.
-void SlurmdWatch::watch_spool(SteadyTime now) {
-  if (spool_watch_ || settings_.spool_dir.empty()) {
+void SlurmdWatch::watch_spool(Now now) {
+  const bool is_due = now.steady >= spool_at_ || spool_look_.busy();
+  if (spool_watch_ || settings_.spool_dir.empty() || !is_due) {
     return;
   }
   const bool begun = spool_look_.begin(
@@ -122,7 +124,8 @@ void SlurmdWatch::watch_spool(SteadyTime now) {
         return inotify->add(directory, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM |
                                            IN_DELETE_SELF | IN_MOVE_SELF);
       },
-      now);
+      now.steady);
+  spool_at_ = next_aligned(now, settings_.rescan);
   if (const auto watch = spool_look_.take(begun ? kPatience : Duration::zero())) {
     spool_watch_ = *watch;
     job_event_ = job_event_ || spool_watch_.has_value();
@@ -251,6 +254,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
   }
   facts_.pid = pid;
   facts_.detail.clear();
+  spool_at_ = {};
   unit_.reset();
   check_state(now);
   unwatch_births();

@@ -72,7 +72,7 @@ class SlurmdWatch {
 
  private:
   void read_events(SteadyTime now);
-  void watch_spool(SteadyTime now);
+  void watch_spool(Now now);
   void unwatch_births();
   void search(Now now);
   bool begin_search(SteadyTime now);
@@ -101,6 +101,7 @@ class SlurmdWatch {
   std::string passed_over_;  // of the last search (FoundSlurmd)
   UniqueFd pidfd_;
   std::optional<int> spool_watch_;
+  SteadyTime spool_at_{};           // not looked for again before
   std::vector<int> birth_watches_;  // only while slurmd is absent: /run is busy
   bool job_event_ = false;
   std::optional<SteadyTime> search_at_;  // nothing: at once

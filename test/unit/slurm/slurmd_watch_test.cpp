@@ -265,6 +265,29 @@ TEST_F(SlurmdWatchTest, ASpoolDirectoryMadeLaterIsWatched) {
   EXPECT_TRUE(watch_->take_job_event());
 }
 
+// Each look is a thread.
+TEST_F(SlurmdWatchTest, AMissingSpoolDirectoryIsNotLookedForAtEachWakeUp) {
+  tree_.remove("spool");
+  make();
+  tree_.dir("spool");
+  step();
+  EXPECT_FALSE(watch_->take_job_event());
+  clock_.advance(settings_.rescan);
+  step();
+  EXPECT_TRUE(watch_->take_job_event());
+}
+
+TEST_F(SlurmdWatchTest, ANewSlurmdsSpoolDirectoryIsLookedForAtOnce) {
+  tree_.remove("spool");
+  make();
+  const auto slurmd = run();
+  write_pid_file(slurmd->pid());
+  step();
+  tree_.dir("spool");
+  step();
+  EXPECT_TRUE(watch_->take_job_event());
+}
+
 TEST_F(SlurmdWatchTest, LearnsTheVersionAgainForANewProcess) {
   auto slurmd = run();
   write_pid_file(slurmd->pid());
