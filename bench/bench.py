@@ -6,9 +6,9 @@
                     same zero-pod node
   lease loop        bench/lease_loop.cpp: one libcurl handle that renews one Lease, the floor
 
-Memory and context switches come from /proc/PID/{status,task/*/status}, CPU time from
-/proc/PID/task/*/schedstat (nanoseconds) plus, for slurmlet, what its ended children used
-(getrusage, published as a metric), requests from the API server's audit log.
+Memory and context switches (of the threads that stay) come from /proc/PID/{status,task/*/status},
+CPU time from the process's clock (clock_getcpuclockid, ended threads too) plus, for slurmlet, what its
+ended children used (getrusage, published as a metric), requests from the API server's audit log.
 """
 import argparse
 import collections
@@ -24,7 +24,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test/lab"))
+sys.path[:0] = [str(ROOT / "test/lab"), str(ROOT / "bench")]
+from cpu_clock import cpu_seconds  # noqa: E402
 from harness.api import wait_condition  # noqa: E402
 from harness.control_plane import ControlPlane  # noqa: E402
 from harness.daemon import BINARY, Slurmlet  # noqa: E402
@@ -80,7 +81,7 @@ class Sample:
         self.threads = len(tasks)
         self.switches = sum(status_field(t / "status", "voluntary_ctxt_switches") +
                             status_field(t / "status", "nonvoluntary_ctxt_switches") for t in tasks)
-        self.cpu_ms = sum(int((t / "schedstat").read_text().split()[0]) for t in tasks) / 1e6
+        self.cpu_ms = cpu_seconds(pid) * 1e3
 
 
 def audit_counts(path, offset):

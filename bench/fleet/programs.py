@@ -6,6 +6,8 @@ import os
 import pathlib
 import signal
 
+from cpu_clock import cpu_seconds
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 MS_REC_PRIVATE, PR_SET_CHILD_SUBREAPER = 0x4000 | (1 << 18), 36
@@ -86,9 +88,8 @@ class Usage:
         proc = pathlib.Path(f"/proc/{pid}")
         fields = (proc / "stat").read_text().rpartition(")")[2].split()
         self.children = (int(fields[13]) + int(fields[14])) / TICK
-        self.own, self.switches = 0.0, 0
+        self.own, self.switches = cpu_seconds(pid), 0
         for task in (proc / "task").iterdir():
-            self.own += int((task / "schedstat").read_text().split()[0]) / 1e9
             for line in (task / "status").read_text().splitlines():
                 if "voluntary_ctxt_switches" in line:
                     self.switches += int(line.split()[1])

@@ -114,6 +114,10 @@ void FactsSync::follow_reading(Now now, Duration patience) {
 
 void FactsSync::take_reading(Reading reading, Now now) {
   const bool is_first = !std::exchange(read_, true);
+  read_beside_.clear();
+  for (const auto& slurmd : reading.slurmds) {
+    read_beside_.push_back(slurmd.pid);
+  }
   if (is_first) {
     slurmds_ = std::move(reading.slurmds);
   }

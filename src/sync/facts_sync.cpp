@@ -36,7 +36,6 @@ FactsSync::FactsSync(Parts parts)
       pressures_(options_.paths) {
   facts_.metal3 = std::move(parts.metal3);
   facts_.machine.gpus_hang = true;  // so far
-  read_machine();
 }
 
 void FactsSync::read_machine() {
@@ -89,9 +88,11 @@ void FactsSync::look_again_for_slurmds(Now now) {
   }
 }
 
-// With the reading of the machine, and at each tick while there is something to resolve.
+// With the reading of the machine (but the first: slurm.conf has just been read), and at each tick
+// while there is something to resolve.
 bool FactsSync::is_due_to_look(Now now) const {
-  return now.steady >= next_machine_ || (!setup_.refusal.empty() && now.steady >= next_tick_);
+  return next_machine_ != SteadyTime{} &&
+         (now.steady >= next_machine_ || (!setup_.refusal.empty() && now.steady >= next_tick_));
 }
 
 void FactsSync::take_watched(Now now) {
@@ -111,11 +112,13 @@ void FactsSync::follow_slurmd(Now now) {
   const node::SlurmdFacts before = watched_;
   take_watched(now);
   const bool started = watched_.pid != 0 && watched_.pid != before.pid;
+  const bool has_been_read =
+      std::find(read_beside_.begin(), read_beside_.end(), watched_.pid) != read_beside_.end();
   if (started || is_gone(watched_.liveness)) {
     probe_.forget();
     probed_version_.clear();
   }
-  if (started) {
+  if (started && !has_been_read) {
     // Without an absence it is scontrol reconfigure, on all nodes at the same moment.
     const bool reconfigured =
         before.liveness == Liveness::kRunning && setup_.refusal.empty() && setup_.told_by.pid == 0;

@@ -101,7 +101,7 @@ class FactsSync {
   SteadyTime step(Now now);
   std::vector<int> wake_fds() const;
 
-  // As of the last step; before the first one only the machine is known.
+  // As of the last step; before the first one nothing is known.
   const node::HostFacts& facts() const { return facts_; }
   // Puts this address of the machine, if it is one, before the others: the one that reaches the API
   // server is the one the cluster can reach us at.
@@ -151,10 +151,11 @@ class FactsSync {
   std::unique_ptr<slurm::ControllerPoll> poll_;
   std::vector<slurm::SlurmdSeen> slurmds_;  // as setup_ knows them
   SlurmSetup setup_;
-  SideCall<Reading> reading_;  // of slurm.conf
-  bool read_ = false;          // once at least
-  bool wanted_ = true;         // another reading
-  std::string late_;           // why it has not come; "" = in time
+  SideCall<Reading> reading_;     // of slurm.conf
+  bool read_ = false;             // once at least
+  std::vector<int> read_beside_;  // the slurmd processes that ran when the last one began
+  bool wanted_ = true;            // another reading
+  std::string late_;              // why it has not come; "" = in time
   slurm::SlurmdWatch watch_;
   slurm::SlurmdName name_;
   // The last that has reported its name: its successor at a reconfigure has the same until it does.

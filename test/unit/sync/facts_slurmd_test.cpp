@@ -32,6 +32,12 @@ TEST_F(FactsSlurmdTest, ASlurmdThatIsThereIsSeenAtOnce) {
   EXPECT_TRUE(grace_over());
 }
 
+TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceBesideASlurmdThatRunsAlready) {
+  slurmd_starts();
+  start();
+  EXPECT_EQ(discovered_.size(), 1U);
+}
+
 TEST_F(FactsSlurmdTest, ASlurmdThatDiesHasItsGraceAndItsEndIsAWakeUp) {
   slurmd_starts();
   clock_.advance(milliseconds{3300});
@@ -139,7 +145,7 @@ TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   EXPECT_EQ(liveness(), Liveness::kRunning);
   EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
   EXPECT_TRUE(grace_over());
-  EXPECT_EQ(discovered_.size(), 3U) << "at the start, for the first slurmd, for its successor";
+  EXPECT_EQ(discovered_.size(), 2U) << "at the start, and for the successor";
   // It happens on all nodes at the same moment.
   wait_quietly(minutes{1});
   EXPECT_EQ(new_questions(), 0U);
@@ -150,9 +156,9 @@ TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   tree_.remove("proc/" + std::to_string(second->pid()));
   step();
   EXPECT_EQ(liveness(), Liveness::kRunning);
-  EXPECT_EQ(discovered_.size(), 3U) << "slurm.conf is read at this node's place in half a minute";
+  EXPECT_EQ(discovered_.size(), 2U) << "slurm.conf is read at this node's place in half a minute";
   wait_quietly(seconds{30});
-  EXPECT_EQ(discovered_.size(), 4U);
+  EXPECT_EQ(discovered_.size(), 3U);
   EXPECT_EQ(new_questions(), 0U);
 }
 
