@@ -11,7 +11,6 @@ set(COMPONENT_SOURCES
   mountinfo.cpp
   plain_text.cpp
   process_memory.cpp
-  result.cpp
   rfc3339.cpp
   side_call.cpp
   text.cpp

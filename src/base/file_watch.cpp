@@ -82,9 +82,9 @@ FileWatch::FileWatch(Files files) {
 }
 
 FileWatch::Files FileWatch::changed() {
-  const bool begun = look_.begin([ways = ways_] { return ways->changed(); }, SteadyTime{});
-  is_refused_ = !begun && !look_.busy();
-  return look_.take(begun ? file_patience.load() : Duration::zero()).value_or(Files{});
+  auto files = in_time(look_, [ways = ways_] { return Result{ways->changed()}; });
+  problem_ = files ? "" : files.error().message;
+  return files ? *std::move(files) : Files{};
 }
 
 FileWatch::Files FileWatch::Ways::changed() {

@@ -30,25 +30,21 @@ class FileWatch {
   explicit FileWatch(Files files);
 
   // Descriptor to wait on; -1 when the kernel gave none, or no thread was to be had.
-  int fd() const { return look_.busy() ? look_.wake_fd() : is_refused_ ? -1 : inotify_fd_; }
+  int fd() const { return look_.busy() ? look_.wake_fd() : problem_.empty() ? inotify_fd_ : -1; }
 
   // The files whose content may be another since the last call. Empties fd(), unless that hangs:
   // blocks no longer than file_patience.
   Files changed();
   // "/shared/ca.pem does not answer"; "" where all did at the last call.
-  std::string problem() const {
-    return look_.busy()  ? look_.file() + " does not answer"
-           : is_refused_ ? "too many file operations hang"
-                         : "";
-  }
+  const std::string& problem() const { return problem_; }
 
  private:
   class Ways;  // the watches, and what was seen
 
   std::shared_ptr<Ways> ways_;  // the look's while one is under way
   int inotify_fd_ = -1;
-  bool is_refused_ = false;  // the last look could not begin
-  SideCall<Files> look_;
+  std::string problem_;  // of the last look
+  SideCall<Result<Files>> look_;
 };
 
 }  // namespace slurmlet

@@ -25,7 +25,6 @@ enum class Code {
   kCancelled,    // we are being stopped
   kInternal,     // anything else
 };
-const char* to_string(Code code);
 
 // How far a request came that failed, for those who say what to fix.
 struct RequestFailure {

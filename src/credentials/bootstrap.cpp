@@ -164,6 +164,15 @@ void Bootstrap::take_changed_files(Now now) {
   next_open_ = {};
 }
 
+// Returns when to try again.
+SteadyTime Bootstrap::failed(const Error& error, const char* what) {
+  if (!problem_ || problem_->message != error.message) {
+    log::warning(what + error.message);
+  }
+  problem_ = error;
+  return clock_.now().steady + backoff_.next(error.retry_after);
+}
+
 SteadyTime Bootstrap::turn(Now now) {
   // The clock was set since, so that a certificate has not expired after all.
   if (was_of_no_use_ && is_of_use(now.wall)) {
@@ -180,16 +189,10 @@ SteadyTime Bootstrap::turn(Now now) {
         next_open_ = now.steady;
         return next_open_;
       }
-      open_error_ = opened.error();
-      if (problem_ != opened.error().message) {
-        problem_ = opened.error().message;
-        log::warning("bootstrap failed, retrying: " + problem_);
-      }
-      next_open_ = clock_.now().steady + backoff_.next(opened.error().retry_after);
+      next_open_ = failed(opened.error(), "bootstrap failed, retrying: ");
       return next_open_;
     }
-    problem_.clear();
-    open_error_.reset();
+    problem_.reset();
     backoff_.reset();
   }
   const SteadyTime next = sync_->step(now);
@@ -200,11 +203,7 @@ SteadyTime Bootstrap::turn(Now now) {
     return next_write_;
   }
   if (const Status written = write_kubeconfig(); !written) {
-    if (problem_ != written.error().message) {
-      problem_ = written.error().message;
-      log::error("the kubeconfig of this node cannot be written: " + problem_);
-    }
-    next_write_ = clock_.now().steady + backoff_.next();
+    next_write_ = failed(written.error(), "the kubeconfig of this node cannot be written: ");
     return next_write_;
   }
   log::info("bootstrap completed; " + settings_.kubernetes.kubeconfig + " written");
@@ -217,23 +216,8 @@ SteadyTime Bootstrap::step(Now now) {
   return done_ ? now.steady : turn(now);
 }
 
-std::string Bootstrap::waits_for() const {
-  if (!problem_.empty()) {
-    return problem_;
-  }
-  if (!sync_) {
-    return "waiting for the API server";
-  }
-  const auto& status = sync_->status();
-  return status.pending ? "waiting for approval of " + status.request_name : status.problem;
-}
-
 std::string Bootstrap::server() const {
   return access_ ? access_->server() : settings_.kubernetes.server;
-}
-
-std::optional<Error> Bootstrap::problem() const {
-  return problem_.empty() ? open_error_ : Error{Code::kInternal, problem_};
 }
 
 std::optional<CertificateStatus> Bootstrap::request() const {

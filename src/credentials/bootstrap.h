@@ -50,11 +50,9 @@ class Bootstrap {
   // Waits for the time, the API server, one of `fds`, or a file that a bootstrap needs.
   void wait(SteadyTime until, std::vector<int> fds);
 
-  // What it waits for, for people.
-  std::string waits_for() const;
   std::string server() const;
   // Why there is no connection, or why the kubeconfig cannot be written.
-  std::optional<Error> problem() const;
+  const std::optional<Error>& problem() const { return problem_; }
   std::optional<CertificateStatus> request() const;
 
  private:
@@ -62,6 +60,7 @@ class Bootstrap {
   void close();
   Status write_kubeconfig() const;
   SteadyTime turn(Now now);
+  SteadyTime failed(const Error& error, const char* what);
   void take_changed_files(Now now);
   bool is_of_use(WallTime now) const { return bootstrap_need(settings_, node_name_, now).empty(); }
   bool is_issued(WallTime now) const;
@@ -77,8 +76,7 @@ class Bootstrap {
   FileWatch files_;
   bool was_of_no_use_;  // the kubeconfig; else it is the API server that rejects it
   SteadyTime next_open_{}, next_write_{};
-  std::string problem_;  // why there is no connection to ask over
-  std::optional<Error> open_error_;
+  std::optional<Error> problem_;
 
   std::string discovered_ca_;
   std::optional<ApiAccess> access_;

@@ -16,13 +16,6 @@ namespace {
 // Without a certificate nothing else wakes up often enough for the watchdog.
 constexpr Duration kLongestSleep = std::chrono::seconds{30};
 
-podapi::Snapshot snapshot(const credentials::Bootstrap& bootstrap, const std::string& node_name) {
-  podapi::Snapshot out;
-  out.node_name = node_name;
-  out.checks.push_back({"credential", false, bootstrap.waits_for(), false});
-  return out;
-}
-
 // For people, while there is nothing else to report.
 status::Report report(const credentials::Bootstrap& bootstrap, const std::string& node_name,
                       const Reload& reload) {
@@ -36,6 +29,13 @@ status::Report report(const credentials::Bootstrap& bootstrap, const std::string
   return out;
 }
 
+podapi::Snapshot snapshot(const status::Report& report) {
+  podapi::Snapshot out;
+  out.node_name = report.node_name;
+  out.checks.push_back({"credential", false, status::credential_problem(report), false});
+  return out;
+}
+
 }  // namespace
 
 std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
@@ -44,7 +44,7 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
   status::ServiceReport& service = shared.service;
   credentials::Bootstrap bootstrap{settings, node_name, clock, shared.requests, signals.fd()};
   podapi::HealthHandler handler{
-      [&] { return snapshot(bootstrap, node_name); },
+      [&] { return snapshot(report(bootstrap, node_name, reload)); },
       [&] {
         return status::daemon_status_json({report(bootstrap, node_name, reload),
                                            sync::LeaseStatus{}, settings.kubernetes.lease_duration,

@@ -294,7 +294,7 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
     shared_.reload_waits = reload_.waits();
     SteadyTime next = std::min(loop.step(), reload_.due(shared_.clock.now().steady));
     const auto report = shared_.report.get();
-    pin_.follow(report->slurmd, report->slurm_conf);
+    pin_.follow(report->facts.slurmd, report->facts.slurm_conf);
     if (report->registered && !release_at) {
       release_at = shared_.clock.now().steady + kStartIsOver;
     } else if (release_at && shared_.clock.now().steady >= *release_at) {

@@ -283,7 +283,6 @@ bool MainLoop::refresh_desired(Now at) {
 
 void MainLoop::publish(Now at) {
   status::Report report;
-  const node::HostFacts& facts = facts_->facts();
   report.node_name = name();
   report.registered = node_.registered();
   report.reload_waits = shared_.reload_waits;
@@ -294,11 +293,7 @@ void MainLoop::publish(Now at) {
   report.ready = ready_;
   report.metal3_uuid = metal3_uuid_of(identity_);
   report.provider_id = provider_id_of(identity_);
-  report.slurm = facts.slurm;
-  report.slurmd = facts.slurmd;
-  report.slurm_conf = facts.slurm_conf;
-  report.jobs = facts.jobs;
-  report.confirmed = facts.confirmed;
+  report.facts = facts_->facts();
   report.slurmctld = facts_->poll_counters();
   report.certificates = credentials_.report(at.wall);
   report.pods_rejected = pods_.rejected();

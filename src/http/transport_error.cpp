@@ -66,8 +66,6 @@ Error transport_error(const std::string& what, const TransportFailure& failure) 
     return Error{code, what + ": " + text, {}, RequestFailure{stage, 0, text}};
   };
   switch (failure.code) {
-    case CURLE_OPERATION_TIMEDOUT:
-      return error(Code::kTimeout, "no answer in time", Stage::kConnection);
     case CURLE_COULDNT_CONNECT:
       return error(connect_code(failure), connect_text(failure, detail), Stage::kConnection);
     case CURLE_PEER_FAILED_VERIFICATION:

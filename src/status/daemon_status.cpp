@@ -30,7 +30,7 @@ Json certificate_json(const std::optional<WallTime>& not_after,
 }
 
 Json slurm_json(const Report& report, WallTime now) {
-  const auto& slurm = report.slurm;
+  const auto& slurm = report.facts.slurm;
   const auto& record = slurm.record;
   Json age;
   if (slurm.answered_at) {
@@ -40,10 +40,10 @@ Json slurm_json(const Report& report, WallTime now) {
   if (slurm.failure) {
     failure = slurm.failure_detail.empty() ? "no answer" : slurm.failure_detail;
   }
-  return {{"node", known(record ? record->name : report.slurm_conf.node_name)},
-          {"cluster", known(report.slurm_conf.cluster_name)},
+  return {{"node", known(record ? record->name : report.facts.slurm_conf.node_name)},
+          {"cluster", known(report.facts.slurm_conf.cluster_name)},
           {"source", known(slurm.source)},
-          {"state", record ? known(node::known_state(report.slurm_facts()).raw()) : Json{}},
+          {"state", record ? known(node::known_state(report.facts).raw()) : Json{}},
           {"answeredAt", known(slurm.answered_at)},
           {"ageSeconds", age},
           {"queried", slurm::pace_text(report.slurmctld.pace)},
@@ -57,24 +57,6 @@ Json slurmd_json(const node::SlurmdFacts& slurmd) {
   return {{"running", is_known ? Json(slurmd.liveness == Liveness::kRunning) : Json{}},
           {"pid", known_process(slurmd.pid)},
           {"version", known(slurmd.version)}};
-}
-
-std::string credential_problem(const Report& report) {
-  const auto& certificates = report.certificates;
-  if (!certificates.client_problem.empty()) {
-    return certificates.client_problem;
-  }
-  if (!report.bootstrapping) {
-    return "";
-  }
-  if (report.api_error) {
-    return report.api_error->message;
-  }
-  const auto& requests = certificates.client_requests;
-  if (requests && requests->pending) {
-    return "waiting for approval of " + requests->request_name;
-  }
-  return requests && !requests->problem.empty() ? requests->problem : "waiting for the API server";
 }
 
 std::string node_problem(const Report& report) {
@@ -105,6 +87,24 @@ Json problems_json(const Report& report, const sync::LeaseStatus& lease, bool le
 }
 
 }  // namespace
+
+std::string credential_problem(const Report& report) {
+  const auto& certificates = report.certificates;
+  if (!certificates.client_problem.empty()) {
+    return certificates.client_problem;
+  }
+  if (!report.bootstrapping) {
+    return "";
+  }
+  if (report.api_error) {
+    return report.api_error->message;
+  }
+  const auto& requests = certificates.client_requests;
+  if (requests && requests->pending) {
+    return "waiting for approval of " + requests->request_name;
+  }
+  return requests && !requests->problem.empty() ? requests->problem : "waiting for the API server";
+}
 
 std::string daemon_status_json(const StatusInput& input) {
   const Report& report = input.report;
@@ -137,7 +137,7 @@ std::string daemon_status_json(const StatusInput& input) {
         {"reason", known(report.ready.reason)},
         {"message", known(report.ready.message)}}},
       {"slurm", slurm_json(report, input.now.wall)},
-      {"slurmd", slurmd_json(report.slurmd)},
+      {"slurmd", slurmd_json(report.facts.slurmd)},
       {"clientCertificate",
        certificate_json(certificates.client_not_after, certificates.client_requests,
                         certificates.client_problem)},

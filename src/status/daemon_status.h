@@ -43,6 +43,9 @@ struct StatusInput {
   Now now;
 };
 
+// Why this node has no usable credential; "" = it has one.
+std::string credential_problem(const Report& report);
+
 // The object, indented.
 std::string daemon_status_json(const StatusInput& input);
 

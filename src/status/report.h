@@ -31,11 +31,7 @@ struct Report {
   std::optional<Error> api_error;        // why the Node was not written, until it is
   bool bootstrapping = false;  // no credential of its own yet: nothing of Slurm is known then
   node::Condition ready;       // as this machine has it; type "" before the first turn
-  node::SlurmAnswer slurm;
-  node::SlurmdFacts slurmd;
-  node::SlurmConfFacts slurm_conf;
-  std::optional<node::LocalJobs> jobs;
-  std::optional<node::Confirmation> confirmed;
+  node::HostFacts facts;
   slurm::PollCounters slurmctld;
   credentials::CertificateReport certificates;
   std::uint64_t pods_rejected = 0;
@@ -45,17 +41,6 @@ struct Report {
   bool pods_seen = true;              // new ones; means something while registered
   std::uint64_t events_dropped = 0;
   SlowedTurns slowed_turns;
-
-  // What this has of Slurm, for the rules of node/slurm_view.h.
-  node::HostFacts slurm_facts() const {
-    node::HostFacts facts;
-    facts.slurm = slurm;
-    facts.slurmd = slurmd;
-    facts.slurm_conf = slurm_conf;
-    facts.jobs = jobs;
-    facts.confirmed = confirmed;
-    return facts;
-  }
 };
 
 }  // namespace slurmlet::status

@@ -42,8 +42,8 @@ std::optional<double> number(const std::optional<std::int64_t>& value, double un
 
 // What is stale is no longer shown: a gap in a graph is honest, a flat line is not.
 void add_record(std::vector<MetricFamily>& out, const Report& report) {
-  const auto& record = *report.slurm.record;
-  const node::HostFacts facts = report.slurm_facts();
+  const auto& record = *report.facts.slurm.record;
+  const node::HostFacts& facts = report.facts;
   const node::SlurmState state = node::known_state(facts);
   MetricFamily states =
       gauge("slurmlet_slurm_node_state",
@@ -103,15 +103,15 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
 
 void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now now) {
   out.push_back(gauge("slurmlet_slurmd_up", "1 while slurmd is running on this machine.",
-                      report.slurmd.liveness == Liveness::kRunning ? 1 : 0));
-  if (report.slurm.answered_at) {
-    const auto age = std::chrono::duration<double>(now.wall - *report.slurm.answered_at);
+                      report.facts.slurmd.liveness == Liveness::kRunning ? 1 : 0));
+  if (report.facts.slurm.answered_at) {
+    const auto age = std::chrono::duration<double>(now.wall - *report.facts.slurm.answered_at);
     out.push_back(gauge("slurmlet_slurm_state_age_seconds",
                         "Time since slurmctld last answered about this node.", age.count()));
   }
-  if (!report.slurm.source.empty()) {
+  if (!report.facts.slurm.source.empty()) {
     out.push_back(gauge("slurmlet_slurm_source_info", "Source of this node's state.",
-                        {labelled("source", kind_of_source(report.slurm.source), 1)}));
+                        {labelled("source", kind_of_source(report.facts.slurm.source), 1)}));
   }
   add_costs(out, report.slurmctld);
   MetricFamily failures = counter("slurmlet_slurmctld_failures_total",
@@ -120,7 +120,7 @@ void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now
     failures.samples.push_back(labelled("cause", slurm::to_string(cause), count));
   }
   out.push_back(std::move(failures));
-  if (report.slurm.record && !report.slurm.stale) {
+  if (report.facts.slurm.record && !report.facts.slurm.stale) {
     add_record(out, report);
   }
 }

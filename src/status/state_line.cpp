@@ -60,6 +60,9 @@ std::string_view failure_words(node::SlurmFailure failure) {
 }
 
 std::string api_words(const Report& report, const Error& error) {
+  if (!error.request && !error.unanswered()) {
+    return error.reason();  // of this machine, such as a file that cannot be written
+  }
   const std::string server =
       report.api_server.empty() ? "API server" : "API server " + report.api_server;
   const std::string& reason = error.reason();
@@ -85,7 +88,7 @@ std::string bootstrap_words(const Report& report) {
 }
 
 std::string slurmd_words(const Report& report) {
-  switch (report.slurmd.liveness) {
+  switch (report.facts.slurmd.liveness) {
     case Liveness::kAbsent:
       return "slurmd is down";
     case Liveness::kStopped:
@@ -95,13 +98,13 @@ std::string slurmd_words(const Report& report) {
     case Liveness::kRunning:
       break;
   }
-  return report.slurmd.serves == false ? "slurmd is not serving requests" : "";
+  return report.facts.slurmd.serves == false ? "slurmd is not serving requests" : "";
 }
 
 std::string slurm_words(const Report& report) {
-  const node::HostFacts facts = report.slurm_facts();
+  const node::HostFacts& facts = report.facts;
   const node::SlurmView view = node::slurm_view(facts);
-  const auto& failure = report.slurm.failure;
+  const auto& failure = report.facts.slurm.failure;
   switch (view.knowledge) {
     case node::Knowledge::kNotAskedYet:
       return "Slurm not queried yet";
@@ -111,12 +114,12 @@ std::string slurm_words(const Report& report) {
     case node::Knowledge::kKnown:
       break;
   }
-  std::string out =
-      "Slurm " + (view.bases.size() == 1 ? node::known_state(facts).raw()
-                                         : report.slurm.record->state.raw() + " (not confirmed)");
+  std::string out = "Slurm " + (view.bases.size() == 1
+                                    ? node::known_state(facts).raw()
+                                    : report.facts.slurm.record->state.raw() + " (not confirmed)");
   if (failure) {
-    out += report.slurm.answered_at
-               ? fmt::format(" at {} ({} since)", rfc3339(*report.slurm.answered_at),
+    out += report.facts.slurm.answered_at
+               ? fmt::format(" at {} ({} since)", rfc3339(*report.facts.slurm.answered_at),
                              failure_words(*failure))
                : fmt::format(" ({})", failure_words(*failure));
   }

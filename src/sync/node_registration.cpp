@@ -117,7 +117,6 @@ void NodeSync::create(Now now) {
   desired.unschedulable |= end_.has_value();  // it was cordoned when last seen
   auto created = api_.create(desired, now.wall);
   if (created) {
-    ++writes_;
     uuid_label_surrendered_ = false;
     set_observed(std::move(*created));
     const std::string message = node::registered_message(desired, cluster_);

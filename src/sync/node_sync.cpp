@@ -187,14 +187,12 @@ Status NodeSync::write_provider_id(Now now) {
   }
   provider_id_backoff_.reset();
   provider_id_retry_.reset();
-  ++writes_;
   set_observed(std::move(*written));
   return {};
 }
 
 Status NodeSync::write(const node::NodePatch& patch, Now now) {
   auto written = TRY(api_.patch_status(desired_.name, patch));
-  ++writes_;
   set_observed(std::move(written));
   note_unkept(now);
   next_report_ =

@@ -95,7 +95,6 @@ class NodeSync {
   bool went_with_machine() const { return let_go_; }
   // Why the Node could not be registered or written; nothing after a success.
   const std::optional<Error>& write_error() const { return write_error_; }
-  std::uint64_t writes() const { return writes_; }
 
  private:
   Duration watch_lag() const;
@@ -189,7 +188,6 @@ class NodeSync {
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it
   bool held_back_ = false;               // a write waits for revert_not_before_
   std::optional<Error> write_error_;
-  std::uint64_t writes_ = 0;
 };
 
 }  // namespace slurmlet::sync

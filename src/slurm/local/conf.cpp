@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/cpu_list.h"
 #include "base/side_call.h"
 #include "base/text.h"
 #include "base/try.h"
@@ -33,32 +34,17 @@ std::int64_t positive(std::string_view text, std::int64_t otherwise) {
   return value > 0 && value <= kMost ? value : otherwise;
 }
 
-// Cores that the CPU ids of a list like "0-1,4" are on; malformed parts count nothing.
+// Cores that the CPU ids of a list like "0-1,4" are on; 0 for what is no such list.
 std::int64_t count_cores(std::string_view list, std::int64_t threads) {
   std::set<std::int64_t> cores;
-  for (const auto part : split(list, ',')) {
-    const auto dash = part.find('-');
-    const auto low = parse_int<std::int64_t>(trim(part.substr(0, dash)));
-    const auto high =
-        dash == std::string_view::npos ? low : parse_int<std::int64_t>(trim(part.substr(dash + 1)));
-    for (auto id = low.value_or(0); low && high && *low >= 0 && *high < 65536 && id <= *high;
-         ++id) {
-      cores.insert(id / threads);
-    }
+  for (const int id : parse_cpu_list(list).value_or(std::set<int>{})) {
+    cores.insert(id / threads);
   }
   return static_cast<std::int64_t>(cores.size());
 }
 
-ControllerAddress parse_controller(std::string_view text) {
-  ControllerAddress controller;
-  const auto open = text.find('(');
-  controller.host = trim(text.substr(0, open));
-  if (open != std::string_view::npos) {
-    const auto close = text.find(')', open);
-    controller.address =
-        trim(text.substr(open + 1, close == std::string_view::npos ? close : close - open - 1));
-  }
-  return controller;
+std::string controller_of(std::string_view text) {
+  return std::string{trim(text.substr(0, text.find('(')))};
 }
 
 // Whether the nodes of this line start with the site; nothing where it does not say.
@@ -113,15 +99,11 @@ class Collector {
 
   void finish() {
     if (conf_.controllers.empty() && !old_primary_.empty()) {
-      conf_.controllers.push_back(parse_controller(old_primary_));
+      conf_.controllers.push_back(controller_of(old_primary_));
       if (!old_backup_.empty()) {
-        conf_.controllers.push_back(parse_controller(old_backup_));
+        conf_.controllers.push_back(controller_of(old_backup_));
       }
     }
-    for (auto& controller : conf_.controllers) {
-      controller.port = controller_port_;
-    }
-    conf_.controller_port = controller_port_;
     conf_.node_count = std::max(conf_.node_count, named_);
   }
 
@@ -131,7 +113,7 @@ class Collector {
       if (key == "clustername") {
         conf_.cluster_name = to_lower(value);  // as Slurm does
       } else if (key == "slurmctldhost") {
-        conf_.controllers.push_back(parse_controller(value));
+        conf_.controllers.push_back(controller_of(value));
       } else if (key == "slurmctldaddr") {
         conf_.virtual_address = value;
       } else if (key == "controlmachine") {
@@ -141,7 +123,7 @@ class Collector {
       } else if (key == "maxnodecount") {
         conf_.node_count = positive(value, 0);
       } else if (key == "slurmctldport") {
-        controller_port_ = first_port(value).value_or(controller_port_);
+        conf_.controller_port = first_port(value).value_or(conf_.controller_port);
       } else if (key == "communicationparameters") {
         const bool off = to_lower(value).find("disable_http") != std::string::npos;
         conf_.slurmd_serves_http = conf_.slurmd_serves_http && !off;
@@ -258,7 +240,6 @@ class Collector {
   const ConfIdentity& identity_;
   std::string short_;
   NodeLine defaults_;
-  int controller_port_ = 6817;
   std::int64_t named_ = 0;
   bool default_starts_ = true;
   std::string old_primary_;  // keys of Slurm before 18.08, still read by it
@@ -354,13 +335,13 @@ std::vector<std::string> controllers_for_people(const SlurmConf& conf) {
   std::vector<std::string> out;
   if (conf.virtual_address.empty()) {
     for (const auto& controller : conf.controllers) {
-      out.push_back(fmt::format("{}:{}", controller.host, controller.port));
+      out.push_back(fmt::format("{}:{}", controller, conf.controller_port));
     }
     return out;
   }
   std::string text = fmt::format("{}:{}", conf.virtual_address, conf.controller_port);
   for (std::size_t i = 0; i < conf.controllers.size(); ++i) {
-    text += (i == 0 ? ", the address of " : " and ") + conf.controllers[i].host;
+    text += (i == 0 ? ", the address of " : " and ") + conf.controllers[i];
   }
   return {text};
 }

@@ -32,13 +32,6 @@ struct ConfSearch {
 // reading it says what is wrong. "" when there is none.
 std::string find_slurm_conf(const ConfSearch& search);
 
-struct ControllerAddress {
-  std::string host;     // "head1"
-  std::string address;  // "10.0.0.1" of head1(10.0.0.1); "" if not given
-  int port = 6817;
-  bool operator==(const ControllerAddress&) const = default;
-};
-
 // One node of a NodeName line, with what the DEFAULT lines before it give.
 struct NodeLine {
   std::string name;
@@ -69,11 +62,11 @@ struct ConfIdentity {
 
 struct SlurmConf {
   std::string path;
-  std::string cluster_name;           // in lower case, as Slurm has it
-  std::vector<std::string> left_out;  // Includes that could not be read, with why
-  bool slurmd_off_spec = false;       // TaskPluginParam=SlurmdOffSpec
-  bool jobs_are_contained = false;    // PrologFlags=Contain
-  std::vector<ControllerAddress> controllers;
+  std::string cluster_name;              // in lower case, as Slurm has it
+  std::vector<std::string> left_out;     // Includes that could not be read, with why
+  bool slurmd_off_spec = false;          // TaskPluginParam=SlurmdOffSpec
+  bool jobs_are_contained = false;       // PrologFlags=Contain
+  std::vector<std::string> controllers;  // "head1": without the address of head1(10.0.0.1)
   // SlurmctldAddr: the one address that whichever controller is active answers at; "" without.
   std::string virtual_address;
   int controller_port = 6817;                    // SlurmctldPort, the first of a range

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cpu_list.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "slurm/local/proc.h"
@@ -23,7 +24,7 @@ std::string title_of(const std::string& proc, int pid) {
 
 bool has_ended(const std::string& proc, int pid) {
   const auto stat = process_stat(proc, pid);
-  return !stat || stat->state == 'Z' || stat->state == 'X';
+  return !stat || stat->has_ended();
 }
 
 }  // namespace
@@ -59,23 +60,6 @@ std::optional<std::uint32_t> job_of_title(std::string_view title) {
   }
   title.remove_prefix(kPrefix.size());
   return parse_int<std::uint32_t>(title.substr(0, title.find_first_not_of("0123456789")));
-}
-
-std::set<int> parse_cpu_list(std::string_view list) {
-  constexpr int kMaxCpu = 65535;
-  std::set<int> cpus;
-  for (const auto part : split(trim(list), ',')) {
-    const auto dash = part.find('-');
-    const auto low = parse_int<int>(part.substr(0, dash));
-    const auto high = dash == std::string_view::npos ? low : parse_int<int>(part.substr(dash + 1));
-    if (!low || !high || *low < 0 || *high > kMaxCpu) {
-      continue;
-    }
-    for (int cpu = *low; cpu <= *high; ++cpu) {
-      cpus.insert(cpu);
-    }
-  }
-  return cpus;
 }
 
 std::optional<node::LocalJobs> LocalJobsReader::read(
@@ -261,8 +245,8 @@ std::vector<std::string> LocalJobsReader::cgroup_directories(Job job) const {
 
 std::set<int> LocalJobsReader::cpuset_of(Job job) const {
   for (const auto& directory : cgroup_directories(job)) {
-    if (auto cpus = parse_cpu_list(read_trimmed(directory + "/cpuset.cpus")); !cpus.empty()) {
-      return cpus;
+    if (auto cpus = parse_cpu_list(read_trimmed(directory + "/cpuset.cpus"))) {
+      return *std::move(cpus);
     }
   }
   return {};

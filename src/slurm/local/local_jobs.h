@@ -40,9 +40,6 @@ bool is_job_entry(std::string_view name);
 // The job in slurmstepd's title: "slurmstepd: [9.batch]" → 9, "slurmstepd: [12+1.0]" → 12.
 std::optional<std::uint32_t> job_of_title(std::string_view title);
 
-// CPU ids of a list like "0-3,8"; malformed parts are passed over.
-std::set<int> parse_cpu_list(std::string_view list);
-
 struct LocalJobsPlaces {
   std::string spool_dir;
   std::string node_name;  // "" = sockets of any node

@@ -21,6 +21,7 @@ struct ProcessStat {
   char state = '?';  // R, S, D, T (stopped), t (traced), Z, X, I
   int parent = 0;
   std::uint64_t start_time = 0;  // clock ticks since boot
+  bool has_ended() const { return state == 'Z' || state == 'X'; }
 };
 
 // /proc/PID/comm without the line end; "" when there is no such process (or it is hidden).

@@ -116,9 +116,7 @@ class OptionReader {
     }
     std::string value =
         equals == std::string_view::npos ? next_word() : std::string{text.substr(equals + 1)};
-    if (option->name == "conf") {
-      options_.node_conf = std::move(value);
-    } else if (option->name == "conf-server") {
+    if (option->name == "conf-server") {
       options_.conf_server = std::move(value);
     }
   }
@@ -151,7 +149,7 @@ std::optional<SlurmdOptions> living_slurmd(const std::string& proc, int pid,
     return std::nullopt;
   }
   const auto stat = process_stat(proc, pid);
-  if (!stat || stat->state == 'Z' || stat->state == 'X') {
+  if (!stat || stat->has_ended()) {
     return std::nullopt;
   }
   const auto arguments = process_arguments(proc, pid);

@@ -38,7 +38,6 @@ struct SlurmdPlaces {
 struct SlurmdOptions {
   std::string node_name;     // NAME of -N
   bool dynamic = false;      // -Z
-  std::string node_conf;     // of --conf: "Feature=gpu Gres=gpu:2"
   std::string conf_file;     // FILE of -f
   std::string conf_server;   // HOST[:PORT][,…] of --conf-server: configless
   bool future = false;       // -F: takes the place of a FUTURE node, which slurmctld chooses

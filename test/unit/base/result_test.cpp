@@ -43,15 +43,5 @@ TEST(ResultTest, APrefixKeepsTheCode) {
   EXPECT_EQ(error, (Error{Code::kConflict, "renew lease: 409 Conflict"}));
 }
 
-TEST(ResultTest, EveryCodeHasANameOfItsOwn) {
-  std::set<std::string> names;
-  for (const Code code :
-       {Code::kUnavailable, Code::kTimeout, Code::kNotFound, Code::kConflict, Code::kDenied,
-        Code::kInvalid, Code::kGone, Code::kCancelled, Code::kInternal}) {
-    names.insert(to_string(code));
-  }
-  EXPECT_EQ(names.size(), 9U);
-}
-
 }  // namespace
 }  // namespace slurmlet

@@ -201,7 +201,7 @@ TEST_F(CertificateRefusalTest, WhatTheApiServerCannotDoIsAskedAgainWithTheSameKe
   for (const Code code : {Code::kUnavailable, Code::kDenied, Code::kInvalid, Code::kTimeout}) {
     api_.fail_always(Error{code, "POST: cannot"});
     EXPECT_GE(step_after(minutes{5}), clock_.now().steady + seconds{2});
-    EXPECT_THAT(status().problem, HasSubstr("POST: cannot")) << to_string(code);
+    EXPECT_THAT(status().problem, HasSubstr("POST: cannot")) << static_cast<int>(code);
   }
   const std::string key = pending_key();
   api_.clear_calls();
@@ -227,7 +227,7 @@ TEST_F(CertificateRefusalTest, AnApiServerThatDoesNotAnswerIsTriedAsOftenAsTold)
       random_ = random;
       const SteadyTime next = step_after(until_wake());
       const std::chrono::duration<double> pause = next - clock_.now().steady;
-      EXPECT_NEAR(pause.count(), 15 + 15 * random, 0.01) << to_string(code);
+      EXPECT_NEAR(pause.count(), 15 + 15 * random, 0.01) << static_cast<int>(code);
     }
   }
   random_ = 0.999;

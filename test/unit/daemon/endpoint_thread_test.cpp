@@ -93,7 +93,7 @@ TEST_F(EndpointThreadTest, AnswersFromWhatTheOtherThreadsPublish) {
   status::Report report;
   report.registered = true;
   report.ready = {"Ready", "True", "SlurmdRunning", "slurmd is running"};
-  report.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
+  report.facts.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
   shared_->report.set(report);
   sync::LeaseStatus lease;
   lease.renewed_at = clock_.now().wall;

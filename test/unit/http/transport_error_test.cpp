@@ -64,7 +64,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{CURLE_COULDNT_CONNECT, EACCES, "Failed to connect"},
              Code::kUnavailable,
              "GET /x: permission denied"},
-        Case{{CURLE_OPERATION_TIMEDOUT, 0, ""}, Code::kTimeout, "GET /x: no answer in time"},
         Case{{CURLE_URL_MALFORMAT, 0, "bad"}, Code::kInvalid, "GET /x: bad"},
         Case{{CURLE_OUT_OF_MEMORY, 0, ""}, Code::kInternal, "GET /x: Out of memory"}));
 

@@ -61,14 +61,6 @@ TEST(StepTitle, TellsTheJob) {
   }
 }
 
-TEST(CpuList, IsReadAsTheKernelWritesIt) {
-  EXPECT_THAT(parse_cpu_list("0-2,8\n"), ElementsAre(0, 1, 2, 8));
-  EXPECT_THAT(parse_cpu_list("5"), ElementsAre(5));
-  for (const char* text : {"", "x", "3-1", "-1", "0-9999999"}) {
-    EXPECT_THAT(parse_cpu_list(text), IsEmpty()) << text;
-  }
-}
-
 class LocalJobsTest : public testing::Test {
  protected:
   LocalJobsTest() {

@@ -29,23 +29,23 @@ class SlurmdProcessTest : public testing::Test {
 
 TEST(SlurmdOptions, AreReadAsGetoptDoes) {
   const std::vector<std::pair<std::vector<std::string>, SlurmdOptions>> cases{
-      {{"/usr/sbin/slurmd", "-D", "-N", "nid1"}, {"nid1", false, "", "", ""}},
-      {{"slurmd", "-Nnid1"}, {"nid1", false, "", "", ""}},
-      {{"slurmd", "-DsNnid1"}, {"nid1", false, "", "", ""}},
-      {{"slurmd", "-DN", "nid1"}, {"nid1", false, "", "", ""}},
-      {{"slurmd", "-f", "-N", "x"}, {"", false, "", "-N", ""}},
-      {{"slurmd", "-D", "-f/etc/x.conf"}, {"", false, "", "/etc/x.conf", ""}},
+      {{"/usr/sbin/slurmd", "-D", "-N", "nid1"}, {"nid1", false, "", ""}},
+      {{"slurmd", "-Nnid1"}, {"nid1", false, "", ""}},
+      {{"slurmd", "-DsNnid1"}, {"nid1", false, "", ""}},
+      {{"slurmd", "-DN", "nid1"}, {"nid1", false, "", ""}},
+      {{"slurmd", "-f", "-N", "x"}, {"", false, "-N", ""}},
+      {{"slurmd", "-D", "-f/etc/x.conf"}, {"", false, "/etc/x.conf", ""}},
       {{"slurmd", "--systemd", "-n", "5"}, {}},
-      {{"slurmd", "-b", "-Z"}, {"", true, "", "", ""}},
-      {{"slurmd", "-bDZN", "nid1"}, {"nid1", true, "", "", ""}},
-      {{"slurmd", "-FNZ", "-Nnid1"}, {"nid1", false, "", "", "", true}},
-      {{"slurmd", "-DF", "-f", "/x.conf"}, {"", false, "", "/x.conf", "", true}},
-      {{"slurmd", "-Z", "--conf", "Feature=a,b -N x"}, {"", true, "Feature=a,b -N x", "", ""}},
-      {{"slurmd", "-Z", "--conf=Feature=a Gres=gpu:2"}, {"", true, "Feature=a Gres=gpu:2", "", ""}},
-      {{"slurmd", "--conf-server=head", "-N", "n"}, {"n", false, "", "", "head"}},
-      {{"slurmd", "--conf-server", "h1:6817,h2", "-Z"}, {"", true, "", "", "h1:6817,h2"}},
-      {{"slurmd", "--conf-s=h"}, {"", false, "", "", "h"}},
-      {{"slurmd", "--instance-id", "-N", "-N", "nid1"}, {"nid1", false, "", "", ""}},
+      {{"slurmd", "-b", "-Z"}, {"", true, "", ""}},
+      {{"slurmd", "-bDZN", "nid1"}, {"nid1", true, "", ""}},
+      {{"slurmd", "-FNZ", "-Nnid1"}, {"nid1", false, "", "", true}},
+      {{"slurmd", "-DF", "-f", "/x.conf"}, {"", false, "/x.conf", "", true}},
+      {{"slurmd", "-Z", "--conf", "Feature=a,b -N x"}, {"", true, "", ""}},
+      {{"slurmd", "-Z", "--conf=Feature=a Gres=gpu:2"}, {"", true, "", ""}},
+      {{"slurmd", "--conf-server=head", "-N", "n"}, {"n", false, "", "head"}},
+      {{"slurmd", "--conf-server", "h1:6817,h2", "-Z"}, {"", true, "", "h1:6817,h2"}},
+      {{"slurmd", "--conf-s=h"}, {"", false, "", "h"}},
+      {{"slurmd", "--instance-id", "-N", "-N", "nid1"}, {"nid1", false, "", ""}},
       {{"slurmd", "--extra=-Z"}, {}},
       {{"slurmd", "--", "-N", "nid1"}, {}},
       {{"slurmd", "-N"}, {}},
@@ -102,7 +102,7 @@ TEST_F(SlurmdProcessTest, EverySlurmdOfTheMachineIsSeen) {
   ASSERT_TRUE(seen);
   EXPECT_THAT(*seen,
               testing::ElementsAre(
-                  SlurmdSeen{42, {"n1", false, "", "/a.conf", ""}, "/a.conf", "", true, "", true},
+                  SlurmdSeen{42, {"n1", false, "/a.conf", ""}, "/a.conf", "", true, "", true},
                   SlurmdSeen{43, {}, "/b.conf", "head", true, "", true}));
   tree_.remove("proc");
   EXPECT_FALSE(running_slurmds(places_.proc_root));

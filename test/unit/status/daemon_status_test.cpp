@@ -28,16 +28,16 @@ Report healthy_report() {
   report.registered = true;
   report.api_server = "https://192.0.2.10:6443";
   report.ready = {"Ready", "True", "SlurmdRunning", "slurmd is running"};
-  report.slurm.record.emplace();
-  report.slurm.record->name = "nid1";
-  report.slurm.record->state = {"MIXED", {"DRAIN"}};
-  report.slurm.record->kind = node::AnswerKind::kFullDump;
-  report.slurm.answered_at = kNow.wall - seconds{12};
-  report.slurm.source = "sinfo";
-  report.slurm_conf.cluster_name = "alps";
-  report.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
-  report.slurmd.pid = 1532;
-  report.slurmd.version = "22.05.8";
+  report.facts.slurm.record.emplace();
+  report.facts.slurm.record->name = "nid1";
+  report.facts.slurm.record->state = {"MIXED", {"DRAIN"}};
+  report.facts.slurm.record->kind = node::AnswerKind::kFullDump;
+  report.facts.slurm.answered_at = kNow.wall - seconds{12};
+  report.facts.slurm.source = "sinfo";
+  report.facts.slurm_conf.cluster_name = "alps";
+  report.facts.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
+  report.facts.slurmd.pid = 1532;
+  report.facts.slurmd.version = "22.05.8";
   report.certificates.client_not_after = kNow.wall + hours{10};
   report.certificates.serving_not_after = kNow.wall + hours{20};
   report.certificates.serving_requests.emplace();
@@ -70,7 +70,7 @@ DaemonStatus status_of(const Report& report, const sync::LeaseStatus& lease) {
 
 TEST(DaemonStatusTest, ABaseStateThatIsNotConfirmedIsUnknown) {
   Report report = healthy_report();
-  report.slurm.record->kind = node::AnswerKind::kOneNode;
+  report.facts.slurm.record->kind = node::AnswerKind::kOneNode;
   EXPECT_THAT(status_of(report, {}).text, HasSubstr("nid1 is UNKNOWN+DRAIN in cluster alps"));
 }
 
@@ -110,10 +110,10 @@ TEST(DaemonStatusTest, TextForPeople) {
           "  pods               3 rejected, 0 removed, 0 waiting\n",
           getpid(), since, rfc3339(kNow.wall - seconds{5}), rfc3339(kNow.wall + hours{10}))));
   report.certificates.serving_requests.reset();
-  report.slurm.failure = node::SlurmFailure::kTimeout;
-  report.slurm.failure_detail = "timed out";
-  report.slurm.answered_at = kNow.wall - seconds{300};
-  report.slurmd.liveness = node::SlurmdFacts::Liveness::kAbsent;
+  report.facts.slurm.failure = node::SlurmFailure::kTimeout;
+  report.facts.slurm.failure_detail = "timed out";
+  report.facts.slurm.answered_at = kNow.wall - seconds{300};
+  report.facts.slurmd.liveness = node::SlurmdFacts::Liveness::kAbsent;
   const std::string worse = status_of(report, {}).text;
   EXPECT_THAT(
       worse,

@@ -28,7 +28,7 @@ class ServiceReportTest : public ::testing::Test {
     report_.node_name = "n1";
     report_.registered = true;
     report_.ready = {"Ready", "True", "SlurmdRunning", ""};
-    report_.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
+    report_.facts.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
     state("IDLE");
     lease_.renewed_at = now().wall;
   }
@@ -40,8 +40,8 @@ class ServiceReportTest : public ::testing::Test {
   }
   Now now() const { return clock_.now(); }
   void state(const std::string& base) {
-    report_.slurm.record.emplace();
-    report_.slurm.record->state = {base, {}};
+    report_.facts.slurm.record.emplace();
+    report_.facts.slurm.record->state = {base, {}};
   }
   // A turn of a loop that takes no time.
   void turn(Loop loop, Duration pause) {

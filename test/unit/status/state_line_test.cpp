@@ -39,10 +39,10 @@ Report healthy() {
   report.registered = true;
   report.api_server = "https://192.0.2.10:6443";
   report.ready = {"Ready", "True", "SlurmdRunning", "slurmd is running"};
-  report.slurmd.liveness = Liveness::kRunning;
-  report.slurm.record.emplace();
-  report.slurm.record->state = {"IDLE", {}};
-  report.slurm.answered_at = kRenewed - seconds{9};
+  report.facts.slurmd.liveness = Liveness::kRunning;
+  report.facts.slurm.record.emplace();
+  report.facts.slurm.record->state = {"IDLE", {}};
+  report.facts.slurm.answered_at = kRenewed - seconds{9};
   return report;
 }
 
@@ -54,7 +54,7 @@ LeaseStatus renewed() {
 
 void unregister(Report& report) {
   report.registered = false;
-  report.slurm = {};
+  report.facts.slurm = {};
 }
 
 struct Row {
@@ -69,34 +69,42 @@ std::vector<Row> rows() {
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z"},
       {"Slurm drains it",
        [](Report& r, LeaseStatus&) {
-         r.slurm.record->state = {"MIXED", {"DRAIN"}};
-         r.slurm.record->kind = node::AnswerKind::kFullDump;
+         r.facts.slurm.record->state = {"MIXED", {"DRAIN"}};
+         r.facts.slurm.record->kind = node::AnswerKind::kFullDump;
        },
        "n1: Ready, Slurm MIXED+DRAIN, lease renewed 14:02:11Z"},
       {"a MIXED that may be anything",
        [](Report& r, LeaseStatus&) {
-         r.slurm.record->state = {"MIXED", {}};
-         r.jobs.emplace();
+         r.facts.slurm.record->state = {"MIXED", {}};
+         r.facts.jobs.emplace();
        },
        "n1: Ready, Slurm MIXED (not confirmed), lease renewed 14:02:11Z"},
-      {"slurmd just went", [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kAbsent; },
+      {"a job began since the dump",
+       [](Report& r, LeaseStatus&) {
+         r.facts.slurm.record->kind = node::AnswerKind::kFullDump;
+         r.facts.jobs_at_answer.emplace();
+         r.facts.jobs = node::LocalJobs{.jobs = 1, .allocated_cpus = {}, .job_ids = {17}};
+       },
+       "n1: Ready, Slurm IDLE (not confirmed), lease renewed 14:02:11Z"},
+      {"slurmd just went",
+       [](Report& r, LeaseStatus&) { r.facts.slurmd.liveness = Liveness::kAbsent; },
        "n1: Ready, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd has gone",
        [](Report& r, LeaseStatus&) {
-         r.slurmd.liveness = Liveness::kAbsent;
+         r.facts.slurmd.liveness = Liveness::kAbsent;
          r.ready = {"Ready", "False", "SlurmdNotRunning", "slurmd is not running on this machine"};
        },
        "n1: NotReady, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd cannot be seen",
        [](Report& r, LeaseStatus&) {
-         r.slurmd.liveness = Liveness::kUnknown;
+         r.facts.slurmd.liveness = Liveness::kUnknown;
          r.ready = {"Ready", "Unknown", "SlurmdUnknown", "/proc cannot be read"};
        },
        "n1: Ready unknown, slurmd state unknown, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd is suspended",
-       [](Report& r, LeaseStatus&) { r.slurmd.liveness = Liveness::kStopped; },
+       [](Report& r, LeaseStatus&) { r.facts.slurmd.liveness = Liveness::kStopped; },
        "n1: Ready, slurmd is suspended, Slurm IDLE, lease renewed 14:02:11Z"},
-      {"slurmd refuses", [](Report& r, LeaseStatus&) { r.slurmd.serves = false; },
+      {"slurmd refuses", [](Report& r, LeaseStatus&) { r.facts.slurmd.serves = false; },
        "n1: Ready, slurmd is not serving requests, Slurm IDLE, lease renewed 14:02:11Z"},
       {"not ready for another cause",
        [](Report& r, LeaseStatus&) {
@@ -104,24 +112,27 @@ std::vector<Row> rows() {
        },
        "n1: NotReady (node is shutting down), Slurm IDLE, lease renewed 14:02:11Z"},
       {"munge has just gone",
-       [](Report& r, LeaseStatus&) { r.slurm.failure = node::SlurmFailure::kMungeUnavailable; },
+       [](Report& r, LeaseStatus&) {
+         r.facts.slurm.failure = node::SlurmFailure::kMungeUnavailable;
+       },
        "n1: Ready, Slurm IDLE at 2026-11-20T14:02:02Z (munge is not running since), lease renewed "
        "14:02:11Z"},
       {"munge is missing",
        [](Report& r, LeaseStatus&) {
-         r.slurm.record.reset();
-         r.slurm.failure = node::SlurmFailure::kMungeUnavailable;
+         r.facts.slurm.record.reset();
+         r.facts.slurm.failure = node::SlurmFailure::kMungeUnavailable;
        },
        "n1: Ready, Slurm state unknown (munge is not running), lease renewed 14:02:11Z"},
       {"slurmctld went long ago",
        [](Report& r, LeaseStatus&) {
-         r.slurm.stale = true;
-         r.slurm.failure = node::SlurmFailure::kControllerUnreachable;
+         r.facts.slurm.stale = true;
+         r.facts.slurm.failure = node::SlurmFailure::kControllerUnreachable;
        },
        "n1: Ready, Slurm state unknown (slurmctld does not answer), lease renewed 14:02:11Z"},
-      {"nobody has been asked for long", [](Report& r, LeaseStatus&) { r.slurm.stale = true; },
+      {"nobody has been asked for long",
+       [](Report& r, LeaseStatus&) { r.facts.slurm.stale = true; },
        "n1: Ready, Slurm state unknown (the last answer is too old), lease renewed 14:02:11Z"},
-      {"slurmctld is not asked yet", [](Report& r, LeaseStatus&) { r.slurm = {}; },
+      {"slurmctld is not asked yet", [](Report& r, LeaseStatus&) { r.facts.slurm = {}; },
        "n1: Ready, Slurm not queried yet, lease renewed 14:02:11Z"},
       {"the lease is not renewed yet", [](Report&, LeaseStatus& l) { l = {}; },
        "n1: Ready, Slurm IDLE, lease not renewed yet"},
@@ -175,7 +186,7 @@ std::vector<Row> rows() {
       {"the certificate has expired before it was registered",
        [](Report& r, LeaseStatus&) {
          r.registered = false;
-         r.slurmd.liveness = Liveness::kAbsent;
+         r.facts.slurmd.liveness = Liveness::kAbsent;
          r.certificates.client_problem = "the client certificate expired at T";
        },
        "n1: not registered: the client certificate expired at T; slurmd is down, Slurm IDLE"},
@@ -217,6 +228,9 @@ TEST(StateLineTest, SaysHowTheBootstrapIs) {
   EXPECT_EQ(state_line(report, {}),
             "n1: no certificate yet: API server https://192.0.2.10:6443 does not answer (no answer "
             "in time)");
+  report.api_error = Error{Code::kInternal, "create /etc/slurmlet/x: No space left on device"};
+  EXPECT_EQ(state_line(report, {}),
+            "n1: no certificate yet: create /etc/slurmlet/x: No space left on device");
   report.api_error.reset();
   report.certificates.client_requests.emplace();
   report.certificates.client_requests->problem = "request node-csr-1 was denied";

@@ -227,7 +227,7 @@ TEST_F(EventSinkTest, AnExpiredEventIsMadeAgain) {
 TEST_F(EventSinkTest, AnApiServerThatIsAwayGetsItLater) {
   for (const Code code : {Code::kUnavailable, Code::kTimeout}) {
     api_.fail_always(Error{code, "away"});
-    emit(to_string(code));
+    emit(std::to_string(static_cast<int>(code)));
     const SteadyTime next = step();
     EXPECT_EQ(next, clock_.now().steady + seconds{10});
     clock_.advance(seconds{5});

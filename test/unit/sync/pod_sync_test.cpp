@@ -258,14 +258,14 @@ TEST_F(PodSyncTest, AFailedCallIsRetriedUntilItIsDone) {
     api_.clear_calls();
     const auto start = clock_.now().steady;
     SteadyTime next = step();
-    EXPECT_EQ(next, start + seconds{2}) << to_string(code);
+    EXPECT_EQ(next, start + seconds{2}) << static_cast<int>(code);
     EXPECT_EQ(sync_.waiting(), 1U);
     EXPECT_EQ(step(), next);  // not before
     EXPECT_EQ(api_.calls().size(), 1U);
     for (int tries = 0; tries < 3; ++tries) {
       next = step_after(next - clock_.now().steady);
     }
-    EXPECT_EQ(api_.find("default", name)->phase, "Failed") << to_string(code);
+    EXPECT_EQ(api_.find("default", name)->phase, "Failed") << static_cast<int>(code);
     EXPECT_EQ(sync_.waiting(), 0U);
     EXPECT_EQ(next, kNever);
   }
