@@ -126,13 +126,13 @@ void use(const config::Settings& settings) {
 }  // namespace
 
 int run_forever(const config::ParsedCommandLine& command) {
-  const status::ManagerEnvironment manager = status::take_manager_environment();
-  const config::EnvLookup environment = environment_with(manager);
-  status::ServiceReport service{open_notifier(manager), manager.watchdog, manager.sockets};
-  auto signals = daemon::Signals::open();
+  auto signals = daemon::Signals::open();  // a SIGHUP before that would end us
   if (!signals) {
     return fail(signals.error(), kFailed);
   }
+  const status::ManagerEnvironment manager = status::take_manager_environment();
+  const config::EnvLookup environment = environment_with(manager);
+  status::ServiceReport service{open_notifier(manager), manager.watchdog, manager.sockets};
   auto settings = read_settings(command, environment);
   if (!settings) {
     service.failing(settings.error().message);

@@ -49,8 +49,8 @@ struct Daemon::Lasting {
   // Work that hangs (base/side_call.h) may use it to the end of the process.
   static inline const SystemClock clock{};
   Shared shared;
-  bool began = false;                                    // the life that runs
-  std::optional<std::pair<std::string, UniqueFd>> lock;  // of the state directory
+  bool began = false;  // the life that runs
+  UniqueFd lock;       // of the state directory
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;
   // What these settings led to when it was last read.
@@ -137,6 +137,13 @@ Result<std::optional<Outcome>> Life::bootstrap_if_needed() {
       lasting_.access->first.kubeconfig == settings_.kubernetes.kubeconfig) {
     return Error{Code::kInvalid, "the node's own credential: " + need +
                                      "; restart slurmlet to request another one"};
+  }
+  if (lasting_.access) {
+    const Status accepted =
+        credentials::probe_bootstrap(settings_, signals_.fd(), shared_.clock, shared_.requests);
+    if (!accepted) {
+      return accepted.error().with_prefix("the bootstrap token of the new configuration");
+    }
   }
   log::info("bootstrap of node " + name() + ": " + need);
   end_lease();  // nothing keeps the Node up to date meanwhile
@@ -262,7 +269,9 @@ Result<std::optional<Outcome>> Life::serve() {
   if (!client || !reviews) {
     return (client ? reviews : client).error();
   }
-  shared_.report.set({});
+  if (!shared_.is_reload) {
+    shared_.report.set({});
+  }
   log::info("node " + name() + ", API server " + access.server());
 
   credentials::ServingCertificate& serving = serving_certificate(access.ca_pem());
@@ -336,10 +345,13 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   CpuPin pin{settings.cpu_affinity};
   TRY(pin.start());
   status::process_start();
-  // Kept over a reload: nobody takes it meanwhile, and closing it may hang.
-  if (!lasting_->lock || lasting_->lock->first != settings.state_dir) {
-    auto lock = TRY(lock_state_directory(settings.state_dir));
-    lasting_->lock.emplace(settings.state_dir, std::move(lock));
+  // Kept over a reload: to open the same file again and close it would free the lock.
+  if (!is_lock_of(lasting_->lock, settings.state_dir)) {
+    lasting_->lock = TRY(lock_state_directory(settings.state_dir));
+    if (!lasting_->lock) {
+      log::warning("stateDir " + settings.state_dir +
+                   " cannot be locked: a second slurmlet that uses it will not be noticed");
+    }
   }
   auto identity = TRY(identify(settings));
   for (const auto& note : identity.notes) {

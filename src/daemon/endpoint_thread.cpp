@@ -173,7 +173,7 @@ std::string EndpointThread::status_json() const {
 podapi::KubeletSnapshot EndpointThread::kubelet_snapshot() {
   podapi::KubeletSnapshot out;
   out.common = snapshot();
-  out.slurm_cluster = report().slurm_conf.cluster_name;
+  out.slurm_cluster = report().facts.slurm_conf.cluster_name;
   out.config_json = config_json_;
   out.usage = usage_.read(shared_.clock.now());
   return out;

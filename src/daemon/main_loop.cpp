@@ -146,7 +146,9 @@ SteadyTime MainLoop::step() {
   if (!facts_) {
     facts_ = make_facts();
     node_.set_site(facts_->await_site(at, kSitePatience), at);
-    look_first(at);
+    if (!shared_.is_reload) {
+      look_first(at);
+    }
   }
   next_ = kNever;
   facts_->set_record(node_.record());

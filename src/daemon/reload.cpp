@@ -19,6 +19,8 @@ namespace {
 
 // Longer, and people are told.
 constexpr Duration kPatience = std::chrono::seconds{2};
+// With the reading, before the life goes on: its next call may take ten seconds.
+constexpr Duration kMoment = std::chrono::milliseconds{100};
 // Each reload that waits holds a thread until its file answers. So many file operations that hang
 // leave enough for the life that runs.
 constexpr int kMostUnderWay = 16;
@@ -65,6 +67,7 @@ std::optional<Outcome> Reload::take_reading(Result<config::Settings> read, Now n
 }
 
 std::optional<Outcome> Reload::outcome(Signals& signals, Now now) {
+  Duration moment{};
   if (const auto number = signals.take()) {
     if (*number != SIGHUP) {
       service_.stopping();
@@ -73,6 +76,7 @@ std::optional<Outcome> Reload::outcome(Signals& signals, Now now) {
     }
     service_.reloading(now);
     is_second_ = false;
+    moment = kMoment;
     if (!begin(now)) {
       log::error(
           fmt::format("SIGHUP: {} file operations hang, so the configuration is not reloaded; "
@@ -81,7 +85,7 @@ std::optional<Outcome> Reload::outcome(Signals& signals, Now now) {
       service_.ready(now);
     }
   }
-  if (auto read = reading_.take()) {
+  if (auto read = reading_.take(moment)) {
     const bool waited = !std::exchange(waits_, "").empty();
     // After hours it may be another configuration.
     if (waited && !std::exchange(is_second_, true) && begin(now)) {

@@ -28,12 +28,15 @@ Result<Signals> Signals::open() {
 }
 
 std::optional<int> Signals::take() {
-  signalfd_siginfo info{};
-  const ssize_t n = ::read(fd_.get(), &info, sizeof info);
-  if (n != static_cast<ssize_t>(sizeof info)) {
-    return std::nullopt;
+  // SIGHUP comes first; who is to end does not reload before.
+  std::optional<int> last;
+  for (signalfd_siginfo info{}; ::read(fd_.get(), &info, sizeof info) == sizeof info;) {
+    last = static_cast<int>(info.ssi_signo);
+    if (*last != SIGHUP) {
+      break;
+    }
   }
-  return static_cast<int>(info.ssi_signo);
+  return last;
 }
 
 }  // namespace slurmlet::daemon

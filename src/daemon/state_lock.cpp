@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,6 +40,14 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
   static_cast<void>(::ftruncate(file.get(), 0) == 0 &&
                     ::write(file.get(), pid.data(), pid.size()) > 0);
   return file;
+}
+
+bool is_lock_of(const UniqueFd& lock, const std::filesystem::path& directory) {
+  struct stat held {
+  }, named{};
+  return lock && ::fstat(lock.get(), &held) == 0 &&
+         ::lstat((directory / "lock").c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
 }
 
 }  // namespace slurmlet::daemon

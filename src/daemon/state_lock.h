@@ -17,4 +17,8 @@ namespace slurmlet::daemon {
 // can be made (a read-only file system): the daemon works without.
 Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory);
 
+// Whether `lock` is the lock of this directory, however its path is written. False for an empty
+// descriptor, and where the directory has been made anew since.
+bool is_lock_of(const UniqueFd& lock, const std::filesystem::path& directory);
+
 }  // namespace slurmlet::daemon

@@ -1,11 +1,13 @@
 """SIGTERM and SIGHUP."""
 import os
 import signal
+import subprocess
 import time
 
 import pytest
 
 from harness.api import condition
+from harness.daemon import BINARY
 from harness.rig import GENERAL_WAIT, wait_until
 
 
@@ -127,6 +129,40 @@ def test_sighup_with_a_configuration_that_does_not_start_changes_nothing(rig):
             "slurmlet cannot start with the new configuration; the old one stays in use") >= count)
         renewed = rig.wait_renewed(renewed)["spec"]["renewTime"]
         assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
+
+
+def test_sighup_while_the_api_server_hangs_is_obeyed_between_two_calls(rig, plane):
+    """A call takes ten seconds; the configuration is looked at before the next one."""
+    rig.start_and_know()
+    plane.ctl("pause", "kube-apiserver")
+    try:
+        rig.daemon.signal(signal.SIGHUP)
+        rig.wait_log("SIGHUP: configuration reloaded")
+        rig.config_path.write_text("{")
+        began = time.monotonic()
+        rig.daemon.signal(signal.SIGHUP)
+        rig.wait_log("SIGHUP: the new configuration is rejected; the old one stays in use")
+        assert time.monotonic() - began < 5
+    finally:
+        plane.ctl("resume", "kube-apiserver")
+    rig.wait_renewed(rig.lease()["spec"]["renewTime"])
+
+
+def test_the_state_directory_stays_locked_however_a_reload_writes_its_path(rig):
+    arguments = ["--kubeconfig", rig.kubeconfig, "--config", rig.config_path, "--metadata",
+                 rig.metadata_path]
+    link = rig.directory / "link"
+    link.symlink_to(rig.state_dir)
+    rig.configure(stateDir=str(rig.state_dir))
+    rig.start(arguments)
+    for count, path in enumerate((f"{rig.state_dir}/", link, rig.state_dir), start=2):
+        rig.configure(stateDir=str(path))
+        rig.daemon.signal(signal.SIGHUP)
+        wait_until(lambda: rig.log().count(f"node {rig.name}, API server ") >= count)
+        second = subprocess.run([BINARY, *arguments[:2], "--nodename", "another", "--state-dir", rig.state_dir],
+                                capture_output=True, text=True, timeout=GENERAL_WAIT, check=False)
+        assert second.returncode == 1
+        assert "slurmlet is already running with the state directory" in second.stderr
 
 
 def test_sighup_leaves_nothing_behind(rig):

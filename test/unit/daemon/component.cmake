@@ -10,6 +10,7 @@ set(COMPONENT_TESTS
   node_identity_test.cpp
   reload_test.cpp
   rest_access_test.cpp
+  signals_test.cpp
   slurm_setup_test.cpp
   slurm_source_test.cpp
   state_lock_test.cpp)

@@ -188,7 +188,7 @@ TEST_F(MainLoopTest, RegistersTheNodeAndPublishesWhatItKnows) {
   EXPECT_EQ(server_.node["metadata"]["labels"]["slurmlet.io/slurm-cluster"], "alps");
   const auto known = report();
   EXPECT_EQ(known.node_name, "n1");
-  EXPECT_EQ(known.slurm_conf.node_name, "nid1");
+  EXPECT_EQ(known.facts.slurm_conf.node_name, "nid1");
   EXPECT_EQ(known.ready.type, "Ready");
   EXPECT_EQ(known.ready.reason, "SlurmletRunning");
   EXPECT_EQ(known.api_server, "https://127.0.0.1:1");
