@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/rfc3339.h"
 #include "cluster.h"
@@ -17,8 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 template <typename T>
-std::string code_name(const Result<T>& result) {
-  return result ? "no error" : to_string(result.error().code);
+std::optional<Code> code_of(const Result<T>& result) {
+  return result ? std::nullopt : std::optional{result.error().code};
 }
 
 const node::ObservedCondition* condition(const node::ObservedNode& node, const std::string& type) {
@@ -53,7 +54,7 @@ TEST_F(NodeContract, CreateKeepsAllOfIt) {
 
 TEST_F(NodeContract, ASecondCreateIsAConflictAndTheNodeCanBeRead) {
   const node::ObservedNode node = ensure_node();
-  EXPECT_EQ(code_name(nodes_->create(desired_node(name_), clock_.now().wall)), "Conflict");
+  EXPECT_EQ(code_of(nodes_->create(desired_node(name_), clock_.now().wall)), Code::kConflict);
   const auto read = nodes_->get(name_);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->uid, node.uid);
@@ -107,11 +108,11 @@ TEST_F(NodeContract, AnotherUidIsInvalid) {
   patch.uid = "00000000-0000-0000-0000-000000000000";
   patch.annotations = {{"slurmlet.io/never", "1"}};
   const auto patched = nodes_->patch_status(name_, patch);
-  ASSERT_EQ(code_name(patched), "Invalid");
+  ASSERT_EQ(code_of(patched), Code::kInvalid);
   EXPECT_THAT(patched.error().message,
               StartsWith("PATCH /api/v1/nodes/" + name_ + "/status: 422 "));
   EXPECT_THAT(patched.error().message, HasSubstr("immutable"));
-  EXPECT_EQ(code_name(nodes_->set_provider_id(name_, patch.uid, "metal3://a/b/c")), "Invalid");
+  EXPECT_EQ(code_of(nodes_->set_provider_id(name_, patch.uid, "metal3://a/b/c")), Code::kInvalid);
   const auto read = nodes_->get(name_);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_FALSE(read->annotations.contains("slurmlet.io/never"));
@@ -122,11 +123,11 @@ TEST_F(NodeContract, LabelsOfOthersAreDenied) {
   node::NodePatch patch;
   patch.uid = node.uid;
   patch.labels = {{"node-role.kubernetes.io/slurm", ""}};
-  EXPECT_EQ(code_name(nodes_->patch_status(name_, patch)), "Denied");
+  EXPECT_EQ(code_of(nodes_->patch_status(name_, patch)), Code::kDenied);
 }
 
 TEST_F(NodeContract, OtherNodesAreDenied) {
-  EXPECT_EQ(code_name(nodes_->get(name_ + "-other")), "Denied");
+  EXPECT_EQ(code_of(nodes_->get(name_ + "-other")), Code::kDenied);
 }
 
 TEST_F(NodeContract, ProviderIdIsWrittenOnce) {
@@ -139,8 +140,8 @@ TEST_F(NodeContract, ProviderIdIsWrittenOnce) {
   ASSERT_TRUE(set) << set.error().message;
   EXPECT_EQ(set->provider_id, "metal3://ns/bmh/m3m");
   EXPECT_TRUE(nodes_->set_provider_id(name_, node.uid, "metal3://ns/bmh/m3m"));
-  EXPECT_EQ(code_name(nodes_->set_provider_id(name_, node.uid, "metal3://ns/bmh/other")),
-            "Invalid");
+  EXPECT_EQ(code_of(nodes_->set_provider_id(name_, node.uid, "metal3://ns/bmh/other")),
+            Code::kInvalid);
 }
 
 TEST_F(NodeContract, AMissingNodeIsNotFound) {
@@ -150,11 +151,11 @@ TEST_F(NodeContract, AMissingNodeIsNotFound) {
   }
   const node::ObservedNode node = fresh_node();
   admin("DELETE", "/api/v1/nodes/" + name_);
-  EXPECT_EQ(code_name(nodes_->get(name_)), "NotFound");
+  EXPECT_EQ(code_of(nodes_->get(name_)), Code::kNotFound);
   node::NodePatch patch;
   patch.uid = node.uid;
   patch.annotations = {{"slurmlet.io/x", "1"}};
-  EXPECT_EQ(code_name(nodes_->patch_status(name_, patch)), "NotFound");
+  EXPECT_EQ(code_of(nodes_->patch_status(name_, patch)), Code::kNotFound);
   ensure_node();
 }
 
@@ -178,31 +179,31 @@ TEST_F(LeaseContract, CreateUpdateAndConflict) {
     return;
   }
   admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
-  EXPECT_EQ(code_name(leases_->get(name_)), "NotFound");
+  EXPECT_EQ(code_of(leases_->get(name_)), Code::kNotFound);
   const Lease ours = lease();
   const auto created = leases_->create(ours);
   ASSERT_TRUE(created) << created.error().message;
   EXPECT_EQ(without_version(*created), ours);
-  EXPECT_EQ(code_name(leases_->create(ours)), "Conflict");
+  EXPECT_EQ(code_of(leases_->create(ours)), Code::kConflict);
 
-  EXPECT_EQ(code_name(leases_->update(ours)), "Invalid") << "PUT without resourceVersion";
+  EXPECT_EQ(code_of(leases_->update(ours)), Code::kInvalid) << "PUT without resourceVersion";
 
   Lease renewed = *created;
   renewed.renew_time = rfc3339_micro(clock_.now().wall + std::chrono::seconds{1});
   const auto updated = leases_->update(renewed);
   ASSERT_TRUE(updated) << updated.error().message;
   EXPECT_EQ(without_version(*updated), without_version(renewed));
-  EXPECT_EQ(code_name(leases_->update(renewed)), "Conflict") << "stale resourceVersion";
+  EXPECT_EQ(code_of(leases_->update(renewed)), Code::kConflict) << "stale resourceVersion";
   const auto read = leases_->get(name_);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->resource_version, updated->resource_version);
 
   admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
-  EXPECT_EQ(code_name(leases_->update(*updated)), "no error") << "a PUT creates what was deleted";
+  EXPECT_EQ(code_of(leases_->update(*updated)), std::nullopt) << "a PUT creates what was deleted";
 }
 
 TEST_F(LeaseContract, LeasesOfOthersAreDenied) {
-  EXPECT_EQ(code_name(leases_->get(name_ + "-other")), "Denied");
+  EXPECT_EQ(code_of(leases_->get(name_ + "-other")), Code::kDenied);
 }
 
 class PodContract : public ContractTest {};
@@ -216,15 +217,15 @@ TEST_F(PodContract, SetFailedIsGuardedByTheUid) {
   const Pod pod = create_pod("contract-failed", name_);
   Pod other = pod;
   other.uid = "00000000-0000-0000-0000-000000000000";
-  EXPECT_THAT(code_name(pods_->set_failed(other, "R", "m")),
-              ::testing::AnyOf("Invalid", "Conflict"));
+  EXPECT_THAT(code_of(pods_->set_failed(other, "R", "m")),
+              ::testing::AnyOf(Code::kInvalid, Code::kConflict));
   const Status failed = pods_->set_failed(pod, "SlurmNode", "this node runs Slurm jobs only");
   ASSERT_TRUE(failed) << failed.error().message;
-  EXPECT_EQ(code_name(pods_->remove_now(other)), "Conflict");
+  EXPECT_EQ(code_of(pods_->remove_now(other)), Code::kConflict);
   const Status removed = pods_->remove_now(pod);
   ASSERT_TRUE(removed) << removed.error().message;
-  EXPECT_EQ(code_name(pods_->remove_now(pod)), "NotFound");
-  EXPECT_EQ(code_name(pods_->set_failed(pod, "R", "m")), "NotFound");
+  EXPECT_EQ(code_of(pods_->remove_now(pod)), Code::kNotFound);
+  EXPECT_EQ(code_of(pods_->set_failed(pod, "R", "m")), Code::kNotFound);
 }
 
 class EventContract : public ContractTest {};
@@ -243,10 +244,10 @@ TEST_F(EventContract, CreateUpdateAndExpiry) {
   event.source_component = "slurmlet";
   event.source_host = name_;
   event.first_seen = event.last_seen = clock_.now().wall;
-  EXPECT_EQ(code_name(events_->update(event)), "NotFound");
+  EXPECT_EQ(code_of(events_->update(event)), Code::kNotFound);
   const Status created = events_->create(event);
   ASSERT_TRUE(created) << created.error().message;
-  EXPECT_EQ(code_name(events_->create(event)), "Conflict");
+  EXPECT_EQ(code_of(events_->create(event)), Code::kConflict);
   event.count = 2;
   event.message = "again";
   const Status updated = events_->update(event);
