@@ -127,6 +127,9 @@ class Fleet:
             pathlib.Path(self.slurm.layout.at("run", f"slurmd.{name}.pid")).write_text("1\n")
             pathlib.Path(self.slurm.layout.at("spool", name)).mkdir(exist_ok=True)
             self.slurmds.append(programs.start_node(str(program)))
+        for pid in self.slurmds:  # its /proc is mounted before that
+            while pathlib.Path(f"/proc/{pid}/comm").read_text() != "slurmd\n":
+                time.sleep(0.01)
 
     def end(self):
         programs.end(self.pids)

@@ -164,10 +164,10 @@ void Bootstrap::take_changed_files(Now now) {
   next_open_ = {};
 }
 
-// Returns when to try again.
-SteadyTime Bootstrap::failed(const Error& error, const char* what) {
+// `by_itself`: it may pass without a person. Returns when to try again.
+SteadyTime Bootstrap::failed(const Error& error, const std::string& what, bool by_itself) {
   if (!problem_ || problem_->message != error.message) {
-    log::warning(what + error.message);
+    (by_itself ? log::warning : log::error)(what + ": " + error.message);
   }
   problem_ = error;
   return clock_.now().steady + backoff_.next(error.retry_after);
@@ -189,7 +189,7 @@ SteadyTime Bootstrap::turn(Now now) {
         next_open_ = now.steady;
         return next_open_;
       }
-      next_open_ = failed(opened.error(), "bootstrap failed, retrying: ");
+      next_open_ = failed(opened.error(), "bootstrap failed, retrying", true);
       return next_open_;
     }
     problem_.reset();
@@ -203,7 +203,7 @@ SteadyTime Bootstrap::turn(Now now) {
     return next_write_;
   }
   if (const Status written = write_kubeconfig(); !written) {
-    next_write_ = failed(written.error(), "the kubeconfig of this node cannot be written: ");
+    next_write_ = failed(written.error(), "the kubeconfig of this node cannot be written", false);
     return next_write_;
   }
   log::info("bootstrap completed; " + settings_.kubernetes.kubeconfig + " written");

@@ -60,7 +60,7 @@ class Bootstrap {
   void close();
   Status write_kubeconfig() const;
   SteadyTime turn(Now now);
-  SteadyTime failed(const Error& error, const char* what);
+  SteadyTime failed(const Error& error, const std::string& what, bool by_itself);
   void take_changed_files(Now now);
   bool is_of_use(WallTime now) const { return bootstrap_need(settings_, node_name_, now).empty(); }
   bool is_issued(WallTime now) const;

@@ -132,22 +132,13 @@ Result<std::optional<Outcome>> Life::bootstrap_if_needed() {
   if (need.empty()) {
     return std::optional<Outcome>{};
   }
-  // Its file may be half-written or its name mistyped: no reason to give up one that works.
-  if (lasting_.access && lasting_.lease_of.node_name == name() &&
-      lasting_.access->first.kubeconfig == settings_.kubernetes.kubeconfig) {
+  // Its file may be half-written, its name mistyped, the token of no use: no reason to give up one
+  // that works. And until somebody approves another, nothing would keep the Node up to date.
+  if (lasting_.access) {
     return Error{Code::kInvalid, "the node's own credential: " + need +
                                      "; restart slurmlet to request another one"};
   }
-  if (lasting_.access) {
-    const Status accepted =
-        credentials::probe_bootstrap(settings_, signals_.fd(), shared_.clock, shared_.requests);
-    if (!accepted) {
-      return accepted.error().with_prefix("the bootstrap token of the new configuration");
-    }
-  }
   log::info("bootstrap of node " + name() + ": " + need);
-  end_lease();  // nothing keeps the Node up to date meanwhile
-  lasting_.access.reset();
   lasting_.began = true;
   return run_bootstrap(settings_, name(), signals_, reload_, shared_);
 }
@@ -211,10 +202,10 @@ Status Life::start_lease(const credentials::ApiAccess& access) {
   options.holder_identity = holder_identity_of(identity_);
   options.duration = std::chrono::duration_cast<seconds>(settings_.kubernetes.lease_duration);
   LeaseScope lease_of{settings_.state_dir, access.server(), name(), options.holder_identity};
-  shared_.is_reload = lease_of == lasting_.lease_of;
-  if (shared_.is_reload && lasting_.lease) {
+  shared_.is_reload = lasting_.lease && lease_of == lasting_.lease_of;
+  if (shared_.is_reload) {
     options.inherited = lasting_.lease->stop();
-  } else if (!shared_.is_reload) {
+  } else {
     end_lease();
     if (auto left = take_lease(lease_of, shared_.clock.now().wall)) {
       shared_.lease.set_uid(left->lease.owner_node_uid);

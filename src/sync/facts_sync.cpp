@@ -112,6 +112,9 @@ void FactsSync::follow_slurmd(Now now) {
   const node::SlurmdFacts before = watched_;
   take_watched(now);
   const bool started = watched_.pid != 0 && watched_.pid != before.pid;
+  if (watched_.pid == 0) {
+    read_beside_.clear();  // one of them may begin to count, and slurm.conf with it
+  }
   const bool has_been_read =
       std::find(read_beside_.begin(), read_beside_.end(), watched_.pid) != read_beside_.end();
   if (started || is_gone(watched_.liveness)) {
@@ -124,9 +127,9 @@ void FactsSync::follow_slurmd(Now now) {
         before.liveness == Liveness::kRunning && setup_.refusal.empty() && setup_.told_by.pid == 0;
     const Duration spread = std::min(delay_rule(Delay::kReread).to, poll_->pace().evidence_spread);
     reread_at_ = now.steady + (reconfigured ? setup_.site.in(spread, "reread:") : Duration::zero());
-    if (is_gone(before.liveness)) {
-      poll_->ask_soon(now);
-    }
+  }
+  if (started && is_gone(before.liveness)) {
+    poll_->ask_soon(now);
   }
   if (now.steady >= reread_at_) {
     reread_at_ = kNever;

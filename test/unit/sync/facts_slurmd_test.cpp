@@ -38,6 +38,23 @@ TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceBesideASlurmdThatRunsAlready) {
   EXPECT_EQ(discovered_.size(), 1U);
 }
 
+// It runs outside its unit and has not written its pidfile: what it says does not count yet.
+TEST_F(FactsSlurmdTest, SlurmConfIsReadAgainOnceTheSlurmdOfTheStartCounts) {
+  tree_.dir("counts");
+  conf_.watch.places.proc_root = tree_.path("counts");
+  slurmd_starts();
+  tree_.remove("run/slurmd.pid");
+  start();
+  EXPECT_EQ(liveness(), Liveness::kAbsent);
+  EXPECT_EQ(discovered_.size(), 1U);
+  tree_.remove("counts");
+  std::filesystem::create_symlink(tree_.path("proc"), tree_.path("counts"));
+  tree_.file("run/slurmd.pid", std::to_string(slurmd_->pid()) + "\n");
+  step();
+  EXPECT_EQ(liveness(), Liveness::kRunning);
+  EXPECT_EQ(discovered_.size(), 2U);
+}
+
 TEST_F(FactsSlurmdTest, ASlurmdThatDiesHasItsGraceAndItsEndIsAWakeUp) {
   slurmd_starts();
   clock_.advance(milliseconds{3300});
