@@ -65,7 +65,7 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
       return std::nullopt;
     }
     next = std::min({next, clock.now().steady + kLongestSleep, reload.due(now.steady)});
-    shared.report.set(report(bootstrap, node_name, reload));  // the lease thread may tell of it too
+    shared.report.set(report(bootstrap, node_name, reload));
     service.sleeps(status::Loop::kMain, clock.now(), next, *shared.report.get(), {});
     bootstrap.wait(next, {signals.fd(), reload.fd(), health ? health->fd() : -1});
     if (const auto ended = reload.outcome(signals, clock.now())) {

@@ -112,7 +112,7 @@ void FactsSync::follow_slurmd(Now now) {
   const node::SlurmdFacts before = watched_;
   take_watched(now);
   const bool started = watched_.pid != 0 && watched_.pid != before.pid;
-  if (watched_.pid == 0) {
+  if (is_gone(watched_.liveness)) {
     read_beside_.clear();  // one of them may begin to count, and slurm.conf with it
   }
   const bool has_been_read =
