@@ -49,12 +49,14 @@ bool run_aside(std::shared_ptr<SideWork> work, std::function<void()> body) {
       body();
       body = nullptr;
       --under_way;
-      const std::scoped_lock lock{work->mutex};
-      work->ended = true;
-      if (work->wakeup) {
-        work->wakeup->notify();
+      {
+        const std::scoped_lock lock{work->mutex};
+        work->ended = true;
+        if (work->wakeup) {
+          work->wakeup->notify();
+        }
       }
-      work->ended_now.notify_all();
+      work->ended_now.notify_all();  // the owner would wake up and wait for the lock
     }}.detach();
   } catch (const std::system_error&) {
     --under_way;
