@@ -28,7 +28,7 @@ constexpr std::array kTable = std::to_array<DelayRule>({
     {Delay::kNews, "Node changed (nodes / 1000 s)", kZero, kZero, kZero, "", 0, 0, 1000},
     {Delay::kEvent, "new Event (nodes / 500 s)", kZero, kZero, kZero, "", 0, 0, 500},
     {Delay::kLeaseRetry, "Lease not renewed", seconds{3}, milliseconds{4500}, seconds{12}},
-    {Delay::kNodeRetry, "Node not read or written", milliseconds{100}, seconds{1}, seconds{60}},
+    {Delay::kNodeRetry, "Node not read or written", milliseconds{100}, seconds{1}, seconds{30}},
     {Delay::kRegisterRetry, "Node not registered: API server away", milliseconds{100}, seconds{1},
      seconds{15}},
     {Delay::kPodRetry, "pod not rejected", milliseconds{500}, seconds{2}, seconds{30}},
