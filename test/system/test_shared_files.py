@@ -347,8 +347,11 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     hang.end()
     rig.wait_condition("DiskPressure", "False")
     rig.wait_log(RELOADED)
-    # The life that begins reads its state.
+    # The life that begins reads its state, to the end of its first turn; an answer comes after that.
     wait_until(lambda: rig.log().count("slurmctld is queried every") == 2, what="its first turn")
+    rig.slurm.set_state(SLURM_NODE, "drained", "later")
+    rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
+    rig.slurm.reset(SLURM_NODE)
     rig.wait(lambda node: Fixed(node) == before)
     state.hang()
     assert rig.stop() < 10

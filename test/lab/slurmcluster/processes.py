@@ -71,8 +71,13 @@ def is_alive(pid, start_time=None):
     child = _children.get(pid)
     if child is not None and child.poll() is not None:
         del _children[pid]
-    found = process_stat(pid)
-    return found is not None and found[1] not in "ZX" and start_time in (None, found[3])
+    try:
+        _, fields = _stat_fields(pid)
+    except OSError:
+        return False
+    # Killed, the first thread may be a zombie while others still hold the process's files and locks.
+    has_ended = fields[0] in "ZX" and int(fields[17]) <= 1
+    return not has_ended and start_time in (None, fields[19])
 
 
 class ProcessTable:
