@@ -141,7 +141,7 @@ class ProcessTable:
         os.kill(pid, number)
         return pid
 
-    def stop(self, name, seconds=15, force=False):
+    def stop(self, name, seconds=60, force=False):
         """SIGTERM and wait; with `force` SIGKILL after `seconds`."""
         if self.pid(name) is None:
             self.forget(name)
