@@ -32,7 +32,8 @@ from harness.control_plane import ControlPlane  # noqa: E402
 from harness.daemon import BINARY, Slurmlet  # noqa: E402
 from harness.operator_site import Machines  # noqa: E402
 from harness.rig import wait_until  # noqa: E402
-from slurmctld_load import TICK, cluster_of, node_name  # noqa: E402
+from slurmcluster.processes import cpu_seconds  # noqa: E402
+from slurmctld_load import cluster_of, node_name  # noqa: E402
 
 RECORD = "slurmlet.io/record"
 GOALS = {"memory MB": 60, "CPU % of a core": 2, "cordon to drain s": 2}
@@ -62,8 +63,7 @@ class Meter:
         self.pid = pid
 
     def cpu(self):
-        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return sum(int(value) for value in fields[11:15]) / TICK
+        return cpu_seconds(self.pid)
 
     def megabytes(self, key="VmRSS"):
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")

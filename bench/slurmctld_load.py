@@ -13,7 +13,7 @@ and asks it
   sinfo dump   the daemon's question without -n, for comparison: given up after two minutes
 
 For each: requests and the microseconds slurmctld spent on them (sdiag), CPU time of slurmctld and
-munged (/proc/PID/stat, less what slurmctld uses unasked), CPU time of the clients (getrusage), bytes on the wire (one question
+munged (less what slurmctld uses unasked), CPU time of the clients (getrusage), bytes on the wire (one question
 through a counting relay). Then the cost per minute of a site of --nodes nodes, both ways. Needs
 munged, slurmctld and the clients (test/lab/slurmcluster/README.md); five minutes at most.
 """
@@ -31,12 +31,12 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test/lab"))
+sys.path[:0] = [str(ROOT / "test/lab"), str(ROOT / "bench")]
+from cpu_clock import cpu_seconds  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 from slurmcluster.config import free_ports  # noqa: E402
 
 MAX_SECONDS = 240  # of asking; what was not asked by then is not counted
-TICK = os.sysconf("SC_CLK_TCK")
 DUMP, SINFO_DUMP = object(), object()  # in the place of a node's name
 
 
@@ -69,11 +69,6 @@ def cluster_of(directory, count, partitions):
             conf.write(f"PartitionName=p{index} Nodes=ALL MaxTime=1-0\n")
     cluster.daemon("restart", "slurmctld")
     return cluster
-
-
-def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
 
 
 class Relay:

@@ -40,8 +40,12 @@ SteadyTime CredentialFiles::step(Now now) {
       state.due = at;
     }
   }
-  if (at >= *look_at_ || has_event()) {
-    look(now);
+  const bool is_periodic = at >= *look_at_;
+  if (is_periodic || has_event()) {
+    look(at, is_periodic);
+  }
+  if (is_periodic) {
+    look_at_ = next_aligned(now, watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
   }
   SteadyTime next = *look_at_;
   for (auto& state : states_) {
@@ -58,8 +62,7 @@ bool CredentialFiles::has_event() const {
   return watch_.fd() >= 0 && ::poll(&entry, 1, 0) > 0;
 }
 
-void CredentialFiles::look(Now time) {
-  const SteadyTime now = time.steady;
+void CredentialFiles::look(SteadyTime now, bool is_periodic) {
   const auto changed = watch_.changed();
   if (auto problem = watch_.problem(); problem.empty() != problem_.empty()) {
     if (problem.empty()) {
@@ -72,7 +75,6 @@ void CredentialFiles::look(Now time) {
   const auto is_changed = [&](const std::filesystem::path& path) {
     return std::find(changed.begin(), changed.end(), path) != changed.end();
   };
-  const bool periodic = now >= *look_at_;
   for (auto& state : states_) {
     const auto& paths = state.entry.paths;
     if (std::any_of(paths.begin(), paths.end(), is_changed)) {
@@ -80,12 +82,9 @@ void CredentialFiles::look(Now time) {
       state.due = std::min(now + kQuiet, *state.unrest_since + kLongestUnrest);
       state.replaced = state.reads_old = true;
       state.failures = 0;
-    } else if (periodic && !(state.told.empty() && problem_.empty()) && !state.due) {
+    } else if (is_periodic && !(state.told.empty() && problem_.empty()) && !state.due) {
       state.due = now;
     }
-  }
-  if (periodic) {
-    look_at_ = next_aligned(time, watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
   }
 }
 

@@ -68,7 +68,7 @@ class CredentialFiles {
   };
 
   bool has_event() const;
-  void look(Now now);
+  void look(SteadyTime now, bool is_periodic);
   void reload(State& state, SteadyTime now);
 
   std::vector<State> states_;

@@ -43,8 +43,8 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
 }
 
 bool is_lock_of(const UniqueFd& lock, const std::filesystem::path& directory) {
-  struct stat held {
-  }, named{};
+  struct stat held {};
+  struct stat named {};
   return lock && ::fstat(lock.get(), &held) == 0 &&
          ::lstat((directory / "lock").c_str(), &named) == 0 && held.st_dev == named.st_dev &&
          held.st_ino == named.st_ino;

@@ -142,7 +142,8 @@ class ProcessTable:
         return pid
 
     def stop(self, name, seconds=60, force=False):
-        """SIGTERM and wait; with `force` SIGKILL after `seconds`."""
+        """SIGTERM and wait (slurmd waits for its own threads, up to two minutes); with `force` SIGKILL
+        after `seconds`."""
         if self.pid(name) is None:
             self.forget(name)
             return

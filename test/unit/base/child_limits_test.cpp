@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,6 +22,7 @@
 
 #include "base/command.h"
 #include "base/text.h"
+#include "fakes/in_child.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
@@ -37,19 +37,8 @@ std::string output_of(const std::string& script) {
   return result ? result->out + result->err : result.error().message;
 }
 
-// 0 when `test`, run by another process as another user than root, returned true.
-int as(const std::function<bool()>& become, const std::function<bool()>& test) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::_exit(!become() ? 2 : test() ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(pid, &status, 0);
-  return status;
-}
-
 int as_somebody(const std::function<bool()>& test) {
-  return as(
+  return fakes::in_child(
       [] { return ::geteuid() != 0 || (::setgid(kSomebody) == 0 && ::setuid(kSomebody) == 0); },
       test);
 }
@@ -101,13 +90,14 @@ TEST_F(ChildLimits, AChildHasNoRightsAndNoneToGain) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "only root has capabilities to give";
   }
-  EXPECT_EQ(as([] { return become_somebody_with_ambient_capability(); },
-               [] {
-                 return trim(output_of("grep -E '^(NoNewPrivs|CapAmb|CapPrm|CapEff)' "
-                                       "/proc/self/status | tr -d '\\t\\n'")) ==
-                        "CapPrm:0000000000000000CapEff:0000000000000000CapAmb:0000000000000000"
-                        "NoNewPrivs:1";
-               }),
+  EXPECT_EQ(fakes::in_child(
+                [] { return become_somebody_with_ambient_capability(); },
+                [] {
+                  return trim(output_of("grep -E '^(NoNewPrivs|CapAmb|CapPrm|CapEff)' "
+                                        "/proc/self/status | tr -d '\\t\\n'")) ==
+                         "CapPrm:0000000000000000CapEff:0000000000000000CapAmb:0000000000000000"
+                         "NoNewPrivs:1";
+                }),
             0);
 }
 
@@ -151,38 +141,36 @@ TEST_F(ChildLimits, NewEntriesAreReachableAndNewSecretsAreNot) {
 }
 
 TEST_F(ChildLimits, AMountThatDoesNotAnswerHoldsNothingUp) {
-  constexpr int kCannotMount = 2 << 8;
   constexpr unsigned kPatience = 20;
   tree_.dir("etc/dead");
   hide_from_children({at("etc/kubeconfig")});
-  const int status =
-      as([&] { return has_landlock() && become_somebody_with_a_dead_mount(at("etc/dead")); },
-         [&] {
-           ::alarm(kPatience);  // ends the process where it hangs
-           return output_of("cat " + at("etc/slurm.conf")) == "ClusterName=alps\n";
-         });
-  if (status == kCannotMount) {
+  const int status = fakes::in_child(
+      [&] { return has_landlock() && become_somebody_with_a_dead_mount(at("etc/dead")); },
+      [&] {
+        ::alarm(kPatience);  // ends the process where it hangs
+        return output_of("cat " + at("etc/slurm.conf")) == "ClusterName=alps\n";
+      });
+  if (status == fakes::kNotSetUp) {
     GTEST_SKIP() << "this needs Landlock, /dev/fuse and the right to mount";
   }
   EXPECT_EQ(status, 0);
 }
 
 TEST_F(ChildLimits, AProgramOnAMountThatDoesNotAnswerCostsItsOwnQueriesOnly) {
-  constexpr int kCannotMount = 2 << 8;
   tree_.dir("etc/dead");
-  const int status = as([&] { return become_somebody_with_a_dead_mount(at("etc/dead")); },
-                        [&] {
-                          ::alarm(20);  // ends the process where it hangs
-                          CommandSpec spec;
-                          spec.argv = {at("etc/dead") + "/bin/sinfo"};
-                          Command command;
-                          const auto first = command.start(spec, {});
-                          const auto second = command.start(spec, {});
-                          return !first && first.error().code == Code::kTimeout && !second &&
-                                 second.error().code == Code::kTimeout &&
-                                 output_of("echo others") == "others\n";
-                        });
-  if (status == kCannotMount) {
+  const int status = fakes::in_child(
+      [&] { return become_somebody_with_a_dead_mount(at("etc/dead")); },
+      [&] {
+        ::alarm(20);  // ends the process where it hangs
+        CommandSpec spec;
+        spec.argv = {at("etc/dead") + "/bin/sinfo"};
+        Command command;
+        const auto first = command.start(spec, {});
+        const auto second = command.start(spec, {});
+        return !first && first.error().code == Code::kTimeout && !second &&
+               second.error().code == Code::kTimeout && output_of("echo others") == "others\n";
+      });
+  if (status == fakes::kNotSetUp) {
     GTEST_SKIP() << "this needs /dev/fuse and the right to mount";
   }
   EXPECT_EQ(status, 0);
