@@ -79,7 +79,7 @@ function(slurmlet_test_program TARGET)
 endfunction()
 
 # slurmlet_corpus_test(NAME COMPONENT): what test/fuzz/NAME_fuzz.cpp asks of every input, asked of the corpus
-# test/fuzz/corpus/NAME and of changes of it (test/fuzz/corpus_test.cpp), without clang.
+# test/fuzz/corpus/NAME and of changes of it (test/fuzz/corpus_test.cpp), without libFuzzer.
 function(slurmlet_corpus_test NAME COMPONENT)
   add_executable(${NAME}_corpus_test test/fuzz/corpus_test.cpp test/fuzz/${NAME}_fuzz.cpp)
   target_include_directories(${NAME}_corpus_test PRIVATE test/unit)

@@ -18,5 +18,5 @@ case $out in /*) ;; *) out=$start/$out ;; esac
 out=$(realpath -m -- "$out")
 
 mkdir -p "$(dirname "$out")"
-CGO_ENABLED=0 GOWORK=off go build -mod=readonly -trimpath -buildvcs=false -ldflags "-s -w" -o "$out" .
+CGO_ENABLED=0 GOWORK=off go build -mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false -ldflags "-s -w" -o "$out" .
 echo "built $out"

@@ -29,7 +29,6 @@
 namespace slurmlet::daemon {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Registered for so long, what only starting needed is given back. The first certificate has come
@@ -38,19 +37,26 @@ constexpr Duration kStartIsOver = seconds{15};
 // With the credential's files: at the start, and on a reload, which a SIGTERM may follow at once.
 constexpr Duration kFirstPatience = seconds{10};
 constexpr Duration kReloadPatience = seconds{2};
-// With the Lease's file at the end: a busy disk may need seconds; the unit has 15 s.
+// For "node is shutting down", on a machine where everything stops at once.
+constexpr Duration kLastWordPatience = seconds{3};
+// With the Lease's file at the end: a busy disk may need seconds; the unit has 20 s.
 constexpr Duration kLeavePatience = seconds{5};
 
 }  // namespace
 
 struct Daemon::Lasting {
   explicit Lasting(status::ServiceReport& service) : shared{service, clock} {}
+  void begin(const std::string& name) {
+    began = true;
+    node_name = name;
+  }
 
   // Work that hangs (base/side_call.h) may use it to the end of the process.
   static inline const SystemClock clock{};
   Shared shared;
-  bool began = false;  // the life that runs
-  UniqueFd lock;       // of the state directory
+  bool began = false;     // the life that runs
+  std::string node_name;  // of the last one that began
+  UniqueFd lock;          // of the state directory
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;
   // What these settings led to when it was last read.
@@ -139,7 +145,7 @@ Result<std::optional<Outcome>> Life::bootstrap_if_needed() {
                                      "; restart slurmlet to request another one"};
   }
   log::info("bootstrap of node " + name() + ": " + need);
-  lasting_.began = true;
+  lasting_.begin(name());
   return run_bootstrap(settings_, name(), signals_, reload_, shared_);
 }
 
@@ -278,7 +284,7 @@ Result<std::optional<Outcome>> Life::serve() {
   identity.policy.kubelet_port = endpoint.kubelet_port();
   // Not later: an API server that is away, or a resolver that is slow, must hold up no boot.
   shared_.service.ready(shared_.clock.now());
-  lasting_.began = true;
+  lasting_.begin(name());
   MainLoop loop{settings_, std::move(identity), access, serving, std::move(*client), shared_};
   const auto ended = run_loop(loop);
   shared_.watch_from = loop.watch_position();
@@ -314,7 +320,8 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
                      {reload_.fd(), "the new configuration"},
                      {bootstrap_pause_.fd(), "the files of the bootstrap credential"}});
     if (const auto ended = reload_.outcome(signals_, shared_.clock.now())) {
-      loop.send_last(ended == Outcome::kStopped && host::system_is_stopping(), milliseconds{1000});
+      const bool host_stops = ended == Outcome::kStopped && host::system_is_stopping();
+      loop.send_last(host_stops, host_stops ? kLastWordPatience : seconds{1});
       return ended;
     }
   }
@@ -344,7 +351,7 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
                    " cannot be locked: a second slurmlet that uses it will not be noticed");
     }
   }
-  auto identity = TRY(identify(settings));
+  auto identity = TRY(identify(settings, StateUse::kOwn, lasting_->node_name));
   for (const auto& note : identity.notes) {
     log::info(note);
   }

@@ -165,9 +165,14 @@ podapi::Snapshot EndpointThread::snapshot() const {
 
 std::string EndpointThread::status_json() const {
   const auto lease = shared_.lease.status.get();
+  std::optional<status::EndpointState> endpoint;
+  if (settings_.endpoint.port != 0) {
+    endpoint = {kubelet_ ? kubelet_->port() : settings_.endpoint.port,
+                kubelet_ && kubelet_->counters().listening};
+  }
   return status::daemon_status_json({report(), lease ? *lease : sync::LeaseStatus{},
                                      settings_.kubernetes.lease_duration, status::process_start(),
-                                     shared_.clock.now()});
+                                     shared_.clock.now(), endpoint});
 }
 
 podapi::KubeletSnapshot EndpointThread::kubelet_snapshot() {

@@ -24,7 +24,7 @@ namespace slurmlet::host {
 struct ShutdownSources {
   std::vector<std::string> command = {"systemctl", "is-system-running"};
   std::filesystem::path scheduled = "/run/systemd/shutdown/scheduled";
-  Duration time_limit = std::chrono::milliseconds{500};
+  Duration time_limit = std::chrono::seconds{2};  // everything stops at once: the machine is busy
 };
 
 bool system_is_stopping(const ShutdownSources& sources = {});

@@ -38,6 +38,7 @@ Transfer::Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Req
       timeout_(request.timeout),
       max_body_(request.max_body),
       news_at_(std::min(request.news_at, kMaxUntakenBody)),
+      quiet_line_(request.quiet_line),
       may_be_cut_(request.may_be_cut),
       deadline_(now + request.timeout),
       pool_(std::move(pool)),
@@ -136,8 +137,16 @@ std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, v
     return 0;
   }
   transfer.body_.append(data, length);
-  transfer.body_news_ |= transfer.body_.size() >= transfer.news_at_;
+  transfer.body_news_ |= transfer.is_news({data, length});
   return length;
+}
+
+// `piece` is the end of the body.
+bool Transfer::is_news(std::string_view piece) {
+  const bool quiet = !quiet_line_.empty() && !within_line_ && piece.starts_with(quiet_line_) &&
+                     piece.find('\n') == piece.size() - 1;
+  within_line_ = !piece.ends_with('\n');
+  return body_.size() >= (quiet ? kMaxUntakenBody : news_at_);
 }
 
 void Transfer::finish(CURLcode code) {

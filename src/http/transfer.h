@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -74,6 +75,7 @@ class Transfer {
 
  private:
   void note_connection();
+  bool is_news(std::string_view piece);
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 
@@ -85,6 +87,8 @@ class Transfer {
   Duration timeout_;
   std::size_t max_body_;
   std::size_t news_at_;
+  std::string quiet_line_;
+  bool within_line_ = false;  // the last piece of the body did not end with its line
   bool may_be_cut_;
   SteadyTime deadline_;
   ResponseHead head_;

@@ -56,12 +56,13 @@ class ListWatch {
   static constexpr int kFirstLimit = 16;
   static constexpr int kMostLimit = 256;
   // The server sends a bookmark about once a minute: five missed ones mean that somebody between us
-  // and it forgot the connection.
+  // and it forgot the connection. Counted from when they are taken, by an owner that steps anyway.
   static constexpr Duration kSilence = std::chrono::minutes{5};
   static constexpr Duration kHeaderTimeout = std::chrono::seconds{10};
   // A shorter life of a stream is a failure, and the next one waits with back-off.
   static constexpr Duration kShortLife = std::chrono::seconds{5};
-  // kLatest: an object that a list lacks does not exist. kAny: a list may be some seconds old.
+  // kLatest: an object that a list lacks does not exist, and position() follows the server's
+  // bookmarks. kAny: a list may be some seconds old, and bookmarks wait for the owner's next step.
   enum class Fresh { kLatest, kAny };
 
   // `path` is the collection, e.g. "/api/v1/pods"; `selector` "fieldSelector=…" or

@@ -67,24 +67,23 @@ std::string own_right_body(const OwnRight& right) {
 }
 
 Result<AccessReview> review_own_right(http::Client& client, const CallOptions& options,
-                                      const OwnRight& right, Duration timeout) {
+                                      const OwnRight& right) {
   return send_for(client, options,
                   review_request("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                                 own_right_body(right), timeout),
+                                 own_right_body(right), kCallTimeout),
                   access_review_from_json);
 }
 
-Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options, Duration timeout) {
+Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options) {
   const json body{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
-  return send_for(
-      client, options,
-      review_request("/apis/authentication.k8s.io/v1/selfsubjectreviews", to_text(body), timeout),
-      user_of_review);
+  return send_for(client, options,
+                  review_request("/apis/authentication.k8s.io/v1/selfsubjectreviews", to_text(body),
+                                 kCallTimeout),
+                  user_of_review);
 }
 
-Result<std::string> server_version(http::Client& client, const CallOptions& options,
-                                   Duration timeout) {
-  return send_for(client, options, {"GET", "/version", "", "", timeout}, version_of);
+Result<std::string> server_version(http::Client& client, const CallOptions& options) {
+  return send_for(client, options, {"GET", "/version", "", "", kCallTimeout}, version_of);
 }
 
 }  // namespace slurmlet::kube

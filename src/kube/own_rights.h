@@ -36,13 +36,12 @@ std::string describe(const OwnRight& right);
 std::string own_right_body(const OwnRight& right);
 
 Result<AccessReview> review_own_right(http::Client& client, const CallOptions& options,
-                                      const OwnRight& right, Duration timeout);
+                                      const OwnRight& right);
 
 // Whom the API server takes us for. kNotFound before Kubernetes 1.28.
-Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options, Duration timeout);
+Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options);
 
 // "v1.36.2".
-Result<std::string> server_version(http::Client& client, const CallOptions& options,
-                                   Duration timeout);
+Result<std::string> server_version(http::Client& client, const CallOptions& options);
 
 }  // namespace slurmlet::kube

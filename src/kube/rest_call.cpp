@@ -1,5 +1,6 @@
 #include "kube/rest_call.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "kube/json_read.h"
@@ -27,10 +28,15 @@ std::string url_encode(std::string_view text) {
 
 Result<http::Response> rest_call(http::Client& client, const http::Request& request,
                                  const CallOptions& options, const std::string& verb) {
-  if (request.timeout > options.longest) {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (now >= options.deadline) {
+    return Error{Code::kTimeout, request_name(request) + ": time limit exceeded"};
+  }
+  const Duration limit = std::min(options.longest, options.deadline - now);
+  if (request.timeout > limit) {
     http::Request shorter = request;
-    shorter.timeout = options.longest;
-    return rest_call(client, shorter, options, verb);
+    shorter.timeout = limit;
+    return rest_call(client, shorter, {options.counter, options.on_server_date}, verb);
   }
   auto response = client.call(request);
   if (options.counter != nullptr) {

@@ -21,7 +21,9 @@ struct CallOptions {
   // Gets the server's clock (Date header, whole seconds) of each answer; may be empty. Called in
   // the client's thread.
   std::function<void(WallTime)> on_server_date;
-  Duration longest = Duration::max();  // of a call; streams are not bounded by it
+  // Of a call, and when calls end together; streams are not bounded by them.
+  Duration longest = Duration::max();
+  SteadyTime deadline = kNever;
 };
 
 // What each class that makes calls has.

@@ -34,7 +34,8 @@ using cli::Severity;
 
 constexpr int kUnauthorized = 401;
 constexpr const char* kJobs = "jobs";
-constexpr Duration kLimit = std::chrono::seconds{5};  // of one call
+
+kube::CallOptions limited() { return {nullptr, {}, std::chrono::seconds{5}}; }
 
 // One of the two API servers, in the words of what is found.
 struct Place {
@@ -53,9 +54,9 @@ Finding server_finding(http::Client& client, const std::string& url, const Place
   seen.url = url;
   const SystemClock clock;
   const auto before = clock.now().steady;
-  const auto version = kube::server_version(client, {}, kLimit);
+  const auto version = kube::server_version(client, limited());
   seen.took = clock.now().steady - before;
-  const auto user = kube::who_am_i(client, {}, kLimit);
+  const auto user = kube::who_am_i(client, limited());
   for (const auto* error : {version ? nullptr : &version.error(), user ? nullptr : &user.error()}) {
     if (error != nullptr && error->request && error->request->http_status == kUnauthorized) {
       return {place.server, Severity::kError, url + ": rejects the credential", error->reason(),
@@ -77,7 +78,7 @@ Finding rights_finding(http::Client& client, const std::vector<kube::OwnRight>& 
                        const Place& place) {
   std::string missing;
   for (const auto& right : needed) {
-    const auto review = kube::review_own_right(client, {}, right, kLimit);
+    const auto review = kube::review_own_right(client, limited(), right);
     if (!review) {
       return {place.rights, Severity::kWarning, "not all could be checked", review.error().message};
     }
@@ -93,7 +94,8 @@ Finding rights_finding(http::Client& client, const std::vector<kube::OwnRight>& 
 
 Finding lease_finding(http::Client& client, const Options& options) {
   const std::string name = options.leader_namespace + "/" + kLeaderLease;
-  const auto lease = kube::RestLeaseApi{client, {}, options.leader_namespace}.get(kLeaderLease);
+  const auto lease =
+      kube::RestLeaseApi{client, limited(), options.leader_namespace}.get(kLeaderLease);
   if (!lease) {
     return lease.error().code == Code::kNotFound
                ? Finding{cli::kSubjectLease, Severity::kInfo, name + ": no operator has led yet"}

@@ -142,6 +142,9 @@ std::string daemon_status_json(const StatusInput& input) {
        certificate_json(certificates.client_not_after, certificates.client_requests,
                         certificates.client_problem)},
       {"servingCertificate", serving},
+      {"endpoint", input.endpoint ? Json{{"port", input.endpoint->port},
+                                         {"listening", input.endpoint->listening}}
+                                  : Json{}},
       {"metal3", {{"uuid", known(report.metal3_uuid)}, {"providerID", known(report.provider_id)}}},
       {"pods",
        {{"rejected", report.pods_rejected},

@@ -23,9 +23,12 @@
 //   slurmd                       {running, pid, version}; running: true, false or null
 //   clientCertificate            {notAfter, pendingRequest, pendingSince, problem}
 //   servingCertificate           {notAfter, selfSigned, pendingRequest, pendingSince, problem}
+//   endpoint                     {port, listening}: of the kubelet API; null where it is off, and
+//                                in phase "bootstrap"
 //   metal3                       {uuid, providerID}
 //   pods                         {rejected, finished, waiting}: counters since the start, and now
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -35,12 +38,18 @@
 
 namespace slurmlet::status {
 
+struct EndpointState {
+  int port = 0;
+  bool listening = false;
+};
+
 struct StatusInput {
   const Report& report;
   const sync::LeaseStatus& lease;
   Duration lease_duration;
   WallTime started;  // the process
   Now now;
+  std::optional<EndpointState> endpoint = {};
 };
 
 // Why this node has no usable credential; "" = it has one.

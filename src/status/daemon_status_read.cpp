@@ -70,6 +70,16 @@ std::string certificate_line(const json& certificate) {
   return not_after.empty() ? "" : self_signed ? "self-signed" : "valid until " + not_after;
 }
 
+std::string endpoint_line(const json& endpoint) {
+  const auto port = kube::int_at(endpoint, "port");
+  if (!port) {
+    return "";
+  }
+  return kube::bool_at(endpoint, "listening")
+             ? fmt::format("port {}", *port)
+             : fmt::format("does not listen on port {}; the log says why", *port);
+}
+
 std::string to_text(const json& status) {
   Lines lines;
   lines.add("daemon",
@@ -98,6 +108,7 @@ std::string to_text(const json& status) {
   lines.add("slurmd", slurmd_line(member(status, "slurmd")));
   lines.add("client cert", certificate_line(member(status, "clientCertificate")));
   lines.add("serving cert", certificate_line(member(status, "servingCertificate")));
+  lines.add("endpoint", endpoint_line(member(status, "endpoint")));
   const json& metal3 = member(status, "metal3");
   lines.add("metal3 uuid", string_at(metal3, "uuid"));
   lines.add("providerID", string_at(metal3, "providerID"));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Keeps the facts about this machine and its slurmd fresh, by events and a thirty-second tick.
+// Keeps the facts about this machine and its slurmd fresh, by events and a tick a minute.
 //
 // Owns the sources: pressure samples (each tick), the rest of the machine (each report interval),
 // slurmd (pidfd and inotify), jobs on the machine, and the queries to slurmctld. The tick falls
@@ -59,7 +59,7 @@ struct SlurmSetup {
 struct FactsOptions {
   host::Paths paths;
   Duration machine_interval = std::chrono::minutes{5};
-  Duration tick = std::chrono::seconds{30};  // pressures: news, not a matter of seconds here
+  Duration tick = std::chrono::minutes{1};  // pressures: news, not a matter of seconds here
   Duration not_ready_grace = std::chrono::seconds{15};
   // For the first look, before slurm.conf names SlurmUser. Like Parts::discover.
   std::function<TrustedUsers()> slurm_users = [] { return TrustedUsers{}; };

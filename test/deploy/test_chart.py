@@ -14,7 +14,7 @@ from harness.service_account import can
 
 DEPLOY = repository() / "deploy"
 CHART = DEPLOY / "charts/slurmlet"
-HELM = repository() / "build/helm/helm"
+HELM = repository() / "build/tools/helm"
 NAMESPACE = "slurm-system"
 POD = {"operator.deployment": "true", "operator.image": "registry.example.org/slurmlet-operator:0.1.0",
        "operator.slurm.configMap": "slurm-conf", "operator.slurm.jwtSecret": "slurm-jwt"}
@@ -30,7 +30,7 @@ HOME = tempfile.TemporaryDirectory(prefix="helm")
 
 
 def helm(*arguments, kubeconfig="/dev/null", fails=False):
-    assert HELM.exists(), f"{HELM} is missing; run ./dev system or test/lab/helm/build.sh"
+    assert HELM.exists(), f"{HELM} is missing; run ./dev system or test/lab/tools/build.sh"
     done = subprocess.run([HELM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120,
                           env={"PATH": "/usr/bin:/bin", "HOME": HOME.name, "KUBECONFIG": str(kubeconfig)})
     assert (done.returncode != 0) == fails, done.stdout + done.stderr

@@ -224,6 +224,7 @@ class Machine:
                    "--register=no", "--keep-unit", f"--directory={self.root}",
                    f"--machine={self.label}", "--settings=no", "--capability=CAP_NET_ADMIN",
                    "--resolv-conf=off", "--timezone=off", "--link-journal=no", "--notify-ready=yes"]
+        self._told.forget()  # it may have powered itself off
         with open(self.directory / "console.log", "ab") as console:
             self._process = subprocess.Popen(
                 self.workshop.space.enter(*command), stdin=subprocess.DEVNULL, stdout=console,
@@ -264,7 +265,6 @@ class Machine:
         self.powered_on_at = time.monotonic()
         status = self._process.wait(BOOT_WAIT)
         assert status == _REBOOT, f"{self.label} ended with {status}:\n{self.console()[-3000:]}"
-        self._told.forget()
         self._start()
 
     def power_off(self, timeout=BOOT_WAIT):

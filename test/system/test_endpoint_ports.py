@@ -1,4 +1,5 @@
 """Whose the ports are: taken by another program, lost, or held by a socket unit over restarts."""
+import json
 import re
 import signal
 import socket
@@ -9,7 +10,7 @@ import pytest
 from harness.api import condition
 from harness.kubelet_client import KubeletClient
 from harness.metric_names import one
-from harness.programs import free_port
+from harness.programs import free_port, get_page
 from harness.rig import GENERAL_WAIT, wait_until
 from harness.service_account import ServiceAccount
 
@@ -39,18 +40,26 @@ def healthy(port):
         return client.recv(100).startswith(b"HTTP/1.1 200")
 
 
+def endpoint_status(port):
+    """That of the kubelet API by GET /status; nothing while nobody answers."""
+    _, text = get_page(port, "/status")
+    return json.loads(text)["endpoint"] if text else None
+
+
 def test_a_port_that_is_taken_is_had_when_it_is_free(rig, scraper):
     """The Node names the port all the while: without it the API server would take 10250."""
     kubelet, health = rig.ports["port"], rig.ports["healthzPort"]
-    with socket.create_server(("127.0.0.1", kubelet)), socket.create_server(("127.0.0.1", health)):
-        rig.start()
-        for port in kubelet, health:
-            assert rig.log().count(f":{port} is in use by another program") == 1
-        endpoints = rig.node()["status"]["daemonEndpoints"]
-        assert endpoints == {"kubeletEndpoint": {"Port": kubelet}}
+    with socket.create_server(("127.0.0.1", kubelet)):
+        with socket.create_server(("127.0.0.1", health)):
+            rig.start()
+            for port in kubelet, health:
+                assert rig.log().count(f":{port} is in use by another program") == 1
+            endpoints = rig.node()["status"]["daemonEndpoints"]
+            assert endpoints == {"kubeletEndpoint": {"Port": kubelet}}
+        said = wait_until(lambda: endpoint_status(health), LONGEST_RETRY, "the health port")
+        assert said == {"port": kubelet, "listening": False}
     text = wait_until(lambda: answers(scraper), LONGEST_RETRY, "the kubelet port")
-    wait_until(lambda: one(answers(scraper), "slurmlet_endpoint_listening", endpoint="healthz"),
-               LONGEST_RETRY, "the health port")
+    assert endpoint_status(health) == {"port": kubelet, "listening": True}
     for endpoint in "kubelet", "healthz":
         assert one(text, "slurmlet_endpoint_bind_failures_total", endpoint=endpoint) > 1
     assert healthy(health)

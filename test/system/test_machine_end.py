@@ -1,13 +1,12 @@
 """A Node that is deleted with its Cluster API Machine stays deleted; any other comes back as it was.
 Cluster API is played by what it does to a Node: its annotation, the cordon, the deletion."""
-import http.client
 import json
 import shutil
 
 import pytest
 
 from harness.commands import run_beside
-from harness.programs import free_port
+from harness.programs import free_port, get_page
 from harness.rig import wait_until
 
 UUID = "2d55eb75-ed44-431e-9898-e26241198918"
@@ -60,9 +59,7 @@ def assert_stays_deleted(rig):
 
 
 def status_of(rig):
-    connection = http.client.HTTPConnection("127.0.0.1", rig.port, timeout=10)
-    connection.request("GET", "/status")
-    return json.loads(connection.getresponse().read())
+    return json.loads(get_page(rig.port, "/status")[1])
 
 
 def test_node_deleted_with_its_machine_stays_deleted(machine):

@@ -18,7 +18,7 @@ from test_operator import NODES, OPERATOR, Site, account  # noqa: F401 (a fixtur
 
 CONTAINER = repository() / "packaging/container"
 CHART = repository() / "deploy/charts/slurmlet"
-HELM = repository() / "build/helm/helm"
+HELM = repository() / "build/tools/helm"
 UID = 64030
 ACCOUNT = "run/secrets/kubernetes.io/serviceaccount"
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.api import slurm_states
 from harness.commands import run_beside
-from harness.rig import wait_until
+from harness.rig import GENERAL_WAIT, wait_until
 from harness.service_manager import ServiceManager
 from harness.shared_mount import SharedMount
 
@@ -336,7 +336,7 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     before = Fixed(rig.node())
     state = mounts(tmp_path / "state", rig.state_dir)
     hang = Hang(rig, state)
-    found = rig.wait_condition("DiskPressure", "Unknown", CAUSE)
+    found = rig.wait_condition("DiskPressure", "Unknown", CAUSE, timeout=2 * GENERAL_WAIT)
     assert f"{state.path} did not answer for 5 s" in found["message"]
     rig.slurm.set_state(SLURM_NODE, "drained", "state")  # all goes on
     rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")

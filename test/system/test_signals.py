@@ -1,4 +1,5 @@
 """SIGTERM and SIGHUP."""
+import json
 import os
 import signal
 import subprocess
@@ -11,12 +12,13 @@ from harness.daemon import BINARY
 from harness.rig import GENERAL_WAIT, wait_until
 
 
-def test_sigterm_ends_within_two_seconds_and_writes_nothing(rig, timing):
+def test_sigterm_ends_at_once_and_writes_nothing(rig, timing):
+    """On a busy machine it waits two seconds for systemctl, which tells whether the host stops."""
     rig.start_and_know()
     stopped_at = time.time()
     seconds = rig.stop()
     timing("SIGTERM to end", seconds)
-    assert seconds < 2
+    assert seconds < 4
     assert rig.audit.object_writes(stopped_at) == []
     assert condition(rig.node(), "Ready")["status"] == "True"
 
@@ -76,7 +78,7 @@ def test_shutdown_of_the_host_while_the_api_server_hangs(stopping_host, plane):
     stopping_host.start_and_know()
     plane.ctl("pause", "kube-apiserver")
     try:
-        assert stopping_host.stop() < 3
+        assert stopping_host.stop() < 5
     finally:
         plane.ctl("resume", "kube-apiserver")
     assert "the Node could not be updated" in stopping_host.log()
@@ -129,6 +131,29 @@ def test_sighup_with_a_configuration_that_does_not_start_changes_nothing(rig):
             "slurmlet cannot start with the new configuration; the old one stays in use") >= count)
         renewed = rig.wait_renewed(renewed)["spec"]["renewTime"]
         assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
+
+
+def test_sighup_on_a_machine_with_another_name_keeps_the_nodes(rig):
+    """As a kubelet does until it is restarted; and the credential may name no node that could tell."""
+    def reload(name, rack):
+        rig.config["node"]["labels"] = {"site.example/rack": rack}
+        rig.config_path.write_text(json.dumps(rig.config))
+        rig.metadata_path.write_text(metadata.replace(rig.name, name))
+        rig.daemon.signal(signal.SIGHUP)
+        return rig.wait(lambda node: node["metadata"]["labels"].get("site.example/rack") == rack)
+    del rig.config["node"]["name"]
+    rig.config_path.write_text(json.dumps(rig.config))
+    rig.provision("5d1f0c4e-signals", with_provider_id=False)
+    metadata = rig.metadata_path.read_text()
+    rig.start_and_know()
+    pid, uid = rig.daemon.pid, rig.node()["metadata"]["uid"]
+    node = reload("renamed", "r7")
+    assert f"Node {rig.name} keeps its name until slurmlet is restarted" in rig.log()
+    assert node["metadata"]["uid"] == uid
+    rig.wait_renewed(rig.wait_renewed()["spec"]["renewTime"])
+    reload(rig.name, "r8")
+    assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
+    assert rig.admin.find("/api/v1/nodes/renamed") is None
 
 
 def test_sighup_while_the_api_server_hangs_is_obeyed_between_two_calls(rig, plane):

@@ -14,69 +14,34 @@ using std::chrono::seconds;
 
 constexpr Duration kLongestCall = seconds{3};
 
-// Every call ends by one deadline, however long it would be allowed to take by itself.
-class HurriedClient final : public http::Client {
- public:
-  HurriedClient(http::Client& client, SteadyTime deadline) : client_(client), deadline_(deadline) {}
-
-  Result<http::Response> call(const http::Request& request) override {
-    http::Request hurried = request;
-    const Duration left = deadline_ - std::chrono::steady_clock::now();
-    if (left < milliseconds{1}) {
-      return Error{Code::kTimeout, request.method + " " + request.path + ": time limit exceeded"};
-    }
-    hurried.timeout = std::min({request.timeout, left, kLongestCall});
-    return client_.call(hurried);
-  }
-  std::unique_ptr<http::Stream> open_stream(const http::Request& request) override {
-    return client_.open_stream(request);
-  }
-  std::vector<int> wait(SteadyTime until, const std::vector<int>& fds) override {
-    return client_.wait(std::min(until, deadline_), fds);
-  }
-  void interrupt() override { client_.interrupt(); }
-  void set_abort_fd(int fd) override { client_.set_abort_fd(fd); }
-  void close_idle_connections() override { client_.close_idle_connections(); }
-  std::string local_address() const override { return client_.local_address(); }
-
- private:
-  http::Client& client_;
-  SteadyTime deadline_;
-};
-
-struct ServerClock {
+void ask_server(http::Client& client, kube::CallOptions options, ServerSeen& out) {
   std::optional<WallTime> date;  // of the last answer
-  kube::CallOptions options() {
-    return {nullptr, [this](WallTime told) { date = told; }};
-  }
-};
-
-void ask_server(http::Client& client, ServerSeen& out) {
-  ServerClock server;
+  options.on_server_date = [&date](WallTime told) { date = told; };
   const auto before = SystemClock{}.now();
-  const auto version = kube::server_version(client, server.options(), kLongestCall);
+  const auto version = kube::server_version(client, options);
   const auto after = SystemClock{}.now();
   out.took = after.steady - before.steady;
-  if (server.date) {
+  if (date) {
     const WallTime middle = before.wall + (after.wall - before.wall) / 2;
-    out.skew = middle - (*server.date + milliseconds{500});
+    out.skew = middle - (*date + milliseconds{500});
   }
   if (!version) {
     out.problem = version.error();
     return;
   }
   out.version = *version;
-  if (const auto user = kube::who_am_i(client, {}, kLongestCall)) {
+  if (const auto user = kube::who_am_i(client, options)) {
     out.user = user->name;
   } else if (user.error().request && user.error().request->http_status == 401) {
     out.problem = user.error();  // whoever it is may ask for the version
   }
 }
 
-void ask_rights(http::Client& client, const RightsWanted& wanted, ClusterSeen& out) {
+void ask_rights(http::Client& client, const kube::CallOptions& options, const RightsWanted& wanted,
+                ClusterSeen& out) {
   out.rights.emplace();
   for (auto& right : needed_rights(wanted)) {
-    const auto review = kube::review_own_right(client, {}, right, kLongestCall);
+    const auto review = kube::review_own_right(client, options, right);
     if (!review) {
       out.rights_problem = review.error();
       return;
@@ -85,17 +50,17 @@ void ask_rights(http::Client& client, const RightsWanted& wanted, ClusterSeen& o
   }
 }
 
-NodeSeen ask_node(http::Client& client, const std::string& name) {
+NodeSeen ask_node(http::Client& client, const kube::CallOptions& options, const std::string& name) {
   NodeSeen out;
   out.name = name;
-  auto node = kube::RestNodeApi{client, {}}.get(name);
+  auto node = kube::RestNodeApi{client, options}.get(name);
   if (node) {
     out.node = std::move(*node);
   } else if (node.error().code != Code::kNotFound) {
     out.problem = node.error();
     return out;
   }
-  auto lease = kube::RestLeaseApi{client, {}}.get(name);
+  auto lease = kube::RestLeaseApi{client, options}.get(name);
   if (lease) {
     out.lease = std::move(*lease);
   } else if (lease.error().code != Code::kNotFound) {
@@ -139,8 +104,10 @@ ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials&
     out.server.problem = connected.error();
     return out;
   }
-  HurriedClient client{**connected, std::chrono::steady_clock::now() + limit};
-  ask_server(client, out.server);
+  http::Client& client = **connected;
+  const kube::CallOptions options{
+      nullptr, {}, kLongestCall, std::chrono::steady_clock::now() + limit};
+  ask_server(client, options, out.server);
   if (out.server.problem || credentials.by_bootstrap) {
     return out;
   }
@@ -149,8 +116,8 @@ ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials&
   const bool certificates =
       credentials.own.has_bootstrap || (endpoint && settings.endpoint.server_tls_bootstrap &&
                                         settings.endpoint.certificate_file.empty());
-  ask_rights(client, {name, endpoint, certificates}, out);
-  out.node = ask_node(client, name);
+  ask_rights(client, options, {name, endpoint, certificates}, out);
+  out.node = ask_node(client, options, name);
   out.node->daemon_runs = daemon_runs;
   look_at_end(settings, access, preview, *out.node);
   const std::string& uuid = preview.facts.machine.system_uuid;
@@ -169,8 +136,7 @@ std::optional<std::string> look_at_record(const config::Settings& settings,
   if (!connected) {
     return std::nullopt;
   }
-  HurriedClient client{**connected, clock.now().steady + kLongestCall};
-  const auto node = kube::RestNodeApi{client, {}}.get(node_name);
+  const auto node = kube::RestNodeApi{**connected, {nullptr, {}, kLongestCall}}.get(node_name);
   return node ? std::optional{node::record_of(*node)} : std::nullopt;
 }
 

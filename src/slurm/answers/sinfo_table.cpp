@@ -192,8 +192,9 @@ std::optional<Layout> layout_of(std::string_view line) {
 
 bool is_host_list(std::string_view text) {
   return !text.empty() && text.front() != '-' && text.front() != '[' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || std::string_view{"._-[],"}.find(c) != std::string::npos;
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                  std::string_view{"._-[],"}.find(c) != std::string::npos;
          });
 }
 

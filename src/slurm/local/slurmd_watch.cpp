@@ -25,9 +25,6 @@ constexpr std::array<Duration, 4> kHurry{std::chrono::milliseconds{50},
                                          std::chrono::milliseconds{200}, std::chrono::seconds{1},
                                          std::chrono::seconds{3}};
 
-// A look that is not through by then goes on beside the loop.
-constexpr std::chrono::milliseconds kPatience{100};
-
 void watch_births(Inotify& inotify, const SlurmdPlaces& places, std::vector<int>& watches) {
   const auto add = [&](const std::string& directory, std::uint32_t mask) {
     if (const auto watch = inotify.add(directory, mask)) {
@@ -126,7 +123,7 @@ void SlurmdWatch::watch_spool(Now now) {
       },
       now.steady);
   spool_at_ = next_aligned(now, settings_.rescan);
-  if (const auto watch = spool_look_.take(begun ? kPatience : Duration::zero())) {
+  if (const auto watch = spool_look_.take(begun ? settings_.patience : Duration::zero())) {
     spool_watch_ = *watch;
     job_event_ = job_event_ || spool_watch_.has_value();
   }
@@ -177,7 +174,7 @@ void SlurmdWatch::next_search(Now now) {
 
 void SlurmdWatch::search(Now now) {
   const bool begun = begin_search(now.steady);
-  if (auto look = look_.take(begun ? kPatience : Duration::zero())) {
+  if (auto look = look_.take(begun ? settings_.patience : Duration::zero())) {
     if (birth_watches_.empty()) {
       birth_watches_ = std::move(look->birth_watches);
     }

@@ -46,6 +46,8 @@ struct SlurmdWatchSettings {
   std::string systemd_dir = "/run/systemd/system";
   Duration rescan = std::chrono::seconds{10};
   Duration state_check = std::chrono::seconds{30};
+  // A look that is not through by then goes on beside the loop.
+  Duration patience = std::chrono::milliseconds{100};
 };
 
 class SlurmdWatch {

@@ -36,6 +36,7 @@ type target struct {
 	out    string
 	server string
 	ttl    time.Duration
+	age    time.Duration
 }
 
 func (t *target) flags(c *cobra.Command, ttl time.Duration, what string) {
@@ -79,7 +80,7 @@ func (t *target) writeCertified(commonName string, organizations []string, embed
 		return err
 	}
 	k.User = commonName
-	k.Client, err = ca.Issue(pki.Request{CommonName: commonName, Organizations: organizations, Lifetime: t.ttl})
+	k.Client, err = ca.Issue(pki.Request{CommonName: commonName, Organizations: organizations, Lifetime: t.ttl, Age: t.age})
 	if err != nil {
 		return err
 	}
@@ -108,6 +109,7 @@ kubeconfig refers to these and to the CA file in the cluster's folder.`,
 	t.flags(c, 24*time.Hour, "certificate")
 	c.Flags().StringVar(&name, "name", "", "name of the node (required)")
 	c.Flags().BoolVar(&embed, "embed", true, "put certificate and key into the kubeconfig itself")
+	c.Flags().DurationVar(&t.age, "age", 0, "how long ago the certificate was issued")
 	_ = c.MarkFlagRequired("name")
 	return c
 }

@@ -1,6 +1,6 @@
 """The core manager of Cluster API on the API server of a test, which is management and workload cluster in one.
 Stand-ins play what is not Cluster API: a control plane that somebody else manages, and an infrastructure provider
-whose machines are there at once. Built by test/lab/clusterapi/build.sh."""
+whose machines are there at once. Built by test/lab/tools/build.sh."""
 import base64
 import pathlib
 import threading

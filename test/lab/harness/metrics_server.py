@@ -1,5 +1,5 @@
 """metrics-server on loopback, registered with the API server's aggregation layer, so that
-`kubectl top node` works. Built by test/lab/metricsserver/build.sh."""
+`kubectl top node` works. Built by test/lab/tools/build.sh."""
 import base64
 import json
 import pathlib

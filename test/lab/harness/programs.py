@@ -11,8 +11,8 @@ CLIENTS = repository() / "build/clients/usr/bin"
 OLD_KUBECTL = CLIENTS / "kubectl"  # Debian 12's, 1.20
 PROMETHEUS = CLIENTS / "prometheus"
 PROMTOOL = CLIENTS / "promtool"
-METRICS_SERVER = repository() / "build/metricsserver/metrics-server"
-CLUSTER_API = repository() / "build/clusterapi/manager"
+METRICS_SERVER = repository() / "build/tools/metrics-server"
+CLUSTER_API = repository() / "build/tools/core"
 
 
 def free_port():

@@ -41,10 +41,11 @@ class OwnCredentialsTest : public ::testing::Test {
     settings_.kubernetes.cert_dir = tree_.path("pki").string();
     settings_.endpoint.port = 0;
     make();
-    // The wall clock of the certificate's time, and then what somebody has set it to.
-    const auto until = access_->client_certificate()->not_after;
-    clock_.step_wall(std::chrono::duration_cast<std::chrono::milliseconds>(until - hours{1} -
-                                                                           clock_.now().wall));
+    // The wall clock of the certificate's time. At a whole minute, because looks at files are
+    // aligned to the wall clock.
+    const WallTime until = access_->client_certificate()->not_after;
+    clock_.step_wall(std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::ceil<minutes>(until - hours{1}) - clock_.now().wall));
   }
   tls::Issued certificate_of(const std::string& node) const {
     return tls::issue(ca_,

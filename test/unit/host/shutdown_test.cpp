@@ -35,6 +35,7 @@ class SystemIsStopping : public ::testing::Test {
   ShutdownSources saying(const std::string& script) {
     ShutdownSources sources;
     sources.command = {"sh", "-c", script};
+    sources.time_limit = std::chrono::minutes{1};  // a busy machine
     sources.scheduled = tree_.path("scheduled");
     return sources;
   }
@@ -43,6 +44,12 @@ class SystemIsStopping : public ::testing::Test {
 
 TEST_F(SystemIsStopping, BelievesSystemdWhateverItsExitCode) {
   EXPECT_TRUE(system_is_stopping(saying("echo stopping; exit 1")));
+}
+
+TEST_F(SystemIsStopping, AnAnswerThatTakesASecondIsWaitedFor) {
+  auto sources = saying("sleep 1; echo stopping");
+  sources.time_limit = ShutdownSources{}.time_limit;
+  EXPECT_TRUE(system_is_stopping(sources));
 }
 
 TEST_F(SystemIsStopping, OtherStatesAreNot) {

@@ -167,7 +167,7 @@ TEST(ClientCall, KeepsItsDeadlineWhenTheServerNeverAnswers) {
   EXPECT_EQ(response.error().code, Code::kTimeout);
   EXPECT_EQ(response.error().message, "GET " + server.url() + "/slow: no answer within 300 ms");
   EXPECT_GE(took, 299ms);
-  EXPECT_LT(took, 3s);
+  EXPECT_LT(took, 10s);
   EXPECT_TRUE(server.wait_closed(1));  // the connection is not kept
 }
 
@@ -182,7 +182,7 @@ TEST(ClientCall, KeepsItsDeadlineDuringTheTlsHandshake) {
   const auto response = client->call(get("/slow", 200ms));
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, Code::kTimeout);
-  EXPECT_LT(steady_now() - start, 3s);
+  EXPECT_LT(steady_now() - start, 10s);
 }
 
 TEST(ClientCall, SaysThatNobodyListens) {

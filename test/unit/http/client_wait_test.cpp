@@ -23,7 +23,7 @@ TEST(ClientWait, EndsAtItsTime) {
   const SteadyTime start = steady_now();
   EXPECT_THAT(client->wait(start + 100ms, {}), IsEmpty());
   EXPECT_GE(steady_now() - start, 100ms);
-  EXPECT_LT(steady_now() - start, 3s);
+  EXPECT_LT(steady_now() - start, 10s);
   EXPECT_THAT(client->wait(SteadyTime::min(), {}), IsEmpty());
 }
 
@@ -81,6 +81,10 @@ TEST(ClientWait, TellsOfAPieceOfTheBodyOnceWhetherItIsTakenOrNot) {
   const auto client = make_client(endpoint_of(server));
   const auto stream = client->open_stream(get("/watch"));
   int told = 0;  // of the status and of the body, together or one after the other
+  const SteadyTime start = steady_now();
+  for (; stream->status() == 0 && steady_now() < start + 10s; ++told) {
+    (void)client->wait(start + 10s, {});
+  }
   for (const SteadyTime end = steady_now() + 1s; steady_now() < end; ++told) {
     (void)client->wait(end, {});
   }

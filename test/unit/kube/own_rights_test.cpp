@@ -15,8 +15,6 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr Duration kTimeout = seconds{3};
-
 TEST(OwnRights, AreAskedWithWhatTheNodeAuthorizerLooksAt) {
   EXPECT_EQ(json::parse(own_right_body(
                 {"update", "coordination.k8s.io", "leases", "", "n1", "kube-node-lease", ""})),
@@ -53,37 +51,49 @@ TEST(OwnRights, YesNoAndFailure) {
   client.answer(201, R"({"status":{"allowed":true}})");
   client.answer(201, R"({"status":{"allowed":false,"reason":"only n2's"}})");
   client.answer(403, R"({"kind":"Status","code":403,"reason":"Forbidden","message":"no"})");
-  const auto yes = review_own_right(client, {}, right, kTimeout);
+  const auto yes = review_own_right(client, {nullptr, {}, seconds{3}}, right);
   ASSERT_TRUE(yes);
   EXPECT_TRUE(yes->allowed);
   EXPECT_EQ(client.last().method, "POST");
   EXPECT_EQ(client.last().path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
-  EXPECT_EQ(client.last().timeout, kTimeout);
-  const auto no = review_own_right(client, {}, right, kTimeout);
+  EXPECT_EQ(client.last().timeout, seconds{3});
+  const auto no = review_own_right(client, {}, right);
   ASSERT_TRUE(no);
   EXPECT_FALSE(no->allowed);
   EXPECT_EQ(no->reason, "only n2's");
-  const auto failed = review_own_right(client, {}, right, kTimeout);
+  const auto failed = review_own_right(client, {}, right);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, Code::kDenied);
+}
+
+TEST(OwnRights, AllCallsEndByOneDeadline) {
+  fakes::FakeHttpClient client;
+  client.answer(200, R"({"major":"1","gitVersion":"v1.36.2"})");
+  const SteadyTime now = std::chrono::steady_clock::now();
+  ASSERT_TRUE(server_version(client, {nullptr, {}, seconds{3}, now + seconds{2}}));
+  EXPECT_LE(client.last().timeout, seconds{2});
+  client.answer(200, R"({"major":"1","gitVersion":"v1.36.2"})");
+  const auto late = server_version(client, {nullptr, {}, seconds{3}, now});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kTimeout);
 }
 
 TEST(OwnRights, WhoAndWhichVersion) {
   fakes::FakeHttpClient client;
   client.answer(201, R"({"status":{"userInfo":{"username":"system:node:n1",
                          "groups":["system:nodes"]}}})");
-  const auto user = who_am_i(client, {}, kTimeout);
+  const auto user = who_am_i(client, {});
   ASSERT_TRUE(user);
   EXPECT_EQ(user->name, "system:node:n1");
   EXPECT_THAT(user->groups, ElementsAre("system:nodes"));
   client.answer(201, R"({"status":{}})");
-  EXPECT_FALSE(who_am_i(client, {}, kTimeout));
+  EXPECT_FALSE(who_am_i(client, {}));
   client.answer(200, R"({"major":"1","gitVersion":"v1.36.2"})");
-  const auto version = server_version(client, {}, kTimeout);
+  const auto version = server_version(client, {});
   ASSERT_TRUE(version);
   EXPECT_EQ(*version, "v1.36.2");
   client.answer(200, "{}");
-  const auto none = server_version(client, {}, kTimeout);
+  const auto none = server_version(client, {});
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("GET /version"));
 }

@@ -287,7 +287,7 @@ TEST(DesiredNodeTest, ALongReasonDoesNotCutOffHowManyJobsRun) {
   facts.slurm.record->state = {"MIXED", {"DRAIN"}};
   facts.slurm.record->reason = std::string(2000, 'x');
   facts.jobs = LocalJobs{};
-  for (int id = 4000000; id < 4000030; ++id) {
+  for (std::uint32_t id = 4000000; id < 4000030; ++id) {
     facts.jobs->job_ids.push_back(id);
   }
   facts.jobs->jobs = 30;

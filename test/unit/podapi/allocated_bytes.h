@@ -1,24 +1,20 @@
 #pragma once
 
-// How many bytes of the heap are in use, in builds with and without AddressSanitizer.
+// How many bytes of the heap are in use, in builds with and without a sanitizer.
 
 #include <malloc.h>
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
-// Of the sanitizer's run-time library, whose header gcc does not install.
-extern "C" std::size_t __sanitizer_get_current_allocated_bytes();
-#endif
+// Of the sanitizers' run-time libraries, whose allocators mallinfo() does not know.
+extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace slurmlet::podapi {
 
 inline std::size_t allocated_bytes() {
-#if defined(__SANITIZE_ADDRESS__)
-  return __sanitizer_get_current_allocated_bytes();
-#else
-  return ::mallinfo2().uordblks;
-#endif
+  return __sanitizer_get_current_allocated_bytes != nullptr
+             ? __sanitizer_get_current_allocated_bytes()
+             : ::mallinfo2().uordblks;
 }
 
 }  // namespace slurmlet::podapi

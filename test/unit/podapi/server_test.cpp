@@ -302,7 +302,7 @@ TEST(Server, OnAPlainPortHeadsThatAreBegunHoldNoPlaceForEver) {
   options.max_connections = 3;
   Rig rig{options};
   std::vector<std::unique_ptr<TestClient>> holders;
-  for (int i = 1; i <= 3; ++i) {
+  for (unsigned i = 1; i <= 3; ++i) {
     holders.push_back(connect_from(rig, i));
     ask_and_stay(rig, *holders.back());
     holders.back()->send("G");

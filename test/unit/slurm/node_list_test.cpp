@@ -33,7 +33,7 @@ TEST(NodeList, IsTheSameHoweverItIsCut) {
     ASSERT_TRUE(whole);
     const auto records = whole->take_records();
     ASSERT_EQ(records.size(), 3U) << release;
-    for (const std::size_t piece : {1, 2, 7, 1000}) {
+    for (const std::size_t piece : {1U, 2U, 7U, 1000U}) {
       auto reader = fed(body, piece);
       ASSERT_TRUE(reader);
       EXPECT_EQ(reader->take_records(), records) << release << " " << piece;

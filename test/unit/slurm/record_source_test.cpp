@@ -183,7 +183,7 @@ TEST(JudgeRecord, AHugeForgeryCostsLittle) {
     record.text += scontrol_record("n1");
   }
   EXPECT_TRUE(judge(to_annotation(record)).failure);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds{2}) << "with sanitizers";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds{60}) << "with sanitizers";
 }
 
 TEST(RecordSource, HasNewsOncePerRecordNodeAndCluster) {

@@ -50,6 +50,7 @@ class SlurmdWatchTest : public testing::Test {
     tree_.dir("proc").dir("pids");
     settings_.places.users = {{::geteuid()}, {::getgid()}};
     settings_.places.pid_pattern = tree_.path("pids/%n.pid");  // nobody watches that directory
+    settings_.patience = std::chrono::minutes{1};              // a busy machine
   }
   // Looks for the first time; `slurmd -V` has ended and the watches for a birth are gone.
   void make() {

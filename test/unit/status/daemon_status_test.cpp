@@ -58,12 +58,14 @@ sync::LeaseStatus renewed(Duration ago) {
   return lease;
 }
 
-std::string json_of(const Report& report, const sync::LeaseStatus& lease) {
-  return daemon_status_json({report, lease, seconds{40}, kNow.wall - hours{2}, kNow});
+std::string json_of(const Report& report, const sync::LeaseStatus& lease,
+                    const std::optional<EndpointState>& endpoint = {}) {
+  return daemon_status_json({report, lease, seconds{40}, kNow.wall - hours{2}, kNow, endpoint});
 }
 
-DaemonStatus status_of(const Report& report, const sync::LeaseStatus& lease) {
-  auto status = read_daemon_status(json_of(report, lease));
+DaemonStatus status_of(const Report& report, const sync::LeaseStatus& lease,
+                       const std::optional<EndpointState>& endpoint = {}) {
+  auto status = read_daemon_status(json_of(report, lease, endpoint));
   EXPECT_TRUE(status);
   return status ? *status : DaemonStatus{};
 }
@@ -120,6 +122,16 @@ TEST(DaemonStatusTest, TextForPeople) {
       HasSubstr("by sinfo 5 min ago, queried every 60 s; the last query failed: timed out\n"));
   EXPECT_THAT(worse, HasSubstr("serving cert       self-signed\n"));
   EXPECT_THAT(worse, HasSubstr("slurmd             not running\n"));
+  EXPECT_THAT(worse, Not(HasSubstr("endpoint")));
+}
+
+TEST(DaemonStatusTest, TheEndpointThatListensOrDoesNot) {
+  const auto text_of = [](const EndpointState& state) {
+    return status_of(healthy_report(), renewed(seconds{5}), state).text;
+  };
+  EXPECT_THAT(text_of({10250, true}), HasSubstr("endpoint           port 10250\n"));
+  EXPECT_THAT(text_of({10250, false}),
+              HasSubstr("endpoint           does not listen on port 10250; the log says why\n"));
 }
 
 struct Sick {
@@ -188,11 +200,12 @@ TEST(DaemonStatusTest, JsonHasItsKeys) {
   for (const auto& [key, value] : object.items()) {
     keys.push_back(key);
   }
-  EXPECT_THAT(keys,
-              ElementsAre("version", "pid", "since", "node", "phase", "summary", "registered",
-                          "healthy", "problems", "apiServer", "refusal", "lease", "ready", "slurm",
-                          "slurmd", "clientCertificate", "servingCertificate", "metal3", "pods"));
+  EXPECT_THAT(keys, ElementsAre("version", "pid", "since", "node", "phase", "summary", "registered",
+                                "healthy", "problems", "apiServer", "refusal", "lease", "ready",
+                                "slurm", "slurmd", "clientCertificate", "servingCertificate",
+                                "endpoint", "metal3", "pods"));
   EXPECT_TRUE(object["refusal"].is_null());
+  EXPECT_TRUE(object["endpoint"].is_null());
   EXPECT_EQ(object["servingCertificate"]["pendingRequest"], "node-csr-1");
   EXPECT_EQ(object["servingCertificate"]["selfSigned"], true);
 }

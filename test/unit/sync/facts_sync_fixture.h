@@ -43,6 +43,7 @@ class FactsSyncFixture : public ::testing::Test {
                       tree_.path("run"),  tree_.root(),      tree_.path("dev")};
     options_.first_patience = options_.patience = std::chrono::minutes{1};  // a busy machine
     options_.tick = std::chrono::seconds{10};
+    conf_.watch.patience = options_.patience;
     conf_.watch.rescan = conf_.watch.state_check = std::chrono::seconds{10};
     conf_.node_name = "nid1";
     conf_.conf.cluster_name = "alps";

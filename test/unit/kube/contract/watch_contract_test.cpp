@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "cluster.h"
+#include "kube/list_watch.h"
 #include "kube/watch.h"
 
 namespace slurmlet::kube::contract {
@@ -130,24 +133,46 @@ TEST_F(WatchContract, PodsBoundToTheNodeAndNoOthers) {
   admin("DELETE", "/api/v1/namespaces/default/pods/contract-unbound?gracePeriodSeconds=0");
 }
 
-TEST_F(WatchContract, ResumesFromTheBookmarkThatTheServerSendsBeforeItEndsTheStream) {
-  ensure_node();
-  RewritingClient client(
-      *client_, [](std::size_t, std::string& path) { set_parameter(path, "timeoutSeconds", "8"); });
-  RequestCounter counter;
-  const auto watch = watch_own_pods(client, name_, {&counter, {}}, random_);
-  std::vector<WatchEvent<Pod>> events;
-  ASSERT_TRUE(run_until(client, *watch, events, seconds{20}, [&] {
-    return counter.snapshot().contains({"WATCH", 200});
-  }));
-  // Moves the server's version of pods on, unseen by our selector.
-  create_pod("contract-unbound", "");
-  ASSERT_TRUE(
-      run_until(client, *watch, events, seconds{20}, [&] { return client.watched.size() == 2; }));
-  EXPECT_GT(std::stoll(parameter(client.watched[1], "resourceVersion")),
-            std::stoll(parameter(client.watched[0], "resourceVersion")));
-  EXPECT_EQ(count(events, WatchEvent<Pod>::Type::kReplaced), 1) << "resumed, not listed again";
-  EXPECT_FALSE(watch->last_error());
+// A watch of the node's pods that the server ends after eight seconds, with a bookmark before that.
+class ShortWatchContract : public WatchContract {
+ protected:
+  void open_short_watch() {
+    ensure_node();
+    short_client_.emplace(*client_, [](std::size_t, std::string& path) {
+      set_parameter(path, "timeoutSeconds", "8");
+    });
+    watch_ = watch_own_pods(*short_client_, name_, {&counter_, {}}, random_);
+    ASSERT_TRUE(run_until(*short_client_, *watch_, events_, seconds{20}, [&] {
+      return counter_.snapshot().contains({"WATCH", 200});
+    }));
+    // Moves the server's version of pods on, unseen by our selector.
+    create_pod("contract-unbound", "");
+  }
+
+  std::optional<RewritingClient> short_client_;
+  RequestCounter counter_;
+  std::unique_ptr<Watch<Pod>> watch_;
+  std::vector<WatchEvent<Pod>> events_;
+};
+
+TEST_F(ShortWatchContract, ResumesFromTheBookmarkThatTheServerSendsBeforeItEndsTheStream) {
+  ASSERT_NO_FATAL_FAILURE(open_short_watch());
+  ASSERT_TRUE(run_until(*short_client_, *watch_, events_, seconds{20},
+                        [&] { return short_client_->watched.size() == 2; }));
+  EXPECT_GT(std::stoll(parameter(short_client_->watched[1], "resourceVersion")),
+            std::stoll(parameter(short_client_->watched[0], "resourceVersion")));
+  EXPECT_EQ(count(events_, WatchEvent<Pod>::Type::kReplaced), 1) << "resumed, not listed again";
+  EXPECT_FALSE(watch_->last_error());
+  admin("DELETE", "/api/v1/namespaces/default/pods/contract-unbound?gracePeriodSeconds=0");
+}
+
+TEST_F(ShortWatchContract, ABookmarkIsNoReasonForAStep) {
+  ASSERT_NO_FATAL_FAILURE(open_short_watch());
+  // The next news is the end of the stream; the bookmark that came before it is there too.
+  short_client_->wait(clock_.now().steady + seconds{20}, {});
+  const Now now = clock_.now();
+  EXPECT_LT(watch_->step(now, events_), now.steady + ListWatch::kSilence / 2) << "still open";
+  EXPECT_NE(watch_->position(), parameter(short_client_->watched[0], "resourceVersion"));
   admin("DELETE", "/api/v1/namespaces/default/pods/contract-unbound?gracePeriodSeconds=0");
 }
 

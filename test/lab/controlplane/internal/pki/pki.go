@@ -48,6 +48,7 @@ type Request struct {
 	Hosts         []string
 	IPs           []net.IP
 	Lifetime      time.Duration
+	Age           time.Duration // since it was issued; 0: a little, for clocks that differ
 }
 
 // NewAuthority makes a self-signed certificate authority.
@@ -108,7 +109,7 @@ func (a *Authority) Issue(r Request) (*Pair, error) {
 	template := &x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: r.CommonName, Organization: r.Organizations},
-		NotBefore:             now.Add(-backdate),
+		NotBefore:             now.Add(-max(r.Age, backdate)),
 		NotAfter:              now.Add(lifetime),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
