@@ -17,7 +17,6 @@ from .config import ClusterError
 
 # In the environment of all we start; job processes inherit it.
 MARKER = "SLURMCLUSTER_DIR"
-POLL_SECONDS = 0.03
 
 # Popen objects of daemons started by this very process: they are to be reaped.
 _children = {}
@@ -25,14 +24,20 @@ _children = {}
 
 def wait_for(what, seconds, condition):
     """Poll `condition` until it is true; its value is returned."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > seconds:
             raise ClusterError(f"waited {seconds} s for {what}")
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause(waited))
+
+
+def pause(waited):
+    """Seconds until the next look, after `waited`: many looks start a program."""
+    return min(0.03 + waited / 20, 0.2)
 
 
 def _stat_fields(pid):

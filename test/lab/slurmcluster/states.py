@@ -9,26 +9,37 @@ import pwd
 import re
 import signal
 import time
+import warnings
 
 from .config import ClusterError, save_description, write_slurm_conf
 from .processes import process_stat, wait_for
 
 
 def set_state(cluster, node, state, reason=None):
-    """Reset the node, push it into the state, wait for it; returns "MIXED+DRAIN"."""
+    """Reset the node, push it into the state, wait for it, twice if need be; returns "MIXED+DRAIN"."""
     if state not in STATES:
         raise ClusterError(f"no state '{state}'; there are: {', '.join(sorted(STATES))}")
     if node not in cluster.nodes:
         raise ClusterError(f"no node '{node}' in this cluster")
-    reset(cluster, node)
     push, reached = STATES[state]
-    push(cluster, node, reason or f"slurmcluster: {state}")
     seconds = 60 + (cluster.spec.slurmd_timeout if state == "down_not_responding" else 0)
 
-    def arrived():
-        tokens = cluster.node_state(node)
-        return tokens if reached(set(tokens)) else None
-    return "+".join(wait_for(f"{node} to be {state}", seconds, arrived))
+    def attempt():
+        reset(cluster, node)
+        push(cluster, node, reason or f"slurmcluster: {state}")
+        tokens = []
+
+        def arrived():
+            tokens[:] = cluster.node_state(node)
+            return reached(set(tokens))
+        wait_for(f"{node} to be {state}", seconds, arrived)
+        return "+".join(tokens)
+    try:
+        return attempt()
+    except ClusterError as error:
+        # slurmctld may note late what slurmd had answered, or had not, before the reset.
+        warnings.warn(f"{error}; once more, for it is:\n{cluster.show_node(node)}")
+        return attempt()
 
 
 # -- the epilog's fifo ------------------------------------------------------
