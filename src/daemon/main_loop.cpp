@@ -53,6 +53,7 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
 std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
   sync::FactsOptions options;
   options.paths.state_dir = settings_.state_dir;
+  options.system_uuid = identity_.system_uuid;
   options.machine_interval = settings_.kubernetes.status_report_interval;
   options.not_ready_grace = settings_.node.not_ready_grace;
   options.slurm_users = slurm::usual_slurm_users;

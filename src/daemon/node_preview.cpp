@@ -46,6 +46,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   const auto client = TRY(make_waiting_client());
   sync::FactsOptions facts_options;
   facts_options.paths.state_dir = settings.state_dir;
+  facts_options.system_uuid = identity.system_uuid;
   facts_options.slurm_users = slurm::usual_slurm_users;
   slurm::PollSettings poll = poll_settings(settings.slurm, std::nullopt);
   poll.first_spread = Duration{0};

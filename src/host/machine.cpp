@@ -11,7 +11,6 @@
 #include "host/addresses.h"
 #include "host/meminfo.h"
 #include "host/pci.h"
-#include "host/system_uuid.h"
 
 namespace slurmlet::host {
 namespace {
@@ -91,7 +90,6 @@ node::MachineFacts read_machine(const Paths& paths) {
   if (facts.machine_id == "uninitialized") {
     facts.machine_id.clear();  // machine-id(5): an image before its first boot is complete
   }
-  facts.system_uuid = read_system_uuid(paths);
   facts.boot_id = read_trimmed(kernel / "random/boot_id");
   facts.kernel_version = read_trimmed(kernel / "osrelease");
   facts.os_image = read_os_image(paths);

@@ -3,8 +3,9 @@
 // Reads what seldom changes about this machine: names, sizes, addresses, devices. Some dozens of
 // small files, about a millisecond: call it at start and once a report interval, not each tick. The
 // three pressures are left empty; they come from PressureSampler (pressure.h). So are the missing
-// GPU files: gres.conf names them (missing_files() in gpus.h); and the ephemeral storage, whose
-// file system may hang (file_system.h).
+// GPU files: gres.conf names them (missing_files() in gpus.h); the ephemeral storage
+// (file_system.h) and the system UUID (system_uuid.h), for the file system of the state directory
+// may hang.
 //
 // Never fails as a whole: what cannot be read is empty or missing in the answer (node/facts.h says
 // what that means). Thread-safe.

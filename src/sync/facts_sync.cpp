@@ -41,6 +41,7 @@ FactsSync::FactsSync(Parts parts)
 void FactsSync::read_machine() {
   const auto old = std::move(facts_.machine);
   facts_.machine = host::read_machine(options_.paths);
+  facts_.machine.system_uuid = options_.system_uuid;
   facts_.machine.memory_pressure = old.memory_pressure;
   facts_.machine.disk_pressure = old.disk_pressure;
   facts_.machine.disk_problem = old.disk_problem;

@@ -341,6 +341,10 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     rig.slurm.set_state(SLURM_NODE, "drained", "state")  # all goes on
     rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
     rig.slurm.reset(SLURM_NODE)
+    rig.slurm.daemon("kill", f"slurmd:{SLURM_NODE}")
+    rig.wait_log("SlurmdNotRunning: ")
+    rig.slurm.daemon("start", f"slurmd:{SLURM_NODE}")  # with the new one the machine is read again
+    rig.wait_log("SlurmdRunning: ")
     rig.daemon.signal(signal.SIGHUP)
     rig.wait_log(f"SIGHUP: {state.path}")
     rig.wait_log(WAITS)

@@ -25,7 +25,6 @@ TEST(ReadMachine, ReadsTheTree) {
       .file("proc/meminfo", "MemTotal:       527832220 kB\nMemFree:        500000000 kB\n")
       .file("etc/machine-id", "0f5ee6f9d3a94b3d8f7a3c5d1a2b3c4d\n")
       .file("etc/os-release", "NAME=\"Rocky Linux\"\nPRETTY_NAME=\"Rocky Linux 9.4\"\n")
-      .file("sys/class/dmi/id/product_uuid", "4C4C4544-0042-3510-8052-B4C04F4D3533\n")
       .file("sys/devices/system/cpu/online", "0-127\n")
       .dir("state");
   const auto facts = read_machine(paths_in(tree));
@@ -35,7 +34,6 @@ TEST(ReadMachine, ReadsTheTree) {
   EXPECT_EQ(facts.memory_bytes, 527832220LL * 1024);
   EXPECT_EQ(facts.machine_id, "0f5ee6f9d3a94b3d8f7a3c5d1a2b3c4d");
   EXPECT_EQ(facts.os_image, "Rocky Linux 9.4");
-  EXPECT_EQ(facts.system_uuid, "4c4c4544-0042-3510-8052-b4c04f4d3533");
   EXPECT_EQ(facts.cpus, 128);
   EXPECT_FALSE(facts.architecture.empty());
   EXPECT_FALSE(facts.memory_pressure || facts.disk_pressure || facts.pid_pressure);
@@ -46,7 +44,6 @@ TEST(ReadMachine, WhatCannotBeReadIsMissing) {
   const auto facts = read_machine(paths_in(tree));
   EXPECT_EQ(facts.hostname, "");
   EXPECT_EQ(facts.os_image, "");
-  EXPECT_EQ(facts.system_uuid, "");
   EXPECT_EQ(facts.cpus, std::nullopt);
   EXPECT_EQ(facts.memory_bytes, std::nullopt);
   EXPECT_TRUE(facts.gpus_by_pci_vendor.empty());
