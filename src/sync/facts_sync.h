@@ -58,7 +58,7 @@ struct SlurmSetup {
 
 struct FactsOptions {
   host::Paths paths;
-  std::string system_uuid;  // is not read again: the state directory may hold it
+  std::string system_uuid;  // read before: its file is in the state directory, which may hang
   Duration machine_interval = std::chrono::minutes{5};
   Duration tick = std::chrono::minutes{1};  // pressures: news, not a matter of seconds here
   Duration not_ready_grace = std::chrono::seconds{15};

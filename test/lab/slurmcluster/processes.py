@@ -22,6 +22,10 @@ MARKER = "SLURMCLUSTER_DIR"
 _children = {}
 
 
+class StillWaiting(ClusterError):
+    pass
+
+
 def wait_for(what, seconds, condition):
     """Poll `condition` until it is true; its value is returned."""
     began = time.monotonic()
@@ -31,13 +35,8 @@ def wait_for(what, seconds, condition):
             return value
         waited = time.monotonic() - began
         if waited > seconds:
-            raise ClusterError(f"waited {seconds} s for {what}")
-        time.sleep(pause(waited))
-
-
-def pause(waited):
-    """Seconds until the next look, after `waited`: many looks start a program."""
-    return min(0.03 + waited / 20, 0.2)
+            raise StillWaiting(f"waited {seconds} s for {what}")
+        time.sleep(min(0.03 + waited / 20, 0.2))  # many looks start a program
 
 
 def _stat_fields(pid):

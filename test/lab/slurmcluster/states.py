@@ -12,7 +12,7 @@ import time
 import warnings
 
 from .config import ClusterError, save_description, write_slurm_conf
-from .processes import process_stat, wait_for
+from .processes import StillWaiting, process_stat, wait_for
 
 
 def set_state(cluster, node, state, reason=None):
@@ -24,22 +24,24 @@ def set_state(cluster, node, state, reason=None):
     push, reached = STATES[state]
     seconds = 60 + (cluster.spec.slurmd_timeout if state == "down_not_responding" else 0)
 
-    def attempt():
-        reset(cluster, node)
-        push(cluster, node, reason or f"slurmcluster: {state}")
-        tokens = []
+    tokens = []
 
-        def arrived():
-            tokens[:] = cluster.node_state(node)
-            return reached(set(tokens))
+    def arrived():
+        tokens[:] = cluster.node_state(node)
+        return reached(set(tokens))
+
+    def push_and_wait():
+        push(cluster, node, reason or f"slurmcluster: {state}")
         wait_for(f"{node} to be {state}", seconds, arrived)
-        return "+".join(tokens)
+    reset(cluster, node)
     try:
-        return attempt()
-    except ClusterError as error:
+        push_and_wait()
+    except StillWaiting as error:
         # slurmctld may note late what slurmd had answered, or had not, before the reset.
         warnings.warn(f"{error}; once more, for it is:\n{cluster.show_node(node)}")
-        return attempt()
+        reset(cluster, node)
+        push_and_wait()
+    return "+".join(tokens)
 
 
 # -- the epilog's fifo ------------------------------------------------------

@@ -59,6 +59,7 @@ def test_state(cluster, state):
         cluster.reset("n2")
 
 
+@pytest.mark.filterwarnings("error")  # a second try would hide it
 def test_reboot_is_not_ordered_in_the_second_of_a_boot(cluster):
     """slurmctld would take the answer to the order for the boot, and keep REBOOT_ISSUED for good."""
     for _ in range(2):  # the reset before the second ends the first by a boot

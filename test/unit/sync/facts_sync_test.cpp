@@ -45,6 +45,7 @@ TEST_F(FactsSyncTest, PressuresComeWithTheFirstStep) {
 
 TEST_F(FactsSyncTest, TheMachineIsReadAgainEachReportIntervalAndKeepsItsPressures) {
   options_.tick = hours{24};  // no new sample meanwhile
+  options_.system_uuid = "4c4c4544-0042-3510-8052-b4c04f4d3533";
   start();
   const auto pressure = facts().machine.memory_pressure;
   tree_.file("etc/machine-id", "ffffffffffffffffffffffffffffffff\n");
@@ -52,6 +53,7 @@ TEST_F(FactsSyncTest, TheMachineIsReadAgainEachReportIntervalAndKeepsItsPressure
   EXPECT_EQ(facts().machine.machine_id.front(), '0');
   wait_quietly(seconds{1});
   EXPECT_EQ(facts().machine.machine_id.front(), 'f');
+  EXPECT_EQ(facts().machine.system_uuid, options_.system_uuid);
   ASSERT_TRUE(pressure);
   EXPECT_EQ(facts().machine.memory_pressure, pressure);
 }
