@@ -18,5 +18,6 @@ case $out in /*) ;; *) out=$start/$out ;; esac
 out=$(realpath -m -- "$out")
 
 mkdir -p "$(dirname "$out")"
-CGO_ENABLED=0 GOWORK=off go build -mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false -ldflags "-s -w" -o "$out" .
+. ../../test/lab/go_settings.sh
+go build -ldflags "-s -w" -o "$out" .
 echo "built $out"

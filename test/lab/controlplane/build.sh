@@ -22,8 +22,7 @@ out=${1:-$here/../../../build/controlplane/controlplane}
 case $out in /*) ;; *) out=$start/$out ;; esac
 out=$(realpath -m -- "$out")
 
-export CGO_ENABLED=0
-export GOWORK=off
+. ../go_settings.sh
 
 version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' ../go.mod)
 [ -n "$version" ] || { echo "build.sh: ../go.mod does not name k8s.io/kubernetes" >&2; exit 1; }
@@ -35,7 +34,7 @@ minor=${minor%%.*}
 stamp=$( (
 	go version
 	go env GOOS GOARCH
-	LC_ALL=C sha256sum ../go.mod ../go.sum build.sh $(LC_ALL=C ls ./*.go internal/*/*.go | grep -v _test.go)
+	LC_ALL=C sha256sum ../go.mod ../go.sum ../go_settings.sh build.sh $(LC_ALL=C ls ./*.go internal/*/*.go | grep -v _test.go)
 ) | sha256sum | cut -d' ' -f1)
 if [ -z "${FORCE:-}" ] && [ -x "$out" ] && [ "$(cat "$out.stamp" 2>/dev/null)" = "$stamp" ]; then
 	echo "up to date: $out"
@@ -52,9 +51,7 @@ done
 mkdir -p "$(dirname "$out")"
 began=$(date +%s)
 rm -f "$out.stamp"
-# Nobody debugs these: without debug information the compiler takes a ninth less. As in the builds beside this
-# one, which share what is compiled.
-go build -mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false -ldflags "$ldflags" -o "$out.new" .
+go build -ldflags "$ldflags" -o "$out.new" .
 mv -f "$out.new" "$out"
 echo "$stamp" >"$out.stamp"
 echo "built $out ($version, $(($(date +%s) - began)) s)"

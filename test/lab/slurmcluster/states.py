@@ -24,24 +24,21 @@ def set_state(cluster, node, state, reason=None):
     push, reached = STATES[state]
     seconds = 60 + (cluster.spec.slurmd_timeout if state == "down_not_responding" else 0)
 
-    tokens = []
-
     def arrived():
-        tokens[:] = cluster.node_state(node)
-        return reached(set(tokens))
+        tokens = cluster.node_state(node)
+        return tokens if reached(set(tokens)) else None
 
     def push_and_wait():
         push(cluster, node, reason or f"slurmcluster: {state}")
-        wait_for(f"{node} to be {state}", seconds, arrived)
+        return "+".join(wait_for(f"{node} to be {state}", seconds, arrived))
     reset(cluster, node)
     try:
-        push_and_wait()
+        return push_and_wait()
     except StillWaiting as error:
         # slurmctld may note late what slurmd had answered, or had not, before the reset.
         warnings.warn(f"{error}; once more, for it is:\n{cluster.show_node(node)}")
         reset(cluster, node)
-        push_and_wait()
-    return "+".join(tokens)
+        return push_and_wait()
 
 
 # -- the epilog's fifo ------------------------------------------------------

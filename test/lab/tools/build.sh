@@ -6,13 +6,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 out=$(realpath -m ../../../build/tools)
-export CGO_ENABLED=0 GOWORK=off
+. ../go_settings.sh
 
 helm=$(awk '$1 == "helm.sh/helm/v4" { print $2 }' ../go.mod)
 stamp=$( (
 	go version
 	go env GOOS GOARCH
-	LC_ALL=C sha256sum ../go.mod ../go.sum build.sh
+	LC_ALL=C sha256sum ../go.mod ../go.sum ../go_settings.sh build.sh
 ) | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -x "$out/core" ] && [ -x "$out/helm" ] &&
 	[ -x "$out/metrics-server" ]; then
@@ -20,8 +20,7 @@ if [ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -x "$out/core" ] && [ -
 	exit 0
 fi
 rm -rf "$out" "$out.new"
-go build -mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false \
-	-ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$helm" -o "$out.new/" tool
+go build -ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$helm" -o "$out.new/" tool
 echo "$stamp" >"$out.new/stamp"
 mv "$out.new" "$out"
 echo "built $out ($SECONDS s)"
