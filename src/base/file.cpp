@@ -97,6 +97,7 @@ std::string read_trimmed(const std::filesystem::path& path) {
 }
 
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content, mode_t mode) {
+  touches_file(path.native());
   make_directories(path.parent_path());
   std::string temporary = path.string() + ".XXXXXX";
   const UniqueFd fd{::mkostemp(temporary.data(), O_CLOEXEC)};

@@ -132,4 +132,20 @@ Result<T> in_time(SideCall<Result<T>>& call, Work work, Duration patience = file
                call.busy() ? call.file() + " does not answer" : "too many file operations hang"};
 }
 
+// The same for what may be repeated and must not be taken for another: an answer to what was begun
+// before is dropped.
+template <typename Work>
+auto in_time_anew(SideCall<Status>& call, Work work) -> decltype(work()) {
+  call.take();
+  if (call.busy()) {
+    return Error{Code::kTimeout, call.file() + " does not answer"};
+  }
+  const auto answer = std::make_shared<std::optional<decltype(work())>>();
+  const Status done = in_time(call, [work = std::move(work), answer]() mutable {
+    *answer = work();
+    return Status{};
+  });
+  return done ? **answer : done.error();
+}
+
 }  // namespace slurmlet

@@ -25,10 +25,10 @@ constexpr Duration kLongLife = minutes{10};
 
 }  // namespace
 
-CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStore& store,
+CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStore store,
                                  CertificateSyncOptions options, Random random, Issued issued)
     : api_(api),
-      store_(store),
+      store_(std::move(store)),
       options_(std::move(options)),
       random_(std::move(random)),
       issued_(std::move(issued)),
@@ -76,6 +76,16 @@ SteadyTime CertificateSync::settle_subject(Now now) {
   return kNever;
 }
 
+template <typename Work>
+auto CertificateSync::in_store(Work work)
+    -> decltype(work(std::declval<tls::CertificateStore&>())) {
+  auto answer = in_time_anew(store_call_, [store = store_, work]() mutable { return work(store); });
+  if (!answer && answer.error().code == Code::kTimeout) {
+    loaded_ = false;
+  }
+  return answer;
+}
+
 SteadyTime CertificateSync::step(Now now) {
   if (!loaded_) {
     load(now);
@@ -108,16 +118,19 @@ SteadyTime CertificateSync::step_request(Now now) {
 
 void CertificateSync::load(Now now) {
   loaded_ = true;
-  auto stored = store_.current();
+  auto stored = in_store([](tls::CertificateStore& store) { return store.current(); });
+  if (stored && status_.problem == std::exchange(store_problem_, "")) {
+    status_.problem.clear();
+  }
   if (!stored) {
-    complain(stored.error().message, now);
-  } else if (*stored) {
+    store_problem_ = stored.error().message;
+    complain(store_problem_, now);
+  } else if (*stored && !(current_ && current_->key_pem == (*stored)->key_pem)) {
+    current_subject_.reset();
     use(std::move(**stored), now);
   }
   // A daemon that was killed has left the key of the certificate that came, or half of one.
-  if (!store_.has_pending_key()) {
-    drop_key();
-  }
+  drop_key(false);
 }
 
 void CertificateSync::use(tls::StoredCertificate certificate, Now now) {
@@ -151,24 +164,15 @@ SteadyTime CertificateSync::until_due(Now now) const {
 // --- asking
 
 void CertificateSync::ask(Now now) {
-  const auto key = store_.pending_key();
+  const auto key = in_store([](tls::CertificateStore& store) { return store.pending_key(); });
   if (!key) {
-    fail(key.error(), now);
-    return;
+    store_problem_ = key.error().message;
+    return fail(key.error(), now);
   }
-  ask_with(*key, now);
-}
-
-void CertificateSync::ask_with(const std::string& key, Now now) {
-  const auto digest = tls::public_key_digest(key);
-  if (!digest) {
-    fail(digest.error(), now);
-    return;
-  }
-  auto pem = tls::make_certificate_request(key, *subject_);
-  if (!pem) {
-    fail(pem.error(), now);
-    return;
+  const auto digest = tls::public_key_digest(*key);
+  auto pem = tls::make_certificate_request(*key, *subject_);
+  if (!digest || !pem) {
+    return fail(digest ? pem.error() : digest.error(), now);
   }
   kube::CertificateRequest wanted;
   wanted.name = certificate_request_name(*digest, options_.signer_name, *subject_);
@@ -179,10 +183,10 @@ void CertificateSync::ask_with(const std::string& key, Now now) {
   const auto created = api_.create(wanted);
   if (created) {
     ++status_.requests;
-    say(false, "submitted request " + wanted.name + " to " + wanted.signer_name);
-    wait_for(*created, key, now);
+    say(log::info, "submitted request " + wanted.name + " to " + wanted.signer_name);
+    wait_for(*created, *key, now);
   } else if (created.error().code == Code::kConflict) {
-    find(wanted, key, now);
+    find(wanted, *key, now);
   } else {
     fail(created.error(), now);
   }
@@ -192,16 +196,14 @@ void CertificateSync::ask_with(const std::string& key, Now now) {
 void CertificateSync::find(const kube::CertificateRequest& ours, const std::string& key, Now now) {
   const auto found = api_.get(ours.name);
   if (!found) {
-    fail(found.error(), now);
-    return;
+    return fail(found.error(), now);
   }
   const auto theirs = tls::request_public_key_digest(found->request_pem);
   const auto digest = tls::public_key_digest(key);
   if (!theirs || !digest || *theirs != *digest || found->signer_name != ours.signer_name) {
-    refuse("request " + ours.name + " belongs to another client", now);
-    return;
+    return refuse("request " + ours.name + " belongs to another client", now);
   }
-  say(false, "continuing with request " + ours.name);
+  say(log::info, "continuing with request " + ours.name);
   wait_for(*found, key, now);
 }
 
@@ -276,21 +278,20 @@ void CertificateSync::accept(const std::string& certificate_pem, Now now) {
   const std::string name = "the certificate of request " + asked_->name;
   const auto summary = tls::read_certificate(certificate_pem, name);
   if (!summary) {
-    refuse(summary.error().message, now);
-    return;
+    return refuse(summary.error().message, now);
   }
   if (!tls::is_pair(certificate_pem, asked_->key_pem)) {
-    refuse(name + " is rejected: it does not match this node's key", now);
-    return;
+    return refuse(name + " is rejected: it does not match this node's key", now);
   }
   if (const auto problem = issued_problem(*summary, asked_->subject, now.wall); !problem.empty()) {
-    refuse(name + " is rejected: " + problem, now);
-    return;
+    return refuse(name + " is rejected: " + problem, now);
   }
-  auto stored = store_.accept(certificate_pem, now.wall);
+  auto stored = in_store([certificate_pem, wall = now.wall](tls::CertificateStore& store) {
+    return store.accept(certificate_pem, wall);
+  });
   if (!stored) {
-    fail(stored.error(), now);
-    return;
+    store_problem_ = stored.error().message;
+    return fail(stored.error(), now);
   }
   status_.renewals += current_ ? 1 : 0;
   current_subject_ = asked_->subject;
@@ -299,7 +300,7 @@ void CertificateSync::accept(const std::string& certificate_pem, Now now) {
   call_backoff_.reset();
   unanswered_backoff_.reset();
   use(*std::move(stored), now);
-  say(false, "issued, valid until " + rfc3339(current_->summary.not_after));
+  say(log::info, "issued, valid until " + rfc3339(current_->summary.not_after));
   if (is_due(now)) {
     // By our clock most of its life is over already: no flood of requests for that.
     next_try_ = now.steady + refusal_backoff_.next();
@@ -353,9 +354,13 @@ void CertificateSync::forget_request() {
   status_.pending_since.reset();
 }
 
-void CertificateSync::drop_key() {
-  if (const Status dropped = store_.discard_pending_key(); !dropped) {
-    say(true, dropped.error().message);
+// The pending key, or only one that is of no use.
+void CertificateSync::drop_key(bool is_of_use) {
+  const Status dropped = in_store([is_of_use](tls::CertificateStore& store) {
+    return is_of_use || !store.has_pending_key() ? store.discard_pending_key() : Status{};
+  });
+  if (!dropped) {
+    say(log::warning, dropped.error().message);
   }
 }
 
@@ -366,10 +371,10 @@ void CertificateSync::remind(Now now) {
     return;
   }
   reminded_ = true;
-  say(false, asked_->approved
-                 ? "request " + asked_->name + " is approved and waiting for its signer"
-                 : "request " + asked_->name +
-                       " is waiting for approval: kubectl certificate approve " + asked_->name);
+  say(log::info, asked_->approved
+                     ? "request " + asked_->name + " is approved and waiting for its signer"
+                     : "request " + asked_->name +
+                           " is waiting for approval: kubectl certificate approve " + asked_->name);
 }
 
 std::string CertificateSync::title() const {
@@ -378,18 +383,14 @@ std::string CertificateSync::title() const {
 
 void CertificateSync::complain(const std::string& problem, Now now) {
   status_.problem = problem;
-  const std::string line = title() + ": " + problem;
-  if (line != said_) {
-    said_ = line;
-    (is_valid(now) ? log::warning : log::error)(line);
-  }
+  say(is_valid(now) ? log::warning : log::error, problem);
 }
 
-void CertificateSync::say(bool warning, const std::string& what) {
+void CertificateSync::say(void (*write)(const std::string&), const std::string& what) {
   const std::string line = title() + ": " + what;
   if (line != said_) {
     said_ = line;
-    (warning ? log::warning : log::info)(line);
+    write(line);
   }
 }
 

@@ -14,16 +14,21 @@
 // a watch reports it. A denied or failed request is asked again with another key after a back-off
 // that grows from ten seconds to an hour; a deleted one with the same key.
 //
+// The store's directory may hang: each use of it is waited for half a second at most. What came too
+// late is on disk all the same, so the store is read again first.
+//
 // A step object; not thread-safe.
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/side_call.h"
 #include "kube/certificate_api.h"
 #include "tls/certificate_store.h"
 #include "tls/certificates.h"
@@ -54,7 +59,7 @@ class CertificateSync {
  public:
   using Issued = std::function<void(const tls::StoredCertificate&)>;
 
-  CertificateSync(kube::CertificateApi& api, tls::CertificateStore& store,
+  CertificateSync(kube::CertificateApi& api, tls::CertificateStore store,
                   CertificateSyncOptions options, Random random, Issued issued);
 
   // Whom the certificate is to name; nothing (the start) = not known yet, ask for none.
@@ -76,6 +81,8 @@ class CertificateSync {
     bool approved = false;
   };
 
+  template <typename Work>
+  auto in_store(Work work) -> decltype(work(std::declval<tls::CertificateStore&>()));
   SteadyTime settle_subject(Now now);
   SteadyTime step_request(Now now);
   void load(Now now);
@@ -84,7 +91,6 @@ class CertificateSync {
   bool is_due(Now now) const;
   SteadyTime until_due(Now now) const;
   void ask(Now now);
-  void ask_with(const std::string& key, Now now);
   void find(const kube::CertificateRequest& ours, const std::string& key, Now now);
   void wait_for(const kube::CertificateRequest& request, const std::string& key, Now now);
   void follow(Now now);
@@ -96,13 +102,14 @@ class CertificateSync {
   void fail(const Error& error, Now now);
   void remind(Now now);
   void forget_request();
-  void drop_key();
+  void drop_key(bool is_of_use = true);
   void complain(const std::string& problem, Now now);
-  void say(bool warning, const std::string& what);
+  void say(void (*write)(const std::string&), const std::string& what);
   std::string title() const;
 
   kube::CertificateApi& api_;
-  tls::CertificateStore& store_;
+  tls::CertificateStore store_;
+  SideCall<Status> store_call_;
   CertificateSyncOptions options_;
   Random random_;
   Issued issued_;
@@ -114,7 +121,8 @@ class CertificateSync {
   std::optional<tls::CertificateSubject> wanted_;   // normalized; may still change
   std::optional<SteadyTime> wanted_since_;          // while another than subject_
   SteadyTime change_not_before_{};
-  bool loaded_ = false;
+  bool loaded_ = false;        // what the store holds is known
+  std::string store_problem_;  // the last one that became status_.problem
   std::optional<tls::StoredCertificate> current_;
   std::optional<tls::CertificateSubject> current_subject_;  // asked for with; else what it says
   WallTime renew_at_{};                                     // of the current certificate

@@ -15,4 +15,5 @@ set(COMPONENT_SOURCES
   signals.cpp
   slurm_setup.cpp
   slurm_source.cpp
-  state_lock.cpp)
+  state_lock.cpp
+  state_saver.cpp)

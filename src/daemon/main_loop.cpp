@@ -114,10 +114,8 @@ std::optional<sync::NodeEnd> MainLoop::load_end() {
 }
 
 void MainLoop::save_end(const std::optional<sync::NodeEnd>& end) {
-  if (const Status saved = save_node_end(end_scope(), end); !saved) {
-    log::warning("slurmlet will not know after a restart that the Node was cordoned: " +
-                 saved.error().message);
-  }
+  shared_.saver.save("that this Node was cordoned is not saved",
+                     [scope = end_scope(), end] { return save_node_end(scope, end); });
 }
 
 void MainLoop::notice_other_credential() {
@@ -182,6 +180,7 @@ SteadyTime MainLoop::step() {
     pods_.credential_replaced(at);
     wake_at(at.steady, "a replaced credential");
   }
+  shared_.saver.step();
   publish(at);
   return next_;
 }
@@ -252,9 +251,10 @@ void MainLoop::save_identity_once() {
 void MainLoop::remember(const std::string& provider_id) {
   identity_.remembered_provider_id = provider_id;
   identity_saved_ = true;
-  if (const Status saved = remember_provider_id(settings_, identity_, provider_id); !saved) {
-    log::warning("providerID not saved: " + saved.error().message);
-  }
+  shared_.saver.save("providerID not saved",
+                     [settings = settings_, identity = identity_, provider_id] {
+                       return remember_provider_id(settings, identity, provider_id);
+                     });
 }
 
 // By the Node and its Lease, whether they are ours: the heartbeat does not wait for the facts.

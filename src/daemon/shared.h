@@ -9,6 +9,7 @@
 #include "base/delay.h"
 #include "base/published.h"
 #include "base/turn_guard.h"
+#include "daemon/state_saver.h"
 #include "kube/request_counter.h"
 #include "status/report.h"
 #include "status/service_report.h"
@@ -37,6 +38,7 @@ struct Shared {
   // spread before slurm.conf has been read again.
   SitePlace former_site{};
   std::string reload_waits = {};  // Reload::waits()
+  StateSaver saver = {};
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

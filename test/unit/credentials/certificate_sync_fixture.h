@@ -8,12 +8,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "credentials/certificate_rules.h"
 #include "credentials/certificate_sync.h"
 #include "fakes/fake_certificate_api.h"
 #include "fakes/fake_clock.h"
+#include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 
 namespace slurmlet::credentials {
@@ -52,6 +54,16 @@ class CertificateSyncFixture : public ::testing::Test {
     return clock_.run(time, [this] { return step(); });
   }
 
+  // What hung is under way for a while yet.
+  template <typename Condition>
+  void step_until(Condition condition) {
+    for (int tries = 0; !condition() && tries < 10000; ++tries) {
+      step_after(std::chrono::milliseconds{100});
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    EXPECT_TRUE(condition()) << status().problem;
+  }
+
   const CertificateStatus& status() const { return sync_->status(); }
   std::string asked() const { return status().request_name; }
   // A certificate for the key of the request under way, as a signer would make it.
@@ -72,6 +84,7 @@ class CertificateSyncFixture : public ::testing::Test {
     ASSERT_FALSE(status().pending) << status().problem;
     ASSERT_TRUE(status().not_after);
   }
+  std::string key_file() const { return tree_.path("pki/slurmlet-server.key.tmp").string(); }
   std::string pending_key() const { return tree_.content("pki/slurmlet-server.key.tmp"); }
 
   fakes::TempTree tree_;

@@ -152,6 +152,37 @@ TEST_F(CertificateSyncTest, AClockThatIsSetBackDoesNotDropARequest) {
   EXPECT_EQ(asked(), name);
 }
 
+// --- a directory that hangs
+
+TEST_F(CertificateSyncTest, AStoreThatHangsCostsTheCertificateOnly) {
+  fakes::HangingFile hang{key_file()};
+  step();
+  EXPECT_EQ(status().problem, key_file() + " does not answer");
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  hang.answer();
+  step_until([this] { return status().pending; });
+  EXPECT_EQ(status().problem, "");
+  api_.issue(asked(), certificate());
+  step();
+  EXPECT_THAT(issued_, SizeIs(1));
+}
+
+TEST_F(CertificateSyncTest, ACertificateThatIsOnDiskTooLateIsUsed) {
+  step();
+  api_.issue(asked(), certificate());
+  fakes::HangingFile hang{key_file()};
+  step();
+  EXPECT_THAT(issued_, IsEmpty());
+  EXPECT_EQ(status().problem, key_file() + " does not answer");
+  api_.clear_calls();
+  hang.answer();
+  step_until([this] { return !issued_.empty(); });
+  EXPECT_EQ(status().problem, "");
+  run(minutes{10});
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  EXPECT_THAT(issued_, SizeIs(1));
+}
+
 // --- restarts
 
 TEST_F(CertificateSyncTest, ARestartWhileItWaitsGoesOnWithTheSameRequest) {

@@ -13,4 +13,5 @@ set(COMPONENT_TESTS
   signals_test.cpp
   slurm_setup_test.cpp
   slurm_source_test.cpp
-  state_lock_test.cpp)
+  state_lock_test.cpp
+  state_saver_test.cpp)

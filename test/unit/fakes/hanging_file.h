@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -36,7 +37,10 @@ class HangingFile {
   // Until somebody hangs at it.
   void wait() {
     std::unique_lock lock{site().mutex};
-    site().changed.wait(lock, [this] { return site().held.contains(path_); });
+    if (!site().changed.wait_for(lock, std::chrono::minutes{1},
+                                 [this] { return site().held.contains(path_); })) {
+      throw std::runtime_error{"nobody touches " + path_};
+    }
   }
 
  private:
