@@ -3,9 +3,11 @@ import base64
 import http.client
 import json
 import pathlib
+import select
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.parse
 
@@ -39,10 +41,21 @@ class Api:
                 pem.write(base64.b64decode(user["client-key-data"]))
                 pem.flush()
                 self.context.load_cert_chain(pem.name)
+        self._kept = threading.local()  # a connection of each thread: a handshake costs more than a call
 
-    def _open(self, method, path, body=None, content_type="application/json", timeout=30):
-        connection = http.client.HTTPSConnection(self.host, self.port, timeout=timeout,
-                                                 context=self.context)
+    def _connect(self, timeout):
+        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.context)
+
+    def _connection(self):
+        """This thread's; another one if the server has closed it."""
+        kept = getattr(self._kept, "connection", None)
+        if kept is None or kept.sock is None or select.select([kept.sock], [], [], 0)[0]:
+            if kept:
+                kept.close()
+            kept = self._kept.connection = self._connect(timeout=30)
+        return kept
+
+    def _ask(self, connection, method, path, body=None, content_type="application/json"):
         headers = {"Accept": "application/json"}
         if self.token:
             headers["Authorization"] = "Bearer " + self.token
@@ -50,14 +63,16 @@ class Api:
             headers["Content-Type"] = content_type
             body = json.dumps(body)
         connection.request(method, path, body=body, headers=headers)
-        return connection, connection.getresponse()
+        return connection.getresponse()
 
     def call(self, method, path, body=None, content_type="application/json"):
-        connection, response = self._open(method, path, body, content_type)
+        connection = self._connection()
         try:
+            response = self._ask(connection, method, path, body, content_type)
             text = response.read()
-        finally:
+        except BaseException:
             connection.close()
+            raise
         try:
             answer = json.loads(text)
         except ValueError:
@@ -116,9 +131,9 @@ class Api:
                                          "fieldSelector": "metadata.name=" + name}, 600)
 
     def _events(self, collection, query, timeout):
-        connection, response = self._open("GET", collection + "?" + urllib.parse.urlencode(query),
-                                          timeout=max(timeout, 0.1))
+        connection = self._connect(max(timeout, 0.1))
         try:
+            response = self._ask(connection, "GET", collection + "?" + urllib.parse.urlencode(query))
             if response.status >= 400:
                 raise ApiError(response.status, response.read().decode(errors="replace"))
             while True:

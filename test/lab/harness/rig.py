@@ -25,14 +25,15 @@ GENERAL_WAIT = 60  # seconds; the machine may be busy
 def wait_until(condition, timeout=GENERAL_WAIT, what="it"):
     """For what no watch tells (a log line, a process). Returns the condition's value. `what` may be a function: what
     there was instead."""
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > timeout:
             raise TimeoutError(f"waited {timeout} s for {what() if callable(what) else what}")
-        time.sleep(0.03)
+        time.sleep(min(0.03 + waited / 20, 0.2))
 
 
 def metal3_metadata(uuid, name, provider_id):
