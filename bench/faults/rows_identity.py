@@ -72,7 +72,7 @@ def rotated(trial):
         for _ in range(5):
             node.put(node.fresh_credential())
             began = time.time()
-            wanted = credential_id(kubeconfig_certificate(node.plane, node.kubeconfig))
+            wanted = credential_id(kubeconfig_certificate(node.kubeconfig))
             wait_until(lambda: wanted in node.audit.credentials(trial.mark), 30,
                        "the new credential in use")
             slowest = max(slowest, time.time() - began)

@@ -327,7 +327,7 @@ def test_exempt_group(policies, tmp_path):
         path = tmp_path / name
         policies.run("user-kubeconfig", "--dir", policies.directory, "--cn", name, "--out", path,
                      *(word for group in groups for word in ("--org", group)))
-        apis[name] = Api(path, policies.kubectl)
+        apis[name] = Api(path)
     policies.kubectl_output("create", "clusterrolebinding", "test-users", "--clusterrole=edit",
                             "--user=member", "--user=other")
     try:

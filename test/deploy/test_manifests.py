@@ -212,7 +212,7 @@ def holder_of_a_token(plane, tmp_path):
     """holder(GROUP): talks with a bootstrap token of that group."""
     def make(group):
         path = tmp_path / f"{group.rpartition(':')[2]}.kubeconfig"
-        api = Api(bootstrap_kubeconfig(plane, path, group), plane.kubectl)
+        api = Api(bootstrap_kubeconfig(plane, path, group))
         # Since the token was made with another group first.
         wait_until(lambda: group in api.create(
             "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]["userInfo"]["groups"],
@@ -261,13 +261,13 @@ def test_what_a_token_can_have(plane, holder, blanket):
 
 
 def test_serving_approver_may_approve_serving_certificates_and_no_others(plane, tmp_path):
-    node = Api(plane.node_kubeconfig("served"), plane.kubectl)
+    node = Api(plane.node_kubeconfig("served"))
     path = DEPLOY / "rbac/approve-serving-csrs.yaml"
     plane.kubectl_output("apply", "-f", str(path))
     made = []
     try:
         account = ServiceAccount(plane, "slurmlet-serving-csr-approver", "kube-system")
-        approver = Api(account.kubeconfig(tmp_path), plane.kubectl)
+        approver = Api(account.kubeconfig(tmp_path))
         made.append(certificate_request(plane, "served", SERVING, node))
         assert approve(approver, made[-1]) is None
         wait_until(lambda: plane.admin.get(f"{REQUESTS}/{made[0]}")["status"].get("certificate"),

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from harness.api import read_kubeconfig
 from harness.bootstrap import SERVING, BootstrapRig, is_pending
 from harness.commands import run_beside
 from harness.programs import free_port
@@ -130,9 +131,7 @@ def test_expired_certificate(rig):
 
 def changed_kubeconfig(rig, change):
     """The kubeconfig with change(cluster, user) applied."""
-    shown = subprocess.run([*rig.plane.kubectl, "config", "view", "--raw", "-o", "json",
-                            "--kubeconfig", str(rig.kubeconfig)], check=True, capture_output=True)
-    document = json.loads(shown.stdout)
+    document = read_kubeconfig(rig.kubeconfig)
     change(document["clusters"][0]["cluster"], document["users"][0]["user"])
     rig.kubeconfig = rig.directory / "changed.kubeconfig"
     rig.kubeconfig.touch(mode=0o600)

@@ -40,7 +40,7 @@ class Subject(Rig):
         path = self.directory / name
         self.plane.run("node-kubeconfig", "--dir", self.plane.directory, "--name", self.name,
                        "--out", path)
-        return path, credential_id(kubeconfig_certificate(self.plane, path))
+        return path, credential_id(kubeconfig_certificate(path))
 
     def wait_in_use(self, wanted, began):
         """Until the API server sees the credential; returns the seconds since `began`."""

@@ -18,7 +18,7 @@ UNKNOWN = {"metadata": {"labels": {"slurmlet.io/version": None}}}
 @pytest.fixture(scope="module", autouse=True)
 def policy(plane):
     """In force: the API server takes it up from a watch."""
-    node = Api(plane.node_kubeconfig("probe"), plane.kubectl)
+    node = Api(plane.node_kubeconfig("probe"))
     plane.admin.create("/api/v1/nodes", {"metadata": {"name": "probe", "labels": {"slurmlet.io/version": "0"}}})
     assert refusal(node, "probe", CORDON, dry_run=True) is None  # without it
     plane.kubectl_output("apply", "--validate=strict", "-f", str(MANIFEST))
@@ -44,7 +44,7 @@ def a_node(plane):
     plane.admin.create("/api/v1/nodes", {
         "metadata": {"name": name, "labels": {"slurmlet.io/version": "0"}, "annotations": {RECORD: "true"}},
         **CORDON})
-    yield Api(plane.node_kubeconfig(name), plane.kubectl), name
+    yield Api(plane.node_kubeconfig(name)), name
     plane.admin.delete(f"/api/v1/nodes/{name}")
 
 
@@ -96,7 +96,7 @@ def test_nodes_of_kubelets_and_everybody_else_are_left_alone(plane, node):
         assert refusal(plane.admin, node[1], change) is None
     plane.admin.create("/api/v1/nodes", {"metadata": {"name": "kubelet"}})
     try:
-        kubelet = Api(plane.node_kubeconfig("kubelet"), plane.kubectl)
+        kubelet = Api(plane.node_kubeconfig("kubelet"))
         assert refusal(kubelet, "kubelet", CORDON) is None
     finally:
         plane.admin.delete("/api/v1/nodes/kubelet")

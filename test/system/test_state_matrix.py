@@ -132,7 +132,7 @@ class Fleet:
             at_rest = settled and confirmed
             if at_rest or time.monotonic() > end:
                 break
-            time.sleep(0.05)
+            time.sleep(0.15)
         self.pause(sources)
         return nodes, [] if at_rest else [
             f"{marker}: {sources} do not come to rest (fresh: {fresh}, confirmed: {confirmed}); written "

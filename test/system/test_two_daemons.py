@@ -26,7 +26,7 @@ class SecondMachine(Rig):
         first.plane.run("node-kubeconfig", "--dir", first.plane.directory, "--name", first.name,
                         "--out", path)
         self.kubeconfig = path
-        self.credential = credential_id(kubeconfig_certificate(first.plane, path))
+        self.credential = credential_id(kubeconfig_certificate(path))
 
     def clean(self):
         """The Node is the first one's to clean."""

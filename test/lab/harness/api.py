@@ -5,11 +5,12 @@ import json
 import pathlib
 import select
 import ssl
-import subprocess
 import tempfile
 import threading
 import time
 import urllib.parse
+
+import yaml
 
 
 class ApiError(Exception):
@@ -20,14 +21,22 @@ class ApiError(Exception):
         super().__init__(f"HTTP {status}: {message}")
 
 
+def read_kubeconfig(path):
+    """A kubeconfig with one cluster and one user, as if the files that it names were written in it."""
+    config = yaml.safe_load(pathlib.Path(path).read_text())
+    for part in config["clusters"][0]["cluster"], config["users"][0]["user"]:
+        for name in "certificate-authority", "client-certificate", "client-key":
+            if name in part:
+                content = pathlib.Path(path).parent.joinpath(part.pop(name)).read_bytes()
+                part[name + "-data"] = base64.b64encode(content).decode()
+    return config
+
+
 class Api:
     """Talks as the user of a kubeconfig (client certificate or token)."""
 
-    def __init__(self, kubeconfig, kubectl):
-        raw = subprocess.run(
-            [*kubectl, "config", "view", "--raw", "--flatten", "--minify", "-o", "json",
-             "--kubeconfig", str(kubeconfig)], check=True, capture_output=True).stdout
-        config = json.loads(raw)
+    def __init__(self, kubeconfig):
+        config = read_kubeconfig(kubeconfig)
         cluster = config["clusters"][0]["cluster"]
         user = config["users"][0]["user"]
         url = urllib.parse.urlparse(cluster["server"])

@@ -1,13 +1,12 @@
 """A node that gets its certificate by a bootstrap token."""
 import base64
 import hashlib
-import json
 import os
 import pathlib
 import stat
 import subprocess
 
-from .api import Api, ApiError
+from .api import Api, ApiError, read_kubeconfig
 from .rig import GENERAL_WAIT, Rig, wait_until
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -40,11 +39,9 @@ def credential_id(pem):
     return "X509SHA256=" + hashlib.sha256(base64.b64decode(body)).hexdigest()
 
 
-def kubeconfig_certificate(plane, path):
+def kubeconfig_certificate(path):
     """The client certificate of a kubeconfig, PEM."""
-    raw = subprocess.run([*plane.kubectl, "config", "view", "--raw", "--flatten", "-o", "json",
-                          "--kubeconfig", str(path)], check=True, capture_output=True).stdout
-    user = json.loads(raw)["users"][0]["user"]
+    user = read_kubeconfig(path)["users"][0]["user"]
     return base64.b64decode(user["client-certificate-data"]).decode()
 
 
@@ -52,7 +49,7 @@ def bootstrap_kubeconfig(plane, path, group=None):
     """With a new token of kubeadm's group, or of another one."""
     plane.run("bootstrap-kubeconfig", "--dir", plane.directory, "--out", path)
     if group:
-        token = Api(path, plane.kubectl).token
+        token = Api(path).token
         plane.admin.merge(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{token[:6]}",
                           {"stringData": {"auth-extra-groups": group}})
     return path
@@ -61,11 +58,10 @@ def bootstrap_kubeconfig(plane, path, group=None):
 def bootstrap_token(plane, path, group=None):
     """A bootstrap token in a file of its own."""
     scratch = bootstrap_kubeconfig(plane, pathlib.Path(f"{path}.kubeconfig"), group)
-    raw = subprocess.run([*plane.kubectl, "config", "view", "--raw", "-o", "json",
-                          "--kubeconfig", str(scratch)], check=True, capture_output=True).stdout
+    token = Api(scratch).token
     scratch.unlink()
     path.touch(mode=0o600)
-    path.write_text(json.loads(raw)["users"][0]["user"]["token"] + "\n")
+    path.write_text(token + "\n")
     return path
 
 

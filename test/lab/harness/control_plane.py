@@ -24,7 +24,7 @@ class ControlPlane:
         self._wait_ready(300)
         self.admin_kubeconfig = self.directory / "admin.kubeconfig"
         self.kubectl = [str(BINARY), "kubectl"]
-        self.admin = Api(self.admin_kubeconfig, self.kubectl)
+        self.admin = Api(self.admin_kubeconfig)
 
     def _wait_ready(self, timeout):
         deadline = time.monotonic() + timeout

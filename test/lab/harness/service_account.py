@@ -1,9 +1,8 @@
 """A service account with a token, as a client in the cluster has one."""
 import json
 import pathlib
-import subprocess
 
-from .api import ApiError
+from .api import ApiError, read_kubeconfig
 from .rig import wait_until
 
 
@@ -63,10 +62,7 @@ class ServiceAccount:
 
     def kubeconfig(self, directory):
         """A kubeconfig with a token of this account."""
-        admin = json.loads(subprocess.run(
-            [*self.plane.kubectl, "config", "view", "--raw", "--flatten", "-o", "json",
-             "--kubeconfig", str(self.plane.admin_kubeconfig)], check=True,
-            capture_output=True).stdout)
+        admin = read_kubeconfig(self.plane.admin_kubeconfig)
         path = pathlib.Path(directory) / f"{self.name}.kubeconfig"
         path.touch(mode=0o600)
         path.write_text(json.dumps({

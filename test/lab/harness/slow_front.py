@@ -6,11 +6,10 @@ import os
 import select
 import socket
 import ssl
-import subprocess
 import threading
 import time
 
-from .api import Api
+from .api import Api, read_kubeconfig
 from .certificates import Authority
 from .listener import Listener
 
@@ -21,7 +20,7 @@ class SlowFront(Listener):
 
     def __init__(self, rig, name="127.0.0.1"):
         super().__init__(("127.0.0.1", 0))
-        self._api = Api(rig.kubeconfig, rig.plane.kubectl)
+        self._api = Api(rig.kubeconfig)
         authority = Authority(rig.directory / "front")
         own = authority.issue("front", "front", names=["IP:127.0.0.1", "DNS:front.test"])
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -32,10 +31,7 @@ class SlowFront(Listener):
         self.requests = []  # (method, path), in the order in which they came
 
     def _kubeconfig(self, rig, authority, name):
-        raw = subprocess.run(
-            [*rig.plane.kubectl, "config", "view", "--raw", "--flatten", "--minify", "-o", "json",
-             "--kubeconfig", str(rig.kubeconfig)], check=True, capture_output=True).stdout
-        config = json.loads(raw)
+        config = read_kubeconfig(rig.kubeconfig)
         config["clusters"][0]["cluster"] = {
             "server": f"https://{name}:{self.port}",
             "certificate-authority-data": base64.b64encode(authority.crt.read_bytes()).decode()}
