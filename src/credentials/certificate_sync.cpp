@@ -16,12 +16,11 @@ using std::chrono::seconds;
 
 // Wall-clock deadlines are looked at again at least this often, since somebody may set the clock.
 constexpr Duration kLongestWait = hours{1};
-// A request that is approved automatically is decided within it: no need to call for a person.
-constexpr Duration kApprovalGrace = seconds{10};
 // Addresses come and go while a machine boots, or moves from one network to the other.
 constexpr Duration kSettled = minutes{1};
 // Whoever deletes a request sooner might do so with each.
 constexpr Duration kLongLife = minutes{10};
+constexpr Duration kStoreRetry = seconds{10};
 
 }  // namespace
 
@@ -77,11 +76,12 @@ SteadyTime CertificateSync::settle_subject(Now now) {
 }
 
 template <typename Work>
-auto CertificateSync::in_store(Work work)
-    -> decltype(work(std::declval<tls::CertificateStore&>())) {
+auto CertificateSync::in_store(Work work) {
   auto answer = in_time_anew(store_call_, [store = store_, work]() mutable { return work(store); });
   if (!answer && answer.error().code == Code::kTimeout) {
     loaded_ = false;
+    store_problem_ = answer.error().message;
+    say(log::warning, store_problem_);
   }
   return answer;
 }
@@ -89,6 +89,9 @@ auto CertificateSync::in_store(Work work)
 SteadyTime CertificateSync::step(Now now) {
   if (!loaded_) {
     load(now);
+  }
+  if (!loaded_) {
+    return now.steady + kStoreRetry;
   }
   const SteadyTime settled = settle_subject(now);
   return std::min(settled, step_request(now));
@@ -118,19 +121,26 @@ SteadyTime CertificateSync::step_request(Now now) {
 
 void CertificateSync::load(Now now) {
   loaded_ = true;
-  auto stored = in_store([](tls::CertificateStore& store) { return store.current(); });
-  if (stored && status_.problem == std::exchange(store_problem_, "")) {
-    status_.problem.clear();
+  auto stored = in_store([](tls::CertificateStore& store) {
+    // A daemon that was killed has left the key of the certificate that came, or half of one.
+    if (!store.has_pending_key()) {
+      static_cast<void>(store.discard_pending_key());
+    }
+    return store.current();
+  });
+  if (!loaded_) {
+    return;
   }
+  store_problem_.clear();
+  const auto late = std::exchange(late_, std::nullopt);
   if (!stored) {
-    store_problem_ = stored.error().message;
-    complain(store_problem_, now);
+    complain(stored.error().message, now);
+  } else if (*stored && late && late->key_pem == (*stored)->key_pem) {
+    finish(std::move(**stored), late->subject, now);
   } else if (*stored && !(current_ && current_->key_pem == (*stored)->key_pem)) {
     current_subject_.reset();
     use(std::move(**stored), now);
   }
-  // A daemon that was killed has left the key of the certificate that came, or half of one.
-  drop_key(false);
 }
 
 void CertificateSync::use(tls::StoredCertificate certificate, Now now) {
@@ -165,8 +175,10 @@ SteadyTime CertificateSync::until_due(Now now) const {
 
 void CertificateSync::ask(Now now) {
   const auto key = in_store([](tls::CertificateStore& store) { return store.pending_key(); });
+  if (!loaded_) {
+    return;
+  }
   if (!key) {
-    store_problem_ = key.error().message;
     return fail(key.error(), now);
   }
   const auto digest = tls::public_key_digest(*key);
@@ -290,16 +302,25 @@ void CertificateSync::accept(const std::string& certificate_pem, Now now) {
     return store.accept(certificate_pem, wall);
   });
   if (!stored) {
-    store_problem_ = stored.error().message;
+    if (!loaded_) {
+      late_ = asked_;
+      return forget_request();
+    }
+    loaded_ = false;  // the life before a reload may have been late with it
     return fail(stored.error(), now);
   }
+  finish(*std::move(stored), asked_->subject, now);
+}
+
+void CertificateSync::finish(tls::StoredCertificate stored, tls::CertificateSubject subject,
+                             Now now) {
   status_.renewals += current_ ? 1 : 0;
-  current_subject_ = asked_->subject;
+  current_subject_ = std::move(subject);
   forget_request();
   status_.problem.clear();
   call_backoff_.reset();
   unanswered_backoff_.reset();
-  use(*std::move(stored), now);
+  use(std::move(stored), now);
   say(log::info, "issued, valid until " + rfc3339(current_->summary.not_after));
   if (is_due(now)) {
     // By our clock most of its life is over already: no flood of requests for that.
@@ -354,43 +375,11 @@ void CertificateSync::forget_request() {
   status_.pending_since.reset();
 }
 
-// The pending key, or only one that is of no use.
-void CertificateSync::drop_key(bool is_of_use) {
-  const Status dropped = in_store([is_of_use](tls::CertificateStore& store) {
-    return is_of_use || !store.has_pending_key() ? store.discard_pending_key() : Status{};
-  });
+void CertificateSync::drop_key() {
+  const Status dropped =
+      in_store([](tls::CertificateStore& store) { return store.discard_pending_key(); });
   if (!dropped) {
     say(log::warning, dropped.error().message);
-  }
-}
-
-// --- what people hear
-
-void CertificateSync::remind(Now now) {
-  if (reminded_ || now.steady - asked_->since < kApprovalGrace) {
-    return;
-  }
-  reminded_ = true;
-  say(log::info, asked_->approved
-                     ? "request " + asked_->name + " is approved and waiting for its signer"
-                     : "request " + asked_->name +
-                           " is waiting for approval: kubectl certificate approve " + asked_->name);
-}
-
-std::string CertificateSync::title() const {
-  return options_.what + " of node " + options_.node_name;
-}
-
-void CertificateSync::complain(const std::string& problem, Now now) {
-  status_.problem = problem;
-  say(is_valid(now) ? log::warning : log::error, problem);
-}
-
-void CertificateSync::say(void (*write)(const std::string&), const std::string& what) {
-  const std::string line = title() + ": " + what;
-  if (line != said_) {
-    said_ = line;
-    write(line);
   }
 }
 

@@ -23,7 +23,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/backoff.h"
@@ -69,9 +68,12 @@ class CertificateSync {
   // with each new one.
   SteadyTime step(Now now);
 
-  const CertificateStatus& status() const { return status_; }
+  CertificateStatus status() const;
 
  private:
+  // A request that is approved automatically is decided within it: no need to call for a person.
+  static constexpr std::chrono::seconds kApprovalGrace{10};
+
   // A request that the API server holds.
   struct Asked {
     std::string name, uid;
@@ -82,7 +84,7 @@ class CertificateSync {
   };
 
   template <typename Work>
-  auto in_store(Work work) -> decltype(work(std::declval<tls::CertificateStore&>()));
+  auto in_store(Work work);
   SteadyTime settle_subject(Now now);
   SteadyTime step_request(Now now);
   void load(Now now);
@@ -97,12 +99,13 @@ class CertificateSync {
   void read_event(const kube::WatchEvent<kube::CertificateRequest>& event, Now now);
   void take(const kube::CertificateRequest& request, Now now);
   void accept(const std::string& certificate_pem, Now now);
+  void finish(tls::StoredCertificate stored, tls::CertificateSubject subject, Now now);
   void refuse(const std::string& why, Now now);
   void lose(Now now);
   void fail(const Error& error, Now now);
   void remind(Now now);
   void forget_request();
-  void drop_key(bool is_of_use = true);
+  void drop_key();
   void complain(const std::string& problem, Now now);
   void say(void (*write)(const std::string&), const std::string& what);
   std::string title() const;
@@ -122,7 +125,8 @@ class CertificateSync {
   std::optional<SteadyTime> wanted_since_;          // while another than subject_
   SteadyTime change_not_before_{};
   bool loaded_ = false;        // what the store holds is known
-  std::string store_problem_;  // the last one that became status_.problem
+  std::string store_problem_;  // that it does not answer
+  std::optional<Asked> late_;  // whose certificate was issued and is perhaps in the store
   std::optional<tls::StoredCertificate> current_;
   std::optional<tls::CertificateSubject> current_subject_;  // asked for with; else what it says
   WallTime renew_at_{};                                     // of the current certificate

@@ -5,6 +5,7 @@ set(COMPONENT_SOURCES
   bootstrap_pause.cpp
   certificate_rules.cpp
   certificate_sync.cpp
+  certificate_sync_words.cpp
   credential_files.cpp
   own_credentials.cpp
   serving_certificate.cpp)

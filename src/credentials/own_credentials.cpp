@@ -48,7 +48,6 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
       calls_(std::move(calls)),
       api_(client, calls_, system_random()),
       client_store_(settings.kubernetes.cert_dir, kClientStoreName),
-      serving_store_(settings.kubernetes.cert_dir, kServingStoreName),
       patience_(delay(Delay::kCredentialRejected, system_random())) {
   if (settings_.kubernetes.rotate_certificates && is_own_certificate()) {
     client_sync_.emplace(api_, client_store_, client_certificate_options(settings, node_name),
@@ -59,7 +58,7 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
   const bool serves = settings_.endpoint.port != 0 && settings_.endpoint.server_tls_bootstrap;
   if (serves && !serving_.is_given()) {
     serving_sync_.emplace(
-        api_, serving_store_,
+        api_, tls::CertificateStore{settings.kubernetes.cert_dir, kServingStoreName},
         certificate_options(settings, node_name, "serving certificate", kube::kServingSigner,
                             "server auth"),
         system_random(), [this](const tls::StoredCertificate& issued) {

@@ -58,7 +58,6 @@ class OwnCredentials {
   kube::CallOptions calls_;
   kube::RestCertificateApi api_;
   tls::CertificateStore client_store_;
-  tls::CertificateStore serving_store_;
   std::optional<CertificateSync> client_sync_;
   std::optional<CertificateSync> serving_sync_;
   std::vector<node::Address> addresses_;  // that its subject was made of

@@ -56,6 +56,7 @@ struct Daemon::Lasting {
   Shared shared;
   bool began = false;     // the life that runs
   std::string node_name;  // of the last one that began
+  std::string state_dir;  // of the last one
   UniqueFd lock;          // of the state directory
   LeaseScope lease_of;
   std::unique_ptr<LeaseThread> lease;
@@ -343,6 +344,9 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   CpuPin pin{settings.cpu_affinity};
   TRY(pin.start());
   status::process_start();
+  if (std::exchange(lasting_->state_dir, settings.state_dir) != settings.state_dir) {
+    lasting_->shared.saver = {};  // the other directory may hang
+  }
   // Kept over a reload: to open the same file again and close it would free the lock.
   if (!is_lock_of(lasting_->lock, settings.state_dir)) {
     lasting_->lock = TRY(lock_state_directory(settings.state_dir));
@@ -356,6 +360,9 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
     log::info(note);
   }
   const auto outcome = Life{settings, signals_, reload_, std::move(identity), pin, *lasting_}.run();
+  if (outcome && *outcome == Outcome::kStopped) {
+    lasting_->shared.saver.flush(kLeavePatience);
+  }
   if (outcome && *outcome == Outcome::kStopped && lasting_->lease) {
     if (const auto lease = lasting_->lease->stop()) {
       SideCall<Status> leaving;  // its directory may hang

@@ -102,6 +102,9 @@ EndScope MainLoop::end_scope() const {
 
 // What belongs to another boot or identity is removed.
 std::optional<sync::NodeEnd> MainLoop::load_end() {
+  if (shared_.end && shared_.end->first == end_scope()) {
+    return shared_.end->second;
+  }
   auto end = load_node_end(end_scope(), now().steady);
   if (!end) {
     log::warning(end.error().message);
@@ -114,7 +117,8 @@ std::optional<sync::NodeEnd> MainLoop::load_end() {
 }
 
 void MainLoop::save_end(const std::optional<sync::NodeEnd>& end) {
-  shared_.saver.save("that this Node was cordoned is not saved",
+  shared_.end = {end_scope(), end};
+  shared_.saver.save("whether this Node was cordoned is not saved",
                      [scope = end_scope(), end] { return save_node_end(scope, end); });
 }
 

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/side_call.h"
 #include "kube/json_read.h"
 
 namespace slurmlet::daemon {
@@ -64,6 +65,7 @@ Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, Steady
 Status save_node_end(const EndScope& scope, const std::optional<sync::NodeEnd>& end) {
   const auto file = end_file(scope);
   if (!end || scope.boot_id.empty()) {
+    touches_file(file.native());
     std::error_code error;
     std::filesystem::remove(file, error);
     return error ? Status{errno_error(error.value(), "remove " + file.string())} : Status{};

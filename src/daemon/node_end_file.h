@@ -18,6 +18,7 @@ struct EndScope {
   std::string boot_id;  // "" = unknown: then nothing is kept
   std::string node_name, metal3_uuid, provider_id;
   std::string credential;  // ApiAccess::credential_identity()
+  bool operator==(const EndScope&) const = default;
 };
 
 // kInvalid when the file is none of ours: slurmlet goes on without it. One of another boot or of

@@ -3,12 +3,15 @@
 // What the threads of the daemon share: everything here is thread-safe but what is the main
 // thread's.
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/delay.h"
 #include "base/published.h"
 #include "base/turn_guard.h"
+#include "daemon/node_end_file.h"
 #include "daemon/state_saver.h"
 #include "kube/request_counter.h"
 #include "status/report.h"
@@ -39,6 +42,8 @@ struct Shared {
   SitePlace former_site{};
   std::string reload_waits = {};  // Reload::waits()
   StateSaver saver = {};
+  // The last that was to be saved: a file that hangs may not have it yet.
+  std::optional<std::pair<EndScope, std::optional<sync::NodeEnd>>> end = {};
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

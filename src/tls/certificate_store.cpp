@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/side_call.h"
 #include "base/try.h"
 #include "base/unique_fd.h"
 #include "tls/certificate_summary.h"
@@ -45,6 +46,7 @@ Status sync_path(const fs::path& directory) {
 
 // Whether it was there.
 Result<bool> remove_file(const fs::path& path) {
+  touches_file(path.native());
   if (::unlink(path.c_str()) == 0) {
     return true;
   }

@@ -1,4 +1,4 @@
 # Sourced by all that builds with Go here: with the same settings they share what is compiled.
 # Nobody debugs these programs: without debug information the compiler takes a ninth less.
 export CGO_ENABLED=0 GOWORK=off
-export GOFLAGS="-mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false"
+export GOFLAGS="-trimpath -buildvcs=false -gcflags=all=-dwarf=false"

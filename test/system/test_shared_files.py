@@ -347,7 +347,7 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     rig.wait_log("SlurmdRunning: ")
     owner = {"cluster.x-k8s.io/machine": "m1", "cluster.x-k8s.io/cluster-name": "c1"}
     rig.admin.merge(rig.path, {"metadata": {"annotations": owner}, "spec": {"unschedulable": True}})
-    rig.wait_log(f"that this Node was cordoned is not saved yet: {state.path}/node-end.json does not answer")
+    rig.wait_log(f"whether this Node was cordoned is not saved yet: {state.path}/node-end.json does not answer")
     rig.daemon.signal(signal.SIGHUP)
     rig.wait_log(f"SIGHUP: {state.path}")
     rig.wait_log(WAITS)

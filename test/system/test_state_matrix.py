@@ -414,21 +414,22 @@ def fleet_of_release(request, own_slurm, rig_of):
 
 
 def test_every_cell_is_true(fleet):
-    rows, faults = [], []
+    rows, faults, played_again = [], [], []
     began = time.monotonic()
     try:
         for number, (action, somebody) in enumerate(
                 (action, somebody) for action in ACTIONS for somebody in (False, True)):
-            for marker in (f"r{number}", f"r{number}again"):
-                if played := one_round(fleet, action, somebody, marker):
-                    break
-            else:
-                faults.append(f"{action}: somebody makes full queries before anybody may")
-                continue
-            more, wrong = played
+            played = one_round(fleet, action, somebody, f"r{number}")
+            if not played:
+                played_again.append(f"{action}, sinfo: {somebody}")
+                played = one_round(fleet, action, somebody, f"r{number}again")
+            more, wrong = played or ([], [])
             rows += more
             faults += wrong
     finally:
         show(".".join(map(str, fleet.slurm.release)), rows)
         print(f"{time.monotonic() - began:.0f} s")
+        print("played again:", played_again)
+    # By chance it is one daemon's time of the day.
+    assert len(played_again) < 2, f"somebody makes full queries before anybody may: {played_again}"
     assert not faults, "\n".join(faults)

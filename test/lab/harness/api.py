@@ -58,10 +58,13 @@ class Api:
     def _connection(self):
         """This thread's; another one if the server has closed it."""
         kept = getattr(self._kept, "connection", None)
-        if kept is None or kept.sock is None or select.select([kept.sock], [], [], 0)[0]:
-            if kept:
-                kept.close()
+        if kept is None:
             kept = self._kept.connection = self._connect(timeout=30)
+        elif kept.sock:
+            poll = select.poll()
+            poll.register(kept.sock, select.POLLIN)
+            if poll.poll(0):
+                kept.close()  # the next request connects again
         return kept
 
     def _ask(self, connection, method, path, body=None, content_type="application/json"):

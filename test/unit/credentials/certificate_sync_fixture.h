@@ -64,7 +64,7 @@ class CertificateSyncFixture : public ::testing::Test {
     EXPECT_TRUE(condition()) << status().problem;
   }
 
-  const CertificateStatus& status() const { return sync_->status(); }
+  CertificateStatus status() const { return sync_->status(); }
   std::string asked() const { return status().request_name; }
   // A certificate for the key of the request under way, as a signer would make it.
   std::string certificate(const tls::CertificateSubject& subject = serving_subject(),

@@ -183,6 +183,17 @@ TEST_F(CertificateSyncTest, ACertificateThatIsOnDiskTooLateIsUsed) {
   EXPECT_THAT(issued_, SizeIs(1));
 }
 
+TEST_F(CertificateSyncTest, ADenialOutlastsAStoreThatWasLate) {
+  step();
+  api_.deny(asked(), "not this node");
+  fakes::HangingFile hang{key_file()};
+  step();
+  step();
+  EXPECT_EQ(status().problem, key_file() + " does not answer");
+  hang.answer();
+  step_until([this] { return status().problem.find("not this node") != std::string::npos; });
+}
+
 // --- restarts
 
 TEST_F(CertificateSyncTest, ARestartWhileItWaitsGoesOnWithTheSameRequest) {

@@ -13,6 +13,7 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_http_client.h"
+#include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
 #include "host/addresses.h"
 #include "tls/test_certificates.h"
@@ -345,10 +346,13 @@ class MainLoopEndTest : public MainLoopTest {
   // The Node is cordoned, as Cluster API does; slurmlet sees it and ends. Then the Node is deleted.
   void node_goes_with_its_machine() {
     start_and_register();
+    machine_ends();
+    ASSERT_TRUE(tree_.exists("state/node-end.json"));
+  }
+  void machine_ends() {
     server_.node["spec"]["unschedulable"] = true;
     server_.node["metadata"]["annotations"]["cluster.x-k8s.io/machine"] = "m1";
     run(settings_.kubernetes.status_report_interval * 2);  // the answer to a PATCH shows it
-    ASSERT_TRUE(tree_.exists("state/node-end.json"));
     server_.node = nullptr;
   }
 };
@@ -360,6 +364,18 @@ TEST_F(MainLoopEndTest, ANodeThatWentWithItsMachineStaysGoneOverARestart) {
   EXPECT_FALSE(asked("POST", "/api/v1/nodes?"));
   EXPECT_TRUE(report().went_with_machine);
   EXPECT_THAT(report().refusal, HasSubstr("was deleted with its Machine m1"));
+}
+
+TEST_F(MainLoopEndTest, AReloadKnowsWhatIsNotYetOnDisk) {
+  start_and_register();
+  const std::string file = tree_.path("state/node-end.json").string();
+  fakes::HangingFile hang{file};
+  machine_ends();
+  ASSERT_FALSE(tree_.exists("state/node-end.json"));
+  start([this, end = shared_->end] { shared_->end = end; });
+  run(minutes{10});
+  EXPECT_FALSE(asked("POST", "/api/v1/nodes?"));
+  EXPECT_TRUE(report().went_with_machine);
 }
 
 TEST_F(MainLoopEndTest, AnotherMachinesEndIsForgotten) {

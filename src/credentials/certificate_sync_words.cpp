@@ -1,0 +1,44 @@
+// What a CertificateSync tells people.
+
+#include "base/log.h"
+#include "credentials/certificate_sync.h"
+
+namespace slurmlet::credentials {
+
+void CertificateSync::remind(Now now) {
+  if (reminded_ || now.steady - asked_->since < kApprovalGrace) {
+    return;
+  }
+  reminded_ = true;
+  say(log::info, asked_->approved
+                     ? "request " + asked_->name + " is approved and waiting for its signer"
+                     : "request " + asked_->name +
+                           " is waiting for approval: kubectl certificate approve " + asked_->name);
+}
+
+CertificateStatus CertificateSync::status() const {
+  CertificateStatus status = status_;
+  if (!store_problem_.empty()) {
+    status.problem = store_problem_;
+  }
+  return status;
+}
+
+std::string CertificateSync::title() const {
+  return options_.what + " of node " + options_.node_name;
+}
+
+void CertificateSync::complain(const std::string& problem, Now now) {
+  status_.problem = problem;
+  say(is_valid(now) ? log::warning : log::error, problem);
+}
+
+void CertificateSync::say(void (*write)(const std::string&), const std::string& what) {
+  const std::string line = title() + ": " + what;
+  if (line != said_) {
+    said_ = line;
+    write(line);
+  }
+}
+
+}  // namespace slurmlet::credentials
