@@ -56,6 +56,7 @@ class Fleet:
         self.rigs = {(job, source): rig_of(slurm) for job in NODES for source in SOURCES}
         self.admin = next(iter(self.rigs.values())).admin
         self.names = {rig.name: key for key, rig in self.rigs.items()}
+        self.rounds, self.rows, self.played_again = 0, [], []
         for (job, source), rig in self.rigs.items():
             rig.configure(node={"readyFollows": "slurm"}, slurm=self._settings(job, source))
 
@@ -411,25 +412,21 @@ def fleet_of_release(request, own_slurm, rig_of):
         yield fleet
     finally:
         fleet.end()
+        show(".".join(map(str, slurm.release)), fleet.rows)
+        print("played again:", fleet.played_again)
 
 
-def test_every_cell_is_true(fleet):
-    rows, faults, played_again = [], [], []
-    began = time.monotonic()
-    try:
-        for number, (action, somebody) in enumerate(
-                (action, somebody) for action in ACTIONS for somebody in (False, True)):
-            played = one_round(fleet, action, somebody, f"r{number}")
-            if not played:
-                played_again.append(f"{action}, sinfo: {somebody}")
-                played = one_round(fleet, action, somebody, f"r{number}again")
-            more, wrong = played or ([], [])
-            rows += more
-            faults += wrong
-    finally:
-        show(".".join(map(str, fleet.slurm.release)), rows)
-        print(f"{time.monotonic() - began:.0f} s")
-        print("played again:", played_again)
-    # By chance it is one daemon's time of the day.
-    assert len(played_again) < 2, f"somebody makes full queries before anybody may: {played_again}"
+@pytest.mark.parametrize("action, somebody", [(action, somebody) for action in ACTIONS
+                                              for somebody in (False, True)])
+def test_every_cell_is_true(fleet, action, somebody):
+    fleet.rounds += 1
+    played = one_round(fleet, action, somebody, f"r{fleet.rounds}")
+    if not played:
+        fleet.played_again.append((action, somebody))
+        # By chance it is one daemon's time of the day.
+        assert len(fleet.played_again) < 2, f"somebody makes full queries before anybody may: {fleet.played_again}"
+        played = one_round(fleet, action, somebody, f"r{fleet.rounds}again")
+    assert played, "somebody makes full queries before anybody may"
+    rows, faults = played
+    fleet.rows += rows
     assert not faults, "\n".join(faults)

@@ -2,10 +2,13 @@
 import re
 
 # Those of a minute and a half or more, the longest first. What is not named comes after these.
-LONGEST = ["test_state_matrix.py", "test_state_matrix.py 24.11", "test_operator_rbac.py", "test_slurm_honesty.py",
-           "test_operator_machines.py", "test_endpoint_access.py", "test_records.py", "test_shared_files.py",
-           "test_idle_loops.py", "test_identity_rotation.py", "test_slurm_rest.py", "test_cluster_api.py", "deploy",
-           "test_service.py", "test_slurm_all_states.py 24.11", "test_slurm_all_states.py own"]
+LONGEST = ["test_operator_rbac.py", "test_state_matrix.py 24.11", "test_state_matrix.py", "test_operator_machines.py",
+           "test_slurm_honesty.py", "test_shared_files.py", "deploy", "test_cluster_api.py", "test_records.py",
+           "test_endpoint_access.py", "test_slurm_rest.py", "test_identity_rotation.py", "test_heartbeat.py",
+           "test_idle_loops.py", "test_operator.py", "test_identity_bootstrap.py", "test_operator_management.py",
+           "test_slurm_all_states.py 24.11", "test_slurm_all_states.py own", "test_service.py", "test_slurmcluster.py",
+           "test_slurm_jwt.py 24.11", "test_identity_reload.py", "test_signals.py", "test_slurm_jwt.py own",
+           "test_slurm_24_11.py", "test_serving_certificate.py"]
 
 
 def scope(nodeid):
