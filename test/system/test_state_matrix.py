@@ -229,11 +229,12 @@ def wait_quiet(slurm, action):
     """Until what follows from the action by itself has happened."""
     def over():
         shown = {job: single_state(slurm, node) for job, node in NODES.items()}
-        gone = action == "down" and any("completing" in shown[job] or spooled(slurm, NODES[job])
-                                        for job in ("partial", "salloc", "between"))
+        going = action == "down" and (
+            any("completing" in shown[job] for job in ("partial", "salloc", "between")) or
+            any(spooled(slurm, node) for node in NODES.values()))
         rebooting = action == "reboot" and "reboot_issued" not in shown["none"]
         silent = any("not_responding" in words for words in shown.values())
-        if gone or silent or (rebooting and action == "reboot"):
+        if going or silent or (rebooting and action == "reboot"):
             return None
         return shown
     first = wait_for("the nodes to come to rest", 40, over)
