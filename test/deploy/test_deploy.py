@@ -16,6 +16,7 @@ from harness.prometheus import Prometheus, promtool  # noqa: E402
 DEPLOY = repository() / "deploy"
 RULES = DEPLOY / "prometheus/slurmlet.rules.yaml"
 RULE_TESTS = DEPLOY / "prometheus/slurmlet.rules.test.yaml"
+RULE_TESTS_OF_DAYS = DEPLOY / "prometheus/slurmlet.rules.days.test.yaml"
 TARGET_LABELS = {"job", "instance", "node", "slurm_cluster"}  # of the scrape, not of slurmlet
 OF_PROMETHEUS = {"up": set()}
 FUNCTIONS = {"avg", "changes", "count", "increase", "max", "min", "rate", "sort", "sum", "time", "topk"}
@@ -88,7 +89,7 @@ def test_rules_are_valid():
 
 
 def test_rules_do_what_their_tests_say():
-    promtool("test", "rules", RULE_TESTS)
+    promtool("test", "rules", RULE_TESTS, RULE_TESTS_OF_DAYS)
 
 
 def test_a_wrong_rule_fails_its_tests(tmp_path):
@@ -106,7 +107,7 @@ def test_a_wrong_rule_fails_its_tests(tmp_path):
 
 
 def test_every_alert_has_a_test_and_says_what_to_do(prometheus):
-    tests = RULE_TESTS.read_text()
+    tests = RULE_TESTS.read_text() + RULE_TESTS_OF_DAYS.read_text()
     found = alerts(prometheus)
     assert found
     for name, rule in found:

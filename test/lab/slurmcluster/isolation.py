@@ -4,14 +4,16 @@ Each uses a private mount (or UTS) namespace of the process alone: nothing stays
 process keeps the pid it was started with. Needs root.
 """
 
+import functools
 import os
+import tempfile
 
 from .config import ClusterError, write_script
 
-# $0 is the new root; the rest is the program. The root's own files of these names are empty.
+# $0 is the new root, $1 the table of what is mounted in it; the rest is the program.
 _ENTER_ROOT = """set -e
-for each in proc sys dev run tmp; do mount --rbind "/$each" "$0/$each"; done
-for each in passwd group hosts nsswitch.conf resolv.conf; do mount --bind "/etc/$each" "$0/etc/$each"; done
+mount --all --fstab "$1"
+shift
 exec chroot {user}"$0" "$@"
 """
 # $0 is where munge's socket lies.
@@ -37,7 +39,23 @@ _IN_ROOT = "/usr/sbin:/usr/bin"
 def in_root(root, user=None):
     """Runs the program in that root, with the machine's own /proc, /dev, /run and /tmp."""
     account = f"--userspec={user.pw_uid}:{user.pw_gid} --groups= " if user else ""
-    return [*_OWN_MOUNTS, _ENTER_ROOT.format(user=account), root]
+    return [*_OWN_MOUNTS, _ENTER_ROOT.format(user=account), root, _mount_table(root)]
+
+
+@functools.cache
+def _mount_table(root):
+    """One mount(8) for all, since tests start thousands of programs. The root's own files of these
+    names are empty."""
+    path = os.path.join(root, "mounts")
+    target = root.replace(" ", r"\040")
+    lines = [f"/{name} {target}/{name} none rbind" for name in ("proc", "sys", "dev", "run", "tmp")]
+    lines += [f"/etc/{name} {target}/etc/{name} none bind"
+              for name in ("passwd", "group", "hosts", "nsswitch.conf", "resolv.conf")]
+    # Others may be reading it.
+    with tempfile.NamedTemporaryFile("w", dir=root, delete=False) as out:
+        out.write("\n".join(lines) + "\n")
+    os.rename(out.name, path)
+    return path
 
 
 def program_in_root(root, name):
