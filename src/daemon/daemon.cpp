@@ -328,6 +328,25 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
   }
 }
 
+// What the next start is to find.
+void leave(Daemon::Lasting& lasting) {
+  lasting.shared.saver.flush(kLeavePatience);
+  const auto lease = lasting.lease ? lasting.lease->stop() : std::nullopt;
+  if (!lease) {
+    return;
+  }
+  SideCall<Status> leaving;  // its directory may hang
+  const Status left = in_time(
+      leaving,
+      [of = lasting.lease_of, left = LeftLease{*lease, lasting.shared.watch_from}] {
+        return leave_lease(of, left);
+      },
+      kLeavePatience);
+  if (!left) {
+    log::warning("the next start will not know when the Lease is due: " + left.error().message);
+  }
+}
+
 }  // namespace
 
 Daemon::Daemon(Signals& signals, Reload& reload, status::ServiceReport& service)
@@ -361,21 +380,7 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   }
   const auto outcome = Life{settings, signals_, reload_, std::move(identity), pin, *lasting_}.run();
   if (outcome && *outcome == Outcome::kStopped) {
-    lasting_->shared.saver.flush(kLeavePatience);
-  }
-  if (outcome && *outcome == Outcome::kStopped && lasting_->lease) {
-    if (const auto lease = lasting_->lease->stop()) {
-      SideCall<Status> leaving;  // its directory may hang
-      const Status left = in_time(
-          leaving,
-          [of = lasting_->lease_of, left = LeftLease{*lease, lasting_->shared.watch_from}] {
-            return leave_lease(of, left);
-          },
-          kLeavePatience);
-      if (!left) {
-        log::warning("the next start will not know when the Lease is due: " + left.error().message);
-      }
-    }
+    leave(*lasting_);
   }
   return outcome;
 }

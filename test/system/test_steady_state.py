@@ -5,7 +5,6 @@ import time
 import pytest
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 def test_idle_node_only_renews_its_lease(rig, idle_slurm, timing):
     """No reads at all, and one status patch at the most, in 25 seconds."""

@@ -6,6 +6,8 @@ import pathlib
 import pwd
 import time
 
+from slurmcluster.processes import wait_for
+
 from . import api
 from .audit import Audit
 from .daemon import BINARY, Slurmlet, readable_copy
@@ -23,17 +25,8 @@ GENERAL_WAIT = 60  # seconds; the machine may be busy
 
 
 def wait_until(condition, timeout=GENERAL_WAIT, what="it"):
-    """For what no watch tells (a log line, a process). Returns the condition's value. `what` may be a function: what
-    there was instead."""
-    began = time.monotonic()
-    while True:
-        value = condition()
-        if value:
-            return value
-        waited = time.monotonic() - began
-        if waited > timeout:
-            raise TimeoutError(f"waited {timeout} s for {what() if callable(what) else what}")
-        time.sleep(min(0.03 + waited / 20, 0.2))
+    """For what no watch tells (a log line, a process)."""
+    return wait_for(what, timeout, condition)
 
 
 def metal3_metadata(uuid, name, provider_id):

@@ -22,12 +22,13 @@ MARKER = "SLURMCLUSTER_DIR"
 _children = {}
 
 
-class StillWaiting(ClusterError):
+class StillWaiting(ClusterError, TimeoutError):
     pass
 
 
 def wait_for(what, seconds, condition):
-    """Poll `condition` until it is true; its value is returned."""
+    """Poll `condition` until it is true; its value is returned. `what` may be a function: what there
+    was instead."""
     began = time.monotonic()
     while True:
         value = condition()
@@ -35,7 +36,7 @@ def wait_for(what, seconds, condition):
             return value
         waited = time.monotonic() - began
         if waited > seconds:
-            raise StillWaiting(f"waited {seconds} s for {what}")
+            raise StillWaiting(f"waited {seconds} s for {what() if callable(what) else what}")
         time.sleep(min(0.03 + waited / 20, 0.2))  # many looks start a program
 
 
