@@ -33,6 +33,7 @@ endfunction()
 # Reads src/NAME/component.cmake, which lists COMPONENT_SOURCES by hand (no globbing: a file that is not
 # listed is not built), and test/unit/NAME/component.cmake, which lists COMPONENT_TESTS. The test program of a
 # component links that component and GoogleTest only, so a missing edge shows at link time.
+set(SLURMLET_OPTIMISED "" CACHE STRING "Components with -O1 in a debug build: those whose tests simulate hours")
 function(slurmlet_component NAME)
   cmake_parse_arguments(COMPONENT "" "" "DEPENDS;LIBRARIES" ${ARGN})
   set(COMPONENT_SOURCES "")
@@ -47,6 +48,9 @@ function(slurmlet_component NAME)
   target_link_libraries(slurmlet_${NAME}
     PUBLIC ${COMPONENT_DEPENDS} ${COMPONENT_LIBRARIES} Threads::Threads
     PRIVATE slurmlet_warnings slurmlet_hardening)
+  if(NAME IN_LIST SLURMLET_OPTIMISED)
+    target_compile_options(slurmlet_${NAME} PRIVATE -O1)
+  endif()
 
   if(SLURMLET_TESTS AND EXISTS ${PROJECT_SOURCE_DIR}/test/unit/${NAME}/component.cmake)
     set(COMPONENT_TESTS "")

@@ -15,8 +15,9 @@ using std::chrono::seconds;
 namespace {
 
 constexpr Duration kSinfoTakes = milliseconds{30};
-constexpr int kSinfoTries = 10;  // a second apart, while slurmctld refuses
-constexpr Duration kSinfoPatience = milliseconds{9500};
+constexpr Duration kEndedAsleep = milliseconds{100};
+constexpr Duration kClientPatience = milliseconds{9500};
+constexpr int kClientTries = 10;    // a second apart, while slurmctld refuses
 constexpr std::uint32_t kRpcs = 2;  // of one query
 // slurmlet-operator's pace at 10,000 nodes.
 constexpr Duration kDumpInterval = seconds{30};
@@ -41,7 +42,7 @@ class Sinfo final : public slurm::NodeSource {
   Sinfo(SlurmSite& site, const SlurmNode& node) : site_(site), node_(node) {}
 
   std::optional<slurm::QueryFailure> ask(const std::string&, slurm::Query, Now) override {
-    run_ = site_.run_sinfo();
+    run_ = site_.run_client(1);
     ++counters_.commands;
     return std::nullopt;
   }
@@ -82,9 +83,9 @@ std::string text_of(const SlurmNode& node) {
 
 }  // namespace
 
-SlurmSite::Outcome SlurmSite::run_sinfo() {
+SlurmSite::Outcome SlurmSite::run_client(int tries) {
   const SteadyTime begin = world_.now().steady;
-  for (int attempt = 0; attempt < kSinfoTries; ++attempt) {
+  for (int attempt = 0; attempt < tries; ++attempt) {
     const SteadyTime at = begin + attempt * seconds{1};
     const Outage* outage = outage_at(outages_, at);
     if (outage == nullptr) {
@@ -93,10 +94,10 @@ SlurmSite::Outcome SlurmSite::run_sinfo() {
     }
     world_.count_at(at, Count::kSlurmRefused);
     if (outage->hangs) {
-      break;
+      return {begin + kClientPatience, false};
     }
   }
-  return {begin + kSinfoPatience, false};
+  return {begin + (tries == 1 ? kEndedAsleep : kClientPatience), false};
 }
 
 void SlurmSite::publish(const std::vector<SlurmNode*>& nodes) {
@@ -109,7 +110,7 @@ void SlurmSite::dump() {
     return;
   }
   const WallTime began = world_.now().wall;
-  const Outcome outcome = run_sinfo();  // scontrol makes as many requests, and retries alike
+  const Outcome outcome = run_client(kClientTries);  // scontrol makes as many requests as sinfo
   slurm::PublishedRecord record;
   record.cluster = kCluster;
   record.interval = kDumpInterval;

@@ -1,8 +1,9 @@
 #pragma once
 
 // slurmctld and the operator of a simulated site, and what a daemon gets of them as NodeSource. A
-// run of `sinfo` is two requests (docs/slurm-load.md). While slurmctld is down sinfo connects once
-// a second and gives up after nine and a half; one that comes back within that gets its requests.
+// run of `sinfo` is two requests (docs/slurm-load.md). While slurmctld is down a client connects
+// once a second and gives up after nine and a half; one that comes back within that gets its
+// requests. slurmlet ends its sinfo when it begins to wait.
 
 #include <functional>
 #include <memory>
@@ -38,7 +39,7 @@ class SlurmSite {
     SteadyTime ends;
     bool answered;
   };
-  Outcome run_sinfo();
+  Outcome run_client(int tries);
 
  private:
   void dump();

@@ -102,6 +102,13 @@ constexpr std::chrono::seconds kStartPatience{2};
 
 // Sinfo about one node has ended by then.
 constexpr std::chrono::milliseconds kQuietOutput{100};
+constexpr std::chrono::seconds kNextLook{1};
+
+// Where the kernel does not tell, it counts as awake.
+bool is_asleep(pid_t pid) {
+  const auto where = read_file("/proc/" + std::to_string(pid) + "/wchan");
+  return where && *where == "hrtimer_nanosleep";
+}
 
 Error hangs(const std::string& what) {
   return {Code::kTimeout,
@@ -248,6 +255,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   started_ = now;
   deadline_ = now + spec.timeout;
   listens_from_ = now + kQuietOutput;
+  looks_at_ = spec.ends_asleep ? listens_from_ : kNever;
   listens_ = !pidfd_;
   max_output_ = spec.max_output_bytes;
   current_ = {};
@@ -296,11 +304,18 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   if (!running()) {
     return false;
   }
-  listens_ = listens_ || now >= listens_from_;
+  if (now >= listens_from_) {
+    listens_ = true;
+    listens_from_ = kNever;
+  }
   // Asked before draining: what a child that has ended wrote is in the pipes by now.
   const bool ended = has_ended(pid_);
+  if (now >= looks_at_) {
+    looks_at_ = now + kNextLook;
+    current_.asleep = !ended && is_asleep(pid_);
+  }
   const bool fits = drain(out_, current_.out) && drain(err_, current_.err);
-  if (!ended && fits && now < deadline_) {
+  if (!ended && fits && !current_.asleep && now < deadline_) {
     return false;
   }
   current_.too_long = !fits;

@@ -7,6 +7,8 @@
 // does not end (it hangs in the kernel) is reaped before the next start(), which fails until then.
 // For the first tenth of a second only its end wakes: most say little, and what they say waits in
 // the pipes. One that fills them goes on after that.
+// A program that sleeps to try again later may be ended then: looked for at the tenth of a second,
+// and each second after it.
 // A thread of its own starts the child (side_call.h): posix_spawn(3) suspends the thread that calls
 // it until execve(2) is through, which a file system can hold up for ever, and no other thread.
 // The child has none of our rights (child_limits.h) and of our environment only what is for it.
@@ -30,12 +32,14 @@ struct CommandSpec {
   std::vector<std::string> extra_environment;  // "NAME=value", over what is inherited
   Duration timeout = std::chrono::seconds{10};
   std::size_t max_output_bytes = std::size_t{1} << 20;  // per stream
+  bool ends_asleep = false;                             // where it is seen in nanosleep(2)
 };
 
 struct CommandOutput {
-  int exit_code = 0;  // meaningless when signal != 0
-  int signal = 0;     // the child was ended by this signal
-  bool timed_out = false;
+  int exit_code = 0;       // meaningless when signal != 0
+  int signal = 0;          // the child was ended by this signal
+  bool timed_out = false;  // or asleep
+  bool asleep = false;
   bool too_long = false;  // output limit reached; what was read so far is kept
   std::string out;
   std::string err;
@@ -60,7 +64,7 @@ class Command {
   Status start(const CommandSpec& spec, SteadyTime now);
   bool running() const { return pid_ > 0; }
   // When to poll() at the latest.
-  SteadyTime deadline() const { return listens_ ? deadline_ : std::min(deadline_, listens_from_); }
+  SteadyTime deadline() const { return std::min({deadline_, listens_from_, looks_at_}); }
   // Descriptors that become readable when there is something to do; empty when not running.
   std::vector<int> wake_fds() const;
   // Drains what is there. Returns true exactly once, when the command has ended (or was killed),
@@ -79,8 +83,9 @@ class Command {
   UniqueFd err_;
   SteadyTime started_{};
   SteadyTime deadline_{};
-  SteadyTime listens_from_{};
-  bool listens_ = false;  // its output wakes
+  SteadyTime listens_from_{};  // kNever once it does
+  SteadyTime looks_at_{};      // whether it sleeps; kNever = not
+  bool listens_ = false;       // its output wakes
   std::size_t max_output_ = 0;
   CommandOutput current_;
 };

@@ -173,6 +173,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   setup.place.conf = settings.slurm.conf.empty() ? path : "";
   setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
   setup.place.cluster = conf.cluster_name;
+  setup.place.may_limit_rate = conf.path.empty() || !conf.left_out.empty() || conf.limits_rate;
   if (path.empty() && !cluster.conf_server.empty()) {
     setup.place.conf_server = cluster.conf_server;
     setup.why += "; each query fetches slurm.conf from " + cluster.conf_server + " as well";

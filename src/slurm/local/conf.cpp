@@ -129,6 +129,8 @@ class Collector {
         conf_.slurmd_serves_http = conf_.slurmd_serves_http && !off;
       } else if (key == "taskpluginparam") {
         conf_.slurmd_off_spec = to_lower(value).find("slurmdoffspec") != std::string::npos;
+      } else if (key == "slurmctldparameters") {
+        conf_.limits_rate = to_lower(value).find("rl_enable") != std::string::npos;
       } else if (key == "prologflags") {
         const std::string flags = to_lower(value);  // X11 sets Contain
         conf_.jobs_are_contained =

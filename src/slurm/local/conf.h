@@ -66,6 +66,7 @@ struct SlurmConf {
   std::vector<std::string> left_out;     // Includes that could not be read, with why
   bool slurmd_off_spec = false;          // TaskPluginParam=SlurmdOffSpec
   bool jobs_are_contained = false;       // PrologFlags=Contain
+  bool limits_rate = false;              // SlurmctldParameters=rl_enable
   std::vector<std::string> controllers;  // "head1": without the address of head1(10.0.0.1)
   // SlurmctldAddr: the one address that whichever controller is active answers at; "" without.
   std::string virtual_address;

@@ -58,6 +58,7 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Query quer
   if (settings.conf.empty() && !place_.conf_server.empty()) {
     spec.extra_environment.push_back("SLURM_CONF_SERVER=" + place_.conf_server);
   }
+  spec.ends_asleep = !place_.may_limit_rate;
   if (auto started = runner_->start(spec, now.steady); !started) {
     return classify_start(started.error());
   }
@@ -100,6 +101,9 @@ std::optional<QueryResult> SinfoSource::poll(Now now) {
   if (result.failure && result.failure->cause == node::SlurmFailure::kTimeout) {
     if (auto problem = why_hung(now.steady)) {
       result.failure = std::move(problem);
+    } else if (output.asleep) {
+      result.failure = {node::SlurmFailure::kControllerUnreachable,
+                        "sinfo could not connect and was waiting to try again"};
     }
   }
   return result;

@@ -1,7 +1,10 @@
 #pragma once
 
 // The NodeSource that runs `sinfo` (sinfo.h). Where that did not end in time, munged or a file that
-// it opens may be why: those are tried. Not thread-safe.
+// it opens may be why: those are tried. A sinfo that finds no slurmctld connects again each second
+// for ten; it is ended instead, or a slurmctld that comes back would meet those of all nodes that
+// wait. It sleeps as long where slurmctld limits the rate, and is left alone there. Not
+// thread-safe.
 
 #include <memory>
 #include <string>

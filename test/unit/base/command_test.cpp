@@ -417,6 +417,53 @@ TEST_F(CommandTest, OutputWakesNobodyForTheFirstTenthOfASecond) {
   EXPECT_EQ(output.out, "early\n") << "read all the same";
 }
 
+// For a moment after it was started it is not asleep yet.
+bool sleeps(int pid) {
+  const auto deadline = steady_clock::now() + milliseconds{kPatienceMs};
+  std::string where;
+  while (where != "hrtimer_nanosleep" && steady_clock::now() < deadline) {
+    std::ifstream{"/proc/" + std::to_string(pid) + "/wchan"} >> where;
+  }
+  return where == "hrtimer_nanosleep";
+}
+
+TEST_F(CommandTest, OneThatSleepsIsEndedWhereThatIsWanted) {
+  for (const bool wanted : {false, true}) {
+    Command command;
+    const SteadyTime start = steady_clock::now();
+    CommandSpec spec = shell("echo early; exec sleep 100");
+    spec.ends_asleep = wanted;
+    ASSERT_TRUE(command.start(spec, start));
+    ASSERT_TRUE(sleeps(process_behind(command.wake_fds().front())));
+    CommandOutput output;
+    EXPECT_FALSE(command.poll(start + milliseconds{99}, output)) << "not yet";
+    EXPECT_EQ(command.poll(start + milliseconds{100}, output), wanted);
+    EXPECT_EQ(output.asleep, wanted);
+    EXPECT_EQ(output.timed_out, wanted);
+    EXPECT_EQ(output.out, wanted ? "early\n" : "");
+  }
+}
+
+TEST_F(CommandTest, OneThatWaitsForSomethingElseIsLookedAtAgainAndLivesToItsDeadline) {
+  const fakes::TempTree tree;
+  ASSERT_EQ(::mkfifo(tree.path("fifo").c_str(), 0600), 0);
+  Command command;
+  const SteadyTime start = steady_clock::now();
+  CommandSpec spec = shell("read line <" + tree.path("fifo").string());
+  spec.ends_asleep = true;
+  ASSERT_TRUE(command.start(spec, start));
+  CommandOutput output;
+  SteadyTime now = start + milliseconds{100};
+  EXPECT_EQ(command.deadline(), now);
+  for (; now < start + seconds{10}; now += seconds{1}) {
+    EXPECT_FALSE(command.poll(now, output));
+    EXPECT_EQ(command.deadline(), std::min(now + seconds{1}, start + seconds{10}));
+  }
+  EXPECT_TRUE(command.poll(now, output));
+  EXPECT_TRUE(output.timed_out);
+  EXPECT_FALSE(output.asleep);
+}
+
 TEST_F(CommandTest, MoreOutputThanAPipeHolds) {
   const auto result = run_command(shell("head -c 500000 /dev/zero; head -c 400000 /dev/zero >&2"));
   ASSERT_TRUE(result);

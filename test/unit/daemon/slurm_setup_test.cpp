@@ -86,6 +86,20 @@ TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
   EXPECT_NE(setup.left_out.front().find("gone.conf"), std::string::npos);
 }
 
+TEST_F(DiscoverSlurm, OnlyAWholeSlurmConfTellsThatTheRateIsNotLimited) {
+  slurmd_.options.future = false;
+  const std::string conf = "ClusterName=alps\nNodeName=vm CPUs=8\n";
+  for (const auto& [more, may] : {std::pair{"", false},
+                                  {"SlurmctldParameters=idle_on_node_suspend\n", false},
+                                  {"SlurmctldParameters=idle_on_node_suspend,rl_enable\n", true},
+                                  {"Include gone.conf\n", true}}) {
+    tree_.file("slurm.conf", conf + more);
+    EXPECT_EQ(discover().place.may_limit_rate, may) << more;
+  }
+  std::filesystem::remove(tree_.path("slurm.conf"));
+  EXPECT_TRUE(discover().place.may_limit_rate);
+}
+
 // slurmd -Z has none in slurm.conf, and it may be in an Include that is left out.
 TEST_F(DiscoverSlurm, WithoutTheLineOfTheNodeItIsNotKnownHowSlurmCountsCpus) {
   tree_.file("slurm.conf", "ClusterName=alps\nInclude gone.conf\nNodeName=other CPUs=8\n");

@@ -139,6 +139,7 @@ SlurmctldHost=head2
 SlurmctldPort=6820-6825
 SlurmdPort=7000
 TaskPluginParam=autobind=threads,slurmdoffspec
+SlurmctldParameters=enable_configless,RL_Enable,rl_bucket_size=10
 SlurmdPidFile=/run/slurmd.%n.pid
 SlurmdSpoolDir=/var/spool/slurmd.%h
 NodeName=DEFAULT CPUs=128 ThreadsPerCore=2 MemSpecLimit=2048
@@ -151,6 +152,7 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_EQ(conf.cluster_name, "alps");
   EXPECT_THAT(conf.controllers, ElementsAre("head1", "head2"));
   EXPECT_EQ(conf.controller_port, 6820);
+  EXPECT_TRUE(conf.limits_rate);
   EXPECT_EQ(conf.slurmd_port, 7000);
   EXPECT_EQ(conf.pid_file, "/run/slurmd.%n.pid");
   ASSERT_EQ(conf.nodes.size(), 2U) << "other nodes are not kept";

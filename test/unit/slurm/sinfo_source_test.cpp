@@ -96,6 +96,30 @@ TEST_F(SinfoSourceTest, AMungedThatIsGoneIsNamedThoughSinfoOnlyHung) {
   EXPECT_EQ(ask_and_end(timeout()).failure->cause, SlurmFailure::kTimeout);
 }
 
+// While it cannot connect, and while the rate is limited.
+TEST_F(SinfoSourceTest, OneThatSleepsIsEndedUnlessTheRateMayBeLimited) {
+  ask_and_end({});
+  EXPECT_FALSE(last().ends_asleep) << "no slurm.conf was read";
+
+  const std::string socket = tree_.path("munge.socket");
+  source_.set_place({.munge_socket = socket, .may_limit_rate = false});
+  CommandOutput asleep = timeout();
+  asleep.asleep = true;
+  const auto no_munge = ask_and_end(asleep);
+  EXPECT_TRUE(last().ends_asleep);
+  EXPECT_EQ(no_munge.failure->cause, SlurmFailure::kMungeUnavailable) << "which it waits for too";
+
+  const UniqueFd munged = listen_at(socket);
+  const auto refused = ask_and_end(asleep);
+  EXPECT_EQ(refused.failure->cause, SlurmFailure::kControllerUnreachable);
+  EXPECT_EQ(refused.failure->detail, "sinfo could not connect and was waiting to try again");
+
+  EXPECT_THAT(last().argv, Contains("-v"));
+  asleep.err = fixture("25.11/ratelimited-nobody-verbose.err");
+  EXPECT_EQ(ask_and_end(asleep).failure->cause, SlurmFailure::kRateLimited)
+      << "slurm.conf here is not that of slurmctld";
+}
+
 TEST_F(SinfoSourceTest, AfterASilentTimeoutSinfoIsMadeToSayThatTheRateIsLimited) {
   const std::string socket = tree_.path("munge.socket");
   const UniqueFd munged = listen_at(socket);
