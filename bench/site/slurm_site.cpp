@@ -56,7 +56,7 @@ class Sinfo final : public slurm::NodeSource {
       result.record = record_of(node_);
     } else {
       result.failure = slurm::QueryFailure{node::SlurmFailure::kControllerUnreachable,
-                                           "Unable to contact slurm controller (connect failure)"};
+                                           "sinfo was waiting to connect again"};
     }
     run_.reset();
     return result;

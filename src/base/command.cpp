@@ -10,8 +10,10 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "base/child_limits.h"
 #include "base/file.h"
@@ -105,9 +107,29 @@ constexpr std::chrono::milliseconds kQuietOutput{100};
 constexpr std::chrono::seconds kNextLook{1};
 
 // Where the kernel does not tell, it counts as awake.
-bool is_asleep(pid_t pid) {
-  const auto where = read_file("/proc/" + std::to_string(pid) + "/wchan");
-  return where && *where == "hrtimer_nanosleep";
+bool is_asleep(const std::string& proc) {
+  const auto state = read_file(proc + "syscall");
+  const auto call = parse_int<long>(state ? state->substr(0, state->find(' ')) : "");
+  return call && (*call == SYS_clock_nanosleep || *call == SYS_nanosleep);
+}
+
+bool has_socket(const std::string& proc) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at{proc + "fd", error}, end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(at->path(), gone).native().starts_with("socket:")) {
+      return true;
+    }
+  }
+  return static_cast<bool>(error);
+}
+
+bool waits_to_connect(pid_t pid, const std::string& name) {
+  const std::string proc = "/proc/" + std::to_string(pid) + "/";
+  std::error_code error;
+  return is_asleep(proc) && !has_socket(proc) &&
+         std::filesystem::read_symlink(proc + "exe", error).filename() == name;
 }
 
 Error hangs(const std::string& what) {
@@ -249,6 +271,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   }
   const pid_t pid = spawn->pid;
   pid_ = pid;
+  name_ = std::filesystem::path{spec.argv.front()}.filename();
   pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   out_ = std::move(out_read);
   err_ = std::move(err_read);
@@ -312,7 +335,7 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   const bool ended = has_ended(pid_);
   if (now >= looks_at_) {
     looks_at_ = now + kNextLook;
-    current_.asleep = !ended && is_asleep(pid_);
+    current_.asleep = !ended && waits_to_connect(pid_, name_);
   }
   const bool fits = drain(out_, current_.out) && drain(err_, current_.err);
   if (!ended && fits && !current_.asleep && now < deadline_) {

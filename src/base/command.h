@@ -7,8 +7,9 @@
 // does not end (it hangs in the kernel) is reaped before the next start(), which fails until then.
 // For the first tenth of a second only its end wakes: most say little, and what they say waits in
 // the pipes. One that fills them goes on after that.
-// A program that sleeps to try again later may be ended then: looked for at the tenth of a second,
-// and each second after it.
+// A client that sleeps to connect again later may be ended then: looked for at the tenth of a
+// second, and each second after it. It is in nanosleep(2) without an open socket; with one it
+// sleeps for another reason. A script that goes by its name is not looked at.
 // A thread of its own starts the child (side_call.h): posix_spawn(3) suspends the thread that calls
 // it until execve(2) is through, which a file system can hold up for ever, and no other thread.
 // The child has none of our rights (child_limits.h) and of our environment only what is for it.
@@ -32,7 +33,7 @@ struct CommandSpec {
   std::vector<std::string> extra_environment;  // "NAME=value", over what is inherited
   Duration timeout = std::chrono::seconds{10};
   std::size_t max_output_bytes = std::size_t{1} << 20;  // per stream
-  bool ends_asleep = false;                             // where it is seen in nanosleep(2)
+  bool ends_asleep = false;                             // while it waits to connect again
 };
 
 struct CommandOutput {
@@ -81,6 +82,7 @@ class Command {
   UniqueFd pidfd_;
   UniqueFd out_;
   UniqueFd err_;
+  std::string name_;  // of its file
   SteadyTime started_{};
   SteadyTime deadline_{};
   SteadyTime listens_from_{};  // kNever once it does

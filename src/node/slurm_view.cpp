@@ -322,7 +322,7 @@ bool needs_confirmation(const HostFacts& facts) {
 bool jobs_tell_state(const HostFacts& facts) {
   const auto& slurm = facts.slurm;
   if (!facts.slurm_conf.jobs_are_contained || !steps_run(facts) || !facts.jobs_at_answer ||
-      !slurm.record || slurm.stale || slurm.failure) {
+      !slurm.record || slurm.stale) {
     return false;
   }
   // With another flag the end of one job of several may lead elsewhere: down, powered off.

@@ -27,8 +27,8 @@ SLURM_24_11 = pathlib.Path(__file__).resolve().parent.parent.parent / "build/slu
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than half a minute")
-    config.addinivalue_line("markers", "alone: measures what the machine or the daemon uses, beside one "
-                                       "other file of such tests at most")
+    config.addinivalue_line("markers", "alone: measures what the machine or the daemon uses, so that "
+                                       "no other test may run at that time")
 
 
 def pytest_collection_modifyitems(items):

@@ -77,7 +77,7 @@ def test_stopped_slurmctld(shared_rig, timing):
     message = condition(node, "SlurmNodeStateDrain")["message"]
     assert "slurmctld (" in message and "does not answer" in message
     # Ended when it began to wait, or all nodes would meet slurmctld as it comes back.
-    assert "sinfo could not connect and was waiting to try again" in message
+    assert "sinfo was waiting to connect again" in message
     end_of_outage(shared_rig, "slurmctld", "start")
     shared_rig.wait_event("SlurmStateUnknown")
     shared_rig.wait_event("SlurmStateKnown")

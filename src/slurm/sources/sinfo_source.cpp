@@ -44,7 +44,7 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Query quer
   if (settings.conf.empty()) {
     settings.conf = place_.conf;
   }
-  settings.resolve_user = !verbose_ && now.steady >= resolve_user_at_;
+  settings.resolve_user = !hung_ && now.steady >= resolve_user_at_;
   resolved_user_ = settings.resolve_user;
   CommandSpec spec = sinfo_query(settings, node);
   if (query == Query::kFull) {
@@ -58,7 +58,7 @@ std::optional<QueryFailure> SinfoSource::ask(const std::string& node, Query quer
   if (settings.conf.empty() && !place_.conf_server.empty()) {
     spec.extra_environment.push_back("SLURM_CONF_SERVER=" + place_.conf_server);
   }
-  spec.ends_asleep = !place_.may_limit_rate;
+  spec.ends_asleep = !place_.may_limit_rate && !limits_rate_;
   if (auto started = runner_->start(spec, now.steady); !started) {
     return classify_start(started.error());
   }
@@ -89,7 +89,7 @@ std::optional<QueryResult> SinfoSource::poll(Now now) {
   }
   QueryResult result = interpret(output, asked_);
   if (result.record) {
-    if (verbose_) {
+    if (hung_) {
       resolve_user_at_ = now.steady + kWithoutUser;
     }
     settle_user(*result.record);
@@ -97,13 +97,17 @@ std::optional<QueryResult> SinfoSource::poll(Now now) {
       result.record->kind = node::AnswerKind::kFullDump;
     }
   }
+  limits_rate_ =
+      limits_rate_ || (result.failure && result.failure->cause == node::SlurmFailure::kRateLimited);
   verbose_ = result.failure && output.timed_out;
+  hung_ = verbose_ && !output.asleep;
   if (result.failure && result.failure->cause == node::SlurmFailure::kTimeout) {
     if (auto problem = why_hung(now.steady)) {
       result.failure = std::move(problem);
     } else if (output.asleep) {
       result.failure = {node::SlurmFailure::kControllerUnreachable,
-                        "sinfo could not connect and was waiting to try again"};
+                        "sinfo was waiting to connect again: slurmctld refuses connections or is "
+                        "in standby"};
     }
   }
   return result;

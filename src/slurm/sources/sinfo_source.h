@@ -47,9 +47,11 @@ class SinfoSource final : public NodeSource {
   std::vector<std::string> touched_;  // by the query under way
   SideCall<std::optional<QueryFailure>> look_;
   Query query_ = Query::kOneNode;
-  // The last query ended without a word. sinfo tells of a rate limit only with -v, and may have
-  // hung looking up a user: the next one is made with the one and without the other.
+  // The last query ended without a word. sinfo tells of a rate limit only with -v, and one that
+  // hung may have looked up a user: the next one is made with the one and without the other.
   bool verbose_ = false;
+  bool hung_ = false;
+  bool limits_rate_ = false;      // slurmctld has said so, whatever slurm.conf here says
   bool resolved_user_ = true;     // in the query under way
   SteadyTime resolve_user_at_{};  // not before
   node::SlurmNodeRecord last_;

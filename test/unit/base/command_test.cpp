@@ -417,30 +417,49 @@ TEST_F(CommandTest, OutputWakesNobodyForTheFirstTenthOfASecond) {
   EXPECT_EQ(output.out, "early\n") << "read all the same";
 }
 
-// For a moment after it was started it is not asleep yet.
-bool sleeps(int pid) {
+// Whether the child comes to wait in one of these system calls.
+bool waits_in(const Command& command, const std::vector<long>& calls) {
+  const int pid = process_behind(command.wake_fds().front());
   const auto deadline = steady_clock::now() + milliseconds{kPatienceMs};
-  std::string where;
-  while (where != "hrtimer_nanosleep" && steady_clock::now() < deadline) {
-    std::ifstream{"/proc/" + std::to_string(pid) + "/wchan"} >> where;
-  }
-  return where == "hrtimer_nanosleep";
+  do {
+    std::ifstream state{"/proc/" + std::to_string(pid) + "/syscall"};
+    long call = -1;
+    if (state >> call && std::find(calls.begin(), calls.end(), call) != calls.end()) {
+      return true;
+    }
+  } while (steady_clock::now() < deadline);
+  return false;
 }
 
-TEST_F(CommandTest, OneThatSleepsIsEndedWhereThatIsWanted) {
-  for (const bool wanted : {false, true}) {
+TEST_F(CommandTest, OneThatWaitsToConnectAgainIsEndedWhereThatIsWanted) {
+  const std::vector<std::string> sleep{"sleep", "100"};
+  struct Row {
+    const char* what;
+    std::vector<std::string> argv;
+    bool wanted, ends;
+    std::vector<std::string> programs = {};
+  };
+  for (const Row& row : {Row{"wanted", sleep, true, true}, Row{"not wanted", sleep, false, false},
+                         Row{"a script", {"sh", "-c", "exec sleep 100"}, true, false},
+                         Row{"with a socket",
+                             {"sleep", "-c", "exec 3<>/dev/udp/127.0.0.1/9; exec sleep 100"},
+                             true,
+                             false,
+                             {"/bin/bash"}}}) {
+    SCOPED_TRACE(row.what);
     Command command;
     const SteadyTime start = steady_clock::now();
-    CommandSpec spec = shell("echo early; exec sleep 100");
-    spec.ends_asleep = wanted;
+    CommandSpec spec;
+    spec.argv = row.argv;
+    spec.programs = row.programs;
+    spec.ends_asleep = row.wanted;
     ASSERT_TRUE(command.start(spec, start));
-    ASSERT_TRUE(sleeps(process_behind(command.wake_fds().front())));
+    ASSERT_TRUE(waits_in(command, {SYS_clock_nanosleep, SYS_nanosleep}));
     CommandOutput output;
     EXPECT_FALSE(command.poll(start + milliseconds{99}, output)) << "not yet";
-    EXPECT_EQ(command.poll(start + milliseconds{100}, output), wanted);
-    EXPECT_EQ(output.asleep, wanted);
-    EXPECT_EQ(output.timed_out, wanted);
-    EXPECT_EQ(output.out, wanted ? "early\n" : "");
+    EXPECT_EQ(command.poll(start + milliseconds{100}, output), row.ends);
+    EXPECT_EQ(output.asleep, row.ends);
+    EXPECT_EQ(output.timed_out, row.ends);
   }
 }
 
@@ -452,6 +471,7 @@ TEST_F(CommandTest, OneThatWaitsForSomethingElseIsLookedAtAgainAndLivesToItsDead
   CommandSpec spec = shell("read line <" + tree.path("fifo").string());
   spec.ends_asleep = true;
   ASSERT_TRUE(command.start(spec, start));
+  ASSERT_TRUE(waits_in(command, {SYS_openat}));
   CommandOutput output;
   SteadyTime now = start + milliseconds{100};
   EXPECT_EQ(command.deadline(), now);

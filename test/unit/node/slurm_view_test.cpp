@@ -257,6 +257,8 @@ TEST(SlurmViewTest, JobsThatBeganSinceTheAnswerTellTheStateThemselves) {
     facts.jobs_at_answer.emplace();
     EXPECT_EQ(jobs_tell_state(facts), row.tells);
     EXPECT_EQ(slurm_view(facts).bases, row.bases);
+    facts.slurm.failure = SlurmFailure::kControllerUnreachable;
+    EXPECT_EQ(slurm_view(facts).bases, row.bases) << "one query that failed changes nothing";
     if (row.tells) {
       facts.jobs_at_answer = facts.jobs->job_ids;
       facts.slurm.record->state.base = "IDLE";

@@ -112,12 +112,17 @@ TEST_F(SinfoSourceTest, OneThatSleepsIsEndedUnlessTheRateMayBeLimited) {
   const UniqueFd munged = listen_at(socket);
   const auto refused = ask_and_end(asleep);
   EXPECT_EQ(refused.failure->cause, SlurmFailure::kControllerUnreachable);
-  EXPECT_EQ(refused.failure->detail, "sinfo could not connect and was waiting to try again");
+  EXPECT_EQ(refused.failure->detail,
+            "sinfo was waiting to connect again: slurmctld refuses connections or is in standby");
 
   EXPECT_THAT(last().argv, Contains("-v"));
   asleep.err = fixture("25.11/ratelimited-nobody-verbose.err");
   EXPECT_EQ(ask_and_end(asleep).failure->cause, SlurmFailure::kRateLimited)
       << "slurm.conf here is not that of slurmctld";
+
+  ask_and_end({});
+  EXPECT_FALSE(last().ends_asleep);
+  EXPECT_THAT(last().argv, Contains(HasSubstr("User:"))) << "none hung looking it up";
 }
 
 TEST_F(SinfoSourceTest, AfterASilentTimeoutSinfoIsMadeToSayThatTheRateIsLimited) {
