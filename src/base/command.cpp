@@ -106,10 +106,9 @@ constexpr std::chrono::seconds kStartPatience{2};
 constexpr std::chrono::milliseconds kQuietOutput{100};
 constexpr std::chrono::seconds kNextLook{1};
 
-// Where the kernel does not tell, it counts as awake.
-bool is_asleep(const std::string& proc) {
-  const auto state = read_file(proc + "syscall");
-  const auto call = parse_int<long>(state ? state->substr(0, state->find(' ')) : "");
+Result<bool> is_asleep(const std::string& proc) {
+  const std::string state = TRY(read_file(proc + "syscall"));
+  const auto call = parse_int<long>(state.substr(0, state.find(' ')));
   return call && (*call == SYS_clock_nanosleep || *call == SYS_nanosleep);
 }
 
@@ -125,10 +124,11 @@ bool has_socket(const std::string& proc) {
   return static_cast<bool>(error);
 }
 
-bool waits_to_connect(pid_t pid, const std::string& name) {
+// kDenied where the kernel lets nobody trace (yama/ptrace_scope): it logs each look.
+Result<bool> waits_to_connect(pid_t pid, const std::string& name) {
   const std::string proc = "/proc/" + std::to_string(pid) + "/";
   std::error_code error;
-  return is_asleep(proc) && !has_socket(proc) &&
+  return TRY(is_asleep(proc)) && !has_socket(proc) &&
          std::filesystem::read_symlink(proc + "exe", error).filename() == name;
 }
 
@@ -278,7 +278,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   started_ = now;
   deadline_ = now + spec.timeout;
   listens_from_ = now + kQuietOutput;
-  looks_at_ = spec.ends_asleep ? listens_from_ : kNever;
+  looks_at_ = spec.ends_asleep && may_look_ ? listens_from_ : kNever;
   listens_ = !pidfd_;
   max_output_ = spec.max_output_bytes;
   current_ = {};
@@ -334,8 +334,10 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   // Asked before draining: what a child that has ended wrote is in the pipes by now.
   const bool ended = has_ended(pid_);
   if (now >= looks_at_) {
-    looks_at_ = now + kNextLook;
-    current_.asleep = !ended && waits_to_connect(pid_, name_);
+    const auto waits = ended ? Result{false} : waits_to_connect(pid_, name_);
+    current_.asleep = waits && *waits;
+    may_look_ = waits || waits.error().code != Code::kDenied;
+    looks_at_ = may_look_ ? now + kNextLook : kNever;
   }
   const bool fits = drain(out_, current_.out) && drain(err_, current_.err);
   if (!ended && fits && !current_.asleep && now < deadline_) {

@@ -87,6 +87,7 @@ class Command {
   SteadyTime deadline_{};
   SteadyTime listens_from_{};  // kNever once it does
   SteadyTime looks_at_{};      // whether it sleeps; kNever = not
+  bool may_look_ = true;       // until that was denied
   bool listens_ = false;       // its output wakes
   std::size_t max_output_ = 0;
   CommandOutput current_;

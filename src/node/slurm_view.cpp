@@ -162,8 +162,28 @@ std::set<std::string> bases_in_use(const HostFacts& facts) {
   return facts.slurm_conf.jobs_are_contained ? std::set<std::string>{"MIXED"} : kInUse;
 }
 
+// A query that fails takes nothing from it while the last answer is not stale.
+bool jobs_show_state(const HostFacts& facts) {
+  const auto& slurm = facts.slurm;
+  if (!facts.slurm_conf.jobs_are_contained || !steps_run(facts) || !facts.jobs_at_answer ||
+      !slurm.record || slurm.stale) {
+    return false;
+  }
+  // With another flag the end of one job of several may lead elsewhere: down, powered off.
+  constexpr std::array kHarmless = {"PLANNED", "RESERVED",     "MAINTENANCE",
+                                    "CLOUD",   "DYNAMIC_NORM", "DYNAMIC_FUTURE"};
+  const SlurmState& state = slurm.record->state;
+  return (state.base == "IDLE" || is_in_use(state.base)) && !may_be_down(*slurm.record) &&
+         std::all_of(state.flags.begin(), state.flags.end(),
+                     [&](const std::string& flag) {
+                       return std::find(kHarmless.begin(), kHarmless.end(), flag) !=
+                              kHarmless.end();
+                     }) &&
+         facts.jobs->allocated_cpus && usable_cpus(facts);
+}
+
 bool jobs_told_since(const HostFacts& facts) {
-  return jobs_tell_state(facts) && facts.jobs->job_ids != *facts.jobs_at_answer;
+  return jobs_show_state(facts) && facts.jobs->job_ids != *facts.jobs_at_answer;
 }
 
 // A job began since a dump said that the node was idle. Nobody asks because of it: dumps come by
@@ -320,22 +340,7 @@ bool needs_confirmation(const HostFacts& facts) {
 }
 
 bool jobs_tell_state(const HostFacts& facts) {
-  const auto& slurm = facts.slurm;
-  if (!facts.slurm_conf.jobs_are_contained || !steps_run(facts) || !facts.jobs_at_answer ||
-      !slurm.record || slurm.stale) {
-    return false;
-  }
-  // With another flag the end of one job of several may lead elsewhere: down, powered off.
-  constexpr std::array kHarmless = {"PLANNED", "RESERVED",     "MAINTENANCE",
-                                    "CLOUD",   "DYNAMIC_NORM", "DYNAMIC_FUTURE"};
-  const SlurmState& state = slurm.record->state;
-  return (state.base == "IDLE" || is_in_use(state.base)) && !may_be_down(*slurm.record) &&
-         std::all_of(state.flags.begin(), state.flags.end(),
-                     [&](const std::string& flag) {
-                       return std::find(kHarmless.begin(), kHarmless.end(), flag) !=
-                              kHarmless.end();
-                     }) &&
-         facts.jobs->allocated_cpus && usable_cpus(facts);
+  return !facts.slurm.failure && jobs_show_state(facts);
 }
 
 Allocation allocation(const HostFacts& facts) {

@@ -170,7 +170,7 @@ def test_sighup_while_the_api_server_hangs_is_obeyed_between_two_calls(rig, plan
         assert time.monotonic() - began < 5
     finally:
         plane.ctl("resume", "kube-apiserver")
-    rig.wait_renewed(rig.lease()["spec"]["renewTime"])
+    rig.wait_renewed(rig.wait_renewed()["spec"]["renewTime"])
 
 
 def test_the_state_directory_stays_locked_however_a_reload_writes_its_path(rig):

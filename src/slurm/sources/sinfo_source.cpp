@@ -106,7 +106,7 @@ std::optional<QueryResult> SinfoSource::poll(Now now) {
       result.failure = std::move(problem);
     } else if (output.asleep) {
       result.failure = {node::SlurmFailure::kControllerUnreachable,
-                        "sinfo was waiting to connect again: slurmctld refuses connections or is "
+                        "sinfo was waiting to connect again, having reached no slurmctld or one "
                         "in standby"};
     }
   }

@@ -259,6 +259,8 @@ TEST(SlurmViewTest, JobsThatBeganSinceTheAnswerTellTheStateThemselves) {
     EXPECT_EQ(slurm_view(facts).bases, row.bases);
     facts.slurm.failure = SlurmFailure::kControllerUnreachable;
     EXPECT_EQ(slurm_view(facts).bases, row.bases) << "one query that failed changes nothing";
+    EXPECT_FALSE(jobs_tell_state(facts)) << "but slurmctld is to be asked";
+    facts.slurm.failure.reset();
     if (row.tells) {
       facts.jobs_at_answer = facts.jobs->job_ids;
       facts.slurm.record->state.base = "IDLE";

@@ -113,7 +113,7 @@ TEST_F(SinfoSourceTest, OneThatSleepsIsEndedUnlessTheRateMayBeLimited) {
   const auto refused = ask_and_end(asleep);
   EXPECT_EQ(refused.failure->cause, SlurmFailure::kControllerUnreachable);
   EXPECT_EQ(refused.failure->detail,
-            "sinfo was waiting to connect again: slurmctld refuses connections or is in standby");
+            "sinfo was waiting to connect again, having reached no slurmctld or one in standby");
 
   EXPECT_THAT(last().argv, Contains("-v"));
   asleep.err = fixture("25.11/ratelimited-nobody-verbose.err");
