@@ -28,12 +28,13 @@ function(slurmlet_sources OUT NAME ROOT)
   set(${OUT} ${SOURCES} PARENT_SCOPE)
 endfunction()
 
+set(SLURMLET_OPTIMISED "" CACHE STRING "Components with -O1 in a debug build: those whose tests simulate hours")
+
 # slurmlet_component(NAME DEPENDS component... LIBRARIES target...)
 #
 # Reads src/NAME/component.cmake, which lists COMPONENT_SOURCES by hand (no globbing: a file that is not
 # listed is not built), and test/unit/NAME/component.cmake, which lists COMPONENT_TESTS. The test program of a
 # component links that component and GoogleTest only, so a missing edge shows at link time.
-set(SLURMLET_OPTIMISED "" CACHE STRING "Components with -O1 in a debug build: those whose tests simulate hours")
 function(slurmlet_component NAME)
   cmake_parse_arguments(COMPONENT "" "" "DEPENDS;LIBRARIES" ${ARGN})
   set(COMPONENT_SOURCES "")

@@ -51,9 +51,9 @@ class Subject(Rig):
 
     def assert_alone_in_use(self):
         """Nothing is asked with another credential than the last one, the lease included."""
-        self.wait_renewed(self.wait_renewed()["spec"]["renewTime"])
+        self.wait_next_renewal()
         since = self.audit.mark()
-        self.wait_renewed(self.wait_renewed()["spec"]["renewTime"])
+        self.wait_next_renewal()
         wait_until(lambda: self.audit.renewals(since), what="the renewal in the audit log")
         assert set(self.audit.credentials(since)) == {self.uses[-1].credential}
 
@@ -159,7 +159,7 @@ def test_broken_replacement_is_refused_and_the_old_one_goes_on(node, kind):
     assert str(node.kubeconfig) in line
     assert REASONS.get(kind, "") in line
     assert "PRIVATE" not in line and good[-100:-50] not in line
-    node.wait_renewed(node.wait_renewed()["spec"]["renewTime"])
+    node.wait_next_renewal()
     assert used_since(node, since) == {used}
     # The way back.
     node.replace(by_rename, "good")
@@ -205,7 +205,7 @@ def test_certificate_and_key_in_files_of_their_own(other, timing):
     with open(f"{other.kubeconfig}.crt", encoding="ascii") as file:
         wanted = credential_id(file.read())
     other.wait_log("the old one stays in use", timeout=PROMISE)
-    other.wait_renewed(other.wait_renewed()["spec"]["renewTime"])  # with the old pair
+    other.wait_next_renewal()  # with the old pair
     assert wanted not in other.audit.credentials(since)
     began = time.time()
     os.replace(f"{files}.key", f"{other.kubeconfig}.key")
@@ -237,14 +237,14 @@ def test_token_file(other, timing):
     timing("token replaced to in use", time.time() - began)
     assert len(new) == 1
     later = other.audit.mark()
-    other.wait_renewed(other.wait_renewed()["spec"]["renewTime"])
+    other.wait_next_renewal()
     assert used_since(other, later) == new
     assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
     # A broken one is not sent.
     token.write_text("two\nlines\n")
     other.wait_log("the old one stays in use", timeout=PROMISE)
     later = other.audit.mark()
-    other.wait_renewed(other.wait_renewed()["spec"]["renewTime"])
+    other.wait_next_renewal()
     assert used_since(other, later) == new
 
 
@@ -265,11 +265,11 @@ def test_ca_bundle_with_another_ca_added_and_one_that_is_broken(other):
     replacement.write_text(authority.crt.read_text() + good)
     os.replace(replacement, bundle)
     other.wait_log("was replaced and is in use", timeout=PROMISE)
-    other.wait_renewed(other.wait_renewed()["spec"]["renewTime"])
+    other.wait_next_renewal()
     assert "the old one stays in use" not in other.log()
     bundle.write_text("no certificate\n")
     other.wait_log("the old one stays in use", timeout=PROMISE)
-    other.wait_renewed(other.wait_renewed()["spec"]["renewTime"])
+    other.wait_next_renewal()
     assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
 
 

@@ -167,7 +167,7 @@ def test_rotation_can_be_turned_off_and_the_token_helps_after_the_end(fleet):
     assert node.current.stat().st_mtime >= not_after(node.first)
     assert set(node.askers()) == {"bootstrap"}
     assert "expired at" in node.log()
-    node.wait_renewed(node.wait_renewed()["spec"]["renewTime"])
+    node.wait_next_renewal()
     assert_runs_on(node, pid)
     node.stop()
 
@@ -219,7 +219,7 @@ def test_expired_credential_says_what_to_do_and_a_new_one_works_without_restart(
     assert max(node.audit.renewals()) <= node.expiry + 1
     assert node.log().count(said) == 1
     node.plane.node_kubeconfig(node.name)
-    node.wait_renewed(node.wait_renewed()["spec"]["renewTime"])
+    node.wait_next_renewal()
     node.wait_log("accepts this node's credential again")
     assert_runs_on(node, pid)
     node.stop()
@@ -272,7 +272,7 @@ def test_crashes_at_every_step_of_a_renewal_make_one_request(node):
     after = wait_next_certificate(node, before)
     node.crash()
     node.start(ready=False)
-    node.wait_renewed(node.wait_renewed()["spec"]["renewTime"])
+    node.wait_next_renewal()
     assert public_key(after) == key
     assert sorted(node.askers()) == ["bootstrap", "node"]
     wait_until(lambda: not node.pending_key.exists(), what="the key of before to be tidied up")
@@ -308,7 +308,7 @@ def test_api_server_that_is_away(node, bootstrap_rig):
     assert node.current.stat().st_mtime < not_after(before)
     wait_next_certificate(ending, ended)
     for one, pid in zip((node, ending), pids):
-        one.wait_renewed(one.wait_renewed()["spec"]["renewTime"])
+        one.wait_next_renewal()
         assert_runs_on(one, pid)
     # One renewed with what it had, the other had nothing to renew with.
     assert sorted(node.askers()) == ["bootstrap", "node"]

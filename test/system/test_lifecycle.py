@@ -189,7 +189,7 @@ def test_restart_changes_no_transition_time_and_no_uid(rig):
     time.sleep(1.1)  # the API's times have whole seconds: one of the restart would show
     since = rig.audit.mark()
     rig.restart()
-    rig.wait_renewed(rig.wait_renewed()["spec"]["renewTime"])
+    rig.wait_next_renewal()
     rig.wait_known()
     after = rig.node()
     assert uid_of(after) == uid_of(before)

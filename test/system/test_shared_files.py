@@ -182,7 +182,7 @@ def test_a_reload_waits_for_a_slurm_conf_that_does_not_answer(rig, conf):
         rig.daemon.signal(signal.SIGHUP)
         return "so the configuration is not reloaded" in rig.log()
     wait_until(is_refused, what="the refusal of one more reload")
-    rig.wait_renewed(rig.wait_renewed()["spec"]["renewTime"])
+    rig.wait_next_renewal()
     assert Fixed(rig.node()) == before
     assert rig.condition("SlurmdReady")["status"] == "True"
     assert len(os.listdir(f"/proc/{rig.daemon.pid}/task")) < 30

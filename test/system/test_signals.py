@@ -150,7 +150,7 @@ def test_sighup_on_a_machine_with_another_name_keeps_the_nodes(rig):
     node = reload("renamed", "r7")
     assert f"Node {rig.name} keeps its name until slurmlet is restarted" in rig.log()
     assert node["metadata"]["uid"] == uid
-    rig.wait_renewed(rig.wait_renewed()["spec"]["renewTime"])
+    rig.wait_next_renewal()
     reload(rig.name, "r8")
     assert rig.daemon.pid == pid and rig.daemon.process.poll() is None
     assert rig.admin.find("/api/v1/nodes/renamed") is None
@@ -170,7 +170,7 @@ def test_sighup_while_the_api_server_hangs_is_obeyed_between_two_calls(rig, plan
         assert time.monotonic() - began < 5
     finally:
         plane.ctl("resume", "kube-apiserver")
-    rig.wait_renewed(rig.wait_renewed()["spec"]["renewTime"])
+    rig.wait_next_renewal()
 
 
 def test_the_state_directory_stays_locked_however_a_reload_writes_its_path(rig):

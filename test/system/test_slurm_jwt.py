@@ -164,11 +164,11 @@ def test_token_and_authority_on_a_file_system_that_does_not_answer(rig_of, slurm
         one.start()
         found = one.wait_condition("SlurmNodeStateDrain", "Unknown", "FileSystemNotResponding")
         assert str(shared.path) in found["message"]
-        one.wait_renewed(one.wait_renewed()["spec"]["renewTime"])
+        one.wait_next_renewal()
         shared.answer()
         one.wait_known()
         shared.hang()
-        one.wait_renewed(one.wait_renewed()["spec"]["renewTime"])
+        one.wait_next_renewal()
         assert one.stop() < 5
 
 

@@ -234,7 +234,7 @@ def wait_quiet(slurm, action):
             any(spooled(slurm, node) for node in NODES.values()))
         rebooting = action == "reboot" and "reboot_issued" not in shown["none"]
         silent = any("not_responding" in words for words in shown.values())
-        if going or silent or (rebooting and action == "reboot"):
+        if going or silent or rebooting:
             return None
         return shown
     first = wait_for("the nodes to come to rest", 40, over)

@@ -81,7 +81,7 @@ def test_second_machine_refuses_and_does_not_disturb_the_first(rig, second, way)
     assert UUID in second.log()
     # Three leases later the second has written nothing, and the first goes on as before.
     for _ in range(3):
-        rig.wait_renewed(rig.wait_renewed()["spec"]["renewTime"])
+        rig.wait_next_renewal()
     assert reads(rig, second.credential, since), "the audit log does not show the second"
     assert writes(rig, second.credential, since) == []
     after = rig.node()

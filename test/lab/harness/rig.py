@@ -189,6 +189,10 @@ class Rig:
             path, lambda lease, _: lease["spec"].get("renewTime", "") > after, GENERAL_WAIT,
             f"metadata.name={name}")[0]
 
+    def wait_next_renewal(self):
+        """That after the one that the Lease shows; at first there may be none."""
+        return self.wait_renewed(self.wait_renewed()["spec"]["renewTime"])
+
     def event_reasons(self):
         events = self.admin.get("/api/v1/namespaces/default/events?fieldSelector="
                                 f"involvedObject.kind=Node,involvedObject.name={self.name}")
