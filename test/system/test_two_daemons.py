@@ -23,8 +23,7 @@ class SecondMachine(Rig):
         super().__init__(first.plane, first.slurm, first.name,
                          first.directory.parent / f"{first.name}-second")
         path = self.directory / "kubeconfig"
-        first.plane.run("node-kubeconfig", "--dir", first.plane.directory, "--name", first.name,
-                        "--out", path)
+        first.plane.kubeconfig("node", "--name", first.name, "--out", path)
         self.kubeconfig = path
         self.credential = credential_id(kubeconfig_certificate(path))
 

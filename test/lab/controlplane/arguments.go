@@ -1,23 +1,27 @@
 package main
 
-import "strconv"
+import (
+	"strconv"
+
+	"slurmlet.io/test/lab/controlplane/internal/cluster"
+)
 
 // etcdArgs are etcd's arguments.
 func (s *supervisor) etcdArgs() []string {
 	l := s.layout
-	client, peer := "https://"+hostPort(s.ports.Etcd), "http://"+hostPort(s.ports.EtcdPeer)
+	client, peer := "https://"+cluster.HostPort(s.ports.Etcd), "http://"+cluster.HostPort(s.ports.EtcdPeer)
 	return append([]string{
 		"--name=default",
-		"--data-dir=" + l.path("etcd"),
+		"--data-dir=" + l.Path("etcd"),
 		"--listen-client-urls=" + client,
 		"--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer,
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=default=" + peer,
 		"--client-cert-auth=true",
-		"--trusted-ca-file=" + l.pki(etcdCA+".crt"),
-		"--cert-file=" + l.pki("etcd-server.crt"),
-		"--key-file=" + l.pki("etcd-server.key"),
+		"--trusted-ca-file=" + l.PKI(etcdCA+".crt"),
+		"--cert-file=" + l.PKI("etcd-server.crt"),
+		"--key-file=" + l.PKI("etcd-server.key"),
 		"--unsafe-no-fsync=true",
 		"--log-level=warn",
 	}, s.options.etcdArgs...)
@@ -27,17 +31,17 @@ func (s *supervisor) etcdArgs() []string {
 func (s *supervisor) apiserverArgs() []string {
 	l := s.layout
 	args := []string{
-		"--bind-address=" + loopback,
-		"--advertise-address=" + loopback,
+		"--bind-address=" + cluster.Loopback,
+		"--advertise-address=" + cluster.Loopback,
 		"--secure-port=" + strconv.Itoa(s.ports.APIServer),
-		"--tls-cert-file=" + l.pki("apiserver.crt"),
-		"--tls-private-key-file=" + l.pki("apiserver.key"),
-		"--client-ca-file=" + l.pki(caName+".crt"),
+		"--tls-cert-file=" + l.PKI("apiserver.crt"),
+		"--tls-private-key-file=" + l.PKI("apiserver.key"),
+		"--client-ca-file=" + l.PKI(cluster.CAName+".crt"),
 
-		"--etcd-servers=https://" + hostPort(s.ports.Etcd),
-		"--etcd-cafile=" + l.pki(etcdCA+".crt"),
-		"--etcd-certfile=" + l.pki("etcd-client.crt"),
-		"--etcd-keyfile=" + l.pki("etcd-client.key"),
+		"--etcd-servers=https://" + cluster.HostPort(s.ports.Etcd),
+		"--etcd-cafile=" + l.PKI(etcdCA+".crt"),
+		"--etcd-certfile=" + l.PKI("etcd-client.crt"),
+		"--etcd-keyfile=" + l.PKI("etcd-client.key"),
 
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
@@ -50,25 +54,25 @@ func (s *supervisor) apiserverArgs() []string {
 		"--endpoint-reconciler-type=none",
 
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file=" + l.pki("sa.pub"),
-		"--service-account-signing-key-file=" + l.pki("sa.key"),
+		"--service-account-key-file=" + l.PKI("sa.pub"),
+		"--service-account-signing-key-file=" + l.PKI("sa.key"),
 
-		"--kubelet-client-certificate=" + l.pki("apiserver-kubelet-client.crt"),
-		"--kubelet-client-key=" + l.pki("apiserver-kubelet-client.key"),
+		"--kubelet-client-certificate=" + l.PKI("apiserver-kubelet-client.crt"),
+		"--kubelet-client-key=" + l.PKI("apiserver-kubelet-client.key"),
 		"--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname",
 
-		"--requestheader-client-ca-file=" + l.pki(frontProxyCA+".crt"),
+		"--requestheader-client-ca-file=" + l.PKI(frontProxyCA+".crt"),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + l.pki("front-proxy-client.crt"),
-		"--proxy-client-key-file=" + l.pki("front-proxy-client.key"),
+		"--proxy-client-cert-file=" + l.PKI("front-proxy-client.crt"),
+		"--proxy-client-key-file=" + l.PKI("front-proxy-client.key"),
 	}
 	if s.options.audit {
 		args = append(args,
-			"--audit-policy-file="+l.path("audit-policy.yaml"),
-			"--audit-log-path="+l.path("audit.log"),
+			"--audit-policy-file="+l.Path("audit-policy.yaml"),
+			"--audit-log-path="+l.Path("audit.log"),
 			"--audit-log-mode=blocking",
 			"--audit-log-maxsize=10000")
 	}
@@ -77,17 +81,17 @@ func (s *supervisor) apiserverArgs() []string {
 
 // delegationArgs are what controller manager and scheduler have in common.
 func (s *supervisor) delegationArgs(name string, port int) []string {
-	kubeconfig := s.layout.kubeconfig(name)
+	kubeconfig := s.layout.Kubeconfig(name)
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
-		"--client-ca-file=" + s.layout.pki(caName+".crt"),
-		"--requestheader-client-ca-file=" + s.layout.pki(frontProxyCA+".crt"),
-		"--bind-address=" + loopback,
+		"--client-ca-file=" + s.layout.PKI(cluster.CAName+".crt"),
+		"--requestheader-client-ca-file=" + s.layout.PKI(frontProxyCA+".crt"),
+		"--bind-address=" + cluster.Loopback,
 		"--secure-port=" + strconv.Itoa(port),
-		"--tls-cert-file=" + s.layout.pki(name+".crt"),
-		"--tls-private-key-file=" + s.layout.pki(name+".key"),
+		"--tls-cert-file=" + s.layout.PKI(name+".crt"),
+		"--tls-private-key-file=" + s.layout.PKI(name+".key"),
 		"--leader-elect=false",
 	}
 }
@@ -98,15 +102,15 @@ func (s *supervisor) controllerManagerArgs() []string {
 	args := append(s.delegationArgs("controller-manager", s.ports.ControllerManager),
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
-		"--root-ca-file="+l.pki(caName+".crt"),
-		"--service-account-private-key-file="+l.pki("sa.key"),
-		"--cluster-signing-cert-file="+l.pki(caName+".crt"),
-		"--cluster-signing-key-file="+l.pki(caName+".key"),
-		"--cluster-name="+clusterName,
+		"--root-ca-file="+l.PKI(cluster.CAName+".crt"),
+		"--service-account-private-key-file="+l.PKI("sa.key"),
+		"--cluster-signing-cert-file="+l.PKI(cluster.CAName+".crt"),
+		"--cluster-signing-key-file="+l.PKI(cluster.CAName+".key"),
+		"--cluster-name="+cluster.Name,
 		// With the default of 20 a second its start takes five seconds more: an account for each controller.
 		"--kube-api-qps=200", "--kube-api-burst=400",
 		// The default is a folder of the system, which would be made.
-		"--flex-volume-plugin-dir="+l.path("flexvolume"),
+		"--flex-volume-plugin-dir="+l.Path("flexvolume"),
 	)
 	return append(args, s.options.controllerManagerArgs...)
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"slurmlet.io/test/lab/controlplane/internal/cluster"
 	"slurmlet.io/test/lab/controlplane/internal/pki"
 )
 
@@ -91,11 +92,11 @@ func prepareRoles(ctx context.Context, client kubernetes.Interface, autoApprove 
 // publishClusterInfo writes the address and CA of the cluster where everybody
 // can read it. The controller manager signs it with each bootstrap token.
 func publishClusterInfo(ctx context.Context, client kubernetes.Interface, s *supervisor) error {
-	ca, err := os.ReadFile(s.layout.pki(caName + ".crt"))
+	ca, err := os.ReadFile(s.layout.PKI(cluster.CAName + ".crt"))
 	if err != nil {
 		return err
 	}
-	info := pki.Kubeconfig{Server: s.ports.server(), Cluster: clusterName, CA: ca}
+	info := pki.Kubeconfig{Server: s.ports.Server(), Cluster: cluster.Name, CA: ca}
 	_, err = client.CoreV1().ConfigMaps(metav1.NamespacePublic).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: clusterInfoName},
 		Data:       map[string]string{"kubeconfig": string(info.Encode())},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the control plane binary (etcd, kube-apiserver, kube-controller-manager,
-# kube-scheduler and kubectl in one file).
+# kube-scheduler and kubectl in one file) and, beside it, "kubeconfig".
 #
 #   build.sh [OUT]      OUT defaults to <repository>/build/controlplane/controlplane
 #
@@ -21,6 +21,7 @@ here=$PWD
 out=${1:-$here/../../../build/controlplane/controlplane}
 case $out in /*) ;; *) out=$start/$out ;; esac
 out=$(realpath -m -- "$out")
+helper=$(dirname "$out")/kubeconfig
 
 . ../go_settings.sh
 
@@ -34,9 +35,9 @@ minor=${minor%%.*}
 stamp=$( (
 	go version
 	go env GOOS GOARCH
-	LC_ALL=C sha256sum ../go.mod ../go.sum ../go_settings.sh build.sh $(LC_ALL=C ls ./*.go internal/*/*.go | grep -v _test.go)
+	LC_ALL=C sha256sum ../go.mod ../go.sum ../go_settings.sh build.sh $(LC_ALL=C ls ./*.go kubeconfig/*.go internal/*/*.go | grep -v _test.go)
 ) | sha256sum | cut -d' ' -f1)
-if [ -z "${FORCE:-}" ] && [ -x "$out" ] && [ "$(cat "$out.stamp" 2>/dev/null)" = "$stamp" ]; then
+if [ -z "${FORCE:-}" ] && [ -x "$out" ] && [ -x "$helper" ] && [ "$(cat "$out.stamp" 2>/dev/null)" = "$stamp" ]; then
 	echo "up to date: $out"
 	exit 0
 fi
@@ -51,6 +52,7 @@ done
 mkdir -p "$(dirname "$out")"
 began=$(date +%s)
 rm -f "$out.stamp"
+go build -ldflags "-s -w" -o "$helper" ./kubeconfig
 go build -ldflags "$ldflags" -o "$out.new" .
 mv -f "$out.new" "$out"
 echo "$stamp" >"$out.stamp"

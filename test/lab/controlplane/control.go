@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"slurmlet.io/test/lab/controlplane/internal/cluster"
 )
 
 const socketName = "control.sock"
@@ -45,7 +46,7 @@ kube-controller-manager or kube-scheduler.
   status    prints name, process id and state of each component`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := newLayout(dir)
+			l, err := cluster.NewDir(dir)
 			if err != nil {
 				return err
 			}
@@ -64,15 +65,15 @@ kube-controller-manager or kube-scheduler.
 
 // socketPath gives a short path for the control socket, whose length is
 // limited, and a file to be kept open while it is used.
-func socketPath(l layout) (string, *os.File, error) {
-	f, err := os.Open(l.dir)
+func socketPath(l cluster.Dir) (string, *os.File, error) {
+	f, err := os.Open(l.Root)
 	if err != nil {
 		return "", nil, err
 	}
 	return fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), socketName), f, nil
 }
 
-func send(l layout, o order) error {
+func send(l cluster.Dir, o order) error {
 	path, folder, err := socketPath(l)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func send(l layout, o order) error {
 	defer folder.Close()
 	conn, err := net.Dial("unix", path)
 	if err != nil {
-		return fmt.Errorf("no control plane runs in %s: %w", l.dir, err)
+		return fmt.Errorf("no control plane runs in %s: %w", l.Root, err)
 	}
 	defer conn.Close()
 	if err := json.NewEncoder(conn).Encode(o); err != nil {
@@ -102,7 +103,7 @@ func send(l layout, o order) error {
 // listen makes the control socket and serves it in the background.
 func (s *supervisor) listen() error {
 	// The lock is held, so a socket that is there is a leftover.
-	if err := os.Remove(s.layout.path(socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(s.layout.Path(socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	path, folder, err := socketPath(s.layout)
@@ -116,7 +117,7 @@ func (s *supervisor) listen() error {
 	}
 	// The path is gone with the folder's descriptor; shutdown removes the file.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := os.Chmod(s.layout.path(socketName), 0o600); err != nil {
+	if err := os.Chmod(s.layout.Path(socketName), 0o600); err != nil {
 		listener.Close()
 		return err
 	}

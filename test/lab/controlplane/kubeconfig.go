@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math/big"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,130 +13,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"slurmlet.io/test/lab/controlplane/internal/pki"
+	"slurmlet.io/test/lab/controlplane/internal/cluster"
 )
 
 const (
-	caName          = "ca"
 	frontProxyCA    = "front-proxy-ca"
 	etcdCA          = "etcd-ca"
 	adminName       = "admin"
-	clusterName     = "kubernetes"
 	nodesGroup      = "system:nodes"
-	nodeUserPrefix  = "system:node:"
 	bootstrapGroup  = "system:bootstrappers:kubeadm:default-node-token"
 	bootstrapUser   = "tls-bootstrap-token-user"
 	tokenCharacters = "0123456789abcdefghijklmnopqrstuvwxyz"
 )
 
-// target is where the kubeconfig commands read from and write to.
-type target struct {
-	dir    string
-	out    string
-	server string
-	ttl    time.Duration
-	age    time.Duration
-}
-
-func (t *target) flags(c *cobra.Command, ttl time.Duration, what string) {
-	c.Flags().StringVar(&t.dir, "dir", "", "folder of the cluster (required)")
-	c.Flags().StringVar(&t.out, "out", "", "kubeconfig file to write (required)")
-	c.Flags().StringVar(&t.server, "server", "", "API server URL to write (default: that of the cluster)")
-	c.Flags().DurationVar(&t.ttl, "ttl", ttl, "how long the "+what+" is valid")
-	_ = c.MarkFlagRequired("dir")
-	_ = c.MarkFlagRequired("out")
-	c.Args = cobra.NoArgs
-}
-
-func (t *target) open() (layout, *pki.Kubeconfig, error) {
-	l, err := newLayout(t.dir)
-	if err != nil {
-		return l, nil, err
-	}
-	p, err := loadPorts(l)
-	if err != nil {
-		return l, nil, err
-	}
-	ca, err := os.ReadFile(l.pki(caName + ".crt"))
-	if err != nil {
-		return l, nil, err
-	}
-	k := &pki.Kubeconfig{Server: p.server(), Cluster: clusterName, CA: ca}
-	if t.server != "" {
-		k.Server = t.server
-	}
-	return l, k, nil
-}
-
-// writeCertified issues a client certificate and writes a kubeconfig with it.
-func (t *target) writeCertified(commonName string, organizations []string, embed bool) error {
-	l, k, err := t.open()
-	if err != nil {
-		return err
-	}
-	ca, err := pki.LoadAuthority(l.pki(), caName)
-	if err != nil {
-		return err
-	}
-	k.User = commonName
-	k.Client, err = ca.Issue(pki.Request{CommonName: commonName, Organizations: organizations, Lifetime: t.ttl, Age: t.age})
-	if err != nil {
-		return err
-	}
-	if embed {
-		return k.Save(t.out)
-	}
-	return k.SaveSplit(t.out, l.pki(caName+".crt"))
-}
-
-func nodeKubeconfigCommand() *cobra.Command {
-	var t target
-	var name string
-	var embed bool
-	c := &cobra.Command{
-		Use:   "node-kubeconfig --dir DIR --name NAME --out FILE",
-		Short: "Write a kubeconfig with a node's client certificate",
-		Long: `Writes a kubeconfig whose client certificate, issued by the cluster's CA, is for
-user system:node:NAME in group system:nodes. The control plane need not run.
-
-With --embed=false the certificate and key are in FILE.crt and FILE.key, and the
-kubeconfig refers to these and to the CA file in the cluster's folder.`,
-		RunE: func(*cobra.Command, []string) error {
-			return t.writeCertified(nodeUserPrefix+name, []string{nodesGroup}, embed)
-		},
-	}
-	t.flags(c, 24*time.Hour, "certificate")
-	c.Flags().StringVar(&name, "name", "", "name of the node (required)")
-	c.Flags().BoolVar(&embed, "embed", true, "put certificate and key into the kubeconfig itself")
-	c.Flags().DurationVar(&t.age, "age", 0, "how long ago the certificate was issued")
-	_ = c.MarkFlagRequired("name")
-	return c
-}
-
-func userKubeconfigCommand() *cobra.Command {
-	var t target
-	var name string
-	var organizations []string
-	var embed bool
-	c := &cobra.Command{
-		Use:   "user-kubeconfig --dir DIR --cn CN [--org ORG]... --out FILE",
-		Short: "Write a kubeconfig with a client certificate for any user",
-		Long: `Writes a kubeconfig whose client certificate, issued by the cluster's CA, is for
-user CN in the groups ORG. The control plane need not run.`,
-		RunE: func(*cobra.Command, []string) error {
-			return t.writeCertified(name, organizations, embed)
-		},
-	}
-	t.flags(c, 24*time.Hour, "certificate")
-	c.Flags().StringVar(&name, "cn", "", "user name (required)")
-	c.Flags().StringArrayVar(&organizations, "org", nil, "group of the user (repeatable)")
-	c.Flags().BoolVar(&embed, "embed", true, "put certificate and key into the kubeconfig itself")
-	_ = c.MarkFlagRequired("cn")
-	return c
-}
-
 func bootstrapKubeconfigCommand() *cobra.Command {
-	var t target
+	var t cluster.Target
 	c := &cobra.Command{
 		Use:   "bootstrap-kubeconfig --dir DIR --out FILE",
 		Short: "Write a kubeconfig with a new bootstrap token",
@@ -145,7 +35,7 @@ func bootstrapKubeconfigCommand() *cobra.Command {
 kubeconfig with it, such as a kubelet takes as --bootstrap-kubeconfig. The API
 server must run.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, k, err := t.open()
+			l, k, err := t.Open()
 			if err != nil {
 				return err
 			}
@@ -153,14 +43,14 @@ server must run.`,
 			if err != nil {
 				return err
 			}
-			if k.Token, err = createToken(c.Context(), client, t.ttl); err != nil {
+			if k.Token, err = createToken(c.Context(), client, t.TTL); err != nil {
 				return err
 			}
 			k.User = bootstrapUser
-			return k.Save(t.out)
+			return k.Save(t.Out)
 		},
 	}
-	t.flags(c, time.Hour, "token")
+	t.Flags(c, time.Hour, "token")
 	return c
 }
 
@@ -205,19 +95,19 @@ func randomString(length int) (string, error) {
 }
 
 // adminClient is a client with the rights of system:masters.
-func adminClient(l layout) (kubernetes.Interface, error) {
-	p, err := loadPorts(l)
+func adminClient(l cluster.Dir) (kubernetes.Interface, error) {
+	p, err := cluster.LoadPorts(l)
 	if err != nil {
-		return nil, fmt.Errorf("no cluster in %s: %w", l.dir, err)
+		return nil, fmt.Errorf("no cluster in %s: %w", l.Root, err)
 	}
 	return kubernetes.NewForConfig(&rest.Config{
-		Host:      p.server(),
+		Host:      p.Server(),
 		UserAgent: "controlplane",
 		QPS:       -1,
 		TLSClientConfig: rest.TLSClientConfig{
-			CAFile:   l.pki(caName + ".crt"),
-			CertFile: l.pki(adminName + ".crt"),
-			KeyFile:  l.pki(adminName + ".key"),
+			CAFile:   l.PKI(cluster.CAName + ".crt"),
+			CertFile: l.PKI(adminName + ".crt"),
+			KeyFile:  l.PKI(adminName + ".key"),
 		},
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -53,24 +52,6 @@ where it has them), and "kubectl" runs the kubectl there.`,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(upCommand(), ctlCommand(), nodeKubeconfigCommand(), userKubeconfigCommand(), bootstrapKubeconfigCommand())
+	root.AddCommand(upCommand(), ctlCommand(), bootstrapKubeconfigCommand())
 	return root
 }
-
-// layout names the files of a cluster's folder.
-type layout struct{ dir string }
-
-func newLayout(dir string) (layout, error) {
-	abs, err := filepath.Abs(dir)
-	return layout{abs}, err
-}
-
-func (l layout) path(parts ...string) string {
-	return filepath.Join(append([]string{l.dir}, parts...)...)
-}
-func (l layout) pki(parts ...string) string { return l.path(append([]string{"pki"}, parts...)...) }
-func (l layout) kubeconfig(name string) string {
-	return l.path(strings.TrimPrefix(name, "kube-") + ".kubeconfig")
-}
-func (l layout) log(name string) string { return l.path("logs", name+".log") }
-func (l layout) ports() string          { return l.path("ports.json") }

@@ -9,42 +9,15 @@ import (
 	"os"
 	"strconv"
 
+	"slurmlet.io/test/lab/controlplane/internal/cluster"
 	"slurmlet.io/test/lab/controlplane/internal/pki"
 )
-
-const loopback = "127.0.0.1"
-
-// ports are the listening ports of a cluster, all on loopback. They are kept
-// in its folder so that restarts, and later runs, use the same ones.
-type ports struct {
-	APIServer         int `json:"kube-apiserver"`
-	Etcd              int `json:"etcd"`
-	EtcdPeer          int `json:"etcd-peer"`
-	ControllerManager int `json:"kube-controller-manager"`
-	Scheduler         int `json:"kube-scheduler"`
-}
-
-func (p ports) server() string { return "https://" + hostPort(p.APIServer) }
-
-func hostPort(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
-
-func loadPorts(l layout) (ports, error) {
-	var p ports
-	data, err := os.ReadFile(l.ports())
-	if err != nil {
-		return p, err
-	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		return p, fmt.Errorf("%s: %w", l.ports(), err)
-	}
-	return p, nil
-}
 
 // ensurePorts loads the ports of the cluster and fills in those it lacks. A
 // port that something else took meanwhile is replaced, except that of the API
 // server, which is written into kubeconfig files.
-func ensurePorts(l layout) (ports, error) {
-	p, err := loadPorts(l)
+func ensurePorts(l cluster.Dir) (cluster.Ports, error) {
+	p, err := cluster.LoadPorts(l)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return p, err
 	}
@@ -64,7 +37,7 @@ func ensurePorts(l layout) (ports, error) {
 	if err != nil {
 		return p, err
 	}
-	return p, pki.WriteFile(l.ports(), append(data, '\n'), 0o644)
+	return p, pki.WriteFile(l.Ports(), append(data, '\n'), 0o644)
 }
 
 // claims are held until this process ends.
@@ -85,7 +58,7 @@ func claim(port int) bool {
 }
 
 func isFree(port int) bool {
-	listener, err := net.Listen("tcp", hostPort(port))
+	listener, err := net.Listen("tcp", cluster.HostPort(port))
 	if err != nil {
 		return false
 	}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"slurmlet.io/test/lab/controlplane/internal/cluster"
 	"slurmlet.io/test/lab/controlplane/internal/pki"
 )
 
@@ -244,12 +245,12 @@ func (p *process) forgiveDeaths() {
 // probeClient makes a client for health checks that shows the certificate
 // NAME and trusts the given authority. It keeps no connection, so that it
 // notices a restart.
-func probeClient(l layout, authority, name string) (*http.Client, error) {
-	ca, err := os.ReadFile(l.pki(authority + ".crt"))
+func probeClient(l cluster.Dir, authority, name string) (*http.Client, error) {
+	ca, err := os.ReadFile(l.PKI(authority + ".crt"))
 	if err != nil {
 		return nil, err
 	}
-	pair, err := pki.LoadPair(l.pki(), name)
+	pair, err := pki.LoadPair(l.PKI(), name)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"slurmlet.io/test/lab/controlplane/internal/cluster"
 	"slurmlet.io/test/lab/controlplane/internal/pki"
 )
 
@@ -70,11 +71,11 @@ func up(o options) error {
 			return fmt.Errorf("--without: %q is not %s or %s", name, schedulerName, controllerManagerName)
 		}
 	}
-	l, err := newLayout(o.dir)
+	l, err := cluster.NewDir(o.dir)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.path("logs"), 0o755); err != nil {
+	if err := os.MkdirAll(l.Path("logs"), 0o755); err != nil {
 		return err
 	}
 	lock, err := lockCluster(l)
@@ -102,32 +103,32 @@ func up(o options) error {
 }
 
 // lockCluster makes sure that one supervisor at a time runs on a folder.
-func lockCluster(l layout) (*os.File, error) {
-	f, err := os.OpenFile(l.path("lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+func lockCluster(l cluster.Dir) (*os.File, error) {
+	f, err := os.OpenFile(l.Path("lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("another control plane runs in %s", l.dir)
+		return nil, fmt.Errorf("another control plane runs in %s", l.Root)
 	}
 	return f, nil
 }
 
 // supervisor runs the components of one cluster.
 type supervisor struct {
-	layout    layout
+	layout    cluster.Dir
 	options   options
-	ports     ports
+	ports     cluster.Ports
 	processes []*process // in the order in which they are started
 	control   net.Listener
 }
 
-func newSupervisor(l layout, o options) (*supervisor, error) {
-	if err := os.Remove(l.kubeconfig(adminName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+func newSupervisor(l cluster.Dir, o options) (*supervisor, error) {
+	if err := os.Remove(l.Kubeconfig(adminName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	if err := os.MkdirAll(l.pki(), 0o700); err != nil {
+	if err := os.MkdirAll(l.PKI(), 0o700); err != nil {
 		return nil, err
 	}
 	p, err := ensurePorts(l)
@@ -145,10 +146,10 @@ func newSupervisor(l layout, o options) (*supervisor, error) {
 		name, health, authority, client string
 		args                            []string
 	}{
-		{etcdName, "https://" + hostPort(p.Etcd) + "/health", etcdCA, "etcd-client", s.etcdArgs()},
-		{apiserverName, p.server() + "/readyz", caName, adminName, s.apiserverArgs()},
-		{controllerManagerName, "https://" + hostPort(p.ControllerManager) + "/healthz", caName, adminName, s.controllerManagerArgs()},
-		{schedulerName, "https://" + hostPort(p.Scheduler) + "/healthz", caName, adminName, s.schedulerArgs()},
+		{etcdName, "https://" + cluster.HostPort(p.Etcd) + "/health", etcdCA, "etcd-client", s.etcdArgs()},
+		{apiserverName, p.Server() + "/readyz", cluster.CAName, adminName, s.apiserverArgs()},
+		{controllerManagerName, "https://" + cluster.HostPort(p.ControllerManager) + "/healthz", cluster.CAName, adminName, s.controllerManagerArgs()},
+		{schedulerName, "https://" + cluster.HostPort(p.Scheduler) + "/healthz", cluster.CAName, adminName, s.schedulerArgs()},
 	} {
 		if slices.Contains(o.without, c.name) {
 			continue
@@ -164,7 +165,7 @@ func newSupervisor(l layout, o options) (*supervisor, error) {
 		s.processes = append(s.processes, &process{
 			name:    c.name,
 			command: append(start, c.args...),
-			logFile: l.log(c.name),
+			logFile: l.Log(c.name),
 			health:  c.health,
 			client:  client,
 		})
@@ -223,10 +224,10 @@ func (s *supervisor) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := admin.Save(s.layout.kubeconfig(adminName)); err != nil {
+	if err := admin.Save(s.layout.Kubeconfig(adminName)); err != nil {
 		return err
 	}
-	fmt.Printf("ready %s\n", s.ports.server())
+	fmt.Printf("ready %s\n", s.ports.Server())
 	return nil
 }
 
@@ -234,7 +235,7 @@ func (s *supervisor) bringUp(ctx context.Context) error {
 func (s *supervisor) shutdown() {
 	if s.control != nil {
 		s.control.Close()
-		os.Remove(s.layout.path(socketName))
+		os.Remove(s.layout.Path(socketName))
 	}
 	var clients sync.WaitGroup
 	for _, p := range s.processes {
@@ -250,8 +251,8 @@ func (s *supervisor) shutdown() {
 // makeCertificates makes what the cluster's folder lacks of authorities,
 // certificates, keys and the components' kubeconfigs.
 func (s *supervisor) makeCertificates() error {
-	dir := s.layout.pki()
-	ca, err := pki.EnsureAuthority(dir, caName, "kubernetes")
+	dir := s.layout.PKI()
+	ca, err := pki.EnsureAuthority(dir, cluster.CAName, "kubernetes")
 	if err != nil {
 		return err
 	}
@@ -298,7 +299,7 @@ func (s *supervisor) makeCertificates() error {
 		if err != nil {
 			return err
 		}
-		if err := k.Save(s.layout.kubeconfig(name)); err != nil {
+		if err := k.Save(s.layout.Kubeconfig(name)); err != nil {
 			return err
 		}
 	}
@@ -307,19 +308,19 @@ func (s *supervisor) makeCertificates() error {
 
 // certified gives a kubeconfig with the certificate NAME of the folder.
 func (s *supervisor) certified(name, user string) (*pki.Kubeconfig, error) {
-	ca, err := os.ReadFile(s.layout.pki(caName + ".crt"))
+	ca, err := os.ReadFile(s.layout.PKI(cluster.CAName + ".crt"))
 	if err != nil {
 		return nil, err
 	}
-	pair, err := pki.LoadPair(s.layout.pki(), name)
+	pair, err := pki.LoadPair(s.layout.PKI(), name)
 	if err != nil {
 		return nil, err
 	}
-	return &pki.Kubeconfig{Server: s.ports.server(), Cluster: clusterName, User: user, CA: ca, Client: pair}, nil
+	return &pki.Kubeconfig{Server: s.ports.Server(), Cluster: cluster.Name, User: user, CA: ca, Client: pair}, nil
 }
 
 func (s *supervisor) writeAuditPolicy() error {
-	return pki.WriteFile(s.layout.path("audit-policy.yaml"), []byte(strings.TrimLeft(`
+	return pki.WriteFile(s.layout.Path("audit-policy.yaml"), []byte(strings.TrimLeft(`
 apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -39,11 +39,15 @@ class ControlPlane:
                 raise RuntimeError("the control plane did not start; see "
                                    f"{self.directory}/controlplane.log and logs/")
 
-    def run(self, *arguments):
-        done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True)
+    def run(self, *arguments, program=BINARY):
+        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
         if done.returncode != 0:
-            raise RuntimeError(f"controlplane {' '.join(map(str, arguments))}: {done.stderr}")
+            raise RuntimeError(f"{program} {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
+
+    def kubeconfig(self, whose, *arguments):
+        """Writes one with a client certificate: see `kubeconfig node --help` and `kubeconfig user --help`."""
+        self.run(whose, "--dir", self.directory, *arguments, program=BINARY.parent / "kubeconfig")
 
     def ctl(self, action, component):
         return self.run("ctl", "--dir", self.directory, action, component)
@@ -58,8 +62,7 @@ class ControlPlane:
 
     def node_kubeconfig(self, name, *arguments):
         path = self.directory / f"node-{name}.kubeconfig"
-        self.run("node-kubeconfig", "--dir", self.directory, "--name", name, "--out", path,
-                 *arguments)
+        self.kubeconfig("node", "--name", name, "--out", path, *arguments)
         return path
 
     def stop(self):
