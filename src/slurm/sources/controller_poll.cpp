@@ -14,6 +14,8 @@ namespace {
 // Clocks of two hosts agree to within this.
 constexpr Duration kClocks = std::chrono::minutes{1};
 
+constexpr Duration kHeldUp = std::chrono::seconds{1};
+
 Duration stretched(const PollSettings& settings) {
   const Duration shortest =
       Duration{std::chrono::hours{1}} / std::max(1, settings.questions_per_hour);
@@ -119,15 +121,16 @@ void ControllerPoll::ask_soon(Now now) {
   }
 }
 
-// Whether an answer of that time does not turn stale when the coming tick is left out.
-bool ControllerPoll::lasts(SteadyTime answered) const {
-  return *due_ + interval_ + interval_ / 4 < answered + settings_.stale_after;
+// Whether an answer of that time does not turn stale when nothing is asked from `due` on for an
+// interval.
+bool ControllerPoll::lasts(SteadyTime answered, SteadyTime due) const {
+  return due + interval_ + interval_ / 4 < answered + settings_.stale_after;
 }
 
 // From when on a question takes the place of the coming tick: when the tick will be left out for
 // it, and once. So the number of questions stays that of the ticks.
 std::optional<SteadyTime> ControllerPoll::replaces_tick_from(SteadyTime now) const {
-  if (!due_is_tick_ || tick_replaced_ || !asked_ || !lasts(now)) {
+  if (!due_is_tick_ || tick_replaced_ || !asked_ || !lasts(now, *due_)) {
     return std::nullopt;
   }
   const SteadyTime from = *due_ - interval_ * 3 / 4 + std::chrono::milliseconds{1};
@@ -165,11 +168,17 @@ bool ControllerPoll::leaves_tick_out(SteadyTime now) const {
   if (now < *asked_ + std::min(settings_.min_gap, interval_ / 2)) {
     return true;
   }
-  if (answered_steady_ && !lasts(*answered_steady_)) {
+  if (answered_steady_ && !lasts(*answered_steady_, *due_)) {
     return false;
   }
   const Duration rest = budget_.is_scarce(now) ? interval_ * 7 / 4 : interval_ * 3 / 4;
   return now < *asked_ + rest;
+}
+
+// Whether the loop comes late to a tick, held up by a call that was not answered: those of many
+// nodes may have been, and do not query together now. They come any time within an interval.
+bool ControllerPoll::was_held_up(SteadyTime now) const {
+  return due_is_tick_ && now > wake_ + kHeldUp && answered_steady_ && lasts(*answered_steady_, now);
 }
 
 SteadyTime ControllerPoll::want_confirmation(bool wanted, Now now) {
@@ -313,6 +322,9 @@ void ControllerPoll::start_due(Now now) {
     if (leaves_tick_out(now.steady)) {
       tick_replaced_ = false;
       plan_tick(now);
+    } else if (was_held_up(now.steady)) {
+      due_ = now.steady + part_of(interval_, random_);
+      due_is_tick_ = false;
     } else if (now.steady >= open_at(now.steady)) {
       tick_replaced_ = false;
       start(now, Query::kOneNode);
@@ -371,6 +383,7 @@ SteadyTime ControllerPoll::step(Now now) {
   if (answered_steady_ && now.steady <= stale_from()) {
     wake = std::min(wake, stale_from() + std::chrono::milliseconds{1});
   }
+  wake_ = wake;
   return wake;
 }
 

@@ -7,7 +7,8 @@
 // happens.
 // - The cadence is one tick an interval, at a phase of the wall clock that is derived from the
 //   node's name: a fleet that is started together spreads evenly over the interval. An interval
-//   that the budget does not carry is stretched.
+//   that the budget does not carry is stretched. A tick that the loop comes to late is made some
+//   time within an interval from then.
 // - The first question, and one on local evidence (ask_soon(): a job began, slurmd came back), come
 //   at the node's place in a shorter interval (poll_pace.h). Evidence comes at least `min_gap`
 //   after the previous question; in the last three quarters of an interval it replaces its tick,
@@ -122,7 +123,8 @@ class ControllerPoll {
   }
   std::optional<SteadyTime> replaces_tick_from(SteadyTime now) const;
   bool leaves_tick_out(SteadyTime now) const;
-  bool lasts(SteadyTime answered) const;
+  bool lasts(SteadyTime answered, SteadyTime due) const;
+  bool was_held_up(SteadyTime now) const;
   bool evidence_counts() const;
 
   PollSettings settings_;
@@ -151,6 +153,7 @@ class ControllerPoll {
   std::optional<SteadyTime> confirm_at_;  // a full query is wanted
   std::optional<SteadyTime> confirmed_;   // when the last one was started
   SteadyTime stepped_{};
+  SteadyTime wake_ = kNever;  // when step() was to be called again
 };
 
 }  // namespace slurmlet::slurm

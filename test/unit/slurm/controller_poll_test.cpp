@@ -149,6 +149,34 @@ TEST_F(ControllerPollTest, CadenceIsOnePerIntervalAtAPhaseOfTheWallClock) {
   EXPECT_GT(*phases.rbegin() - *phases.begin(), 300) << "phases must cover the interval";
 }
 
+TEST_F(ControllerPollTest, ALoopThatWasHeldUpComesAnyTimeWithinAnInterval) {
+  for (const double chance : {0.1, 0.9}) {
+    program_ = {};
+    random_ = chance;
+    make();
+    until_question();
+    end_with(good());
+    until_question();
+    end_with(good());
+    const auto tick = step();  // the next one
+    clock_.advance(tick - clock_.now().steady + milliseconds{1001});
+    const std::chrono::duration<double> waited = until_question();
+    EXPECT_NEAR(waited.count(), chance * 60, 0.01);
+    end_with(good());
+    EXPECT_EQ((step() - tick) % seconds{60}, Duration::zero()) << "its place is what it was";
+  }
+}
+
+TEST_F(ControllerPollTest, ALoopThatWasHeldUpLongerThanTheAnswerLastsAsksAtOnce) {
+  make();
+  until_question();
+  end_with(good());
+  until_question();
+  end_with(good());
+  clock_.advance(step() - clock_.now().steady + minutes{4});
+  EXPECT_EQ(until_question(), Duration::zero());
+}
+
 TEST_F(ControllerPollTest, OnlyOneQuestionIsUnderWay) {
   PollSettings settings;
   sinfo_.timeout = hours{1};
