@@ -7,6 +7,7 @@
 
 #include "base/child_limits.h"
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "base/side_call.h"
 #include "cli/check/check_command.h"
 #include "cli/check/check_finding.h"
@@ -126,6 +127,7 @@ void use(const config::Settings& settings) {
 }  // namespace
 
 int run_forever(const config::ParsedCommandLine& command) {
+  tune_allocator();
   auto signals = daemon::Signals::open();  // a SIGHUP before that would end us
   if (!signals) {
     return fail(signals.error(), kFailed);

@@ -358,7 +358,6 @@ bool Daemon::began() const { return lasting_->began; }
 
 Result<Outcome> Daemon::run(const config::Settings& settings) {
   lasting_->began = false;
-  tune_allocator();
   protect_own_memory();
   CpuPin pin{settings.cpu_affinity};
   TRY(pin.start());

@@ -192,3 +192,12 @@ def test_a_cpu_that_is_not_there_is_refused(rig):
     rig.start(ready=False)
     assert rig.daemon.process.wait(GENERAL_WAIT) == 2
     assert "cpuAffinity: run on CPU 9999: none of them is one that this process may use" in rig.log()
+
+
+def test_all_threads_allocate_from_one_arena(rig, idle_slurm):
+    """glibc gives the second thread an arena of its own, here 0.4 MB, unless it was told before."""
+    rig.start_and_know()
+    arena = 64 << 20  # glibc aligns all but the first (the heap) to this
+    maps = pathlib.Path(f"/proc/{rig.daemon.pid}/maps").read_text()
+    starts = [int(line.split("-")[0], 16) for line in maps.splitlines() if " rw-p " in line]
+    assert starts and [f"{start:x}" for start in starts if start % arena == 0] == []
