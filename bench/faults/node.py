@@ -58,8 +58,7 @@ class FaultNode(Rig):
     def fresh_credential(self, *arguments):
         """The text of another kubeconfig for this node."""
         path = self.directory / "fresh"
-        self.plane.kubeconfig("node", "--name", self.name, "--server", self.server, "--out", path,
-                              *arguments)
+        self.plane.node_kubeconfig(self.name, "--server", self.server, *arguments, out=path)
         text = path.read_text()
         path.unlink()
         return text
@@ -113,8 +112,7 @@ class BootstrapNode(FaultNode):
     def put_ending_certificate(self):
         """Gives the stopped daemon one of which 75 % are over, to be renewed within seconds."""
         path = self.directory / "ending"
-        self.plane.kubeconfig("node", "--name", self.name, "--embed=false", "--ttl", "20s", "--out",
-                              path)
+        self.plane.node_kubeconfig(self.name, "--embed=false", "--ttl", "20s", out=path)
         target = self.current.resolve()
         self.give(target, "".join(path.with_suffix(end).read_text() for end in (".crt", ".key")))
         os.utime(target, (0, 0))  # it has been here since the beginning of its life

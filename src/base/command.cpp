@@ -277,9 +277,8 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   err_ = std::move(err_read);
   started_ = now;
   deadline_ = now + spec.timeout;
-  listens_from_ = now + kQuietOutput;
-  looks_at_ = spec.ends_asleep && may_look_ ? listens_from_ : kNever;
-  listens_ = !pidfd_;
+  listens_from_ = pidfd_ ? now + kQuietOutput : kNever;
+  looks_at_ = spec.ends_asleep && may_look_ ? now + kQuietOutput : kNever;
   max_output_ = spec.max_output_bytes;
   current_ = {};
   return {};
@@ -288,7 +287,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
 std::vector<int> Command::wake_fds() const {
   std::vector<int> fds;
   for (const UniqueFd* fd : {&pidfd_, &out_, &err_}) {
-    if (running() && *fd && (listens_ || fd == &pidfd_)) {
+    if (running() && *fd && (listens_from_ == kNever || fd == &pidfd_)) {
       fds.push_back(fd->get());
     }
   }
@@ -328,7 +327,6 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
     return false;
   }
   if (now >= listens_from_) {
-    listens_ = true;
     listens_from_ = kNever;
   }
   // Asked before draining: what a child that has ended wrote is in the pipes by now.

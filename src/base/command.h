@@ -85,10 +85,9 @@ class Command {
   std::string name_;  // of its file
   SteadyTime started_{};
   SteadyTime deadline_{};
-  SteadyTime listens_from_{};  // kNever once it does
+  SteadyTime listens_from_{};  // when output wakes as well; kNever once it does
   SteadyTime looks_at_{};      // whether it sleeps; kNever = not
   bool may_look_ = true;       // until that was denied
-  bool listens_ = false;       // its output wakes
   std::size_t max_output_ = 0;
   CommandOutput current_;
 };

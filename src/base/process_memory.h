@@ -5,7 +5,7 @@
 
 namespace slurmlet {
 
-// Few arenas and no hoarding (mallopt(3)). Call before there are threads.
+// One arena, no hoarding (mallopt(3)). Call before the first thread starts.
 void tune_allocator();
 
 // Gives back what only starting needed: freed heap, and the pages of code and constants, of the

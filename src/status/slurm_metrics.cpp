@@ -108,9 +108,11 @@ void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now
     const auto age = std::chrono::duration<double>(now.wall - *report.facts.slurm.answered_at);
     out.push_back(gauge("slurmlet_slurm_state_age_seconds",
                         "Time since slurmctld last answered about this node.", age.count()));
-    out.push_back(gauge("slurmlet_slurm_state_stale",
-                        "1 while the last answer is too old to count (slurm.staleAfter).",
-                        report.facts.slurm.stale ? 1 : 0));
+  }
+  if (report.slurmctld.answer_lasts) {
+    out.push_back(gauge("slurmlet_slurm_state_max_age_seconds",
+                        "Age up to which the last answer counts.",
+                        std::chrono::duration<double>(*report.slurmctld.answer_lasts).count()));
   }
   if (!report.facts.slurm.source.empty()) {
     out.push_back(gauge("slurmlet_slurm_source_info", "Source of this node's state.",

@@ -325,8 +325,7 @@ def test_exempt_group(policies, tmp_path):
     apis = {}
     for name, groups in (("member", ["slurmlet.io:may-bind"]), ("other", ["elsewhere"])):
         path = tmp_path / name
-        policies.kubeconfig("user", "--cn", name, "--out", path,
-                     *(word for group in groups for word in ("--org", group)))
+        policies.user_kubeconfig(name, path, *(word for group in groups for word in ("--org", group)))
         apis[name] = Api(path)
     policies.kubectl_output("create", "clusterrolebinding", "test-users", "--clusterrole=edit",
                             "--user=member", "--user=other")

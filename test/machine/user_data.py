@@ -61,8 +61,8 @@ def virtual_kubelet(node):
     unit without Restart=. Its download of the program is left out: ours is on the disk."""
     kubeconfig = node.machine.directory / "admin.kubeconfig"
     server = "https://{}:{}".format(*SERVER)
-    node.plane.kubeconfig("user", "--cn", "kubernetes-admin", "--org", "system:masters", "--server",
-                          server, "--out", kubeconfig)
+    node.plane.user_kubeconfig("kubernetes-admin", kubeconfig, "--org", "system:masters", "--server",
+                               server)
     pki = node.plane.directory / "pki"
     mock = {"{{ ds.meta_data.local_hostname }}": {
         "cpu": "0", "memory": "0Gi", "pods": "0",

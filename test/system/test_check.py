@@ -176,7 +176,7 @@ def test_api_server_that_hangs(rig):
 def test_missing_rights(rig):
     """A user of the cluster who is no node."""
     rig.kubeconfig = rig.directory / "user.kubeconfig"
-    rig.plane.kubeconfig("user", "--cn", "somebody", "--out", rig.kubeconfig)
+    rig.plane.user_kubeconfig("somebody", rig.kubeconfig)
     checked = Checked(rig)
     assert checked.code == ERRORS
     assert '"somebody", not for a node' in checked.worst("credential")[1]

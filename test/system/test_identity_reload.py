@@ -1,5 +1,6 @@
 """Credentials replaced on disk under the running daemon."""
 import collections
+import functools
 import os
 import shutil
 import time
@@ -38,7 +39,7 @@ class Subject(Rig):
     def fresh(self, name):
         """A new kubeconfig for the node in its directory: (path, credential id)."""
         path = self.directory / name
-        self.plane.kubeconfig("node", "--name", self.name, "--out", path)
+        self.plane.node_kubeconfig(self.name, out=path)
         return path, credential_id(kubeconfig_certificate(path))
 
     def wait_in_use(self, wanted, began):
@@ -133,13 +134,13 @@ REASONS = {"another node's": 'is for node "another"', "expired": "expired at"}
 
 def another_node(node):
     path = node.directory / "other"
-    node.plane.kubeconfig("node", "--name", "another", "--out", path)
+    node.plane.node_kubeconfig("another", out=path)
     return path.read_text()
 
 
 def expired(node):
     path = node.directory / "expired"
-    node.plane.kubeconfig("node", "--name", node.name, "--ttl", "1s", "--out", path)
+    node.plane.node_kubeconfig(node.name, "--ttl", "1s", out=path)
     time.sleep(2)
     return path.read_text()
 
@@ -190,12 +191,12 @@ def node_of_one_test(bootstrap_rig, plane):
 
 def test_certificate_and_key_in_files_of_their_own(other, timing):
     """Replaced one after the other: what does not belong together is never used."""
-    make = ["node", "--name", other.name, "--embed=false", "--out"]
-    other.plane.kubeconfig(*make, other.kubeconfig)
+    make = functools.partial(other.plane.node_kubeconfig, other.name, "--embed=false")
+    make(out=other.kubeconfig)
     other.start()
     other.wait_renewed()
     files = other.directory / "files"
-    other.plane.kubeconfig(*make, files)
+    make(out=files)
     since = other.audit.mark()
     os.replace(f"{files}.crt", f"{other.kubeconfig}.crt")
     with open(f"{other.kubeconfig}.crt", encoding="ascii") as file:

@@ -294,8 +294,7 @@ def credential(rig, mounts, tmp_path):
     """The client certificate and its key on a shared file system; the kubeconfig names them there."""
     source = tmp_path / "credential"
     source.mkdir(mode=0o755)
-    rig.plane.kubeconfig("node", "--name", rig.name, "--embed=false", "--out",
-                         source / "kubeconfig")
+    rig.plane.node_kubeconfig(rig.name, "--embed=false", out=source / "kubeconfig")
     shared = mounts(source)
     rig.kubeconfig = tmp_path / "kubeconfig"
     rig.kubeconfig.write_text((source / "kubeconfig").read_text().replace(str(source), str(shared.path)))

@@ -23,7 +23,7 @@ class SecondMachine(Rig):
         super().__init__(first.plane, first.slurm, first.name,
                          first.directory.parent / f"{first.name}-second")
         path = self.directory / "kubeconfig"
-        first.plane.kubeconfig("node", "--name", first.name, "--out", path)
+        first.plane.node_kubeconfig(first.name, out=path)
         self.kubeconfig = path
         self.credential = credential_id(kubeconfig_certificate(path))
 

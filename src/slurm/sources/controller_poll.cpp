@@ -121,16 +121,15 @@ void ControllerPoll::ask_soon(Now now) {
   }
 }
 
-// Whether an answer of that time does not turn stale when nothing is asked from `due` on for an
-// interval.
-bool ControllerPoll::lasts(SteadyTime answered, SteadyTime due) const {
-  return due + interval_ + interval_ / 4 < answered + settings_.stale_after;
+// Whether an answer of that time does not turn stale when the coming tick is left out.
+bool ControllerPoll::lasts(SteadyTime answered) const {
+  return *due_ + interval_ + interval_ / 4 < answered + settings_.stale_after;
 }
 
 // From when on a question takes the place of the coming tick: when the tick will be left out for
 // it, and once. So the number of questions stays that of the ticks.
 std::optional<SteadyTime> ControllerPoll::replaces_tick_from(SteadyTime now) const {
-  if (!due_is_tick_ || tick_replaced_ || !asked_ || !lasts(now, *due_)) {
+  if (!due_is_tick_ || tick_replaced_ || !asked_ || !lasts(now)) {
     return std::nullopt;
   }
   const SteadyTime from = *due_ - interval_ * 3 / 4 + std::chrono::milliseconds{1};
@@ -158,6 +157,7 @@ SteadyTime ControllerPoll::question_due(SteadyTime now) const {
 void ControllerPoll::plan_tick(Now now) {
   due_ = now.steady + place_.until_own_time(interval_, "interval:", now.wall);
   due_is_tick_ = true;
+  postponed_ = false;
 }
 
 // A question was asked for it a short while ago, or there must remain some for evidence.
@@ -168,17 +168,31 @@ bool ControllerPoll::leaves_tick_out(SteadyTime now) const {
   if (now < *asked_ + std::min(settings_.min_gap, interval_ / 2)) {
     return true;
   }
-  if (answered_steady_ && !lasts(*answered_steady_, *due_)) {
+  if (answered_steady_ && !lasts(*answered_steady_)) {
     return false;
   }
   const Duration rest = budget_.is_scarce(now) ? interval_ * 7 / 4 : interval_ * 3 / 4;
   return now < *asked_ + rest;
 }
 
-// Whether the loop comes late to a tick, held up by a call that was not answered: those of many
-// nodes may have been, and do not query together now. They come any time within an interval.
-bool ControllerPoll::was_held_up(SteadyTime now) const {
-  return due_is_tick_ && now > wake_ + kHeldUp && answered_steady_ && lasts(*answered_steady_, now);
+// A tick more than kHeldUp late: a call to the API server hung, probably on many nodes at once.
+// They do not query together now. Once, and never so long that a retry would come too late for the
+// last answer.
+bool ControllerPoll::postpones_tick(Now now) {
+  if (!due_is_tick_ || postponed_ || now.steady - kHeldUp <= wake_ || !answered_steady_) {
+    return false;
+  }
+  const Duration left = *answered_steady_ + settings_.stale_after - interval_ * 5 / 4 - now.steady;
+  const Duration spread = std::min(settings_.first_spread, left);
+  if (spread <= Duration::zero()) {
+    return false;
+  }
+  due_ = now.steady + part_of(spread, random_);
+  postponed_ = true;
+  tick_replaced_ = false;
+  evidence_from_ =
+      std::max(evidence_from_, now.steady + until_place(now, settings_.evidence_spread));
+  return true;
 }
 
 SteadyTime ControllerPoll::want_confirmation(bool wanted, Now now) {
@@ -322,10 +336,7 @@ void ControllerPoll::start_due(Now now) {
     if (leaves_tick_out(now.steady)) {
       tick_replaced_ = false;
       plan_tick(now);
-    } else if (was_held_up(now.steady)) {
-      due_ = now.steady + part_of(interval_, random_);
-      due_is_tick_ = false;
-    } else if (now.steady >= open_at(now.steady)) {
+    } else if (!postpones_tick(now) && now.steady >= open_at(now.steady)) {
       tick_replaced_ = false;
       start(now, Query::kOneNode);
     }
@@ -400,6 +411,9 @@ PollCounters ControllerPoll::counters() const {
   counters.pace = settings_;
   counters.pace.interval = interval_;
   counters.questions_left = budget_.left(stepped_);
+  if (answered_steady_) {
+    counters.answer_lasts = stale_from() - *answered_steady_;
+  }
   return counters;
 }
 

@@ -7,8 +7,8 @@
 // happens.
 // - The cadence is one tick an interval, at a phase of the wall clock that is derived from the
 //   node's name: a fleet that is started together spreads evenly over the interval. An interval
-//   that the budget does not carry is stretched. A tick that the loop comes to late is made some
-//   time within an interval from then.
+//   that the budget does not carry is stretched. A tick that the loop comes to late is postponed,
+//   at most by the spread of the first question.
 // - The first question, and one on local evidence (ask_soon(): a job began, slurmd came back), come
 //   at the node's place in a shorter interval (poll_pace.h). Evidence comes at least `min_gap`
 //   after the previous question; in the last three quarters of an interval it replaces its tick,
@@ -51,8 +51,9 @@ struct PollCounters {
   std::uint64_t answers = 0;
   std::uint64_t failures = 0;
   std::map<node::SlurmFailure, std::uint64_t> failures_by_cause;
-  std::optional<Duration> last_took;  // of the last question; nothing before its end
-  int questions_left = 0;             // in the hour that ends now
+  std::optional<Duration> last_took;     // of the last question; nothing before its end
+  int questions_left = 0;                // in the hour that ends now
+  std::optional<Duration> answer_lasts;  // how old the last answer may become
   SourceCounters source;
   PollSettings pace;  // what the settings came to
 };
@@ -123,8 +124,8 @@ class ControllerPoll {
   }
   std::optional<SteadyTime> replaces_tick_from(SteadyTime now) const;
   bool leaves_tick_out(SteadyTime now) const;
-  bool lasts(SteadyTime answered, SteadyTime due) const;
-  bool was_held_up(SteadyTime now) const;
+  bool lasts(SteadyTime answered) const;
+  bool postpones_tick(Now now);
   bool evidence_counts() const;
 
   PollSettings settings_;
@@ -143,6 +144,7 @@ class ControllerPoll {
   std::optional<SteadyTime> answered_steady_;
   std::optional<SteadyTime> due_;      // the next question but for evidence; nothing before step()
   bool due_is_tick_ = false;           // of the cadence; else the first question or a retry
+  bool postponed_ = false;             // the coming tick was
   bool tick_replaced_ = false;         // the coming tick's question was asked early, on evidence
   std::optional<SteadyTime> asked_;    // when the last question was started
   bool asked_for_free_ = false;        // the last question was one that costs nothing

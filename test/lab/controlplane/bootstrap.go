@@ -69,7 +69,7 @@ func prepareRoles(ctx context.Context, client kubernetes.Interface, autoApprove 
 		{"kubeadm:kubelet-bootstrap", "system:node-bootstrapper", rbacv1.GroupKind, bootstrapGroup, true},
 		{getNodesRole, getNodesRole, rbacv1.GroupKind, bootstrapGroup, true},
 		{"kubeadm:node-autoapprove-bootstrap", approve + "nodeclient", rbacv1.GroupKind, bootstrapGroup, autoApprove},
-		{"kubeadm:node-autoapprove-certificate-rotation", approve + "selfnodeclient", rbacv1.GroupKind, nodesGroup, autoApprove},
+		{"kubeadm:node-autoapprove-certificate-rotation", approve + "selfnodeclient", rbacv1.GroupKind, cluster.NodesGroup, autoApprove},
 		{"kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", rbacv1.UserKind, kubeletClientUser, true},
 	} {
 		var err error

@@ -52,7 +52,8 @@ done
 mkdir -p "$(dirname "$out")"
 began=$(date +%s)
 rm -f "$out.stamp"
-go build -ldflags "-s -w" -o "$helper" ./kubeconfig
+go build -ldflags "-s -w" -o "$helper.new" ./kubeconfig
+mv -f "$helper.new" "$helper"
 go build -ldflags "$ldflags" -o "$out.new" .
 mv -f "$out.new" "$out"
 echo "$stamp" >"$out.stamp"

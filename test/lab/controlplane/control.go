@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"slurmlet.io/test/lab/controlplane/internal/cluster"
 )
 

@@ -91,8 +91,7 @@ class BootstrapRig(Rig):
     def put_pair_for(self, ttl, age="0s"):
         """The same with a certificate of the cluster's that ends soon."""
         path = self.directory / "short"
-        self.plane.kubeconfig("node", "--name", self.name, "--embed=false", "--ttl", ttl, "--age",
-                              age, "--out", path)
+        self.plane.node_kubeconfig(self.name, "--embed=false", "--ttl", ttl, "--age", age, out=path)
         self.put_pair(*(pathlib.Path(f"{path}.{end}").read_text() for end in ("crt", "key")))
 
     def make_due(self):

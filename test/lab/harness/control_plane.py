@@ -45,10 +45,6 @@ class ControlPlane:
             raise RuntimeError(f"{program} {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
 
-    def kubeconfig(self, whose, *arguments):
-        """Writes one with a client certificate: see `kubeconfig node --help` and `kubeconfig user --help`."""
-        self.run(whose, "--dir", self.directory, *arguments, program=BINARY.parent / "kubeconfig")
-
     def ctl(self, action, component):
         return self.run("ctl", "--dir", self.directory, action, component)
 
@@ -60,10 +56,18 @@ class ControlPlane:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr}")
         return done.stdout
 
-    def node_kubeconfig(self, name, *arguments):
-        path = self.directory / f"node-{name}.kubeconfig"
-        self.kubeconfig("node", "--name", name, "--out", path, *arguments)
-        return path
+    def node_kubeconfig(self, name, *arguments, out=None):
+        """With a certificate of the node's; more arguments: see `kubeconfig node --help`."""
+        return self._kubeconfig("node", "--name", name, out or self.directory / f"node-{name}.kubeconfig",
+                                *arguments)
+
+    def user_kubeconfig(self, name, out, *arguments):
+        return self._kubeconfig("user", "--cn", name, out, *arguments)
+
+    def _kubeconfig(self, whose, key, name, out, *arguments):
+        self.run(whose, "--dir", self.directory, key, name, "--out", out, *arguments,
+                 program=BINARY.parent / "kubeconfig")
+        return out
 
     def stop(self):
         end(self.process)

@@ -17,7 +17,7 @@ METRICS = {
     "slurmlet_events_dropped_total": set(),
     "slurmlet_slurmd_up": set(),
     "slurmlet_slurm_state_age_seconds": set(),
-    "slurmlet_slurm_state_stale": set(),
+    "slurmlet_slurm_state_max_age_seconds": set(),
     "slurmlet_slurmctld_queries_total": set(),
     "slurmlet_slurmctld_full_queries_total": set(),
     "slurmlet_slurmctld_answers_total": set(),

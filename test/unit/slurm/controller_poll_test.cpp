@@ -149,32 +149,74 @@ TEST_F(ControllerPollTest, CadenceIsOnePerIntervalAtAPhaseOfTheWallClock) {
   EXPECT_GT(*phases.rbegin() - *phases.begin(), 300) << "phases must cover the interval";
 }
 
-TEST_F(ControllerPollTest, ALoopThatWasHeldUpComesAnyTimeWithinAnInterval) {
+// Ends the first two questions and returns when the third is due.
+class LateTick : public ControllerPollTest {
+ protected:
+  SteadyTime next_tick(const PollSettings& settings) {
+    make(settings);
+    for (int i = 0; i < 2; ++i) {
+      until_question();
+      end_with(good());
+    }
+    return step();
+  }
+  void come_late(SteadyTime tick, Duration by) { clock_.advance(tick - clock_.now().steady + by); }
+  static PollSettings of_site(std::int64_t nodes) { return poll_pace({}, nodes); }
+};
+
+TEST_F(LateTick, MovesToARandomTimeWithinTheSpreadOfTheFirstQuestion) {
+  const PollSettings settings = of_site(3000);  // every 300 s, spread over 187 s
   for (const double chance : {0.1, 0.9}) {
     program_ = {};
     random_ = chance;
-    make();
-    until_question();
-    end_with(good());
-    until_question();
-    end_with(good());
-    const auto tick = step();  // the next one
-    clock_.advance(tick - clock_.now().steady + milliseconds{1001});
+    const auto tick = next_tick(settings);
+    come_late(tick, milliseconds{1001});
     const std::chrono::duration<double> waited = until_question();
-    EXPECT_NEAR(waited.count(), chance * 60, 0.01);
+    EXPECT_NEAR(waited.count(), chance * 187, 0.01);
     end_with(good());
-    EXPECT_EQ((step() - tick) % seconds{60}, Duration::zero()) << "its place is what it was";
+    EXPECT_EQ((step() - tick) % seconds{300}, Duration::zero()) << "its place is what it was";
   }
 }
 
-TEST_F(ControllerPollTest, ALoopThatWasHeldUpLongerThanTheAnswerLastsAsksAtOnce) {
-  make();
-  until_question();
-  end_with(good());
-  until_question();
-  end_with(good());
-  clock_.advance(step() - clock_.now().steady + minutes{4});
+TEST_F(LateTick, IsOnTimeUpToASecond) {
+  come_late(next_tick(of_site(3000)), seconds{1});
   EXPECT_EQ(until_question(), Duration::zero());
+}
+
+TEST_F(LateTick, IsPostponedOnce) {
+  random_ = 0.9;
+  come_late(next_tick(of_site(3000)), seconds{2});
+  come_late(step(), seconds{2});
+  EXPECT_EQ(until_question(), Duration::zero());
+}
+
+// A retry may come an interval later, and the answer must last till then.
+TEST_F(LateTick, LeavesTimeForARetry) {
+  random_ = 1;
+  PollSettings settings;
+  settings.first_spread = settings.interval;
+  const auto tick = next_tick(settings);
+  const auto stale = clock_.now().steady + settings.stale_after;
+  come_late(tick, minutes{2});
+  EXPECT_GT(until_question(), Duration::zero());
+  EXPECT_LE(clock_.now().steady + settings.interval, stale);
+  come_late(next_tick(settings), minutes{3});
+  EXPECT_EQ(until_question(), Duration::zero()) << "no time to lose";
+}
+
+// Above 480 nodes evidence is paid with the coming tick only.
+TEST_F(LateTick, MayStillBeReplacedOnEvidence) {
+  for (const std::int64_t nodes : {100, 3000}) {
+    program_ = {};
+    random_ = 0.99;
+    const PollSettings settings = of_site(nodes);
+    const auto tick = next_tick(settings);
+    poll_->ask_soon(clock_.now());
+    come_late(tick, seconds{2});
+    const auto waited = until_question();
+    EXPECT_GT(waited, Duration::zero()) << "with all others";
+    EXPECT_LE(waited, settings.evidence_spread) << nodes;
+  }
 }
 
 TEST_F(ControllerPollTest, OnlyOneQuestionIsUnderWay) {

@@ -37,6 +37,7 @@ Report full_report() {
   report.slurmctld.answers = 5;
   report.slurmctld.failures_by_cause[node::SlurmFailure::kTimeout] = 2;
   report.slurmctld.questions_left = 53;
+  report.slurmctld.answer_lasts = std::chrono::seconds{330};
   report.slurmctld.last_took = std::chrono::milliseconds{250};
   report.slurmctld.source = {3, 4, 1};
   report.facts.slurm.source = "slurmrestd unix:/run/slurmrestd.sock";
@@ -95,7 +96,7 @@ TEST(MetricsTest, SayWhatTheReportSays) {
            Row{"slurmlet_node_gone_with_machine", 0},
            Row{"slurmlet_slurmd_up", 1},
            Row{"slurmlet_slurm_state_age_seconds", 30},
-           Row{"slurmlet_slurm_state_stale", 0},
+           Row{"slurmlet_slurm_state_max_age_seconds", 330},
            Row{"slurmlet_slurmctld_queries_total", 7},
            Row{"slurmlet_slurmctld_full_queries_total", 1},
            Row{"slurmlet_slurmctld_answers_total", 5},
@@ -140,10 +141,9 @@ TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
   EXPECT_EQ(values(report).at("slurmlet_slurm_memory_bytes{kind=allocated}"), 0);
   report.facts.slurm.stale = true;
   EXPECT_THAT(names(values(report)), Not(Contains("slurmlet_slurm_node_state")));
-  EXPECT_EQ(values(report).at("slurmlet_slurm_state_stale"), 1);
   const auto nothing = names(values(Report{}));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_state_age_seconds")));
-  EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_state_stale")));
+  EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_state_max_age_seconds")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_pod_watch_up")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurm_source_info")));
   EXPECT_THAT(nothing, Not(Contains("slurmlet_slurmctld_last_query_seconds")));

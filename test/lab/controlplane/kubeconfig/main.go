@@ -13,10 +13,7 @@ import (
 	"slurmlet.io/test/lab/controlplane/internal/cluster"
 )
 
-const (
-	nodesGroup     = "system:nodes"
-	nodeUserPrefix = "system:node:"
-)
+const nodeUserPrefix = "system:node:"
 
 func main() {
 	root := &cobra.Command{
@@ -46,7 +43,7 @@ user system:node:NAME in group system:nodes. The control plane need not run.
 With --embed=false the certificate and key are in FILE.crt and FILE.key, and the
 kubeconfig refers to these and to the CA file in the cluster's folder.`,
 		RunE: func(*cobra.Command, []string) error {
-			return t.WriteCertified(nodeUserPrefix+name, []string{nodesGroup}, embed)
+			return t.WriteCertified(nodeUserPrefix+name, []string{cluster.NodesGroup}, embed)
 		},
 	}
 	t.Flags(c, 24*time.Hour, "certificate")

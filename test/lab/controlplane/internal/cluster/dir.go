@@ -8,8 +8,9 @@ import (
 
 // Names that kubeadm uses as well.
 const (
-	Name   = "kubernetes"
-	CAName = "ca"
+	Name       = "kubernetes"
+	CAName     = "ca"
+	NodesGroup = "system:nodes"
 )
 
 // Dir names the files of a cluster's folder.

@@ -20,7 +20,6 @@ const (
 	frontProxyCA    = "front-proxy-ca"
 	etcdCA          = "etcd-ca"
 	adminName       = "admin"
-	nodesGroup      = "system:nodes"
 	bootstrapGroup  = "system:bootstrappers:kubeadm:default-node-token"
 	bootstrapUser   = "tls-bootstrap-token-user"
 	tokenCharacters = "0123456789abcdefghijklmnopqrstuvwxyz"
