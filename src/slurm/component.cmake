@@ -36,6 +36,7 @@ set(COMPONENT_SOURCES
   local/slurmd_watch.cpp
   sources/auto_source.cpp
   sources/controller_poll.cpp
+  sources/controller_poll_schedule.cpp
   sources/poll_budget.cpp
   sources/poll_pace.cpp
   sources/published_record.cpp
