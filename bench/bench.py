@@ -260,7 +260,8 @@ def table(results, seconds):
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("--seconds", type=int, default=120, help="steady state to measure")
-    parser.add_argument("--settle", type=int, default=20, help="time to settle before it")
+    parser.add_argument("--settle", type=int, default=70, help="time to settle before it: slurmlet leaves "
+                        "out the first regular query where it has just asked")
     options = parser.parse_args()
     work = pathlib.Path(tempfile.mkdtemp(prefix="slurmlet-bench-", dir="/tmp"))
     work.chmod(0o755)

@@ -277,8 +277,8 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   err_ = std::move(err_read);
   started_ = now;
   deadline_ = now + spec.timeout;
-  listens_from_ = pidfd_ ? now + kQuietOutput : kNever;
-  looks_at_ = spec.ends_asleep && may_look_ ? now + kQuietOutput : kNever;
+  listens_from_ = now + kQuietOutput;
+  looks_at_ = spec.ends_asleep && may_look_ ? listens_from_ : kNever;
   max_output_ = spec.max_output_bytes;
   current_ = {};
   return {};
@@ -287,7 +287,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
 std::vector<int> Command::wake_fds() const {
   std::vector<int> fds;
   for (const UniqueFd* fd : {&pidfd_, &out_, &err_}) {
-    if (running() && *fd && (listens_from_ == kNever || fd == &pidfd_)) {
+    if (running() && *fd && (fd == &pidfd_ || !pidfd_ || listens_from_ == kNever)) {
       fds.push_back(fd->get());
     }
   }
