@@ -7,7 +7,6 @@
 #include <signal.h>
 
 #include <memory>
-#include <thread>
 
 #include "fakes/hanging_file.h"
 #include "fakes/temp_tree.h"
@@ -21,7 +20,7 @@ using ::testing::IsEmpty;
 class ReloadTest : public ::testing::Test {
  protected:
   ReloadTest() : signals_(*Signals::open()) {
-    drain();
+    fakes::let_side_calls_end();
     settings_.node.name = "n1";
     settings_.state_dir = tree_.root().string();
     settings_.metal3.instance_data = tree_.path("instance-data.json").string();
@@ -33,15 +32,9 @@ class ReloadTest : public ::testing::Test {
         service_);
   }
 
-  ~ReloadTest() override { drain(); }
-
   // How many hang counts for the process: no test begins beside what another one left.
-  static void drain() {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{1};
-    while (side_calls_under_way() > 0 && std::chrono::steady_clock::now() < limit) {
-      std::this_thread::yield();
-    }
-  }
+  ~ReloadTest() override { fakes::let_side_calls_end(); }
+
   static void send(int signal) { ASSERT_EQ(::pthread_kill(::pthread_self(), signal), 0); }
   std::optional<Outcome> outcome() { return reload_->outcome(signals_, {now_, {}}); }
   // Once there is nothing more to read.

@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/side_call.h"
@@ -14,6 +15,15 @@ namespace slurmlet::fakes {
 
 // A busy machine must not make a file look hung that does not hang.
 inline const bool is_patient = (file_patience = std::chrono::minutes{1}, true);
+
+// What was begun aside. Its last steps must not meet another test, nor what the end of the process
+// destroys.
+inline void let_side_calls_end() {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{1};
+  while (side_calls_under_way() > 0 && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
+}
 
 // What is done aside (base/side_call.h) hangs where it touches this path, until answer().
 class HangingFile {
@@ -26,7 +36,12 @@ class HangingFile {
   }
   HangingFile(const HangingFile&) = delete;
   HangingFile& operator=(const HangingFile&) = delete;
-  ~HangingFile() { answer(); }
+  ~HangingFile() {
+    answer();
+    if (!is_one_left()) {
+      let_side_calls_end();
+    }
+  }
 
   void answer() {
     const std::lock_guard lock{site().mutex};
@@ -50,6 +65,10 @@ class HangingFile {
     std::set<std::string> hanging;
     std::multiset<std::string> held;  // where somebody hangs
   };
+  static bool is_one_left() {
+    const std::lock_guard lock{site().mutex};
+    return !site().hanging.empty();
+  }
   // Never destroyed: threads may outlive main().
   static Site& site() {
     static auto* const one = new Site;
