@@ -124,6 +124,7 @@ class ControllerPoll {
   }
   std::optional<SteadyTime> replaces_tick_from(SteadyTime now) const;
   bool leaves_tick_out(SteadyTime now) const;
+  Duration spare(SteadyTime answered, SteadyTime due) const;
   bool lasts(SteadyTime answered) const;
   bool postpones_tick(Now now);
   bool evidence_counts() const;

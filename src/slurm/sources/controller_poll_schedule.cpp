@@ -43,9 +43,15 @@ void ControllerPoll::ask_soon(Now now) {
   }
 }
 
-// Whether an answer of that time does not turn stale when the coming tick is left out.
+// How much later than `due` a question may come, so that an answer of that time has not turned
+// stale before another one, an interval later.
+Duration ControllerPoll::spare(SteadyTime answered, SteadyTime due) const {
+  return answered + settings_.stale_after - (due + interval_ + interval_ / 4);
+}
+
+// Whether it does not turn stale when the coming tick is left out.
 bool ControllerPoll::lasts(SteadyTime answered) const {
-  return *due_ + interval_ + interval_ / 4 < answered + settings_.stale_after;
+  return spare(answered, *due_) > Duration::zero();
 }
 
 // From when on a question takes the place of the coming tick: when the tick will be left out for
@@ -104,8 +110,7 @@ bool ControllerPoll::postpones_tick(Now now) {
   if (!due_is_tick_ || postponed_ || now.steady - kHeldUp <= wake_ || !answered_steady_) {
     return false;
   }
-  const Duration left = *answered_steady_ + settings_.stale_after - interval_ * 5 / 4 - now.steady;
-  const Duration spread = std::min(settings_.first_spread, left);
+  const Duration spread = std::min(settings_.first_spread, spare(*answered_steady_, now.steady));
   if (spread <= Duration::zero()) {
     return false;
   }

@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	frontProxyCA    = "front-proxy-ca"
-	etcdCA          = "etcd-ca"
-	adminName       = "admin"
 	bootstrapGroup  = "system:bootstrappers:kubeadm:default-node-token"
 	bootstrapUser   = "tls-bootstrap-token-user"
 	tokenCharacters = "0123456789abcdefghijklmnopqrstuvwxyz"

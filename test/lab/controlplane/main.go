@@ -21,6 +21,13 @@ const (
 	kubectlName           = "kubectl"
 )
 
+// Names of certificates in the cluster's folder, besides those of the programs.
+const (
+	frontProxyCA = "front-proxy-ca"
+	etcdCA       = "etcd-ca"
+	adminName    = "admin"
+)
+
 func main() {
 	if name := filepath.Base(os.Args[0]); isComponent(name) {
 		dispatch(name, os.Args[1:])

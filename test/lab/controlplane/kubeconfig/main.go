@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slurmlet.io/test/lab/controlplane/internal/cluster"
+	"slurmlet.io/test/lab/controlplane/internal/pki"
 )
 
 const nodeUserPrefix = "system:node:"
@@ -30,10 +31,41 @@ func main() {
 	}
 }
 
+// certified is a kubeconfig with a client certificate.
+type certified struct {
+	cluster.Target
+	age   time.Duration
+	embed bool
+}
+
+func (k *certified) flags(c *cobra.Command) {
+	k.Flags(c, 24*time.Hour, "certificate")
+	c.Flags().BoolVar(&k.embed, "embed", true, "put certificate and key into the kubeconfig itself")
+}
+
+func (k *certified) write(commonName string, organizations []string) error {
+	d, file, err := k.Open()
+	if err != nil {
+		return err
+	}
+	ca, err := pki.LoadAuthority(d.PKI(), cluster.CAName)
+	if err != nil {
+		return err
+	}
+	file.User = commonName
+	file.Client, err = ca.Issue(pki.Request{CommonName: commonName, Organizations: organizations, Lifetime: k.TTL, Age: k.age})
+	if err != nil {
+		return err
+	}
+	if k.embed {
+		return file.Save(k.Out)
+	}
+	return file.SaveSplit(k.Out, d.PKI(cluster.CAName+".crt"))
+}
+
 func nodeCommand() *cobra.Command {
-	var t cluster.Target
+	var k certified
 	var name string
-	var embed bool
 	c := &cobra.Command{
 		Use:   "node --dir DIR --name NAME --out FILE",
 		Short: "Write a kubeconfig with a node's client certificate",
@@ -43,35 +75,32 @@ user system:node:NAME in group system:nodes. The control plane need not run.
 With --embed=false the certificate and key are in FILE.crt and FILE.key, and the
 kubeconfig refers to these and to the CA file in the cluster's folder.`,
 		RunE: func(*cobra.Command, []string) error {
-			return t.WriteCertified(nodeUserPrefix+name, []string{cluster.NodesGroup}, embed)
+			return k.write(nodeUserPrefix+name, []string{cluster.NodesGroup})
 		},
 	}
-	t.Flags(c, 24*time.Hour, "certificate")
+	k.flags(c)
 	c.Flags().StringVar(&name, "name", "", "name of the node (required)")
-	c.Flags().BoolVar(&embed, "embed", true, "put certificate and key into the kubeconfig itself")
-	c.Flags().DurationVar(&t.Age, "age", 0, "how long ago the certificate was issued")
+	c.Flags().DurationVar(&k.age, "age", 0, "how long ago the certificate was issued")
 	_ = c.MarkFlagRequired("name")
 	return c
 }
 
 func userCommand() *cobra.Command {
-	var t cluster.Target
+	var k certified
 	var name string
 	var organizations []string
-	var embed bool
 	c := &cobra.Command{
 		Use:   "user --dir DIR --cn CN [--org ORG]... --out FILE",
 		Short: "Write a kubeconfig with a client certificate for any user",
 		Long: `Writes a kubeconfig whose client certificate, issued by the cluster's CA, is for
 user CN in the groups ORG. The control plane need not run.`,
 		RunE: func(*cobra.Command, []string) error {
-			return t.WriteCertified(name, organizations, embed)
+			return k.write(name, organizations)
 		},
 	}
-	t.Flags(c, 24*time.Hour, "certificate")
+	k.flags(c)
 	c.Flags().StringVar(&name, "cn", "", "user name (required)")
 	c.Flags().StringArrayVar(&organizations, "org", nil, "group of the user (repeatable)")
-	c.Flags().BoolVar(&embed, "embed", true, "put certificate and key into the kubeconfig itself")
 	_ = c.MarkFlagRequired("cn")
 	return c
 }

@@ -15,7 +15,6 @@ type Target struct {
 	Out    string
 	Server string
 	TTL    time.Duration
-	Age    time.Duration
 }
 
 func (t *Target) Flags(c *cobra.Command, ttl time.Duration, what string) {
@@ -46,25 +45,4 @@ func (t *Target) Open() (Dir, *pki.Kubeconfig, error) {
 		k.Server = t.Server
 	}
 	return d, k, nil
-}
-
-// WriteCertified issues a client certificate and writes a kubeconfig with it.
-func (t *Target) WriteCertified(commonName string, organizations []string, embed bool) error {
-	d, k, err := t.Open()
-	if err != nil {
-		return err
-	}
-	ca, err := pki.LoadAuthority(d.PKI(), CAName)
-	if err != nil {
-		return err
-	}
-	k.User = commonName
-	k.Client, err = ca.Issue(pki.Request{CommonName: commonName, Organizations: organizations, Lifetime: t.TTL, Age: t.Age})
-	if err != nil {
-		return err
-	}
-	if embed {
-		return k.Save(t.Out)
-	}
-	return k.SaveSplit(t.Out, d.PKI(CAName+".crt"))
 }
