@@ -5,9 +5,13 @@
 #include <utility>
 
 namespace slurmlet {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+}  // namespace
 
 std::string_view trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
   const auto first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) {
     return {};
@@ -25,6 +29,28 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     }
     text.remove_prefix(at + 1);
   }
+}
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (!(text = trim(text)).empty()) {
+    out.push_back(text.substr(0, text.find_first_of(kSpace)));
+    text.remove_prefix(out.back().size());
+  }
+  return out;
+}
+
+std::string_view value_behind(std::string_view key, std::string_view text) {
+  for (const auto line : split(text, '\n')) {
+    if (line.starts_with(key)) {
+      return trim(line.substr(key.size()));
+    }
+  }
+  return "";
+}
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,14 +21,19 @@ std::string_view trim(std::string_view text);
 // Split at each `separator`; "" gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+// What stands between white space, in order; no empty ones.
+std::vector<std::string_view> words(std::string_view text);
+// Behind `key` on the first line that begins with it, without white space around; "" if none does.
+std::string_view value_behind(std::string_view key, std::string_view text);
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words);
 std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);
 
-// The whole of `text` as a decimal number, else nothing (no sign of white space allowed).
+// The whole of `text` as a number, else nothing (no sign of white space allowed).
 template <std::integral T>
-std::optional<T> parse_int(std::string_view text) {
+std::optional<T> parse_int(std::string_view text, int base = 10) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
     return std::nullopt;
   }

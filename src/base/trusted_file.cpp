@@ -35,14 +35,8 @@ bool has_access_list(int fd) {
 
 // As /proc/self/mountinfo has it; unlike stat(2) this asks no server of a file system.
 std::string mount_id(int fd) {
-  constexpr std::string_view kKey = "mnt_id:";
   const auto info = read_file(fmt::format("/proc/self/fdinfo/{}", fd));
-  for (const auto line : split(info ? std::string_view{*info} : "", '\n')) {
-    if (line.starts_with(kKey)) {
-      return std::string{trim(line.substr(kKey.size()))};
-    }
-  }
-  return "";
+  return std::string{value_behind("mnt_id:", info ? *info : "")};
 }
 
 bool is_fuse(int fd) {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -29,26 +28,6 @@ constexpr std::uint32_t kAddressTemporary = 0x01;
 constexpr std::uint32_t kAddressDuplicate = 0x08;
 constexpr std::uint32_t kAddressDeprecated = 0x20;
 constexpr std::uint32_t kAddressTentative = 0x40;
-
-std::optional<std::uint32_t> parse_hex(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-std::vector<std::string_view> words(std::string_view line) {
-  std::vector<std::string_view> out;
-  std::size_t at = 0;
-  while ((at = line.find_first_not_of(" \t\r", at)) != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-    out.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return out;
-}
 
 // Keeps the usable default route with the lowest metric; of equal ones the first.
 class BestRoute {
@@ -75,7 +54,7 @@ std::string default_ipv4_interface(std::string_view table) {
     if (field.size() < 8 || field[1] != "00000000" || field[7] != "00000000") {
       continue;
     }
-    const auto flags = parse_hex(field[3]);
+    const auto flags = parse_int<std::uint32_t>(field[3], 16);
     const auto metric = parse_int<std::uint32_t>(field[6]);
     if (flags && metric) {
       best.offer(field[0], *metric, *flags);
@@ -93,8 +72,8 @@ std::string default_ipv6_interface(std::string_view table) {
         field[0].find_first_not_of('0') != std::string_view::npos) {
       continue;
     }
-    const auto metric = parse_hex(field[5]);
-    const auto flags = parse_hex(field[8]);
+    const auto metric = parse_int<std::uint32_t>(field[5], 16);
+    const auto flags = parse_int<std::uint32_t>(field[8], 16);
     if (flags && metric) {
       best.offer(field[9], *metric, *flags);
     }
@@ -141,7 +120,7 @@ std::map<std::string, std::uint32_t, std::less<>> ipv6_flags(std::string_view if
   for (const std::string_view line : split(if_inet6, '\n')) {
     const auto field = words(line);
     if (field.size() >= 6) {
-      out.emplace(field[0], parse_hex(field[4]).value_or(0));
+      out.emplace(field[0], parse_int<std::uint32_t>(field[4], 16).value_or(0));
     }
   }
   return out;

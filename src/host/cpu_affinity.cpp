@@ -14,8 +14,6 @@
 namespace slurmlet::host {
 namespace {
 
-constexpr std::string_view kAllowed = "Cpus_allowed_list:";
-
 struct FreeCpuSet {
   void operator()(cpu_set_t* set) const { CPU_FREE(set); }
 };
@@ -38,13 +36,8 @@ Status bind_thread(int thread, std::size_t size, const cpu_set_t* mask, const st
 Result<std::set<int>> allowed_cpus(const std::string& proc_root, int pid) {
   const std::string path = proc_root + "/" + std::to_string(pid) + "/status";
   const auto status = TRY(read_file(path));
-  for (const auto line : split(status, '\n')) {
-    if (!line.starts_with(kAllowed)) {
-      continue;
-    }
-    if (auto cpus = parse_cpu_list(line.substr(kAllowed.size()))) {
-      return std::move(*cpus);
-    }
+  if (auto cpus = parse_cpu_list(value_behind("Cpus_allowed_list:", status))) {
+    return std::move(*cpus);
   }
   return Error{Code::kInternal, path + ": no Cpus_allowed_list"};
 }

@@ -48,17 +48,9 @@ bool is_missing(const std::filesystem::path& path) {
 
 // "Device Minor: 	 3" → "/dev/nvidia3"
 std::string nvidia_node(const Paths& paths, const std::string& address) {
-  constexpr std::string_view kKey = "Device Minor:";
   const auto text = read_file(paths.proc / "driver/nvidia/gpus" / address / "information");
-  for (const auto line : split(text ? std::string_view{*text} : std::string_view{}, '\n')) {
-    if (!line.starts_with(kKey)) {
-      continue;
-    }
-    if (const auto minor = parse_int<int>(trim(line.substr(kKey.size()))); minor && *minor >= 0) {
-      return "/dev/nvidia" + std::to_string(*minor);
-    }
-  }
-  return "";
+  const auto minor = parse_int<int>(value_behind("Device Minor:", text ? *text : ""));
+  return minor && *minor >= 0 ? "/dev/nvidia" + std::to_string(*minor) : "";
 }
 
 std::string render_node(const std::filesystem::path& device) {

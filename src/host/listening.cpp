@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <system_error>
 
@@ -18,16 +17,6 @@ constexpr std::size_t kState = 3;
 constexpr std::size_t kUid = 7;
 constexpr std::size_t kInode = 9;
 
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> out;
-  for (const auto part : split(line, ' ')) {
-    if (!part.empty()) {
-      out.push_back(part);
-    }
-  }
-  return out;
-}
-
 // All addresses, 127.0.0.1, or the same within IPv6; in the byte order of the machine, hence both.
 bool reaches_loopback(std::string_view address) {
   const bool is_any = address.find_first_not_of('0') == std::string_view::npos;
@@ -37,22 +26,22 @@ bool reaches_loopback(std::string_view address) {
 }
 
 std::optional<ListeningSocket> read_line(std::string_view line) {
-  const auto fields = fields_of(line);
+  const auto fields = words(line);
   if (fields.size() <= kInode || fields[kState] != kListen) {
     return std::nullopt;
   }
   const auto colon = fields[kAddress].rfind(':');
+  if (colon == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto port = parse_int<int>(fields[kAddress].substr(colon + 1), 16);
   const auto uid = parse_int<uid_t>(fields[kUid]);
   const auto inode = parse_int<std::uint64_t>(fields[kInode]);
-  if (colon == std::string_view::npos || !uid || !inode) {
+  if (!port || !uid || !inode) {
     return std::nullopt;
   }
-  const std::string_view port = fields[kAddress].substr(colon + 1);
   ListeningSocket out;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port, 16);
-  if (error != std::errc{} || end != port.data() + port.size()) {
-    return std::nullopt;
-  }
+  out.port = *port;
   out.uid = *uid;
   out.inode = *inode;
   out.on_loopback = reaches_loopback(fields[kAddress].substr(0, colon));

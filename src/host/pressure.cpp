@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "host/meminfo.h"
+#include "host/usage.h"
 
 namespace slurmlet::host {
 namespace {
@@ -31,16 +32,6 @@ constexpr PercentFree kPids{10, 15};
 bool is_low(bool was_low, std::int64_t available, std::int64_t total, PercentFree limits) {
   const double percent = 100.0 * static_cast<double>(available) / static_cast<double>(total);
   return percent < (was_low ? limits.recovered : limits.low);
-}
-
-// The number of kernel scheduling entities: "0.20 0.18 0.12 1/80 11206" → 80 (proc_loadavg(5)).
-std::optional<std::int64_t> total_tasks(std::string_view loadavg) {
-  const std::size_t slash = loadavg.find('/');
-  if (slash == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const std::string_view rest = loadavg.substr(slash + 1);
-  return parse_int<std::int64_t>(rest.substr(0, rest.find(' ')));
 }
 
 }  // namespace
@@ -122,7 +113,7 @@ std::optional<node::Pressure> PressureSampler::pid() {
   }
   constexpr auto kNoLimit = std::numeric_limits<std::int64_t>::max();
   const std::int64_t limit = std::min(pid_max.value_or(kNoLimit), threads_max.value_or(kNoLimit));
-  pids_low_ = are_pids_low(pids_low_, *tasks, limit);
+  pids_low_ = are_pids_low(pids_low_, static_cast<std::int64_t>(*tasks), limit);
   return node::Pressure{pids_low_, pids_low_ ? "process IDs available fell below 10%"
                                              : "process IDs available are sufficient"};
 }

@@ -1,9 +1,7 @@
 #include "host/shutdown.h"
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 
 #include "base/command.h"
 #include "base/file.h"
@@ -22,32 +20,15 @@ bool systemd_says_stopping(const ShutdownSources& sources) {
   return output && !output->timed_out && trim(output->out) == "stopping";
 }
 
-bool ends_the_system(std::string_view mode) {
-  static constexpr std::array<std::string_view, 5> kModes = {"poweroff", "reboot", "halt", "kexec",
-                                                             "soft-reboot"};
-  for (const std::string_view known : kModes) {
-    if (mode == known) {
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 bool is_shutdown_due(std::string_view scheduled, WallTime now) {
-  std::optional<std::int64_t> due_usec;
-  std::string_view mode;
-  for (const std::string_view line : split(scheduled, '\n')) {
-    if (line.starts_with("USEC=")) {
-      due_usec = parse_int<std::int64_t>(trim(line.substr(5)));
-    } else if (line.starts_with("MODE=")) {
-      mode = trim(line.substr(5));
-    }
-  }
+  const auto due_usec = parse_int<std::int64_t>(value_behind("USEC=", scheduled));
   const auto now_usec =
       std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-  return due_usec && *due_usec <= now_usec && ends_the_system(mode);
+  return due_usec && *due_usec <= now_usec &&
+         is_one_of(value_behind("MODE=", scheduled),
+                   {"poweroff", "reboot", "halt", "kexec", "soft-reboot"});
 }
 
 bool system_is_stopping(const ShutdownSources& sources) {

@@ -20,21 +20,8 @@ constexpr Duration kShortestLook = std::chrono::seconds{1};
 // /proc/stat has a column for every interrupt of the machine.
 constexpr std::size_t kMaxStatBytes = std::size_t{4} << 20;
 
-// The words of the line that begins with `key` and a space, without the key.
-std::vector<std::string_view> words_of_line(std::string_view text, std::string_view key) {
-  for (const std::string_view line : split(text, '\n')) {
-    if (line.starts_with(key) && line.substr(key.size(), 1) == " ") {
-      auto words = split(line.substr(key.size()), ' ');
-      std::erase(words, std::string_view{});
-      return words;
-    }
-  }
-  return {};
-}
-
-std::optional<std::uint64_t> number_of_line(std::string_view text, std::string_view key) {
-  const auto words = words_of_line(text, key);
-  return words.empty() ? std::nullopt : parse_int<std::uint64_t>(words[0]);
+std::optional<std::uint64_t> number_behind(std::string_view key, std::string_view text) {
+  return parse_int<std::uint64_t>(value_behind(key, text));
 }
 
 bool read_memory(std::string_view meminfo, node::Usage& usage) {
@@ -67,16 +54,6 @@ void read_file_system(const std::filesystem::path& path, node::Usage& usage) {
   usage.fs_inodes_free = info.f_ffree;
 }
 
-// "0.20 0.18 0.12 1/80 11206": the 80 (proc_loadavg(5)).
-std::uint64_t read_threads(std::string_view loadavg) {
-  const auto slash = loadavg.find('/');
-  if (slash == std::string_view::npos) {
-    return 0;
-  }
-  const auto rest = loadavg.substr(slash + 1);
-  return parse_int<std::uint64_t>(rest.substr(0, rest.find(' '))).value_or(0);
-}
-
 std::uint64_t read_pid_max(const std::filesystem::path& kernel) {
   constexpr auto kNoLimit = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t lowest = kNoLimit;
@@ -89,17 +66,26 @@ std::uint64_t read_pid_max(const std::filesystem::path& kernel) {
 
 }  // namespace
 
+std::optional<std::uint64_t> total_tasks(std::string_view loadavg) {
+  const auto slash = loadavg.find('/');
+  if (slash == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto rest = loadavg.substr(slash + 1);
+  return parse_int<std::uint64_t>(rest.substr(0, rest.find(' ')));
+}
+
 std::optional<std::uint64_t> busy_ticks(std::string_view proc_stat) {
-  const auto words = words_of_line(proc_stat, "cpu");
-  if (words.size() < 4) {
+  const auto column = words(value_behind("cpu ", proc_stat));
+  if (column.size() < 4) {
     return std::nullopt;
   }
   constexpr std::size_t kIdle = 3;
   constexpr std::size_t kIoWait = 4;
   constexpr std::size_t kGuest = 8;
   std::uint64_t busy = 0;
-  for (std::size_t i = 0; i < std::min(words.size(), kGuest); ++i) {
-    const auto ticks = parse_int<std::uint64_t>(words[i]);
+  for (std::size_t i = 0; i < std::min(column.size(), kGuest); ++i) {
+    const auto ticks = parse_int<std::uint64_t>(column[i]);
     if (!ticks) {
       return std::nullopt;
     }
@@ -124,15 +110,15 @@ std::optional<node::Usage> UsageReader::read(Now now) {
   usage.cpu_seconds = static_cast<double>(*busy) / ticks_per_second_;
   measure_cores(usage, now.steady);
   if (!booted_) {  // kept, as the kernel's figure moves with the clock
-    if (const auto seconds = number_of_line(*stat, "btime")) {
+    if (const auto seconds = number_behind("btime ", *stat)) {
       booted_ = WallTime{std::chrono::seconds{*seconds}};
     }
   }
   usage.booted = booted_.value_or(WallTime{});
   const std::string vmstat = read_trimmed(paths_.proc / "vmstat");
-  usage.page_faults = number_of_line(vmstat, "pgfault").value_or(0);
-  usage.major_page_faults = number_of_line(vmstat, "pgmajfault").value_or(0);
-  usage.processes = read_threads(read_trimmed(paths_.proc / "loadavg"));
+  usage.page_faults = number_behind("pgfault ", vmstat).value_or(0);
+  usage.major_page_faults = number_behind("pgmajfault ", vmstat).value_or(0);
+  usage.processes = total_tasks(read_trimmed(paths_.proc / "loadavg")).value_or(0);
   usage.pid_max = read_pid_max(paths_.proc / "sys/kernel");
   read_file_system(file_system_, usage);
   return usage;

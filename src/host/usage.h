@@ -17,6 +17,9 @@ namespace slurmlet::host {
 // system, irq, softirq and steal. guest is within user. Pure.
 std::optional<std::uint64_t> busy_ticks(std::string_view proc_stat);
 
+// The number of kernel scheduling entities: "0.20 0.18 0.12 1/80 11206" → 80 (proc_loadavg(5)).
+std::optional<std::uint64_t> total_tasks(std::string_view loadavg);
+
 // Reads it: six small files and one statvfs(3). Not thread-safe.
 class UsageReader {
  public:

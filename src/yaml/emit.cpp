@@ -15,14 +15,8 @@ using nlohmann::ordered_json;
 
 // Words that YAML 1.1 readers (kubectl's among them) take for booleans, null or a merge key.
 bool is_yaml11_word(std::string_view text) {
-  const std::string word = to_lower(text);
-  for (const std::string_view taken :
-       {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "="}) {
-    if (word == taken) {
-      return true;
-    }
-  }
-  return false;
+  return is_one_of(to_lower(text),
+                   {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "="});
 }
 
 // Numbers, sexagesimal numbers, dates and times of YAML 1.1. Two dots and no colon (an IPv4

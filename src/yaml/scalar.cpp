@@ -1,19 +1,11 @@
 #include "yaml/scalar.h"
 
 #include <charconv>
-#include <initializer_list>
+
+#include "base/text.h"
 
 namespace slurmlet::yaml {
 namespace {
-
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
-  for (const auto word : words) {
-    if (text == word) {
-      return true;
-    }
-  }
-  return false;
-}
 
 std::string_view without_sign(std::string_view text) {
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
@@ -42,26 +34,16 @@ bool is_float(std::string_view text) {
          error == std::errc{} && stop == end;
 }
 
-std::optional<std::int64_t> number_in_base(std::string_view text, int base) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
-  if (text.empty() || error != std::errc{} || stop != end) {
-    return std::nullopt;
-  }
-  return value;
-}
-
 }  // namespace
 
 std::optional<std::int64_t> core_int(std::string_view text) {
   if (text.starts_with("0o") || text.starts_with("0x")) {
     const auto digits = text.substr(2);
-    // from_chars would take a sign here; the schema does not.
+    // parse_int would take a sign here; the schema does not.
     if (without_sign(digits) != digits) {
       return std::nullopt;
     }
-    return number_in_base(digits, text[1] == 'o' ? 8 : 16);
+    return parse_int<std::int64_t>(digits, text[1] == 'o' ? 8 : 16);
   }
   if (!is_decimal(text)) {
     return std::nullopt;
@@ -69,7 +51,7 @@ std::optional<std::int64_t> core_int(std::string_view text) {
   if (text[0] == '+') {
     text.remove_prefix(1);
   }
-  return number_in_base(text, 10);
+  return parse_int<std::int64_t>(text);
 }
 
 Kind plain_kind(std::string_view text) {

@@ -30,6 +30,28 @@ TEST(TextTest, Split) {
   EXPECT_EQ(split(",a,,b,", ','), (Parts{"", "a", "", "b", ""}));
 }
 
+TEST(TextTest, WordsStandBetweenWhiteSpace) {
+  EXPECT_EQ(words(""), Parts{});
+  EXPECT_EQ(words(" \t\r\n"), Parts{});
+  EXPECT_EQ(words("a"), Parts{"a"});
+  EXPECT_EQ(words("  a \t b,c\r\nd "), (Parts{"a", "b,c", "d"}));
+}
+
+TEST(TextTest, ValueBehindAKeyThatBeginsALine) {
+  constexpr std::string_view kText = "not Uid:\t1\nUid:\t 2 3 \r\nUid:\t4\nlast=";
+  EXPECT_EQ(value_behind("Uid:", kText), "2 3");
+  EXPECT_EQ(value_behind("last=", kText), "");
+  EXPECT_EQ(value_behind("Gid:", kText), "");
+  EXPECT_EQ(value_behind("Uid:", ""), "");
+}
+
+TEST(TextTest, OneOfTheWords) {
+  EXPECT_TRUE(is_one_of("b", {"a", "b"}));
+  EXPECT_TRUE(is_one_of("", {"a", ""}));
+  EXPECT_FALSE(is_one_of("ab", {"a", "b"}));
+  EXPECT_FALSE(is_one_of("", {}));
+}
+
 TEST(TextTest, Join) {
   EXPECT_EQ(join({}, ", "), "");
   EXPECT_EQ(join({"a"}, ", "), "a");
@@ -52,6 +74,11 @@ TEST(TextTest, ParseIntTakesTheWholeTextOnly) {
   }
   EXPECT_EQ(parse_int<unsigned>("-1"), std::nullopt);
   EXPECT_EQ(parse_int<int>(std::string_view{}), std::nullopt);
+  EXPECT_EQ(parse_int<int>("0a", 16), 10);
+  EXPECT_EQ(parse_int<int>("17", 8), 15);
+  for (const char* text : {"", "0x10", "g", "+1"}) {
+    EXPECT_EQ(parse_int<int>(text, 16), std::nullopt) << text;
+  }
 }
 
 TEST(TextTest, NearestIsWhatWasMeant) {
