@@ -1,4 +1,4 @@
-#include "metal3/config_drive.h"
+// Metal3's metadata on the config drive: which disk that is and where it is mounted.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "base/mountinfo.h"
 #include "base/text.h"
 #include "base/try.h"
-#include "metal3/metadata_json.h"
+#include "metal3/metadata.h"
 
 namespace slurmlet::metal3 {
 namespace {
@@ -19,6 +19,12 @@ namespace {
 constexpr const char* kDriveDirectory = "openstack/latest";
 constexpr const char* kMetaDataFile = "meta_data.json";
 constexpr const char* kNetworkDataFile = "network_data.json";
+
+struct DriveFiles {
+  std::string meta_data;
+  std::string network_data;  // "" if the drive has none
+  std::string source;
+};
 
 Result<DriveFiles> read_directory(const std::filesystem::path& root, const std::string& source) {
   const auto latest = root / kDriveDirectory;
@@ -56,6 +62,21 @@ Result<DriveFiles> read_device(const Paths& paths, const std::filesystem::path& 
                            device.string(), link.filename().string())};
 }
 
+Result<DriveFiles> read_drive_files(const Paths& paths) {
+  if (auto seed = read_directory(paths.seed, paths.seed.string())) {
+    return seed;
+  }
+  for (const char* label : {"config-2", "CONFIG-2"}) {
+    const auto link = paths.disks_by_label / label;
+    std::error_code ignored;
+    if (std::filesystem::exists(link, ignored)) {
+      return read_device(paths, link);
+    }
+  }
+  return Error{Code::kNotFound,
+               fmt::format("no disk labelled config-2 in {}", paths.disks_by_label.string())};
+}
+
 }  // namespace
 
 std::optional<std::string> mount_point_of(std::string_view mountinfo, const std::string& device,
@@ -75,25 +96,9 @@ std::optional<std::string> mount_point_of(std::string_view mountinfo, const std:
   return std::nullopt;
 }
 
-Result<DriveFiles> read_drive_files(const Paths& paths) {
-  if (auto seed = read_directory(paths.seed, paths.seed.string())) {
-    return seed;
-  }
-  for (const char* label : {"config-2", "CONFIG-2"}) {
-    const auto link = paths.disks_by_label / label;
-    std::error_code ignored;
-    if (std::filesystem::exists(link, ignored)) {
-      return read_device(paths, link);
-    }
-  }
-  return Error{Code::kNotFound,
-               fmt::format("no disk labelled config-2 in {}", paths.disks_by_label.string())};
-}
-
 Result<Reading> read_config_drive(const Paths& paths) {
   const auto files = TRY(read_drive_files(paths));
-  const auto raw = from_config_drive(files.meta_data, files.network_data, files.source);
-  return raw ? judge(*raw) : Result<Reading>{raw.error()};
+  return parse_config_drive(files.meta_data, files.network_data, files.source);
 }
 
 }  // namespace slurmlet::metal3

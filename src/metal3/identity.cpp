@@ -4,8 +4,7 @@
 
 #include <utility>
 
-#include "metal3/config_drive.h"
-#include "metal3/instance_data.h"
+#include "metal3/metadata.h"
 #include "metal3/saved_state.h"
 
 namespace slurmlet::metal3 {

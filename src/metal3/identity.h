@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "metal3/metal3_paths.h"
+#include "metal3/metadata.h"
 #include "node/facts.h"
 
 namespace slurmlet::metal3 {

@@ -1,22 +1,71 @@
 #include "metal3/metadata.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 
 #include <algorithm>
-#include <string_view>
+#include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "node/labels.h"
 
 namespace slurmlet::metal3 {
 namespace {
 
+using Json = nlohmann::json;
+
 // What cloud-init's jinja renderer writes for a variable that does not exist.
 constexpr std::string_view kMissingVariable = "CI_MISSING_JINJA_VAR";
 
-std::string value_of(const RawMetadata& raw, const std::string& key) {
-  const auto found = raw.values.find(key);
-  return found == raw.values.end() ? std::string{} : std::string{trim(found->second)};
+struct RawMetadata {
+  const Json& meta_data;
+  const Json& network_data;
+  const std::string& source;  // for people and messages: file or device
+};
+
+// The member, or null if `object` is no object or has no such member.
+const Json& member(const Json& object, const char* key) {
+  static const Json kNull;
+  if (!object.is_object()) {
+    return kNull;
+  }
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+bool is_ip_address(const std::string& text) {
+  in6_addr buffer{};  // large enough for either family
+  return ::inet_pton(AF_INET, text.c_str(), &buffer) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &buffer) == 1;
+}
+
+// networks[].ip_address; those of DHCP have none. A prefix length may follow ("10.0.0.5/24").
+std::vector<std::string> static_addresses(const Json& network_data) {
+  std::vector<std::string> out;
+  const Json& networks = member(network_data, "networks");
+  if (!networks.is_array()) {
+    return out;
+  }
+  for (const Json& network : networks) {
+    const Json& value = member(network, "ip_address");
+    if (!value.is_string()) {
+      continue;
+    }
+    std::string address = value.get<std::string>();
+    address = address.substr(0, address.find('/'));
+    if (is_ip_address(address) && std::find(out.begin(), out.end(), address) == out.end()) {
+      out.push_back(std::move(address));
+    }
+  }
+  return out;
+}
+
+std::string value_of(const RawMetadata& raw, const char* key) {
+  const Json& value = member(raw.meta_data, key);
+  return value.is_string() ? std::string{trim(value.get_ref<const std::string&>())} : std::string{};
 }
 
 std::string missing_variable_message(const RawMetadata& raw, const std::string& key) {
@@ -73,8 +122,6 @@ std::string node_name(const RawMetadata& raw, std::vector<std::string>& notes) {
   return {};
 }
 
-}  // namespace
-
 Result<Reading> judge(const RawMetadata& raw) {
   const std::string uuid = value_of(raw, "uuid");
   if (uuid.empty()) {
@@ -95,10 +142,41 @@ Result<Reading> judge(const RawMetadata& raw) {
   facts.uuid = uuid;
   facts.provider_id = provider_id(raw, reading.notes);
   facts.node_name = node_name(raw, reading.notes);
-  facts.ip_addresses = raw.ip_addresses;
+  facts.ip_addresses = static_addresses(raw.network_data);
   facts.source = raw.source;
   reading.facts = std::move(facts);
   return reading;
+}
+
+}  // namespace
+
+Result<Reading> parse_instance_data(std::string_view text, const std::string& source) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (!document.is_object()) {
+    return Error{Code::kInvalid, fmt::format("{} is not a JSON object. Have cloud-init write it "
+                                             "again: `cloud-init init --local` or a reboot",
+                                             source)};
+  }
+  const Json& ds = member(document, "ds");
+  return judge({member(ds, "meta_data"), member(ds, "network_json"), source});
+}
+
+Result<Reading> parse_config_drive(std::string_view meta_data, std::string_view network_data,
+                                   const std::string& source) {
+  const Json document = Json::parse(meta_data, nullptr, false);
+  if (!document.is_object()) {
+    return Error{Code::kInvalid,
+                 fmt::format("meta_data.json of {} is not a JSON object. The config drive is "
+                             "written when the host is provisioned: reprovision it",
+                             source)};
+  }
+  const Json network = Json::parse(network_data, nullptr, false);
+  return judge({document, network, source});
+}
+
+Result<Reading> read_instance_data(const std::filesystem::path& file) {
+  const auto text = TRY(read_file(file));
+  return parse_instance_data(text, file.string());
 }
 
 }  // namespace slurmlet::metal3

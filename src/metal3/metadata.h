@@ -1,16 +1,28 @@
 #pragma once
 
-// What the metadata of a Metal3 machine says, and which of it can be believed. Pure.
+// What the metadata of a Metal3 machine says, and which of it can be believed. Two places have it:
+//
+//  - cloud-init's /run/cloud-init/instance-data.json, keys ds.meta_data and ds.network_json
+//    (https://cloudinit.readthedocs.io/en/latest/explanation/instancedata.html). It is world
+//    readable and holds uuid, name and providerid unredacted. cloud-init writes it anew on every
+//    boot before the network is up;
+//  - the config drive's openstack/latest/{meta_data.json,network_data.json}, OpenStack's formats
+//    (https://docs.openstack.org/nova/latest/user/metadata.html), for machines without that file
+//    (Ignition images, cloud-init switched off after the first boot). Ironic puts the drive on the
+//    root disk as a small partition with the label config-2, iso9660 or vfat.
 //
 // The Bare Metal Operator builds meta_data from its defaults (uuid = UID of the BareMetalHost;
 // metal3-name, metal3-namespace; name, local-hostname and local_hostname = name of the host) and
 // lays the Metal3DataTemplate's metaData over them, to which CAPM3 adds
 // providerid: <namespace>/<BareMetalHost>/<Metal3Machine> (baremetal/metal3data_manager.go,
 // renderMetaData; BMO pkg/provisioner/ironic). All values are strings.
+//
+// Thread-safe.
 
-#include <map>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,10 +30,14 @@
 
 namespace slurmlet::metal3 {
 
-struct RawMetadata {
-  std::map<std::string, std::string> values;  // top-level strings of meta_data
-  std::vector<std::string> ip_addresses;      // static addresses of network_data, in its order
-  std::string source;                         // for people and messages: file or device
+// Where metal3/ looks, so that tests can hand in a small tree of their own. The defaults are the
+// running machine.
+struct Paths {
+  std::filesystem::path instance_data = "/run/cloud-init/instance-data.json";
+  std::filesystem::path seed = "/var/lib/cloud/seed/config_drive";
+  std::filesystem::path disks_by_label = "/dev/disk/by-label";
+  std::filesystem::path mountinfo = "/proc/self/mountinfo";
+  std::filesystem::path state_dir = "/var/lib/slurmlet";
 };
 
 struct Reading {
@@ -29,12 +45,29 @@ struct Reading {
   std::vector<std::string> notes;          // what was refused and the cure, for the log
 };
 
-// Without a uuid the metadata is another cloud's: no facts, no error. kInvalid when the uuid cannot
-// be used. A providerid or a name that cannot be used is left out and noted: the machine can still
-// be matched by the uuid label.
+// Without a uuid the metadata is another cloud's: no facts, no error. kInvalid: broken JSON, or a
+// uuid that cannot be used; the message names `source` and the cure. A providerid or a name that
+// cannot be used is left out and noted: the machine can still be matched by the uuid label. Network
+// data that cannot be understood only means no addresses: the identity does not hang on it.
 //
 // Node name: `name`, else `local-hostname`, else `local_hostname`, the first that is a valid Node
-// name in lower case. BMO's "namespace~name" is none.
-Result<Reading> judge(const RawMetadata& raw);
+// name in lower case. BMO's "namespace~name" is none. Pure.
+Result<Reading> parse_instance_data(std::string_view text, const std::string& source);
+// The same of the drive's files; `network_data` may be empty.
+Result<Reading> parse_config_drive(std::string_view meta_data, std::string_view network_data,
+                                   const std::string& source);
+
+// kNotFound: cloud-init did not run, or the machine has none.
+Result<Reading> read_instance_data(const std::filesystem::path& file);
+
+// Looked for in this order: cloud-init's seed directory; the drive where it is mounted. slurmlet
+// mounts nothing itself. kNotFound: there is no config drive. kDenied: there is one that is not
+// mounted; the message says what to do.
+Result<Reading> read_config_drive(const Paths& paths);
+
+// Where `device` (canonical path, or "8:4" as major:minor) is mounted as a whole, by the text of
+// /proc/PID/mountinfo (proc_pid_mountinfo(5)). Pure.
+std::optional<std::string> mount_point_of(std::string_view mountinfo, const std::string& device,
+                                          const std::string& major_minor);
 
 }  // namespace slurmlet::metal3

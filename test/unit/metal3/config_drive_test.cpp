@@ -1,9 +1,8 @@
-#include "metal3/config_drive.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fakes/temp_tree.h"
+#include "metal3/metadata.h"
 #include "metal3/samples.h"
 
 namespace slurmlet::metal3 {
@@ -77,7 +76,10 @@ TEST_F(ConfigDrive, ReadsAMountedDriveUnderEitherLabel) {
 }
 
 TEST_F(ConfigDrive, BrokenMetaDataNamesTheDrive) {
-  tree_.file("seed/openstack/latest/meta_data.json", "{");
+  tree_.file("seed/openstack/latest/meta_data.json", "{")
+      .file("mnt/openstack/latest/meta_data.json", samples::kMetaData);
+  add_device("config-2");  // not asked: what the seed says is the drive's
+  mounted_at("mnt");
   const auto reading = read_config_drive(paths_);
   ASSERT_FALSE(reading);
   EXPECT_EQ(reading.error().code, Code::kInvalid);

@@ -1,9 +1,8 @@
-#include "metal3/instance_data.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fakes/temp_tree.h"
+#include "metal3/metadata.h"
 #include "metal3/samples.h"
 
 namespace slurmlet::metal3 {
