@@ -1,4 +1,4 @@
-#include "cli/command_line.h"
+#include "cli/commands.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "cli/command_table.h"
 #include "cli/virtual_kubelet.h"
-#include "config/settings_table.h"
 
 namespace slurmlet::cli {
 namespace {
@@ -30,18 +28,18 @@ std::vector<KnownFlag> known_flags(const Command& command) {
       out.push_back({row.old_flag, "", !config::is_bool(row)});
     }
   }
-  for (const auto& general : config::command_flags()) {
-    out.push_back({general.flag, general.flag == "--help" ? "-h" : "",
-                   !std::string_view{general.type}.empty()});
-  }
+  const auto add = [&out](const std::vector<config::CommandFlag>& flags) {
+    for (const auto& flag : flags) {
+      if (!flag.is_argument()) {
+        out.push_back({flag.name, flag.short_name, !flag.is_switch()});
+      }
+    }
+  };
+  add(config::command_flags());
   for (const auto& ignored : ignored_flags()) {
     out.push_back({ignored.flag, "", ignored.takes_value});
   }
-  for (const auto& own : command.flags) {
-    if (!own.is_argument()) {
-      out.push_back({own.name, own.short_name, !own.is_switch()});
-    }
-  }
+  add(command.flags);
   return out;
 }
 
@@ -95,8 +93,9 @@ const std::string* Parser::last(std::string_view flag) const {
 }
 
 void Parser::take_argument(const std::string& argument) {
-  const auto file = std::find_if(command_->flags.begin(), command_->flags.end(),
-                                 [](const CommandFlag& flag) { return flag.is_argument(); });
+  const auto file =
+      std::find_if(command_->flags.begin(), command_->flags.end(),
+                   [](const config::CommandFlag& flag) { return flag.is_argument(); });
   const Command* named = is_chosen_ ? nullptr : find_command(argument);
   if (named != nullptr) {
     choose(*named);
@@ -141,7 +140,7 @@ std::string Parser::unknown_flag(const std::string& argument, const std::string&
   for (const auto& each : known_) {
     names.emplace_back(each.name);
   }
-  const auto is_flag = [&](const CommandFlag& each) { return each.name == flag; };
+  const auto is_flag = [&](const config::CommandFlag& each) { return each.name == flag; };
   for (const auto& other : commands()) {
     if (std::any_of(other.flags.begin(), other.flags.end(), is_flag)) {
       return fmt::format("{} is a flag of \"{} {}\" and must follow that command", flag, program,

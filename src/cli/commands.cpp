@@ -11,9 +11,6 @@
 #include "base/side_call.h"
 #include "cli/check/check_command.h"
 #include "cli/check/check_finding.h"
-#include "cli/command_line.h"
-#include "cli/command_table.h"
-#include "cli/help.h"
 #include "cli/parse_slurm.h"
 #include "cli/print.h"
 #include "cli/print_node.h"
@@ -124,8 +121,6 @@ void use(const config::Settings& settings) {
   announce(settings);
 }
 
-}  // namespace
-
 int run_forever(const config::ParsedCommandLine& command) {
   tune_allocator();
   auto signals = daemon::Signals::open();  // a SIGHUP before that would end us
@@ -173,8 +168,6 @@ int run_forever(const config::ParsedCommandLine& command) {
   }
 }
 
-namespace {
-
 int diff_node_command(const config::Settings& settings) {
   const auto text = diff_node(settings);
   if (!text) {
@@ -183,8 +176,6 @@ int diff_node_command(const config::Settings& settings) {
   print(*text);
   return text->empty() ? 0 : kDiffers;
 }
-
-}  // namespace
 
 int print_node_command(const config::ParsedCommandLine& command) {
   auto settings = load_settings(command);
@@ -203,32 +194,15 @@ int print_node_command(const config::ParsedCommandLine& command) {
   return 0;
 }
 
-namespace {
-
 // For commands that query the daemon: nothing of the settings is said but what is wrong.
-template <typename Query>
-int with_settings(const config::ParsedCommandLine& command, Query query) {
+template <int (*kQuery)(const config::Settings&, const config::ParsedCommandLine&)>
+int with_settings(const config::ParsedCommandLine& command) {
   const auto settings = load_settings(command);
   if (!settings) {
     return fail(settings.error(), kBadConfiguration);
   }
   log::set_level(settings->log_level);
-  return query(*settings);
-}
-
-}  // namespace
-
-int status_command(const config::ParsedCommandLine& command) {
-  return with_settings(command, [&](const config::Settings& settings) {
-    return run_status(settings, command.options.at("output"));
-  });
-}
-
-int wait_registered_command(const config::ParsedCommandLine& command) {
-  return with_settings(command, [&](const config::Settings& settings) {
-    return run_wait_registered(settings,
-                               {command.options.at("timeout"), command.options.at("sentinel")});
-  });
+  return kQuery(*settings, command);
 }
 
 int check_command(const config::ParsedCommandLine& command) {
@@ -256,6 +230,103 @@ int config_table_command(const config::ParsedCommandLine& /*command*/) {
 int version_command(const config::ParsedCommandLine& /*command*/) {
   print("slurmlet " SLURMLET_VERSION "\n");
   return 0;
+}
+
+const config::CommandFlag kTextOrJson{.name = "--output",
+                                      .short_name = "-o",
+                                      .type = "string",
+                                      .default_text = "text",
+                                      .help = "text or json",
+                                      .choices = {"text", "json"}};
+
+const std::vector<Command> kCommands{
+    {.name = "run", .run = run_forever},
+    {.name = "status",
+     .usage = "[-o text|json]",
+     .summary = "query the running daemon",
+     .description =
+         "Shows the state of the daemon running on this machine, over endpoint.healthzPort.",
+     .exit_codes =
+         "0 registered and healthy; 1 running, but not healthy; 2 invalid configuration; 3 no\n"
+         "daemon answers.",
+     .flags = {kTextOrJson},
+     .run = with_settings<run_status>},
+    {.name = "check",
+     .usage = "[-o text|json]",
+     .summary = "find out what is wrong and how to fix it",
+     .description =
+         "Checks everything slurmlet needs and reports what is wrong, why, and how to fix it.\n"
+         "Changes nothing, with or without a running daemon. Run it as root for complete results.",
+     .exit_codes = "0 no errors (warnings allowed); 1 at least one error; 2 invalid configuration.",
+     .flags = {kTextOrJson},
+     .run = check_command},
+    {.name = "wait-registered",
+     .usage = "[--timeout=300] [--sentinel FILE]",
+     .summary = "wait until the Node is registered",
+     .description =
+         "Waits until the daemon on this machine runs, its Node is registered and its Lease is\n"
+         "held.",
+     .exit_codes = "0 registered; 1 timed out (the reason is logged); 2 invalid configuration.",
+     .flags = {{.name = "--timeout",
+                .type = "duration",
+                .default_text = "300",
+                .help = "how long to wait; also whole seconds"},
+               {.name = "--sentinel",
+                .type = "string",
+                .help = "file to write once the Node is registered"}},
+     .run = with_settings<run_wait_registered>},
+    {.name = "print-node",
+     .usage = "[-o yaml|json] [--diff]",
+     .summary = "print the Node, or how it differs from the cluster's",
+     .description =
+         "Prints the Node that this machine would register, without contacting an API server. "
+         "With\n"
+         "--diff, prints what slurmlet would change on the Node in the cluster; this needs the\n"
+         "node's credential.",
+     .exit_codes = "With --diff: 0 no difference; 1 differences; 2 cannot compare.",
+     .flags = {{.name = "--output",
+                .short_name = "-o",
+                .type = "string",
+                .default_text = "yaml",
+                .help = "yaml or json",
+                .choices = {"yaml", "json"}},
+               {.name = "--diff", .help = "print the differences from the Node in the cluster"}},
+     .run = print_node_command},
+    {.name = "parse-slurm",
+     .usage = "[FILE] [--node NAME]",
+     .summary = "print what slurmlet reads from captured Slurm output",
+     .description =
+         "Reads captured output of sinfo, scontrol (text or JSON), slurmrestd (the response body,\n"
+         "alone or with the headers that \"curl -i\" prints) or \"scontrol show slurmd\", detects\n"
+         "which it is, and prints as JSON the facts, and the conditions, capacity and labels that\n"
+         "follow from them. Without FILE, or with \"-\", reads standard input. Needs no\n"
+         "configuration and no privileges.",
+     .exit_codes = "0 recognised; 1 not recognised; 2 the file cannot be read.",
+     .flags = {{.name = "FILE"},
+               {.name = "--node", .type = "string", .help = "print only this node"}},
+     .takes_settings = false,
+     .run = parse_slurm_command},
+    {.name = "config-table",
+     .summary = "print the table of all settings, in Markdown",
+     .takes_settings = false,
+     .run = config_table_command},
+    {.name = "version",
+     .summary = "print the version",
+     .takes_settings = false,
+     .run = version_command},
+};
+
+}  // namespace
+
+const std::vector<Command>& commands() { return kCommands; }
+
+const Command* find_command(std::string_view name) {
+  for (const auto& command : commands()) {
+    if (command.name == name) {
+      return &command;
+    }
+  }
+  return nullptr;
 }
 
 int run(const std::vector<std::string>& arguments) {

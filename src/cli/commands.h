@@ -1,27 +1,49 @@
 #pragma once
 
-// The subcommands of slurmlet.
+// The commands of slurmlet, one row each: name, flags, help and what runs it. The command line, the
+// help texts and the dispatch are made from this table.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "config/parsed_command_line.h"
+#include "base/result.h"
+#include "config/load.h"
+#include "config/settings_table.h"
 
 namespace slurmlet::cli {
 
-// Runs the command line (arguments[0] is the program's name) and returns the exit code: 0, 1 when
-// it could not be done, 2 for a bad command line or configuration; status_command.h and
-// check_command.h say what theirs mean.
-int run(const std::vector<std::string>& arguments);
+struct Command {
+  std::string_view name;
+  std::string_view usage = "";        // its own flags: "[-o text|json]"
+  std::string_view summary = "";      // for the list of commands
+  std::string_view description = "";  // for its own --help
+  std::string_view exit_codes = "";   // likewise; "" = nothing to say
+  std::vector<config::CommandFlag> flags = {};
+  bool takes_settings = true;  // flags for settings have a meaning
+  int (*run)(const config::ParsedCommandLine&);
+};
 
-// Those of command_table.h.
-int run_forever(const config::ParsedCommandLine& command);
-int status_command(const config::ParsedCommandLine& command);
-int check_command(const config::ParsedCommandLine& command);
-int wait_registered_command(const config::ParsedCommandLine& command);
-int print_node_command(const config::ParsedCommandLine& command);
-int parse_slurm_command(const config::ParsedCommandLine& command);
-int config_table_command(const config::ParsedCommandLine& command);
-int version_command(const config::ParsedCommandLine& command);
+// The first is the one without a name on the command line.
+const std::vector<Command>& commands();
+// nullptr when there is none.
+const Command* find_command(std::string_view name);
+
+// The command line: PROGRAM [COMMAND] [flags]. "--flag value" and "--flag=value"; booleans also
+// without a value; the last of repeated flags counts, maps add up. The program's name does not
+// matter: started as virtual-kubelet it takes virtual-kubelet's flags. Values are not looked at
+// here; load.h does that. `arguments` starts with argv[0]. kInvalid (exit code 2) with one line for
+// each problem.
+Result<config::ParsedCommandLine> parse_command_line(const std::vector<std::string>& arguments);
+
+// For `--help`, in the manner of the kubelet's: usage, then flags by section.
+// `subcommand` as in ParsedCommandLine.
+std::string help_text(const std::string& program, const std::string& subcommand);
+// The table of all settings for docs/, in Markdown, one part a section.
+std::string settings_table_markdown();
+
+// Runs the command line and returns the exit code: 0, 1 when it could not be done, 2 for a bad
+// command line or configuration; status_command.h and check_command.h say what theirs mean.
+int run(const std::vector<std::string>& arguments);
 
 }  // namespace slurmlet::cli

@@ -1,5 +1,4 @@
 set(COMPONENT_SOURCES
-  capture_json.cpp
   check/check_cluster.cpp
   check/check_command.cpp
   check/check_finding.cpp
@@ -9,10 +8,8 @@ set(COMPONENT_SOURCES
   check/check_identity.cpp
   check/check_machine.cpp
   command_line.cpp
-  command_table.cpp
   commands.cpp
   help.cpp
-  node_diff_text.cpp
   parse_slurm.cpp
   print_node.cpp
   secrets.cpp

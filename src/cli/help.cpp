@@ -1,13 +1,10 @@
-#include "cli/help.h"
+#include "cli/commands.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <vector>
-
-#include "cli/command_table.h"
-#include "config/settings_table.h"
 
 namespace slurmlet::cli {
 namespace {
@@ -18,9 +15,9 @@ struct Line {
   std::string right;  // "port of … (default 10250)"
 };
 
-std::string left_side(std::string_view flag, std::string_view type) {
-  const std::string_view short_form = flag == "--help" ? "  -h, " : "      ";
-  return fmt::format("{}{}{}{}", short_form, flag, type.empty() ? "" : " ", type);
+std::string left_side(std::string_view short_name, std::string_view flag, std::string_view type) {
+  return fmt::format("{}{}{}{}", short_name.empty() ? "      " : fmt::format("  {}, ", short_name),
+                     flag, type.empty() ? "" : " ", type);
 }
 
 std::string default_note(const config::Row& row) {
@@ -31,33 +28,29 @@ std::string default_note(const config::Row& row) {
   return row.when_unset.empty() ? "" : fmt::format(" (default: {})", row.when_unset);
 }
 
-std::vector<Line> flag_lines(const Command& command) {
-  std::vector<Line> lines;
-  for (const auto& flag : command.flags) {
+void add_lines(const char* section, const std::vector<config::CommandFlag>& flags,
+               std::vector<Line>& lines) {
+  for (const auto& flag : flags) {
     if (!flag.is_argument()) {
-      const std::string short_form =
-          flag.short_name.empty() ? "      " : fmt::format("  {}, ", flag.short_name);
       lines.push_back(
-          {"Command",
-           fmt::format("{}{}{}{}", short_form, flag.name, flag.type.empty() ? "" : " ", flag.type),
+          {section, left_side(flag.short_name, flag.name, flag.type),
            fmt::format(
                "{}{}", flag.help,
                flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
     }
   }
+}
+
+std::vector<Line> flag_lines(const Command& command) {
+  std::vector<Line> lines;
+  add_lines("Command", command.flags, lines);
   if (!command.takes_settings) {
     return lines;
   }
-  for (const auto& flag : config::command_flags()) {
-    lines.push_back(
-        {"General", left_side(flag.flag, flag.type),
-         fmt::format(
-             "{}{}", flag.help,
-             flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
-  }
+  add_lines("General", config::command_flags(), lines);
   for (const auto& row : config::settings_table()) {
     lines.push_back({std::string{config::section_of(row)},
-                     left_side(row.flag, config::type_name(row)),
+                     left_side("", row.flag, config::type_name(row)),
                      fmt::format("{}{}", row.help, default_note(row))});
   }
   return lines;

@@ -1,15 +1,161 @@
 #include "cli/print_node.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/try.h"
 #include "credentials/access.h"
 #include "daemon/node_preview.h"
 #include "kube/node_json.h"
 #include "kube/rest_api.h"
+#include "node/claim.h"
+#include "node/node_info_fields.h"
 #include "yaml/emit.h"
 
 namespace slurmlet::cli {
+namespace {
+
+using PatchMap = std::map<std::string, std::optional<std::string>>;
+using StringMap = std::map<std::string, std::string>;
+
+// The lines of one field, below its name.
+class Field {
+ public:
+  explicit Field(std::string name) : name_(std::move(name)) {}
+  void remove(const std::string& what) { lines_ += "-   " + what + "\n"; }
+  void add(const std::string& what) { lines_ += "+   " + what + "\n"; }
+  std::string text() const { return lines_.empty() ? "" : "  " + name_ + ":\n" + lines_; }
+
+ private:
+  std::string name_;
+  std::string lines_;
+};
+
+std::string map_text(const char* name, const StringMap& live, const PatchMap& patch) {
+  Field field{name};
+  for (const auto& [key, value] : patch) {
+    const auto found = live.find(key);
+    if (found != live.end()) {
+      field.remove(key + ": " + found->second);
+    }
+    if (value) {
+      field.add(key + ": " + *value);
+    }
+  }
+  return field.text();
+}
+
+std::string condition_line(const node::Condition& condition) {
+  return fmt::format("{}: {} {} \"{}\"", condition.type, condition.status, condition.reason,
+                     condition.message);
+}
+
+std::string conditions_text(const node::ObservedNode& live, const node::NodePatch& patch) {
+  Field field{"status.conditions"};
+  const auto observed = [&](const std::string& type) {
+    return std::find_if(live.conditions.begin(), live.conditions.end(),
+                        [&](const auto& one) { return one.condition.type == type; });
+  };
+  for (const auto& wanted : patch.conditions) {
+    const auto found = observed(wanted.condition.type);
+    if (found != live.conditions.end() && found->condition == wanted.condition) {
+      continue;  // the heartbeat alone
+    }
+    if (found != live.conditions.end()) {
+      field.remove(condition_line(found->condition));
+    }
+    field.add(condition_line(wanted.condition));
+  }
+  for (const auto& type : patch.removed_conditions) {
+    if (const auto found = observed(type); found != live.conditions.end()) {
+      field.remove(condition_line(found->condition));
+    }
+  }
+  return field.text();
+}
+
+std::string addresses_text(const node::ObservedNode& live, const node::NodePatch& patch) {
+  Field field{"status.addresses"};
+  if (patch.addresses) {
+    for (const auto& address : live.addresses) {
+      field.remove(address.type + ": " + address.address);
+    }
+    for (const auto& address : *patch.addresses) {
+      field.add(address.type + ": " + address.address);
+    }
+  }
+  return field.text();
+}
+
+std::string info_text(const node::ObservedNode& live, const node::NodePatch& patch) {
+  if (!patch.node_info) {
+    return "";
+  }
+  const StringMap before = node::node_info_fields(live.node_info);
+  PatchMap changes;
+  for (const auto& [key, value] : node::node_info_fields(*patch.node_info)) {
+    if (before.at(key) != value) {
+      changes[key] = value;
+    }
+  }
+  return map_text("status.nodeInfo", before, changes);
+}
+
+std::string spec_text(const node::ObservedNode& live, const node::DesiredNode& wanted) {
+  std::string out;
+  if (live.provider_id != wanted.provider_id && !wanted.provider_id.empty()) {
+    Field field{"spec"};
+    if (!live.provider_id.empty()) {
+      field.remove("providerID: " + live.provider_id);
+    }
+    field.add("providerID: " + wanted.provider_id);
+    out += field.text();
+  }
+  Field taints{"spec.taints (only an administrator can add them: kubectl taint node)"};
+  for (const auto& taint : node::missing_taints(live, wanted)) {
+    taints.add(fmt::format("{}={}:{}", taint.key, taint.value, taint.effect));
+  }
+  return out + taints.text();
+}
+
+}  // namespace
+
+std::string diff_text(const node::ObservedNode& live, const node::DesiredNode& wanted,
+                      WallTime now) {
+  std::string changes;
+  if (const auto foreign = node::foreign_claim(live, wanted)) {
+    changes = "! slurmlet would change nothing: " + *foreign + "\n";
+  }
+  const node::NodePatch patch = node::node_diff(live, wanted, now);
+  changes += map_text("metadata.labels", live.labels, patch.labels);
+  changes += map_text("metadata.annotations", live.annotations, patch.annotations);
+  changes += spec_text(live, wanted);
+  changes += map_text("status.capacity", live.capacity, patch.capacity);
+  changes += map_text("status.allocatable", live.allocatable, patch.allocatable);
+  changes += conditions_text(live, patch);
+  changes += addresses_text(live, patch);
+  changes += info_text(live, patch);
+  if (patch.kubelet_port) {
+    Field field{"status.daemonEndpoints.kubeletEndpoint"};
+    field.remove(fmt::format("Port: {}", live.kubelet_port));
+    field.add(fmt::format("Port: {}", *patch.kubelet_port));
+    changes += field.text();
+  }
+  if (changes.empty()) {
+    return "";
+  }
+  return fmt::format("--- Node {} in the cluster\n+++ Node {} desired by slurmlet\n{}", live.name,
+                     wanted.name, changes);
+}
+
+std::string missing_text(const node::DesiredNode& wanted) {
+  return fmt::format("+++ Node {0}: the API server has none; `slurmlet print-node` shows it\n",
+                     wanted.name);
+}
 
 Result<std::string> print_node(const config::Settings& settings, const std::string& format) {
   const auto preview = TRY(daemon::preview_node(settings, {}));

@@ -46,7 +46,7 @@ int write_sentinel(const std::string& path) {
 
 }  // namespace
 
-int run_status(const config::Settings& settings, const std::string& format) {
+int run_status(const config::Settings& settings, const config::ParsedCommandLine& command) {
   auto client = status::DaemonClient::make(settings);
   if (!client) {
     log::error(client.error().message);
@@ -58,15 +58,16 @@ int run_status(const config::Settings& settings, const std::string& format) {
     log::error(status.error().message);
     return status.error().code == Code::kTimeout ? kNotHealthy : kNotRunning;
   }
-  print(format == "json" ? status->json : status->text);
+  print(command.options.at("output") == "json" ? status->json : status->text);
   return status->healthy ? 0 : kNotHealthy;
 }
 
-int run_wait_registered(const config::Settings& settings, const WaitOptions& options) {
-  const auto timeout = config::parse_duration(options.timeout);
+int run_wait_registered(const config::Settings& settings,
+                        const config::ParsedCommandLine& command) {
+  const std::string& limit = command.options.at("timeout");
+  const auto timeout = config::parse_duration(limit);
   if (!timeout || *timeout < Duration::zero()) {
-    log::error(fmt::format("--timeout is \"{}\"; it must be a duration such as 5m or 300",
-                           options.timeout));
+    log::error(fmt::format("--timeout is \"{}\"; it must be a duration such as 5m or 300", limit));
     return kBadCommandLine;
   }
   auto client = status::DaemonClient::make(settings);
@@ -80,7 +81,7 @@ int run_wait_registered(const config::Settings& settings, const WaitOptions& opt
     const auto status = client->ask();
     if (is_registered(status)) {
       print("Node " + status->node + " is registered\n");
-      return write_sentinel(options.sentinel);
+      return write_sentinel(command.options.at("sentinel"));
     }
     std::string why = why_not(status);
     if (std::chrono::steady_clock::now() >= deadline) {

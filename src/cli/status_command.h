@@ -4,24 +4,18 @@
 // over its health port. They print to stdout what was asked for, and log why they fail. Need no
 // privilege beyond reading the configuration.
 
-#include <string>
-
-#include "config/settings.h"
+#include "config/load.h"
 
 namespace slurmlet::cli {
 
-// `format` is "text" or "json". Exit code: 0 registered and healthy, 1 it runs but is not, 3 no
-// daemon answers (as systemctl's "not running").
-int run_status(const config::Settings& settings, const std::string& format);
+// Exit code: 0 registered and healthy, 1 it runs but is not, 3 no daemon answers (as systemctl's
+// "not running").
+int run_status(const config::Settings& settings, const config::ParsedCommandLine& command);
 
-struct WaitOptions {
-  std::string timeout;   // "300", "5m"; "0" looks once
-  std::string sentinel;  // file to write with "success" when it is so; "" = none
-};
-
-// Waits for a daemon to come up too. Exit code: 0 the Node is registered and its Lease held, 1 not
-// within the time (the daemon's own reason is logged) or the sentinel cannot be written, 2 the
-// time is none or there is no port to ask.
-int run_wait_registered(const config::Settings& settings, const WaitOptions& options);
+// Waits for a daemon to come up too; with --timeout=0 looks once. --sentinel: file to write with
+// "success" when it is so. Exit code: 0 the Node is registered and its Lease held, 1 not within the
+// time (the daemon's own reason is logged) or the sentinel cannot be written, 2 the time is none or
+// there is no port to ask.
+int run_wait_registered(const config::Settings& settings, const config::ParsedCommandLine& command);
 
 }  // namespace slurmlet::cli

@@ -121,13 +121,21 @@ std::string value_text(const Row& row, const Settings& settings);
 // The same of a Settings nobody touched.
 std::string default_text(const Row& row);
 
-// Flags that are no settings: --config, --provider, --provider-config, --help, --version.
+// A flag that is no setting.
 struct CommandFlag {
-  std::string_view flag;
-  std::string_view type;
-  std::string_view default_text;
-  std::string_view help;
+  std::string_view name;             // "--output"; "FILE" is the argument behind the command
+  std::string_view short_name = "";  // "-o"; "" = none
+  std::string_view type = "";        // for the help: "string"; "" = a switch, "true" when given
+  std::string_view default_text = "";
+  std::string_view help = "";
+  std::vector<std::string_view> choices = {};  // empty = any value
+
+  bool is_argument() const { return !name.starts_with("--"); }
+  bool is_switch() const { return !is_argument() && type.empty(); }
+  // Its key in ParsedCommandLine::options: "output", "file".
+  std::string_view key() const { return is_argument() ? std::string_view{"file"} : name.substr(2); }
 };
+// Those of all commands: --config, --provider, --provider-config, --help, --version.
 const std::vector<CommandFlag>& command_flags();
 
 inline constexpr std::string_view kDefaultConfigFile = "/etc/slurmlet/config.yaml";

@@ -91,15 +91,20 @@ std::string default_text(const Row& row) { return value_text(row, Settings{}); }
 
 const std::vector<CommandFlag>& command_flags() {
   static const std::vector<CommandFlag> kFlags = {
-      {"--config", "string", kDefaultConfigFile,
-       "configuration file; the default one may be absent"},
-      {"--provider", "string", "",
-       "accepted for compatibility with virtual-kubelet; mock and slurm mean the same here"},
-      {"--provider-config", "string", "",
-       "JSON file of virtual-kubelet's mock provider: labels and providerID for this node are "
-       "used"},
-      {"--help", "", "", "show this help"},
-      {"--version", "", "", "show the version"},
+      {.name = "--config",
+       .type = "string",
+       .default_text = kDefaultConfigFile,
+       .help = "configuration file; the default one may be absent"},
+      {.name = "--provider",
+       .type = "string",
+       .help =
+           "accepted for compatibility with virtual-kubelet; mock and slurm mean the same here"},
+      {.name = "--provider-config",
+       .type = "string",
+       .help = "JSON file of virtual-kubelet's mock provider: labels and providerID for this node "
+               "are used"},
+      {.name = "--help", .short_name = "-h", .help = "show this help"},
+      {.name = "--version", .help = "show the version"},
   };
   return kFlags;
 }

@@ -1,4 +1,4 @@
-#include "cli/help.h"
+#include "cli/commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
     EXPECT_THAT(help, HasSubstr(std::string(row.help))) << row.key;
   }
   for (const auto& flag : config::command_flags()) {
-    EXPECT_THAT(help, HasSubstr(std::string(flag.flag) + " "));
+    EXPECT_THAT(help, HasSubstr(std::string(flag.name) + " "));
   }
   EXPECT_THAT(help, HasSubstr("\nSlurm flags:\n\n"));
   EXPECT_THAT(help,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/side_call.h"
-#include "cli/command_line.h"
+#include "cli/commands.h"
 #include "config/load.h"
 
 namespace slurmlet::config {

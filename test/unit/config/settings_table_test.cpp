@@ -36,7 +36,7 @@ TEST(SettingsTableTest, KeysFlagsAndVariablesAreUnique) {
     EXPECT_TRUE(row.environment.empty() || seen.insert(row.environment).second) << row.environment;
   }
   for (const auto& flag : command_flags()) {
-    EXPECT_TRUE(seen.insert(flag.flag).second) << flag.flag;
+    EXPECT_TRUE(seen.insert(flag.name).second) << flag.name;
   }
   for (const auto& flag : cli::ignored_flags()) {
     EXPECT_TRUE(seen.insert(flag.flag).second) << flag.flag;
