@@ -10,7 +10,7 @@
 #include "base/token_file.h"
 #include "base/try.h"
 #include "credentials/own_credentials.h"
-#include "host/source_address.h"
+#include "host/addresses.h"
 #include "http/proxy_choice.h"
 #include "kube/kubeconfig.h"
 #include "tls/certificate_store.h"

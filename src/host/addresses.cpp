@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -11,13 +12,13 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/unique_fd.h"
 
 namespace slurmlet::host {
 namespace {
@@ -29,56 +30,50 @@ constexpr std::uint32_t kAddressDuplicate = 0x08;
 constexpr std::uint32_t kAddressDeprecated = 0x20;
 constexpr std::uint32_t kAddressTentative = 0x40;
 
-// Keeps the usable default route with the lowest metric; of equal ones the first.
-class BestRoute {
- public:
-  void offer(std::string_view interface, std::uint32_t metric, std::uint32_t flags) {
-    const bool usable = (flags & kRouteUp) != 0 && (flags & kRouteReject) == 0;
-    if (usable && (interface_.empty() || metric < metric_)) {
-      interface_ = interface;
-      metric_ = metric;
-    }
-  }
-  const std::string& interface() const { return interface_; }
-
- private:
-  std::string interface_;
-  std::uint32_t metric_ = std::numeric_limits<std::uint32_t>::max();
+// Where a line of a table of routes has what counts; numbers are hexadecimal but for one metric.
+struct RouteColumns {
+  std::size_t count, interface, destination, mask, flags, metric;
+  int base_of_metric;
 };
+// Iface Destination Gateway Flags RefCnt Use Metric Mask …
+constexpr RouteColumns kIpv4Route{.count = 8,
+                                  .interface = 0,
+                                  .destination = 1,
+                                  .mask = 7,
+                                  .flags = 3,
+                                  .metric = 6,
+                                  .base_of_metric = 10};
+// destination length source length next-hop metric references use flags interface
+constexpr RouteColumns kIpv6Route{.count = 10,
+                                  .interface = 9,
+                                  .destination = 0,
+                                  .mask = 1,
+                                  .flags = 8,
+                                  .metric = 5,
+                                  .base_of_metric = 16};
 
-std::string default_ipv4_interface(std::string_view table) {
-  BestRoute best;
-  for (const std::string_view line : split(table, '\n')) {
-    // Iface Destination Gateway Flags RefCnt Use Metric Mask …; the metric is decimal.
-    const auto field = words(line);
-    if (field.size() < 8 || field[1] != "00000000" || field[7] != "00000000") {
-      continue;
-    }
-    const auto flags = parse_int<std::uint32_t>(field[3], 16);
-    const auto metric = parse_int<std::uint32_t>(field[6]);
-    if (flags && metric) {
-      best.offer(field[0], *metric, *flags);
-    }
-  }
-  return best.interface();
+bool is_zero(std::string_view digits) {
+  return digits.find_first_not_of('0') == std::string_view::npos;
 }
 
-std::string default_ipv6_interface(std::string_view table) {
-  BestRoute best;
+// That of the usable default route with the lowest metric; of equal ones the first.
+std::string default_interface(std::string_view table, const RouteColumns& at) {
+  std::string_view best;
+  std::uint32_t lowest = 0;
   for (const std::string_view line : split(table, '\n')) {
-    // destination length source length next-hop metric references use flags interface; all hex.
     const auto field = words(line);
-    if (field.size() < 10 || field[1] != "00" ||
-        field[0].find_first_not_of('0') != std::string_view::npos) {
+    if (field.size() < at.count || !is_zero(field[at.destination]) || !is_zero(field[at.mask])) {
       continue;
     }
-    const auto metric = parse_int<std::uint32_t>(field[5], 16);
-    const auto flags = parse_int<std::uint32_t>(field[8], 16);
-    if (flags && metric) {
-      best.offer(field[9], *metric, *flags);
+    const auto flags = parse_int<std::uint32_t>(field[at.flags], 16);
+    const auto metric = parse_int<std::uint32_t>(field[at.metric], at.base_of_metric);
+    const bool usable = flags && metric && (*flags & kRouteUp) != 0 && (*flags & kRouteReject) == 0;
+    if (usable && (best.empty() || *metric < lowest)) {
+      best = field[at.interface];
+      lowest = *metric;
     }
   }
-  return best.interface();
+  return std::string{best};
 }
 
 bool is_container_interface(std::string_view name) {
@@ -136,33 +131,40 @@ std::string hex_digits(const in6_addr& address) {
   return out;
 }
 
+// "" of another family.
+std::string numeric(const sockaddr* local) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (local->sa_family == AF_INET) {
+    sockaddr_in address{};
+    std::memcpy(&address, local, sizeof address);
+    ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
+  } else if (local->sa_family == AF_INET6) {
+    sockaddr_in6 address{};
+    std::memcpy(&address, local, sizeof address);
+    ::inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
+  }
+  return text.data();
+}
+
 std::optional<LocalAddress> to_local(
     const ifaddrs& entry, const std::map<std::string, std::uint32_t, std::less<>>& flags) {
-  if (entry.ifa_addr == nullptr) {
+  LocalAddress local;
+  local.address = entry.ifa_addr == nullptr ? "" : numeric(entry.ifa_addr);
+  if (local.address.empty()) {
     return std::nullopt;
   }
-  LocalAddress local;
   local.interface = entry.ifa_name;
   local.interface_up = (entry.ifa_flags & IFF_UP) != 0;
   local.loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (entry.ifa_addr->sa_family == AF_INET) {
-    sockaddr_in address{};
-    std::memcpy(&address, entry.ifa_addr, sizeof address);
-    ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
-  } else if (entry.ifa_addr->sa_family == AF_INET6) {
+  if (entry.ifa_addr->sa_family == AF_INET6) {
     sockaddr_in6 address{};
     std::memcpy(&address, entry.ifa_addr, sizeof address);
-    ::inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
     local.ipv6 = true;
     const auto found = flags.find(hex_digits(address.sin6_addr));
     local.passing =
         found != flags.end() && (found->second & (kAddressTemporary | kAddressDuplicate |
                                                   kAddressDeprecated | kAddressTentative)) != 0;
-  } else {
-    return std::nullopt;
   }
-  local.address = text.data();
   return local;
 }
 
@@ -171,10 +173,22 @@ std::string content_or_empty(const std::filesystem::path& path) {
   return content ? *std::move(content) : std::string{};
 }
 
+std::string source_towards(const addrinfo& target) {
+  const UniqueFd fd{::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  sockaddr_storage local{};
+  socklen_t length = sizeof local;
+  if (!fd || ::connect(fd.get(), target.ai_addr, target.ai_addrlen) != 0 ||
+      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&local), &length) != 0) {
+    return {};
+  }
+  std::string source = numeric(reinterpret_cast<const sockaddr*>(&local));
+  return is_global_address(source) ? source : std::string{};
+}
+
 }  // namespace
 
 DefaultInterfaces default_interfaces(std::string_view route, std::string_view ipv6_route) {
-  return {default_ipv4_interface(route), default_ipv6_interface(ipv6_route)};
+  return {default_interface(route, kIpv4Route), default_interface(ipv6_route, kIpv6Route)};
 }
 
 bool is_global_address(const std::string& numeric) {
@@ -216,6 +230,24 @@ std::vector<std::string> read_addresses(const Paths& paths) {
   }
   return order_addresses(all, default_interfaces(content_or_empty(paths.proc / "net/route"),
                                                  content_or_empty(paths.proc / "net/ipv6_route")));
+}
+
+std::string route_source(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_DGRAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
+    return {};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{found, &::freeaddrinfo};
+  for (const addrinfo* target = found; target != nullptr; target = target->ai_next) {
+    if (std::string source = source_towards(*target); !source.empty()) {
+      return source;
+    }
+  }
+  return {};
 }
 
 }  // namespace slurmlet::host

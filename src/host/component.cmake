@@ -8,6 +8,5 @@ set(COMPONENT_SOURCES
   pci.cpp
   pressure.cpp
   shutdown.cpp
-  source_address.cpp
   system_uuid.cpp
   usage.cpp)

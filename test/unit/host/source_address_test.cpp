@@ -1,5 +1,3 @@
-#include "host/source_address.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
