@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/try.h"
-#include "host/system_uuid.h"
+#include "host/machine.h"
 #include "metal3/identity.h"
 #include "metal3/saved_state.h"
 #include "node/labels.h"

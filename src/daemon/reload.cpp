@@ -9,8 +9,8 @@
 #include "base/try.h"
 #include "daemon/node_identity.h"
 #include "daemon/slurm_setup.h"
-#include "host/file_system.h"
 #include "host/host_paths.h"
+#include "host/usage.h"
 #include "slurm/local/slurm_users.h"
 #include "slurm/local/slurmd_process.h"
 

@@ -1,12 +1,9 @@
 set(COMPONENT_SOURCES
   addresses.cpp
   cpu_affinity.cpp
-  file_system.cpp
   gpus.cpp
   listening.cpp
   machine.cpp
-  pci.cpp
   pressure.cpp
   shutdown.cpp
-  system_uuid.cpp
   usage.cpp)

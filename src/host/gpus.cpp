@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "host/pci.h"
 
 namespace slurmlet::host {
 namespace {
@@ -29,8 +28,39 @@ constexpr std::array<Vendor, 2> kVendors{{
 
 constexpr std::string_view kDev = "/dev/";
 
+bool is_gpu_function(const std::filesystem::path& device) {
+  const std::string device_class = to_lower(read_trimmed(device / "class"));
+  if (!device_class.starts_with("0x03") && !device_class.starts_with("0x12")) {
+    return false;
+  }
+  // A virtual function (SR-IOV) is a slice of a device that is already counted.
+  std::error_code ignored;
+  return !std::filesystem::exists(device / "physfn", ignored);
+}
+
+// By PCI address; nothing where the bus cannot be read.
+std::optional<std::vector<std::filesystem::path>> gpu_functions(const Paths& paths) {
+  const auto devices = paths.sys / "bus/pci/devices";
+  auto names = list_directory(devices);
+  if (!names) {
+    return std::nullopt;
+  }
+  std::sort(names->begin(), names->end());
+  std::vector<std::filesystem::path> out;
+  for (const std::string& name : *names) {
+    if (is_gpu_function(devices / name)) {
+      out.push_back(devices / name);
+    }
+  }
+  return out;
+}
+
+std::string vendor_id(const std::filesystem::path& device) {
+  return to_lower(read_trimmed(device / "vendor"));
+}
+
 const Vendor* vendor_of(const std::filesystem::path& device) {
-  const std::string id = to_lower(read_trimmed(device / "vendor"));
+  const std::string id = vendor_id(device);
   const auto found = std::find_if(kVendors.begin(), kVendors.end(),
                                   [&](const Vendor& vendor) { return vendor.pci_id == id; });
   return found == kVendors.end() ? nullptr : &*found;
@@ -83,20 +113,27 @@ node::GpuDevice read_gpu(const Paths& paths, const std::filesystem::path& device
 
 }  // namespace
 
+std::map<std::string, int> count_gpus_by_vendor(const Paths& paths) {
+  std::map<std::string, int> counts;
+  const auto devices = gpu_functions(paths);
+  for (const auto& device : devices ? *devices : std::vector<std::filesystem::path>{}) {
+    const std::string vendor = vendor_id(device);
+    if (vendor.size() == 6 && vendor.starts_with("0x")) {
+      ++counts[vendor.substr(2)];
+    }
+  }
+  return counts;
+}
+
 std::optional<std::vector<node::GpuDevice>> read_gpus(const Paths& paths) {
-  const auto devices = paths.sys / "bus/pci/devices";
-  auto names = list_directory(devices);
-  if (!names) {
+  const auto devices = gpu_functions(paths);
+  if (!devices) {
     return std::nullopt;
   }
-  std::sort(names->begin(), names->end());
   std::vector<node::GpuDevice> gpus;
-  for (const std::string& name : *names) {
-    if (!is_gpu_function(devices / name)) {
-      continue;
-    }
-    if (const Vendor* vendor = vendor_of(devices / name)) {
-      gpus.push_back(read_gpu(paths, devices / name, *vendor));
+  for (const auto& device : *devices) {
+    if (const Vendor* vendor = vendor_of(device)) {
+      gpus.push_back(read_gpu(paths, device, *vendor));
     }
   }
   return gpus;

@@ -6,6 +6,7 @@
 // device). A GPU that hangs is not noticed: that takes the vendor's tools. A few small files for
 // each PCI display device; wakes no GPU. Thread-safe.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,13 @@
 #include "node/facts.h"
 
 namespace slurmlet::host {
+
+// Devices that a GPU resource could be made of: display controllers (class 0x03) and processing
+// accelerators (class 0x12, e.g. AMD MI300), physical functions only. Classes are those of the PCI
+// Code and ID Assignment Specification; sysfs files as in Documentation/ABI/testing/sysfs-bus-pci.
+// The BMC's VGA controller (ASPEED 1a03, Matrox 102b) is counted too: the caller asks for the
+// vendors it knows. PCI vendor ID, four lower-case hex digits → number of devices.
+std::map<std::string, int> count_gpus_by_vendor(const Paths& paths);
 
 // By PCI address; nothing where the PCI bus cannot be read.
 std::optional<std::vector<node::GpuDevice>> read_gpus(const Paths& paths);

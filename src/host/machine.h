@@ -4,8 +4,7 @@
 // small files, about a millisecond: call it at start and once a report interval, not each tick. The
 // three pressures are left empty; they come from PressureSampler (pressure.h). So are the missing
 // GPU files: gres.conf names them (missing_files() in gpus.h); the ephemeral storage
-// (file_system.h) and the system UUID (system_uuid.h), for the file system of the state directory
-// may hang.
+// (usage.h) and the system UUID, for the file system of the state directory may hang.
 //
 // Never fails as a whole: what cannot be read is empty or missing in the answer (node/facts.h says
 // what that means). Thread-safe.
@@ -25,5 +24,16 @@ std::string goarch(std::string_view uname_machine);
 
 // PRETTY_NAME of an os-release(5) file, unquoted; "" if it has none. Pure.
 std::string pretty_name(std::string_view os_release);
+
+// The SMBIOS product UUID of this machine, as Kubernetes' nodeInfo.systemUUID; "" if unknown.
+//
+// The kernel shows it only to root (/sys/class/dmi/id/product_uuid is mode 0400), and slurmlet runs
+// unprivileged. So the two sysfs paths are tried first, then the copy that a privileged
+// ExecStartPre may have left in STATE_DIR/system-uuid (see systemd/slurmlet.service).
+std::string read_system_uuid(const Paths& paths);
+
+// Lower case; "" if `text` is no UUID, or one of a few placeholders that boards carry whose maker
+// never set one, the same on thousands of machines. Pure.
+std::string usable_uuid(std::string_view text);
 
 }  // namespace slurmlet::host

@@ -12,7 +12,6 @@
 
 #include "base/text.h"
 #include "host/meminfo.h"
-#include "host/usage.h"
 
 namespace slurmlet::host {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "base/unique_fd.h"
-#include "host/file_system.h"
 #include "host/host_paths.h"
+#include "host/usage.h"
 #include "node/facts.h"
 
 namespace slurmlet::host {

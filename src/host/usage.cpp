@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "base/file.h"
+#include "base/side_call.h"
 #include "base/text.h"
 #include "host/meminfo.h"
 
@@ -65,6 +67,21 @@ std::uint64_t read_pid_max(const std::filesystem::path& kernel) {
 }
 
 }  // namespace
+
+std::optional<FileSystemUsage> file_system_usage(std::filesystem::path path) {
+  touches_file(path.native());
+  struct statvfs info {};
+  while (::statvfs(path.c_str(), &info) != 0) {
+    if (errno != ENOENT || !path.has_relative_path()) {
+      return std::nullopt;
+    }
+    path = path.parent_path();
+  }
+  return FileSystemUsage{static_cast<std::int64_t>(info.f_blocks * info.f_frsize),
+                         static_cast<std::int64_t>(info.f_bavail * info.f_frsize),
+                         static_cast<std::int64_t>(info.f_files),
+                         static_cast<std::int64_t>(info.f_favail)};
+}
 
 std::optional<std::uint64_t> total_tasks(std::string_view loadavg) {
   const auto slash = loadavg.find('/');

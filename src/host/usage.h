@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads the use of the whole machine (node/usage.h) from /proc.
+// Reads the use of the whole machine (node/usage.h) from /proc, and that of a file system.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +12,18 @@
 #include "node/usage.h"
 
 namespace slurmlet::host {
+
+// Size and free space of the file system that holds a directory (statvfs(3)), as an unprivileged
+// process sees it: the blocks reserved for root do not count as available.
+struct FileSystemUsage {
+  std::int64_t total_bytes = 0;
+  std::int64_t available_bytes = 0;
+  std::int64_t total_inodes = 0;  // 0 where inodes are not limited (btrfs, some network ones)
+  std::int64_t available_inodes = 0;
+};
+
+// Of the nearest directory above `path` that exists; nothing if that cannot be read. May hang.
+std::optional<FileSystemUsage> file_system_usage(std::filesystem::path path);
 
 // CPU time of the first line of /proc/stat that is not idle, in ticks (proc_stat(5)): user, nice,
 // system, irq, softirq and steal. guest is within user. Pure.

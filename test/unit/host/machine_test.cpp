@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fakes/temp_tree.h"
-#include "host/pci.h"
+#include "host/gpus.h"
 
 namespace slurmlet::host {
 namespace machine_test {

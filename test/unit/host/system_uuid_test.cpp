@@ -1,4 +1,4 @@
-#include "host/system_uuid.h"
+#include "host/machine.h"
 
 #include <gtest/gtest.h>
 
