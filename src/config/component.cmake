@@ -3,7 +3,6 @@ set(COMPONENT_SOURCES
   credentials.cpp
   draft.cpp
   duration.cpp
-  effective.cpp
   environment.cpp
   finalize.cpp
   load.cpp

@@ -1,4 +1,4 @@
-#include "config/config_file.h"
+#include "config/sources.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/environment.h"
+#include "config/sources.h"
 
 namespace slurmlet::config {
 

@@ -1,4 +1,4 @@
-#include "config/environment.h"
+#include "config/sources.h"
 
 #include <fmt/format.h>
 

@@ -8,17 +8,31 @@
 // Every problem found is in the error, one a line, each with its place and its cure; the caller
 // prints it and exits with code 2. Nothing is logged here; Settings::warnings is for the caller.
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "config/environment.h"
-#include "config/parsed_command_line.h"
 #include "config/settings.h"
+#include "config/sources.h"
 
 namespace slurmlet::config {
 
-class Draft;
+// A command line after parsing (cli/commands.h).
+struct ParsedCommandLine {
+  std::string program;     // base name of argv[0]
+  std::string subcommand;  // "run" (default), "print-node", "parse-slurm", …
+  bool help = false;       // only show help_text(); nothing else was checked
+  // The command's own flags (cli/commands.h) by key, with their defaults.
+  std::map<std::string, std::string> options;
+  // Settings given as flags, by key ("slurm.pollInterval") or old key; the flag is in
+  // settings_table.h.
+  std::map<std::string, std::string> values;
+  std::string config_file;  // "" unless --config was given
+  std::string provider;
+  std::string provider_config;
+  std::vector<std::string> warnings;  // accepted flags without effect
+};
 
 // read_file and list_directory of base/file.h.
 FileReader read_whole_file();

@@ -1,4 +1,4 @@
-#include "config/provider_config.h"
+#include "config/sources.h"
 
 #include <fmt/format.h>
 

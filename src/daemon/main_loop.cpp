@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "config/environment.h"
+#include "config/sources.h"
 #include "daemon/slurm_setup.h"
 #include "daemon/slurm_source.h"
 #include "node/vocabulary.h"

@@ -14,7 +14,7 @@
 #include "base/try.h"
 #include "cli/check/check_cluster.h"
 #include "cli/check/check_finding.h"
-#include "config/environment.h"
+#include "config/sources.h"
 #include "credentials/access.h"
 #include "daemon/slurm_source.h"
 #include "kube/certificate_api.h"

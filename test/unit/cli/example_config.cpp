@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "cli/packaged_texts.h"
-#include "config/config_file.h"
 #include "config/settings_table.h"
+#include "config/sources.h"
 
 namespace slurmlet::cli {
 namespace {

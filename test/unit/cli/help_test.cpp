@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/packaged_texts.h"
-#include "config/config_file.h"
 #include "config/settings_table.h"
+#include "config/sources.h"
 #include "fixtures.h"
 
 namespace slurmlet::cli {

@@ -1,4 +1,4 @@
-#include "config/provider_config.h"
+#include "config/sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
