@@ -18,11 +18,13 @@ Problem assign(const Row& row, std::string_view text, std::string& into) {
   return problem;
 }
 
-Problem assign(const Row& row, std::string_view text, ChoiceRef into) {
+template <typename E>
+  requires std::is_enum_v<E>
+Problem assign(const Row& row, std::string_view text, E& into) {
   const std::string word = text.empty() ? default_text(row) : std::string{text};
   for (const Word& one : row.words) {
     if (one.text == word) {
-      into.set(one.value);
+      into = static_cast<E>(one.value);
       return std::nullopt;
     }
   }
@@ -96,7 +98,7 @@ Problem assign(const Row& row, std::string_view text, TextMap& into) {
     }
     const std::string key{trim(part.substr(0, equals))};
     const std::string value{trim(part.substr(equals + 1))};
-    if (auto problem = entry_problem(row, key, value)) {
+    if (auto problem = row.entry_rule(key, value)) {
       problems.push_back(*problem);
     } else if (!map.emplace(key, value).second) {
       problems.push_back(fmt::format("has \"{}\" twice", key));
@@ -217,7 +219,7 @@ void Draft::set_yaml_map(const Row& row, const yaml::Document& document, const y
                       !(entry.is_null() && !entry.text().empty());
     Problem problem;
     if (text) {
-      problem = entry_problem(row, key, entry.text());
+      problem = row.entry_rule(key, entry.text());
     } else {
       problem = fmt::format("has a value for \"{}\" that is {}; it must be text{}", key,
                             to_string(entry.kind()), entry.is_scalar() ? ": quote it" : "");

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/cpu_list.h"
@@ -26,6 +25,56 @@ std::string is(std::string_view text, std::string_view rest) {
 bool has_space(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
+}
+
+// What kind of address this is that leads to no node from elsewhere; "" = none of them.
+std::string_view useless_kind(std::string_view text) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, std::string{text}.c_str(), &v6) == 1) {
+    return IN6_IS_ADDR_UNSPECIFIED(&v6) ? "the unspecified address"
+           : IN6_IS_ADDR_LOOPBACK(&v6)  ? "a loopback address"
+           : IN6_IS_ADDR_LINKLOCAL(&v6) ? "a link-local address"
+           : IN6_IS_ADDR_MULTICAST(&v6) ? "a multicast address"
+           : IN6_IS_ADDR_V4MAPPED(&v6)  ? "an IPv4 address in IPv6 form"
+                                        : "";
+  }
+  inet_pton(AF_INET, std::string{text}.c_str(), &v4);
+  const std::uint32_t address = ntohl(v4.s_addr);
+  return address == INADDR_ANY         ? "the unspecified address"
+         : address == INADDR_BROADCAST ? "the broadcast address"
+         : address >> 24U == 127       ? "a loopback address"
+         : IN_MULTICAST(address)       ? "a multicast address"
+         : address >> 16U == 0xA9FE    ? "a link-local address"  // 169.254.0.0/16
+                                       : "";
+}
+
+Problem owned_label_problem(const std::string& key) {
+  static const std::map<std::string, std::string> kOwned = {
+      {vocabulary::kLabelMetal3Uuid, "set node.metal3UUID instead"},
+      {vocabulary::kLabelHostname, "slurmlet sets it to the node's name; set node.name instead"},
+      {vocabulary::kLabelOs, "slurmlet sets it from the machine"},
+      {vocabulary::kLabelArch, "slurmlet sets it from the machine"},
+      {vocabulary::kLabelType, "slurmlet always sets it to virtual-kubelet"},
+      {vocabulary::kLabelExcludeBalancers,
+       "slurmlet always sets it, because this node runs no pods"},
+      {vocabulary::kLabelExcludeDisruption, "set node.excludeFromDisruption instead"},
+  };
+  if (const auto found = kOwned.find(key); found != kOwned.end()) {
+    return found->second;
+  }
+  // "slurmlet.io/x" and "partition.slurmlet.io/x", not "myslurmlet.io/x"
+  const std::string prefix = "." + key.substr(0, key.find('/') + 1);
+  if (prefix.ends_with("." + std::string{vocabulary::kDomainPrefix})) {
+    return "labels of slurmlet.io are reserved for slurmlet; use a domain of your own";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Problem absolute_path_problem(std::string_view text) {
+  return text.starts_with('/') ? std::nullopt : Problem{is(text, "it must be an absolute path")};
 }
 
 Problem server_problem(std::string_view text) {
@@ -68,13 +117,11 @@ Problem rest_url_problem(std::string_view text) {
 }
 
 Problem slurm_labels_problem(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kKinds = {"cluster", "version", "partitions",
-                                                      "features", "gpu"};
   if (text == "none") {
     return std::nullopt;
   }
   for (const auto kind : split(text, ',')) {
-    if (std::find(kKinds.begin(), kKinds.end(), trim(kind)) == kKinds.end()) {
+    if (!is_one_of(trim(kind), {"cluster", "version", "partitions", "features", "gpu"})) {
       return is(text, "it must be none, or a list of cluster, version, partitions, features, gpu");
     }
   }
@@ -85,6 +132,14 @@ Problem cpu_affinity_problem(std::string_view text) {
   return text == "none" || text == "slurmd" || parse_cpu_list(text)
              ? std::nullopt
              : Problem{is(text, "it must be none, slurmd, or a list of CPUs like 0,64 or 0-3")};
+}
+
+Problem node_name_problem(std::string_view text) {
+  return node::is_rfc1123_subdomain(text)
+             ? std::nullopt
+             : Problem{is(text,
+                          "a Node name is lower-case letters, digits, '-' and '.', with a "
+                          "letter or digit at both ends of each part")};
 }
 
 Problem slurm_name_problem(std::string_view text) {
@@ -106,28 +161,6 @@ Problem ip_problem(std::string_view text) {
     return std::nullopt;
   }
   return is(text, "it must be one IPv4 or IPv6 address");
-}
-
-// What kind of address this is that leads to no node from elsewhere; "" = none of them.
-std::string_view useless_kind(std::string_view text) {
-  in_addr v4{};
-  in6_addr v6{};
-  if (inet_pton(AF_INET6, std::string{text}.c_str(), &v6) == 1) {
-    return IN6_IS_ADDR_UNSPECIFIED(&v6) ? "the unspecified address"
-           : IN6_IS_ADDR_LOOPBACK(&v6)  ? "a loopback address"
-           : IN6_IS_ADDR_LINKLOCAL(&v6) ? "a link-local address"
-           : IN6_IS_ADDR_MULTICAST(&v6) ? "a multicast address"
-           : IN6_IS_ADDR_V4MAPPED(&v6)  ? "an IPv4 address in IPv6 form"
-                                        : "";
-  }
-  inet_pton(AF_INET, std::string{text}.c_str(), &v4);
-  const std::uint32_t address = ntohl(v4.s_addr);
-  return address == INADDR_ANY         ? "the unspecified address"
-         : address == INADDR_BROADCAST ? "the broadcast address"
-         : address >> 24U == 127       ? "a loopback address"
-         : IN_MULTICAST(address)       ? "a multicast address"
-         : address >> 16U == 0xA9FE    ? "a link-local address"  // 169.254.0.0/16
-                                       : "";
 }
 
 // As the kubelet's --node-ip: two must be of different families, and each one that others reach.
@@ -182,6 +215,11 @@ Problem provider_id_problem(std::string_view text) {
   return std::nullopt;
 }
 
+Problem label_text_problem(std::string_view text) {
+  const auto problem = node::label_value_problem(text);
+  return problem ? Problem{is(text, *problem)} : std::nullopt;
+}
+
 Problem pem_problem(std::string_view text) {
   return text.find("-----BEGIN CERTIFICATE-----") != std::string_view::npos
              ? std::nullopt
@@ -195,28 +233,6 @@ Problem key_hashes_problem(std::string_view text) {
     if (hex.size() != 64 || hex.find_first_not_of("0123456789abcdefABCDEF") != hex.npos) {
       return is(text, "each hash must be sha256: and 64 hexadecimal digits, as kubeadm prints it");
     }
-  }
-  return std::nullopt;
-}
-
-Problem owned_label_problem(const std::string& key) {
-  static const std::map<std::string, std::string> kOwned = {
-      {vocabulary::kLabelMetal3Uuid, "set node.metal3UUID instead"},
-      {vocabulary::kLabelHostname, "slurmlet sets it to the node's name; set node.name instead"},
-      {vocabulary::kLabelOs, "slurmlet sets it from the machine"},
-      {vocabulary::kLabelArch, "slurmlet sets it from the machine"},
-      {vocabulary::kLabelType, "slurmlet always sets it to virtual-kubelet"},
-      {vocabulary::kLabelExcludeBalancers,
-       "slurmlet always sets it, because this node runs no pods"},
-      {vocabulary::kLabelExcludeDisruption, "set node.excludeFromDisruption instead"},
-  };
-  if (const auto found = kOwned.find(key); found != kOwned.end()) {
-    return found->second;
-  }
-  // "slurmlet.io/x" and "partition.slurmlet.io/x", not "myslurmlet.io/x"
-  const std::string prefix = "." + key.substr(0, key.find('/') + 1);
-  if (prefix.ends_with("." + std::string{vocabulary::kDomainPrefix})) {
-    return "labels of slurmlet.io are reserved for slurmlet; use a domain of your own";
   }
   return std::nullopt;
 }
@@ -239,8 +255,6 @@ Problem gpu_resource_problem(const std::string& gres, const std::string& resourc
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 Problem template_problem(std::string_view text) {
   constexpr std::string_view kMissing = "CI_MISSING_JINJA_VAR";
@@ -267,54 +281,11 @@ Problem text_problem(const Row& row, std::string_view text) {
   if (auto problem = template_problem(text)) {
     return problem;
   }
-  switch (row.rule) {
-    case Rule::kAbsolutePath:
-      return text.starts_with('/') ? std::nullopt
-                                   : Problem{is(text, "it must be an absolute path")};
-    case Rule::kServer:
-      return server_problem(text);
-    case Rule::kRestUrl:
-      return rest_url_problem(text);
-    case Rule::kSlurmLabels:
-      return slurm_labels_problem(text);
-    case Rule::kNodeName:
-      return node::is_rfc1123_subdomain(text)
-                 ? std::nullopt
-                 : Problem{is(text,
-                              "a Node name is lower-case letters, digits, '-' and '.', with a "
-                              "letter or digit at both ends of each part")};
-    case Rule::kSlurmName:
-      return slurm_name_problem(text);
-    case Rule::kIp:
-      return ip_problem(text);
-    case Rule::kNodeIps:
-      return node_ips_problem(text);
-    case Rule::kTaints:
-      return taints_problem(text);
-    case Rule::kProviderId:
-      return provider_id_problem(text);
-    case Rule::kLabelValue:
-      if (const auto problem = node::label_value_problem(text)) {
-        return is(text, *problem);
-      }
-      return std::nullopt;
-    case Rule::kPem:
-      return pem_problem(text);
-    case Rule::kCpuAffinity:
-      return cpu_affinity_problem(text);
-    case Rule::kKeyHashes:
-      return key_hashes_problem(text);
-    case Rule::kNone:
-    case Rule::kLabels:
-    case Rule::kGpuResources:
-      break;
+  if (row.rule != nullptr) {
+    return row.rule(text);
   }
   return text.find('\0') == std::string_view::npos ? std::nullopt
                                                    : Problem{"contains a NUL character"};
-}
-
-Problem entry_problem(const Row& row, const std::string& key, const std::string& value) {
-  return row.rule == Rule::kLabels ? label_problem(key, value) : gpu_resource_problem(key, value);
 }
 
 Problem range_problem(const Row& row, std::int64_t value) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "config/rules.h"
+
 namespace slurmlet::config {
 namespace {
 
@@ -10,11 +12,6 @@ namespace {
 template <auto... Path>
 auto& in(Settings& settings) {
   return (settings.*....*Path);
-}
-
-template <auto... Path>
-ChoiceRef choice(Settings& settings) {
-  return ChoiceRef{in<Path...>(settings)};
 }
 
 constexpr std::int64_t kSecond = 1000;
@@ -47,20 +44,20 @@ constexpr Word kSlurmSources[] = {{"auto", SlurmSource::kAuto},
 constexpr Row kRows[] = {
     {.key = "logLevel",
      .flag = "--log-level",
-     .field = &choice<&S::log_level>,
+     .field = &in<&S::log_level>,
      .help = "minimum severity of the messages to log: debug, info, warning or error",
      .words = kLogLevels},
     {.key = "stateDir",
      .flag = "--state-dir",
      .field = &in<&S::state_dir>,
      .help = "directory for data that must survive a restart",
-     .rule = Rule::kAbsolutePath},
+     .rule = absolute_path_problem},
     {.key = "cpuAffinity",
      .flag = "--cpu-affinity",
      .field = &in<&S::cpu_affinity>,
      .help = "CPUs that slurmlet and its children run on: none (any), slurmd (those that slurmd "
              "confines itself to, see CoreSpecCount) or a list, e.g. 0,64",
-     .rule = Rule::kCpuAffinity},
+     .rule = cpu_affinity_problem},
     {.key = "kubernetes.kubeconfig",
      .flag = "--kubeconfig",
      .environment = "KUBECONFIG",
@@ -73,7 +70,7 @@ constexpr Row kRows[] = {
      .flag = "--kubernetes-server",
      .field = &in<&S::kubernetes, &K::server>,
      .help = "URL of the API server, instead of a kubeconfig",
-     .rule = Rule::kServer},
+     .rule = server_problem},
     {.key = "kubernetes.caFile",
      .flag = "--kubernetes-ca-file",
      .field = &in<&S::kubernetes, &K::ca_file>,
@@ -83,7 +80,7 @@ constexpr Row kRows[] = {
      .flag = "--kubernetes-ca-data",
      .field = &in<&S::kubernetes, &K::ca_data>,
      .help = "CA of kubernetes.server, as PEM text",
-     .rule = Rule::kPem},
+     .rule = pem_problem},
     {.key = "kubernetes.certificateFile",
      .flag = "--kubernetes-certificate-file",
      .field = &in<&S::kubernetes, &K::certificate_file>,
@@ -111,13 +108,13 @@ constexpr Row kRows[] = {
      .field = &in<&S::kubernetes, &K::ca_cert_hashes>,
      .help = "hashes of the public key of the cluster's CA, sha256:HEX[,sha256:HEX]; with the "
              "bootstrap token they discover and verify the CA, as in kubeadm join",
-     .rule = Rule::kKeyHashes},
+     .rule = key_hashes_problem},
     {.key = "kubernetes.certDir",
      .flag = "--cert-dir",
      .field = &in<&S::kubernetes, &K::cert_dir>,
      .help = "directory of this node's own certificates and keys",
      .when_unset = "pki in stateDir",
-     .rule = Rule::kAbsolutePath},
+     .rule = absolute_path_problem},
     {.key = "kubernetes.rotateCertificates",
      .flag = "--rotate-certificates",
      .field = &in<&S::kubernetes, &K::rotate_certificates>,
@@ -146,24 +143,24 @@ constexpr Row kRows[] = {
      .field = &in<&S::node, &N::name>,
      .help = "name of the Kubernetes Node",
      .when_unset = "the name in Metal3's metadata, then the host name in lower case",
-     .rule = Rule::kNodeName},
+     .rule = node_name_problem},
     {.key = "node.labels",
      .flag = "--node-labels",
      .field = &in<&S::node, &N::labels>,
      .help = "labels to set on the Node besides slurmlet's own",
-     .rule = Rule::kLabels},
+     .entry_rule = label_problem},
     {.key = "node.providerID",
      .flag = "--node-provider-id",
      .field = &in<&S::node, &N::provider_id>,
      .help = "spec.providerID of the Node, e.g. metal3://NAMESPACE/HOST/MACHINE",
      .when_unset = "the one in Metal3's metadata",
-     .rule = Rule::kProviderId},
+     .rule = provider_id_problem},
     {.key = "node.metal3UUID",
      .flag = "--node-metal3-uuid",
      .field = &in<&S::node, &N::metal3_uuid>,
      .help = "UID of this machine's BareMetalHost, for the label metal3.io/uuid",
      .when_unset = "the one in Metal3's metadata",
-     .rule = Rule::kLabelValue},
+     .rule = label_text_problem},
     {.key = "node.ip",
      .flag = "--node-ip",
      .environment = "VKUBELET_POD_IP",
@@ -171,7 +168,7 @@ constexpr Row kRows[] = {
      .help = "address to publish as InternalIP, or an IPv4 and an IPv6 address, "
              "comma-separated",
      .when_unset = "one, chosen from the machine's addresses",
-     .rule = Rule::kNodeIps},
+     .rule = node_ips_problem},
     {.key = "node.publishHostname",
      .flag = "--node-publish-hostname",
      .field = &in<&S::node, &N::publish_hostname>,
@@ -186,16 +183,16 @@ constexpr Row kRows[] = {
      .field = &in<&S::node, &N::gpu_resources>,
      .help = "resource name for each Slurm Gres name or name:type, e.g. gpu:a100=nvidia.com/gpu",
      .when_unset = "chosen by the vendor of the GPUs",
-     .rule = Rule::kGpuResources},
+     .entry_rule = gpu_resource_problem},
     {.key = "node.slurmLabels",
      .flag = "--node-slurm-labels",
      .field = &in<&S::node, &N::slurm_labels>,
      .help = "which Slurm data becomes labels: a list of cluster, version, partitions, "
              "features and gpu, or none",
-     .rule = Rule::kSlurmLabels},
+     .rule = slurm_labels_problem},
     {.key = "node.readyFollows",
      .flag = "--node-ready-follows",
-     .field = &choice<&S::node, &N::ready_follows>,
+     .field = &in<&S::node, &N::ready_follows>,
      .help = "what the condition Ready means: daemon (slurmlet is running), slurmd (and "
              "slurmd is running) or slurm (and slurmctld does not report the node down)",
      .words = kReadyFollows},
@@ -218,10 +215,10 @@ constexpr Row kRows[] = {
      .field = &in<&S::node, &N::taints>,
      .help = "taints to create the Node with besides slurmlet's own, "
              "KEY=VALUE:EFFECT[,KEY=VALUE:EFFECT]; those of an existing Node are left as they are",
-     .rule = Rule::kTaints},
+     .rule = taints_problem},
     {.key = "node.recreate",
      .flag = "--node-recreate",
-     .field = &choice<&S::node, &N::recreate>,
+     .field = &in<&S::node, &N::recreate>,
      .help = "whether to create the Node again after it was deleted: always or never",
      .words = kRecreate},
     {.key = "node.recreateAfter",
@@ -237,20 +234,20 @@ constexpr Row kRows[] = {
      .field = &in<&S::slurm, &L::node_name>,
      .help = "NodeName of this machine in Slurm",
      .when_unset = "determined from slurmd and slurm.conf",
-     .rule = Rule::kSlurmName},
+     .rule = slurm_name_problem},
     {.key = "slurm.conf",
      .flag = "--slurm-conf",
      .environment = "SLURM_CONF",
      .field = &in<&S::slurm, &L::conf>,
      .help = "slurm.conf to use",
      .when_unset = "Slurm's own search order",
-     .rule = Rule::kAbsolutePath},
+     .rule = absolute_path_problem},
     {.key = "slurm.binDir",
      .flag = "--slurm-bin-dir",
      .field = &in<&S::slurm, &L::bin_dir>,
      .help = "directory of sinfo and scontrol",
      .when_unset = "PATH",
-     .rule = Rule::kAbsolutePath},
+     .rule = absolute_path_problem},
     {.key = "slurm.pollInterval",
      .flag = "--slurm-poll-interval",
      .field = &in<&S::slurm, &L::poll_interval>,
@@ -291,7 +288,7 @@ constexpr Row kRows[] = {
      .maximum = 24 * kHour},
     {.key = "slurm.source",
      .flag = "--slurm-source",
-     .field = &choice<&S::slurm, &L::source>,
+     .field = &in<&S::slurm, &L::source>,
      .help = "where this node's state comes from: operator (the record that slurmlet-operator "
              "writes to the Node), cli (sinfo), rest (slurmrestd) or auto",
      .words = kSlurmSources},
@@ -299,7 +296,7 @@ constexpr Row kRows[] = {
      .flag = "--slurm-rest-url",
      .field = &in<&S::slurm, &L::rest_url>,
      .help = "where slurmrestd listens: unix:/PATH, https://HOST:PORT or http://127.0.0.1:PORT",
-     .rule = Rule::kRestUrl},
+     .rule = rest_url_problem},
     {.key = "slurm.restCAFile",
      .flag = "--slurm-rest-ca-file",
      .field = &in<&S::slurm, &L::rest_ca_file>,
@@ -342,7 +339,7 @@ constexpr Row kRows[] = {
      .flag = "--address",
      .field = &in<&S::endpoint, &E::address>,
      .help = "address the kubelet API listens on; :: for all IPv4 and IPv6 addresses",
-     .rule = Rule::kIp},
+     .rule = ip_problem},
     {.key = "endpoint.port",
      .flag = "--port",
      .environment = "KUBELET_PORT",

@@ -22,31 +22,6 @@ namespace slurmlet::config {
 
 using TextMap = std::map<std::string, std::string>;
 
-// A field of any enum, as the number of its value.
-class ChoiceRef {
- public:
-  template <typename E>
-    requires std::is_enum_v<E>
-  explicit ChoiceRef(E& field)
-      : field_(&field),
-        get_([](const void* at) { return static_cast<int>(*static_cast<const E*>(at)); }),
-        set_([](void* at, int value) { *static_cast<E*>(at) = static_cast<E>(value); }) {}
-  int get() const { return get_(field_); }
-  void set(int value) { set_(field_, value); }
-  // The value, not the field; as with a reference.
-  ChoiceRef& operator=(const ChoiceRef& other) {
-    set(other.get());
-    return *this;
-  }
-  ChoiceRef(const ChoiceRef&) = default;
-  ~ChoiceRef() = default;
-
- private:
-  void* field_;
-  int (*get_)(const void*);
-  void (*set_)(void*, int);
-};
-
 // One word of a choice and the value of the enum that it stands for. The first word of a value is
 // the one that is shown.
 struct Word {
@@ -62,28 +37,11 @@ using Field =
     std::variant<std::string& (*)(Settings&), bool& (*)(Settings&), int& (*)(Settings&),
                  Milliseconds& (*)(Settings&), std::optional<Milliseconds>& (*)(Settings&),
                  std::optional<int>& (*)(Settings&), TextMap& (*)(Settings&),
-                 ChoiceRef (*)(Settings&)>;
+                 log::Level& (*)(Settings&), node::ReadyFollows& (*)(Settings&),
+                 Recreate& (*)(Settings&), SlurmSource& (*)(Settings&)>;
 
-// Rules for texts and maps beyond their type (value.h applies them). "" is always "not set".
-enum class Rule {
-  kNone,
-  kAbsolutePath,
-  kServer,     // https://HOST[:PORT]
-  kNodeName,   // RFC 1123 subdomain
-  kSlurmName,  // one Slurm NodeName, no hostlist expression
-  kIp,
-  kNodeIps,  // one, or one of each family
-  kTaints,   // KEY[=VALUE]:EFFECT,…
-  kProviderId,
-  kLabelValue,
-  kLabels,       // map: label rules of Kubernetes, NodeRestriction, not slurmlet's own
-  kPem,          // PEM text with a certificate
-  kRestUrl,      // unix:/PATH, https://HOST[:PORT], http://LOOPBACK:PORT
-  kSlurmLabels,  // "none", or some of kSlurmLabelKinds with commas between
-  kCpuAffinity,  // "none", "slurmd" or a list of CPUs
-  kKeyHashes,    // sha256:<64 hex digits>, several with commas between
-  kGpuResources  // map: Gres name or name:type → extended resource name
-};
+// What is wrong with a value; nothing if it is right.
+using Problem = std::optional<std::string>;
 
 struct Row {
   std::string_view key;   // "slurm.pollInterval"
@@ -95,7 +53,9 @@ struct Row {
   std::string_view help;             // one sentence, lower-case start, no full stop
   std::string_view when_unset = "";  // what happens without a value, where the default is ""
   std::string_view none = "";        // the word for no value of an optional one: "never", "auto"
-  Rule rule = Rule::kNone;
+  // Beyond the type, by rules.h. "" is always "not set".
+  Problem (*rule)(std::string_view text) = nullptr;
+  Problem (*entry_rule)(const std::string& key, const std::string& value) = nullptr;  // of a map
   std::int64_t minimum = 0;  // whole numbers; durations in ms
   std::int64_t maximum = std::numeric_limits<int>::max();
   std::span<const Word> words = {};  // of a choice

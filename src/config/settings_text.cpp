@@ -27,9 +27,12 @@ template <typename T>
 std::string value_of(const Row& row, const std::optional<T>& value) {
   return value ? as_text(*value) : std::string{row.none};
 }
-std::string value_of(const Row& row, const ChoiceRef& value) {
-  const auto word = std::find_if(row.words.begin(), row.words.end(),
-                                 [&](const Word& one) { return one.value == value.get(); });
+template <typename E>
+  requires std::is_enum_v<E>
+std::string value_of(const Row& row, const E& value) {
+  const auto word = std::find_if(row.words.begin(), row.words.end(), [&](const Word& one) {
+    return one.value == static_cast<int>(value);
+  });
   return std::string{word->text};
 }
 

@@ -83,7 +83,7 @@ TEST(SettingsTableTest, EveryRowHasItsOwnField) {
                                std::is_same_v<T, std::optional<Milliseconds>>) {
             value = Milliseconds{7};
           } else {
-            value.set(value.get() == 0 ? 1 : 0);
+            value = static_cast<T>(static_cast<int>(value) == 0 ? 1 : 0);
           }
         },
         row.field);
@@ -98,13 +98,14 @@ TEST(SettingsTableTest, DefaultsAreWithinTheirLimitsAndExplained) {
   for (const auto& row : settings_table()) {
     EXPECT_FALSE(row.help.empty()) << row.key;
     EXPECT_FALSE(row.help.ends_with('.')) << row.key;
+    EXPECT_EQ(row.entry_rule != nullptr, is_map(row)) << row.key;
     if (const auto* duration = std::get_if<Milliseconds& (*)(Settings&)>(&row.field)) {
       Settings settings;
       const auto value = (*duration)(settings).count();
       EXPECT_GE(value, row.minimum) << row.key;
       EXPECT_LE(value, row.maximum) << row.key;
     }
-    if (std::holds_alternative<ChoiceRef (*)(Settings&)>(row.field)) {
+    if (!row.words.empty()) {
       EXPECT_THAT(choices(row), ::testing::Contains(default_text(row))) << row.key;
     }
   }
