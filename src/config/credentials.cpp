@@ -9,36 +9,8 @@
 namespace slurmlet::config {
 namespace {
 
-// Settings that exclude this one, by the checks of finalize().
-std::vector<std::string_view> rivals(std::string_view key) {
-  if (key == "kubernetes.kubeconfig") {
-    return {"kubernetes.server", "kubernetes.bootstrapKubeconfig", "kubernetes.bootstrapTokenFile"};
-  }
-  if (key == "kubernetes.bootstrapKubeconfig") {
-    return {"kubernetes.bootstrapTokenFile", "kubernetes.server", "kubernetes.kubeconfig"};
-  }
-  if (key == "kubernetes.bootstrapTokenFile") {
-    return {"kubernetes.bootstrapKubeconfig", "kubernetes.tokenFile", "kubernetes.certificateFile",
-            "kubernetes.kubeconfig"};
-  }
-  if (key == "kubernetes.caFile") {
-    return {"kubernetes.caData", "kubernetes.caCertHashes"};
-  }
-  if (key == "kubernetes.tokenFile" || key == "kubernetes.certificateFile" ||
-      key == "kubernetes.keyFile") {
-    return {"kubernetes.bootstrapTokenFile", "kubernetes.bootstrapKubeconfig"};
-  }
-  return {};
-}
-
-std::string_view rival_of(const Draft& draft, std::string_view key) {
-  for (const auto rival : rivals(key)) {
-    if (draft.is_set(rival)) {
-      return rival;
-    }
-  }
-  return "";
-}
+const std::vector<std::string_view> kOfBootstrap{"kubernetes.bootstrapTokenFile",
+                                                 "kubernetes.bootstrapKubeconfig"};
 
 }  // namespace
 
@@ -46,13 +18,20 @@ std::string_view rival_of(const Draft& draft, std::string_view key) {
 // node to have its own certificate.
 const std::vector<CredentialName>& credential_names() {
   static const std::vector<CredentialName> kNames = {
-      {"slurmlet.bootstrap-kubeconfig", "kubernetes.bootstrapKubeconfig"},
-      {"slurmlet.bootstrap-token", "kubernetes.bootstrapTokenFile"},
-      {"slurmlet.kubeconfig", "kubernetes.kubeconfig"},
-      {"slurmlet.ca.crt", "kubernetes.caFile"},
-      {"slurmlet.client.crt", "kubernetes.certificateFile"},
-      {"slurmlet.client.key", "kubernetes.keyFile"},
-      {"slurmlet.token", "kubernetes.tokenFile"},
+      {"slurmlet.bootstrap-kubeconfig",
+       "kubernetes.bootstrapKubeconfig",
+       {"kubernetes.bootstrapTokenFile", "kubernetes.server", "kubernetes.kubeconfig"}},
+      {"slurmlet.bootstrap-token",
+       "kubernetes.bootstrapTokenFile",
+       {"kubernetes.bootstrapKubeconfig", "kubernetes.tokenFile", "kubernetes.certificateFile",
+        "kubernetes.kubeconfig"}},
+      {"slurmlet.kubeconfig",
+       "kubernetes.kubeconfig",
+       {"kubernetes.server", "kubernetes.bootstrapKubeconfig", "kubernetes.bootstrapTokenFile"}},
+      {"slurmlet.ca.crt", "kubernetes.caFile", {"kubernetes.caData", "kubernetes.caCertHashes"}},
+      {"slurmlet.client.crt", "kubernetes.certificateFile", kOfBootstrap},
+      {"slurmlet.client.key", "kubernetes.keyFile", kOfBootstrap},
+      {"slurmlet.token", "kubernetes.tokenFile", kOfBootstrap},
       {"slurmlet.jwt", "slurm.jwtFile"},
       {"slurmlet.rest-ca.crt", "slurm.restCAFile"},
       {"slurmlet.serving.crt", "endpoint.certificateFile"},
@@ -67,7 +46,7 @@ void apply_credentials(const EnvLookup& environment, const FileReader& files, Dr
   if (!directory || directory->empty()) {
     return;
   }
-  for (const auto& [name, key] : credential_names()) {
+  for (const auto& [name, key, rivals] : credential_names()) {
     if (draft.is_set(key)) {
       continue;
     }
@@ -77,9 +56,11 @@ void apply_credentials(const EnvLookup& environment, const FileReader& files, Dr
     if (!content && content.error().code == Code::kNotFound) {
       continue;
     }
-    if (const auto rival = rival_of(draft, key); !rival.empty()) {
+    const auto rival = std::find_if(rivals.begin(), rivals.end(),
+                                    [&](std::string_view each) { return draft.is_set(each); });
+    if (rival != rivals.end()) {
       draft.add_warning(fmt::format("the credential {} is not used, since {} is set", name,
-                                    draft.name_of(rival)));
+                                    draft.name_of(*rival)));
       continue;
     }
     draft.set_text(*find_row(key), fmt::format("credential {}", name), path);

@@ -14,8 +14,9 @@ namespace slurmlet::config {
 inline constexpr std::string_view kCredentialsVariable = "CREDENTIALS_DIRECTORY";
 
 struct CredentialName {
-  std::string_view name;  // "slurmlet.kubeconfig"
-  std::string_view key;   // of the setting that the file's path becomes
+  std::string_view name;                      // "slurmlet.kubeconfig"
+  std::string_view key;                       // of the setting that the file's path becomes
+  std::vector<std::string_view> rivals = {};  // settings that exclude this one, by finalize()
 };
 const std::vector<CredentialName>& credential_names();
 

@@ -52,7 +52,7 @@ TEST(CredentialsTest, OtherVariablesPassWhileCredentialsAreFound) {
 
 TEST(CredentialsTest, EachNameIsTheDefaultOfItsSetting) {
   std::set<std::string_view> keys;
-  for (const auto& [name, key] : credential_names()) {
+  for (const auto& [name, key, rivals] : credential_names()) {
     ASSERT_NE(find_row(key), nullptr) << key;
     EXPECT_TRUE(keys.insert(key).second) << key;
     Draft draft;
