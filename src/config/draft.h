@@ -26,6 +26,10 @@ class Draft {
   void set_yaml(const Row& row, const yaml::Document& document, const yaml::Value& value);
 
   void add_problem(std::string line) { problems_.push_back(std::move(line)); }
+  // "--port is …": a problem with what this setting is set to.
+  void reject(std::string_view key, std::string_view text) {
+    add_problem(name_of(key) + " " + std::string{text});
+  }
   void add_warning(std::string line) { settings.warnings.push_back(std::move(line)); }
   const std::vector<std::string>& problems() const { return problems_; }
 

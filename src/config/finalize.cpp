@@ -17,9 +17,8 @@ namespace {
 void check_less(Draft& draft, std::string_view low_key, Milliseconds low, std::string_view high_key,
                 Milliseconds high) {
   if (low >= high) {
-    draft.add_problem(fmt::format("{} is {}; it must be shorter than {}, which is {}",
-                                  draft.name_of(low_key), format_duration(low), high_key,
-                                  format_duration(high)));
+    draft.reject(low_key, fmt::format("is {}; it must be shorter than {}, which is {}",
+                                      format_duration(low), high_key, format_duration(high)));
   }
 }
 
@@ -43,10 +42,9 @@ void check_slurm(Draft& draft) {
     check_less(draft, "slurm.pollInterval", poll, "slurm.staleAfter", *slurm.stale_after);
   }
   if (slurm.max_backoff && *slurm.max_backoff < poll) {
-    draft.add_problem(
-        fmt::format("{} is {}; it must not be shorter than slurm.pollInterval, which is {}",
-                    draft.name_of("slurm.maxBackoff"), format_duration(*slurm.max_backoff),
-                    format_duration(poll)));
+    draft.reject("slurm.maxBackoff",
+                 fmt::format("is {}; it must not be shorter than slurm.pollInterval, which is {}",
+                             format_duration(*slurm.max_backoff), format_duration(poll)));
   }
 }
 
@@ -74,9 +72,8 @@ void check_readable(Draft& draft, const FileReader& files) {
       std::chrono::seconds{1});
   for (std::size_t i = 0; problems && i < named.size(); ++i) {
     if (!(*problems)[i].empty()) {
-      draft.add_problem(fmt::format("{} is \"{}\", which cannot be read: {}",
-                                    draft.name_of(named[i].first), named[i].second,
-                                    (*problems)[i]));
+      draft.reject(named[i].first, fmt::format("is \"{}\", which cannot be read: {}",
+                                               named[i].second, (*problems)[i]));
     }
   }
 }
@@ -85,35 +82,34 @@ void check_readable(Draft& draft, const FileReader& files) {
 void check_slurm_source(Draft& draft) {
   const auto& slurm = draft.settings.slurm;
   if (slurm.source == SlurmSource::kRest && slurm.rest_url.empty()) {
-    draft.add_problem(
-        fmt::format("{} is rest, but slurm.restURL is not set; set it to unix:/PATH of "
-                    "slurmrestd's socket or to https://HOST:PORT",
-                    draft.name_of("slurm.source")));
+    draft.reject("slurm.source",
+                 "is rest, but slurm.restURL is not set; set it to unix:/PATH of "
+                 "slurmrestd's socket or to https://HOST:PORT");
   }
   if (!slurm.rest_ca_file.empty() && !slurm.rest_url.starts_with("https://")) {
-    draft.add_problem(
-        fmt::format("{} is set, but slurm.restURL is not https://; remove it, or set "
-                    "slurm.restURL to https://HOST:PORT",
-                    draft.name_of("slurm.restCAFile")));
+    draft.reject("slurm.restCAFile",
+                 "is set, but slurm.restURL is not https://; remove it, or set "
+                 "slurm.restURL to https://HOST:PORT");
   }
+}
+
+bool has(const Draft& draft, std::string_view key) {
+  return !value_text(*find_row(key), draft.settings).empty();
 }
 
 // Two files that are only useful together.
-void check_pair(Draft& draft, std::string_view first_key, const std::string& first,
-                std::string_view second_key, const std::string& second) {
-  if (first.empty() != second.empty()) {
-    const bool have_first = !first.empty();
-    draft.add_problem(fmt::format("{} is set, but {} is not; set both or none",
-                                  draft.name_of(have_first ? first_key : second_key),
-                                  have_first ? second_key : first_key));
+void check_pair(Draft& draft, std::string_view first, std::string_view second) {
+  if (has(draft, first) != has(draft, second)) {
+    const auto& [set, missing] =
+        has(draft, first) ? std::pair{first, second} : std::pair{second, first};
+    draft.reject(set, fmt::format("is set, but {} is not; set both or none", missing));
   }
 }
 
-void check_not_both(Draft& draft, std::string_view first_key, const std::string& first,
-                    std::string_view second_key, const std::string& second) {
-  if (!first.empty() && !second.empty()) {
-    draft.add_problem(fmt::format("{} and {} are both set; remove one of them",
-                                  draft.name_of(first_key), draft.name_of(second_key)));
+void check_not_both(Draft& draft, std::string_view first, std::string_view second) {
+  if (has(draft, first) && has(draft, second)) {
+    draft.reject(first,
+                 fmt::format("and {} are both set; remove one of them", draft.name_of(second)));
   }
 }
 
@@ -123,25 +119,17 @@ bool is_bootstrap(const KubernetesSettings& kubernetes) {
 
 void check_bootstrap(Draft& draft) {
   const auto& kubernetes = draft.settings.kubernetes;
-  check_not_both(draft, "kubernetes.bootstrapKubeconfig", kubernetes.bootstrap_kubeconfig,
-                 "kubernetes.bootstrapTokenFile", kubernetes.bootstrap_token_file);
-  check_not_both(draft, "kubernetes.bootstrapKubeconfig", kubernetes.bootstrap_kubeconfig,
-                 "kubernetes.server", kubernetes.server);
-  check_not_both(draft, "kubernetes.caCertHashes", kubernetes.ca_cert_hashes, "kubernetes.caFile",
-                 kubernetes.ca_file);
-  check_not_both(draft, "kubernetes.caCertHashes", kubernetes.ca_cert_hashes, "kubernetes.caData",
-                 kubernetes.ca_data);
-  const auto& credential =
-      kubernetes.token_file.empty() ? kubernetes.certificate_file : kubernetes.token_file;
+  check_not_both(draft, "kubernetes.bootstrapKubeconfig", "kubernetes.bootstrapTokenFile");
+  check_not_both(draft, "kubernetes.bootstrapKubeconfig", "kubernetes.server");
+  check_not_both(draft, "kubernetes.caCertHashes", "kubernetes.caFile");
+  check_not_both(draft, "kubernetes.caCertHashes", "kubernetes.caData");
   check_not_both(
-      draft, "kubernetes.bootstrapTokenFile", kubernetes.bootstrap_token_file,
-      kubernetes.token_file.empty() ? "kubernetes.certificateFile" : "kubernetes.tokenFile",
-      credential);
+      draft, "kubernetes.bootstrapTokenFile",
+      kubernetes.token_file.empty() ? "kubernetes.certificateFile" : "kubernetes.tokenFile");
   if (!kubernetes.bootstrap_token_file.empty() && kubernetes.server.empty()) {
-    draft.add_problem(fmt::format(
-        "{} is set without kubernetes.server; set the address of the API server, or use "
-        "kubernetes.bootstrapKubeconfig",
-        draft.name_of("kubernetes.bootstrapTokenFile")));
+    draft.reject("kubernetes.bootstrapTokenFile",
+                 "is set without kubernetes.server; set the address of the API server, or use "
+                 "kubernetes.bootstrapKubeconfig");
   }
 }
 
@@ -159,16 +147,16 @@ void fit_bootstrap_defaults(Settings& settings) {
 void check_kubernetes(Draft& draft, bool needs_api_server) {
   const auto& kubernetes = draft.settings.kubernetes;
   if (kubernetes.lease_duration.count() % 1000 != 0) {
-    draft.add_problem(fmt::format("{} is {}; a lease lasts whole seconds",
-                                  draft.name_of("kubernetes.leaseDuration"),
-                                  format_duration(kubernetes.lease_duration)));
+    draft.reject("kubernetes.leaseDuration",
+                 fmt::format("is {}; a lease lasts whole seconds",
+                             format_duration(kubernetes.lease_duration)));
   }
   // The API server rejects less, and a fraction.
   if (const auto wanted = kubernetes.certificate_duration.count();
       wanted != 0 && (wanted < 600'000 || wanted % 1000 != 0)) {
-    draft.add_problem(fmt::format("{} is {}; it must be whole seconds and at least 10m, or 0s",
-                                  draft.name_of("kubernetes.certificateDuration"),
-                                  format_duration(kubernetes.certificate_duration)));
+    draft.reject("kubernetes.certificateDuration",
+                 fmt::format("is {}; it must be whole seconds and at least 10m, or 0s",
+                             format_duration(kubernetes.certificate_duration)));
   } else if (wanted != 0 && wanted < 86'400'000) {
     draft.add_warning(
         fmt::format("{} is {}: a node that is off, or without the API server, for "
@@ -176,58 +164,51 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
                     draft.name_of("kubernetes.certificateDuration"),
                     format_duration(kubernetes.certificate_duration)));
   }
-  check_pair(draft, "kubernetes.certificateFile", kubernetes.certificate_file, "kubernetes.keyFile",
-             kubernetes.key_file);
-  check_not_both(draft, "kubernetes.caFile", kubernetes.ca_file, "kubernetes.caData",
-                 kubernetes.ca_data);
+  check_pair(draft, "kubernetes.certificateFile", "kubernetes.keyFile");
+  check_not_both(draft, "kubernetes.caFile", "kubernetes.caData");
   if (is_bootstrap(kubernetes)) {
     check_bootstrap(draft);
     return;
   }
   if (!kubernetes.ca_cert_hashes.empty()) {
-    draft.add_problem(
-        fmt::format("{} is set without kubernetes.bootstrapTokenFile; only a bootstrap token can "
-                    "find the CA",
-                    draft.name_of("kubernetes.caCertHashes")));
+    draft.reject("kubernetes.caCertHashes",
+                 "is set without kubernetes.bootstrapTokenFile; only a bootstrap token can "
+                 "find the CA");
   }
   if (!kubernetes.kubeconfig.empty() && !kubernetes.server.empty()) {
-    draft.add_problem(
-        fmt::format("{} and {} are both set; a kubeconfig names the server itself, "
-                    "so remove one of them",
-                    draft.name_of("kubernetes.kubeconfig"), draft.name_of("kubernetes.server")));
+    draft.reject("kubernetes.kubeconfig",
+                 fmt::format("and {} are both set; a kubeconfig names the server itself, so remove "
+                             "one of them",
+                             draft.name_of("kubernetes.server")));
   } else if (kubernetes.kubeconfig.empty() && kubernetes.server.empty() && needs_api_server) {
     draft.add_problem(
         "no API server is configured; set --kubeconfig (or kubernetes.kubeconfig in the "
         "configuration file) to the kubeconfig of this node");
   } else if (!kubernetes.server.empty() && kubernetes.token_file.empty() &&
              kubernetes.certificate_file.empty()) {
-    draft.add_problem(
-        fmt::format("{} is set without a credential; set kubernetes.tokenFile, or "
-                    "kubernetes.certificateFile and kubernetes.keyFile",
-                    draft.name_of("kubernetes.server")));
+    draft.reject("kubernetes.server",
+                 "is set without a credential; set kubernetes.tokenFile, or "
+                 "kubernetes.certificateFile and kubernetes.keyFile");
   }
 }
 
 void check_recreate(Draft& draft) {
   const auto& node = draft.settings.node;
   if (node.recreate == Recreate::kNever && node.recreate_after) {
-    draft.add_problem(
-        fmt::format("{} is set, but node.recreate is never: a deleted Node is then never created "
-                    "again; remove one of them",
-                    draft.name_of("node.recreateAfter")));
+    draft.reject("node.recreateAfter",
+                 "is set, but node.recreate is never: a deleted Node is then never created "
+                 "again; remove one of them");
   }
 }
 
 void check_endpoint(Draft& draft) {
   const auto& endpoint = draft.settings.endpoint;
   if (endpoint.port != 0 && endpoint.port == endpoint.healthz_port) {
-    draft.add_problem(
-        fmt::format("{} is {}, the same as endpoint.port; choose another, or 0 for "
-                    "none",
-                    draft.name_of("endpoint.healthzPort"), endpoint.healthz_port));
+    draft.reject("endpoint.healthzPort",
+                 fmt::format("is {}, the same as endpoint.port; choose another, or 0 for none",
+                             endpoint.healthz_port));
   }
-  check_pair(draft, "endpoint.certificateFile", endpoint.certificate_file, "endpoint.keyFile",
-             endpoint.key_file);
+  check_pair(draft, "endpoint.certificateFile", "endpoint.keyFile");
 }
 
 }  // namespace
