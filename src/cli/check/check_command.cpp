@@ -61,14 +61,7 @@ void add_identity(const config::Settings& settings, const daemon::NodeIdentity& 
                   Findings& out) {
   out.push_back({kSubjectNodeName, Severity::kOk,
                  identity.policy.node_name + ", from " + identity.name_source});
-  MetadataSeen metadata;
-  metadata.facts = identity.metal3;
-  metadata.notes = identity.notes;
-  metadata.reprovisioned = identity.reprovisioned;
-  metadata.saved = identity.metal3 && identity.metal3->source.starts_with(settings.state_dir + "/");
-  metadata.configured_uuid = settings.node.metal3_uuid;
-  metadata.configured_provider_id = settings.node.provider_id;
-  append(metadata_findings(metadata), out);
+  append(metadata_findings(identity, settings.state_dir), out);
 }
 
 void add_cluster(const config::Settings& settings, const Credentials& credentials,

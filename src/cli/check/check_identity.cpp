@@ -139,32 +139,33 @@ Finding asked_serving_finding(const ServingSeen& seen, WallTime now) {
 
 }  // namespace
 
-Findings metadata_findings(const MetadataSeen& seen) {
+Findings metadata_findings(const daemon::NodeIdentity& identity, const std::string& state_dir) {
   Findings out;
-  for (const auto& note : seen.notes) {
+  for (const auto& note : identity.notes) {
     const bool is_state = note.starts_with("this host was reprovisioned");
     const bool is_absence = note.starts_with("no Metal3 metadata");
     if (!is_absence && !is_state) {
       out.push_back({kSubjectMetadata, Severity::kWarning, note});
     }
   }
-  const std::string uuid =
-      !seen.configured_uuid.empty() ? seen.configured_uuid : (seen.facts ? seen.facts->uuid : "");
-  const std::string provider_id = !seen.configured_provider_id.empty() ? seen.configured_provider_id
-                                  : seen.facts                         ? seen.facts->provider_id
-                                                                       : "";
+  const auto& metal3 = identity.metal3;
+  const std::string uuid = daemon::metal3_uuid_of(identity);
+  const std::string provider_id = !identity.policy.provider_id.empty() || !metal3
+                                      ? identity.policy.provider_id
+                                      : metal3->provider_id;
   if (uuid.empty() && provider_id.empty()) {
     out.push_back({kSubjectMetadata, Severity::kInfo,
                    "none: the Node works, but Cluster API will not match it to a Machine"});
     return out;
   }
+  const bool saved = metal3 && metal3->source.starts_with(state_dir + "/");
   out.push_back(
-      {kSubjectMetadata, seen.saved ? Severity::kInfo : Severity::kOk,
+      {kSubjectMetadata, saved ? Severity::kInfo : Severity::kOk,
        fmt::format(
-           "{}: uuid {}, providerID {}", seen.facts ? seen.facts->source : "the configuration",
+           "{}: uuid {}, providerID {}", metal3 ? metal3->source : "the configuration",
            uuid.empty() ? "none" : uuid,
            provider_id.empty() ? "none (Cluster API's Metal3 provider sets it)" : provider_id)});
-  if (seen.reprovisioned) {
+  if (identity.reprovisioned) {
     out.push_back({kSubjectIdentity, Severity::kWarning,
                    "the state directory contains the identity of another Machine: this host was "
                    "reprovisioned",

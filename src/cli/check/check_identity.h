@@ -10,20 +10,14 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "cli/check/check_finding.h"
-#include "node/facts.h"
+#include "daemon/node_identity.h"
 #include "status/daemon_status.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::cli {
 
-struct MetadataSeen {
-  std::optional<node::Metal3Facts> facts;
-  std::vector<std::string> notes;  // of metal3::look()
-  bool reprovisioned = false;
-  bool saved = false;                                   // the facts come from the state directory
-  std::string configured_uuid, configured_provider_id;  // node.metal3UUID, node.providerID
-};
-Findings metadata_findings(const MetadataSeen& seen);
+// `state_dir`: where facts that an earlier run saved come from.
+Findings metadata_findings(const daemon::NodeIdentity& identity, const std::string& state_dir);
 
 // A file with a secret.
 struct SecretFile {

@@ -125,18 +125,25 @@ TEST(CheckIdentity, ServingCertificate) {
 }
 
 TEST(CheckIdentity, Metadata) {
-  MetadataSeen seen;
+  daemon::NodeIdentity seen;
   seen.notes = {"no Metal3 metadata (neither x nor a config drive): …"};
-  EXPECT_THAT(metadata_findings(seen), ElementsAre(found(Severity::kInfo, "none")));
+  EXPECT_THAT(metadata_findings(seen, "/state"), ElementsAre(found(Severity::kInfo, "none")));
   seen.notes = {"/i: providerid is \"CI_MISSING_JINJA_VAR…\": a template used …"};
-  seen.facts = node::Metal3Facts{"u-1", "", "n1", {}, "/i"};
-  EXPECT_THAT(metadata_findings(seen),
+  seen.metal3 = node::Metal3Facts{"u-1", "", "n1", {}, "/i"};
+  EXPECT_THAT(metadata_findings(seen, "/state"),
               ElementsAre(found(Severity::kWarning, "CI_MISSING_JINJA_VAR"),
                           found(Severity::kOk, "/i: uuid u-1, providerID none")));
   seen.notes = {"this host was reprovisioned: …"};
   seen.reprovisioned = true;
-  EXPECT_THAT(metadata_findings(seen),
+  EXPECT_THAT(metadata_findings(seen, "/state"),
               ElementsAre(found(Severity::kOk, "u-1"), found(Severity::kWarning, "reprovisioned")));
+  seen.reprovisioned = false;
+  seen.metal3->source = "/state/metal3.json";
+  EXPECT_THAT(metadata_findings(seen, "/state"), ElementsAre(found(Severity::kInfo, "u-1")));
+  seen.policy.metal3_uuid = "u-2";
+  seen.policy.provider_id = "x://y";
+  EXPECT_THAT(metadata_findings(seen, "/state"),
+              ElementsAre(found(Severity::kInfo, "uuid u-2, providerID x://y")));
 }
 
 TEST(CheckCluster, HowFarACallCame) {
