@@ -64,9 +64,7 @@ Status bind_all_threads(const std::set<int>& cpus) {
   }
   // Ourselves first: what is started from here on inherits it, so that one pass over the others
   // finds all that do not have it yet but for those that they start meanwhile; hence a second one.
-  if (const Status bound = bind_thread(0, size, mask.get(), what); !bound) {
-    return bound;
-  }
+  TRY(bind_thread(0, size, mask.get(), what));
   for (int pass = 0; pass < 2; ++pass) {
     const auto threads = TRY(list_directory("/proc/self/task"));
     for (const auto& name : threads) {
@@ -74,9 +72,7 @@ Status bind_all_threads(const std::set<int>& cpus) {
       if (!thread) {
         continue;
       }
-      if (const Status bound = bind_thread(*thread, size, mask.get(), what); !bound) {
-        return bound;
-      }
+      TRY(bind_thread(*thread, size, mask.get(), what));
     }
   }
   return {};

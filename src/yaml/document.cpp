@@ -2,28 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "yaml/scalar.h"
 
 namespace slurmlet::yaml {
 
 const char* to_string(Kind kind) {
-  switch (kind) {
-    case Kind::kNull:
-      return "null";
-    case Kind::kBool:
-      return "true or false";
-    case Kind::kInt:
-      return "a whole number";
-    case Kind::kDouble:
-      return "a number";
-    case Kind::kString:
-      return "text";
-    case Kind::kList:
-      return "a list";
-    case Kind::kMap:
-      return "a map";
-  }
-  return "?";
+  // In the order of Kind.
+  static constexpr std::array<const char*, 7> kNames = {
+      "null", "true or false", "a whole number", "a number", "text", "a list", "a map"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 const Value* Value::find(std::string_view key) const {

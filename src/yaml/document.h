@@ -82,7 +82,6 @@ class Document {
       : file_name_(std::move(file_name)), root_(std::move(root)) {}
   // An empty file has a null root.
   const Value& root() const { return root_; }
-  const std::string& file_name() const { return file_name_; }
   // "FILE:LINE:COL" of a value, and of its key (the value's own place when it has no key).
   std::string where(const Value& value) const;
   std::string where_key(const Value& value) const;

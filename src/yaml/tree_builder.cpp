@@ -141,9 +141,7 @@ Status TreeBuilder::read_value(const Event& event, std::size_t depth, Value& int
   if (++nodes_ > kMaxNodes) {
     return at(event->start_mark, fmt::format("more than {} values", kMaxNodes));
   }
-  if (auto plain = check_plain(event); !plain) {
-    return plain;
-  }
+  TRY(check_plain(event));
   if (event->type == YAML_SCALAR_EVENT) {
     const auto& scalar = event->data.scalar;
     into.text_.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
@@ -161,15 +159,11 @@ Status TreeBuilder::read_list(std::size_t depth, Value& into) {
   into.kind_ = Kind::kList;
   while (true) {
     Event event;
-    if (auto got = next(event); !got) {
-      return got;
-    }
+    TRY(next(event));
     if (event->type == YAML_SEQUENCE_END_EVENT) {
       return {};
     }
-    if (auto read = read_value(event, depth, into.items_.emplace_back()); !read) {
-      return read;
-    }
+    TRY(read_value(event, depth, into.items_.emplace_back()));
   }
 }
 
@@ -178,15 +172,11 @@ Status TreeBuilder::read_map(std::size_t depth, Value& into) {
   std::map<std::string, int> seen;  // key → line, so that a long map costs no square
   while (true) {
     Event event;
-    if (auto got = next(event); !got) {
-      return got;
-    }
+    TRY(next(event));
     if (event->type == YAML_MAPPING_END_EVENT) {
       return {};
     }
-    if (auto read = read_entry(event, depth, seen, into); !read) {
-      return read;
-    }
+    TRY(read_entry(event, depth, seen, into));
   }
 }
 
@@ -195,9 +185,7 @@ Status TreeBuilder::read_entry(const Event& key_event, std::size_t depth,
   if (key_event->type != YAML_SCALAR_EVENT) {
     return at(key_event->start_mark, "a key must be plain or quoted text");
   }
-  if (auto plain = check_plain(key_event); !plain) {
-    return plain;
-  }
+  TRY(check_plain(key_event));
   const auto& scalar = key_event->data.scalar;
   std::string key(reinterpret_cast<const char*>(scalar.value), scalar.length);
   const int line = from_one(key_event->start_mark.line);
@@ -210,13 +198,9 @@ Status TreeBuilder::read_entry(const Event& key_event, std::size_t depth,
               fmt::format("key \"{}\" is given twice; first in line {}", key, first->second));
   }
   Event event;
-  if (auto got = next(event); !got) {
-    return got;
-  }
+  TRY(next(event));
   Value& value = into.entries_.emplace_back(std::move(key), Value{}).second;
-  if (auto read = read_value(event, depth, value); !read) {
-    return read;
-  }
+  TRY(read_value(event, depth, value));
   value.key_line_ = line;
   value.key_column_ = from_one(key_event->start_mark.column);
   return {};

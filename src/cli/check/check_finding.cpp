@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -14,32 +15,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kSubjectWidth = 16;
 
-const char* mark(Severity severity, bool unicode) {
-  switch (severity) {
-    case Severity::kOk:
-      return unicode ? "✔" : "+";
-    case Severity::kInfo:
-      return "-";
-    case Severity::kWarning:
-      return "!";
-    case Severity::kError:
-      break;
-  }
-  return unicode ? "✘" : "x";
-}
+struct Look {
+  const char *word, *mark, *ascii_mark;
+};
 
-const char* word(Severity severity) {
-  switch (severity) {
-    case Severity::kOk:
-      return "ok";
-    case Severity::kInfo:
-      return "info";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kError:
-      break;
-  }
-  return "error";
+const Look& look_of(Severity severity) {
+  // In the order of Severity.
+  static constexpr std::array<Look, 4> kLooks = {
+      {{"ok", "✔", "+"}, {"info", "-", "-"}, {"warning", "!", "!"}, {"error", "✘", "x"}}};
+  return kLooks[static_cast<std::size_t>(severity)];
 }
 
 long count(const Findings& findings, Severity severity) {
@@ -71,8 +55,9 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json
 std::string findings_text(const Findings& findings, bool unicode) {
   std::string out;
   for (const auto& one : findings) {
-    out += fmt::format("{} {:<{}} {}", mark(one.severity, unicode), one.subject, kSubjectWidth,
-                       one.found);
+    const Look& look = look_of(one.severity);
+    out += fmt::format("{} {:<{}} {}", unicode ? look.mark : look.ascii_mark, one.subject,
+                       kSubjectWidth, one.found);
     out += (one.cause.empty() ? "" : ": " + one.cause) + "\n";
     if (!one.cure.empty()) {
       out += fmt::format("{:<{}} {} {}\n", "", kSubjectWidth + 2, unicode ? "→" : "->", one.cure);
@@ -85,7 +70,7 @@ std::string findings_json(const Findings& findings, const std::string& node) {
   Json list = Json::array();
   for (const auto& one : findings) {
     list.push_back({{"subject", one.subject},
-                    {"severity", word(one.severity)},
+                    {"severity", look_of(one.severity).word},
                     {"found", one.found},
                     {"cause", text_or_null(one.cause)},
                     {"cure", text_or_null(one.cure)}});
