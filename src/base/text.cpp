@@ -80,6 +80,13 @@ std::string to_upper(std::string_view text) {
   return out;
 }
 
+bool all_alnum(std::string_view text, std::string_view more) {
+  return std::all_of(text.begin(), text.end(), [more](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           more.find(c) != std::string_view::npos;
+  });
+}
+
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
   std::optional<std::string> best;

@@ -28,6 +28,8 @@ std::string_view value_behind(std::string_view key, std::string_view text);
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words);
 std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);
+// Whether each of its characters is an ASCII letter, a digit or one of `more`; of "" all are.
+bool all_alnum(std::string_view text, std::string_view more = "");
 
 // The whole of `text` as a number, else nothing (no sign of white space allowed).
 template <std::integral T>

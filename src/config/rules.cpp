@@ -143,14 +143,11 @@ Problem node_name_problem(std::string_view text) {
 }
 
 Problem slurm_name_problem(std::string_view text) {
-  const bool good = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_' || c == '.';
-  });
-  return good ? std::nullopt
-              : Problem{is(text,
-                           "it must be one NodeName as in slurm.conf, without brackets, "
-                           "commas or spaces")};
+  return all_alnum(text, "-_.")
+             ? std::nullopt
+             : Problem{is(text,
+                          "it must be one NodeName as in slurm.conf, without brackets, "
+                          "commas or spaces")};
 }
 
 Problem ip_problem(std::string_view text) {

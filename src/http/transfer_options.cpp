@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace slurmlet::http {
 namespace {
 
@@ -49,13 +51,7 @@ CURLcode on_ssl_context(CURL* /*easy*/, void* ssl_ctx, void* identity) {
 }
 
 // RFC 9110 section 5.6.2, "token".
-bool is_token(std::string_view text) {
-  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           kMarks.find(c) != std::string_view::npos;
-  });
-}
+bool is_token(std::string_view text) { return !text.empty() && all_alnum(text, "!#$%&'*+-.^_`|~"); }
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) {

@@ -14,7 +14,6 @@ constexpr std::size_t kMaxNameLength = 63;
 constexpr std::size_t kMaxSubdomainLength = 253;
 
 bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-bool is_alphanumeric(char c) { return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z'); }
 
 // What a label's name and a non-empty value have in common.
 std::optional<std::string> name_problem(std::string_view what, std::string_view name) {
@@ -22,11 +21,8 @@ std::optional<std::string> name_problem(std::string_view what, std::string_view 
     return fmt::format("{} is longer than {} characters", what, kMaxNameLength);
   }
   const bool good_ends =
-      !name.empty() && is_alphanumeric(name.front()) && is_alphanumeric(name.back());
-  const bool good_middle = std::all_of(name.begin(), name.end(), [](char c) {
-    return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
-  });
-  if (!good_ends || !good_middle) {
+      !name.empty() && all_alnum(name.substr(0, 1)) && all_alnum(name.substr(name.size() - 1));
+  if (!good_ends || !all_alnum(name, "-_.")) {
     return fmt::format(
         "{} must be letters, digits, '-', '_' or '.', and start and end with a letter or digit",
         what);

@@ -16,9 +16,7 @@ constexpr std::string_view kEscapedBegin = "x_";
 constexpr std::string_view kEscapedEnd = "_x";
 
 std::string escaped(char c) {
-  const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '.' || c == '-';
-  if (plain) {
+  if (all_alnum({&c, 1}, ".-")) {
     return {c};
   }
   return c == '_' ? "__" : fmt::format("_{:02X}", static_cast<unsigned char>(c));

@@ -186,9 +186,7 @@ bool worth_a_condition(const std::string& word) { return !word.empty() && word !
 
 bool is_plain_word(const std::string& word) {
   const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
-  return word.size() <= kMaxWordLength && is_letter(word.front()) &&
-         std::all_of(word.begin(), word.end(),
-                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+  return word.size() <= kMaxWordLength && is_letter(word.front()) && all_alnum(word, "_");
 }
 
 Condition further_condition(const std::string& word, const HostFacts& facts) {

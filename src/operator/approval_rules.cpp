@@ -35,20 +35,14 @@ std::string normal(const std::string& text) {
   return to_lower(credentials::canonical_address(text));
 }
 
-// Of names and addresses: no byte that ends a name for one reader and not for another.
-bool is_plain(std::string_view name) {
-  return name.find_first_not_of(
-             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:-") ==
-         std::string_view::npos;
-}
-
 std::string foreign_name(const tls::CertificateSubject& asked, const MachineNames& machine) {
   std::vector<std::string> own;
   std::transform(machine.addresses.begin(), machine.addresses.end(), std::back_inserter(own),
                  normal);
   for (const auto* names : {&asked.dns_names, &asked.ip_addresses}) {
     for (const auto& name : *names) {
-      if (!is_plain(name) || !contains(own, normal(name))) {
+      // No byte that ends a name or an address for one reader and not for another.
+      if (!all_alnum(name, ".:-") || !contains(own, normal(name))) {
         return name;
       }
     }

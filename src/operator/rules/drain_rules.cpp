@@ -1,8 +1,8 @@
 #include "operator/rules/drain_rules.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "base/text.h"
 
 namespace slurmlet::op {
 namespace {
@@ -33,11 +33,7 @@ std::string_view without_additions(std::string_view reason) {
   return reason;
 }
 
-bool is_uid(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-';
-  });
-}
+bool is_uid(std::string_view text) { return !text.empty() && all_alnum(text, "-"); }
 
 bool is_reason(std::string_view reason, std::string_view begin) {
   reason = without_additions(reason);

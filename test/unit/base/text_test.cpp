@@ -63,6 +63,18 @@ TEST(TextTest, CaseChangesAsciiLettersOnly) {
   EXPECT_EQ(to_upper("az{AZ}09_\xc3\xa4"), "AZ{AZ}09_\xc3\xa4");
 }
 
+TEST(TextTest, AllAlnumIsAsciiAndWhatIsNamed) {
+  for (const char* text : {"", "azAZ09", "a"}) {
+    EXPECT_TRUE(all_alnum(text)) << text;
+  }
+  for (const char* text : {"a-b", " ", "@", "[", "`", "{", "/", ":", "\xc3\x84"}) {
+    EXPECT_FALSE(all_alnum(text)) << text;
+  }
+  EXPECT_TRUE(all_alnum("a-b_", "_-"));
+  EXPECT_FALSE(all_alnum("a-b.", "_-"));
+  EXPECT_FALSE(all_alnum(std::string_view{"a\0", 2}, "_-"));
+}
+
 TEST(TextTest, ParseIntTakesTheWholeTextOnly) {
   EXPECT_EQ(parse_int<int>("0"), 0);
   EXPECT_EQ(parse_int<int>("-12"), -12);
