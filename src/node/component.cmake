@@ -11,7 +11,6 @@ set(COMPONENT_SOURCES
   node_diff.cpp
   node_events.cpp
   node_info_fields.cpp
-  reason_text.cpp
   reject_policy.cpp
   resources.cpp
   slurm_labels.cpp

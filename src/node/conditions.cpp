@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "node/reason_text.h"
+#include "base/plain_text.h"
+#include "base/rfc3339.h"
+#include "base/text.h"
 #include "node/slurm_view.h"
 #include "node/vocabulary.h"
 
@@ -13,6 +15,9 @@ namespace slurmlet::node {
 namespace {
 
 using Liveness = SlurmdFacts::Liveness;
+
+// Half of a message: what follows the reason is shown as well.
+constexpr std::size_t kMaxReasonBytes = kMaxPlainBytes / 2;
 
 struct PressureRule {
   const char* type;
@@ -88,6 +93,32 @@ std::string slurmctlds_side(const SlurmState& state) {
 }
 
 }  // namespace
+
+std::string attribution(const SlurmNodeRecord& record) {
+  std::string text;
+  if (record.reason.empty()) {
+    return text;  // a time may be left over from an earlier one
+  }
+  if (!record.reason_user.empty()) {
+    text += " by " + record.reason_user;
+  }
+  if (record.reason_time) {
+    text += " since " + rfc3339(*record.reason_time);
+  }
+  return text + fmt::format(": \"{}\"", plain_text(record.reason, kMaxReasonBytes));
+}
+
+std::string next_state(const SlurmNodeRecord& record) {
+  std::string text = to_upper(record.next_state);
+  std::replace(text.begin(), text.end(), ',', '+');
+  const auto words = split(text, '+');
+  for (const char* word : {"RESUME", "DOWN"}) {
+    if (std::find(words.begin(), words.end(), word) != words.end()) {
+      return word;
+    }
+  }
+  return "";
+}
 
 std::vector<Condition> machine_conditions(const MachineFacts& machine) {
   std::vector<Condition> out;

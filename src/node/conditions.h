@@ -8,6 +8,7 @@
 // GPUHealthy where Slurm has GPUs (gpu_health.h). docs/conditions.md explains each of them.
 // Messages hold no value that changes by the minute: every change is an API write.
 
+#include <string>
 #include <vector>
 
 #include "node/facts.h"
@@ -33,5 +34,14 @@ std::vector<Condition> slurm_state_conditions(const HostFacts& facts,
 
 // Whether slurmd was seen to run on this machine, as a process.
 bool runs_here(const SlurmdFacts& slurmd);
+
+// ' by root since 2026-11-20T14:02:11Z: "bad dimm"', as far as known; of the reason at most
+// 512 bytes. Slurm keeps the reason of a state after it is over, so use it only with a state that
+// the reason explains.
+std::string attribution(const SlurmNodeRecord& record);
+
+// "RESUME" or "DOWN" (scontrol reboot nextstate=), "" if Slurm names no state after a reboot.
+// Releases differ: "RESUME", "UNKNOWN+UNDRAIN+RESUME", "INVALID" for none.
+std::string next_state(const SlurmNodeRecord& record);
 
 }  // namespace slurmlet::node

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "node/gpu_health.h"
 #include "node/labels.h"
-#include "node/reason_text.h"
 #include "node/resources.h"
 #include "node/slurm_labels.h"
 #include "node/slurm_view.h"

@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "node/conditions.h"
-#include "node/reason_text.h"
 #include "node/slurm_view.h"
 #include "node/vocabulary.h"
 
