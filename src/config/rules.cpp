@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "config/duration.h"
 #include "node/labels.h"
-#include "node/taints.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::config {

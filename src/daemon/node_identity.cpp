@@ -12,7 +12,6 @@
 #include "metal3/identity.h"
 #include "metal3/saved_state.h"
 #include "node/labels.h"
-#include "node/taints.h"
 
 namespace slurmlet::daemon {
 namespace {

@@ -15,5 +15,4 @@ set(COMPONENT_SOURCES
   resources.cpp
   slurm_labels.cpp
   slurm_view.cpp
-  state_conditions.cpp
-  taints.cpp)
+  state_conditions.cpp)

@@ -6,6 +6,8 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/try.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::node {
 namespace {
@@ -54,6 +56,36 @@ constexpr std::array<std::string_view, 11> kKubeletLabels = {
     "node.kubernetes.io/instance-type",
     "beta.kubernetes.io/instance-type",
 };
+
+Error bad_taint(std::string_view taint, std::string_view why) {
+  return {Code::kInvalid, fmt::format("has the taint \"{}\": {}", taint, why)};
+}
+
+Result<Taint> parse_taint(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    return bad_taint(text, "it must be KEY=VALUE:EFFECT or KEY:EFFECT");
+  }
+  const std::string_view front = text.substr(0, colon);
+  const auto equals = front.find('=');
+  Taint out;
+  out.key = front.substr(0, equals);
+  out.value = equals == std::string_view::npos ? "" : front.substr(equals + 1);
+  out.effect = text.substr(colon + 1);
+  if (out.effect != "NoSchedule" && out.effect != "PreferNoSchedule" && out.effect != "NoExecute") {
+    return bad_taint(text, "the effect must be NoSchedule, PreferNoSchedule or NoExecute");
+  }
+  if (const auto problem = label_key_problem(out.key)) {
+    return bad_taint(text, *problem);
+  }
+  if (const auto problem = label_value_problem(out.value)) {
+    return bad_taint(text, *problem);
+  }
+  if (out.key == vocabulary::kTaintKey) {
+    return bad_taint(text, "slurmlet always sets taints of this key");
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -106,6 +138,24 @@ bool is_rfc1123_subdomain(std::string_view name) {
   }
   const auto parts = split(name, '.');
   return std::all_of(parts.begin(), parts.end(), is_dns_label);
+}
+
+Result<std::vector<Taint>> parse_taints(std::string_view text) {
+  std::vector<Taint> out;
+  for (const auto part : split(text, ',')) {
+    if (trim(part).empty()) {
+      continue;
+    }
+    auto taint = TRY(parse_taint(trim(part)));
+    const bool twice = std::any_of(out.begin(), out.end(), [&](const Taint& other) {
+      return other.key == taint.key && other.effect == taint.effect;
+    });
+    if (twice) {
+      return bad_taint(trim(part), "another taint has the same key and effect");
+    }
+    out.push_back(std::move(taint));
+  }
+  return out;
 }
 
 }  // namespace slurmlet::node

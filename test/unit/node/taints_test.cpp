@@ -1,4 +1,4 @@
-#include "node/taints.h"
+#include "node/labels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
