@@ -7,7 +7,6 @@
 
 #include "fakes/fake_api.h"
 #include "kube/rest_call.h"
-#include "node/node_info_fields.h"
 
 namespace slurmlet::site {
 
@@ -35,7 +34,10 @@ json conditions_of(const node::ObservedNode& node) {
 }
 
 json node_info_of(const node::NodeInfo& info) {
-  json object = node::node_info_fields(info);
+  json object;
+  for (const auto& [name, text] : node::kNodeInfoFields) {
+    object[name] = info.*text;
+  }
   if (info.swap_bytes) {
     object["swap"] = {{"capacity", *info.swap_bytes}};
   }

@@ -13,7 +13,6 @@
 #include "kube/node_json.h"
 #include "kube/rest_api.h"
 #include "node/claim.h"
-#include "node/node_info_fields.h"
 #include "yaml/emit.h"
 
 namespace slurmlet::cli {
@@ -95,14 +94,16 @@ std::string info_text(const node::ObservedNode& live, const node::NodePatch& pat
   if (!patch.node_info) {
     return "";
   }
-  const StringMap before = node::node_info_fields(live.node_info);
-  PatchMap changes;
-  for (const auto& [key, value] : node::node_info_fields(*patch.node_info)) {
-    if (before.at(key) != value) {
-      changes[key] = value;
+  Field field{"status.nodeInfo"};
+  for (const auto& [name, text] : node::kNodeInfoFields) {
+    const std::string& before = live.node_info.*text;
+    const std::string& after = (*patch.node_info).*text;
+    if (before != after) {
+      field.remove(fmt::format("{}: {}", name, before));
+      field.add(fmt::format("{}: {}", name, after));
     }
   }
-  return map_text("status.nodeInfo", before, changes);
+  return field.text();
 }
 
 std::string spec_text(const node::ObservedNode& live, const node::DesiredNode& wanted) {

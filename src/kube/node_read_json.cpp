@@ -41,16 +41,9 @@ void read_spec(const json& spec, node::ObservedNode& node) {
 
 node::NodeInfo read_node_info(const json& info) {
   node::NodeInfo read;
-  read.machine_id = string_at(info, "machineID");
-  read.system_uuid = string_at(info, "systemUUID");
-  read.boot_id = string_at(info, "bootID");
-  read.kernel_version = string_at(info, "kernelVersion");
-  read.os_image = string_at(info, "osImage");
-  read.container_runtime_version = string_at(info, "containerRuntimeVersion");
-  read.kubelet_version = string_at(info, "kubeletVersion");
-  read.kube_proxy_version = string_at(info, "kubeProxyVersion");
-  read.operating_system = string_at(info, "operatingSystem");
-  read.architecture = string_at(info, "architecture");
+  for (const auto& [name, text] : node::kNodeInfoFields) {
+    read.*text = string_at(info, name);
+  }
   read.swap_bytes = int_at(member(info, "swap"), "capacity");
   return read;
 }

@@ -5,7 +5,6 @@
 #include "base/rfc3339.h"
 #include "kube/json_read.h"
 #include "kube/node_json.h"
-#include "node/node_info_fields.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::kube {
@@ -51,7 +50,10 @@ json spec_json(const node::DesiredNode& desired) {
 }
 
 json node_info_json(const node::NodeInfo& info) {
-  json out = node::node_info_fields(info);
+  json out;
+  for (const auto& [name, text] : node::kNodeInfoFields) {
+    out[name] = info.*text;
+  }
   if (info.swap_bytes) {
     out["swap"] = {{"capacity", *info.swap_bytes}};
   }

@@ -10,7 +10,6 @@ set(COMPONENT_SOURCES
   machine_end.cpp
   node_diff.cpp
   node_events.cpp
-  node_info_fields.cpp
   reject_policy.cpp
   resources.cpp
   slurm_labels.cpp

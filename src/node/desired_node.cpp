@@ -213,11 +213,8 @@ void make_plain(DesiredNode& node) {
   for (Condition& condition : node.conditions) {
     condition.message = plain_text(condition.message);
   }
-  NodeInfo& info = node.node_info;
-  for (std::string* text :
-       {&info.machine_id, &info.system_uuid, &info.boot_id, &info.kernel_version, &info.os_image,
-        &info.container_runtime_version, &info.kubelet_version, &info.architecture}) {
-    *text = plain_text(*text);
+  for (const auto& [name, text] : kNodeInfoFields) {
+    node.node_info.*text = plain_text(node.node_info.*text);
   }
 }
 

@@ -43,6 +43,25 @@ struct NodeInfo {
   bool operator==(const NodeInfo&) const = default;
 };
 
+// The texts of a NodeInfo by the names that they have in the API (core/v1 NodeSystemInfo). All of
+// them always: the API marks them required, and "" is how the kubelet says "none".
+struct NodeInfoField {
+  const char* name;
+  std::string NodeInfo::*text;
+};
+inline constexpr NodeInfoField kNodeInfoFields[] = {
+    {"architecture", &NodeInfo::architecture},
+    {"bootID", &NodeInfo::boot_id},
+    {"containerRuntimeVersion", &NodeInfo::container_runtime_version},
+    {"kernelVersion", &NodeInfo::kernel_version},
+    {"kubeProxyVersion", &NodeInfo::kube_proxy_version},
+    {"kubeletVersion", &NodeInfo::kubelet_version},
+    {"machineID", &NodeInfo::machine_id},
+    {"operatingSystem", &NodeInfo::operating_system},
+    {"osImage", &NodeInfo::os_image},
+    {"systemUUID", &NodeInfo::system_uuid},
+};
+
 // The Node this daemon wants the API server to hold. Pure output of desired_node().
 struct DesiredNode {
   std::string name;
