@@ -46,6 +46,7 @@ constexpr std::array kTable = std::to_array<DelayRule>({
     {Delay::kLookAgain, "list again for objects too large", seconds{225}, seconds{375}},
     {Delay::kWatchLife, "life of a watch", hours{1}, hours{3}},
     {Delay::kConnectionLife, "life of a connection", hours{1}, hours{3}},
+    // As the kubelet's.
     {Delay::kReport, "status report", kZero, kZero, kZero, "kubernetes.statusReportInterval", 50,
      150},
     {Delay::kCertificateRetry, "CSR not created or read", seconds{2}, seconds{10}, minutes{5}},

@@ -24,9 +24,6 @@ struct LeaseHolder {
 // Whether `identity` is the daemon of another machine than the one that is `ours`.
 bool is_foreign_holder(const std::string& identity, const std::string& ours);
 
-// Of holder_patience(): the spread of looks at a holder that is alive.
-inline constexpr double kHolderJitter = 0.2;
-
 // How long a holder may be silent before it counts as dead: its lease's duration and a
 // quarter, ten minutes at most.
 Duration holder_patience(const LeaseHolder& held);

@@ -4,12 +4,10 @@
 // only if renewTime is strictly newer than the last one it saw, so a clock that steps back must not
 // show. Pure. (KEP-0009 node heartbeats; kubelet: 40 s lease renewed every 10 s, jitter 4 %.)
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 
 namespace slurmlet::node {
-
-inline constexpr double kLeaseJitter = 0.04;
 
 // `now`, or one microsecond after `last` where the clock has not gone forward.
 WallTime next_renew_time(WallTime now, WallTime last);
@@ -22,8 +20,5 @@ Duration renew_interval(Duration lease_duration, const Random& random);
 // apart than an interval they go on as they came, for the sum of first and second renewals is what
 // the API server feels.
 Duration renew_out_of_step(Duration lease_duration, Duration spread, const Random& random);
-
-// kubelet's spread of the periodic report: uniform in [0.5, 1.5) of the interval.
-Duration spread_report(Duration interval, const Random& random);
 
 }  // namespace slurmlet::node

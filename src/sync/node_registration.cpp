@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/delay.h"
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "node/claim.h"
-#include "node/lease_policy.h"
 #include "node/node_events.h"
 #include "sync/node_sync.h"
 
@@ -108,7 +108,7 @@ void NodeSync::register_found(Found found, Now now) {
     register_backoff_.reset();
     remember_announced();
     next_try_ = now.steady;
-    next_report_ = now.steady + node::spread_report(options_.report_interval, random_);
+    next_report_ = now.steady + delay(Delay::kReport, random_, options_.report_interval);
   }
 }
 
@@ -260,8 +260,7 @@ void NodeSync::refuse_holder(const node::LeaseHolder& held, const node::HolderRu
     return;
   }
   // Many rejected machines of one name shall not ask in step.
-  next_try_ += Duration{static_cast<Duration::rep>(
-      static_cast<double>(node::holder_patience(held).count()) * node::kHolderJitter * random_())};
+  next_try_ += part_of(node::holder_patience(held) / 5, random_);
   refusal_ = node::held_by_another(desired_.name, held);
   holder_refused_ = true;
   if (told_holder_ != held.identity) {

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/try.h"
-#include "node/lease_policy.h"
 #include "node/node_diff.h"
 #include "node/node_events.h"
 #include "node/vocabulary.h"
@@ -196,7 +195,7 @@ Status NodeSync::write(const node::NodePatch& patch, Now now) {
   set_observed(std::move(written));
   note_unkept(now);
   next_report_ =
-      now.steady + (patch.has_changes ? node::spread_report(options_.report_interval, random_)
+      now.steady + (patch.has_changes ? delay(Delay::kReport, random_, options_.report_interval)
                                       : options_.report_interval);
   return {};
 }

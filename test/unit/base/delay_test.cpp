@@ -44,6 +44,7 @@ TEST(DelayTable, ADelayIsAnywhereBetweenItsBounds) {
   EXPECT_EQ(delay(Delay::kWatchLost, fakes::fixed_random(0.5)), seconds{15});
   EXPECT_EQ(delay(Delay::kReport, fakes::fixed_random(0.0), seconds{100}), seconds{50});
   EXPECT_EQ(delay(Delay::kReport, fakes::fixed_random(0.5), seconds{100}), seconds{100});
+  EXPECT_EQ(delay(Delay::kReport, fakes::fixed_random(1.0), seconds{100}), seconds{150});
 }
 
 // The very first retry: all would come at once if the first delay were fixed.

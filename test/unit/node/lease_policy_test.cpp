@@ -10,7 +10,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::minutes;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
@@ -38,12 +37,6 @@ TEST(LeasePolicyTest, RenewsAtAQuarterOfTheDuration) {
   EXPECT_EQ(renew_interval(seconds{40}, [] { return 0.0; }), seconds{10});
   EXPECT_EQ(renew_interval(seconds{40}, [] { return 1.0; }), milliseconds{10400});
   EXPECT_EQ(renew_interval(seconds{120}, [] { return 0.0; }), seconds{30});
-}
-
-TEST(LeasePolicyTest, ReportsAreSpreadByHalfAnInterval) {
-  EXPECT_EQ(spread_report(minutes{5}, [] { return 0.0; }), seconds{150});
-  EXPECT_EQ(spread_report(minutes{5}, [] { return 0.5; }), seconds{300});
-  EXPECT_EQ(spread_report(minutes{5}, [] { return 1.0; }), seconds{450});
 }
 
 // {how far apart they began, the soonest next renewal, the latest}: of a Lease of 40 s.
