@@ -28,9 +28,9 @@ void RecordPublisher::want(const std::string& node, Urgency urgency) {
   if (!is_new && place.urgency <= urgency) {
     return;
   }
-  queue(place.urgency).erase(place.number);
+  queue_.erase(place);
   place.urgency = urgency;
-  queue(urgency).emplace(place.number, node);
+  queue_.emplace(place, node);
 }
 
 void RecordPublisher::forget(const std::string& node) {
@@ -43,18 +43,16 @@ void RecordPublisher::forget(const std::string& node) {
 void RecordPublisher::drop(const std::string& node) {
   troubled_.erase(node);
   if (const auto known = places_.find(node); known != places_.end()) {
-    queue(known->second.urgency).erase(known->second.number);
+    queue_.erase(known->second);
     places_.erase(known);
   }
 }
 
 void RecordPublisher::forget_all() {
   places_.clear();
+  queue_.clear();
   troubled_.clear();
   problem_.clear();
-  for (auto& queue : queues_) {
-    queue.clear();
-  }
 }
 
 // Most of a write's cost is the wake-up, so they wait until a burst is due.
@@ -74,16 +72,11 @@ SteadyTime RecordPublisher::due() const {
 }
 
 const std::string* RecordPublisher::next_node(SteadyTime now) const {
-  for (const auto& queue : queues_) {
-    const auto found = std::find_if(queue.begin(), queue.end(), [&](const auto& entry) {
-      const auto trouble = troubled_.find(entry.second);
-      return trouble == troubled_.end() || now >= trouble->second.until;
-    });
-    if (found != queue.end()) {
-      return &found->second;
-    }
-  }
-  return nullptr;
+  const auto found = std::find_if(queue_.begin(), queue_.end(), [&](const auto& entry) {
+    const auto trouble = troubled_.find(entry.second);
+    return trouble == troubled_.end() || now >= trouble->second.until;
+  });
+  return found == queue_.end() ? nullptr : &found->second;
 }
 
 void RecordPublisher::put_off(const std::string& node) {

@@ -6,7 +6,7 @@
 // when it is written, so what waited is as fresh as all else. A step object; its calls block. One
 // thread, that of the API's client.
 
-#include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -62,10 +62,9 @@ class RecordPublisher {
   };
   struct Place {
     Urgency urgency;
-    std::uint64_t number;  // in its queue: whoever came first is first
+    std::uint64_t number;  // of the same urgency, whoever came first is first
+    auto operator<=>(const Place&) const = default;
   };
-  using Queue = std::map<std::uint64_t, std::string>;
-  Queue& queue(Urgency urgency) { return queues_[static_cast<std::size_t>(urgency)]; }
   SteadyTime due() const;
   const std::string* next_node(SteadyTime now) const;
   void drop(const std::string& node);
@@ -78,7 +77,7 @@ class RecordPublisher {
   const Clock& clock_;
   Backoff backoff_;
   std::map<std::string, Place> places_;  // of Nodes that wait
-  std::array<Queue, static_cast<std::size_t>(Urgency::kNone)> queues_;
+  std::map<Place, std::string> queue_;
   std::uint64_t places_given_ = 0;
   std::map<std::string, Trouble> troubled_;  // each of them waits
   SteadyTime next_{};
