@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "node/vocabulary.h"
-#include "operator/in_turn.h"
 
 namespace slurmlet::op {
 namespace {

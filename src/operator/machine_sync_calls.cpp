@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "node/vocabulary.h"
-#include "operator/in_turn.h"
 
 namespace slurmlet::op {
 namespace {
