@@ -1,6 +1,7 @@
 #include "node/node_diff.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/rfc3339.h"
 #include "base/text.h"
@@ -142,10 +143,9 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
   if (!desired.provisional_conditions.empty()) {
     return;  // nothing is known about Slurm yet: further states stay as they were
   }
-  const Ownership ownership = slurmlet_ownership();
   for (const auto& old : observed.conditions) {
     const std::string& type = old.condition.type;
-    const bool is_ours = has_prefix_of(ownership.condition_prefixes, type) ||
+    const bool is_ours = type.starts_with(vocabulary::kSlurmNodeState) ||
                          (desired.slurm_facts_known && is_gpu_condition_of_ours(old.condition));
     if (!wanted.contains(type) && is_ours) {
       patch.removed_conditions.push_back(type);
@@ -160,27 +160,25 @@ std::string record_of(const ObservedNode& node) {
   return found == node.annotations.end() ? "" : found->second;
 }
 
-Ownership slurmlet_ownership() {
-  return {{vocabulary::kSlurmNodeState},
-          {vocabulary::kDomainPrefix},
-          {vocabulary::kDomainPrefix, vocabulary::kPartitionPrefix, vocabulary::kFeaturePrefix,
-           vocabulary::kGpuTypePrefix},
-          {vocabulary::kRecord, vocabulary::kDetach, vocabulary::kDrainPolicy}};
-}
-
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, WallTime now) {
   const DesiredNode desired = with_earlier_answers(observed, with_gone_gpus(observed, wanted));
-  const Ownership ownership = slurmlet_ownership();
+  // Keys of ours though `desired` does not name them now: one that the Node has and `desired` lacks
+  // is removed (labels: unless it is unknown).
+  static const std::set<std::string> kOwnLabels = {
+      vocabulary::kDomainPrefix, vocabulary::kPartitionPrefix, vocabulary::kFeaturePrefix,
+      vocabulary::kGpuTypePrefix};
+  static const std::set<std::string> kOwnAnnotations = {vocabulary::kDomainPrefix};
+  // Of these, those that are not the daemon's.
+  static const std::set<std::string> kOfOperator = {vocabulary::kRecord, vocabulary::kDetach,
+                                                    vocabulary::kDrainPolicy};
   const std::set<std::string> none;
   const bool remove_stale = desired.slurm_facts_known;
   NodePatch patch;
   patch.uid = observed.uid;
-  patch.labels =
-      map_diff(observed.labels, desired.labels, ownership.label_prefixes, desired.untold_labels);
+  patch.labels = map_diff(observed.labels, desired.labels, kOwnLabels, desired.untold_labels);
   remove_left_labels(observed, desired, patch.labels);
-  patch.annotations =
-      map_diff(observed.annotations, desired.annotations,
-               remove_stale ? ownership.annotation_prefixes : none, ownership.operator_annotations);
+  patch.annotations = map_diff(observed.annotations, desired.annotations,
+                               remove_stale ? kOwnAnnotations : none, kOfOperator);
   patch.capacity = map_diff(observed.capacity, desired.capacity, none);
   patch.allocatable = map_diff(observed.allocatable, desired.allocatable, none);
   if (observed.addresses != desired.addresses) {

@@ -10,7 +10,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -40,17 +39,6 @@ struct NodePatch {
   std::optional<int> kubelet_port;
   bool has_changes = false;  // something other than heartbeat times
 };
-
-// Which keys and condition types slurmlet owns though `desired` does not name them now: an owned
-// key that the Node has and `desired` lacks is removed (labels: unless it is unknown). GPUHealthy
-// is ours where its reason is: others may write a condition of that name on nodes without GPUs.
-struct Ownership {
-  std::set<std::string> condition_prefixes;    // "SlurmNodeState"
-  std::set<std::string> annotation_prefixes;   // "slurmlet.io/"
-  std::set<std::string> label_prefixes;        // "slurmlet.io/", "partition.slurmlet.io/", …
-  std::set<std::string> operator_annotations;  // of these, those that are not the daemon's
-};
-Ownership slurmlet_ownership();
 
 // The patch that makes `observed` into `desired`; `patch.has_changes` is false when only heartbeat
 // times would be written (the periodic report sends that).

@@ -345,12 +345,23 @@ TEST(NodeDiffTest, AMissingFactKeepsWhatTheNodeHas) {
 }
 
 TEST(NodeDiffTest, OnlyOurOwnDomainIsOwned) {
-  const Ownership own = slurmlet_ownership();
-  EXPECT_THAT(own.condition_prefixes, ElementsAre("SlurmNodeState"));
-  EXPECT_THAT(own.annotation_prefixes, ElementsAre("slurmlet.io/"));
-  EXPECT_THAT(own.label_prefixes,
-              UnorderedElementsAre("slurmlet.io/", "partition.slurmlet.io/", "feature.slurmlet.io/",
-                                   "gpu-type.slurmlet.io/"));
+  ObservedNode observed = observed_from(desired(), kThen);
+  for (const std::string domain :
+       {"slurmlet.io/", "partition.slurmlet.io/", "feature.slurmlet.io/", "gpu-type.slurmlet.io/",
+        "other.slurmlet.io/", "slurmlet.io.example/", "slurmlet"}) {
+    observed.labels[domain + "x"] = "1";
+    observed.annotations[domain + "x"] = "1";
+  }
+  for (const char* type : {"SlurmNodeStateX", "SlurmNodeX", "XSlurmNodeState"}) {
+    observed.conditions.push_back({{type, "True", "X", "x"}, kThen});
+  }
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_THAT(patch.labels, UnorderedElementsAre(Pair("slurmlet.io/x", std::nullopt),
+                                                 Pair("partition.slurmlet.io/x", std::nullopt),
+                                                 Pair("feature.slurmlet.io/x", std::nullopt),
+                                                 Pair("gpu-type.slurmlet.io/x", std::nullopt)));
+  EXPECT_THAT(patch.annotations, ElementsAre(Pair("slurmlet.io/x", std::nullopt)));
+  EXPECT_THAT(patch.removed_conditions, ElementsAre("SlurmNodeStateX"));
 }
 
 HostFacts with_all_labels() {
