@@ -184,19 +184,23 @@ class Watch {
   virtual SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) = 0;
   // Whether the last contact succeeded; the Error if not.
   virtual std::optional<Error> last_error() const = 0;
+  // The rest is what daemons need: a watch of others need not have it.
+
   // Names ("NAMESPACE/NAME") of the objects that the last list left out: they are too large, or
   // make no sense. They are looked at again now and then.
-  virtual const std::vector<std::string>& unreadable() const = 0;
+  virtual const std::vector<std::string>& unreadable() const {
+    static const std::vector<std::string> kNone;
+    return kNone;
+  }
   // Holds no connection until the next step(), which goes on where this one stopped. For a loop
   // that will not be stepped for a while.
-  virtual void rest() = 0;
-  // What was denied is tried again soon. Only the watches of a daemon, which has one credential,
-  // need it.
+  virtual void rest() {}
+  // What was denied is tried again soon.
   virtual void credential_replaced(SteadyTime) {}
   // Where it stands; "" = it must list. One of the same objects on the same server that begins
   // there, by resume() before its first step(), is told all that has happened since.
-  virtual std::string position() const = 0;
-  virtual void resume(const std::string& position) = 0;
+  virtual std::string position() const { return ""; }
+  virtual void resume(const std::string& /*position*/) {}
 };
 
 }  // namespace slurmlet::kube

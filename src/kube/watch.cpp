@@ -57,16 +57,6 @@ class MachineWatch final : public Watch<Machine> {
     return next;
   }
   std::optional<Error> last_error() const override { return error_; }
-  const std::vector<std::string>& unreadable() const override {
-    return watch_ ? watch_->unreadable() : none_;
-  }
-  void rest() override {
-    if (watch_) {
-      watch_->rest();
-    }
-  }
-  std::string position() const override { return watch_ ? watch_->position() : ""; }
-  void resume(const std::string&) override {}  // the version must be found first
 
  private:
   // By the lists of API groups and of their kinds: the path of one that is not served is answered
@@ -136,7 +126,6 @@ class MachineWatch final : public Watch<Machine> {
   std::unique_ptr<Watch<Machine>> watch_;
   SteadyTime look_at_{};
   std::optional<Error> error_;
-  const std::vector<std::string> none_;
 };
 
 }  // namespace

@@ -125,10 +125,6 @@ class FakeCertificateApi final : public kube::CertificateApi, public Scripted {
       return kNever;
     }
     std::optional<Error> last_error() const override { return api_.watch_error_; }
-    const std::vector<std::string>& unreadable() const override { return unreadable_; }
-    std::string position() const override { return ""; }
-    void resume(const std::string&) override {}
-    void rest() override { listed_ = false; }
     void take(const Event& event) {
       if (event.objects.front().name == name_) {
         pending_.push_back(event);
@@ -138,7 +134,6 @@ class FakeCertificateApi final : public kube::CertificateApi, public Scripted {
    private:
     FakeCertificateApi& api_;
     std::string name_;
-    std::vector<std::string> unreadable_;
     bool listed_ = false;
     std::vector<Event> pending_;
   };
