@@ -22,12 +22,6 @@ void set_label(DesiredNode& node, const std::string& key, const std::string& val
   }
 }
 
-void set_annotation(DesiredNode& node, const std::string& key, const std::string& value) {
-  if (!value.empty()) {
-    node.annotations[key] = value;
-  }
-}
-
 std::string metal3_uuid(const HostFacts& facts, const NodePolicy& policy) {
   if (!policy.metal3_uuid.empty()) {
     return policy.metal3_uuid;
@@ -85,40 +79,40 @@ std::optional<std::int64_t> allocated_gpus(const SlurmNodeRecord& record) {
 void add_allocation(DesiredNode& node, const HostFacts& facts) {
   if (facts.slurm.record) {
     if (const auto gpus = allocated_gpus(*facts.slurm.record)) {
-      set_annotation(node, vocabulary::kSlurmAllocatedGpus, std::to_string(*gpus));
+      node.annotations[vocabulary::kSlurmAllocatedGpus] = std::to_string(*gpus);
     }
   }
   const auto [cpus, memory_bytes] = allocation(facts);
   if (cpus) {
-    set_annotation(node, vocabulary::kSlurmAllocatedCpus, std::to_string(*cpus));
+    node.annotations[vocabulary::kSlurmAllocatedCpus] = std::to_string(*cpus);
   }
   if (memory_bytes) {
-    set_annotation(node, vocabulary::kSlurmAllocatedMemory, binary_quantity(*memory_bytes));
+    node.annotations[vocabulary::kSlurmAllocatedMemory] = binary_quantity(*memory_bytes);
   }
 }
 
 void add_annotations(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy,
                      const std::string& version) {
-  set_annotation(node, vocabulary::kVersion, version);
-  set_annotation(node, vocabulary::kSlurmVersion, slurm_version(facts));
-  set_annotation(node, vocabulary::kSystemUuid, facts.machine.system_uuid);
-  set_annotation(node, vocabulary::kConfiguredLabels, configured_labels(policy));
-  set_annotation(node, vocabulary::kSlurmNode,
-                 facts.slurm.record ? facts.slurm.record->name : facts.slurm_node);
+  node.annotations[vocabulary::kVersion] = version;
+  node.annotations[vocabulary::kSlurmVersion] = slurm_version(facts);
+  node.annotations[vocabulary::kSystemUuid] = facts.machine.system_uuid;
+  node.annotations[vocabulary::kConfiguredLabels] = configured_labels(policy);
+  node.annotations[vocabulary::kSlurmNode] =
+      facts.slurm.record ? facts.slurm.record->name : facts.slurm_node;
   if (facts.slurm.record) {
     const SlurmNodeRecord& record = *facts.slurm.record;
-    set_annotation(node, vocabulary::kSlurmState, record.state.raw());
-    set_annotation(node, vocabulary::kSlurmReason, record.reason);
-    set_annotation(node, vocabulary::kSlurmPartitions, join(record.partitions, ","));
-    set_annotation(node, vocabulary::kSlurmFeatures, join(record.features, ","));
-    set_annotation(node, vocabulary::kSlurmGres, gres_text(record.gres));
-    set_annotation(node, vocabulary::kSlurmGresUsed, gres_text(record.gres_used));
-    set_annotation(node, vocabulary::kSlurmReservation, record.reservation);
-    set_annotation(node, vocabulary::kSlurmNextState, next_state(record));
-    set_annotation(node, vocabulary::kSlurmComment, record.comment);
+    node.annotations[vocabulary::kSlurmState] = record.state.raw();
+    node.annotations[vocabulary::kSlurmReason] = record.reason;
+    node.annotations[vocabulary::kSlurmPartitions] = join(record.partitions, ",");
+    node.annotations[vocabulary::kSlurmFeatures] = join(record.features, ",");
+    node.annotations[vocabulary::kSlurmGres] = gres_text(record.gres);
+    node.annotations[vocabulary::kSlurmGresUsed] = gres_text(record.gres_used);
+    node.annotations[vocabulary::kSlurmReservation] = record.reservation;
+    node.annotations[vocabulary::kSlurmNextState] = next_state(record);
+    node.annotations[vocabulary::kSlurmComment] = record.comment;
   }
   if (facts.jobs) {
-    set_annotation(node, vocabulary::kSlurmJobs, std::to_string(facts.jobs->jobs));
+    node.annotations[vocabulary::kSlurmJobs] = std::to_string(facts.jobs->jobs);
   }
   add_allocation(node, facts);
 }
@@ -209,6 +203,7 @@ void make_plain(DesiredNode& node) {
       value = kLists.contains(key) ? plain_list(value) : plain_text(value);
     }
   }
+  // What is not known is no annotation.
   std::erase_if(node.annotations, [](const auto& entry) { return entry.second.empty(); });
   for (Condition& condition : node.conditions) {
     condition.message = plain_text(condition.message);
@@ -241,8 +236,8 @@ DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
   Resources amounts = resources(facts, policy);
   node.capacity = std::move(amounts.capacity);
   node.allocatable = std::move(amounts.allocatable);
-  node.slurm_facts_known = amounts.gpus_known;
-  set_annotation(node, vocabulary::kGpuResources, join(amounts.gpus, ","));
+  node.slurm_facts_known = facts.slurm.record.has_value();
+  node.annotations[vocabulary::kGpuResources] = join(amounts.gpus, ",");
   add_conditions(node, facts, policy, circumstances);
   make_plain(node);
   return node;

@@ -134,7 +134,6 @@ void add_gpu_resources(const HostFacts& facts, const NodePolicy& policy, Resourc
   if (!facts.slurm.record) {
     return;
   }
-  out.gpus_known = true;
   std::map<std::string, std::int64_t> counts;
   for (const Gres& gres : facts.slurm.record->gres) {
     if (gres.name == "gpu" && gres.count > 0) {

@@ -17,7 +17,6 @@ struct Resources {
   std::map<std::string, std::string> capacity;
   std::map<std::string, std::string> allocatable;
   std::vector<std::string> gpus;  // names of the GPU resources above, sorted
-  bool gpus_known = false;        // a successful answer of slurmctld listed the GPUs
   bool operator==(const Resources&) const = default;
 };
 

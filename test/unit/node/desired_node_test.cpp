@@ -416,6 +416,9 @@ TEST(DesiredNodeTest, SlurmsConditionsAreProvisionalUntilItWasAsked) {
   facts.slurm.failure = SlurmFailure::kTimeout;  // asked, in vain
   EXPECT_THAT(desired(facts).provisional_conditions, IsEmpty());
   EXPECT_FALSE(desired(facts).slurm_facts_known);
+  facts.slurm.record = good_facts().slurm.record;  // before, and is not lost with slurmctld
+  facts.slurm.stale = true;
+  EXPECT_TRUE(desired(facts).slurm_facts_known);
 }
 
 TEST(DesiredNodeTest, PodsAreZeroInBothMaps) {

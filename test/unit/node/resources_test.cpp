@@ -24,14 +24,12 @@ TEST(ResourcesTest, AGoodDay) {
   EXPECT_THAT(out.allocatable,
               UnorderedElementsAre(Pair("cpu", "128"), Pair("memory", "500000Mi"),
                                    Pair("ephemeral-storage", "900Gi"), Pair("pods", "0")));
-  EXPECT_TRUE(out.gpus_known);
 }
 
 TEST(ResourcesTest, WithoutFactsOnlyPodsAreKnown) {
   const Resources out = resources(HostFacts{}, policy_for("n1"));
   EXPECT_THAT(out.capacity, UnorderedElementsAre(Pair("pods", "0")));
   EXPECT_THAT(out.allocatable, UnorderedElementsAre(Pair("pods", "0")));
-  EXPECT_FALSE(out.gpus_known);
 }
 
 TEST(ResourcesTest, AMissingFactLeavesItsKeyOut) {
@@ -177,7 +175,6 @@ TEST(ResourcesTest, AStaleAnswerStillCounts) {
   facts.slurm.failure = SlurmFailure::kTimeout;
   const Resources out = resources(facts, policy_for("n1"));
   EXPECT_EQ(out.allocatable.at("cpu"), "64");
-  EXPECT_TRUE(out.gpus_known);
 }
 
 TEST(ResourcesTest, GpusAddUpByResourceAndOtherGresDoNotCount) {
