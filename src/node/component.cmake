@@ -2,7 +2,6 @@ set(COMPONENT_SOURCES
   claim.cpp
   conditions.cpp
   desired_node.cpp
-  facts.cpp
   gpu_health.cpp
   labels.cpp
   lease_holder.cpp

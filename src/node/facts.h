@@ -89,7 +89,14 @@ struct Gres {
 struct SlurmState {
   std::string base;  // IDLE, ALLOCATED, MIXED, DOWN, ERROR, FUTURE, UNKNOWN, or a new one
   std::set<std::string> flags;  // DRAIN, NOT_RESPONDING, …, unknown ones kept
-  std::string raw() const;      // "MIXED+DRAIN", flags in alphabetical order
+  // "MIXED+DRAIN", flags in alphabetical order
+  std::string raw() const {
+    std::string text = base;
+    for (const auto& flag : flags) {
+      text += "+" + flag;
+    }
+    return text;
+  }
   bool has(const std::string& flag) const { return flags.contains(flag); }
   bool operator==(const SlurmState&) const = default;
 };

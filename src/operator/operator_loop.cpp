@@ -102,15 +102,9 @@ RecordPublisher::Text OperatorLoop::record_text(const std::string& name) const {
     return {};
   }
   const SlurmNode* slurm = slurm_node_of(*node);
-  slurm::PublishedRecord record;
-  record.cluster = dump.cluster;
-  record.dumped_at = dump.dumped_at;
-  record.interval = dump.interval;
-  record.refresh = dump.refresh;
-  record.failure = dump.failure;
-  record.failed_at = dump.failed_at;
-  record.text = slurm == nullptr ? "" : slurm->text;
-  return {node->uid, slurm::to_annotation(record)};
+  return {node->uid, slurm::to_annotation({dump.cluster, dump.dumped_at, dump.interval,
+                                           dump.refresh, dump.failure, dump.failed_at,
+                                           slurm == nullptr ? "" : slurm->text})};
 }
 
 // Until the watch tells, it counts as written.

@@ -48,9 +48,7 @@ constexpr Duration kNodeCall = std::chrono::seconds{5};
 constexpr sync::EventLimits kEventLimits{200, 2, 8192};
 
 int fail(const Error& error) {
-  for (const auto line : split(error.message, '\n')) {
-    log::error(std::string{line});
-  }
+  log::error_lines(error.message);
   return error.code == Code::kInvalid ? kBadConfiguration : kCannotRun;
 }
 
@@ -73,11 +71,6 @@ Result<config::Settings> api_settings(const std::string& kubeconfig) {
       command, config::process_environment(),
       [none](const std::string&) -> Result<std::string> { return none; },
       [none](const std::string&) -> Result<std::vector<std::string>> { return none; });
-}
-
-Result<credentials::ApiAccess> open_management(const std::string& kubeconfig, const Clock& clock) {
-  const auto settings = api_settings(kubeconfig);
-  return settings ? credentials::ApiAccess::open(*settings, clock) : settings.error();
 }
 
 // Records of another cluster must not be taken for this one's, so it is needed. `path` is from now
@@ -327,7 +320,8 @@ Status run_with(Options options) {
   std::optional<credentials::ApiAccess> management;
   std::unique_ptr<http::Client> management_client;
   if (!options.management_kubeconfig.empty()) {
-    management = TRY(open_management(options.management_kubeconfig, clock));
+    const auto there = TRY(api_settings(options.management_kubeconfig));
+    management = TRY(credentials::ApiAccess::open(there, clock));
     management_client = TRY(http::make_sibling(*client, management->source()));
   }
   Process process{options,
