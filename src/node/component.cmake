@@ -5,7 +5,6 @@ set(COMPONENT_SOURCES
   gpu_health.cpp
   labels.cpp
   lease_holder.cpp
-  lease_policy.cpp
   machine_end.cpp
   node_diff.cpp
   node_events.cpp

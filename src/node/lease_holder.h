@@ -4,12 +4,17 @@
 // UUID of its machine; a holder "NAME" without one (the kubelet, a machine without a UUID) says
 // nothing about the machine and is nobody else. Whether another holder is alive is measured by our
 // steady clock, since the two machines' clocks may differ: a holder that renews within its lease's
-// duration is alive. Pure.
+// duration is alive.
+//
+// When and with which time the Lease is renewed. The node lifecycle controller counts a renewal
+// only if renewTime is strictly newer than the last one it saw, so a clock that steps back must not
+// show. Pure. (KEP-0009 node heartbeats; kubelet: 40 s lease renewed every 10 s, jitter 4 %.)
 
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
+#include "base/delay.h"
 
 namespace slurmlet::node {
 
@@ -54,5 +59,17 @@ HolderRuling judge_holder(const LeaseHolder& held, const std::string& ours,
 
 // For people: who holds the Lease of Node `name`, since when, and what to do.
 std::string held_by_another(const std::string& name, const LeaseHolder& held);
+
+// `now`, or one microsecond after `last` where the clock has not gone forward.
+WallTime next_renew_time(WallTime now, WallTime last);
+
+// A quarter of the lease's duration, up to 4 % later.
+Duration renew_interval(Duration lease_duration, const Random& random);
+
+// After a first renewal that many nodes made within `spread`: by as much of the interval as they
+// were not apart, sooner, or they would stay in step for many minutes. Where they were further
+// apart than an interval they go on as they came, for the sum of first and second renewals is what
+// the API server feels.
+Duration renew_out_of_step(Duration lease_duration, Duration spread, const Random& random);
 
 }  // namespace slurmlet::node

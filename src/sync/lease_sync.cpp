@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "base/try.h"
-#include "node/lease_policy.h"
+#include "node/lease_holder.h"
 
 namespace slurmlet::sync {
 namespace {

@@ -5,7 +5,7 @@ set(COMPONENT_TESTS
   gpu_health_test.cpp
   labels_test.cpp
   lease_holder_test.cpp
-  lease_policy_test.cpp
+  lease_renewal_test.cpp
   machine_end_test.cpp
   node_diff_test.cpp
   node_events_test.cpp

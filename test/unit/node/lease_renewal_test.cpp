@@ -1,4 +1,4 @@
-#include "node/lease_policy.h"
+#include "node/lease_holder.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-TEST(LeasePolicyTest, RenewTimeIsAlwaysNewerThanTheLast) {
+TEST(LeaseRenewalTest, RenewTimeIsAlwaysNewerThanTheLast) {
   const WallTime last = time_of("2026-11-20T14:00:00Z");
   struct Row {
     WallTime now, wanted;
@@ -33,14 +33,14 @@ TEST(LeasePolicyTest, RenewTimeIsAlwaysNewerThanTheLast) {
   EXPECT_EQ(next_renew_time(last, WallTime{}), last);  // never renewed before
 }
 
-TEST(LeasePolicyTest, RenewsAtAQuarterOfTheDuration) {
+TEST(LeaseRenewalTest, RenewsAtAQuarterOfTheDuration) {
   EXPECT_EQ(renew_interval(seconds{40}, [] { return 0.0; }), seconds{10});
   EXPECT_EQ(renew_interval(seconds{40}, [] { return 1.0; }), milliseconds{10400});
   EXPECT_EQ(renew_interval(seconds{120}, [] { return 0.0; }), seconds{30});
 }
 
 // {how far apart they began, the soonest next renewal, the latest}: of a Lease of 40 s.
-TEST(LeasePolicyTest, ThoseWhoBeganTogetherRenewApart) {
+TEST(LeaseRenewalTest, ThoseWhoBeganTogetherRenewApart) {
   const struct {
     Duration spread, soonest, latest;
   } rows[]{{seconds{0}, seconds{1}, seconds{10}},
