@@ -206,10 +206,8 @@ int with_settings(const config::ParsedCommandLine& command) {
 }
 
 int check_command(const config::ParsedCommandLine& command) {
-  const auto environment = config::process_environment();
-  const auto value = [&](const char* name) { return environment(name).value_or(""); };
   return run_check(load_settings(command), command.options.at("output"),
-                   is_utf8_locale(value("LC_ALL"), value("LC_CTYPE"), value("LANG")));
+                   is_utf8_locale(config::process_environment()));
 }
 
 int parse_slurm_command(const config::ParsedCommandLine& command) {

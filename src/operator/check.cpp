@@ -14,6 +14,7 @@
 #include "base/try.h"
 #include "cli/check/check_cluster.h"
 #include "cli/check/check_finding.h"
+#include "cli/check/check_gather.h"
 #include "config/sources.h"
 #include "credentials/access.h"
 #include "daemon/slurm_source.h"
@@ -52,22 +53,11 @@ constexpr Place kManagement{"management", "rights there", "--management-kubeconf
 Finding server_finding(http::Client& client, const std::string& url, const Place& place) {
   cli::ServerSeen seen;
   seen.url = url;
-  const SystemClock clock;
-  const auto before = clock.now().steady;
-  const auto version = kube::server_version(client, limited());
-  seen.took = clock.now().steady - before;
-  const auto user = kube::who_am_i(client, limited());
-  for (const auto* error : {version ? nullptr : &version.error(), user ? nullptr : &user.error()}) {
-    if (error != nullptr && error->request && error->request->http_status == kUnauthorized) {
-      return {place.server, Severity::kError, url + ": rejects the credential", error->reason(),
-              fmt::format("give it a valid one ({})", place.flag)};
-    }
-  }
-  if (version) {
-    seen.version = *version;
-    seen.user = user ? user->name : "";
-  } else {
-    seen.problem = version.error();
+  cli::ask_server(client, limited(), seen);
+  const auto& problem = seen.problem;
+  if (problem && problem->request && problem->request->http_status == kUnauthorized) {
+    return {place.server, Severity::kError, url + ": rejects the credential", problem->reason(),
+            fmt::format("give it a valid one ({})", place.flag)};
   }
   Finding out = cli::server_finding(seen);
   out.subject = place.server;
@@ -220,12 +210,6 @@ void add_cluster(const Result<config::Settings>& api, const Place& place,
   more(**client);
 }
 
-bool shows_unicode() {
-  const auto environment = config::process_environment();
-  const auto value = [&](const char* name) { return environment(name).value_or(""); };
-  return cli::is_utf8_locale(value("LC_ALL"), value("LC_CTYPE"), value("LANG"));
-}
-
 std::string machine_namespace(const Options& options) {
   return options.machine_cluster.substr(0, options.machine_cluster.find('/'));
 }
@@ -316,7 +300,8 @@ int run_check(const Options& options, const CheckSettings& settings) {
     findings.push_back(jobs_finding(options));
     add_programs(options, findings);
   }
-  const std::string text = shown_controls(cli::findings_text(findings, shows_unicode()));
+  const bool unicode = cli::is_utf8_locale(config::process_environment());
+  const std::string text = shown_controls(cli::findings_text(findings, unicode));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return cli::findings_exit_code(findings);
 }

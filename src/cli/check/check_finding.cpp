@@ -97,10 +97,14 @@ std::string milliseconds_text(Duration took) {
   return fmt::format("{} ms", std::chrono::round<std::chrono::milliseconds>(took).count());
 }
 
-bool is_utf8_locale(const std::string& lc_all, const std::string& lc_ctype,
-                    const std::string& lang) {
-  const std::string name = to_lower(!lc_all.empty() ? lc_all : !lc_ctype.empty() ? lc_ctype : lang);
-  return name.ends_with(".utf-8") || name.ends_with(".utf8");
+bool is_utf8_locale(const config::EnvLookup& environment) {
+  std::string locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (locale.empty()) {
+      locale = to_lower(environment(name).value_or(""));
+    }
+  }
+  return locale.ends_with(".utf-8") || locale.ends_with(".utf8");
 }
 
 }  // namespace slurmlet::cli

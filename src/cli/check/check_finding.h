@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "config/environment.h"
 
 namespace slurmlet::cli {
 
@@ -59,9 +60,7 @@ int findings_exit_code(const Findings& findings);
 // "12 ms"
 std::string milliseconds_text(Duration took);
 
-// Whether the locale of these values of LC_ALL, LC_CTYPE and LANG (the first that is set counts) is
-// UTF-8.
-bool is_utf8_locale(const std::string& lc_all, const std::string& lc_ctype,
-                    const std::string& lang);
+// Whether the locale by LC_ALL, LC_CTYPE and LANG (the first that is set counts) is UTF-8.
+bool is_utf8_locale(const config::EnvLookup& environment);
 
 }  // namespace slurmlet::cli

@@ -29,6 +29,9 @@ Credentials look_at_credentials(const config::Settings& settings, const std::str
 ServingSeen look_at_serving(const config::Settings& settings,
                             const std::optional<status::DaemonStatus>& daemon);
 
+// All of `out` but `url` and `by_bootstrap`.
+void ask_server(http::Client& client, kube::CallOptions options, ServerSeen& out);
+
 struct ClusterSeen {
   ServerSeen server;
   // With the node's own credential only.

@@ -14,29 +14,6 @@ using std::chrono::seconds;
 
 constexpr Duration kLongestCall = seconds{3};
 
-void ask_server(http::Client& client, kube::CallOptions options, ServerSeen& out) {
-  std::optional<WallTime> date;  // of the last answer
-  options.on_server_date = [&date](WallTime told) { date = told; };
-  const auto before = SystemClock{}.now();
-  const auto version = kube::server_version(client, options);
-  const auto after = SystemClock{}.now();
-  out.took = after.steady - before.steady;
-  if (date) {
-    const WallTime middle = before.wall + (after.wall - before.wall) / 2;
-    out.skew = middle - (*date + milliseconds{500});
-  }
-  if (!version) {
-    out.problem = version.error();
-    return;
-  }
-  out.version = *version;
-  if (const auto user = kube::who_am_i(client, options)) {
-    out.user = user->name;
-  } else if (user.error().request && user.error().request->http_status == 401) {
-    out.problem = user.error();  // whoever it is may ask for the version
-  }
-}
-
 void ask_rights(http::Client& client, const kube::CallOptions& options, const RightsWanted& wanted,
                 ClusterSeen& out) {
   out.rights.emplace();
@@ -92,6 +69,29 @@ void look_at_end(const config::Settings& settings, const credentials::ApiAccess&
 }
 
 }  // namespace
+
+void ask_server(http::Client& client, kube::CallOptions options, ServerSeen& out) {
+  std::optional<WallTime> date;  // of the last answer
+  options.on_server_date = [&date](WallTime told) { date = told; };
+  const auto before = SystemClock{}.now();
+  const auto version = kube::server_version(client, options);
+  const auto after = SystemClock{}.now();
+  out.took = after.steady - before.steady;
+  if (date) {
+    const WallTime middle = before.wall + (after.wall - before.wall) / 2;
+    out.skew = middle - (*date + milliseconds{500});
+  }
+  if (!version) {
+    out.problem = version.error();
+    return;
+  }
+  out.version = *version;
+  if (const auto user = kube::who_am_i(client, options)) {
+    out.user = user->name;
+  } else if (user.error().request && user.error().request->http_status == 401) {
+    out.problem = user.error();  // whoever it is may ask for the version
+  }
+}
 
 ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials& credentials,
                             const daemon::NodePreview& preview, bool daemon_runs, Duration limit) {

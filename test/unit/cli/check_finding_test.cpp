@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "fakes/temp_tree.h"
 #include "host/listening.h"
@@ -65,11 +67,17 @@ TEST(FindingsTest, ExitCode) {
 }
 
 TEST(FindingsTest, TheFirstLocaleThatIsSetCounts) {
-  EXPECT_TRUE(is_utf8_locale("", "", "C.UTF-8"));
-  EXPECT_TRUE(is_utf8_locale("de_DE.utf8", "", ""));
-  EXPECT_FALSE(is_utf8_locale("C", "en_US.UTF-8", "en_US.UTF-8"));
-  EXPECT_TRUE(is_utf8_locale("", "en_US.UTF-8", "C"));
-  EXPECT_FALSE(is_utf8_locale("", "", ""));
+  const auto is_utf8 = [](const char* lc_all, const char* lc_ctype, const char* lang) {
+    const std::map<std::string, std::string> values{
+        {"LC_ALL", lc_all}, {"LC_CTYPE", lc_ctype}, {"LANG", lang}};
+    return is_utf8_locale([&](const std::string& name) { return std::optional{values.at(name)}; });
+  };
+  EXPECT_TRUE(is_utf8("", "", "C.UTF-8"));
+  EXPECT_TRUE(is_utf8("de_DE.utf8", "", ""));
+  EXPECT_FALSE(is_utf8("C", "en_US.UTF-8", "en_US.UTF-8"));
+  EXPECT_TRUE(is_utf8("", "en_US.UTF-8", "C"));
+  EXPECT_FALSE(is_utf8("", "", ""));
+  EXPECT_FALSE(is_utf8_locale([](const std::string&) { return std::nullopt; }));
 }
 
 // proc_net(5), as Linux 6.1 prints it.
