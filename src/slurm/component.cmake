@@ -43,7 +43,6 @@ set(COMPONENT_SOURCES
   sources/record_source.cpp
   sources/rest_calls.cpp
   sources/rest_dump.cpp
-  sources/rest_refusal.cpp
   sources/rest_source.cpp
   sources/rest_token.cpp
   sources/rest_versions.cpp

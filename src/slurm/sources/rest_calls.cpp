@@ -1,9 +1,8 @@
 #include "slurm/sources/rest_calls.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "base/text.h"
 #include "slurm/answers/node_json.h"
 
 namespace slurmlet::slurm {
@@ -14,7 +13,95 @@ using node::SlurmFailure;
 constexpr int kUnauthorized = 401;
 constexpr int kNotFound = 404;
 
+// libcurl counts bytes and milliseconds in some of its messages.
+std::string stable_words(const std::string& reason) {
+  if (contains(reason, "transfer closed") || contains(reason, "Empty reply") ||
+      contains(reason, "eset by peer")) {
+    return "it closed the connection in the middle of its answer";
+  }
+  if (const auto at = reason.find(" after "); at != std::string::npos) {
+    return reason.substr(0, at);
+  }
+  return reason;
+}
+
+std::string cure_of(const RestServer& server, const std::string& reason) {
+  if (contains(reason, "wrong version number")) {
+    return "; it does not use TLS on this port: put a TLS proxy in front of slurmrestd and set " +
+           server.key("RestURL") + " to the proxy";
+  }
+  return "";
+}
+
+QueryFailure deadline_failure(const RestServer& server) {
+  return {SlurmFailure::kTimeout,
+          server.name() + " did not answer within " + server.key("CommandTimeout")};
+}
+
+// The transport failed.
+QueryFailure transport_failure(const RestServer& server, const Error& error) {
+  const auto failure = [&](const std::string& text) {
+    return QueryFailure{SlurmFailure::kRestUnavailable, server.name() + ": " + text};
+  };
+  const std::string reason = stable_words(error.reason());
+  switch (error.code) {
+    case Code::kTimeout:
+      return deadline_failure(server);
+    case Code::kNotFound:
+      return failure("the socket does not exist");
+    case Code::kDenied:
+      return server.is_socket()
+                 ? failure(reason +
+                           " on the socket; allow slurmlet's user to connect to "
+                           "it (mode and owner of the socket and its directory)")
+                 : failure(reason + " (" + server.key("RestCAFile") + " names the CA)");
+    case Code::kInvalid:
+    case Code::kInternal:
+      return failure(reason);
+    default:
+      return failure(reason + cure_of(server, reason));
+  }
+}
+
+// HTTP 401: slurmrestd itself does not take us. `token` says where the token is that was sent, ""
+// if none was.
+QueryFailure refused_failure(const RestServer& server, const std::string& token,
+                             const std::string& user) {
+  if (!token.empty()) {
+    const std::string whom = user.empty() ? "" : " for user " + user;
+    return {SlurmFailure::kTokenRefused,
+            server.name() + " rejects the token in " + token + whom +
+                " (HTTP 401); check that it is for this cluster, " +
+                (server.of_operator ? "" : "that slurm.restUser is its user, ") +
+                "and that AuthAltTypes=auth/jwt is set"};
+  }
+  if (server.is_socket()) {
+    return {SlurmFailure::kRestUnavailable,
+            server.name() +
+                " rejects slurmlet (HTTP 401): on its socket it serves only root and its own user, "
+                "which must have a passwd entry; run slurmlet as one of them, or set " +
+                server.key("JwtFile")};
+  }
+  return {SlurmFailure::kTokenRefused,
+          server.name() + " requires a token (HTTP 401), but none is configured"};
+}
+
+// HTTP 404 for all of its versions.
+QueryFailure no_version_failure(const RestServer& server) {
+  return {SlurmFailure::kRestUnavailable,
+          server.name() + " serves no API version from " + api_version_name(RestVersions::kOldest) +
+              " to " + api_version_name(RestVersions::kNewest) +
+              " (HTTP 404); is it slurmrestd, and does it load an openapi plugin?"};
+}
+
 }  // namespace
+
+std::string RestServer::key(const std::string& name) const {
+  if (of_operator) {
+    return "slurm" + name;
+  }
+  return "slurm." + to_lower(name.substr(0, 1)) + name.substr(1);
+}
 
 std::optional<QueryFailure> RestCalls::begin(Now now) {
   if (!client_) {
@@ -83,7 +170,10 @@ RestCalls::End RestCalls::judge() {
   switch (status) {
     case 0:
       versions_.unreachable();
-      return {0, no_answer_failure(settings_.server)};
+      // The server ended the answer before its head.
+      return {0, QueryFailure{
+                     SlurmFailure::kRestUnavailable,
+                     settings_.server.name() + ": it closed the connection without an answer"}};
     case kUnauthorized:
       return {status,
               refused_failure(settings_.server, token_.text.empty() ? "" : token_.where, user())};
@@ -120,6 +210,11 @@ bool RestCalls::may_be_the_version(int status, const QueryFailure& failure) {
 QueryFailure RestCalls::told(QueryFailure failure) const {
   return before_ && before_->cause == SlurmFailure::kControllerUnreachable ? *before_
                                                                            : std::move(failure);
+}
+
+QueryFailure RestCalls::too_long(const std::string& what) const {
+  return {SlurmFailure::kGarbage,
+          settings_.server.name() + " sent more than " + what + " can contain"};
 }
 
 void RestCalls::end() {

@@ -1,7 +1,9 @@
 #pragma once
 
 // The GETs to slurmrestd that make up one question: who we are, which version is asked, and what a
-// transport that failed means. Those of one question share its deadline.
+// transport that failed means: in words that stay the same while the cause does. The cure that
+// every failure of its kind has is told where it is shown (node/slurm_view.cpp), others here. The
+// GETs of one question share its deadline.
 //
 // On a unix socket slurmrestd looks at our uid (rest_auth/local), so no header is sent but those
 // that were configured; elsewhere X-SLURM-USER-TOKEN and X-SLURM-USER-NAME, which releases before
@@ -16,13 +18,23 @@
 
 #include "base/result.h"
 #include "http/client.h"
-#include "slurm/sources/rest_refusal.h"
+#include "slurm/sources/node_source.h"
 #include "slurm/sources/rest_token.h"
 #include "slurm/sources/rest_versions.h"
 
 namespace slurmlet::slurm {
 
 inline constexpr int kNotModified = 304;
+
+struct RestServer {
+  std::string url;  // "unix:/run/slurmrestd.socket", "https://head:6820"
+  // Whose settings a cure names: those of slurmlet-operator ("slurmRestURL"), or of slurmlet.
+  bool of_operator = false;
+  std::string key(const std::string& name) const;  // "slurm.restURL" of "RestURL"
+  bool is_socket() const { return url.starts_with("unix:"); }
+  // "slurmrestd unix:/run/slurmrestd.socket"
+  std::string name() const { return "slurmrestd " + url; }
+};
 
 struct RestSettings {
   RestServer server;
@@ -75,6 +87,8 @@ class RestCalls {
   bool may_be_the_version(int status, const QueryFailure& failure);
   // Of two versions' words the clearer ones.
   QueryFailure told(QueryFailure failure) const;
+  // An answer longer than `what` it can only have: "the record of one node".
+  QueryFailure too_long(const std::string& what) const;
 
  private:
   std::string user() const;

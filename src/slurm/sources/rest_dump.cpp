@@ -50,8 +50,7 @@ std::optional<QueryFailure> RestDump::take(int status, const std::string& piece)
                                             calls_.server().name() + ": " + fed.error().message}};
   }
   body_ += piece;
-  return body_.size() > kMaxBody ? std::optional{too_long_failure(calls_.server(), "an error")}
-                                 : std::nullopt;
+  return body_.size() > kMaxBody ? std::optional{calls_.too_long("an error")} : std::nullopt;
 }
 
 std::optional<Result<DumpSource::Answer>> RestDump::poll(Now now) {

@@ -73,9 +73,8 @@ void RestSource::request(SteadyTime now) {
 std::optional<QueryResult> RestSource::poll(Now now) {
   const auto take = [this](int, const std::string& piece) -> std::optional<QueryFailure> {
     body_ += piece;
-    return body_.size() > kMaxAnswer
-               ? std::optional{too_long_failure(calls_.server(), "the record of one node")}
-               : std::nullopt;
+    return body_.size() > kMaxAnswer ? std::optional{calls_.too_long("the record of one node")}
+                                     : std::nullopt;
   };
   while (const auto answer = calls_.poll(now.steady, take)) {
     if (auto result = judge(*answer, now.steady)) {

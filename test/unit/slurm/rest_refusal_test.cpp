@@ -1,7 +1,5 @@
 // What goes wrong between slurmlet and slurmrestd, and how it is told.
 
-#include "slurm/sources/rest_refusal.h"
-
 #include "rest_source_fixture.h"
 
 namespace slurmlet::slurm {
