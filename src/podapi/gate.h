@@ -21,12 +21,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/token_bucket.h"
 #include "kube/review_api.h"
 #include "podapi/pending_reviews.h"
 #include "podapi/review_cache.h"
 #include "podapi/server.h"
 #include "podapi/source_budget.h"
-#include "podapi/token_bucket.h"
 
 namespace slurmlet::podapi {
 

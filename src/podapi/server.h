@@ -34,10 +34,10 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/token_bucket.h"
 #include "base/unique_fd.h"
 #include "podapi/request_head.h"
 #include "podapi/routes.h"
-#include "podapi/token_bucket.h"
 #include "tls/server_session.h"
 
 namespace slurmlet::podapi {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/token_bucket.h"
 #include "podapi/server.h"
-#include "podapi/token_bucket.h"
 
 namespace slurmlet::podapi {
 

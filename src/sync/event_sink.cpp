@@ -37,7 +37,7 @@ EventSink::EventSink(kube::EventApi& api, std::string host, Random random, std::
       component_(std::move(component)),
       limits_(limits),
       backoff_(Delay::kEventRetry, std::move(random)),
-      tokens_(limits_.burst) {}
+      tokens_({limits_.per_second, limits_.burst}) {}
 
 void EventSink::emit(const ObjectRef& about, bool warning, const std::string& reason,
                      const std::string& message, const std::string& key, Now now) {
@@ -82,19 +82,6 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
   known.send_at = now.steady + delay_;
   known.last_seen = now.steady;
   known_.insert_or_assign(full_key, std::move(known));
-}
-
-bool EventSink::take_token(SteadyTime now, bool of_pods) {
-  if (refilled_ != SteadyTime{}) {
-    const double passed = std::chrono::duration<double>(now - refilled_).count();
-    tokens_ = std::min(limits_.burst, tokens_ + passed * limits_.per_second);
-  }
-  refilled_ = now;
-  if (tokens_ < (of_pods ? 1 + kTokensForNode : 1)) {
-    return false;
-  }
-  tokens_ -= 1;
-  return true;
 }
 
 Status EventSink::send(Known& known) {
@@ -172,7 +159,8 @@ SteadyTime EventSink::step(Now now) {
     if (calls_left == 0) {
       break;
     }
-    if (!take_token(now.steady, is_of_pods(known->event.involved_kind, known->event.reason))) {
+    const bool of_pods = is_of_pods(known->event.involved_kind, known->event.reason);
+    if (!tokens_.take(now.steady, of_pods ? 1 + kTokensForNode : 1)) {
       known->send_at = now.steady + std::chrono::duration_cast<Duration>(
                                         std::chrono::duration<double>(1 / limits_.per_second));
       continue;

@@ -12,6 +12,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/token_bucket.h"
 #include "kube/api.h"
 #include "sync/failing_namespaces.h"
 
@@ -61,7 +62,6 @@ class EventSink {
     SteadyTime send_at{};
     SteadyTime last_seen{};
   };
-  bool take_token(SteadyTime now, bool of_pods);
   Status send(Known& known);
   bool send_in_turn(Known& known, Now now);
   void forget_old(SteadyTime now);
@@ -74,8 +74,7 @@ class EventSink {
   Backoff backoff_;
   std::map<std::string, Known> known_;
   FailingNamespaces failing_;
-  double tokens_;
-  SteadyTime refilled_{};
+  TokenBucket tokens_;
   SteadyTime not_before_{};  // the API server is away, or asked for a pause
   std::uint64_t dropped_ = 0;
   std::uint64_t sequence_ = 0;

@@ -8,31 +8,29 @@ namespace {
 
 constexpr Duration kHour = std::chrono::hours{1};
 
-// Part of an hour, rounded up.
-Duration hours(double part) {
-  return Duration{static_cast<Duration::rep>(part * static_cast<double>(kHour.count())) + 1};
+TokenBucket bucket(double burst, double per_hour) {
+  return TokenBucket{{per_hour / std::chrono::duration<double>(kHour).count(), burst}};
 }
 
 }  // namespace
 
-PollBudget::PollBudget(int per_hour, Duration interval) : per_hour_(std::max(1, per_hour)) {
+PollBudget::PollBudget(int per_hour, Duration interval)
+    : per_hour_(std::max(1, per_hour)), tokens_(bucket(0, 0)) {
   // What the cadence uses in any hour, at most: its phase may begin and end one.
   const auto cadence =
       static_cast<int>(kHour / std::max<Duration>(interval, kHour / per_hour_)) + 1;
   const int spare = per_hour_ - cadence;
   constexpr int kAmple = 12;
   if (spare >= kAmple) {
-    burst_ = kAmple / 2.0;
-    tokens_per_hour_ = spare - burst_;
+    constexpr double kBurst = kAmple / 2.0;
+    tokens_ = bucket(kBurst, spare - kBurst);
     scarce_from_ = per_hour_ + 1;
   } else {
     // A fifteenth of the budget at once and as much again in an hour; the cadence yields to it.
     const int share = std::max(1, per_hour_ / 15);
-    burst_ = share;
-    tokens_per_hour_ = share;
+    tokens_ = bucket(share, share);
     scarce_from_ = std::max(1, per_hour_ - 3 * share);
   }
-  tokens_ = burst_;
 }
 
 void PollBudget::change(int per_hour, Duration interval) {
@@ -66,29 +64,5 @@ void PollBudget::spend(SteadyTime now) {
 int PollBudget::left(SteadyTime now) const { return std::max(0, per_hour_ - used(now)); }
 
 bool PollBudget::is_scarce(SteadyTime now) const { return used(now) >= scarce_from_; }
-
-double PollBudget::tokens(SteadyTime now) const {
-  if (!counted_ || now <= *counted_) {
-    return tokens_;
-  }
-  const auto part =
-      static_cast<double>((now - *counted_).count()) / static_cast<double>(kHour.count());
-  return std::min(burst_, tokens_ + part * tokens_per_hour_);
-}
-
-SteadyTime PollBudget::token_at(SteadyTime now) const {
-  const double have = tokens(now);
-  return have >= 1.0 ? now : now + hours((1.0 - have) / tokens_per_hour_);
-}
-
-bool PollBudget::take_token(SteadyTime now) {
-  const double have = tokens(now);
-  if (have < 1.0) {
-    return false;
-  }
-  tokens_ = have - 1.0;
-  counted_ = now;
-  return true;
-}
 
 }  // namespace slurmlet::slurm

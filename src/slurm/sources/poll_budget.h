@@ -8,9 +8,9 @@
 // Pure but for its memory. Not thread-safe.
 
 #include <deque>
-#include <optional>
 
 #include "base/clock.h"
+#include "base/token_bucket.h"
 
 namespace slurmlet::slurm {
 
@@ -32,21 +32,18 @@ class PollBudget {
   bool is_scarce(SteadyTime now) const;
 
   // When there is a token for a question beside the cadence; not before `now`.
-  SteadyTime token_at(SteadyTime now) const;
+  SteadyTime token_at(SteadyTime now) const { return tokens_.ready(now); }
   // Takes one; false when there is none.
-  bool take_token(SteadyTime now);
+  bool take_token(SteadyTime now) { return tokens_.take(now); }
 
  private:
-  double tokens(SteadyTime now) const;
   int used(SteadyTime now) const;
 
   int per_hour_;
-  int scarce_from_;         // questions in the last hour; per_hour_ + 1 = never
-  double burst_;            // most tokens
-  double tokens_per_hour_;  // the extra questions of an hour are at most this and burst_
+  int scarce_from_;  // questions in the last hour; per_hour_ + 1 = never
   std::deque<SteadyTime> starts_;
-  double tokens_;
-  std::optional<SteadyTime> counted_;  // when tokens_ was right
+  // The extra questions of an hour are at most its burst and what an hour brings.
+  TokenBucket tokens_;
 };
 
 }  // namespace slurmlet::slurm

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-namespace slurmlet::podapi {
+namespace slurmlet {
 
 struct Rate {
   double per_second;
@@ -20,13 +20,9 @@ class TokenBucket {
   explicit TokenBucket(const Rate& rate) : rate_(rate), left_(rate.burst) {}
 
   // When there is one to take; `now` if there is one, kNever if there will be none.
-  SteadyTime ready(SteadyTime now) {
-    if (seen_) {
-      const double elapsed = std::chrono::duration<double>(now - *seen_).count();
-      left_ = std::min(rate_.burst, left_ + std::max(0.0, elapsed) * rate_.per_second);
-    }
-    seen_ = now;
-    if (left_ >= 1) {
+  SteadyTime ready(SteadyTime now) const {
+    const double left = left_at(now);
+    if (left >= 1) {
       return now;
     }
     if (rate_.per_second <= 0) {
@@ -35,20 +31,28 @@ class TokenBucket {
     // Rounded up: at that time there is one; hardly, so that who comes just then takes no turn of
     // those who wait for it.
     return now + std::chrono::ceil<std::chrono::microseconds>(
-                     std::chrono::duration<double>((1 - left_) / rate_.per_second));
+                     std::chrono::duration<double>((1 - left) / rate_.per_second));
   }
 
-  // Whether there was one; takes it if so.
-  bool take(SteadyTime now) {
-    const bool there = ready(now) <= now;
+  // Whether there were `least`; takes one if so.
+  bool take(SteadyTime now, double least = 1) {
+    left_ = left_at(now);
+    seen_ = now;
+    const bool there = left_ >= least;
     left_ -= there ? 1 : 0;
     return there;
   }
 
  private:
+  double left_at(SteadyTime now) const {
+    const double elapsed =
+        seen_ ? std::max(0.0, std::chrono::duration<double>(now - *seen_).count()) : 0;
+    return std::min(rate_.burst, left_ + elapsed * rate_.per_second);
+  }
+
   Rate rate_;
   double left_;
   std::optional<SteadyTime> seen_;
 };
 
-}  // namespace slurmlet::podapi
+}  // namespace slurmlet
