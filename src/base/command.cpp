@@ -219,7 +219,7 @@ Error does_not_start(Spawn& spawn) {
 }  // namespace
 
 Command::~Command() {
-  if (running()) {
+  if (pid_ > 0) {
     kill_group();
     (void)reap_killed(pid_);
   }

@@ -52,26 +52,37 @@ struct CommandOutput {
 
 struct Spawn;  // the start of a child process
 
-class Command {
+// The face of Command, so that tests can answer in the place of a program.
+class CommandRunner {
  public:
-  Command() = default;
-  ~Command();
-  Command(const Command&) = delete;
-  Command& operator=(const Command&) = delete;
-
+  virtual ~CommandRunner() = default;
   // kNotFound / kDenied when the program cannot be started; kInternal when one is running; kTimeout
   // when it does not start within two seconds (a file system hangs), and while an earlier one
   // cannot be started or ended.
-  Status start(const CommandSpec& spec, SteadyTime now);
-  bool running() const { return pid_ > 0; }
+  virtual Status start(const CommandSpec& spec, SteadyTime now) = 0;
+  virtual bool running() const = 0;
   // When to poll() at the latest.
-  SteadyTime deadline() const { return std::min({deadline_, listens_from_, looks_at_}); }
+  virtual SteadyTime deadline() const = 0;
   // Descriptors that become readable when there is something to do; empty when not running.
-  std::vector<int> wake_fds() const;
+  virtual std::vector<int> wake_fds() const = 0;
   // Drains what is there. Returns true exactly once, when the command has ended (or was killed),
   // with `output` filled. Never blocks for longer than the kernel needs to end a killed child, and
   // not beyond 100 ms for that.
-  bool poll(SteadyTime now, CommandOutput& output);
+  virtual bool poll(SteadyTime now, CommandOutput& output) = 0;
+};
+
+class Command : public CommandRunner {
+ public:
+  Command() = default;
+  ~Command() override;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  Status start(const CommandSpec& spec, SteadyTime now) override;
+  bool running() const override { return pid_ > 0; }
+  SteadyTime deadline() const override { return std::min({deadline_, listens_from_, looks_at_}); }
+  std::vector<int> wake_fds() const override;
+  bool poll(SteadyTime now, CommandOutput& output) override;
 
  private:
   void kill_group();

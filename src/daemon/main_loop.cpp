@@ -75,9 +75,9 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
                              .discover = std::move(discover),
                              .unread = std::move(unread),
                              .poll = std::move(poll),
-                             .version_runner = std::make_unique<slurm::ProcessRunner>(),
-                             .unit_runner = std::make_unique<slurm::ProcessRunner>(),
-                             .name = {std::make_unique<slurm::ProcessRunner>(), system_random()},
+                             .version_runner = std::make_unique<Command>(),
+                             .unit_runner = std::make_unique<Command>(),
+                             .name = {std::make_unique<Command>(), system_random()},
                              .probe = make_slurmd_probe(*client_)});
 }
 

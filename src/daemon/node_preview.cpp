@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/command.h"
 #include "base/log.h"
 #include "base/try.h"
 #include "daemon/slurm_setup.h"
 #include "daemon/slurm_source.h"
 #include "node/desired_node.h"
-#include "slurm/local/command_runner.h"
 #include "slurm/local/slurm_users.h"
 #include "sync/facts_sync.h"
 
@@ -69,9 +69,9 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
        .unread = setup_before_slurm_conf(settings),
        .poll =
            std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
-       .version_runner = std::make_unique<slurm::ProcessRunner>(),
-       .unit_runner = std::make_unique<slurm::ProcessRunner>(),
-       .name = {std::make_unique<slurm::ProcessRunner>(), system_random()},
+       .version_runner = std::make_unique<Command>(),
+       .unit_runner = std::make_unique<Command>(),
+       .name = {std::make_unique<Command>(), system_random()},
        .probe = make_slurmd_probe(*client)}};
   if (options.record && settings.slurm.source == config::SlurmSource::kOperator) {
     facts.set_record(options.record(identity.policy.node_name));

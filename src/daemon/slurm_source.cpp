@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/command.h"
 #include "base/log.h"
 #include "base/side_call.h"
 #include "daemon/rest_access.h"
 #include "http/curl_client.h"
-#include "slurm/local/command_runner.h"
 #include "slurm/sources/auto_source.h"
 #include "slurm/sources/record_source.h"
 #include "slurm/sources/rest_source.h"
@@ -35,7 +35,7 @@ std::optional<slurm::SourceKind> fixed_source(config::SlurmSource source) {
 Source make_sinfo(const config::SlurmSettings& slurm) {
   return std::make_unique<slurm::SinfoSource>(
       slurm::SinfoSettings{slurm.conf, slurm.bin_dir, slurm.command_timeout},
-      std::make_unique<slurm::ProcessRunner>());
+      std::make_unique<Command>());
 }
 
 Source make_rest(const std::string& url, const config::SlurmSettings& slurm,

@@ -18,8 +18,8 @@ constexpr int kCallsPerStep = 5;  // they block
 }  // namespace
 
 MachineSync::MachineSync(MachineSettings settings, MachineContext context,
-                         std::function<bool()> may_act,
-                         std::unique_ptr<slurm::CommandRunner> runner, Random random)
+                         std::function<bool()> may_act, std::unique_ptr<CommandRunner> runner,
+                         Random random)
     : settings_(std::move(settings)),
       context_(context),
       may_act_(std::move(may_act)),

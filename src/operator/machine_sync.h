@@ -68,7 +68,7 @@ struct MachineStatus {
 class MachineSync {
  public:
   MachineSync(MachineSettings settings, MachineContext context, std::function<bool()> may_act,
-              std::unique_ptr<slurm::CommandRunner> runner, Random random);
+              std::unique_ptr<CommandRunner> runner, Random random);
 
   // `drain` gets the Slurm nodes that are to be drained now.
   SteadyTime step(Now now, const SiteView& site, std::vector<std::string>& drain);

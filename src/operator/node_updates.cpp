@@ -47,7 +47,7 @@ std::optional<SlurmNode> read_slurm_node(const std::string& text) {
   return slurm_node(*std::move(record), text);
 }
 
-NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::CommandRunner> runner,
+NodeUpdates::NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<CommandRunner> runner,
                          Decide decide, Random random)
     : client_(std::move(client)),
       runner_(std::move(runner)),

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/backoff.h"
+#include "base/command.h"
 #include "operator/rules/drain_rules.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/local/command_runner.h"
 
 namespace slurmlet::op {
 
@@ -43,8 +43,8 @@ class NodeUpdates {
     std::string failure;  // "" = done
   };
 
-  NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<slurm::CommandRunner> runner,
-              Decide decide, Random random);
+  NodeUpdates(slurm::SinfoSettings client, std::unique_ptr<CommandRunner> runner, Decide decide,
+              Random random);
 
   // Has the rule asked about this node soon.
   void want(const std::string& slurm_node) { wanted_.try_emplace(slurm_node); }
@@ -71,7 +71,7 @@ class NodeUpdates {
   void failed(SteadyTime now, const std::string& why, bool of_all, std::vector<Done>& done);
 
   slurm::SinfoSettings client_;
-  std::unique_ptr<slurm::CommandRunner> runner_;
+  std::unique_ptr<CommandRunner> runner_;
   Decide decide_;
   Backoff backoff_;
   std::map<std::string, SteadyTime> wanted_;  // and when at the earliest

@@ -24,8 +24,8 @@ NodeChange change(DrainRuling ruling) { return {ruling.action, std::move(ruling.
 
 OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
                            std::unique_ptr<slurm::DumpSource> dump_source,
-                           std::unique_ptr<slurm::CommandRunner> update_runner,
-                           std::unique_ptr<slurm::CommandRunner> job_runner, const Random& random)
+                           std::unique_ptr<CommandRunner> update_runner,
+                           std::unique_ptr<CommandRunner> job_runner, const Random& random)
     : settings_(std::move(settings)),
       context_(context),
       dump_(settings_.dump, std::move(dump_source), random),

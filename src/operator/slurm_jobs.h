@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/command.h"
 #include "operator/rules/machine_rules.h"
 #include "slurm/answers/squeue.h"
-#include "slurm/local/command_runner.h"
 
 namespace slurmlet::op {
 
@@ -32,7 +32,7 @@ struct SlurmAct {
 
 class SlurmJobs {
  public:
-  SlurmJobs(slurm::SinfoSettings client, std::unique_ptr<slurm::CommandRunner> runner)
+  SlurmJobs(slurm::SinfoSettings client, std::unique_ptr<CommandRunner> runner)
       : client_(std::move(client)), runner_(std::move(runner)) {}
 
   // After each dump: the Slurm nodes that it shows drained, or does not have, whose jobs are to be
@@ -70,7 +70,7 @@ class SlurmJobs {
   void begin_next(SteadyTime now);
 
   slurm::SinfoSettings client_;
-  std::unique_ptr<slurm::CommandRunner> runner_;
+  std::unique_ptr<CommandRunner> runner_;
   std::set<std::string> wanted_;
   SteadyTime dumped_at_{};
   std::optional<Answer> known_, coming_;

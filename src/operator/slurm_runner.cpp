@@ -9,23 +9,18 @@
 namespace slurmlet::op {
 namespace {
 
-class TokenRunner final : public slurm::CommandRunner {
+class TokenRunner final : public Command {
  public:
   TokenRunner(const std::string& path, const Clock& clock) : token_(path, clock) {}
 
   Status start(const CommandSpec& spec, SteadyTime now) override {
     CommandSpec with_token = spec;
     const Status added = add_token(token_, with_token);
-    return added ? runner_.start(with_token, now) : added;
+    return added ? Command::start(with_token, now) : added;
   }
-  bool running() const override { return runner_.running(); }
-  SteadyTime deadline() const override { return runner_.deadline(); }
-  std::vector<int> wake_fds() const override { return runner_.wake_fds(); }
-  bool poll(SteadyTime now, CommandOutput& output) override { return runner_.poll(now, output); }
 
  private:
   TokenFile token_;
-  slurm::ProcessRunner runner_;
 };
 
 }  // namespace
@@ -40,10 +35,9 @@ Status add_token(TokenFile& file, CommandSpec& spec) {
   return {};
 }
 
-std::unique_ptr<slurm::CommandRunner> slurm_runner(const std::string& token_file,
-                                                   const Clock& clock) {
+std::unique_ptr<CommandRunner> slurm_runner(const std::string& token_file, const Clock& clock) {
   if (token_file.empty()) {
-    return std::make_unique<slurm::ProcessRunner>();
+    return std::make_unique<Command>();
   }
   return std::make_unique<TokenRunner>(token_file, clock);
 }

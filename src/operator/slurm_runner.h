@@ -7,11 +7,11 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/command.h"
 #include "base/token_file.h"
 #include "http/client.h"
 #include "operator/options.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/local/command_runner.h"
 #include "slurm/sources/site_dump.h"
 
 namespace slurmlet::op {
@@ -20,8 +20,7 @@ namespace slurmlet::op {
 Status add_token(TokenFile& file, CommandSpec& spec);
 
 // `token_file` is looked at for each command, "" = none; `clock` must outlive the runner.
-std::unique_ptr<slurm::CommandRunner> slurm_runner(const std::string& token_file,
-                                                   const Clock& clock);
+std::unique_ptr<CommandRunner> slurm_runner(const std::string& token_file, const Clock& clock);
 
 // The dump of all nodes, as configured. All must outlive it.
 std::unique_ptr<slurm::DumpSource> dump_source(const Options& options, http::Client& first,

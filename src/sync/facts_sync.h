@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/command.h"
 #include "base/delay.h"
 #include "base/result.h"
 #include "base/side_call.h"
@@ -28,7 +29,6 @@
 #include "host/pressure.h"
 #include "node/conditions.h"
 #include "node/facts.h"
-#include "slurm/local/command_runner.h"
 #include "slurm/local/local_jobs.h"
 #include "slurm/local/slurmd_name.h"
 #include "slurm/local/slurmd_probe.h"
@@ -85,9 +85,9 @@ class FactsSync {
     Discover discover;
     SlurmSetup unread;  // as long as slurm.conf has not been read
     std::unique_ptr<slurm::ControllerPoll> poll;
-    std::unique_ptr<slurm::CommandRunner> version_runner;  // `slurmd -V`
-    std::unique_ptr<slurm::CommandRunner> unit_runner;     // `systemctl show slurmd.service`
-    slurm::SlurmdName name;                                // `scontrol show slurmd`
+    std::unique_ptr<CommandRunner> version_runner;  // `slurmd -V`
+    std::unique_ptr<CommandRunner> unit_runner;     // `systemctl show slurmd.service`
+    slurm::SlurmdName name;                         // `scontrol show slurmd`
     slurm::SlurmdProbe probe{{}};
   };
   explicit FactsSync(Parts parts);

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/backoff.h"
+#include "base/command.h"
 #include "base/result.h"
-#include "slurm/local/command_runner.h"
 
 namespace slurmlet::slurm {
 

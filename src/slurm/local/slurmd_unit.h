@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "slurm/local/command_runner.h"
+#include "base/command.h"
 
 namespace slurmlet::slurm {
 

@@ -26,11 +26,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/command.h"
 #include "base/inotify.h"
 #include "base/side_call.h"
 #include "base/unique_fd.h"
 #include "node/facts.h"
-#include "slurm/local/command_runner.h"
 #include "slurm/local/slurmd_process.h"
 #include "slurm/local/slurmd_unit.h"
 #include "slurm/local/slurmd_version.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/command.h"
 #include "base/side_call.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/local/command_runner.h"
 #include "slurm/sources/node_source.h"
 
 namespace slurmlet::slurm {

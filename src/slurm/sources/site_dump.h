@@ -17,7 +17,6 @@
 #include "base/command.h"
 #include "base/result.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/local/command_runner.h"
 
 namespace slurmlet::slurm {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "base/command.h"
 #include "base/text.h"
-#include "slurm/local/command_runner.h"
 
 namespace slurmlet::op {
 
@@ -163,7 +163,7 @@ struct FakeSlurm {
   }
 };
 
-class FakeSlurmRunner final : public slurm::CommandRunner {
+class FakeSlurmRunner final : public CommandRunner {
  public:
   explicit FakeSlurmRunner(FakeSlurm& slurm) : slurm_(slurm) {}
   Status start(const CommandSpec& spec, SteadyTime now) override {

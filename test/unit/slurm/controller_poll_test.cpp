@@ -627,7 +627,7 @@ TEST_F(ControllerPollTest, AnAnswerForAnotherClusterIsRejected) {
 
 // The real thing, once: a program that never ends is killed with its children.
 TEST(ControllerPollProcess, KillsTheProcessGroupAtTheDeadline) {
-  ProcessRunner runner;
+  Command runner;
   CommandSpec spec;
   spec.argv = {"sh", "-c", "sleep 1000 & sleep 1000"};
   spec.timeout = milliseconds{50};
