@@ -10,6 +10,7 @@ set(COMPONENT_SOURCES
   node_events.cpp
   reject_policy.cpp
   resources.cpp
+  slurm_failure.cpp
   slurm_labels.cpp
   slurm_view.cpp
   state_conditions.cpp)

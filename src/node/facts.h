@@ -168,6 +168,7 @@ enum class SlurmFailure {
   kSackUnavailable,    // auth/slurm: neither sackd nor slurmd serves credentials on this node
   kFileSystemHangs,    // on this machine, below Slurm's files or programs
   kOtherCluster,       // the answer is of a node of another cluster
+  kCount,              // of the causes above: each has a row in slurm_failure.cpp
 };
 
 struct SlurmAnswer {

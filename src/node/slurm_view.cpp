@@ -8,6 +8,7 @@
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "node/resources.h"
+#include "node/slurm_failure.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {
@@ -19,100 +20,29 @@ std::string controllers(const HostFacts& facts) {
              : "slurmctld (" + join(facts.slurm_conf.controllers, ", ") + ")";
 }
 
-struct Cause {
-  std::string reason, what, cure;
-};
-
 // Whose munge, clock or command it is: with slurmrestd the asking is done on its host.
 bool asks_slurmrestd(const HostFacts& facts) {
   return facts.slurm.source.starts_with("slurmrestd");
 }
 
-Cause controller_cause(SlurmFailure failure, const HostFacts& facts) {
-  switch (failure) {
-    case SlurmFailure::kControllerUnreachable:
-      return {"ControllerUnreachable", controllers(facts) + " does not answer",
-              "check that it is running and reachable from this node (scontrol ping)"};
-    case SlurmFailure::kTimeout:
-      return {"ControllerTimeout", controllers(facts) + " did not answer in time",
-              "check its load (sdiag) and the network"};
-    case SlurmFailure::kPermissionDenied:
-      return {"PermissionDenied", "slurmlet is not permitted to read this node in Slurm",
-              "with PrivateData=nodes or partitions, give its user AdminLevel=Operator, or run "
-              "slurmlet as root"};
-    case SlurmFailure::kNotInSlurm:
-      return {"NotInSlurm", "slurmctld has no such node in any partition",
-              "check NodeName and partitions in slurm.conf, or set slurm.nodeName"};
-    case SlurmFailure::kRateLimited:
-      return {"ControllerRateLimited", "slurmctld is rejecting queries for now",
-              "the limit (SlurmctldParameters=rl_enable) applies per user across all nodes: raise "
-              "slurm.pollInterval, or run slurmlet as root, which is exempt"};
-    default:
-      return {"AnswerNotUnderstood", "the answer about this node cannot be parsed",
-              "capture the answer in a file and run slurmlet parse-slurm FILE, which reports what "
-              "it does not recognise"};
-  }
-}
-
-Cause cause_of(SlurmFailure failure, const HostFacts& facts) {
-  const std::string host = asks_slurmrestd(facts) ? "slurmrestd's host" : "this node";
-  switch (failure) {
-    case SlurmFailure::kMungeUnavailable:
-      return {"MungeUnavailable",
-              "munge is not running on " + host + ", so Slurm cannot be queried",
-              "start it there (systemctl start munge)"};
-    case SlurmFailure::kAuthenticationRefused:
-      return {"AuthenticationRefused", "slurmctld rejects the credentials of " + host,
-              "install the cluster's key there (/etc/munge/munge.key, or /etc/slurm/slurm.key with "
-              "auth/slurm), set the clock and restart munge"};
-    case SlurmFailure::kClockSkew:
-      return {"ClockSkew", "the clocks of " + host + " and of slurmctld differ too much for munge",
-              "correct them (chronyc tracking, timedatectl)"};
-    case SlurmFailure::kTokenRefused:
-      return {"TokenRefused", "Slurm rejects the token (JWT)",
-              "write a new one to slurm.jwtFile (scontrol token username=USER lifespan=SECONDS)"};
-    case SlurmFailure::kRestUnavailable:
-      return {"RestUnavailable", "slurmrestd cannot be queried",
-              "check that it is running, and slurm.restURL"};
-    case SlurmFailure::kRecordUnavailable:
-      return {"RecordUnavailable", "there is no usable record from slurmlet-operator",
-              "check that slurmlet-operator is running for this cluster, or set slurm.source to "
-              "auto"};
-    case SlurmFailure::kSackUnavailable:
-      return {"SackUnavailable",
-              "neither sackd nor slurmd serves credentials (auth/slurm) on " + host +
-                  ", so Slurm cannot be queried",
-              "start slurmd or sackd there"};
-    case SlurmFailure::kFileSystemHangs:
-      return {"FileSystemNotResponding", "a file system that Slurm needs here does not respond",
-              "check its mount and its server"};
-    case SlurmFailure::kOtherCluster:
-      return {"OtherCluster", "the answer is about a node of another cluster",
-              "check slurm.conf and slurm.restURL"};
-    case SlurmFailure::kNodeUnknown:
-      return {"SlurmNodeUnknown", "cannot determine this machine's Slurm NodeName",
-              "set slurm.nodeName"};
-    case SlurmFailure::kBadConfiguration:
-      return {"SlurmConfInvalid", "Slurm's configuration on this node cannot be used",
-              "check slurm.conf (SLURM_CONF, or the setting slurm.conf)"};
-    case SlurmFailure::kCommandMissing:
-      return {"SlurmCommandMissing", "sinfo cannot be run",
-              "install Slurm's client commands or set slurm.binDir"};
-    default:
-      return controller_cause(failure, facts);
-  }
+std::string what_failed(const FailureKind& kind, const HostFacts& facts) {
+  return fmt::format(fmt::runtime(kind.what), fmt::arg("slurmctld", controllers(facts)),
+                     fmt::arg("host", asks_slurmrestd(facts) ? "slurmrestd's host" : "this node"));
 }
 
 SlurmView unknown_view(const HostFacts& facts) {
   const auto& slurm = facts.slurm;
   SlurmView view;
   view.knowledge = Knowledge::kUnknown;
-  const Cause cause =
-      slurm.failure
-          ? cause_of(*slurm.failure, facts)
-          : Cause{"AnswerTooOld", controllers(facts) + " has not been queried recently", ""};
-  view.reason = cause.reason;
-  view.what = cause.what;
+  if (slurm.failure) {
+    const FailureKind& kind = kind_of(*slurm.failure);
+    view.reason = kind.reason;
+    view.what = what_failed(kind, facts);
+    view.cure = kind.cure;
+  } else {
+    view.reason = "AnswerTooOld";
+    view.what = controllers(facts) + " has not been queried recently";
+  }
   if (!slurm.failure_detail.empty()) {
     view.what += ": " + slurm.failure_detail;
   }
@@ -120,7 +50,6 @@ SlurmView unknown_view(const HostFacts& facts) {
     view.what += fmt::format("; last answer at {}, state then {}", rfc3339(*slurm.answered_at),
                              slurm.record->state.raw());
   }
-  view.cure = cause.cure;
   view.message = view.cure.empty() ? view.what : view.what + "; " + view.cure;
   return view;
 }

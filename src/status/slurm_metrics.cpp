@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "node/slurm_failure.h"
 #include "node/slurm_view.h"
-#include "slurm/answers/sinfo.h"
 #include "status/metrics.h"
 
 namespace slurmlet::status {
@@ -122,7 +122,7 @@ void add_slurm_metrics(std::vector<MetricFamily>& out, const Report& report, Now
   MetricFamily failures = counter("slurmlet_slurmctld_failures_total",
                                   "Queries without a usable answer, by cause.", {});
   for (const auto& [cause, count] : report.slurmctld.failures_by_cause) {
-    failures.samples.push_back(labelled("cause", slurm::to_string(cause), count));
+    failures.samples.push_back(labelled("cause", node::to_string(cause), count));
   }
   out.push_back(std::move(failures));
   if (report.facts.slurm.record && !report.facts.slurm.stale) {

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
 #include <vector>
 
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "kube/status_error.h"
+#include "node/slurm_failure.h"
 #include "node/slurm_view.h"
 
 namespace slurmlet::status {
@@ -15,49 +15,7 @@ namespace {
 
 using Liveness = node::SlurmdFacts::Liveness;
 
-// In few words; conditions say it at length.
-std::string_view failure_words(node::SlurmFailure failure) {
-  using node::SlurmFailure;
-  switch (failure) {
-    case SlurmFailure::kControllerUnreachable:
-      return "slurmctld does not answer";
-    case SlurmFailure::kTimeout:
-      return "slurmctld did not answer in time";
-    case SlurmFailure::kMungeUnavailable:
-      return "munge is not running";
-    case SlurmFailure::kAuthenticationRefused:
-      return "slurmctld rejects the credentials";
-    case SlurmFailure::kClockSkew:
-      return "the clock differs from slurmctld's";
-    case SlurmFailure::kTokenRefused:
-      return "Slurm rejects the token";
-    case SlurmFailure::kPermissionDenied:
-      return "slurmlet is not permitted to read this node";
-    case SlurmFailure::kNotInSlurm:
-      return "slurmctld has no such node";
-    case SlurmFailure::kBadConfiguration:
-      return "slurm.conf cannot be used";
-    case SlurmFailure::kCommandMissing:
-      return "sinfo cannot be run";
-    case SlurmFailure::kGarbage:
-      return "the answer cannot be parsed";
-    case SlurmFailure::kRateLimited:
-      return "slurmctld is rate-limiting queries";
-    case SlurmFailure::kRestUnavailable:
-      return "slurmrestd cannot be queried";
-    case SlurmFailure::kRecordUnavailable:
-      return "there is no usable record from slurmlet-operator";
-    case SlurmFailure::kNodeUnknown:
-      return "its Slurm NodeName is not known";
-    case SlurmFailure::kSackUnavailable:
-      return "neither sackd nor slurmd serves auth/slurm here";
-    case SlurmFailure::kFileSystemHangs:
-      return "a file system does not respond";
-    case SlurmFailure::kOtherCluster:
-      return "the answer is from another cluster";
-  }
-  return "no answer";
-}
+const char* failure_words(node::SlurmFailure failure) { return node::kind_of(failure).brief; }
 
 std::string api_words(const Report& report, const Error& error) {
   if (!error.request && !error.unanswered()) {

@@ -60,7 +60,4 @@ QueryFailure classify_start(const Error& error);
 // classify() and parse_sinfo() in one.
 QueryResult interpret(const CommandOutput& output, std::string_view node);
 
-// "controller unreachable", "munge unavailable", …: for logs and counters.
-const char* to_string(node::SlurmFailure failure);
-
 }  // namespace slurmlet::slurm

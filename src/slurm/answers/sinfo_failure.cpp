@@ -204,46 +204,4 @@ QueryFailure classify_start(const Error& error) {
           error.message};
 }
 
-const char* to_string(SlurmFailure failure) {
-  switch (failure) {
-    case SlurmFailure::kControllerUnreachable:
-      return "controller unreachable";
-    case SlurmFailure::kTimeout:
-      return "timeout";
-    case SlurmFailure::kMungeUnavailable:
-      return "munge unavailable";
-    case SlurmFailure::kAuthenticationRefused:
-      return "authentication refused";
-    case SlurmFailure::kClockSkew:
-      return "clock skew";
-    case SlurmFailure::kTokenRefused:
-      return "token refused";
-    case SlurmFailure::kPermissionDenied:
-      return "permission denied";
-    case SlurmFailure::kNotInSlurm:
-      return "not in Slurm";
-    case SlurmFailure::kBadConfiguration:
-      return "bad configuration";
-    case SlurmFailure::kCommandMissing:
-      return "command missing";
-    case SlurmFailure::kGarbage:
-      return "garbage";
-    case SlurmFailure::kRateLimited:
-      return "rate limited";
-    case SlurmFailure::kRestUnavailable:
-      return "slurmrestd unavailable";
-    case SlurmFailure::kRecordUnavailable:
-      return "record unavailable";
-    case SlurmFailure::kNodeUnknown:
-      return "node unknown";
-    case SlurmFailure::kSackUnavailable:
-      return "sack unavailable";
-    case SlurmFailure::kFileSystemHangs:
-      return "file system not responding";
-    case SlurmFailure::kOtherCluster:
-      return "other cluster";
-  }
-  return "unknown";
-}
-
 }  // namespace slurmlet::slurm

@@ -2,21 +2,16 @@
 
 #include <utility>
 
-namespace slurmlet::slurm {
+#include "node/slurm_failure.h"
 
-bool lies_in_the_source(node::SlurmFailure cause) {
-  switch (cause) {
-    case node::SlurmFailure::kCommandMissing:
-    case node::SlurmFailure::kRestUnavailable:
-    case node::SlurmFailure::kTokenRefused:
-    case node::SlurmFailure::kRecordUnavailable:
-    case node::SlurmFailure::kBadConfiguration:
-    case node::SlurmFailure::kFileSystemHangs:
-      return true;
-    default:
-      return false;
-  }
+namespace slurmlet::slurm {
+namespace {
+
+bool lies_in_the_source(const QueryFailure& failure) {
+  return node::kind_of(failure.cause).has(node::kOfSource);
 }
+
+}  // namespace
 
 // The one in use first, or the preferred one when it is its turn again.
 std::vector<std::size_t> AutoSource::order(Now now) const {
@@ -49,7 +44,7 @@ std::optional<QueryFailure> AutoSource::ask_next(Now now) {
       under_way_ = source;
       return std::nullopt;
     }
-    if (!lies_in_the_source(failure->cause)) {
+    if (!lies_in_the_source(*failure)) {
       return failure;
     }
     note(source, *failure, now.steady);
@@ -70,7 +65,7 @@ std::optional<QueryResult> AutoSource::poll(Now now) {
       return std::nullopt;
     }
     under_way_.reset();
-    if (!result->failure || !lies_in_the_source(result->failure->cause)) {
+    if (!result->failure || !lies_in_the_source(*result->failure)) {
       use(source);
       return result;
     }

@@ -69,7 +69,4 @@ class AutoSource final : public NodeSource {
   std::map<std::size_t, QueryFailure> failed_;
 };
 
-// Whether another source may do better: the cause lies in this one, not in slurmctld.
-bool lies_in_the_source(node::SlurmFailure cause);
-
 }  // namespace slurmlet::slurm

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/delay.h"
+#include "node/slurm_failure.h"
 #include "slurm/sources/controller_poll.h"
 
 namespace slurmlet::slurm {
@@ -13,23 +14,8 @@ constexpr Duration kHeldUp = std::chrono::seconds{1};
 
 }  // namespace
 
-// Causes on this machine cost slurmctld nothing and end by something that happens on this machine.
 bool ControllerPoll::evidence_counts() const {
-  if (!answer_.failure) {
-    return true;
-  }
-  switch (*answer_.failure) {
-    case node::SlurmFailure::kMungeUnavailable:
-    case node::SlurmFailure::kSackUnavailable:
-    case node::SlurmFailure::kBadConfiguration:
-    case node::SlurmFailure::kCommandMissing:
-    case node::SlurmFailure::kFileSystemHangs:
-    case node::SlurmFailure::kRecordUnavailable:
-    case node::SlurmFailure::kNotInSlurm:
-      return true;
-    default:
-      return false;
-  }
+  return !answer_.failure || node::kind_of(*answer_.failure).has(node::kEndsHere);
 }
 
 // Until this node's tick, if all nodes ticked within `spread`.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "node/slurm_failure.h"
 #include "slurm/answers/sinfo.h"
 
 namespace slurmlet::slurm {
@@ -126,7 +127,7 @@ std::string failure_text(const QueryFailure& failure) {
       return word + (": " + failure.detail);
     }
   }
-  return to_string(failure.cause) + (": " + failure.detail);
+  return node::to_string(failure.cause) + (": " + failure.detail);
 }
 
 std::optional<node::SlurmFailure> controller_cause(std::string_view failure) {

@@ -14,6 +14,7 @@
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "fixture.h"
+#include "node/slurm_failure.h"
 #include "slurm/answers/capture.h"
 #include "slurm/answers/sinfo.h"
 

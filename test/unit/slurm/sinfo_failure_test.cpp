@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fixture.h"
+#include "node/slurm_failure.h"
 #include "slurm/answers/sinfo.h"
 
 namespace slurmlet::slurm {
