@@ -1,6 +1,8 @@
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <climits>
+#include <utility>
 
 #include "tls/client_identity.h"
 
@@ -12,6 +14,13 @@ const unsigned char* bytes_of(std::string_view text) {
 }
 
 unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+
+bool is_base64url(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
+}
 
 }  // namespace
 
@@ -40,6 +49,18 @@ Result<std::string> base64_decode(std::string_view text) {
   }
   bytes.resize(bytes.size() - padding);
   return bytes;
+}
+
+std::optional<std::string> base64url_decode(std::string_view text) {
+  if (!is_base64url(text)) {
+    return std::nullopt;
+  }
+  std::string standard{text};
+  std::replace(standard.begin(), standard.end(), '-', '+');
+  std::replace(standard.begin(), standard.end(), '_', '/');
+  standard.append((4 - standard.size() % 4) % 4, '=');
+  auto bytes = base64_decode(standard);
+  return bytes ? std::optional{std::move(*bytes)} : std::nullopt;
 }
 
 std::string base64_encode(std::string_view bytes) {

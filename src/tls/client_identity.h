@@ -61,6 +61,8 @@ class ClientIdentity {
 
 // Base64 of kubeconfig's *-data fields (standard alphabet, padding and newlines allowed).
 Result<std::string> base64_decode(std::string_view text);
+// Of the URL-safe alphabet without padding (RFC 7515 section 2).
+std::optional<std::string> base64url_decode(std::string_view text);
 std::string base64_encode(std::string_view bytes);
 
 }  // namespace slurmlet::tls

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "tls/certificates.h"
 
@@ -14,26 +13,6 @@ namespace {
 // {"alg":"HS256","kid":"abcdef"} with room to spare.
 constexpr std::size_t kMaxHeaderBytes = 1024;
 constexpr std::size_t kDigestBytes = 32;
-
-// RFC 7515 section 2: the URL-safe alphabet without padding.
-bool is_base64url(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  });
-}
-
-std::optional<std::string> base64url_decode(std::string_view text) {
-  if (!is_base64url(text)) {
-    return std::nullopt;
-  }
-  std::string standard{text};
-  std::replace(standard.begin(), standard.end(), '-', '+');
-  std::replace(standard.begin(), standard.end(), '_', '/');
-  standard.append((4 - standard.size() % 4) % 4, '=');
-  auto bytes = base64_decode(standard);
-  return bytes ? std::optional{std::move(*bytes)} : std::nullopt;
-}
 
 std::string base64url_encode(std::string_view bytes) {
   std::string text = base64_encode(bytes);

@@ -7,41 +7,12 @@
 
 #include "base/rfc3339.h"
 #include "base/text.h"
+#include "tls/client_identity.h"
 
 namespace slurmlet::slurm {
 namespace {
 
 using Json = nlohmann::json;
-
-// RFC 4648 section 5, without padding.
-std::optional<unsigned> digit_of(char c) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  const auto at = kDigits.find(c);
-  return at == std::string_view::npos ? std::nullopt : std::optional{static_cast<unsigned>(at)};
-}
-
-std::optional<std::string> decode_base64url(std::string_view text) {
-  while (text.ends_with('=')) {
-    text.remove_suffix(1);
-  }
-  std::string out;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const auto digit = digit_of(c);
-    if (!digit) {
-      return std::nullopt;
-    }
-    bits = (bits << 6 | *digit) & 0xFFFFF;
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out += static_cast<char>(bits >> count & 0xFF);
-    }
-  }
-  return out;
-}
 
 // "NumericDate": seconds, a fraction allowed.
 std::optional<WallTime> time_of(const Json& claims, const char* name) {
@@ -74,7 +45,8 @@ std::optional<TokenClaims> token_claims(std::string_view token) {
   if (parts.size() != 3) {
     return std::nullopt;
   }
-  const auto payload = decode_base64url(parts[1]);
+  const std::string_view padded = parts[1];
+  const auto payload = tls::base64url_decode(padded.substr(0, padded.find_last_not_of('=') + 1));
   if (!payload) {
     return std::nullopt;
   }
