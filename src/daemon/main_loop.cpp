@@ -101,7 +101,7 @@ EndScope MainLoop::end_scope() const {
 }
 
 // What belongs to another boot or identity is removed.
-std::optional<sync::NodeEnd> MainLoop::load_end() {
+std::optional<node::NodeEnd> MainLoop::load_end() {
   if (shared_.end && shared_.end->first == end_scope()) {
     return shared_.end->second;
   }
@@ -116,7 +116,7 @@ std::optional<sync::NodeEnd> MainLoop::load_end() {
   return *std::move(end);
 }
 
-void MainLoop::save_end(const std::optional<sync::NodeEnd>& end) {
+void MainLoop::save_end(const std::optional<node::NodeEnd>& end) {
   shared_.end = {end_scope(), end};
   shared_.saver.save("whether this Node was cordoned is not saved",
                      [scope = end_scope(), end] { return save_node_end(scope, end); });

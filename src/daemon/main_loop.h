@@ -61,8 +61,8 @@ class MainLoop {
   std::unique_ptr<sync::FactsSync> make_facts();
   sync::NodeSyncOptions node_options();
   EndScope end_scope() const;
-  std::optional<sync::NodeEnd> load_end();
-  void save_end(const std::optional<sync::NodeEnd>& end);
+  std::optional<node::NodeEnd> load_end();
+  void save_end(const std::optional<node::NodeEnd>& end);
   void notice_other_credential();
   Now begin_part();
   void wake_at(SteadyTime time, const char* part);

@@ -36,11 +36,11 @@ bool is_of(const Json& document, const EndScope& scope) {
 
 }  // namespace
 
-Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now) {
+Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now) {
   const auto text = read_file(end_file(scope), kMaxEndBytes);
   if (!text) {
     return text.error().code == Code::kNotFound
-               ? Result<std::optional<sync::NodeEnd>>{std::optional<sync::NodeEnd>{}}
+               ? Result<std::optional<node::NodeEnd>>{std::optional<node::NodeEnd>{}}
                : text.error();
   }
   const Json document = Json::parse(*text, nullptr, false);
@@ -50,11 +50,10 @@ Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, Steady
                                      "deleted with its Machine, it is registered again"};
   }
   if (!is_of(document, scope)) {
-    return std::optional<sync::NodeEnd>{};
+    return std::optional<node::NodeEnd>{};
   }
-  sync::NodeEnd end;
-  end.last = {kube::string_at(document, "nodeUID"), kube::string_at(document, "machine"),
-              kube::bool_at(document, "detached")};
+  node::NodeEnd end{kube::string_at(document, "nodeUID"), kube::string_at(document, "machine"),
+                    kube::bool_at(document, "detached")};
   if (const auto gone = kube::int_at(document, "goneAtMilliseconds"); gone && *gone >= 0) {
     end.gone_at = std::min(SteadyTime{milliseconds{*gone}}, now);  // never later than now
     end.deleted_at = kube::string_at(document, "deletedAt");
@@ -62,7 +61,7 @@ Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, Steady
   return std::optional{std::move(end)};
 }
 
-Status save_node_end(const EndScope& scope, const std::optional<sync::NodeEnd>& end) {
+Status save_node_end(const EndScope& scope, const std::optional<node::NodeEnd>& end) {
   const auto file = end_file(scope);
   if (!end || scope.boot_id.empty()) {
     touches_file(file.native());
@@ -72,8 +71,8 @@ Status save_node_end(const EndScope& scope, const std::optional<sync::NodeEnd>& 
   }
   Json document{{"bootID", scope.boot_id},         {"nodeName", scope.node_name},
                 {"metal3UUID", scope.metal3_uuid}, {"providerID", scope.provider_id},
-                {"credential", scope.credential},  {"nodeUID", end->last.uid},
-                {"machine", end->last.machine},    {"detached", end->last.detached}};
+                {"credential", scope.credential},  {"nodeUID", end->uid},
+                {"machine", end->machine},         {"detached", end->detached}};
   if (end->gone_at) {
     document["goneAtMilliseconds"] =
         std::chrono::duration_cast<milliseconds>(end->gone_at->time_since_epoch()).count();

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "daemon/node_identity.h"
-#include "sync/node_end.h"
+#include "node/machine_end.h"
 
 namespace slurmlet::daemon {
 
@@ -23,9 +23,9 @@ struct EndScope {
 
 // kInvalid when the file is none of ours: slurmlet goes on without it. One of another boot or of
 // another identity is nothing.
-Result<std::optional<sync::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now);
+Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now);
 
 // Nothing removes the file.
-Status save_node_end(const EndScope& scope, const std::optional<sync::NodeEnd>& end);
+Status save_node_end(const EndScope& scope, const std::optional<node::NodeEnd>& end);
 
 }  // namespace slurmlet::daemon

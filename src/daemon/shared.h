@@ -43,7 +43,7 @@ struct Shared {
   std::string reload_waits = {};  // Reload::waits()
   StateSaver saver = {};
   // The last that was to be saved: a file that hangs may not have it yet.
-  std::optional<std::pair<EndScope, std::optional<sync::NodeEnd>>> end = {};
+  std::optional<std::pair<EndScope, std::optional<node::NodeEnd>>> end = {};
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

@@ -9,15 +9,15 @@ bool is_detached(const ObservedNode& node) {
   return found != node.annotations.end() && found->second == vocabulary::kDetached;
 }
 
-std::optional<LastSight> last_sight(const ObservedNode& node) {
+std::optional<NodeEnd> last_sight(const ObservedNode& node) {
   const bool detached = is_detached(node);
   if (!node.unschedulable && !detached) {
     return std::nullopt;
   }
   const auto machine = node.annotations.find(vocabulary::kMachine);
-  return LastSight{node.uid, machine == node.annotations.end() ? "" : machine->second, detached};
+  return NodeEnd{node.uid, machine == node.annotations.end() ? "" : machine->second, detached};
 }
 
-bool went_with_machine(const LastSight& last) { return last.detached || !last.machine.empty(); }
+bool went_with_machine(const NodeEnd& last) { return last.detached || !last.machine.empty(); }
 
 }  // namespace slurmlet::node

@@ -79,7 +79,7 @@ std::optional<NodeSync::Found> NodeSync::find(Now now) {
       return std::nullopt;
     }
     end_let_go();
-    note_sight(*existing);
+    set_end(node::last_sight(*existing));
   } else if (const bool waits = waits_for_watch(now); stays_gone(now) || waits) {
     return std::nullopt;
   }
@@ -134,26 +134,21 @@ void NodeSync::adopt(node::ObservedNode existing) {
   log::info("Node " + desired_.name + " already exists and belongs to this machine; adopted");
 }
 
-void NodeSync::set_end(std::optional<NodeEnd> end) {
+void NodeSync::set_end(std::optional<node::NodeEnd> end) {
   if (end_ != end) {
     end_ = std::move(end);
     options_.end_changed(end_);
   }
 }
 
-void NodeSync::note_sight(const node::ObservedNode& seen) {
-  auto last = node::last_sight(seen);
-  set_end(last ? std::optional{NodeEnd{*std::move(last), {}, {}}} : std::nullopt);
-}
-
 // There is no Node. Whether it is to stay so, since it went with its Machine.
 bool NodeSync::stays_gone(Now now) {
-  if (!end_ || !node::went_with_machine(end_->last)) {
+  if (!end_ || !node::went_with_machine(*end_)) {
     end_let_go();
     return false;
   }
   if (!end_->gone_at) {
-    NodeEnd end = *end_;
+    node::NodeEnd end = *end_;
     end.gone_at = now.steady;
     end.deleted_at = rfc3339(now.wall);
     set_end(std::move(end));
@@ -170,8 +165,8 @@ bool NodeSync::stays_gone(Now now) {
         "Node {} was deleted with its Machine{}: it was {} at the time (noticed at {}). It "
         "is not registered again {} (node.recreateAfter), unless this host is reprovisioned or "
         "gets another credential",
-        desired_.name, end_->last.machine.empty() ? "" : " " + end_->last.machine,
-        end_->last.detached ? "detached from Slurm" : "cordoned", end_->deleted_at,
+        desired_.name, end_->machine.empty() ? "" : " " + end_->machine,
+        end_->detached ? "detached from Slurm" : "cordoned", end_->deleted_at,
         options_.recreate_after ? "for now" : "until the next boot");
     log::warning(*refusal_);
   }
@@ -202,7 +197,7 @@ void NodeSync::forget_end() {
   set_end(std::nullopt);
   end_let_go();
   if (observed_) {
-    note_sight(*observed_);
+    set_end(node::last_sight(*observed_));
   }
 }
 

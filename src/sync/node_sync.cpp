@@ -130,7 +130,7 @@ void NodeSync::set_observed(std::optional<node::ObservedNode> observed) {
   }
   if (observed_) {
     lost_uid_.clear();
-    note_sight(*observed_);
+    set_end(node::last_sight(*observed_));
   }
 }
 

@@ -23,10 +23,10 @@
 #include "base/clock.h"
 #include "kube/api.h"
 #include "node/lease_holder.h"
+#include "node/machine_end.h"
 #include "node/node.h"
 #include "sync/event_sink.h"
 #include "sync/lease_link.h"
-#include "sync/node_end.h"
 
 namespace slurmlet::sync {
 
@@ -36,8 +36,8 @@ struct NodeSyncOptions {
   bool recreate = true;                    // when somebody deletes our Node
   std::optional<Duration> recreate_after;  // when it went with its Machine; nothing = never
   std::string remembered_provider_id;      // of an earlier run, for a Node that must be re-created
-  std::optional<NodeEnd> end;              // of an earlier run in this boot, under this identity
-  std::function<void(const std::optional<NodeEnd>&)> end_changed = [](const auto&) {};
+  std::optional<node::NodeEnd> end;        // of an earlier run in this boot, under this identity
+  std::function<void(const std::optional<node::NodeEnd>&)> end_changed = [](const auto&) {};
   std::string holder_identity;  // ours in the Lease: LeaseOptions::holder_identity
   std::string watch_from;       // NodeSync::watch_position() of an earlier run; "" = none
 };
@@ -81,7 +81,7 @@ class NodeSync {
     if (observed_) {
       return node::is_detached(*observed_);
     }
-    return let_go_ ? std::optional{end_->last.detached} : std::nullopt;
+    return let_go_ ? std::optional{end_->detached} : std::nullopt;
   }
   // A write or look that was denied is tried again soon.
   void credential_replaced(Now now);
@@ -105,8 +105,7 @@ class NodeSync {
   void on_seen(const node::ObservedNode& seen);
   void on_gone(const std::optional<node::ObservedNode>& last, Now now);
   void on_deleted(Now now);
-  void note_sight(const node::ObservedNode& seen);
-  void set_end(std::optional<NodeEnd> end);
+  void set_end(std::optional<node::NodeEnd> end);
   bool stays_gone(Now now);
   bool waits_for_watch(Now now);
   void end_let_go();
@@ -164,7 +163,7 @@ class NodeSync {
   Backoff provider_id_backoff_;  // the server rejects it
   Backoff provider_id_retry_;    // it does not answer, or asks to come back later
   SteadyTime provider_id_not_before_{};
-  std::optional<NodeEnd> end_;
+  std::optional<node::NodeEnd> end_;
   std::string lost_uid_;  // of a Node that a write found gone before the watch said so
   std::optional<std::string> refusal_;
   std::optional<node::HolderSighting> foreign_holder_;

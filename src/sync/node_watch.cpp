@@ -70,7 +70,7 @@ void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
     return;
   }
   if (last && last->uid == known) {
-    note_sight(*last);
+    set_end(node::last_sight(*last));
   }
   if (!observed_ && !known.empty()) {
     lost_uid_.clear();
@@ -90,7 +90,7 @@ void NodeSync::on_seen(const node::ObservedNode& seen) {
     const bool is_old =
         found_ && found_->node && is_older(seen.resource_version, found_->node->resource_version);
     if (seen.uid == known_uid() && !is_old) {
-      note_sight(seen);
+      set_end(node::last_sight(seen));
       if (found_ && found_->node) {
         found_->node = seen;
       }

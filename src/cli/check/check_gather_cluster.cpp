@@ -65,7 +65,7 @@ void look_at_end(const config::Settings& settings, const credentials::ApiAccess&
     }
     out.gone_until = rfc3339(preview.at.wall + left);
   }
-  out.gone_with = (*end)->last.machine;
+  out.gone_with = (*end)->machine;
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class NodeDepartureTest : public NodeSyncFixture {
     EXPECT_EQ(uid(), "");  // no lease is renewed
   }
 
-  std::optional<NodeEnd> saved_;
+  std::optional<node::NodeEnd> saved_;
 };
 
 TEST_F(NodeDepartureTest, CordonAndDeletionEndIt) {
@@ -211,7 +211,7 @@ TEST_F(NodeDepartureTest, ACordonWithinTheSpreadOfAStartIsKept) {
   step();
   ASSERT_FALSE(sync_->registered());
   ASSERT_TRUE(saved_);
-  EXPECT_EQ(saved_->last.machine, "m1");
+  EXPECT_EQ(saved_->machine, "m1");
   api_.remove("n1");
   watch_.feed(Seen::kReplaced, {});  // listed anew after 410 Gone
   step();
