@@ -61,7 +61,7 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
                    name = name()](const std::vector<slurm::SlurmdSeen>& slurmds) {
     return discover_slurm(settings, hostname, name, slurmds);
   };
-  auto source = make_node_source(settings_, {*client_, shared_.clock});
+  auto source = make_node_source(settings_, *client_, shared_.clock);
   const slurm::PollSettings pace = poll_settings(settings_.slurm, {});
   if (const std::string warning = stretched_interval(settings_.slurm, pace); !warning.empty()) {
     log::warning(warning);

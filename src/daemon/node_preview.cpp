@@ -50,7 +50,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   facts_options.slurm_users = slurm::usual_slurm_users;
   slurm::PollSettings poll = poll_settings(settings.slurm, std::nullopt);
   poll.first_spread = Duration{0};
-  auto source = make_node_source(settings, {*client, clock});
+  auto source = make_node_source(settings, *client, clock);
   const Duration limit =
       std::min<Duration>(settings.slurm.command_timeout + milliseconds{500}, options.limit);
   facts_options.reading_limit = std::min(facts_options.reading_limit, limit);

@@ -102,8 +102,8 @@ slurm::RestToken RestAccess::token() {
   return token;
 }
 
-RestConnection rest_connection(const config::SlurmSettings& settings, const std::string& url,
-                               http::Client& first, const Clock& clock) {
+slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const std::string& url,
+                                    http::Client& first, const Clock& clock) {
   const auto access = std::make_shared<RestAccess>(settings, url, clock);
   slurm::RestSettings rest;
   rest.server.url = url;
@@ -116,14 +116,15 @@ RestConnection rest_connection(const config::SlurmSettings& settings, const std:
     return known ? *known : "";
   };
   rest.timeout = settings.command_timeout;
-  auto make_client = [access, &first]() -> Result<std::unique_ptr<http::Client>> {
+  rest.make_client = [access, &first]() -> Result<std::unique_ptr<http::Client>> {
     TRY(access->refresh());
     return http::make_sibling(first, [access] {
       (void)access->refresh();
       return access->credentials();
     });
   };
-  return {std::move(rest), std::move(make_client), [access] { return access->token(); }};
+  rest.read_token = [access] { return access->token(); };
+  return rest;
 }
 
 }  // namespace slurmlet::daemon

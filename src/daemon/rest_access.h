@@ -49,12 +49,7 @@ class RestAccess {
 };
 
 // What asks there by these settings; waits with `first`. Both must outlive it.
-struct RestConnection {
-  slurm::RestSettings settings;
-  slurm::RestClientMaker make_client;
-  slurm::RestTokenReader read_token;
-};
-RestConnection rest_connection(const config::SlurmSettings& settings, const std::string& url,
-                               http::Client& first, const Clock& clock);
+slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const std::string& url,
+                                    http::Client& first, const Clock& clock);
 
 }  // namespace slurmlet::daemon

@@ -32,38 +32,20 @@ std::optional<slurm::SourceKind> fixed_source(config::SlurmSource source) {
   return std::nullopt;
 }
 
-Source make_sinfo(const config::SlurmSettings& slurm) {
-  return std::make_unique<slurm::SinfoSource>(
-      slurm::SinfoSettings{slurm.conf, slurm.bin_dir, slurm.command_timeout},
-      std::make_unique<Command>());
-}
-
-Source make_rest(const std::string& url, const config::SlurmSettings& slurm,
-                 const SourceContext& context) {
-  auto rest = rest_connection(slurm, url, context.client, context.clock);
-  return std::make_unique<slurm::RestSource>(std::move(rest.settings), std::move(rest.make_client),
-                                             std::move(rest.read_token));
-}
-
 Source make_source(const slurm::SourceOption& option, bool is_only,
-                   const config::SlurmSettings& slurm, const SourceContext& context) {
+                   const config::SlurmSettings& slurm, http::Client& client, const Clock& clock) {
   switch (option.kind) {
     case slurm::SourceKind::kOperator:
       return std::make_unique<slurm::RecordSource>(is_only);
     case slurm::SourceKind::kRest:
-      return make_rest(option.where, slurm, context);
+      return std::make_unique<slurm::RestSource>(
+          rest_connection(slurm, option.where, client, clock));
     case slurm::SourceKind::kCli:
       break;
   }
-  return make_sinfo(slurm);
-}
-
-slurm::SourceFacts look_for_sources(slurm::SourceFacts facts, const std::string& bin_dir) {
-  facts.sinfo = slurm::find_program("sinfo", bin_dir);
-  if (!facts.fixed) {
-    facts.sockets = slurm::existing_sockets(slurm::usual_rest_sockets());
-  }
-  return facts;
+  return std::make_unique<slurm::SinfoSource>(
+      slurm::SinfoSettings{slurm.conf, slurm.bin_dir, slurm.command_timeout},
+      std::make_unique<Command>());
 }
 
 }  // namespace
@@ -75,7 +57,13 @@ slurm::SourceFacts source_facts(const config::SlurmSettings& settings) {
     return facts;
   }
   SideCall<Result<slurm::SourceFacts>> call;
-  auto seen = in_time(call, [facts, bin_dir] { return Result{look_for_sources(facts, bin_dir)}; });
+  auto seen = in_time(call, [facts, bin_dir]() mutable {
+    facts.sinfo = slurm::find_program("sinfo", bin_dir);
+    if (!facts.fixed) {
+      facts.sockets = slurm::existing_sockets(slurm::usual_rest_sockets());
+    }
+    return Result{facts};
+  });
   if (seen) {
     return *std::move(seen);
   }
@@ -83,7 +71,8 @@ slurm::SourceFacts source_facts(const config::SlurmSettings& settings) {
   return facts;
 }
 
-Source make_node_source(const config::Settings& settings, const SourceContext& context) {
+Source make_node_source(const config::Settings& settings, http::Client& client,
+                        const Clock& clock) {
   const config::SlurmSettings& slurm = settings.slurm;
   const auto options = slurm::choose_sources(source_facts(slurm));
   // What comes first or, where that may be missing, second.
@@ -95,7 +84,7 @@ Source make_node_source(const config::Settings& settings, const SourceContext& c
   std::vector<Source> sources;
   sources.reserve(options.size());
   for (const auto& option : options) {
-    sources.push_back(make_source(option, options.size() == 1, slurm, context));
+    sources.push_back(make_source(option, options.size() == 1, slurm, client, clock));
   }
   if (sources.size() == 1) {
     return std::move(sources.front());

@@ -14,18 +14,14 @@
 
 namespace slurmlet::daemon {
 
-struct SourceContext {
-  http::Client& client;  // of the thread that asks; waits for slurmrestd too
-  const Clock& clock;
-};
-
 // What the choice depends on. Where sinfo or a socket lies on a file system that hangs, the look is
 // given up after a moment: sinfo is then taken to be there, and no socket is.
 slurm::SourceFacts source_facts(const config::SlurmSettings& settings);
 
-// Logs the choice, and its changes while running. What `context` refers to must outlive the source.
+// Logs the choice, and its changes while running. `client` is that of the thread that asks and
+// waits for slurmrestd too; it and `clock` must outlive the source.
 std::unique_ptr<slurm::NodeSource> make_node_source(const config::Settings& settings,
-                                                    const SourceContext& context);
+                                                    http::Client& client, const Clock& clock);
 
 // Asks the slurmd of this machine over loopback (slurmd_probe.h). `first` must outlive it.
 slurm::SlurmdProbe make_slurmd_probe(http::Client& first);

@@ -53,9 +53,8 @@ std::unique_ptr<slurm::DumpSource> dump_source(const Options& options, http::Cli
   settings.jwt_file = options.slurm_jwt_file;
   settings.command_timeout = options.slurm_command_timeout;
   auto rest = daemon::rest_connection(settings, options.slurm_rest_url, first, clock);
-  rest.settings.server.of_operator = true;
-  return std::make_unique<slurm::RestDump>(std::move(rest.settings), std::move(rest.make_client),
-                                           std::move(rest.read_token));
+  rest.server.of_operator = true;
+  return std::make_unique<slurm::RestDump>(std::move(rest));
 }
 
 slurm::SinfoSettings slurm_client(const Options& options) {

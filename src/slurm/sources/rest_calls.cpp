@@ -105,7 +105,7 @@ std::string RestServer::key(const std::string& name) const {
 
 std::optional<QueryFailure> RestCalls::begin(Now now) {
   if (!client_) {
-    auto made = make_client_();
+    auto made = settings_.make_client();
     if (!made) {
       return QueryFailure{made.error().code == Code::kTimeout ? SlurmFailure::kFileSystemHangs
                                                               : SlurmFailure::kRestUnavailable,
@@ -113,7 +113,7 @@ std::optional<QueryFailure> RestCalls::begin(Now now) {
     }
     client_ = *std::move(made);
   }
-  token_ = read_token_();
+  token_ = settings_.read_token();
   token_.text = std::string{bare_token(token_.text)};
   deadline_ = now.steady + settings_.timeout;
   version_ = versions_.candidate();

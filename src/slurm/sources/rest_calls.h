@@ -42,11 +42,11 @@ struct RestSettings {
   // Our own, for a token that does not name its user; "" = not known now.
   std::function<std::string()> own_user = [] { return ""; };
   Duration timeout = std::chrono::seconds{15};
+  // Makes the connection's client; called again for the next question while it fails (a CA file
+  // that is not there yet).
+  std::function<Result<std::unique_ptr<http::Client>>()> make_client = {};
+  std::function<RestToken()> read_token = {};  // for each question: tokens rotate
 };
-
-// Makes the connection's client; called again for the next question while it fails (a CA file that
-// is not there yet).
-using RestClientMaker = std::function<Result<std::unique_ptr<http::Client>>()>;
 
 class RestCalls {
  public:
@@ -58,10 +58,7 @@ class RestCalls {
     std::optional<QueryFailure> failure;
   };
 
-  RestCalls(RestSettings settings, RestClientMaker make_client, RestTokenReader read_token)
-      : settings_(std::move(settings)),
-        make_client_(std::move(make_client)),
-        read_token_(std::move(read_token)) {}
+  explicit RestCalls(RestSettings settings) : settings_(std::move(settings)) {}
 
   // A question begins. Why it cannot; nothing when version() may be asked.
   std::optional<QueryFailure> begin(Now now);
@@ -95,8 +92,6 @@ class RestCalls {
   End judge();
 
   RestSettings settings_;
-  RestClientMaker make_client_;
-  RestTokenReader read_token_;
   RestVersions versions_;
   std::uint64_t requests_ = 0;
   std::unique_ptr<http::Client> client_;

@@ -28,8 +28,7 @@ namespace slurmlet::slurm {
 
 class RestDump final : public DumpSource {
  public:
-  RestDump(RestSettings settings, RestClientMaker make_client, RestTokenReader read_token)
-      : calls_(std::move(settings), std::move(make_client), std::move(read_token)) {}
+  explicit RestDump(RestSettings settings) : calls_(std::move(settings)) {}
   Status start(Now now, bool or_unchanged) override;
   bool running() const override { return calls_.busy(); }
   SteadyTime deadline() const override { return calls_.deadline(); }

@@ -20,8 +20,7 @@ namespace slurmlet::slurm {
 
 class RestSource final : public NodeSource {
  public:
-  RestSource(RestSettings settings, RestClientMaker make_client, RestTokenReader read_token)
-      : calls_(std::move(settings), std::move(make_client), std::move(read_token)) {}
+  explicit RestSource(RestSettings settings) : calls_(std::move(settings)) {}
 
   std::optional<QueryFailure> ask(const std::string& node, Query query, Now now) override;
   bool busy() const override { return calls_.busy(); }

@@ -4,7 +4,6 @@
 // SLURM_JWT. What it says of itself is read without verifying it; only slurmctld can. Never logged
 // and never part of a message. Pure but for the environment.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +24,6 @@ struct RestToken {
   std::string where;             // its file, or kTokenVariable
   std::optional<Error> problem;  // one is configured, but there is none
 };
-// Read for each question: tokens rotate.
-using RestTokenReader = std::function<RestToken()>;
 
 // What is inside (RFC 7519): "exp", and "sun", Slurm's name for the user.
 struct TokenClaims {

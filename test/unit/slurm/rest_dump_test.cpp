@@ -20,14 +20,13 @@ class RestDumpTest : public RestSourceTest {
     RestSettings settings;
     settings.server = {url, true};
     settings.own_user = [] { return "root"; };
-    dump_ = std::make_unique<RestDump>(
-        settings,
-        [this]() -> Result<std::unique_ptr<http::Client>> {
-          auto client = std::make_unique<fakes::FakeHttpClient>();
-          http_ = client.get();
-          return std::unique_ptr<http::Client>{std::move(client)};
-        },
-        [this] { return token_; });
+    settings.make_client = [this]() -> Result<std::unique_ptr<http::Client>> {
+      auto client = std::make_unique<fakes::FakeHttpClient>();
+      http_ = client.get();
+      return std::unique_ptr<http::Client>{std::move(client)};
+    };
+    settings.read_token = [this] { return token_; };
+    dump_ = std::make_unique<RestDump>(settings);
   }
   bool start(bool or_unchanged = false) {
     return static_cast<bool>(dump_->start(clock_.now(), or_unchanged));

@@ -35,18 +35,17 @@ class RestSourceTest : public testing::Test {
       return own_user_;
     };
     settings.timeout = std::chrono::seconds{15};
-    source_ = std::make_unique<RestSource>(
-        settings,
-        [this]() -> Result<std::unique_ptr<http::Client>> {
-          ++clients_made_;
-          if (client_error_) {
-            return *client_error_;
-          }
-          auto client = std::make_unique<fakes::FakeHttpClient>();
-          http_ = client.get();
-          return std::unique_ptr<http::Client>{std::move(client)};
-        },
-        [this] { return token_; });
+    settings.make_client = [this]() -> Result<std::unique_ptr<http::Client>> {
+      ++clients_made_;
+      if (client_error_) {
+        return *client_error_;
+      }
+      auto client = std::make_unique<fakes::FakeHttpClient>();
+      http_ = client.get();
+      return std::unique_ptr<http::Client>{std::move(client)};
+    };
+    settings.read_token = [this] { return token_; };
+    source_ = std::make_unique<RestSource>(settings);
   }
   std::optional<QueryFailure> ask(const std::string& node = "gpu01") {
     return source_->ask(node, Query::kOneNode, clock_.now());
