@@ -45,7 +45,6 @@ set(COMPONENT_SOURCES
   sources/rest_dump.cpp
   sources/rest_source.cpp
   sources/rest_token.cpp
-  sources/rest_versions.cpp
   sources/sinfo_source.cpp
   sources/site_dump.cpp
   sources/source_choice.cpp)

@@ -28,15 +28,43 @@ class RestVersions {
 
   // The server does not serve candidate(). True when there is another to try now; one that was
   // known starts the search over.
-  bool not_served();
+  bool not_served() {
+    if (known_) {
+      forget();
+      return true;
+    }
+    if (candidate_ == kOldest) {
+      forget();
+      return false;
+    }
+    --candidate_;
+    return true;
+  }
   // `version` has answered about a node; `release` is what the answer says of the server, "25.11.8"
   // or "". Another release than before is searched anew with the next question.
-  void answered(int version, const std::string& release);
+  void answered(int version, const std::string& release) {
+    candidate_ = version;
+    known_ = true;
+    const bool upgraded = !release.empty() && !release_.empty() && release != release_;
+    if (!release.empty()) {
+      release_ = release;
+    }
+    if (upgraded) {
+      forget();
+    }
+  }
   // The server went away: while nothing is known, a search begins anew with the next question.
-  void unreachable();
+  void unreachable() {
+    if (!known_) {
+      forget();
+    }
+  }
 
  private:
-  void forget();
+  void forget() {
+    known_ = false;
+    candidate_ = kNewest;
+  }
 
   int candidate_ = kNewest;
   bool known_ = false;
@@ -44,10 +72,13 @@ class RestVersions {
 };
 
 // "v0.0.44"
-std::string api_version_name(int version);
+inline std::string api_version_name(int version) { return "v0.0." + std::to_string(version); }
 
 // The value of update_time: v0.0.42 and those before v0.0.39 take seconds, those between only words
 // of Slurm's own ("uts1795452630"), of which seconds are none.
-std::string update_time(int version, std::int64_t seconds);
+inline std::string update_time(int version, std::int64_t seconds) {
+  const bool takes_words = version >= 39 && version <= 41;
+  return (takes_words ? "uts" : "") + std::to_string(seconds);
+}
 
 }  // namespace slurmlet::slurm
