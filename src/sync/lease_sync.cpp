@@ -116,9 +116,7 @@ Status LeaseSync::load(Now now, bool just_written) {
       used_ && used_ != found ? Result<kube::Lease>{*used_} : api_.get(options_.node_name);
   if (current) {
     lease_ = std::move(*current);
-    if (const Status free = refuse_foreign(now, just_written); !free) {
-      return free;
-    }
+    TRY(refuse_foreign(now, just_written));
     if (const auto seen = parse_rfc3339(lease_->renew_time)) {
       last_renew_ = std::max(last_renew_, *seen);
     }
@@ -169,9 +167,7 @@ Status LeaseSync::write(Now now, const std::string& uid) {
 
 Status LeaseSync::renew(Now now, const std::string& uid) {
   if (!lease_) {
-    if (const Status loaded = load(now, false); !loaded) {
-      return loaded;
-    }
+    TRY(load(now, false));
   }
   Status last;
   for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
@@ -185,9 +181,7 @@ Status LeaseSync::renew(Now now, const std::string& uid) {
       return last;
     }
     // Somebody else wrote or removed it: start again from what is there.
-    if (const Status loaded = load(now, code == Code::kConflict); !loaded) {
-      return loaded;
-    }
+    TRY(load(now, code == Code::kConflict));
   }
   return last;
 }

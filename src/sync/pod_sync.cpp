@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/try.h"
 #include "node/vocabulary.h"
 #include "sync/calls_per_step.h"
 
@@ -172,10 +173,7 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
 // As a kubelet does: the end is reported before the pod is gone.
 Status PodSync::finish(kube::Pod& pod) {
   if (!is_terminal(pod)) {
-    if (Status failed = api_.set_failed(pod, node::vocabulary::kPodRejectedReason, message());
-        !failed) {
-      return failed;
-    }
+    TRY(api_.set_failed(pod, node::vocabulary::kPodRejectedReason, message()));
     pod.phase = "Failed";
   }
   return api_.remove_now(pod);
