@@ -99,14 +99,18 @@ class PodApi {
   virtual Status remove_now(const Pod& pod) = 0;
 };
 
+struct ObjectRef {
+  std::string kind, namespace_name, name, uid;
+  std::string api_version = "v1";
+};
+
 // core/v1 Event about the Node or a pod.
 struct Event {
   std::string namespace_name;  // "default" for the Node
   std::string name;            // of the Event object
   std::string type;            // "Normal", "Warning"
   std::string reason, message;
-  std::string involved_kind, involved_namespace, involved_name, involved_uid;
-  std::string involved_api_version = "v1";
+  ObjectRef about;
   std::string source_component, source_host;
   WallTime first_seen, last_seen;
   int count = 1;

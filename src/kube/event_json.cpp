@@ -12,15 +12,13 @@ using nlohmann::json;
 
 namespace {
 
-json involved_object(const Event& event) {
-  json object{{"apiVersion", event.involved_api_version},
-              {"kind", event.involved_kind},
-              {"name", event.involved_name}};
-  if (!event.involved_namespace.empty()) {
-    object["namespace"] = event.involved_namespace;
+json involved_object(const ObjectRef& about) {
+  json object{{"apiVersion", about.api_version}, {"kind", about.kind}, {"name", about.name}};
+  if (!about.namespace_name.empty()) {
+    object["namespace"] = about.namespace_name;
   }
-  if (!event.involved_uid.empty()) {
-    object["uid"] = event.involved_uid;
+  if (!about.uid.empty()) {
+    object["uid"] = about.uid;
   }
   return object;
 }
@@ -31,7 +29,7 @@ std::string event_body(const Event& event) {
   return to_text({{"apiVersion", "v1"},
                   {"kind", "Event"},
                   {"metadata", {{"name", event.name}, {"namespace", event.namespace_name}}},
-                  {"involvedObject", involved_object(event)},
+                  {"involvedObject", involved_object(event.about)},
                   {"type", event.type},
                   {"reason", event.reason},
                   {"message", one_line(event.message, kMaxEventMessageBytes)},

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "node/vocabulary.h"
-#include "sync/calls_per_step.h"
 
 namespace slurmlet::op {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/plain_text.h"
-#include "sync/calls_per_step.h"
 
 namespace slurmlet::sync {
 namespace {
@@ -39,7 +38,7 @@ EventSink::EventSink(kube::EventApi& api, std::string host, Random random, std::
       backoff_(Delay::kEventRetry, std::move(random)),
       tokens_({limits_.per_second, limits_.burst}) {}
 
-void EventSink::emit(const ObjectRef& about, bool warning, const std::string& reason,
+void EventSink::emit(const kube::ObjectRef& about, bool warning, const std::string& reason,
                      const std::string& message, const std::string& key, Now now) {
   const std::string full_key =
       about.kind + "/" + about.name + "/" + reason + "/" + key.substr(0, kMaxKeyBytes);
@@ -60,24 +59,22 @@ void EventSink::emit(const ObjectRef& about, bool warning, const std::string& re
     return;
   }
   Known known;
-  kube::Event& event = known.event;
-  event.namespace_name = about.namespace_name.empty() ? "default" : about.namespace_name;
-  event.name = fmt::format(
-      "{}.{:x}{:04x}", about.name,
-      std::chrono::duration_cast<std::chrono::microseconds>(now.wall.time_since_epoch()).count(),
-      ++sequence_ & 0xffffU);
-  event.type = warning ? "Warning" : "Normal";
-  event.reason = reason;
-  event.message = plain_text(message);
-  event.involved_kind = about.kind;
-  event.involved_namespace = about.namespace_name;
-  event.involved_name = about.name;
-  event.involved_uid = about.uid;
-  event.involved_api_version = about.api_version;
-  event.source_component = component_;
-  event.source_host = host_;
-  event.first_seen = now.wall;
-  event.last_seen = now.wall;
+  known.event = {
+      .namespace_name = about.namespace_name.empty() ? "default" : about.namespace_name,
+      .name = fmt::format(
+          "{}.{:x}{:04x}", about.name,
+          std::chrono::duration_cast<std::chrono::microseconds>(now.wall.time_since_epoch())
+              .count(),
+          ++sequence_ & 0xffffU),
+      .type = warning ? "Warning" : "Normal",
+      .reason = reason,
+      .message = plain_text(message),
+      .about = about,
+      .source_component = component_,
+      .source_host = host_,
+      .first_seen = now.wall,
+      .last_seen = now.wall,
+  };
   known.dirty = true;
   known.send_at = now.steady + delay_;
   known.last_seen = now.steady;
@@ -159,7 +156,7 @@ SteadyTime EventSink::step(Now now) {
     if (calls_left == 0) {
       break;
     }
-    const bool of_pods = is_of_pods(known->event.involved_kind, known->event.reason);
+    const bool of_pods = is_of_pods(known->event.about.kind, known->event.reason);
     if (!tokens_.take(now.steady, of_pods ? 1 + kTokensForNode : 1)) {
       known->send_at = now.steady + std::chrono::duration_cast<Duration>(
                                         std::chrono::duration<double>(1 / limits_.per_second));

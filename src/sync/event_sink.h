@@ -18,13 +18,12 @@
 
 namespace slurmlet::sync {
 
+// Most calls that a step makes one after the other; the next step makes the next. A slow API server
+// takes up to ten seconds for each, and a watchdog has patience with a step for less than a minute.
+inline constexpr int kCallsPerStep = 4;
+
 // The reason of Events on the Node that pods bring about in any number.
 inline constexpr char kPodRejected[] = "PodRejected";
-
-struct ObjectRef {
-  std::string kind, namespace_name, name, uid;
-  std::string api_version = "v1";
-};
 
 // What a storm may cost. By default as client-go's spam filter: 25 at once, then one in ten
 // seconds.
@@ -44,7 +43,7 @@ class EventSink {
 
   // `key` names what counts as the same news (e.g. reason and controller); the message of the
   // first is kept, later ones are counted. Both are cut to 1 kB.
-  void emit(const ObjectRef& about, bool warning, const std::string& reason,
+  void emit(const kube::ObjectRef& about, bool warning, const std::string& reason,
             const std::string& message, const std::string& key, Now now);
 
   SteadyTime step(Now now);

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/try.h"
 #include "node/vocabulary.h"
-#include "sync/calls_per_step.h"
 
 namespace slurmlet::sync {
 namespace {

@@ -210,9 +210,9 @@ Event node_event() {
   event.type = "Warning";
   event.reason = "SlurmNodeDown";
   event.message = "two\nlines";
-  event.involved_kind = "Node";
-  event.involved_name = "n1";
-  event.involved_uid = "n1";
+  event.about.kind = "Node";
+  event.about.name = "n1";
+  event.about.uid = "n1";
   event.source_component = "slurmlet";
   event.source_host = "n1";
   event.first_seen = kNow;
@@ -241,7 +241,7 @@ TEST(EventJsonTest, Update) {
 TEST(EventJsonTest, CutsLongMessages) {
   Event event = node_event();
   event.message = std::string(5000, 'x');
-  event.involved_namespace = "d";
+  event.about.namespace_name = "d";
   const json body = json::parse(event_body(event));
   EXPECT_EQ(body["message"].get<std::string>().size(), kMaxEventMessageBytes);
   EXPECT_EQ(body["involvedObject"]["namespace"], "d");

@@ -402,7 +402,7 @@ TEST_F(MachineSyncTest, ADrainPolicyThatIsNotUnderstoodIsToldOnce) {
   std::size_t told = 0;
   for (const auto& event : event_api_.events()) {
     told += event.message.find("must be wait, now or deadline=DURATION") != std::string::npos &&
-            event.involved_kind == "Machine";
+            event.about.kind == "Machine";
   }
   EXPECT_EQ(told, 1U);
 }

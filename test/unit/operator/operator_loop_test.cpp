@@ -276,7 +276,7 @@ TEST_F(OperatorLoopTest, TellsTheNodeThatItIsAndNoOtherThatClaimsIt) {
   ASSERT_TRUE(drained("n1"));
   std::vector<std::string> told;
   for (const auto& event : event_api_.events()) {
-    told.push_back(event.involved_name + " " + event.reason);
+    told.push_back(event.about.name + " " + event.reason);
   }
   EXPECT_EQ(told, std::vector<std::string>{"n1 SlurmNodeDrained"});
 }

@@ -59,10 +59,10 @@ TEST_F(EventSinkTest, SendsWhatHappened) {
   EXPECT_EQ(event.type, "Normal");
   EXPECT_EQ(event.reason, "Because");
   EXPECT_EQ(event.message, "words");
-  EXPECT_EQ(event.involved_kind, "Pod");
-  EXPECT_EQ(event.involved_namespace, "default");
-  EXPECT_EQ(event.involved_name, "web-0");
-  EXPECT_EQ(event.involved_uid, "pod-uid");
+  EXPECT_EQ(event.about.kind, "Pod");
+  EXPECT_EQ(event.about.namespace_name, "default");
+  EXPECT_EQ(event.about.name, "web-0");
+  EXPECT_EQ(event.about.uid, "pod-uid");
   EXPECT_EQ(event.source_component, "slurmlet");
   EXPECT_EQ(event.source_host, "n1.example");
   EXPECT_EQ(event.count, 1);
@@ -94,7 +94,7 @@ TEST_F(EventSinkTest, AnEventAboutANodeIsInNamespaceDefault) {
   step();
   ASSERT_EQ(api_.events().size(), 1U);
   EXPECT_EQ(api_.events().front().namespace_name, "default");
-  EXPECT_EQ(api_.events().front().involved_namespace, "");
+  EXPECT_EQ(api_.events().front().about.namespace_name, "");
   EXPECT_EQ(api_.events().front().type, "Warning");
 }
 
@@ -192,7 +192,7 @@ TEST_F(EventSinkTest, AStormOfPodsDelaysNoNewsOfTheNode) {
   settle();
   const auto events = api_.events();
   EXPECT_EQ(std::count_if(events.begin(), events.end(),
-                          [](const auto& event) { return event.involved_kind == "Node"; }),
+                          [](const auto& event) { return event.about.kind == "Node"; }),
             10);
 }
 

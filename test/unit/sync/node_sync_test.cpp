@@ -577,9 +577,9 @@ TEST_F(NodeSyncTest, EventsAreAboutTheNodeAsKubectlLooksForThem) {
   ASSERT_THAT(event_reasons(), ElementsAre("Registered", "SlurmDrained"));
   const kube::Event event = event_api_.events().back();
   EXPECT_EQ(event.type, "Warning");
-  EXPECT_EQ(event.involved_kind, "Node");
-  EXPECT_EQ(event.involved_name, "n1");
-  EXPECT_EQ(event.involved_uid, "n1");
+  EXPECT_EQ(event.about.kind, "Node");
+  EXPECT_EQ(event.about.name, "n1");
+  EXPECT_EQ(event.about.uid, "n1");
   EXPECT_EQ(event.message, "drained; no jobs are running");
 }
 

@@ -77,7 +77,7 @@ class PodSyncTest : public ::testing::Test {
   int count_events(const std::string& kind, const std::string& reason) {
     int count = 0;
     for (const auto& event : events()) {
-      count += event.involved_kind == kind && event.reason == reason ? 1 : 0;
+      count += event.about.kind == kind && event.reason == reason ? 1 : 0;
     }
     return count;
   }
@@ -489,9 +489,9 @@ TEST_F(PodSyncTest, EventsOfOneControllerAreOneOnTheNode) {
   settle();
   int counted = 0;
   for (const auto& event : events()) {
-    if (event.involved_kind == "Node") {
+    if (event.about.kind == "Node") {
       EXPECT_EQ(event.reason, "PodRejected");
-      EXPECT_EQ(event.involved_name, "n1");
+      EXPECT_EQ(event.about.name, "n1");
       EXPECT_THAT(event.message,
                   ::testing::HasSubstr("rejected pod default/web-0 (of ReplicaSet web)"));
       counted += event.count;
@@ -533,11 +533,11 @@ TEST_F(PodSyncTest, TheOwnerOfAPodReadsWhyOnThePod) {
   step();
   bool found = false;
   for (const auto& event : events()) {
-    if (event.involved_kind == "Pod") {
+    if (event.about.kind == "Pod") {
       found = true;
       EXPECT_EQ(event.namespace_name, "default");
-      EXPECT_EQ(event.involved_name, "web");
-      EXPECT_EQ(event.involved_uid, "web-uid");
+      EXPECT_EQ(event.about.name, "web");
+      EXPECT_EQ(event.about.uid, "web-uid");
       EXPECT_EQ(event.reason, "SlurmNodeNoPods");
       EXPECT_EQ(event.type, "Warning");
     }

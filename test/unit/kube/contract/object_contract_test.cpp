@@ -238,9 +238,9 @@ TEST_F(EventContract, CreateUpdateAndExpiry) {
   event.type = "Warning";
   event.reason = "ContractTest";
   event.message = std::string(5000, 'x');
-  event.involved_kind = "Node";
-  event.involved_name = name_;
-  event.involved_uid = name_;
+  event.about.kind = "Node";
+  event.about.name = name_;
+  event.about.uid = name_;
   event.source_component = "slurmlet";
   event.source_host = name_;
   event.first_seen = event.last_seen = clock_.now().wall;
