@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -85,6 +87,15 @@ bool all_alnum(std::string_view text, std::string_view more) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            more.find(c) != std::string_view::npos;
   });
+}
+
+std::string url_encode(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    out += all_alnum({&c, 1}, "-._~") ? std::string(1, c)
+                                      : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
 }
 
 std::optional<std::string> nearest(std::string_view word,

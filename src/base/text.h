@@ -30,6 +30,8 @@ std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);
 // Whether each of its characters is an ASCII letter, a digit or one of `more`; of "" all are.
 bool all_alnum(std::string_view text, std::string_view more = "");
+// Everything but letters, digits and "-._~" as %XX (RFC 3986 section 2.3).
+std::string url_encode(std::string_view text);
 
 // The whole of `text` as a number, else nothing (no sign of white space allowed).
 template <std::integral T>

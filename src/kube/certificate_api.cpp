@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "kube/certificate_json.h"
 #include "kube/rest_send.h"
 #include "kube/typed_watch.h"

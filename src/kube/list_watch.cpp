@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/status_error.h"

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "kube/event_json.h"
 #include "kube/node_json.h"
 #include "kube/pod_json.h"

@@ -8,24 +8,6 @@
 
 namespace slurmlet::kube {
 
-std::string url_encode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    const bool unreserved = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
-    if (unreserved) {
-      encoded += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      encoded += '%';
-      encoded += kHex[byte >> 4U];
-      encoded += kHex[byte & 0xFU];
-    }
-  }
-  return encoded;
-}
-
 Result<http::Response> rest_call(http::Client& client, const http::Request& request,
                                  const CallOptions& options, const std::string& verb) {
   const SteadyTime now = std::chrono::steady_clock::now();

@@ -45,9 +45,6 @@ inline constexpr const char* kJson = "application/json";
 inline constexpr const char* kMergePatch = "application/merge-patch+json";
 inline constexpr const char* kStrategicMergePatch = "application/strategic-merge-patch+json";
 
-// Percent-encodes everything but unreserved characters (RFC 3986 §2.3).
-std::string url_encode(std::string_view text);
-
 // `verb` is what is counted: the method, or LIST.
 Result<http::Response> rest_call(http::Client& client, const http::Request& request,
                                  const CallOptions& options, const std::string& verb);

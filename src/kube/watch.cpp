@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/node_json.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "config/environment.h"
+#include "config/sources.h"
 
 namespace slurmlet::cli {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "slurm/answers/node_json.h"
 
 namespace slurmlet::slurm {
@@ -20,16 +21,6 @@ bool is_about_the_node(const QueryResult& result) {
 }
 
 }  // namespace
-
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view{"-._~"}.find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
 
 std::optional<QueryFailure> RestSource::ask(const std::string& node, Query query, Now now) {
   if (auto problem = calls_.begin(now)) {
@@ -61,8 +52,7 @@ std::string RestSource::path() const {
   }
   // Without flags slurmrestd adds MIXED to these two, which puts it over the base state.
   const char* flags = version >= RestVersions::kKnowsFlags ? "?flags=ALL&flags=DETAIL" : "";
-  return fmt::format("/slurm/{}/node/{}{}", api_version_name(version), percent_encoded(node_),
-                     flags);
+  return fmt::format("/slurm/{}/node/{}{}", api_version_name(version), url_encode(node_), flags);
 }
 
 void RestSource::request(SteadyTime now) {

@@ -49,7 +49,4 @@ class RestSource final : public NodeSource {
   std::string body_;
 };
 
-// Everything but letters, digits and "-._~" as %XX (RFC 3986).
-std::string percent_encoded(std::string_view text);
-
 }  // namespace slurmlet::slurm

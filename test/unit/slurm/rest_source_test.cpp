@@ -235,8 +235,8 @@ TEST_F(RestSourceTest, TheNodeNameIsEncoded) {
   make();
   ASSERT_FALSE(ask("a/b?c d%"));
   EXPECT_EQ(paths().back(), "/slurm/v0.0.45/node/a%2Fb%3Fc%20d%25?flags=ALL&flags=DETAIL");
-  EXPECT_EQ(percent_encoded("n1.a-b_c~"), "n1.a-b_c~");
-  EXPECT_EQ(percent_encoded("\xc3\xa9"), "%C3%A9");
+  EXPECT_EQ(url_encode("n1.a-b_c~"), "n1.a-b_c~");
+  EXPECT_EQ(url_encode("\xc3\xa9"), "%C3%A9");
 }
 
 TEST_F(RestSourceTest, OverASocketSendsNoHeaderThatIsNotConfigured) {
