@@ -111,9 +111,10 @@ std::string pretty_name(std::string_view os_release) {
   return name;
 }
 
-node::MachineFacts read_machine(const Paths& paths) {
+node::MachineFacts read_machine(const Paths& paths, node::MachineFacts others) {
   const auto kernel = paths.proc / "sys/kernel";
-  node::MachineFacts facts;
+  node::MachineFacts facts = std::move(others);
+  facts.cpus = facts.memory_bytes = facts.swap_bytes = std::nullopt;
   facts.hostname = read_trimmed(kernel / "hostname");
   facts.machine_id = read_trimmed(paths.etc / "machine-id");
   if (facts.machine_id == "uninitialized") {

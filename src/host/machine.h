@@ -1,10 +1,10 @@
 #pragma once
 
 // Reads what seldom changes about this machine: names, sizes, addresses, devices. Some dozens of
-// small files, about a millisecond: call it at start and once a report interval, not each tick. The
-// three pressures are left empty; they come from PressureSampler (pressure.h). So are the missing
-// GPU files: gres.conf names them (missing_files() in gpus.h); the ephemeral storage
-// (usage.h) and the system UUID, for the file system of the state directory may hang.
+// small files, about a millisecond: call it at start and once a report interval, not each tick.
+// What comes from elsewhere stays as in `others`: the three pressures (pressure.h); the GPUs and
+// their missing files, which gres.conf names (gpus.h); the ephemeral storage (usage.h) and the
+// system UUID, for the file system of the state directory may hang.
 //
 // Never fails as a whole: what cannot be read is empty or missing in the answer (node/facts.h says
 // what that means). Thread-safe.
@@ -17,7 +17,7 @@
 
 namespace slurmlet::host {
 
-node::MachineFacts read_machine(const Paths& paths);
+node::MachineFacts read_machine(const Paths& paths, node::MachineFacts others = {});
 
 // uname -m → Go's GOARCH ("x86_64" → "amd64"); an unknown name is returned as it is. Pure.
 std::string goarch(std::string_view uname_machine);

@@ -39,17 +39,8 @@ FactsSync::FactsSync(Parts parts)
 }
 
 void FactsSync::read_machine() {
-  const auto old = std::move(facts_.machine);
-  facts_.machine = host::read_machine(options_.paths);
+  facts_.machine = host::read_machine(options_.paths, std::move(facts_.machine));
   facts_.machine.system_uuid = options_.system_uuid;
-  facts_.machine.memory_pressure = old.memory_pressure;
-  facts_.machine.disk_pressure = old.disk_pressure;
-  facts_.machine.disk_problem = old.disk_problem;
-  facts_.machine.ephemeral_storage_bytes = old.ephemeral_storage_bytes;
-  facts_.machine.pid_pressure = old.pid_pressure;
-  facts_.machine.gpus_hang = old.gpus_hang;
-  facts_.machine.gpus = old.gpus;
-  facts_.machine.missing_gpu_files = old.missing_gpu_files;
   gpus_wanted_ = disk_size_wanted_ = true;
 }
 
