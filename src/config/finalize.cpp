@@ -81,7 +81,7 @@ void check_readable(Draft& draft, const FileReader& files) {
 // slurm.source names a way that needs another setting.
 void check_slurm_source(Draft& draft) {
   const auto& slurm = draft.settings.slurm;
-  if (slurm.source == SlurmSource::kRest && slurm.rest_url.empty()) {
+  if (slurm.source == node::SlurmSource::kRest && slurm.rest_url.empty()) {
     draft.reject("slurm.source",
                  "is rest, but slurm.restURL is not set; set it to unix:/PATH of "
                  "slurmrestd's socket or to https://HOST:PORT");

@@ -17,8 +17,7 @@ namespace slurmlet::config {
 
 using Milliseconds = std::chrono::milliseconds;  // all durations: "1m30s", "500ms", "60s"
 
-enum class Recreate { kAlways, kNever };                   // node.recreate
-enum class SlurmSource { kAuto, kCli, kRest, kOperator };  // slurm.source
+enum class Recreate { kAlways, kNever };  // node.recreate
 
 struct KubernetesSettings {
   // Path; "" = the parts below. Where a bootstrap is configured it is written when that succeeds,
@@ -77,7 +76,7 @@ struct SlurmSettings {
   std::optional<Milliseconds> max_backoff;       // while slurmctld does not answer
   std::optional<Milliseconds> confirm_interval;  // between full queries, at least
   std::optional<int> queries_per_hour;           // at most, whatever happens
-  SlurmSource source = SlurmSource::kAuto;
+  node::SlurmSource source = node::SlurmSource::kAuto;
   std::string rest_url;          // "unix:/run/….sock", "https://host:6820"; "" = none
   std::string rest_ca_file;      // CA of an https rest_url; "" = the system's
   std::string rest_user;         // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP

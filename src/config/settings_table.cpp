@@ -36,10 +36,10 @@ constexpr Word kReadyFollows[] = {{"daemon", ReadyFollows::kDaemon},
                                   {"slurmd", ReadyFollows::kSlurmd},
                                   {"slurm", ReadyFollows::kSlurm}};
 constexpr Word kRecreate[] = {{"always", Recreate::kAlways}, {"never", Recreate::kNever}};
-constexpr Word kSlurmSources[] = {{"auto", SlurmSource::kAuto},
-                                  {"cli", SlurmSource::kCli},
-                                  {"rest", SlurmSource::kRest},
-                                  {"operator", SlurmSource::kOperator}};
+constexpr Word kSlurmSources[] = {{"auto", node::SlurmSource::kAuto},
+                                  {"cli", node::SlurmSource::kCli},
+                                  {"rest", node::SlurmSource::kRest},
+                                  {"operator", node::SlurmSource::kOperator}};
 
 constexpr Row kRows[] = {
     {.key = "logLevel",

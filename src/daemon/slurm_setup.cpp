@@ -213,7 +213,7 @@ sync::SlurmSetup setup_before_slurm_conf(const config::Settings& settings) {
 
 std::string stretched_interval(const config::SlurmSettings& slurm,
                                const slurm::PollSettings& poll) {
-  if (slurm.source == config::SlurmSource::kOperator || !slurm.poll_interval ||
+  if (slurm.source == node::SlurmSource::kOperator || !slurm.poll_interval ||
       poll.interval * poll.questions_per_hour >= std::chrono::hours{1}) {
     return "";
   }

@@ -16,31 +16,19 @@
 namespace slurmlet::daemon {
 namespace {
 
+using node::SlurmSource;
 using Source = std::unique_ptr<slurm::NodeSource>;
-
-std::optional<slurm::SourceKind> fixed_source(config::SlurmSource source) {
-  switch (source) {
-    case config::SlurmSource::kAuto:
-      return std::nullopt;
-    case config::SlurmSource::kCli:
-      return slurm::SourceKind::kCli;
-    case config::SlurmSource::kRest:
-      return slurm::SourceKind::kRest;
-    case config::SlurmSource::kOperator:
-      return slurm::SourceKind::kOperator;
-  }
-  return std::nullopt;
-}
 
 Source make_source(const slurm::SourceOption& option, bool is_only,
                    const config::SlurmSettings& slurm, http::Client& client, const Clock& clock) {
   switch (option.kind) {
-    case slurm::SourceKind::kOperator:
+    case SlurmSource::kOperator:
       return std::make_unique<slurm::RecordSource>(is_only);
-    case slurm::SourceKind::kRest:
+    case SlurmSource::kRest:
       return std::make_unique<slurm::RestSource>(
           rest_connection(slurm, option.where, client, clock));
-    case slurm::SourceKind::kCli:
+    case SlurmSource::kAuto:
+    case SlurmSource::kCli:
       break;
   }
   return std::make_unique<slurm::SinfoSource>(
@@ -52,14 +40,14 @@ Source make_source(const slurm::SourceOption& option, bool is_only,
 
 slurm::SourceFacts source_facts(const config::SlurmSettings& settings) {
   const std::string& bin_dir = settings.bin_dir;
-  slurm::SourceFacts facts{fixed_source(settings.source), settings.rest_url, "", {}};
-  if (facts.fixed && facts.fixed != slurm::SourceKind::kCli) {
+  slurm::SourceFacts facts{settings.source, settings.rest_url, "", {}};
+  if (facts.source == SlurmSource::kRest || facts.source == SlurmSource::kOperator) {
     return facts;
   }
   SideCall<Result<slurm::SourceFacts>> call;
   auto seen = in_time(call, [facts, bin_dir]() mutable {
     facts.sinfo = slurm::find_program("sinfo", bin_dir);
-    if (!facts.fixed) {
+    if (facts.source == SlurmSource::kAuto) {
       facts.sockets = slurm::existing_sockets(slurm::usual_rest_sockets());
     }
     return Result{facts};
@@ -76,8 +64,7 @@ Source make_node_source(const config::Settings& settings, http::Client& client,
   const config::SlurmSettings& slurm = settings.slurm;
   const auto options = slurm::choose_sources(source_facts(slurm));
   // What comes first or, where that may be missing, second.
-  const bool may_have_record =
-      options.size() > 1 && options.front().kind == slurm::SourceKind::kOperator;
+  const bool may_have_record = options.size() > 1 && options.front().kind == SlurmSource::kOperator;
   log::info(may_have_record
                 ? slurm::describe(options[1]) + "; a record of slurmlet-operator takes its place"
                 : slurm::describe(options.front()));

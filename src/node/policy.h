@@ -23,6 +23,8 @@ enum class ReadyFollows {
             // is powered down, going there or on the way back
 };
 
+enum class SlurmSource { kAuto, kCli, kRest, kOperator };  // slurm.source
+
 struct NodePolicy {
   std::string node_name;
   std::map<std::string, std::string> extra_labels;  // validated against NodeRestriction

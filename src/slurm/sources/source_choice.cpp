@@ -11,16 +11,19 @@
 namespace slurmlet::slurm {
 namespace {
 
+using node::SlurmSource;
+
 std::vector<SourceOption> fixed(const SourceFacts& facts) {
-  switch (*facts.fixed) {
-    case SourceKind::kRest:
-      return {{SourceKind::kRest, facts.rest_url, "slurm.source is rest"}};
-    case SourceKind::kOperator:
-      return {{SourceKind::kOperator, "", "slurm.source is operator"}};
-    case SourceKind::kCli:
+  switch (facts.source) {
+    case SlurmSource::kRest:
+      return {{SlurmSource::kRest, facts.rest_url, "slurm.source is rest"}};
+    case SlurmSource::kOperator:
+      return {{SlurmSource::kOperator, "", "slurm.source is operator"}};
+    case SlurmSource::kAuto:
+    case SlurmSource::kCli:
       break;
   }
-  return {{SourceKind::kCli, facts.sinfo, "slurm.source is cli"}};
+  return {{SlurmSource::kCli, facts.sinfo, "slurm.source is cli"}};
 }
 
 bool is_socket(const std::string& path) {
@@ -39,26 +42,26 @@ bool is_program(const std::string& path) {
 }  // namespace
 
 std::vector<SourceOption> choose_sources(const SourceFacts& facts) {
-  if (facts.fixed) {
+  if (facts.source != SlurmSource::kAuto) {
     return fixed(facts);
   }
-  std::vector<SourceOption> options{{SourceKind::kOperator, "", "where the Node has one"}};
+  std::vector<SourceOption> options{{SlurmSource::kOperator, "", "where the Node has one"}};
   if (!facts.rest_url.empty()) {
-    options.push_back({SourceKind::kRest, facts.rest_url, "slurm.restURL is set"});
+    options.push_back({SlurmSource::kRest, facts.rest_url, "slurm.restURL is set"});
   }
   if (!facts.sinfo.empty()) {
     options.push_back(
-        {SourceKind::kCli, facts.sinfo,
+        {SlurmSource::kCli, facts.sinfo,
          facts.rest_url.empty() ? "no slurmrestd is configured" : "sinfo is installed"});
   }
   if (facts.rest_url.empty()) {
     for (const auto& socket : facts.sockets) {
       options.push_back(
-          {SourceKind::kRest, "unix:" + socket, "its socket is in a standard location"});
+          {SlurmSource::kRest, "unix:" + socket, "its socket is in a standard location"});
     }
   }
   if (options.size() == 1) {
-    options.push_back({SourceKind::kCli, "",
+    options.push_back({SlurmSource::kCli, "",
                        "slurm.restURL is not set, and slurmrestd has no socket in a standard "
                        "location"});
   }
@@ -67,11 +70,12 @@ std::vector<SourceOption> choose_sources(const SourceFacts& facts) {
 
 std::string describe(const SourceOption& option) {
   switch (option.kind) {
-    case SourceKind::kOperator:
+    case SlurmSource::kOperator:
       return "uses the record that slurmlet-operator writes to the Node: " + option.why;
-    case SourceKind::kRest:
+    case SlurmSource::kRest:
       return "queries slurmctld through slurmrestd " + option.where + ": " + option.why;
-    case SourceKind::kCli:
+    case SlurmSource::kAuto:
+    case SlurmSource::kCli:
       break;
   }
   const std::string place = option.where.empty() ? "not installed" : option.where;

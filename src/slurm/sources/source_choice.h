@@ -4,25 +4,24 @@
 // of slurmlet-operator, then what was configured, then what is there, and keeps the rest to fall
 // back on (auto_source.h).
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "node/policy.h"
+
 namespace slurmlet::slurm {
 
-enum class SourceKind { kCli, kRest, kOperator };
-
 struct SourceOption {
-  SourceKind kind = SourceKind::kCli;
+  node::SlurmSource kind = node::SlurmSource::kCli;  // not kAuto
   std::string where;  // path of sinfo ("" if there is none), URL of slurmrestd
   std::string why;    // "slurm.restURL is set"
   bool operator==(const SourceOption&) const = default;
 };
 
 struct SourceFacts {
-  std::optional<SourceKind> fixed;   // what slurm.source chooses; nothing = auto
-  std::string rest_url;              // "" = not configured
-  std::string sinfo;                 // its path, "" = not on this machine
+  node::SlurmSource source = node::SlurmSource::kAuto;  // what slurm.source chooses
+  std::string rest_url;                                 // "" = not configured
+  std::string sinfo;                                    // its path, "" = not on this machine
   std::vector<std::string> sockets;  // of slurmrestd's usual ones, those that exist
 };
 

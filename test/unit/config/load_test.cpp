@@ -497,7 +497,7 @@ TEST(LoadTest, ChoicesAreReadAndPrintedByTheirWords) {
     EXPECT_EQ(value_text(source, settings), word);
   }
   EXPECT_EQ(loaded(FakeSources{}, {"print-node", "--slurm-source="}).slurm.source,
-            SlurmSource::kAuto);
+            node::SlurmSource::kAuto);
   EXPECT_THAT(
       FakeSources{}.error_with({"print-node", "--slurm-source", "rst"}),
       HasSubstr("--slurm-source is \"rst\"; it must be one of auto, cli, rest, operator; did you "

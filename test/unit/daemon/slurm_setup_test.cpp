@@ -26,7 +26,7 @@ TEST(StretchedInterval, IsSaidWhereTheBudgetDoesNotCarryIt) {
 TEST(StretchedInterval, IsNothingToWhoNeverQueries) {
   config::SlurmSettings slurm;
   slurm.poll_interval = seconds{5};
-  using enum config::SlurmSource;
+  using enum node::SlurmSource;
   for (const auto source : {kAuto, kCli, kRest, kOperator}) {
     slurm.source = source;
     EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 1)).empty(), source == kOperator);

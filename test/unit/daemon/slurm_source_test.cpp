@@ -38,7 +38,7 @@ bool is_beside_slurmrestd() {
 class SourceFactsTest : public ::testing::Test {
  protected:
   SourceFactsTest() { tree_.file("bin/sinfo", "#!/bin/sh\n", 0755); }
-  slurm::SourceFacts facts(config::SlurmSource source) {
+  slurm::SourceFacts facts(node::SlurmSource source) {
     config::SlurmSettings settings;
     settings.source = source;
     settings.bin_dir = bin_;
@@ -50,20 +50,20 @@ class SourceFactsTest : public ::testing::Test {
 };
 
 TEST_F(SourceFactsTest, SinfoIsLookedFor) {
-  EXPECT_FALSE(facts(config::SlurmSource::kAuto).fixed);
-  EXPECT_EQ(facts(config::SlurmSource::kAuto).sinfo, bin_ + "/sinfo");
-  const auto cli = facts(config::SlurmSource::kCli);
-  EXPECT_TRUE(cli.fixed);
+  EXPECT_EQ(facts(node::SlurmSource::kAuto).source, node::SlurmSource::kAuto);
+  EXPECT_EQ(facts(node::SlurmSource::kAuto).sinfo, bin_ + "/sinfo");
+  const auto cli = facts(node::SlurmSource::kCli);
+  EXPECT_EQ(cli.source, node::SlurmSource::kCli);
   EXPECT_EQ(cli.sinfo, bin_ + "/sinfo");
   EXPECT_THAT(cli.sockets, IsEmpty());
   bin_ = "/nowhere";
-  EXPECT_EQ(facts(config::SlurmSource::kCli).sinfo, "");
+  EXPECT_EQ(facts(node::SlurmSource::kCli).sinfo, "");
 }
 
 TEST_F(SourceFactsTest, AFixedChoiceLooksForNothingThatItDoesNotNeed) {
   const fakes::HangingFile sinfo{bin_ + "/sinfo"};
-  for (const auto source : {config::SlurmSource::kRest, config::SlurmSource::kOperator}) {
-    EXPECT_TRUE(facts(source).fixed);
+  for (const auto source : {node::SlurmSource::kRest, node::SlurmSource::kOperator}) {
+    EXPECT_EQ(facts(source).source, source);
     EXPECT_EQ(facts(source).sinfo, "");
     EXPECT_THAT(facts(source).sockets, IsEmpty());
   }
@@ -74,8 +74,8 @@ TEST_F(SourceFactsTest, AutoLooksForTheSocketsOfSlurmrestd) {
     GTEST_SKIP() << "only root has a /run of its own";
   }
   const int outcome = fakes::in_child(is_beside_slurmrestd, [this] {
-    EXPECT_THAT(facts(config::SlurmSource::kCli).sockets, IsEmpty());
-    EXPECT_THAT(facts(config::SlurmSource::kAuto).sockets, ElementsAre(kUsualSocket));
+    EXPECT_THAT(facts(node::SlurmSource::kCli).sockets, IsEmpty());
+    EXPECT_THAT(facts(node::SlurmSource::kAuto).sockets, ElementsAre(kUsualSocket));
     return !HasFailure();
   });
   if (outcome == fakes::kNotSetUp) {
@@ -88,7 +88,7 @@ TEST_F(SourceFactsTest, AutoLooksForTheSocketsOfSlurmrestd) {
 TEST_F(SourceFactsTest, ALookThatHangsIsGivenUp) {
   const std::string sinfo = bin_ + "/sinfo";
   const fakes::HangingFile hanging{sinfo};
-  const auto found = facts(config::SlurmSource::kAuto);
+  const auto found = facts(node::SlurmSource::kAuto);
   EXPECT_EQ(found.sinfo, sinfo) << "taken to be there";
   EXPECT_THAT(found.sockets, IsEmpty());
 }

@@ -36,16 +36,16 @@ INSTANTIATE_TEST_SUITE_P(
     Cases, SourceChoice,
     testing::Values(
         Case{"cli_is_respected",
-             {SourceKind::kCli, kUnix, kSinfo, kSockets},
+             {node::SlurmSource::kCli, kUnix, kSinfo, kSockets},
              {"queries slurmctld through sinfo (/usr/bin/sinfo): slurm.source is cli"}},
         Case{"cli_that_is_not_there_is_respected",
-             {SourceKind::kCli, kUnix, "", kSockets},
+             {node::SlurmSource::kCli, kUnix, "", kSockets},
              {"queries slurmctld through sinfo (not installed): slurm.source is cli"}},
         Case{"rest_is_respected",
-             {SourceKind::kRest, kUnix, kSinfo, kSockets},
+             {node::SlurmSource::kRest, kUnix, kSinfo, kSockets},
              {"queries slurmctld through slurmrestd unix:/srv/r.sock: slurm.source is rest"}},
         Case{"operator_is_respected",
-             {SourceKind::kOperator, kUnix, kSinfo, kSockets},
+             {node::SlurmSource::kOperator, kUnix, kSinfo, kSockets},
              {"uses the record that slurmlet-operator writes to the Node: slurm.source is "
               "operator"}},
         Case{
