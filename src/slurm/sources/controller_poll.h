@@ -1,27 +1,15 @@
 #pragma once
 
-// Asks slurmctld about this node, rarely, and remembers the last answer.
-//
-// The rate is what a site pays for slurmlet (two requests to slurmctld a question, times the number
-// of nodes), so it has a hard bound: never more than `questions_per_hour` in any hour, whatever
-// happens.
-// - The cadence is one tick an interval, at a phase of the wall clock that is derived from the
-//   node's name: a fleet that is started together spreads evenly over the interval. An interval
-//   that the budget does not carry is stretched. A tick that the loop comes to late is postponed,
-//   at most by the spread of the first question.
-// - The first question, and one on local evidence (ask_soon(): a job began, slurmd came back), come
-//   at the node's place in a shorter interval (poll_pace.h). Evidence comes at least `min_gap`
-//   after the previous question; in the last three quarters of an interval it replaces its tick,
-//   else it is paid from what the budget leaves beside the cadence (PollBudget).
+// Asks slurmctld about this node, rarely, and remembers the last answer. When (docs/slurm-load.md):
+// - Never more than `questions_per_hour` in any hour, whatever happens: the rate, times the number
+//   of nodes, is what a site pays for slurmlet. A full query counts as one question.
+// - Evidence (ask_soon()) comes at least `min_gap` after the previous question; in the last three
+//   quarters of an interval it replaces its tick, else it is paid from what the budget leaves
+//   beside the cadence (PollBudget).
 // - Where the cadence alone would use the whole budget (60 s and 60 an hour), every second tick is
 //   left out towards the end of a full hour, so that something is left for evidence.
-// - While slurmctld does not answer, questions back off exponentially with full jitter up to
-//   max_backoff, and evidence does not shorten that, except for causes on this machine (munge,
-//   slurm.conf, sinfo). When slurmctld refuses for its rate limit the back-off begins higher.
-//   "Not in Slurm" is an answer of slurmctld: no back-off. A retry that the budget does not leave
-//   waits for the cadence.
-// - A full query (want_confirmation()) counts as one question. It is made at the node's own phase
-//   of confirm_interval, so that nodes that want one at the same moment spread over it.
+// - Evidence shortens no back-off but for causes on this machine. When slurmctld refuses for its
+//   rate limit the back-off begins higher. "Not in Slurm" is an answer of slurmctld: no back-off.
 // A source that costs slurmctld nothing (NodeSource::is_free(), slurmlet-operator's records) is
 // bound to none of this: it is asked when it has news, or when it says itself. Where it fails and
 // another takes its place, that is asked at the node's own time within an interval, and what the

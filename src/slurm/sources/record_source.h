@@ -4,12 +4,10 @@
 // Node, where slurmlet-operator writes it (published_record.h). It starts nothing and queries
 // nobody: the text is handed in as the watch reports it, and is news at once.
 //
-// A record is believed if it is of this node and cluster, a single one, not from the future and not
-// older than three refreshes and dumps. Where another source may take its place, that is asked from
-// the first refresh on that is missing, at the node's own time; what the record said counts until
-// then. One that is too old because slurmctld itself fails is an answer, as long as the operator
-// goes on to say so: whoever queried slurmctld instead would make it worse. An unusable one fails
-// already in ask(). Whoever may write the Node's annotations says what this node's state is.
+// When a record counts, and when another source is asked in its place: docs/operator.md, Records.
+// One that is too old because slurmctld itself fails is an answer, as long as the operator goes on
+// to say so: whoever queried slurmctld instead would make it worse. An unusable one fails already
+// in ask().
 //
 // Not thread-safe.
 

@@ -1,10 +1,8 @@
 #pragma once
 
 // The query for all nodes of a cluster, by slurmrestd (rest_dump.h), or by its commands:
-// `scontrol --local -a -d -o show node`, which is two requests to slurmctld, as one `sinfo` is.
-// `sinfo -N` for all nodes is not used: its client compares every row with every other (10,000
-// nodes in four partitions took more than two minutes, scontrol 0.2 s). A full dump also makes
-// slurmctld compute what is allocated, so that is fresh here.
+// `scontrol --local -a -d -o show node` (`sinfo -N` compares all rows: ADR 12). A full dump also
+// makes slurmctld compute what is allocated, so that is fresh here.
 
 #include <map>
 #include <memory>
