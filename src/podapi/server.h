@@ -53,7 +53,6 @@ struct Caller {
   Source source;
   std::string address;                                 // "192.0.2.7:40412"
   std::optional<tls::CertificateSummary> certificate;  // believed client certificate
-  std::string certificate_problem;                     // why one was shown and is not believed
 };
 
 using RequestId = std::uint64_t;

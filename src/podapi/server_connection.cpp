@@ -78,7 +78,6 @@ ServerConnection::Event ServerConnection::handshake() {
   switch (session_->handshake()) {
     case SessionState::kDone:
       caller_.certificate = session_->client_certificate();
-      caller_.certificate_problem = session_->client_certificate_problem();
       state_ = State::kReading;
       return Event::kNone;
     case SessionState::kWantRead:

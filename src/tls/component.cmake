@@ -10,5 +10,4 @@ set(COMPONENT_SOURCES
   request_digest.cpp
   server_identity.cpp
   server_session.cpp
-  socket_bio.cpp
   token_signature.cpp)

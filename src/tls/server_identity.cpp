@@ -14,18 +14,6 @@ constexpr int kMaxClientChainDepth = 8;
 // Their names go to every client in clear; with more of them clients are left to guess.
 constexpr std::size_t kMaxNamedClientCas = 16;
 
-class OpensslServerIdentity final : public ServerIdentity {
- public:
-  OpensslServerIdentity(ContextPtr context, CertificateSummary summary)
-      : context_(std::move(context)), summary_(std::move(summary)) {}
-  const CertificateSummary& certificate() const override { return summary_; }
-  void* context() const override { return context_.get(); }
-
- private:
-  ContextPtr context_;
-  CertificateSummary summary_;
-};
-
 // Verifies as usual and goes on whatever the outcome, which stays in the session's verify result.
 int verify_and_go_on(X509_STORE_CTX* chain, void* /*unused*/) {
   if (X509_verify_cert(chain) != 1 && X509_STORE_CTX_get_error(chain) == X509_V_OK) {
@@ -102,8 +90,7 @@ Result<std::shared_ptr<const ServerIdentity>> ServerIdentity::make(const ServerP
   if (!pem.client_ca.empty()) {
     TRY(ask_for_client_certificates(context.get(), pem));
   }
-  return std::shared_ptr<const ServerIdentity>{
-      std::make_shared<const OpensslServerIdentity>(std::move(context), summarize(*own.leaf))};
+  return std::make_shared<const ServerIdentity>(std::move(context), summarize(*own.leaf));
 }
 
 }  // namespace slurmlet::tls

@@ -1,108 +1,136 @@
 #include "tls/server_session.h"
 
-#include <fmt/format.h>
 #include <openssl/err.h>
+#include <sys/socket.h>
 
-#include <system_error>
+#include <algorithm>
+#include <cerrno>
 
 #include "tls/certificate_summary.h"
 #include "tls/openssl_ptr.h"
-#include "tls/pem.h"
-#include "tls/socket_bio.h"
 
 namespace slurmlet::tls {
 namespace {
 
-class OpensslServerSession final : public ServerSession {
- public:
-  // Whether it can be used.
-  bool open(const ServerIdentity& identity, int socket);
+using State = ServerSession::State;
 
-  State handshake() override;
-  Io read(char* into, std::size_t size) override;
-  void begin_request() override {
-    link_.allowance = key_updates_ > kMaxKeyUpdates ? 0 : kMaxRequestBytes;
+SocketLink& link_of(BIO* bio) { return *static_cast<SocketLink*>(BIO_get_data(bio)); }
+
+template <typename Call>
+int attempt(const Call& call) {
+  ssize_t n = -1;
+  do {
+    n = call();
+  } while (n < 0 && errno == EINTR);
+  return static_cast<int>(n);
+}
+
+int read_socket(BIO* bio, char* into, int size) {
+  SocketLink& link = link_of(bio);
+  BIO_clear_retry_flags(bio);
+  if (link.allowance == 0) {
+    return -1;
   }
-  Io write(std::string_view bytes) override;
-  void close() override;
-  bool has_buffered() const override { return is_usable() && SSL_pending(ssl_.get()) > 0; }
-  std::optional<CertificateSummary> client_certificate() const override;
-  std::string client_certificate_problem() const override;
-  std::string error() const override { return error_; }
-  bool got_plain_http() const override { return got_plain_http_; }
+  const std::size_t wanted = std::min(static_cast<std::size_t>(size), link.allowance);
+  const int n = attempt([&] { return ::recv(link.socket, into, wanted, 0); });
+  if (n > 0) {
+    link.allowance -= static_cast<std::size_t>(n);
+  } else if (n == 0) {
+    link.is_at_end = true;
+  } else if (errno == EAGAIN) {
+    BIO_set_retry_read(bio);
+  }
+  return n;
+}
 
- private:
-  bool is_usable() const { return is_ready_ && error_.empty(); }
-  static void on_message(int is_written, int version, int type, const void* message,
-                         std::size_t size, SSL* ssl, void* session);
-  const X509* shown_certificate() const;
-  // What the result of an OpenSSL call means; empties OpenSSL's error queue.
-  State judge(int result);
-  std::string failure(int ssl_error);
+int write_socket(BIO* bio, const char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  const int n = attempt([&] {
+    return ::send(link_of(bio).socket, bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+  });
+  if (n < 0 && errno == EAGAIN) {
+    BIO_set_retry_write(bio);
+  }
+  return n;
+}
 
-  SocketLink link_;  // outlives ssl_, which holds the BIO
-  SessionPtr ssl_;
-  bool is_ready_ = false;  // the handshake is over
-  int key_updates_ = 0;
-  std::string error_;
-  bool got_plain_http_ = false;
+long control(BIO* bio, int command, long /*number*/, void* /*pointer*/) {
+  switch (command) {
+    case BIO_CTRL_FLUSH:
+      return 1;
+    case BIO_CTRL_EOF:
+      return link_of(bio).is_at_end ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+struct Method {
+  BIO_METHOD* value = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "slurmlet socket");
+  Method() {
+    if (value != nullptr) {
+      BIO_meth_set_read(value, read_socket);
+      BIO_meth_set_write(value, write_socket);
+      BIO_meth_set_ctrl(value, control);
+    }
+  }
+  ~Method() { BIO_meth_free(value); }
+  Method(const Method&) = delete;
+  Method& operator=(const Method&) = delete;
 };
 
-bool OpensslServerSession::open(const ServerIdentity& identity, int socket) {
+// To a non-blocking socket that it does not own: unlike OpenSSL's own socket BIO it raises no
+// SIGPIPE and takes no more from the peer than it is allowed to. nullptr when memory is short.
+BioPtr make_socket_bio(SocketLink& link) {
+  static const Method method;  // a table of functions, for all of them
+  BioPtr bio{method.value == nullptr ? nullptr : BIO_new(method.value)};
+  if (bio) {
+    BIO_set_data(bio.get(), &link);
+    BIO_set_init(bio.get(), 1);
+  }
+  return bio;
+}
+
+}  // namespace
+
+ServerSession::ServerSession(const ServerIdentity& identity, int socket)
+    : link_{.socket = socket, .allowance = kMaxHandshakeBytes},
+      ssl_(SessionPtr{SSL_new(identity.context())}) {}
+
+std::unique_ptr<ServerSession> ServerSession::make(const ServerIdentity& identity, int socket) {
   ERR_clear_error();
-  link_ = {.socket = socket, .allowance = kMaxHandshakeBytes};
-  ssl_.reset(SSL_new(static_cast<SSL_CTX*>(identity.context())));
-  BioPtr bio = make_socket_bio(link_);
-  const bool is_open = ssl_ && bio;
-  if (is_open) {
+  std::unique_ptr<ServerSession> session{new ServerSession{identity, socket}};
+  SSL* const ssl = session->ssl_.get();
+  BioPtr bio = make_socket_bio(session->link_);
+  if (ssl != nullptr && bio) {
     BIO* both = bio.release();
-    SSL_set_bio(ssl_.get(), both, both);
-    SSL_set_accept_state(ssl_.get());
-    SSL_set_msg_callback(ssl_.get(), on_message);
-    SSL_set_msg_callback_arg(ssl_.get(), this);
+    SSL_set_bio(ssl, both, both);
+    SSL_set_accept_state(ssl);
+    SSL_set_msg_callback(ssl, on_message);
+    SSL_set_msg_callback_arg(ssl, session.get());
+  } else {
+    session.reset();
   }
   ERR_clear_error();
-  return is_open;
+  return session;
 }
 
 // Sees each message of the handshake protocol, also those after the handshake.
-void OpensslServerSession::on_message(int is_written, int /*version*/, int type,
-                                      const void* message, std::size_t size, SSL* /*ssl*/,
-                                      void* session) {
+void ServerSession::on_message(int is_written, int /*version*/, int type, const void* message,
+                               std::size_t size, SSL* /*ssl*/, void* session) {
   if (is_written != 0 || type != SSL3_RT_HANDSHAKE || size == 0 ||
       *static_cast<const unsigned char*>(message) != SSL3_MT_KEY_UPDATE) {
     return;
   }
-  auto& self = *static_cast<OpensslServerSession*>(session);
+  auto& self = *static_cast<ServerSession*>(session);
   if (++self.key_updates_ > kMaxKeyUpdates) {
     self.link_.allowance = 0;
   }
 }
 
-std::string OpensslServerSession::failure(int ssl_error) {
-  const std::string reason = take_openssl_error();
-  if (link_.is_overdrawn && key_updates_ > kMaxKeyUpdates) {
-    return fmt::format("TLS: more than {} key updates", kMaxKeyUpdates);
-  }
-  if (link_.is_overdrawn) {
-    return is_ready_ ? fmt::format("TLS: more than {} bytes for one request", kMaxRequestBytes)
-                     : fmt::format("TLS handshake: more than {} bytes", kMaxHandshakeBytes);
-  }
-  // Before errno: an alert that OpenSSL sent after that end may have failed, too.
-  if (link_.is_at_end) {
-    return is_ready_ ? "the connection ended without TLS close_notify"
-                     : "the connection ended during the TLS handshake";
-  }
-  if (link_.error_number != 0) {
-    return std::generic_category().message(link_.error_number);
-  }
-  return ssl_error == SSL_ERROR_SSL ? reason : fmt::format("TLS error {}", ssl_error);
-}
-
-ServerSession::State OpensslServerSession::judge(int result) {
-  const int ssl_error = SSL_get_error(ssl_.get(), result);
+State ServerSession::judge(int result) {
   State state = State::kFailed;
-  switch (ssl_error) {
+  switch (SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_NONE:
       state = State::kDone;
       break;
@@ -117,15 +145,15 @@ ServerSession::State OpensslServerSession::judge(int result) {
       break;
     default:
       got_plain_http_ = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_HTTP_REQUEST;
-      error_ = failure(ssl_error);
+      has_failed_ = true;
       break;
   }
   ERR_clear_error();
   return state;
 }
 
-ServerSession::State OpensslServerSession::handshake() {
-  if (!error_.empty()) {
+State ServerSession::handshake() {
+  if (has_failed_) {
     return State::kFailed;
   }
   if (is_ready_) {
@@ -140,7 +168,7 @@ ServerSession::State OpensslServerSession::handshake() {
   return state;
 }
 
-ServerSession::Io OpensslServerSession::read(char* into, std::size_t size) {
+ServerSession::Io ServerSession::read(char* into, std::size_t size) {
   if (const State ready = handshake(); ready != State::kDone || size == 0) {
     return {ready, 0};
   }
@@ -150,7 +178,11 @@ ServerSession::Io OpensslServerSession::read(char* into, std::size_t size) {
   return {state, got};
 }
 
-ServerSession::Io OpensslServerSession::write(std::string_view bytes) {
+void ServerSession::begin_request() {
+  link_.allowance = key_updates_ > kMaxKeyUpdates ? 0 : kMaxRequestBytes;
+}
+
+ServerSession::Io ServerSession::write(std::string_view bytes) {
   if (const State ready = handshake(); ready != State::kDone || bytes.empty()) {
     return {ready, 0};
   }
@@ -160,7 +192,7 @@ ServerSession::Io OpensslServerSession::write(std::string_view bytes) {
   return {state, put};
 }
 
-void OpensslServerSession::close() {
+void ServerSession::close() {
   // After a failure OpenSSL has sent its alert, and before the handshake there is nothing to say.
   if (is_usable()) {
     SSL_shutdown(ssl_.get());
@@ -168,34 +200,14 @@ void OpensslServerSession::close() {
   }
 }
 
-const X509* OpensslServerSession::shown_certificate() const {
-  return is_ready_ ? SSL_get0_peer_certificate(ssl_.get()) : nullptr;
-}
+bool ServerSession::has_buffered() const { return is_usable() && SSL_pending(ssl_.get()) > 0; }
 
-std::optional<CertificateSummary> OpensslServerSession::client_certificate() const {
-  const X509* certificate = shown_certificate();
+std::optional<CertificateSummary> ServerSession::client_certificate() const {
+  const X509* certificate = is_ready_ ? SSL_get0_peer_certificate(ssl_.get()) : nullptr;
   if (certificate == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK) {
     return std::nullopt;
   }
   return summarize(*certificate);
-}
-
-std::string OpensslServerSession::client_certificate_problem() const {
-  const long result = SSL_get_verify_result(ssl_.get());
-  if (shown_certificate() == nullptr || result == X509_V_OK) {
-    return {};
-  }
-  return X509_verify_cert_error_string(result);
-}
-
-}  // namespace
-
-std::unique_ptr<ServerSession> ServerSession::make(const ServerIdentity& identity, int socket) {
-  auto session = std::make_unique<OpensslServerSession>();
-  if (!session->open(identity, socket)) {
-    return nullptr;
-  }
-  return session;
 }
 
 }  // namespace slurmlet::tls

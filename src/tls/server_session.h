@@ -1,7 +1,7 @@
 #pragma once
 
 // The server's side of TLS: what a listener shows (ServerIdentity) and one connection of it
-// (ServerSession), on a non-blocking socket and without any OpenSSL type.
+// (ServerSession), on a non-blocking socket.
 //
 // A client certificate is asked for but not demanded, and a bad one does not end the handshake:
 // token clients must get in, and a wrong certificate is answered with 401 by the one who asks
@@ -24,9 +24,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "tls/client_identity.h"
+
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+struct ssl_st;      // OpenSSL's SSL
 
 namespace slurmlet::tls {
 
@@ -43,11 +47,23 @@ class ServerIdentity {
  public:
   // kInvalid with the source's name, as ClientIdentity::make.
   static Result<std::shared_ptr<const ServerIdentity>> make(const ServerPem& pem);
-  virtual ~ServerIdentity() = default;
+  ServerIdentity(std::shared_ptr<ssl_ctx_st> context, CertificateSummary summary)
+      : context_(std::move(context)), summary_(std::move(summary)) {}
   // Of the serving certificate.
-  virtual const CertificateSummary& certificate() const = 0;
-  // An SSL_CTX*, for this component only.
-  virtual void* context() const = 0;
+  const CertificateSummary& certificate() const { return summary_; }
+  // For this component only.
+  ssl_ctx_st* context() const { return context_.get(); }
+
+ private:
+  std::shared_ptr<ssl_ctx_st> context_;
+  CertificateSummary summary_;
+};
+
+// OpenSSL's way to the socket.
+struct SocketLink {
+  int socket = -1;
+  std::size_t allowance = 0;  // bytes that may still be read; reading beyond is an error
+  bool is_at_end = false;     // the peer ended its side
 };
 
 // Not thread-safe. Does not own the socket.
@@ -58,7 +74,7 @@ class ServerSession {
     kWantRead,   // call again when the socket is readable
     kWantWrite,  // call again when it is writable
     kClosed,     // the peer ended it in an orderly way
-    kFailed,     // see error()
+    kFailed,     // for good
   };
   static constexpr std::size_t kMaxHandshakeBytes = std::size_t{64} << 10;
   static constexpr std::size_t kMaxRequestBytes = std::size_t{40} << 10;
@@ -71,28 +87,39 @@ class ServerSession {
 
   // nullptr when memory is short.
   static std::unique_ptr<ServerSession> make(const ServerIdentity& identity, int socket);
-  virtual ~ServerSession() = default;
+  ServerSession(const ServerSession&) = delete;
+  ServerSession& operator=(const ServerSession&) = delete;
 
-  virtual State handshake() = 0;
-  virtual Io read(char* into, std::size_t size) = 0;
+  State handshake();
+  Io read(char* into, std::size_t size);
   // Another request may be read.
-  virtual void begin_request() = 0;
-  virtual Io write(std::string_view bytes) = 0;
+  void begin_request();
+  Io write(std::string_view bytes);
   // Says good-bye (close_notify) without waiting for the other side's.
-  virtual void close() = 0;
+  void close();
   // Whether decrypted bytes wait in memory, which no poll(2) would tell.
-  virtual bool has_buffered() const = 0;
+  bool has_buffered() const;
 
   // The peer's certificate after the handshake, if it showed one that chains to the client CA, is
   // valid now and is for client authentication.
-  virtual std::optional<CertificateSummary> client_certificate() const = 0;
-  // Why a certificate that was shown is not believed ("certificate has expired"); "" if none was
-  // shown or it is believed.
-  virtual std::string client_certificate_problem() const = 0;
-  // Why the last operation failed, for people ("no shared cipher", "http request").
-  virtual std::string error() const = 0;
+  std::optional<CertificateSummary> client_certificate() const;
   // The handshake failed because the client speaks HTTP without TLS.
-  virtual bool got_plain_http() const = 0;
+  bool got_plain_http() const { return got_plain_http_; }
+
+ private:
+  ServerSession(const ServerIdentity& identity, int socket);
+  static void on_message(int is_written, int version, int type, const void* message,
+                         std::size_t size, ssl_st* ssl, void* session);
+  bool is_usable() const { return is_ready_ && !has_failed_; }
+  // What the result of an OpenSSL call means; empties OpenSSL's error queue.
+  State judge(int result);
+
+  SocketLink link_;  // outlives ssl_, which holds the BIO
+  std::shared_ptr<ssl_st> ssl_;
+  bool is_ready_ = false;  // the handshake is over
+  bool has_failed_ = false;
+  int key_updates_ = 0;
+  bool got_plain_http_ = false;
 };
 
 }  // namespace slurmlet::tls

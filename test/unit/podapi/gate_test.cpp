@@ -181,8 +181,7 @@ TEST_F(GateTest, GroupsAreAddedAsTheApiServersAuthenticatorsDo) {
 
 TEST_F(GateTest, ACertificateThatIsNotBelievedIsAsGoodAsNone) {
   let_everyone_in();
-  Caller refused;
-  refused.certificate_problem = "signed by an unknown authority";
+  const Caller refused;
   EXPECT_EQ(status(request("GET", "/metrics"), refused), 401);
   EXPECT_EQ(status(with_token("/metrics", "t"), refused), 200);
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("")), 401) << "it names nobody";

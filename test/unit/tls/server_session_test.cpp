@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <openssl/err.h>
 
+#include "tls/credential.h"
 #include "tls/server_session_fixture.h"
 
 namespace slurmlet::tls {
@@ -28,7 +29,7 @@ TEST_P(ServerSessionVersion, CarriesBytesBothWaysAndSaysGoodBye) {
   Pair pair{{.min_version = GetParam(), .max_version = GetParam(), .protocols = "\x08http/1.1"}};
   char buffer[64];
   EXPECT_EQ(pair.server->read(buffer, sizeof buffer).state, State::kWantRead);
-  ASSERT_EQ(pair.handshake(), State::kDone) << pair.server->error() << pair.client.error();
+  ASSERT_EQ(pair.handshake(), State::kDone) << pair.client.error();
   EXPECT_EQ(SSL_version(pair.client.ssl()), GetParam());
   const unsigned char* protocol = nullptr;
   unsigned int length = 0;
@@ -46,7 +47,6 @@ TEST_P(ServerSessionVersion, CarriesBytesBothWaysAndSaysGoodBye) {
   pair.server->close();
   EXPECT_EQ(pair.client.read(), "");
   EXPECT_EQ(pair.client.error(), "closed");
-  EXPECT_EQ(pair.server->error(), "");
   EXPECT_EQ(ERR_peek_error(), 0UL);
 }
 
@@ -61,7 +61,6 @@ TEST_P(ServerSessionVersion, TellsAnOrderlyEndFromACut) {
   ASSERT_EQ(cut.handshake(), State::kDone);
   cut.sockets.client.reset();
   EXPECT_EQ(cut.server->read(buffer, sizeof buffer).state, State::kFailed);
-  EXPECT_EQ(cut.server->error(), "the connection ended without TLS close_notify");
   EXPECT_EQ(cut.server->read(buffer, sizeof buffer).state, State::kFailed);
   EXPECT_EQ(ERR_peek_error(), 0UL);
 }
@@ -72,7 +71,6 @@ TEST_P(ServerSessionVersion, WritingToAPeerThatIsGoneFails) {
   ASSERT_EQ(pair.handshake(), State::kDone);
   pair.sockets.client.reset();
   EXPECT_EQ(pair.server->write("hello").state, State::kFailed);
-  EXPECT_EQ(pair.server->error(), "Broken pipe");
   pair.server->close();
 }
 
@@ -108,7 +106,7 @@ TEST_P(ServerSessionVersion, FullSocketAsksToComeBackAndLosesNothing) {
       got += pair.client.read();
       continue;
     }
-    ASSERT_EQ(io.state, State::kDone) << pair.server->error();
+    ASSERT_EQ(io.state, State::kDone) << pair.client.error();
     done += io.bytes;
   }
   got += pair.client.read();
@@ -122,19 +120,17 @@ TEST_P(ServerSessionVersion, BelievesAValidClientCertificate) {
              .min_version = GetParam(),
              .max_version = GetParam()}};
   EXPECT_FALSE(pair.server->client_certificate());
-  ASSERT_EQ(pair.handshake(), State::kDone) << pair.server->error();
+  ASSERT_EQ(pair.handshake(), State::kDone) << pair.client.error();
   const auto certificate = pair.server->client_certificate();
   ASSERT_TRUE(certificate);
   EXPECT_EQ(certificate->common_name, "prometheus");
   EXPECT_THAT(certificate->organizations, testing::ElementsAre("monitoring"));
-  EXPECT_EQ(pair.server->client_certificate_problem(), "");
 }
 
 TEST_P(ServerSessionVersion, NeedsNoClientCertificate) {
   Pair pair{{.min_version = GetParam(), .max_version = GetParam()}};
-  ASSERT_EQ(pair.handshake(), State::kDone) << pair.server->error();
+  ASSERT_EQ(pair.handshake(), State::kDone) << pair.client.error();
   EXPECT_FALSE(pair.server->client_certificate());
-  EXPECT_EQ(pair.server->client_certificate_problem(), "");
   const auto* authorities = SSL_get0_peer_CA_list(pair.client.ssl());
   ASSERT_EQ(sk_X509_NAME_num(authorities), 1);
 }
@@ -147,9 +143,20 @@ TEST_P(ServerSessionVersion, WithoutClientCaAsksForNoCertificate) {
              .min_version = GetParam(),
              .max_version = GetParam()},
             pem};
-  ASSERT_EQ(pair.handshake(), State::kDone) << pair.server->error();
+  ASSERT_EQ(pair.handshake(), State::kDone) << pair.client.error();
   EXPECT_FALSE(pair.server->client_certificate());
-  EXPECT_EQ(pair.server->client_certificate_problem(), "");
+}
+
+// What is wrong with a client certificate.
+std::string problem(const Issued& shown) {
+  const auto trust = parse_trust(server_pki().ca.certificate, "ca");
+  const auto own = parse_credential(shown.certificate, "certificate", shown.key, "key");
+  const std::unique_ptr<X509_STORE_CTX, Releaser<X509_STORE_CTX_free>> chain{X509_STORE_CTX_new()};
+  require(X509_STORE_CTX_init(chain.get(), trust->get(), own->leaf.get(), own->chain.get()) == 1 &&
+          X509_STORE_CTX_set_default(chain.get(), "ssl_client") == 1);
+  X509_verify_cert(chain.get());
+  ERR_clear_error();
+  return X509_verify_cert_error_string(X509_STORE_CTX_get_error(chain.get()));
 }
 
 struct Disbelieved {
@@ -208,16 +215,16 @@ INSTANTIATE_TEST_SUITE_P(
              (std::get<1>(test.param) == TLS1_2_VERSION ? "Tls12" : "Tls13");
     });
 
-TEST_P(ServerSessionDisbelieves, WithTheReasonButLetsTheClientIn) {
+TEST_P(ServerSessionDisbelieves, ButLetsTheClientIn) {
   const auto& [wrong, version] = GetParam();
   const Issued shown = wrong.make();
+  ASSERT_EQ(problem(shown), wrong.problem);
   Pair pair{{.certificate = shown.certificate,
              .key = shown.key,
              .min_version = version,
              .max_version = version}};
-  ASSERT_EQ(pair.handshake(), State::kDone) << pair.server->error();
+  ASSERT_EQ(pair.handshake(), State::kDone) << pair.client.error();
   EXPECT_FALSE(pair.server->client_certificate());
-  EXPECT_EQ(pair.server->client_certificate_problem(), wrong.problem);
   ASSERT_TRUE(pair.client.write("GET /"));
   EXPECT_EQ(read_text(*pair.server), "GET /");
   EXPECT_EQ(ERR_peek_error(), 0UL);
@@ -228,7 +235,7 @@ TEST(ServerSession, BelievesThroughAnIntermediateOnEitherSide) {
   const Issued leaf = issue(middle, {.common_name = "leaf"});
   Pair sent{{.certificate = leaf.certificate + middle.certificate, .key = leaf.key}};
   ASSERT_EQ(sent.handshake(), State::kDone);
-  EXPECT_TRUE(sent.server->client_certificate()) << sent.server->client_certificate_problem();
+  EXPECT_TRUE(sent.server->client_certificate());
   // The intermediate as the anchor, as Go has it.
   ServerPem pem = server_pem();
   pem.client_ca = middle.certificate;
@@ -246,7 +253,7 @@ TEST(ServerSession, OutlivesItsIdentity) {
 struct Refused {
   const char* name;
   ClientSpec client;
-  const char* error;
+  const char* alert;
 };
 class ServerSessionRefuses : public testing::TestWithParam<Refused> {};
 INSTANTIATE_TEST_SUITE_P(
@@ -254,24 +261,23 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refused{"Tls10",
                 {.min_version = TLS1_VERSION, .max_version = TLS1_VERSION},
-                "unsupported protocol"},
+                "protocol version"},
         Refused{"Tls11",
                 {.min_version = TLS1_1_VERSION, .max_version = TLS1_1_VERSION},
-                "unsupported protocol"},
+                "protocol version"},
         Refused{"CbcSuite",
                 {.max_version = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES128-SHA"},
-                "no shared cipher"},
+                "handshake failure"},
         Refused{"Http2Only", {.protocols = std::string{"\x02h2"}}, "no application protocol"},
         Refused{"CostlyGroup",
                 {.min_version = TLS1_3_VERSION, .groups = "ffdhe8192"},
-                "no suitable key share"}),
+                "handshake failure"}),
     [](const auto& test) { return test.param.name; });
 
-TEST_P(ServerSessionRefuses, WithTheReason) {
+TEST_P(ServerSessionRefuses, WithAnAlert) {
   Pair pair{GetParam().client};
   EXPECT_EQ(pair.handshake(), State::kFailed);
-  EXPECT_THAT(pair.server->error(), HasSubstr(GetParam().error));
-  EXPECT_NE(pair.client.error(), "");  // it was told by an alert
+  EXPECT_THAT(pair.client.error(), HasSubstr(GetParam().alert));
   EXPECT_EQ(pair.server->handshake(), State::kFailed);
   EXPECT_FALSE(pair.server->client_certificate());
   EXPECT_EQ(ERR_peek_error(), 0UL);
