@@ -27,12 +27,6 @@ podapi::ServerOptions kubelet_options(const config::Settings& settings,
   return options;
 }
 
-podapi::GateOptions gate_options(const std::string& node_name) {
-  podapi::GateOptions options;
-  options.node_name = node_name;
-  return options;
-}
-
 }  // namespace
 
 podapi::ServerOptions health_server_options(const config::Settings& settings,
@@ -75,8 +69,8 @@ EndpointThread::EndpointThread(const config::Settings& settings, std::string nod
       serving_(serving),
       shared_(shared),
       reviews_(*client_, {&shared.requests, {}}),
-      gate_(reviews_, gate_options(node_name_)),
-      kubelet_handler_(gate_, [this] { return kubelet_snapshot(); }),
+      gate_(reviews_, [this](const auto& head) { return handle_kubelet(head, kubelet_snapshot()); },
+            {.node_name = node_name_}),
       health_handler_([this] { return snapshot(); }, [this] { return status_json(); }) {}
 
 EndpointThread::~EndpointThread() {
@@ -92,8 +86,7 @@ void EndpointThread::start() {
   warn_of_unused_sockets();
   health_ = start_server(health_server_options(settings_, sockets), health_handler_, "health");
   if (serving_.identity()) {  // else it was said by the one who could not make one
-    kubelet_ =
-        start_server(kubelet_options(settings_, serving_, sockets), kubelet_handler_, "kubelet");
+    kubelet_ = start_server(kubelet_options(settings_, serving_, sockets), gate_, "kubelet");
   }
   if (health_ || kubelet_) {
     thread_ = std::thread{[this] { run(); }};
@@ -116,9 +109,11 @@ void EndpointThread::warn_of_unused_sockets() const {
 }
 
 void EndpointThread::run() {
+  std::vector<podapi::Server*> servers;
   std::vector<int> fds;
-  for (const auto& server : {kubelet_.get(), health_.get()}) {
+  for (auto* const server : {kubelet_.get(), health_.get()}) {
     if (server != nullptr) {
+      servers.push_back(server);
       fds.push_back(server->fd());
     }
   }
@@ -128,10 +123,8 @@ void EndpointThread::run() {
         shared_.clock.now().steady, ready.empty() ? "a deadline or an answer" : "its clients");
     std::this_thread::sleep_for(pause);
     SteadyTime next = kNever;
-    for (const auto& server : {kubelet_.get(), health_.get()}) {
-      if (server != nullptr) {
-        next = std::min(next, server->step(shared_.clock.now()));
-      }
+    for (auto* const server : servers) {
+      next = std::min(next, server->step(shared_.clock.now()));
     }
     if (!stopping_) {
       ready = client_->wait(next, fds);

@@ -61,7 +61,6 @@ class EndpointThread {
   Shared& shared_;
   kube::RestReviewApi reviews_;
   podapi::Gate gate_;
-  podapi::KubeletHandler kubelet_handler_;
   podapi::HealthHandler health_handler_;
   std::unique_ptr<podapi::Server> kubelet_;
   std::unique_ptr<podapi::Server> health_;

@@ -1,6 +1,5 @@
 set(COMPONENT_SOURCES
   authorization_rules.cpp
-  caller_identity.cpp
   connection_table.cpp
   gate.cpp
   health_handler.cpp

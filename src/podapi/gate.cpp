@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/status_error.h"
-#include "podapi/caller_identity.h"
 #include "podapi/request_path.h"
 #include "podapi/status_json.h"
 #include "tls/certificates.h"
@@ -45,35 +45,70 @@ std::string new_salt() {
   return {bytes.data(), bytes.size()};
 }
 
-// Unambiguous: each part is preceded by its length.
-void append_part(std::string& text, std::string_view part) {
-  text += fmt::format("{}:", part.size());
-  text += part;
+// Unambiguous, whatever bytes are in it.
+std::string question_text(const kube::AccessQuestion& question) {
+  const auto& [name, uid, groups, extra] = question.user;
+  std::string text;
+  nlohmann::json::to_cbor(
+      nlohmann::json::array({name, uid, groups, extra, question.verb, question.subresource}), text);
+  return text;
 }
 
-std::string question_text(const kube::AccessQuestion& question) {
-  std::string text;
-  for (const auto& part : {question.user.name, question.user.uid, question.verb,
-                           question.subresource, std::to_string(question.user.groups.size())}) {
-    append_part(text, part);
+constexpr const char* kAuthenticated = "system:authenticated";
+constexpr const char* kUnauthenticated = "system:unauthenticated";
+constexpr const char* kAnonymous = "system:anonymous";
+
+bool is_visible_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
+}
+
+// Where the API server's authenticators would
+// (AuthenticatedGroupAdder in k8s.io/apiserver/pkg/authentication/group).
+void add_authenticated_group(UserInfo& user) {
+  const bool says_already =
+      std::any_of(user.groups.begin(), user.groups.end(), [](const std::string& group) {
+        return group == kAuthenticated || group == kUnauthenticated;
+      });
+  if (user.name != kAnonymous && !says_already) {
+    user.groups.emplace_back(kAuthenticated);
   }
-  for (const auto& group : question.user.groups) {
-    append_part(text, group);
+}
+
+// The user of a believed client certificate that has not expired since the handshake: name = CN,
+// groups = O and system:authenticated. Nothing without one, or without a CN.
+std::optional<UserInfo> certificate_user(const Caller& caller, WallTime now) {
+  if (!caller.certificate || caller.certificate->common_name.empty() ||
+      now > caller.certificate->not_after) {
+    return std::nullopt;
   }
-  for (const auto& [key, values] : question.user.extra) {
-    append_part(text, key);
-    append_part(text, std::to_string(values.size()));
-    for (const auto& value : values) {
-      append_part(text, value);
-    }
+  UserInfo user;
+  user.name = caller.certificate->common_name;
+  user.groups = caller.certificate->organizations;
+  add_authenticated_group(user);
+  return user;
+}
+
+// The token of "Authorization: Bearer TOKEN"; nothing if there is none, or more than one header.
+std::optional<std::string> bearer_token(const RequestHead& head) {
+  const auto header = head.header("authorization");
+  if (!header) {
+    return std::nullopt;
   }
-  return text;
+  // The second word, as the API server's authenticator reads it; what follows is ignored there too.
+  const auto words = split(trim(*header), ' ');
+  if (words.size() < 2 || to_lower(words[0]) != "bearer" || words[1].empty() ||
+      !is_visible_ascii(words[1])) {
+    return std::nullopt;
+  }
+  return std::string{words[1]};
 }
 
 }  // namespace
 
-Gate::Gate(kube::ReviewApi& api, GateOptions options)
+Gate::Gate(kube::ReviewApi& api, std::function<Response(const RequestHead&)> serve,
+           GateOptions options)
     : api_(api),
+      serve_(std::move(serve)),
       options_(std::move(options)),
       salt_(new_salt()),
       good_tokens_(options_.max_cached),
@@ -95,30 +130,30 @@ void Gate::forget(RequestId id) {
   drop_waiter(access_reviews_, id);
 }
 
-Verdict Gate::allow(const Passage& passage, SteadyTime now) {
+Response Gate::allow(const Passage& passage, SteadyTime now) {
   strangers_budget_.know(passage.source, now);
   newcomers_budget_.know(passage.source, now);
-  return {true, {}};
+  return serve_(passage.head);
 }
 
-Verdict Gate::unauthorized(const Passage& passage) {
+Response Gate::unauthorized(const Passage& passage) {
   ++counters_.unauthenticated;
-  return {false, refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"})};
+  return refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"});
 }
 
-Verdict Gate::forbidden(const Passage& passage) {
+Response Gate::forbidden(const Passage& passage) {
   ++counters_.forbidden;
   const auto& [verb, subresources] = passage.attributes;
   const std::string message =
       fmt::format("Forbidden (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
                   kube::one_line(passage.user.name, kMaxNameBytes), verb, join(subresources, " "));
-  return {false, refusal_response(passage.path, {403, "Forbidden", message})};
+  return refusal_response(passage.path, {403, "Forbidden", message});
 }
 
-Verdict Gate::unavailable(const Passage& passage, int code, const char* why) {
+Response Gate::unavailable(const Passage& passage, int code, const char* why) {
   ++counters_.unavailable;
   const char* reason = code == 429 ? "TooManyRequests" : "ServiceUnavailable";
-  return {false, refusal_response(passage.path, {code, reason, why, kRetrySeconds})};
+  return refusal_response(passage.path, {code, reason, why, kRetrySeconds});
 }
 
 void Gate::say(const Passage& passage, bool is_allowed, SteadyTime now) {
@@ -130,13 +165,15 @@ void Gate::say(const Passage& passage, bool is_allowed, SteadyTime now) {
   }
 }
 
-Verdict Gate::cannot_ask(const Passage& passage, const Error& error) {
+Response Gate::cannot_ask(const Passage& passage, const Error& error) {
   return unavailable(passage, 503, error.code == Code::kDenied ? kMayNotAsk : kCannotAsk);
 }
 
-std::optional<Verdict> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,
-                                   Now now) {
+std::optional<Response> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,
+                                    Now now) {
   Passage passage;
+  passage.head = head;
+  passage.head.headers.clear();
   passage.source = caller.source;
   passage.path = normalized_path(head.path).value_or("");
   passage.attributes = request_attributes(head.method, head.path);
@@ -153,7 +190,7 @@ std::optional<Verdict> Gate::begin(RequestId id, const Caller& caller, const Req
 // Why this request may not wait for the API server, if it may not. Tokens that nobody knows yet get
 // half of the places, three quarters if they come from a known address, so that a slow API server
 // and a flood of bad tokens leave room for the others.
-std::optional<Verdict> Gate::refuse_to_wait(const Passage& passage, std::size_t under_way) {
+std::optional<Response> Gate::refuse_to_wait(const Passage& passage, std::size_t under_way) {
   const auto is_stranger = [](const auto& waiting) { return waiting.second.is_stranger; };
   const auto strangers =
       static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_stranger));
@@ -165,8 +202,8 @@ std::optional<Verdict> Gate::refuse_to_wait(const Passage& passage, std::size_t 
   return is_full ? std::optional{unavailable(passage, 503, kTooManyWaiting)} : std::nullopt;
 }
 
-std::optional<Verdict> Gate::review_token(RequestId id, Passage passage, const std::string& token,
-                                          SteadyTime now) {
+std::optional<Response> Gate::review_token(RequestId id, Passage passage, const std::string& token,
+                                           SteadyTime now) {
   const std::string key = digest(token);
   if (const UserInfo* user = good_tokens_.find(key, now)) {
     passage.user = *user;
@@ -196,7 +233,7 @@ std::optional<Verdict> Gate::review_token(RequestId id, Passage passage, const s
 }
 
 // One subresource after the other until one is allowed, as the kubelet does.
-std::optional<Verdict> Gate::review_access(RequestId id, Passage passage, SteadyTime now) {
+std::optional<Response> Gate::review_access(RequestId id, Passage passage, SteadyTime now) {
   for (; passage.asking < passage.attributes.subresources.size(); ++passage.asking) {
     const kube::AccessQuestion question{passage.user, passage.attributes.verb,
                                         passage.attributes.subresources[passage.asking],
@@ -233,10 +270,9 @@ std::optional<Gate::Passage> Gate::take_waiting(RequestId id) {
   return node.empty() ? std::nullopt : std::optional{std::move(node.mapped())};
 }
 
-void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Verdicts& verdicts) {
+void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Answers& answers) {
   const auto& [key, waiters, result] = finished;
   const bool is_good = result && result->authenticated;
-  last_error_ = result ? std::nullopt : std::optional{result.error()};
   UserInfo user;
   if (is_good) {
     user = result->user;
@@ -256,22 +292,21 @@ void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Verdict
       continue;
     }
     passage->is_stranger = passage->is_stranger && !is_good;
-    std::optional<Verdict> verdict;
+    std::optional<Response> answer;
     if (is_good) {
       passage->user = user;
-      verdict = review_access(id, *std::move(passage), now);
+      answer = review_access(id, *std::move(passage), now);
     } else {
-      verdict = result ? unauthorized(*passage) : cannot_ask(*passage, result.error());
+      answer = result ? unauthorized(*passage) : cannot_ask(*passage, result.error());
     }
-    if (verdict) {
-      verdicts.emplace_back(id, *std::move(verdict));
+    if (answer) {
+      answers.emplace_back(id, *std::move(answer));
     }
   }
 }
 
-void Gate::settle(const Finished<AccessReview>& finished, SteadyTime now, Verdicts& verdicts) {
+void Gate::settle(const Finished<AccessReview>& finished, SteadyTime now, Answers& answers) {
   const auto& [key, waiters, result] = finished;
-  last_error_ = result ? std::nullopt : std::optional{result.error()};
   const bool is_allowed = result && result->allowed;
   bool is_news = result && !(is_allowed ? allowed_ : denied_).remembers(key);
   if (is_allowed) {
@@ -289,35 +324,35 @@ void Gate::settle(const Finished<AccessReview>& finished, SteadyTime now, Verdic
     if (std::exchange(is_news, false)) {
       say(*passage, is_allowed, now);
     }
-    std::optional<Verdict> verdict;
+    std::optional<Response> answer;
     if (!result) {
-      verdict = cannot_ask(*passage, result.error());
+      answer = cannot_ask(*passage, result.error());
     } else if (is_allowed) {
-      verdict = allow(*passage, now);
+      answer = allow(*passage, now);
     } else {
       ++passage->asking;
-      verdict = review_access(id, *std::move(passage), now);
+      answer = review_access(id, *std::move(passage), now);
     }
-    if (verdict) {
-      verdicts.emplace_back(id, *std::move(verdict));
+    if (answer) {
+      answers.emplace_back(id, *std::move(answer));
     }
   }
 }
 
-std::vector<std::pair<RequestId, Verdict>> Gate::step(Now now, SteadyTime& next) {
-  Verdicts verdicts;
+Gate::Answers Gate::take_answers(Now now, SteadyTime& next) {
+  Answers answers;
   for (const auto& finished : take_finished(token_reviews_, now.steady)) {
-    settle(finished, now.steady, verdicts);
+    settle(finished, now.steady, answers);
   }
   // A "no" may lead to the next question, which may be answered at once.
   for (auto finished = take_finished(access_reviews_, now.steady); !finished.empty();
        finished = take_finished(access_reviews_, now.steady)) {
     for (const auto& one : finished) {
-      settle(one, now.steady, verdicts);
+      settle(one, now.steady, answers);
     }
   }
   next = std::min({next, earliest_deadline(token_reviews_), earliest_deadline(access_reviews_)});
-  return verdicts;
+  return answers;
 }
 
 }  // namespace slurmlet::podapi

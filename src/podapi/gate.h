@@ -13,6 +13,7 @@
 // A step object of the endpoint's thread.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,8 +24,7 @@
 #include "base/clock.h"
 #include "base/token_bucket.h"
 #include "kube/review_api.h"
-#include "podapi/pending_reviews.h"
-#include "podapi/review_cache.h"
+#include "podapi/reviews.h"
 #include "podapi/server.h"
 #include "podapi/source_budget.h"
 
@@ -50,34 +50,30 @@ struct GateOptions {
   SourceLimits reviews{{5, 20}, {6, 24}, {8, 32}};
 };
 
-struct Verdict {
-  bool allowed = false;
-  Response refusal;  // when not allowed: 401, 403, 429 or 503 as an API Status
-};
-
 struct GateCounters {
   std::uint64_t unauthenticated = 0, forbidden = 0, unavailable = 0;
   std::uint64_t token_reviews = 0, access_reviews = 0;
 };
 
-class Gate {
+class Gate final : public RequestHandler {
  public:
-  Gate(kube::ReviewApi& api, GateOptions options);
+  // `serve` answers a request that was let through; what it gets has no headers.
+  Gate(kube::ReviewApi& api, std::function<Response(const RequestHead&)> serve,
+       GateOptions options);
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
-  // The verdict at once where the caches have it, else nothing: it comes from step().
-  std::optional<Verdict> begin(RequestId id, const Caller& caller, const RequestHead& head,
-                               Now now);
-  std::vector<std::pair<RequestId, Verdict>> step(Now now, SteadyTime& next);
-  void forget(RequestId id);
+  // At once where the caches have what it takes.
+  std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
+                                Now now) override;
+  std::vector<std::pair<RequestId, Response>> take_answers(Now now, SteadyTime& next) override;
+  void forget(RequestId id) override;
   const GateCounters& counters() const { return counters_; }
-  // Why the last review failed; nothing once one succeeded. For the log and the metrics.
-  const std::optional<Error>& last_error() const { return last_error_; }
 
  private:
-  using Verdicts = std::vector<std::pair<RequestId, Verdict>>;
+  using Answers = std::vector<std::pair<RequestId, Response>>;
   // A request on its way through the gate.
   struct Passage {
+    RequestHead head;  // without headers: no route reads them, and one is the caller's token
     Source source;
     std::string path;  // normalized
     RequestAttributes attributes;
@@ -87,22 +83,23 @@ class Gate {
   };
 
   std::string digest(std::string_view text) const;
-  std::optional<Verdict> review_token(RequestId id, Passage passage, const std::string& token,
-                                      SteadyTime now);
-  std::optional<Verdict> review_access(RequestId id, Passage passage, SteadyTime now);
-  std::optional<Verdict> refuse_to_wait(const Passage& passage, std::size_t under_way);
-  void settle(const Finished<kube::TokenReview>& finished, SteadyTime now, Verdicts& verdicts);
-  void settle(const Finished<kube::AccessReview>& finished, SteadyTime now, Verdicts& verdicts);
+  std::optional<Response> review_token(RequestId id, Passage passage, const std::string& token,
+                                       SteadyTime now);
+  std::optional<Response> review_access(RequestId id, Passage passage, SteadyTime now);
+  std::optional<Response> refuse_to_wait(const Passage& passage, std::size_t under_way);
+  void settle(const Finished<kube::TokenReview>& finished, SteadyTime now, Answers& answers);
+  void settle(const Finished<kube::AccessReview>& finished, SteadyTime now, Answers& answers);
   std::optional<Passage> take_waiting(RequestId id);
 
   void say(const Passage& passage, bool is_allowed, SteadyTime now);
-  Verdict allow(const Passage& passage, SteadyTime now);
-  Verdict unauthorized(const Passage& passage);
-  Verdict forbidden(const Passage& passage);
-  Verdict unavailable(const Passage& passage, int code, const char* why);
-  Verdict cannot_ask(const Passage& passage, const Error& error);
+  Response allow(const Passage& passage, SteadyTime now);
+  Response unauthorized(const Passage& passage);
+  Response forbidden(const Passage& passage);
+  Response unavailable(const Passage& passage, int code, const char* why);
+  Response cannot_ask(const Passage& passage, const Error& error);
 
   kube::ReviewApi& api_;
+  std::function<Response(const RequestHead&)> serve_;
   GateOptions options_;
   std::string salt_;
   // By digest. Apart, so that a flood of what is refused does not displace what is not.
@@ -118,7 +115,6 @@ class Gate {
   Reviews<kube::AccessReview> access_reviews_;
   std::map<RequestId, Passage> waiting_;
   GateCounters counters_;
-  std::optional<Error> last_error_;
 };
 
 }  // namespace slurmlet::podapi

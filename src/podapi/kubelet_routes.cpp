@@ -203,38 +203,4 @@ Response handle_kubelet(const RequestHead& head, const KubeletSnapshot& snapshot
   return not_found();
 }
 
-KubeletHandler::KubeletHandler(Gate& gate, std::function<KubeletSnapshot()> snapshot)
-    : gate_(gate), snapshot_(std::move(snapshot)) {}
-KubeletHandler::~KubeletHandler() = default;
-
-std::optional<Response> KubeletHandler::begin(RequestId id, const Caller& caller,
-                                              const RequestHead& head, Now now) {
-  auto verdict = gate_.begin(id, caller, head, now);
-  if (!verdict) {
-    RequestHead kept = head;
-    kept.headers.clear();  // no route reads them, and one of them is the caller's token
-    waiting_.insert_or_assign(id, std::move(kept));
-    return std::nullopt;
-  }
-  return verdict->allowed ? handle_kubelet(head, snapshot_()) : std::move(verdict->refusal);
-}
-
-std::vector<std::pair<RequestId, Response>> KubeletHandler::take_answers(Now now,
-                                                                         SteadyTime& next) {
-  std::vector<std::pair<RequestId, Response>> answers;
-  for (auto& [id, verdict] : gate_.step(now, next)) {
-    const auto waiting = waiting_.extract(id);
-    if (!waiting.empty()) {
-      answers.emplace_back(id, verdict.allowed ? handle_kubelet(waiting.mapped(), snapshot_())
-                                               : std::move(verdict.refusal));
-    }
-  }
-  return answers;
-}
-
-void KubeletHandler::forget(RequestId id) {
-  gate_.forget(id);
-  waiting_.erase(id);
-}
-
 }  // namespace slurmlet::podapi

@@ -15,15 +15,12 @@
 //   /metrics/cadvisor, /probes    no series: there are no containers
 //   /containerLogs /exec /attach /portForward /run /checkpoint   refused: no pods here
 
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "node/usage.h"
-#include "podapi/gate.h"
+#include "podapi/request_head.h"
 #include "podapi/routes.h"
-#include "podapi/server.h"
 
 namespace slurmlet::podapi {
 
@@ -35,21 +32,5 @@ struct KubeletSnapshot {
 };
 
 Response handle_kubelet(const RequestHead& head, const KubeletSnapshot& snapshot);
-
-// Gate and routes as a RequestHandler. `snapshot` is called for each request that was let through.
-class KubeletHandler final : public RequestHandler {
- public:
-  KubeletHandler(Gate& gate, std::function<KubeletSnapshot()> snapshot);
-  ~KubeletHandler() override;
-  std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
-                                Now now) override;
-  std::vector<std::pair<RequestId, Response>> take_answers(Now now, SteadyTime& next) override;
-  void forget(RequestId id) override;
-
- private:
-  Gate& gate_;
-  std::function<KubeletSnapshot()> snapshot_;
-  std::map<RequestId, RequestHead> waiting_;
-};
 
 }  // namespace slurmlet::podapi

@@ -120,21 +120,24 @@ const std::vector<Method> kMethods{{"GET", "get", &Path::get},
 class Endpoint {
  public:
   Endpoint()
-      : gate_(api_, unlimited()), handler_(gate_, [this] {
-          ++snapshots_;
-          KubeletSnapshot snapshot;
-          snapshot.usage = node::Usage{};
-          return snapshot;
-        }) {}
+      : gate_(
+            api_,
+            [this](const RequestHead& head) {
+              ++snapshots_;
+              KubeletSnapshot snapshot;
+              snapshot.usage = node::Usage{};
+              return handle_kubelet(head, snapshot);
+            },
+            unlimited()) {}
 
   Response ask(const RequestHead& head, const Caller& caller) {
     const Now now = fakes::FakeClock{}.now();
     ++id_;
-    if (auto response = handler_.begin(id_, caller, head, now)) {
+    if (auto response = gate_.begin(id_, caller, head, now)) {
       return *response;
     }
     SteadyTime next = kNever;
-    const auto answers = handler_.take_answers(now, next);
+    const auto answers = gate_.take_answers(now, next);
     return answers.size() == 1 && answers[0].first == id_ ? answers[0].second
                                                           : Response{0, "", "", {}};
   }
@@ -152,7 +155,6 @@ class Endpoint {
   int snapshots_ = 0;
   RequestId id_ = 0;
   Gate gate_;
-  KubeletHandler handler_;
 };
 
 class AuthorizationMatrix : public ::testing::TestWithParam<Identity> {};

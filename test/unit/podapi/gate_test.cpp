@@ -28,32 +28,37 @@ class GateTest : public ::testing::Test {
 
   Gate& gate() {
     if (!gate_) {
-      gate_ = std::make_unique<Gate>(api_, options_);
+      gate_ = std::make_unique<Gate>(
+          api_,
+          [](const RequestHead& head) {
+            return Response{200, "", head.path, head.headers};
+          },
+          options_);
     }
     return *gate_;
   }
   // What the gate says to a request, once all reviews that have an answer are in.
-  std::optional<Verdict> ask(const RequestHead& head, const Caller& caller = {}) {
+  std::optional<Response> ask(const RequestHead& head, const Caller& caller = {}) {
     const RequestId id = next_id_++;
-    if (auto verdict = gate().begin(id, caller, head, clock_.now())) {
-      return verdict;
+    if (auto answer = gate().begin(id, caller, head, clock_.now())) {
+      return answer;
     }
-    for (auto& [answered, verdict] : step()) {
+    for (auto& [answered, answer] : step()) {
       if (answered == id) {
-        return verdict;
+        return answer;
       }
     }
     return std::nullopt;
   }
   int status(const RequestHead& head, const Caller& caller = {}) {
-    const auto verdict = ask(head, caller);
-    return !verdict ? 0 : verdict->allowed ? 200 : verdict->refusal.status;
+    const auto answer = ask(head, caller);
+    return answer ? answer->status : 0;
   }
-  std::vector<std::pair<RequestId, Verdict>> step() {
+  std::vector<std::pair<RequestId, Response>> step() {
     wake_ = kNever;
-    return gate().step(clock_.now(), wake_);
+    return gate().take_answers(clock_.now(), wake_);
   }
-  std::optional<Verdict> begin(RequestId id, const RequestHead& head, const Caller& caller = {}) {
+  std::optional<Response> begin(RequestId id, const RequestHead& head, const Caller& caller = {}) {
     return gate().begin(id, caller, head, clock_.now());
   }
 
@@ -119,11 +124,10 @@ TEST_F(GateTest, NobodyIsLetInUnnamed) {
   for (const std::string authorization :
        {"", "Bearer", "Bearer ", "Bearer  two-spaces", "Basic dXNlcjpwdw==", "Bearer\ttab", "token",
         "Bearer caf\xc3\xa9", "Bearer a\x01z", "BearerX t"}) {
-    const auto verdict = ask(request("GET", "/metrics", authorization));
-    ASSERT_TRUE(verdict) << authorization;
-    EXPECT_FALSE(verdict->allowed) << authorization;
-    EXPECT_EQ(verdict->refusal.status, 401) << authorization;
-    const auto body = json_of(verdict->refusal);
+    const auto answer = ask(request("GET", "/metrics", authorization));
+    ASSERT_TRUE(answer) << authorization;
+    EXPECT_EQ(answer->status, 401) << authorization;
+    const auto body = json_of(*answer);
     EXPECT_EQ(body["kind"], "Status");
     EXPECT_EQ(body["message"], "Unauthorized");
     EXPECT_EQ(body["reason"], "Unauthorized");
@@ -151,10 +155,10 @@ TEST_F(GateTest, TheBearerSchemeIsReadAsTheApiServerReadsIt) {
 
 TEST_F(GateTest, ACertificateNamesItsUser) {
   let_everyone_in();
-  const auto verdict =
+  const auto answer =
       ask(with_token("/metrics", "t"), certificate("alice", {"dev", "system:masters"}));
-  ASSERT_TRUE(verdict);
-  EXPECT_TRUE(verdict->allowed);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
   ASSERT_EQ(api_.asked_access.size(), 1U);
   EXPECT_EQ(
       api_.asked_access[0],
@@ -206,35 +210,34 @@ TEST_F(GateTest, ATokenIsReviewedThenItsAccess) {
   ASSERT_EQ(api_.asked_access.size(), 1U);
   EXPECT_EQ(api_.asked_access[0].user.name, "prometheus");
   api_.answer_access(kube::AccessReview{true, ""});
-  const auto verdicts = step();
-  ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].first, 7U);
-  EXPECT_TRUE(verdicts[0].second.allowed);
+  const auto answers = step();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].first, 7U);
+  EXPECT_EQ(answers[0].second.status, 200);
   EXPECT_EQ(wake_, kNever);
-  EXPECT_TRUE(begin(8, head)->allowed) << "both answers are kept";
+  EXPECT_EQ(begin(8, head)->status, 200) << "both answers are kept";
   EXPECT_EQ(gate().counters().token_reviews, 1U);
   EXPECT_EQ(gate().counters().access_reviews, 1U);
 }
 
 TEST_F(GateTest, ForbiddenIsSaidInTheKubeletsWords) {
   allow_only("");
-  const auto verdict = ask(request("GET", "/pods"), certificate("bob"));
-  ASSERT_TRUE(verdict);
-  EXPECT_FALSE(verdict->allowed);
-  EXPECT_EQ(verdict->refusal.status, 403);
-  EXPECT_EQ(verdict->refusal.content_type, "application/json");
-  EXPECT_EQ(json_of(verdict->refusal)["message"],
+  const auto answer = ask(request("GET", "/pods"), certificate("bob"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 403);
+  EXPECT_EQ(answer->content_type, "application/json");
+  EXPECT_EQ(json_of(*answer)["message"],
             "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[pods proxy])");
-  EXPECT_EQ(json_of(verdict->refusal)["reason"], "Forbidden");
+  EXPECT_EQ(json_of(*answer)["reason"], "Forbidden");
   EXPECT_EQ(gate().counters().forbidden, 1U);
 }
 
 TEST_F(GateTest, TheLogStreamerGetsTheBareSentence) {
   allow_only("");
-  const auto verdict = ask(request("GET", "//containerLogs/ns/p/c"), certificate("bob\n\xff"));
-  ASSERT_TRUE(verdict);
-  EXPECT_EQ(verdict->refusal.content_type, "text/plain; charset=utf-8");
-  EXPECT_EQ(verdict->refusal.body,
+  const auto answer = ask(request("GET", "//containerLogs/ns/p/c"), certificate("bob\n\xff"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->content_type, "text/plain; charset=utf-8");
+  EXPECT_EQ(answer->body,
             "Forbidden (user=bob \xEF\xBF\xBD, verb=get, resource=nodes, subresource(s)=[proxy])");
 }
 
@@ -347,14 +350,14 @@ TEST_F(GateTest, WhoWaitsForTheSameReviewSharesIt) {
   EXPECT_THAT(step(), IsEmpty());
   EXPECT_THAT(asked_subresources(), ElementsAre("metrics", "stats"));
   api_.answer_access(kube::AccessReview{true, ""});  // about stats, the last one
-  auto verdicts = step();
-  ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].first, 3U);
+  auto answers = step();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].first, 3U);
   clock_.advance(seconds{10});
-  verdicts = step();
-  ASSERT_EQ(verdicts.size(), 2U) << "the other two share the fate of theirs";
-  EXPECT_EQ(verdicts[0].second.refusal.status, 503);
-  EXPECT_EQ(verdicts[1].second.refusal.status, 503);
+  answers = step();
+  ASSERT_EQ(answers.size(), 2U) << "the other two share the fate of theirs";
+  EXPECT_EQ(answers[0].second.status, 503);
+  EXPECT_EQ(answers[1].second.status, 503);
 }
 
 TEST_F(GateTest, WhoLeftIsNotAnswered) {
@@ -363,26 +366,24 @@ TEST_F(GateTest, WhoLeftIsNotAnswered) {
   gate().forget(1);
   gate().forget(99);
   api_.answer_token(kube::TokenReview{});
-  const auto verdicts = step();
-  ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].first, 2U);
+  const auto answers = step();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].first, 2U);
 }
 
 TEST_F(GateTest, AnApiServerThatCannotBeAskedIsNeverAYes) {
   for (const Code code : {Code::kUnavailable, Code::kTimeout, Code::kInternal, Code::kInvalid}) {
     api_.tokens = [code](const std::string&) { return Error{code, "secret detail"}; };
-    const auto verdict = ask(with_token("/metrics", "t"));
-    ASSERT_TRUE(verdict);
-    EXPECT_FALSE(verdict->allowed);
-    EXPECT_EQ(verdict->refusal.status, 503);
-    EXPECT_EQ(header(verdict->refusal, "Retry-After"), "5");
-    const auto body = json_of(verdict->refusal);
+    const auto answer = ask(with_token("/metrics", "t"));
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 503);
+    EXPECT_EQ(header(*answer, "Retry-After"), "5");
+    const auto body = json_of(*answer);
     EXPECT_EQ(body["reason"], "ServiceUnavailable");
     EXPECT_EQ(body["details"]["retryAfterSeconds"], 5);
     EXPECT_THAT(body["message"].get<std::string>(), HasSubstr("the API server cannot be queried"));
-    EXPECT_THAT(verdict->refusal.body, Not(HasSubstr("secret")));
+    EXPECT_THAT(answer->body, Not(HasSubstr("secret")));
   }
-  EXPECT_EQ(gate().last_error(), (Error{Code::kInvalid, "secret detail"}));
   EXPECT_EQ(gate().counters().unavailable, 4U);
   EXPECT_EQ(api_.asked_tokens.size(), 4U) << "errors are not kept";
 
@@ -392,7 +393,6 @@ TEST_F(GateTest, AnApiServerThatCannotBeAskedIsNeverAYes) {
   let_everyone_in();
   EXPECT_EQ(status(request("GET", "/pods"), certificate("a")), 200);
   EXPECT_THAT(asked_subresources(), ElementsAre("pods", "pods")) << "nor is it kept";
-  EXPECT_FALSE(gate().last_error());
 }
 
 TEST_F(GateTest, WhatIsKeptOutlivesAnOutage) {
@@ -408,11 +408,10 @@ TEST_F(GateTest, WhatIsKeptOutlivesAnOutage) {
 
 TEST_F(GateTest, ACredentialThatMayNotAskSaysTheCure) {
   api_.tokens = [](const std::string&) { return Error{Code::kDenied, "403 Forbidden"}; };
-  const auto verdict = ask(with_token("/metrics", "t"));
-  ASSERT_TRUE(verdict);
-  EXPECT_EQ(verdict->refusal.status, 503);
-  EXPECT_THAT(json_of(verdict->refusal)["message"].get<std::string>(),
-              HasSubstr("system:auth-delegator"));
+  const auto answer = ask(with_token("/metrics", "t"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_THAT(json_of(*answer)["message"].get<std::string>(), HasSubstr("system:auth-delegator"));
 }
 
 TEST_F(GateTest, StrangersTokensAreReviewedAtALimitedRate) {
@@ -422,11 +421,11 @@ TEST_F(GateTest, StrangersTokensAreReviewedAtALimitedRate) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(status(with_token("/metrics", "guess" + std::to_string(i))), 401);
   }
-  const auto verdict = ask(with_token("/metrics", "one too many"));
-  ASSERT_TRUE(verdict);
-  EXPECT_EQ(verdict->refusal.status, 429);
-  EXPECT_EQ(header(verdict->refusal, "Retry-After"), "5");
-  EXPECT_EQ(json_of(verdict->refusal)["reason"], "TooManyRequests");
+  const auto answer = ask(with_token("/metrics", "one too many"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 429);
+  EXPECT_EQ(header(*answer, "Retry-After"), "5");
+  EXPECT_EQ(json_of(*answer)["reason"], "TooManyRequests");
   EXPECT_EQ(status(with_token("/metrics", "guess3")), 401) << "no review is needed";
   clock_.advance(milliseconds{199});
   EXPECT_EQ(status(with_token("/metrics", "x")), 429);
@@ -576,13 +575,13 @@ TEST_F(GateTest, OnlySoManyMayWait) {
   EXPECT_FALSE(begin(2, with_token("/metrics", "s2")));
   const auto third = begin(3, with_token("/metrics", "s3"));
   ASSERT_TRUE(third) << "strangers get half of the places";
-  EXPECT_EQ(third->refusal.status, 503);
-  EXPECT_NE(header(third->refusal, "Retry-After"), "");
+  EXPECT_EQ(third->status, 503);
+  EXPECT_NE(header(*third, "Retry-After"), "");
   EXPECT_FALSE(begin(4, request("GET", "/metrics"), certificate("a")));
   EXPECT_FALSE(begin(5, request("GET", "/metrics"), certificate("a")));
   const auto sixth = begin(6, request("GET", "/metrics"), certificate("a"));
   ASSERT_TRUE(sixth) << "who shares a review waits too";
-  EXPECT_EQ(sixth->refusal.status, 503);
+  EXPECT_EQ(sixth->status, 503);
   gate().forget(5);
   EXPECT_FALSE(begin(7, request("GET", "/metrics"), certificate("a")));
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "podapi/fake_review_api.h"
+#include "podapi/gate.h"
 #include "podapi/gate_fixture.h"
 
 namespace slurmlet::podapi {
@@ -186,20 +187,22 @@ TEST(KubeletRoutes, StatsOfCpuAndMemoryOnly) {
   EXPECT_TRUE(json_of(handle_kubelet(head, all))["node"].contains("rlimit"));
 }
 
-class KubeletHandlerTest : public ::testing::Test {
+class GateAndRoutesTest : public ::testing::Test {
  protected:
   fakes::FakeReviewApi api_;
   fakes::FakeClock clock_;
-  Gate gate_{api_, GateOptions{}};
   int snapshots_ = 0;
-  KubeletHandler handler_{gate_, [this] {
-                            ++snapshots_;
-                            return snapshot();
-                          }};
+  Gate handler_{api_,
+                [this](const RequestHead& head) {
+                  ++snapshots_;
+                  EXPECT_THAT(head.headers, IsEmpty());
+                  return handle_kubelet(head, snapshot());
+                },
+                {}};
   SteadyTime next_ = kNever;
 };
 
-TEST_F(KubeletHandlerTest, AnswersOnceTheGateHasSpoken) {
+TEST_F(GateAndRoutesTest, AnswersOnceTheGateHasSpoken) {
   EXPECT_FALSE(handler_.begin(1, {}, with_token("/pods", "t"), clock_.now()));
   EXPECT_FALSE(handler_.begin(2, {}, with_token("/metrics", "t"), clock_.now()));
   EXPECT_FALSE(handler_.begin(3, {}, with_token("/healthz", "t"), clock_.now()));
@@ -220,7 +223,7 @@ TEST_F(KubeletHandlerTest, AnswersOnceTheGateHasSpoken) {
   EXPECT_EQ(next_, kNever);
 }
 
-TEST_F(KubeletHandlerTest, AnswersAtOnceWhatIsKnown) {
+TEST_F(GateAndRoutesTest, AnswersAtOnceWhatIsKnown) {
   api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{true, ""}; };
   EXPECT_FALSE(handler_.begin(1, certificate("a"), request("GET", "/pods"), clock_.now()));
   EXPECT_EQ(handler_.take_answers(clock_.now(), next_).size(), 1U);
