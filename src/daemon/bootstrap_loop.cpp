@@ -6,7 +6,6 @@
 
 #include "credentials/bootstrap.h"
 #include "daemon/endpoint_thread.h"
-#include "podapi/health_handler.h"
 #include "podapi/server.h"
 #include "status/daemon_status.h"
 
@@ -43,15 +42,17 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
   const Clock& clock = shared.clock;
   status::ServiceReport& service = shared.service;
   credentials::Bootstrap bootstrap{settings, node_name, clock, shared.requests, signals.fd()};
-  podapi::HealthHandler handler{
-      [&] { return snapshot(report(bootstrap, node_name, reload)); },
-      [&] {
-        return status::daemon_status_json({report(bootstrap, node_name, reload),
-                                           sync::LeaseStatus{}, settings.kubernetes.lease_duration,
-                                           status::process_start(), clock.now()});
-      }};
+  podapi::Pages pages{[&](const auto& head) {
+    podapi::Snapshot all = snapshot(report(bootstrap, node_name, reload));
+    all.status_json = [&] {
+      return status::daemon_status_json({report(bootstrap, node_name, reload), sync::LeaseStatus{},
+                                         settings.kubernetes.lease_duration,
+                                         status::process_start(), clock.now()});
+    };
+    return handle({head.method, head.path}, all);
+  }};
   const auto health =
-      start_server(health_server_options(settings, service.sockets()), handler, "health");
+      start_server(health_server_options(settings, service.sockets()), pages, "health");
   service.ready(clock.now());
   while (true) {
     std::this_thread::sleep_for(shared.turns.main.turn(clock.now().steady, "the bootstrap"));

@@ -71,7 +71,11 @@ EndpointThread::EndpointThread(const config::Settings& settings, std::string nod
       reviews_(*client_, {&shared.requests, {}}),
       gate_(reviews_, [this](const auto& head) { return handle_kubelet(head, kubelet_snapshot()); },
             {.node_name = node_name_}),
-      health_handler_([this] { return snapshot(); }, [this] { return status_json(); }) {}
+      health_pages_([this](const auto& head) {
+        podapi::Snapshot all = snapshot();
+        all.status_json = [this] { return status_json(); };
+        return handle({head.method, head.path}, all);
+      }) {}
 
 EndpointThread::~EndpointThread() {
   stopping_ = true;
@@ -84,7 +88,7 @@ EndpointThread::~EndpointThread() {
 void EndpointThread::start() {
   const auto& sockets = shared_.service.sockets();
   warn_of_unused_sockets();
-  health_ = start_server(health_server_options(settings_, sockets), health_handler_, "health");
+  health_ = start_server(health_server_options(settings_, sockets), health_pages_, "health");
   if (serving_.identity()) {  // else it was said by the one who could not make one
     kubelet_ = start_server(kubelet_options(settings_, serving_, sockets), gate_, "kubelet");
   }

@@ -18,7 +18,6 @@
 #include "http/client.h"
 #include "kube/review_api.h"
 #include "podapi/gate.h"
-#include "podapi/health_handler.h"
 #include "podapi/kubelet_routes.h"
 #include "podapi/server.h"
 
@@ -61,7 +60,7 @@ class EndpointThread {
   Shared& shared_;
   kube::RestReviewApi reviews_;
   podapi::Gate gate_;
-  podapi::HealthHandler health_handler_;
+  podapi::Pages health_pages_;
   std::unique_ptr<podapi::Server> kubelet_;
   std::unique_ptr<podapi::Server> health_;
   host::UsageReader usage_{host::Paths{}};

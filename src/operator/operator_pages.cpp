@@ -99,15 +99,13 @@ std::vector<podapi::Check> operator_checks(const OperatorStatus& status) {
           {"machines", status.machines.problem.empty(), status.machines.problem, false}};
 }
 
-std::optional<podapi::Response> OperatorPages::begin(podapi::RequestId, const podapi::Caller&,
-                                                     const podapi::RequestHead& head, Now) {
-  const OperatorStatus status = status_();
+podapi::Response operator_page(const podapi::RequestHead& head, const std::string& name,
+                               const OperatorStatus& status) {
   if (head.path == "/metrics" && (head.method == "GET" || head.method == "HEAD")) {
-    return podapi::Response{
-        200, podapi::kMetricsContentType, podapi::metrics_text(operator_metrics(status)), {}};
+    return {200, podapi::kMetricsContentType, podapi::metrics_text(operator_metrics(status)), {}};
   }
   podapi::Snapshot snapshot;
-  snapshot.node_name = name_;
+  snapshot.node_name = name;
   snapshot.checks = operator_checks(status);
   return podapi::handle({head.method, head.path}, snapshot);
 }

@@ -1,30 +1,22 @@
 #pragma once
 
 // What the operator serves: /healthz, /readyz and /metrics, in plain HTTP, to whoever can reach the
-// address. Node names and reasons of Slurm are not in it. Not thread-safe.
+// address. Node names and reasons of Slurm are not in it. Pure.
 
-#include <functional>
+#include <string>
+#include <vector>
 
 #include "operator/operator_loop.h"
-#include "podapi/server.h"
+#include "podapi/request_head.h"
+#include "podapi/routes.h"
 
 namespace slurmlet::op {
 
-// Pure.
 std::vector<podapi::MetricFamily> operator_metrics(const OperatorStatus& status);
 std::vector<podapi::Check> operator_checks(const OperatorStatus& status);
 
-class OperatorPages final : public podapi::RequestHandler {
- public:
-  // `name`: of this host.
-  OperatorPages(std::string name, std::function<OperatorStatus()> status)
-      : name_(std::move(name)), status_(std::move(status)) {}
-  std::optional<podapi::Response> begin(podapi::RequestId id, const podapi::Caller& caller,
-                                        const podapi::RequestHead& head, Now now) override;
-
- private:
-  std::string name_;
-  std::function<OperatorStatus()> status_;
-};
+// `name`: of this host.
+podapi::Response operator_page(const podapi::RequestHead& head, const std::string& name,
+                               const OperatorStatus& status);
 
 }  // namespace slurmlet::op

@@ -28,6 +28,7 @@
 #include "operator/operator_pages.h"
 #include "operator/options.h"
 #include "operator/slurm_runner.h"
+#include "podapi/server.h"
 #include "slurm/local/conf.h"
 #include "slurm/local/slurm_users.h"
 #include "status/manager_environment.h"
@@ -170,7 +171,9 @@ class Process {
   kube::RestApprovalApi approvals_{*client_, calls_};
   std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates_;
   std::unique_ptr<OperatorLoop> loop_;
-  OperatorPages pages_{daemon::host_name(), [this] { return loop_->status(); }};
+  podapi::Pages pages_{[this, host = daemon::host_name()](const auto& head) {
+    return operator_page(head, host, loop_->status());
+  }};
   std::unique_ptr<podapi::Server> server_;
   TurnGuard turns_{"main", 50};
   SteadyTime reload_at_{}, tell_api_at_{};

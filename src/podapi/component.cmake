@@ -2,7 +2,6 @@ set(COMPONENT_SOURCES
   authorization_rules.cpp
   connection_table.cpp
   gate.cpp
-  health_handler.cpp
   http_answerer.cpp
   kubelet_routes.cpp
   listener.cpp

@@ -26,8 +26,7 @@ Response report_checks(const Snapshot& snapshot, bool liveness_only) {
 }
 
 bool is_known(std::string_view path, const Snapshot& snapshot) {
-  return path == "/healthz" || path == "/readyz" ||
-         (path == kStatusPath && !snapshot.status_json.empty());
+  return path == "/healthz" || path == "/readyz" || (path == kStatusPath && snapshot.status_json);
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ Response handle(const Request& request, const Snapshot& snapshot) {
   if (request.path == kStatusPath) {
     Response status;
     status.content_type = "application/json";
-    status.body = snapshot.status_json;
+    status.body = snapshot.status_json();
     return status;
   }
   return report_checks(snapshot, request.path == "/healthz");

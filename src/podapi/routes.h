@@ -11,6 +11,7 @@
 //
 // HEAD is answered like GET (the server leaves the body out). Anything else is 404 or 405.
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,8 @@ struct Snapshot {
   std::string node_name;
   std::vector<Check> checks;
   std::vector<MetricFamily> metrics;
-  std::string status_json = {};  // body of /status; "" = not served
+  // Body of /status, made when it is asked for; without it that is not served.
+  std::function<std::string()> status_json = {};
 };
 
 Response handle(const Request& request, const Snapshot& snapshot);

@@ -29,6 +29,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.h"
@@ -71,6 +72,19 @@ class RequestHandler {
   }
   // Its client went away, or it has waited for answer_timeout: no answer is wanted any more.
   virtual void forget(RequestId /*id*/) {}
+};
+
+// Answers each request at once, in the Server's step(): it must be quick.
+class Pages final : public RequestHandler {
+ public:
+  explicit Pages(std::function<Response(const RequestHead&)> answer) : answer_(std::move(answer)) {}
+  std::optional<Response> begin(RequestId /*id*/, const Caller& /*caller*/, const RequestHead& head,
+                                Now /*now*/) override {
+    return answer_(head);
+  }
+
+ private:
+  std::function<Response(const RequestHead&)> answer_;
 };
 
 struct SourceLimits {

@@ -4,12 +4,12 @@ set(COMPONENT_TESTS
   authorization_test.cpp
   connection_table_test.cpp
   gate_test.cpp
-  health_handler_test.cpp
   hostile_client_test.cpp
   http_answerer_test.cpp
   kubelet_routes_test.cpp
   metrics_text_test.cpp
   node_usage_test.cpp
+  pages_test.cpp
   port_test.cpp
   request_head_test.cpp
   request_path_test.cpp

@@ -52,7 +52,7 @@ TEST(Routes, WithoutChecksItIsHealthy) { EXPECT_EQ(handle({"GET", "/healthz"}, {
 TEST(Routes, StatusIsJsonWhereItIsServed) {
   EXPECT_EQ(handle({"GET", "/status"}, snapshot()).status, 404);
   auto serving = snapshot();
-  serving.status_json = R"({"node":"node7"})";
+  serving.status_json = [] { return R"({"node":"node7"})"; };
   serving.checks[0].ok = false;
   const auto response = handle({"GET", "/status"}, serving);
   EXPECT_EQ(response.status, 200);

@@ -1,8 +1,8 @@
-#include "podapi/health_handler.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "podapi/routes.h"
+#include "podapi/server.h"
 #include "podapi/server_rig.h"
 
 namespace slurmlet::podapi {
@@ -25,9 +25,11 @@ std::string ask(Server& server, const std::string& method, const std::string& pa
   return client.received;
 }
 
-TEST(HealthHandler, AnswersFromAFreshSnapshotEachTime) {
+TEST(Pages, AnswersFromAFreshSnapshotEachTime) {
   bool ok = true;
-  HealthHandler handler{[&] { return Snapshot{"n1", {{"loop", ok, "stuck", true}}, {}}; }};
+  Pages handler{[&](const RequestHead& head) {
+    return handle({head.method, head.path}, {"n1", {{"loop", ok, "stuck", true}}, {}});
+  }};
   Server server{Rig::prepare({}), handler};
   ASSERT_TRUE(server.start());
   EXPECT_THAT(ask(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
@@ -36,12 +38,12 @@ TEST(HealthHandler, AnswersFromAFreshSnapshotEachTime) {
   EXPECT_THAT(ask(server, "GET", "/healthz"), StartsWith("HTTP/1.1 503 "));
 }
 
-TEST(HealthHandler, StatusIsMadeOnlyWhenAskedFor) {
+TEST(Pages, StatusIsMadeOnlyWhenAskedFor) {
   int made = 0;
-  HealthHandler handler{[] {
-                          return Snapshot{"n1", {}, {}};
-                        },
-                        [&] { return "{\"asked\":" + std::to_string(++made) + "}"; }};
+  const auto status = [&] { return "{\"asked\":" + std::to_string(++made) + "}"; };
+  Pages handler{[&](const RequestHead& head) {
+    return handle({head.method, head.path}, {"n1", {}, {}, status});
+  }};
   Server server{Rig::prepare({}), handler};
   ASSERT_TRUE(server.start());
   EXPECT_THAT(ask(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
@@ -51,8 +53,10 @@ TEST(HealthHandler, StatusIsMadeOnlyWhenAskedFor) {
   EXPECT_THAT(answer, HasSubstr("Content-Type: application/json\r\n"));
 }
 
-TEST(HealthHandler, AnythingElseIsRefused) {
-  HealthHandler handler{[] { return Snapshot{"n1", {}, {}}; }};
+TEST(Pages, AnythingElseIsRefused) {
+  Pages handler{[](const RequestHead& head) {
+    return handle({head.method, head.path}, {"n1", {}, {}});
+  }};
   Server server{Rig::prepare({}), handler};
   ASSERT_TRUE(server.start());
   EXPECT_THAT(ask(server, "GET", "/metrics"), StartsWith("HTTP/1.1 404 "));
