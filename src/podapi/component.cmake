@@ -4,15 +4,13 @@ set(COMPONENT_SOURCES
   gate.cpp
   http_answerer.cpp
   kubelet_routes.cpp
-  listener.cpp
   metrics_text.cpp
+  node_usage.cpp
   port.cpp
   request_head.cpp
   request_path.cpp
-  resource_metrics.cpp
   routes.cpp
   server.cpp
   server_connection.cpp
   source_budget.cpp
-  stats_summary.cpp
   status_json.cpp)

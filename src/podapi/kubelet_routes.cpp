@@ -9,9 +9,8 @@
 
 #include "base/text.h"
 #include "kube/status_error.h"
+#include "podapi/node_usage.h"
 #include "podapi/request_path.h"
-#include "podapi/resource_metrics.h"
-#include "podapi/stats_summary.h"
 #include "podapi/status_json.h"
 
 namespace slurmlet::podapi {
@@ -23,6 +22,7 @@ struct Question {
   const RequestHead& head;
   Segments rest;  // of the path, below the route
   const KubeletSnapshot& snapshot;
+  std::string_view purpose;  // of the containers, for refuse()
 };
 
 Response not_found() {
@@ -106,7 +106,7 @@ Response answer_stats(const Question& question) {
 //   its message: "Error from server (BadRequest): TEXT" from kubectl 1.20, "… unable to upgrade
 //   connection: TEXT" from 1.30 to 1.36. So a Status object.
 // run, checkpoint: asked directly or through the node proxy, which hands on what it gets: Status.
-Response refuse(const Question& question, std::string_view what) {
+Response refuse(const Question& question) {
   const std::string cluster = kube::one_line(question.snapshot.slurm_cluster);
   return refusal_response(
       normalized_path(question.head.path).value_or(""),
@@ -116,16 +116,8 @@ Response refuse(const Question& question, std::string_view what) {
            "tools (srun, sattach, sbatch output files) instead.",
            question.snapshot.common.node_name,
            cluster.empty() ? "a Slurm cluster" : fmt::format("Slurm cluster \"{}\"", cluster),
-           what)});
+           question.purpose)});
 }
-
-Response refuse_logs(const Question& question) { return refuse(question, "to read logs from"); }
-Response refuse_exec(const Question& question) { return refuse(question, "to run commands in"); }
-Response refuse_attach(const Question& question) { return refuse(question, "to attach to"); }
-Response refuse_forward(const Question& question) {
-  return refuse(question, "to forward ports to");
-}
-Response refuse_checkpoint(const Question& question) { return refuse(question, "to checkpoint"); }
 
 // The kubelet's routes (pkg/kubelet/server/server.go): how many more segments a path has, and which
 // methods it takes. HEAD goes where GET goes but to streams.
@@ -134,6 +126,7 @@ struct Route {
   std::size_t min_rest, max_rest;
   std::string_view methods;  // as in the Allow header
   Response (*answer)(const Question&);
+  std::string_view purpose = {};
 };
 constexpr std::string_view kReading = "GET, HEAD";
 constexpr std::array<Route, 16> kRoutes{{
@@ -147,12 +140,12 @@ constexpr std::array<Route, 16> kRoutes{{
     {"/metrics/cadvisor", 0, 0, kReading, answer_no_metrics},
     {"/metrics/probes", 0, 0, kReading, answer_no_metrics},
     {"/stats/summary", 0, 0, "GET, HEAD, POST", answer_stats},
-    {"/containerLogs", 3, 3, "GET", refuse_logs},         // namespace/pod/container
-    {"/exec", 3, 4, "GET, POST", refuse_exec},            // namespace/pod[/uid]/container
-    {"/run", 3, 4, "POST", refuse_exec},                  // likewise
-    {"/attach", 3, 4, "GET, POST", refuse_attach},        // likewise
-    {"/portForward", 2, 3, "GET, POST", refuse_forward},  // namespace/pod[/uid]
-    {"/checkpoint", 3, 3, "POST", refuse_checkpoint},     // namespace/pod/container
+    {"/containerLogs", 3, 3, "GET", refuse, "to read logs from"},  // namespace/pod/container
+    {"/exec", 3, 4, "GET, POST", refuse, "to run commands in"},    // namespace/pod[/uid]/container
+    {"/run", 3, 4, "POST", refuse, "to run commands in"},          // likewise
+    {"/attach", 3, 4, "GET, POST", refuse, "to attach to"},        // likewise
+    {"/portForward", 2, 3, "GET, POST", refuse, "to forward ports to"},  // namespace/pod[/uid]
+    {"/checkpoint", 3, 3, "POST", refuse, "to checkpoint"},              // namespace/pod/container
 }};
 
 // The segments of `path` below the route, nothing if it is not of this route.
@@ -198,7 +191,7 @@ Response handle_kubelet(const RequestHead& head, const KubeletSnapshot& snapshot
       refusal.headers.emplace_back("Allow", route.methods);
       return refusal;
     }
-    return route.answer({head, *std::move(rest), snapshot});
+    return route.answer({head, *std::move(rest), snapshot, route.purpose});
   }
   return not_found();
 }

@@ -29,12 +29,8 @@ std::string number(double value) {
   if (std::isinf(value)) {
     return value > 0 ? "+Inf" : "-Inf";
   }
-  // Whole numbers in full ("1700000000", not "1.7e+09"), as far as a double is exact.
-  constexpr double kExact = 9007199254740992.0;  // 2^53
-  if (std::trunc(value) == value && std::fabs(value) <= kExact) {
-    return fmt::format("{:.0f}", value);
-  }
-  return fmt::format("{}", value);  // the shortest text that reads back as the same double
+  // The shortest text that reads back as the same double; below 1e16 without an exponent.
+  return fmt::format("{}", value);
 }
 
 void append_sample(std::string& out, const std::string& name, const Sample& sample) {

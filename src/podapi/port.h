@@ -11,10 +11,17 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "podapi/listener.h"
 #include "podapi/server.h"
 
 namespace slurmlet::podapi {
+
+// The source of a client and its address with the port: "192.0.2.7:40412", "[2001:db8::1]:40412".
+Caller name_peer(const sockaddr_storage& address);
+
+struct Listener {
+  UniqueFd socket;  // non-blocking
+  int port = 0;
+};
 
 class Port {
  public:

@@ -34,12 +34,9 @@ bool is_target_char(char c) { return is_alnum(c) || is_one_of(c, "-._~!$&'()*+,;
 // RFC 3986 section 3.2: host and port.
 bool is_authority_char(char c) { return is_alnum(c) || is_one_of(c, "-._~!$&'()*+,;=:[]%"); }
 
-template <typename Predicate>
-bool all_of(std::string_view text, Predicate predicate) {
-  return std::all_of(text.begin(), text.end(), predicate);
+bool is_token(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_token_char);
 }
-
-bool is_token(std::string_view text) { return !text.empty() && all_of(text, is_token_char); }
 
 bool is_target(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -68,12 +65,6 @@ bool lists(const RequestHead& head, std::string_view option) {
     }
   }
   return false;
-}
-
-std::size_t count(const RequestHead& head, std::string_view name) {
-  return static_cast<std::size_t>(
-      std::count_if(head.headers.begin(), head.headers.end(),
-                    [name](const auto& header) { return header.first == name; }));
 }
 
 }  // namespace
@@ -211,7 +202,7 @@ void HeadReader::read_header_line() {
   }
   std::string name = to_lower(line.substr(0, colon));
   if (std::find(kOnlyOnce.begin(), kOnlyOnce.end(), name) != kOnlyOnce.end() &&
-      count(head_, name) > 0) {
+      head_.header(name)) {
     return refuse(400, "a header that may occur only once is repeated");
   }
   head_.headers.emplace_back(std::move(name), trim(line.substr(colon + 1)));
@@ -219,7 +210,7 @@ void HeadReader::read_header_line() {
 
 void HeadReader::finish() {
   const auto host = head_.header("host");
-  if ((!host && !is_http_1_0_) || (host && !all_of(*host, is_authority_char))) {
+  if ((!host && !is_http_1_0_) || (host && !std::ranges::all_of(*host, is_authority_char))) {
     return refuse(400, "Host is missing or malformed");
   }
   check_body();
@@ -239,7 +230,7 @@ void HeadReader::check_body() {
                ? refuse(400, "Transfer-Encoding cannot be combined with Content-Length or HTTP/1.0")
                : refuse(501, "transfer codings are not supported");
   }
-  if (length && (length->empty() || !all_of(*length, is_digit))) {
+  if (length && (length->empty() || !std::ranges::all_of(*length, is_digit))) {
     return refuse(400, "Content-Length is not a number");
   }
   if (length && *length != "0") {

@@ -11,7 +11,6 @@
 
 #include "podapi/connection_table.h"
 #include "podapi/http_answerer.h"
-#include "podapi/listener.h"
 #include "podapi/port.h"
 #include "podapi/source_budget.h"
 
@@ -71,9 +70,7 @@ class Server::Engine {
   void give_turns(Now now);
   void greet(ConnectionId id, Now now);
   void begin(ConnectionId id, ServerConnection& connection, Now now);
-  void refuse(ServerConnection& connection, int status, const std::string& why, Now now);
-  void respond(ServerConnection& connection, const RequestHead& head, const Response& response,
-               bool keep_open, Now now);
+  void respond(ServerConnection& connection, const Response& response, bool keep_open, Now now);
   void deliver_answers(Now now, SteadyTime& next);
   void expire(Now now);
   // Tells epoll what the connection waits for now, or drops it if it is closed.
@@ -241,7 +238,8 @@ void Server::Engine::advance(ConnectionId id, std::uint32_t events, Now now) {
       break;
     case Event::kRefused:
       ++counters_.refused_heads;
-      refuse(connection, connection.refusal_status(), connection.refusal(), now);
+      respond(connection, plain_text(connection.refusal_status(), connection.refusal()), false,
+              now);
       break;
     case Event::kHandshakeFailed:
       ++counters_.handshakes_failed;
@@ -256,27 +254,22 @@ void Server::Engine::begin(ConnectionId id, ServerConnection& connection, Now no
   const RequestId request = ++last_request_;
   const auto response = handler_.begin(request, connection.caller(), connection.head(), now);
   if (response) {
-    const bool keep_open = connection.head().keep_alive && connection.may_stay_open(now.steady);
-    return respond(connection, connection.head(), *response, keep_open, now);
+    return respond(connection, *response, true, now);
   }
   connection.request = request;
   waiting_.emplace(request, id);
 }
 
-void Server::Engine::refuse(ServerConnection& connection, int status, const std::string& why,
-                            Now now) {
-  RequestHead nothing;
-  nothing.method = "GET";
-  respond(connection, nothing, plain_text(status, why), false, now);
-}
-
-void Server::Engine::respond(ServerConnection& connection, const RequestHead& head,
-                             const Response& response, bool keep_open, Now now) {
+// `keep_open`: unless the client, the limits or what follows are against it.
+void Server::Engine::respond(ServerConnection& connection, const Response& response, bool keep_open,
+                             Now now) {
+  const RequestHead& head = connection.head();
   ++counters_.answers[response.status];
   connection.let_through = connection.let_through || response.status < 400;
   // So that who has no credentials pays a handshake, which is limited, for each answer.
-  keep_open = keep_open && (connection.let_through || connection.is_plain() ||
-                            handshakes_.knows(connection.caller().source));
+  keep_open = keep_open && head.keep_alive && connection.may_stay_open(now.steady) &&
+              (connection.let_through || connection.is_plain() ||
+               handshakes_.knows(connection.caller().source));
   std::string text = answerer_.answer(head, response, keep_open);
   if (text.empty()) {
     return connection.close();
@@ -294,8 +287,7 @@ void Server::Engine::deliver_answers(Now now, SteadyTime& next) {
     waiting_.erase(waiting);
     ServerConnection& connection = *entries_.at(id).connection;
     connection.request = 0;
-    const bool keep_open = connection.head().keep_alive && connection.may_stay_open(now.steady);
-    respond(connection, connection.head(), response, keep_open, now);
+    respond(connection, response, true, now);
     settle(id, now.steady);
   }
 }
@@ -309,9 +301,8 @@ void Server::Engine::expire(Now now) {
     }
     if (connection.state() == State::kWaiting) {
       ++counters_.timed_out;
-      const RequestHead head = connection.head();
       forget(connection);
-      respond(connection, head, plain_text(503, "the answer takes too long"), false, now);
+      respond(connection, plain_text(503, "the answer takes too long"), false, now);
       settle((it++)->first, now.steady);
       continue;
     }

@@ -9,8 +9,9 @@
 #include <utility>
 
 namespace slurmlet::podapi {
-
 namespace {
+
+using SessionState = tls::ServerSession::State;
 
 constexpr std::string_view kSpeakTls =
     "HTTP/1.0 400 Bad Request\r\n"
@@ -19,9 +20,20 @@ constexpr std::string_view kSpeakTls =
     "\r\n"
     "Client sent an HTTP request to an HTTPS server.\n";
 
-}  // namespace
+// recv(2) or send(2) of some bytes, in the terms of a TLS session.
+template <typename Call>
+tls::ServerSession::Io transfer(SessionState when_blocked, const Call& call) {
+  ssize_t n = 0;
+  do {
+    n = call();
+  } while (n < 0 && errno == EINTR);
+  if (n > 0) {
+    return {SessionState::kDone, static_cast<std::size_t>(n)};
+  }
+  return {n < 0 && errno == EAGAIN ? when_blocked : SessionState::kClosed, 0};
+}
 
-using SessionState = tls::ServerSession::State;
+}  // namespace
 
 ServerConnection::ServerConnection(UniqueFd socket, Caller caller, const ServerOptions& options,
                                    SteadyTime now)
@@ -75,19 +87,14 @@ ServerConnection::Event ServerConnection::advance(SteadyTime now) {
 }
 
 ServerConnection::Event ServerConnection::handshake() {
-  switch (session_->handshake()) {
-    case SessionState::kDone:
-      caller_.certificate = session_->client_certificate();
-      state_ = State::kReading;
-      return Event::kNone;
-    case SessionState::kWantRead:
-      wanted_ = EPOLLIN;
-      return Event::kNone;
-    case SessionState::kWantWrite:
-      wanted_ = EPOLLOUT;
-      return Event::kNone;
-    default:
-      break;
+  const SessionState state = session_->handshake();
+  if (state == SessionState::kDone) {
+    caller_.certificate = session_->client_certificate();
+    state_ = State::kReading;
+    return Event::kNone;
+  }
+  if (waits(state)) {
+    return Event::kNone;
   }
   if (session_->got_plain_http()) {
     // As Go's servers do. What does not fit into the empty send buffer is not worth waiting for.
@@ -104,11 +111,8 @@ ServerConnection::Event ServerConnection::read_head(SteadyTime now) {
         wanted_ = events_for_reading();
         return Event::kNone;
       }
-      const Got got = receive(buffer.data(), buffer.size());
-      if (got.kind == Got::Kind::kEnd) {
-        state_ = State::kClosed;
-      }
-      if (got.kind != Got::Kind::kBytes) {
+      const Io got = receive(buffer.data(), buffer.size());
+      if (!went(got)) {
         return Event::kNone;
       }
       unread_.assign(buffer.data(), got.bytes);
@@ -140,15 +144,12 @@ void ServerConnection::answer(std::string text, bool keep_open, SteadyTime now) 
 
 void ServerConnection::write(SteadyTime now) {
   for (std::size_t turn = 0; written_ < out_.size() && turn < kWriteBytes;) {
-    const Got got = send(std::string_view{out_}.substr(written_, kWriteBytes));
-    if (got.kind == Got::Kind::kEnd) {
-      state_ = State::kClosed;
-    }
-    if (got.kind != Got::Kind::kBytes) {
+    const Io put = send(std::string_view{out_}.substr(written_, kWriteBytes));
+    if (!went(put)) {
       return;
     }
-    written_ += got.bytes;
-    turn += got.bytes;
+    written_ += put.bytes;
+    turn += put.bytes;
   }
   if (written_ < out_.size()) {
     wanted_ = EPOLLOUT;
@@ -210,49 +211,34 @@ void ServerConnection::linger() {
   state_ = State::kClosed;
 }
 
-ServerConnection::Got ServerConnection::from_session(const tls::ServerSession::Io& io) {
-  switch (io.state) {
-    case SessionState::kDone:
-      return {Got::Kind::kBytes, io.bytes};
-    case SessionState::kWantRead:
-      wanted_ = EPOLLIN;
-      return {Got::Kind::kBlocked, 0};
-    case SessionState::kWantWrite:
-      wanted_ = EPOLLOUT;
-      return {Got::Kind::kBlocked, 0};
-    default:
-      return {};
+bool ServerConnection::waits(SessionState state) {
+  if (state != SessionState::kWantRead && state != SessionState::kWantWrite) {
+    return false;
   }
+  wanted_ = state == SessionState::kWantRead ? EPOLLIN : EPOLLOUT;
+  return true;
 }
 
-ServerConnection::Got ServerConnection::receive(char* into, std::size_t size) {
-  if (session_) {
-    return from_session(session_->read(into, size));
+bool ServerConnection::went(const Io& io) {
+  if (io.state != SessionState::kDone && !waits(io.state)) {
+    state_ = State::kClosed;
   }
-  ssize_t n = 0;
-  do {
-    n = ::recv(socket_.get(), into, size, 0);
-  } while (n < 0 && errno == EINTR);
-  wanted_ = EPOLLIN;
-  if (n > 0) {
-    return {Got::Kind::kBytes, static_cast<std::size_t>(n)};
-  }
-  return {n < 0 && errno == EAGAIN ? Got::Kind::kBlocked : Got::Kind::kEnd, 0};
+  return io.state == SessionState::kDone;
 }
 
-ServerConnection::Got ServerConnection::send(std::string_view bytes) {
+ServerConnection::Io ServerConnection::receive(char* into, std::size_t size) {
   if (session_) {
-    return from_session(session_->write(bytes));
+    return session_->read(into, size);
   }
-  ssize_t n = 0;
-  do {
-    n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  } while (n < 0 && errno == EINTR);
-  wanted_ = EPOLLOUT;
-  if (n >= 0) {
-    return {Got::Kind::kBytes, static_cast<std::size_t>(n)};
+  return transfer(SessionState::kWantRead, [&] { return ::recv(socket_.get(), into, size, 0); });
+}
+
+ServerConnection::Io ServerConnection::send(std::string_view bytes) {
+  if (session_) {
+    return session_->write(bytes);
   }
-  return {errno == EAGAIN ? Got::Kind::kBlocked : Got::Kind::kEnd, 0};
+  return transfer(SessionState::kWantWrite,
+                  [&] { return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); });
 }
 
 }  // namespace slurmlet::podapi

@@ -70,10 +70,7 @@ class ServerConnection {
   bool let_through = false;
 
  private:
-  struct Got {
-    enum class Kind { kBytes, kBlocked, kEnd } kind = Kind::kEnd;
-    std::size_t bytes = 0;
-  };
+  using Io = tls::ServerSession::Io;
   Event handshake();
   Event read_head(SteadyTime now);
   void write(SteadyTime now);
@@ -81,9 +78,12 @@ class ServerConnection {
   std::uint32_t events_for_reading() const;
   void begin_linger(SteadyTime now);
   void linger();
-  Got receive(char* into, std::size_t size);
-  Got send(std::string_view bytes);
-  Got from_session(const tls::ServerSession::Io& io);
+  Io receive(char* into, std::size_t size);
+  Io send(std::string_view bytes);
+  // Watches for what it waits for, if that is its state.
+  bool waits(tls::ServerSession::State state);
+  // Whether bytes went through; waits or closes otherwise.
+  bool went(const Io& io);
 
   UniqueFd socket_;
   std::unique_ptr<tls::ServerSession> session_;

@@ -34,12 +34,10 @@ Response status_response(const Refusal& refusal) {
                      status.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
-Response text_response(const Refusal& refusal) {
-  return response_of(refusal, "text/plain; charset=utf-8", refusal.message);
-}
-
 Response refusal_response(std::string_view path, const Refusal& refusal) {
-  return is_at_or_below(path, "/containerLogs") ? text_response(refusal) : status_response(refusal);
+  return is_at_or_below(path, "/containerLogs")
+             ? response_of(refusal, "text/plain; charset=utf-8", refusal.message)
+             : status_response(refusal);
 }
 
 }  // namespace slurmlet::podapi

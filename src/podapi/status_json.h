@@ -22,9 +22,8 @@ struct Refusal {
 
 // As a Status object.
 Response status_response(const Refusal& refusal);
-// The message alone, as plain text.
-Response text_response(const Refusal& refusal);
-// Whichever the clients of this path (as normalized_path() gives it) read.
+// Whichever the clients of this path (as normalized_path() gives it) read: such an object, or the
+// message alone as plain text.
 Response refusal_response(std::string_view path, const Refusal& refusal);
 
 }  // namespace slurmlet::podapi

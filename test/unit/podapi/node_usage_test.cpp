@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fakes/fake_clock.h"
-#include "podapi/resource_metrics.h"
-#include "podapi/stats_summary.h"
+#include "podapi/node_usage.h"
 
 namespace slurmlet::podapi {
 namespace {

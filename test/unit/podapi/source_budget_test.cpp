@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
-#include "podapi/listener.h"
+#include "podapi/port.h"
 
 namespace slurmlet::podapi {
 namespace {

@@ -1,0 +1,28 @@
+#pragma once
+
+// What the kubelet tells of the use of its node, in its two forms. Pure.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/usage.h"
+#include "podapi/metrics_text.h"
+
+namespace slurmlet::podapi {
+
+// /stats/summary: Summary of stats.k8s.io v1alpha1
+// (https://pkg.go.dev/k8s.io/kubelet/pkg/apis/stats/v1alpha1) with the node and no pods, as JSON.
+// `cpu_and_memory_only` is the query parameter only_cpu_and_memory=true.
+std::string stats_summary(const std::string& node_name, const node::Usage& usage,
+                          bool cpu_and_memory_only);
+
+// /metrics/resource: what metrics-server and the HPA read, with the kubelet's names
+// (https://kubernetes.io/docs/reference/instrumentation/metrics/):
+// node_cpu_usage_seconds_total and node_memory_working_set_bytes with the time they were read, and
+// resource_scrape_error: 1 without `usage`. The kubelet's old name for that, scrape_error, is
+// deprecated since 1.29 and no longer shown. metrics-server leaves a node with a value of 0 out, so
+// 0 is left out here too.
+std::vector<MetricFamily> resource_metrics(const std::optional<node::Usage>& usage);
+
+}  // namespace slurmlet::podapi
