@@ -13,16 +13,11 @@
 namespace slurmlet::credentials {
 namespace {
 
-constexpr std::size_t kDigestBytes = 20;
+constexpr std::size_t kDigestDigits = 40;
 
 void sort_unique(std::vector<std::string>& texts) {
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-}
-
-tls::CertificateSubject subject_of(const tls::CertificateSummary& certificate) {
-  return normalized({certificate.common_name, certificate.organizations, certificate.dns_names,
-                     certificate.ip_addresses});
 }
 
 std::vector<std::string> missing(const std::vector<std::string>& wanted,
@@ -75,21 +70,17 @@ std::string certificate_request_name(const std::string& public_key_digest,
       add(kind, part);
     }
   }
-  std::string name = "node-csr-";
-  for (const char byte : tls::sha256(text).substr(0, kDigestBytes)) {
-    name += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  }
-  return name;
+  return "node-csr-" + tls::sha256_hex(text).substr(0, kDigestDigits);
 }
 
 bool names_exactly(const tls::CertificateSummary& certificate,
                    const tls::CertificateSubject& subject) {
-  return subject_of(certificate) == subject;
+  return normalized(certificate) == subject;
 }
 
 std::string issued_problem(const tls::CertificateSummary& certificate,
                            const tls::CertificateSubject& subject, WallTime now) {
-  const tls::CertificateSubject named = subject_of(certificate);
+  const tls::CertificateSubject named = normalized(certificate);
   if (named.common_name != subject.common_name || named.organizations != subject.organizations) {
     return fmt::format("it names {} ({}) instead of {} ({})", named.common_name,
                        join(named.organizations, ", "), subject.common_name,

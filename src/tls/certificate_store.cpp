@@ -16,7 +16,6 @@
 #include "base/side_call.h"
 #include "base/try.h"
 #include "base/unique_fd.h"
-#include "tls/certificate_summary.h"
 #include "tls/certificates.h"
 #include "tls/pem.h"
 

@@ -1,10 +1,7 @@
-#include "tls/certificate_summary.h"
-
 #include <arpa/inet.h>
 #include <openssl/asn1.h>
 #include <openssl/err.h>
 #include <openssl/objects.h>
-#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
@@ -32,16 +29,6 @@ std::vector<std::string> name_values(const X509_NAME* name, int nid) {
     }
   }
   return values;
-}
-
-// RFC 2253 with UTF-8 left readable: "CN=kubernetes,O=site".
-std::string name_text(const X509_NAME* name) {
-  const BioPtr bio{BIO_new(BIO_s_mem())};
-  X509_NAME_print_ex(bio.get(), name, 0,
-                     XN_FLAG_RFC2253 & ~static_cast<unsigned long>(ASN1_STRFLGS_ESC_MSB));
-  char* data = nullptr;
-  const long length = BIO_get_mem_data(bio.get(), &data);
-  return length > 0 ? std::string(data, static_cast<std::size_t>(length)) : std::string{};
 }
 
 // WallTime counts nanoseconds and ends in 2262; the end of time in certificates is the year 9999
@@ -73,9 +60,8 @@ std::string address_text(const ASN1_OCTET_STRING* address) {
   return text;
 }
 
-// Into a CertificateSummary or CertificateSubject. How many were left out, being neither.
-template <typename Names>
-int add_alternative_names(const GENERAL_NAMES* names, Names& out) {
+// How many were left out, being neither DNS names nor addresses.
+int add_alternative_names(const GENERAL_NAMES* names, CertificateSubject& out) {
   int others = 0;
   for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
     int type = 0;
@@ -138,7 +124,6 @@ CertificateSummary summarize(const X509& certificate) {
     summary.common_name = std::move(names.back());
   }
   summary.organizations = name_values(subject, NID_organizationName);
-  summary.issuer = name_text(X509_get_issuer_name(&certificate));
   summary.not_before = wall_time(X509_get0_notBefore(&certificate));
   summary.not_after = wall_time(X509_get0_notAfter(&certificate));
   const GeneralNamesPtr names{static_cast<GENERAL_NAMES*>(
@@ -150,9 +135,7 @@ CertificateSummary summarize(const X509& certificate) {
 }
 
 Result<CertificateSubject> read_certificate_request(const std::string& pem) {
-  ERR_clear_error();
-  const BioPtr bio{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
-  const RequestPtr request{PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr)};
+  const RequestPtr request = parse_request(pem);
   if (!request) {
     ERR_clear_error();
     return strange("is not a PEM certificate request (-----BEGIN CERTIFICATE REQUEST-----)");

@@ -3,13 +3,13 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/bn.h>
+#include <openssl/err.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "base/try.h"
-#include "tls/certificate_summary.h"
-#include "tls/openssl_ptr.h"
 #include "tls/pem.h"
 
 namespace slurmlet::tls {
@@ -135,6 +135,19 @@ bool add_serving_extensions(X509* certificate) {
          X509_add1_ext_i2d(certificate, NID_ext_key_usage, purposes.get(), 0, 0) == 1;
 }
 
+// The DER form of a public key as `encode` (an i2d function) writes it; "" when it cannot.
+template <typename Encode, typename Object>
+std::string der(const Encode& encode, Object* object) {
+  unsigned char* bytes = nullptr;
+  const int length = encode(object, &bytes);
+  if (length <= 0) {
+    return {};
+  }
+  std::string text{reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length)};
+  OPENSSL_free(bytes);
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> make_certificate_request(const std::string& key_pem,
@@ -189,6 +202,77 @@ Result<std::string> make_self_signed(const std::string& key_pem, const Certifica
 Result<CertificateSummary> read_certificate(const std::string& pem, const std::string& name) {
   const auto certificates = TRY(parse_certificates(pem, name));
   return summarize(*certificates.front());
+}
+
+Result<std::string> generate_key() {
+  const KeyPtr key{EVP_EC_gen("P-256")};
+  std::string pem = key ? to_pem(key.get()) : std::string{};
+  if (pem.empty()) {
+    return Error{Code::kInternal, "cannot create a private key: " + take_openssl_error()};
+  }
+  return pem;
+}
+
+bool is_pair(const std::string& certificate_pem, const std::string& key_pem) {
+  const auto certificates = parse_certificates(certificate_pem, {});
+  const auto key = parse_private_key(key_pem, {});
+  const bool is =
+      certificates && key && X509_check_private_key(certificates->front().get(), key->get()) == 1;
+  ERR_clear_error();
+  return is;
+}
+
+Result<std::string> public_key_digest(const std::string& key_pem) {
+  const auto key = TRY(parse_private_key(key_pem, "private key"));
+  const std::string info = der(i2d_PUBKEY, key.get());
+  if (info.empty()) {
+    return Error{Code::kInternal, "the public key cannot be written: " + take_openssl_error()};
+  }
+  return sha256_hex(info);
+}
+
+Result<std::string> request_public_key_digest(const std::string& request_pem) {
+  const RequestPtr request = parse_request(request_pem);
+  const std::string info =
+      request ? der(i2d_X509_PUBKEY, X509_REQ_get_X509_PUBKEY(request.get())) : std::string{};
+  if (info.empty()) {
+    return Error{Code::kInvalid,
+                 "not a PEM certificate request (-----BEGIN CERTIFICATE REQUEST-----): " +
+                     take_openssl_error()};
+  }
+  return sha256_hex(info);
+}
+
+Result<std::vector<PinnedCertificate>> certificates_with_pins(const std::string& certificates_pem,
+                                                              const std::string& name) {
+  const auto certificates = TRY(parse_certificates(certificates_pem, name));
+  std::vector<PinnedCertificate> out;
+  for (const auto& certificate : certificates) {
+    const std::string info = der(i2d_X509_PUBKEY, X509_get_X509_PUBKEY(certificate.get()));
+    if (info.empty()) {
+      return Error{
+          Code::kInvalid,
+          fmt::format("{}: the public key of certificate {} cannot be read ({}); have it reissued",
+                      name, out.size() + 1, take_openssl_error())};
+    }
+    out.push_back({"sha256:" + sha256_hex(info), to_pem(certificate.get())});
+  }
+  ERR_clear_error();
+  return out;
+}
+
+std::string sha256(std::string_view bytes) {
+  std::array<unsigned char, 32> digest{};
+  EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : sha256(bytes)) {
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  return text;
 }
 
 }  // namespace slurmlet::tls

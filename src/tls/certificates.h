@@ -15,17 +15,6 @@
 
 namespace slurmlet::tls {
 
-// Whom a certificate names. The kubelet signers allow no SAN in a client certificate and ask for at
-// least one in a serving certificate
-// (https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/).
-struct CertificateSubject {
-  std::string common_name = {};
-  std::vector<std::string> organizations = {};
-  std::vector<std::string> dns_names = {};
-  std::vector<std::string> ip_addresses = {};  // "192.0.2.1", "2001:db8::1"
-  bool operator==(const CertificateSubject&) const = default;
-};
-
 // A fresh private key, PEM.
 Result<std::string> generate_key();
 
@@ -65,8 +54,9 @@ struct PinnedCertificate {
 Result<std::vector<PinnedCertificate>> certificates_with_pins(const std::string& certificates_pem,
                                                               const std::string& name);
 
-// SHA-256 of any bytes, 32 raw bytes.
+// SHA-256 of any bytes: 32 raw bytes, or lower-case hex.
 std::string sha256(std::string_view bytes);
+std::string sha256_hex(std::string_view bytes);
 
 // Whether `jws` is a compact JWS with detached payload (RFC 7515 appendix F), algorithm HS256, key
 // id `key_id`, over `payload` with `secret`: how kubeadm signs the ConfigMap cluster-info. Compares

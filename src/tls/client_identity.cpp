@@ -3,9 +3,6 @@
 #include <utility>
 
 #include "base/try.h"
-#include "tls/certificate_summary.h"
-#include "tls/credential.h"
-#include "tls/openssl_ptr.h"
 #include "tls/pem.h"
 
 namespace slurmlet::tls {
@@ -24,50 +21,6 @@ bool apply_common(SSL_CTX* context) {
   return true;
 }
 
-class OpensslIdentity final : public ClientIdentity {
- public:
-  OpensslIdentity(StorePtr trust, std::optional<Credential> own)
-      : trust_(std::move(trust)), own_(std::move(own)) {
-    if (own_) {
-      summary_ = summarize(*own_->leaf);
-    }
-  }
-
-  std::optional<CertificateSummary> certificate() const override { return summary_; }
-  bool apply_to(void* ssl_ctx) const override;
-
- private:
-  StorePtr trust_;
-  std::optional<Credential> own_;
-  std::optional<CertificateSummary> summary_;
-};
-
-bool OpensslIdentity::apply_to(void* ssl_ctx) const {
-  auto* context = static_cast<SSL_CTX*>(ssl_ctx);
-  // The verify store goes before the context's own store, to which an HTTP library may add the
-  // system's CAs behind our back.
-  if (!apply_common(context) || SSL_CTX_set1_verify_cert_store(context, trust_.get()) != 1) {
-    return false;
-  }
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-  return !own_ || SSL_CTX_use_cert_and_key(context, own_->leaf.get(), own_->key.get(),
-                                           own_->chain.get(), 1) == 1;
-}
-
-class UntrustingIdentity final : public ClientIdentity {
- public:
-  std::optional<CertificateSummary> certificate() const override { return std::nullopt; }
-  bool verifies_server() const override { return false; }
-  bool apply_to(void* ssl_ctx) const override {
-    auto* context = static_cast<SSL_CTX*>(ssl_ctx);
-    if (!apply_common(context)) {
-      return false;
-    }
-    SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
-    return true;
-  }
-};
-
 Result<StorePtr> make_trust(const PemSources& pem) {
   if (!pem.ca.empty()) {
     return parse_trust(pem.ca, pem.ca_name);
@@ -80,14 +33,15 @@ Result<StorePtr> make_trust(const PemSources& pem) {
   return store;
 }
 
-Result<std::optional<Credential>> make_own(const PemSources& pem) {
+// Null if there is none.
+Result<std::shared_ptr<const Credential>> make_own(const PemSources& pem) {
   if (pem.certificate.empty()) {
     if (!pem.key.empty()) {
       return Error{Code::kInvalid, pem.key_name +
                                        ": a private key without its certificate; give "
                                        "both or neither"};
     }
-    return std::optional<Credential>{};
+    return std::shared_ptr<const Credential>{};
   }
   if (pem.key.empty()) {
     return Error{Code::kInvalid, pem.certificate_name +
@@ -95,15 +49,36 @@ Result<std::optional<Credential>> make_own(const PemSources& pem) {
                                      "give both or neither"};
   }
   auto own = TRY(parse_credential(pem.certificate, pem.certificate_name, pem.key, pem.key_name));
-  return std::optional<Credential>{std::move(own)};
+  return std::make_shared<const Credential>(std::move(own));
 }
 
 }  // namespace
 
+ClientIdentity::ClientIdentity(std::shared_ptr<x509_store_st> trust,
+                               std::shared_ptr<const Credential> own)
+    : trust_(std::move(trust)), own_(std::move(own)) {
+  if (own_) {
+    summary_ = summarize(*own_->leaf);
+  }
+}
+
+bool ClientIdentity::apply_to(void* ssl_ctx) const {
+  auto* context = static_cast<SSL_CTX*>(ssl_ctx);
+  // The verify store goes before the context's own store, to which an HTTP library may add the
+  // system's CAs behind our back.
+  if (!apply_common(context) ||
+      (trust_ && SSL_CTX_set1_verify_cert_store(context, trust_.get()) != 1)) {
+    return false;
+  }
+  SSL_CTX_set_verify(context, trust_ ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  return !own_ || SSL_CTX_use_cert_and_key(context, own_->leaf.get(), own_->key.get(),
+                                           own_->chain.get(), 1) == 1;
+}
+
 Result<std::shared_ptr<const ClientIdentity>> ClientIdentity::make(const PemSources& pem) {
   auto trust = TRY(make_trust(pem));
   auto own = TRY(make_own(pem));
-  auto identity = std::make_shared<const OpensslIdentity>(std::move(trust), std::move(own));
+  auto identity = std::make_shared<const ClientIdentity>(std::move(trust), std::move(own));
   // A rehearsal, so that what OpenSSL's policy refuses (a short RSA key, say) shows now and by
   // name, not at the first connection.
   const ContextPtr rehearsal{SSL_CTX_new(TLS_client_method())};
@@ -112,11 +87,11 @@ Result<std::shared_ptr<const ClientIdentity>> ClientIdentity::make(const PemSour
     return Error{Code::kInvalid, name + ": OpenSSL rejects it: " + take_openssl_error() +
                                      "; have it reissued according to the system's crypto policy"};
   }
-  return std::shared_ptr<const ClientIdentity>{std::move(identity)};
+  return identity;
 }
 
 Result<std::shared_ptr<const ClientIdentity>> ClientIdentity::make_untrusting() {
-  return std::shared_ptr<const ClientIdentity>{std::make_shared<const UntrustingIdentity>()};
+  return std::make_shared<const ClientIdentity>(nullptr, nullptr);
 }
 
 }  // namespace slurmlet::tls

@@ -15,17 +15,25 @@
 #include "base/clock.h"
 #include "base/result.h"
 
+struct x509_store_st;  // OpenSSL's X509_STORE
+
 namespace slurmlet::tls {
 
+// Whom a certificate names. The kubelet signers allow no SAN in a client certificate and ask for at
+// least one in a serving certificate
+// (https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/).
+struct CertificateSubject {
+  std::string common_name = {};
+  std::vector<std::string> organizations = {};
+  // Of the subjectAltName, in order; addresses as inet_ntop(3) writes them.
+  std::vector<std::string> dns_names = {}, ip_addresses = {};
+  bool operator==(const CertificateSubject&) const = default;
+};
+
 // What a certificate says about its owner.
-struct CertificateSummary {
-  std::string common_name;
-  std::vector<std::string> organizations;
-  std::string issuer;
+struct CertificateSummary : CertificateSubject {
   WallTime not_before;
   WallTime not_after;
-  // Of the subjectAltName, in order; addresses as inet_ntop(3) writes them.
-  std::vector<std::string> dns_names, ip_addresses;
   bool is_ca = false;  // basicConstraints: it may sign others
 };
 
@@ -37,6 +45,8 @@ struct PemSources {
   std::string ca_name, certificate_name, key_name;
 };
 
+struct Credential;  // pem.h
+
 class ClientIdentity {
  public:
   // kInvalid with the source's name for text that is no PEM, a key that does not fit, an empty CA
@@ -45,18 +55,24 @@ class ClientIdentity {
   // Believes any server and carries no credential. For the discovery of the cluster's CA alone:
   // what comes over such a connection is to be verified by other means before it is used.
   static Result<std::shared_ptr<const ClientIdentity>> make_untrusting();
-  virtual ~ClientIdentity() = default;
+  // No trust: any server is believed. `own` may be null.
+  ClientIdentity(std::shared_ptr<x509_store_st> trust, std::shared_ptr<const Credential> own);
 
   // Whether the server's certificate and name are verified. An HTTP library that has switches of
   // its own for this must follow.
-  virtual bool verifies_server() const { return true; }
+  bool verifies_server() const { return trust_ != nullptr; }
 
   // Summary of the client certificate, nothing if there is none.
-  virtual std::optional<CertificateSummary> certificate() const = 0;
+  const std::optional<CertificateSummary>& certificate() const { return summary_; }
 
   // Configures a connection: trust store, client certificate, key, TLS 1.2 or newer. `ssl_ctx` is
   // an OpenSSL SSL_CTX*. Returns false when OpenSSL refuses.
-  virtual bool apply_to(void* ssl_ctx) const = 0;
+  bool apply_to(void* ssl_ctx) const;
+
+ private:
+  std::shared_ptr<x509_store_st> trust_;
+  std::shared_ptr<const Credential> own_;
+  std::optional<CertificateSummary> summary_;
 };
 
 // Base64 of kubeconfig's *-data fields (standard alphabet, padding and newlines allowed).

@@ -4,10 +4,7 @@ set(COMPONENT_SOURCES
   certificate_summary.cpp
   certificates.cpp
   client_identity.cpp
-  credential.cpp
   pem.cpp
-  public_key.cpp
-  request_digest.cpp
   server_identity.cpp
   server_session.cpp
   token_signature.cpp)

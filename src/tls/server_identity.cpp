@@ -1,8 +1,6 @@
 #include <utility>
 
 #include "base/try.h"
-#include "tls/certificate_summary.h"
-#include "tls/credential.h"
 #include "tls/pem.h"
 #include "tls/server_session.h"
 

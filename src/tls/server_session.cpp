@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "tls/certificate_summary.h"
-#include "tls/openssl_ptr.h"
+#include "tls/pem.h"
 
 namespace slurmlet::tls {
 namespace {

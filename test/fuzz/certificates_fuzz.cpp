@@ -12,7 +12,6 @@
 #include <string>
 
 #include "tls/certificates.h"
-#include "tls/credential.h"
 #include "tls/pem.h"
 
 namespace {

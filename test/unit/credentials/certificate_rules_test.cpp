@@ -22,11 +22,7 @@ tls::CertificateSubject serving() {
 }
 
 tls::CertificateSummary certificate_for(const tls::CertificateSubject& subject) {
-  tls::CertificateSummary summary;
-  summary.common_name = subject.common_name;
-  summary.organizations = subject.organizations;
-  summary.dns_names = subject.dns_names;
-  summary.ip_addresses = subject.ip_addresses;
+  tls::CertificateSummary summary{subject, {}, {}};
   summary.not_before = kNow - hours{1};
   summary.not_after = kNow + hours{9};
   return summary;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <openssl/err.h>
 
-#include "tls/credential.h"
+#include "tls/pem.h"
 #include "tls/server_session_fixture.h"
 
 namespace slurmlet::tls {

@@ -4,7 +4,6 @@
 #include <openssl/pem.h>
 #include <sys/socket.h>
 
-#include "tls/credential.h"
 #include "tls/pem.h"
 #include "tls/test_certificates.h"
 
