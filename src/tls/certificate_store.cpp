@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
+#include "base/rfc3339.h"
 #include "base/side_call.h"
 #include "base/try.h"
 #include "base/unique_fd.h"
@@ -27,8 +27,6 @@ namespace fs = std::filesystem;
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
 constexpr std::size_t kKeep = 2;
-constexpr std::string_view kDateForm = "dddd-dd-dd-dd-dd-dd";  // d: a digit
-constexpr std::string_view kSuffix = ".pem";
 constexpr const char* kLinkTemporary = ".tmp-";
 
 Status sync_path(const fs::path& directory) {
@@ -105,28 +103,22 @@ fs::path CertificateStore::current_path() const { return directory_ / (name_ + "
 fs::path CertificateStore::pending_path() const { return directory_ / (name_ + ".key.tmp"); }
 
 fs::path CertificateStore::dated_path(WallTime time) const {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char date[64];
-  const std::size_t length = std::strftime(date, sizeof date, "%Y-%m-%d-%H-%M-%S", &parts);
-  return directory_ / fmt::format("{}-{}{}", name_, std::string_view{date, length}, kSuffix);
+  std::string date = rfc3339(time);  // 2026-11-21T12:00:00Z
+  date.pop_back();
+  std::ranges::replace_if(
+      date, [](char c) { return c == 'T' || c == ':'; }, '-');
+  return directory_ / fmt::format("{}-{}.pem", name_, date);
 }
 
 // NAME-DATE.pem, so that a store named "a" leaves alone the files of one named "a-b".
 bool CertificateStore::is_dated(const std::string& file) const {
-  const std::size_t date = name_.size() + 1;
-  if (file.size() != date + kDateForm.size() + kSuffix.size() || !file.starts_with(name_ + "-") ||
-      !file.ends_with(kSuffix)) {
+  if (!file.starts_with(name_ + "-")) {
     return false;
   }
-  for (std::size_t i = 0; i < kDateForm.size(); ++i) {
-    const char c = file[date + i];
-    if (kDateForm[i] == 'd' ? (c < '0' || c > '9') : c != kDateForm[i]) {
-      return false;
-    }
-  }
-  return true;
+  std::string form = file.substr(name_.size());
+  std::ranges::replace_if(
+      form, [](char c) { return c >= '0' && c <= '9'; }, '0');
+  return form == "-0000-00-00-00-00-00.pem";
 }
 
 // Temporary files of write_file_atomic() (".XXXXXX") and of swap_current().
@@ -196,13 +188,13 @@ Result<std::string> CertificateStore::pending_key() {
   auto fresh = TRY(generate_key());
   TRY(make_directories(directory_, kDirectoryMode));
   TRY(write_file_atomic(pending_path(), fresh, kFileMode));
-  TRY(sync_directory());
+  TRY(sync_path(directory_));
   return fresh;
 }
 
 Status CertificateStore::discard_pending_key() {
   const auto removed = TRY(remove_file(pending_path()));
-  return removed ? sync_directory() : Status{};
+  return removed ? sync_path(directory_) : Status{};
 }
 
 Result<StoredCertificate> CertificateStore::accept(const std::string& certificate_pem,
@@ -212,15 +204,14 @@ Result<StoredCertificate> CertificateStore::accept(const std::string& certificat
     return Error{Code::kNotFound, pending_path().string() +
                                       ": the key of the request is gone; make another request"};
   }
-  const WallTime stored_at = now;
   const auto certificates = TRY(parse_certificates(certificate_pem, "issued certificate"));
   if (!is_pair(certificate_pem, *key)) {
     return Error{Code::kInvalid, "the issued certificate does not belong to the key in " +
                                      pending_path().string() + "; make another request"};
   }
-  std::string text;
+  StoredCertificate stored{{}, *key, summarize(*certificates.front()), now};
   for (const auto& certificate : certificates) {
-    text += to_pem(certificate.get());
+    stored.certificate_pem += to_pem(certificate.get());
   }
   fs::path path = dated_path(now);
   for (std::error_code ignored; fs::exists(fs::symlink_status(path, ignored));) {
@@ -228,18 +219,14 @@ Result<StoredCertificate> CertificateStore::accept(const std::string& certificat
     path = dated_path(now);
   }
   // Each step is on disk before the next one builds on it.
-  TRY(write_file_atomic(path, text + *key, kFileMode));
-  TRY(sync_directory());
+  TRY(write_file_atomic(path, stored.certificate_pem + *key, kFileMode));
+  TRY(sync_path(directory_));
   TRY(swap_current(path.filename()));
-  auto stored = parse_stored(text + *key, path);
   // From here on the new pair is current; what cannot be tidied up now counts as none.
   if (remove_file(pending_path())) {
     prune(path.filename());
   }
-  static_cast<void>(sync_directory());
-  if (stored) {
-    stored->stored_at = stored_at;
-  }
+  static_cast<void>(sync_path(directory_));
   return stored;
 }
 
@@ -256,7 +243,7 @@ Status CertificateStore::swap_current(const std::string& target) const {
     ::unlink(temporary.c_str());
     return errno_error(saved, "rename " + link.string());
   }
-  return sync_directory();
+  return sync_path(directory_);
 }
 
 void CertificateStore::prune(const std::string& current) const {
@@ -277,7 +264,5 @@ void CertificateStore::prune(const std::string& current) const {
     static_cast<void>(remove_file(directory_ / dated[i]));
   }
 }
-
-Status CertificateStore::sync_directory() const { return sync_path(directory_); }
 
 }  // namespace slurmlet::tls

@@ -58,7 +58,6 @@ class CertificateStore {
   bool is_leftover(const std::string& file) const;
   // The pending file's key, nothing if it holds none or that of the current certificate.
   Result<std::optional<std::string>> read_pending() const;
-  Status sync_directory() const;
   Status swap_current(const std::string& target) const;
   // Removes dated files but the newest two, and what a crash left. Failures can wait for the next
   // time.
