@@ -1,12 +1,12 @@
 #include "slurm/answers/node_json_record.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/state.h"
+#include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -15,85 +15,25 @@ using Json = nlohmann::json;
 
 // Names of a node's members in all of v0.0.36 … v0.0.45. First those that are samples, or of no
 // use here.
-constexpr auto kOther = std::to_array<std::string_view>({"alloc_idle_cpus",
-                                                         "boards",
-                                                         "burstbuffer_network_address",
-                                                         "cert_flags",
-                                                         "cores",
-                                                         "cpu_binding",
-                                                         "cpu_load",
-                                                         "energy",
-                                                         "external_sensors",
-                                                         "free_mem",
-                                                         "free_memory",
-                                                         "gpu_spec",
-                                                         "idle_cpus",
-                                                         "mcs_label",
-                                                         "owner",
-                                                         "port",
-                                                         "power",
-                                                         "res_cores_per_gpu",
-                                                         "sockets",
-                                                         "specialized_cores",
-                                                         "specialized_cpus",
-                                                         "suspend_time",
-                                                         "temporary_disk",
-                                                         "threads",
-                                                         "tls_cert_last_renewal",
-                                                         "topology",
-                                                         "tres",
-                                                         "tres_used",
-                                                         "tres_weighted",
-                                                         "weight"});
-static_assert(std::is_sorted(kOther.begin(), kOther.end()));
+constexpr std::string_view kOther =
+    "alloc_idle_cpus boards burstbuffer_network_address cert_flags cores cpu_binding cpu_load "
+    "energy external_sensors free_mem free_memory gpu_spec idle_cpus mcs_label owner port power "
+    "res_cores_per_gpu sockets specialized_cores specialized_cpus suspend_time temporary_disk "
+    "threads tls_cert_last_renewal topology tres tres_used tres_weighted weight";
 
 // Those that node_record() reads, but for cpu_load and free_mem.
-constexpr auto kPublished = std::to_array<std::string_view>({"active_features",
-                                                             "address",
-                                                             "alloc_cpus",
-                                                             "alloc_memory",
-                                                             "architecture",
-                                                             "boot_time",
-                                                             "cluster_name",
-                                                             "comment",
-                                                             "cpus",
-                                                             "effective_cpus",
-                                                             "extra",
-                                                             "features",
-                                                             "gres",
-                                                             "gres_drained",
-                                                             "gres_used",
-                                                             "hostname",
-                                                             "instance_id",
-                                                             "instance_type",
-                                                             "last_busy",
-                                                             "name",
-                                                             "next_state_after_reboot",
-                                                             "next_state_after_reboot_flags",
-                                                             "operating_system",
-                                                             "partitions",
-                                                             "real_memory",
-                                                             "reason",
-                                                             "reason_changed_at",
-                                                             "reason_set_by_user",
-                                                             "reservation",
-                                                             "resume_after",
-                                                             "slurmd_start_time",
-                                                             "slurmd_version",
-                                                             "specialized_memory",
-                                                             "state",
-                                                             "state_flags",
-                                                             "version"});
-static_assert(std::is_sorted(kPublished.begin(), kPublished.end()));
+constexpr std::string_view kPublished =
+    "active_features address alloc_cpus alloc_memory architecture boot_time cluster_name comment "
+    "cpus effective_cpus extra features gres gres_drained gres_used hostname instance_id "
+    "instance_type last_busy name next_state_after_reboot next_state_after_reboot_flags "
+    "operating_system partitions real_memory reason reason_changed_at reason_set_by_user "
+    "reservation resume_after slurmd_start_time slurmd_version specialized_memory state "
+    "state_flags version";
 
 // Words of a list in JSON that no text form has (NODE_STATES of Slurm's data_parser).
-constexpr auto kListWords = std::to_array<std::string_view>(
-    {"INVALID", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE", "REBOOT_CANCELED"});
+constexpr std::string_view kListWords = "INVALID POWER_DOWN_ASAP POWER_DOWN_FORCE REBOOT_CANCELED";
 
-bool is_state_word(const std::string& word) {
-  return is_state(word) ||
-         std::find(kListWords.begin(), kListWords.end(), word) != kListWords.end();
-}
+bool is_state_word(const std::string& word) { return is_state(word) || has_word(kListWords, word); }
 
 // The words of a state in upper case, base and flags.
 std::vector<std::string> state_words(const Fields& fields, Fields::Names state,
@@ -206,8 +146,7 @@ node::SlurmNodeRecord node_record(const Json& object, std::string_view path, Not
   record.resume_after = fields.time({"resume_after"});
   if (object.is_object()) {
     for (const auto& [key, value] : object.items()) {
-      if (!std::binary_search(kOther.begin(), kOther.end(), key) &&
-          !std::binary_search(kPublished.begin(), kPublished.end(), key)) {
+      if (!has_word(kOther, key) && !has_word(kPublished, key)) {
         fields.note(key.c_str(), "");
       }
     }
@@ -217,8 +156,7 @@ node::SlurmNodeRecord node_record(const Json& object, std::string_view path, Not
 
 void drop_unpublished(Json& object) {
   for (auto at = object.begin(); at != object.end();) {
-    at = std::binary_search(kPublished.begin(), kPublished.end(), at.key()) ? std::next(at)
-                                                                            : object.erase(at);
+    at = has_word(kPublished, at.key()) ? std::next(at) : object.erase(at);
   }
 }
 

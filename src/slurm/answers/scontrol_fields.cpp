@@ -19,36 +19,11 @@ using node::SlurmNodeRecord;
 // Known, and not used: hardware that the machine itself tells better, accounting, power.
 // CapWatts and ExtSensors* were printed until 23.11, Topology, Parameters and TLSCert* are since
 // 25.05; LowestJoules and ConsumedJoules come with energy plugins.
-constexpr auto kUnusedKeys = std::to_array<std::string_view>({"AllocTRES",
-                                                              "AveWatts",
-                                                              "BcastAddr",
-                                                              "Boards",
-                                                              "CPUSpecList",
-                                                              "CapWatts",
-                                                              "CertFlags",
-                                                              "CfgTRES",
-                                                              "ConsumedJoules",
-                                                              "CoreSpecCount",
-                                                              "CoresPerSocket",
-                                                              "CpuBind",
-                                                              "CurrentWatts",
-                                                              "ExtSensorsJoules",
-                                                              "ExtSensorsTemp",
-                                                              "ExtSensorsWatts",
-                                                              "GpuSpec",
-                                                              "LowestJoules",
-                                                              "MCS_label",
-                                                              "Owner",
-                                                              "Parameters",
-                                                              "Port",
-                                                              "RestrictedCoresPerGPU",
-                                                              "Sockets",
-                                                              "SuspendTime",
-                                                              "TLSCertLastRenewal",
-                                                              "ThreadsPerCore",
-                                                              "TmpDisk",
-                                                              "Topology",
-                                                              "Weight"});
+constexpr std::string_view kUnusedKeys =
+    "AllocTRES AveWatts BcastAddr Boards CPUSpecList CapWatts CertFlags CfgTRES ConsumedJoules "
+    "CoreSpecCount CoresPerSocket CpuBind CurrentWatts ExtSensorsJoules ExtSensorsTemp "
+    "ExtSensorsWatts GpuSpec LowestJoules MCS_label Owner Parameters Port RestrictedCoresPerGPU "
+    "Sockets SuspendTime TLSCertLastRenewal ThreadsPerCore TmpDisk Topology Weight";
 
 // Puts a value into its field; false when it cannot be understood.
 using Put = bool (*)(std::string_view value, SlurmNodeRecord& record);
@@ -161,14 +136,13 @@ std::string_view before_free_text(std::string_view line) {
 
 bool is_known_key(std::string_view key) {
   return find_row(kKeys, key) != nullptr || is_free_text_key(key) || key.starts_with("TLSCert") ||
-         std::ranges::find(kUnusedKeys, key) != kUnusedKeys.end();
+         has_word(kUnusedKeys, key);
 }
 
 bool is_tail_key(std::string_view key) {
-  constexpr auto kTail = std::to_array<std::string_view>(
-      {"InstanceId", "InstanceType", "ReservationName", "Topology", "Parameters", "CertFlags"});
-  return is_free_text_key(key) || key.starts_with("TLSCert") ||
-         std::find(kTail.begin(), kTail.end(), key) != kTail.end();
+  constexpr std::string_view kTail =
+      "InstanceId InstanceType ReservationName Topology Parameters CertFlags";
+  return is_free_text_key(key) || key.starts_with("TLSCert") || has_word(kTail, key);
 }
 
 bool take_field(std::string_view key, std::string_view value, SlurmNodeRecord& record) {

@@ -3,7 +3,6 @@
 // range is that of the group's first node only, and counts for a node where it is the only one.
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -11,19 +10,16 @@
 #include "slurm/answers/hostlist.h"
 #include "slurm/answers/node_json_record.h"
 #include "slurm/answers/sinfo.h"
+#include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array kKnown = std::to_array<std::string_view>({
-    "cluster",     "comment",       "cores",   "cpus",    "disk",
-    "extra",       "features",      "gres",    "memory",  "node",
-    "nodes",       "partition",     "port",    "reason",  "reason_set_by_user",
-    "reservation", "resource_spec", "sockets", "threads", "weight",
-});
-static_assert(std::is_sorted(kKnown.begin(), kKnown.end()));
+constexpr std::string_view kKnown =
+    "cluster comment cores cpus disk extra features gres memory node nodes partition port reason "
+    "reason_set_by_user reservation resource_spec sockets threads weight";
 
 class Group {
  public:
@@ -113,7 +109,7 @@ node::SlurmNodeRecord Group::record(std::size_t size) const {
 
 void Group::note_unknown() const {
   for (const auto& [key, value] : object_.items()) {
-    if (!std::binary_search(kKnown.begin(), kKnown.end(), key)) {
+    if (!has_word(kKnown, key)) {
       notes_.add(path_ + "." + key);
     }
   }

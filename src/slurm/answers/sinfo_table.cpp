@@ -117,14 +117,12 @@ constexpr std::array kColumns = std::to_array<Column>({
 });
 constexpr Column kIgnored{"", ignore};
 constexpr std::string_view kUnusedHeadings =
-    " NODES NODES(A/I) NODES(A/I/O/T) AVAIL TIMELIMIT DEFAULTTIME S:C:T SOCKETS CORES THREADS "
+    "NODES NODES(A/I) NODES(A/I/O/T) AVAIL TIMELIMIT DEFAULTTIME S:C:T SOCKETS CORES THREADS "
     "TMP_DISK WEIGHT PORT JOB_SIZE ROOT OVERSUBSCRIBE GROUPS ALLOCNODES NODE_ADDR PREEMPT_MODE "
-    "PRIO_JOB_FACTOR PRIO_TIER MAX_CPUS_PER_NODE ";
+    "PRIO_JOB_FACTOR PRIO_TIER MAX_CPUS_PER_NODE";
 
 const Column* find_column(std::string_view heading) {
-  const std::string word = " " + std::string{heading};
-  if (kUnusedHeadings.find(word + " ") !=
-      std::string_view::npos) {  // AVAIL is no cut AVAIL_FEATURES
+  if (has_word(kUnusedHeadings, heading)) {  // AVAIL is no cut AVAIL_FEATURES
     return &kIgnored;
   }
   const bool may_be_cut = heading.size() >= 5;  // to the width of its column: "AVAIL_FE"
@@ -137,7 +135,7 @@ const Column* find_column(std::string_view heading) {
       found = &column;
     }
   }
-  const bool unused = may_be_cut && kUnusedHeadings.find(word) != std::string_view::npos;
+  const bool unused = may_be_cut && contains(kUnusedHeadings, " " + std::string{heading});
   return found == nullptr && unused ? &kIgnored : found;
 }
 

@@ -1,4 +1,5 @@
 #include "slurm/answers/state.h"
+#include "slurm/answers/values.h"
 
 #include <algorithm>
 #include <array>
@@ -69,21 +70,10 @@ constexpr std::array kCompounds = std::to_array<Word>({
 
 // Flags under their own names, as complete forms and REST lists have them (slurm/slurm.h,
 // NODE_STATE_*, of 22.05 … 25.11). "?" stands for flags that the printing program does not know.
-constexpr auto kFlags = std::to_array<std::string_view>({
-    "BLOCKED",        "CLOUD",
-    "COMPLETING",     "DRAIN",
-    "DYNAMIC_FUTURE", "DYNAMIC_NORM",
-    "EXTERNAL",       "FAIL",
-    "INVALID_REG",    "MAINTENANCE",
-    "NOT_RESPONDING", "PERFCTRS",
-    "PLANNED",        "POWERED_DOWN",
-    "POWERING_DOWN",  "POWERING_UP",
-    "POWER_DOWN",     "POWER_DRAIN",
-    "POWER_UP",       "REBOOT_CANCEL",
-    "REBOOT_ISSUED",  "REBOOT_REQUESTED",
-    "RESERVED",       "RESUME",
-    "UNDRAIN",        "?",
-});
+constexpr std::string_view kFlags =
+    "BLOCKED CLOUD COMPLETING DRAIN DYNAMIC_FUTURE DYNAMIC_NORM EXTERNAL FAIL INVALID_REG "
+    "MAINTENANCE NOT_RESPONDING PERFCTRS PLANNED POWERED_DOWN POWERING_DOWN POWERING_UP POWER_DOWN "
+    "POWER_DRAIN POWER_UP REBOOT_CANCEL REBOOT_ISSUED REBOOT_REQUESTED RESERVED RESUME UNDRAIN ?";
 
 // The one sign that sinfo may put behind a word.
 constexpr std::array kSuffixes = std::to_array<std::pair<char, std::string_view>>({
@@ -109,7 +99,7 @@ const Word* find_word(const std::array<Word, N>& words, std::string_view word) {
 // The flag that a word means beside others, "" for what is none. "DRAINING" beside another word is
 // not Slurm's own flag, but its meaning is the flag.
 std::string_view flag_of(std::string_view word) {
-  if (std::find(kFlags.begin(), kFlags.end(), word) != kFlags.end()) {
+  if (has_word(kFlags, word)) {
     return word;
   }
   if (word == "REBOOT" || word == "BOOT") {

@@ -1,7 +1,6 @@
 #include "slurm/answers/values.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <ctime>
 
@@ -53,10 +52,20 @@ std::optional<WallTime> local_time(std::string_view text) {
 
 }  // namespace
 
+bool has_word(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const auto next = words.substr(0, words.find(' '));
+    if (next == word) {
+      return true;
+    }
+    words.remove_prefix(std::min(next.size() + 1, words.size()));
+  }
+  return false;
+}
+
 bool is_nothing(std::string_view text) {
-  constexpr std::array<std::string_view, 8> kNothing{"",     "(null)", "N/A",  "n/a",
-                                                     "none", "None",   "NONE", "Unknown"};
-  return std::find(kNothing.begin(), kNothing.end(), trim(text)) != kNothing.end();
+  text = trim(text);
+  return text.empty() || has_word("(null) N/A n/a none None NONE Unknown", text);
 }
 
 std::string text_value(std::string_view text) {

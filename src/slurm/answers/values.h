@@ -14,6 +14,9 @@
 
 namespace slurmlet::slurm {
 
+// Whether `word` is one of the words, between which stands one space each.
+bool has_word(std::string_view words, std::string_view word);
+
 // "", "(null)", "N/A", "n/a", "none", "None", "NONE", "Unknown", with or without white space
 // around: what Slurm prints where there is no value.
 bool is_nothing(std::string_view text);

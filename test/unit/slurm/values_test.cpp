@@ -82,6 +82,16 @@ TEST_F(Values, TimesAreEpochsOrLocalOrWithAnOffset) {
   }
 }
 
+TEST_F(Values, AListHasWholeWordsOnly) {
+  for (const char* word : {"cpus", "free_mem", "x"}) {
+    EXPECT_TRUE(has_word("cpus free_mem x", word)) << word;
+  }
+  for (const char* word : {"", " ", "cpu", "pus", "mem", "free", "cpus free_mem", "y"}) {
+    EXPECT_FALSE(has_word("cpus free_mem x", word)) << word;
+  }
+  EXPECT_FALSE(has_word("", ""));
+}
+
 TEST_F(Values, ExcerptsAreShortAndOfOneLine) {
   EXPECT_EQ(excerpt("a\nb\tc\x7F"), "a b c ");
   EXPECT_EQ(excerpt(std::string(100, 'x')), std::string(80, 'x'));
