@@ -1,6 +1,7 @@
 #include "slurm/local/slurmd_process.h"
 
 #include <fmt/format.h>
+#include <getopt.h>
 #include <glob.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -17,114 +19,11 @@
 #include "base/side_call.h"
 #include "base/text.h"
 #include "base/try.h"
+#include "slurm/local/conf.h"
 #include "slurm/local/proc.h"
 
 namespace slurmlet::slurm {
 namespace {
-
-// A word of the command line at a time, as getopt_long(3) takes them: the argument of an option
-// stands behind it or in the next word, long names may be cut short where they stay unique.
-class OptionReader {
- public:
-  explicit OptionReader(const std::vector<std::string>& arguments) : arguments_(arguments) {}
-
-  SlurmdOptions read() {
-    for (at_ = 1; at_ < arguments_.size(); ++at_) {
-      const std::string_view word = arguments_[at_];
-      if (word == "--") {
-        break;
-      }
-      if (word.starts_with("--")) {
-        take_long(word.substr(2));
-      } else if (word.starts_with('-')) {
-        take_letters(word.substr(1));
-      }
-    }
-    return options_;
-  }
-
- private:
-  std::string next_word() { return at_ + 1 < arguments_.size() ? arguments_[++at_] : ""; }
-
-  void take_letters(std::string_view letters) {
-    constexpr std::string_view kWithValue = "dfLnN";
-    constexpr std::string_view kPrintsOnly = "VCGh";
-    for (std::size_t i = 0; i < letters.size(); ++i) {
-      if (letters[i] == 'F') {  // its value, if any, is the rest of the word
-        options_.future = true;
-        return;
-      }
-      options_.dynamic = options_.dynamic || letters[i] == 'Z';
-      options_.prints_only =
-          options_.prints_only || kPrintsOnly.find(letters[i]) != std::string_view::npos;
-      if (kWithValue.find(letters[i]) == std::string_view::npos) {
-        continue;
-      }
-      const auto rest = letters.substr(i + 1);
-      std::string value = rest.empty() ? next_word() : std::string{rest};
-      if (letters[i] == 'N') {
-        options_.node_name = std::move(value);
-      } else if (letters[i] == 'f') {
-        options_.conf_file = std::move(value);
-      }
-      return;
-    }
-  }
-
-  struct LongOption {
-    std::string_view name;
-    bool has_value;
-  };
-
-  // Nothing for an unknown name, or one that is cut too short: slurmd ends then.
-  static const LongOption* find_long(std::string_view name) {
-    static constexpr auto kLong = std::to_array<LongOption>({{"authinfo", true},
-                                                             {"ca-cert-file", true},
-                                                             {"conf", true},
-                                                             {"conf-server", true},
-                                                             {"extra", true},
-                                                             {"help", false},
-                                                             {"instance-id", true},
-                                                             {"instance-type", true},
-                                                             {"systemd", false},
-                                                             {"version", false}});
-    const LongOption* meant = nullptr;
-    for (const auto& option : kLong) {
-      if (option.name == name) {
-        return &option;
-      }
-      if (!name.empty() && option.name.starts_with(name)) {
-        if (meant != nullptr) {
-          return nullptr;
-        }
-        meant = &option;
-      }
-    }
-    return meant;
-  }
-
-  void take_long(std::string_view text) {
-    const auto equals = text.find('=');
-    const LongOption* option = find_long(text.substr(0, equals));
-    if (option == nullptr) {
-      return;
-    }
-    if (!option->has_value) {
-      options_.prints_only =
-          options_.prints_only || option->name == "help" || option->name == "version";
-      return;
-    }
-    std::string value =
-        equals == std::string_view::npos ? next_word() : std::string{text.substr(equals + 1)};
-    if (option->name == "conf-server") {
-      options_.conf_server = std::move(value);
-    }
-  }
-
-  const std::vector<std::string>& arguments_;
-  std::size_t at_ = 0;
-  SlurmdOptions options_;
-};
 
 // This process, as `proc` numbers it; 0 = not told.
 int own_pid(const std::string& proc) {
@@ -152,11 +51,11 @@ std::optional<SlurmdOptions> living_slurmd(const std::string& proc, int pid,
   if (!stat || stat->has_ended()) {
     return std::nullopt;
   }
-  const auto arguments = process_arguments(proc, pid);
+  auto arguments = process_arguments(proc, pid);
   if (arguments.empty()) {
     return std::nullopt;
   }
-  auto options = parse_slurmd_options(arguments);
+  auto options = parse_slurmd_options(std::move(arguments));
   return options.prints_only ? std::nullopt : std::optional{std::move(options)};
 }
 
@@ -170,11 +69,6 @@ std::string conf_of(const std::string& proc, int pid, const SlurmdOptions& optio
                                    : options.conf_file;
 }
 
-// "slurmd.service", "slurmd@nid1.service", "slurmd-nid1.service"
-bool is_slurmd_unit(std::string_view name) {
-  return name.starts_with("slurmd") && name.ends_with(".service");
-}
-
 // Whether this is the cgroup of slurmd's service, or the one below it that slurmd has made for
 // itself
 // ("slurmd", or "system" with CoreSpecCount). What lies in user.slice is a user's own doing.
@@ -183,7 +77,8 @@ bool is_unit_cgroup(std::string_view path) {
   if (parts.size() > 1 && (parts.back() == "slurmd" || parts.back() == "system")) {
     parts.pop_back();
   }
-  return is_slurmd_unit(parts.back()) &&
+  const std::string_view name = parts.back();  // "slurmd@nid1.service", "slurmd-nid1.service"
+  return name.starts_with("slurmd") && name.ends_with(".service") &&
          std::none_of(parts.begin(), parts.end(), [](std::string_view part) {
            return part == "user.slice" || part.ends_with(".scope");
          });
@@ -235,8 +130,57 @@ void find_oldest(const SlurmdPlaces& places, const SlurmdIdentity& identity, Fou
 
 }  // namespace
 
-SlurmdOptions parse_slurmd_options(const std::vector<std::string>& arguments) {
-  return OptionReader{arguments}.read();
+SlurmdOptions parse_slurmd_options(std::vector<std::string> arguments) {
+  // Each has a value of its own: else a name that is cut too short to be unique would be one.
+  constexpr int kConfServer = 256;
+  static constexpr auto kLong =
+      std::to_array<option>({{"authinfo", required_argument, nullptr, 257},
+                             {"ca-cert-file", required_argument, nullptr, 258},
+                             {"conf", required_argument, nullptr, 259},
+                             {"conf-server", required_argument, nullptr, kConfServer},
+                             {"extra", required_argument, nullptr, 260},
+                             {"help", no_argument, nullptr, 'h'},
+                             {"instance-id", required_argument, nullptr, 261},
+                             {"instance-type", required_argument, nullptr, 262},
+                             {"systemd", no_argument, nullptr, 263},
+                             {"version", no_argument, nullptr, 'V'},
+                             {}});
+  std::vector<char*> words;
+  for (auto& argument : arguments) {
+    words.push_back(argument.data());
+  }
+  words.push_back(nullptr);
+  SlurmdOptions options;
+  static std::mutex one_at_a_time;  // getopt_long() keeps its place in globals
+  const std::scoped_lock lock{one_at_a_time};
+  optind = opterr = 0;  // from the first word on, and without a message
+  const int count = static_cast<int>(arguments.size());
+  int found = 0;
+  // "-": words that are no options do not end them. Letters that are not listed come as '?'.
+  while ((found = getopt_long(count, words.data(), "-d:f:L:n:N:F::CGhVZ", kLong.data(), nullptr)) !=
+         -1) {
+    switch (found) {
+      case 'N':
+        options.node_name = optarg;
+        break;
+      case 'f':
+        options.conf_file = optarg;
+        break;
+      case kConfServer:
+        options.conf_server = optarg;
+        break;
+      case 'F':
+        options.future = true;
+        break;
+      case 'Z':
+        options.dynamic = true;
+        break;
+      default:
+        options.prints_only =
+            options.prints_only || found == 'C' || found == 'G' || found == 'h' || found == 'V';
+    }
+  }
+  return options;
 }
 
 Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
@@ -270,12 +214,7 @@ bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& 
   if (pattern.empty()) {
     return false;
   }
-  std::string any;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const bool placeholder = pattern[i] == '%' && i + 1 < pattern.size();
-    any += placeholder ? '*' : pattern[i];
-    i += placeholder ? 1 : 0;
-  }
+  const std::string any = expand_pattern(pattern, "*", "*");
   touches_file(any);
   glob_t files{};
   const bool some = ::glob(any.c_str(), GLOB_NOSORT, nullptr, &files) == 0;

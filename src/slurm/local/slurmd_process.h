@@ -45,7 +45,7 @@ struct SlurmdOptions {
   bool operator==(const SlurmdOptions&) const = default;
 };
 
-SlurmdOptions parse_slurmd_options(const std::vector<std::string>& arguments);
+SlurmdOptions parse_slurmd_options(std::vector<std::string> arguments);
 
 // One slurmd of this machine.
 struct SlurmdSeen {
