@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 
 namespace slurmlet::slurm {
@@ -132,8 +133,9 @@ void add_gres(const node::Gres& more, node::Gres& sum) {
 
 }  // namespace
 
-std::vector<node::Gres> parse_gres(std::string_view text) {
-  text = trim(text);
+std::vector<node::Gres> parse_gres(std::string_view printed) {
+  const std::string valid = valid_utf8(printed);
+  const auto text = trim(valid);
   std::vector<node::Gres> out;
   if (text.empty() || text == "(null)" || text == "N/A") {
     return out;

@@ -20,6 +20,7 @@ namespace slurmlet::slurm {
 // entry without a count stands for 1. Shares of cards (shard, mps) keep their own name and are
 // never added to gpu. A count beyond 64 bits is held at the largest value. A group in parentheses
 // that is malformed or cut off is left out; the count before it stands.
-std::vector<node::Gres> parse_gres(std::string_view text);
+// What is not valid UTF-8 is replaced.
+std::vector<node::Gres> parse_gres(std::string_view printed);
 
 }  // namespace slurmlet::slurm

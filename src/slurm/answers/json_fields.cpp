@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -189,8 +190,9 @@ std::optional<WallTime> Fields::time(Names names) const {
 
 std::optional<double> Fields::load(const std::optional<std::int64_t>& hundredths,
                                    const std::optional<std::int64_t>& free_memory_mib) {
-  const bool reported = hundredths && (*hundredths != 0 || free_memory_mib);
-  return reported ? std::optional{static_cast<double>(*hundredths) / 100} : std::nullopt;
+  const auto load =
+      hundredths ? std::optional{static_cast<double>(*hundredths) / 100} : std::nullopt;
+  return reported_load(load, free_memory_mib);
 }
 
 std::vector<std::string> Fields::words(Names names) const {

@@ -53,8 +53,7 @@ class Fields {
   std::optional<std::int64_t> number(Names names) const;
   // The same for seconds since 1970; 0 is no time.
   std::optional<WallTime> time(Names names) const;
-  // Slurm's hundredths of runnable processes. Since 23.11 a node that never reported has 0 beside
-  // no free memory: that is no load.
+  // Slurm's hundredths of runnable processes as reported_load().
   static std::optional<double> load(const std::optional<std::int64_t>& hundredths,
                                     const std::optional<std::int64_t>& free_memory_mib);
   // A list of strings, or one string with commas.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <vector>
 
 #include "base/plain_text.h"
 #include "base/text.h"
@@ -28,36 +26,16 @@ constexpr std::string_view kUnusedKeys =
 // Puts a value into its field; false when it cannot be understood.
 using Put = bool (*)(std::string_view value, SlurmNodeRecord& record);
 
-template <std::string SlurmNodeRecord::*field>
-bool put_text(std::string_view value, SlurmNodeRecord& record) {
-  record.*field = text_value(value);
-  return true;
-}
-
-template <std::string SlurmNodeRecord::*field>
-bool put_free_text(std::string_view value, SlurmNodeRecord& record) {
-  record.*field = valid_utf8(trim(value));
-  return true;
-}
-
-template <std::vector<std::string> SlurmNodeRecord::*field>
-bool put_list(std::string_view value, SlurmNodeRecord& record) {
-  record.*field = list_value(value);
-  return true;
-}
-
-template <std::vector<node::Gres> SlurmNodeRecord::*field>
-bool put_gres(std::string_view value, SlurmNodeRecord& record) {
-  record.*field = parse_gres(valid_utf8(value));
-  return true;
-}
-
-// A number, a time, a load.
 template <auto field, auto parse>
-bool put_value(std::string_view value, SlurmNodeRecord& record) {
+bool put(std::string_view value, SlurmNodeRecord& record) {
   record.*field = parse(value);
-  return is_nothing(value) || (record.*field).has_value();
+  if constexpr (requires { (record.*field).has_value(); }) {  // a number, a time, a load
+    return is_nothing(value) || (record.*field).has_value();
+  }
+  return true;
 }
+
+std::string free_text(std::string_view value) { return valid_utf8(trim(value)); }
 
 bool put_state(std::string_view value, SlurmNodeRecord& record) {
   record.state = parse_state(valid_utf8(value));
@@ -70,40 +48,40 @@ struct Key {
 };
 using R = SlurmNodeRecord;
 constexpr std::array kKeys = std::to_array<Key>({
-    {"NodeName", put_text<&R::name>},
-    {"NodeHostName", put_text<&R::hostname>},
-    {"NodeAddr", put_text<&R::address>},
-    {"Arch", put_text<&R::architecture>},
-    {"OS", put_text<&R::operating_system>},
-    {"Version", put_text<&R::version>},
-    {"NextState", put_text<&R::next_state>},
-    {"GresDrain", put_text<&R::gres_drained>},
-    {"InstanceId", put_text<&R::instance_id>},
-    {"InstanceType", put_text<&R::instance_type>},
-    {"ReservationName", put_text<&R::reservation>},
-    {"CPUAlloc", put_value<&R::allocated_cpus, number_value>},
-    {"CPUEfctv", put_value<&R::effective_cpus, number_value>},
-    {"CPUTot", put_value<&R::cpus, number_value>},
-    {"RealMemory", put_value<&R::real_memory_mib, number_value>},
-    {"AllocMem", put_value<&R::allocated_memory_mib, number_value>},
-    {"FreeMem", put_value<&R::free_memory_mib, number_value>},
-    {"MemSpecLimit", put_value<&R::mem_spec_limit_mib, number_value>},
-    {"CPULoad", put_value<&R::cpu_load, load_value>},
-    {"BootTime", put_value<&R::boot_time, time_value>},
-    {"SlurmdStartTime", put_value<&R::slurmd_start_time, time_value>},
-    {"LastBusyTime", put_value<&R::last_busy, time_value>},
-    {"ResumeAfterTime", put_value<&R::resume_after, time_value>},
-    {"AvailableFeatures", put_list<&R::features>},
-    {"ActiveFeatures", put_list<&R::active_features>},
-    {"Partitions", put_list<&R::partitions>},
-    {"Gres", put_gres<&R::gres>},
-    {"GresUsed", put_gres<&R::gres_used>},
+    {"NodeName", put<&R::name, text_value>},
+    {"NodeHostName", put<&R::hostname, text_value>},
+    {"NodeAddr", put<&R::address, text_value>},
+    {"Arch", put<&R::architecture, text_value>},
+    {"OS", put<&R::operating_system, text_value>},
+    {"Version", put<&R::version, text_value>},
+    {"NextState", put<&R::next_state, text_value>},
+    {"GresDrain", put<&R::gres_drained, text_value>},
+    {"InstanceId", put<&R::instance_id, text_value>},
+    {"InstanceType", put<&R::instance_type, text_value>},
+    {"ReservationName", put<&R::reservation, text_value>},
+    {"CPUAlloc", put<&R::allocated_cpus, number_value>},
+    {"CPUEfctv", put<&R::effective_cpus, number_value>},
+    {"CPUTot", put<&R::cpus, number_value>},
+    {"RealMemory", put<&R::real_memory_mib, number_value>},
+    {"AllocMem", put<&R::allocated_memory_mib, number_value>},
+    {"FreeMem", put<&R::free_memory_mib, number_value>},
+    {"MemSpecLimit", put<&R::mem_spec_limit_mib, number_value>},
+    {"CPULoad", put<&R::cpu_load, load_value>},
+    {"BootTime", put<&R::boot_time, time_value>},
+    {"SlurmdStartTime", put<&R::slurmd_start_time, time_value>},
+    {"LastBusyTime", put<&R::last_busy, time_value>},
+    {"ResumeAfterTime", put<&R::resume_after, time_value>},
+    {"AvailableFeatures", put<&R::features, list_value>},
+    {"ActiveFeatures", put<&R::active_features, list_value>},
+    {"Partitions", put<&R::partitions, list_value>},
+    {"Gres", put<&R::gres, parse_gres>},
+    {"GresUsed", put<&R::gres_used, parse_gres>},
     {"State", put_state},
 });
 constexpr std::array kFreeTextKeys = std::to_array<Key>({
-    {"Reason", put_free_text<&R::reason>},
-    {"Comment", put_free_text<&R::comment>},
-    {"Extra", put_free_text<&R::extra>},
+    {"Reason", put<&R::reason, free_text>},
+    {"Comment", put<&R::comment, free_text>},
+    {"Extra", put<&R::extra, free_text>},
 });
 
 template <std::size_t N>

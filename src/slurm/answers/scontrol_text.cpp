@@ -253,9 +253,7 @@ class NodesReader {
       note(text, excerpt(stray));
     }
     record.kind = record.allocated_cpus ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode;
-    if (record.cpu_load == 0.0 && !record.free_memory_mib) {
-      record.cpu_load.reset();  // reported_load()
-    }
+    record.cpu_load = reported_load(record.cpu_load, record.free_memory_mib);
     note_missing(cut, text);
     if (!record.name.empty()) {
       out_.nodes.push_back(std::move(record));

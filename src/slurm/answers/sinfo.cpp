@@ -89,9 +89,9 @@ node::SlurmNodeRecord make_record(const Row& row) {
   record.real_memory_mib = number_value(row[kMemory]);
   record.allocated_memory_mib = number_value(row[kAllocMem]);
   record.free_memory_mib = number_value(row[kFreeMem]);
-  record.cpu_load = reported_load(row[kLoad], record.free_memory_mib);
-  record.gres = parse_gres(valid_utf8(row[kGres]));
-  record.gres_used = parse_gres(valid_utf8(row[kGresUsed]));
+  record.cpu_load = reported_load(load_value(row[kLoad]), record.free_memory_mib);
+  record.gres = parse_gres(row[kGres]);
+  record.gres_used = parse_gres(row[kGresUsed]);
   record.version = text_value(row[kVersion]);
   record.cluster = text_value(row[kCluster]);
   record.features = list_value(row[kFeatures]);

@@ -27,32 +27,9 @@ struct Column {
   void (*set)(std::string_view cell, SlurmNodeRecord& record);
 };
 
-template <std::string SlurmNodeRecord::*field>
-void set_text(std::string_view cell, SlurmNodeRecord& record) {
-  record.*field = text_value(cell);
-}
-
-template <std::optional<std::int64_t> SlurmNodeRecord::*field>
-void set_number(std::string_view cell, SlurmNodeRecord& record) {
-  record.*field = number_value(cell);
-}
-
-template <std::vector<std::string> SlurmNodeRecord::*field>
-void set_list(std::string_view cell, SlurmNodeRecord& record) {
-  record.*field = list_value(cell);
-}
-
-template <std::vector<node::Gres> SlurmNodeRecord::*field>
-void set_gres_list(std::string_view cell, SlurmNodeRecord& record) {
-  record.*field = parse_gres(valid_utf8(cell));
-}
-
-void set_load(std::string_view cell, SlurmNodeRecord& record) {
-  record.cpu_load = load_value(cell);
-}
-
-void set_time(std::string_view cell, SlurmNodeRecord& record) {
-  record.reason_time = time_value(cell);
+template <auto field, auto parse>
+void set(std::string_view cell, SlurmNodeRecord& record) {
+  record.*field = parse(cell);
 }
 
 void set_user(std::string_view cell, SlurmNodeRecord& record) {  // "root", "root(0)"
@@ -91,29 +68,29 @@ void ignore(std::string_view /*cell*/, SlurmNodeRecord& /*record*/) {}
 
 // src/sinfo/print.c of Slurm, 22.05 … 25.11.
 constexpr std::array kColumns = std::to_array<Column>({
-    {"NODELIST", set_text<&SlurmNodeRecord::name>},
+    {"NODELIST", set<&SlurmNodeRecord::name, text_value>},
     {"PARTITION", set_partition},
     {"STATE", set_word},
     {"STATECOMPLETE", set_complete_state},
     {"CPUS(A/I/O/T)", set_cpu_counts},
-    {"CPUS", set_number<&SlurmNodeRecord::cpus>},
-    {"MEMORY", set_number<&SlurmNodeRecord::real_memory_mib>},
-    {"ALLOCMEM", set_number<&SlurmNodeRecord::allocated_memory_mib>},
-    {"FREE_MEM", set_number<&SlurmNodeRecord::free_memory_mib>},
-    {"CPU_LOAD", set_load},
-    {"GRES", set_gres_list<&SlurmNodeRecord::gres>},
-    {"GRES_USED", set_gres_list<&SlurmNodeRecord::gres_used>},
-    {"VERSION", set_text<&SlurmNodeRecord::version>},
-    {"AVAIL_FEATURES", set_list<&SlurmNodeRecord::features>},
-    {"ACTIVE_FEATURES", set_list<&SlurmNodeRecord::active_features>},
-    {"CLUSTER", set_text<&SlurmNodeRecord::cluster>},
-    {"TIMESTAMP", set_time},
+    {"CPUS", set<&SlurmNodeRecord::cpus, number_value>},
+    {"MEMORY", set<&SlurmNodeRecord::real_memory_mib, number_value>},
+    {"ALLOCMEM", set<&SlurmNodeRecord::allocated_memory_mib, number_value>},
+    {"FREE_MEM", set<&SlurmNodeRecord::free_memory_mib, number_value>},
+    {"CPU_LOAD", set<&SlurmNodeRecord::cpu_load, load_value>},
+    {"GRES", set<&SlurmNodeRecord::gres, parse_gres>},
+    {"GRES_USED", set<&SlurmNodeRecord::gres_used, parse_gres>},
+    {"VERSION", set<&SlurmNodeRecord::version, text_value>},
+    {"AVAIL_FEATURES", set<&SlurmNodeRecord::features, list_value>},
+    {"ACTIVE_FEATURES", set<&SlurmNodeRecord::active_features, list_value>},
+    {"CLUSTER", set<&SlurmNodeRecord::cluster, text_value>},
+    {"TIMESTAMP", set<&SlurmNodeRecord::reason_time, time_value>},
     {"USER", set_user},
-    {"REASON", set_text<&SlurmNodeRecord::reason>},
-    {"COMMENT", set_text<&SlurmNodeRecord::comment>},
-    {"EXTRA", set_text<&SlurmNodeRecord::extra>},
-    {"HOSTNAMES", set_text<&SlurmNodeRecord::hostname>},
-    {"RESERVATION", set_text<&SlurmNodeRecord::reservation>},
+    {"REASON", set<&SlurmNodeRecord::reason, text_value>},
+    {"COMMENT", set<&SlurmNodeRecord::comment, text_value>},
+    {"EXTRA", set<&SlurmNodeRecord::extra, text_value>},
+    {"HOSTNAMES", set<&SlurmNodeRecord::hostname, text_value>},
+    {"RESERVATION", set<&SlurmNodeRecord::reservation, text_value>},
 });
 constexpr Column kIgnored{"", ignore};
 constexpr std::string_view kUnusedHeadings =
@@ -329,9 +306,7 @@ void TableReader::take_cells(const Cells& cells) {
     record.reason_user.clear();
     record.reason_time.reset();
   }
-  if (record.cpu_load == 0.0 && !record.free_memory_mib) {
-    record.cpu_load.reset();  // reported_load()
-  }
+  record.cpu_load = reported_load(record.cpu_load, record.free_memory_mib);
   if (!layout_->has("NODELIST")) {
     add(std::move(record));
     return;

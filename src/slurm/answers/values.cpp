@@ -102,9 +102,8 @@ std::optional<double> load_value(std::string_view text) {
   return value;
 }
 
-std::optional<double> reported_load(std::string_view text,
+std::optional<double> reported_load(const std::optional<double>& load,
                                     const std::optional<std::int64_t>& free_memory_mib) {
-  const auto load = load_value(text);
   return load == 0.0 && !free_memory_mib ? std::nullopt : load;
 }
 

@@ -35,7 +35,7 @@ std::optional<double> load_value(std::string_view text);
 
 // The CPU load that slurmd reported. Since 23.11 a node that never reported has 0.00 beside a free
 // memory of N/A: that is no load.
-std::optional<double> reported_load(std::string_view text,
+std::optional<double> reported_load(const std::optional<double>& load,
                                     const std::optional<std::int64_t>& free_memory_mib);
 
 // sinfo's CPUsState, "allocated/idle/other/total".

@@ -61,10 +61,10 @@ TEST_F(Values, NumbersAreWholeAndNotNegative) {
 }
 
 TEST_F(Values, ALoadOfZeroWithoutAReportIsNoLoad) {
-  EXPECT_FALSE(reported_load("0.00", std::nullopt));
-  EXPECT_EQ(reported_load("0.00", 100), 0.0);
-  EXPECT_EQ(reported_load("0.10", std::nullopt), 0.1);
-  EXPECT_FALSE(reported_load("N/A", 100));
+  EXPECT_FALSE(reported_load(0.0, std::nullopt));
+  EXPECT_EQ(reported_load(0.0, 100), 0.0);
+  EXPECT_EQ(reported_load(0.1, std::nullopt), 0.1);
+  EXPECT_FALSE(reported_load(std::nullopt, 100));
 }
 
 TEST_F(Values, TimesAreEpochsOrLocalOrWithAnOffset) {
