@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/values.h"
 
@@ -20,21 +21,13 @@ struct Number {
   bool understood = true;
 };
 
-// NO_VAL64 and INFINITE64 come as -2 and -1 where a writer takes them for signed (22.05, 23.02).
+// NO_VAL64 and INFINITE64 are -2 and -1 as 64 bits with a sign, and come so where a writer takes
+// them for signed (22.05, 23.02).
 Number from_signed(std::int64_t value) {
   if (value == -1 || value == -2 || value == kNoVal32 || value == kInfinite32) {
     return {};
   }
   return value < 0 ? Number{std::nullopt, false} : Number{value, true};
-}
-
-Number from_unsigned(std::uint64_t value) {
-  constexpr std::uint64_t kNoVal64 = 0xfffffffffffffffe;
-  if (value >= kNoVal64) {
-    return {};
-  }
-  constexpr std::uint64_t kMax = INT64_MAX;
-  return value > kMax ? Number{std::nullopt, false} : from_signed(static_cast<std::int64_t>(value));
 }
 
 Number from_float(double value) {
@@ -46,9 +39,6 @@ Number from_float(double value) {
 }
 
 Number plain_number(const Json& value) {
-  if (value.is_number_unsigned()) {
-    return from_unsigned(value.get<std::uint64_t>());
-  }
   if (value.is_number_integer()) {
     return from_signed(value.get<std::int64_t>());
   }
@@ -82,32 +72,6 @@ const std::string& string_of(const Json& value) { return value.get_ref<const std
 
 }  // namespace
 
-std::string one_line(std::string_view text, std::size_t limit) {
-  std::string line;
-  for (const char c : trim(text)) {
-    const bool blank = static_cast<unsigned char>(c) <= ' ' || c == '\x7f';
-    if (!blank) {
-      line += c;
-    } else if (!line.empty() && line.back() != ' ') {
-      line += ' ';
-    }
-    if (line.size() > limit) {
-      break;
-    }
-  }
-  if (line.size() > limit) {
-    std::size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) {
-      --end;  // not within a character of UTF-8
-    }
-    line.resize(end);
-  }
-  while (line.ends_with(' ')) {
-    line.pop_back();
-  }
-  return line;
-}
-
 void Notes::add(std::string_view where, std::string_view what) {
   constexpr std::size_t kMaxLine = 120;
   if (lines_.size() < kMax) {
@@ -115,7 +79,7 @@ void Notes::add(std::string_view where, std::string_view what) {
     if (!what.empty()) {
       line.append(": ").append(what);
     }
-    lines_.push_back(one_line(line, kMaxLine));
+    lines_.push_back(plain_text(line, kMaxLine));
   } else if (lines_.size() == kMax) {
     lines_.emplace_back("and more");
   }

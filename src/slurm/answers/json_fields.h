@@ -28,10 +28,6 @@ class Notes {
   std::vector<std::string> lines_;
 };
 
-// `text` on one line: control characters and runs of white space become one space, and what is
-// longer than `limit` bytes is cut between two characters.
-std::string one_line(std::string_view text, std::size_t limit);
-
 // The member `key` if `object` is an object that has it, else nullptr.
 const nlohmann::json* json_member(const nlohmann::json& object, const char* key);
 

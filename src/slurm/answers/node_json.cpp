@@ -80,14 +80,14 @@ std::string version_part(const Json& version, const char* key) {
 
 std::string slurm_release(const Json& slurm) {
   if (auto release = string_member(slurm, "release"); !release.empty()) {
-    return one_line(release, 64);
+    return plain_text(release, 64);
   }
   const auto& version = member(slurm, "version");
   const auto major = version_part(version, "major");
   const auto minor = version_part(version, "minor");
   const auto micro = version_part(version, "micro");
   const bool whole = !major.empty() && !minor.empty() && !micro.empty();
-  return whole ? one_line(fmt::format("{}.{}.{}", major, minor, micro), 64) : "";
+  return whole ? plain_text(fmt::format("{}.{}.{}", major, minor, micro), 64) : "";
 }
 
 // `scontrol --json` has the words of its command line (23.02: another "plugins"); slurmrestd names
@@ -106,7 +106,7 @@ bool read_meta(const Json& json, NodesAnswer& answer) {
   const auto& slurm =
       member(meta, "slurm").is_object() ? member(meta, "slurm") : member(meta, "Slurm");
   answer.slurm_version = slurm_release(slurm);
-  answer.cluster = one_line(string_member(slurm, "cluster"), 256);
+  answer.cluster = plain_text(string_member(slurm, "cluster"), 256);
   const bool by_rest = type.starts_with("openapi/");
   const auto& command = member(meta, "command");
   const bool has_command = command.is_array() && !command.empty();

@@ -95,7 +95,7 @@ QueryFailure make(SlurmFailure cause, std::string_view rule, const std::string& 
 
 // Slurm's own words for it, without the step of slurmrestd that failed.
 std::string own_words(const SlurmError& error) {
-  return one_line(error.text.empty() ? error.description : error.text, kMaxErrorText);
+  return plain_text(error.text.empty() ? error.description : error.text, kMaxErrorText);
 }
 
 std::optional<QueryFailure> classify_error(const SlurmError& error) {
@@ -157,7 +157,7 @@ std::string page_words(std::string_view body) {
   constexpr std::size_t kLongWord = 30;
   constexpr int kManyDigits = 5;
   std::vector<std::string> words;
-  const auto text = one_line(valid_utf8(page_text(body.substr(0, kEnough))), kEnough);
+  const auto text = plain_text(page_text(body.substr(0, kEnough)), kEnough);
   for (const auto word : split(text, ' ')) {
     const auto digits =
         std::count_if(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -165,7 +165,7 @@ std::string page_words(std::string_view body) {
       words.emplace_back(word);
     }
   }
-  return one_line(join(words, " "), kMaxWords);
+  return plain_text(join(words, " "), kMaxWords);
 }
 
 // Why a body that should be JSON of Slurm is not.
@@ -236,7 +236,7 @@ QueryFailure classify_errors(const std::vector<SlurmError>& errors) {
       error.number == 0 && !error.description.empty() ? error.description : own_words(error);
   return {
       SlurmFailure::kGarbage,
-      one_line(error.number ? fmt::format("slurmrestd returned error {}: {}", *error.number, text)
+      plain_text(error.number ? fmt::format("slurmrestd returned error {}: {}", *error.number, text)
                             : fmt::format("slurmrestd returned an error: {}", text),
                kMaxErrorText)};
 }

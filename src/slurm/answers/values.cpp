@@ -130,20 +130,4 @@ std::optional<WallTime> time_value(std::string_view text) {
   return text.size() == kDateShape.size() ? local_time(text) : parse_rfc3339(text);
 }
 
-std::string excerpt(std::string_view text, std::size_t limit) {
-  auto end = std::min(text.size(), limit);
-  if (end < text.size()) {  // not in the middle of a character
-    for (int back = 0; back < 3 && end > 0; ++back) {
-      if ((static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80U) {
-        break;
-      }
-      --end;
-    }
-  }
-  std::string out = valid_utf8(text.substr(0, end));
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; }, ' ');
-  return out;
-}
-
 }  // namespace slurmlet::slurm

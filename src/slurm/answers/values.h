@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/plain_text.h"
 
 namespace slurmlet::slurm {
 
@@ -49,7 +50,9 @@ std::optional<CpuCounts> cpu_counts(std::string_view text);
 // "Z" or an offset behind it. Nothing for other forms, for what is no date, and for times up to 0.
 std::optional<WallTime> time_value(std::string_view text);
 
-// The first bytes, at most `limit` of them, as valid UTF-8 in one line, for messages.
-std::string excerpt(std::string_view text, std::size_t limit = 80);
+// What messages show of a text that was not understood.
+inline std::string excerpt(std::string_view text, std::size_t limit = 80) {
+  return plain_text(text, limit);
+}
 
 }  // namespace slurmlet::slurm

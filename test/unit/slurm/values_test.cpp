@@ -93,9 +93,9 @@ TEST_F(Values, AListHasWholeWordsOnly) {
 }
 
 TEST_F(Values, ExcerptsAreShortAndOfOneLine) {
-  EXPECT_EQ(excerpt("a\nb\tc\x7F"), "a b c ");
-  EXPECT_EQ(excerpt(std::string(100, 'x')), std::string(80, 'x'));
-  EXPECT_EQ(excerpt("1234\xC3\xA4", 5), "1234") << "no half of a character";
+  EXPECT_EQ(excerpt("a\nb\tc\x7F"), "a b c");
+  EXPECT_EQ(excerpt(std::string(100, 'x')), std::string(77, 'x') + "...");
+  EXPECT_EQ(excerpt("1234\xC3\xA4ab", 8), "1234...") << "no half of a character";
 }
 
 }  // namespace
