@@ -23,7 +23,6 @@
 #include "operator/leader.h"
 #include "operator/site_dump.h"
 #include "operator/slurm_runner.h"
-#include "slurm/answers/slurm_command.h"
 #include "slurm/answers/squeue.h"
 #include "slurm/answers/values.h"
 
@@ -171,10 +170,8 @@ void add_programs(const Options& options, cli::Findings& out) {
     programs.push_back("scontrol");
   }
   for (const char* program : programs) {
-    CommandSpec spec = slurm::slurm_command(options.slurm_bin_dir, program, options.slurm_conf);
-    spec.argv.emplace_back("--version");
-    spec.timeout = options.slurm_command_timeout;
-    const auto output = run_command(spec);
+    const auto output =
+        run_command(slurm::slurm_command(slurm_client(options), {program, "--version"}));
     if (!output || !output->succeeded()) {
       out.push_back({program, Severity::kError, "does not run",
                      output ? slurm::excerpt(output->err) : output.error().message,

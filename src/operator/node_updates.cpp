@@ -6,7 +6,6 @@
 #include "base/plain_text.h"
 #include "operator/limited_command.h"
 #include "slurm/answers/record_text.h"
-#include "slurm/answers/slurm_command.h"
 #include "slurm/sources/site_dump.h"
 
 namespace slurmlet::op {
@@ -149,8 +148,8 @@ void NodeUpdates::looked(SteadyTime now, const CommandOutput& output, std::vecto
     stage_ = Stage::kIdle;
     return;
   }
-  CommandSpec spec = slurm::slurm_command(client_.bin_dir, "scontrol", client_.conf);
-  spec.argv.insert(spec.argv.end(), {"--local", "update", "nodename=" + node_});
+  CommandSpec spec =
+      slurm::slurm_command(client_, {"scontrol", "--local", "update", "nodename=" + node_});
   if (change_.action != DrainAction::kSetReason) {
     spec.argv.emplace_back(change_.action == DrainAction::kDrain ? "state=drain" : "state=undrain");
   }

@@ -5,7 +5,6 @@
 
 #include "operator/limited_command.h"
 #include "operator/node_updates.h"
-#include "slurm/answers/slurm_command.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::op {
@@ -119,17 +118,14 @@ bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
 }
 
 CommandSpec SlurmJobs::command(const SlurmAct& act) const {
-  const bool cancels = act.kind == SlurmAct::Kind::kCancel;
-  CommandSpec spec =
-      slurm::slurm_command(client_.bin_dir, cancels ? "scancel" : "scontrol", client_.conf);
-  if (cancels) {
-    spec.argv.push_back(act.what);
+  std::vector<std::string> argv{"scontrol", "--local", "delete", "nodename=" + act.what};
+  if (act.kind == SlurmAct::Kind::kCancel) {
+    argv = {"scancel", act.what};
   } else if (act.kind == SlurmAct::Kind::kRequeue) {
     // Not what has ended meanwhile: it would run again.
-    spec.argv.insert(spec.argv.end(), {"--local", "requeue", "Incomplete", act.what});
-  } else {
-    spec.argv.insert(spec.argv.end(), {"--local", "delete", "nodename=" + act.what});
+    argv = {"scontrol", "--local", "requeue", "Incomplete", act.what};
   }
+  CommandSpec spec = slurm::slurm_command(client_, std::move(argv));
   spec.timeout = std::min(client_.timeout, kLongestChange);
   limit_by_alarm(spec);
   return spec;

@@ -14,7 +14,6 @@ set(COMPONENT_SOURCES
   answers/sinfo_failure.cpp
   answers/sinfo_json.cpp
   answers/sinfo_table.cpp
-  answers/slurm_command.cpp
   answers/slurmd_status.cpp
   answers/squeue.cpp
   answers/state.cpp

@@ -9,7 +9,6 @@
 #include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/gres.h"
-#include "slurm/answers/slurm_command.h"
 #include "slurm/answers/state.h"
 #include "slurm/answers/values.h"
 
@@ -127,13 +126,24 @@ bool valid_node_name(std::string_view name) {
          });
 }
 
-CommandSpec sinfo_query(const SinfoSettings& settings, const std::string& node) {
-  CommandSpec spec = slurm_command(settings.bin_dir, "sinfo", settings.conf);
-  const std::string user = settings.resolve_user ? "User:|" : kInPlaceOfUser;
-  spec.argv.insert(spec.argv.end(), {"-h", "-a", "-N", "-n", node, "--local", "-O",
-                                     std::string{kSinfoFormat} + user + kFreeText});
-  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
+CommandSpec slurm_command(const SinfoSettings& settings, std::vector<std::string> argv) {
+  CommandSpec spec;
+  spec.argv = std::move(argv);
+  if (!settings.bin_dir.empty()) {
+    spec.argv.front().insert(0, settings.bin_dir + "/");
+  }
+  if (!settings.conf.empty()) {
+    spec.extra_environment.push_back("SLURM_CONF=" + settings.conf);
+  }
   spec.timeout = settings.timeout;
+  return spec;
+}
+
+CommandSpec sinfo_query(const SinfoSettings& settings, const std::string& node) {
+  const std::string user = settings.resolve_user ? "User:|" : kInPlaceOfUser;
+  CommandSpec spec = slurm_command(settings, {"sinfo", "-h", "-a", "-N", "-n", node, "--local",
+                                              "-O", kSinfoFormat + user + kFreeText});
+  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
   spec.max_output_bytes = std::size_t{256} << 10;
   return spec;
 }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/command.h"
 #include "base/result.h"
@@ -34,6 +35,9 @@ struct SinfoSettings {
   // Without it the user is not in the answer: another column stands in the place of User.
   bool resolve_user = true;
 };
+
+// A program of Slurm and its arguments, with slurm.conf ("" = where Slurm looks by itself).
+CommandSpec slurm_command(const SinfoSettings& settings, std::vector<std::string> argv);
 
 // A name that can stand behind -n: letters, digits, ".", "_", "-", not "-" first, no host list.
 bool valid_node_name(std::string_view name);

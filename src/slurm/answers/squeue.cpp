@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "slurm/answers/hostlist.h"
-#include "slurm/answers/slurm_command.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::slurm {
@@ -53,10 +52,9 @@ Error squeue_garbage(std::string_view line) {
 }  // namespace
 
 CommandSpec squeue_query(const SinfoSettings& settings) {
-  CommandSpec spec = slurm_command(settings.bin_dir, "squeue", settings.conf);
-  spec.argv.insert(spec.argv.end(), {"--local", "-a", "-h", "-O", kSqueueFormat});
+  CommandSpec spec =
+      slurm_command(settings, {"squeue", "--local", "-a", "-h", "-O", kSqueueFormat});
   spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");
-  spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 20;
   return spec;
 }

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "slurm/answers/sinfo.h"
-#include "slurm/answers/slurm_command.h"
 #include "slurm/answers/slurmd_status.h"
 #include "slurm/answers/values.h"
 
@@ -25,12 +24,11 @@ std::string first_line(std::string_view text) {
 }  // namespace
 
 CommandSpec slurmd_name_query(const SlurmdNameQuestion& question) {
-  CommandSpec spec = slurm_command(question.bin_dir, "scontrol", question.conf);
-  spec.argv.insert(spec.argv.end(), {"show", "slurmd"});
+  CommandSpec spec = slurm_command({question.conf, question.bin_dir, std::chrono::seconds{10}},
+                                   {"scontrol", "show", "slurmd"});
   if (question.conf.empty() && !question.conf_server.empty()) {
     spec.extra_environment.push_back("SLURM_CONF_SERVER=" + question.conf_server);
   }
-  spec.timeout = std::chrono::seconds{10};
   spec.max_output_bytes = std::size_t{64} << 10;
   return spec;
 }

@@ -11,7 +11,6 @@
 #include "base/try.h"
 #include "slurm/answers/record_text.h"
 #include "slurm/answers/scontrol_fields.h"
-#include "slurm/answers/slurm_command.h"
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::slurm {
@@ -92,14 +91,13 @@ Result<std::string> new_seal() {
 
 CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal,
                        const std::string& node) {
-  CommandSpec spec = slurm_command(settings.bin_dir, "scontrol", settings.conf);
   // Of a federation with fed_display, too, only this cluster.
-  spec.argv.insert(spec.argv.end(), {"--local", "-a", "-d", "-o", "show", "node"});
+  CommandSpec spec =
+      slurm_command(settings, {"scontrol", "--local", "-a", "-d", "-o", "show", "node"});
   if (!node.empty()) {
     spec.argv.push_back(node);
   }
   spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s" + seal);
-  spec.timeout = settings.timeout;
   spec.max_output_bytes = std::size_t{256} << 20;
   return spec;
 }
