@@ -71,38 +71,52 @@ std::optional<node::LocalJobs> LocalJobsReader::read(
   update_jobs(sockets);
   sockets_ = std::move(sockets);
   node::LocalJobs out;
+  std::set<int> cpus;
+  std::int64_t memory = 0;
+  bool cpus_known = true;
+  bool memory_known = true;
   for (const auto& [job, processes] : jobs_) {
-    if (!processes.pids.empty() || may_be_hidden(processes)) {
-      out.job_ids.push_back(job);
+    const bool seen = !processes.pids.empty();
+    if (!seen && !may_be_hidden(processes)) {
+      continue;
     }
+    out.job_ids.push_back(job);
+    auto own_cpus = seen && cpus_known ? cpuset_of(job) : std::set<int>{};
+    cpus_known = cpus_known && !own_cpus.empty();
+    cpus.merge(own_cpus);
+    const auto limit = seen && memory_known ? memory_limit_of(job) : std::nullopt;
+    memory_known = memory_known && limit;
+    memory += limit.value_or(0);
   }
   out.jobs = static_cast<int>(out.job_ids.size());
-  out.allocated_cpus = allocated_cpus();
-  out.allocated_memory_bytes = allocated_memory();
+  if (cpus_known && (cpus.empty() || places_.threads_per_cpu)) {
+    const std::int64_t threads = places_.threads_per_cpu.value_or(1);
+    out.allocated_cpus = (static_cast<std::int64_t>(cpus.size()) + threads - 1) / threads;
+  }
+  if (memory_known) {
+    out.allocated_memory_bytes = memory;
+  }
   return out;
 }
 
-std::set<std::string> LocalJobsReader::sockets_among(const std::vector<std::string>& names) const {
-  std::set<std::string> sockets;
+std::map<std::string, LocalJobsReader::Job> LocalJobsReader::sockets_among(
+    const std::vector<std::string>& names) const {
+  std::map<std::string, Job> sockets;
   for (const auto& name : names) {
     const auto socket = parse_step_socket(name);
     if (socket && (places_.node_name.empty() || socket->node == places_.node_name)) {
-      sockets.insert(name);
+      sockets.emplace(name, socket->job);
     }
   }
   return sockets;
 }
 
-void LocalJobsReader::update_jobs(const std::set<std::string>& sockets) {
+void LocalJobsReader::update_jobs(const std::map<std::string, Job>& sockets) {
   std::map<Job, Processes> jobs;
   bool search = false;
-  for (const auto& name : sockets) {
-    const auto socket = parse_step_socket(name);
-    if (!socket) {
-      continue;
-    }
-    const auto [entry, added] = jobs.try_emplace(socket->job);
-    if (const auto known = jobs_.find(socket->job); added && known != jobs_.end()) {
+  for (const auto& [name, job] : sockets) {
+    const auto [entry, added] = jobs.try_emplace(job);
+    if (const auto known = jobs_.find(job); added && known != jobs_.end()) {
       entry->second = std::move(known->second);
     }
     if (!sockets_.contains(name)) {
@@ -157,51 +171,8 @@ void LocalJobsReader::search_processes() {
   }
 }
 
-std::optional<std::int64_t> LocalJobsReader::allocated_cpus() const {
-  std::set<int> all;
-  for (const auto& [job, processes] : jobs_) {
-    if (processes.pids.empty()) {
-      if (may_be_hidden(processes)) {
-        return std::nullopt;
-      }
-      continue;
-    }
-    auto cpus = cpuset_of(job);
-    if (cpus.empty()) {
-      return std::nullopt;
-    }
-    all.merge(cpus);
-  }
-  if (all.empty()) {
-    return 0;
-  }
-  if (!places_.threads_per_cpu) {
-    return std::nullopt;
-  }
-  const std::int64_t threads = *places_.threads_per_cpu;
-  return (static_cast<std::int64_t>(all.size()) + threads - 1) / threads;
-}
-
 // Slurm sets what a job was given as the soft limit of its cgroup, and AllowedRAMSpace per cent of
 // it as the limit (ConstrainRAMSpace of cgroup.conf(5)).
-std::optional<std::int64_t> LocalJobsReader::allocated_memory() const {
-  std::int64_t all = 0;
-  for (const auto& [job, processes] : jobs_) {
-    if (processes.pids.empty()) {
-      if (may_be_hidden(processes)) {
-        return std::nullopt;
-      }
-      continue;
-    }
-    const auto limit = memory_limit_of(job);
-    if (!limit) {
-      return std::nullopt;
-    }
-    all += *limit;
-  }
-  return all;
-}
-
 // Nothing without a limit: "max" in cgroup/v2, a number near 2⁶³ in cgroup/v1.
 std::optional<std::int64_t> LocalJobsReader::memory_limit_of(Job job) const {
   constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;

@@ -68,22 +68,20 @@ class LocalJobsReader {
     std::vector<int> pids;  // slurmstepd processes of the job
     int searches = 0;       // made in vain
   };
-  std::set<std::string> sockets_among(const std::vector<std::string>& names) const;
-  void update_jobs(const std::set<std::string>& sockets);
+  std::map<std::string, Job> sockets_among(const std::vector<std::string>& names) const;
+  void update_jobs(const std::map<std::string, Job>& sockets);
   void search_processes();
   bool may_be_hidden(const Processes& processes) const;
   bool is_step_of(int pid, Job job) const;
-  std::optional<std::int64_t> allocated_cpus() const;
-  std::optional<std::int64_t> allocated_memory() const;
   std::optional<std::int64_t> memory_limit_of(Job job) const;
   std::set<int> cpuset_of(Job job) const;
   std::vector<std::string> cgroup_directories(Job job) const;
 
   LocalJobsPlaces places_;
-  std::set<std::string> sockets_;  // as of the last read
-  std::map<Job, Processes> jobs_;  // every job that has a socket
-  bool processes_hidden_ = false;  // /proc does not show other users' processes
-  bool step_starting_ = false;     // a slurmstepd has not set its title yet
+  std::map<std::string, Job> sockets_;  // as of the last read
+  std::map<Job, Processes> jobs_;       // every job that has a socket
+  bool processes_hidden_ = false;       // /proc does not show other users' processes
+  bool step_starting_ = false;          // a slurmstepd has not set its title yet
 };
 
 }  // namespace slurmlet::slurm
