@@ -30,8 +30,7 @@ set(COMPONENT_SOURCES
   local/slurmd_name.cpp
   local/slurmd_probe.cpp
   local/slurmd_process.cpp
-  local/slurmd_unit.cpp
-  local/slurmd_version.cpp
+  local/slurmd_programs.cpp
   local/slurmd_watch.cpp
   sources/auto_source.cpp
   sources/controller_poll.cpp

@@ -194,7 +194,7 @@ bool SlurmdWatch::begin_search(SteadyTime now) {
   }
   if (!search_at_) {
     hurried_ = kHurry.size();
-    version_.ask(slurmd_programs(settings_.slurmd_program, settings_.bin_dir), now);
+    version_.ask(slurmd_programs(settings_.bin_dir), now);
   }
   search_at_ = now;
   // Watches first, or a birth between the search and the watch would be missed.
@@ -247,7 +247,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
   }
   pid_ = pid;
   if (facts_.pid != pid) {
-    version_.ask(slurmd_programs(settings_.slurmd_program, settings_.bin_dir), now.steady);
+    version_.ask(slurmd_programs(settings_.bin_dir), now.steady);
   }
   facts_.pid = pid;
   facts_.detail.clear();

@@ -8,7 +8,7 @@
 // While slurmd is absent, a search each `rescan` catches what events miss. Both periods fall on
 // multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
-// When slurmd stays away, systemd is asked once why (slurmd_unit.h).
+// When slurmd stays away, systemd is asked once why (slurmd_programs.h).
 //
 // slurmd is never connected to or asked: a bare connect logs errors there, and `scontrol show
 // slurmd` wakes every slurmstepd.
@@ -32,17 +32,15 @@
 #include "base/unique_fd.h"
 #include "node/facts.h"
 #include "slurm/local/slurmd_process.h"
-#include "slurm/local/slurmd_unit.h"
-#include "slurm/local/slurmd_version.h"
+#include "slurm/local/slurmd_programs.h"
 
 namespace slurmlet::slurm {
 
 struct SlurmdWatchSettings {
   SlurmdPlaces places;
   SlurmdIdentity identity;
-  std::string spool_dir;       // without patterns; "" = not watched
-  std::string slurmd_program;  // for -V; "" = searched
-  std::string bin_dir;         // where Slurm's commands are; "" = PATH
+  std::string spool_dir;  // without patterns; "" = not watched
+  std::string bin_dir;    // where Slurm's commands are; "" = PATH
   std::string systemd_dir = "/run/systemd/system";
   Duration rescan = std::chrono::seconds{10};
   Duration state_check = std::chrono::seconds{30};

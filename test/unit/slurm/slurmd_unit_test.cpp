@@ -1,4 +1,4 @@
-#include "slurm/local/slurmd_unit.h"
+#include "slurm/local/slurmd_programs.h"
 
 #include <gtest/gtest.h>
 

@@ -46,7 +46,6 @@ class SlurmdWatchTest : public testing::Test {
     settings_.places.proc_root = tree_.path("proc");
     settings_.identity.node_name = "nid-of-this-test";
     settings_.spool_dir = tree_.path("spool");
-    settings_.slurmd_program = tree_.path("slurmd");
     tree_.dir("proc").dir("pids");
     settings_.places.users = {{::geteuid()}, {::getgid()}};
     settings_.places.pid_pattern = tree_.path("pids/%n.pid");  // nobody watches that directory

@@ -50,7 +50,6 @@ class FactsSyncFixture : public ::testing::Test {
     conf_.watch.places = {tree_.path("proc"), tree_.path("cgroup"), tree_.path("run/slurmd.pid")};
     conf_.watch.spool_dir = tree_.path("spool");
     conf_.watch.systemd_dir = tree_.path("run/systemd/system");  // not there: not this machine's
-    conf_.watch.slurmd_program = "/bin/true";                    // never run: the runner is a fake
     conf_.jobs = {tree_.path("spool"), "", tree_.path("proc"), tree_.path("cgroup")};
     poll_.interval =
         std::chrono::hours{24};  // what is asked beyond the first question is asked on evidence
@@ -90,7 +89,6 @@ class FactsSyncFixture : public ::testing::Test {
     unread.watch.places.proc_root = conf_.watch.places.proc_root;
     unread.watch.places.cgroup_root = conf_.watch.places.cgroup_root;
     unread.watch.systemd_dir = conf_.watch.systemd_dir;
-    unread.watch.slurmd_program = conf_.watch.slurmd_program;
     auto poll = std::make_unique<slurm::ControllerPoll>(
         poll_, "",
         has_operator_

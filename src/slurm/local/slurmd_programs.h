@@ -1,7 +1,6 @@
 #pragma once
 
-// What systemd says of slurmd's unit when slurmd does not run: `systemctl show` (systemctl(1)),
-// once for each absence. Only where systemd is the init system. Never blocks; not thread-safe.
+// What two programs tell of slurmd. Neither ever blocks; not thread-safe.
 
 #include <memory>
 #include <string>
@@ -16,6 +15,8 @@ namespace slurmlet::slurm {
 // "slurmd.service: failed (exit-code 1)"; "" when there is no such unit, or nothing to say.
 std::string describe_unit(std::string_view unit, std::string_view properties);
 
+// What systemd says of slurmd's unit when slurmd does not run: `systemctl show` (systemctl(1)),
+// once for each absence. Only where systemd is the init system.
 class SlurmdUnit {
  public:
   // `systemd_dir` exists while systemd is the init system (sd_booted(3)). Without a runner nothing
@@ -40,6 +41,31 @@ class SlurmdUnit {
   std::string unit_;
   std::string detail_;
   bool asked_ = false;
+};
+
+// Where the program slurmd may be, in order: in `bin_dir` or the sbin beside it, in PATH, or in the
+// usual sbin directories. The program of the running process is not used: what /proc/PID/exe names
+// may be gone, or not ours to run.
+std::vector<std::string> slurmd_programs(const std::string& bin_dir);
+
+// The version of the installed slurmd, from `slurmd -V` (slurmd(8); needs no slurm.conf and no
+// privilege, 2-5 ms). Asked for rarely: at the start and when slurmd was started anew.
+class SlurmdVersion {
+ public:
+  explicit SlurmdVersion(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
+
+  void ask(std::vector<std::string> programs, SteadyTime now);
+  // Asked, and no answer yet.
+  bool running() const { return runner_->running(); }
+  // True when the version has just been learnt.
+  bool step(SteadyTime now);
+  SteadyTime deadline() const { return runner_->running() ? runner_->deadline() : kNever; }
+  std::vector<int> wake_fds() const { return runner_->wake_fds(); }
+  const std::string& version() const { return version_; }
+
+ private:
+  std::unique_ptr<CommandRunner> runner_;
+  std::string version_;
 };
 
 }  // namespace slurmlet::slurm
