@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/text.h"
 #include "slurm/answers/node_json.h"
@@ -39,11 +40,7 @@ bool take_scontrol(std::string_view text, Capture& out) {
   if (!looks_like_scontrol_nodes(text)) {
     return false;
   }
-  auto answer = parse_scontrol_nodes(text);
-  out.source = "scontrol show node";
-  out.nodes = std::move(answer.nodes);
-  out.failure = std::move(answer.failure);
-  out.not_understood = std::move(answer.not_understood);
+  static_cast<NodesAnswer&>(out) = parse_scontrol_nodes(text);
   if (out.nodes.empty() && !out.failure) {
     out.failure = capture_garbage("no node record is complete enough to be parsed");
   }
@@ -77,9 +74,7 @@ bool take_sinfo_table(std::string_view text, Capture& out) {
   if (!table) {
     return false;
   }
-  out.source = "sinfo";
-  out.nodes = std::move(table->nodes);
-  out.not_understood = std::move(table->not_understood);
+  static_cast<NodesAnswer&>(out) = *std::move(table);
   if (out.nodes.empty() && out.not_understood.empty()) {
     out.failure = QueryFailure{SlurmFailure::kNotInSlurm, "sinfo printed its headings but no node"};
   } else if (out.nodes.empty()) {
@@ -111,24 +106,19 @@ bool take_document(std::string_view text, Capture& out) {
   if (at == std::string_view::npos) {
     return false;
   }
+  std::vector<std::string> before;
   for (const auto line : split(text.substr(0, at), '\n')) {
     if (!trim(line).empty()) {
-      out.not_understood.push_back(excerpt(trim(line)));
+      before.push_back(excerpt(trim(line)));
     }
   }
   text = text.substr(at);
   out.http_status = take_http_heads(text);
-  auto answer = parse_nodes_json(text, out.http_status);
+  static_cast<NodesAnswer&>(out) = parse_nodes_json(text, out.http_status);
+  out.not_understood.insert(out.not_understood.begin(), before.begin(), before.end());
   const bool refused =
       contains(text, "Authentication failure") || contains(text, "Unable find requested URL");
-  out.source = refused ? "slurmrestd" : answer.source;
-  out.nodes = std::move(answer.nodes);
-  out.failure = std::move(answer.failure);
-  out.api_version = std::move(answer.api_version);
-  out.slurm_version = std::move(answer.slurm_version);
-  out.cluster = std::move(answer.cluster);
-  out.not_understood.insert(out.not_understood.end(), answer.not_understood.begin(),
-                            answer.not_understood.end());
+  out.source = refused ? "slurmrestd" : out.source;
   return true;
 }
 

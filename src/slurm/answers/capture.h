@@ -9,27 +9,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "node/facts.h"
 #include "slurm/answers/query_result.h"
 #include "slurm/answers/slurmd_status.h"
 
 namespace slurmlet::slurm {
 
-struct Capture {
-  // "sinfo", "sinfo --json", "scontrol show node", "scontrol show node --json",
-  // "scontrol show slurmd", "slurmrestd", "error message", "unknown"
-  std::string source = "unknown";
-  std::vector<node::SlurmNodeRecord> nodes;
-  std::optional<QueryFailure> failure;
+// `source` is "sinfo", "sinfo --json", "scontrol show node", "scontrol show node --json",
+// "scontrol show slurmd", "slurmrestd", "error message" or "unknown".
+struct Capture : NodesAnswer {
   std::optional<SlurmdStatus> slurmd;
   std::string slurmd_failure;  // why `scontrol show slurmd` got no answer; then no other failure
-  std::string api_version;     // "v0.0.44"; "" if not told
-  std::string slurm_version;   // of what answered; "" if not told
-  std::string cluster;
-  int http_status = 0;  // 0 without a head
-  std::vector<std::string> not_understood;
+  int http_status = 0;         // 0 without a head
 };
 
 Capture parse_capture(std::string_view text);

@@ -6,30 +6,15 @@
 // not by the version it claims (Slurm's src/plugins/data_parser and, before
 // 23.02, src/plugins/openapi). Pure.
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "node/facts.h"
 #include "slurm/answers/query_result.h"
 
 namespace slurmlet::slurm {
-
-struct NodesAnswer {
-  // "slurmrestd", "sinfo --json", "scontrol show node --json"; "unknown" if it does not say
-  std::string source = "unknown";
-  std::vector<node::SlurmNodeRecord> nodes;
-  std::optional<QueryFailure> failure;      // no usable answer at all; then there are no nodes
-  std::string api_version;                  // "v0.0.44" as the answer says; "" if it does not
-  std::string slurm_version;                // of the server that answered, "25.11.8-0pre1"; or ""
-  std::string cluster;                      // "" if not told
-  std::optional<std::int64_t> last_update;  // slurmctld's time of the answer, Unix seconds
-  bool no_nodes = false;                    // an empty list of them, and no error
-  std::vector<std::string> not_understood;  // for people: "nodes[0].state: FROBNICATED"
-};
 
 // Any of those documents; `http_status` is 0 for the output of a command.
 NodesAnswer parse_nodes_json(std::string_view body, int http_status);

@@ -1,9 +1,11 @@
 #pragma once
 
-// What a query about one node comes to: the record of the node, or why there is none. Plain values.
+// What a query comes to: the records of nodes, or why there are none. Plain values.
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "node/facts.h"
@@ -16,7 +18,20 @@ struct QueryFailure {
   bool operator==(const QueryFailure&) const = default;
 };
 
-// Exactly one of record and failure is set.
+// What is read from an answer of Slurm in any form; what the form does not say is left empty.
+struct NodesAnswer {
+  std::string source = "unknown";            // "slurmrestd", "sinfo --json" and others (capture.h)
+  std::vector<node::SlurmNodeRecord> nodes;  // without a name where a table has none
+  std::optional<QueryFailure> failure;       // no usable answer at all; then there are no nodes
+  std::string api_version;                   // "v0.0.44" as the answer says
+  std::string slurm_version;                 // of what answered, "25.11.8-0pre1"
+  std::string cluster;
+  std::optional<std::int64_t> last_update;  // slurmctld's time of the answer, Unix seconds
+  bool no_nodes = false;                    // an empty list of them, and no error
+  std::vector<std::string> not_understood;  // for people: "nodes[0].state: FROBNICATED"
+};
+
+// Of a query about one node. Exactly one of record and failure is set.
 struct QueryResult {
   std::optional<node::SlurmNodeRecord> record;
   std::optional<QueryFailure> failure;

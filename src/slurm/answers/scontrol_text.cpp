@@ -221,7 +221,7 @@ void take_lines(const std::vector<std::string_view>& lines, Record& record) {
 
 class NodesReader {
  public:
-  explicit NodesReader(ScontrolNodes& out) : out_(out) {}
+  explicit NodesReader(NodesAnswer& out) : out_(out) {}
 
   // `cut` when nothing, not even a line break, follows the record.
   void read(const std::vector<std::string_view>& lines, bool cut) {
@@ -296,7 +296,7 @@ class NodesReader {
     }
   }
 
-  ScontrolNodes& out_;
+  NodesAnswer& out_;
 };
 
 // Whether a line that begins no record may go on with the one before it: an empty line ends the
@@ -328,8 +328,9 @@ bool looks_like_scontrol_nodes(std::string_view text) {
          });
 }
 
-ScontrolNodes parse_scontrol_nodes(std::string_view text) {
-  ScontrolNodes out;
+NodesAnswer parse_scontrol_nodes(std::string_view text) {
+  NodesAnswer out;
+  out.source = "scontrol show node";
   NodesReader reader{out};
   const auto lines = lines_of(text);
   std::vector<std::string_view> record;

@@ -5,22 +5,14 @@
 // asked in a loop: it makes slurmctld send all nodes. Times without a zone are local time. Pure but
 // for the time zone.
 
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "node/facts.h"
 #include "slurm/answers/query_result.h"
 
 namespace slurmlet::slurm {
 
-struct ScontrolNodes {
-  std::vector<node::SlurmNodeRecord> nodes;
-  std::optional<QueryFailure> failure;      // "Node nope01 not found" is kNotInSlurm
-  std::vector<std::string> not_understood;  // "NodeName=n1: Frobnication=7"
-};
-
 bool looks_like_scontrol_nodes(std::string_view text);
-ScontrolNodes parse_scontrol_nodes(std::string_view text);
+// "Node nope01 not found" is kNotInSlurm.
+NodesAnswer parse_scontrol_nodes(std::string_view text);
 
 }  // namespace slurmlet::slurm

@@ -237,7 +237,7 @@ bool has_no_nodes(const Layout& layout, std::string_view line) {
 
 class TableReader {
  public:
-  std::optional<SinfoTable> read(std::string_view text);
+  std::optional<NodesAnswer> read(std::string_view text);
 
  private:
   void take_line(std::string_view line);
@@ -245,7 +245,7 @@ class TableReader {
   void add(SlurmNodeRecord record);
   void note(std::string_view what) { out_.not_understood.push_back(excerpt(what)); }
 
-  SinfoTable out_;
+  NodesAnswer out_;
   std::optional<Layout> layout_;
   bool may_begin_ = true;                      // whether the next line may be headings
   std::string cluster_;                        // "CLUSTER: name", with -M
@@ -253,7 +253,8 @@ class TableReader {
   std::size_t expanded_ = 0;                   // names of host lists so far
 };
 
-std::optional<SinfoTable> TableReader::read(std::string_view text) {
+std::optional<NodesAnswer> TableReader::read(std::string_view text) {
+  out_.source = "sinfo";
   for (const auto line : split(text, '\n')) {
     take_line(trim(line));
   }
@@ -349,7 +350,7 @@ void TableReader::add(SlurmNodeRecord record) {
 
 }  // namespace
 
-std::optional<SinfoTable> parse_sinfo_table(std::string_view text) {
+std::optional<NodesAnswer> parse_sinfo_table(std::string_view text) {
   return TableReader{}.read(text);
 }
 

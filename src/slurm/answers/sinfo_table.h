@@ -8,20 +8,13 @@
 // flags, one sign hides the next (state.h).
 
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "node/facts.h"
+#include "slurm/answers/query_result.h"
 
 namespace slurmlet::slurm {
 
-struct SinfoTable {
-  std::vector<node::SlurmNodeRecord> nodes;  // without a name where there is no column of names
-  std::vector<std::string> not_understood;
-};
-
 // Nothing without headings of sinfo.
-std::optional<SinfoTable> parse_sinfo_table(std::string_view text);
+std::optional<NodesAnswer> parse_sinfo_table(std::string_view text);
 
 }  // namespace slurmlet::slurm

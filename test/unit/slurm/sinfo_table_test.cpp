@@ -16,7 +16,7 @@ using testing::IsEmpty;
 class SinfoTableText : public UtcTest {};
 
 // "name STATE partition,partition" of every node.
-std::vector<std::string> summary(const SinfoTable& capture) {
+std::vector<std::string> summary(const NodesAnswer& capture) {
   std::vector<std::string> out;
   for (const auto& node : capture.nodes) {
     std::string text = node.name + " " + node.state.raw() + " ";
@@ -28,10 +28,10 @@ std::vector<std::string> summary(const SinfoTable& capture) {
   return out;
 }
 
-SinfoTable read(const std::string& text) {
+NodesAnswer read(const std::string& text) {
   const auto capture = parse_sinfo_table(text);
   EXPECT_TRUE(capture) << text;
-  return capture.value_or(SinfoTable{});
+  return capture.value_or(NodesAnswer{});
 }
 
 const std::string kTwelve =
