@@ -26,25 +26,15 @@ bool has_date_shape(std::string_view text) {
 constexpr std::int64_t kLastSecond = 9'000'000'000;
 
 std::optional<WallTime> local_time(std::string_view text) {
-  const auto number = [&](std::size_t at, std::size_t size) {
-    return parse_int<int>(text.substr(at, size)).value_or(0);
-  };
   std::tm parts{};
-  parts.tm_year = number(0, 4) - 1900;
-  parts.tm_mon = number(5, 2) - 1;
-  parts.tm_mday = number(8, 2);
-  parts.tm_hour = number(11, 2);
-  parts.tm_min = number(14, 2);
-  parts.tm_sec = number(17, 2);
   parts.tm_isdst = -1;
-  if (parts.tm_hour > 23 || parts.tm_min > 59 || parts.tm_sec > 60) {
+  if (::strptime(std::string{text}.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) {
     return std::nullopt;
   }
-  const std::tm asked = parts;
+  const int day = parts.tm_mday;
   const std::time_t seconds = std::mktime(&parts);
   // mktime() turns February 30 into March 2.
-  if (seconds <= 0 || seconds > kLastSecond || parts.tm_mday != asked.tm_mday ||
-      parts.tm_mon != asked.tm_mon) {
+  if (seconds <= 0 || seconds > kLastSecond || parts.tm_mday != day) {
     return std::nullopt;
   }
   return WallTime{std::chrono::seconds{seconds}};
