@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "slurm/local/cluster_choice.h"
 #include "slurm/local/conf.h"
-#include "slurm/local/node_name.h"
+#include "slurm/local/own_node.h"
 #include "slurm/local/slurm_users.h"
 
 namespace slurmlet::daemon {

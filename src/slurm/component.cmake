@@ -18,13 +18,12 @@ set(COMPONENT_SOURCES
   answers/squeue.cpp
   answers/state.cpp
   answers/values.cpp
-  local/cluster_choice.cpp
   local/conf.cpp
   local/conf_lines.cpp
   local/gres_conf.cpp
   local/local_jobs.cpp
   local/munge_socket.cpp
-  local/node_name.cpp
+  local/own_node.cpp
   local/proc.cpp
   local/slurm_users.cpp
   local/slurmd_name.cpp

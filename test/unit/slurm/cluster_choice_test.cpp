@@ -1,4 +1,4 @@
-#include "slurm/local/cluster_choice.h"
+#include "slurm/local/own_node.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

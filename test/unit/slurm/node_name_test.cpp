@@ -1,4 +1,4 @@
-#include "slurm/local/node_name.h"
+#include "slurm/local/own_node.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
