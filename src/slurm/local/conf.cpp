@@ -55,7 +55,7 @@ std::optional<bool> starts_with_site(const ConfLine& line) {
 }
 
 void apply_node_keys(const ConfLine& line, NodeLine& node) {
-  for (const auto& [key, value] : line.pairs()) {
+  for (const auto& [key, value] : line.pairs) {
     if (key == "port") {
       node.port = first_port(value).value_or(node.port);
     } else if (key == "corespeccount") {
@@ -109,7 +109,7 @@ class Collector {
 
  private:
   void take_globals(const ConfLine& line) {
-    for (const auto& [key, value] : line.pairs()) {
+    for (const auto& [key, value] : line.pairs) {
       if (key == "clustername") {
         conf_.cluster_name = to_lower(value);  // as Slurm does
       } else if (key == "slurmctldhost") {
@@ -167,7 +167,7 @@ class Collector {
   }
 
   void take_node(const ConfLine& line) {
-    const std::string names = line.pairs().front().second;
+    const std::string names = line.pairs.front().second;
     if (to_upper(names) == "DEFAULT") {
       apply_node_keys(line, defaults_);
       default_starts_ = starts_with_site(line).value_or(default_starts_);

@@ -82,7 +82,7 @@ struct ConfReader {
     if (const auto file = included_file(text)) {
       return include((directory / with_cluster_name(*file)).string(), depth + 1);
     }
-    if (const ConfLine line = parse_conf_line(text); !line.pairs().empty()) {
+    if (const ConfLine line = parse_conf_line(text); !line.pairs.empty()) {
       cluster_name = to_lower(line.get("clustername").value_or(cluster_name));
       take(line);
     }
@@ -143,7 +143,7 @@ struct ConfReader {
 }  // namespace
 
 std::optional<std::string> ConfLine::get(std::string_view key) const {
-  for (const auto& [name, value] : pairs_) {
+  for (const auto& [name, value] : pairs) {
     if (name == key) {
       return value;
     }
@@ -173,8 +173,7 @@ ConfLine parse_conf_line(std::string_view text) {
       continue;
     }
     text = skip_spaces(after.substr(1));
-    std::string value = take_value(text);
-    line.add(key, std::move(value));
+    line.pairs.emplace_back(key, take_value(text));
   }
 }
 

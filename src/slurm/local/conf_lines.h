@@ -18,20 +18,13 @@
 namespace slurmlet::slurm {
 
 // One logical line: keys in lower case, in order.
-class ConfLine {
- public:
-  void add(std::string key, std::string value) {
-    pairs_.emplace_back(std::move(key), std::move(value));
-  }
+struct ConfLine {
+  std::vector<std::pair<std::string, std::string>> pairs;
   // The value of `key` (lower case); nothing when it is absent.
   std::optional<std::string> get(std::string_view key) const;
   bool starts_with(std::string_view key) const {
-    return !pairs_.empty() && pairs_.front().first == key;
+    return !pairs.empty() && pairs.front().first == key;
   }
-  const std::vector<std::pair<std::string, std::string>>& pairs() const { return pairs_; }
-
- private:
-  std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
 // The pairs of one line of text; text that is no pair is passed over.

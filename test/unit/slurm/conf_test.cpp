@@ -16,18 +16,18 @@ using testing::IsEmpty;
 using testing::Pair;
 
 TEST(ConfLines, ReadsPairs) {
-  EXPECT_THAT(parse_conf_line("NodeName=n1 CPUs=8  Gres=gpu:2\t").pairs(),
+  EXPECT_THAT(parse_conf_line("NodeName=n1 CPUs=8  Gres=gpu:2\t").pairs,
               ElementsAre(Pair("nodename", "n1"), Pair("cpus", "8"), Pair("gres", "gpu:2")));
-  EXPECT_THAT(parse_conf_line("ClusterName = alps").pairs(),
+  EXPECT_THAT(parse_conf_line("ClusterName = alps").pairs,
               ElementsAre(Pair("clustername", "alps")));
-  EXPECT_THAT(parse_conf_line("Reason=\"two words\" A=b").pairs(),
+  EXPECT_THAT(parse_conf_line("Reason=\"two words\" A=b").pairs,
               ElementsAre(Pair("reason", "two words"), Pair("a", "b")));
-  EXPECT_THAT(parse_conf_line("Params+=x nonsense K=v").pairs(),
+  EXPECT_THAT(parse_conf_line("Params+=x nonsense K=v").pairs,
               ElementsAre(Pair("params", "x"), Pair("k", "v")));
-  EXPECT_THAT(parse_conf_line("Open=\"never closed").pairs(),
+  EXPECT_THAT(parse_conf_line("Open=\"never closed").pairs,
               ElementsAre(Pair("open", "never closed")));
-  EXPECT_THAT(parse_conf_line("").pairs(), IsEmpty());
-  EXPECT_THAT(parse_conf_line("=x").pairs(), IsEmpty());
+  EXPECT_THAT(parse_conf_line("").pairs, IsEmpty());
+  EXPECT_THAT(parse_conf_line("=x").pairs, IsEmpty());
 }
 
 struct LinesRead {
@@ -38,7 +38,7 @@ struct LinesRead {
 LinesRead lines_of(const std::string& path) {
   std::vector<std::string> keys;
   auto left_out = for_each_conf_line(path, {}, [&](const ConfLine& line) {
-    keys.push_back(line.pairs().front().first + "=" + line.pairs().front().second);
+    keys.push_back(line.pairs.front().first + "=" + line.pairs.front().second);
   });
   return {keys, left_out};
 }
