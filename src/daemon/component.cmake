@@ -4,10 +4,8 @@ set(COMPONENT_SOURCES
   daemon.cpp
   detach_file.cpp
   endpoint_thread.cpp
-  lease_file.cpp
   lease_thread.cpp
   main_loop.cpp
-  node_end_file.cpp
   node_identity.cpp
   node_preview.cpp
   reload.cpp
@@ -15,5 +13,4 @@ set(COMPONENT_SOURCES
   signals.cpp
   slurm_setup.cpp
   slurm_source.cpp
-  state_lock.cpp
-  state_saver.cpp)
+  state_dir.cpp)

@@ -17,12 +17,11 @@
 #include "daemon/bootstrap_loop.h"
 #include "daemon/cpu_pin.h"
 #include "daemon/endpoint_thread.h"
-#include "daemon/lease_file.h"
 #include "daemon/lease_thread.h"
 #include "daemon/main_loop.h"
 #include "daemon/node_identity.h"
 #include "daemon/shared.h"
-#include "daemon/state_lock.h"
+#include "daemon/state_dir.h"
 #include "host/shutdown.h"
 #include "status/daemon_status.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/rfc3339.h"
 #include "cli/check/check_gather.h"
-#include "daemon/node_end_file.h"
+#include "daemon/state_dir.h"
 #include "kube/rest_api.h"
 
 namespace slurmlet::cli {

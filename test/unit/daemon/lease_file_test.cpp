@@ -1,4 +1,4 @@
-#include "daemon/lease_file.h"
+#include "daemon/state_dir.h"
 
 #include <gtest/gtest.h>
 

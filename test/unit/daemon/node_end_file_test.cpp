@@ -1,4 +1,4 @@
-#include "daemon/node_end_file.h"
+#include "daemon/state_dir.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "daemon/state_saver.h"
+#include "daemon/state_dir.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

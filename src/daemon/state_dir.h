@@ -1,0 +1,96 @@
+#pragma once
+
+// What the daemon keeps in stateDir, beside metal3.json (metal3/saved_state.h). Not thread-safe.
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/side_call.h"
+#include "base/unique_fd.h"
+#include "kube/api.h"
+#include "node/machine_end.h"
+
+namespace slurmlet::daemon {
+
+// One daemon for one state directory: two with the same credential, saved identity and Node would
+// write over each other.
+//
+// Holds DIRECTORY/lock (a record lock, fcntl_locking(2)) until the descriptor is closed; the kernel
+// frees it when the process ends. As with each such lock, closing any other descriptor of that file
+// in this process frees it too, and the process that holds it does not conflict with itself.
+// kConflict with the holder's pid when another process has it. An empty descriptor where no lock
+// can be made (a read-only file system): the daemon works without.
+Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory);
+
+// Whether `lock` is the lock of this directory, however its path is written. False for an empty
+// descriptor, and where the directory has been made anew since.
+bool is_lock_of(const UniqueFd& lock, const std::filesystem::path& directory);
+
+// lease.json (mode 0600): the Lease as slurmlet left it when it was stopped. The next start renews
+// it when it is due, before it has looked at anything: after a restart of all daemons of a large
+// site that takes a while. It is good once, on the same API server, for the same holder, and only
+// as long as the Lease lasts: later the Node may be another one.
+struct LeaseScope {
+  std::string state_dir;
+  std::string api_server, node_name, holder_identity;
+  bool operator==(const LeaseScope&) const = default;
+};
+
+struct LeftLease {
+  kube::Lease lease;
+  std::string watch_from;  // where the watch of the Node stood: what happened since is told
+  bool operator==(const LeftLease&) const = default;
+};
+
+// Removes the file.
+std::optional<LeftLease> take_lease(const LeaseScope& scope, WallTime now);
+
+Status leave_lease(const LeaseScope& scope, const LeftLease& left);
+
+// node-end.json (mode 0600, written atomically; only while the Node is cordoned or gone): what
+// sync::NodeSync has to know again after a restart of slurmlet. Good for one boot of the machine
+// and one identity: whatever was made anew starts without it.
+struct EndScope {
+  std::string state_dir;
+  std::string boot_id;  // "" = unknown: then nothing is kept
+  std::string node_name, metal3_uuid, provider_id;
+  std::string credential;  // ApiAccess::credential_identity()
+  bool operator==(const EndScope&) const = default;
+};
+
+// kInvalid when the file is none of ours: slurmlet goes on without it. One of another boot or of
+// another identity is nothing.
+Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now);
+
+// Nothing removes the file.
+Status save_node_end(const EndScope& scope, const std::optional<node::NodeEnd>& end);
+
+// What is to be remembered in the state directory. It may hang: a write is waited for half a second
+// and goes on beside the loop, and of what comes meanwhile the newest is written next, with step().
+// Errors are logged. One thread.
+class StateSaver {
+ public:
+  // Writes a file, aside; must own what it uses.
+  using Write = std::function<Status()>;
+
+  // `lost`: what a failure means, for the log ("providerID not saved"). Of writes with the same
+  // only the newest counts.
+  void save(const std::string& lost, Write write);
+  void step();
+  // At the end of the process: waits that long for what is under way.
+  void flush(Duration patience);
+
+ private:
+  bool take(Duration patience);
+
+  std::map<std::string, Write> waiting_;  // by `lost`
+  std::string under_way_;                 // its `lost`
+  SideCall<Status> call_;
+};
+
+}  // namespace slurmlet::daemon
