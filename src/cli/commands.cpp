@@ -21,6 +21,7 @@
 #include "daemon/daemon.h"
 #include "daemon/signals.h"
 #include "kube/kubeconfig.h"
+#include "status/daemon_status.h"
 #include "status/manager_environment.h"
 #include "status/notifier.h"
 #include "status/service_report.h"
@@ -122,6 +123,7 @@ void use(const config::Settings& settings) {
 }
 
 int run_forever(const config::ParsedCommandLine& command) {
+  status::process_start();
   tune_allocator();
   auto signals = daemon::Signals::open();  // a SIGHUP before that would end us
   if (!signals) {

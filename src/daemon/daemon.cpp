@@ -23,7 +23,6 @@
 #include "daemon/shared.h"
 #include "daemon/state_dir.h"
 #include "host/shutdown.h"
-#include "status/daemon_status.h"
 
 namespace slurmlet::daemon {
 namespace {
@@ -360,7 +359,6 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   protect_own_memory();
   CpuPin pin{settings.cpu_affinity};
   TRY(pin.start());
-  status::process_start();
   if (std::exchange(lasting_->state_dir, settings.state_dir) != settings.state_dir) {
     lasting_->shared.saver = {};  // the other directory may hang
   }

@@ -2,12 +2,9 @@ set(COMPONENT_SOURCES
   daemon_client.cpp
   daemon_status.cpp
   daemon_status_read.cpp
-  endpoint_metrics.cpp
   manager_environment.cpp
   metrics.cpp
   notifier.cpp
-  process_metrics.cpp
   service_report.cpp
-  slurm_metrics.cpp
   state_line.cpp
   watchdog.cpp)

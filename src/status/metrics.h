@@ -27,11 +27,4 @@ podapi::Snapshot make_snapshot(const Report& report, const sync::LeaseStatus& le
                                const EndpointCounters& endpoint, Now now,
                                std::chrono::seconds lease_duration);
 
-// The parts of it, each in its own file.
-void add_process_metrics(std::vector<podapi::MetricFamily>& out);
-void add_slurm_metrics(std::vector<podapi::MetricFamily>& out, const Report& report, Now now);
-void add_certificate_metrics(std::vector<podapi::MetricFamily>& out,
-                             const credentials::CertificateReport& certificates);
-void add_endpoint_metrics(std::vector<podapi::MetricFamily>& out, const EndpointCounters& endpoint);
-
 }  // namespace slurmlet::status
