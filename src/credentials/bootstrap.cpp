@@ -1,18 +1,23 @@
 #include "credentials/bootstrap.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/rfc3339.h"
 #include "base/text.h"
 #include "base/try.h"
 #include "credentials/own_credentials.h"
 #include "http/proxy_choice.h"
 #include "kube/cluster_info.h"
+#include "kube/kubeconfig.h"
 #include "kube/kubeconfig_text.h"
+#include "tls/certificates.h"
 
 namespace slurmlet::credentials {
 namespace {
@@ -89,6 +94,52 @@ std::vector<std::filesystem::path> watched_files(const config::Settings& setting
 }
 
 }  // namespace
+
+bool has_bootstrap(const config::Settings& settings) {
+  return !settings.kubernetes.bootstrap_kubeconfig.empty() ||
+         !settings.kubernetes.bootstrap_token_file.empty();
+}
+
+std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings) {
+  std::vector<std::filesystem::path> out;
+  const auto& kubernetes = settings.kubernetes;
+  for (const auto& file :
+       {kubernetes.bootstrap_kubeconfig, kubernetes.bootstrap_token_file, kubernetes.ca_file}) {
+    if (!file.empty()) {
+      out.emplace_back(file);
+    }
+  }
+  return out;
+}
+
+std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
+                           WallTime now) {
+  const std::string& path = settings.kubernetes.kubeconfig;
+  const auto access = kube::load_kubeconfig(path);
+  if (!access) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored) ? access.error().message
+                                                  : path + " does not exist yet";
+  }
+  if (access->pem.certificate.empty()) {
+    return "";  // a token: nothing to be seen in it
+  }
+  const auto certificate = tls::read_certificate(access->pem.certificate, path);
+  if (!certificate) {
+    return certificate.error().message;
+  }
+  // Any other user was put there on purpose.
+  if (certificate->common_name.starts_with("system:node:") &&
+      certificate->common_name != "system:node:" + node_name) {
+    return fmt::format("the certificate in {} is for \"{}\", this node is \"{}\"", path,
+                       certificate->common_name, node_name);
+  }
+  if (certificate->not_after <= now) {
+    return fmt::format("the certificate in {} expired at {}", path,
+                       rfc3339(certificate->not_after));
+  }
+  return "";
+}
 
 Bootstrap::Bootstrap(const config::Settings& settings, std::string node_name, const Clock& clock,
                      kube::RequestCounter& requests, int abort_fd)
@@ -248,6 +299,35 @@ Status probe_bootstrap(const config::Settings& settings, int abort_fd, const Clo
   kube::RestCertificateApi api{*connection.client, {&requests, {}}, system_random()};
   const auto answer = api.get("slurmlet-probe");
   return answer || answer.error().code == Code::kNotFound ? Status{} : Status{answer.error()};
+}
+
+Status discard_certificate(const config::Settings& settings) {
+  const tls::CertificateStore store{settings.kubernetes.cert_dir, kClientStoreName};
+  std::error_code error;
+  std::filesystem::remove(store.current_path(), error);
+  return error ? Status{Error{Code::kInternal,
+                              store.current_path().string() + ": " + error.message()}}
+               : Status{};
+}
+
+BootstrapPause::BootstrapPause(std::vector<std::filesystem::path> files, Random random)
+    : files_(std::move(files)), backoff_(Delay::kBootstrapAgain, std::move(random)) {}
+
+void BootstrapPause::tried(SteadyTime now) { until_ = now + backoff_.next(); }
+
+SteadyTime BootstrapPause::refused() {
+  if (!watch_) {
+    watch_.emplace(files_);
+    first_is_late_ = !watch_->problem().empty();
+  } else {
+    const bool is_news = !watch_->changed().empty() && !first_is_late_;
+    first_is_late_ = first_is_late_ && !watch_->problem().empty();
+    if (is_news) {
+      until_ = {};
+      backoff_.reset();
+    }
+  }
+  return until_;
 }
 
 }  // namespace slurmlet::credentials

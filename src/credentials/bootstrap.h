@@ -31,7 +31,7 @@ bool has_bootstrap(const config::Settings& settings);
 std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings);
 
 // Whether the kubeconfig cannot be used as it is: missing, broken, with a client certificate that
-// expired or is for another node. Its reason, for the log; "" if there is no need.
+// expired or is for another node; nobody is asked. Its reason, for the log; "" if there is no need.
 std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
                            WallTime now);
 
@@ -85,6 +85,32 @@ class Bootstrap {
   std::unique_ptr<CertificateSync> sync_;
   std::optional<tls::CertificateSummary> held_;  // what the store holds
   bool done_ = false;
+};
+
+// When a credential that the API server rejects is given up for another bootstrap: at once the
+// first time, then after pauses that grow from a minute to an hour, so that a server that rejects
+// everybody is not asked over and over; and at once when somebody puts another token there. Not
+// thread-safe.
+class BootstrapPause {
+ public:
+  // `files`: what a bootstrap needs (bootstrap_files()).
+  BootstrapPause(std::vector<std::filesystem::path> files, Random random);
+
+  // A bootstrap has been tried.
+  void tried(SteadyTime now);
+  // The credential is rejected, now or still: from when on a bootstrap may be tried.
+  SteadyTime refused();
+  // The credential is accepted; the files are looked at no more.
+  void accepted() { watch_.reset(); }
+  // Readable when the files may have changed; -1 unless the credential is rejected.
+  int fd() const { return watch_ ? watch_->fd() : -1; }
+
+ private:
+  std::vector<std::filesystem::path> files_;
+  Backoff backoff_;
+  SteadyTime until_{};
+  std::optional<FileWatch> watch_;  // while the credential is rejected
+  bool first_is_late_ = false;      // its first look, which is of no change
 };
 
 // Whether the API server takes the bootstrap token: one query that changes nothing. Made before

@@ -1,8 +1,6 @@
 set(COMPONENT_SOURCES
   access.cpp
   bootstrap.cpp
-  bootstrap_need.cpp
-  bootstrap_pause.cpp
   certificate_rules.cpp
   certificate_sync.cpp
   certificate_sync_words.cpp

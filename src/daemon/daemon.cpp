@@ -12,7 +12,6 @@
 #include "base/unique_fd.h"
 #include "credentials/access.h"
 #include "credentials/bootstrap.h"
-#include "credentials/bootstrap_pause.h"
 #include "credentials/serving_certificate.h"
 #include "daemon/bootstrap_loop.h"
 #include "daemon/cpu_pin.h"

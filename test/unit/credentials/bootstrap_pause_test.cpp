@@ -1,4 +1,4 @@
-#include "credentials/bootstrap_pause.h"
+#include "credentials/bootstrap.h"
 
 #include <gtest/gtest.h>
 
