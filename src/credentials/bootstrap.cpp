@@ -195,26 +195,6 @@ Status Bootstrap::write_kubeconfig() const {
   return write_file_atomic(path, text, kPrivate);
 }
 
-void Bootstrap::go_on_with_kubeconfig() {
-  log::info(settings_.kubernetes.kubeconfig + " now contains a valid credential, which is used");
-  done_ = true;
-}
-
-void Bootstrap::take_changed_files(Now now) {
-  const auto changed = files_.changed();
-  if (changed.empty()) {
-    return;
-  }
-  if (is_of_use(now.wall)) {
-    return go_on_with_kubeconfig();
-  }
-  log::info("the bootstrap credential was replaced; trying it");
-  close();
-  discovered_ca_.clear();
-  backoff_.reset();
-  next_open_ = {};
-}
-
 // `by_itself`: it may pass without a person. Returns when to try again.
 SteadyTime Bootstrap::failed(const Error& error, const std::string& what, bool by_itself) {
   if (!problem_ || problem_->message != error.message) {
@@ -224,11 +204,20 @@ SteadyTime Bootstrap::failed(const Error& error, const std::string& what, bool b
   return clock_.now().steady + backoff_.next(error.retry_after);
 }
 
-SteadyTime Bootstrap::turn(Now now) {
-  // The clock was set since, so that a certificate has not expired after all.
-  if (was_of_no_use_ && is_of_use(now.wall)) {
-    go_on_with_kubeconfig();
+SteadyTime Bootstrap::step(Now now) {
+  const bool changed = !files_.changed().empty();
+  // Without a change: the clock was set since, so that a certificate has not expired after all.
+  if ((changed || was_of_no_use_) && is_of_use(now.wall)) {
+    log::info(settings_.kubernetes.kubeconfig + " now contains a valid credential, which is used");
+    done_ = true;
     return now.steady;
+  }
+  if (changed) {
+    log::info("the bootstrap credential was replaced; trying it");
+    close();
+    discovered_ca_.clear();
+    backoff_.reset();
+    next_open_ = {};
   }
   if (!sync_) {
     if (now.steady < next_open_) {
@@ -260,11 +249,6 @@ SteadyTime Bootstrap::turn(Now now) {
   log::info("bootstrap completed; " + settings_.kubernetes.kubeconfig + " written");
   done_ = true;
   return now.steady;
-}
-
-SteadyTime Bootstrap::step(Now now) {
-  take_changed_files(now);
-  return done_ ? now.steady : turn(now);
 }
 
 std::string Bootstrap::server() const {

@@ -44,6 +44,7 @@ class Bootstrap {
   Bootstrap(const config::Settings& settings, std::string node_name, const Clock& clock,
             kube::RequestCounter& requests, int abort_fd);
 
+  // Not called when it is done.
   SteadyTime step(Now now);
   // There is a credential: the kubeconfig can be used.
   bool done() const { return done_; }
@@ -59,12 +60,9 @@ class Bootstrap {
   Status open();
   void close();
   Status write_kubeconfig() const;
-  SteadyTime turn(Now now);
   SteadyTime failed(const Error& error, const std::string& what, bool by_itself);
-  void take_changed_files(Now now);
   bool is_of_use(WallTime now) const { return bootstrap_need(settings_, node_name_, now).empty(); }
   bool is_issued(WallTime now) const;
-  void go_on_with_kubeconfig();
 
   const config::Settings& settings_;
   std::string node_name_;

@@ -19,6 +19,7 @@
 //
 // A step object; not thread-safe.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,6 +53,17 @@ struct CertificateStatus {
   std::optional<WallTime> pending_since;
   std::string problem;  // why there is no (new) certificate; "" if all is well
   std::uint64_t requests = 0, denied = 0, renewals = 0;
+};
+
+// The certificates this daemon shows, for metrics, status and health.
+struct CertificateReport {
+  std::optional<WallTime> client_not_after;          // nothing when a token is used
+  std::optional<CertificateStatus> client_requests;  // while this daemon renews it
+  std::optional<WallTime> serving_not_after;
+  std::optional<CertificateStatus> serving_requests;
+  bool serving_self_signed = false;
+  std::string client_problem;  // why the API server does not take us; "" if it does
+  std::uint64_t reload_failures = 0;
 };
 
 class CertificateSync {

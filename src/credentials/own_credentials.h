@@ -12,7 +12,6 @@
 
 #include "config/settings.h"
 #include "credentials/access.h"
-#include "credentials/certificate_report.h"
 #include "credentials/certificate_sync.h"
 #include "credentials/credential_files.h"
 #include "credentials/serving_certificate.h"

@@ -60,8 +60,7 @@ Status ServingCertificate::make_self_signed(WallTime now, const Files& files) {
   pem.certificate = std::move(certificate);
   pem.key = std::move(key);
   pem.client_ca = ca ? *ca : "";
-  pem.certificate_name = pem.key_name = "the self-signed serving certificate";
-  self_signed_ = true;
+  pem.certificate_name = pem.key_name = kSelfSigned;
   const Status published = publish(std::move(pem));
   return published && !ca ? Status{ca.error()} : published;
 }
@@ -94,11 +93,7 @@ Status ServingCertificate::use(const Files& files) {
     pem.certificate_name = settings_.certificate_file;
     pem.key_name = settings_.key_file;
   }
-  const Status published = publish(std::move(pem));
-  if (published && is_given()) {
-    self_signed_ = false;
-  }
-  return published;
+  return publish(std::move(pem));
 }
 
 Status ServingCertificate::use(const tls::StoredCertificate& issued) {
@@ -106,11 +101,7 @@ Status ServingCertificate::use(const tls::StoredCertificate& issued) {
   pem.certificate = issued.certificate_pem;
   pem.key = issued.key_pem;
   pem.certificate_name = pem.key_name = "the serving certificate in kubernetes.certDir";
-  const Status published = publish(std::move(pem));
-  if (published) {
-    self_signed_ = false;
-  }
-  return published;
+  return publish(std::move(pem));
 }
 
 Status ServingCertificate::set_cluster_ca(const std::string& pem) {

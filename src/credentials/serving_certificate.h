@@ -51,10 +51,12 @@ class ServingCertificate {
 
   // nullptr before start().
   std::shared_ptr<const tls::ServerIdentity> identity() const;
-  bool is_self_signed() const { return self_signed_; }
+  bool is_self_signed() const { return pem_.certificate_name == kSelfSigned; }
   std::optional<WallTime> not_after() const;
 
  private:
+  static constexpr const char* kSelfSigned = "the self-signed serving certificate";
+
   bool serves() const { return settings_.port != 0; }
   Result<std::string> client_ca(const Files& files) const;
   Status make_self_signed(WallTime now, const Files& files);
@@ -64,7 +66,6 @@ class ServingCertificate {
   std::string node_name_;
   std::string cluster_ca_;
   tls::ServerPem pem_;  // in use; the key too, to be paired with another client CA
-  bool self_signed_ = false;
   Published<std::shared_ptr<const tls::ServerIdentity>> identity_;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "credentials/certificate_report.h"
+#include "credentials/certificate_sync.h"
 #include "node/facts.h"
 #include "node/node.h"
 #include "slurm/sources/controller_poll.h"
