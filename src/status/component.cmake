@@ -1,10 +1,8 @@
 set(COMPONENT_SOURCES
   daemon_client.cpp
   daemon_status.cpp
-  daemon_status_read.cpp
   manager_environment.cpp
   metrics.cpp
   notifier.cpp
   service_report.cpp
-  state_line.cpp
-  watchdog.cpp)
+  state_line.cpp)

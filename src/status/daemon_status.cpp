@@ -1,16 +1,21 @@
 #include "status/daemon_status.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/rfc3339.h"
+#include "kube/json_read.h"
 #include "node/slurm_view.h"
 #include "status/state_line.h"
 
 namespace slurmlet::status {
 namespace {
 
+using kube::list_at;
+using kube::member;
+using kube::string_at;
 using Json = nlohmann::ordered_json;
 
 // What is not known is null.
@@ -86,6 +91,103 @@ Json problems_json(const Report& report, const sync::LeaseStatus& lease, bool le
   return out;
 }
 
+std::string slurm_line(const nlohmann::json& slurm) {
+  const std::string state = string_at(slurm, "state");
+  const std::string failure = string_at(slurm, "failure");
+  if (state.empty()) {
+    return failure.empty() ? "" : "no answer yet: " + failure;
+  }
+  std::string out = fmt::format("{} is {}", string_at(slurm, "node"), state);
+  if (const std::string cluster = string_at(slurm, "cluster"); !cluster.empty()) {
+    out += " in cluster " + cluster;
+  }
+  out += ", by " + string_at(slurm, "source");
+  if (const auto age = kube::int_at(slurm, "ageSeconds")) {
+    out += *age < 120 ? fmt::format(" {} s ago", *age) : fmt::format(" {} min ago", *age / 60);
+  }
+  if (const std::string queried = string_at(slurm, "queried"); !queried.empty()) {
+    out += ", queried " + queried;
+  }
+  return failure.empty() ? out : fmt::format("{}; the last query failed: {}", out, failure);
+}
+
+std::string slurmd_line(const nlohmann::json& slurmd) {
+  if (kube::find(slurmd, "running") == nullptr) {
+    return "";
+  }
+  if (!kube::bool_at(slurmd, "running")) {
+    return "not running";
+  }
+  const std::string version = string_at(slurmd, "version");
+  return fmt::format("running, pid {}{}", kube::int_at(slurmd, "pid").value_or(0),
+                     version.empty() ? "" : ", " + version);
+}
+
+std::string certificate_line(const nlohmann::json& certificate) {
+  const bool self_signed = kube::bool_at(certificate, "selfSigned");
+  if (const std::string request = string_at(certificate, "pendingRequest"); !request.empty()) {
+    return fmt::format("{} is waiting for approval: kubectl certificate approve {}{}", request,
+                       request, self_signed ? " (a self-signed one is used until then)" : "");
+  }
+  if (std::string problem = string_at(certificate, "problem"); !problem.empty()) {
+    return problem;
+  }
+  const std::string not_after = string_at(certificate, "notAfter");
+  return not_after.empty() ? "" : self_signed ? "self-signed" : "valid until " + not_after;
+}
+
+std::string endpoint_line(const nlohmann::json& endpoint) {
+  const auto port = kube::int_at(endpoint, "port");
+  if (!port) {
+    return "";
+  }
+  return kube::bool_at(endpoint, "listening")
+             ? fmt::format("port {}", *port)
+             : fmt::format("does not listen on port {}; the log says why", *port);
+}
+
+std::string to_text(const nlohmann::json& status) {
+  std::string out = string_at(status, "summary") + "\n";
+  const auto add = [&out](const char* name, const std::string& value) {
+    if (!value.empty()) {
+      out += fmt::format("  {:<18} {}\n", name, value);
+    }
+  };
+  add("daemon", fmt::format("slurmlet {}, pid {}, since {}", string_at(status, "version"),
+                            kube::int_at(status, "pid").value_or(0), string_at(status, "since")));
+  add("API server", string_at(status, "apiServer"));
+  add("node", kube::bool_at(status, "registered")         ? "registered"
+              : string_at(status, "phase") == "bootstrap" ? "not registered: no credential yet"
+                                                          : "not registered");
+  for (const nlohmann::json& problem : list_at(status, "problems")) {
+    add("problem", fmt::format("{}: {}", string_at(problem, "what"), string_at(problem, "detail")));
+  }
+  const nlohmann::json& lease = member(status, "lease");
+  if (const std::string renewed = string_at(lease, "renewedAt"); !renewed.empty()) {
+    add("lease",
+        fmt::format("{}, renewed {}", kube::bool_at(lease, "held") ? "held" : "not held", renewed));
+  }
+  const nlohmann::json& ready = member(status, "ready");
+  if (const std::string value = string_at(ready, "status"); !value.empty()) {
+    add("Ready",
+        fmt::format("{} ({}): {}", value, string_at(ready, "reason"), string_at(ready, "message")));
+  }
+  add("Slurm", slurm_line(member(status, "slurm")));
+  add("slurmd", slurmd_line(member(status, "slurmd")));
+  add("client cert", certificate_line(member(status, "clientCertificate")));
+  add("serving cert", certificate_line(member(status, "servingCertificate")));
+  add("endpoint", endpoint_line(member(status, "endpoint")));
+  const nlohmann::json& metal3 = member(status, "metal3");
+  add("metal3 uuid", string_at(metal3, "uuid"));
+  add("providerID", string_at(metal3, "providerID"));
+  const nlohmann::json& pods = member(status, "pods");
+  add("pods",
+      fmt::format("{} rejected, {} removed, {} waiting", kube::int_at(pods, "rejected").value_or(0),
+                  kube::int_at(pods, "finished").value_or(0),
+                  kube::int_at(pods, "waiting").value_or(0)));
+  return out;
+}
+
 }  // namespace
 
 std::string credential_problem(const Report& report) {
@@ -151,6 +253,31 @@ std::string daemon_status_json(const StatusInput& input) {
         {"finished", report.pods_finished},
         {"waiting", report.pods_waiting}}}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<DaemonStatus> read_daemon_status(const std::string& text) {
+  const auto status = kube::parse_json(text);
+  if (!status || string_at(*status, "node").empty() || string_at(*status, "phase").empty()) {
+    return Error{Code::kInvalid, "the answer is not slurmlet's"};
+  }
+  DaemonStatus out;
+  out.json = text;
+  out.text = to_text(*status);
+  out.node = string_at(*status, "node");
+  out.phase = string_at(*status, "phase");
+  out.summary = string_at(*status, "summary");
+  out.pid = static_cast<int>(kube::int_at(*status, "pid").value_or(0));
+  out.registered = kube::bool_at(*status, "registered");
+  out.healthy = kube::bool_at(*status, "healthy");
+  out.lease_held = kube::bool_at(member(*status, "lease"), "held");
+  const nlohmann::json& problems = list_at(*status, "problems");
+  if (!problems.empty()) {
+    out.problem = string_at(problems.front(), "detail");
+  }
+  const nlohmann::json& serving = member(*status, "servingCertificate");
+  out.serving_request = string_at(serving, "pendingRequest");
+  out.serving_problem = string_at(serving, "problem");
+  return out;
 }
 
 WallTime process_start() {

@@ -9,7 +9,9 @@
 // no loop hangs is there a ping, whichever of them has woken: so the daemon has no wake-up of its
 // own for the watchdog.
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 
 #include "base/clock.h"
@@ -22,21 +24,26 @@ class Watchdog {
  public:
   // `interval`: the manager's, a ping is needed at least this often; nothing = nobody watches, and
   // no ping is ever due.
-  explicit Watchdog(std::optional<Duration> interval);
+  explicit Watchdog(std::optional<Duration> interval)
+      : interval_(interval),
+        patience_(std::max(kLeastPatience, interval.value_or(Duration::zero()) * 3 / 4)) {}
 
   // A turn begins, or the next part of one.
-  void works(Loop loop, SteadyTime now);
+  void works(Loop loop, SteadyTime now) { expected_[index(loop)] = later(now, patience_); }
   // It sleeps until `until`; kNever: until somebody wakes it.
-  void sleeps(Loop loop, SteadyTime until);
+  void sleeps(Loop loop, SteadyTime until) { expected_[index(loop)] = later(until, patience_); }
   // The loop has ended, or has not begun: it cannot hang.
-  void ended(Loop loop);
+  void ended(Loop loop) { expected_[index(loop)] = kNever; }
 
-  bool hangs(Loop loop, SteadyTime now) const;
-  bool alive(SteadyTime now) const;
+  bool hangs(Loop loop, SteadyTime now) const { return now > expected_[index(loop)]; }
+  bool alive(SteadyTime now) const { return !hangs(Loop::kMain, now) && !hangs(Loop::kLease, now); }
 
   // Whether a loop that comes again at `again` should ping now: all is alive, and the last ping
-  // would be too old then.
-  bool is_due(SteadyTime now, SteadyTime again) const;
+  // would be too old then. Not later than at three fifths of the interval, so that a wake-up that
+  // is late by a third of it costs nothing.
+  bool is_due(SteadyTime now, SteadyTime again) const {
+    return interval_ && alive(now) && (!pinged_ || again > later(*pinged_, *interval_ * 3 / 5));
+  }
   void pinged(SteadyTime now) { pinged_ = now; }
 
   // What a turn (or a part of one that calls works() anew) may take, and by how much a wake-up may
@@ -45,16 +52,16 @@ class Watchdog {
   Duration patience() const { return patience_; }
 
  private:
-  struct State {
-    bool runs = false;
-    SteadyTime expected{};  // back from sleep, or the turn's end
-  };
-  State& at(Loop loop) { return loops_[static_cast<std::size_t>(loop)]; }
-  const State& at(Loop loop) const { return loops_[static_cast<std::size_t>(loop)]; }
+  static constexpr Duration kLeastPatience = std::chrono::seconds{30};
+  static std::size_t index(Loop loop) { return static_cast<std::size_t>(loop); }
+  static SteadyTime later(SteadyTime time, Duration by) {
+    return time > kNever - by ? kNever : time + by;
+  }
 
   std::optional<Duration> interval_;
   Duration patience_;
-  std::array<State, 2> loops_{};
+  // By loop: back from sleep, or the turn's end; kNever for one that does not run.
+  std::array<SteadyTime, 2> expected_{kNever, kNever};
   std::optional<SteadyTime> pinged_;
 };
 
