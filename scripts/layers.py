@@ -29,8 +29,8 @@ OWNED_HEADERS = {
     r"spdlog/": "base",
     r"sys/inotify\.h": "base",
 }
-# base: JOURNAL_STREAM; slurm/local: PATH; slurm/sources: SLURM_JWT; status: what systemd sets.
-MAY_READ_ENVIRONMENT = {"config", "base", "status", "slurm/local", "slurm/sources"}
+# base: JOURNAL_STREAM; slurm/local: PATH; slurm/sources: SLURM_JWT.
+MAY_READ_ENVIRONMENT = {"config", "base", "slurm/local", "slurm/sources"}
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 MAX_FILES = 45

@@ -22,8 +22,7 @@
 #include "daemon/signals.h"
 #include "kube/kubeconfig.h"
 #include "status/daemon_status.h"
-#include "status/manager_environment.h"
-#include "status/notifier.h"
+#include "status/service_manager.h"
 #include "status/service_report.h"
 
 namespace slurmlet::cli {

@@ -31,8 +31,7 @@
 #include "podapi/server.h"
 #include "slurm/local/conf.h"
 #include "slurm/local/slurm_users.h"
-#include "status/manager_environment.h"
-#include "status/notifier.h"
+#include "status/service_manager.h"
 
 namespace slurmlet::op {
 namespace {
@@ -270,7 +269,7 @@ void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
   if (management_client_) {
     management_client_->set_abort_fd(signals.fd());
   }
-  (void)notifier.send(status::Message{}.ready());
+  (void)notifier.send(status::kReadyLine);
   std::string told;
   SteadyTime ping_at = watchdog ? SteadyTime{} : kNever;
   while (!told_to_stop(signals)) {
@@ -289,16 +288,16 @@ void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
                     status.dump_problem.empty() ? "" : "; slurmctld: " + status.dump_problem);
     report_api(status.api_problem);
     if (line != told) {
-      (void)notifier.send(status::Message{}.status(line));
+      (void)notifier.send(status::status_line(line));
       told = line;
     }
     if (const SteadyTime now = clock_.now().steady; now >= ping_at) {
-      (void)notifier.send(status::Message{}.watchdog());
+      (void)notifier.send(status::kWatchdogLine);
       ping_at = now + *watchdog / 3;
     }
     client_->wait(std::min(next, ping_at), fds);
   }
-  (void)notifier.send(status::Message{}.stopping());
+  (void)notifier.send(status::kStoppingLine);
   client_->set_abort_fd(-1);
   server_.reset();
   loop_.reset();  // nothing of ours runs when another one leads

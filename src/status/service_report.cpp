@@ -34,7 +34,7 @@ void ServiceReport::ready(Now now) {
   watchdog_.works(Loop::kMain, now.steady);
   ready_ = true;
   watchdog_.pinged(now.steady);  // the manager's time begins with READY=1
-  if (owes_ready_ && send(Message{}.ready())) {
+  if (owes_ready_ && send(kReadyLine)) {
     owes_ready_ = false;
   }
 }
@@ -50,24 +50,25 @@ void ServiceReport::reloading(Now now) {
   ready_ = false;
   owes_ready_ = true;
   // steady_clock is CLOCK_MONOTONIC on Linux.
-  send(Message{}.reloading(
-      std::chrono::duration_cast<std::chrono::microseconds>(now.steady.time_since_epoch())));
+  const auto monotonic =
+      std::chrono::duration_cast<std::chrono::microseconds>(now.steady.time_since_epoch());
+  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(monotonic.count()) + "\n");
 }
 
 void ServiceReport::stopping() {
   const Turn turn(*this);
-  send(Message{}.stopping());
+  send(kStoppingLine);
 }
 
 void ServiceReport::failing(const std::string& reason) {
   const Turn turn(*this);
-  send(Message{}.status(reason.substr(0, reason.find('\n'))));
+  send(status_line(reason.substr(0, reason.find('\n'))));
 }
 
 void ServiceReport::works(Loop loop, Now now) {
   const Turn turn(*this);
   watchdog_.works(loop, now.steady);
-  if (ready_ && watchdog_.is_due(now.steady, now.steady) && send(Message{}.watchdog())) {
+  if (ready_ && watchdog_.is_due(now.steady, now.steady) && send(kWatchdogLine)) {
     watchdog_.pinged(now.steady);
   }
 }
@@ -92,20 +93,17 @@ void ServiceReport::sleeps(Loop loop, Now now, SteadyTime until, const Report& r
   if (!ping && !tells_news && !owes_ready) {
     return;
   }
-  Message message;
-  if (owes_ready) {
-    message.ready();
-  }
+  std::string lines = owes_ready ? kReadyLine : "";
   const bool alive = watched_ && watchdog_.alive(now.steady);
   if (alive) {
-    message.watchdog();
+    lines += kWatchdogLine;
   }
   // The time of the last renewal would stand still where no ping carries it.
-  message.status(watched_ ? state_line(report, lease) : words);
+  lines += status_line(watched_ ? state_line(report, lease) : words);
   if (news) {
     news_.push_back(now.steady);
   }
-  if (!send(message)) {
+  if (!send(lines)) {
     return;
   }
   told_ = std::move(words);
@@ -122,8 +120,8 @@ bool ServiceReport::may_tell_news(SteadyTime now) {
   return news_.size() < kNewsPerMinute;
 }
 
-bool ServiceReport::send(const Message& message) {
-  const Status sent = notifier_.send(message);
+bool ServiceReport::send(const std::string& lines) {
+  const Status sent = notifier_.send(lines);
   if (!sent && !unheard_) {
     to_log_ = sent.error().message;
   }

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "status/notifier.h"
 #include "status/report.h"
+#include "status/service_manager.h"
 #include "status/watchdog.h"
 #include "sync/lease_link.h"
 
@@ -61,7 +61,7 @@ class ServiceReport {
 
   bool may_tell_news(SteadyTime now);
   // Whether it was taken.
-  bool send(const Message& message);
+  bool send(const std::string& lines);
 
   mutable std::mutex mutex_;
   Notifier notifier_;

@@ -1,4 +1,4 @@
-#include "status/manager_environment.h"
+#include "status/service_manager.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@ using Variables = std::map<std::string, std::string>;
 
 ManagerEnvironment read_with(const Variables& variables) {
   return read_manager_environment(
-      [&](const char* name) {
+      [&](const std::string& name) {
         const auto found = variables.find(name);
-        return found == variables.end() ? "" : found->second;
+        return found == variables.end() ? std::nullopt : std::optional{found->second};
       },
       42);
 }

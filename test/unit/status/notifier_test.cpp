@@ -1,4 +1,4 @@
-#include "status/notifier.h"
+#include "status/service_manager.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,13 +26,11 @@ TEST(NotifierTest, TheManagerGetsOneDatagramForEachMessage) {
   const fakes::ServiceManager manager{path};
   const Notifier notifier = opened(path);
   EXPECT_TRUE(notifier.is_heard());
-  EXPECT_TRUE(notifier.send(Message{}.ready().status("n1: starts")));
-  EXPECT_TRUE(notifier.send(Message{}.watchdog()));
-  EXPECT_TRUE(notifier.send(Message{}.reloading(std::chrono::microseconds{17})));
-  EXPECT_TRUE(notifier.send(Message{}.stopping()));
+  EXPECT_TRUE(notifier.send(kReadyLine + status_line("n1: starts")));
+  EXPECT_TRUE(notifier.send(kWatchdogLine));
+  EXPECT_TRUE(notifier.send(kStoppingLine));
   EXPECT_EQ(manager.take(), "READY=1\nSTATUS=n1: starts\n");
   EXPECT_EQ(manager.take(), "WATCHDOG=1\n");
-  EXPECT_EQ(manager.take(), "RELOADING=1\nMONOTONIC_USEC=17\n");
   EXPECT_EQ(manager.take(), "STOPPING=1\n");
   EXPECT_EQ(manager.take(), "");
 }
@@ -40,26 +38,26 @@ TEST(NotifierTest, TheManagerGetsOneDatagramForEachMessage) {
 TEST(NotifierTest, AbstractSocketsAreReachedToo) {
   const std::string name = "@slurmlet-notifier-test-" + std::to_string(::getpid());
   const fakes::ServiceManager manager{name};
-  EXPECT_TRUE(opened(name).send(Message{}.ready()));
+  EXPECT_TRUE(opened(name).send(kReadyLine));
   EXPECT_EQ(manager.take(), "READY=1\n");
 }
 
 TEST(NotifierTest, AStatusIsOneLineWhateverItSays) {
-  EXPECT_EQ(Message{}.status("a\nREADY=1\r\tb\x01").text(), "STATUS=a READY=1  b \n");
+  EXPECT_EQ(status_line("a\nREADY=1\r\tb\x01"), "STATUS=a READY=1  b \n");
 }
 
 TEST(NotifierTest, WithoutAManagerNothingHappens) {
   const Notifier none = opened("");
   EXPECT_FALSE(none.is_heard());
-  EXPECT_TRUE(none.send(Message{}.ready()));
-  EXPECT_TRUE(Notifier{}.send(Message{}.ready()));
+  EXPECT_TRUE(none.send(kReadyLine));
+  EXPECT_TRUE(Notifier{}.send(kReadyLine));
 }
 
 TEST(NotifierTest, AnEmptyMessageIsNotSent) {
   const fakes::TempTree tree;
   const fakes::ServiceManager manager{tree.path("notify").string()};
-  EXPECT_TRUE(opened(tree.path("notify").string()).send(Message{}));
-  EXPECT_TRUE(opened(tree.path("notify").string()).send(Message{}.watchdog()));
+  EXPECT_TRUE(opened(tree.path("notify").string()).send(""));
+  EXPECT_TRUE(opened(tree.path("notify").string()).send(kWatchdogLine));
   EXPECT_EQ(manager.take(), "WATCHDOG=1\n");
 }
 
@@ -78,15 +76,15 @@ TEST(NotifierTest, AManagerThatIsExecutedAgainHearsTheNextMessage) {
   const std::string path = tree.path("notify").string();
   auto before = std::make_unique<fakes::ServiceManager>(path);
   const Notifier notifier = opened(path);
-  EXPECT_TRUE(notifier.send(Message{}.watchdog()));
+  EXPECT_TRUE(notifier.send(kWatchdogLine));
   before.reset();
-  const Status unheard = notifier.send(Message{}.watchdog());
+  const Status unheard = notifier.send(kWatchdogLine);
   ASSERT_FALSE(unheard);
   EXPECT_EQ(unheard.error().code, Code::kUnavailable);
   EXPECT_THAT(unheard.error().message, HasSubstr(path));
   ASSERT_EQ(::unlink(path.c_str()), 0);
   const fakes::ServiceManager after{path};
-  EXPECT_TRUE(notifier.send(Message{}.watchdog()));
+  EXPECT_TRUE(notifier.send(kWatchdogLine));
   EXPECT_EQ(after.take(), "WATCHDOG=1\n");
 }
 
@@ -97,7 +95,7 @@ TEST(NotifierTest, AManagerThatDoesNotReadHoldsNobodyUp) {
   Status sent;
   // The kernel's bound on waiting datagrams (net.unix.max_dgram_qlen, and the socket's buffer).
   for (int i = 0; i < 100'000 && sent; ++i) {
-    sent = notifier.send(Message{}.watchdog());
+    sent = notifier.send(kWatchdogLine);
   }
   EXPECT_FALSE(sent);
 }
