@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
-#include "kube/node_json.h"
+#include "kube/object_json.h"
 #include "report.h"
 
 namespace slurmlet::site {

@@ -10,7 +10,7 @@
 #include "base/try.h"
 #include "credentials/access.h"
 #include "daemon/node_preview.h"
-#include "kube/node_json.h"
+#include "kube/object_json.h"
 #include "kube/rest_api.h"
 #include "node/claim.h"
 #include "yaml/emit.h"

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "kube/json_read.h"
-#include "kube/lease_json.h"
+#include "kube/object_json.h"
 
 namespace slurmlet::daemon {
 namespace {

@@ -90,7 +90,7 @@ struct Pod {
 class PodApi {
  public:
   virtual ~PodApi() = default;
-  // PATCH pods/status: phase Failed, reason, message, and the containers' states as pod_json.h
+  // PATCH pods/status: phase Failed, reason, message, and the containers' states as object_json.h
   // says; uid-guarded. kNotFound: the pod is gone; kConflict, kInvalid: try again or wait for the
   // watch.
   virtual Status set_failed(const Pod& pod, const std::string& reason,
@@ -127,7 +127,7 @@ class EventApi {
 // The part of any Node that the operator of a site needs. Small: there are ten thousand.
 struct SiteNode {
   std::string name, uid;
-  std::map<std::string, std::string> annotations;  // those that it reads (node_json.h)
+  std::map<std::string, std::string> annotations;  // those that it reads (object_json.h)
   bool unschedulable = false;
   bool deleting = false;
   std::string provider_id = {};

@@ -3,17 +3,14 @@ set(COMPONENT_SOURCES
   certificate_json.cpp
   cluster_access.cpp
   cluster_info.cpp
-  event_json.cpp
   json_read.cpp
   kubeconfig.cpp
   kubeconfig_text.cpp
-  lease_json.cpp
   line_splitter.cpp
   list_watch.cpp
-  node_read_json.cpp
-  node_write_json.cpp
+  node_json.cpp
+  object_json.cpp
   own_rights.cpp
-  pod_json.cpp
   rest_api.cpp
   rest_call.cpp
   review_api.cpp

@@ -3,9 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "kube/event_json.h"
-#include "kube/node_json.h"
-#include "kube/pod_json.h"
+#include "kube/object_json.h"
 #include "kube/rest_send.h"
 
 namespace slurmlet::kube {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "kube/api.h"
-#include "kube/lease_json.h"
+#include "kube/object_json.h"
 #include "kube/rest_call.h"
 
 namespace slurmlet::kube {

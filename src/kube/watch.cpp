@@ -9,8 +9,7 @@
 #include "base/text.h"
 #include "base/try.h"
 #include "kube/json_read.h"
-#include "kube/node_json.h"
-#include "kube/pod_json.h"
+#include "kube/object_json.h"
 #include "kube/typed_watch.h"
 #include "node/vocabulary.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/rfc3339.h"
-#include "kube/lease_json.h"
+#include "kube/object_json.h"
 #include "node/claim.h"
 #include "node/lease_holder.h"
 

@@ -1,4 +1,4 @@
-#include "kube/node_json.h"
+#include "kube/object_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

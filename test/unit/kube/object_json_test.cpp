@@ -3,10 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kube/event_json.h"
 #include "kube/json_read.h"
-#include "kube/lease_json.h"
-#include "kube/pod_json.h"
+#include "kube/object_json.h"
 #include "kube/test_time.h"
 
 namespace slurmlet::kube {

@@ -5,7 +5,7 @@
 
 #include "http/curl_client.h"
 #include "kube/kubeconfig.h"
-#include "kube/pod_json.h"
+#include "kube/object_json.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::kube::contract {

@@ -1,10 +1,12 @@
-#include "kube/pod_json.h"
+#include "kube/object_json.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/plain_text.h"
+#include "base/rfc3339.h"
 #include "kube/json_read.h"
+#include "kube/status_error.h"
 
 namespace slurmlet::kube {
 
@@ -68,7 +70,7 @@ std::vector<PodContainer> containers_in(const json& containers, const json& stat
 constexpr int kLost = 137;      // the kubelet's, for a container that it cannot find any more
 constexpr int kNeverRan = 128;  // of container runtimes, for what could not be started
 
-// See pod_json.h.
+// See object_json.h.
 void end_container(json& status, const std::string& reason, const std::string& message) {
   if (!status.is_object() || terminated_in(status, "state") != nullptr) {
     return;
@@ -123,7 +125,68 @@ json all_ended(json statuses, const std::vector<PodContainer>& containers,
   return statuses;
 }
 
+json involved_object(const ObjectRef& about) {
+  json object{{"apiVersion", about.api_version}, {"kind", about.kind}, {"name", about.name}};
+  if (!about.namespace_name.empty()) {
+    object["namespace"] = about.namespace_name;
+  }
+  if (!about.uid.empty()) {
+    object["uid"] = about.uid;
+  }
+  return object;
+}
+
 }  // namespace
+
+std::string lease_body(const Lease& lease, const std::string& name_space) {
+  json metadata{{"name", lease.name}, {"namespace", name_space}};
+  if (!lease.resource_version.empty()) {
+    metadata["resourceVersion"] = lease.resource_version;
+  }
+  if (!lease.owner_node_uid.empty()) {
+    metadata["ownerReferences"] = json::array({{{"apiVersion", "v1"},
+                                                {"kind", "Node"},
+                                                {"name", lease.owner_node_name},
+                                                {"uid", lease.owner_node_uid}}});
+  }
+  json spec{{"holderIdentity", lease.holder_identity},
+            {"leaseDurationSeconds", lease.duration_seconds}};
+  if (!lease.renew_time.empty()) {
+    spec["renewTime"] = lease.renew_time;
+  }
+  if (!lease.acquire_time.empty()) {
+    spec["acquireTime"] = lease.acquire_time;
+  }
+  return to_text({{"apiVersion", "coordination.k8s.io/v1"},
+                  {"kind", "Lease"},
+                  {"metadata", std::move(metadata)},
+                  {"spec", std::move(spec)}});
+}
+
+Result<Lease> lease_from_json(const json& value) {
+  const json& metadata = member(value, "metadata");
+  Lease lease;
+  lease.name = string_at(metadata, "name");
+  if (lease.name.empty()) {
+    return Error{Code::kInvalid, "not a Lease: metadata.name is missing"};
+  }
+  lease.resource_version = string_at(metadata, "resourceVersion");
+  for (const json& owner : list_at(metadata, "ownerReferences")) {
+    if (string_at(owner, "kind") == "Node") {
+      lease.owner_node_name = string_at(owner, "name");
+      lease.owner_node_uid = string_at(owner, "uid");
+      break;
+    }
+  }
+  const json& spec = member(value, "spec");
+  lease.holder_identity = string_at(spec, "holderIdentity");
+  lease.renew_time = string_at(spec, "renewTime");
+  lease.acquire_time = string_at(spec, "acquireTime");
+  const auto duration = int_at(spec, "leaseDurationSeconds").value_or(0);
+  const bool plausible = duration > 0 && std::in_range<int>(duration);
+  lease.duration_seconds = plausible ? static_cast<int>(duration) : 0;
+  return lease;
+}
 
 Result<Pod> pod_from_json(const json& value) {
   const json* metadata = find(value, "metadata");
@@ -179,6 +242,28 @@ std::string pod_delete_body(const Pod& pod) {
                   {"kind", "DeleteOptions"},
                   {"gracePeriodSeconds", 0},
                   {"preconditions", {{"uid", pod.uid}}}});
+}
+
+std::string event_body(const Event& event) {
+  return to_text({{"apiVersion", "v1"},
+                  {"kind", "Event"},
+                  {"metadata", {{"name", event.name}, {"namespace", event.namespace_name}}},
+                  {"involvedObject", involved_object(event.about)},
+                  {"type", event.type},
+                  {"reason", event.reason},
+                  {"message", one_line(event.message, kMaxEventMessageBytes)},
+                  {"source", {{"component", event.source_component}, {"host", event.source_host}}},
+                  {"reportingComponent", event.source_component},
+                  {"reportingInstance", event.source_host},
+                  {"firstTimestamp", rfc3339(event.first_seen)},
+                  {"lastTimestamp", rfc3339(event.last_seen)},
+                  {"count", event.count}});
+}
+
+std::string event_patch_body(const Event& event) {
+  return to_text({{"count", event.count},
+                  {"message", one_line(event.message, kMaxEventMessageBytes)},
+                  {"lastTimestamp", rfc3339(event.last_seen)}});
 }
 
 }  // namespace slurmlet::kube
