@@ -1,11 +1,9 @@
 set(COMPONENT_SOURCES
   curl_client.cpp
-  curl_handle.cpp
   known_addresses.cpp
   proxy_choice.cpp
   response_head.cpp
   target.cpp
   transfer.cpp
   transfer_loop.cpp
-  transfer_options.cpp
   transport_error.cpp)

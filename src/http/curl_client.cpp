@@ -11,7 +11,6 @@
 #include "http/target.h"
 #include "http/transfer.h"
 #include "http/transfer_loop.h"
-#include "http/transfer_options.h"
 
 namespace slurmlet::http {
 namespace {
@@ -19,45 +18,54 @@ namespace {
 // For the first call over a fresh connection, while there is an old one to go back to.
 constexpr long kTrialMilliseconds = 3000;
 
-SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
-
-// Takes part in the loop while in scope.
-class LoopMembership {
- public:
-  LoopMembership(TransferLoop& loop, Transfer& transfer) : loop_(loop), transfer_(transfer) {
-    loop_.add(transfer_);
+// Sets libcurl up once per process; thread-safe.
+Status init_curl() {
+  // Never cleaned up: other threads may be inside libcurl when the process ends.
+  static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (code != CURLE_OK) {
+    return Error{Code::kInternal,
+                 std::string{"libcurl does not start: "} + curl_easy_strerror(code)};
   }
-  ~LoopMembership() { loop_.remove(transfer_); }
-  LoopMembership(const LoopMembership&) = delete;
-  LoopMembership& operator=(const LoopMembership&) = delete;
+  return {};
+}
 
- private:
-  TransferLoop& loop_;
-  Transfer& transfer_;
-};
+// An empty pool for use by one thread; null when memory is short.
+ConnectionPool make_connection_pool() {
+  CURLSH* share = curl_share_init();
+  if (share == nullptr) {
+    return nullptr;
+  }
+  ConnectionPool pool{share, [](CURLSH* handle) { curl_share_cleanup(handle); }};
+  // One thread uses the pool, hence no lock functions.
+  if (curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK) {
+    return nullptr;
+  }
+  return pool;
+}
 
-class CurlStream final : public Stream {
- public:
-  CurlStream(TransferLoop& loop, Owner& owner, std::shared_ptr<const Shared> shared,
-             const Request& request, const Result<std::string>& token, ConnectionPool pool)
-      : transfer_(owner, std::move(shared), request, token ? *token : std::string{},
-                  std::move(pool), Transfer::Kind::kStreamed, steady_now()) {
-    if (!token) {
-      transfer_.fail(token.error());
+// RFC 9110 section 5.6.2, "token".
+bool is_token(std::string_view text) { return !text.empty() && all_alnum(text, "!#$%&'*+-.^_`|~"); }
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) == 0x7f;
+  });
+}
+
+// kInvalid when a header of the request's own would end its line or is no header; not quoted.
+Status check_headers(const Request& request) {
+  for (const auto& [name, value] : request.headers) {
+    if (!is_token(name) || has_control(value)) {
+      return Error{
+          Code::kInvalid,
+          request.method + " " + request.path +
+              ": a header of the request contains a control character or has no valid name"};
     }
-    membership_.emplace(loop, transfer_);
   }
+  return {};
+}
 
-  int status() const override { return transfer_.head().status(); }
-  std::optional<Duration> retry_after() const override { return transfer_.head().retry_after(); }
-  std::string take() override { return transfer_.take_body(); }
-  bool ended() const override { return transfer_.ended(); }
-  std::optional<Error> error() const override { return transfer_.error(); }
-
- private:
-  Transfer transfer_;
-  std::optional<LoopMembership> membership_;  // left before the transfer goes
-};
+SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
 
 // Answers that suggest that this API server, not the request, is at fault.
 bool is_server_fault(int status) { return status == 401 || status >= 500; }
@@ -191,13 +199,14 @@ Result<std::string> CurlClient::read_token() const {
 Result<Response> CurlClient::call(const Request& request) {
   const auto token = TRY(ready(request));
   (void)renew_connections();
-  Transfer transfer{owner_, shared_, request, token, pool_, Transfer::Kind::kWhole, steady_now()};
+  Transfer transfer{*loop_,      owner_, shared_, request, token, pool_, Transfer::Kind::kWhole,
+                    steady_now()};
   if (old_pool_) {
     curl_easy_setopt(transfer.easy(), CURLOPT_CONNECTTIMEOUT_MS, kTrialMilliseconds);
   }
-  const LoopMembership membership{*loop_, transfer};
+  loop_->add(transfer);
   drive(transfer);
-  const bool failed = transfer.error() || is_server_fault(transfer.head().status());
+  const bool failed = transfer.error() || is_server_fault(transfer.status());
   if (old_pool_ && failed) {
     pool_ = std::exchange(old_pool_, nullptr);  // the next call, a renewal of the Lease, may work
   }
@@ -209,9 +218,8 @@ Result<Response> CurlClient::call(const Request& request) {
   if (transfer.error()) {
     return *transfer.error();
   }
-  const ResponseHead& head = transfer.head();
-  return Response{head.status(), transfer.take_body(), head.date(), head.retry_after(),
-                  transfer.is_cut()};
+  return Response{transfer.status(), transfer.take(), transfer.head().date(),
+                  transfer.retry_after(), transfer.is_cut()};
 }
 
 void CurlClient::drive(Transfer& transfer) {
@@ -241,7 +249,13 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
   if (renew_connections()) {
     old_pool_.reset();
   }
-  return std::make_unique<CurlStream>(*loop_, owner_, shared_, request, token, pool_);
+  auto stream = std::make_unique<Transfer>(*loop_, owner_, shared_, request, token ? *token : "",
+                                           pool_, Transfer::Kind::kStreamed, steady_now());
+  if (!token) {
+    stream->fail(token.error());
+  }
+  loop_->add(*stream);
+  return stream;
 }
 
 std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds) {

@@ -1,12 +1,10 @@
 #pragma once
 
-// Owning pointers for libcurl's handles, and its process-wide set-up. Internal to the component.
+// Owning pointers for libcurl's handles. Internal to the component.
 
 #include <curl/curl.h>
 
 #include <memory>
-
-#include "base/result.h"
 
 namespace slurmlet::http {
 
@@ -25,14 +23,5 @@ using UrlHandle = std::unique_ptr<CURLU, CurlReleaser<curl_url_cleanup>>;
 // A set of kept-alive connections. libcurl frees one only when no transfer uses it any more, so
 // transfers hold it too.
 using ConnectionPool = std::shared_ptr<CURLSH>;
-
-// Sets libcurl up once per process; thread-safe.
-Status init_curl();
-
-// An empty pool for use by one thread; null when memory is short.
-ConnectionPool make_connection_pool();
-
-// Appends a header line; false when memory is short.
-bool append_header(HeaderList& headers, const char* line);
 
 }  // namespace slurmlet::http

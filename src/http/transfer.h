@@ -1,8 +1,8 @@
 #pragma once
 
 // One request and its response under way: a libcurl easy handle, what it has received and how it
-// ended. A TransferLoop moves it on; whoever made it looks at the outcome. Internal to the
-// component.
+// ended. A TransferLoop moves it on, once it is added there and until it is destroyed; whoever made
+// it looks at the outcome. Internal to the component.
 //
 // Pinned in memory (libcurl holds pointers into it) and owned by one thread.
 
@@ -40,26 +40,32 @@ struct Owner {
   std::string local_address;  // our side of its last connection; "" before the first
 };
 
-class Transfer {
+class TransferLoop;
+
+class Transfer final : public Stream {
  public:
   enum class Kind { kWhole, kStreamed };
 
   // `request.timeout` counts from `now`, for kStreamed until the headers are there. A transfer that
   // cannot even be set up has ended from the start.
-  Transfer(Owner& owner, std::shared_ptr<const Shared> shared, const Request& request,
-           const std::string& token, ConnectionPool pool, Kind kind, SteadyTime now);
+  Transfer(TransferLoop& loop, Owner& owner, std::shared_ptr<const Shared> shared,
+           const Request& request, const std::string& token, ConnectionPool pool, Kind kind,
+           SteadyTime now);
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
+  ~Transfer() override;
 
   CURL* easy() const { return easy_.get(); }
   const Owner& owner() const { return owner_; }
   Kind kind() const { return kind_; }
   const ResponseHead& head() const { return head_; }
-  bool ended() const { return ended_; }
-  const std::optional<Error>& error() const { return error_; }
+  int status() const override { return head_.status(); }
+  std::optional<Duration> retry_after() const override { return head_.retry_after(); }
+  bool ended() const override { return ended_; }
+  std::optional<Error> error() const override { return error_; }
   bool is_cut() const { return too_long_; }  // and ended because of it
   // The body so far; empties it and lets a paused transfer go on.
-  std::string take_body();
+  std::string take() override;
   // When it is to be given up; kNever once nothing more is timed.
   SteadyTime deadline() const;
   // Streams: whether something has come since note_reported() that the reader has not seen: a piece
@@ -79,6 +85,7 @@ class Transfer {
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 
+  TransferLoop& loop_;
   Owner& owner_;
   std::shared_ptr<const Shared> shared_;
   Kind kind_;

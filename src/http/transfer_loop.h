@@ -17,8 +17,8 @@ class TransferLoop {
   // False when memory was short; nothing else may be called then.
   explicit operator bool() const { return multi_ != nullptr; }
 
-  // One that has ended already is carried for its news only. remove() closes the connection of one
-  // that has not.
+  // One that has ended already is carried for its news only. remove(), which its destructor calls,
+  // closes the connection of one that has not.
   void add(Transfer& transfer);
   void remove(Transfer& transfer);
 
