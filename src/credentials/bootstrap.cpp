@@ -16,7 +16,6 @@
 #include "http/proxy_choice.h"
 #include "kube/cluster_info.h"
 #include "kube/kubeconfig.h"
-#include "kube/kubeconfig_text.h"
 #include "tls/certificates.h"
 
 namespace slurmlet::credentials {

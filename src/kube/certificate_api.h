@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct CertificateRequest {
   std::string message;      // of the Denied or Failed condition: "Reason: message"
   std::string certificate;  // PEM, once issued
 };
+
+// kInvalid when `value` has no metadata.name, or when its base64 is none. A status that says
+// nothing is a request that nobody has decided yet. Pure.
+Result<CertificateRequest> certificate_request_from_json(const nlohmann::json& value);
 
 class CertificateApi {
  public:

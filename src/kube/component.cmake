@@ -1,19 +1,15 @@
 set(COMPONENT_SOURCES
   certificate_api.cpp
-  certificate_json.cpp
   cluster_access.cpp
   cluster_info.cpp
   json_read.cpp
   kubeconfig.cpp
-  kubeconfig_text.cpp
   line_splitter.cpp
   list_watch.cpp
   node_json.cpp
   object_json.cpp
-  own_rights.cpp
   rest_api.cpp
   rest_call.cpp
   review_api.cpp
-  review_json.cpp
   status_error.cpp
   watch.cpp)

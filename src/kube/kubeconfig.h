@@ -12,6 +12,7 @@
 // over. Errors never quote a secret.
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -23,5 +24,11 @@ Result<ClusterAccess> load_kubeconfig(const std::filesystem::path& path);
 
 // The same from text; `path` names the file in errors and places relative paths.
 Result<ClusterAccess> parse_kubeconfig(std::string_view text, const std::filesystem::path& path);
+
+// The kubeconfig of a node that bootstrapped: server and CA inline, client certificate and key by
+// the path of the store's current file, as the kubelet writes it. `access` gives server, CA (its
+// PEM text), tls-server-name and proxy; its credential is not used.
+std::string node_kubeconfig_text(const ClusterAccess& access, const std::string& node_name,
+                                 const std::filesystem::path& certificate_and_key);
 
 }  // namespace slurmlet::kube

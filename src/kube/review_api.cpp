@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kube/json_read.h"
-#include "kube/review_json.h"
+#include "kube/rest_send.h"
 #include "kube/status_error.h"
 
 namespace slurmlet::kube {
@@ -14,6 +14,46 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 10;
+
+// The POST that creates a review.
+http::Request review_request(std::string path, std::string body) {
+  return {"POST", std::move(path), std::move(body), kJson, kCallTimeout};
+}
+
+// authentication.k8s.io/v1 UserInfo.
+UserInfo user_from_json(const json& object) {
+  UserInfo user;
+  user.name = string_at(object, "username");
+  user.uid = string_at(object, "uid");
+  user.groups = strings_of(member(object, "groups"));
+  if (const json& extra = member(object, "extra"); extra.is_object()) {
+    for (const auto& [key, values] : extra.items()) {
+      user.extra.emplace(key, strings_of(values));
+    }
+  }
+  return user;
+}
+
+// An answer without a status is no yes. kInternal when it contradicts itself.
+Result<TokenReview> token_review_from_json(const json& object) {
+  const json& status = member(object, "status");
+  TokenReview review;
+  review.authenticated = bool_at(status, "authenticated");
+  review.error = one_line(string_at(status, "error"));
+  review.user = user_from_json(member(status, "user"));
+  if (review.authenticated && review.user.name.empty()) {
+    return Error{Code::kInternal, "the answer accepts the token but names no user"};
+  }
+  return review;
+}
+
+// Of a SubjectAccessReview or SelfSubjectAccessReview; never an Error.
+Result<AccessReview> access_review_from_json(const json& object) {
+  const json& status = member(object, "status");
+  // A server that says both contradicts itself; client-go takes it for an error.
+  return AccessReview{bool_at(status, "allowed") && !bool_at(status, "denied"),
+                      one_line(string_at(status, "reason"))};
+}
 
 template <typename T>
 using ReadReview = Result<T> (*)(const json& review);
@@ -113,6 +153,22 @@ json access_spec(const AccessQuestion& question) {
   return spec;
 }
 
+Result<UserInfo> user_of_review(const json& object) {
+  const json* user = find(member(object, "status"), "userInfo");
+  if (user == nullptr) {
+    return Error{Code::kInternal, "without a user"};
+  }
+  return user_from_json(*user);
+}
+
+Result<std::string> version_of(const json& object) {
+  std::string version = one_line(string_at(object, "gitVersion"));
+  if (version.empty()) {
+    return Error{Code::kInternal, "without gitVersion"};
+  }
+  return version;
+}
+
 }  // namespace
 
 std::unique_ptr<PendingCall<TokenReview>> RestReviewApi::review_token(const std::string& token,
@@ -121,8 +177,7 @@ std::unique_ptr<PendingCall<TokenReview>> RestReviewApi::review_token(const std:
                   {"kind", "TokenReview"},
                   {"spec", {{"token", token}}}};
   return std::make_unique<ReviewCall<TokenReview>>(
-      client_,
-      review_request("/apis/authentication.k8s.io/v1/tokenreviews", to_text(body), kCallTimeout),
+      client_, review_request("/apis/authentication.k8s.io/v1/tokenreviews", to_text(body)),
       options_.counter, token_review_from_json, now);
 }
 
@@ -132,10 +187,63 @@ std::unique_ptr<PendingCall<AccessReview>> RestReviewApi::review_access(
                   {"kind", "SubjectAccessReview"},
                   {"spec", access_spec(question)}};
   return std::make_unique<ReviewCall<AccessReview>>(
-      client_,
-      review_request("/apis/authorization.k8s.io/v1/subjectaccessreviews", to_text(body),
-                     kCallTimeout),
+      client_, review_request("/apis/authorization.k8s.io/v1/subjectaccessreviews", to_text(body)),
       options_.counter, access_review_from_json, now);
+}
+
+std::string describe(const OwnRight& right) {
+  std::string out = right.verb + " " + right.resource;
+  if (!right.group.empty()) {
+    out += "." + right.group;
+  }
+  if (!right.subresource.empty()) {
+    out += "/" + right.subresource;
+  }
+  if (!right.name.empty()) {
+    out += " " + (right.namespace_name.empty() ? "" : right.namespace_name + "/") + right.name;
+  } else if (!right.field_selector.empty()) {
+    out += " with " + right.field_selector;
+  } else if (!right.namespace_name.empty()) {
+    out += " in " + right.namespace_name;
+  }
+  return out;
+}
+
+std::string own_right_body(const OwnRight& right) {
+  json attributes{{"verb", right.verb}, {"resource", right.resource}};
+  for (const auto& [key, value] :
+       {std::pair{"group", &right.group}, std::pair{"subresource", &right.subresource},
+        std::pair{"name", &right.name}, std::pair{"namespace", &right.namespace_name}}) {
+    if (!value->empty()) {
+      attributes[key] = *value;
+    }
+  }
+  if (!right.field_selector.empty()) {
+    attributes["fieldSelector"] = {{"rawSelector", right.field_selector}};
+  }
+  return to_text({{"apiVersion", "authorization.k8s.io/v1"},
+                  {"kind", "SelfSubjectAccessReview"},
+                  {"spec", {{"resourceAttributes", std::move(attributes)}}}});
+}
+
+Result<AccessReview> review_own_right(http::Client& client, const CallOptions& options,
+                                      const OwnRight& right) {
+  return send_for(client, options,
+                  review_request("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                                 own_right_body(right)),
+                  access_review_from_json);
+}
+
+Result<UserInfo> who_am_i(http::Client& client, const CallOptions& options) {
+  const json body{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
+  return send_for(
+      client, options,
+      review_request("/apis/authentication.k8s.io/v1/selfsubjectreviews", to_text(body)),
+      user_of_review);
+}
+
+Result<std::string> server_version(http::Client& client, const CallOptions& options) {
+  return send_for(client, options, {"GET", "/version", "", "", kCallTimeout}, version_of);
 }
 
 }  // namespace slurmlet::kube

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "config/settings.h"
-#include "kube/own_rights.h"
+#include "kube/review_api.h"
 #include "operator/options.h"
 
 namespace slurmlet::op {

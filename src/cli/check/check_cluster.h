@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "cli/check/check_finding.h"
 #include "kube/api.h"
-#include "kube/own_rights.h"
+#include "kube/review_api.h"
 #include "node/node.h"
 
 namespace slurmlet::cli {

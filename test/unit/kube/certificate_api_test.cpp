@@ -5,7 +5,6 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_http_client.h"
-#include "kube/certificate_json.h"
 #include "kube/fixture_file.h"
 
 namespace slurmlet::kube {

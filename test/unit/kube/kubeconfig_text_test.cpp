@@ -1,4 +1,3 @@
-#include "kube/kubeconfig_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "kube/own_rights.h"
+#include "kube/review_api.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
