@@ -1,123 +1,92 @@
 #include "base/rfc3339.h"
 
-#include <fmt/format.h>
+#include <fmt/chrono.h>
 
+#include <algorithm>
 #include <charconv>
-#include <ctime>
 
 namespace slurmlet {
 namespace {
 
-using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::seconds;
 
-std::tm utc(std::int64_t unix_seconds) {
-  const std::time_t t = unix_seconds;
-  std::tm out{};
-  gmtime_r(&t, &out);
-  return out;
+// Whether `text` begins like `form`, in which 0 is any digit and T may be small.
+bool begins_like(std::string_view text, std::string_view form) {
+  return text.size() >= form.size() &&
+         std::equal(form.begin(), form.end(), text.begin(), [](char wanted, char c) {
+           return wanted == '0' ? c >= '0' && c <= '9' : c == wanted || (wanted == 'T' && c == 't');
+         });
 }
 
-// Reads exactly `width` digits from the front of `text`.
-bool take_digits(std::string_view& text, std::size_t width, int& out) {
-  if (text.size() < width) {
-    return false;
-  }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + width, out);
-  if (error != std::errc{} || end != text.data() + width || text.front() == '-') {
-    return false;
-  }
-  text.remove_prefix(width);
-  return true;
+// Of `width` digits.
+int number_at(std::string_view text, std::size_t at, std::size_t width) {
+  int number = 0;
+  std::from_chars(text.data() + at, text.data() + at + width, number);
+  return number;
 }
 
-bool take_char(std::string_view& text, char c) {
-  if (text.empty() || text.front() != c) {
-    return false;
+std::optional<seconds> offset_from(std::string_view text) {
+  if (text == "Z" || text == "z") {
+    return seconds{0};
   }
-  text.remove_prefix(1);
-  return true;
-}
-
-bool take_offset(std::string_view& text, int& offset_seconds) {
-  offset_seconds = 0;
-  if (take_char(text, 'Z') || take_char(text, 'z')) {
-    return text.empty();
+  if (text.size() != 6 || !(text.front() == '+' || text.front() == '-') ||
+      !begins_like(text.substr(1), "00:00")) {
+    return std::nullopt;
   }
-  const int sign = take_char(text, '+') ? 1 : take_char(text, '-') ? -1 : 0;
-  int hour = 0;
-  int minute = 0;
-  if (sign == 0 || !take_digits(text, 2, hour) || !take_char(text, ':') ||
-      !take_digits(text, 2, minute) || hour > 23 || minute > 59) {
-    return false;
+  const int hour = number_at(text, 1, 2);
+  const int minute = number_at(text, 4, 2);
+  if (hour > 23 || minute > 59) {
+    return std::nullopt;
   }
-  offset_seconds = sign * (hour * 3600 + minute * 60);
-  return text.empty();
-}
-
-// Whether the day exists and WallTime, which counts nanoseconds, reaches it (1677 to 2262).
-bool is_representable(int year, int month, int day) {
-  const std::chrono::year_month_day date{std::chrono::year{year},
-                                         std::chrono::month{static_cast<unsigned>(month)},
-                                         std::chrono::day{static_cast<unsigned>(day)}};
-  return date.ok() && year > 1677 && year < 2262;
-}
-
-std::int64_t floor_seconds(WallTime time) {
-  return std::chrono::floor<seconds>(time).time_since_epoch().count();
+  return seconds{(text.front() == '-' ? -1 : 1) * (hour * 3600 + minute * 60)};
 }
 
 }  // namespace
 
 std::string rfc3339(WallTime time) {
-  const std::tm t = utc(floor_seconds(time));
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", t.tm_year + 1900, t.tm_mon + 1,
-                     t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::floor<seconds>(time)));
 }
 
 std::string rfc3339_micro(WallTime time) {
-  const auto micros = duration_cast<microseconds>(time - std::chrono::floor<seconds>(time)).count();
+  const auto fraction = time - std::chrono::floor<seconds>(time);
   std::string text = rfc3339(time);
   text.pop_back();
-  return text + fmt::format(".{:06}Z", micros);
+  return text + fmt::format(".{:06}Z", std::chrono::floor<microseconds>(fraction).count());
 }
 
 std::optional<WallTime> parse_rfc3339(std::string_view text) {
-  std::tm t{};
-  int year = 0;
-  int month = 0;
-  if (!take_digits(text, 4, year) || !take_char(text, '-') || !take_digits(text, 2, month) ||
-      !take_char(text, '-') || !take_digits(text, 2, t.tm_mday) ||
-      !(take_char(text, 'T') || take_char(text, 't')) || !take_digits(text, 2, t.tm_hour) ||
-      !take_char(text, ':') || !take_digits(text, 2, t.tm_min) || !take_char(text, ':') ||
-      !take_digits(text, 2, t.tm_sec)) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00";
+  constexpr std::size_t kMicroDigits = 6;
+  if (!begins_like(text, kForm)) {
     return std::nullopt;
   }
-  std::int64_t micros = 0;
-  if (take_char(text, '.')) {
-    std::int64_t scale = 100000;
-    bool any = false;
-    while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
-      micros += (text.front() - '0') * scale;
-      scale /= 10;
-      text.remove_prefix(1);
-      any = true;
-    }
-    if (!any) {
+  const int year = number_at(text, 0, 4);
+  const std::chrono::year_month_day date{
+      std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(number_at(text, 5, 2))},
+      std::chrono::day{static_cast<unsigned>(number_at(text, 8, 2))}};
+  const std::chrono::hours hour{number_at(text, 11, 2)};
+  const std::chrono::minutes minute{number_at(text, 14, 2)};
+  const seconds second{number_at(text, 17, 2)};
+  text.remove_prefix(kForm.size());
+  microseconds micros{0};
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    std::string digits{text.substr(0, text.find_first_not_of("0123456789"))};
+    if (digits.empty()) {
       return std::nullopt;
     }
+    text.remove_prefix(digits.size());
+    digits.resize(kMicroDigits, '0');
+    micros = microseconds{number_at(digits, 0, kMicroDigits)};
   }
-  int offset = 0;
-  if (!take_offset(text, offset) || month < 1 || month > 12 || t.tm_mday < 1 || t.tm_mday > 31 ||
-      t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 60 ||
-      !is_representable(year, month, t.tm_mday)) {
+  const auto offset = offset_from(text);
+  // WallTime, which counts nanoseconds, reaches from 1677 to 2262.
+  if (!offset || !date.ok() || year <= 1677 || year >= 2262 || hour.count() > 23 ||
+      minute.count() > 59 || second.count() > 60) {
     return std::nullopt;
   }
-  t.tm_year = year - 1900;
-  t.tm_mon = month - 1;
-  const std::int64_t unix_seconds = timegm(&t) - offset;
-  return WallTime{seconds{unix_seconds} + microseconds{micros}};
+  return std::chrono::sys_days{date} + hour + minute + second - *offset + micros;
 }
 
 }  // namespace slurmlet
