@@ -64,6 +64,12 @@ std::optional<std::int64_t> int_at(const json& object, const char* key) {
                                             : std::nullopt;
 }
 
+void put(json& object, const char* key, json value) {
+  if (value != "" && !value.empty()) {
+    object[key] = std::move(value);
+  }
+}
+
 std::vector<std::string> strings_of(const json& array) {
   std::vector<std::string> strings;
   if (array.is_array()) {

@@ -37,6 +37,9 @@ std::string string_at(const nlohmann::json& object, const char* key);
 bool bool_at(const nlohmann::json& object, const char* key);
 std::optional<std::int64_t> int_at(const nlohmann::json& object, const char* key);
 
+// Sets a member that is left out when there is nothing in it: "", null, an empty list or map.
+void put(nlohmann::json& object, const char* key, nlohmann::json value);
+
 // The strings of an array; none of another type.
 std::vector<std::string> strings_of(const nlohmann::json& array);
 

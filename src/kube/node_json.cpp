@@ -90,17 +90,13 @@ json endpoints_json(int port) { return {{"kubeletEndpoint", {{"Port", port}}}}; 
 
 json spec_json(const node::DesiredNode& desired) {
   json spec = json::object();
-  if (!desired.provider_id.empty()) {
-    spec["providerID"] = desired.provider_id;
-  }
+  put(spec, "providerID", desired.provider_id);
   if (desired.unschedulable) {
     spec["unschedulable"] = true;
   }
   for (const node::Taint& taint : desired.taints) {
     json item{{"key", taint.key}, {"effect", taint.effect}};
-    if (!taint.value.empty()) {
-      item["value"] = taint.value;
-    }
+    put(item, "value", taint.value);
     spec["taints"].push_back(std::move(item));
   }
   return spec;
@@ -156,9 +152,7 @@ json conditions_patch(const node::NodePatch& patch) {
 
 json metadata_patch(const node::NodePatch& patch) {
   json metadata = json::object();
-  if (!patch.uid.empty()) {
-    metadata["uid"] = patch.uid;
-  }
+  put(metadata, "uid", patch.uid);
   put_changes(metadata, "labels", patch.labels);
   put_changes(metadata, "annotations", patch.annotations);
   return metadata;
@@ -232,12 +226,8 @@ Result<Machine> machine_from_json(const json& value) {
 
 std::string node_create_body(const node::DesiredNode& desired, WallTime now) {
   json metadata{{"name", desired.name}};
-  if (!desired.labels.empty()) {
-    metadata["labels"] = desired.labels;
-  }
-  if (!desired.annotations.empty()) {
-    metadata["annotations"] = desired.annotations;
-  }
+  put(metadata, "labels", desired.labels);
+  put(metadata, "annotations", desired.annotations);
   return to_text({{"apiVersion", "v1"},
                   {"kind", "Node"},
                   {"metadata", std::move(metadata)},
@@ -249,9 +239,7 @@ std::string node_patch_body(const node::NodePatch& patch) {
   json status = json::object();
   put_changes(status, "capacity", patch.capacity);
   put_changes(status, "allocatable", patch.allocatable);
-  if (json conditions = conditions_patch(patch); !conditions.empty()) {
-    status["conditions"] = std::move(conditions);
-  }
+  put(status, "conditions", conditions_patch(patch));
   if (patch.addresses) {
     // Without this element the server would merge by type and keep addresses that are gone.
     json addresses = addresses_json(*patch.addresses);
@@ -268,12 +256,8 @@ std::string node_patch_body(const node::NodePatch& patch) {
     status["daemonEndpoints"] = endpoints_json(*patch.kubelet_port);
   }
   json body = json::object();
-  if (json metadata = metadata_patch(patch); !metadata.empty()) {
-    body["metadata"] = std::move(metadata);
-  }
-  if (!status.empty()) {
-    body["status"] = std::move(status);
-  }
+  put(body, "metadata", metadata_patch(patch));
+  put(body, "status", std::move(status));
   return to_text(body);
 }
 

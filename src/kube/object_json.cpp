@@ -100,9 +100,7 @@ void put_ended(json& into, const char* key, json statuses, const std::string& re
   for (json& status : statuses) {
     end_container(status, reason, message);
   }
-  if (!statuses.empty()) {
-    into[key] = std::move(statuses);
-  }
+  put(into, key, std::move(statuses));
 }
 
 // With an entry that says it ended for each of `containers`.
@@ -127,12 +125,8 @@ json all_ended(json statuses, const std::vector<PodContainer>& containers,
 
 json involved_object(const ObjectRef& about) {
   json object{{"apiVersion", about.api_version}, {"kind", about.kind}, {"name", about.name}};
-  if (!about.namespace_name.empty()) {
-    object["namespace"] = about.namespace_name;
-  }
-  if (!about.uid.empty()) {
-    object["uid"] = about.uid;
-  }
+  put(object, "namespace", about.namespace_name);
+  put(object, "uid", about.uid);
   return object;
 }
 
@@ -140,9 +134,7 @@ json involved_object(const ObjectRef& about) {
 
 std::string lease_body(const Lease& lease, const std::string& name_space) {
   json metadata{{"name", lease.name}, {"namespace", name_space}};
-  if (!lease.resource_version.empty()) {
-    metadata["resourceVersion"] = lease.resource_version;
-  }
+  put(metadata, "resourceVersion", lease.resource_version);
   if (!lease.owner_node_uid.empty()) {
     metadata["ownerReferences"] = json::array({{{"apiVersion", "v1"},
                                                 {"kind", "Node"},
@@ -151,12 +143,8 @@ std::string lease_body(const Lease& lease, const std::string& name_space) {
   }
   json spec{{"holderIdentity", lease.holder_identity},
             {"leaseDurationSeconds", lease.duration_seconds}};
-  if (!lease.renew_time.empty()) {
-    spec["renewTime"] = lease.renew_time;
-  }
-  if (!lease.acquire_time.empty()) {
-    spec["acquireTime"] = lease.acquire_time;
-  }
+  put(spec, "renewTime", lease.renew_time);
+  put(spec, "acquireTime", lease.acquire_time);
   return to_text({{"apiVersion", "coordination.k8s.io/v1"},
                   {"kind", "Lease"},
                   {"metadata", std::move(metadata)},

@@ -137,19 +137,11 @@ json access_spec(const AccessQuestion& question) {
                   {"resource", "nodes"},
                   {"subresource", question.subresource},
                   {"name", question.node_name}};
-  if (!question.verb.empty()) {
-    attributes["verb"] = question.verb;
-  }
+  put(attributes, "verb", question.verb);
   json spec{{"user", question.user.name}, {"resourceAttributes", std::move(attributes)}};
-  if (!question.user.uid.empty()) {
-    spec["uid"] = question.user.uid;
-  }
-  if (!question.user.groups.empty()) {
-    spec["groups"] = question.user.groups;
-  }
-  if (!question.user.extra.empty()) {
-    spec["extra"] = question.user.extra;
-  }
+  put(spec, "uid", question.user.uid);
+  put(spec, "groups", question.user.groups);
+  put(spec, "extra", question.user.extra);
   return spec;
 }
 
@@ -211,13 +203,10 @@ std::string describe(const OwnRight& right) {
 
 std::string own_right_body(const OwnRight& right) {
   json attributes{{"verb", right.verb}, {"resource", right.resource}};
-  for (const auto& [key, value] :
-       {std::pair{"group", &right.group}, std::pair{"subresource", &right.subresource},
-        std::pair{"name", &right.name}, std::pair{"namespace", &right.namespace_name}}) {
-    if (!value->empty()) {
-      attributes[key] = *value;
-    }
-  }
+  put(attributes, "group", right.group);
+  put(attributes, "subresource", right.subresource);
+  put(attributes, "name", right.name);
+  put(attributes, "namespace", right.namespace_name);
   if (!right.field_selector.empty()) {
     attributes["fieldSelector"] = {{"rawSelector", right.field_selector}};
   }
