@@ -19,24 +19,18 @@ bool is_loopback(std::string_view authority) {
   return false;
 }
 
-struct FileField {
-  const char* what;
-  const std::string& path;
-  std::string& text;
-  std::string& name;
-};
-
-Status read_into(const FileField& field, ClusterAccess& access) {
-  if (field.path.empty()) {
+Status read_into(ClusterAccess& access, const char* what, const std::string& path,
+                 std::string& text, std::string& name) {
+  if (path.empty()) {
     return {};
   }
-  auto content = read_file(field.path);
+  auto content = read_file(path);
   if (!content) {
-    return content.error().with_prefix(field.what);
+    return content.error().with_prefix(what);
   }
-  field.text = *std::move(content);
-  field.name = field.path;
-  access.files.emplace_back(field.path);
+  text = *std::move(content);
+  name = path;
+  access.files.emplace_back(path);
   return {};
 }
 
@@ -75,25 +69,11 @@ Result<ClusterAccess> access_from_files(const AccessFiles& files) {
   if (const std::string problem = server_url_problem(access.server); !problem.empty()) {
     return Error{Code::kInvalid, "API server \"" + files.server + "\" " + problem};
   }
-  if (files.certificate_file.empty() != files.key_file.empty()) {
-    return Error{Code::kInvalid,
-                 files.key_file.empty()
-                     ? "client certificate " + files.certificate_file +
-                           " is set without its key; set the key file too"
-                     : "client key " + files.key_file +
-                           " is set without its certificate; set the certificate file too"};
-  }
-  if (files.certificate_file.empty() && files.token_file.empty()) {
-    return Error{Code::kInvalid, "no credential for " + access.server +
-                                     "; set a client certificate with its key, or a token file"};
-  }
   tls::PemSources& pem = access.pem;
-  for (const FileField& field : {FileField{"CA certificate", files.ca_file, pem.ca, pem.ca_name},
-                                 FileField{"client certificate", files.certificate_file,
-                                           pem.certificate, pem.certificate_name},
-                                 FileField{"client key", files.key_file, pem.key, pem.key_name}}) {
-    TRY(read_into(field, access));
-  }
+  TRY(read_into(access, "CA certificate", files.ca_file, pem.ca, pem.ca_name));
+  TRY(read_into(access, "client certificate", files.certificate_file, pem.certificate,
+                pem.certificate_name));
+  TRY(read_into(access, "client key", files.key_file, pem.key, pem.key_name));
   access.token_file = files.token_file;
   return access;
 }

@@ -24,13 +24,14 @@ struct ClusterAccess {
   std::vector<std::filesystem::path> files;
 };
 
-// The environment form: paths of single files, each "" when not used.
+// The environment form: paths of single files, each "" when not used. That they are complete is
+// config's to check.
 struct AccessFiles {
   std::string server;
   std::string ca_file, certificate_file, key_file, token_file;
 };
 
-// kInvalid naming what is missing or contradictory; the error of the file that cannot be read.
+// kInvalid for what is no server's URL; the error of the file that cannot be read.
 Result<ClusterAccess> access_from_files(const AccessFiles& files);
 
 // Nothing if `url` can be an API server's: https://, or http:// to this machine itself (plain text

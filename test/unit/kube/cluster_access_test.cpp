@@ -39,7 +39,7 @@ TEST_F(AccessFromFilesTest, ReadsTheFilesButLeavesTheTokenToItsFile) {
   EXPECT_EQ(access->files.size(), 3U);
 }
 
-TEST_F(AccessFromFilesTest, SaysWhatIsMissing) {
+TEST_F(AccessFromFilesTest, SaysWhatIsWrong) {
   const struct {
     AccessFiles files;
     Code code;
@@ -47,9 +47,6 @@ TEST_F(AccessFromFilesTest, SaysWhatIsMissing) {
   } table[] = {
       {{"", "", "", "", "t"}, Code::kInvalid, "https://HOST:PORT"},
       {{"http://h", "", "", "", "t"}, Code::kInvalid, "not encrypted"},
-      {{"https://h", "", at("crt"), "", ""}, Code::kInvalid, "without its key"},
-      {{"https://h", "", "", at("key"), ""}, Code::kInvalid, "without its certificate"},
-      {{"https://h", "", "", "", ""}, Code::kInvalid, "no credential"},
       {{"https://h", at("no-ca"), "", "", "t"}, Code::kNotFound, "CA certificate: open"},
       {{"https://h", "", at("no-crt"), at("key"), ""}, Code::kNotFound, "client certificate: open"},
   };
