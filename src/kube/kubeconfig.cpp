@@ -29,8 +29,7 @@ class Reader {
 
  private:
   struct Entry {
-    const yaml::Value* named = nullptr;    // the list element
-    const yaml::Value* content = nullptr;  // its "cluster", "user" or "context" map
+    const yaml::Value* content = nullptr;  // the "cluster", "user" or "context" map
     std::string name;
   };
   struct PemField {
@@ -49,8 +48,6 @@ class Reader {
                       const yaml::Value& referrer) const;
   Status read_cluster(const Entry& cluster);
   Status read_user(const Entry& user);
-  Status refuse(const yaml::Value& map, const Entry& owner, const char* key,
-                const char* sentence) const;
   Status refuse_foreign_credentials(const Entry& user) const;
   Status read_pem(const yaml::Value& map, const PemField& field);
   std::string resolved(const std::string& path) const {
@@ -104,7 +101,7 @@ Result<Reader::Entry> Reader::entry(const char* list_key, const char* content_ke
                        std::string(list_key) + " entry " + in_quotes(name) + " needs a map \"" +
                            content_key + "\"");
       }
-      return Entry{&item, content, name};
+      return Entry{content, name};
     }
   }
   return invalid(referrer,
@@ -129,15 +126,6 @@ Result<ClusterAccess> Reader::read() {
   TRY(read_cluster(cluster));
   TRY(read_user(user));
   return std::move(access_);
-}
-
-Status Reader::refuse(const yaml::Value& map, const Entry& owner, const char* key,
-                      const char* sentence) const {
-  const yaml::Value* value = map.find(key);
-  if (value == nullptr || value->is_null()) {
-    return {};
-  }
-  return invalid(*value, std::string(key) + " of " + in_quotes(owner.name) + " " + sentence);
 }
 
 Status Reader::read_cluster(const Entry& cluster) {
@@ -178,8 +166,9 @@ Status Reader::refuse_foreign_credentials(const Entry& user) const {
       {"as", kImpersonation},        {"as-uid", kImpersonation},
       {"as-groups", kImpersonation}, {"as-user-extra", kImpersonation}};
   for (const auto& [key, sentence] : kRefused) {
-    if (const Status refused = refuse(*user.content, user, key, sentence); !refused) {
-      return refused;
+    const yaml::Value* value = user.content->find(key);
+    if (value != nullptr && !value->is_null()) {
+      return invalid(*value, std::string(key) + " of " + in_quotes(user.name) + " " + sentence);
     }
   }
   return {};
@@ -187,16 +176,12 @@ Status Reader::refuse_foreign_credentials(const Entry& user) const {
 
 Status Reader::read_user(const Entry& user) {
   const yaml::Value& map = *user.content;
-  if (const Status refused = refuse_foreign_credentials(user); !refused) {
-    return refused;
-  }
+  TRY(refuse_foreign_credentials(user));
   tls::PemSources& pem = access_.pem;
   for (const PemField& field : {PemField{"client-certificate-data", "client-certificate",
                                          pem.certificate, pem.certificate_name},
                                 PemField{"client-key-data", "client-key", pem.key, pem.key_name}}) {
-    if (const Status read = read_pem(map, field); !read) {
-      return read;
-    }
+    TRY(read_pem(map, field));
   }
   if (pem.certificate.empty() != pem.key.empty()) {
     return invalid(map, pem.key.empty()
@@ -285,10 +270,8 @@ ordered_json named(const char* name, const char* kind, ordered_json content) {
 
 Result<ClusterAccess> parse_kubeconfig(std::string_view text, const fs::path& path) {
   const auto document = TRY(yaml::parse(text, path.string()));
-  auto access = Reader(document, path.parent_path()).read();
-  if (access) {
-    access->files.insert(access->files.begin(), path);
-  }
+  auto access = TRY(Reader(document, path.parent_path()).read());
+  access.files.insert(access.files.begin(), path);
   return access;
 }
 

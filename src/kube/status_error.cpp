@@ -17,36 +17,40 @@ namespace {
 
 constexpr std::size_t kMaxForeignBodyBytes = 160;
 
-// RFC 9110 and 6585 phrases of what API servers and proxies answer.
-std::string_view phrase(int status) {
-  static constexpr std::array<std::pair<int, std::string_view>, 20> kPhrases{{
-      {400, "Bad Request"},
-      {401, "Unauthorized"},
-      {403, "Forbidden"},
-      {404, "Not Found"},
-      {405, "Method Not Allowed"},
-      {406, "Not Acceptable"},
-      {407, "Proxy Authentication Required"},
-      {408, "Request Timeout"},
-      {409, "Conflict"},
-      {410, "Gone"},
-      {413, "Content Too Large"},
-      {415, "Unsupported Media Type"},
-      {422, "Unprocessable Content"},
-      {429, "Too Many Requests"},
-      {500, "Internal Server Error"},
-      {501, "Not Implemented"},
-      {502, "Bad Gateway"},
-      {503, "Service Unavailable"},
-      {504, "Gateway Timeout"},
-      {505, "HTTP Version Not Supported"},
-  }};
-  for (const auto& [code, words] : kPhrases) {
-    if (code == status) {
-      return words;
-    }
-  }
-  return {};
+struct Meaning {
+  int status;
+  std::string_view phrase;
+  Code code;
+};
+
+// What API servers and proxies answer, with the phrases of RFC 9110 and 6585.
+const Meaning& meaning_of(int status) {
+  static constexpr Meaning kOther{0, "", Code::kInternal};
+  static constexpr std::array kMeanings = std::to_array<Meaning>({
+      {400, "Bad Request", Code::kInvalid},
+      {401, "Unauthorized", Code::kDenied},
+      {403, "Forbidden", Code::kDenied},
+      {404, "Not Found", Code::kNotFound},
+      {405, "Method Not Allowed", Code::kInvalid},
+      {406, "Not Acceptable", Code::kInvalid},
+      {407, "Proxy Authentication Required", Code::kDenied},
+      {408, "Request Timeout", Code::kTimeout},
+      {409, "Conflict", Code::kConflict},
+      {410, "Gone", Code::kGone},
+      {413, "Content Too Large", Code::kInvalid},
+      {415, "Unsupported Media Type", Code::kInvalid},
+      {422, "Unprocessable Content", Code::kInvalid},
+      {429, "Too Many Requests", Code::kUnavailable},
+      {500, "Internal Server Error", Code::kInternal},
+      {501, "Not Implemented", Code::kInternal},
+      {502, "Bad Gateway", Code::kUnavailable},
+      {503, "Service Unavailable", Code::kUnavailable},
+      {504, "Gateway Timeout", Code::kTimeout},
+      {505, "HTTP Version Not Supported", Code::kInternal},
+  });
+  const auto found = std::find_if(kMeanings.begin(), kMeanings.end(),
+                                  [status](const Meaning& row) { return row.status == status; });
+  return found == kMeanings.end() ? kOther : *found;
 }
 
 // The words of an HTML page: what is between the tags.
@@ -121,40 +125,17 @@ Code code_of(const ApiStatus& status) {
   if (status.reason == "Expired" || status.reason == "Gone" || status.version_too_large) {
     return Code::kGone;
   }
-  switch (status.code) {
-    case 401:
-    case 403:
-    case 407:
-      return Code::kDenied;
-    case 404:
-      // A load balancer's, or of a path that is not served, says nothing about the object.
-      return status.reason == "NotFound" ? Code::kNotFound : Code::kInternal;
-    case 409:
-      return Code::kConflict;
-    case 410:
-      return Code::kGone;
-    case 400:
-    case 405:
-    case 406:
-    case 413:
-    case 415:
-    case 422:
-      return Code::kInvalid;
-    case 408:
-    case 504:
-      return Code::kTimeout;
-    case 429:
-    case 502:
-    case 503:
-      return Code::kUnavailable;
-    case 500:
-      if (status.reason == "Timeout" || status.reason == "ServerTimeout") {
-        return Code::kTimeout;
-      }
-      return status.retry_after ? Code::kUnavailable : Code::kInternal;
-    default:
-      return Code::kInternal;
+  // A load balancer's, or of a path that is not served, says nothing about the object.
+  if (status.code == 404 && status.reason != "NotFound") {
+    return Code::kInternal;
   }
+  if (status.code == 500 && (status.reason == "Timeout" || status.reason == "ServerTimeout")) {
+    return Code::kTimeout;
+  }
+  if (status.code == 500 && status.retry_after) {
+    return Code::kUnavailable;
+  }
+  return meaning_of(status.code).code;
 }
 
 std::string request_name(const http::Request& request) {
@@ -164,7 +145,7 @@ std::string request_name(const http::Request& request) {
 Error status_error(const std::string& request_name, const ApiStatus& status) {
   RequestFailure failure{RequestFailure::Stage::kAnswer, status.code, std::to_string(status.code)};
   std::string& reason = failure.reason;
-  if (const std::string_view words = phrase(status.code); !words.empty()) {
+  if (const std::string_view words = meaning_of(status.code).phrase; !words.empty()) {
     reason.append(" ").append(words);
   }
   const std::string& detail = status.message.empty() ? status.reason : status.message;
