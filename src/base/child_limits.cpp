@@ -1,6 +1,7 @@
 #include "base/child_limits.h"
 
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -23,33 +24,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// <linux/landlock.h> and its system calls, which the C library has no functions for and older
-// headers do not have: the interface of Linux 5.13, which later ones keep.
-constexpr long kCreateRuleset = 444;
-constexpr long kAddRule = 445;
-constexpr long kRestrictSelf = 446;
-constexpr unsigned kAskVersion = 1;
-constexpr int kPathBeneath = 1;
-struct RulesetAttributes {
-  std::uint64_t handled;
-};
-struct [[gnu::packed]] PathBeneath {
-  std::uint64_t allowed;
-  std::int32_t parent;
-};
-constexpr std::uint64_t kWriteFile = 1U << 1;
-constexpr std::uint64_t kReadFile = 1U << 2;
-// And to remove and make entries of all kinds. Running and listing stay free.
+// To read and write; and to remove and make entries of all kinds. Running and listing stay free.
+constexpr std::uint64_t kFile = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE;
 constexpr std::uint64_t kChangeDirectory = 0x1ff0;
-constexpr std::uint64_t kTruncate = 1U << 14;  // since the third version of the interface
+// Since the third version of the interface; the headers of Linux 5.14 do not have it.
+constexpr std::uint64_t kTruncate = 1U << 14;
 
 long landlock_version() {
-  static const long version = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion);
+  static const long version =
+      ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   return version;
 }
 
 std::uint64_t handled() {
-  return kWriteFile | kReadFile | kChangeDirectory | (landlock_version() >= 3 ? kTruncate : 0);
+  return kFile | kChangeDirectory | (landlock_version() >= 3 ? kTruncate : 0);
 }
 
 std::uint64_t rights_of_a_file() { return handled() & ~kChangeDirectory; }
@@ -74,7 +62,7 @@ class Ruleset {
       named_ = secrets;
       make();
     }
-    return fd_ && ::syscall(kRestrictSelf, fd_.get(), 0) == 0 ? 0 : errno;
+    return fd_ && ::syscall(SYS_landlock_restrict_self, fd_.get(), 0) == 0 ? 0 : errno;
   }
 
  private:
@@ -106,8 +94,10 @@ class Ruleset {
   void make() {
     resolve();
     mounts_.reset(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
-    const RulesetAttributes attributes{handled()};
-    fd_.reset(static_cast<int>(::syscall(kCreateRuleset, &attributes, sizeof attributes, 0)));
+    landlock_ruleset_attr attributes{};
+    attributes.handled_access_fs = handled();
+    fd_.reset(static_cast<int>(
+        ::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0)));
     if (fd_) {
       allow_around("/");
     }
@@ -134,10 +124,11 @@ class Ruleset {
   // for the server of a network mount: what is no directory (EINVAL) has the rights of a file.
   void allow(const fs::path& entry) const {
     const UniqueFd opened{::open(entry.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
-    PathBeneath rule{handled(), opened.get()};
-    if (opened && ::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0) != 0) {
-      rule.allowed = rights_of_a_file();
-      (void)::syscall(kAddRule, fd_.get(), kPathBeneath, &rule, 0);
+    landlock_path_beneath_attr rule{handled(), opened.get()};
+    if (opened &&
+        ::syscall(SYS_landlock_add_rule, fd_.get(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) {
+      rule.allowed_access = rights_of_a_file();
+      (void)::syscall(SYS_landlock_add_rule, fd_.get(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     }
   }
 

@@ -1,5 +1,6 @@
 #include "http/transport_error.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -17,12 +18,8 @@ using Stage = RequestFailure::Stage;
 bool refuses_our_certificate(const std::string& detail) {
   constexpr std::array kAlerts{"alert unknown ca", "alert bad certificate", "alert certificate",
                                "alert unsupported certificate"};
-  for (const char* alert : kAlerts) {
-    if (contains(detail, alert)) {
-      return true;
-    }
-  }
-  return false;
+  return std::any_of(kAlerts.begin(), kAlerts.end(),
+                     [&detail](const char* alert) { return contains(detail, alert); });
 }
 
 // "SSL certificate problem: unable to …" without libcurl's opening words.
