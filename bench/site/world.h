@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 
 namespace slurmlet::site {
 

@@ -16,7 +16,6 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "base/file_stamp.h"
 #include "base/unique_fd.h"
 
 namespace slurmlet {

@@ -1,5 +1,4 @@
 set(COMPONENT_SOURCES
-  backoff.cpp
   child_limits.cpp
   command.cpp
   cpu_list.cpp

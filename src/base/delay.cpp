@@ -4,7 +4,10 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <random>
+#include <utility>
 
 #include "base/text.h"
 
@@ -131,6 +134,38 @@ Duration SitePlace::until_own_time(Duration interval, std::string_view salt, Wal
   const Duration wall = std::chrono::duration_cast<Duration>(now.time_since_epoch());
   const Duration into = ((wall - in(interval, salt)) % interval + interval) % interval;
   return interval - into;
+}
+
+Random system_random() {
+  auto engine = std::make_shared<std::minstd_rand>(std::random_device{}());
+  return [engine] { return std::uniform_real_distribution<double>{0.0, 1.0}(*engine); };
+}
+
+Duration asked_pause(std::optional<Duration> asked, const Random& random) {
+  if (!asked) {
+    return Duration::zero();
+  }
+  const Duration bounded = std::clamp(*asked, Duration::zero(), kLongestAskedPause);
+  return bounded + part_of(bounded / 4, random);
+}
+
+Backoff::Backoff(Delay cause, Random random)
+    : Backoff(delay_rule(cause).from, delay_rule(cause).to, delay_rule(cause).cap,
+              std::move(random)) {}
+
+Backoff::Backoff(Duration from, Duration to, Duration cap, Random random)
+    : from_(from), to_(to), cap_(std::max(to, cap)), random_(std::move(random)) {}
+
+Duration Backoff::next(std::optional<Duration> asked) {
+  Duration floor = from_;
+  Duration ceiling = to_;
+  for (int doublings = failures_; doublings > 0 && ceiling < cap_; --doublings) {
+    floor = std::max(floor, std::min(floor * 2, cap_ / 2));
+    ceiling = std::min(ceiling, cap_ / 2) * 2;
+  }
+  ++failures_;
+  const Duration own = floor + part_of(ceiling - floor, random_);
+  return std::max(own, asked_pause(asked, random_));
 }
 
 }  // namespace slurmlet

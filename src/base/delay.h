@@ -1,11 +1,13 @@
 #pragma once
 
 // Every delay of the daemon that is spread, by its cause, in one table, so that ten thousand nodes
-// to which the same thing happens at the same moment do not act at the same moment. Pure.
+// to which the same thing happens at the same moment do not act at the same moment. Pure but for
+// the injected source of chance.
 //
 // A delay is spread from its first time on ("full jitter"): by chance, or by the node's place among
 // all nodes of the site.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,6 +21,7 @@ namespace slurmlet {
 
 // Uniform in [0, 1).
 using Random = std::function<double()>;
+Random system_random();
 
 enum class Delay : std::uint8_t {
   // of all nodes of a site
@@ -115,6 +118,33 @@ class SitePlace {
   std::int64_t nodes_, at_once_;
   double at_ = 0;     // by the rank, in [0, 1)
   std::string name_;  // where there is none
+};
+
+// Of what a server asks for with Retry-After.
+inline constexpr Duration kLongestAskedPause = std::chrono::minutes{1};
+
+// The pause that a server `asked` for and up to a quarter more, so that those whom it asked do not
+// come back together; nothing asked, no pause.
+Duration asked_pause(std::optional<Duration> asked, const Random& random);
+
+// Exponential back-off, spread from the first delay on: both bounds of the table of delays double
+// until the upper one is at the cap; the lower one is never more than half of it.
+class Backoff {
+ public:
+  Backoff(Delay cause, Random random);
+  // With bounds of its own where a setting gives them.
+  Backoff(Duration from, Duration to, Duration cap, Random random);
+  // No less than asked_pause().
+  Duration next(std::optional<Duration> asked = {});
+  void reset() { failures_ = 0; }
+  int failures() const { return failures_; }
+
+ private:
+  Duration from_;
+  Duration to_;
+  Duration cap_;
+  Random random_;
+  int failures_ = 0;
 };
 
 }  // namespace slurmlet

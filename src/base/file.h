@@ -2,16 +2,17 @@
 
 // Small files, whole: reading with a size limit, writing atomically.
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/file_stamp.h"
 #include "base/result.h"
 
 namespace slurmlet {
@@ -26,6 +27,26 @@ inline constexpr int kMaxLinks = 40;
 // Works on /proc and /sys (size 0 there).
 Result<std::string> read_file(const std::filesystem::path& path,
                               std::size_t max_bytes = kMaxFileBytes);
+
+// Whether a file is still the one that was read: what distinguishes one state of it from another,
+// when it is replaced, or written to.
+struct FileStamp {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  std::int64_t seconds = 0, nanoseconds = 0;  // of its modification
+  bool operator==(const FileStamp&) const = default;
+};
+
+// Of what the path leads to; nothing, and errno, where stat(2) fails.
+inline std::optional<FileStamp> file_stamp(const std::filesystem::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    return std::nullopt;
+  }
+  return FileStamp{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                   info.st_mtim.tv_nsec};
+}
 
 struct StampedFile {
   FileStamp stamp;

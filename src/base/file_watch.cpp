@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/file_stamp.h"
 #include "base/inotify.h"
 
 namespace slurmlet {

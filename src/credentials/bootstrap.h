@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/file_watch.h"
 #include "base/result.h"
 #include "config/settings.h"

@@ -26,8 +26,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/side_call.h"
 #include "kube/certificate_api.h"
 #include "tls/certificate_store.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "base/text.h"
 #include "base/try.h"
 #include "http/curl_handle.h"

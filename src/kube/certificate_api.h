@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "base/result.h"
 #include "kube/api.h"
 #include "kube/rest_call.h"

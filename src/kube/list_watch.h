@@ -21,8 +21,8 @@
 #include <optional>
 #include <string>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/result.h"
 #include "http/client.h"
 #include "kube/line_splitter.h"

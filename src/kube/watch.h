@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "kube/api.h"
 #include "kube/rest_call.h"
 

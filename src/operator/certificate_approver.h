@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "kube/certificate_api.h"
 #include "operator/approval_rules.h"
 #include "sync/event_sink.h"

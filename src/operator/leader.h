@@ -10,8 +10,8 @@
 
 #include <string>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "kube/api.h"
 
 namespace slurmlet::op {

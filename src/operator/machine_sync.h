@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "kube/api.h"
 #include "operator/drain_policy.h"
 #include "operator/ended_nodes.h"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/command.h"
+#include "base/delay.h"
 #include "operator/rules/drain_rules.h"
 #include "slurm/answers/sinfo.h"
 

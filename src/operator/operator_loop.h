@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
 #include "operator/leader.h"

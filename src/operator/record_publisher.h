@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "kube/api.h"
 #include "operator/rules/record_rules.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "operator/rules/record_rules.h"
 #include "slurm/sources/site_dump.h"
 

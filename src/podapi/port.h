@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/unique_fd.h"
 #include "podapi/server.h"
 

@@ -32,8 +32,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/result.h"
 #include "base/token_bucket.h"
 #include "base/unique_fd.h"

@@ -10,8 +10,8 @@
 #include <map>
 #include <string>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/token_bucket.h"
 #include "kube/api.h"
 #include "sync/failing_namespaces.h"

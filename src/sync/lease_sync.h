@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "kube/api.h"
 #include "node/lease_holder.h"
 #include "sync/lease_link.h"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "kube/api.h"
 #include "node/reject_policy.h"
 #include "sync/event_sink.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/command.h"
+#include "base/delay.h"
 #include "base/result.h"
 
 namespace slurmlet::slurm {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
+#include "base/delay.h"
 #include "slurm/sources/node_source.h"
 
 namespace slurmlet::slurm {

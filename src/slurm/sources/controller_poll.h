@@ -25,8 +25,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "base/delay.h"
 #include "node/facts.h"
 #include "slurm/sources/node_source.h"
 #include "slurm/sources/poll_budget.h"

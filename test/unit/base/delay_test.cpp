@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "base/backoff.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fixed_random.h"
 

@@ -2,7 +2,7 @@
 
 // Chance that always says the same.
 
-#include "base/backoff.h"
+#include "base/delay.h"
 
 namespace slurmlet::fakes {
 
