@@ -45,24 +45,15 @@ struct KubernetesSettings {
   bool operator==(const KubernetesSettings&) const = default;
 };
 
-struct NodeSettings {
-  std::string name;  // --nodename; "" = Metal3 metadata, then host name
-  std::map<std::string, std::string> labels;
-  std::string provider_id;
+struct NodeSettings : node::NodeChoices {
+  std::string name;    // --nodename; "" = Metal3 metadata, then host name
   std::string ip;      // one, or two of different families, comma-separated
   std::string taints;  // "key=value:effect,…", set at creation only
-  bool publish_hostname = true;
-  std::string kubelet_version;
-  std::map<std::string, std::string> gpu_resources;
   std::string slurm_labels = "cluster,version,partitions,features,gpu";  // kinds, or "none"
-  node::ReadyFollows ready_follows = node::ReadyFollows::kSlurmd;
-  Milliseconds not_ready_grace{15'000};  // slurmd down → Ready False
-  bool exclude_from_disruption = true;
-  bool unschedulable = false;
+  Milliseconds not_ready_grace{15'000};   // slurmd down → Ready False
   Recreate recreate = Recreate::kAlways;  // when somebody deletes our Node
   // When it was deleted with its Machine; nothing = not in this boot.
   std::optional<Milliseconds> recreate_after;
-  std::string metal3_uuid;  // from --provider-config or node.metal3UUID
 };
 
 struct SlurmSettings {

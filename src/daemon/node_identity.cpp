@@ -10,7 +10,6 @@
 #include "base/try.h"
 #include "host/machine.h"
 #include "metal3/identity.h"
-#include "metal3/saved_state.h"
 #include "node/labels.h"
 
 namespace slurmlet::daemon {
@@ -45,10 +44,9 @@ Status check_name(const NameChoice& choice) {
 
 node::NodePolicy make_policy(const config::Settings& settings, const std::string& name) {
   node::NodePolicy policy;
+  node::NodeChoices& as_configured = policy;
+  as_configured = settings.node;
   policy.node_name = name;
-  policy.extra_labels = settings.node.labels;
-  policy.metal3_uuid = settings.node.metal3_uuid;
-  policy.provider_id = settings.node.provider_id;
   for (const auto ip : split(settings.node.ip, ',')) {
     if (!trim(ip).empty()) {
       policy.node_ips.emplace_back(trim(ip));
@@ -57,18 +55,12 @@ node::NodePolicy make_policy(const config::Settings& settings, const std::string
   if (auto taints = node::parse_taints(settings.node.taints)) {  // it has been validated
     policy.taints = *std::move(taints);
   }
-  policy.publish_hostname = settings.node.publish_hostname;
   policy.kubelet_port = 0;  // known once the endpoint listens
-  policy.kubelet_version = settings.node.kubelet_version;
-  policy.gpu_resources = settings.node.gpu_resources;
   policy.slurm_labels.clear();
   for (const auto kind : split(settings.node.slurm_labels, ',')) {
     policy.slurm_labels.emplace(trim(kind));
   }
   policy.publish_job_ids = settings.slurm.publish_job_ids;
-  policy.ready_follows = settings.node.ready_follows;
-  policy.exclude_from_disruption = settings.node.exclude_from_disruption;
-  policy.unschedulable = settings.node.unschedulable;
   return policy;
 }
 
@@ -102,8 +94,7 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use,
   metal3::Paths paths;
   paths.instance_data = settings.metal3.instance_data;
   paths.state_dir = settings.state_dir;
-  const bool looks = use == StateUse::kLook;
-  metal3::Resolution resolution = looks ? metal3::look(paths) : metal3::resolve(paths);
+  metal3::Resolution resolution = metal3::resolve(paths, use);
   identity.reprovisioned = resolution.reprovisioned;
   identity.metal3 = std::move(resolution.facts);
   identity.notes = std::move(resolution.notes);
@@ -124,8 +115,7 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use,
   TRY(check_name(choice));
   identity.name_source = choice.source;
   identity.policy = make_policy(settings, choice.name);
-  const auto saved =
-      looks ? metal3::peek_state(settings.state_dir) : metal3::load_state(settings.state_dir);
+  const auto saved = metal3::load_state(settings.state_dir, use);
   if (saved && *saved && (*saved)->uuid == metal3_uuid_of(identity) &&
       (*saved)->node_name == choice.name) {
     identity.remembered_provider_id = (*saved)->provider_id;

@@ -9,13 +9,13 @@
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "metal3/saved_state.h"
 #include "node/facts.h"
 #include "node/policy.h"
 
 namespace slurmlet::daemon {
 
-// The daemon owns its state directory; a subcommand beside it only looks.
-enum class StateUse { kOwn, kLook };
+using metal3::StateUse;
 
 struct NodeIdentity {
   std::optional<node::Metal3Facts> metal3;

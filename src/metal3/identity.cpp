@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "metal3/metadata.h"
-#include "metal3/saved_state.h"
 
 namespace slurmlet::metal3 {
 namespace {
@@ -32,11 +31,9 @@ std::optional<node::Metal3Facts> from_metadata(const Paths& paths,
   return accept(read_config_drive(paths), notes);
 }
 
-enum class Use { kOwn, kLook };
-
-std::optional<SavedState> from_state_dir(const Paths& paths, Use use,
+std::optional<SavedState> from_state_dir(const Paths& paths, StateUse use,
                                          std::vector<std::string>& notes) {
-  auto saved = use == Use::kLook ? peek_state(paths.state_dir) : load_state(paths.state_dir);
+  auto saved = load_state(paths.state_dir, use);
   if (!saved) {
     notes.push_back(saved.error().message);
     return std::nullopt;
@@ -53,7 +50,8 @@ std::string describe(const std::string& uuid, const std::string& provider_id) {
   return provider_id.empty() ? "uuid " + uuid : fmt::format("uuid {}, {}", uuid, provider_id);
 }
 
-void merge_saved(const Paths& paths, Use use, const SavedState& saved, Resolution& resolution) {
+void merge_saved(const Paths& paths, StateUse use, const SavedState& saved,
+                 Resolution& resolution) {
   node::Metal3Facts& facts = *resolution.facts;
   if (!is_other_machine(saved, facts)) {
     if (facts.provider_id.empty()) {
@@ -65,7 +63,7 @@ void merge_saved(const Paths& paths, Use use, const SavedState& saved, Resolutio
   resolution.notes.push_back(fmt::format(
       "this host was reprovisioned: it was {} and is now {}; the saved state is discarded",
       describe(saved.uuid, saved.provider_id), describe(facts.uuid, facts.provider_id)));
-  if (use == Use::kLook) {
+  if (use == StateUse::kLook) {
     return;
   }
   if (const auto discarded = discard_state(paths.state_dir); !discarded) {
@@ -84,7 +82,9 @@ void use_saved(const Paths& paths, const SavedState& saved, Resolution& resoluti
   resolution.facts = std::move(facts);
 }
 
-Resolution resolve_for(const Paths& paths, Use use) {
+}  // namespace
+
+Resolution resolve(const Paths& paths, StateUse use) {
   Resolution resolution;
   resolution.facts = from_metadata(paths, resolution.notes);
   const auto saved = from_state_dir(paths, use, resolution.notes);
@@ -100,11 +100,5 @@ Resolution resolve_for(const Paths& paths, Use use) {
   }
   return resolution;
 }
-
-}  // namespace
-
-Resolution resolve(const Paths& paths) { return resolve_for(paths, Use::kOwn); }
-
-Resolution look(const Paths& paths) { return resolve_for(paths, Use::kLook); }
 
 }  // namespace slurmlet::metal3

@@ -4,14 +4,15 @@
 // cloud-init's instance data, else the config drive, else what an earlier run saved.
 //
 // Once at start-up: may read a disk and block for some seconds. Writes nothing, except that the
-// saved state of an earlier Machine is removed. The caller saves the state (saved_state.h) once the
-// Node is registered, with the provider ID that the Node then has.
+// owner of the state directory removes the saved state of an earlier Machine. The caller saves the
+// state (saved_state.h) once the Node is registered, with the provider ID that the Node then has.
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "metal3/metadata.h"
+#include "metal3/saved_state.h"
 #include "node/facts.h"
 
 namespace slurmlet::metal3 {
@@ -27,9 +28,6 @@ struct Resolution {
 // same (a BareMetalHost keeps it) but the metadata names another Metal3Machine than the saved
 // provider ID. A provider ID that only the saved state has is kept: Cluster API's Metal3 provider
 // wrote it on the Node.
-Resolution resolve(const Paths& paths);
-
-// The same for those who only look: the state directory is left as it is.
-Resolution look(const Paths& paths);
+Resolution resolve(const Paths& paths, StateUse use = StateUse::kOwn);
 
 }  // namespace slurmlet::metal3

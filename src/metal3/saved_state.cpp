@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "base/try.h"
 
 namespace slurmlet::metal3 {
 namespace {
@@ -33,41 +32,22 @@ std::optional<SavedState> from_json(const Json& document) {
   return state.uuid.empty() ? std::nullopt : std::optional{state};
 }
 
-struct StateFile {
-  std::optional<SavedState> state;
-  bool broken = false;
-};
-
-Result<StateFile> read_state(const std::filesystem::path& file) {
-  const auto text = read_file(file);
-  if (!text) {
-    return text.error().code == Code::kNotFound ? Result<StateFile>{StateFile{}} : text.error();
-  }
-  StateFile out;
-  out.state = from_json(Json::parse(*text, nullptr, false));
-  out.broken = !out.state;
-  return out;
-}
-
 }  // namespace
 
-Result<std::optional<SavedState>> peek_state(const std::filesystem::path& state_dir) {
+Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_dir, StateUse use) {
   const auto file = state_dir / kFileName;
-  auto read = TRY(read_state(file));
-  if (read.broken) {
+  const auto text = read_file(file);
+  if (!text && text.error().code == Code::kNotFound) {
+    return std::optional<SavedState>{};
+  }
+  if (!text) {
+    return text.error();
+  }
+  if (auto state = from_json(Json::parse(*text, nullptr, false))) {
+    return state;
+  }
+  if (use == StateUse::kLook) {
     return Error{Code::kInvalid, file.string() + " is broken; slurmlet continues without it"};
-  }
-  return std::move(read.state);
-}
-
-Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_dir) {
-  const auto file = state_dir / kFileName;
-  auto read = read_state(file);
-  if (!read) {
-    return read.error();
-  }
-  if (!read->broken) {
-    return std::move(read->state);
   }
   const std::string aside = file.string() + ".broken";
   std::error_code error;

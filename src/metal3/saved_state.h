@@ -20,12 +20,13 @@ struct SavedState {
   bool operator==(const SavedState&) const = default;
 };
 
-// Nothing if there is no file. kInvalid when the file is broken: it is set aside as
-// metal3.json.broken, so that the next save does not destroy it, and the message says so.
-Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_dir);
+// The daemon owns its state directory; a subcommand beside it only looks, and changes nothing.
+enum class StateUse { kOwn, kLook };
 
-// The same, but a broken file stays where it is: for those who only look.
-Result<std::optional<SavedState>> peek_state(const std::filesystem::path& state_dir);
+// Nothing if there is no file. kInvalid when the file is broken: its owner sets it aside as
+// metal3.json.broken, so that the next save does not destroy it, and the message says so.
+Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_dir,
+                                             StateUse use = StateUse::kOwn);
 
 Status save_state(const std::filesystem::path& state_dir, const SavedState& state);
 

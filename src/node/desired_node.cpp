@@ -31,7 +31,7 @@ std::string metal3_uuid(const HostFacts& facts, const NodePolicy& policy) {
 
 void add_labels(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy,
                 const std::string& version) {
-  node.labels = policy.extra_labels;
+  node.labels = policy.labels;
   set_label(node, vocabulary::kLabelHostname, policy.node_name);
   set_label(node, vocabulary::kLabelOs, "linux");
   set_label(node, vocabulary::kLabelArch, facts.machine.architecture);
@@ -48,7 +48,7 @@ void add_labels(DesiredNode& node, const HostFacts& facts, const NodePolicy& pol
 
 std::string configured_labels(const NodePolicy& policy) {
   std::vector<std::string> keys;
-  for (const auto& [key, value] : policy.extra_labels) {
+  for (const auto& [key, value] : policy.labels) {
     keys.push_back(key);
   }
   return join(keys, ",");

@@ -25,24 +25,28 @@ enum class ReadyFollows {
 
 enum class SlurmSource { kAuto, kCli, kRest, kOperator };  // slurm.source
 
-struct NodePolicy {
-  std::string node_name;
-  std::map<std::string, std::string> extra_labels;  // validated against NodeRestriction
-  std::string metal3_uuid;  // configured or from --provider-config; wins over metadata
-  std::string provider_id;  // configured; wins over metadata
-  std::vector<std::string>
-      node_ips;                  // one, or one of each family; none = chosen from the machine's
-  std::vector<Taint> taints;     // besides our own; at creation only
+// What the rules take as it is configured (config::NodeSettings).
+struct NodeChoices {
+  std::map<std::string, std::string> labels;  // besides our own; validated against NodeRestriction
+  std::string metal3_uuid;       // configured or from --provider-config; wins over metadata
+  std::string provider_id;       // configured; wins over metadata
   bool publish_hostname = true;  // address of type Hostname
-  int kubelet_port = 0;          // 0 = nothing serves; no daemonEndpoints published
   std::string kubelet_version;   // "" unless configured (Cluster API 1.14 compares it)
   // "gpu" or "gpu:TYPE" → Kubernetes resource name.
   std::map<std::string, std::string> gpu_resources;
-  std::set<std::string> slurm_labels = {"cluster", "version", "partitions", "features", "gpu"};
-  bool publish_job_ids = false;
   ReadyFollows ready_follows = ReadyFollows::kSlurmd;
   bool exclude_from_disruption = true;  // label node.kubernetes.io/exclude-disruption
   bool unschedulable = false;
+};
+
+struct NodePolicy : NodeChoices {
+  std::string node_name;
+  std::vector<std::string>
+      node_ips;               // one, or one of each family; none = chosen from the machine's
+  std::vector<Taint> taints;  // besides our own; at creation only
+  int kubelet_port = 0;       // 0 = nothing serves; no daemonEndpoints published
+  std::set<std::string> slurm_labels = {"cluster", "version", "partitions", "features", "gpu"};
+  bool publish_job_ids = false;
 };
 
 }  // namespace slurmlet::node

@@ -93,7 +93,7 @@ TEST_F(NodeIdentityTest, ThePolicyIsWhatWasConfigured) {
   node.unschedulable = true;
   settings_.slurm.publish_job_ids = true;
   const auto policy = identity().policy;
-  EXPECT_EQ(policy.extra_labels, node.labels);
+  EXPECT_EQ(policy.labels, node.labels);
   EXPECT_THAT(policy.node_ips, ElementsAre("192.0.2.7", "2001:db8::7"));
   EXPECT_THAT(policy.taints, ElementsAre(node::Taint{"site.example/hpc", "yes", "NoSchedule"}));
   EXPECT_THAT(policy.slurm_labels, ElementsAre("cluster", "gpu"));

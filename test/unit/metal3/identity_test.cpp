@@ -141,7 +141,7 @@ TEST_F(Resolve, ABrokenSavedStateIsNotedAndKeptAside) {
 TEST_F(Resolve, WhoOnlyLooksSeesTheSameAndLeavesItThere) {
   instance_data();
   saved("an-older-uuid", "metal3://metal3/node-4/hpc-old");
-  const auto looked = look(paths_);
+  const auto looked = resolve(paths_, StateUse::kLook);
   EXPECT_TRUE(tree_.exists("state/metal3.json"));
   const auto resolved = resolve(paths_);
   EXPECT_TRUE(looked.reprovisioned);
@@ -153,7 +153,7 @@ TEST_F(Resolve, WhoOnlyLooksSeesTheSameAndLeavesItThere) {
 TEST_F(Resolve, WhoOnlyLooksLeavesABrokenStateThere) {
   instance_data();
   tree_.file("state/metal3.json", "{");
-  EXPECT_THAT(look(paths_).notes, Contains(HasSubstr("metal3.json")));
+  EXPECT_THAT(resolve(paths_, StateUse::kLook).notes, Contains(HasSubstr("metal3.json")));
   EXPECT_TRUE(tree_.exists("state/metal3.json"));
   EXPECT_FALSE(tree_.exists("state/metal3.json.broken"));
 }

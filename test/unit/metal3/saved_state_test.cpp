@@ -53,13 +53,13 @@ TEST(SavedState, ABrokenFileStaysForThoseWhoOnlyLook) {
   fakes::TempTree tree;
   tree.file("metal3.json", "{");
   for (int time = 0; time < 2; ++time) {
-    const auto loaded = peek_state(tree.root());
+    const auto loaded = load_state(tree.root(), StateUse::kLook);
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().code, Code::kInvalid);
     EXPECT_EQ(tree.content("metal3.json"), "{");
   }
   ASSERT_TRUE(save_state(tree.root(), kState));
-  EXPECT_EQ(*peek_state(tree.root()), kState);
+  EXPECT_EQ(*load_state(tree.root(), StateUse::kLook), kState);
 }
 
 TEST(SavedState, BytesThatAreNotUtf8DoNotThrow) {

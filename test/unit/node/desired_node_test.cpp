@@ -55,7 +55,7 @@ TEST(DesiredNodeTest, Labels) {
 TEST(DesiredNodeTest, LabelsFollowThePolicy) {
   NodePolicy policy = policy_for("n1");
   policy.exclude_from_disruption = false;
-  policy.extra_labels = {{"topology.kubernetes.io/zone", "hall-2"}, {"type", "mine"}};
+  policy.labels = {{"topology.kubernetes.io/zone", "hall-2"}, {"type", "mine"}};
   const auto labels = desired(good_facts(), policy).labels;
   EXPECT_THAT(labels, Not(Contains(Key("node.kubernetes.io/exclude-disruption"))));
   EXPECT_THAT(labels, Contains(Pair("topology.kubernetes.io/zone", "hall-2")));
@@ -276,7 +276,7 @@ TEST(DesiredNodeTest, SwapIsThereWhereTheMachineHasSome) {
 
 TEST(DesiredNodeTest, ConfiguredLabelsAreRemembered) {
   NodePolicy policy = policy_for("n1");
-  policy.extra_labels = {{"rack", "r1"}, {"site.example/row", "7"}};
+  policy.labels = {{"rack", "r1"}, {"site.example/row", "7"}};
   EXPECT_EQ(desired(good_facts(), policy).annotations.at("slurmlet.io/configured-labels"),
             "rack,site.example/row");
   EXPECT_FALSE(desired(good_facts()).annotations.contains("slurmlet.io/configured-labels"));

@@ -287,11 +287,11 @@ TEST(NodeDiffTest, NodeInfoAndPort) {
 
 TEST(NodeDiffTest, LabelsThatLeftTheConfigurationAreRemoved) {
   NodePolicy policy = policy_for("n1");
-  policy.extra_labels = {{"rack", "r1"}, {"site.example/row", "7"}};
+  policy.labels = {{"rack", "r1"}, {"site.example/row", "7"}};
   const DesiredNode before = desired_node(good_facts(), policy, {}, "0.1.0");
   ObservedNode observed = observed_from(before, kThen);
   observed.labels["admin"] = "theirs";
-  policy.extra_labels = {{"rack", "r1"}};
+  policy.labels = {{"rack", "r1"}};
   NodePatch patch = diff(observed, desired_node(good_facts(), policy, {}, "0.1.0"));
   EXPECT_THAT(patch.labels, ElementsAre(Pair("site.example/row", std::nullopt)));
   EXPECT_THAT(patch.annotations, ElementsAre(Pair("slurmlet.io/configured-labels", "rack")));
@@ -305,7 +305,7 @@ TEST(NodeDiffTest, LabelsThatLeftTheConfigurationAreRemoved) {
 TEST(NodeDiffTest, HoweverManyLabelsLeftTheConfigurationAllAreRemoved) {
   NodePolicy policy = policy_for("n1");
   for (int i = 100; i < 200; ++i) {
-    policy.extra_labels["site.example/label-" + std::to_string(i)] = "x";
+    policy.labels["site.example/label-" + std::to_string(i)] = "x";
   }
   const ObservedNode observed =
       observed_from(desired_node(good_facts(), policy, {}, "0.1.0"), kThen);
