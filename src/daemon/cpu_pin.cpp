@@ -8,6 +8,7 @@
 
 #include "base/cpu_list.h"
 #include "base/log.h"
+#include "base/try.h"
 #include "host/cpu_affinity.h"
 
 namespace slurmlet::daemon {
@@ -42,11 +43,7 @@ Status CpuPin::start() {
   if (wanted_ == "slurmd") {
     return {};
   }
-  const auto cpus = parse_cpu_list(wanted_);
-  if (!cpus) {
-    return Error{Code::kInvalid, "cpuAffinity is \"" + wanted_ + "\", which is not a list of CPUs"};
-  }
-  if (const Status bound = bind(*cpus); !bound) {
+  if (const Status bound = bind(*parse_cpu_list(wanted_)); !bound) {
     return Error{bound.error().code,
                  "cpuAffinity: " + bound.error().message +
                      "; choose among those in /sys/devices/system/cpu/online, or none"};
@@ -70,37 +67,30 @@ void CpuPin::follow(const node::SlurmdFacts& slurmd, const node::SlurmConfFacts&
     return;
   }
   const auto cpus = host::allowed_cpus(proc_root_, slurmd.pid);
-  if (!cpus) {
-    if (cpus.error().code != Code::kNotFound) {
-      say(true, "cpuAffinity: " + cpus.error().message);
-    }
+  if (!cpus && cpus.error().code == Code::kNotFound) {
     return;
   }
-  take_over(*cpus, conf.slurmd_off_spec);
+  const Status done = cpus ? take_over(*cpus, conf.slurmd_off_spec) : cpus.error();
+  if (!done) {
+    say(true, "cpuAffinity: " + done.error().message);
+  }
 }
 
-void CpuPin::take_over(const std::set<int>& slurmd, bool off_spec) {
-  const auto online = host::online_cpus(sys_root_);
-  if (!online) {
-    say(true, "cpuAffinity: " + online.error().message);
-    return;
-  }
-  const auto apart = cpus_set_apart(slurmd, *online, off_spec);
+Status CpuPin::take_over(const std::set<int>& slurmd, bool off_spec) {
+  const auto online = TRY(host::online_cpus(sys_root_));
+  const auto apart = cpus_set_apart(slurmd, online, off_spec);
   if (!apart) {
     release();
     say(false,
         "cpuAffinity is slurmd, but slurmd may use all CPUs (no CoreSpecCount or CpuSpecList "
         "confines it): slurmlet is not pinned");
-    return;
+    return {};
   }
-  if (*apart == bound_) {
-    return;
+  if (*apart != bound_) {
+    TRY(bind(*apart));
+    say(false, "running on CPU " + cpu_list_text(bound_) + ", set apart by slurmd (cpuAffinity)");
   }
-  if (const Status bound = bind(*apart); !bound) {
-    say(true, "cpuAffinity: " + bound.error().message);
-    return;
-  }
-  say(false, "running on CPU " + cpu_list_text(bound_) + ", set apart by slurmd (cpuAffinity)");
+  return {};
 }
 
 void CpuPin::release() {

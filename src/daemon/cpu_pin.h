@@ -41,7 +41,7 @@ class CpuPin {
   void follow(const node::SlurmdFacts& slurmd, const node::SlurmConfFacts& conf);
 
  private:
-  void take_over(const std::set<int>& slurmd, bool off_spec);
+  Status take_over(const std::set<int>& slurmd, bool off_spec);
   Status bind(const std::set<int>& cpus);
   void release();
   void say(bool warning, const std::string& line);

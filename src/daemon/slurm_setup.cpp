@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/log.h"
 #include "slurm/local/conf.h"
 #include "slurm/local/own_node.h"
@@ -50,19 +52,6 @@ bool is_vouched_for(const slurm::SlurmdSeen& slurmd, const std::string& our_conf
                                   slurm::with_slurm_user(identity.users, conf.slurm_user));
 }
 
-std::vector<slurm::SlurmdSeen> vouched_for(const std::vector<slurm::SlurmdSeen>& slurmds,
-                                           const std::string& our_conf,
-                                           const slurm::ConfIdentity& identity,
-                                           std::string& rejected) {
-  std::vector<slurm::SlurmdSeen> out;
-  for (const auto& slurmd : slurmds) {
-    if (is_vouched_for(slurmd, our_conf, identity, rejected)) {
-      out.push_back(slurmd);
-    }
-  }
-  return out;
-}
-
 // slurm.conf, and the NodeName that it and the running slurmd lead to.
 void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSources names,
                  const std::string& path, const TrustedUsers& users) {
@@ -95,29 +84,22 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
   }
 }
 
-struct PlacesOf {
-  const slurm::SlurmConf& conf;
-  std::string short_name;
-  bool several_slurmds;
-  const TrustedUsers& users;
-};
-
 // Where slurmd and its jobs are looked for, and what distinguishes ours from others.
-void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
+void set_places(const config::SlurmSettings& settings, const slurm::SlurmConf& conf,
+                const std::string& short_name, bool several_slurmds, const TrustedUsers& users,
                 sync::SlurmSetup& setup) {
-  const slurm::SlurmConf& conf = of.conf;
   const std::string& name = setup.node_name;
   // Without slurm.conf, Slurm's built-in places still hold.
-  setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, of.short_name);
+  setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, short_name);
   setup.watch.places.pid_pattern = conf.pid_file;
-  setup.watch.places.users = slurm::with_slurm_user(of.users, conf.slurm_user);
+  setup.watch.places.users = slurm::with_slurm_user(users, conf.slurm_user);
   // A slurmd that names another node (-N) is not ours only where several could be on this machine;
   // elsewhere its -N names it for us (dynamic nodes). Likewise its slurm.conf is ours, unless one
   // is configured.
-  const bool several = conf.nodes.size() > 1 || of.several_slurmds;
+  const bool several = conf.nodes.size() > 1 || several_slurmds;
   setup.watch.identity = {several || !settings.node_name.empty() ? name : std::string{},
                           settings.conf};
-  setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, of.short_name);
+  setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, short_name);
   setup.watch.bin_dir = settings.bin_dir;
   const slurm::NodeLine* line = conf.find_node(name);
   setup.slurmd_port = conf.path.empty() || !conf.slurmd_serves_http ? 0
@@ -139,14 +121,15 @@ void set_places(const config::SlurmSettings& settings, const PlacesOf& of,
 
 sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
                                 const std::string& kubernetes_node,
-                                const std::vector<slurm::SlurmdSeen>& all_slurmds) {
+                                std::vector<slurm::SlurmdSeen> slurmds) {
   sync::SlurmSetup setup;
   const std::string usual = slurm::find_slurm_conf({});
   const TrustedUsers users = slurm::usual_slurm_users();
   std::string rejected;
-  const auto slurmds =
-      vouched_for(all_slurmds, settings.slurm.conf.empty() ? usual : settings.slurm.conf,
-                  {hostname, {}, users}, rejected);
+  const std::string& our_conf = settings.slurm.conf.empty() ? usual : settings.slurm.conf;
+  std::erase_if(slurmds, [&](const slurm::SlurmdSeen& slurmd) {
+    return !is_vouched_for(slurmd, our_conf, {hostname, {}, users}, rejected);
+  });
   const slurm::ClusterChoice cluster =
       slurm::choose_cluster(slurmds, {settings.slurm.conf, settings.slurm.node_name, usual, users});
   slurm::SlurmConf conf;
@@ -180,7 +163,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   setup.told_by.conf = path;
   setup.told_by.conf_server = setup.place.conf_server;
   setup.told_by.bin_dir = settings.slurm.bin_dir;
-  set_places(settings.slurm, {conf, slurm::short_hostname(hostname), slurmds.size() > 1, users},
+  set_places(settings.slurm, conf, slurm::short_hostname(hostname), slurmds.size() > 1, users,
              setup);
   return setup;
 }
@@ -196,7 +179,7 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
     slurmd.options.conf_file.clear();
     slurmd.options.conf_server.clear();
   }
-  auto setup = discover_slurm(settings, hostname, kubernetes_node, slurmds);
+  auto setup = discover_slurm(settings, hostname, kubernetes_node, std::move(slurmds));
   if (setup.problem == kNoConf) {
     setup.problem += "; commands ignore a running slurmd's slurm.conf";
   }

@@ -17,7 +17,7 @@ namespace slurmlet::daemon {
 // change is not read, and no node is chosen then.
 sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
                                 const std::string& kubernetes_node,
-                                const std::vector<slurm::SlurmdSeen>& slurmds);
+                                std::vector<slurm::SlurmdSeen> slurmds);
 
 // The same for a command that root may run beside the daemon: nothing of a process says which
 // slurm.conf is read; only the names that slurmd gives itself (-N) count.
