@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "base/side_call.h"
 #include "base/text.h"
-#include "base/try.h"
 
 extern char** environ;
 

@@ -11,7 +11,6 @@
 
 #include "base/side_call.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "base/unique_fd.h"
 
 namespace slurmlet {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/try.h"
 
 namespace slurmlet {
 

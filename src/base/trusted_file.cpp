@@ -17,7 +17,6 @@
 #include "base/mountinfo.h"
 #include "base/side_call.h"
 #include "base/text.h"
-#include "base/try.h"
 
 namespace slurmlet {
 namespace {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/try.h"
 #include "credentials/access.h"
 #include "daemon/node_preview.h"
 #include "kube/object_json.h"

@@ -8,7 +8,6 @@
 #include "base/child_limits.h"
 #include "base/rfc3339.h"
 #include "base/token_file.h"
-#include "base/try.h"
 #include "credentials/own_credentials.h"
 #include "host/addresses.h"
 #include "http/proxy_choice.h"

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "credentials/own_credentials.h"
 #include "http/proxy_choice.h"
 #include "kube/cluster_info.h"

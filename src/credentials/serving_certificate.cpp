@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/side_call.h"
-#include "base/try.h"
 
 namespace slurmlet::credentials {
 namespace {

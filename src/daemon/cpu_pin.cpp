@@ -8,7 +8,6 @@
 
 #include "base/cpu_list.h"
 #include "base/log.h"
-#include "base/try.h"
 #include "host/cpu_affinity.h"
 
 namespace slurmlet::daemon {

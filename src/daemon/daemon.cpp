@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "base/side_call.h"
-#include "base/try.h"
 #include "base/unique_fd.h"
 #include "credentials/access.h"
 #include "credentials/bootstrap.h"

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "host/machine.h"
 #include "metal3/identity.h"
 #include "node/labels.h"

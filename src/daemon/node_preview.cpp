@@ -6,7 +6,6 @@
 
 #include "base/command.h"
 #include "base/log.h"
-#include "base/try.h"
 #include "daemon/slurm_setup.h"
 #include "daemon/slurm_source.h"
 #include "node/desired_node.h"

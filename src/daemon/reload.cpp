@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/try.h"
 #include "daemon/node_identity.h"
 #include "daemon/slurm_setup.h"
 #include "host/host_paths.h"

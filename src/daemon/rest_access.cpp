@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/try.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::daemon {

@@ -9,7 +9,6 @@
 #include "base/cpu_list.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "base/try.h"
 
 namespace slurmlet::host {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/delay.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "http/curl_handle.h"
 #include "http/target.h"
 #include "http/transfer.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/try.h"
 #include "http/curl_handle.h"
 
 namespace slurmlet::http {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/rest_send.h"
 #include "kube/status_error.h"

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/try.h"
 
 namespace slurmlet::kube {
 

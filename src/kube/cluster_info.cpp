@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/status_error.h"
 #include "tls/certificates.h"

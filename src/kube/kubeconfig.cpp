@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/try.h"
 #include "tls/client_identity.h"
 #include "yaml/document.h"
 #include "yaml/emit.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/status_error.h"
 

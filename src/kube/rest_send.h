@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/try.h"
+#include "base/result.h"
 #include "http/client.h"
 #include "kube/rest_call.h"
 #include "kube/status_error.h"

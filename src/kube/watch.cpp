@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "kube/json_read.h"
 #include "kube/object_json.h"
 #include "kube/typed_watch.h"

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/mountinfo.h"
+#include "base/result.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "metal3/metadata.h"
 
 namespace slurmlet::metal3 {

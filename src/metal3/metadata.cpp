@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "node/labels.h"
 
 namespace slurmlet::metal3 {

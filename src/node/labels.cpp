@@ -6,7 +6,6 @@
 #include <array>
 
 #include "base/text.h"
-#include "base/try.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {

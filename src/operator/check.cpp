@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/plain_text.h"
 #include "base/rfc3339.h"
-#include "base/try.h"
 #include "cli/check/check_cluster.h"
 #include "cli/check/check_finding.h"
 #include "cli/check/check_gather.h"

@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "operator/options_table.h"
 #include "yaml/document.h"
 

@@ -12,8 +12,8 @@
 
 #include "base/child_limits.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "base/turn_guard.h"
 #include "config/load.h"
 #include "config/sources.h"

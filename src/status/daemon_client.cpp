@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "base/try.h"
 #include "host/listening.h"
 #include "http/curl_client.h"
 #include "podapi/routes.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/result.h"
 #include "base/rfc3339.h"
-#include "base/try.h"
 #include "node/lease_holder.h"
 
 namespace slurmlet::sync {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/try.h"
+#include "base/result.h"
 #include "node/node_diff.h"
 #include "node/node_events.h"
 #include "node/vocabulary.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/try.h"
+#include "base/result.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::sync {

@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/rfc3339.h"
 #include "base/side_call.h"
-#include "base/try.h"
 #include "base/unique_fd.h"
 #include "tls/certificates.h"
 #include "tls/pem.h"

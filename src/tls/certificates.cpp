@@ -9,7 +9,6 @@
 #include <array>
 #include <memory>
 
-#include "base/try.h"
 #include "tls/pem.h"
 
 namespace slurmlet::tls {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/try.h"
 #include "tls/pem.h"
 
 namespace slurmlet::tls {

@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "base/try.h"
 
 namespace slurmlet::tls {
 namespace {

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "base/try.h"
+#include "base/result.h"
 #include "tls/pem.h"
 #include "tls/server_session.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/try.h"
+#include "base/result.h"
 #include "yaml/document.h"
 #include "yaml/scalar.h"
 

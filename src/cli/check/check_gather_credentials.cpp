@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "cli/check/check_gather.h"
 #include "credentials/bootstrap.h"
 #include "credentials/own_credentials.h"

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "base/text.h"
-#include "base/try.h"
 
 namespace slurmlet::slurm {
 namespace {

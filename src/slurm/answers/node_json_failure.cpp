@@ -237,8 +237,8 @@ QueryFailure classify_errors(const std::vector<SlurmError>& errors) {
   return {
       SlurmFailure::kGarbage,
       plain_text(error.number ? fmt::format("slurmrestd returned error {}: {}", *error.number, text)
-                            : fmt::format("slurmrestd returned an error: {}", text),
-               kMaxErrorText)};
+                              : fmt::format("slurmrestd returned an error: {}", text),
+                 kMaxErrorText)};
 }
 
 QueryFailure classify_body(int status, std::string_view body) {

@@ -11,7 +11,6 @@
 #include "base/cpu_list.h"
 #include "base/side_call.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/hostlist.h"
 #include "slurm/local/conf_lines.h"

@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "base/try.h"
 
 namespace slurmlet::slurm {
 namespace {

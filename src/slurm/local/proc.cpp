@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "base/try.h"
 
 namespace slurmlet::slurm {
 namespace {

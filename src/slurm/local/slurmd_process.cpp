@@ -18,7 +18,6 @@
 
 #include "base/side_call.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "slurm/local/conf.h"
 #include "slurm/local/proc.h"
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/try.h"
 #include "slurm/answers/record_text.h"
 #include "slurm/answers/scontrol_fields.h"
 #include "slurm/sources/published_record.h"
