@@ -50,6 +50,10 @@ TEST(SlurmdOptions, AreReadAsGetoptDoes) {
       {{"slurmd", "--", "-N", "nid1"}, {}},
       {{"slurmd", "-N"}, {}},
       {{"slurmd", "-", "--="}, {}},
+      {{"slurmd", "", "-N", ""}, {}},
+      {{"slurmd", "--instance-", "-Z"}, {"", true, "", ""}},
+      {{"slurmd", "-x?:;W", "--nonsense=x", "-Z"}, {"", true, "", ""}},
+      {std::vector<std::string>(100'000, "-Z"), {"", true, "", ""}},
       {{}, {}},
   };
   for (const auto& [arguments, options] : cases) {
