@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <vector>
 
 #include "credentials/bootstrap.h"
 #include "daemon/endpoint_thread.h"

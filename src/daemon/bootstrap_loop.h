@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "base/clock.h"
-#include "base/result.h"
 #include "config/settings.h"
 #include "daemon/reload.h"
 #include "daemon/shared.h"

@@ -16,7 +16,6 @@
 #include "status/report.h"
 #include "status/service_report.h"
 #include "sync/lease_link.h"
-#include "tls/server_session.h"
 
 namespace slurmlet::daemon {
 

@@ -5,7 +5,6 @@
 // a report when it wakes anyway; a scrape only reads it.
 
 #include <optional>
-#include <vector>
 
 #include "base/clock.h"
 #include "kube/request_counter.h"
