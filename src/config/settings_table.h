@@ -38,7 +38,7 @@ using Field =
                  Milliseconds& (*)(Settings&), std::optional<Milliseconds>& (*)(Settings&),
                  std::optional<int>& (*)(Settings&), TextMap& (*)(Settings&),
                  log::Level& (*)(Settings&), node::ReadyFollows& (*)(Settings&),
-                 Recreate& (*)(Settings&), SlurmSource& (*)(Settings&)>;
+                 Recreate& (*)(Settings&), node::SlurmSource& (*)(Settings&)>;
 
 // What is wrong with a value; nothing if it is right.
 using Problem = std::optional<std::string>;

@@ -281,8 +281,14 @@ Result<DaemonStatus> read_daemon_status(const std::string& text) {
 }
 
 WallTime process_start() {
-  static const WallTime kStart = std::chrono::system_clock::now();
-  return kStart;
+  using std::chrono::steady_clock;
+  using std::chrono::system_clock;
+  static const auto kWall = system_clock::now();
+  static const auto kSteady = steady_clock::now();
+  // A clock that was wrong at the boot may have been set since. In whole seconds: two clocks are
+  // never read at one moment.
+  const auto step = (system_clock::now() - kWall) - (steady_clock::now() - kSteady);
+  return kWall + std::chrono::round<std::chrono::seconds>(step);
 }
 
 }  // namespace slurmlet::status

@@ -6,7 +6,6 @@
 
 #include <utility>
 
-
 namespace slurmlet::tls {
 namespace {
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/plain_text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/state.h"
 
@@ -49,12 +50,13 @@ bool is_plain(const Gres& gres) {
 }
 
 void check_gres(std::string_view text) {
+  const std::string valid = slurmlet::valid_utf8(text);
   const std::vector<Gres> entries = slurmlet::slurm::parse_gres(text);
   std::set<std::pair<std::string, std::string>> kinds;
   for (const Gres& gres : entries) {
     require(!gres.name.empty() && gres.count >= 0);
     require(kinds.emplace(gres.name, gres.type).second);
-    require(gres.name.size() + gres.type.size() <= text.size());
+    require(gres.name.size() + gres.type.size() <= valid.size());
   }
   if (std::all_of(entries.begin(), entries.end(), is_plain)) {
     require(slurmlet::slurm::parse_gres(written(entries)) == entries);

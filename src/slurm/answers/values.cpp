@@ -28,7 +28,8 @@ constexpr std::int64_t kLastSecond = 9'000'000'000;
 std::optional<WallTime> local_time(std::string_view text) {
   std::tm parts{};
   parts.tm_isdst = -1;
-  if (::strptime(std::string{text}.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) {
+  if (::strptime(std::string{text}.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr ||
+      parts.tm_sec > 60) {
     return std::nullopt;
   }
   const int day = parts.tm_mday;

@@ -50,9 +50,9 @@ std::optional<CpuCounts> cpu_counts(std::string_view text);
 // "Z" or an offset behind it. Nothing for other forms, for what is no date, and for times up to 0.
 std::optional<WallTime> time_value(std::string_view text);
 
-// What messages show of a text that was not understood.
+// What messages show of a text that was not understood, which may be huge.
 inline std::string excerpt(std::string_view text, std::size_t limit = 80) {
-  return plain_text(text, limit);
+  return plain_text(text.substr(0, 64 * limit), limit);
 }
 
 }  // namespace slurmlet::slurm

@@ -1,7 +1,6 @@
 #include "slurm/local/proc.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -94,12 +93,21 @@ bool process_environment_readable(const std::string& proc, int pid) {
 std::optional<ProcessOwner> process_owner(const std::string& proc, int pid) {
   const std::string users = status_value(proc, pid, "Uid:");
   const std::string groups = status_value(proc, pid, "Gid:");
+  const auto uids = split(users, '\t');
+  const auto gid = parse_int<gid_t>(split(groups, '\t').front());
   ProcessOwner owner;
-  auto& [real, effective, saved, of_files] = owner.uids;
-  const bool all =
-      std::sscanf(users.c_str(), "%u %u %u %u", &real, &effective, &saved, &of_files) == 4 &&
-      std::sscanf(groups.c_str(), "%u", &owner.real_gid) == 1;
-  return all ? std::optional{owner} : std::nullopt;
+  if (uids.size() != owner.uids.size() || !gid) {
+    return std::nullopt;
+  }
+  owner.real_gid = *gid;
+  for (std::size_t i = 0; i < uids.size(); ++i) {
+    const auto uid = parse_int<uid_t>(uids[i]);
+    if (!uid) {
+      return std::nullopt;
+    }
+    owner.uids[i] = *uid;
+  }
+  return owner;
 }
 
 bool was_started_by(const std::string& proc, int pid, const TrustedUsers& users) {

@@ -18,7 +18,6 @@
 
 #include "base/side_call.h"
 #include "base/text.h"
-#include "slurm/local/conf.h"
 #include "slurm/local/proc.h"
 
 namespace slurmlet::slurm {
@@ -213,7 +212,12 @@ bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& 
   if (pattern.empty()) {
     return false;
   }
-  const std::string any = expand_pattern(pattern, "*", "*");
+  std::string any;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const bool placeholder = pattern[i] == '%' && i + 1 < pattern.size();
+    any += placeholder ? '*' : pattern[i];
+    i += placeholder ? 1 : 0;
+  }
   touches_file(any);
   glob_t files{};
   const bool some = ::glob(any.c_str(), GLOB_NOSORT, nullptr, &files) == 0;

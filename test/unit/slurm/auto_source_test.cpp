@@ -134,12 +134,11 @@ TEST_F(AutoSourceTest, AsksThePreferredOneOnly) {
 }
 
 class OwnCause : public AutoSourceTest, public testing::WithParamInterface<SlurmFailure> {};
-INSTANTIATE_TEST_SUITE_P(Causes, OwnCause,
-                         testing::Values(SlurmFailure::kCommandMissing,
-                                         SlurmFailure::kRestUnavailable,
-                                         SlurmFailure::kTokenRefused,
-                                         SlurmFailure::kRecordUnavailable,
-                                         SlurmFailure::kBadConfiguration));
+INSTANTIATE_TEST_SUITE_P(
+    Causes, OwnCause,
+    testing::Values(SlurmFailure::kCommandMissing, SlurmFailure::kRestUnavailable,
+                    SlurmFailure::kTokenRefused, SlurmFailure::kRecordUnavailable,
+                    SlurmFailure::kBadConfiguration, SlurmFailure::kFileSystemHangs));
 
 TEST_P(OwnCause, LetsTheNextOneAnswerTheSameQuestion) {
   ASSERT_FALSE(ask());

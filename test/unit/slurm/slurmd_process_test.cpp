@@ -265,6 +265,7 @@ TEST_F(SlurmdProcessTest, AllUidsAndTheGroupMustBeRootsOrSlurmUsers) {
       {"0\t0\t0\t0", "1000\t0\t0\t0", false},  // sudo while it asks for the password
       {"65534\t65534\t65534\t65534", "65534\t65534\t65534\t65534", false},
       {"0\t0\t0", "0\t0\t0\t0", false},
+      {"4294967296\t0\t0\t0", "0\t0\t0\t0", false},
       {"", "", false},
   };
   for (const auto& [uids, gids, counts] : cases) {

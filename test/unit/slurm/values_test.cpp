@@ -75,9 +75,9 @@ TEST_F(Values, TimesAreEpochsOrLocalOrWithAnOffset) {
   zone("CET-1");
   EXPECT_EQ(time_value("2026-11-20T23:43:00"), at(1795218180 - 3600));
   EXPECT_EQ(time_value("2026-11-20T23:43:00Z"), at(1795218180));
-  for (const char* text :
-       {"0", "-5", "2026-02-30T00:00:00", "2026-13-01T00:00:00", "2026-11-20T25:00:00",
-        "2026-11-20", "10:43", "99999999999999", "2026-11-20T23:43:00x", "Today"}) {
+  for (const char* text : {"0", "-5", "2026-02-30T00:00:00", "2026-13-01T00:00:00",
+                           "2026-11-20T25:00:00", "2026-11-20T23:43:61", "2026-11-20", "10:43",
+                           "99999999999999", "2026-11-20T23:43:00x", "Today"}) {
     EXPECT_FALSE(time_value(text)) << text;
   }
 }
@@ -95,7 +95,7 @@ TEST_F(Values, AListHasWholeWordsOnly) {
 TEST_F(Values, ExcerptsAreShortAndOfOneLine) {
   EXPECT_EQ(excerpt("a\nb\tc\x7F"), "a b c");
   EXPECT_EQ(excerpt(std::string(100, 'x')), std::string(77, 'x') + "...");
-  EXPECT_EQ(excerpt("1234\xC3\xA4ab", 8), "1234...") << "no half of a character";
+  EXPECT_EQ(excerpt("1234\xC3\xA4xyz", 8), "1234...") << "no half of a character";
 }
 
 }  // namespace
