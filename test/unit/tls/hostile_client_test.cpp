@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "tls/openssl_memory.h"
@@ -210,6 +211,10 @@ TEST(HostileClient, OneReadTakesABoundedNumberOfBytes) {
   ASSERT_EQ(::send(pair.sockets.client.get(), bytes, static_cast<std::size_t>(length), 0), length);
   char buffer[64];
   EXPECT_EQ(pair.server->read(buffer, sizeof buffer).state, State::kFailed);
+  int left = 0;
+  ASSERT_EQ(::ioctl(pair.sockets.server.get(), FIONREAD, &left), 0);
+  EXPECT_GT(left, length / 2)
+      << "ended by the number of key updates, long before the bytes allowed";
 }
 
 TEST(HostileClient, IdleSessionsAreSmall) {
