@@ -118,7 +118,7 @@ def test_the_service_needs_neither_munge_nor_slurmd():
 
 def test_the_unit_hands_over_every_credential_that_the_program_knows():
     source = (repository() / "src/config/credentials.cpp").read_text()
-    known = re.findall(r'\{"(slurmlet\.[a-z.-]+)", "', source)
+    known = re.findall(r'\{"(slurmlet\.[a-z.-]+)",\s*"', source)
     assert known
     assert settings("slurmlet.service", "LoadCredential") == known
 
