@@ -189,6 +189,7 @@ def attack(port, network, half_open_hosts, friend):
 MANY = [f"127.0.{net}.{host}" for net in (4, 5) for host in range(1, 65)]
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("addresses, at_once, per_second", [
     (["127.0.3.1"], 32, 4), (["127.0.3.2"] * 8, 32, 4), (MANY[:48], AT_ONCE, 6)],
