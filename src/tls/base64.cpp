@@ -4,6 +4,7 @@
 #include <climits>
 #include <utility>
 
+#include "base/text.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::tls {
@@ -14,13 +15,6 @@ const unsigned char* bytes_of(std::string_view text) {
 }
 
 unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
-
-bool is_base64url(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  });
-}
 
 }  // namespace
 
@@ -52,7 +46,7 @@ Result<std::string> base64_decode(std::string_view text) {
 }
 
 std::optional<std::string> base64url_decode(std::string_view text) {
-  if (!is_base64url(text)) {
+  if (!all_alnum(text, "-_")) {
     return std::nullopt;
   }
   std::string standard{text};

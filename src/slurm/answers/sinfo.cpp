@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/plain_text.h"
 #include "base/text.h"
@@ -119,11 +118,7 @@ Error sinfo_garbage(const std::string& why) {
 }  // namespace
 
 bool valid_node_name(std::string_view name) {
-  return !name.empty() && name.front() != '-' && name.size() <= 253 &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ||
-                  c == '-';
-         });
+  return !name.empty() && name.front() != '-' && name.size() <= 253 && all_alnum(name, "._-");
 }
 
 CommandSpec slurm_command(const SinfoSettings& settings, std::vector<std::string> argv) {

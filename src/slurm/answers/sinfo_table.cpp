@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <utility>
 
@@ -166,11 +165,7 @@ std::optional<Layout> layout_of(std::string_view line) {
 }
 
 bool is_host_list(std::string_view text) {
-  return !text.empty() && text.front() != '-' && text.front() != '[' &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-                  std::string_view{"._-[],"}.find(c) != std::string::npos;
-         });
+  return !text.empty() && text.front() != '-' && text.front() != '[' && all_alnum(text, "._-[],");
 }
 
 // The cells of one row; nothing when they do not fit.

@@ -32,12 +32,7 @@ std::vector<std::string> null_separated(const std::string& path) {
 // beginning of a line); "" when unknown.
 std::string status_value(const std::string& proc, int pid, std::string_view key) {
   const auto content = read_file(entry(proc, pid, "status"));
-  for (const auto line : split(content ? std::string_view{*content} : "", '\n')) {
-    if (line.starts_with(key)) {
-      return std::string{trim(line.substr(key.size()))};
-    }
-  }
-  return "";
+  return std::string{value_behind(key, content ? std::string_view{*content} : "")};
 }
 
 }  // namespace
