@@ -9,6 +9,11 @@
 namespace slurmlet::config {
 namespace {
 
+// What a value must be where there may be a word for no value: "auto, or a whole number".
+std::string or_none(const Row& row, std::string_view kind) {
+  return fmt::format("{}{}{}", row.none, row.none.empty() ? "" : ", or ", kind);
+}
+
 // One overload a type: puts a text (flag, environment, or scalar of the file) into the field.
 Problem assign(const Row& row, std::string_view text, std::string& into) {
   auto problem = text.empty() ? std::nullopt : text_problem(row, text);
@@ -47,7 +52,7 @@ Problem assign(const Row&, std::string_view text, bool& into) {
 Problem assign(const Row& row, std::string_view text, int& into) {
   const auto number = parse_int<std::int64_t>(text);
   if (!number) {
-    return fmt::format("is \"{}\"; it must be a whole number", text);
+    return fmt::format("is \"{}\"; it must be {}", text, or_none(row, "a whole number"));
   }
   auto problem = range_problem(row, *number);
   if (!problem) {
@@ -59,7 +64,8 @@ Problem assign(const Row& row, std::string_view text, int& into) {
 Problem assign(const Row& row, std::string_view text, Milliseconds& into) {
   const auto duration = parse_duration(text);
   if (!duration) {
-    return fmt::format("is \"{}\"; it must be a duration like 90s, 1m30s or 500ms", text);
+    return fmt::format("is \"{}\"; it must be {}", text,
+                       or_none(row, "a duration like 90s, 1m30s or 500ms"));
   }
   auto problem = range_problem(row, duration->count());
   if (!problem) {
@@ -79,8 +85,6 @@ Problem assign(const Row& row, std::string_view text, std::optional<T>& into) {
   auto problem = assign(row, text, value);
   if (!problem) {
     into = value;
-  } else if (const auto at = problem->find("it must be a "); at != std::string::npos) {
-    problem->insert(at + std::string_view{"it must be "}.size(), fmt::format("{}, or ", row.none));
   }
   return problem;
 }

@@ -157,6 +157,10 @@ TEST(ConfigFileTest, ProblemsHavePlaceKeyAndCure) {
        "c.yaml:3:23: slurm.pollInterval is \"soon\"; it must be auto, or a duration like 90s, "
        "1m30s or "
        "500ms"},
+      {"slurm: {pollInterval: 'it must be a day'}\n",
+       "c.yaml:3:23: slurm.pollInterval is \"it must be a day\"; it must be auto, or a duration "
+       "like "
+       "90s, 1m30s or 500ms"},
       {"slurm: {pollInterval: true}\n",
        "c.yaml:3:23: slurm.pollInterval is true or false; it must be a duration like 90s, "
        "1m30s or "
