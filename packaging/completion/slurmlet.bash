@@ -42,7 +42,7 @@ _slurmlet() {
     _slurmlet_words "$(sed -n 's/^ *\(-[a-z], \)\{0,1\}\(--[a-z0-9-]*\) .*/\2/p' <<<"$help")"
   elif [[ $command == parse-slurm ]]; then
     _slurmlet_files -f
-  elif [[ -z $command ]]; then
+  elif [[ -z $command || $flag == help ]]; then
     _slurmlet_words "$commands"
   fi
 }

@@ -101,7 +101,9 @@ std::string url_encode(std::string_view text) {
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // At most half of a short word.
+  std::size_t best_distance =
+      std::min(std::max<std::size_t>(2, word.size() / 3), word.size() / 2) + 1;
   for (const auto& candidate : candidates) {
     std::vector<std::size_t> row(candidate.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

@@ -18,6 +18,7 @@ struct KnownFlag {
   std::string_view name;
   std::string_view short_name;  // "-o"; "" = none
   bool takes_value;             // false: "true" without "=", and no other argument is its value
+  bool in_help = true;          // false: accepted, but nothing to suggest
 };
 
 std::vector<KnownFlag> known_flags(const Command& command) {
@@ -25,7 +26,7 @@ std::vector<KnownFlag> known_flags(const Command& command) {
   for (const auto& row : config::settings_table()) {
     out.push_back({row.flag, "", !config::is_bool(row)});
     if (!row.old_flag.empty()) {
-      out.push_back({row.old_flag, "", !config::is_bool(row)});
+      out.push_back({row.old_flag, "", !config::is_bool(row), false});
     }
   }
   const auto add = [&out](const std::vector<config::CommandFlag>& flags) {
@@ -37,7 +38,7 @@ std::vector<KnownFlag> known_flags(const Command& command) {
   };
   add(config::command_flags());
   for (const auto& ignored : ignored_flags()) {
-    out.push_back({ignored.flag, "", ignored.takes_value});
+    out.push_back({ignored.flag, "", ignored.takes_value, false});
   }
   add(command.flags);
   return out;
@@ -62,7 +63,9 @@ class Parser {
   config::ParsedCommandLine collect() const;
   void add_leftovers(const config::ParsedCommandLine& parsed);
   void add_bad_choices(const config::ParsedCommandLine& parsed);
-  std::string unknown_flag(const std::string& argument, const std::string& program) const;
+  // `value` is "" where none follows.
+  std::string unknown_flag(const std::string& argument, const std::string& value,
+                           const std::string& program) const;
 
   // The first until another is named: `slurmlet` and `slurmlet help` are about it too.
   const Command* command_ = &commands().front();
@@ -99,7 +102,7 @@ void Parser::take_argument(const std::string& argument) {
   const Command* named = is_chosen_ ? nullptr : find_command(argument);
   if (named != nullptr) {
     choose(*named);
-  } else if (argument == "help" && leftovers_.empty()) {
+  } else if (argument == "help") {
     help_ = true;
   } else if (file != command_->flags.end() && given_.count(file->name) == 0) {
     given_[file->name].push_back(argument);
@@ -134,25 +137,37 @@ bool Parser::take_flag(const std::string& argument, const std::string* next) {
   return takes_next;
 }
 
-std::string Parser::unknown_flag(const std::string& argument, const std::string& program) const {
+std::string Parser::unknown_flag(const std::string& argument, const std::string& value,
+                                 const std::string& program) const {
   const std::string flag = argument.substr(0, argument.find('='));
-  std::vector<std::string> names;
-  for (const auto& each : known_) {
-    names.emplace_back(each.name);
-  }
-  const auto is_flag = [&](const config::CommandFlag& each) { return each.name == flag; };
-  for (const auto& other : commands()) {
-    if (std::any_of(other.flags.begin(), other.flags.end(), is_flag)) {
-      return fmt::format("{} is a flag of \"{} {}\" and must follow that command", flag, program,
-                         other.name);
+  const auto is_flag = [&](const config::CommandFlag& each) {
+    return each.name == flag || each.short_name == flag;
+  };
+  std::vector<std::string> owners;
+  for (const auto& command : commands()) {
+    if (std::any_of(command.flags.begin(), command.flags.end(), is_flag)) {
+      owners.push_back(fmt::format("\"{} {}\"", program, command.name));
+      if (&command == command_) {
+        return fmt::format("{} must follow the command: {} {} {}{}{}", flag, program, command.name,
+                           argument, value.empty() ? "" : " ", value);
+      }
     }
+  }
+  if (!owners.empty()) {
+    return fmt::format("{} is a flag of {}", flag, join(owners, ", "));
   }
   if (const auto instead = config::replacement_of(flag); !instead.empty()) {
     return fmt::format("unknown flag {}; {}", flag, instead);
   }
-  const auto near = nearest(flag, names);
+  std::vector<std::string> names;  // without the dashes, which say nothing about nearness
+  for (const auto& each : known_) {
+    if (each.in_help) {
+      names.emplace_back(each.name.substr(2));
+    }
+  }
+  const auto near = nearest(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())), names);
   return fmt::format("unknown flag {}{}", flag,
-                     near ? fmt::format("; did you mean {}?", *near)
+                     near ? fmt::format("; did you mean --{}?", *near)
                           : fmt::format("; \"{} --help\" lists all flags", program));
 }
 
@@ -161,26 +176,27 @@ void Parser::add_leftovers(const config::ParsedCommandLine& parsed) {
   for (const auto& each : commands()) {
     names.emplace_back(each.name);
   }
-  bool after_unknown_flag = false;
-  for (const auto& argument : leftovers_) {
-    if (argument.size() > 1 && argument.front() == '-') {
-      problems_.push_back(unknown_flag(argument, parsed.program));
-      after_unknown_flag = argument.find('=') == std::string::npos;
-      continue;
-    }
-    // What follows an unknown flag is most likely its value.
-    if (!after_unknown_flag && parsed.options.count("file") > 0) {
+  const auto is_flag = [](const std::string& argument) {
+    return argument.size() > 1 && argument.front() == '-';
+  };
+  for (std::size_t i = 0; i < leftovers_.size(); ++i) {
+    const std::string& argument = leftovers_[i];
+    if (is_flag(argument)) {
+      // What follows an unknown flag is most likely its value.
+      const bool has_value = argument.find('=') == std::string::npos && i + 1 < leftovers_.size() &&
+                             !is_flag(leftovers_[i + 1]);
+      problems_.push_back(unknown_flag(argument, has_value ? leftovers_[++i] : "", parsed.program));
+    } else if (parsed.options.count("file") > 0) {
       problems_.push_back(
           fmt::format("{} reads one file; unexpected argument \"{}\"", command_->name, argument));
-    } else if (!after_unknown_flag && find_command(argument) != nullptr) {
+    } else if (find_command(argument) != nullptr) {
       problems_.push_back(
           fmt::format("one command at a time: unexpected argument \"{}\"", argument));
-    } else if (!after_unknown_flag) {
+    } else {
       const auto near = nearest(argument, names);
       problems_.push_back(fmt::format("unknown command \"{}\"{}", argument,
                                       near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
     }
-    after_unknown_flag = false;
   }
 }
 
@@ -253,7 +269,7 @@ Result<config::ParsedCommandLine> Parser::parse(const std::vector<std::string>& 
   config::ParsedCommandLine parsed = collect();
   parsed.program =
       arguments.empty() ? "slurmlet" : std::filesystem::path{arguments[0]}.filename().string();
-  if (parsed.help) {
+  if (parsed.help && (!help_ || leftovers_.empty())) {
     return parsed;
   }
   add_leftovers(parsed);

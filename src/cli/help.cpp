@@ -62,15 +62,18 @@ std::string overview(const std::string& program) {
       "Shows the Slurm compute node it runs on in Kubernetes, as a Node that runs no pods.\n\n"
       "Usage:\n  {} [run] [flags]\n",
       program);
-  std::size_t width = 0;
   std::vector<std::pair<std::string, std::string_view>> lines;
   for (const auto& command : commands()) {
     if (!command.summary.empty()) {
       lines.emplace_back(fmt::format("  {} {}{}{}", program, command.name,
                                      command.usage.empty() ? "" : " ", command.usage),
                          command.summary);
-      width = std::max(width, lines.back().first.size());
     }
+  }
+  lines.emplace_back(fmt::format("  {} help [COMMAND]", program), "show this help, or a command's");
+  std::size_t width = 0;
+  for (const auto& line : lines) {
+    width = std::max(width, line.first.size());
   }
   for (const auto& [left, summary] : lines) {
     out += fmt::format("{:{}}  {}\n", left, width, summary);

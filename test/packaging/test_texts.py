@@ -94,6 +94,8 @@ def completed(program, *words):
 
 def test_completion_offers_the_commands(program):
     assert completed(program, "") == commands(program)
+    assert "help" in commands(program)
+    assert completed(program, "help", "") == commands(program)
     assert completed(program, "pa") == {"parse-slurm"}
     assert completed(program, "--log-level", "debug", "print-n") == {"print-node"}
 

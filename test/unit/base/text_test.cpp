@@ -115,6 +115,10 @@ TEST(TextTest, NearestIsWhatWasMeant) {
     EXPECT_EQ(nearest(row.word, kKeys), row.wanted) << row.word;
   }
   EXPECT_EQ(nearest("x", {}), std::nullopt);
+  // At most half of a short word may be wrong.
+  EXPECT_EQ(nearest("foo", {"os"}), std::nullopt);
+  EXPECT_EQ(nearest("x", {"os", "y"}), std::nullopt);
+  EXPECT_EQ(nearest("prot", {"port"}), "port");
 }
 
 // Per-node phases must not move with a release: the published test values of 64-bit FNV-1a.

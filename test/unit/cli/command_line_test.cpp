@@ -50,7 +50,6 @@ TEST(CommandLineTest, StatusAndCheckPrintTextOrJson) {
     EXPECT_THAT(parse_error({name, "--outptu", "json"}), HasSubstr("did you mean --output?"));
     EXPECT_THAT(parse_error({name, "extra"}), HasSubstr("unknown command \"extra\""));
   }
-  EXPECT_THAT(parse_error({"run", "-o", "json"}), HasSubstr("unknown flag -o"));
 }
 
 TEST(CommandLineTest, WaitRegisteredTakesATimeAndASentinel) {
@@ -59,8 +58,29 @@ TEST(CommandLineTest, WaitRegisteredTakesATimeAndASentinel) {
   EXPECT_THAT(parsed({"wait-registered", "--timeout=5m", "--sentinel", "/run/done"}).options,
               ElementsAre(Pair("sentinel", "/run/done"), Pair("timeout", "5m")));
   EXPECT_THAT(parse_error({"wait-registered", "--timeot=1"}), HasSubstr("did you mean --timeout?"));
-  EXPECT_THAT(parse_error({"status", "--timeout=1"}),
-              HasSubstr("--timeout is a flag of \"slurmlet wait-registered\""));
+}
+
+TEST(CommandLineTest, AFlagOfACommandFollowsIt) {
+  EXPECT_EQ(parse_error({"-o", "json", "check"}),
+            "-o must follow the command: slurmlet check -o json");
+  EXPECT_EQ(parse_error({"-output", "json", "check"}),
+            "unknown flag -output; did you mean --output?");
+  EXPECT_EQ(parse_error({"--output", "json", "check"}),
+            "--output must follow the command: slurmlet check --output json");
+  EXPECT_EQ(parse_error({"--timeout=5m", "wait-registered"}),
+            "--timeout must follow the command: slurmlet wait-registered --timeout=5m");
+  EXPECT_EQ(parse_error({"--diff", "print-node"}),
+            "--diff must follow the command: slurmlet print-node --diff");
+}
+
+TEST(CommandLineTest, AFlagOfOtherCommandsNamesThem) {
+  EXPECT_EQ(parse_error({"status", "--timeout=1"}),
+            "--timeout is a flag of \"slurmlet wait-registered\"");
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"-o", "json"}, {"run", "-o", "json"}}) {
+    EXPECT_EQ(parse_error(arguments),
+              "-o is a flag of \"slurmlet status\", \"slurmlet check\", \"slurmlet print-node\"");
+  }
 }
 
 TEST(CommandLineTest, NothingMeansRun) {
@@ -172,10 +192,17 @@ TEST(CommandLineTest, HelpWinsOverEverythingElse) {
   EXPECT_TRUE(parsed({"-h"}).help);
   EXPECT_TRUE(parsed({"help"}).help);
   EXPECT_TRUE(parsed({"--no-such-flag", "--help"}).help);
+  EXPECT_TRUE(parsed({"status", "help"}).help);
   EXPECT_EQ(parsed({"help", "check"}).subcommand, "check");
   const auto command = parsed({"print-node", "--help"});
   EXPECT_TRUE(command.help);
   EXPECT_EQ(command.subcommand, "print-node");
+}
+
+TEST(CommandLineTest, HelpOnAnUnknownCommandIsAMistake) {
+  EXPECT_EQ(parse_error({"help", "foo"}), "unknown command \"foo\"");
+  EXPECT_EQ(parse_error({"help", "chek"}), "unknown command \"chek\"; did you mean \"check\"?");
+  EXPECT_EQ(parse_error({"foo", "help"}), "unknown command \"foo\"");
 }
 
 TEST(CommandLineTest, UnknownFlagsAreAllNamedWithASuggestion) {
@@ -185,8 +212,16 @@ TEST(CommandLineTest, UnknownFlagsAreAllNamedWithASuggestion) {
             "unknown flag --prot; did you mean --port?");
   EXPECT_EQ(parse_error({"--xyzzyxyzzyxyzzy"}),
             "unknown flag --xyzzyxyzzyxyzzy; \"slurmlet --help\" lists all flags");
-  EXPECT_THAT(parse_error({"-x"}), HasSubstr("unknown flag -x"));
-  EXPECT_THAT(parse_error({"-o", "yaml"}), HasSubstr("unknown flag -o"));
+  EXPECT_EQ(parse_error({"-port", "1"}), "unknown flag -port; did you mean --port?");
+  EXPECT_EQ(parse_error({"-x"}), "unknown flag -x; \"slurmlet --help\" lists all flags");
+  EXPECT_THAT(parse_error({"---"}), HasSubstr("unknown flag ---"));
+}
+
+TEST(CommandLineTest, OnlyFlagsThatHelpListsAreSuggested) {
+  for (const char* flag : {"--foo", "--oss", "--name-space", "--klog.w"}) {
+    EXPECT_EQ(parse_error({flag}),
+              "unknown flag " + std::string{flag} + "; \"slurmlet --help\" lists all flags");
+  }
 }
 
 TEST(CommandLineTest, OtherMistakes) {

@@ -64,6 +64,15 @@ TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
   EXPECT_EQ(help_text("slurmlet", "version"), "Print the version.\n\nUsage:\n  slurmlet version\n");
 }
 
+TEST(HelpTest, EveryCommandIsListedHelpToo) {
+  const std::string help = help_text("slurmlet", "run");
+  for (const auto& command : commands()) {
+    EXPECT_THAT(help, HasSubstr("\n  slurmlet " +
+                                std::string(command.name == "run" ? "[run]" : command.name) + " "));
+  }
+  EXPECT_THAT(help, HasSubstr("\n  slurmlet help [COMMAND] "));
+}
+
 TEST(HelpTest, MarkdownHasOneLineForEachSetting) {
   const std::string table = settings_table_markdown();
   for (const auto& row : config::settings_table()) {
