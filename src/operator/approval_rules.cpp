@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::string_view kNodeUser = node::vocabulary::kNodeUser;
 constexpr std::string_view kNodesGroup = node::vocabulary::kNodesGroup;
+constexpr const char* kNoMachine =
+    "this node has no Machine, more than one, or one that is being deleted";
 
 bool contains(const std::vector<std::string>& list, std::string_view wanted) {
   return std::find(list.begin(), list.end(), wanted) != list.end();
@@ -20,11 +22,11 @@ bool contains(const std::vector<std::string>& list, std::string_view wanted) {
 // What both signers ask for, and no more.
 std::string odd_usages(const kube::CertificateRequest& request, std::string_view purpose) {
   if (!contains(request.usages, purpose)) {
-    return "it is not for " + std::string{purpose};
+    return "the request does not have the usage \"" + std::string{purpose} + '"';
   }
   for (const auto& usage : request.usages) {
     if (usage != purpose && usage != "digital signature" && usage != "key encipherment") {
-      return "it is for " + usage + ", too";
+      return "the request also has the usage \"" + usage + '"';
     }
   }
   return "";
@@ -54,16 +56,19 @@ std::string kept_from_serving(const kube::CertificateRequest& request,
                               const tls::CertificateSubject& asked,
                               const std::optional<MachineNames>& machine) {
   if (request.username != asked.common_name || !contains(request.groups, kNodesGroup)) {
-    return "it was not made by the node itself";
+    return "the request was not created by the node itself";
   }
   if (asked.dns_names.empty() && asked.ip_addresses.empty()) {
-    return "it has neither a name nor an address";
+    return "the request contains neither a DNS name nor an IP address";
   }
-  if (!machine || !machine->has_node) {
-    return "no Machine that lives has this Node";
+  if (!machine) {
+    return kNoMachine;
+  }
+  if (!machine->has_node) {
+    return "the node's Machine has no nodeRef yet";
   }
   if (const std::string name = foreign_name(asked, *machine); !name.empty()) {
-    return name + " is no name or address of its Machine";
+    return name + " is not a name or address of the node's Machine";
   }
   return odd_usages(request, "server auth");
 }
@@ -72,13 +77,17 @@ std::string kept_from_client(const kube::CertificateRequest& request,
                              const tls::CertificateSubject& asked,
                              const std::optional<MachineNames>& machine, bool node_is_live) {
   if (!asked.dns_names.empty() || !asked.ip_addresses.empty()) {
-    return "a client certificate has no names or addresses";
+    return "the request contains DNS names or IP addresses, which a client certificate must not "
+           "have";
   }
-  if (!machine || !machine->hooked) {
-    return "no Machine with slurmlet's hook has this name";
+  if (!machine) {
+    return kNoMachine;
+  }
+  if (!machine->hooked) {
+    return "the node's Machine does not have slurmlet's hook";
   }
   if (node_is_live) {
-    return "the Node is Ready: another machine has this name";
+    return "a Node of this name is Ready, so another machine uses the name";
   }
   return odd_usages(request, "client auth");
 }
@@ -107,7 +116,7 @@ CertificateRuling rule_certificate(const kube::CertificateRequest& request,
   }
   if (!asked->common_name.starts_with(kNodeUser) ||
       asked->organizations != std::vector<std::string>{std::string{kNodesGroup}}) {
-    return {false, "it is not for a node"};
+    return {false, "its subject is not CN=system:node:NAME, O=system:nodes"};
   }
   std::string why = serving ? kept_from_serving(request, *asked, machine)
                             : kept_from_client(request, *asked, machine, node_is_live);

@@ -130,7 +130,7 @@ bool CertificateApprover::decide(Waiting& waiting, Now now) {
     if (ruling->approve) {
       tell(waiting, false, " would be approved", now);
     } else if (!ruling->why.empty()) {
-      tell(waiting, true, " is left to others: " + ruling->why, now);
+      tell(waiting, true, " was not approved: " + ruling->why, now);
     }
     return false;
   }
@@ -138,11 +138,11 @@ bool CertificateApprover::decide(Waiting& waiting, Now now) {
     return true;
   }
   const Status done = context_.api.approve(
-      waiting.request, "slurmlet-operator: its names and addresses are those of its Machine");
+      waiting.request, "slurmlet-operator: the request matches the node's Machine");
   if (done) {
     ++approved_;
     backoff_.reset();
-    tell(waiting, false, " is approved", now);
+    tell(waiting, false, " was approved", now);
     waiting.request.approved = true;
     return true;
   }

@@ -59,25 +59,26 @@ TEST(CertificateRules, Table) {
       {"other forms of the same names",
        request(kube::kServingSigner, serving_names({"N1", "n1.SITE"}, {"2001:db8::1"})), true, true,
        true, ""},
-      {"without a Machine", serving, false, true, false, "no Machine that lives has this Node"},
+      {"without a Machine", serving, false, true, false, "this node has no Machine"},
       {"an address of another machine",
        request(kube::kServingSigner, serving_names({"n1"}, {"192.0.2.1", "192.0.2.2"})), true, true,
-       false, "192.0.2.2 is no name or address of its Machine"},
+       false, "192.0.2.2 is not a name or address of the node's Machine"},
       {"the API server's name",
        request(kube::kServingSigner, serving_names({"kubernetes.default"}, {})), true, true, false,
-       "kubernetes.default is no name"},
-      {"without names", request(kube::kServingSigner, kNode), true, true, false, "neither a name"},
+       "kubernetes.default is not a name"},
+      {"without names", request(kube::kServingSigner, kNode), true, true, false,
+       "neither a DNS name"},
       {"made by another node", changed(serving, [](auto& r) { r.username = "system:node:n2"; }),
-       true, true, false, "not made by the node itself"},
+       true, true, false, "not created by the node itself"},
       {"made by nobody of the nodes",
        changed(serving, [](auto& r) { r.groups = {"system:authenticated"}; }), true, true, false,
-       "not made by the node itself"},
+       "not created by the node itself"},
       {"of an administrators' group",
        request(kube::kServingSigner,
                {"system:node:n1", {"system:nodes", "system:masters"}, {"n1"}, {}}),
-       true, true, false, "not for a node"},
+       true, true, false, "subject is not CN=system:node:NAME"},
       {"for a client, too", changed(serving, [](auto& r) { r.usages.push_back("client auth"); }),
-       true, true, false, "for client auth, too"},
+       true, true, false, "also has the usage \"client auth\""},
       {"garbage", changed(serving, [](auto& r) { r.request_pem = "x"; }), true, true, false,
        "not a PEM certificate request"},
       {"decided already", changed(serving, [](auto& r) { r.denied = true; }), true, true, false,
@@ -85,10 +86,10 @@ TEST(CertificateRules, Table) {
       {"another signer", changed(serving, [](auto& r) { r.signer_name = "site/x"; }), true, true,
        false, ""},
       {"client, a Machine and no Node", client, true, false, true, ""},
-      {"client, the Node is Ready", client, true, true, false, "the Node is Ready"},
-      {"client, no such Machine", client, false, false, false, "no Machine with slurmlet's hook"},
+      {"client, the Node is Ready", client, true, true, false, "another machine uses the name"},
+      {"client, no such Machine", client, false, false, false, "this node has no Machine"},
       {"client, with names", request(kube::kClientSigner, serving_names({"n1"}, {})), true, false,
-       false, "has no names"},
+       false, "which a client certificate must not have"},
       {"client, not of the group", changed(client, [](auto& r) { r.groups = {"x"}; }), true, false,
        false, ""},
       {"client for a server",
@@ -96,7 +97,7 @@ TEST(CertificateRules, Table) {
                [](auto& r) {
                  r.usages = {"client auth", "server auth"};
                }),
-       true, false, false, "for server auth, too"},
+       true, false, false, "also has the usage \"server auth\""},
   };
   for (const auto& row : table) {
     SCOPED_TRACE(row.what);
@@ -108,10 +109,12 @@ TEST(CertificateRules, Table) {
     EXPECT_EQ(ruling.why.empty(), *row.why == 0);
   }
   EXPECT_EQ(rule_certificate(client, kMachine, false, ""), CertificateRuling{});
+  const MachineNames joining{true, false, kMachine.addresses};
+  EXPECT_THAT(rule_certificate(serving, joining, false, "g").why, HasSubstr("no nodeRef yet"));
   const MachineNames other{false, true, kMachine.addresses};
   EXPECT_TRUE(rule_certificate(serving, other, false, "g").approve);
   EXPECT_THAT(rule_certificate(client, other, false, "system:bootstrappers:slurm").why,
-              HasSubstr("no Machine with slurmlet's hook"));
+              HasSubstr("does not have slurmlet's hook"));
 }
 
 class FakeApprovals final : public kube::ApprovalApi, public fakes::Scripted {
