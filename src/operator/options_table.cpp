@@ -166,8 +166,8 @@ constexpr Row kRows[] = {
      "      one Cluster",
      set_cluster, show_text<&O::machine_cluster>},
     {"drainPolicy", "--drain-policy", "string",
-     "what a Machine that is deleted does to its jobs: wait, deadline=DURATION or now; its\n"
-     "      annotation slurmlet.io/drain-policy goes before",
+     "what happens to the jobs of a deleted Machine: wait, deadline=DURATION or now; its\n"
+     "      annotation slurmlet.io/drain-policy overrides this",
      set_policy, show_policy},
     {"slurmConf", "--slurm-conf", "string", "slurm.conf, where it is not in its usual place",
      set_path<&O::slurm_conf>, show_text<&O::slurm_conf>},
@@ -200,7 +200,7 @@ constexpr Row kRows[] = {
      set_switch<&O::approve_serving>, show_switch<&O::approve_serving>},
     {"approveClientsOfGroup", "--approve-clients-of-group", "string",
      "approve client certificates for nodes that have a Machine and are not Ready, requested by\n"
-     "      this group of bootstrap tokens; without it nobody's",
+     "      this group of bootstrap tokens; default: none",
      set_text<&O::bootstrap_group>, show_text<&O::bootstrap_group>},
     {"leaderElect", "--leader-elect", "",
      "elect a leader among several operators by a Lease; only it acts",

@@ -4,6 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <regex>
+#include <set>
+
+#include "base/file.h"
+#include "fixtures.h"
+
 namespace slurmlet::op {
 namespace {
 
@@ -51,6 +57,23 @@ TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
     ASSERT_FALSE(command) << row.words;
     EXPECT_THAT(command.error().message, HasSubstr(row.words));
   }
+}
+
+std::set<std::string> flags_in(const std::string& text, const char* form) {
+  const std::regex flag{form};
+  std::set<std::string> out;
+  for (auto at = std::sregex_iterator{text.begin(), text.end(), flag}; at != std::sregex_iterator{};
+       ++at) {
+    out.insert((*at)[1]);
+  }
+  return out;
+}
+
+TEST(OperatorOptions, ManualPageHasEachFlag) {
+  const auto page = read_file(fixtures() / "../../packaging/man/slurmlet-operator.8");
+  ASSERT_TRUE(page);
+  const std::string text = std::regex_replace(*page, std::regex{R"(\\-)"}, "-");
+  EXPECT_EQ(flags_in(text, R"(\n\.TP\n\.BI? (--[a-z-]+))"), flags_in(help_text(), "(--[a-z-]+)"));
 }
 
 }  // namespace
