@@ -136,7 +136,7 @@ Finding dump_finding(const Options& options, const std::string& cluster) {
                 "; docs/conditions.md has causes and fixes"};
   }
   if (std::string why = foreign_cluster(cluster, dump->cluster); !why.empty()) {
-    return {cli::kSubjectSlurmctld, Severity::kError, "is not ours", std::move(why),
+    return {cli::kSubjectSlurmctld, Severity::kError, "belongs to another cluster", std::move(why),
             "fix slurmRestURL or slurmConf"};
   }
   return {cli::kSubjectSlurmctld, Severity::kOk,
@@ -146,8 +146,8 @@ Finding dump_finding(const Options& options, const std::string& cluster) {
 
 Finding jobs_finding(const Options& options) {
   const auto failed = [](const std::string& why) {
-    return Finding{kJobs, Severity::kError, "are not known", why,
-                   "squeue, as this user: without it no Machine goes"};
+    return Finding{kJobs, Severity::kError, "could not be listed", why,
+                   "squeue must work for this user: without it no Machine is released"};
   };
   const auto output = run_with_token(options, slurm::squeue_query(slurm_client(options)));
   if (!output) {

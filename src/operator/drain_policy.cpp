@@ -38,7 +38,7 @@ std::string about_drain_policy(std::string_view text) {
   return text.empty() || parse_drain_policy(text)
              ? ""
              : fmt::format(
-                   "{} is \"{}\"; it must be wait, now or deadline=DURATION, and counts as wait; ",
+                   "{} must be wait, now or deadline=DURATION, not \"{}\", so wait is used; ",
                    node::vocabulary::kDrainPolicy, text);
 }
 

@@ -51,14 +51,14 @@ void find_by_name(const kube::Machine& machine, const SiteView& site, MachinePla
 
 void find_slurm_node(const kube::Machine& machine, const SiteView& site, MachinePlace& out) {
   if (site.dump.misread().contains(claimed_name(out.node))) {
-    out.unclear = "slurmctld's record of " + claimed_name(out.node) + " is not understood";
+    out.unclear = "slurmctld's record of " + claimed_name(out.node) + " could not be parsed";
   }
   find_by_name(machine, site, out);
   if (out.dumped == nullptr) {
     if (out.unclear.empty() && !out.has_node && !machine.node.empty()) {
       out.unclear = "Node " + machine.node +
-                    " is gone, and Slurm has no node of that name: which one it was is not known. "
-                    "If it is out of Slurm, remove the hook";
+                    " is gone, and Slurm has no node of that name, so its Slurm node is unknown. "
+                    "If it is no longer in Slurm, remove the hook";
     }
     return;
   }
@@ -76,7 +76,7 @@ void find_slurm_node(const kube::Machine& machine, const SiteView& site, Machine
   const auto names = claimants(site.by_slurm, *out.dumped);
   const bool is_own = std::find(names.begin(), names.end(), out.node.name) != names.end();
   if (!names.empty() && !is_own) {
-    out.unclear = "Slurm node " + out.dumped->name + " is that of Node " + names.front();
+    out.unclear = "Slurm node " + out.dumped->name + " belongs to Node " + names.front();
   } else if (out.unclear.empty()) {
     out.unclear = distrust(out.node, *out.dumped, names.size());
   }
@@ -155,8 +155,8 @@ std::string doubt_about(const Machines& machines) {
   }
   return clusters.size() < 2
              ? ""
-             : "there are those of clusters " + *clusters.begin() + " and " + *clusters.rbegin() +
-                   "; none is touched until machineCluster names one";
+             : "they are of several Clusters (" + *clusters.begin() + ", " + *clusters.rbegin() +
+                   "); none is released until machineCluster names one";
 }
 
 }  // namespace slurmlet::op

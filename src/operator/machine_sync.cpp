@@ -105,7 +105,7 @@ MachinePlace MachineSync::find(const kube::Machine& machine, const SiteView& sit
   const auto claims = claims_.find(node == nullptr ? machine.node : node->name);
   MachinePlace out = find_place(machine, site, claims == claims_.end() ? 0 : claims->second);
   if (!watch_problem_.empty()) {  // it may be gone by now, and its host be another's
-    out.unclear = "what became of it is not known: " + watch_problem_;
+    out.unclear = "its current state is unknown: " + watch_problem_;
   }
   return out;
 }
@@ -135,7 +135,7 @@ MachineFacts MachineSync::facts(const kube::Machine& machine, const MachinePlace
   if (place.dumped == nullptr || place.dumped->state.has("DRAIN")) {
     jobs_.want(name);
     if (!jobs_.problem().empty()) {
-      out.unclear = "the jobs on Slurm node " + name + " are not known: " + jobs_.problem();
+      out.unclear = "could not list the jobs on Slurm node " + name + ": " + jobs_.problem();
     }
   }
   out.jobs = jobs_.on(name, now.steady);
@@ -213,7 +213,7 @@ void MachineSync::carry_out(const MachineRuling& ruling, const MachinePlace& pla
            now);
     }
   } else if (settings_.dry_run) {
-    tell(machine, place, "DryRun", "would act: " + ruling.why, now);
+    tell(machine, place, "DryRun", "dry run: " + ruling.why, now);
   } else if (ruling.action == MachineAction::kDrain) {
     stand_ins_.insert_or_assign(slurm_name, place.node);
     drain.push_back(slurm_name);
@@ -260,8 +260,11 @@ void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place, 
 }
 
 void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
-  static constexpr const char* kDone[] = {"requeued job ", "cancelled job ",
-                                          "deleted dynamic node "};
+  static constexpr struct {
+    const char *done, *failed;
+  } kWords[] = {{"requeued job ", "could not requeue job "},
+                {"cancelled job ", "could not cancel job "},
+                {"deleted dynamic node ", "could not delete dynamic node "}};
   std::uint64_t* const counters[] = {&status_.requeued, &status_.cancelled,
                                      &status_.records_deleted};
   const auto kind = static_cast<std::size_t>(act.kind);
@@ -269,7 +272,7 @@ void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
   const bool done = act.failure.empty();
   ++(done ? *counters[kind] : status_.failures);
   const std::string what =
-      (done ? "" : "not ") + (kDone[kind] + act.what) + (done ? "" : ": " + act.failure);
+      done ? kWords[kind].done + act.what : kWords[kind].failed + act.what + ": " + act.failure;
   const auto machine = machines_.find(act.machine);
   if (machine == machines_.end()) {
     log::info(what);  // it came back without its Machine

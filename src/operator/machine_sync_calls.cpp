@@ -38,7 +38,7 @@ bool MachineSync::is_as_seen(const kube::Machine& machine, Now now) {
   }
   const Status same = context_.api.confirm(machine);
   if (!same) {
-    failed(key, "Machine " + key + " is perhaps not what it was", same.error(), now);
+    failed(key, "could not confirm that Machine " + key + " is unchanged", same.error(), now);
   } else {
     succeeded(key);
   }
@@ -60,7 +60,10 @@ bool MachineSync::mark(const std::string& key, const MachinePlace& place, const 
   const Status done =
       context_.site.annotate(place.node.name, place.node.uid, {{names::kDetach, value}});
   if (!done && done.error().code != Code::kNotFound) {
-    failed(key, "Node " + place.node.name + " was not marked", done.error(), now);
+    failed(
+        key,
+        std::string{"could not set annotation "} + names::kDetach + " on Node " + place.node.name,
+        done.error(), now);
     return false;
   }
   succeeded(key);
@@ -82,7 +85,9 @@ void MachineSync::unmark(const SiteView& site, Now now) {
     last_unmarked_ = name;
     const Status done = context_.site.annotate(name, node.uid, {{names::kDetach, std::nullopt}});
     if (!done && done.error().code != Code::kNotFound) {
-      failed(name, "Node " + name + " was not unmarked", done.error(), now);
+      failed(name,
+             std::string{"could not remove annotation "} + names::kDetach + " from Node " + name,
+             done.error(), now);
     } else {
       succeeded(name);
       marked_[node.uid] = {"", now.steady + kWatchTells};

@@ -126,7 +126,7 @@ std::optional<SlurmNode> NodeUpdates::read_look(SteadyTime now, const CommandOut
   }
   auto node = read_shown(output.out, seal_, node_);
   if (!node) {
-    failed(now, "what slurmctld reports of it is not understood", false, done);
+    failed(now, "slurmctld's record of it could not be parsed", false, done);
   }
   return node;
 }

@@ -154,7 +154,7 @@ void OperatorLoop::look_at(const KubeNode& node, Now now) {
     if (is_misread && node.unschedulable && !node.deleting) {
       tell(node, "CordonNotDrained",
            "Slurm node " + claimed_name(node) +
-               " is left as it is: what slurmctld reports of it is not understood",
+               " is left as it is: slurmctld's record of it could not be parsed",
            now);
     }
     if (is_misread || node.slurm_node.empty()) {
@@ -256,12 +256,11 @@ void OperatorLoop::report_misread() {
   }
   told_misread_ = dump_.misread();
   if (told_misread_.empty()) {
-    log::info("what slurmctld reports of each node is understood again");
+    log::info("slurmctld's records of all nodes can be parsed again");
     return;
   }
   log::warning(fmt::format(
-      "what slurmctld reports of {} nodes is not understood, so their records stay as they were: "
-      "{}",
+      "slurmctld's records of {} nodes could not be parsed, so their Nodes keep the last ones: {}",
       told_misread_.size(),
       plain_text(*told_misread_.begin()) + (told_misread_.size() > 1 ? " and others" : "")));
 }

@@ -65,7 +65,7 @@ void read_config(const std::string& path, Options& options, std::string& problem
   }
   const yaml::Value& root = document->root();
   if (!root.is_map()) {
-    problems += path + " is no map of settings; it begins with apiVersion and kind\n";
+    problems += path + " is not a map of settings; it must start with apiVersion and kind\n";
     return;
   }
   for (const char* key : {"apiVersion", "kind"}) {
@@ -136,7 +136,7 @@ void check_source(const Options& options, std::string& problems) {
   wrong(!options.slurm_rest_ca_file.empty() && !url.starts_with("https://"),
         "slurmRestCAFile is set, but slurmRestURL is not https://; remove it\n");
   wrong(is_rest && url.starts_with("http") && options.slurm_jwt_file.empty(),
-        "slurmRestURL is no unix socket, so slurmrestd wants a token; set slurmJwtFile\n");
+        "slurmRestURL is not a Unix socket, so slurmrestd requires a token; set slurmJwtFile\n");
 }
 
 }  // namespace
@@ -158,8 +158,8 @@ Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& 
   check_source(out.options, problems);
   if (!out.options.management_kubeconfig.empty() && out.options.machine_cluster.empty()) {
     problems +=
-        "managementKubeconfig is set; name the Cluster whose Machines are meant with "
-        "machineCluster\n";
+        "managementKubeconfig is set, but machineCluster is not; set it to NAMESPACE/NAME of the "
+        "Machines' Cluster\n";
   }
   if (!problems.empty()) {
     return Error{Code::kInvalid, std::string{trim(problems)}};
@@ -179,9 +179,10 @@ std::string help_text() {
   std::string text =
       "usage: slurmlet-operator [check] [flags]\n\n"
       "Publishes slurmctld's records of all nodes on their Nodes, drains the nodes that are\n"
-      "cordoned, and lets Machines go when their jobs have gone. One runs for each Slurm cluster; "
-      "see slurmlet-operator(8).\n"
-      "check: looks whether there is all that it needs, and changes nothing.\n\n"
+      "cordoned, and releases a deleted Machine once its jobs have ended. Run one per Slurm "
+      "cluster\n"
+      "(a second one is a standby); see slurmlet-operator(8).\n"
+      "check: verifies that everything it needs is in place; changes nothing.\n\n"
       "flags, and keys of the configuration file:\n"
       "  --config string\n"
       "      configuration file (kind OperatorConfiguration)\n";

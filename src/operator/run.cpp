@@ -255,7 +255,7 @@ void Process::report_api(const std::string& problem) {
     return;
   }
   if (problem.empty()) {
-    log::info("the API server takes all requests again");
+    log::info("the API server accepts all requests again");
   } else {
     log::warning(problem);
   }

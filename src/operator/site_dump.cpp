@@ -22,7 +22,8 @@ std::string foreign_cluster(const std::string& own, const std::string& answered)
   if (answered.empty() || own.empty() || to_lower(answered) == to_lower(own)) {
     return "";
   }
-  return "slurmrestd answers for cluster " + plain_text(answered) + ", but slurm.conf is of " + own;
+  return "slurmrestd answers for cluster " + plain_text(answered) +
+         ", but ClusterName in slurm.conf is " + own;
 }
 
 SiteDump::SiteDump(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random)

@@ -89,7 +89,7 @@ void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& d
     act.failure = ran_out_of_time(output) ? "slurmctld did not answer in time"
                   : could_not_run(output) ? "Slurm's command cannot be run"
                   : known                 ? known->detail
-                                          : "it said " + slurm::excerpt(output.err);
+                                          : "the command failed: " + slurm::excerpt(output.err);
   }
   done.push_back(std::move(act));
 }

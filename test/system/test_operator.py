@@ -274,7 +274,7 @@ def test_slurmctld_away_changes_nothing_and_is_told(site):
     (["--metrics-address=nowhere"], '--metrics-address is "nowhere"; it must be ADDRESS:PORT'),
     (["--drain-policy=soon"], '--drain-policy is "soon"; it must be wait, now or deadline=DURATION'),
     (["--machine-cluster=hpc"], '--machine-cluster is "hpc"; it must be NAMESPACE/NAME'),
-    (["--management-kubeconfig=/k"], "name the Cluster whose Machines are meant with machineCluster"),
+    (["--management-kubeconfig=/k"], "managementKubeconfig is set, but machineCluster is not"),
     (["--config=/nonexistent/o.yaml"], "/nonexistent/o.yaml"),
     (["--slurm-conf=/nonexistent/slurm.conf", "--kubeconfig=/nonexistent/k"], "/nonexistent/slurm.conf"),
 ])

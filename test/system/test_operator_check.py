@@ -120,7 +120,7 @@ def test_jobs_that_are_not_shown(site, programs):
     (programs / "squeue").chmod(0o755)
     code, said = check(site, f"--slurm-bin-dir={programs}")
     assert code == 1
-    assert re.search(r"x jobs +are not known: .*Access/permission denied", said), said
+    assert re.search(r"x jobs +could not be listed: .*Access/permission denied", said), said
     job = site.slurm.submit("op001")
     try:
         assert re.search(r"\+ jobs +1 in \d+ ms", check(site)[1])

@@ -143,7 +143,8 @@ def test_check_does_not_take_another_clusters_slurmrestd(site, tmp_path):
     text = pathlib.Path(site.slurm.conf_path).read_text(encoding="utf-8")
     conf.write_text(re.sub("(?m)^ClusterName=.*", "ClusterName=other", text), encoding="utf-8")
     said = check(site, *by_socket(site.slurm), f"--slurm-conf={conf}")
-    assert re.search(r"x slurmctld +is not ours: .*answers for cluster opera, but slurm.conf is of other", said), said
+    assert re.search(r"x slurmctld +belongs to another cluster: .*answers for cluster opera, "
+                     "but ClusterName in slurm.conf is other", said), said
 
 
 def test_over_https_with_a_token(site, tmp_path_factory, tmp_path):

@@ -34,7 +34,7 @@ MachineRuling with_jobs(const MachineFacts& facts) {
   const auto until = end_of_wait(facts);
   std::string why = count_of(jobs.running, "job") + " on Slurm node " + node;
   if (until && facts.now && *facts.now >= *until) {
-    return {MachineAction::kEndJobs, why};
+    return {MachineAction::kEndJobs, why + " to be requeued or cancelled"};
   }
   why += jobs.limited ? ", the last ends at " + rfc3339(jobs.last_ends) + " by its time limit"
                       : ", at least one without a time limit";
@@ -73,17 +73,16 @@ MachineRuling rule_machine(const MachineFacts& facts) {
     return facts.jobs->running + facts.jobs->completing == 0
                ? MachineRuling{MachineAction::kRelease,
                                "Slurm has no node " + claimed_name(facts.node) + " that responds"}
-               : MachineRuling{
-                     MachineAction::kWait,
-                     "Slurm has no node " + claimed_name(facts.node) + ", but jobs on it"};
+               : MachineRuling{MachineAction::kWait, "Slurm has no node " +
+                                                         claimed_name(facts.node) +
+                                                         ", but squeue still shows jobs on it"};
   }
   const auto& state = facts.dumped->state;
   // What slurmctld reboots or powers off comes back without the drain.
   for (const char* flag : {"REBOOT_REQUESTED", "REBOOT_ISSUED", "POWER_DOWN", "POWERING_DOWN"}) {
     if (state.has(flag) || facts.now_known->state.has(flag)) {
-      return {MachineAction::kWait,
-              fmt::format("Slurm node {} is {}, and the drain may end with that",
-                          facts.dumped->name, flag)};
+      return {MachineAction::kWait, fmt::format("Slurm node {} is {}, which may end the drain",
+                                                facts.dumped->name, flag)};
     }
   }
   if (state.base == "ALLOCATED" || state.base == "MIXED" || state.has("COMPLETING") ||
@@ -92,7 +91,8 @@ MachineRuling rule_machine(const MachineFacts& facts) {
   }
   // What an administrator drained keeps its record: his Reason would go with it.
   if (state.has("DYNAMIC_NORM") && is_drain_of_ours(facts.now_known->reason)) {
-    return {MachineAction::kDeleteRecord, "no job is left on dynamic node " + facts.dumped->name};
+    return {MachineAction::kDeleteRecord,
+            "dynamic node " + facts.dumped->name + " is to be deleted, as no job is left on it"};
   }
   return {MachineAction::kRelease, "no job is left on Slurm node " + facts.dumped->name};
 }

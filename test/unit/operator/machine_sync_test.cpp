@@ -346,6 +346,10 @@ TEST_F(MachineSyncTest, ARequeueThatFailedOtherwiseCancelsNothing) {
     run(minutes{2});
     EXPECT_TRUE(slurm_.ended.empty());
   }
+  const auto events = event_api_.events();
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const auto& event) {
+    return event.message == "could not requeue job 7: Slurm's command cannot be run";
+  }));
   slurm_.requeue_fails = 0;
   run(minutes{1});
   EXPECT_EQ(slurm_.ended, (std::vector<std::string>{"requeue 7"}));

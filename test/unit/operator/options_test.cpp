@@ -46,7 +46,7 @@ TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
       {{"--slurm-source=rest", "--slurm-rest-url=http://head:6820"},
        "--slurm-rest-url is \"http://head:6820\"; it must be https:// beyond this machine"},
       {{"--slurm-source=rest", "--slurm-rest-url=https://head:6820"},
-       "slurmrestd wants a token; set slurmJwtFile"},
+       "slurmrestd requires a token; set slurmJwtFile"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=/ca"},
        "slurmRestCAFile is set, but slurmRestURL is not https://"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=ca"},

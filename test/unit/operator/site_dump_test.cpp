@@ -98,11 +98,10 @@ TEST_F(SiteDumpTest, AnotherClustersAnswerIsNone) {
     answer.cluster = cluster;
     one(std::move(answer));
     EXPECT_EQ(dump_->nodes().size(), is_ours ? 1U : 0U) << cluster;
-    EXPECT_EQ(dump_->report().failure,
-              is_ours
-                  ? ""
-                  : "other cluster: slurmrestd answers for cluster d, but slurm.conf is of c; fix "
-                    "slurmRestURL or slurmConf")
+    EXPECT_EQ(dump_->report().failure, is_ours ? ""
+                                               : "other cluster: slurmrestd answers for cluster d, "
+                                                 "but ClusterName in slurm.conf is c; fix "
+                                                 "slurmRestURL or slurmConf")
         << cluster;
   }
 }
