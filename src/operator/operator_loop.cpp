@@ -12,6 +12,11 @@
 namespace slurmlet::op {
 namespace {
 
+using EventReason = OperatorLoop::EventReason;
+constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
+    kSlurmNodeNotChanged{"SlurmNodeNotChanged", true}, kSlurmNodeDrained{"SlurmNodeDrained", false},
+    kSlurmNodeUndrained{"SlurmNodeUndrained", false}, kDryRun{"DryRun", false};
+
 const char* to_verb(DrainAction action) {
   return action == DrainAction::kDrain     ? "drain"
          : action == DrainAction::kUndrain ? "undrain"
@@ -116,14 +121,15 @@ void OperatorLoop::record_written(const std::string& name) {
              dump.dumped_at, dump.failed_at, dump.refresh});
 }
 
-void OperatorLoop::tell(const KubeNode& node, const std::string& reason, const std::string& message,
+void OperatorLoop::tell(const KubeNode& node, const EventReason& reason, const std::string& message,
                         Now now) {
-  const bool warning = reason == "CordonNotDrained" || reason == "SlurmNodeNotChanged";
-  if (std::exchange(told_[node.name], message) == message && (warning || settings_.dry_run)) {
+  if (std::exchange(told_[node.name], message) == message &&
+      (reason.warning || settings_.dry_run)) {
     return;  // what was done is told each time
   }
   log::info("node " + node.name + ": " + message);
-  context_.events.emit({"Node", "", node.name, node.name}, warning, reason, message, message, now);
+  context_.events.emit({"Node", "", node.name, node.name}, reason.warning, reason.name, message,
+                       message, now);
 }
 
 void OperatorLoop::look_at_drain(const KubeNode& node, const SlurmNode& slurm, Now now) {
@@ -133,12 +139,12 @@ void OperatorLoop::look_at_drain(const KubeNode& node, const SlurmNode& slurm, N
     kept_from = distrust(node, slurm, claimants(nodes_.by_slurm(), slurm).size());
   }
   if (!kept_from.empty()) {
-    tell(node, "CordonNotDrained", "Slurm node " + slurm.name + " is left as it is: " + kept_from,
+    tell(node, kCordonNotDrained, "Slurm node " + slurm.name + " is left as it is: " + kept_from,
          now);
   } else if (ruling.action == DrainAction::kNone) {
     return;
   } else if (settings_.dry_run) {
-    tell(node, "DryRun", fmt::format("would {} Slurm node {}", to_verb(ruling.action), slurm.name),
+    tell(node, kDryRun, fmt::format("would {} Slurm node {}", to_verb(ruling.action), slurm.name),
          now);
   } else {
     updates_.want(slurm.name);
@@ -152,7 +158,7 @@ void OperatorLoop::look_at(const KubeNode& node, Now now) {
   if (slurm == nullptr) {
     const bool is_misread = dump_.misread().contains(claimed_name(node));
     if (is_misread && node.unschedulable && !node.deleting) {
-      tell(node, "CordonNotDrained",
+      tell(node, kCordonNotDrained,
            "Slurm node " + claimed_name(node) +
                " is left as it is: slurmctld's record of it could not be parsed",
            now);
@@ -185,7 +191,7 @@ void OperatorLoop::report_updates(const std::vector<NodeUpdates::Done>& done, No
   for (const auto& update : done) {
     if (!update.failure.empty()) {
       ++update_failures_;
-      tell_of(update.slurm_node, "SlurmNodeNotChanged",
+      tell_of(update.slurm_node, kSlurmNodeNotChanged,
               "Slurm node " + update.slurm_node + " was not changed: " + update.failure, now);
       continue;
     }
@@ -196,7 +202,7 @@ void OperatorLoop::report_updates(const std::vector<NodeUpdates::Done>& done, No
       continue;
     }
     ++(drained ? drains_ : undrains_);
-    tell_of(update.slurm_node, drained ? "SlurmNodeDrained" : "SlurmNodeUndrained",
+    tell_of(update.slurm_node, drained ? kSlurmNodeDrained : kSlurmNodeUndrained,
             drained
                 ? "drained Slurm node " + update.slurm_node + ", Reason: " + update.change.reason
                 : "undrained Slurm node " + update.slurm_node + ", as this Node is not cordoned",
@@ -205,7 +211,7 @@ void OperatorLoop::report_updates(const std::vector<NodeUpdates::Done>& done, No
 }
 
 // The Node that is this node of Slurm; the log where there is none.
-void OperatorLoop::tell_of(const std::string& slurm_node, const char* reason,
+void OperatorLoop::tell_of(const std::string& slurm_node, const EventReason& reason,
                            const std::string& message, Now now) {
   const SlurmNode* slurm = dump_.find(slurm_node);
   const auto names =

@@ -78,6 +78,11 @@ struct OperatorStatus {
 
 class OperatorLoop {
  public:
+  struct EventReason {  // of Events on Nodes
+    const char* name;
+    bool warning;
+  };
+
   OperatorLoop(OperatorSettings settings, OperatorContext context,
                std::unique_ptr<slurm::DumpSource> dump_source,
                std::unique_ptr<CommandRunner> update_runner,
@@ -96,8 +101,8 @@ class OperatorLoop {
   NodeChange decide(const SlurmNode& fresh);
   RecordPublisher::Text record_text(const std::string& node) const;
   void record_written(const std::string& node);
-  void tell(const KubeNode& node, const std::string& reason, const std::string& message, Now now);
-  void tell_of(const std::string& slurm_node, const char* reason, const std::string& message,
+  void tell(const KubeNode& node, const EventReason& reason, const std::string& message, Now now);
+  void tell_of(const std::string& slurm_node, const EventReason& reason, const std::string& message,
                Now now);
   void report_updates(const std::vector<NodeUpdates::Done>& done, Now now);
   void note_change(const NodeUpdates::Done& update);

@@ -276,9 +276,9 @@ TEST_F(OperatorLoopTest, TellsTheNodeThatItIsAndNoOtherThatClaimsIt) {
   ASSERT_TRUE(drained("n1"));
   std::vector<std::string> told;
   for (const auto& event : event_api_.events()) {
-    told.push_back(event.about.name + " " + event.reason);
+    told.push_back(event.about.name + " " + event.type + " " + event.reason);
   }
-  EXPECT_EQ(told, std::vector<std::string>{"n1 SlurmNodeDrained"});
+  EXPECT_EQ(told, std::vector<std::string>{"n1 Normal SlurmNodeDrained"});
 }
 
 // The drain comes between the dump and the change.
@@ -371,6 +371,10 @@ TEST_F(OperatorLoopTest, ARecordThatIsNotUnderstoodIsNotPublishedAsNone) {
   EXPECT_NE(
       ::testing::internal::GetCapturedStderr().find("node n2: Slurm node n2 is left as it is"),
       std::string::npos);
+  const auto events = event_api_.events();
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const auto& event) {
+    return event.type == "Warning" && event.reason == "CordonNotDrained";
+  }));
   slurm_.nodes["n1"].reason = "";
   run(seconds{40});
   EXPECT_TRUE(drained("n2"));
