@@ -28,7 +28,7 @@ const Row* find_row(std::string_view name, std::string_view Row::*by) {
 void set(const Row& row, const std::string& place, const std::string& value, Options& options,
          std::string& problems) {
   if (const auto problem = row.set(options, value)) {
-    problems += fmt::format("{} is \"{}\"; {}\n", place, value, *problem);
+    problems += fmt::format("{} {}\n", place, *problem);
   }
 }
 

@@ -16,6 +16,10 @@ using std::chrono::seconds;
 using Problem = OptionProblem;
 using Row = OptionRow;
 
+std::string is(const std::string& value, std::string_view rest) {
+  return fmt::format("is \"{}\"; {}", value, rest);
+}
+
 template <auto Member>
 Problem set_text(Options& options, const std::string& value) {
   options.*Member = value;
@@ -30,7 +34,7 @@ std::string show_text(const Options& options) {
 template <auto Member>
 Problem set_switch(Options& options, const std::string& value) {
   if (value != "true" && value != "false") {
-    return "it must be true or false";
+    return is(value, "it must be true or false");
   }
   options.*Member = value == "true";
   return std::nullopt;
@@ -46,7 +50,8 @@ Problem set_duration(Options& options, const std::string& value) {
   const auto duration = config::parse_duration(value);
   if (!duration || *duration < seconds{From} || *duration > seconds{To} ||
       *duration % seconds{1} != Milliseconds{0}) {
-    return fmt::format("it must be whole seconds between {}s and {}s, for example 15s", From, To);
+    return is(value, fmt::format("it must be whole seconds between {}s and {}s, for example 15s",
+                                 From, To));
   }
   options.*Member = *duration;
   return std::nullopt;
@@ -73,7 +78,7 @@ std::string show_interval(const Options& options) {
 template <auto Member>
 Problem set_path(Options& options, const std::string& value) {
   if (!value.empty() && value.front() != '/') {
-    return "it must be an absolute path";
+    return is(value, "it must be an absolute path");
   }
   return set_text<Member>(options, value);
 }
@@ -88,7 +93,7 @@ Problem set_level(Options& options, const std::string& value) {
       return std::nullopt;
     }
   }
-  return "it must be debug, info, warning or error";
+  return is(value, "it must be debug, info, warning or error");
 }
 
 std::string show_level(const Options& options) {
@@ -104,7 +109,7 @@ Problem set_address(Options& options, const std::string& value) {
                        ? 0
                        : parse_int<int>(std::string_view{value}.substr(colon + 1)).value_or(0);
   if (!value.empty() && (port < 1 || port > 65535)) {
-    return "it must be ADDRESS:PORT, for example 127.0.0.1:10258, or empty for none";
+    return is(value, "it must be ADDRESS:PORT, for example 127.0.0.1:10258, or empty for none");
   }
   return set_text<&Options::metrics_address>(options, value);
 }
@@ -113,14 +118,14 @@ Problem set_cluster(Options& options, const std::string& value) {
   const auto slash = value.find('/');
   if (!value.empty() && (slash == std::string::npos || slash == 0 || slash != value.rfind('/') ||
                          slash + 1 >= value.size())) {
-    return "it must be NAMESPACE/NAME of a Cluster of Cluster API";
+    return is(value, "it must be NAMESPACE/NAME of a Cluster of Cluster API");
   }
   return set_text<&Options::machine_cluster>(options, value);
 }
 
 Problem set_source(Options& options, const std::string& value) {
   if (value != "cli" && value != "rest") {
-    return "it must be cli or rest";
+    return is(value, "it must be cli or rest");
   }
   options.slurm_source = value == "rest" ? Options::Source::kRest : Options::Source::kCli;
   return std::nullopt;
@@ -131,19 +136,16 @@ std::string show_source(const Options& options) {
 }
 
 Problem set_rest_url(Options& options, const std::string& value) {
-  if (const auto problem = value.empty()
-                               ? std::nullopt
-                               : config::text_problem(*config::find_row("slurm.restURL"), value)) {
-    const auto behind_value = problem->rfind("; ");
-    return behind_value == std::string::npos ? "it " + *problem : problem->substr(behind_value + 2);
-  }
-  return set_text<&Options::slurm_rest_url>(options, value);
+  const auto problem = value.empty()
+                           ? std::nullopt
+                           : config::text_problem(*config::find_row("slurm.restURL"), value);
+  return problem ? problem : set_text<&Options::slurm_rest_url>(options, value);
 }
 
 Problem set_policy(Options& options, const std::string& value) {
   const auto policy = parse_drain_policy(value);
   if (!policy) {
-    return "it must be wait, now or deadline=DURATION, for example deadline=12h";
+    return is(value, "it must be wait, now or deadline=DURATION, for example deadline=12h");
   }
   options.drain_policy = *policy;
   return std::nullopt;

@@ -12,7 +12,8 @@
 
 namespace slurmlet::op {
 
-// What is wrong, as the end of a sentence; nothing when all is well.
+// What is wrong, as the end of a sentence that starts with the setting's name (config/rules.h);
+// nothing when all is well.
 using OptionProblem = std::optional<std::string>;
 
 struct OptionRow {
