@@ -3,6 +3,7 @@ set(COMPONENT_SOURCES
   certificate_approver.cpp
   check.cpp
   drain_policy.cpp
+  dumped_nodes.cpp
   ended_nodes.cpp
   leader.cpp
   leftover_nodes.cpp
@@ -21,7 +22,6 @@ set(COMPONENT_SOURCES
   rules/matching.cpp
   rules/record_rules.cpp
   run.cpp
-  site_dump.cpp
   site_nodes.cpp
   slurm_jobs.cpp
   slurm_runner.cpp)

@@ -10,8 +10,8 @@
 
 #include "kube/api.h"
 #include "operator/approval_rules.h"
+#include "operator/dumped_nodes.h"
 #include "operator/rules/matching.h"
-#include "operator/site_dump.h"
 
 namespace slurmlet::op {
 
@@ -19,7 +19,7 @@ namespace slurmlet::op {
 struct SiteView {
   const std::map<std::string, KubeNode>& nodes;
   const std::map<std::string, std::set<std::string>>& by_slurm;  // Slurm node → Nodes
-  const SiteDump& dump;
+  const DumpedNodes& dump;
 };
 
 using Machines = std::map<std::string, kube::Machine>;  // by key_of()

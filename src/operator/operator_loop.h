@@ -20,19 +20,19 @@
 #include "base/delay.h"
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
+#include "operator/dumped_nodes.h"
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machine_sync.h"
 #include "operator/node_updates.h"
 #include "operator/record_publisher.h"
-#include "operator/site_dump.h"
 #include "operator/site_nodes.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {
 
 struct OperatorSettings {
-  SiteDump::Settings dump;
+  DumpedNodes::Settings dump;
   bool elect_leader = true;
   bool dry_run = false;         // says what it would do, and does nothing
   DrainPolicy policy;           // of Machines without one
@@ -112,7 +112,7 @@ class OperatorLoop {
 
   OperatorSettings settings_;
   OperatorContext context_;
-  SiteDump dump_;
+  DumpedNodes dump_;
   NodeUpdates updates_;
   RecordPublisher publisher_;
   MachineSync machines_;

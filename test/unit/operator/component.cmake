@@ -1,10 +1,10 @@
 set(COMPONENT_TESTS
   certificate_approver_test.cpp
+  dumped_nodes_test.cpp
   leader_test.cpp
   leftover_nodes_test.cpp
   machine_rules_test.cpp
   machine_sync_test.cpp
   operator_loop_test.cpp
   options_test.cpp
-  rules_test.cpp
-  site_dump_test.cpp)
+  rules_test.cpp)

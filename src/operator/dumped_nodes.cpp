@@ -1,4 +1,4 @@
-#include "operator/site_dump.h"
+#include "operator/dumped_nodes.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,7 +26,8 @@ std::string foreign_cluster(const std::string& own, const std::string& answered)
          ", but ClusterName in slurm.conf is " + own;
 }
 
-SiteDump::SiteDump(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random)
+DumpedNodes::DumpedNodes(Settings settings, std::unique_ptr<slurm::DumpSource> source,
+                         Random random)
     : settings_(std::move(settings)),
       source_(std::move(source)),
       report_{.cluster = settings_.cluster,
@@ -35,7 +36,7 @@ SiteDump::SiteDump(Settings settings, std::unique_ptr<slurm::DumpSource> source,
       backoff_(report_.interval / 2, report_.interval, report_.interval * 10, std::move(random)) {}
 
 // Parses only what has changed: most of ten thousand nodes have not.
-void SiteDump::take(slurm::DumpRecords records) {
+void DumpedNodes::take(slurm::DumpRecords records) {
   quiet_ = true;
   before_.clear();
   amended_.clear();
@@ -61,7 +62,7 @@ void SiteDump::take(slurm::DumpRecords records) {
   nodes_ = std::move(nodes);
 }
 
-void SiteDump::amend(const SlurmNode& fresh) {
+void DumpedNodes::amend(const SlurmNode& fresh) {
   if (const SlurmNode* known = find(fresh.name)) {
     SlurmNode amended = *known;
     amended.state = fresh.state;
@@ -70,7 +71,7 @@ void SiteDump::amend(const SlurmNode& fresh) {
   }
 }
 
-void SiteDump::forget() {
+void DumpedNodes::forget() {
   nodes_.clear();
   before_.clear();
   amended_.clear();
@@ -83,7 +84,7 @@ void SiteDump::forget() {
   quiet_ = false;
 }
 
-const SlurmNode* SiteDump::find(const std::string& name) const {
+const SlurmNode* DumpedNodes::find(const std::string& name) const {
   for (const SlurmNodes* nodes : {&amended_, &nodes_}) {
     if (const auto found = nodes->find(name); found != nodes->end()) {
       return &found->second;
@@ -92,7 +93,7 @@ const SlurmNode* SiteDump::find(const std::string& name) const {
   return nullptr;
 }
 
-std::string SiteDump::problem(WallTime now) const {
+std::string DumpedNodes::problem(WallTime now) const {
   if (!report_.failure.empty()) {
     return "slurmctld did not report its nodes: " + report_.failure;
   }
@@ -103,11 +104,11 @@ std::string SiteDump::problem(WallTime now) const {
 }
 
 // Where jobs come and go something has changed each time, and to ask first is in vain.
-bool SiteDump::may_be_unchanged(SteadyTime now) const {
+bool DumpedNodes::may_be_unchanged(SteadyTime now) const {
   return quiet_ && report_.failure.empty() && now - whole_at_ < kWholeEvery;
 }
 
-void SiteDump::finish(Now now, slurm::DumpSource::Answer answer) {
+void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
   if (answer.records) {
     take(*std::move(answer.records));
     whole_at_ = started_;
@@ -133,7 +134,7 @@ void SiteDump::finish(Now now, slurm::DumpSource::Answer answer) {
   due_ = now.steady + std::max(report_.interval / 2, report_.interval - 2 * took_);
 }
 
-void SiteDump::fail(Now now, const Error& why) {
+void DumpedNodes::fail(Now now, const Error& why) {
   ++failures_;
   report_.failure = why.message;
   report_.no_nodes = why.code == Code::kNotFound;
@@ -141,7 +142,7 @@ void SiteDump::fail(Now now, const Error& why) {
   due_ = now.steady + std::max(backoff_.next(), report_.interval / 2);
 }
 
-SteadyTime SiteDump::step(Now now, bool wanted) {
+SteadyTime DumpedNodes::step(Now now, bool wanted) {
   if (auto answer = source_->poll(now)) {
     if (!*answer) {
       fail(now, answer->error());

@@ -1,6 +1,6 @@
 // When a dump may say that nothing has changed, and what that counts for.
 
-#include "operator/site_dump.h"
+#include "operator/dumped_nodes.h"
 
 #include <gtest/gtest.h>
 
@@ -58,14 +58,14 @@ class ScriptedDump final : public slurm::DumpSource {
   SteadyTime now_{};
 };
 
-class SiteDumpTest : public ::testing::Test {
+class DumpedNodesTest : public ::testing::Test {
  protected:
-  SiteDumpTest() {
-    SiteDump::Settings settings;
+  DumpedNodesTest() {
+    DumpedNodes::Settings settings;
     settings.interval = seconds{15};
     settings.cluster = "c";
-    dump_ = std::make_unique<SiteDump>(settings, std::make_unique<ScriptedDump>(script_),
-                                       [] { return 0.5; });
+    dump_ = std::make_unique<DumpedNodes>(settings, std::make_unique<ScriptedDump>(script_),
+                                          [] { return 0.5; });
   }
   static slurm::DumpSource::Answer whole(const std::string& state) {
     return {slurm::DumpRecords{{"n1", json_node("n1", state)}}, seconds{1}};
@@ -87,10 +87,10 @@ class SiteDumpTest : public ::testing::Test {
 
   fakes::FakeClock clock_;
   Script script_;
-  std::unique_ptr<SiteDump> dump_;
+  std::unique_ptr<DumpedNodes> dump_;
 };
 
-TEST_F(SiteDumpTest, AnotherClustersAnswerIsNone) {
+TEST_F(DumpedNodesTest, AnotherClustersAnswerIsNone) {
   for (const auto& [cluster, is_ours] :
        std::map<std::string, bool>{{"", true}, {"C", true}, {"d", false}}) {
     dump_->forget();
@@ -106,7 +106,7 @@ TEST_F(SiteDumpTest, AnotherClustersAnswerIsNone) {
   }
 }
 
-TEST_F(SiteDumpTest, ReadsRecordsOfSlurmrestd) {
+TEST_F(DumpedNodesTest, ReadsRecordsOfSlurmrestd) {
   one(whole("IDLE"));
   const SlurmNode* node = dump_->find("n1");
   ASSERT_NE(node, nullptr);
@@ -116,7 +116,7 @@ TEST_F(SiteDumpTest, ReadsRecordsOfSlurmrestd) {
   EXPECT_EQ(node->state.raw(), "IDLE");
 }
 
-TEST_F(SiteDumpTest, AsksForChangesOnceADumpBroughtNone) {
+TEST_F(DumpedNodesTest, AsksForChangesOnceADumpBroughtNone) {
   one(whole("IDLE"));
   one(whole("MIXED"));
   one(whole("MIXED"));
@@ -132,14 +132,14 @@ TEST_F(SiteDumpTest, AsksForChangesOnceADumpBroughtNone) {
   EXPECT_EQ(script_.asked.back(), false);
 }
 
-TEST_F(SiteDumpTest, ANodeThatCameOrWentIsAChange) {
+TEST_F(DumpedNodesTest, ANodeThatCameOrWentIsAChange) {
   one(whole("IDLE"));
   one(slurm::DumpSource::Answer{slurm::DumpRecords{{"n2", json_node("n2", "IDLE")}}, seconds{1}});
   one(whole("IDLE"));
   EXPECT_EQ(script_.asked.back(), false);
 }
 
-TEST_F(SiteDumpTest, WhatWasLearntSinceGivesWay) {
+TEST_F(DumpedNodesTest, WhatWasLearntSinceGivesWay) {
   one(whole("IDLE"));
   one(whole("IDLE"));
   SlurmNode fresh = *dump_->find("n1");
@@ -151,7 +151,7 @@ TEST_F(SiteDumpTest, WhatWasLearntSinceGivesWay) {
   EXPECT_TRUE(dump_->before().empty());
 }
 
-TEST_F(SiteDumpTest, AfterAFailureAndAfterAReignAllIsAsked) {
+TEST_F(DumpedNodesTest, AfterAFailureAndAfterAReignAllIsAsked) {
   one(whole("IDLE"));
   one(whole("IDLE"));
   one(Error{Code::kUnavailable, "away"});
@@ -165,7 +165,7 @@ TEST_F(SiteDumpTest, AfterAFailureAndAfterAReignAllIsAsked) {
 }
 
 // What it is unchanged from was forgotten meanwhile.
-TEST_F(SiteDumpTest, ThatNothingHasChangedSinceAnEarlierReignTellsNothing) {
+TEST_F(DumpedNodesTest, ThatNothingHasChangedSinceAnEarlierReignTellsNothing) {
   one(whole("IDLE"));
   one(whole("IDLE"));
   script_.answers = {unchanged()};
@@ -182,14 +182,14 @@ TEST_F(SiteDumpTest, ThatNothingHasChangedSinceAnEarlierReignTellsNothing) {
   EXPECT_FALSE(script_.asked.back());
 }
 
-TEST_F(SiteDumpTest, ALargeSiteIsNotAskedSoonerAfterAFailure) {
+TEST_F(DumpedNodesTest, ALargeSiteIsNotAskedSoonerAfterAFailure) {
   std::map<std::string, std::string> records;
   for (int i = 0; i < 20'000; ++i) {
     const std::string name = "n" + std::to_string(i);
     records[name] = json_node(name, "IDLE");
   }
-  dump_ = std::make_unique<SiteDump>(SiteDump::Settings{}, std::make_unique<ScriptedDump>(script_),
-                                     [] { return 0.5; });
+  dump_ = std::make_unique<DumpedNodes>(
+      DumpedNodes::Settings{}, std::make_unique<ScriptedDump>(script_), [] { return 0.5; });
   one(slurm::DumpSource::Answer{records, seconds{1}});
   run(seconds{58});
   script_.answers = {Error{Code::kUnavailable, "away"}};
@@ -198,11 +198,11 @@ TEST_F(SiteDumpTest, ALargeSiteIsNotAskedSoonerAfterAFailure) {
   EXPECT_LE(script_.asked.size() - asked, 2U) << "each 30 s at most";
 }
 
-TEST_F(SiteDumpTest, AnAnswerOfAnotherClusterIsNone) {
-  SiteDump::Settings settings;
+TEST_F(DumpedNodesTest, AnAnswerOfAnotherClusterIsNone) {
+  DumpedNodes::Settings settings;
   settings.cluster = "Alps";
-  dump_ = std::make_unique<SiteDump>(settings, std::make_unique<ScriptedDump>(script_),
-                                     [] { return 0.5; });
+  dump_ = std::make_unique<DumpedNodes>(settings, std::make_unique<ScriptedDump>(script_),
+                                        [] { return 0.5; });
   auto answer = whole("DOWN");
   answer.cluster = "elsewhere";
   one(answer);
@@ -214,7 +214,7 @@ TEST_F(SiteDumpTest, AnAnswerOfAnotherClusterIsNone) {
   EXPECT_NE(dump_->find("n1"), nullptr);
 }
 
-TEST_F(SiteDumpTest, EachFiveMinutesAllIsAsked) {
+TEST_F(DumpedNodesTest, EachFiveMinutesAllIsAsked) {
   one(whole("IDLE"));
   one(whole("IDLE"));
   script_.answers = {unchanged()};
@@ -225,7 +225,7 @@ TEST_F(SiteDumpTest, EachFiveMinutesAllIsAsked) {
   EXPECT_GE(std::count(script_.asked.begin(), script_.asked.end(), false), 1);
 }
 
-TEST_F(SiteDumpTest, TwoRecordsOfOneNodeAreMisread) {
+TEST_F(DumpedNodesTest, TwoRecordsOfOneNodeAreMisread) {
   one(slurm::DumpSource::Answer{
       slurm::DumpRecords{{"n1", json_node("n1", "IDLE") + json_node("n1", "DOWN")}}, seconds{1}});
   EXPECT_TRUE(dump_->misread().contains("n1"));

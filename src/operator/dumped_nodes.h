@@ -27,7 +27,7 @@ using SlurmNodes = std::map<std::string, SlurmNode>;
 // is ours, or one of the two is not known.
 std::string foreign_cluster(const std::string& own, const std::string& answered);
 
-class SiteDump {
+class DumpedNodes {
  public:
   struct Settings {
     slurm::SinfoSettings client;       // of Slurm's commands
@@ -35,7 +35,7 @@ class SiteDump {
     std::string cluster;
   };
 
-  SiteDump(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random);
+  DumpedNodes(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random);
 
   // No new dump begins while not `wanted`.
   SteadyTime step(Now now, bool wanted);
