@@ -304,6 +304,7 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
       release_startup_memory();
       release_at = kNever;
     }
+    next = std::min(next, release_at.value_or(kNever));
     if (!loop.needs_bootstrap()) {
       bootstrap_pause_.accepted();
     } else {

@@ -135,17 +135,7 @@ struct Layout {
 };
 
 // The words, or what stands between bars.
-Cells cells_of(std::string_view line, bool bars) {
-  if (bars) {
-    return split(line, '|');
-  }
-  Cells cells;
-  while (!(line = trim(line)).empty()) {
-    cells.push_back(line.substr(0, line.find_first_of(" \t\r\n")));
-    line.remove_prefix(cells.back().size());
-  }
-  return cells;
-}
+Cells cells_of(std::string_view line, bool bars) { return bars ? split(line, '|') : words(line); }
 
 std::optional<Layout> layout_of(std::string_view line) {
   Layout layout;
