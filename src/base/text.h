@@ -30,6 +30,11 @@ std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);
 // Whether each of its characters is an ASCII letter, a digit or one of `more`; of "" all are.
 bool all_alnum(std::string_view text, std::string_view more = "");
+// "1 node", "2 nodes"
+template <std::integral T>
+std::string counted(T count, std::string_view what) {
+  return std::to_string(count).append(" ").append(what).append(count == 1 ? "" : "s");
+}
 // Everything but letters, digits and "-._~" as %XX (RFC 3986 section 2.3).
 std::string url_encode(std::string_view text);
 

@@ -29,10 +29,6 @@ Condition verdict(const char* status, const char* reason, std::string message) {
   return {vocabulary::kGpuHealthy, status, reason, std::move(message)};
 }
 
-std::string gpus_text(std::int64_t count) {
-  return count == 1 ? "1 GPU" : fmt::format("{} GPUs", count);
-}
-
 // "/dev/nvidia5 is missing", "a, b are missing"
 std::string named(const std::vector<std::string>& names, const char* one, const char* many) {
   std::vector<std::string> shown{
@@ -53,12 +49,12 @@ std::string driverless_text(const std::vector<std::string>& addresses) {
 }
 
 std::string slurm_has_but(std::int64_t slurm, std::int64_t machine) {
-  return fmt::format("Slurm expects {}, the machine has {}: ", gpus_text(slurm), machine);
+  return fmt::format("Slurm expects {}, the machine has {}: ", counted(slurm, "GPU"), machine);
 }
 
 std::string all_present(std::int64_t slurm) {
   return slurm == 1 ? "the GPU that Slurm expects is present"
-                    : fmt::format("all {} that Slurm expects are present", gpus_text(slurm));
+                    : fmt::format("all {} that Slurm expects are present", counted(slurm, "GPU"));
 }
 
 // The number N of "/dev/nvidiaN"; nothing for other files (/dev/nvidiactl).
@@ -164,9 +160,9 @@ std::string only_vendor(const std::vector<GpuDevice>& gpus) {
 Condition not_named(std::int64_t slurm) {
   return verdict(
       "Unknown", kNotNamed,
-      fmt::format("Slurm expects {}, but gres.conf specifies neither their device files (File=) "
-                  "nor their vendor (AutoDetect=), so they cannot be compared with the machine's",
-                  gpus_text(slurm)));
+      fmt::format("Slurm expects {}, but gres.conf specifies neither device files (File=) nor a "
+                  "vendor (AutoDetect=), so the machine's GPUs cannot be checked against that",
+                  counted(slurm, "GPU")));
 }
 
 Condition by_devices(const HostFacts& facts, std::int64_t slurm) {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/plain_text.h"
 #include "base/rfc3339.h"
+#include "base/text.h"
 #include "cli/check/check_cluster.h"
 #include "cli/check/check_finding.h"
 #include "cli/check/check_gather.h"
@@ -140,7 +141,8 @@ Finding dump_finding(const Options& options, const std::string& cluster) {
             "fix slurmRestURL or slurmConf"};
   }
   return {cli::kSubjectSlurmctld, Severity::kOk,
-          fmt::format("{} nodes in {}{}", dump->records->size(), cli::milliseconds_text(dump->took),
+          fmt::format("{} in {}{}", counted(dump->records->size(), "node"),
+                      cli::milliseconds_text(dump->took),
                       by_rest ? " by slurmrestd " + options.slurm_rest_url : "")};
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/plain_text.h"
+#include "base/text.h"
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::op {
@@ -245,13 +246,13 @@ void OperatorLoop::report_dump() {
   const std::string& problem = dump_.report().failure;
   if (problem != told_dump_problem_) {
     if (problem.empty()) {
-      log::info(fmt::format("slurmctld has reported {} nodes again", dump_.nodes().size()));
+      log::info("slurmctld has reported " + counted(dump_.nodes().size(), "node") + " again");
     } else {
       log::warning("slurmctld did not report the nodes: " + problem);
     }
     told_dump_problem_ = problem;
   } else if (seen_dumps_ == 0 && dump_.dumps() > 0) {
-    log::info(fmt::format("slurmctld reports {} nodes", dump_.nodes().size()));
+    log::info("slurmctld reports " + counted(dump_.nodes().size(), "node"));
   }
 }
 
@@ -266,8 +267,8 @@ void OperatorLoop::report_misread() {
     return;
   }
   log::warning(fmt::format(
-      "slurmctld's records of {} nodes could not be parsed, so their Nodes keep the last ones: {}",
-      told_misread_.size(),
+      "slurmctld's records of {} could not be parsed, so records already published are kept: {}",
+      counted(told_misread_.size(), "node"),
       plain_text(*told_misread_.begin()) + (told_misread_.size() > 1 ? " and others" : "")));
 }
 

@@ -283,8 +283,8 @@ void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
     }
     const OperatorStatus status = loop_->status();
     const std::string line =
-        fmt::format("{}, {} Nodes, {} nodes in Slurm{}", status.leads ? "leader" : "standby",
-                    status.nodes, status.slurm_nodes,
+        fmt::format("{}, {}, {} in Slurm{}", status.leads ? "leader" : "standby",
+                    counted(status.nodes, "Node"), counted(status.slurm_nodes, "node"),
                     status.dump_problem.empty() ? "" : "; slurmctld: " + status.dump_problem);
     report_api(status.api_problem);
     if (line != told) {

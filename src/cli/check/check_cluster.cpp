@@ -169,7 +169,7 @@ Findings rights_findings(const std::vector<RightSeen>& seen, const std::optional
   if (denied > 0) {
     out.push_back(
         {kSubjectRights, Severity::kError,
-         fmt::format("{} of {} are missing: {}", denied, seen.size(), missing), reason,
+         fmt::format("{} of {} missing: {}", denied, seen.size(), missing), reason,
          fmt::format(
              "use a credential for system:node:{} with the group system:nodes, if the API "
              "server uses the Node authorizer; otherwise grant these permissions to its user",

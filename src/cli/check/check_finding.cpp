@@ -31,19 +31,15 @@ long count(const Findings& findings, Severity severity) {
                        [&](const Finding& one) { return one.severity == severity; });
 }
 
-std::string plural(long number, const char* what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-}
-
 std::string summary(const Findings& findings) {
   const long errors = count(findings, Severity::kError);
   const long warnings = count(findings, Severity::kWarning);
   if (errors == 0 && warnings == 0) {
     return "no errors";
   }
-  std::string out = errors > 0 ? plural(errors, "error") : "";
+  std::string out = errors > 0 ? counted(errors, "error") : "";
   if (warnings > 0) {
-    out += (out.empty() ? "" : ", ") + plural(warnings, "warning");
+    out += (out.empty() ? "" : ", ") + counted(warnings, "warning");
   }
   return out;
 }

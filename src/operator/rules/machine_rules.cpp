@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "base/text.h"
 
 namespace slurmlet::op {
 namespace {
-
-std::string count_of(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::optional<WallTime> end_of_wait(const MachineFacts& facts) {
   switch (facts.policy.kind) {
@@ -32,7 +29,7 @@ MachineRuling with_jobs(const MachineFacts& facts) {
                                               node, facts.dumped->state.raw())};
   }
   const auto until = end_of_wait(facts);
-  std::string why = count_of(jobs.running, "job") + " on Slurm node " + node;
+  std::string why = counted(jobs.running, "job") + " on Slurm node " + node;
   if (until && facts.now && *facts.now >= *until) {
     return {MachineAction::kEndJobs, why + " to be requeued or cancelled"};
   }

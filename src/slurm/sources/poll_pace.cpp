@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/delay.h"
+#include "base/text.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -27,7 +28,7 @@ Duration automatic(const PollWishes& wishes, std::optional<std::int64_t> nodes, 
     why = "the number of nodes is not known";
     return kShortest;
   }
-  why = fmt::format("{} nodes in slurm.conf", *nodes);
+  why = counted(*nodes, "node") + " in slurm.conf";
   const std::int64_t most = kNodesOfShortest * (kLongest / kShortest);
   const Duration by_nodes =
       std::max(kShortest, kShortest * std::min(*nodes, most) / kNodesOfShortest);

@@ -52,6 +52,12 @@ TEST(TextTest, OneOfTheWords) {
   EXPECT_FALSE(is_one_of("", {}));
 }
 
+TEST(TextTest, Counted) {
+  EXPECT_EQ(counted(0, "node"), "0 nodes");
+  EXPECT_EQ(counted(1, "node"), "1 node");
+  EXPECT_EQ(counted(std::size_t{2}, "node"), "2 nodes");
+}
+
 TEST(TextTest, Join) {
   EXPECT_EQ(join({}, ", "), "");
   EXPECT_EQ(join({"a"}, ", "), "a");

@@ -202,7 +202,7 @@ TEST(CheckCluster, Rights) {
   EXPECT_THAT(rights_findings(seen, {}, "n1"), ElementsAre(found(Severity::kOk, "all 21")));
   seen[0] = {all[0], false, "can only read its own"};
   const auto missing = rights_findings(seen, {}, "n1");
-  EXPECT_THAT(missing, ElementsAre(found(Severity::kError, "1 of 21 are missing: get nodes n1",
+  EXPECT_THAT(missing, ElementsAre(found(Severity::kError, "1 of 21 missing: get nodes n1",
                                          "system:node:n1")));
   EXPECT_EQ(missing[0].cause, "can only read its own");
   EXPECT_THAT(rights_findings({}, Error{Code::kTimeout, "late"}, "n1"),

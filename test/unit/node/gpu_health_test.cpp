@@ -281,8 +281,8 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
 
 TEST(GpuConditionTest, WhatCannotBeComparedIsUnknown) {
   const char* not_named =
-      "Slurm expects 2 GPUs, but gres.conf specifies neither their device files (File=) nor their "
-      "vendor (AutoDetect=), so they cannot be compared with the machine's";
+      "Slurm expects 2 GPUs, but gres.conf specifies neither device files (File=) nor a vendor "
+      "(AutoDetect=), so the machine's GPUs cannot be checked against that";
   const std::vector<GpuDevice> both{device(0, "nvidia", true, ""), device(1, "amd", true, ""),
                                     device(2, "amd", true, "")};
   const Row kRows[] = {

@@ -54,7 +54,8 @@ TEST(PollPace, TheIntervalFollowsTheNumberOfNodes) {
     EXPECT_EQ(pace.evidence_spread, row.evidence);
     EXPECT_LE(pace.first_retry, pace.max_backoff);
   }
-  EXPECT_THAT(poll_pace({}, 1200).why, HasSubstr("1200 nodes"));
+  EXPECT_EQ(poll_pace({}, 1200).why, "1200 nodes in slurm.conf");
+  EXPECT_EQ(poll_pace({}, 1).why, "1 node in slurm.conf");
   EXPECT_THAT(poll_pace({}, {}).why, HasSubstr("not known"));
 }
 
