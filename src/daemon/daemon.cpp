@@ -371,7 +371,7 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   }
   auto identity = TRY(identify(settings, StateUse::kOwn, lasting_->node_name));
   for (const auto& note : identity.notes) {
-    log::info(note);
+    log::info(note.text);
   }
   const auto outcome = Life{settings, signals_, reload_, std::move(identity), pin, *lasting_}.run();
   if (outcome && *outcome == Outcome::kStopped) {

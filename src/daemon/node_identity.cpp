@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/machine.h"
-#include "metal3/identity.h"
 #include "node/labels.h"
 
 namespace slurmlet::daemon {
@@ -106,9 +105,10 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use,
   NameChoice choice = choose_name(settings, identity.metal3, identity.hostname);
   if (!kept_name.empty() && settings.node.name.empty() && choice.name != kept_name) {
     identity.notes.push_back(
-        fmt::format("this machine is now called \"{}\" by {}; Node {} keeps its name until "
-                    "slurmlet is restarted",
-                    choice.name, choice.source, kept_name));
+        {metal3::Note::Kind::kProblem,
+         fmt::format("this machine is now called \"{}\" by {}; Node {} keeps its name until "
+                     "slurmlet is restarted",
+                     choice.name, choice.source, kept_name)});
     choice = {kept_name, "the start of slurmlet"};
   }
   TRY(check_name(choice));

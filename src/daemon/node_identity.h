@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "metal3/identity.h"
 #include "metal3/saved_state.h"
 #include "node/facts.h"
 #include "node/policy.h"
@@ -25,7 +26,7 @@ struct NodeIdentity {
   std::string system_uuid;             // SMBIOS's, "" = unknown
   std::string boot_id;                 // of this boot of the machine, "" = unknown
   std::string remembered_provider_id;  // that an earlier run saw on the Node
-  std::vector<std::string> notes;      // to be logged once
+  std::vector<metal3::Note> notes;     // to be logged once
   bool reprovisioned = false;          // the saved state is another Machine's
 };
 

@@ -39,7 +39,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   auto identity = TRY(identify(settings, StateUse::kLook));
   identity.policy.kubelet_port = settings.endpoint.port;
   for (const auto& note : identity.notes) {
-    log::info(note);
+    log::info(note.text);
   }
   const SystemClock clock;
   const auto client = TRY(make_waiting_client());

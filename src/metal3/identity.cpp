@@ -10,21 +10,20 @@ namespace slurmlet::metal3 {
 namespace {
 
 // The facts of one source; what it refuses, and errors other than "not there", become notes.
-std::optional<node::Metal3Facts> accept(Result<Reading> reading, std::vector<std::string>& notes) {
+std::optional<node::Metal3Facts> accept(Result<Reading> reading, std::vector<Note>& notes) {
   if (!reading) {
     if (reading.error().code != Code::kNotFound) {
-      notes.push_back(reading.error().message);
+      notes.push_back({Note::Kind::kProblem, reading.error().message});
     }
     return std::nullopt;
   }
   for (std::string& note : reading->notes) {
-    notes.push_back(std::move(note));
+    notes.push_back({Note::Kind::kProblem, std::move(note)});
   }
   return std::move(reading->facts);
 }
 
-std::optional<node::Metal3Facts> from_metadata(const Paths& paths,
-                                               std::vector<std::string>& notes) {
+std::optional<node::Metal3Facts> from_metadata(const Paths& paths, std::vector<Note>& notes) {
   if (auto facts = accept(read_instance_data(paths.instance_data), notes)) {
     return facts;
   }
@@ -32,10 +31,10 @@ std::optional<node::Metal3Facts> from_metadata(const Paths& paths,
 }
 
 std::optional<SavedState> from_state_dir(const Paths& paths, StateUse use,
-                                         std::vector<std::string>& notes) {
+                                         std::vector<Note>& notes) {
   auto saved = load_state(paths.state_dir, use);
   if (!saved) {
-    notes.push_back(saved.error().message);
+    notes.push_back({Note::Kind::kProblem, saved.error().message});
     return std::nullopt;
   }
   return *std::move(saved);
@@ -60,14 +59,16 @@ void merge_saved(const Paths& paths, StateUse use, const SavedState& saved,
     return;
   }
   resolution.reprovisioned = true;
-  resolution.notes.push_back(fmt::format(
-      "this host was reprovisioned: it was {} and is now {}; the saved state is discarded",
-      describe(saved.uuid, saved.provider_id), describe(facts.uuid, facts.provider_id)));
+  resolution.notes.push_back(
+      {Note::Kind::kReprovisioned,
+       fmt::format(
+           "this host was reprovisioned: it was {} and is now {}; the saved state is discarded",
+           describe(saved.uuid, saved.provider_id), describe(facts.uuid, facts.provider_id))});
   if (use == StateUse::kLook) {
     return;
   }
   if (const auto discarded = discard_state(paths.state_dir); !discarded) {
-    resolution.notes.push_back(discarded.error().message);
+    resolution.notes.push_back({Note::Kind::kProblem, discarded.error().message});
   }
 }
 
@@ -78,7 +79,8 @@ void use_saved(const Paths& paths, const SavedState& saved, Resolution& resoluti
   facts.node_name = saved.node_name;
   facts.source = (paths.state_dir / "metal3.json").string();
   resolution.notes.push_back(
-      fmt::format("no Metal3 metadata on this boot; identity taken from {}", facts.source));
+      {Note::Kind::kNoMetadata,
+       fmt::format("no Metal3 metadata on this boot; identity taken from {}", facts.source)});
   resolution.facts = std::move(facts);
 }
 
@@ -93,10 +95,11 @@ Resolution resolve(const Paths& paths, StateUse use) {
   } else if (saved) {
     use_saved(paths, *saved, resolution);
   } else if (!resolution.facts) {
-    resolution.notes.push_back(fmt::format(
-        "no Metal3 metadata (neither {} nor a config drive): the Node works, but Cluster API will "
-        "not match it to a Machine",
-        paths.instance_data.string()));
+    resolution.notes.push_back(
+        {Note::Kind::kNoMetadata,
+         fmt::format("no Metal3 metadata (neither {} nor a config drive): the Node works, but "
+                     "Cluster API will not match it to a Machine",
+                     paths.instance_data.string())});
   }
   return resolution;
 }

@@ -17,9 +17,20 @@
 
 namespace slurmlet::metal3 {
 
+// For people, to be logged once.
+struct Note {
+  enum class Kind {
+    kProblem,       // something to be mended
+    kNoMetadata,    // on this boot
+    kReprovisioned  // Resolution::reprovisioned
+  };
+  Kind kind = Kind::kProblem;
+  std::string text;
+};
+
 struct Resolution {
   std::optional<node::Metal3Facts> facts;
-  std::vector<std::string> notes;  // for people, to be logged once
+  std::vector<Note> notes;
   // The saved state was of another Machine and has been removed: credentials of then are stale too.
   bool reprovisioned = false;
 };

@@ -142,10 +142,8 @@ Finding asked_serving_finding(const ServingSeen& seen, WallTime now) {
 Findings metadata_findings(const daemon::NodeIdentity& identity, const std::string& state_dir) {
   Findings out;
   for (const auto& note : identity.notes) {
-    const bool is_state = note.starts_with("this host was reprovisioned");
-    const bool is_absence = note.starts_with("no Metal3 metadata");
-    if (!is_absence && !is_state) {
-      out.push_back({kSubjectMetadata, Severity::kWarning, note});
+    if (note.kind == metal3::Note::Kind::kProblem) {
+      out.push_back({kSubjectMetadata, Severity::kWarning, note.text});
     }
   }
   const auto& metal3 = identity.metal3;

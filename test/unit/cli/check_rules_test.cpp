@@ -125,15 +125,16 @@ TEST(CheckIdentity, ServingCertificate) {
 }
 
 TEST(CheckIdentity, Metadata) {
+  using Kind = metal3::Note::Kind;
   daemon::NodeIdentity seen;
-  seen.notes = {"no Metal3 metadata (neither x nor a config drive): …"};
+  seen.notes = {{Kind::kNoMetadata, "in any words"}};
   EXPECT_THAT(metadata_findings(seen, "/state"), ElementsAre(found(Severity::kInfo, "none")));
-  seen.notes = {"/i: providerid is \"CI_MISSING_JINJA_VAR…\": a template used …"};
+  seen.notes = {{Kind::kProblem, "/i: providerid is \"CI_MISSING_JINJA_VAR…\": a template used …"}};
   seen.metal3 = node::Metal3Facts{"u-1", "", "n1", {}, "/i"};
   EXPECT_THAT(metadata_findings(seen, "/state"),
               ElementsAre(found(Severity::kWarning, "CI_MISSING_JINJA_VAR"),
                           found(Severity::kOk, "/i: uuid u-1, providerID none")));
-  seen.notes = {"this host was reprovisioned: …"};
+  seen.notes = {{Kind::kReprovisioned, "in any words"}};
   seen.reprovisioned = true;
   EXPECT_THAT(metadata_findings(seen, "/state"),
               ElementsAre(found(Severity::kOk, "u-1"), found(Severity::kWarning, "reprovisioned")));

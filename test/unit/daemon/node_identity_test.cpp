@@ -63,7 +63,9 @@ TEST_F(NodeIdentityTest, AReloadKeepsTheNameUnlessTheConfigurationNamesAnother) 
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->policy.node_name, "hpc-1");
   EXPECT_EQ(kept->remembered_provider_id, "metal3://metal3/host-1/m1");
-  EXPECT_THAT(kept->notes, testing::Contains(HasSubstr("called \"renamed\" by Metal3 metadata")));
+  EXPECT_THAT(kept->notes,
+              testing::Contains(testing::Field(
+                  &metal3::Note::text, HasSubstr("called \"renamed\" by Metal3 metadata"))));
   settings_.node.name = "n7";
   kept = identify(settings_, StateUse::kOwn, "hpc-1");
   ASSERT_TRUE(kept);

@@ -13,10 +13,17 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+using Kind = Note::Kind;
+
 constexpr const char* kProviderId = "metal3://metal3/node-4/hpc-8lfpj-759d9";
+
+auto note(Note::Kind kind, auto text) {
+  return AllOf(Field("kind", &Note::kind, kind), Field("text", &Note::text, text));
+}
 
 class Resolve : public ::testing::Test {
  protected:
@@ -60,7 +67,7 @@ TEST_F(Resolve, ABrokenFileIsNotedAndTheNextSourceTaken) {
   tree_.file("seed/openstack/latest/meta_data.json", samples::kMetaData);
   const auto resolution = resolve(paths_);
   ASSERT_TRUE(resolution.facts);
-  EXPECT_THAT(resolution.notes, ElementsAre(HasSubstr("instance-data.json")));
+  EXPECT_THAT(resolution.notes, ElementsAre(note(Kind::kProblem, HasSubstr("instance-data.json"))));
 }
 
 TEST_F(Resolve, ThenTheSavedState) {
@@ -71,7 +78,7 @@ TEST_F(Resolve, ThenTheSavedState) {
   EXPECT_EQ(resolution.facts->provider_id, kProviderId);
   EXPECT_EQ(resolution.facts->node_name, "old-name");
   EXPECT_FALSE(resolution.reprovisioned);
-  EXPECT_THAT(resolution.notes, ElementsAre(HasSubstr("metal3.json")));
+  EXPECT_THAT(resolution.notes, ElementsAre(note(Kind::kNoMetadata, HasSubstr("metal3.json"))));
 }
 
 TEST_F(Resolve, WithNothingThereIsOneNoteAndNoIdentity) {
@@ -79,7 +86,8 @@ TEST_F(Resolve, WithNothingThereIsOneNoteAndNoIdentity) {
   EXPECT_FALSE(resolution.facts);
   EXPECT_FALSE(resolution.reprovisioned);
   EXPECT_THAT(resolution.notes,
-              ElementsAre(AllOf(HasSubstr("the Node works"), HasSubstr("Machine"))));
+              ElementsAre(note(Kind::kNoMetadata,
+                               AllOf(HasSubstr("the Node works"), HasSubstr("Machine")))));
 }
 
 TEST_F(Resolve, AnotherCloudsInstanceDataIsNotMetal3) {
@@ -95,7 +103,8 @@ TEST_F(Resolve, AnotherUuidMeansReprovisioned) {
   EXPECT_TRUE(resolution.reprovisioned);
   EXPECT_EQ(resolution.facts->provider_id, kProviderId);
   EXPECT_THAT(resolution.notes,
-              ElementsAre(AllOf(HasSubstr("an-older-uuid"), HasSubstr(samples::kUuid))));
+              ElementsAre(note(Kind::kReprovisioned,
+                               AllOf(HasSubstr("an-older-uuid"), HasSubstr(samples::kUuid)))));
   EXPECT_FALSE(tree_.exists("state/metal3.json"));
 }
 
@@ -134,7 +143,7 @@ TEST_F(Resolve, ABrokenSavedStateIsNotedAndKeptAside) {
   const auto resolution = resolve(paths_);
   EXPECT_TRUE(resolution.facts);
   EXPECT_FALSE(resolution.reprovisioned);
-  EXPECT_THAT(resolution.notes, Contains(HasSubstr("metal3.json.broken")));
+  EXPECT_THAT(resolution.notes, Contains(note(Kind::kProblem, HasSubstr("metal3.json.broken"))));
   EXPECT_TRUE(tree_.exists("state/metal3.json.broken"));
 }
 
@@ -153,7 +162,8 @@ TEST_F(Resolve, WhoOnlyLooksSeesTheSameAndLeavesItThere) {
 TEST_F(Resolve, WhoOnlyLooksLeavesABrokenStateThere) {
   instance_data();
   tree_.file("state/metal3.json", "{");
-  EXPECT_THAT(resolve(paths_, StateUse::kLook).notes, Contains(HasSubstr("metal3.json")));
+  EXPECT_THAT(resolve(paths_, StateUse::kLook).notes,
+              Contains(note(Kind::kProblem, HasSubstr("metal3.json"))));
   EXPECT_TRUE(tree_.exists("state/metal3.json"));
   EXPECT_FALSE(tree_.exists("state/metal3.json.broken"));
 }
