@@ -17,6 +17,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
+SlurmConfSeen conf_seen(const sync::SlurmSetup& setup, const std::string& configured) {
+  return {setup.told_by.conf.empty() ? configured : setup.told_by.conf, setup.problem,
+          setup.pace ? std::optional{setup.place.munge_socket} : std::nullopt};
+}
+
 // Steps the sources until slurmctld has answered or failed, and slurmd's name and version
 // are known, or not to be learnt.
 void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, SteadyTime deadline) {
@@ -80,6 +85,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   out.at = clock.now();
   facts.prefer_address(options.route);
   out.facts = facts.facts();
+  out.slurm_conf = conf_seen(facts.setup(), settings.slurm.conf);
   out.slurmctld = facts.poll_counters();
   out.desired =
       node::desired_node(out.facts, identity.policy, facts.circumstances(out.at), SLURMLET_VERSION);

@@ -26,9 +26,16 @@ struct PreviewOptions {
   std::function<std::optional<std::string>(const std::string& node_name)> record = {};
 };
 
+struct SlurmConfSeen {
+  std::string path;                         // "" = none is set, nor in the standard locations
+  std::string problem;                      // why it was not read
+  std::optional<std::string> munge_socket;  // "" = AuthType is not auth/munge; nothing = not read
+};
+
 struct NodePreview {
   NodeIdentity identity;
   node::HostFacts facts;
+  SlurmConfSeen slurm_conf;
   node::DesiredNode desired;
   slurm::PollCounters slurmctld;
   Now at;

@@ -49,14 +49,12 @@ constexpr Place kOwn{cli::kSubjectServer, cli::kSubjectRights, "--kubeconfig",
 constexpr Place kManagement{"management", "rights there", "--management-kubeconfig",
                             "in that cluster: kubectl apply -k deploy/operator/management"};
 
-Finding server_finding(http::Client& client, const std::string& url, const Place& place) {
-  cli::ServerSeen seen;
-  seen.url = url;
+Finding server_finding(http::Client& client, cli::ServerSeen seen, const Place& place) {
   cli::ask_server(client, limited(), seen);
   const auto& problem = seen.problem;
   if (problem && problem->request && problem->request->http_status == kUnauthorized) {
-    return {place.server, Severity::kError, url + ": rejects the credential", problem->reason(),
-            fmt::format("give it a valid one ({})", place.flag)};
+    return {place.server, Severity::kError, seen.url + ": rejects the credential",
+            problem->reason(), fmt::format("give it a valid one ({})", place.flag)};
   }
   Finding out = cli::server_finding(seen);
   out.subject = place.server;
@@ -200,7 +198,11 @@ void add_cluster(const Result<config::Settings>& api, const Place& place,
   if (!client) {
     return problem(client.error());
   }
-  out.push_back(server_finding(**client, access->server(), place));
+  cli::ServerSeen seen = cli::server_of(*access, api->kubernetes);
+  if (api->kubernetes.kubeconfig.empty()) {  // in a pod
+    seen.url_place = "KUBERNETES_SERVICE_HOST";
+  }
+  out.push_back(server_finding(**client, std::move(seen), place));
   if (out.back().severity == Severity::kError) {
     return;
   }

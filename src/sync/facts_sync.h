@@ -110,6 +110,7 @@ class FactsSync {
   node::Circumstances circumstances(Now now) const;
   // NodeSync::record(); whether it was new, so that a step is due.
   bool set_record(const std::optional<std::string>& record) { return poll_->set_record(record); }
+  const SlurmSetup& setup() const { return setup_; }
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
   // slurmd is being asked for the node's name or whether it serves, or its program for its version.
   bool learns_about_slurmd() const {

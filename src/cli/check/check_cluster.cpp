@@ -31,13 +31,12 @@ Finding server_problem(const ServerSeen& seen) {
       return error("the name cannot be resolved",
                    "check the name, and this machine's DNS (getent hosts NAME)");
     case Stage::kConnection:
-      return error(
-          "cannot be reached",
-          "check that it is running, the network, the firewall and the address in the kubeconfig");
+      return error("cannot be reached",
+                   "check that it is running, the network, the firewall and the address in " +
+                       seen.url_place);
     case Stage::kTls:
-      return error("TLS fails",
-                   "put this cluster's CA into the kubeconfig (certificate-authority), and check "
-                   "the server's name and this machine's clock");
+      return error("TLS fails", "put this cluster's CA into " + seen.ca_place +
+                                    ", and check the server's name and this machine's clock");
     case Stage::kCredential:
       return seen.by_bootstrap ? error("rejects the bootstrap token",
                                        "it has expired or was deleted: replace the token named "

@@ -18,7 +18,9 @@ namespace slurmlet::cli {
 
 struct ServerSeen {
   std::string url;
-  std::string user;  // "" = the server does not say
+  std::string url_place;  // where it is set: the kubeconfig, or "kubernetes.server"
+  std::string ca_place;   // likewise
+  std::string user;       // "" = the server does not say
   std::string version;
   std::optional<Error> problem;  // nothing: it was reached and took us
   Duration took{};               // of the first answer, connecting included

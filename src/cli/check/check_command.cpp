@@ -87,8 +87,8 @@ void add_cluster(const config::Settings& settings, const Credentials& credential
 void add_machine(const config::Settings& settings, const daemon::NodePreview& preview,
                  const std::optional<status::DaemonStatus>& daemon, Findings& out) {
   out.push_back(slurmd_finding(preview.facts));
-  out.push_back(slurmctld_finding(preview.facts, preview.slurmctld));
-  out.push_back(munge_finding(look_at_munge(settings, preview.identity)));
+  out.push_back(slurmctld_finding(preview.facts, preview.slurmctld, preview.slurm_conf));
+  out.push_back(munge_finding(look_at_munge(preview.slurm_conf)));
   out.push_back(gpu_finding(preview.facts));
   append(port_findings(look_at_ports(settings), daemon), out);
 }

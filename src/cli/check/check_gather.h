@@ -29,7 +29,10 @@ Credentials look_at_credentials(const config::Settings& settings, const std::str
 ServingSeen look_at_serving(const config::Settings& settings,
                             const std::optional<status::DaemonStatus>& daemon);
 
-// All of `out` but `url` and `by_bootstrap`.
+// `url` and where it comes from.
+ServerSeen server_of(const credentials::ApiAccess& access,
+                     const config::KubernetesSettings& kubernetes);
+// The rest but `by_bootstrap`.
 void ask_server(http::Client& client, kube::CallOptions options, ServerSeen& out);
 
 struct ClusterSeen {
@@ -47,7 +50,7 @@ ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials&
 std::optional<std::string> look_at_record(const config::Settings& settings,
                                           const std::string& node_name);
 
-MungeSeen look_at_munge(const config::Settings& settings, const daemon::NodeIdentity& identity);
+MungeSeen look_at_munge(const daemon::SlurmConfSeen& conf);
 
 std::vector<PortSeen> look_at_ports(const config::Settings& settings);
 

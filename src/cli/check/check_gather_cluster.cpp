@@ -70,6 +70,20 @@ void look_at_end(const config::Settings& settings, const credentials::ApiAccess&
 
 }  // namespace
 
+ServerSeen server_of(const credentials::ApiAccess& access,
+                     const config::KubernetesSettings& kubernetes) {
+  ServerSeen out;
+  out.url = access.server();
+  if (!kubernetes.kubeconfig.empty()) {
+    out.url_place = kubernetes.kubeconfig;
+    out.ca_place = kubernetes.kubeconfig + " (certificate-authority)";
+  } else {
+    out.url_place = "kubernetes.server";
+    out.ca_place = kubernetes.ca_file.empty() ? "kubernetes.caData" : kubernetes.ca_file;
+  }
+  return out;
+}
+
 void ask_server(http::Client& client, kube::CallOptions options, ServerSeen& out) {
   std::optional<WallTime> date;  // of the last answer
   options.on_server_date = [&date](WallTime told) { date = told; };
@@ -97,7 +111,11 @@ ClusterSeen look_at_cluster(const config::Settings& settings, const Credentials&
                             const daemon::NodePreview& preview, bool daemon_runs, Duration limit) {
   ClusterSeen out;
   const credentials::ApiAccess& access = *credentials.access;
-  out.server.url = access.server();
+  config::KubernetesSettings used = settings.kubernetes;
+  if (credentials.by_bootstrap) {
+    used.kubeconfig = used.bootstrap_kubeconfig;
+  }
+  out.server = server_of(access, used);
   out.server.by_bootstrap = credentials.by_bootstrap;
   const auto connected = access.connect();
   if (!connected) {

@@ -41,8 +41,7 @@ void add_secret(const std::string& path, bool always, std::vector<SecretFile>& o
 std::string source_of(const config::KubernetesSettings& kubernetes) {
   return !kubernetes.kubeconfig.empty()         ? kubernetes.kubeconfig
          : !kubernetes.certificate_file.empty() ? kubernetes.certificate_file
-         : !kubernetes.token_file.empty()       ? kubernetes.token_file
-                                                : "the configuration";
+                                                : kubernetes.token_file;
 }
 
 // Not so where we may not look.
@@ -97,6 +96,7 @@ Credentials look_at_credentials(const config::Settings& settings, const std::str
   CredentialSeen& own = out.own;
   own.node_name = node_name;
   own.source = source_of(kubernetes);
+  own.has_server = !kubernetes.kubeconfig.empty() || !kubernetes.server.empty();
   own.has_bootstrap = credentials::has_bootstrap(settings);
   own.is_missing = is_missing(kubernetes.kubeconfig);
   if (auto access = credentials::ApiAccess::open(settings, clock)) {

@@ -1,21 +1,16 @@
 #include <fmt/format.h>
 
 #include "base/command.h"
-#include "base/side_call.h"
 #include "base/text.h"
 #include "cli/check/check_gather.h"
-#include "daemon/slurm_setup.h"
 #include "host/listening.h"
 #include "slurm/local/munge_socket.h"
-#include "slurm/local/slurm_users.h"
-#include "slurm/local/slurmd_process.h"
 #include "slurm/sources/source_choice.h"
 #include "status/daemon_client.h"
 
 namespace slurmlet::cli {
 namespace {
 
-constexpr Duration kConfTime = std::chrono::seconds{5};
 constexpr Duration kMungeTime = std::chrono::seconds{3};
 constexpr Duration kSystemctlTime = std::chrono::seconds{3};
 
@@ -49,32 +44,16 @@ std::string show_socket_unit() {
 
 }  // namespace
 
-MungeSeen look_at_munge(const config::Settings& settings, const daemon::NodeIdentity& identity) {
+MungeSeen look_at_munge(const daemon::SlurmConfSeen& conf) {
   MungeSeen out;
-  SideCall<std::string> look;
-  (void)look.begin(
-      [settings, hostname = identity.hostname, name = identity.policy.node_name] {
-        const auto slurmds = slurm::running_slurmds("/proc", slurm::usual_slurm_users());
-        return daemon::discover_slurm_for_command(
-                   settings, hostname, name, slurmds ? *slurmds : std::vector<slurm::SlurmdSeen>{})
-            .place.munge_socket;
-      },
-      SteadyTime{}, kConfTime);
-  const auto socket = look.take(kConfTime);
-  if (look.busy()) {
-    out.used = true;
-    out.problem = look.problem();
+  out.socket = conf.munge_socket;
+  if (out.socket.value_or("").empty()) {
     return out;
   }
-  out.socket = socket.value_or("");
-  out.used = !out.socket.empty();
-  if (!out.used) {
-    return out;
-  }
-  if (const auto problem = slurm::munge_problem(out.socket)) {
+  if (const auto problem = slurm::munge_problem(*out.socket)) {
     out.problem = problem->detail;
   } else {
-    out.encode_error = encode_error(out.socket);
+    out.encode_error = encode_error(*out.socket);
   }
   return out;
 }

@@ -174,7 +174,10 @@ Findings metadata_findings(const daemon::NodeIdentity& identity, const std::stri
 
 Findings credential_findings(const CredentialSeen& seen, WallTime now) {
   Findings out;
-  if (seen.problem && seen.is_missing && seen.has_bootstrap) {
+  if (!seen.has_server) {
+    out.push_back({kSubjectCredential, Severity::kError, "no API server is configured", "",
+                   "set kubernetes.kubeconfig or kubernetes.bootstrapKubeconfig"});
+  } else if (seen.problem && seen.is_missing && seen.has_bootstrap) {
     out.push_back({kSubjectCredential, Severity::kInfo,
                    "none yet: slurmlet requests one with the bootstrap token"});
   } else if (is_hidden(seen.problem)) {

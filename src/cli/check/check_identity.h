@@ -33,6 +33,7 @@ struct CredentialSeen {
   std::vector<SecretFile> secrets;
   bool has_bootstrap = false;
   bool is_missing = false;  // the kubeconfig is not there yet
+  bool has_server = true;   // one is configured
 };
 Findings credential_findings(const CredentialSeen& seen, WallTime now);
 

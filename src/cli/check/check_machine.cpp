@@ -26,6 +26,17 @@ std::string gpu_words(const node::HostFacts& facts) {
   return out.empty() ? "none" : out;
 }
 
+// Since slurm.conf was not read.
+Finding not_queried(const daemon::SlurmConfSeen& conf) {
+  if (conf.path.empty()) {
+    return {kSubjectSlurmctld, Severity::kError,
+            "not queried: no slurm.conf in the standard locations", "",
+            fmt::format("set slurm.conf in config.yaml, or SLURM_CONF; {}", kNoneFromSlurmd)};
+  }
+  return {kSubjectSlurmctld, Severity::kError, "not queried: slurm.conf was not read", conf.problem,
+          "make that file readable, or correct slurm.conf (--slurm-conf, SLURM_CONF)"};
+}
+
 Finding port_finding(const PortSeen& port, const std::optional<status::DaemonStatus>& daemon) {
   const std::string name = fmt::format("{} ({}, {})", port.port, port.what, port.setting);
   if (!port.taken && daemon && daemon->phase == "bootstrap") {
@@ -100,12 +111,11 @@ Finding slurmd_finding(const node::HostFacts& facts) {
           slurmd.detail, "run check as root"};
 }
 
-Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters) {
+Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters,
+                          const daemon::SlurmConfSeen& conf) {
   const node::SlurmView view = node::slurm_view(facts);
-  if (view.knowledge == node::Knowledge::kNotAskedYet && facts.slurm_conf.path.empty()) {
-    return {kSubjectSlurmctld, Severity::kError,
-            "not queried: no slurm.conf, so this machine's Slurm NodeName is not known", "",
-            fmt::format("set the setting slurm.conf or SLURM_CONF; {}", kNoneFromSlurmd)};
+  if (view.knowledge == node::Knowledge::kNotAskedYet && !conf.problem.empty()) {
+    return not_queried(conf);
   }
   if (view.knowledge == node::Knowledge::kNotAskedYet) {
     return {kSubjectSlurmctld, Severity::kError, "did not answer in time", "",
@@ -113,7 +123,7 @@ Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounter
   }
   if (view.knowledge == node::Knowledge::kUnknown) {
     Finding finding{kSubjectSlurmctld, Severity::kError, view.what, "", view.cure};
-    if (facts.slurm_conf.path.empty()) {
+    if (conf.path.empty()) {
       finding.cure += fmt::format("{}{}", finding.cure.empty() ? "" : "; ", kNoneFromSlurmd);
     }
     return finding;
@@ -150,8 +160,12 @@ Finding gpu_finding(const node::HostFacts& facts) {
 }
 
 Finding munge_finding(const MungeSeen& seen) {
-  if (!seen.used) {
-    return {kSubjectMunge, Severity::kInfo, "not checked: according to slurm.conf it is not used"};
+  if (!seen.socket) {
+    return {kSubjectMunge, Severity::kInfo,
+            "not checked: slurm.conf was not read, so AuthType is unknown"};
+  }
+  if (seen.socket->empty()) {
+    return {kSubjectMunge, Severity::kInfo, "not used: AuthType in slurm.conf is not auth/munge"};
   }
   if (!seen.problem.empty()) {
     return {kSubjectMunge, Severity::kError, seen.problem, "",
@@ -161,7 +175,7 @@ Finding munge_finding(const MungeSeen& seen) {
     return {kSubjectMunge, Severity::kError, "cannot create credentials", seen.encode_error,
             "systemctl restart munge, and check /var/log/munge/munged.log"};
   }
-  return {kSubjectMunge, Severity::kOk, "answers on " + seen.socket};
+  return {kSubjectMunge, Severity::kOk, "answers on " + *seen.socket};
 }
 
 Findings port_findings(const std::vector<PortSeen>& ports,

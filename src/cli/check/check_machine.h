@@ -9,20 +9,20 @@
 
 #include "base/result.h"
 #include "cli/check/check_finding.h"
+#include "daemon/node_preview.h"
 #include "node/facts.h"
-#include "slurm/sources/controller_poll.h"
 #include "status/daemon_status.h"
 
 namespace slurmlet::cli {
 
 Finding slurmd_finding(const node::HostFacts& facts);
-Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters);
+Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters,
+                          const daemon::SlurmConfSeen& conf);
 Finding gpu_finding(const node::HostFacts& facts);
 
 struct MungeSeen {
-  bool used = false;  // by slurm.conf
-  std::string socket;
-  std::string problem;       // why nobody listens there; "" = somebody does
+  std::optional<std::string> socket;  // daemon::SlurmConfSeen::munge_socket
+  std::string problem;                // why nobody listens there; "" = somebody does
   std::string encode_error;  // why no credential could be made; "" = one was, or was not tried
 };
 Finding munge_finding(const MungeSeen& seen);

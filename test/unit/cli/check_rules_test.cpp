@@ -69,6 +69,10 @@ TEST(CheckIdentity, Certificate) {
   broken.problem = Error{Code::kInvalid, "/k: no PEM; put one"};
   broken.source = "/k";
   EXPECT_THAT(judged(broken), found(Severity::kError, "/k: no PEM", "into /k"));
+  auto unset = broken;
+  unset.has_server = false;
+  EXPECT_THAT(judged(unset), found(Severity::kError, "no API server is configured",
+                                   "set kubernetes.kubeconfig or kubernetes.bootstrapKubeconfig"));
   broken.has_bootstrap = broken.is_missing = true;
   EXPECT_THAT(judged(broken), found(Severity::kInfo, "none yet"));
   broken.is_missing = false;
@@ -165,6 +169,14 @@ TEST(CheckCluster, HowFarACallCame) {
     EXPECT_EQ(finding.cause, "GET /x: y");
     EXPECT_THAT(finding.cure, Not(IsEmpty()));
   }
+  ServerSeen unreached;
+  unreached.url_place = "kubernetes.server";
+  unreached.ca_place = "/ca.crt";
+  unreached.problem =
+      Error{Code::kUnavailable, "x", {}, RequestFailure{Stage::kConnection, 0, "x"}};
+  EXPECT_THAT(server_finding(unreached).cure, HasSubstr("the address in kubernetes.server"));
+  unreached.problem->request->stage = Stage::kTls;
+  EXPECT_THAT(server_finding(unreached).cure, HasSubstr("CA into /ca.crt, and check"));
   ServerSeen expired;
   expired.problem = Error{Code::kDenied, "x", {}, RequestFailure{Stage::kCredential, 401, "x"}};
   expired.by_bootstrap = true;
@@ -279,12 +291,24 @@ TEST(CheckMachine, Slurmd) {
 TEST(CheckMachine, Slurmctld) {
   node::HostFacts facts;
   slurm::PollCounters counters;
-  EXPECT_THAT(slurmctld_finding(facts, counters), found(Severity::kError, "no slurm.conf"));
+  daemon::SlurmConfSeen conf{"", "there is none", {}};
+  const auto judged = [&] { return slurmctld_finding(facts, counters, conf); };
+  EXPECT_THAT(judged(), found(Severity::kError, "no slurm.conf in the standard locations",
+                              "set slurm.conf in config.yaml, or SLURM_CONF; check ignores"));
+  conf = {"/c", "open /c: No such file or directory", {}};
+  EXPECT_THAT(judged(), found(Severity::kError, "slurm.conf was not read", "--slurm-conf"));
+  EXPECT_EQ(judged().cause, conf.problem);
+  EXPECT_THAT(judged().cure, Not(HasSubstr("ignores")));
+  facts.slurm.failure = node::SlurmFailure::kBadConfiguration;
+  EXPECT_THAT(judged().cure, Not(HasSubstr("ignores")));
+  conf.path.clear();
+  EXPECT_THAT(judged().cure, HasSubstr("check ignores a running slurmd's slurm.conf"));
+  facts.slurm = {};
   facts.slurm_conf.path = "/etc/slurm/slurm.conf";
-  EXPECT_THAT(slurmctld_finding(facts, counters), found(Severity::kError, "in time", "scontrol"));
+  conf = {facts.slurm_conf.path, "", "/m"};
+  EXPECT_THAT(judged(), found(Severity::kError, "in time", "scontrol"));
   facts.slurm.failure = node::SlurmFailure::kMungeUnavailable;
-  EXPECT_THAT(slurmctld_finding(facts, counters),
-              found(Severity::kError, "munge is not running", "systemctl start munge"));
+  EXPECT_THAT(judged(), found(Severity::kError, "munge is not running", "systemctl start munge"));
   facts.slurm = {};
   facts.slurm.record.emplace();
   facts.slurm.record->name = "nid1";
@@ -292,27 +316,29 @@ TEST(CheckMachine, Slurmctld) {
   facts.slurm.source = "sinfo";
   facts.slurm.answered_at = kNow;
   facts.slurm.stale = true;
-  const Finding stale = slurmctld_finding(facts, counters);
+  const Finding stale = judged();
   EXPECT_THAT(stale, found(Severity::kError, "state then IDLE"));
   EXPECT_EQ(stale.cure, "");
   facts.slurm.stale = false;
   counters.last_took = milliseconds{4};
   EXPECT_THAT(
-      slurmctld_finding(facts, counters),
+      judged(),
       found(Severity::kOk,
             "answered in 4 ms through sinfo: nid1 is IDLE; the daemon queries it every 60 s"));
   counters.last_took.reset();
   facts.slurm.source = "slurmlet-operator";
-  EXPECT_THAT(slurmctld_finding(facts, counters),
-              found(Severity::kOk, "not queried: slurmlet-operator reported at "));
+  EXPECT_THAT(judged(), found(Severity::kOk, "not queried: slurmlet-operator reported at "));
 }
 
 TEST(CheckMachine, MungeAndGpus) {
-  EXPECT_THAT(munge_finding({}), found(Severity::kInfo, "not checked"));
-  EXPECT_THAT(munge_finding({true, "/m", "munged is not running", ""}),
+  EXPECT_THAT(
+      munge_finding({}),
+      found(Severity::kInfo, "not checked: slurm.conf was not read, so AuthType is unknown"));
+  EXPECT_THAT(munge_finding({"", "", ""}), found(Severity::kInfo, "not used: AuthType"));
+  EXPECT_THAT(munge_finding({"/m", "munged is not running", ""}),
               found(Severity::kError, "munged is not running", "systemctl start munge"));
-  EXPECT_THAT(munge_finding({true, "/m", "", "bad key"}), found(Severity::kError, "credentials"));
-  EXPECT_THAT(munge_finding({true, "/m", "", ""}), found(Severity::kOk, "/m"));
+  EXPECT_THAT(munge_finding({"/m", "", "bad key"}), found(Severity::kError, "credentials"));
+  EXPECT_THAT(munge_finding({"/m", "", ""}), found(Severity::kOk, "/m"));
   node::HostFacts facts;
   EXPECT_THAT(gpu_finding(facts), found(Severity::kInfo, "not compared"));
   facts.slurm.record.emplace();
