@@ -37,7 +37,7 @@ class Checked:
         """(severity, all its words) of the subject's worst finding."""
         order = ["ok", "info", "warning", "error"]
         one = max(self.of(subject), key=lambda entry: order.index(entry["severity"]))
-        return one["severity"], " ".join(filter(None, (one["found"], one["cause"], one["cure"])))
+        return one["severity"], " ".join(filter(None, (one["found"], one["cause"], one["fix"])))
 
     def troubles(self):
         return [f"{one['subject']}: {one['found']}" for one in self.findings
@@ -98,7 +98,7 @@ def test_beside_a_healthy_daemon(ported, user):
     assert checked.worst("munge")[0] == "ok"
     assert all(one["severity"] == "ok" for one in checked.of("ports")), checked.of("ports")
     if user:
-        cures = [one["cure"] for one in checked.of("credential")]
+        cures = [one["fix"] for one in checked.of("credential")]
         assert f"chmod o= {ported.kubeconfig}" in cures
     assert snapshot(ported)[0] == before
 

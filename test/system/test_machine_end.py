@@ -74,7 +74,7 @@ def test_node_deleted_with_its_machine_stays_deleted(machine):
     assert shown.returncode == 1 and MACHINE in shown.stdout
     checked = json.loads(run_beside(machine, "check", "-o", "json").stdout)
     node = [finding for finding in checked["findings"] if finding["subject"] == "node"]
-    assert MACHINE in node[0]["found"] and "node.recreateAfter" in node[0]["cure"]
+    assert MACHINE in node[0]["found"] and "node.recreateAfter" in node[0]["fix"]
     # A restart in the same boot, and a reload, change nothing.
     machine.stop()
     before = machine.log().count("was deleted with its Machine")

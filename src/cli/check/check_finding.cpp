@@ -69,6 +69,7 @@ std::string findings_json(const Findings& findings, const std::string& node) {
                     {"severity", look_of(one.severity).word},
                     {"found", one.found},
                     {"cause", text_or_null(one.cause)},
+                    {"fix", text_or_null(one.cure)},
                     {"cure", text_or_null(one.cure)}});
   }
   const Json out{{"version", SLURMLET_VERSION},

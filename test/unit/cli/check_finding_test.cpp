@@ -53,8 +53,8 @@ TEST(FindingsTest, JsonForPrograms) {
   ASSERT_EQ(json["findings"].size(), 4U);
   EXPECT_EQ(json["findings"][3],
             nlohmann::json::parse(R"({"subject":"slurmd","severity":"error","found":"not running",
-                                      "cause":"failed","cure":"start it"})"));
-  EXPECT_TRUE(json["findings"][0]["cure"].is_null());
+                                      "cause":"failed","fix":"start it","cure":"start it"})"));
+  EXPECT_TRUE(json["findings"][0]["fix"].is_null());
   EXPECT_TRUE(nlohmann::json::parse(findings_json({}, ""))["node"].is_null());
 }
 
