@@ -15,17 +15,18 @@ CORE = ["Idle", "Mixed", "Allocated", "Completing", "Drain", "Down", "Fail", "Ma
 
 
 def prepare(rig):
-    """A slurm.conf of its own, with which sinfo gives up on slurmctld within two seconds instead of
-    ten; and time for it to say why."""
+    """A slurm.conf of its own, with which sinfo gives up on slurmctld within three seconds instead of
+    ten, so that a second look at it may be late and still finds it waiting to connect again; and
+    time for it to say why."""
     etc = rig.directory / "etc"
     etc.mkdir()
     source = pathlib.Path(rig.slurm.conf_path).parent
     for name in ("slurm.conf", "gres.conf"):
         shutil.copy(source / name, etc / name)
     with open(etc / "slurm.conf", "a", encoding="ascii") as conf:
-        conf.write("MessageTimeout=2\n")
+        conf.write("MessageTimeout=3\n")
     rig.environment["SLURM_CONF"] = str(etc / "slurm.conf")
-    rig.configure(slurm={"pollInterval": "5s", "commandTimeout": "4s", "staleAfter": "7s",
+    rig.configure(slurm={"pollInterval": "6s", "commandTimeout": "5s", "staleAfter": "8s",
                          "maxBackoff": "5s"})
 
 
@@ -57,7 +58,7 @@ def outage(rig, daemon, action, reason, timing):
     began = time.monotonic()
     rig.slurm.daemon(action, daemon)
     node = wait_unknown(rig, reason)
-    timing(f"{action} {daemon} to Unknown (staleAfter 7 s)", time.monotonic() - began)
+    timing(f"{action} {daemon} to Unknown (staleAfter 8 s)", time.monotonic() - began)
     assert condition(node, "Ready")["status"] == "True"
     assert condition(node, "SlurmdReady")["status"] == "True"
     # What was known stays readable, as what it is: the past.
