@@ -27,7 +27,7 @@ def prepare(rig):
         conf.write("MessageTimeout=3\n")
     rig.environment["SLURM_CONF"] = str(etc / "slurm.conf")
     rig.configure(slurm={"pollInterval": "6s", "commandTimeout": "5s", "staleAfter": "8s",
-                         "maxBackoff": "5s"})
+                         "maxBackoff": "6s"})
 
 
 @pytest.fixture(autouse=True)
