@@ -15,6 +15,9 @@ namespace names = node::vocabulary;
 
 constexpr int kCallsPerStep = 5;  // they block
 
+constexpr EventReason kMachineWaits{"MachineWaits", false},
+    kMachineDraining{"MachineDraining", false}, kMachineDrainFailed{"MachineDrainFailed", true};
+
 }  // namespace
 
 MachineSync::MachineSync(MachineSettings settings, MachineContext context,
@@ -209,15 +212,15 @@ void MachineSync::carry_out(const MachineRuling& ruling, const MachinePlace& pla
   }
   if (ruling.action == MachineAction::kWait) {
     if (!ruling.why.empty()) {
-      tell(machine, place, "MachineWaits", about_drain_policy(machine.drain_policy) + ruling.why,
+      tell(machine, place, kMachineWaits, about_drain_policy(machine.drain_policy) + ruling.why,
            now);
     }
   } else if (settings_.dry_run) {
-    tell(machine, place, "DryRun", "dry run: " + ruling.why, now);
+    tell(machine, place, kDryRun, "dry run: " + ruling.why, now);
   } else if (ruling.action == MachineAction::kDrain) {
     stand_ins_.insert_or_assign(slurm_name, place.node);
     drain.push_back(slurm_name);
-    tell(machine, place, "MachineDraining", ruling.why, now);
+    tell(machine, place, kMachineDraining, ruling.why, now);
   } else if (jobs_.is_handled(slurm_name) || !is_as_seen(machine, now)) {
     return;
   } else if (ruling.action == MachineAction::kEndJobs) {
@@ -243,8 +246,8 @@ void MachineSync::look_at_ended(const SiteView& site, std::vector<std::string>& 
   }
 }
 
-void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place, const char* reason,
-                       const std::string& message, Now now) {
+void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place,
+                       const EventReason& reason, const std::string& message, Now now) {
   std::string& told = told_[key_of(machine)];
   if (std::exchange(told, message) == message) {
     return;
@@ -252,10 +255,11 @@ void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place, 
   log::info("Machine " + key_of(machine) + ": " + message);
   context_.machine_events.emit(
       {"Machine", machine.namespace_name, machine.name, machine.uid, "cluster.x-k8s.io/v1beta2"},
-      false, reason, message, message, now);
+      reason.warning, reason.name, message, message, now);
   if (place.has_node) {
     const std::string& name = place.node.name;
-    context_.node_events.emit({"Node", "", name, name}, false, reason, message, message, now);
+    context_.node_events.emit({"Node", "", name, name}, reason.warning, reason.name, message,
+                              message, now);
   }
 }
 
@@ -282,8 +286,8 @@ void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
     ended_.note(act.what, machine->second.uid, now);
     dirty_ = true;
   }
-  tell(machine->second, find(machine->second, site),
-       done ? "MachineDraining" : "MachineDrainFailed", what, now);
+  tell(machine->second, find(machine->second, site), done ? kMachineDraining : kMachineDrainFailed,
+       what, now);
 }
 
 SteadyTime MachineSync::step(Now now, const SiteView& site, std::vector<std::string>& drain) {

@@ -19,6 +19,7 @@
 #include "kube/api.h"
 #include "operator/drain_policy.h"
 #include "operator/ended_nodes.h"
+#include "operator/event_reason.h"
 #include "operator/machine_place.h"
 #include "operator/rules/machine_rules.h"
 #include "operator/slurm_jobs.h"
@@ -114,7 +115,7 @@ class MachineSync {
   void failed(const std::string& key, const std::string& what, const Error& error, Now now);
   void note(const SlurmAct& act, const SiteView& site, Now now);
   void look_at_ended(const SiteView& site, std::vector<std::string>& drain, Now now);
-  void tell(const kube::Machine& machine, const MachinePlace& place, const char* reason,
+  void tell(const kube::Machine& machine, const MachinePlace& place, const EventReason& reason,
             const std::string& message, Now now);
 
   MachineSettings settings_;

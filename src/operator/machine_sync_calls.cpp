@@ -11,6 +11,8 @@ namespace {
 
 namespace names = node::vocabulary;
 
+constexpr EventReason kMachineReleased{"MachineReleased", false};
+
 constexpr Duration kNextCalls = std::chrono::milliseconds{100};
 constexpr Duration kWatchTells = std::chrono::seconds{30};
 constexpr Duration kFirstCallPause = std::chrono::seconds{10},
@@ -98,7 +100,7 @@ void MachineSync::unmark(const SiteView& site, Now now) {
 void MachineSync::release(const MachinePlace& place, kube::Machine& machine, const std::string& why,
                           Now now) {
   if (settings_.dry_run) {
-    tell(machine, place, "DryRun", "would remove the hook: " + why, now);
+    tell(machine, place, kDryRun, "would remove the hook: " + why, now);
     return;
   }
   const std::string key = key_of(machine);
@@ -112,7 +114,7 @@ void MachineSync::release(const MachinePlace& place, kube::Machine& machine, con
   }
   succeeded(key);
   ++status_.released;
-  tell(machine, place, "MachineReleased", "the hook is removed: " + why, now);
+  tell(machine, place, kMachineReleased, "the hook is removed: " + why, now);
   machine.hooked = false;  // until the watch tells
 }
 

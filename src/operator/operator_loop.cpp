@@ -13,10 +13,9 @@
 namespace slurmlet::op {
 namespace {
 
-using EventReason = OperatorLoop::EventReason;
 constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
     kSlurmNodeNotChanged{"SlurmNodeNotChanged", true}, kSlurmNodeDrained{"SlurmNodeDrained", false},
-    kSlurmNodeUndrained{"SlurmNodeUndrained", false}, kDryRun{"DryRun", false};
+    kSlurmNodeUndrained{"SlurmNodeUndrained", false};
 
 const char* to_verb(DrainAction action) {
   return action == DrainAction::kDrain     ? "drain"

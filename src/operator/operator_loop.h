@@ -21,6 +21,7 @@
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
 #include "operator/dumped_nodes.h"
+#include "operator/event_reason.h"
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machine_sync.h"
@@ -78,11 +79,6 @@ struct OperatorStatus {
 
 class OperatorLoop {
  public:
-  struct EventReason {  // of Events on Nodes
-    const char* name;
-    bool warning;
-  };
-
   OperatorLoop(OperatorSettings settings, OperatorContext context,
                std::unique_ptr<slurm::DumpSource> dump_source,
                std::unique_ptr<CommandRunner> update_runner,

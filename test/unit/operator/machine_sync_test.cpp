@@ -348,7 +348,8 @@ TEST_F(MachineSyncTest, ARequeueThatFailedOtherwiseCancelsNothing) {
   }
   const auto events = event_api_.events();
   EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const auto& event) {
-    return event.message == "could not requeue job 7: Slurm's command cannot be run";
+    return event.message == "could not requeue job 7: Slurm's command cannot be run" &&
+           event.type == "Warning";
   }));
   slurm_.requeue_fails = 0;
   run(minutes{1});
