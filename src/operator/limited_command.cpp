@@ -27,7 +27,9 @@ bool ran_out_of_time(const CommandOutput& output) {
   return output.timed_out || output.signal == SIGALRM;
 }
 
-bool could_not_run(const CommandOutput& output) { return output.exit_code == kCannotExecute; }
+bool could_not_run(const CommandOutput& output) {
+  return output.exit_code == kCannotExecute || output.signal != 0 || output.too_long;
+}
 
 int run_limited(int count, char** arguments) {
   if (count < 4 || arguments[1] != kWord) {

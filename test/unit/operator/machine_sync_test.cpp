@@ -338,9 +338,9 @@ TEST_F(MachineSyncTest, ARequeueThatFailedOtherwiseCancelsNothing) {
   restart();
   add("n1", "m1");
   slurm_.submit("7", "n1");
-  for (const int how : {0, 1}) {
-    slurm_.requeue_fails = how == 0 ? 127 : -SIGALRM;
-    if (how == 0) {
+  for (const int how : {127, -SIGALRM, -SIGKILL}) {
+    slurm_.requeue_fails = how;
+    if (how == 127) {
       remove("m1");
     }
     run(minutes{2});
