@@ -10,7 +10,7 @@ namespace slurmlet::op {
 // Has the command end itself, by SIGALRM, when its timeout has passed.
 void limit_by_alarm(CommandSpec& spec);
 
-// Whether it did not answer in time; whether it could not be run at all.
+// Whether it did not answer in time; whether it could not be run, or not to its own end.
 bool ran_out_of_time(const CommandOutput& output);
 bool could_not_run(const CommandOutput& output);
 

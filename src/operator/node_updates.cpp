@@ -166,7 +166,7 @@ void NodeUpdates::command_failed(SteadyTime now, const CommandOutput& output,
   if (ran_out_of_time(output)) {
     failed(now, "slurmctld did not answer in time", true, done);
   } else if (could_not_run(output)) {
-    failed(now, "scontrol cannot be run", true, done);
+    failed(now, output.signal == 0 ? "scontrol cannot be run" : "scontrol was killed", true, done);
   } else if (known) {
     failed(now, known->detail, lies_with_all(known->cause), done);
   } else {

@@ -87,6 +87,7 @@ void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& d
   }
   if (!output.succeeded()) {
     act.failure = ran_out_of_time(output) ? "slurmctld did not answer in time"
+                  : output.signal != 0    ? "Slurm's command was killed"
                   : could_not_run(output) ? "Slurm's command cannot be run"
                   : known                 ? known->detail
                                           : "the command failed: " + slurm::excerpt(output.err);
