@@ -23,12 +23,14 @@ void limit_by_alarm(CommandSpec& spec) {
   spec.argv.insert(spec.argv.begin(), prefix.begin(), prefix.end());
 }
 
-bool ran_out_of_time(const CommandOutput& output) {
-  return output.timed_out || output.signal == SIGALRM;
-}
-
-bool could_not_run(const CommandOutput& output) {
-  return output.exit_code == kCannotExecute || output.signal != 0 || output.too_long;
+std::string why_unanswered(const CommandOutput& output, const std::string& program) {
+  if (output.timed_out || output.signal == SIGALRM) {
+    return "slurmctld did not answer in time";
+  }
+  if (output.signal != 0 || output.too_long) {
+    return program + " was killed";
+  }
+  return output.exit_code == kCannotExecute ? program + " cannot be run" : "";
 }
 
 int run_limited(int count, char** arguments) {

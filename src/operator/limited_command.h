@@ -3,6 +3,8 @@
 // A command that changes something in Slurm must not outlive the lead of its operator. It has a
 // deadline, but whoever keeps it may be stopped (SIGSTOP): so the command has an alarm of its own.
 
+#include <string>
+
 #include "base/command.h"
 
 namespace slurmlet::op {
@@ -10,9 +12,9 @@ namespace slurmlet::op {
 // Has the command end itself, by SIGALRM, when its timeout has passed.
 void limit_by_alarm(CommandSpec& spec);
 
-// Whether it did not answer in time; whether it could not be run, or not to its own end.
-bool ran_out_of_time(const CommandOutput& output);
-bool could_not_run(const CommandOutput& output);
+// Why its exit code is no word of Slurm's: it did not end in time, by itself or at all; "" = it is.
+// `program` is what the text calls it.
+std::string why_unanswered(const CommandOutput& output, const std::string& program);
 
 // What that runs: this program, which sets the alarm and becomes the command. `arguments` are those
 // of main(). Returns only when they are not such a call (-1), or with the exit code when the

@@ -163,10 +163,8 @@ void NodeUpdates::looked(SteadyTime now, const CommandOutput& output, std::vecto
 void NodeUpdates::command_failed(SteadyTime now, const CommandOutput& output,
                                  std::vector<Done>& done) {
   const auto known = slurm::known_failure(output.err);
-  if (ran_out_of_time(output)) {
-    failed(now, "slurmctld did not answer in time", true, done);
-  } else if (could_not_run(output)) {
-    failed(now, output.signal == 0 ? "scontrol cannot be run" : "scontrol was killed", true, done);
+  if (const std::string why = why_unanswered(output, "scontrol"); !why.empty()) {
+    failed(now, why, true, done);
   } else if (known) {
     failed(now, known->detail, lies_with_all(known->cause), done);
   } else {

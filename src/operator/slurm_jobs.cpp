@@ -80,17 +80,15 @@ void SlurmJobs::delete_node(const std::string& node, const std::string& machine)
 void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& done) {
   SlurmAct act = *std::exchange(act_, std::nullopt);
   const auto known = slurm::known_failure(output.err);
-  const bool was_answered = !ran_out_of_time(output) && !could_not_run(output);
-  if (!output.succeeded() && was_answered && !known && act.kind == SlurmAct::Kind::kRequeue) {
+  const std::string unanswered = why_unanswered(output, "Slurm's command");
+  if (!output.succeeded() && unanswered.empty() && !known && act.kind == SlurmAct::Kind::kRequeue) {
     no_requeue_.insert(act.what);  // if the next squeue has it still, it is cancelled
     return;
   }
   if (!output.succeeded()) {
-    act.failure = ran_out_of_time(output) ? "slurmctld did not answer in time"
-                  : output.signal != 0    ? "Slurm's command was killed"
-                  : could_not_run(output) ? "Slurm's command cannot be run"
-                  : known                 ? known->detail
-                                          : "the command failed: " + slurm::excerpt(output.err);
+    act.failure = !unanswered.empty() ? unanswered
+                  : known             ? known->detail
+                                      : "the command failed: " + slurm::excerpt(output.err);
   }
   done.push_back(std::move(act));
 }
