@@ -172,7 +172,7 @@ def peak_memory(rig):
 
 
 def create_bound(rig, count, annotation_bytes):
-    """As they stay after a node has been bound to for long; returns their names."""
+    """As they stay after a node has been bound to for long."""
     names = [f"stray-{next(_numbers)}" for _ in range(count)]
 
     def create(name):
@@ -182,11 +182,16 @@ def create_bound(rig, count, annotation_bytes):
                      "tolerations": TOLERATE_ALL}})
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(create, names))
-    return names
 
 
 def delete_all(rig):
-    rig.admin.delete(f"{PODS}?fieldSelector=spec.nodeName%3D{rig.name}", {"gracePeriodSeconds": 0})
+    """One by one: a collection of hundreds may take longer than a client waits for one answer."""
+    mine = rig.admin.get(f"{PODS}?fieldSelector=spec.nodeName%3D{rig.name}")["items"]
+
+    def delete(pod):
+        rig.admin.delete(f"{PODS}/{pod['metadata']['name']}", {"gracePeriodSeconds": 0})
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(delete, mine))
 
 
 @pytest.mark.slow
