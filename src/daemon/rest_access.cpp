@@ -1,5 +1,6 @@
 #include "daemon/rest_access.h"
 
+#include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "host/listening.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::daemon {
@@ -37,7 +40,55 @@ std::string own_user() {
   return found == nullptr ? "" : found->pw_name;
 }
 
+// UID_MIN of login.defs(5): users below it do not log in, and run no jobs.
+constexpr uid_t kFirstUser = 1000;
+
+bool may_be_slurmrestd(uid_t uid) { return uid < kFirstUser || uid == ::geteuid(); }
+
+// Where a host that slurm.restURL may hold is looked for.
+std::vector<host::Reach> reaches_of(std::string_view host) {
+  if (host == "localhost") {
+    return {host::Reach::kLoopback, host::Reach::kLoopback6};
+  }
+  if (host == "[::1]") {
+    return {host::Reach::kLoopback6};
+  }
+  return host == "127.0.0.1" ? std::vector{host::Reach::kLoopback} : std::vector<host::Reach>{};
+}
+
 }  // namespace
+
+Status check_rest_listener(const std::string& url, const std::string& proc_root) {
+  constexpr std::string_view kPlain = "http://";
+  if (!url.starts_with(kPlain)) {
+    return {};
+  }
+  constexpr int kHttp = 80;
+  const std::string_view server = std::string_view{url}.substr(kPlain.size());
+  const auto colon = server.ends_with(']') ? std::string_view::npos : server.rfind(':');
+  const int port = colon == std::string_view::npos
+                       ? kHttp
+                       : parse_int<int>(server.substr(colon + 1)).value_or(0);
+  const auto reaches = reaches_of(server.substr(0, colon));
+  if (reaches.empty()) {
+    return Error{Code::kDenied,
+                 "set slurm.restURL to http://127.0.0.1:PORT: whether slurmrestd "
+                 "listens on another address of the loopback cannot be told"};
+  }
+  bool listens = false;
+  for (const auto reach : reaches) {
+    const auto socket = host::listening_socket(proc_root, port, reach);
+    if (socket && !may_be_slurmrestd(socket->uid)) {
+      return Error{Code::kDenied,
+                   fmt::format("not trusted: uid {} listens there, which is no system user (below "
+                               "{}); run slurmrestd as one, or set slurm.restURL to its socket "
+                               "(unix:/PATH) or to https://HOST:PORT",
+                               socket->uid, kFirstUser)};
+    }
+    listens = listens || socket;
+  }
+  return listens ? Status{} : Error{Code::kUnavailable, "nothing listens there"};
+}
 
 RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock)
     : url_(std::move(url)), token_path_(settings.jwt_file) {

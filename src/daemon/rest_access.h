@@ -48,6 +48,11 @@ class RestAccess {
   std::string token_;  // of the environment
 };
 
+// Any local user can take slurmrestd's port while it does not listen: over plain http an answer
+// counts, and the token is shown, only where root, a system user (uid below 1000) or our own user
+// listens. An Error where nobody listens. Always good for https and sockets.
+Status check_rest_listener(const std::string& url, const std::string& proc_root = "/proc");
+
 // What asks there by these settings; waits with `first`. Both must outlive it.
 slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const std::string& url,
                                     http::Client& first, const Clock& clock);

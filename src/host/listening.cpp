@@ -25,6 +25,25 @@ bool reaches_loopback(std::string_view address) {
          address == "00000000000000000000FFFF7F000001";
 }
 
+bool reaches_loopback6(std::string_view address) {
+  constexpr std::size_t kDigits = 32;
+  return address.size() == kDigits && (address.find_first_not_of('0') == std::string_view::npos ||
+                                       address == "00000000000000000000000001000000" ||
+                                       address == "00000000000000000000000000000001");
+}
+
+bool is_reached(const ListeningSocket& socket, Reach reach) {
+  switch (reach) {
+    case Reach::kLoopback:
+      return socket.on_loopback;
+    case Reach::kLoopback6:
+      return socket.on_loopback6;
+    case Reach::kAnyAddress:
+      break;
+  }
+  return true;
+}
+
 std::optional<ListeningSocket> read_line(std::string_view line) {
   const auto fields = words(line);
   if (fields.size() <= kInode || fields[kState] != kListen) {
@@ -45,6 +64,7 @@ std::optional<ListeningSocket> read_line(std::string_view line) {
   out.uid = *uid;
   out.inode = *inode;
   out.on_loopback = reaches_loopback(fields[kAddress].substr(0, colon));
+  out.on_loopback6 = reaches_loopback6(fields[kAddress].substr(0, colon));
   return out;
 }
 
@@ -86,12 +106,12 @@ std::vector<ListeningSocket> listening_sockets(std::string_view text) {
 }
 
 std::optional<ListeningSocket> listening_socket(const std::string& proc_root, int port,
-                                                bool loopback_only) {
+                                                Reach reach) {
   constexpr std::size_t kLongest = std::size_t{64} << 20;  // many connections
   for (const char* file : {"net/tcp", "net/tcp6"}) {
     const auto text = read_file(std::filesystem::path{proc_root} / file, kLongest);
     for (const auto& socket : listening_sockets(text ? *text : "")) {
-      if (socket.port == port && (socket.on_loopback || !loopback_only)) {
+      if (socket.port == port && is_reached(socket, reach)) {
         return socket;
       }
     }
@@ -99,8 +119,8 @@ std::optional<ListeningSocket> listening_socket(const std::string& proc_root, in
   return std::nullopt;
 }
 
-std::optional<PortOwner> who_listens(const std::string& proc_root, int port, bool loopback_only) {
-  const auto socket = listening_socket(proc_root, port, loopback_only);
+std::optional<PortOwner> who_listens(const std::string& proc_root, int port, Reach reach) {
+  const auto socket = listening_socket(proc_root, port, reach);
   return socket ? std::optional{owner_of(proc_root, *socket)} : std::nullopt;
 }
 

@@ -18,24 +18,27 @@ struct ListeningSocket {
   int port = 0;
   uid_t uid = 0;  // of whoever made it
   std::uint64_t inode = 0;
-  bool on_loopback = false;  // 127.0.0.1 can be reached by it: bound to it, or to all addresses
+  // 127.0.0.1 or ::1 can be reached by it: bound to that address, or to all.
+  bool on_loopback = false, on_loopback6 = false;
   bool operator==(const ListeningSocket&) const = default;
 };
 
 // The listening sockets of one of the two files. Pure; what cannot be understood is left out.
 std::vector<ListeningSocket> listening_sockets(std::string_view text);
 
-// The one of the port that takes connections over IPv4, if any does. Nothing when nobody listens.
-// `loopback_only`: only sockets that take connections to 127.0.0.1.
+enum class Reach : std::uint8_t { kAnyAddress, kLoopback, kLoopback6 };
+
+// The one of the port that takes connections to 127.0.0.1, to ::1, or to any address; over IPv4
+// first. Nothing when nobody listens.
 std::optional<ListeningSocket> listening_socket(const std::string& proc_root, int port,
-                                                bool loopback_only);
+                                                Reach reach);
 
 struct PortOwner {
   uid_t uid = 0;
   int pid = 0;          // 0 = not to be seen
   std::string program;  // "kubelet"
 };
-std::optional<PortOwner> who_listens(const std::string& proc_root, int port, bool loopback_only);
+std::optional<PortOwner> who_listens(const std::string& proc_root, int port, Reach reach);
 // "nc (pid 42, uid 1000)"
 std::string to_words(const PortOwner& owner);
 

@@ -45,14 +45,14 @@ Error DaemonClient::nobody() const {
 }
 
 Status DaemonClient::check_listener() const {
-  const auto socket = host::listening_socket("/proc", port_, true);
+  const auto socket = host::listening_socket("/proc", port_, host::Reach::kLoopback);
   if (!socket) {
     return nobody();
   }
   if (may_be_daemon(socket->uid, state_dir_)) {
     return {};
   }
-  const auto owner = host::who_listens("/proc", port_, true);
+  const auto owner = host::who_listens("/proc", port_, host::Reach::kLoopback);
   return Error{
       Code::kDenied,
       fmt::format("not trusted: {} (endpoint.healthzPort) is held by {}, which is neither root nor "

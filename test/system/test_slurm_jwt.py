@@ -7,6 +7,8 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -170,6 +172,43 @@ def test_token_and_authority_on_a_file_system_that_does_not_answer(rig_of, slurm
         shared.hang()
         one.wait_next_renewal()
         assert one.stop() < 5
+
+
+# Takes the port of slurmrestd and prints what it is sent.
+TAKER = """
+import socket, sys
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    print("listens", flush=True)
+    while True:
+        with server.accept()[0] as taken:
+            print(taken.recv(65536), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to start another user's process")
+def test_a_user_who_takes_the_port_of_plain_http_gets_no_token(rig, rig_of, slurm):
+    rig.stop()  # the TLS front passes its token on, whoever listens behind it
+    port = slurm.spec.ports["slurmrestd-jwt"]
+    one = rig_of(slurm)
+    write_token(one, slurm.token(USER))
+    one.configure(slurm={"source": "rest", "restURL": f"http://127.0.0.1:{port}", "restUser": USER,
+                         "jwtFile": str(token_path(one)), "binDir": "/nonexistent"})
+    one.start_and_know()
+    slurm.daemon("stop", "slurmrestd-jwt")
+    with subprocess.Popen([sys.executable, "-c", TAKER, str(port)], user=1234, group=1234, extra_groups=[],
+                          stdout=subprocess.PIPE, text=True, env={}, cwd="/") as taker:
+        try:
+            assert taker.stdout.readline() == "listens\n"
+            found = one.wait_condition("SlurmNodeStateDrain", "Unknown", "RestUnavailable")
+            if "uid 1234" not in found["message"]:  # it was seen before anybody had the port
+                one.wait(lambda node: "uid 1234" in condition(node, "SlurmNodeStateDrain")["message"])
+        finally:
+            taker.terminate()
+        assert taker.stdout.read() == ""
+    slurm.daemon("start", "slurmrestd-jwt")
+    one.wait_known()
+    one.stop()
+    rig.start()
 
 
 def test_token_is_never_shown(rig, slurm):

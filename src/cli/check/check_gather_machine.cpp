@@ -62,8 +62,9 @@ std::vector<PortSeen> look_at_ports(const config::Settings& settings) {
   std::vector<PortSeen> out{{settings.endpoint.port, "kubelet API", "endpoint.port"},
                             {settings.endpoint.healthz_port, "health", "endpoint.healthzPort"}};
   for (auto& port : out) {
-    const bool loopback_only = port.port == settings.endpoint.healthz_port;
-    if (const auto owner = host::who_listens("/proc", port.port, loopback_only)) {
+    const auto reach = port.port == settings.endpoint.healthz_port ? host::Reach::kLoopback
+                                                                   : host::Reach::kAnyAddress;
+    if (const auto owner = host::who_listens("/proc", port.port, reach)) {
       port.taken = true;
       port.pid = owner->pid;
       port.program = owner->program;

@@ -103,7 +103,22 @@ std::string RestServer::key(const std::string& name) const {
   return "slurm." + to_lower(name.substr(0, 1)) + name.substr(1);
 }
 
+// Whoever it was, that connection is not used again.
+std::optional<QueryFailure> RestCalls::listener_problem() {
+  const Status trusted = settings_.check_listener();
+  if (trusted) {
+    return std::nullopt;
+  }
+  stream_.reset();
+  client_.reset();
+  return QueryFailure{SlurmFailure::kRestUnavailable,
+                      settings_.server.name() + ": " + trusted.error().message};
+}
+
 std::optional<QueryFailure> RestCalls::begin(Now now) {
+  if (auto problem = listener_problem()) {
+    return problem;
+  }
   if (!client_) {
     auto made = settings_.make_client();
     if (!made) {
@@ -160,6 +175,11 @@ std::optional<RestCalls::End> RestCalls::poll(SteadyTime now, const Take& take) 
 }
 
 RestCalls::End RestCalls::judge() {
+  if (stream_->status() != 0) {
+    if (auto problem = listener_problem()) {
+      return {0, std::move(problem)};
+    }
+  }
   if (const auto error = stream_->error()) {
     if (error->code != Code::kTimeout) {
       versions_.unreachable();

@@ -46,6 +46,8 @@ struct RestSettings {
   // that is not there yet).
   std::function<Result<std::unique_ptr<http::Client>>()> make_client = {};
   std::function<RestToken()> read_token = {};  // for each question: tokens rotate
+  // Whether slurmrestd may be what listens there: before a token is shown, and after an answer.
+  std::function<Status()> check_listener = [] { return Status{}; };
 };
 
 class RestCalls {
@@ -89,6 +91,7 @@ class RestCalls {
 
  private:
   std::string user() const;
+  std::optional<QueryFailure> listener_problem();
   End judge();
 
   RestSettings settings_;

@@ -43,6 +43,7 @@ def _slurmrestd(cluster, name):
         raise ClusterError("slurmrestd refuses to run as SlurmUser; only root can start it as another user")
     layout, user = cluster.layout, pwd.getpwnam("nobody")
     if name == "slurmrestd-jwt":
+        user = pwd.getpwnam("daemon")  # a system user: slurmlet trusts nobody else's port
         environment = cluster.own_env(SLURM_JWT="daemon")
         words = ["-a", "rest_auth/jwt", "-s", _openapi(cluster), f"127.0.0.1:{cluster.spec.ports[name]}"]
     else:

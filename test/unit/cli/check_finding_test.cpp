@@ -97,10 +97,10 @@ constexpr const char* kTcp6 =
 
 TEST(ListeningTest, ReadsListenersOnly) {
   EXPECT_THAT(host::listening_sockets(kTcp),
-              ElementsAre(host::ListeningSocket{10248, 0, 4711, true},
-                          host::ListeningSocket{10250, 101, 4712, false}));
+              ElementsAre(host::ListeningSocket{10248, 0, 4711, true, false},
+                          host::ListeningSocket{10250, 101, 4712, false, false}));
   EXPECT_THAT(host::listening_sockets(kTcp6),
-              ElementsAre(host::ListeningSocket{10250, 65534, 4714, true}));
+              ElementsAre(host::ListeningSocket{10250, 65534, 4714, true, true}));
 }
 
 TEST(ListeningTest, NamesTheProcess) {
@@ -108,19 +108,19 @@ TEST(ListeningTest, NamesTheProcess) {
   proc.file("net/tcp", kTcp).file("net/tcp6", kTcp6).file("42/comm", "kubelet\n");
   proc.symlink("socket:[4711]", "42/fd/7").symlink("/dev/null", "42/fd/0");
   const std::string root = proc.root().string();
-  const auto health = host::who_listens(root, 10248, true);
+  const auto health = host::who_listens(root, 10248, host::Reach::kLoopback);
   ASSERT_TRUE(health);
   EXPECT_EQ(health->pid, 42);
   EXPECT_EQ(health->program, "kubelet");
   EXPECT_EQ(host::to_words(*health), "kubelet (pid 42, uid 0)");
-  const auto unseen = host::who_listens(root, 10250, true);
+  const auto unseen = host::who_listens(root, 10250, host::Reach::kLoopback);
   ASSERT_TRUE(unseen);
   EXPECT_EQ(unseen->pid, 0);
   EXPECT_EQ(host::to_words(*unseen), "a process of uid 65534 (run as root to see it)");
-  EXPECT_FALSE(host::who_listens(root, 10255, false));
+  EXPECT_FALSE(host::who_listens(root, 10255, host::Reach::kAnyAddress));
   proc.remove("net/tcp6");
-  EXPECT_FALSE(host::who_listens(root, 10250, true)) << "not on the loopback";
-  EXPECT_TRUE(host::who_listens(root, 10250, false));
+  EXPECT_FALSE(host::who_listens(root, 10250, host::Reach::kLoopback)) << "not on the loopback";
+  EXPECT_TRUE(host::who_listens(root, 10250, host::Reach::kAnyAddress));
 }
 
 TEST(ListeningTest, NamesTheUserOfTheSocket) {
@@ -147,7 +147,7 @@ TEST(ListeningTest, NamesTheUserOfTheSocket) {
   for (const auto& row : rows) {
     fakes::TempTree proc;
     proc.file("net/tcp", row.tcp).file("net/tcp6", row.tcp6);
-    const auto socket = host::listening_socket(proc.root().string(), 10248, true);
+    const auto socket = host::listening_socket(proc.root().string(), 10248, host::Reach::kLoopback);
     EXPECT_EQ(socket ? std::optional{socket->uid} : std::nullopt, row.uid) << row.tcp << row.tcp6;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -151,6 +152,52 @@ TEST_F(RestAccessTest, WithoutAnyCaThereIsNothingToGoOnWithUntilOneComes) {
   tree_.file("ca.pem", ca("late"));
   EXPECT_TRUE(access.refresh());
   EXPECT_TRUE(access.credentials()->identity);
+}
+
+TEST(RestListener, OnlySystemUsersAndOurOwnAreTrusted) {
+  const auto line = [](const std::string& address, uid_t uid) {
+    return " 0: " + address + ":1AA4 0:0 0A 0:0 00:0 0 " + std::to_string(uid) +
+           " 0 4711 1 0 100 0 0 10 0\n";
+  };
+  const std::string v4 = "0100007F", all = "00000000", second = "0200007F";
+  const std::string v6 = "00000000000000000000000001000000", all6(32, '0');
+  const uid_t user = ::geteuid() == 1234 ? 4321 : 1234;
+  const struct {
+    const char* url;
+    std::string tcp, tcp6;
+    std::string problem;  // "" = none
+  } rows[] = {
+      {"http://127.0.0.1:6820", line(v4, 64), "", ""},
+      {"http://127.0.0.1:6820", line(all, 0), "", ""},
+      {"http://127.0.0.1:6820", line(v4, ::geteuid()), "", ""},
+      {"http://127.0.0.1:6820", line(v4, user), "", "uid " + std::to_string(user)},
+      {"http://127.0.0.1:6820", line(v4, 1000), "", "uid 1000"},
+      {"http://127.0.0.1:6820", line(v4, 999), "", ""},
+      {"http://127.0.0.1:6820", "", line(all6, user), "not trusted"},
+      {"http://127.0.0.1:6820", line(v4, 999), line(v6, user), ""},  // that is another address
+      {"http://127.0.0.1:6820", "", "", "nothing listens"},
+      {"http://127.0.0.1:6821", line(v4, 999), "", "nothing listens"},
+      {"http://127.0.0.2:6820", line(second, 999), "", "127.0.0.1:PORT"},
+      {"http://[::1]:6820", line(v4, 999), line(v6, user), "not trusted"},
+      {"http://[::1]:6820", line(v4, user), line(v6, 999), ""},
+      {"http://localhost:6820", line(v4, 999), "", ""},
+      {"http://localhost:6820", line(v4, 999), line(v6, user), "not trusted"},  // either is tried
+      {"http://127.0.0.1", line(v4, 999), "", "nothing listens"},               // port 80
+      {"https://head:6820", "", "", ""},
+      {"unix:/run/slurmrestd.socket", "", "", ""},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.url + row.tcp + row.tcp6);
+    fakes::TempTree proc;
+    proc.file("net/tcp", row.tcp).file("net/tcp6", row.tcp6);
+    const Status trusted = check_rest_listener(row.url, proc.root().string());
+    EXPECT_EQ(trusted.has_value(), row.problem.empty());
+    if (!trusted) {
+      EXPECT_THAT(trusted.error().message, HasSubstr(row.problem));
+    }
+  }
+  fakes::TempTree no_proc;
+  EXPECT_FALSE(check_rest_listener("http://127.0.0.1:6820", no_proc.root().string()));
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ class RestSourceTest : public testing::Test {
       return std::unique_ptr<http::Client>{std::move(client)};
     };
     settings.read_token = [this] { return token_; };
+    settings.check_listener = [this] {
+      return listener_problem_ ? Status{*listener_problem_} : Status{};
+    };
     source_ = std::make_unique<RestSource>(settings);
   }
   std::optional<QueryFailure> ask(const std::string& node = "gpu01") {
@@ -91,7 +94,7 @@ class RestSourceTest : public testing::Test {
   fakes::FakeClock clock_;
   fakes::FakeHttpClient* http_ = nullptr;
   RestToken token_;
-  std::optional<Error> client_error_;
+  std::optional<Error> client_error_, listener_problem_;
   int clients_made_ = 0;
   std::string own_user_ = "root";
   int own_user_lookups_ = 0;

@@ -305,6 +305,30 @@ TEST_F(RestSourceTest, AnExpiredTokenIsToldWithoutAsking) {
   EXPECT_FALSE(ask());
 }
 
+// Its port was free for a moment: a job's user may have taken it.
+TEST_F(RestSourceTest, NoTokenIsShownToAListenerThatIsNotTrusted) {
+  make("http://127.0.0.1:6820");
+  listener_problem_ = Error{Code::kDenied, "not trusted"};
+  const auto problem = ask();
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->cause, SlurmFailure::kRestUnavailable);
+  EXPECT_EQ(problem->detail, "slurmrestd http://127.0.0.1:6820: not trusted");
+  EXPECT_EQ(clients_made_, 0);
+}
+
+TEST_F(RestSourceTest, TheAnswerOfAListenerThatIsNotTrustedDoesNotCount) {
+  make("http://127.0.0.1:6820");
+  ASSERT_FALSE(ask());
+  find(38);
+  answer_as_captured("22.05.8/rest-v0.0.38-node-idle-gpu01.out");
+  listener_problem_ = Error{Code::kDenied, "not trusted"};
+  const auto result = poll();
+  EXPECT_EQ(cause_of(result), SlurmFailure::kRestUnavailable);
+  listener_problem_.reset();
+  EXPECT_FALSE(ask());
+  EXPECT_EQ(clients_made_, 2) << "never again over that connection";
+}
+
 TEST_F(RestSourceTest, AClientThatCannotBeMadeIsTriedAgain) {
   client_error_ = Error{Code::kNotFound, "/etc/ca.pem: no such file or directory"};
   make("https://head:6820");
