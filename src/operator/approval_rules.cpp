@@ -75,7 +75,7 @@ std::string kept_from_serving(const kube::CertificateRequest& request,
 
 std::string kept_from_client(const kube::CertificateRequest& request,
                              const tls::CertificateSubject& asked,
-                             const std::optional<MachineNames>& machine, bool node_is_live) {
+                             const std::optional<MachineNames>& machine, bool node_is_up) {
   if (!asked.dns_names.empty() || !asked.ip_addresses.empty()) {
     return "the request contains DNS names or IP addresses, which a client certificate must not "
            "have";
@@ -86,8 +86,10 @@ std::string kept_from_client(const kube::CertificateRequest& request,
   if (!machine->hooked) {
     return "the node's Machine does not have slurmlet's hook";
   }
-  if (node_is_live) {
-    return "a Node of this name is Ready, so another machine uses the name";
+  if (node_is_up) {
+    return "the Node of this name is Ready, or its Lease was renewed in the last two minutes: "
+           "another "
+           "machine uses the name";
   }
   return odd_usages(request, "client auth");
 }
@@ -102,7 +104,7 @@ std::string requested_node(const kube::CertificateRequest& request) {
 }
 
 CertificateRuling rule_certificate(const kube::CertificateRequest& request,
-                                   const std::optional<MachineNames>& machine, bool node_is_live,
+                                   const std::optional<MachineNames>& machine, bool node_is_up,
                                    const std::string& bootstrap_group) {
   const bool serving = request.signer_name == kube::kServingSigner;
   const bool client = request.signer_name == kube::kClientSigner && !bootstrap_group.empty() &&
@@ -119,7 +121,7 @@ CertificateRuling rule_certificate(const kube::CertificateRequest& request,
     return {false, "its subject is not CN=system:node:NAME, O=system:nodes"};
   }
   std::string why = serving ? kept_from_serving(request, *asked, machine)
-                            : kept_from_client(request, *asked, machine, node_is_live);
+                            : kept_from_client(request, *asked, machine, node_is_up);
   return {why.empty(), std::move(why)};
 }
 

@@ -31,10 +31,11 @@ struct CertificateRuling {
 std::string requested_node(const kube::CertificateRequest& request);
 
 // `machine`: whose nodeRef is that node, or that has none yet and this name; nothing = there is
-// none. `node_is_live`: a Node of that name is Ready; only client certificates ask for it.
+// none. `node_is_up`: a Node of that name is Ready, or its Lease is renewed; only for client
+// certificates.
 // `bootstrap_group`: whose requests for client certificates are looked at; "" = nobody's.
 CertificateRuling rule_certificate(const kube::CertificateRequest& request,
-                                   const std::optional<MachineNames>& machine, bool node_is_live,
+                                   const std::optional<MachineNames>& machine, bool node_is_up,
                                    const std::string& bootstrap_group);
 
 }  // namespace slurmlet::op

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "node/vocabulary.h"
+#include "operator/leftover_nodes.h"
 
 namespace slurmlet::op {
 namespace {
@@ -121,7 +122,7 @@ void CertificateApprover::tell(Waiting& waiting, bool warning, const std::string
 bool CertificateApprover::decide(Waiting& waiting, Now now) {
   waiting.pause = std::clamp(waiting.pause * 2, kFirstCertificatePause, kLongestCertificatePause);
   waiting.next = now.steady + waiting.pause;
-  const auto ruling = rule(waiting);
+  const auto ruling = rule(waiting, now);
   if (!ruling) {
     failed(waiting, ruling.error(), now);
     return true;
@@ -159,20 +160,35 @@ void CertificateApprover::failed(Waiting& waiting, const Error& error, Now now) 
 }
 
 // Whoever gets a client certificate is that Node: so the Node itself is looked at, whosever it is.
-Result<CertificateRuling> CertificateApprover::rule(const Waiting& waiting) {
-  const auto by = [&](bool is_live) {
-    return rule_certificate(waiting.request, context_.machine_of(waiting.node), is_live,
+Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now) {
+  const auto by = [&](bool is_up) {
+    return rule_certificate(waiting.request, context_.machine_of(waiting.node), is_up,
                             settings_.bootstrap_group);
   };
   const CertificateRuling ruling = by(false);
   if (!ruling.approve || waiting.request.signer_name != kube::kClientSigner) {
     return ruling;
   }
+  return by(TRY(is_up(waiting, now)));
+}
+
+// One that is not Ready, as while Slurm is down, may be up: its Lease tells.
+Result<bool> CertificateApprover::is_up(Waiting& waiting, Now now) {
   const auto node = context_.nodes.get(waiting.node);
   if (!node && node.error().code != Code::kNotFound) {
     return node.error();
   }
-  return by(node && is_ready(*node));
+  if (node && is_ready(*node)) {
+    return true;
+  }
+  const auto lease = context_.leases.get(waiting.node);
+  if (!lease) {
+    return lease.error().code == Code::kNotFound ? Result{false} : lease.error();
+  }
+  if (std::exchange(waiting.lease, lease->resource_version) != lease->resource_version) {
+    waiting.since = now.steady;
+  }
+  return now.steady - waiting.since < kLeaseWatched;
 }
 
 SteadyTime CertificateApprover::step(Now now, bool certain) {

@@ -37,6 +37,7 @@ struct CertificateContext {
   sync::EventSink& events;
   std::function<std::optional<MachineNames>(const std::string& node)> machine_of;
   kube::NodeApi& nodes;           // of whatever kind
+  kube::LeaseApi& leases;         // theirs
   std::function<bool()> may_act;  // asked before each call
 };
 
@@ -55,8 +56,10 @@ class CertificateApprover {
     kube::CertificateRequest request;
     std::string node;  // that it is for, "" = none
     std::string told = {};
-    SteadyTime next = {};  // when it is looked at
-    Duration pause = {};   // and how long after that again
+    SteadyTime next = {};    // when it is looked at
+    Duration pause = {};     // and how long after that again
+    std::string lease = {};  // the version of the Node's Lease,
+    SteadyTime since = {};   // and when it was seen first
   };
   using Requests = std::map<std::string, Waiting>;  // by name
 
@@ -65,7 +68,8 @@ class CertificateApprover {
   void erase(const std::string& name);
   // Whether the API server was called.
   bool decide(Waiting& waiting, Now now);
-  Result<CertificateRuling> rule(const Waiting& waiting);
+  Result<CertificateRuling> rule(Waiting& waiting, Now now);
+  Result<bool> is_up(Waiting& waiting, Now now);
   void failed(Waiting& waiting, const Error& error, Now now);
   void tell(Waiting& waiting, bool warning, const std::string& what, Now now);
 

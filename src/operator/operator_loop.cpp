@@ -53,7 +53,7 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
         CertificateContext{
             context_.certificates, *context_.approvals, context_.events,
             [this](const auto& node) { return names_of(machines_.machines(), node); },
-            context_.node_api, [this] { return acts(); }},
+            context_.node_api, context_.node_leases, [this] { return acts(); }},
         random);
   }
 }

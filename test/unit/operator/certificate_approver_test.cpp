@@ -145,6 +145,7 @@ class CertificateApproverTest : public ::testing::Test {
   sync::EventSink events_{event_api_, "head1", [] { return 0.5; }, "slurmlet-operator"};
   std::optional<MachineNames> machine_ = kMachine;
   fakes::FakeNodeApi nodes_;
+  fakes::FakeLeaseApi leases_;
   bool leads_ = true;
   CertificateApprover approver_{{"system:bootstrappers:slurm", false},
                                 {{{kube::kServingSigner, &watch_}},
@@ -152,6 +153,7 @@ class CertificateApproverTest : public ::testing::Test {
                                  events_,
                                  [this](const auto&) { return machine_; },
                                  nodes_,
+                                 leases_,
                                  [this] { return leads_; }},
                                 [] { return 0.5; }};
 };
@@ -209,6 +211,25 @@ TEST_F(CertificateApproverTest, AClientCertificateIsForNobodyWhoIsThere) {
   EXPECT_THAT(api_.calls(), ElementsAre("approve unknown"));
 }
 
+// While Slurm is down a Node is not Ready, and slurmlet renews its Lease.
+TEST_F(CertificateApproverTest, ANodeWhoseLeaseIsRenewedIsUp) {
+  node::DesiredNode down;
+  down.name = "n1";
+  down.conditions = {{"Ready", "False", "SlurmdDown", ""}};
+  ASSERT_TRUE(nodes_.create(down, clock_.now().wall));
+  watch_.feed(Type::kAdded, {request(kube::kClientSigner, kNode, "early")});
+  leases_.fail_always(Error{Code::kUnavailable, "no route"});
+  run(minutes{5});
+  leases_.fail_always(std::nullopt);
+  for (int i = 0; i < 60; ++i) {
+    leases_.put({.name = "n1"});
+    run(seconds{30});
+  }
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  run(minutes{25});  // it is looked at each ten minutes by now
+  EXPECT_THAT(api_.calls(), ElementsAre("approve early")) << "nothing renews it any longer";
+}
+
 TEST_F(CertificateApproverTest, LooksAgainWhenTheMachineMayHaveItsAddresses) {
   machine_.reset();
   put("a", serving_names({"n1"}, {}));
@@ -230,6 +251,7 @@ TEST_F(CertificateApproverTest, WhatIsLeftIsSeldomLookedAtAgain) {
                                   return std::optional<MachineNames>{};
                                 },
                                 nodes_,
+                                leases_,
                                 [] { return true; }},
                                [] { return 0.5; }};
   put("a", serving_names({"n1"}, {}));
