@@ -64,17 +64,8 @@ Json slurmd_json(const node::SlurmdFacts& slurmd) {
           {"version", known(slurmd.version)}};
 }
 
-std::string node_problem(const Report& report) {
-  if (report.registered) {
-    return "";
-  }
-  if (!report.refusal.empty()) {
-    return report.refusal;
-  }
-  return report.api_error ? report.api_error->message : "the Node is not registered yet";
-}
-
-Json problems_json(const Report& report, const sync::LeaseStatus& lease, bool lease_held) {
+Json problems_json(const StatusInput& input, bool lease_held) {
+  const Report& report = input.report;
   Json out = Json::array();
   const auto add = [&out](const char* what, const std::string& detail) {
     if (!detail.empty()) {
@@ -83,9 +74,10 @@ Json problems_json(const Report& report, const sync::LeaseStatus& lease, bool le
   };
   add("credential", credential_problem(report));
   if (!report.bootstrapping) {
-    add("node", node_problem(report));
+    add("node", node_problem(report, input.lease_duration, input.now.steady));
     if (!lease_held) {
-      add("lease", lease.last_error.empty() ? "not renewed yet" : lease.last_error);
+      const std::string& error = input.lease.last_error;
+      add("lease", error.empty() ? "not renewed yet" : error);
     }
   }
   return out;
@@ -208,13 +200,25 @@ std::string credential_problem(const Report& report) {
   return requests && !requests->problem.empty() ? requests->problem : "waiting for the API server";
 }
 
+std::string node_problem(const Report& report, Duration lease_duration, SteadyTime now) {
+  if (report.registered) {
+    return report.api_error && now - report.api_error_since >= lease_duration
+               ? "not written: " + report.api_error->message
+               : "";
+  }
+  if (!report.refusal.empty()) {
+    return report.refusal;
+  }
+  return report.api_error ? report.api_error->message : "the Node is not registered yet";
+}
+
 std::string daemon_status_json(const StatusInput& input) {
   const Report& report = input.report;
   const sync::LeaseStatus& lease = input.lease;
   const credentials::CertificateReport& certificates = report.certificates;
   const bool lease_held =
       lease.renewed_steady && input.now.steady - *lease.renewed_steady < input.lease_duration;
-  const Json problems = problems_json(report, lease, lease_held);
+  const Json problems = problems_json(input, lease_held);
   Json serving =
       certificate_json(certificates.serving_not_after, certificates.serving_requests, "");
   serving["selfSigned"] = certificates.serving_self_signed;

@@ -132,9 +132,8 @@ std::vector<podapi::Check> checks(const Report& report, const sync::LeaseStatus&
                  report.certificates.client_problem, false});
   out.push_back(
       {"lease", renewed, lease.last_error.empty() ? "not renewed yet" : lease.last_error, false});
-  out.push_back({"node", report.registered,
-                 report.refusal.empty() ? "the Node is not registered yet" : report.refusal,
-                 false});
+  const std::string node = node_problem(report, lease_duration, now.steady);
+  out.push_back({"node", node.empty(), node, false});
   return out;
 }
 
@@ -202,7 +201,7 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
     out.push_back(family);
   };
   add(counter("slurmlet_slurmctld_queries_total",
-              "Queries about this node; a record of slurmlet-operator is none.", poll.questions),
+              "Queries about this node, records of slurmlet-operator not counted.", poll.questions),
       "slurmlet_slurmctld_questions_total");
   add(counter("slurmlet_slurmctld_full_queries_total", "Of these, full queries.",
               poll.source.full_queries));

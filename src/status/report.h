@@ -28,7 +28,8 @@ struct Report {
   bool went_with_machine = false;        // that is why: its Machine was deleted
   std::string metal3_uuid, provider_id;  // as wanted; "" = none
   std::string api_server;                // its URL
-  std::optional<Error> api_error;        // why the Node was not written, until it is
+  std::optional<Error> api_error;        // why the Node was not written, until it is,
+  SteadyTime api_error_since;            // and since when
   bool bootstrapping = false;  // no credential of its own yet: nothing of Slurm is known then
   node::Condition ready;       // as this machine has it; type "" before the first turn
   node::HostFacts facts;

@@ -140,6 +140,7 @@ void NodeSync::on_write_error(const Error& error, Now now) {
   }
   if (!write_error_) {
     log::warning("Node " + desired_.name + " not written: " + error.message);
+    write_error_since_ = now.steady;
   }
   write_error_ = error;
   const bool away = error.unanswered();

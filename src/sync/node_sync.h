@@ -95,6 +95,8 @@ class NodeSync {
   bool went_with_machine() const { return let_go_; }
   // Why the Node could not be registered or written; nothing after a success.
   const std::optional<Error>& write_error() const { return write_error_; }
+  // Since when that is so, on and on.
+  SteadyTime write_error_since() const { return write_error_since_; }
 
  private:
   Duration watch_lag() const;
@@ -187,6 +189,7 @@ class NodeSync {
   bool uuid_label_surrendered_ = false;  // a label sync took metal3.io/uuid away: leave it
   bool held_back_ = false;               // a write waits for revert_not_before_
   std::optional<Error> write_error_;
+  SteadyTime write_error_since_{};
 };
 
 }  // namespace slurmlet::sync

@@ -163,6 +163,12 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
          report.api_error = Error{Code::kUnavailable, "connection refused"};
        },
        "node", "connection refused"},
+      {"no write succeeds for as long as a lease lasts",
+       [](Report& report, sync::LeaseStatus&) {
+         report.api_error = Error{Code::kInvalid, "422 Unprocessable Entity"};
+         report.api_error_since = kNow.steady - seconds{40};
+       },
+       "node", "not written: 422 Unprocessable Entity"},
       {"credential refused",
        [](Report& report, sync::LeaseStatus&) { report.certificates.client_problem = "401"; },
        "credential", "401"},
@@ -191,6 +197,14 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
     EXPECT_EQ(status.problem, row.why) << row.name;
     EXPECT_THAT(status.text, HasSubstr(fmt::format("{}: {}", row.what, row.why))) << row.name;
   }
+}
+
+// An API server that restarts is away for seconds.
+TEST(DaemonStatusTest, AWriteThatHasJustFailedIsNoProblem) {
+  Report report = healthy_report();
+  report.api_error = Error{Code::kUnavailable, "connection refused"};
+  report.api_error_since = kNow.steady - seconds{39};
+  EXPECT_TRUE(status_of(report, renewed(seconds{5})).healthy);
 }
 
 TEST(DaemonStatusTest, JsonHasItsKeys) {

@@ -201,6 +201,12 @@ TEST(ChecksTest, NameWhatIsWrong) {
   }
   EXPECT_EQ(ok,
             (std::map<std::string, bool>{{"credential", false}, {"lease", true}, {"node", true}}));
+  report.api_error = Error{Code::kInvalid, "422 Unprocessable Entity"};
+  report.api_error_since = kNow.steady - seconds{40};
+  const auto later = make_snapshot(report, lease, requests, {}, kNow, seconds{40});
+  const auto& node = later.checks.back();
+  EXPECT_EQ(node.name, "node");
+  EXPECT_FALSE(node.ok);
 }
 
 }  // namespace metrics_test

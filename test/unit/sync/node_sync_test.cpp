@@ -61,6 +61,18 @@ TEST_F(NodeSyncTest, AReportHoldsHeartbeatsOnly) {
   EXPECT_EQ(patch.conditions.front().last_transition_time, "2026-11-20T14:00:00Z");
 }
 
+TEST_F(NodeSyncTest, SinceWhenNoWriteSucceedsIsKnown) {
+  api_.fail_always(Error{Code::kInvalid, "422 Unprocessable Entity"});
+  sync_->set_desired(drained_node(), clock_.now());
+  const SteadyTime began = clock_.now().steady;
+  run(minutes{5});
+  ASSERT_TRUE(sync_->write_error());
+  EXPECT_LE(sync_->write_error_since() - began, seconds{30});
+  api_.fail_always(std::nullopt);
+  run(minutes{5});
+  EXPECT_FALSE(sync_->write_error());
+}
+
 TEST_F(NodeSyncTest, AChangeIsOnePatchAtOnce) {
   clock_.advance(seconds{30});
   sync_->set_desired(drained_node(), clock_.now());
