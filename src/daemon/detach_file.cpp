@@ -12,13 +12,12 @@ namespace slurmlet::daemon {
 DetachFile::DetachFile(const std::string& directory) {
   if (!directory.empty()) {
     path_ = directory + "/detached";
-    std::error_code ignored;
-    exists_ = std::filesystem::exists(path_, ignored);
   }
 }
 
 void DetachFile::set(std::optional<bool> detached) {
-  if (!detached || *detached == exists_ || path_.empty()) {
+  std::error_code ignored;
+  if (!detached || path_.empty() || *detached == std::filesystem::exists(path_, ignored)) {
     return;
   }
   Status done;
@@ -36,7 +35,6 @@ void DetachFile::set(std::optional<bool> detached) {
     }
     return;
   }
-  exists_ = *detached;
   if (*detached) {
     log::info("slurmlet-operator has taken this machine out of Slurm: " + path_ +
               " is written; slurmlet-detach.path stops slurmd, where it is enabled");

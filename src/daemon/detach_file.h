@@ -15,12 +15,12 @@ class DetachFile {
   // "" = no directory is known (not run by systemd): no file is kept.
   explicit DetachFile(const std::string& directory);
 
-  // While nothing is known of the Node the file stays as it is.
+  // While nothing is known of the Node the file stays as it is. One that somebody removed is
+  // written again.
   void set(std::optional<bool> detached);
 
  private:
   std::string path_;
-  bool exists_ = false;
   std::string problem_;
 };
 

@@ -38,6 +38,14 @@ TEST_F(DetachFileTest, OneOfAnEarlierLifeIsRemoved) {
   EXPECT_FALSE(exists());
 }
 
+TEST_F(DetachFileTest, OneThatSomebodyRemovedIsWrittenAgain) {
+  DetachFile file{directory_};
+  file.set(true);
+  tree_.remove("detached");
+  file.set(true);
+  EXPECT_TRUE(exists());
+}
+
 TEST_F(DetachFileTest, WithoutADirectoryNothingIsWritten) {
   DetachFile{""}.set(true);
   EXPECT_FALSE(exists());
