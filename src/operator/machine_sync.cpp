@@ -15,6 +15,9 @@ namespace names = node::vocabulary;
 
 constexpr int kCallsPerStep = 5;  // they block
 
+// An API server keeps an Event for an hour.
+constexpr Duration kTellAgain = std::chrono::minutes{30};
+
 constexpr EventReason kMachineWaits{"MachineWaits", false},
     kMachineDraining{"MachineDraining", false}, kMachineDrainFailed{"MachineDrainFailed", true};
 
@@ -248,14 +251,18 @@ void MachineSync::look_at_ended(const SiteView& site, std::vector<std::string>& 
 
 void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place,
                        const EventReason& reason, const std::string& message, Now now) {
-  std::string& told = told_[key_of(machine)];
-  if (std::exchange(told, message) == message) {
+  Told& told = told_[key_of(machine)];
+  const bool is_news = std::exchange(told.message, message) != message;
+  if (!is_news && now.steady - told.at < kTellAgain) {
     return;
   }
-  log::info("Machine " + key_of(machine) + ": " + message);
-  context_.machine_events.emit(
-      {"Machine", machine.namespace_name, machine.name, machine.uid, "cluster.x-k8s.io/v1beta2"},
-      reason.warning, reason.name, message, message, now);
+  told.at = now.steady;
+  if (is_news) {
+    log::info("Machine " + key_of(machine) + ": " + message);
+  }
+  context_.machine_events.emit({"Machine", machine.namespace_name, machine.name, machine.uid,
+                                "cluster.x-k8s.io/" + machine.api_version},
+                               reason.warning, reason.name, message, message, now);
   if (place.has_node) {
     const std::string& name = place.node.name;
     context_.node_events.emit({"Node", "", name, name}, reason.warning, reason.name, message,

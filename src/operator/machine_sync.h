@@ -92,6 +92,10 @@ class MachineSync {
     std::string value;
     SteadyTime until;  // by then the watch has told
   };
+  struct Told {
+    std::string message;
+    SteadyTime at;
+  };
   struct Trouble {  // with a call
     SteadyTime until{};
     Duration pause{};
@@ -128,7 +132,7 @@ class MachineSync {
   std::map<std::string, MachineOf> of_node_;    // by Node
   std::map<std::string, std::size_t> claims_;   // Node → Machines
   std::map<std::string, KubeNode> stand_ins_;   // by Slurm node
-  std::map<std::string, std::string> told_;     // of a Machine
+  std::map<std::string, Told> told_;            // of a Machine
   std::map<std::string, Marked> marked_;        // on a Node, by uid
   std::map<std::string, std::size_t> jobs_on_;  // of a Machine, as last known
   EndedNodes ended_;

@@ -168,7 +168,7 @@ void NodeUpdates::command_failed(SteadyTime now, const CommandOutput& output,
   } else if (known) {
     failed(now, known->detail, lies_with_all(known->cause), done);
   } else {
-    failed(now, valid_utf8(output.err.substr(0, output.err.find('\n'))), false, done);
+    failed(now, "scontrol failed: " + slurm::excerpt(output.err), false, done);
   }
 }
 

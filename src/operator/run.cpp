@@ -235,11 +235,13 @@ SteadyTime Process::reload_credentials() {
   const SteadyTime now = clock_.now().steady;
   if (now >= reload_at_) {
     reload_at_ = now + std::chrono::minutes{1};
-    Status reloaded = access_.reload();
-    if (reloaded && management_) {
-      reloaded = management_->reload();
+    std::string problem;
+    for (auto* access : {&access_, management_ ? &*management_ : nullptr}) {
+      const Status reloaded = access != nullptr ? access->reload() : Status{};
+      if (!reloaded) {
+        problem += (problem.empty() ? "" : "; ") + reloaded.error().message;
+      }
     }
-    const std::string problem = reloaded ? "" : reloaded.error().message;
     if (problem != reload_problem_ && !problem.empty()) {
       log::warning("the old credential stays in use: " + problem);
     }

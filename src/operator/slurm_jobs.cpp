@@ -3,11 +3,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "operator/limited_command.h"
 #include "operator/node_updates.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::op {
+namespace {
+
+// What slurmctld says of a job that cannot be requeued, as an interactive one or with
+// JobRequeue=0 (slurm_errno.c). Whatever else it says, a job is not cancelled for it.
+bool cannot_be_requeued(std::string_view text) {
+  return contains(text, "presently disabled") || contains(text, "Only batch jobs");
+}
+
+bool has_ended(std::string_view text) {
+  return contains(text, "already completing or completed") || contains(text, "Invalid job id");
+}
+
+}  // namespace
 
 void SlurmJobs::new_dump(SteadyTime now) {
   dumped_at_ = now;
@@ -81,9 +95,14 @@ void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& d
   SlurmAct act = *std::exchange(act_, std::nullopt);
   const auto known = slurm::known_failure(output.err);
   const std::string unanswered = why_unanswered(output, "Slurm's command");
-  if (!output.succeeded() && unanswered.empty() && !known && act.kind == SlurmAct::Kind::kRequeue) {
-    no_requeue_.insert(act.what);  // if the next squeue has it still, it is cancelled
-    return;
+  if (!output.succeeded() && unanswered.empty() && act.kind == SlurmAct::Kind::kRequeue) {
+    if (cannot_be_requeued(output.err)) {
+      no_requeue_.insert(act.what);  // if the next squeue has it still, it is cancelled
+      return;
+    }
+    if (has_ended(output.err)) {
+      return;
+    }
   }
   if (!output.succeeded()) {
     act.failure = !unanswered.empty() ? unanswered

@@ -48,7 +48,8 @@ struct FakeSlurm {
   std::vector<std::string> ended;  // "requeue 7"
   int queues = 0;                  // squeue
   bool away = false;
-  int requeue_fails = 0;  // with this exit code, or this signal's negative
+  int requeue_fails = 0;       // with this exit code, or this signal's negative,
+  std::string requeue_says{};  // and this text
   Duration answers_after = std::chrono::milliseconds{10};
   // Called before an update is made.
   std::function<void(const std::string& node)> before_update = [](const std::string&) {};
@@ -200,6 +201,7 @@ class FakeSlurmRunner final : public CommandRunner {
     } else if (spec_.argv[2] == "requeue" && slurm_.requeue_fails != 0) {
       output.signal = std::max(0, -slurm_.requeue_fails);
       output.exit_code = std::max(0, slurm_.requeue_fails);
+      output.err = slurm_.requeue_says;
     } else if (spec_.argv[2] == "requeue") {
       slurm_.end("requeue", spec_.argv[4], output);
     } else if (spec_.argv[2] == "delete") {

@@ -356,6 +356,49 @@ TEST_F(MachineSyncTest, ARequeueThatFailedOtherwiseCancelsNothing) {
   EXPECT_EQ(slurm_.ended, (std::vector<std::string>{"requeue 7"}));
 }
 
+// A job is cancelled only where slurmctld says that it cannot be requeued.
+TEST_F(MachineSyncTest, WhatSlurmctldSaysOfARequeueDecides) {
+  const struct {
+    const char* says;
+    bool cancelled, told;
+  } rows[] = {
+      {"Requested operation is presently disabled for job 7", true, false},
+      {"Only batch jobs are accepted or processed for job 7", true, false},
+      {"Job/step already completing or completed for job 7", false, false},
+      {"Invalid job id specified for job 7", false, false},
+      {"a text that no release had so far", false, true},
+      {"", false, true},
+  };
+  settings_.policy.kind = DrainPolicy::Kind::kNow;
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.says);
+    const std::string machine = "m" + std::to_string(&row - rows);
+    const auto before = event_api_.events().size();
+    restart();
+    add("n1", machine);
+    slurm_.nodes["n1"].flags.clear();
+    slurm_.jobs.clear();
+    slurm_.ended.clear();
+    slurm_.submit("7", "n1");
+    slurm_.requeue_fails = 1;
+    slurm_.requeue_says = row.says;
+    remove(machine);
+    run(minutes{3});
+    EXPECT_EQ(slurm_.ended,
+              row.cancelled ? std::vector<std::string>{"cancel 7"} : std::vector<std::string>{});
+    const auto events = event_api_.events();
+    EXPECT_EQ(std::any_of(events.begin() + static_cast<std::ptrdiff_t>(before), events.end(),
+                          [](const auto& event) {
+                            return contains(event.message, "could not requeue job 7: ");
+                          }),
+              row.told);
+    slurm_.jobs.clear();
+    run(minutes{3});
+    EXPECT_FALSE(held(machine));
+    api_.machines.erase(machine);
+  }
+}
+
 // Its slurmd registered again before the hook could be removed.
 TEST_F(MachineSyncTest, ADynamicNodeThatIsBackBeforeItsMachineHasGoneIsDrainedAgain) {
   add("s1", "m9");
@@ -395,6 +438,24 @@ TEST_F(MachineSyncTest, ANodeWithALongerNameThanInSlurmIsDrainedAndGoes) {
   slurm_.jobs.clear();
   run(minutes{1});
   EXPECT_FALSE(held("m1"));
+}
+
+// A job may run for a week, and an API server keeps an Event for an hour.
+TEST_F(MachineSyncTest, WhyAMachineWaitsIsToldAgainEachHalfHour) {
+  add("n1", "m1");
+  change("m1", [](kube::Machine& one) { one.api_version = "v1beta1"; });
+  slurm_.submit("7", "n1");
+  slurm_.jobs.at("7").never_ends = true;
+  remove("m1");
+  run(minutes{10});
+  event_api_.expire_all();
+  run(minutes{35});
+  const auto events = event_api_.events();
+  const auto waits = std::find_if(events.begin(), events.end(), [](const auto& event) {
+    return event.reason == "MachineWaits" && event.about.kind == "Machine";
+  });
+  ASSERT_NE(waits, events.end());
+  EXPECT_EQ(waits->about.api_version, "cluster.x-k8s.io/v1beta1");
 }
 
 TEST_F(MachineSyncTest, ADrainPolicyThatIsNotUnderstoodIsToldOnce) {
