@@ -18,6 +18,7 @@
 #include "config/credentials.h"
 #include "config/load.h"
 #include "config/sources.h"
+#include "credentials/bootstrap.h"
 #include "daemon/daemon.h"
 #include "daemon/signals.h"
 #include "kube/kubeconfig.h"
@@ -49,6 +50,9 @@ void hide_secrets(const config::Settings& settings) {
     if (!path.empty()) {
       secrets.emplace_back(path);
     }
+  }
+  if (!kubernetes.kubeconfig.empty()) {
+    secrets.emplace_back(credentials::replaced_kubeconfig(kubernetes.kubeconfig));
   }
   // It may be used much later only; the files of the other kubeconfig: ApiAccess.
   if (!kubernetes.bootstrap_kubeconfig.empty()) {

@@ -110,6 +110,8 @@ std::vector<std::filesystem::path> bootstrap_files(const config::Settings& setti
   return out;
 }
 
+std::string replaced_kubeconfig(const std::string& kubeconfig) { return kubeconfig + ".old"; }
+
 std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
                            WallTime now) {
   const std::string& path = settings.kubernetes.kubeconfig;
@@ -186,7 +188,8 @@ Status Bootstrap::write_kubeconfig() const {
   const std::string text =
       kube::node_kubeconfig_text(access_->cluster(), node_name_, store_.current_path());
   if (const auto before = read_file(path); before && *before != text) {
-    if (const Status kept = write_file_atomic(path + ".old", *before, kPrivate); !kept) {
+    if (const Status kept = write_file_atomic(replaced_kubeconfig(path), *before, kPrivate);
+        !kept) {
       return kept;
     }
   }

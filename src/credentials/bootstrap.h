@@ -35,6 +35,9 @@ std::vector<std::filesystem::path> bootstrap_files(const config::Settings& setti
 std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
                            WallTime now);
 
+// Where a bootstrap keeps the kubeconfig that it replaces.
+std::string replaced_kubeconfig(const std::string& kubeconfig);
+
 // Asks for a credential and waits for its approval however long it takes, and for the API server, a
 // valid token or a usable kubeconfig likewise. A step object; its calls end at once when `abort_fd`
 // becomes readable. Not thread-safe.
