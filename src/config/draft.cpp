@@ -118,7 +118,6 @@ Problem assign(const Row& row, std::string_view text, TextMap& into) {
 // What a scalar of the file must be for a row, as a problem if it is something else.
 Problem kind_problem(const Row& row, const yaml::Value& value) {
   using yaml::Kind;
-  const auto type = type_name(row);
   if (!row.none.empty() && value.text() == row.none) {
     return std::nullopt;
   }
@@ -127,18 +126,18 @@ Problem kind_problem(const Row& row, const yaml::Value& value) {
                ? std::nullopt
                : Problem{fmt::format("is {}; it must be true or false", to_string(value.kind()))};
   }
-  if (type == "int" && value.kind() != Kind::kInt) {
+  if (is_int(row) && value.kind() != Kind::kInt) {
     return fmt::format("is {}; it must be a whole number", to_string(value.kind()));
   }
-  if (type == "duration" && (!value.is_scalar() || value.kind() == Kind::kBool)) {
+  if (is_duration(row) && (!value.is_scalar() || value.kind() == Kind::kBool)) {
     return fmt::format("is {}; it must be a duration like 90s, 1m30s or 500ms",
                        to_string(value.kind()));
   }
-  if (type == "string" && value.kind() == Kind::kBool) {
+  if (is_text(row) && value.kind() == Kind::kBool) {
     return fmt::format("is {}; it must be text: write \"{}\" in quotes", value.text(),
                        value.text());
   }
-  if (type == "string" && !value.is_scalar()) {
+  if (is_text(row) && !value.is_scalar()) {
     return fmt::format("is {}; it must be text", to_string(value.kind()));
   }
   return std::nullopt;
@@ -195,7 +194,7 @@ void Draft::set_yaml(const Row& row, const yaml::Document& document, const yaml:
   if (value.is_null()) {
     return reset(row);
   }
-  if (value.as_string() == "" && type_name(row) == "string") {
+  if (value.as_string() == "" && is_text(row)) {
     return;
   }
   if (is_map(row)) {
@@ -208,7 +207,7 @@ void Draft::set_yaml(const Row& row, const yaml::Document& document, const yaml:
     return;
   }
   // Texts are taken as they stand: kubeletVersion 1.10 is not the number 1.1.
-  set_text(row, name, type_name(row) == "string" ? value.text() : scalar_text(value));
+  set_text(row, name, is_text(row) ? value.text() : scalar_text(value));
 }
 
 void Draft::set_yaml_map(const Row& row, const yaml::Document& document, const yaml::Value& value) {

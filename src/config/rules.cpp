@@ -285,7 +285,7 @@ Problem text_problem(const Row& row, std::string_view text) {
 }
 
 Problem range_problem(const Row& row, std::int64_t value) {
-  const bool duration = type_name(row) == "duration";
+  const bool duration = is_duration(row);
   const auto show = [duration](std::int64_t number) {
     return duration ? format_duration(Milliseconds{number}) : std::to_string(number);
   };

@@ -72,6 +72,9 @@ std::string_view section_of(const Row& row);  // "Kubernetes API"
 // "string", "int", "duration", "mapping"; "" for true/false.
 std::string_view type_name(const Row& row);
 bool is_bool(const Row& row);
+bool is_text(const Row& row);
+bool is_int(const Row& row);
+bool is_duration(const Row& row);
 bool is_map(const Row& row);
 // The words of a choice that are shown; none for other types.
 std::vector<std::string> choices(const Row& row);

@@ -51,21 +51,26 @@ std::vector<std::string> choices(const Row& row) {
 }
 bool is_map(const Row& row) { return std::holds_alternative<TextMap& (*)(Settings&)>(row.field); }
 
+bool is_int(const Row& row) {
+  return std::holds_alternative<int& (*)(Settings&)>(row.field) ||
+         std::holds_alternative<std::optional<int>& (*)(Settings&)>(row.field);
+}
+
+bool is_duration(const Row& row) {
+  return std::holds_alternative<Milliseconds& (*)(Settings&)>(row.field) ||
+         std::holds_alternative<std::optional<Milliseconds>& (*)(Settings&)>(row.field);
+}
+
+bool is_text(const Row& row) {
+  return !is_bool(row) && !is_map(row) && !is_int(row) && !is_duration(row);
+}
+
 std::string_view type_name(const Row& row) {
-  if (is_bool(row)) {
-    return "";
-  }
-  if (is_map(row)) {
-    return "mapping";
-  }
-  if (std::holds_alternative<int& (*)(Settings&)>(row.field) ||
-      std::holds_alternative<std::optional<int>& (*)(Settings&)>(row.field)) {
-    return "int";
-  }
-  const bool duration =
-      std::holds_alternative<Milliseconds& (*)(Settings&)>(row.field) ||
-      std::holds_alternative<std::optional<Milliseconds>& (*)(Settings&)>(row.field);
-  return duration ? "duration" : "string";
+  return is_bool(row)       ? ""
+         : is_map(row)      ? "mapping"
+         : is_int(row)      ? "int"
+         : is_duration(row) ? "duration"
+                            : "string";
 }
 
 std::string_view section_of(const Row& row) {

@@ -1,7 +1,9 @@
 #pragma once
 
 // The main thread's loop while the node has no credential of its own: drives Bootstrap, answers on
-// the health port and reports to the service manager, as the loop of a registered node does.
+// the health port and reports to the service manager, as the loop of a registered node does. It is
+// no part of that loop (main_loop.h): every part of that one calls the API server with the
+// credential that does not exist yet.
 
 #include <optional>
 #include <string>

@@ -176,8 +176,9 @@ struct SlurmAnswer {
   std::optional<WallTime> answered_at;    // when that was
   std::optional<SlurmFailure> failure;    // of the last query; nothing after a success
   std::string failure_detail;             // Slurm's own text, one line; stable words
-  std::string source;  // who is asked: "sinfo", "slurmrestd unix:/…", "slurmlet-operator"
-  bool stale = false;  // record is older than the staleness bound
+  std::string source;          // who is asked: "sinfo", "slurmrestd unix:/…", "slurmlet-operator"
+  bool by_slurmrestd = false;  // slurmctld is asked on slurmrestd's host
+  bool stale = false;          // record is older than the staleness bound
   bool operator==(const SlurmAnswer&) const = default;
 };
 

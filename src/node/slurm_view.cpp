@@ -20,14 +20,11 @@ std::string controllers(const HostFacts& facts) {
              : "slurmctld (" + join(facts.slurm_conf.controllers, ", ") + ")";
 }
 
-// Whose munge, clock or command it is: with slurmrestd the asking is done on its host.
-bool asks_slurmrestd(const HostFacts& facts) {
-  return facts.slurm.source.starts_with("slurmrestd");
-}
-
 std::string what_failed(const FailureKind& kind, const HostFacts& facts) {
+  // Whose munge, clock or command it is.
+  const char* host = facts.slurm.by_slurmrestd ? "slurmrestd's host" : "this node";
   return fmt::format(fmt::runtime(kind.what), fmt::arg("slurmctld", controllers(facts)),
-                     fmt::arg("host", asks_slurmrestd(facts) ? "slurmrestd's host" : "this node"));
+                     fmt::arg("host", host));
 }
 
 SlurmView unknown_view(const HostFacts& facts) {

@@ -40,6 +40,7 @@ class AutoSource final : public NodeSource {
   std::vector<int> wake_fds() const override;
   // That of the source in use.
   std::string name() const override { return sources_[current_]->name(); }
+  bool is_slurmrestd() const override { return sources_[current_]->is_slurmrestd(); }
   // The sum.
   SourceCounters counters() const override;
   void set_place(const ClusterPlace& place) override;

@@ -297,6 +297,7 @@ PollCounters ControllerPoll::counters() const {
 node::SlurmAnswer ControllerPoll::answer(Now now) const {
   node::SlurmAnswer answer = answer_;
   answer.source = source_->name();
+  answer.by_slurmrestd = source_->is_slurmrestd();
   answer.stale = answered_steady_ && now.steady > stale_from();
   return answer;
 }

@@ -65,6 +65,8 @@ class NodeSource {
   virtual News news(const std::string& /*node*/, WallTime /*now*/) const { return News::kNone; }
   // Who is asked, for people: "sinfo", "slurmrestd unix:/run/slurmrestd.sock".
   virtual std::string name() const = 0;
+  // Whether slurmrestd asks slurmctld: on its host, with its munge.
+  virtual bool is_slurmrestd() const { return false; }
   virtual SourceCounters counters() const = 0;
   // The question under way, or else the next one, costs slurmctld nothing: no budget is for it.
   virtual bool is_free() const { return false; }

@@ -28,6 +28,7 @@ class RestSource final : public NodeSource {
   SteadyTime wake_at() const override { return busy() ? calls_.deadline() : kNever; }
   std::vector<int> wake_fds() const override { return {}; }
   std::string name() const override { return calls_.server().name(); }
+  bool is_slurmrestd() const override { return true; }
   SourceCounters counters() const override;
 
  private:

@@ -76,9 +76,8 @@ TEST(SlurmViewTest, NamesTheHostWhoseMungeItIs) {
     HostFacts facts = good_facts();
     facts.slurm = {};
     facts.slurm.failure = failure;
-    facts.slurm.source = "sinfo";
     EXPECT_THAT(slurm_view(facts).message, HasSubstr("this node"));
-    facts.slurm.source = "slurmrestd https://rest1:6820";
+    facts.slurm.by_slurmrestd = true;
     EXPECT_THAT(slurm_view(facts).message,
                 AllOf(HasSubstr("slurmrestd's host"), Not(HasSubstr("this node"))));
   }
