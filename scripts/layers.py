@@ -96,9 +96,31 @@ def check_includes(edges, problems):
 
 
 def check_circles(edges, problems):
-    for component in sorted(edges):
-        if component in reachable(edges, component):
-            problems.append(f"src/{component}/ uses itself through others")
+    whole = collections.defaultdict(set)  # a component with its sub-folders
+    for component, targets in edges.items():
+        top = component.split("/")[0]
+        whole[top] |= {target.split("/")[0] for target in targets} - {top}
+    for graph in (edges, whole):
+        for component in sorted(graph):
+            if component in reachable(graph, component):
+                problems.append(f"src/{component}/ uses itself through others")
+
+
+def blocks(lines):
+    """(first line, lines) of each function, lambda and loop within others or a class."""
+    opened = []
+    for number, line in enumerate(lines, 1):
+        indent = len(line) - len(line.lstrip())
+        if indent and re.fullmatch(r"}\)*[;,]?\)*;?", line.strip()):
+            start = None
+            while opened and opened[-1][0] >= indent:
+                start = opened.pop()[1]
+                if opened and opened[-1][0] < indent:
+                    break
+            if start:
+                yield start, number - start + 1
+        elif indent and "(" in line and line.endswith("{"):
+            opened.append((indent, number))
 
 
 def check_sizes(problems):
@@ -118,6 +140,10 @@ def check_sizes(problems):
                 start = None
             elif line[:1] not in (" ", "") and line.endswith(";"):
                 start = None
+        for first, length in blocks(lines):
+            if length > MAX_FUNCTION_LINES:
+                problems.append(f"{name}:{first}: a block of {length} lines, "
+                                f"more than {MAX_FUNCTION_LINES}")
     folders = collections.Counter(p.parent for p in sources())
     for folder, count in sorted(folders.items()):
         if count > MAX_FILES:
