@@ -91,6 +91,9 @@ void check_slurm_source(Draft& draft) {
                  "is set, but slurm.restURL is not https://; remove it, or set "
                  "slurm.restURL to https://HOST:PORT");
   }
+  if (!slurm.rest_server_user.empty() && !slurm.rest_url.starts_with("http://")) {
+    draft.reject("slurm.restServerUser", "is set, but slurm.restURL is not http://; remove it");
+  }
 }
 
 bool has(const Draft& draft, std::string_view key) {

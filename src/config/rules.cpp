@@ -98,16 +98,16 @@ Problem rest_url_problem(std::string_view text) {
   }
   constexpr std::string_view kPlain = "http://";
   if (text.starts_with(kPlain)) {
-    const std::string_view host = text.substr(kPlain.size());
-    const bool loopback = host.starts_with("127.") || host.starts_with("localhost:") ||
-                          host.starts_with("localhost/") || host == "localhost" ||
-                          host.starts_with("[::1]");
-    return loopback ? server_problem("https://" + std::string{host})
-                          ? Problem{"must be of the form http://127.0.0.1:PORT"}
-                          : std::nullopt
-                    : Problem{
-                          "must be https:// beyond this machine: the token would cross the "
-                          "network in the clear"};
+    const std::string_view server = text.substr(kPlain.size());
+    const std::string_view host =
+        server.ends_with(']') ? server : server.substr(0, server.rfind(':'));
+    if (!is_one_of(host, {"127.0.0.1", "localhost", "[::1]"})) {
+      return "must be http://127.0.0.1:PORT or, beyond this machine, https://: the token would "
+             "cross the network in the clear";
+    }
+    return server_problem("https://" + std::string{server})
+               ? Problem{"must be of the form http://127.0.0.1:PORT"}
+               : std::nullopt;
   }
   return server_problem(text) ? Problem{is(text,
                                            "it must be unix:/PATH of slurmrestd's socket, "

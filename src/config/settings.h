@@ -70,6 +70,7 @@ struct SlurmSettings {
   node::SlurmSource source = node::SlurmSource::kAuto;
   std::string rest_url;          // "unix:/run/….sock", "https://host:6820"; "" = none
   std::string rest_ca_file;      // CA of an https rest_url; "" = the system's
+  std::string rest_server_user;  // who may listen at an http:// rest_url; "" = system users
   std::string rest_user;         // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
   std::string jwt_file;          // "" = SLURM_JWT
   bool publish_job_ids = false;  // in the drain message

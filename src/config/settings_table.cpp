@@ -307,6 +307,13 @@ constexpr Row kRows[] = {
      .field = &in<&S::slurm, &L::rest_user>,
      .help = "user name sent to slurmrestd with the token (X-SLURM-USER-NAME)",
      .when_unset = "the user that the token is for"},
+    {.key = "slurm.restServerUser",
+     .flag = "--slurm-rest-server-user",
+     .field = &in<&S::slurm, &L::rest_server_user>,
+     .help =
+         "user that slurmrestd runs as, by name or uid, where slurm.restURL is http://: only this "
+         "user and root are trusted there",
+     .when_unset = "users with a uid below 1000, and slurmlet's own"},
     {.key = "slurm.jwtFile",
      .flag = "--slurm-jwt-file",
      .field = &in<&S::slurm, &L::jwt_file>,
@@ -378,14 +385,6 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> settings_table() { return kRows; }
-
-std::string_view replacement_of(std::string_view name) {
-  constexpr std::array kFeed = {"slurm.feed", "--slurm-feed", "slurm.source: feed"};
-  const bool gone = std::find(kFeed.begin(), kFeed.end(), name) != kFeed.end();
-  return gone ? "slurmlet-operator has taken the place of the feed: remove slurm.feed and set "
-                "slurm.source to operator or auto"
-              : "";
-}
 
 const Row* find_row(std::string_view key) {
   const auto found = std::find_if(std::begin(kRows), std::end(kRows), [key](const Row& row) {

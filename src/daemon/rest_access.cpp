@@ -40,25 +40,31 @@ std::string own_user() {
   return found == nullptr ? "" : found->pw_name;
 }
 
-// UID_MIN of login.defs(5): users below it do not log in, and run no jobs.
+// What distributions and systemd give to users of the system, who run no jobs
+// (https://systemd.io/UIDS-GIDS/).
 constexpr uid_t kFirstUser = 1000;
 
-bool may_be_slurmrestd(uid_t uid) { return uid < kFirstUser || uid == ::geteuid(); }
+bool is_trusted(uid_t uid, std::optional<uid_t> server_user) {
+  return uid == 0 || (server_user ? uid == *server_user : uid < kFirstUser || uid == ::geteuid());
+}
 
-// Where a host that slurm.restURL may hold is looked for.
-std::vector<host::Reach> reaches_of(std::string_view host) {
-  if (host == "localhost") {
-    return {host::Reach::kLoopback, host::Reach::kLoopback6};
+// By name or number. Asks the name service, which may hang.
+Result<uid_t> uid_of(const std::string& user) {
+  if (const auto number = parse_int<uid_t>(user)) {
+    return *number;
   }
-  if (host == "[::1]") {
-    return {host::Reach::kLoopback6};
-  }
-  return host == "127.0.0.1" ? std::vector{host::Reach::kLoopback} : std::vector<host::Reach>{};
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? Result<uid_t>{Error{Code::kNotFound, "there is no user " + user}}
+                          : found->pw_uid;
 }
 
 }  // namespace
 
-Status check_rest_listener(const std::string& url, const std::string& proc_root) {
+Status check_rest_listener(const std::string& url, std::optional<uid_t> server_user,
+                           const std::string& proc_root) {
   constexpr std::string_view kPlain = "http://";
   if (!url.starts_with(kPlain)) {
     return {};
@@ -66,24 +72,20 @@ Status check_rest_listener(const std::string& url, const std::string& proc_root)
   constexpr int kHttp = 80;
   const std::string_view server = std::string_view{url}.substr(kPlain.size());
   const auto colon = server.ends_with(']') ? std::string_view::npos : server.rfind(':');
+  const std::string_view host = server.substr(0, colon);
   const int port = colon == std::string_view::npos
                        ? kHttp
                        : parse_int<int>(server.substr(colon + 1)).value_or(0);
-  const auto reaches = reaches_of(server.substr(0, colon));
-  if (reaches.empty()) {
-    return Error{Code::kDenied,
-                 "set slurm.restURL to http://127.0.0.1:PORT: whether slurmrestd "
-                 "listens on another address of the loopback cannot be told"};
-  }
   bool listens = false;
-  for (const auto reach : reaches) {
-    const auto socket = host::listening_socket(proc_root, port, reach);
-    if (socket && !may_be_slurmrestd(socket->uid)) {
-      return Error{Code::kDenied,
-                   fmt::format("not trusted: uid {} listens there, which is no system user (below "
-                               "{}); run slurmrestd as one, or set slurm.restURL to its socket "
-                               "(unix:/PATH) or to https://HOST:PORT",
-                               socket->uid, kFirstUser)};
+  for (const auto reach : {host::Reach::kLoopback, host::Reach::kLoopback6}) {
+    const bool is_meant =
+        host == "localhost" || (host == "[::1]") == (reach == host::Reach::kLoopback6);
+    const auto socket = is_meant ? host::listening_socket(proc_root, port, reach) : std::nullopt;
+    if (socket && !is_trusted(socket->uid, server_user)) {
+      return Error{
+          Code::kDenied,
+          fmt::format("not trusted: the port is held by uid {}, which is not {}", socket->uid,
+                      server_user ? "slurmrestd's user" : "a system user (uid below 1000)")};
     }
     listens = listens || socket;
   }
@@ -174,6 +176,14 @@ slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const
     });
   };
   rest.read_token = [access] { return access->token(); };
+  rest.check_listener = [url, user = settings.rest_server_user,
+                         look = std::make_shared<SideCall<Result<uid_t>>>()]() -> Status {
+    std::optional<uid_t> server_user;
+    if (!user.empty()) {
+      server_user = TRY(in_time(*look, [user] { return uid_of(user); }));
+    }
+    return check_rest_listener(url, server_user);
+  };
   return rest;
 }
 

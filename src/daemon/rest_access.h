@@ -5,6 +5,8 @@
 // new CA or token is in use with the next query. They may hang, so that is done aside
 // (side_call.h): the old ones stay in use. Belongs to one thread.
 
+#include <sys/types.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,10 +50,12 @@ class RestAccess {
   std::string token_;  // of the environment
 };
 
-// Any local user can take slurmrestd's port while it does not listen: over plain http an answer
-// counts, and the token is shown, only where root, a system user (uid below 1000) or our own user
-// listens. An Error where nobody listens. Always good for https and sockets.
-Status check_rest_listener(const std::string& url, const std::string& proc_root = "/proc");
+// Any local user can take slurmrestd's port while it does not listen. So at a URL of plain http
+// only root is trusted and `server_user` or, if that is not known, users with a uid below 1000 and
+// our own. kDenied for others, kUnavailable where nobody listens. Always good for https and
+// sockets.
+Status check_rest_listener(const std::string& url, std::optional<uid_t> server_user,
+                           const std::string& proc_root = "/proc");
 
 // What asks there by these settings; waits with `first`. Both must outlive it.
 slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const std::string& url,

@@ -24,11 +24,9 @@ Source make_source(const slurm::SourceOption& option, bool is_only,
   switch (option.kind) {
     case SlurmSource::kOperator:
       return std::make_unique<slurm::RecordSource>(is_only);
-    case SlurmSource::kRest: {
-      auto rest = rest_connection(slurm, option.where, client, clock);
-      rest.check_listener = [url = option.where] { return check_rest_listener(url); };
-      return std::make_unique<slurm::RestSource>(std::move(rest));
-    }
+    case SlurmSource::kRest:
+      return std::make_unique<slurm::RestSource>(
+          rest_connection(slurm, option.where, client, clock));
     case SlurmSource::kAuto:
     case SlurmSource::kCli:
       break;

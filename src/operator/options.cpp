@@ -135,6 +135,8 @@ void check_source(const Options& options, std::string& problems) {
         "slurmRestURL is set, but slurmSource is cli; set slurmSource to rest, or remove it\n");
   wrong(!options.slurm_rest_ca_file.empty() && !url.starts_with("https://"),
         "slurmRestCAFile is set, but slurmRestURL is not https://; remove it\n");
+  wrong(!options.slurm_rest_server_user.empty() && !url.starts_with("http://"),
+        "slurmRestServerUser is set, but slurmRestURL is not http://; remove it\n");
   wrong(is_rest && url.starts_with("http") && options.slurm_jwt_file.empty(),
         "slurmRestURL is not a Unix socket, so slurmrestd requires a token; set slurmJwtFile\n");
 }

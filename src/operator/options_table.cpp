@@ -187,6 +187,10 @@ constexpr Row kRows[] = {
     {"slurmRestURL", "--slurm-rest-url", "string",
      "where slurmrestd listens: unix:/PATH, https://HOST:PORT or http://127.0.0.1:PORT",
      set_rest_url, show_text<&O::slurm_rest_url>},
+    {"slurmRestServerUser", "--slurm-rest-server-user", "string",
+     "user that slurmrestd runs as, by name or uid, where slurmRestURL is http://; no other than\n"
+     "      this one or root is trusted there, without it those with a uid below 1000 and its own",
+     set_text<&O::slurm_rest_server_user>, show_text<&O::slurm_rest_server_user>},
     {"slurmRestCAFile", "--slurm-rest-ca-file", "string",
      "PEM file with the CA of slurmRestURL, without it the system's CAs",
      set_path<&O::slurm_rest_ca_file>, show_text<&O::slurm_rest_ca_file>},

@@ -50,6 +50,7 @@ std::unique_ptr<slurm::DumpSource> dump_source(const Options& options, http::Cli
   }
   config::SlurmSettings settings;
   settings.rest_ca_file = options.slurm_rest_ca_file;
+  settings.rest_server_user = options.slurm_rest_server_user;
   settings.jwt_file = options.slurm_jwt_file;
   settings.command_timeout = options.slurm_command_timeout;
   auto rest = daemon::rest_connection(settings, options.slurm_rest_url, first, clock);

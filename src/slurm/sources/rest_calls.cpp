@@ -103,7 +103,7 @@ std::string RestServer::key(const std::string& name) const {
   return "slurm." + to_lower(name.substr(0, 1)) + name.substr(1);
 }
 
-// Whoever it was, that connection is not used again.
+// Drops the connection with it: that may lead to somebody else.
 std::optional<QueryFailure> RestCalls::listener_problem() {
   const Status trusted = settings_.check_listener();
   if (trusted) {
@@ -111,14 +111,19 @@ std::optional<QueryFailure> RestCalls::listener_problem() {
   }
   stream_.reset();
   client_.reset();
-  return QueryFailure{SlurmFailure::kRestUnavailable,
-                      settings_.server.name() + ": " + trusted.error().message};
+  versions_.unreachable();
+  const RestServer& server = settings_.server;
+  const std::string cure = trusted.error().code == Code::kDenied
+                               ? "; set " + server.key("RestServerUser") +
+                                     " to slurmrestd's user, or " + server.key("RestURL") +
+                                     " to its socket (unix:/PATH) or to https://"
+                               : "";
+  return QueryFailure{trusted.error().code == Code::kTimeout ? SlurmFailure::kFileSystemHangs
+                                                             : SlurmFailure::kRestUnavailable,
+                      server.name() + ": " + trusted.error().message + cure};
 }
 
 std::optional<QueryFailure> RestCalls::begin(Now now) {
-  if (auto problem = listener_problem()) {
-    return problem;
-  }
   if (!client_) {
     auto made = settings_.make_client();
     if (!made) {
@@ -130,10 +135,14 @@ std::optional<QueryFailure> RestCalls::begin(Now now) {
   }
   token_ = settings_.read_token();
   token_.text = std::string{bare_token(token_.text)};
+  user_ = user();
   deadline_ = now.steady + settings_.timeout;
   version_ = versions_.candidate();
   before_.reset();
-  return token_problem(token_, now.wall);
+  if (auto problem = token_problem(token_, now.wall)) {
+    return problem;
+  }
+  return listener_problem();  // the last before the token is sent: all else may take its time
 }
 
 std::string RestCalls::user() const {
@@ -150,8 +159,8 @@ void RestCalls::get(const std::string& path, SteadyTime now, std::size_t news_at
   request.path = path;
   request.timeout = deadline_ - now;
   request.news_at = news_at;
-  if (const std::string name = user(); !name.empty()) {
-    request.headers.emplace_back("X-SLURM-USER-NAME", name);
+  if (!user_.empty()) {
+    request.headers.emplace_back("X-SLURM-USER-NAME", user_);
   }
   if (!token_.text.empty()) {
     request.headers.emplace_back("X-SLURM-USER-TOKEN", token_.text);
@@ -196,7 +205,7 @@ RestCalls::End RestCalls::judge() {
                      settings_.server.name() + ": it closed the connection without an answer"}};
     case kUnauthorized:
       return {status,
-              refused_failure(settings_.server, token_.text.empty() ? "" : token_.where, user())};
+              refused_failure(settings_.server, token_.text.empty() ? "" : token_.where, user_)};
     default:
       return {status, std::nullopt};
   }
@@ -239,6 +248,10 @@ QueryFailure RestCalls::too_long(const std::string& what) const {
 
 void RestCalls::end() {
   stream_.reset();
+  // Who is at its other end was looked at for this question only.
+  if (client_ && settings_.server.is_plain()) {
+    client_->close_idle_connections();
+  }
   token_ = {};
 }
 

@@ -32,6 +32,7 @@ struct RestServer {
   bool of_operator = false;
   std::string key(const std::string& name) const;  // "slurm.restURL" of "RestURL"
   bool is_socket() const { return url.starts_with("unix:"); }
+  bool is_plain() const { return url.starts_with("http://"); }
   // "slurmrestd unix:/run/slurmrestd.socket"
   std::string name() const { return "slurmrestd " + url; }
 };
@@ -47,6 +48,7 @@ struct RestSettings {
   std::function<Result<std::unique_ptr<http::Client>>()> make_client = {};
   std::function<RestToken()> read_token = {};  // for each question: tokens rotate
   // Whether slurmrestd may be what listens there: before a token is shown, and after an answer.
+  // kDenied: somebody else does.
   std::function<Status()> check_listener = [] { return Status{}; };
 };
 
@@ -101,6 +103,7 @@ class RestCalls {
 
   // Of the question under way.
   RestToken token_;
+  std::string user_;
   SteadyTime deadline_ = kNever;
   int version_ = 0;
   std::optional<QueryFailure> before_;  // what kNeedsDatabase said, while the one below it is tried

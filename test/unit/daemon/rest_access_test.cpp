@@ -166,6 +166,7 @@ TEST(RestListener, OnlySystemUsersAndOurOwnAreTrusted) {
     const char* url;
     std::string tcp, tcp6;
     std::string problem;  // "" = none
+    std::optional<uid_t> server_user = {};
   } rows[] = {
       {"http://127.0.0.1:6820", line(v4, 64), "", ""},
       {"http://127.0.0.1:6820", line(all, 0), "", ""},
@@ -175,14 +176,18 @@ TEST(RestListener, OnlySystemUsersAndOurOwnAreTrusted) {
       {"http://127.0.0.1:6820", line(v4, 999), "", ""},
       {"http://127.0.0.1:6820", "", line(all6, user), "not trusted"},
       {"http://127.0.0.1:6820", line(v4, 999), line(v6, user), ""},  // that is another address
+      {"http://127.0.0.1:6820", line(second, user), "", "nothing listens"},
       {"http://127.0.0.1:6820", "", "", "nothing listens"},
       {"http://127.0.0.1:6821", line(v4, 999), "", "nothing listens"},
-      {"http://127.0.0.2:6820", line(second, 999), "", "127.0.0.1:PORT"},
       {"http://[::1]:6820", line(v4, 999), line(v6, user), "not trusted"},
       {"http://[::1]:6820", line(v4, user), line(v6, 999), ""},
       {"http://localhost:6820", line(v4, 999), "", ""},
+      {"http://localhost:6820", "", line(v6, 999), ""},
       {"http://localhost:6820", line(v4, 999), line(v6, user), "not trusted"},  // either is tried
       {"http://127.0.0.1", line(v4, 999), "", "nothing listens"},               // port 80
+      {"http://127.0.0.1:6820", line(v4, 61234), "", "", 61234},
+      {"http://127.0.0.1:6820", line(v4, 0), "", "", 61234},
+      {"http://127.0.0.1:6820", line(v4, 999), "", "not slurmrestd's user", 61234},
       {"https://head:6820", "", "", ""},
       {"unix:/run/slurmrestd.socket", "", "", ""},
   };
@@ -190,14 +195,30 @@ TEST(RestListener, OnlySystemUsersAndOurOwnAreTrusted) {
     SCOPED_TRACE(row.url + row.tcp + row.tcp6);
     fakes::TempTree proc;
     proc.file("net/tcp", row.tcp).file("net/tcp6", row.tcp6);
-    const Status trusted = check_rest_listener(row.url, proc.root().string());
+    const Status trusted = check_rest_listener(row.url, row.server_user, proc.root().string());
     EXPECT_EQ(trusted.has_value(), row.problem.empty());
     if (!trusted) {
       EXPECT_THAT(trusted.error().message, HasSubstr(row.problem));
     }
   }
   fakes::TempTree no_proc;
-  EXPECT_FALSE(check_rest_listener("http://127.0.0.1:6820", no_proc.root().string()));
+  EXPECT_FALSE(check_rest_listener("http://127.0.0.1:6820", {}, no_proc.root().string()));
+}
+
+// Nobody listens there, so that is what a connection that looks says.
+TEST_F(RestAccessTest, AConnectionLooksAtTheListenerOfPlainHttp) {
+  auto first = http::make_curl_client({.url = "http://localhost"}, nullptr, {});
+  ASSERT_TRUE(first);
+  const auto problem_of = [&](const std::string& url, const std::string& user) {
+    settings_.rest_server_user = user;
+    const Status found = rest_connection(settings_, url, **first, clock_).check_listener();
+    return found ? "" : found.error().message;
+  };
+  EXPECT_EQ(problem_of("http://127.0.0.1:1", ""), "nothing listens there");
+  EXPECT_EQ(problem_of("http://127.0.0.1:1", "root"), "nothing listens there");
+  EXPECT_EQ(problem_of("http://127.0.0.1:1", "4242"), "nothing listens there");
+  EXPECT_EQ(problem_of("http://127.0.0.1:1", "no-such-user"), "there is no user no-such-user");
+  EXPECT_EQ(problem_of("https://head:6820", ""), "");
 }
 
 }  // namespace
