@@ -11,8 +11,8 @@
 namespace slurmlet::op {
 namespace {
 
-// What slurmctld says of a job that cannot be requeued, as an interactive one or with
-// JobRequeue=0 (slurm_errno.c). Whatever else it says, a job is not cancelled for it.
+// What slurmctld says of a job that cannot be requeued although squeue showed otherwise
+// (slurm_errno.c). Whatever else it says, a job is not cancelled for it.
 bool cannot_be_requeued(std::string_view text) {
   return contains(text, "presently disabled") || contains(text, "Only batch jobs");
 }

@@ -182,6 +182,27 @@ def test_one_task_of_an_array_is_ended_alone(site, machines):
     slurm.command("scancel", array)
 
 
+@pytest.mark.slow
+def test_a_heterogeneous_job_is_requeued_as_a_whole(site, machines):
+    """Slurm requeues its components together, by the number of their leader, which runs elsewhere."""
+    slurm = site.slurm
+    leader = slurm.command("sbatch", "--parsable", "--requeue", "--output=/dev/null", "--chdir=/", "-n1", "-wmc001", ":",
+                           "-n1", "-wmc002", "--wrap=sleep 600").stdout.strip()
+
+    def states():
+        return slurm.command("squeue", "-h", "-t", "all", "-j", leader, "-O", "State").stdout.split()
+
+    # The backfill scheduler alone starts them, twice a minute.
+    wait_until(lambda: states() == ["RUNNING", "RUNNING"], 100, "both components to run")
+    site.start("--drain-policy=now")
+    machines.add("m1", "mc002")
+    machines.delete("m1")
+    machines.wait_released("m1")
+    assert set(states()) <= {"PENDING", "COMPLETING"}
+    assert f"requeued job {leader}" in site.operators[0].output()
+    slurm.command("scancel", leader)
+
+
 def test_a_reboot_that_would_end_the_drain_holds_its_machine(site, machines):
     site.slurm.command("scontrol", "update", "nodename=mc001", "state=drain", "reason=bad dimm")
     job = site.slurm.submit("mc002")  # elsewhere

@@ -15,6 +15,7 @@ enum SqueueField : std::size_t {
   kArray,
   kTask,
   kJobState,
+  kHetJobId,
   kBatch,
   kRequeue,
   kEndTime,
@@ -22,7 +23,8 @@ enum SqueueField : std::size_t {
   kJobFields
 };
 constexpr const char* kSqueueFormat =
-    "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,BatchFlag:|,Requeue:|,EndTime:|,NodeList:|";
+    "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,HetJobID:|,BatchFlag:|,Requeue:|,EndTime:|,"
+    "NodeList:|";
 
 std::optional<std::array<std::string_view, kJobFields>> columns(std::string_view line) {
   const auto parts = split(line, '|');
@@ -39,8 +41,15 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// One task of each array has the number of the whole array: alone, that number means them all.
+// BatchFlag counts: slurmctld adds to it with some ways to requeue a job (job_mgr.c).
+bool is_set(std::string_view flag) { return is_number(flag) && flag != "0"; }
+
+// One task of each array has the number of the whole array: alone, that number means them all. The
+// components of a heterogeneous job are requeued by the number of their leader only, all together.
 std::string id_of(const std::array<std::string_view, kJobFields>& row) {
+  if (is_number(row[kHetJobId]) && row[kHetJobId] != "0") {
+    return std::string{row[kHetJobId]};
+  }
   return is_number(row[kTask]) ? std::string{row[kArray]} + "_" + std::string{row[kTask]}
                                : std::string{row[kJobId]};
 }
@@ -87,7 +96,7 @@ Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::
       return squeue_garbage(line);
     }
     const QueuedJob job{id_of(*row), (*row)[kJobState] == "COMPLETING",
-                        (*row)[kBatch] == "1" && (*row)[kRequeue] == "1",
+                        is_set((*row)[kBatch]) && is_set((*row)[kRequeue]),
                         time_value((*row)[kEndTime])};
     for (const std::string& name : *names) {
       if (nodes.contains(name)) {

@@ -17,7 +17,8 @@
 namespace slurmlet::slurm {
 
 struct QueuedJob {
-  std::string id;  // "7", of an array's task "7_2"
+  std::string
+      id;  // "7"; of an array's task "7_2"; of a component of a heterogeneous job its leader's
   bool completing = false;
   bool can_requeue = false;      // scontrol requeue takes it
   std::optional<WallTime> ends;  // by its time limit; nothing: it has none

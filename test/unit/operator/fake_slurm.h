@@ -98,10 +98,10 @@ struct FakeSlurm {
   }
   std::string squeue() {
     ++queues;
-    std::string text = "900|900|N/A|PENDING|1|1|N/A||\n";
+    std::string text = "900|900|N/A|PENDING|0|1|1|N/A||\n";
     for (const auto& [id, job] : jobs) {
       text +=
-          fmt::format("{}|{}|N/A|{}|1|{}|1795190000|{}|\n", id, id,
+          fmt::format("{}|{}|N/A|{}|0|1|{}|1795190000|{}|\n", id, id,
                       job.completing ? "COMPLETING" : "RUNNING", job.can_requeue ? 1 : 0, job.node);
     }
     return text;
