@@ -87,9 +87,7 @@ std::string kept_from_client(const kube::CertificateRequest& request,
     return "the node's Machine does not have slurmlet's hook";
   }
   if (node_is_up) {
-    return "the Node of this name is Ready, or its Lease was renewed in the last two minutes: "
-           "another "
-           "machine uses the name";
+    return "a Node of this name is Ready or renews its Lease, so another machine uses the name";
   }
   return odd_usages(request, "client auth");
 }

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "node/vocabulary.h"
-#include "operator/leftover_nodes.h"
 
 namespace slurmlet::op {
 namespace {
@@ -122,7 +121,8 @@ void CertificateApprover::tell(Waiting& waiting, bool warning, const std::string
 bool CertificateApprover::decide(Waiting& waiting, Now now) {
   waiting.pause = std::clamp(waiting.pause * 2, kFirstCertificatePause, kLongestCertificatePause);
   waiting.next = now.steady + waiting.pause;
-  const auto ruling = rule(waiting, now);
+  bool asked = false;
+  const auto ruling = rule(waiting, now, asked);
   if (!ruling) {
     failed(waiting, ruling.error(), now);
     return true;
@@ -133,7 +133,7 @@ bool CertificateApprover::decide(Waiting& waiting, Now now) {
     } else if (!ruling->why.empty()) {
       tell(waiting, true, " was not approved: " + ruling->why, now);
     }
-    return false;
+    return asked;
   }
   if (!context_.may_act()) {
     return true;
@@ -160,7 +160,8 @@ void CertificateApprover::failed(Waiting& waiting, const Error& error, Now now) 
 }
 
 // Whoever gets a client certificate is that Node: so the Node itself is looked at, whosever it is.
-Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now) {
+Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now, bool& asked) {
+  using Seen = LeaseWatch::Seen;
   const auto by = [&](bool is_up) {
     return rule_certificate(waiting.request, context_.machine_of(waiting.node), is_up,
                             settings_.bootstrap_group);
@@ -169,26 +170,32 @@ Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now) {
   if (!ruling.approve || waiting.request.signer_name != kube::kClientSigner) {
     return ruling;
   }
-  return by(TRY(is_up(waiting, now)));
+  asked = true;
+  const auto seen = TRY(look_at_node(waiting, now));
+  if (seen == Seen::kNotLongEnough) {
+    waiting.next = std::min(waiting.next, waiting.lease.tells_at());
+    return CertificateRuling{};
+  }
+  return by(seen == Seen::kRenewed);
 }
 
 // One that is not Ready, as while Slurm is down, may be up: its Lease tells.
-Result<bool> CertificateApprover::is_up(Waiting& waiting, Now now) {
+Result<LeaseWatch::Seen> CertificateApprover::look_at_node(Waiting& waiting, Now now) {
   const auto node = context_.nodes.get(waiting.node);
   if (!node && node.error().code != Code::kNotFound) {
     return node.error();
   }
   if (node && is_ready(*node)) {
-    return true;
+    return LeaseWatch::Seen::kRenewed;
   }
   const auto lease = context_.leases.get(waiting.node);
-  if (!lease) {
-    return lease.error().code == Code::kNotFound ? Result{false} : lease.error();
+  if (!lease && lease.error().code != Code::kNotFound) {
+    return lease.error();
   }
-  if (std::exchange(waiting.lease, lease->resource_version) != lease->resource_version) {
-    waiting.since = now.steady;
+  if (!lease && !node) {
+    return LeaseWatch::Seen::kNotRenewed;
   }
-  return now.steady - waiting.since < kLeaseWatched;
+  return waiting.lease.look(lease ? lease->resource_version : "", now.steady);
 }
 
 SteadyTime CertificateApprover::step(Now now, bool certain) {

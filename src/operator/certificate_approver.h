@@ -16,6 +16,7 @@
 #include "base/delay.h"
 #include "kube/certificate_api.h"
 #include "operator/approval_rules.h"
+#include "operator/lease_watch.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {
@@ -56,10 +57,9 @@ class CertificateApprover {
     kube::CertificateRequest request;
     std::string node;  // that it is for, "" = none
     std::string told = {};
-    SteadyTime next = {};    // when it is looked at
-    Duration pause = {};     // and how long after that again
-    std::string lease = {};  // the version of the Node's Lease,
-    SteadyTime since = {};   // and when it was seen first
+    SteadyTime next = {};   // when it is looked at
+    Duration pause = {};    // and how long after that again
+    LeaseWatch lease = {};  // the Node's
   };
   using Requests = std::map<std::string, Waiting>;  // by name
 
@@ -68,8 +68,9 @@ class CertificateApprover {
   void erase(const std::string& name);
   // Whether the API server was called.
   bool decide(Waiting& waiting, Now now);
-  Result<CertificateRuling> rule(Waiting& waiting, Now now);
-  Result<bool> is_up(Waiting& waiting, Now now);
+  // `asked`: whether the API server was called.
+  Result<CertificateRuling> rule(Waiting& waiting, Now now, bool& asked);
+  Result<LeaseWatch::Seen> look_at_node(Waiting& waiting, Now now);
   void failed(Waiting& waiting, const Error& error, Now now);
   void tell(Waiting& waiting, bool warning, const std::string& what, Now now);
 

@@ -13,13 +13,12 @@
 #include <utility>
 
 #include "kube/api.h"
+#include "operator/lease_watch.h"
 #include "operator/machine_place.h"
 #include "operator/site_nodes.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {
-
-inline constexpr Duration kLeaseWatched = std::chrono::minutes{2};  // three durations
 
 // What must outlive it.
 struct LeftoverContext {

@@ -12,7 +12,7 @@ namespace slurmlet::op {
 // Has the command end itself, by SIGALRM, when its timeout has passed.
 void limit_by_alarm(CommandSpec& spec);
 
-// Why its exit code is no word of Slurm's: it did not end in time, by itself or at all; "" = it is.
+// Why its exit code says nothing about Slurm (timeout, killed, not started); "" = it does.
 // `program` is what the text calls it.
 std::string why_unanswered(const CommandOutput& output, const std::string& program);
 

@@ -19,13 +19,19 @@
 #include "kube/api.h"
 #include "operator/drain_policy.h"
 #include "operator/ended_nodes.h"
-#include "operator/event_reason.h"
 #include "operator/machine_place.h"
 #include "operator/rules/machine_rules.h"
 #include "operator/slurm_jobs.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {
+
+struct EventReason {  // of an Event
+  const char* name;
+  bool warning;  // its type; else Normal
+};
+
+inline constexpr EventReason kDryRun{"DryRun", false};
 
 // Of what is done for few at a time, each has its turn: visits all entries of a map, first those
 // behind the key `last`, which had the last turn.

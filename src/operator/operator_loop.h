@@ -21,7 +21,6 @@
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
 #include "operator/dumped_nodes.h"
-#include "operator/event_reason.h"
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machine_sync.h"

@@ -230,6 +230,47 @@ TEST_F(CertificateApproverTest, ANodeWhoseLeaseIsRenewedIsUp) {
   EXPECT_THAT(api_.calls(), ElementsAre("approve early")) << "nothing renews it any longer";
 }
 
+// A host that is installed anew over its Node.
+TEST_F(CertificateApproverTest, ANodeThatNothingRenewsIsReplacedAfterTwoMinutesWithoutAWord) {
+  for (const bool has_lease : {true, false}) {
+    SCOPED_TRACE(has_lease);
+    const std::string name = has_lease ? "with" : "without";
+    node::DesiredNode gone;
+    gone.name = "n1";
+    gone.conditions = {{"Ready", "Unknown", "NodeStatusUnknown", ""}};
+    if (has_lease) {
+      ASSERT_TRUE(nodes_.create(gone, clock_.now().wall));
+      leases_.put({.name = "n1"});
+    } else {
+      leases_.remove("n1");
+    }
+    watch_.feed(Type::kAdded, {request(kube::kClientSigner, kNode, name)});
+    const auto before = api_.calls().size();
+    run(kLeaseWatched - seconds{1});
+    EXPECT_EQ(api_.calls().size(), before);
+    EXPECT_THAT(event_api_.events(), IsEmpty());
+    run(seconds{3});
+    EXPECT_EQ(api_.calls().size(), before + 1);
+    run(minutes{1});
+    event_api_.expire_all();
+  }
+}
+
+// Each look is a call or two, which block.
+TEST_F(CertificateApproverTest, FewNodesAreLookedAtInOneStep) {
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    leases_.put({.name = name});
+    watch_.feed(Type::kAdded, {request(kube::kClientSigner,
+                                       {"system:node:" + name, {"system:nodes"}, {}, {}}, name)});
+  }
+  for (int step = 0; step < 20; ++step) {
+    nodes_.clear_calls();
+    approver_.step(clock_.now(), true);
+    EXPECT_LE(nodes_.calls().size(), static_cast<std::size_t>(sync::kCallsPerStep));
+  }
+}
+
 TEST_F(CertificateApproverTest, LooksAgainWhenTheMachineMayHaveItsAddresses) {
   machine_.reset();
   put("a", serving_names({"n1"}, {}));
