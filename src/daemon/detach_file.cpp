@@ -17,7 +17,11 @@ DetachFile::DetachFile(const std::string& directory) {
 
 void DetachFile::set(std::optional<bool> detached) {
   std::error_code ignored;
-  if (!detached || path_.empty() || *detached == std::filesystem::exists(path_, ignored)) {
+  if (!detached || path_.empty()) {
+    return;
+  }
+  if (*detached == std::filesystem::exists(path_, ignored)) {
+    problem_.clear();
     return;
   }
   Status done;
