@@ -95,7 +95,7 @@ class NodeSync {
   bool went_with_machine() const { return let_go_; }
   // Why the Node could not be registered or written; nothing after a success.
   const std::optional<Error>& write_error() const { return write_error_; }
-  // Since when that is so, on and on.
+  // When the current series of failures began.
   SteadyTime write_error_since() const { return write_error_since_; }
 
  private:

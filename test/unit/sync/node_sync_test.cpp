@@ -67,10 +67,15 @@ TEST_F(NodeSyncTest, SinceWhenNoWriteSucceedsIsKnown) {
   const SteadyTime began = clock_.now().steady;
   run(minutes{5});
   ASSERT_TRUE(sync_->write_error());
-  EXPECT_LE(sync_->write_error_since() - began, seconds{30});
+  EXPECT_GE(sync_->write_error_since(), began);
+  EXPECT_LE(sync_->write_error_since(), began + seconds{30});
   api_.fail_always(std::nullopt);
   run(minutes{5});
   EXPECT_FALSE(sync_->write_error());
+  const SteadyTime again = clock_.now().steady;
+  api_.fail_always(Error{Code::kUnavailable, "connection refused"});
+  run(minutes{10});
+  EXPECT_GE(sync_->write_error_since(), again);
 }
 
 TEST_F(NodeSyncTest, AChangeIsOnePatchAtOnce) {
