@@ -19,12 +19,17 @@ namespace {
 constexpr std::size_t kMaxCaBytes = std::size_t{1} << 20;
 constexpr std::string_view kSocketPrefix = "unix:";
 
+// "localhost" is two addresses, of which a connection takes the one that answers: whoever listens
+// at the other one must not get the token.
 http::Endpoint endpoint_of(const std::string& url) {
+  constexpr std::string_view kLocalhost = "http://localhost";
   http::Endpoint endpoint;
   endpoint.user_agent = "slurmlet/" SLURMLET_VERSION;
   if (url.starts_with(kSocketPrefix)) {
     endpoint.url = "http://localhost";
     endpoint.unix_socket = url.substr(kSocketPrefix.size());
+  } else if (url.starts_with(kLocalhost)) {
+    endpoint.url = "http://127.0.0.1" + url.substr(kLocalhost.size());
   } else {
     endpoint.url = url;
   }
@@ -76,20 +81,18 @@ Status check_rest_listener(const std::string& url, std::optional<uid_t> server_u
   const int port = colon == std::string_view::npos
                        ? kHttp
                        : parse_int<int>(server.substr(colon + 1)).value_or(0);
-  bool listens = false;
-  for (const auto reach : {host::Reach::kLoopback, host::Reach::kLoopback6}) {
-    const bool is_meant =
-        host == "localhost" || (host == "[::1]") == (reach == host::Reach::kLoopback6);
-    const auto socket = is_meant ? host::listening_socket(proc_root, port, reach) : std::nullopt;
-    if (socket && !is_trusted(socket->uid, server_user)) {
-      return Error{
-          Code::kDenied,
-          fmt::format("not trusted: the port is held by uid {}, which is not {}", socket->uid,
-                      server_user ? "slurmrestd's user" : "a system user (uid below 1000)")};
-    }
-    listens = listens || socket;
+  const auto socket = host::listening_socket(
+      proc_root, port, host == "[::1]" ? host::Reach::kLoopback6 : host::Reach::kLoopback);
+  if (!socket) {
+    return Error{Code::kUnavailable, "nothing listens there"};
   }
-  return listens ? Status{} : Error{Code::kUnavailable, "nothing listens there"};
+  if (!is_trusted(socket->uid, server_user)) {
+    return Error{
+        Code::kDenied,
+        fmt::format("not trusted: the port is held by uid {}, which is not {}", socket->uid,
+                    server_user ? "slurmrestd's user" : "a system user (uid below 1000)")};
+  }
+  return {};
 }
 
 RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock)

@@ -54,6 +54,12 @@ TEST_F(RestAccessTest, APortTakesTheTokenOfTheEnvironment) {
   EXPECT_EQ(access.token().where, "SLURM_JWT");
 }
 
+TEST_F(RestAccessTest, LocalhostIsOneAddress) {
+  RestAccess access = make("http://localhost:6820");
+  ASSERT_TRUE(access.refresh());
+  EXPECT_EQ(access.credentials()->endpoint.url, "http://127.0.0.1:6820");
+}
+
 TEST_F(RestAccessTest, AConfiguredTokenFileWinsAndIsReadAgain) {
   ::setenv("SLURM_JWT", "of.the.environment", 1);
   tree_.file("jwt", "first\n");
@@ -182,9 +188,9 @@ TEST(RestListener, OnlySystemUsersAndOurOwnAreTrusted) {
       {"http://[::1]:6820", line(v4, 999), line(v6, user), "not trusted"},
       {"http://[::1]:6820", line(v4, user), line(v6, 999), ""},
       {"http://localhost:6820", line(v4, 999), "", ""},
-      {"http://localhost:6820", "", line(v6, 999), ""},
-      {"http://localhost:6820", line(v4, 999), line(v6, user), "not trusted"},  // either is tried
-      {"http://127.0.0.1", line(v4, 999), "", "nothing listens"},               // port 80
+      {"http://localhost:6820", "", line(v6, 999), "nothing listens"},
+      {"http://localhost:6820", line(v4, 999), line(v6, user), ""},  // 127.0.0.1 is meant
+      {"http://127.0.0.1", line(v4, 999), "", "nothing listens"},    // port 80
       {"http://127.0.0.1:6820", line(v4, 61234), "", "", 61234},
       {"http://127.0.0.1:6820", line(v4, 0), "", "", 61234},
       {"http://127.0.0.1:6820", line(v4, 999), "", "not slurmrestd's user", 61234},
