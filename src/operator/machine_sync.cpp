@@ -250,8 +250,9 @@ void MachineSync::look_at_ended(const SiteView& site, std::vector<std::string>& 
 }
 
 void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place,
-                       const EventReason& reason, const std::string& message, Now now) {
-  Told& told = told_[key_of(machine)];
+                       const EventReason& reason, const std::string& message, Now now,
+                       const std::string& job) {
+  Told& told = told_[key_of(machine)][job];
   const bool is_news = std::exchange(told.message, message) != message;
   if (!is_news && now.steady - told.at < kTellAgain) {
     return;
@@ -294,7 +295,7 @@ void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
     dirty_ = true;
   }
   tell(machine->second, find(machine->second, site), done ? kMachineDraining : kMachineDrainFailed,
-       what, now);
+       what, now, act.what);
 }
 
 SteadyTime MachineSync::step(Now now, const SiteView& site, std::vector<std::string>& drain) {

@@ -126,7 +126,7 @@ class MachineSync {
   void note(const SlurmAct& act, const SiteView& site, Now now);
   void look_at_ended(const SiteView& site, std::vector<std::string>& drain, Now now);
   void tell(const kube::Machine& machine, const MachinePlace& place, const EventReason& reason,
-            const std::string& message, Now now);
+            const std::string& message, Now now, const std::string& job = "");
 
   MachineSettings settings_;
   MachineContext context_;
@@ -135,12 +135,12 @@ class MachineSync {
   Backoff backoff_;
 
   Machines machines_;
-  std::map<std::string, MachineOf> of_node_;    // by Node
-  std::map<std::string, std::size_t> claims_;   // Node → Machines
-  std::map<std::string, KubeNode> stand_ins_;   // by Slurm node
-  std::map<std::string, Told> told_;            // of a Machine
-  std::map<std::string, Marked> marked_;        // on a Node, by uid
-  std::map<std::string, std::size_t> jobs_on_;  // of a Machine, as last known
+  std::map<std::string, MachineOf> of_node_;                 // by Node
+  std::map<std::string, std::size_t> claims_;                // Node → Machines
+  std::map<std::string, KubeNode> stand_ins_;                // by Slurm node
+  std::map<std::string, std::map<std::string, Told>> told_;  // of a Machine, of a job on it or ""
+  std::map<std::string, Marked> marked_;                     // on a Node, by uid
+  std::map<std::string, std::size_t> jobs_on_;               // of a Machine, as last known
   EndedNodes ended_;
   std::uint64_t seen_ = 0;  // dumps
   bool known_ = false;      // the Machines were listed

@@ -356,6 +356,26 @@ TEST_F(MachineSyncTest, ARequeueThatFailedOtherwiseCancelsNothing) {
   EXPECT_EQ(slurm_.ended, (std::vector<std::string>{"requeue 7"}));
 }
 
+TEST_F(MachineSyncTest, WhatTwoJobsFailWithIsToldOnceForEach) {
+  settings_.policy.kind = DrainPolicy::Kind::kNow;
+  restart();
+  add("n1", "m1");
+  slurm_.submit("7", "n1");
+  slurm_.submit("8", "n1");
+  slurm_.requeue_fails = 1;
+  slurm_.requeue_says = "Access/permission denied for job";
+  remove("m1");
+  testing::internal::CaptureStderr();
+  run(minutes{10});
+  const std::string log = testing::internal::GetCapturedStderr();
+  for (const std::string job : {"7", "8"}) {
+    const std::string words = "could not requeue job " + job;
+    const auto first = log.find(words);
+    ASSERT_NE(first, std::string::npos) << log;
+    EXPECT_EQ(log.find(words, first + 1), std::string::npos) << log;
+  }
+}
+
 // A job is cancelled only where slurmctld says that it cannot be requeued.
 TEST_F(MachineSyncTest, WhatSlurmctldSaysOfARequeueDecides) {
   const struct {
