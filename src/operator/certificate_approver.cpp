@@ -68,10 +68,14 @@ void CertificateApprover::put(kube::CertificateRequest request) {
     erase(name);
     auto& others = of_user_[request.username];
     others.push_back(name);
-    if (others.size() > most_of(request.username)) {
-      erase(std::string{others.front()});
-    }
     waiting_.insert_or_assign(name, Waiting{std::move(request), std::move(node)});
+    if (others.size() > most_of(waiting_.at(name).request.username)) {
+      // What was not approved goes first: whoever shares a token must not push out who waits.
+      const auto refused = std::find_if(others.begin(), others.end(), [this](const auto& other) {
+        return waiting_.at(other).refused;
+      });
+      erase(std::string{refused == others.end() ? others.front() : *refused});
+    }
   } else if (fits) {
     known->second.request = std::move(request);
   }
@@ -131,6 +135,7 @@ bool CertificateApprover::decide(Waiting& waiting, Now now) {
     if (ruling->approve) {
       tell(waiting, false, " would be approved", now);
     } else if (!ruling->why.empty()) {
+      waiting.refused = true;
       tell(waiting, true, " was not approved: " + ruling->why, now);
     }
     return asked;
@@ -195,7 +200,7 @@ Result<LeaseWatch::Seen> CertificateApprover::look_at_node(Waiting& waiting, Now
   if (!lease && !node) {
     return LeaseWatch::Seen::kNotRenewed;
   }
-  return waiting.lease.look(lease ? lease->resource_version : "", now.steady);
+  return waiting.lease.look(lease ? std::optional{*lease} : std::nullopt, now.steady);
 }
 
 SteadyTime CertificateApprover::step(Now now, bool certain) {

@@ -59,6 +59,7 @@ class CertificateApprover {
     std::string told = {};
     SteadyTime next = {};   // when it is looked at
     Duration pause = {};    // and how long after that again
+    bool refused = false;   // it was not approved, so far
     LeaseWatch lease = {};  // the Node's
   };
   using Requests = std::map<std::string, Waiting>;  // by name

@@ -59,8 +59,7 @@ SteadyTime LeftoverNodes::step(Now now, const std::map<std::string, KubeNode>& n
   int calls = kMostPerLook;
   for (const auto& [name, why] : found) {
     const auto known = suspects_.find(name);
-    const bool waits = known != suspects_.end() && now.steady - known->second.since < kLeaseWatched;
-    if (waits) {
+    if (known != suspects_.end() && now.steady < known->second.next) {
       continue;
     }
     if (--calls < 0) {
@@ -79,18 +78,18 @@ bool LeftoverNodes::look_at(const KubeNode& node, const std::string& why, Now no
   if (!lease && lease.error().code != Code::kNotFound) {
     return failed("the Lease of Node " + node.name + " was not read", lease.error());
   }
-  const std::string version = lease ? lease->resource_version : "";
-  const auto known = suspects_.find(node.name);
-  if (known == suspects_.end() || known->second.uid != node.uid || known->second.lease != version) {
-    suspects_.insert_or_assign(node.name, Suspect{node.uid, version, now.steady});
-    return true;
+  Suspect& suspect = suspects_[node.name];
+  if (suspect.uid != node.uid) {
+    suspect = {node.uid, {}, {}};
   }
-  return remove(node, why, now);
+  const auto seen = suspect.lease.look(lease ? std::optional{*lease} : std::nullopt, now.steady);
+  suspect.next = suspect.lease.tells_at();
+  return seen != LeaseWatch::Seen::kNotRenewed || remove(node, why, now);
 }
 
 bool LeftoverNodes::remove(const KubeNode& node, const std::string& why, Now now) {
   const std::string text = "left over: " + why + ", and its Lease is not renewed";
-  suspects_.at(node.name).since = now.steady;  // what fails is tried again after as long
+  suspects_.at(node.name).next = now.steady + kLeaseWatched;  // what fails is tried again
   if (dry_run_) {
     log::info("Node " + node.name + " would be deleted, " + text);
     return true;

@@ -2,7 +2,7 @@
 
 // Nodes that nobody else will delete: the Machine has gone and left its Node behind, or the host is
 // the Node of another Machine now. One goes only after its Lease was not renewed for
-// kLeaseWatched, by this process's own clock: a slurmlet that lives keeps its Node.
+// long (lease_watch.h): a slurmlet that lives keeps its Node.
 //
 // A step object; its calls of the API server block. Not thread-safe.
 
@@ -45,8 +45,9 @@ class LeftoverNodes {
 
  private:
   struct Suspect {
-    std::string uid, lease;  // the version of its Lease, "" = it has none
-    SteadyTime since;
+    std::string uid;
+    LeaseWatch lease;
+    SteadyTime next;  // look
   };
   // These return whether the API server answers.
   bool look_at(const KubeNode& node, const std::string& why, Now now);

@@ -68,13 +68,13 @@ SteadyTime MachineSync::watch(Now now) {
       const std::string key = key_of(machine);
       if (event.type == Type::kDeleted) {
         machines_.erase(key);
-        told_.erase(key);
       } else {
         machines_.insert_or_assign(key, std::move(machine));
       }
     }
   }
   if (!events.empty()) {
+    std::erase_if(told_, [this](const auto& entry) { return !machines_.contains(entry.first); });
     doubt_ = settings_.all_clusters ? doubt_about(machines_) : "";
   }
   const auto error = context_.machines.last_error();
@@ -227,6 +227,7 @@ void MachineSync::carry_out(const MachineRuling& ruling, const MachinePlace& pla
   } else if (jobs_.is_handled(slurm_name) || !is_as_seen(machine, now)) {
     return;
   } else if (ruling.action == MachineAction::kEndJobs) {
+    tell(machine, place, kMachineWaits, ruling.why, now);
     jobs_.end_jobs(slurm_name, key_of(machine));
   } else {
     jobs_.delete_node(slurm_name, key_of(machine));
@@ -259,7 +260,7 @@ void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place,
   }
   told.at = now.steady;
   if (is_news) {
-    log::info("Machine " + key_of(machine) + ": " + message);
+    (reason.warning ? log::warning : log::info)("Machine " + key_of(machine) + ": " + message);
   }
   context_.machine_events.emit({"Machine", machine.namespace_name, machine.name, machine.uid,
                                 "cluster.x-k8s.io/" + machine.api_version},

@@ -256,6 +256,40 @@ TEST_F(CertificateApproverTest, ANodeThatNothingRenewsIsReplacedAfterTwoMinutesW
   }
 }
 
+// Its slurmlet renews each quarter of the duration.
+TEST_F(CertificateApproverTest, ALeaseThatLastsLongIsWatchedLonger) {
+  node::DesiredNode down;
+  down.name = "n1";
+  ASSERT_TRUE(nodes_.create(down, clock_.now().wall));
+  leases_.put({.name = "n1", .duration_seconds = 3600});
+  watch_.feed(Type::kAdded, {request(kube::kClientSigner, kNode, "long")});
+  run(minutes{14});
+  leases_.put({.name = "n1", .duration_seconds = 3600});
+  run(minutes{175});
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  run(minutes{20});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve long"));
+}
+
+// Of those who share a token.
+TEST_F(CertificateApproverTest, ManyRequestsThatAreNotApprovedPushOutNobody) {
+  leases_.put({.name = "n1"});
+  auto proper = request(kube::kClientSigner, kNode, "proper");
+  watch_.feed(Type::kAdded, {proper});
+  run(seconds{5});
+  auto junk = request(kube::kClientSigner, {"nobody", {"system:nodes"}, {}, {}}, "junk");
+  for (int i = 0; i < 3000; ++i) {
+    junk.name = "junk-" + std::to_string(i);
+    junk.uid = junk.name;
+    watch_.feed(Type::kAdded, {junk});
+    if (i % 100 == 0) {
+      run(seconds{1});
+    }
+  }
+  run(minutes{3});
+  EXPECT_THAT(api_.calls(), ElementsAre("approve proper"));
+}
+
 // Each look is a call or two, which block.
 TEST_F(CertificateApproverTest, FewNodesAreLookedAtInOneStep) {
   for (int i = 0; i < 50; ++i) {

@@ -103,6 +103,21 @@ TEST_F(LeftoverNodesTest, ItGoesWhenItsLeaseIsNotRenewed) {
   EXPECT_EQ(site_.nodes.size(), 2U);
 }
 
+// Its slurmlet renews each quarter of the duration.
+TEST_F(LeftoverNodesTest, ALeaseThatLastsLongIsWatchedLonger) {
+  machine("m1", "n1");
+  node("n1", "m1");
+  node("long", "m0");
+  LeftoverNodes leftovers{context_, false};
+  for (int i = 0; i < 8; ++i) {
+    leases_.put({.name = "long", .duration_seconds = 3600});
+    run(leftovers, minutes{15});
+  }
+  EXPECT_TRUE(site_.nodes.contains("long"));
+  run(leftovers, minutes{185});
+  EXPECT_FALSE(site_.nodes.contains("long"));
+}
+
 TEST_F(LeftoverNodesTest, AnotherNodeOfThatNameBeginsAnew) {
   machine("m1", "n1");
   node("n1", "m1");
