@@ -58,11 +58,14 @@ Result<uid_t> uid_of(const std::string& user) {
   if (const auto number = parse_int<uid_t>(user)) {
     return *number;
   }
-  std::array<char, 4096> buffer{};
+  std::array<char, 16384> buffer{};
   passwd entry{};
   passwd* found = nullptr;
-  ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  return found == nullptr ? Result<uid_t>{Error{Code::kNotFound, "there is no user " + user}}
+  const int error = ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (error != 0) {
+    return errno_error(error, "look up user");
+  }
+  return found == nullptr ? Result<uid_t>{Error{Code::kNotFound, "there is no such user"}}
                           : found->pw_uid;
 }
 
@@ -180,12 +183,17 @@ slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const
   };
   rest.read_token = [access] { return access->token(); };
   rest.check_listener = [url, user = settings.rest_server_user,
-                         look = std::make_shared<SideCall<Result<uid_t>>>()]() -> Status {
-    std::optional<uid_t> server_user;
-    if (!user.empty()) {
-      server_user = TRY(in_time(*look, [user] { return uid_of(user); }));
+                         look = std::make_shared<SideCall<Result<uid_t>>>(),
+                         known = std::optional<uid_t>{}]() mutable -> Status {
+    if (!user.empty() && url.starts_with("http://")) {
+      const auto found = in_time(*look, [user] { return uid_of(user); });
+      if (!found && !known) {
+        return Error{Code::kUnavailable, "the user " + user + " of its port cannot be looked up: " +
+                                             found.error().message};
+      }
+      known = found ? *found : known;  // the name service may be away for a while
     }
-    return check_rest_listener(url, server_user);
+    return check_rest_listener(url, known);
   };
   return rest;
 }

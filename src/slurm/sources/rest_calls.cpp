@@ -118,8 +118,7 @@ std::optional<QueryFailure> RestCalls::listener_problem() {
                                      " to slurmrestd's user, or " + server.key("RestURL") +
                                      " to its socket (unix:/PATH) or to https://"
                                : "";
-  return QueryFailure{trusted.error().code == Code::kTimeout ? SlurmFailure::kFileSystemHangs
-                                                             : SlurmFailure::kRestUnavailable,
+  return QueryFailure{SlurmFailure::kRestUnavailable,
                       server.name() + ": " + trusted.error().message + cure};
 }
 
