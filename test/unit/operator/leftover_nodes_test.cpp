@@ -114,7 +114,7 @@ TEST_F(LeftoverNodesTest, ALeaseThatLastsLongIsWatchedLonger) {
     run(leftovers, minutes{15});
   }
   EXPECT_TRUE(site_.nodes.contains("long"));
-  run(leftovers, minutes{185});
+  run(leftovers, minutes{6 * 60});
   EXPECT_FALSE(site_.nodes.contains("long"));
 }
 
