@@ -200,7 +200,7 @@ Result<LeaseWatch::Seen> CertificateApprover::look_at_node(Waiting& waiting, Now
   if (!lease && !node) {
     return LeaseWatch::Seen::kNotRenewed;
   }
-  return waiting.lease.look(lease ? std::optional{*lease} : std::nullopt, now.steady);
+  return waiting.lease.look(lease, now.steady);
 }
 
 SteadyTime CertificateApprover::step(Now now, bool certain) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "kube/api.h"
 
 namespace slurmlet::op {
@@ -19,8 +20,8 @@ class LeaseWatch {
  public:
   enum class Seen { kNotLongEnough, kRenewed, kNotRenewed };
 
-  // The Lease as it is now; nothing = there is none. kRenewed: not long ago.
-  Seen look(const std::optional<kube::Lease>& lease, SteadyTime now) {
+  // The Lease as it is now; an Error = there is none. kRenewed: not long ago.
+  Seen look(const Result<kube::Lease>& lease, SteadyTime now) {
     const std::string version = lease ? lease->resource_version : "";
     if (!version_ || *version_ != version) {
       renewed_ = version_.has_value();

@@ -82,7 +82,7 @@ bool LeftoverNodes::look_at(const KubeNode& node, const std::string& why, Now no
   if (suspect.uid != node.uid) {
     suspect = {node.uid, {}, {}};
   }
-  const auto seen = suspect.lease.look(lease ? std::optional{*lease} : std::nullopt, now.steady);
+  const auto seen = suspect.lease.look(lease, now.steady);
   suspect.next = suspect.lease.tells_at();
   return seen != LeaseWatch::Seen::kNotRenewed || remove(node, why, now);
 }

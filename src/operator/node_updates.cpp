@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/plain_text.h"
 #include "operator/limited_command.h"
 #include "slurm/answers/record_text.h"
+#include "slurm/answers/values.h"
 #include "slurm/sources/site_dump.h"
 
 namespace slurmlet::op {

@@ -418,12 +418,10 @@ TEST(LoadTest, SettingsMustFitTogether) {
        "--slurm-rest-server-user is set, but slurm.restURL is not http://; remove it"},
       {{"--slurm-rest-url=http://127.0.0.2:6820"},
        "--slurm-rest-url must be http://127.0.0.1:PORT or, beyond this machine, https://: the "
-       "token "
-       "would cross the network in the clear"},
+       "token would cross the network in the clear"},
       {{"--slurm-rest-url=http://127.0.0.1.example.org:80"},
        "--slurm-rest-url must be http://127.0.0.1:PORT or, beyond this machine, https://: the "
-       "token "
-       "would cross the network in the clear"},
+       "token would cross the network in the clear"},
       {{"--slurm-rest-url=https://h:6820", "--slurm-rest-ca-file=/ca"},
        "--slurm-rest-ca-file is \"/ca\", which cannot be read: open /ca: No such file or "
        "directory"},
