@@ -298,6 +298,7 @@ void MainLoop::publish(Now at) {
   report.api_server = access_.server();
   report.api_error = node_.write_error();
   report.api_error_since = node_.write_error_since();
+  report.node_difference = node_.difference(at);
   report.ready = ready_;
   report.metal3_uuid = metal3_uuid_of(identity_);
   report.provider_id = provider_id_of(identity_);

@@ -201,4 +201,19 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   return patch;
 }
 
+std::string example_of(const NodePatch& patch) {
+  const std::pair<const char*, const PatchMap*> kMaps[] = {{"the label ", &patch.labels},
+                                                           {"the annotation ", &patch.annotations},
+                                                           {"capacity ", &patch.capacity},
+                                                           {"allocatable ", &patch.allocatable}};
+  for (const auto& [what, map] : kMaps) {
+    if (!map->empty()) {
+      return what + map->begin()->first;
+    }
+  }
+  return patch.addresses                         ? "the addresses"
+         : patch.node_info || patch.kubelet_port ? "status.nodeInfo"
+                                                 : "a condition";
+}
+
 }  // namespace slurmlet::node

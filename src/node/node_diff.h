@@ -44,4 +44,7 @@ struct NodePatch {
 // times would be written (the periodic report sends that).
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& desired, WallTime now);
 
+// Something that `patch`, which has changes, is for: "the label type", "a condition".
+std::string example_of(const NodePatch& patch);
+
 }  // namespace slurmlet::node

@@ -204,7 +204,7 @@ std::string node_problem(const Report& report, Duration lease_duration, SteadyTi
   if (report.registered) {
     return report.api_error && now - report.api_error_since >= lease_duration
                ? "not written: " + report.api_error->message
-               : "";
+               : report.node_difference;
   }
   if (!report.refusal.empty()) {
     return report.refusal;

@@ -12,7 +12,8 @@
 //   phase                        "bootstrap" (no credential yet) or "running"
 //   summary                      the state line that systemctl status shows (state_line.h)
 //   registered                   the Node is on the API server and is ours
-//   healthy                      the Node registered and written, the lease held and the credential
+//   healthy                      the Node registered and as wanted, the lease held and the
+//   credential
 //                                accepted
 //   problems                     [{what, detail}]: what keeps it from being healthy
 //   apiServer                    its URL
@@ -56,8 +57,8 @@ struct StatusInput {
 // Why this node has no usable credential; "" = it has one.
 std::string credential_problem(const Report& report);
 
-// Why the Node does not show what this machine is: not registered, or not written for longer than a
-// lease lasts; "" = it does.
+// Why the Node does not show what this machine is: not registered, not written for longer than a
+// lease lasts, or kept otherwise than it is written; "" = it does.
 std::string node_problem(const Report& report, Duration lease_duration, SteadyTime now);
 
 // The object, indented.

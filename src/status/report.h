@@ -30,6 +30,7 @@ struct Report {
   std::string api_server;                // its URL
   std::optional<Error> api_error;        // why the Node was not written, until it is,
   SteadyTime api_error_since;            // and since when
+  std::string node_difference;           // why the Node is not as wanted; "" = no such reason
   bool bootstrapping = false;  // no credential of its own yet: nothing of Slurm is known then
   node::Condition ready;       // as this machine has it; type "" before the first turn
   node::HostFacts facts;

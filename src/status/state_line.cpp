@@ -145,6 +145,8 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
     parts.push_back(report.certificates.client_problem);
   } else if (report.api_error) {
     parts.push_back("Node update failed: " + api_words(report, *report.api_error));
+  } else if (!report.node_difference.empty()) {
+    parts.push_back("Node differs: " + report.node_difference);
   }
   return start + join(parts, ", ") + reload_words(report);
 }

@@ -103,6 +103,7 @@ void NodeSync::register_found(Found found, Now now) {
   }
   if (observed_) {
     ever_registered_ = true;
+    forget_former_writes();
     write_error_.reset();
     backoff_.reset();
     register_backoff_.reset();

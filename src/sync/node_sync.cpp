@@ -15,7 +15,16 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr minutes kQuietAfterReverts{10};
+
+// Not the credential with which it was asked for, which is as good as it is for all else.
+bool rejects_change(const Error& error) {
+  constexpr int kUnauthorized = 401;
+  const bool is_credential = error.request && error.request->http_status == kUnauthorized;
+  return (error.code == Code::kDenied && !is_credential) || error.code == Code::kInvalid;
+}
+
 constexpr int kRevertsThatCount = 5;
+constexpr minutes kContested{1};  // after a write that undid a revert
 
 }  // namespace
 
@@ -156,6 +165,8 @@ void NodeSync::credential_replaced(Now now) {
   if (write_error_ && write_error_->code == Code::kDenied && lost_uid_.empty() && !refusal_) {
     next_try_ = std::min(next_try_, now.steady + delay(Delay::kCredentialReplaced, random_));
   }
+  provider_id_not_before_ =
+      std::min(provider_id_not_before_, now.steady + delay(Delay::kCredentialReplaced, random_));
 }
 
 bool NodeSync::lacks_provider_id() const {
@@ -172,7 +183,7 @@ Status NodeSync::write_provider_id(Now now) {
       api_.set_provider_id(desired_.name, observed_->uid, effective_desired().provider_id);
   if (!written) {
     const Error& error = written.error();
-    const bool refused = error.code == Code::kDenied || error.code == Code::kInvalid;
+    const bool refused = rejects_change(error);
     if (!refused && !error.unanswered()) {
       return error;
     }
@@ -181,6 +192,9 @@ Status NodeSync::write_provider_id(Now now) {
       log::warning((refused ? "the API server rejects spec.providerID of Node "
                             : "cannot set spec.providerID of Node ") +
                    desired_.name + ": " + error.message);
+    }
+    if (refused) {
+      provider_id_rejected_ = error.message;
     }
     provider_id_not_before_ = now.steady + backoff.next(error.retry_after);
     return {};
@@ -202,32 +216,70 @@ Status NodeSync::write(const node::NodePatch& patch, Now now) {
 }
 
 // The server may hold a value otherwise than it was sent (a quantity in another form, an admission
-// plugin). Sending it again at every wake-up would not help.
+// plugin). Sending it again at every wake-up would not help; once, since it may have met another
+// client's write.
 void NodeSync::note_unkept(Now now) {
   node::DesiredNode desired = effective_desired();
-  if (!node::node_diff(*observed_, desired, now.wall).has_changes) {
+  const node::NodePatch left = node::node_diff(*observed_, desired, now.wall);
+  if (!left.has_changes) {
     unkept_.reset();
+    alterations_ = 0;
     return;
   }
+  if (++alterations_ < 2) {
+    return;
+  }
+  altered_ = node::example_of(left);
   if (!unkept_) {
-    log::warning("API server altered part of Node " + desired_.name +
-                 "; retrying at the next status report");
+    log::warning("the API server changes " + altered_ + " of Node " + desired_.name +
+                 " when it is written (an admission plugin?); retrying at the next status report");
   }
   unkept_ = std::move(desired);
 }
 
 // Two writers who disagree must not keep the API server busy: each time waits longer.
-void NodeSync::note_revert(bool again, const node::DesiredNode& desired, Now now) {
-  if (!again || now.steady - revert_not_before_ > kQuietAfterReverts) {
+void NodeSync::note_revert(bool again, const node::NodePatch& patch, Now now) {
+  const bool quiet = now.steady - revert_not_before_ > kQuietAfterReverts;
+  if (!again || quiet) {
     revert_backoff_.reset();
   }
+  reverts_ = (quiet ? 0 : reverts_) + (again ? 1 : 0);
   revert_not_before_ = now.steady + revert_backoff_.next();
-  if (revert_backoff_.failures() == kRevertsThatCount) {
-    log::warning("another client keeps reverting what slurmlet writes to Node " + desired_.name +
-                 "; writing at increasing intervals (kubectl get node " + desired_.name +
-                 " -o yaml --show-managed-fields shows which one)");
+  if (!again || reverts_ < kRevertsThatCount) {
+    return;
   }
-  written_ = desired;
+  contested_until_ = now.steady + kContested;
+  reverted_ = node::example_of(patch);
+  if (reverts_ == kRevertsThatCount) {
+    log::warning(contest() + "; writing at increasing intervals");
+  }
+}
+
+// There is another Node now.
+void NodeSync::forget_former_writes() {
+  unkept_.reset();
+  alterations_ = 0;
+  written_.reset();
+  revert_backoff_.reset();
+  reverts_ = 0;
+  contested_until_ = {};
+  provider_id_rejected_.clear();
+}
+
+std::string NodeSync::contest() const {
+  return "another client keeps changing " + reverted_ + " of Node " + desired_.name +
+         " back (kubectl get node " + desired_.name +
+         " -o yaml --show-managed-fields shows which one)";
+}
+
+std::string NodeSync::difference(Now now) const {
+  if (lacks_provider_id() && !provider_id_rejected_.empty()) {
+    return "spec.providerID is rejected: " + provider_id_rejected_;
+  }
+  if (now.steady < contested_until_ || (held_back_ && reverts_ >= kRevertsThatCount)) {
+    return contest();
+  }
+  return unkept_ ? "the API server changes " + altered_ + " when it is written" : "";
 }
 
 // A job that begins or ends on thousands of nodes, or a restart of slurmd on all, changes them at
@@ -254,6 +306,9 @@ void NodeSync::write_if_due(Now now) {
   Status done;  // the status first: a providerID may be rejected
   const node::DesiredNode desired = effective_desired();
   const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
+  if (!patch.has_changes) {
+    unkept_.reset();
+  }
   const bool news = patch.has_changes && unkept_ != desired;
   const bool again = news && written_ == desired;  // somebody changed back what we wrote
   held_back_ = again && now.steady < revert_not_before_ && now.steady < next_report_;
@@ -263,7 +318,8 @@ void NodeSync::write_if_due(Now now) {
   if (news || now.steady >= next_report_) {
     done = write(patch, now);
     if (done && news) {
-      note_revert(again, desired, now);
+      note_revert(again, patch, now);
+      written_ = desired;
     }
   }
   if (done) {
@@ -276,10 +332,15 @@ void NodeSync::write_if_due(Now now) {
     write_error_.reset();
     news_from_.reset();
     backoff_.reset();
-    compared_ = true;
+    held_back_ = alterations_ == 1;  // once more, a little later
+    compared_ = !held_back_;
     return;
   }
-  const Code code = done.error().code;
+  on_failed_write(done.error(), now);
+}
+
+void NodeSync::on_failed_write(const Error& error, Now now) {
+  const Code code = error.code;
   if (code == Code::kConflict || code == Code::kInvalid || code == Code::kNotFound) {
     // Perhaps gone, or another Node by now: look, and let registration decide if so.
     auto current = api_.get(desired_.name);
@@ -300,7 +361,7 @@ void NodeSync::write_if_due(Now now) {
       set_observed(std::move(*current));
     }
   }
-  on_write_error(done.error(), now);
+  on_write_error(error, now);
 }
 
 Status NodeSync::flush(Now now) {

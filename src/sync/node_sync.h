@@ -97,6 +97,8 @@ class NodeSync {
   const std::optional<Error>& write_error() const { return write_error_; }
   // When the current series of failures began.
   SteadyTime write_error_since() const { return write_error_since_; }
+  // Why the Node is not as wanted although it can be written; "" = it is, or soon will be.
+  std::string difference(Now now) const;
 
  private:
   Duration watch_lag() const;
@@ -134,9 +136,12 @@ class NodeSync {
   bool waits_with_news(bool news, Now now);
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);
-  void note_revert(bool again, const node::DesiredNode& desired, Now now);
+  void note_revert(bool again, const node::NodePatch& patch, Now now);
+  void forget_former_writes();
+  std::string contest() const;
   bool lacks_provider_id() const;
   Status write_provider_id(Now now);
+  void on_failed_write(const Error& error, Now now);
   void on_write_error(const Error& error, Now now);
   void emit(bool warning, const std::string& reason, const std::string& message, Now now);
   node::DesiredNode effective_desired() const;
@@ -158,12 +163,18 @@ class NodeSync {
   std::optional<Found> found_;              // to be registered
   std::optional<node::ObservedNode> observed_;
   std::optional<node::DesiredNode> unkept_;   // written, but the server shows something else
+  int alterations_ = 0;                       // of writes in a row
+  std::string altered_;                       // of unkept_: "the label type"
   std::optional<node::DesiredNode> written_;  // last, with changes
   Backoff revert_backoff_;                    // somebody changes back what we write
   SteadyTime revert_not_before_{};
-  std::string provider_id_;      // to re-create the Node with
-  Backoff provider_id_backoff_;  // the server rejects it
-  Backoff provider_id_retry_;    // it does not answer, or asks to come back later
+  int reverts_ = 0;  // until it is quiet
+  std::string reverted_;
+  SteadyTime contested_until_{};
+  std::string provider_id_;           // to re-create the Node with
+  Backoff provider_id_backoff_;       // the server rejects it
+  Backoff provider_id_retry_;         // it does not answer, or asks to come back later
+  std::string provider_id_rejected_;  // why
   SteadyTime provider_id_not_before_{};
   std::optional<node::NodeEnd> end_;
   std::string lost_uid_;  // of a Node that a write found gone before the watch said so

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from harness.api import ApiError
 from harness.commands import run_beside
 from harness.programs import free_port
 from harness.rig import wait_until
@@ -94,3 +95,48 @@ def test_a_node_that_may_not_register(rig, port):
     done = status(rig)
     assert done.returncode == NOT_HEALTHY
     assert "belongs to another machine" in done.stdout
+
+
+@pytest.fixture(name="no_provider_id")
+def a_policy_against_provider_ids(rig):
+    """In force for this rig's Node."""
+    name = f"no-provider-id-{rig.name}"
+    group = "/apis/admissionregistration.k8s.io/v1/"
+    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}]
+    rig.admin.create(group + "validatingadmissionpolicies", {**head, "kind": "ValidatingAdmissionPolicy", "spec": {
+        "failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules},
+        "matchConditions": [{"name": "this-node", "expression": f"object.metadata.name == '{rig.name}'"}],
+        "validations": [{"expression": "!has(object.spec.providerID)", "message": "no providerID at this site"}]}})
+    try:
+        rig.admin.create(group + "validatingadmissionpolicybindings", {
+            **head, "kind": "ValidatingAdmissionPolicyBinding",
+            "spec": {"policyName": name, "validationActions": ["Deny"]}})
+        yield
+        rig.admin.delete(f"{group}validatingadmissionpolicybindings/{name}")
+    finally:
+        rig.admin.delete(f"{group}validatingadmissionpolicies/{name}")
+
+
+def test_a_rejected_provider_id_is_a_problem(rig, port, no_provider_id):
+    """All else of the Node is written."""
+    rig.configure(endpoint={"healthzPort": port})
+    rig.admin.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": rig.name}})
+
+    def refused():
+        try:
+            rig.admin.merge(f"{rig.path}?dryRun=All", {"spec": {"providerID": "metal3://a/b/c"}})
+            return None
+        except ApiError as error:
+            return error
+
+    wait_until(refused, what="the policy")
+    rig.provision("1f6c1a52-32c7-4a93-8c58-7b7f5d3a2c12")
+    rig.start_and_know()
+    rig.wait_log("rejects spec.providerID")
+    wait_until(lambda: status(rig).returncode == NOT_HEALTHY, what="the problem")
+    done = status(rig)
+    assert "node: spec.providerID is rejected: " in done.stdout and "no providerID at this site" in done.stdout
+    assert "Node differs: spec.providerID is rejected" in done.stdout.splitlines()[0]
+    code, _, body = ask(port, "/readyz?verbose")
+    assert code == 503 and b"spec.providerID is rejected" in body, body

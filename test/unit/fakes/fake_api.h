@@ -108,6 +108,8 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     const std::lock_guard lock(mutex_);
     nodes_.erase(name);
   }
+  // An admission plugin: what it does to each patched Node.
+  std::function<void(node::ObservedNode&)> admit = [](node::ObservedNode&) {};
   std::vector<node::NodePatch> patches() const {
     const std::lock_guard lock(mutex_);
     return patches_;
@@ -159,6 +161,7 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     }
     patches_.push_back(patch);
     apply(patch, at->second);
+    admit(at->second);
     at->second.resource_version = next_version();
     return at->second;
   }

@@ -169,6 +169,9 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
          report.api_error_since = kNow.steady - seconds{40};
        },
        "node", "not written: 422 Unprocessable Entity"},
+      {"it is kept otherwise",
+       [](Report& r, sync::LeaseStatus&) { r.node_difference = "spec.providerID is rejected"; },
+       "node", "spec.providerID is rejected"},
       {"credential refused",
        [](Report& report, sync::LeaseStatus&) { report.certificates.client_problem = "401"; },
        "credential", "401"},

@@ -145,6 +145,10 @@ std::vector<Row> rows() {
        },
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node update failed: API server "
        "https://192.0.2.10:6443 returned 403 Forbidden: not yours"},
+      {"the Node is kept otherwise",
+       [](Report& r, LeaseStatus&) { r.node_difference = "spec.providerID is rejected"; },
+       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node differs: spec.providerID is "
+       "rejected"},
       {"the credential is refused",
        [](Report& r, LeaseStatus&) {
          r.certificates.client_problem = "the client certificate expired at T";
