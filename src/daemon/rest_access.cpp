@@ -185,15 +185,20 @@ slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const
   rest.check_listener = [url, user = settings.rest_server_user,
                          look = std::make_shared<SideCall<Result<uid_t>>>(),
                          known = std::optional<uid_t>{}]() mutable -> Status {
-    if (!user.empty() && url.starts_with("http://")) {
+    Status trusted = check_rest_listener(url, known);
+    // Its uid, once known, stays so while it is right: the name service may be away.
+    const bool ask =
+        !user.empty() && (!known || (!trusted && trusted.error().code == Code::kDenied));
+    if (ask && url.starts_with("http://")) {
       const auto found = in_time(*look, [user] { return uid_of(user); });
       if (!found && !known) {
         return Error{Code::kUnavailable, "the user " + user + " of its port cannot be looked up: " +
                                              found.error().message};
       }
-      known = found ? *found : known;  // the name service may be away for a while
+      known = found ? *found : known;
+      trusted = check_rest_listener(url, known);
     }
-    return check_rest_listener(url, known);
+    return trusted;
   };
   return rest;
 }

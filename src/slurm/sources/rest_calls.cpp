@@ -104,8 +104,7 @@ std::string RestServer::key(const std::string& name) const {
 }
 
 // Drops the connection with it: that may lead to somebody else.
-std::optional<QueryFailure> RestCalls::listener_problem() {
-  const Status trusted = settings_.check_listener();
+std::optional<QueryFailure> RestCalls::judge_listener(const Status& trusted) {
   if (trusted) {
     return std::nullopt;
   }
@@ -141,7 +140,7 @@ std::optional<QueryFailure> RestCalls::begin(Now now) {
   if (auto problem = token_problem(token_, now.wall)) {
     return problem;
   }
-  return listener_problem();  // the last before the token is sent: all else may take its time
+  return judge_listener(settings_.check_listener());  // last: all else may take its time
 }
 
 std::string RestCalls::user() const {
@@ -164,6 +163,13 @@ void RestCalls::get(const std::string& path, SteadyTime now, std::size_t news_at
   if (!token_.text.empty()) {
     request.headers.emplace_back("X-SLURM-USER-TOKEN", token_.text);
   }
+  listener_ = {};
+  if (settings_.server.is_plain()) {
+    request.may_send = [this] {
+      listener_ = settings_.check_listener();
+      return listener_.has_value();
+    };
+  }
   stream_ = client_->open_stream(request);
   ++requests_;
 }
@@ -183,10 +189,10 @@ std::optional<RestCalls::End> RestCalls::poll(SteadyTime now, const Take& take) 
 }
 
 RestCalls::End RestCalls::judge() {
-  if (stream_->status() != 0) {
-    if (auto problem = listener_problem()) {
-      return {0, std::move(problem)};
-    }
+  const bool answered = listener_ && stream_->status() != 0;
+  const Status trusted = answered ? settings_.check_listener() : listener_;
+  if (auto problem = judge_listener(trusted)) {
+    return {0, std::move(problem)};
   }
   if (const auto error = stream_->error()) {
     if (error->code != Code::kTimeout) {

@@ -47,8 +47,9 @@ struct RestSettings {
   // that is not there yet).
   std::function<Result<std::unique_ptr<http::Client>>()> make_client = {};
   std::function<RestToken()> read_token = {};  // for each question: tokens rotate
-  // Whether slurmrestd may be what listens there: before a token is shown, and after an answer.
-  // kDenied: somebody else does.
+  // Whether slurmrestd may be what listens there now. kDenied: somebody else does. At a URL of
+  // plain http it is looked at before a connection is made, once more before the token is sent over
+  // it (with libcurl 7.80 or newer), and after an answer.
   std::function<Status()> check_listener = [] { return Status{}; };
 };
 
@@ -63,6 +64,8 @@ class RestCalls {
   };
 
   explicit RestCalls(RestSettings settings) : settings_(std::move(settings)) {}
+  RestCalls(const RestCalls&) = delete;  // a request under way knows it
+  RestCalls& operator=(const RestCalls&) = delete;
 
   // A question begins. Why it cannot; nothing when version() may be asked.
   std::optional<QueryFailure> begin(Now now);
@@ -93,7 +96,7 @@ class RestCalls {
 
  private:
   std::string user() const;
-  std::optional<QueryFailure> listener_problem();
+  std::optional<QueryFailure> judge_listener(const Status& trusted);
   End judge();
 
   RestSettings settings_;
@@ -106,6 +109,7 @@ class RestCalls {
   std::string user_;
   SteadyTime deadline_ = kNever;
   int version_ = 0;
+  Status listener_;                     // once connected
   std::optional<QueryFailure> before_;  // what kNeedsDatabase said, while the one below it is tried
   std::unique_ptr<http::Stream> stream_;  // goes before its client
 };

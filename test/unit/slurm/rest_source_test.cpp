@@ -318,6 +318,22 @@ TEST_F(RestSourceTest, NoTokenIsShownToAListenerThatIsNotTrusted) {
   EXPECT_EQ(source_->counters().requests, 0U);
 }
 
+// Between the look at its listener and the connection.
+TEST_F(RestSourceTest, NothingIsSentToWhoTookThePortBeforeTheConnection) {
+  make("http://127.0.0.1:6820");
+  ASSERT_FALSE(ask());
+  const auto& may_send = http_->stream_requests.back().may_send;
+  ASSERT_TRUE(may_send);
+  EXPECT_TRUE(may_send());
+  listener_problem_ = Error{Code::kDenied, "not trusted"};
+  EXPECT_FALSE(may_send());
+  http_->stream().break_off(Error{Code::kDenied, "nothing was sent"});
+  listener_problem_.reset();  // and he is gone
+  const auto result = poll();
+  EXPECT_EQ(cause_of(result), SlurmFailure::kRestUnavailable);
+  EXPECT_THAT(result->failure->detail, HasSubstr("6820: not trusted; set slurm.restServerUser"));
+}
+
 TEST_F(RestSourceTest, TheAnswerOfAListenerThatIsNotTrustedDoesNotCount) {
   make("http://127.0.0.1:6820");
   ASSERT_FALSE(ask());
