@@ -154,4 +154,14 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
+std::string without_tags(std::string_view html) {
+  std::string text;
+  bool in_tag = false;
+  for (const char c : html) {
+    in_tag = c == '<' || (in_tag && c != '>');
+    text += in_tag || c == '>' ? ' ' : c;
+  }
+  return text;
+}
+
 }  // namespace slurmlet

@@ -27,6 +27,9 @@ std::string plain_text(std::string_view text, std::size_t max_bytes = kMaxPlainB
 // may read it back.
 std::string plain_list(std::string_view text, std::size_t max_bytes = kMaxPlainBytes);
 
+// The words of an HTML page: blanks in the place of its tags.
+std::string without_tags(std::string_view html);
+
 // For text of many lines, and JSON, on its way to a terminal: what plain_text() would remove, but
 // for spaces and ends of lines, becomes \uXXXX, which JSON reads back as the same.
 std::string shown_controls(std::string_view text);

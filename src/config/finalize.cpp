@@ -116,10 +116,6 @@ void check_not_both(Draft& draft, std::string_view first, std::string_view secon
   }
 }
 
-bool is_bootstrap(const KubernetesSettings& kubernetes) {
-  return !kubernetes.bootstrap_kubeconfig.empty() || !kubernetes.bootstrap_token_file.empty();
-}
-
 void check_bootstrap(Draft& draft) {
   const auto& kubernetes = draft.settings.kubernetes;
   check_not_both(draft, "kubernetes.bootstrapKubeconfig", "kubernetes.bootstrapTokenFile");
@@ -142,7 +138,7 @@ void fit_bootstrap_defaults(Settings& settings) {
   if (kubernetes.cert_dir.empty()) {
     kubernetes.cert_dir = settings.state_dir + "/pki";
   }
-  if (kubernetes.kubeconfig.empty() && is_bootstrap(kubernetes)) {
+  if (kubernetes.kubeconfig.empty() && kubernetes.has_bootstrap()) {
     kubernetes.kubeconfig = settings.state_dir + "/kubeconfig";
   }
 }
@@ -169,7 +165,7 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
   }
   check_pair(draft, "kubernetes.certificateFile", "kubernetes.keyFile");
   check_not_both(draft, "kubernetes.caFile", "kubernetes.caData");
-  if (is_bootstrap(kubernetes)) {
+  if (kubernetes.has_bootstrap()) {
     check_bootstrap(draft);
     return;
   }

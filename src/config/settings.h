@@ -42,6 +42,9 @@ struct KubernetesSettings {
   Milliseconds certificate_duration{0};          // to ask for; 0 = what the signer gives
   Milliseconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
   Milliseconds status_report_interval{300'000};  // when nothing changed
+  bool has_bootstrap() const {
+    return !bootstrap_kubeconfig.empty() || !bootstrap_token_file.empty();
+  }
   bool operator==(const KubernetesSettings&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/child_limits.h"
+#include "base/file.h"
 #include "base/rfc3339.h"
 #include "base/token_file.h"
 #include "credentials/own_credentials.h"
@@ -23,6 +24,21 @@ namespace {
 
 constexpr std::string_view kNodeUserPrefix = "system:node:";
 
+Status read_into(kube::ClusterAccess& access, const char* what, const std::string& path,
+                 std::string& text, std::string& name) {
+  if (path.empty()) {
+    return {};
+  }
+  auto content = read_file(path);
+  if (!content) {
+    return content.error().with_prefix(what);
+  }
+  text = *std::move(content);
+  name = path;
+  access.files.emplace_back(path);
+  return {};
+}
+
 Result<kube::ClusterAccess> read_access(const config::KubernetesSettings& settings) {
   if (!settings.kubeconfig.empty()) {
     return kube::load_kubeconfig(settings.kubeconfig);
@@ -32,16 +48,17 @@ Result<kube::ClusterAccess> read_access(const config::KubernetesSettings& settin
                  "no API server is configured: give --kubeconfig FILE (or KUBECONFIG, or "
                  "kubernetes.kubeconfig in the configuration file)"};
   }
-  kube::AccessFiles files;
-  files.server = settings.server;
-  files.ca_file = settings.ca_file;
-  files.certificate_file = settings.certificate_file;
-  files.key_file = settings.key_file;
-  files.token_file = settings.token_file;
-  auto access = kube::access_from_files(files);
-  if (access && !settings.ca_data.empty()) {
-    access->pem.ca = settings.ca_data;
-    access->pem.ca_name = "kubernetes.caData";
+  kube::ClusterAccess access;
+  access.server = settings.server;
+  access.token_file = settings.token_file;
+  tls::PemSources& pem = access.pem;
+  TRY(read_into(access, "CA certificate", settings.ca_file, pem.ca, pem.ca_name));
+  TRY(read_into(access, "client certificate", settings.certificate_file, pem.certificate,
+                pem.certificate_name));
+  TRY(read_into(access, "client key", settings.key_file, pem.key, pem.key_name));
+  if (!settings.ca_data.empty()) {
+    pem.ca = settings.ca_data;
+    pem.ca_name = "kubernetes.caData";
   }
   return access;
 }

@@ -93,11 +93,6 @@ std::vector<std::filesystem::path> watched_files(const config::Settings& setting
 
 }  // namespace
 
-bool has_bootstrap(const config::Settings& settings) {
-  return !settings.kubernetes.bootstrap_kubeconfig.empty() ||
-         !settings.kubernetes.bootstrap_token_file.empty();
-}
-
 std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings) {
   std::vector<std::filesystem::path> out;
   const auto& kubernetes = settings.kubernetes;

@@ -25,8 +25,6 @@
 
 namespace slurmlet::credentials {
 
-bool has_bootstrap(const config::Settings& settings);
-
 // What a bootstrap needs: its kubeconfig or token, and the CA. Another one is worth another try.
 std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings);
 

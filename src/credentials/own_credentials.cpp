@@ -164,7 +164,7 @@ void OwnCredentials::notice_expiry(WallTime now) {
 }
 
 bool OwnCredentials::needs_bootstrap(Now now) const {
-  return lost_since_ && has_bootstrap(settings_) &&
+  return lost_since_ && settings_.kubernetes.has_bootstrap() &&
          (is_expired(now.wall) || now.steady - *lost_since_ >= patience_);
 }
 
@@ -180,11 +180,11 @@ SteadyTime OwnCredentials::notice_loss(Now now) {
     return kNever;
   }
   if (lost_since_) {
-    const bool waits = has_bootstrap(settings_) && !needs_bootstrap(now);
+    const bool waits = settings_.kubernetes.has_bootstrap() && !needs_bootstrap(now);
     return waits ? *lost_since_ + patience_ : kNever;
   }
   lost_since_ = now.steady;
-  if (has_bootstrap(settings_)) {
+  if (settings_.kubernetes.has_bootstrap()) {
     log::warning(*problem + ": requesting another one with the bootstrap token");
     return *lost_since_ + patience_;
   }

@@ -30,7 +30,7 @@ status::Report report(const credentials::Bootstrap& bootstrap, const std::string
 podapi::Snapshot snapshot(const status::Report& report) {
   podapi::Snapshot out;
   out.node_name = report.node_name;
-  out.checks.push_back({"credential", false, status::credential_problem(report), false});
+  out.checks.push_back({"credential", false, status::credential_problem(report)});
   return out;
 }
 

@@ -122,7 +122,7 @@ Result<std::string> Life::bootstrap_need(WallTime now) const {
 }
 
 Result<std::optional<Outcome>> Life::bootstrap_if_needed() {
-  if (!credentials::has_bootstrap(settings_) || has_access()) {
+  if (!settings_.kubernetes.has_bootstrap() || has_access()) {
     return std::optional<Outcome>{};
   }
   const std::string refused = std::exchange(refused_, "");

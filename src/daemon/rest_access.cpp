@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "host/listening.h"
+#include "http/proxy_choice.h"
 #include "tls/client_identity.h"
 
 namespace slurmlet::daemon {
@@ -73,19 +74,13 @@ Result<uid_t> uid_of(const std::string& user) {
 
 Status check_rest_listener(const std::string& url, std::optional<uid_t> server_user,
                            const std::string& proc_root) {
-  constexpr std::string_view kPlain = "http://";
-  if (!url.starts_with(kPlain)) {
+  if (!url.starts_with("http://")) {
     return {};
   }
-  constexpr int kHttp = 80;
-  const std::string_view server = std::string_view{url}.substr(kPlain.size());
-  const auto colon = server.ends_with(']') ? std::string_view::npos : server.rfind(':');
-  const std::string_view host = server.substr(0, colon);
-  const int port = colon == std::string_view::npos
-                       ? kHttp
-                       : parse_int<int>(server.substr(colon + 1)).value_or(0);
+  const http::HostPort server = http::server_of(url);
   const auto socket = host::listening_socket(
-      proc_root, port, host == "[::1]" ? host::Reach::kLoopback6 : host::Reach::kLoopback);
+      proc_root, parse_int<int>(server.port).value_or(0),
+      server.host == "::1" ? host::Reach::kLoopback6 : host::Reach::kLoopback);
   if (!socket) {
     return Error{Code::kUnavailable, "nothing listens there"};
   }

@@ -2,8 +2,6 @@
 
 #include <string_view>
 
-#include "base/file.h"
-
 namespace slurmlet::kube {
 
 namespace {
@@ -16,21 +14,6 @@ bool is_loopback(std::string_view authority) {
     }
   }
   return false;
-}
-
-Status read_into(ClusterAccess& access, const char* what, const std::string& path,
-                 std::string& text, std::string& name) {
-  if (path.empty()) {
-    return {};
-  }
-  auto content = read_file(path);
-  if (!content) {
-    return content.error().with_prefix(what);
-  }
-  text = *std::move(content);
-  name = path;
-  access.files.emplace_back(path);
-  return {};
 }
 
 }  // namespace
@@ -57,24 +40,6 @@ std::string server_url_problem(const std::string& url) {
     return "is not encrypted; write https://HOST:PORT";
   }
   return "";
-}
-
-Result<ClusterAccess> access_from_files(const AccessFiles& files) {
-  ClusterAccess access;
-  access.server = files.server;
-  while (access.server.ends_with('/')) {
-    access.server.pop_back();
-  }
-  if (const std::string problem = server_url_problem(access.server); !problem.empty()) {
-    return Error{Code::kInvalid, "API server \"" + files.server + "\" " + problem};
-  }
-  tls::PemSources& pem = access.pem;
-  TRY(read_into(access, "CA certificate", files.ca_file, pem.ca, pem.ca_name));
-  TRY(read_into(access, "client certificate", files.certificate_file, pem.certificate,
-                pem.certificate_name));
-  TRY(read_into(access, "client key", files.key_file, pem.key, pem.key_name));
-  access.token_file = files.token_file;
-  return access;
 }
 
 }  // namespace slurmlet::kube

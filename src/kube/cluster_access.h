@@ -17,22 +17,11 @@ struct ClusterAccess {
   std::string proxy_url;        // "" = none
   std::string tls_server_name;  // "" = the host of `server`
   tls::PemSources pem;
-  std::string token;           // fixed bearer token, "" = none
-  std::string token_file;      // read anew as it rotates (TokenFile); wins over `token`
-  std::string namespace_name;  // of the context, "" = none
+  std::string token;       // fixed bearer token, "" = none
+  std::string token_file;  // read anew as it rotates (TokenFile); wins over `token`
   // Every file that went into this, for noticing that a credential was rotated.
   std::vector<std::filesystem::path> files;
 };
-
-// The environment form: paths of single files, each "" when not used. That they are complete is
-// config's to check.
-struct AccessFiles {
-  std::string server;
-  std::string ca_file, certificate_file, key_file, token_file;
-};
-
-// kInvalid for what is no server's URL; the error of the file that cannot be read.
-Result<ClusterAccess> access_from_files(const AccessFiles& files);
 
 // Nothing if `url` can be an API server's: https://, or http:// to this machine itself (plain text
 // to another one would show the credential to the network). Else what is wrong, with the cure.

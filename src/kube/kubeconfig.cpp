@@ -121,7 +121,6 @@ Result<ClusterAccess> Reader::read() {
   const auto user_name = TRY(required(map, "user", "set it to the name of a user"));
   const auto cluster = TRY(entry("clusters", "cluster", cluster_name, *map.find("cluster")));
   const auto user = TRY(entry("users", "user", user_name, *map.find("user")));
-  access_.namespace_name = TRY(text(map, "namespace"));
   TRY(read_cluster(cluster));
   TRY(read_user(user));
   return std::move(access_);
@@ -290,9 +289,6 @@ std::string node_kubeconfig_text(const ClusterAccess& access, const std::string&
   const std::string pair = (ignored ? certificate_and_key : absolute).string();
   ordered_json user{{"client-certificate", pair}, {"client-key", pair}};
   ordered_json context{{"cluster", kCluster}, {"user", kUser}};
-  if (!access.namespace_name.empty()) {
-    context["namespace"] = access.namespace_name;
-  }
   ordered_json config;
   config["apiVersion"] = "v1";
   config["kind"] = "Config";

@@ -53,23 +53,6 @@ const Meaning& meaning_of(int status) {
   return found == kMeanings.end() ? kOther : *found;
 }
 
-// The words of an HTML page: what is between the tags.
-std::string without_tags(std::string_view html) {
-  std::string words;
-  bool in_tag = false;
-  for (const char c : html) {
-    if (c == '<') {
-      in_tag = true;
-      words += ' ';
-    } else if (c == '>' && in_tag) {
-      in_tag = false;
-    } else if (!in_tag) {
-      words += c;
-    }
-  }
-  return words;
-}
-
 std::string foreign_message(std::string_view body) {
   const std::string_view text = trim(body);
   if (text.empty()) {

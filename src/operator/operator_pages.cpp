@@ -93,10 +93,10 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
 
 std::vector<podapi::Check> operator_checks(const OperatorStatus& status) {
   return {{"apiserver", status.nodes_known && status.api_problem.empty(),
-           status.nodes_known ? status.api_problem : "the Nodes are not known yet", false},
-          {"records", status.record_problem.empty(), status.record_problem, false},
-          {"slurmctld", status.dump_problem.empty(), status.dump_problem, false},
-          {"machines", status.machines.problem.empty(), status.machines.problem, false}};
+           status.nodes_known ? status.api_problem : "the Nodes are not known yet"},
+          {"records", status.record_problem.empty(), status.record_problem},
+          {"slurmctld", status.dump_problem.empty(), status.dump_problem},
+          {"machines", status.machines.problem.empty(), status.machines.problem}};
 }
 
 podapi::Response operator_page(const podapi::RequestHead& head, const std::string& name,

@@ -137,12 +137,10 @@ Response Gate::allow(const Passage& passage, SteadyTime now) {
 }
 
 Response Gate::unauthorized(const Passage& passage) {
-  ++counters_.unauthenticated;
   return refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"});
 }
 
 Response Gate::forbidden(const Passage& passage) {
-  ++counters_.forbidden;
   const auto& [verb, subresources] = passage.attributes;
   const std::string message =
       fmt::format("Forbidden (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
@@ -151,7 +149,6 @@ Response Gate::forbidden(const Passage& passage) {
 }
 
 Response Gate::unavailable(const Passage& passage, int code, const char* why) {
-  ++counters_.unavailable;
   const char* reason = code == 429 ? "TooManyRequests" : "ServiceUnavailable";
   return refusal_response(passage.path, {code, reason, why, kRetrySeconds});
 }

@@ -51,7 +51,6 @@ struct GateOptions {
 };
 
 struct GateCounters {
-  std::uint64_t unauthenticated = 0, forbidden = 0, unavailable = 0;
   std::uint64_t token_reviews = 0, access_reviews = 0;
 };
 

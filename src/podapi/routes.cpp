@@ -7,21 +7,19 @@
 namespace slurmlet::podapi {
 namespace {
 
-Response report_checks(const Snapshot& snapshot, bool liveness_only) {
+Response report(const std::vector<Check>& checks, const std::string& node_name) {
   std::string failing;
-  for (const Check& check : snapshot.checks) {
-    if (!check.ok && (check.is_liveness || !liveness_only)) {
+  for (const Check& check : checks) {
+    if (!check.ok) {
       failing += fmt::format("{}: {}\n", check.name, check.detail);
     }
   }
   Response response;
-  if (failing.empty()) {
-    response.body = "ok";
-    return response;
+  response.body = "ok";
+  if (!failing.empty()) {
+    response.status = 503;
+    response.body = fmt::format("slurmlet on {} is not ready\n{}", node_name, failing);
   }
-  response.status = 503;
-  response.body = fmt::format("slurmlet on {} is not {}\n{}", snapshot.node_name,
-                              liveness_only ? "healthy" : "ready", failing);
   return response;
 }
 
@@ -53,7 +51,8 @@ Response handle(const Request& request, const Snapshot& snapshot) {
     status.body = snapshot.status_json();
     return status;
   }
-  return report_checks(snapshot, request.path == "/healthz");
+  return report(request.path == "/healthz" ? std::vector<Check>{} : snapshot.checks,
+                snapshot.node_name);
 }
 
 }  // namespace slurmlet::podapi

@@ -2,8 +2,8 @@
 
 // What slurmlet answers on its health port, as a pure function of the request and a snapshot:
 //
-//   GET /healthz  200 "ok", or 503 with the checks that fail; only what a restart could cure
-//   GET /readyz   the same over all checks, e.g. whether the API server is reached
+//   GET /healthz  200 "ok": nothing of what it knows would be cured by a restart
+//   GET /readyz   the same, or 503 with the checks that fail, e.g. whether the lease is renewed
 //   GET /status   200 with what the daemon knows of itself, as JSON, for `slurmlet status`
 //
 // Nothing else: /metrics tells of jobs and users' doings and is served on the kubelet port, to
@@ -37,8 +37,7 @@ struct Response {
 struct Check {
   std::string name;
   bool ok = true;
-  std::string detail;       // why not, for people
-  bool is_liveness = true;  // false: for /readyz only
+  std::string detail;  // why not, for people
 };
 
 struct Snapshot {

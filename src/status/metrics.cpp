@@ -129,11 +129,11 @@ std::vector<podapi::Check> checks(const Report& report, const sync::LeaseStatus&
   const bool renewed = lease.renewed_steady && now.steady - *lease.renewed_steady < lease_duration;
   std::vector<podapi::Check> out;
   out.push_back({"credential", report.certificates.client_problem.empty(),
-                 report.certificates.client_problem, false});
+                 report.certificates.client_problem});
   out.push_back(
-      {"lease", renewed, lease.last_error.empty() ? "not renewed yet" : lease.last_error, false});
+      {"lease", renewed, lease.last_error.empty() ? "not renewed yet" : lease.last_error});
   const std::string node = node_problem(report, lease_duration, now.steady);
-  out.push_back({"node", node.empty(), node, false});
+  out.push_back({"node", node.empty(), node});
   return out;
 }
 

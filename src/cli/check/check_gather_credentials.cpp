@@ -97,7 +97,7 @@ Credentials look_at_credentials(const config::Settings& settings, const std::str
   own.node_name = node_name;
   own.source = source_of(kubernetes);
   own.has_server = !kubernetes.kubeconfig.empty() || !kubernetes.server.empty();
-  own.has_bootstrap = credentials::has_bootstrap(settings);
+  own.has_bootstrap = kubernetes.has_bootstrap();
   own.is_missing = is_missing(kubernetes.kubeconfig);
   if (auto access = credentials::ApiAccess::open(settings, clock)) {
     own.certificate = access->client_certificate();

@@ -129,16 +129,6 @@ std::string_view between(std::string_view text, std::string_view lower, std::str
                                        : text.substr(start + 1, end - start - 1);
 }
 
-std::string without_tags(std::string_view html) {
-  std::string text;
-  bool in_tag = false;
-  for (const char c : html) {
-    in_tag = c == '<' || (in_tag && c != '>');
-    text += in_tag || c == '>' ? ' ' : c;
-  }
-  return text;
-}
-
 // The text of a page: the title of HTML, or else all of it; nothing of JSON.
 std::string page_text(std::string_view body) {
   const auto lower = to_lower(body);

@@ -334,6 +334,29 @@ TEST_F(ApiAccessTest, TheEnvironmentForm) {
   EXPECT_EQ(access.node_of_credential(), "n2");
 }
 
+TEST_F(ApiAccessTest, AMissingFileOfTheEnvironmentFormIsNamed) {
+  const struct {
+    std::string config::KubernetesSettings::*file;
+    const char* words;
+  } rows[] = {{&config::KubernetesSettings::ca_file, "CA certificate: open"},
+              {&config::KubernetesSettings::certificate_file, "client certificate: open"},
+              {&config::KubernetesSettings::key_file, "client key: open"}};
+  for (const auto& row : rows) {
+    auto& parts = settings_.kubernetes;
+    parts.kubeconfig = "";
+    parts.server = "https://api:6443";
+    parts.ca_file = path("ca.crt");
+    parts.certificate_file = path("tls.crt");
+    parts.key_file = path("tls.key");
+    parts.*row.file = path("missing");
+    const auto access = ApiAccess::open(settings_, clock_);
+    ASSERT_FALSE(access);
+    EXPECT_EQ(access.error().code, Code::kNotFound);
+    EXPECT_THAT(access.error().message, HasSubstr(row.words));
+    EXPECT_THAT(access.error().message, HasSubstr(path("missing")));
+  }
+}
+
 TEST_F(ApiAccessTest, ACaThatIsConfiguredAsText) {
   auto& parts = settings_.kubernetes;
   parts.kubeconfig = "";

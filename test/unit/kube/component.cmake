@@ -1,6 +1,5 @@
 set(COMPONENT_TESTS
   certificate_api_test.cpp
-  cluster_access_test.cpp
   cluster_info_test.cpp
   fake_api_test.cpp
   kubeconfig_test.cpp

@@ -104,7 +104,6 @@ TEST_F(KubeconfigTest, ReadsJson) {
   ASSERT_TRUE(access) << access.error().message;
   EXPECT_EQ(access->proxy_url, "http://p:3128");
   EXPECT_EQ(access->tls_server_name, "kubernetes.default");
-  EXPECT_EQ(access->namespace_name, "ns");
   EXPECT_EQ(access->token, "abc");
   EXPECT_EQ(access->token_file, (folder_ / "run/token").string());
 }

@@ -30,14 +30,12 @@ TEST_F(KubeconfigTextTest, IsReadBackAsItWasMeant) {
   access.server = "https://[2001:db8::1]:6443/prefix";
   access.proxy_url = "http://proxy:3128";
   access.tls_server_name = "1.10";  // text, though it looks like a number
-  access.namespace_name = "default";
   access.pem.ca = "-----BEGIN CERTIFICATE-----\nCA\n-----END CERTIFICATE-----\n";
   const auto read = round_trip(access);
   ASSERT_TRUE(read) << read.error().message << "\n" << text_;
   EXPECT_EQ(read->server, access.server);
   EXPECT_EQ(read->proxy_url, access.proxy_url);
   EXPECT_EQ(read->tls_server_name, access.tls_server_name);
-  EXPECT_EQ(read->namespace_name, "default");
   EXPECT_EQ(read->pem.ca, access.pem.ca);
   EXPECT_EQ(read->pem.certificate, kPair);
   EXPECT_EQ(read->pem.key, kPair);

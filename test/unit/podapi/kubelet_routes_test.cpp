@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 KubeletSnapshot snapshot() {
   KubeletSnapshot all;
   all.common.node_name = "n1";
-  all.common.checks = {{"lease", false, "not renewed", false}, {"loop", true, "", true}};
+  all.common.checks = {{"lease", false, "not renewed"}, {"loop", true, ""}};
   all.common.metrics = {{"slurmlet_slurmd_up", "", MetricType::kGauge, {{{}, 1}}}};
   all.slurm_cluster = "alps";
   all.config_json = R"({"port":10250})";

@@ -28,14 +28,14 @@ std::string ask(Server& server, const std::string& method, const std::string& pa
 TEST(Pages, AnswersFromAFreshSnapshotEachTime) {
   bool ok = true;
   Pages handler{[&](const RequestHead& head) {
-    return handle({head.method, head.path}, {"n1", {{"loop", ok, "stuck", true}}, {}});
+    return handle({head.method, head.path}, {"n1", {{"loop", ok, "stuck"}}, {}});
   }};
   Server server{Rig::prepare({}), handler};
   ASSERT_TRUE(server.start());
   EXPECT_THAT(ask(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
   EXPECT_THAT(ask(server, "GET", "/readyz?verbose"), EndsWith("\r\n\r\nok"));
   ok = false;
-  EXPECT_THAT(ask(server, "GET", "/healthz"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(ask(server, "GET", "/readyz"), StartsWith("HTTP/1.1 503 "));
 }
 
 TEST(Pages, StatusIsMadeOnlyWhenAskedFor) {
