@@ -37,6 +37,8 @@ http::Endpoint endpoint_of(const std::string& url) {
   return endpoint;
 }
 
+bool is_plain(const std::string& url) { return url.starts_with("http://"); }
+
 // "" for a uid without a name. Asks the name service, which may hang.
 std::string own_user() {
   std::array<char, 4096> buffer{};
@@ -72,11 +74,10 @@ Result<uid_t> uid_of(const std::string& user) {
 
 }  // namespace
 
-Status check_rest_listener(const std::string& url, std::optional<uid_t> server_user,
-                           const std::string& proc_root) {
-  if (!url.starts_with("http://")) {
-    return {};
-  }
+namespace {
+
+// Who listens at a URL of plain http.
+Result<uid_t> listener_of(const std::string& url, const std::string& proc_root) {
   const http::HostPort server = http::server_of(url);
   const auto socket = host::listening_socket(
       proc_root, parse_int<int>(server.port).value_or(0),
@@ -84,13 +85,26 @@ Status check_rest_listener(const std::string& url, std::optional<uid_t> server_u
   if (!socket) {
     return Error{Code::kUnavailable, "nothing listens there"};
   }
-  if (!is_trusted(socket->uid, server_user)) {
-    return Error{
-        Code::kDenied,
-        fmt::format("not trusted: the port is held by uid {}, which is not {}", socket->uid,
-                    server_user ? "slurmrestd's user" : "a system user (uid below 1000)")};
+  return socket->uid;
+}
+
+Status judge_listener(uid_t holder, std::optional<uid_t> server_user) {
+  if (is_trusted(holder, server_user)) {
+    return {};
   }
-  return {};
+  return Error{Code::kDenied,
+               fmt::format("not trusted: the port is held by uid {}, which is not {}", holder,
+                           server_user ? "slurmrestd's user" : "a system user (uid below 1000)")};
+}
+
+}  // namespace
+
+Status check_rest_listener(const std::string& url, std::optional<uid_t> server_user,
+                           const std::string& proc_root) {
+  if (!is_plain(url)) {
+    return {};
+  }
+  return judge_listener(TRY(listener_of(url, proc_root)), server_user);
 }
 
 RestAccess::RestAccess(const config::SlurmSettings& settings, std::string url, const Clock& clock)
@@ -180,20 +194,21 @@ slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const
   rest.check_listener = [url, user = settings.rest_server_user,
                          look = std::make_shared<SideCall<Result<uid_t>>>(),
                          known = std::optional<uid_t>{}]() mutable -> Status {
-    Status trusted = check_rest_listener(url, known);
+    if (!is_plain(url)) {
+      return {};
+    }
+    // Looked at once: while the user is looked up, who held the port may have left it.
+    const uid_t holder = TRY(listener_of(url, "/proc"));
     // Its uid, once known, stays so while it is right: the name service may be away.
-    const bool ask =
-        !user.empty() && (!known || (!trusted && trusted.error().code == Code::kDenied));
-    if (ask && url.starts_with("http://")) {
+    if (!user.empty() && holder != 0 && known != holder) {
       const auto found = in_time(*look, [user] { return uid_of(user); });
       if (!found && !known) {
         return Error{Code::kUnavailable, "the user " + user + " of its port cannot be looked up: " +
                                              found.error().message};
       }
       known = found ? *found : known;
-      trusted = check_rest_listener(url, known);
     }
-    return trusted;
+    return judge_listener(holder, known);
   };
   return rest;
 }

@@ -201,6 +201,14 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   return patch;
 }
 
+NodePatch without_times(NodePatch patch) {
+  for (auto& condition : patch.conditions) {
+    condition.last_heartbeat_time.clear();
+    condition.last_transition_time.clear();
+  }
+  return patch;
+}
+
 std::string example_of(const NodePatch& patch) {
   const std::pair<const char*, const PatchMap*> kMaps[] = {{"the label ", &patch.labels},
                                                            {"the annotation ", &patch.annotations},

@@ -38,11 +38,15 @@ struct NodePatch {
   std::optional<NodeInfo> node_info;
   std::optional<int> kubelet_port;
   bool has_changes = false;  // something other than heartbeat times
+  bool operator==(const NodePatch&) const = default;
 };
 
 // The patch that makes `observed` into `desired`; `patch.has_changes` is false when only heartbeat
 // times would be written (the periodic report sends that).
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& desired, WallTime now);
+
+// To tell whether two patches change the same: without the conditions' times.
+NodePatch without_times(NodePatch patch);
 
 // Something that `patch`, which has changes, is for: "the label type", "a condition".
 std::string example_of(const NodePatch& patch);

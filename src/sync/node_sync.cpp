@@ -23,8 +23,8 @@ bool rejects_change(const Error& error) {
   return (error.code == Code::kDenied && !is_credential) || error.code == Code::kInvalid;
 }
 
-constexpr int kRevertsThatCount = 5;
-constexpr minutes kContested{1};  // after a write that undid a revert
+constexpr int kRevertsThatCount = 3;
+constexpr minutes kContested{1};  // after a write
 
 }  // namespace
 
@@ -219,8 +219,7 @@ Status NodeSync::write(const node::NodePatch& patch, Now now) {
 // plugin). Sending it again at every wake-up would not help; once, since it may have met another
 // client's write.
 void NodeSync::note_unkept(Now now) {
-  node::DesiredNode desired = effective_desired();
-  const node::NodePatch left = node::node_diff(*observed_, desired, now.wall);
+  const node::NodePatch left = node::node_diff(*observed_, effective_desired(), now.wall);
   if (!left.has_changes) {
     unkept_.reset();
     alterations_ = 0;
@@ -229,30 +228,45 @@ void NodeSync::note_unkept(Now now) {
   if (++alterations_ < 2) {
     return;
   }
-  altered_ = node::example_of(left);
   if (!unkept_) {
-    log::warning("the API server changes " + altered_ + " of Node " + desired_.name +
+    log::warning("the API server changes " + node::example_of(left) + " of Node " + desired_.name +
                  " when it is written (an admission plugin?); retrying at the next status report");
   }
-  unkept_ = std::move(desired);
+  unkept_ = node::without_times(left);
 }
 
-// Two writers who disagree must not keep the API server busy: each time waits longer.
-void NodeSync::note_revert(bool again, const node::NodePatch& patch, Now now) {
-  const bool quiet = now.steady - revert_not_before_ > kQuietAfterReverts;
-  if (!again || quiet) {
-    revert_backoff_.reset();
+// Whether there is something to write that the server has not just refused to keep.
+bool NodeSync::is_news(const node::NodePatch& patch) {
+  if (!patch.has_changes) {
+    unkept_.reset();
+    alterations_ = 0;
   }
-  reverts_ = (quiet ? 0 : reverts_) + (again ? 1 : 0);
-  revert_not_before_ = now.steady + revert_backoff_.next();
-  if (!again || reverts_ < kRevertsThatCount) {
+  return patch.has_changes && unkept_ != node::without_times(patch);
+}
+
+// Somebody has changed back what was written.
+void NodeSync::note_revert(const node::NodePatch& patch, Now now) {
+  if (std::exchange(reverted_now_, true)) {
     return;
   }
-  contested_until_ = now.steady + kContested;
+  reverts_ = (now.steady < contested_until_ ? reverts_ : 0) + 1;
   reverted_ = node::example_of(patch);
   if (reverts_ == kRevertsThatCount) {
     log::warning(contest() + "; writing at increasing intervals");
   }
+}
+
+// Two writers who disagree must not keep the API server busy: each time waits longer.
+void NodeSync::note_write(bool again, const node::DesiredNode& desired, Now now) {
+  if (now.steady - revert_not_before_ > kQuietAfterReverts) {
+    revert_backoff_.reset();
+  }
+  if (again || revert_backoff_.failures() == 0) {
+    revert_not_before_ = now.steady + revert_backoff_.next();
+  }
+  reverted_now_ = false;
+  contested_until_ = now.steady + kContested;
+  written_ = desired;
 }
 
 // There is another Node now.
@@ -262,7 +276,7 @@ void NodeSync::forget_former_writes() {
   written_.reset();
   revert_backoff_.reset();
   reverts_ = 0;
-  contested_until_ = {};
+  reverted_now_ = false;
   provider_id_rejected_.clear();
 }
 
@@ -276,10 +290,11 @@ std::string NodeSync::difference(Now now) const {
   if (lacks_provider_id() && !provider_id_rejected_.empty()) {
     return "spec.providerID is rejected: " + provider_id_rejected_;
   }
-  if (now.steady < contested_until_ || (held_back_ && reverts_ >= kRevertsThatCount)) {
+  if (reverts_ >= kRevertsThatCount && (reverted_now_ || now.steady < contested_until_)) {
     return contest();
   }
-  return unkept_ ? "the API server changes " + altered_ + " when it is written" : "";
+  return unkept_ ? "the API server changes " + node::example_of(*unkept_) + " when it is written"
+                 : "";
 }
 
 // A job that begins or ends on thousands of nodes, or a restart of slurmd on all, changes them at
@@ -306,11 +321,13 @@ void NodeSync::write_if_due(Now now) {
   Status done;  // the status first: a providerID may be rejected
   const node::DesiredNode desired = effective_desired();
   const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
-  if (!patch.has_changes) {
-    unkept_.reset();
+  const bool news = is_news(patch);
+  const bool again = news && written_ == desired;
+  if (again) {
+    note_revert(patch, now);
+  } else if (!news) {
+    reverted_now_ = false;
   }
-  const bool news = patch.has_changes && unkept_ != desired;
-  const bool again = news && written_ == desired;  // somebody changed back what we wrote
   held_back_ = again && now.steady < revert_not_before_ && now.steady < next_report_;
   if (held_back_ || waits_with_news(news, now)) {
     return;
@@ -318,8 +335,7 @@ void NodeSync::write_if_due(Now now) {
   if (news || now.steady >= next_report_) {
     done = write(patch, now);
     if (done && news) {
-      note_revert(again, patch, now);
-      written_ = desired;
+      note_write(again, desired, now);
     }
   }
   if (done) {

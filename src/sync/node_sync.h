@@ -136,7 +136,9 @@ class NodeSync {
   bool waits_with_news(bool news, Now now);
   Status write(const node::NodePatch& patch, Now now);
   void note_unkept(Now now);
-  void note_revert(bool again, const node::NodePatch& patch, Now now);
+  bool is_news(const node::NodePatch& patch);
+  void note_revert(const node::NodePatch& patch, Now now);
+  void note_write(bool again, const node::DesiredNode& desired, Now now);
   void forget_former_writes();
   std::string contest() const;
   bool lacks_provider_id() const;
@@ -162,14 +164,14 @@ class NodeSync {
   std::string cluster_;                     // Slurm's, for the registration event
   std::optional<Found> found_;              // to be registered
   std::optional<node::ObservedNode> observed_;
-  std::optional<node::DesiredNode> unkept_;   // written, but the server shows something else
+  std::optional<node::NodePatch> unkept_;     // what the server does not keep as it is written
   int alterations_ = 0;                       // of writes in a row
-  std::string altered_;                       // of unkept_: "the label type"
   std::optional<node::DesiredNode> written_;  // last, with changes
   Backoff revert_backoff_;                    // somebody changes back what we write
   SteadyTime revert_not_before_{};
-  int reverts_ = 0;  // until it is quiet
-  std::string reverted_;
+  int reverts_ = 0;            // in a row
+  std::string reverted_;       // by the last one: "the label type"
+  bool reverted_now_ = false;  // and not written since
   SteadyTime contested_until_{};
   std::string provider_id_;           // to re-create the Node with
   Backoff provider_id_backoff_;       // the server rejects it
