@@ -24,7 +24,7 @@ bool rejects_change(const Error& error) {
 }
 
 constexpr int kRevertsThatCount = 3;
-constexpr minutes kContested{1};  // after a write
+constexpr minutes kContested{1};  // after a write that undid a revert
 
 }  // namespace
 
@@ -264,8 +264,9 @@ void NodeSync::note_write(bool again, const node::DesiredNode& desired, Now now)
   if (again || revert_backoff_.failures() == 0) {
     revert_not_before_ = now.steady + revert_backoff_.next();
   }
-  reverted_now_ = false;
-  contested_until_ = now.steady + kContested;
+  if (std::exchange(reverted_now_, false)) {
+    contested_until_ = now.steady + kContested;
+  }
   written_ = desired;
 }
 

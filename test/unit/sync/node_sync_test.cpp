@@ -363,6 +363,10 @@ TEST_F(NodeSyncTest, AContestBeginsAgainWithItsFirstRevert) {
   EXPECT_NE(sync_->difference(clock_.now()), "") << "within seconds";
   run(minutes{2});
   ASSERT_EQ(sync_->difference(clock_.now()), "");
+  sync_->set_desired(drained_node(), clock_.now());
+  run(milliseconds{1});
+  ASSERT_EQ(condition("SlurmNodeStateDrain"), "True");
+  EXPECT_EQ(sync_->difference(clock_.now()), "") << "a write of our own";
   revert();
   EXPECT_EQ(sync_->difference(clock_.now()), "");
 }
