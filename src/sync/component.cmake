@@ -3,6 +3,7 @@ set(COMPONENT_SOURCES
   facts_files.cpp
   facts_sync.cpp
   lease_sync.cpp
+  node_kept.cpp
   node_registration.cpp
   node_sync.cpp
   node_watch.cpp

@@ -11,10 +11,7 @@
 namespace slurmlet::sync {
 namespace {
 
-using std::chrono::minutes;
 using std::chrono::seconds;
-
-constexpr minutes kQuietAfterReverts{10};
 
 // Not the credential with which it was asked for, which is as good as it is for all else.
 bool rejects_change(const Error& error) {
@@ -22,9 +19,6 @@ bool rejects_change(const Error& error) {
   const bool is_credential = error.request && error.request->http_status == kUnauthorized;
   return (error.code == Code::kDenied && !is_credential) || error.code == Code::kInvalid;
 }
-
-constexpr int kRevertsThatCount = 3;
-constexpr minutes kContested{1};  // after a write that undid a revert
 
 }  // namespace
 
@@ -215,89 +209,6 @@ Status NodeSync::write(const node::NodePatch& patch, Now now) {
   return {};
 }
 
-// The server may hold a value otherwise than it was sent (a quantity in another form, an admission
-// plugin). Sending it again at every wake-up would not help; once, since it may have met another
-// client's write.
-void NodeSync::note_unkept(Now now) {
-  const node::NodePatch left = node::node_diff(*observed_, effective_desired(), now.wall);
-  if (!left.has_changes) {
-    unkept_.reset();
-    alterations_ = 0;
-    return;
-  }
-  if (++alterations_ < 2) {
-    return;
-  }
-  if (!unkept_) {
-    log::warning("the API server changes " + node::example_of(left) + " of Node " + desired_.name +
-                 " when it is written (an admission plugin?); retrying at the next status report");
-  }
-  unkept_ = node::without_times(left);
-}
-
-// Whether there is something to write that the server has not just refused to keep.
-bool NodeSync::is_news(const node::NodePatch& patch) {
-  if (!patch.has_changes) {
-    unkept_.reset();
-    alterations_ = 0;
-  }
-  return patch.has_changes && unkept_ != node::without_times(patch);
-}
-
-// Somebody has changed back what was written.
-void NodeSync::note_revert(const node::NodePatch& patch, Now now) {
-  if (std::exchange(reverted_now_, true)) {
-    return;
-  }
-  reverts_ = (now.steady < contested_until_ ? reverts_ : 0) + 1;
-  reverted_ = node::example_of(patch);
-  if (reverts_ == kRevertsThatCount) {
-    log::warning(contest() + "; writing at increasing intervals");
-  }
-}
-
-// Two writers who disagree must not keep the API server busy: each time waits longer.
-void NodeSync::note_write(bool again, const node::DesiredNode& desired, Now now) {
-  if (now.steady - revert_not_before_ > kQuietAfterReverts) {
-    revert_backoff_.reset();
-  }
-  if (again || revert_backoff_.failures() == 0) {
-    revert_not_before_ = now.steady + revert_backoff_.next();
-  }
-  if (std::exchange(reverted_now_, false)) {
-    contested_until_ = now.steady + kContested;
-  }
-  written_ = desired;
-}
-
-// There is another Node now.
-void NodeSync::forget_former_writes() {
-  unkept_.reset();
-  alterations_ = 0;
-  written_.reset();
-  revert_backoff_.reset();
-  reverts_ = 0;
-  reverted_now_ = false;
-  provider_id_rejected_.clear();
-}
-
-std::string NodeSync::contest() const {
-  return "another client keeps changing " + reverted_ + " of Node " + desired_.name +
-         " back (kubectl get node " + desired_.name +
-         " -o yaml --show-managed-fields shows which one)";
-}
-
-std::string NodeSync::difference(Now now) const {
-  if (lacks_provider_id() && !provider_id_rejected_.empty()) {
-    return "spec.providerID is rejected: " + provider_id_rejected_;
-  }
-  if (reverts_ >= kRevertsThatCount && (reverted_now_ || now.steady < contested_until_)) {
-    return contest();
-  }
-  return unkept_ ? "the API server changes " + node::example_of(*unkept_) + " when it is written"
-                 : "";
-}
-
 // A job that begins or ends on thousands of nodes, or a restart of slurmd on all, changes them at
 // one moment.
 bool NodeSync::waits_with_news(bool news, Now now) {
@@ -324,7 +235,7 @@ void NodeSync::write_if_due(Now now) {
   const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
   const bool news = is_news(patch);
   const bool again = news && written_ == desired;
-  if (again) {
+  if (again && alterations_ != 1) {
     note_revert(patch, now);
   } else if (!news) {
     reverted_now_ = false;
@@ -350,6 +261,9 @@ void NodeSync::write_if_due(Now now) {
     news_from_.reset();
     backoff_.reset();
     held_back_ = alterations_ == 1;  // once more, a little later
+    if (held_back_ && revert_not_before_ <= now.steady) {
+      back_off(now);
+    }
     compared_ = !held_back_;
     return;
   }

@@ -138,6 +138,7 @@ class NodeSync {
   void note_unkept(Now now);
   bool is_news(const node::NodePatch& patch);
   void note_revert(const node::NodePatch& patch, Now now);
+  void back_off(Now now);
   void note_write(bool again, const node::DesiredNode& desired, Now now);
   void forget_former_writes();
   std::string contest() const;

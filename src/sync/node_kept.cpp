@@ -1,0 +1,112 @@
+// NodeSync: whether the Node stays as it is written. Another client may change it back, the API
+// server may alter it.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "node/node_diff.h"
+#include "sync/node_sync.h"
+
+namespace slurmlet::sync {
+namespace {
+
+using std::chrono::minutes;
+
+constexpr minutes kQuietAfterReverts{10};
+constexpr int kRevertsThatCount = 3;
+constexpr minutes kContested{1};  // after a write that undid a revert
+
+}  // namespace
+
+// The server may hold a value otherwise than it was sent (a quantity in another form, an admission
+// plugin). Sending it again at every wake-up would not help; once, since it may have met another
+// client's write.
+void NodeSync::note_unkept(Now now) {
+  const node::NodePatch left = node::node_diff(*observed_, effective_desired(), now.wall);
+  if (!left.has_changes) {
+    unkept_.reset();
+    alterations_ = 0;
+    return;
+  }
+  if (++alterations_ < 2) {
+    return;
+  }
+  if (!unkept_) {
+    log::warning("the API server changes " + node::example_of(left) + " of Node " + desired_.name +
+                 " when it is written (an admission plugin?); retrying at the next status report");
+  }
+  unkept_ = node::without_times(left);
+}
+
+// Whether there is something to write that the server has not just refused to keep.
+bool NodeSync::is_news(const node::NodePatch& patch) {
+  if (!patch.has_changes) {
+    unkept_.reset();
+    alterations_ = 0;
+  }
+  return patch.has_changes && unkept_ != node::without_times(patch);
+}
+
+// Somebody has changed back what was written.
+void NodeSync::note_revert(const node::NodePatch& patch, Now now) {
+  if (std::exchange(reverted_now_, true)) {
+    return;
+  }
+  // One that was held back belongs to it however late it came.
+  const bool goes_on = now.steady < std::max(contested_until_, revert_not_before_);
+  reverts_ = (goes_on ? reverts_ : 0) + 1;
+  reverted_ = node::example_of(patch);
+  if (reverts_ == kRevertsThatCount) {
+    log::warning(contest() + "; writing at increasing intervals");
+  }
+}
+
+void NodeSync::back_off(Now now) {
+  if (now.steady - revert_not_before_ > kQuietAfterReverts) {
+    revert_backoff_.reset();
+  }
+  revert_not_before_ = now.steady + revert_backoff_.next();
+}
+
+// Two writers who disagree must not keep the API server busy: each time waits longer.
+void NodeSync::note_write(bool again, const node::DesiredNode& desired, Now now) {
+  if (again || revert_backoff_.failures() == 0 ||
+      now.steady - revert_not_before_ > kQuietAfterReverts) {
+    back_off(now);
+  }
+  if (std::exchange(reverted_now_, false)) {
+    contested_until_ = now.steady + kContested;
+  }
+  written_ = desired;
+}
+
+// There is another Node now.
+void NodeSync::forget_former_writes() {
+  unkept_.reset();
+  alterations_ = 0;
+  written_.reset();
+  revert_backoff_.reset();
+  reverts_ = 0;
+  reverted_now_ = false;
+  provider_id_rejected_.clear();
+}
+
+std::string NodeSync::contest() const {
+  return "another client keeps changing " + reverted_ + " of Node " + desired_.name +
+         " back (kubectl get node " + desired_.name +
+         " -o yaml --show-managed-fields shows which one)";
+}
+
+std::string NodeSync::difference(Now now) const {
+  if (lacks_provider_id() && !provider_id_rejected_.empty()) {
+    return "spec.providerID is rejected: " + provider_id_rejected_;
+  }
+  if (reverts_ >= kRevertsThatCount && (reverted_now_ || now.steady < contested_until_)) {
+    return contest();
+  }
+  return unkept_ ? "the API server changes " + node::example_of(*unkept_) + " when it is written"
+                 : "";
+}
+
+}  // namespace slurmlet::sync
