@@ -37,8 +37,6 @@ http::Endpoint endpoint_of(const std::string& url) {
   return endpoint;
 }
 
-bool is_plain(const std::string& url) { return url.starts_with("http://"); }
-
 // "" for a uid without a name. Asks the name service, which may hang.
 std::string own_user() {
   std::array<char, 4096> buffer{};
@@ -72,10 +70,6 @@ Result<uid_t> uid_of(const std::string& user) {
                           : found->pw_uid;
 }
 
-}  // namespace
-
-namespace {
-
 // Who listens at a URL of plain http.
 Result<uid_t> listener_of(const std::string& url, const std::string& proc_root) {
   const http::HostPort server = http::server_of(url);
@@ -101,7 +95,7 @@ Status judge_listener(uid_t holder, std::optional<uid_t> server_user) {
 
 Status check_rest_listener(const std::string& url, std::optional<uid_t> server_user,
                            const std::string& proc_root) {
-  if (!is_plain(url)) {
+  if (!slurm::RestServer{url}.is_plain()) {
     return {};
   }
   return judge_listener(TRY(listener_of(url, proc_root)), server_user);
@@ -191,14 +185,14 @@ slurm::RestSettings rest_connection(const config::SlurmSettings& settings, const
     });
   };
   rest.read_token = [access] { return access->token(); };
-  rest.check_listener = [url, user = settings.rest_server_user,
+  rest.check_listener = [server = rest.server, user = settings.rest_server_user,
                          look = std::make_shared<SideCall<Result<uid_t>>>(),
                          known = std::optional<uid_t>{}]() mutable -> Status {
-    if (!is_plain(url)) {
+    if (!server.is_plain()) {
       return {};
     }
     // Looked at once: while the user is looked up, who held the port may have left it.
-    const uid_t holder = TRY(listener_of(url, "/proc"));
+    const uid_t holder = TRY(listener_of(server.url, "/proc"));
     // Its uid, once known, stays so while it is right: the name service may be away.
     if (!user.empty() && holder != 0 && known != holder) {
       const auto found = in_time(*look, [user] { return uid_of(user); });

@@ -66,6 +66,15 @@ class ApiAccessTest : public ::testing::Test {
   void put(const tls::Issued& pair) {
     tree_.file("tls.crt", pair.certificate).file("tls.key", pair.key);
   }
+  // Single files instead of a kubeconfig.
+  void use_files() {
+    auto& parts = settings_.kubernetes;
+    parts.kubeconfig = "";
+    parts.server = "https://api:6443";
+    parts.ca_file = path("ca.crt");
+    parts.certificate_file = path("tls.crt");
+    parts.key_file = path("tls.key");
+  }
   ApiAccess open() {
     auto access = ApiAccess::open(settings_, clock_);
     EXPECT_TRUE(access) << access.error().message;
@@ -319,13 +328,8 @@ TEST_F(ApiAccessTest, AnotherTokenFile) {
 
 TEST_F(ApiAccessTest, TheEnvironmentForm) {
   tree_.file("token", "t0ken");
-  auto& parts = settings_.kubernetes;
-  parts.kubeconfig = "";
-  parts.server = "https://api:6443";
-  parts.ca_file = path("ca.crt");
-  parts.certificate_file = path("tls.crt");
-  parts.key_file = path("tls.key");
-  parts.token_file = path("token");
+  use_files();
+  settings_.kubernetes.token_file = path("token");
   ApiAccess access = open();
   EXPECT_THAT(access.files(), ElementsAre(tree_.path("ca.crt"), tree_.path("tls.crt"),
                                           tree_.path("tls.key"), tree_.path("token")));
@@ -342,13 +346,8 @@ TEST_F(ApiAccessTest, AMissingFileOfTheEnvironmentFormIsNamed) {
               {&config::KubernetesSettings::certificate_file, "client certificate: open"},
               {&config::KubernetesSettings::key_file, "client key: open"}};
   for (const auto& row : rows) {
-    auto& parts = settings_.kubernetes;
-    parts.kubeconfig = "";
-    parts.server = "https://api:6443";
-    parts.ca_file = path("ca.crt");
-    parts.certificate_file = path("tls.crt");
-    parts.key_file = path("tls.key");
-    parts.*row.file = path("missing");
+    use_files();
+    settings_.kubernetes.*row.file = path("missing");
     const auto access = ApiAccess::open(settings_, clock_);
     ASSERT_FALSE(access);
     EXPECT_EQ(access.error().code, Code::kNotFound);
