@@ -41,6 +41,8 @@ constexpr std::array kTable = std::to_array<DelayRule>({
     {Delay::kRecreate, "Node deleted: create it again", milliseconds{200}, milliseconds{800},
      minutes{5}},
     {Delay::kRevert, "another client changed it back", seconds{1}, seconds{2}, minutes{5}},
+    {Delay::kRevertedCondition, "a condition, while something else is contested", seconds{1},
+     seconds{5}},
     {Delay::kCredentialReplaced, "denied, and the credential was replaced", kZero, seconds{10}},
     {Delay::kWatchExpired, "watch ended when it should", kZero, seconds{1}},
     {Delay::kWatchLost, "watch ended early (API server, load balancer)", kZero, seconds{30}},

@@ -40,6 +40,7 @@ enum class Delay : std::uint8_t {
   kProviderIdRejected,
   kRecreate,
   kRevert,
+  kRevertedCondition,
   // watches and connections
   kCredentialReplaced,
   kWatchExpired,

@@ -137,8 +137,10 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
     }
     const bool same_status = old != nullptr && old->condition.status == condition.status &&
                              !old->last_transition_time.empty();
-    patch.conditions.push_back({condition, now, same_status ? old->last_transition_time : now});
-    patch.has_changes |= old == nullptr || old->condition != condition;
+    const bool differs = old == nullptr || old->condition != condition;
+    patch.conditions.push_back(
+        {condition, now, same_status ? old->last_transition_time : now, differs});
+    patch.has_changes |= differs;
   }
   if (!desired.provisional_conditions.empty()) {
     return;  // nothing is known about Slurm yet: further states stay as they were
@@ -201,7 +203,8 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   return patch;
 }
 
-NodePatch without_times(NodePatch patch) {
+NodePatch changes_of(NodePatch patch) {
+  std::erase_if(patch.conditions, [](const PatchedCondition& item) { return !item.differs; });
   for (auto& condition : patch.conditions) {
     condition.last_heartbeat_time.clear();
     condition.last_transition_time.clear();
@@ -219,9 +222,15 @@ std::string example_of(const NodePatch& patch) {
       return what + map->begin()->first;
     }
   }
-  return patch.addresses                         ? "the addresses"
-         : patch.node_info || patch.kubelet_port ? "status.nodeInfo"
-                                                 : "a condition";
+  if (patch.addresses) {
+    return "the addresses";
+  }
+  const NodePatch changes = changes_of(patch);
+  if (!changes.conditions.empty()) {
+    return "the condition " + changes.conditions.front().condition.type;
+  }
+  return patch.removed_conditions.empty() ? "status.nodeInfo"
+                                          : "the condition " + patch.removed_conditions.front();
 }
 
 }  // namespace slurmlet::node

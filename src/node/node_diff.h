@@ -22,6 +22,7 @@ struct PatchedCondition {
   Condition condition;
   std::string last_heartbeat_time;   // RFC 3339
   std::string last_transition_time;  // kept unless the status changed
+  bool differs = true;               // from the Node's, in more than its times
   bool operator==(const PatchedCondition&) const = default;
 };
 
@@ -45,10 +46,11 @@ struct NodePatch {
 // times would be written (the periodic report sends that).
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& desired, WallTime now);
 
-// To tell whether two patches change the same: without the conditions' times.
-NodePatch without_times(NodePatch patch);
+// What `patch` changes, to tell whether two change the same: without the conditions of which only
+// the times are written, and without times.
+NodePatch changes_of(NodePatch patch);
 
-// Something that `patch`, which has changes, is for: "the label type", "a condition".
+// Something that `patch`, which has changes, is for: "the label type", "the condition Ready".
 std::string example_of(const NodePatch& patch);
 
 }  // namespace slurmlet::node

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/delay.h"
 #include "base/log.h"
 #include "node/node_diff.h"
 #include "sync/node_sync.h"
@@ -36,7 +37,7 @@ void NodeSync::note_unkept(Now now) {
     log::warning("the API server changes " + node::example_of(left) + " of Node " + desired_.name +
                  " when it is written (an admission plugin?); retrying at the next status report");
   }
-  unkept_ = node::without_times(left);
+  unkept_ = node::changes_of(left);
 }
 
 // Whether there is something to write that the server has not just refused to keep.
@@ -45,20 +46,30 @@ bool NodeSync::is_news(const node::NodePatch& patch) {
     unkept_.reset();
     alterations_ = 0;
   }
-  return patch.has_changes && unkept_ != node::without_times(patch);
+  return patch.has_changes && unkept_ != node::changes_of(patch);
 }
 
 // Somebody has changed back what was written.
 void NodeSync::note_revert(const node::NodePatch& patch, Now now) {
-  if (std::exchange(reverted_now_, true)) {
-    return;
-  }
   // One that was held back belongs to it however late it came.
   const bool goes_on = now.steady < std::max(contested_until_, revert_not_before_);
-  reverts_ = (goes_on ? reverts_ : 0) + 1;
-  reverted_ = node::example_of(patch);
-  if (reverts_ == kRevertsThatCount) {
-    log::warning(contest() + "; writing at increasing intervals");
+  if (!goes_on) {
+    contested_conditions_.clear();
+  }
+  if (!std::exchange(reverted_now_, true)) {
+    reverts_ = (goes_on ? reverts_ : 0) + 1;
+    reverted_ = node::example_of(patch);
+    if (reverts_ == kRevertsThatCount) {
+      log::warning(contest() + "; writing at increasing intervals");
+    }
+  }
+  // A contest over something else keeps none wrong for long, such as a Ready that the node
+  // controller made Unknown; once each, as it may become part of the contest.
+  for (const auto& item : node::changes_of(patch).conditions) {
+    if (contested_conditions_.insert(item.condition.type).second) {
+      revert_not_before_ =
+          std::min(revert_not_before_, now.steady + delay(Delay::kRevertedCondition, random_));
+    }
   }
 }
 

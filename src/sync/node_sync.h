@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -174,10 +175,11 @@ class NodeSync {
   std::string reverted_;       // by the last one: "the label type"
   bool reverted_now_ = false;  // and not written since
   SteadyTime contested_until_{};
-  std::string provider_id_;           // to re-create the Node with
-  Backoff provider_id_backoff_;       // the server rejects it
-  Backoff provider_id_retry_;         // it does not answer, or asks to come back later
-  std::string provider_id_rejected_;  // why
+  std::set<std::string> contested_conditions_;  // that were changed back in this contest
+  std::string provider_id_;                     // to re-create the Node with
+  Backoff provider_id_backoff_;                 // the server rejects it
+  Backoff provider_id_retry_;                   // it does not answer, or asks to come back later
+  std::string provider_id_rejected_;            // why
   SteadyTime provider_id_not_before_{};
   std::optional<node::NodeEnd> end_;
   std::string lost_uid_;  // of a Node that a write found gone before the watch said so

@@ -359,6 +359,39 @@ TEST_F(NodeSyncTest, ASlowContestIsToldToo) {
   EXPECT_TRUE(told);
 }
 
+// While a label waits for minutes, what the node controller made of the conditions does not. Once
+// in a contest: who disagrees about conditions as well waits, too.
+TEST_F(NodeSyncTest, AContestOverALabelKeepsNoConditionWrong) {
+  const auto revert = [this](const char* ready) {
+    api_.change("n1", [&](node::ObservedNode& node) {
+      node.labels["type"] = "theirs";
+      node.conditions.back().condition.status = ready;
+    });
+    tell(Seen::kModified);
+    run(milliseconds{1});
+  };
+  for (int i = 0; i < 50; ++i) {
+    if (held().labels.at("type") != "theirs") {
+      revert("True");
+    }
+    run(seconds{5});
+  }
+  if (held().labels.at("type") != "theirs") {
+    revert("True");
+  }
+  run(seconds{10});
+  ASSERT_EQ(held().labels.at("type"), "theirs") << "held back for minutes";
+  revert("Unknown");
+  run(seconds{6});
+  EXPECT_EQ(condition("Ready"), "True");
+  revert("Unknown");
+  run(seconds{10});
+  EXPECT_EQ(condition("Ready"), "Unknown") << "part of the contest now";
+  EXPECT_THAT(sync_->difference(clock_.now()), HasSubstr("the label type"));
+  run(minutes{6});
+  EXPECT_EQ(condition("Ready"), "True");
+}
+
 // One change by hand is none, soon after a contest either.
 TEST_F(NodeSyncTest, AContestBeginsAgainWithItsFirstRevert) {
   const auto revert = [this] {
