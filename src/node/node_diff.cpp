@@ -225,12 +225,15 @@ std::string example_of(const NodePatch& patch) {
   if (patch.addresses) {
     return "the addresses";
   }
-  const NodePatch changes = changes_of(patch);
-  if (!changes.conditions.empty()) {
-    return "the condition " + changes.conditions.front().condition.type;
+  const auto changed = std::find_if(patch.conditions.begin(), patch.conditions.end(),
+                                    [](const PatchedCondition& item) { return item.differs; });
+  if (changed != patch.conditions.end()) {
+    return "the condition " + changed->condition.type;
   }
-  return patch.removed_conditions.empty() ? "status.nodeInfo"
-                                          : "the condition " + patch.removed_conditions.front();
+  if (!patch.removed_conditions.empty()) {
+    return "the condition " + patch.removed_conditions.front();
+  }
+  return patch.kubelet_port ? "status.daemonEndpoints" : "status.nodeInfo";
 }
 
 }  // namespace slurmlet::node

@@ -22,7 +22,7 @@ struct PatchedCondition {
   Condition condition;
   std::string last_heartbeat_time;   // RFC 3339
   std::string last_transition_time;  // kept unless the status changed
-  bool differs = true;               // from the Node's, in more than its times
+  bool differs = true;               // false: only its times are renewed
   bool operator==(const PatchedCondition&) const = default;
 };
 
@@ -46,8 +46,8 @@ struct NodePatch {
 // times would be written (the periodic report sends that).
 NodePatch node_diff(const ObservedNode& observed, const DesiredNode& desired, WallTime now);
 
-// What `patch` changes, to tell whether two change the same: without the conditions of which only
-// the times are written, and without times.
+// `patch` without times, and without conditions of which only those are renewed: to tell whether
+// two patches change the same.
 NodePatch changes_of(NodePatch patch);
 
 // Something that `patch`, which has changes, is for: "the label type", "the condition Ready".

@@ -275,7 +275,7 @@ void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place,
 void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
   static constexpr struct {
     const char *done, *failed;
-  } kWords[] = {{"requeued job ", "could not requeue job "},
+  } kWords[] = {{"requested a requeue of job ", "could not requeue job "},
                 {"cancelled job ", "could not cancel job "},
                 {"deleted dynamic node ", "could not delete dynamic node "}};
   std::uint64_t* const counters[] = {&status_.requeued, &status_.cancelled,

@@ -25,12 +25,7 @@ constexpr minutes kContested{1};  // after a write that undid a revert
 // client's write.
 void NodeSync::note_unkept(Now now) {
   const node::NodePatch left = node::node_diff(*observed_, effective_desired(), now.wall);
-  if (!left.has_changes) {
-    unkept_.reset();
-    alterations_ = 0;
-    return;
-  }
-  if (++alterations_ < 2) {
+  if (!is_news(left) || ++alterations_ < 2) {
     return;
   }
   if (!unkept_) {
@@ -51,30 +46,45 @@ bool NodeSync::is_news(const node::NodePatch& patch) {
 
 // Somebody has changed back what was written.
 void NodeSync::note_revert(const node::NodePatch& patch, Now now) {
+  reverted_ = node::example_of(patch);
+  if (std::exchange(reverted_now_, true)) {
+    return;
+  }
   // One that was held back belongs to it however late it came.
   const bool goes_on = now.steady < std::max(contested_until_, revert_not_before_);
-  if (!goes_on) {
-    contested_conditions_.clear();
-  }
-  if (!std::exchange(reverted_now_, true)) {
-    reverts_ = (goes_on ? reverts_ : 0) + 1;
-    reverted_ = node::example_of(patch);
-    if (reverts_ == kRevertsThatCount) {
-      log::warning(contest() + "; writing at increasing intervals");
-    }
-  }
-  // A contest over something else keeps none wrong for long, such as a Ready that the node
-  // controller made Unknown; once each, as it may become part of the contest.
-  for (const auto& item : node::changes_of(patch).conditions) {
-    if (contested_conditions_.insert(item.condition.type).second) {
-      revert_not_before_ =
-          std::min(revert_not_before_, now.steady + delay(Delay::kRevertedCondition, random_));
-    }
+  reverts_ = (goes_on ? reverts_ : 0) + 1;
+  if (reverts_ == kRevertsThatCount) {
+    log::warning(contest() + "; writing at increasing intervals");
   }
 }
 
+// What is held back because of a label must not leave Ready at the node controller's Unknown. Not
+// for a condition that was changed back a few minutes ago as well: it may be contested itself.
+void NodeSync::hasten_conditions(const node::NodePatch& patch, Now now) {
+  const SteadyTime soon = now.steady + delay(Delay::kRevertedCondition, random_);
+  if (soon >= revert_not_before_) {
+    return;
+  }
+  bool is_new = false;
+  for (const auto& item : patch.conditions) {
+    if (item.differs) {
+      const auto [seen, added] = hastened_.try_emplace(item.condition.type, now.steady);
+      is_new |= added || now.steady - seen->second > kQuietAfterReverts;
+      seen->second = now.steady;
+    }
+  }
+  if (is_new) {
+    revert_not_before_ = soon;
+  }
+}
+
+// Whether the next revert begins a contest anew.
+bool NodeSync::is_quiet(Now now) const {
+  return revert_backoff_.failures() == 0 || now.steady - revert_not_before_ > kQuietAfterReverts;
+}
+
 void NodeSync::back_off(Now now) {
-  if (now.steady - revert_not_before_ > kQuietAfterReverts) {
+  if (is_quiet(now)) {
     revert_backoff_.reset();
   }
   revert_not_before_ = now.steady + revert_backoff_.next();
@@ -82,8 +92,10 @@ void NodeSync::back_off(Now now) {
 
 // Two writers who disagree must not keep the API server busy: each time waits longer.
 void NodeSync::note_write(bool again, const node::DesiredNode& desired, Now now) {
-  if (again || revert_backoff_.failures() == 0 ||
-      now.steady - revert_not_before_ > kQuietAfterReverts) {
+  if (!again && now.steady >= std::max(contested_until_, revert_not_before_)) {
+    reverts_ = 0;  // nobody has answered the last one
+  }
+  if (again || is_quiet(now)) {
     back_off(now);
   }
   if (std::exchange(reverted_now_, false)) {
@@ -98,14 +110,16 @@ void NodeSync::forget_former_writes() {
   alterations_ = 0;
   written_.reset();
   revert_backoff_.reset();
+  revert_not_before_ = contested_until_ = {};
+  hastened_.clear();
   reverts_ = 0;
   reverted_now_ = false;
   provider_id_rejected_.clear();
 }
 
 std::string NodeSync::contest() const {
-  return "another client keeps changing " + reverted_ + " of Node " + desired_.name +
-         " back (kubectl get node " + desired_.name +
+  return "another client keeps reverting " + reverted_ + " of Node " + desired_.name +
+         " (kubectl get node " + desired_.name +
          " -o yaml --show-managed-fields shows which one)";
 }
 

@@ -235,8 +235,11 @@ void NodeSync::write_if_due(Now now) {
   const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
   const bool news = is_news(patch);
   const bool again = news && written_ == desired;
-  if (again && alterations_ != 1) {
-    note_revert(patch, now);
+  if (again) {
+    if (alterations_ != 1) {
+      note_revert(patch, now);
+    }
+    hasten_conditions(patch, now);
   } else if (!news) {
     reverted_now_ = false;
   }

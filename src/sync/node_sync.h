@@ -16,8 +16,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -139,6 +139,8 @@ class NodeSync {
   void note_unkept(Now now);
   bool is_news(const node::NodePatch& patch);
   void note_revert(const node::NodePatch& patch, Now now);
+  void hasten_conditions(const node::NodePatch& patch, Now now);
+  bool is_quiet(Now now) const;
   void back_off(Now now);
   void note_write(bool again, const node::DesiredNode& desired, Now now);
   void forget_former_writes();
@@ -175,7 +177,7 @@ class NodeSync {
   std::string reverted_;       // by the last one: "the label type"
   bool reverted_now_ = false;  // and not written since
   SteadyTime contested_until_{};
-  std::set<std::string> contested_conditions_;  // that were changed back in this contest
+  std::map<std::string, SteadyTime> hastened_;  // condition types, and when they were last wrong
   std::string provider_id_;                     // to re-create the Node with
   Backoff provider_id_backoff_;                 // the server rejects it
   Backoff provider_id_retry_;                   // it does not answer, or asks to come back later

@@ -199,7 +199,7 @@ def test_a_heterogeneous_job_is_requeued_as_a_whole(site, machines):
     machines.delete("m1")
     machines.wait_released("m1")
     assert set(states()) <= {"PENDING", "COMPLETING"}
-    assert f"requeued job {leader}" in site.operators[0].output()
+    assert f"requested a requeue of job {leader}" in site.operators[0].output()
     slurm.command("scancel", leader)
 
 

@@ -57,6 +57,21 @@ TEST(NodeDiffTest, NoChangeIsAHeartbeatOnly) {
   }
 }
 
+TEST(NodeDiffTest, WhatAPatchIsForIsNoHeartbeat) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.conditions.front().condition.status = "Unknown";
+  const NodePatch patch = diff(observed, desired());
+  const std::string type = observed.conditions.front().condition.type;
+  EXPECT_EQ(example_of(patch), "the condition " + type);
+  const NodePatch changes = changes_of(patch);
+  ASSERT_EQ(changes.conditions.size(), 1U);
+  EXPECT_EQ(changes.conditions.front().condition.type, type);
+  EXPECT_EQ(changes.conditions.front().last_heartbeat_time, "");
+  observed = observed_from(desired(), kThen);
+  observed.conditions.push_back({{"SlurmNodeStateX", "True", "X", ""}, kThen});
+  EXPECT_EQ(example_of(diff(observed, desired())), "the condition SlurmNodeStateX");
+}
+
 TEST(NodeDiffTest, WhatOthersWroteStays) {
   ObservedNode observed = observed_from(desired(), kThen);
   observed.labels["topology.kubernetes.io/zone"] = "hall-2";

@@ -2,6 +2,8 @@
 
 #include "sync/node_sync.h"
 
+#include <tuple>
+
 #include "sync/node_sync_fixture.h"
 
 namespace slurmlet::sync {
@@ -13,6 +15,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Not;
@@ -278,7 +281,7 @@ TEST_F(NodeSyncTest, AWriterWhoDisagreesIsAnsweredEverMoreSlowly) {
   EXPECT_GT(writes, 5);
   EXPECT_LT(writes, 40);  // at network speed it would be thousands
   constexpr const char* kContest =
-      "another client keeps changing the label type of Node n1 back (kubectl get node n1 -o yaml "
+      "another client keeps reverting the label type of Node n1 (kubectl get node n1 -o yaml "
       "--show-managed-fields shows which one)";
   revert();
   step();
@@ -359,9 +362,9 @@ TEST_F(NodeSyncTest, ASlowContestIsToldToo) {
   EXPECT_TRUE(told);
 }
 
-// While a label waits for minutes, what the node controller made of the conditions does not. Once
-// in a contest: who disagrees about conditions as well waits, too.
-TEST_F(NodeSyncTest, AContestOverALabelKeepsNoConditionWrong) {
+// While a label waits for minutes, what the node controller made of the conditions does not. Not
+// again and again: who disagrees about conditions as well waits, too.
+TEST_F(NodeSyncTest, AConditionDoesNotWaitForAContestedLabel) {
   const auto revert = [this](const char* ready) {
     api_.change("n1", [&](node::ObservedNode& node) {
       node.labels["type"] = "theirs";
@@ -370,16 +373,11 @@ TEST_F(NodeSyncTest, AContestOverALabelKeepsNoConditionWrong) {
     tell(Seen::kModified);
     run(milliseconds{1});
   };
-  for (int i = 0; i < 50; ++i) {
-    if (held().labels.at("type") != "theirs") {
-      revert("True");
-    }
-    run(seconds{5});
-  }
-  if (held().labels.at("type") != "theirs") {
+  revert("Unknown");  // at once with the label: that needs no haste
+  for (int i = 0; i < 9; ++i) {
     revert("True");
+    run(seconds{50});
   }
-  run(seconds{10});
   ASSERT_EQ(held().labels.at("type"), "theirs") << "held back for minutes";
   revert("Unknown");
   run(seconds{6});
@@ -390,6 +388,24 @@ TEST_F(NodeSyncTest, AContestOverALabelKeepsNoConditionWrong) {
   EXPECT_THAT(sync_->difference(clock_.now()), HasSubstr("the label type"));
   run(minutes{6});
   EXPECT_EQ(condition("Ready"), "True");
+}
+
+TEST_F(NodeSyncTest, ConditionsThatAreContestedInTurnAreNotHastenedForEver) {
+  const auto revert = [this](std::size_t which) {
+    api_.change("n1", [&](node::ObservedNode& node) {
+      node.labels["type"] = "theirs";
+      node.conditions.at(which).condition.status = "Unknown";
+    });
+    tell(Seen::kModified);
+    run(milliseconds{1});
+  };
+  api_.clear_calls();
+  const SteadyTime end = clock_.now().steady + hours{1};
+  for (std::size_t i = 0; clock_.now().steady < end; ++i) {
+    revert(i % 2);
+    run(seconds{71});
+  }
+  EXPECT_LT(api_.count("patch_status n1"), 35);
 }
 
 // One change by hand is none, soon after a contest either.
@@ -406,14 +422,18 @@ TEST_F(NodeSyncTest, AContestBeginsAgainWithItsFirstRevert) {
   }
   revert();
   EXPECT_NE(sync_->difference(clock_.now()), "") << "within seconds";
-  run(minutes{2});
-  ASSERT_EQ(sync_->difference(clock_.now()), "");
-  sync_->set_desired(drained_node(), clock_.now());
-  run(milliseconds{1});
-  ASSERT_EQ(condition("SlurmNodeStateDrain"), "True");
-  EXPECT_EQ(sync_->difference(clock_.now()), "") << "a write of our own";
-  revert();
-  EXPECT_EQ(sync_->difference(clock_.now()), "");
+  for (const auto& [pause, node, drained] : {std::tuple{minutes{2}, drained_node(), "True"},
+                                             std::tuple{minutes{11}, good_node(), "False"}}) {
+    run(pause);
+    ASSERT_EQ(sync_->difference(clock_.now()), "");
+    sync_->set_desired(node, clock_.now());
+    run(milliseconds{1});
+    ASSERT_EQ(condition("SlurmNodeStateDrain"), drained);
+    EXPECT_EQ(sync_->difference(clock_.now()), "") << "a write of our own";
+    revert();
+    EXPECT_EQ(sync_->difference(clock_.now()), "");
+    run(seconds{5});
+  }
 }
 
 // Seen only in the answer to our own write.
