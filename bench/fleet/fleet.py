@@ -13,11 +13,13 @@ and of etcd, the oldest lease that any of the looks found (one every five second
 an API server that was away for --outage seconds all leases are fresh again. Needs root.
 """
 import argparse
+import collections
 import concurrent.futures
 import datetime
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sys
@@ -59,6 +61,16 @@ def servers(plane):
             for name in ("kube-apiserver", "etcd"):
                 if name in words[:2] or words[0].endswith("/" + name):
                     found[name] = int(entry.name)
+    return found
+
+
+def requests_of(plane):
+    """{"PUT leases": count, …} that this API server has answered, "WATCH nodes" when they ended."""
+    found = collections.Counter()
+    for line in plane.admin.get("/metrics").splitlines():
+        if line.startswith("apiserver_request_total{"):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+            found[f"{labels['verb']} {labels['resource']}"] += float(line.rpartition(" ")[2])
     return found
 
 
@@ -162,6 +174,7 @@ class Fleet:
     def measure(self, seconds, settle):
         self.settle(settle)
         pids = servers(self.plane)
+        asked = requests_of(self.plane)
         before = {pid: programs.Usage(pid) for pid in self.pids + list(pids.values())}
         began, oldest = time.monotonic(), 0.0
         while time.monotonic() - began < seconds:
@@ -169,6 +182,7 @@ class Fleet:
             oldest = max(oldest, max(self.leases().values()))
         took = time.monotonic() - began
         after = {pid: programs.Usage(pid) for pid in before}
+        asked = requests_of(self.plane) - asked
         share = lambda pid, of: (getattr(after[pid], of) - getattr(before[pid], of)) / took  # noqa: E731
         mean = lambda values: sum(values) / self.count  # noqa: E731
         return {
@@ -179,7 +193,8 @@ class Fleet:
             "own": 100 * mean(share(p, "own") for p in self.pids),
             "switches": mean(share(p, "switches") for p in self.pids),
             "apiserver": share(pids["kube-apiserver"], "own"), "etcd": share(pids["etcd"], "own"),
-            "oldest": oldest}
+            "oldest": oldest,
+            "requests": {what: n * 3600 / took / self.count for what, n in asked.most_common()}}
 
     def outage(self, seconds):
         """Seconds from the return of the API server until every lease is fresh."""
@@ -211,6 +226,9 @@ def table(results):
     for key, title, unit in ROWS:
         cells = [f"{results[k][key]:.4g}" if key in results[k] else "–" for k in kinds]
         print(f"| {title}, {unit} | " + " | ".join(cells) + " |")
+    for kind in kinds:  # of the harness's own, too
+        shares = ", ".join(f"{what} {n:.2g}" for what, n in results[kind]["requests"].items())
+        print(f"{kind}, requests each an hour: {shares}")
 
 
 def run(kind, plane, slurm, work, options):
