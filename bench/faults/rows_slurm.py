@@ -3,6 +3,7 @@ import time
 
 from harness.api import condition
 from registry import row
+from slurmcluster.processes import wait_for
 
 STATES = ("Idle", "Mixed", "Allocated", "Completing", "Drain", "Down", "Fail", "NotResponding")
 STALE = 15  # slurm.staleAfter of the trials
@@ -105,7 +106,10 @@ def failed_over(trial):
         trial.seen("accepted", within=60)
         trial.node.wait_condition("SlurmNodeStateDrain", "True", timeout=90)
         trial.seen("drain", within=45)
-        slurm.command("scontrol", "update", f"nodename={slurm.nodes[0]}", "state=resume")
+        # Before slurmd has registered with the backup slurmctld rejects it, and resumes the node.
+        slurm.command("scontrol", "update", f"nodename={slurm.nodes[0]}", "state=resume", check=False)
+        wait_for("the node not to be drained", 60,
+                 lambda: "DRAIN" not in slurm.node_state(slurm.nodes[0]))
     trial.back(within=45)
 
 
