@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
+#include "base/plain_text.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "node/gpu_health.h"
@@ -15,6 +17,8 @@ namespace {
 
 using StringMap = std::map<std::string, std::string>;
 using PatchMap = std::map<std::string, std::optional<std::string>>;
+
+constexpr std::size_t kMaxShownType = 100;
 
 bool has_prefix_of(const std::set<std::string>& prefixes, const std::string& key) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -116,6 +120,14 @@ const ObservedCondition* observed_condition(const ObservedNode& observed, const 
   return nullptr;
 }
 
+// The API server accepts several conditions of one type. Readers take one or the other.
+bool has_another(const ObservedNode& observed, const ObservedCondition& of) {
+  return std::any_of(observed.conditions.begin(), observed.conditions.end(),
+                     [&of](const ObservedCondition& condition) {
+                       return &condition != &of && condition.condition.type == of.condition.type;
+                     });
+}
+
 // Whether the Node's own condition says more than a provisional one. Nobody's Unknown does, such as
 // that of the node controller after a long pause.
 bool is_kept(const ObservedCondition& old, const Condition& condition, const DesiredNode& desired) {
@@ -135,9 +147,13 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
     if (old != nullptr && is_kept(*old, condition, desired)) {
       continue;
     }
+    const bool is_doubled = old != nullptr && has_another(observed, *old);
+    if (is_doubled) {
+      patch.removed_conditions.push_back(condition.type);  // all, and one is written anew
+    }
     const bool same_status = old != nullptr && old->condition.status == condition.status &&
                              !old->last_transition_time.empty();
-    const bool differs = old == nullptr || old->condition != condition;
+    const bool differs = old == nullptr || is_doubled || old->condition != condition;
     patch.conditions.push_back(
         {condition, now, same_status ? old->last_transition_time : now, differs});
     patch.has_changes |= differs;
@@ -212,28 +228,41 @@ NodePatch changes_of(NodePatch patch) {
   return patch;
 }
 
-std::string example_of(const NodePatch& patch) {
-  const std::pair<const char*, const PatchMap*> kMaps[] = {{"the label ", &patch.labels},
-                                                           {"the annotation ", &patch.annotations},
-                                                           {"capacity ", &patch.capacity},
-                                                           {"allocatable ", &patch.allocatable}};
-  for (const auto& [what, map] : kMaps) {
-    if (!map->empty()) {
-      return what + map->begin()->first;
+std::string example_of(const NodePatch& patch, const NodePatch& but) {
+  const std::tuple<const char*, const PatchMap*, const PatchMap*> kMaps[] = {
+      {"the label ", &patch.labels, &but.labels},
+      {"the annotation ", &patch.annotations, &but.annotations},
+      {"capacity ", &patch.capacity, &but.capacity},
+      {"allocatable ", &patch.allocatable, &but.allocatable}};
+  for (const auto& [what, map, others] : kMaps) {
+    for (const auto& [key, value] : *map) {
+      if (!others->contains(key)) {
+        return what + key;
+      }
     }
   }
-  if (patch.addresses) {
+  if (patch.addresses && !but.addresses) {
     return "the addresses";
   }
-  const auto changed = std::find_if(patch.conditions.begin(), patch.conditions.end(),
-                                    [](const PatchedCondition& item) { return item.differs; });
-  if (changed != patch.conditions.end()) {
-    return "the condition " + changed->condition.type;
+  for (const PatchedCondition& item : patch.conditions) {
+    const auto is_same = [&item](const PatchedCondition& other) {
+      return other.differs && other.condition.type == item.condition.type;
+    };
+    if (item.differs && std::none_of(but.conditions.begin(), but.conditions.end(), is_same)) {
+      return "the condition " + item.condition.type;
+    }
   }
-  if (!patch.removed_conditions.empty()) {
-    return "the condition " + patch.removed_conditions.front();
+  for (const std::string& type : patch.removed_conditions) {
+    const auto& others = but.removed_conditions;
+    if (std::find(others.begin(), others.end(), type) == others.end()) {
+      return "the condition " + plain_text(type, kMaxShownType);  // free text to the API server
+    }
   }
-  return patch.kubelet_port ? "status.daemonEndpoints" : "status.nodeInfo";
+  if (patch.kubelet_port && !but.kubelet_port) {
+    return "status.daemonEndpoints";
+  }
+  const bool is_known = !patch.node_info || but.node_info;  // all of it
+  return but.has_changes && is_known ? example_of(patch) : "status.nodeInfo";
 }
 
 }  // namespace slurmlet::node

@@ -50,7 +50,8 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& desired, Wa
 // two patches change the same.
 NodePatch changes_of(NodePatch patch);
 
-// Something that `patch`, which has changes, is for: "the label type", "the condition Ready".
-std::string example_of(const NodePatch& patch);
+// Something that `patch`, which has changes, is for, and that `but` does not change: "the label
+// type", "the condition Ready". One line.
+std::string example_of(const NodePatch& patch, const NodePatch& but = {});
 
 }  // namespace slurmlet::node

@@ -46,7 +46,7 @@ bool NodeSync::is_news(const node::NodePatch& patch) {
 
 // Somebody has changed back what was written.
 void NodeSync::note_revert(const node::NodePatch& patch, Now now) {
-  reverted_ = node::example_of(patch);
+  reverted_ = node::example_of(patch, unkept_.value_or(node::NodePatch{}));
   if (std::exchange(reverted_now_, true)) {
     return;
   }
@@ -91,7 +91,7 @@ void NodeSync::back_off(Now now) {
 }
 
 // Two writers who disagree must not keep the API server busy: each time waits longer.
-void NodeSync::note_write(bool again, const node::DesiredNode& desired, Now now) {
+void NodeSync::note_write(bool again, Now now) {
   if (!again && now.steady >= std::max(contested_until_, revert_not_before_)) {
     reverts_ = 0;  // nobody has answered the last one
   }
@@ -101,7 +101,7 @@ void NodeSync::note_write(bool again, const node::DesiredNode& desired, Now now)
   if (std::exchange(reverted_now_, false)) {
     contested_until_ = now.steady + kContested;
   }
-  written_ = desired;
+  written_ = desired_;
 }
 
 // There is another Node now.
@@ -119,8 +119,7 @@ void NodeSync::forget_former_writes() {
 
 std::string NodeSync::contest() const {
   return "another client keeps reverting " + reverted_ + " of Node " + desired_.name +
-         " (kubectl get node " + desired_.name +
-         " -o yaml --show-managed-fields shows which one)";
+         " (kubectl get node " + desired_.name + " -o yaml --show-managed-fields shows which one)";
 }
 
 std::string NodeSync::difference(Now now) const {

@@ -231,10 +231,9 @@ void NodeSync::write_if_due(Now now) {
     return;  // neither side has changed since they were found equal
   }
   Status done;  // the status first: a providerID may be rejected
-  const node::DesiredNode desired = effective_desired();
-  const node::NodePatch patch = node::node_diff(*observed_, desired, now.wall);
+  const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
   const bool news = is_news(patch);
-  const bool again = news && written_ == desired;
+  const bool again = news && written_ == desired_;
   if (again) {
     if (alterations_ != 1) {
       note_revert(patch, now);
@@ -250,7 +249,7 @@ void NodeSync::write_if_due(Now now) {
   if (news || now.steady >= next_report_) {
     done = write(patch, now);
     if (done && news) {
-      note_write(again, desired, now);
+      note_write(again, now);
     }
   }
   if (done) {

@@ -142,7 +142,7 @@ class NodeSync {
   void hasten_conditions(const node::NodePatch& patch, Now now);
   bool is_quiet(Now now) const;
   void back_off(Now now);
-  void note_write(bool again, const node::DesiredNode& desired, Now now);
+  void note_write(bool again, Now now);
   void forget_former_writes();
   std::string contest() const;
   bool lacks_provider_id() const;
@@ -170,7 +170,7 @@ class NodeSync {
   std::optional<node::ObservedNode> observed_;
   std::optional<node::NodePatch> unkept_;     // what the server does not keep as it is written
   int alterations_ = 0;                       // of writes in a row
-  std::optional<node::DesiredNode> written_;  // last, with changes
+  std::optional<node::DesiredNode> written_;  // last, with changes; whatever the Node was like
   Backoff revert_backoff_;                    // somebody changes back what we write
   SteadyTime revert_not_before_{};
   int reverts_ = 0;            // in a row

@@ -215,13 +215,13 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     merge(patch.annotations, node.annotations);
     merge(patch.capacity, node.capacity);
     merge(patch.allocatable, node.allocatable);
-    for (const node::PatchedCondition& item : patch.conditions) {
-      merge_condition(item, node.conditions);
-    }
     std::erase_if(node.conditions, [&patch](const node::ObservedCondition& held) {
       return std::ranges::find(patch.removed_conditions, held.condition.type) !=
              patch.removed_conditions.end();
     });
+    for (const node::PatchedCondition& item : patch.conditions) {
+      merge_condition(item, node.conditions);
+    }
     if (patch.addresses) {
       node.addresses = *patch.addresses;
     }

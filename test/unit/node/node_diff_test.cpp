@@ -12,6 +12,7 @@ namespace node_diff_test {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 constexpr char kThen[] = "2026-11-20T10:00:00Z";
@@ -68,8 +69,34 @@ TEST(NodeDiffTest, WhatAPatchIsForIsNoHeartbeat) {
   EXPECT_EQ(changes.conditions.front().condition.type, type);
   EXPECT_EQ(changes.conditions.front().last_heartbeat_time, "");
   observed = observed_from(desired(), kThen);
-  observed.conditions.push_back({{"SlurmNodeStateX", "True", "X", ""}, kThen});
-  EXPECT_EQ(example_of(diff(observed, desired())), "the condition SlurmNodeStateX");
+  const std::string hostile = "SlurmNodeStateX\n" + std::string(300, 'x');
+  observed.conditions.push_back({{hostile, "True", "X", ""}, kThen});
+  const std::string shown = example_of(diff(observed, desired()));
+  EXPECT_THAT(shown, StartsWith("the condition SlurmNodeStateX xxx"));
+  EXPECT_LT(shown.size(), 120U);
+}
+
+TEST(NodeDiffTest, WhatAPatchIsForCanLeaveOutWhatIsKnown) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.labels.erase("type");
+  const NodePatch known = diff(observed, desired());
+  ASSERT_EQ(example_of(known), "the label type");
+  EXPECT_EQ(example_of(known, known), "the label type") << "rather than nothing";
+  observed.conditions.front().condition.status = "Unknown";
+  EXPECT_EQ(example_of(diff(observed, desired()), known),
+            "the condition " + observed.conditions.front().condition.type);
+}
+
+// The API server keeps both; readers take one or the other.
+TEST(NodeDiffTest, ADoubledConditionIsWrittenAnew) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.conditions.push_back({{"Ready", "False", "Forged", ""}, kThen});
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_TRUE(patch.has_changes);
+  EXPECT_THAT(patch.removed_conditions, ElementsAre("Ready"));
+  ASSERT_NE(patched(patch, "Ready"), nullptr);
+  EXPECT_EQ(patched(patch, "Ready")->condition.status, "True");
+  EXPECT_EQ(example_of(patch), "the condition Ready");
 }
 
 TEST(NodeDiffTest, WhatOthersWroteStays) {

@@ -336,6 +336,20 @@ TEST_F(NodeSyncTest, BesideWhatTheServerAltersTheRestIsKept) {
             "the API server changes capacity cpu when it is written");
 }
 
+TEST_F(NodeSyncTest, WhatTheServerAltersIsNoRevert) {
+  api_.admit = [](node::ObservedNode& node) { node.labels["type"] = "theirs"; };
+  sync_->set_desired(drained_node(), clock_.now());
+  run(seconds{10});
+  for (int i = 0; i < 8; ++i) {
+    api_.change("n1", [](node::ObservedNode& node) {
+      node.conditions.back().condition.status = "Unknown";
+    });
+    tell(Seen::kModified);
+    run(seconds{5});
+  }
+  EXPECT_THAT(sync_->difference(clock_.now()), HasSubstr("reverting the condition Ready"));
+}
+
 // Then nothing is left to repeat.
 TEST_F(NodeSyncTest, WhatOthersPutRightAfterAnAlteredWriteDoesNotSpin) {
   api_.admit = [this](node::ObservedNode& node) {
@@ -657,6 +671,24 @@ TEST_F(NodeSyncTest, AUuidLabelThatComesBackIsOursAgain) {
   tell(Seen::kModified);
   step_after(seconds{1});
   EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
+}
+
+// What is wanted depends on whether the label is there: who removes and sets it in turn, with
+// another one, is a contest all the same.
+TEST_F(NodeSyncTest, AUuidLabelThatComesAndGoesIsNoWayAroundTheBackOff) {
+  api_.clear_calls();
+  for (const SteadyTime end = clock_.now().steady + minutes{5}; clock_.now().steady < end;) {
+    api_.change("n1", [](node::ObservedNode& node) {
+      if (!node.labels.erase(kUuidLabel)) {
+        node.labels[kUuidLabel] = "wrong";
+      }
+      node.labels["type"] = "theirs";
+    });
+    tell(Seen::kModified);
+    step_after(milliseconds{100});
+  }
+  EXPECT_LT(api_.count("patch_status n1"), 20);
+  EXPECT_NE(sync_->difference(clock_.now()), "");
 }
 
 TEST_F(NodeSyncTest, FailuresBackOffAndRecover) {

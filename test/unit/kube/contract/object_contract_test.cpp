@@ -9,6 +9,7 @@
 
 #include "base/rfc3339.h"
 #include "cluster.h"
+#include "node/node_diff.h"
 
 namespace slurmlet::kube::contract {
 namespace {
@@ -100,6 +101,29 @@ TEST_F(NodeContract, PatchMergesConditionsReplacesAddressesAndRemovesKeys) {
   EXPECT_EQ(after->addresses, *patch.addresses);
   EXPECT_EQ(after->node_info.boot_id, "boot-2");
   EXPECT_EQ(after->kubelet_port, 10260);
+}
+
+TEST_F(NodeContract, ADoubledConditionIsOneAgain) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  admin("DELETE", "/api/v1/nodes/" + name_);
+  node::DesiredNode doubled = desired_node(name_);
+  doubled.conditions.push_back({"Ready", "False", "Forged", ""});
+  const auto created = nodes_->create(doubled, clock_.now().wall);
+  ASSERT_TRUE(created) << created.error().message;
+  const auto count = [](const node::ObservedNode& node) {
+    return std::ranges::count_if(node.conditions,
+                                 [](const auto& held) { return held.condition.type == "Ready"; });
+  };
+  ASSERT_EQ(count(*created), 2) << "the API server accepts it";
+  const node::DesiredNode desired = desired_node(name_);
+  const auto after =
+      nodes_->patch_status(name_, node::node_diff(*created, desired, clock_.now().wall));
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(count(*after), 1);
+  EXPECT_FALSE(node::node_diff(*after, desired, clock_.now().wall).has_changes);
 }
 
 TEST_F(NodeContract, AnotherUidIsInvalid) {
