@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "credentials/access.h"
 #include "daemon/node_preview.h"
@@ -54,24 +55,23 @@ std::string condition_line(const node::Condition& condition) {
 
 std::string conditions_text(const node::ObservedNode& live, const node::NodePatch& patch) {
   Field field{"status.conditions"};
-  const auto observed = [&](const std::string& type) {
-    return std::find_if(live.conditions.begin(), live.conditions.end(),
-                        [&](const auto& one) { return one.condition.type == type; });
+  const auto remove_all = [&](const std::string& type) {
+    for (const auto& one : live.conditions) {
+      if (one.condition.type == type) {
+        field.remove(condition_line(one.condition));
+      }
+    }
   };
+  std::set<std::string> removed = patch.removed_conditions;
   for (const auto& wanted : patch.conditions) {
-    const auto found = observed(wanted.condition.type);
-    if (found != live.conditions.end() && found->condition == wanted.condition) {
-      continue;  // the heartbeat alone
+    if (wanted.differs) {
+      remove_all(wanted.condition.type);
+      removed.erase(wanted.condition.type);
+      field.add(condition_line(wanted.condition));
     }
-    if (found != live.conditions.end()) {
-      field.remove(condition_line(found->condition));
-    }
-    field.add(condition_line(wanted.condition));
   }
-  for (const auto& type : patch.removed_conditions) {
-    if (const auto found = observed(type); found != live.conditions.end()) {
-      field.remove(condition_line(found->condition));
-    }
+  for (const auto& type : removed) {
+    remove_all(type);
   }
   return field.text();
 }

@@ -18,7 +18,7 @@ namespace {
 using StringMap = std::map<std::string, std::string>;
 using PatchMap = std::map<std::string, std::optional<std::string>>;
 
-constexpr std::size_t kMaxShownType = 100;
+constexpr std::size_t kMaxShownName = 100;
 
 bool has_prefix_of(const std::set<std::string>& prefixes, const std::string& key) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -75,6 +75,7 @@ void remove_left_labels(const ObservedNode& observed, const DesiredNode& desired
 // its name stays on our list so that the zero stays ours.
 DesiredNode with_gone_gpus(const ObservedNode& observed, DesiredNode desired) {
   std::set<std::string> gpus = list_at(observed.annotations, vocabulary::kGpuResources);
+  std::erase_if(gpus, [&](const auto& name) { return !observed.capacity.contains(name); });
   if (!desired.slurm_facts_known || gpus.empty()) {
     return desired;
   }
@@ -120,14 +121,6 @@ const ObservedCondition* observed_condition(const ObservedNode& observed, const 
   return nullptr;
 }
 
-// The API server accepts several conditions of one type. Readers take one or the other.
-bool has_another(const ObservedNode& observed, const ObservedCondition& of) {
-  return std::any_of(observed.conditions.begin(), observed.conditions.end(),
-                     [&of](const ObservedCondition& condition) {
-                       return &condition != &of && condition.condition.type == of.condition.type;
-                     });
-}
-
 // Whether the Node's own condition says more than a provisional one. Nobody's Unknown does, such as
 // that of the node controller after a long pause.
 bool is_kept(const ObservedCondition& old, const Condition& condition, const DesiredNode& desired) {
@@ -147,9 +140,13 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
     if (old != nullptr && is_kept(*old, condition, desired)) {
       continue;
     }
-    const bool is_doubled = old != nullptr && has_another(observed, *old);
+    // The API server accepts several of one type; which one counts is up to the reader.
+    const bool is_doubled =
+        std::ranges::count_if(observed.conditions, [&condition](const ObservedCondition& one) {
+          return one.condition.type == condition.type;
+        }) > 1;
     if (is_doubled) {
-      patch.removed_conditions.push_back(condition.type);  // all, and one is written anew
+      patch.removed_conditions.insert(condition.type);  // all of it; one is written anew
     }
     const bool same_status = old != nullptr && old->condition.status == condition.status &&
                              !old->last_transition_time.empty();
@@ -166,7 +163,7 @@ void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
     const bool is_ours = type.starts_with(vocabulary::kSlurmNodeState) ||
                          (desired.slurm_facts_known && is_gpu_condition_of_ours(old.condition));
     if (!wanted.contains(type) && is_ours) {
-      patch.removed_conditions.push_back(type);
+      patch.removed_conditions.insert(type);
     }
   }
 }
@@ -237,7 +234,7 @@ std::string example_of(const NodePatch& patch, const NodePatch& but) {
   for (const auto& [what, map, others] : kMaps) {
     for (const auto& [key, value] : *map) {
       if (!others->contains(key)) {
-        return what + key;
+        return what + plain_text(key, kMaxShownName);
       }
     }
   }
@@ -253,16 +250,14 @@ std::string example_of(const NodePatch& patch, const NodePatch& but) {
     }
   }
   for (const std::string& type : patch.removed_conditions) {
-    const auto& others = but.removed_conditions;
-    if (std::find(others.begin(), others.end(), type) == others.end()) {
-      return "the condition " + plain_text(type, kMaxShownType);  // free text to the API server
+    if (!but.removed_conditions.contains(type)) {
+      return "the condition " + plain_text(type, kMaxShownName);  // free text to the API server
     }
   }
   if (patch.kubelet_port && !but.kubelet_port) {
     return "status.daemonEndpoints";
   }
-  const bool is_known = !patch.node_info || but.node_info;  // all of it
-  return but.has_changes && is_known ? example_of(patch) : "status.nodeInfo";
+  return patch.node_info && !but.node_info ? "status.nodeInfo" : "";
 }
 
 }  // namespace slurmlet::node

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct NodePatch {
   std::map<std::string, std::optional<std::string>> capacity;
   std::map<std::string, std::optional<std::string>> allocatable;
   std::vector<PatchedCondition> conditions;       // to set
-  std::vector<std::string> removed_conditions;    // to delete ($patch: delete)
+  std::set<std::string> removed_conditions;       // all of these types ($patch: delete), first
   std::optional<std::vector<Address>> addresses;  // the whole list ($patch: replace)
   std::optional<NodeInfo> node_info;
   std::optional<int> kubelet_port;
@@ -50,8 +51,8 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& desired, Wa
 // two patches change the same.
 NodePatch changes_of(NodePatch patch);
 
-// Something that `patch`, which has changes, is for, and that `but` does not change: "the label
-// type", "the condition Ready". One line.
+// Something that `patch` changes and `but` does not: "the label type", "the condition Ready". One
+// line; "" where there is no such thing.
 std::string example_of(const NodePatch& patch, const NodePatch& but = {});
 
 }  // namespace slurmlet::node

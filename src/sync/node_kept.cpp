@@ -46,7 +46,11 @@ bool NodeSync::is_news(const node::NodePatch& patch) {
 
 // Somebody has changed back what was written.
 void NodeSync::note_revert(const node::NodePatch& patch, Now now) {
-  reverted_ = node::example_of(patch, unkept_.value_or(node::NodePatch{}));
+  std::string what = node::example_of(patch, unkept_.value_or(node::NodePatch{}));
+  if (what.empty()) {
+    return;  // part of what the API server alters
+  }
+  reverted_ = std::move(what);
   if (std::exchange(reverted_now_, true)) {
     return;
   }
@@ -101,14 +105,14 @@ void NodeSync::note_write(bool again, Now now) {
   if (std::exchange(reverted_now_, false)) {
     contested_until_ = now.steady + kContested;
   }
-  written_ = desired_;
+  is_written_ = true;
 }
 
 // There is another Node now.
 void NodeSync::forget_former_writes() {
   unkept_.reset();
   alterations_ = 0;
-  written_.reset();
+  is_written_ = false;
   revert_backoff_.reset();
   revert_not_before_ = contested_until_ = {};
   hastened_.clear();

@@ -52,7 +52,7 @@ void NodeSync::set_desired(node::DesiredNode desired, Now now) {
     return;
   }
   desired_ = std::move(desired);
-  compared_ = false;
+  is_written_ = compared_ = false;
   if (observed_) {
     announce(now);
   }
@@ -233,7 +233,7 @@ void NodeSync::write_if_due(Now now) {
   Status done;  // the status first: a providerID may be rejected
   const node::NodePatch patch = node::node_diff(*observed_, effective_desired(), now.wall);
   const bool news = is_news(patch);
-  const bool again = news && written_ == desired_;
+  const bool again = news && is_written_;
   if (again) {
     if (alterations_ != 1) {
       note_revert(patch, now);

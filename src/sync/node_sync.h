@@ -168,10 +168,10 @@ class NodeSync {
   std::string cluster_;                     // Slurm's, for the registration event
   std::optional<Found> found_;              // to be registered
   std::optional<node::ObservedNode> observed_;
-  std::optional<node::NodePatch> unkept_;     // what the server does not keep as it is written
-  int alterations_ = 0;                       // of writes in a row
-  std::optional<node::DesiredNode> written_;  // last, with changes; whatever the Node was like
-  Backoff revert_backoff_;                    // somebody changes back what we write
+  std::optional<node::NodePatch> unkept_;  // what the server does not keep as it is written
+  int alterations_ = 0;                    // of writes in a row
+  bool is_written_ = false;                // desired_, since it last changed
+  Backoff revert_backoff_;                 // somebody changes back what we write
   SteadyTime revert_not_before_{};
   int reverts_ = 0;            // in a row
   std::string reverted_;       // by the last one: "the label type"

@@ -216,8 +216,7 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     merge(patch.capacity, node.capacity);
     merge(patch.allocatable, node.allocatable);
     std::erase_if(node.conditions, [&patch](const node::ObservedCondition& held) {
-      return std::ranges::find(patch.removed_conditions, held.condition.type) !=
-             patch.removed_conditions.end();
+      return patch.removed_conditions.contains(held.condition.type);
     });
     for (const node::PatchedCondition& item : patch.conditions) {
       merge_condition(item, node.conditions);

@@ -81,10 +81,20 @@ TEST(NodeDiffTest, WhatAPatchIsForCanLeaveOutWhatIsKnown) {
   observed.labels.erase("type");
   const NodePatch known = diff(observed, desired());
   ASSERT_EQ(example_of(known), "the label type");
-  EXPECT_EQ(example_of(known, known), "the label type") << "rather than nothing";
+  EXPECT_EQ(example_of(known, known), "");
   observed.conditions.front().condition.status = "Unknown";
   EXPECT_EQ(example_of(diff(observed, desired()), known),
             "the condition " + observed.conditions.front().condition.type);
+}
+
+// No name of somebody else's comes into the Node: the API server would reject all of the patch.
+TEST(NodeDiffTest, OnlyAGpuThatTheNodeHasIsZeroed) {
+  ObservedNode observed = observed_from(desired(), kThen);
+  observed.annotations["slurmlet.io/gpu-resources"] = "not a\nname,nvidia.com/gpu";
+  observed.capacity["nvidia.com/gpu"] = "4";
+  const NodePatch patch = diff(observed, desired());
+  EXPECT_THAT(patch.capacity, ElementsAre(Pair("nvidia.com/gpu", "0")));
+  EXPECT_EQ(patch.annotations.at("slurmlet.io/gpu-resources"), "nvidia.com/gpu");
 }
 
 // The API server keeps both; readers take one or the other.

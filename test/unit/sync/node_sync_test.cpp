@@ -336,7 +336,7 @@ TEST_F(NodeSyncTest, BesideWhatTheServerAltersTheRestIsKept) {
             "the API server changes capacity cpu when it is written");
 }
 
-TEST_F(NodeSyncTest, WhatTheServerAltersIsNoRevert) {
+TEST_F(NodeSyncTest, AContestIsNotNamedAfterWhatTheServerAlters) {
   api_.admit = [](node::ObservedNode& node) { node.labels["type"] = "theirs"; };
   sync_->set_desired(drained_node(), clock_.now());
   run(seconds{10});
@@ -673,8 +673,8 @@ TEST_F(NodeSyncTest, AUuidLabelThatComesBackIsOursAgain) {
   EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
 }
 
-// What is wanted depends on whether the label is there: who removes and sets it in turn, with
-// another one, is a contest all the same.
+// What is wanted depends on whether the label is there: a client that removes it and sets it by
+// turns, and changes another label, is in a contest all the same.
 TEST_F(NodeSyncTest, AUuidLabelThatComesAndGoesIsNoWayAroundTheBackOff) {
   api_.clear_calls();
   for (const SteadyTime end = clock_.now().steady + minutes{5}; clock_.now().steady < end;) {
@@ -689,6 +689,34 @@ TEST_F(NodeSyncTest, AUuidLabelThatComesAndGoesIsNoWayAroundTheBackOff) {
   }
   EXPECT_LT(api_.count("patch_status n1"), 20);
   EXPECT_NE(sync_->difference(clock_.now()), "");
+}
+
+TEST_F(NodeSyncTest, ADoubledConditionIsOneAgain) {
+  api_.change("n1", [](node::ObservedNode& node) {
+    node.conditions.push_back({{"Ready", "False", "Forged", ""}, ""});
+  });
+  tell(Seen::kModified);
+  run(seconds{10});
+  EXPECT_EQ(api_.count("patch_status n1"), 1);
+  EXPECT_EQ(std::ranges::count_if(held().conditions,
+                                  [](const auto& one) { return one.condition.type == "Ready"; }),
+            1);
+}
+
+// Part of it put right by somebody else is none either.
+TEST_F(NodeSyncTest, WhatTheServerAltersIsNoRevert) {
+  api_.admit = [](node::ObservedNode& node) {
+    node.labels["type"] = "theirs";
+    node.capacity["cpu"] = "1";
+  };
+  sync_->set_desired(drained_node(), clock_.now());
+  run(seconds{10});
+  for (int i = 0; i < 8; ++i) {
+    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "virtual-kubelet"; });
+    tell(Seen::kModified);
+    run(seconds{5});
+  }
+  EXPECT_THAT(sync_->difference(clock_.now()), Not(HasSubstr("reverting")));
 }
 
 TEST_F(NodeSyncTest, FailuresBackOffAndRecover) {
