@@ -87,7 +87,7 @@ TEST(NodeDiffTest, WhatAPatchIsForCanLeaveOutWhatIsKnown) {
             "the condition " + observed.conditions.front().condition.type);
 }
 
-// No name of somebody else's comes into the Node: the API server would reject all of the patch.
+// By the annotation no name of somebody else's comes into the Node: the API server takes any.
 TEST(NodeDiffTest, OnlyAGpuThatTheNodeHasIsZeroed) {
   ObservedNode observed = observed_from(desired(), kThen);
   observed.annotations["slurmlet.io/gpu-resources"] = "not a\nname,nvidia.com/gpu";
