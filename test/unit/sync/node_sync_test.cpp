@@ -29,6 +29,20 @@ class NodeSyncTest : public NodeSyncFixture {
     step();
     api_.clear_calls();
   }
+  // The label type, and we see it.
+  void somebody_sets_type(const char* value) {
+    api_.change("n1", [value](node::ObservedNode& node) { node.labels["type"] = value; });
+    tell(Seen::kModified);
+  }
+  // Once, which is seen only in the answer to our own.
+  void a_write_meets_anothers() {
+    api_.admit = [this](node::ObservedNode& node) {
+      node.labels["type"] = "theirs";
+      api_.admit = [](node::ObservedNode&) {};
+    };
+    sync_->set_desired(drained_node(), clock_.now());
+    step_after(seconds{1});
+  }
   std::string condition(const std::string& type) const {
     for (const auto& held_condition : held().conditions) {
       if (held_condition.condition.type == type) {
@@ -262,10 +276,7 @@ TEST_F(NodeSyncTest, WhatOthersDoToOurPartIsUndone) {
 
 // Two writers who disagree: the other one changes our label back as soon as we have set it.
 TEST_F(NodeSyncTest, AWriterWhoDisagreesIsAnsweredEverMoreSlowly) {
-  const auto revert = [this] {
-    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "theirs"; });
-    tell(Seen::kModified);
-  };
+  const auto revert = [this] { somebody_sets_type("theirs"); };
   int writes = 0;
   for (const SteadyTime end = clock_.now().steady + minutes{30}; clock_.now().steady < end;) {
     if (held().labels.at("type") != "theirs") {
@@ -326,8 +337,7 @@ TEST_F(NodeSyncTest, BesideWhatTheServerAltersTheRestIsKept) {
   sync_->set_desired(drained_node(), clock_.now());
   run(seconds{10});
   ASSERT_NE(sync_->difference(clock_.now()), "");
-  api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "theirs"; });
-  tell(Seen::kModified);
+  somebody_sets_type("theirs");
   api_.clear_calls();
   run(seconds{10});
   EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
@@ -352,14 +362,8 @@ TEST_F(NodeSyncTest, AContestIsNotNamedAfterWhatTheServerAlters) {
 
 // Then nothing is left to repeat.
 TEST_F(NodeSyncTest, WhatOthersPutRightAfterAnAlteredWriteDoesNotSpin) {
-  api_.admit = [this](node::ObservedNode& node) {
-    node.labels["type"] = "theirs";
-    api_.admit = [](node::ObservedNode&) {};
-  };
-  sync_->set_desired(drained_node(), clock_.now());
-  step_after(seconds{1});
-  api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "virtual-kubelet"; });
-  tell(Seen::kModified);
+  a_write_meets_anothers();
+  somebody_sets_type("virtual-kubelet");
   const SteadyTime next = step_after(seconds{2});
   EXPECT_GT(next, clock_.now().steady);
 }
@@ -368,8 +372,7 @@ TEST_F(NodeSyncTest, WhatOthersPutRightAfterAnAlteredWriteDoesNotSpin) {
 TEST_F(NodeSyncTest, ASlowContestIsToldToo) {
   bool told = false;
   for (int i = 0; i < 20; ++i) {
-    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "theirs"; });
-    tell(Seen::kModified);
+    somebody_sets_type("theirs");
     run(seconds{90});
     told = told || !sync_->difference(clock_.now()).empty();
   }
@@ -413,7 +416,6 @@ TEST_F(NodeSyncTest, ConditionsThatAreContestedInTurnAreNotHastenedForEver) {
     tell(Seen::kModified);
     run(milliseconds{1});
   };
-  api_.clear_calls();
   const SteadyTime end = clock_.now().steady + hours{1};
   for (std::size_t i = 0; clock_.now().steady < end; ++i) {
     revert(i % 2);
@@ -425,8 +427,7 @@ TEST_F(NodeSyncTest, ConditionsThatAreContestedInTurnAreNotHastenedForEver) {
 // One change by hand is none, soon after a contest either.
 TEST_F(NodeSyncTest, AContestBeginsAgainWithItsFirstRevert) {
   const auto revert = [this] {
-    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "theirs"; });
-    tell(Seen::kModified);
+    somebody_sets_type("theirs");
     run(milliseconds{1});
   };
   revert();  // of what registration wrote: not counted
@@ -452,14 +453,8 @@ TEST_F(NodeSyncTest, AContestBeginsAgainWithItsFirstRevert) {
   }
 }
 
-// Seen only in the answer to our own write.
 TEST_F(NodeSyncTest, AWriteThatMeetsAnotherIsRepeatedAndNoProblem) {
-  api_.admit = [this](node::ObservedNode& node) {
-    node.labels["type"] = "theirs";
-    api_.admit = [](node::ObservedNode&) {};
-  };
-  sync_->set_desired(drained_node(), clock_.now());
-  step_after(seconds{1});
+  a_write_meets_anothers();
   ASSERT_EQ(held().labels.at("type"), "theirs");
   EXPECT_EQ(sync_->difference(clock_.now()), "");
   run(seconds{5});
@@ -505,8 +500,7 @@ TEST_F(NodeSyncTest, ACredentialThatIsNotAcceptedIsNoRejectedProviderId) {
 // those keeps the loop awake.
 TEST_F(NodeSyncTest, WhatIsHeldBackDoesNotSpin) {
   const auto revert = [this] {
-    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "theirs"; });
-    tell(Seen::kModified);
+    somebody_sets_type("theirs");
     step();
   };
   for (int i = 0; i < 8; ++i) {
@@ -676,7 +670,6 @@ TEST_F(NodeSyncTest, AUuidLabelThatComesBackIsOursAgain) {
 // What is wanted depends on whether the label is there: a client that removes it and sets it by
 // turns, and changes another label, is in a contest all the same.
 TEST_F(NodeSyncTest, AUuidLabelThatComesAndGoesIsNoWayAroundTheBackOff) {
-  api_.clear_calls();
   for (const SteadyTime end = clock_.now().steady + minutes{5}; clock_.now().steady < end;) {
     api_.change("n1", [](node::ObservedNode& node) {
       if (!node.labels.erase(kUuidLabel)) {
@@ -712,8 +705,7 @@ TEST_F(NodeSyncTest, WhatTheServerAltersIsNoRevert) {
   sync_->set_desired(drained_node(), clock_.now());
   run(seconds{10});
   for (int i = 0; i < 8; ++i) {
-    api_.change("n1", [](node::ObservedNode& node) { node.labels["type"] = "virtual-kubelet"; });
-    tell(Seen::kModified);
+    somebody_sets_type("virtual-kubelet");
     run(seconds{5});
   }
   EXPECT_THAT(sync_->difference(clock_.now()), Not(HasSubstr("reverting")));
