@@ -131,7 +131,6 @@ struct SiteNode {
   bool unschedulable = false;
   bool deleting = false;
   std::string provider_id = {};
-  std::string host_uuid = {};  // the label metal3.io/uuid
   bool operator==(const SiteNode&) const = default;
 };
 
@@ -142,6 +141,7 @@ struct Machine {
   std::string cluster;                 // of Cluster API, by name; in the Machine's namespace
   std::string node;                    // its nodeRef, "" before it has one
   std::string provider_id;             // "" before it has one
+  bool provisioned = false;            // its infrastructure is, or was: a host may run
   bool hooked = false;                 // our hook holds its deletion up
   std::string drain_policy;            // the annotation
   std::vector<std::string> addresses;  // names and IP addresses
@@ -152,15 +152,18 @@ struct Machine {
 class MachineApi {
  public:
   virtual ~MachineApi() = default;
+  // The Machine now, by the server and not by a watch. kNotFound: it is gone, or another one has
+  // its name.
+  virtual Result<Machine> get(const Machine& machine) = 0;
   // Removes our hook, and nothing else. kConflict: the Machine has changed since it was read.
   virtual Status release(const Machine& machine) = 0;
-  // Whether the Machine is as it was read, by the server and not by a watch. Changes nothing.
-  virtual Status confirm(const Machine& machine) = 0;
 };
 
 class SiteApi {
  public:
   virtual ~SiteApi() = default;
+  // The Node now, by the server and not by a watch. kNotFound.
+  virtual Result<SiteNode> get(const std::string& node) = 0;
   // Sets annotations of a Node, or removes them (nothing). kNotFound: it is gone; kConflict or
   // kInvalid: another Node has this name now.
   virtual Status annotate(const std::string& node, const std::string& uid,
@@ -188,6 +191,8 @@ class Watch {
   virtual SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) = 0;
   // Whether the last contact succeeded; the Error if not.
   virtual std::optional<Error> last_error() const = 0;
+  // Forgets where it stands: the next step lists, on a new stream.
+  virtual void restart() = 0;
   // The rest is what daemons need: a watch of others need not have it.
 
   // Names ("NAMESPACE/NAME") of the objects that the last list left out: they are too large, or

@@ -83,6 +83,16 @@ void ListWatch::rest() {
   }
 }
 
+void ListWatch::restart() {
+  stream_.reset();
+  continue_.clear();
+  limit_ = 0;
+  resource_version_.clear();
+  look_again_ = kNever;
+  due_ = {};
+  client_.close_idle_connections();  // the list must not wait for one that is dead
+}
+
 void ListWatch::credential_replaced(SteadyTime now) {
   if (!stream_ && error_ && error_->code == Code::kDenied) {
     due_ = std::min(due_, now + delay(Delay::kCredentialReplaced, random_));

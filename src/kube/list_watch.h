@@ -72,6 +72,7 @@ class ListWatch {
 
   SteadyTime step(Now now, ObjectSink& sink);
   void rest();
+  void restart();
   void credential_replaced(SteadyTime now);
   const std::string& position() const { return resource_version_; }
   void resume(const std::string& position) { resource_version_ = position; }

@@ -180,13 +180,18 @@ Result<SiteNode> site_node_from_json(const json& value) {
   if (node.name.empty() || node.uid.empty()) {
     return Error{Code::kInvalid, "not a Node: metadata.name or metadata.uid is missing"};
   }
-  for (const char* key : {names::kRecord, names::kSlurmNode, names::kDetach, names::kMachine,
-                          names::kClusterName, names::kClusterNamespace}) {
+  for (const char* key :
+       {names::kRecord, names::kSlurmNode, names::kSlurmCluster, names::kDetach, names::kDrain,
+        names::kMachine, names::kClusterName, names::kClusterNamespace}) {
     if (auto text = string_at(member(metadata, "annotations"), key); !text.empty()) {
       node.annotations.emplace(key, std::move(text));
     }
   }
-  node.host_uuid = string_at(member(metadata, "labels"), names::kLabelMetal3Uuid);
+  // The annotation came with 0.2; 0.1 has the label.
+  if (auto cluster = string_at(member(metadata, "labels"), names::kSlurmCluster);
+      !cluster.empty()) {
+    node.annotations.emplace(names::kSlurmCluster, std::move(cluster));
+  }
   node.deleting = find(metadata, "deletionTimestamp") != nullptr;
   const json& spec = member(value, "spec");
   node.unschedulable = bool_at(spec, "unschedulable");
@@ -218,6 +223,8 @@ Result<Machine> machine_from_json(const json& value) {
   machine.provider_id = string_at(spec, "providerID");
   const json& status = member(value, "status");
   machine.node = string_at(member(status, "nodeRef"), "name");
+  machine.provisioned = bool_at(member(status, "initialization"), "infrastructureProvisioned") ||
+                        bool_at(status, "infrastructureReady");  // v1beta1
   each_object(status, "addresses", [&machine](const json& address) {
     machine.addresses.push_back(string_at(address, "address"));
   });

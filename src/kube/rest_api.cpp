@@ -30,6 +30,11 @@ std::string node_path(const std::string& name) {
   return std::string(kNodes) + "/" + url_encode(name);
 }
 
+std::string machine_path(const Machine& machine) {
+  return "/apis/cluster.x-k8s.io/" + url_encode(machine.api_version) + "/namespaces/" +
+         url_encode(machine.namespace_name) + "/machines/" + url_encode(machine.name);
+}
+
 std::string leases_path(const std::string& name_space) {
   return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(name_space) + "/leases";
 }
@@ -110,6 +115,10 @@ Status RestPodApi::remove_now(const Pod& pod) {
       without_answer({"DELETE", pod_path(pod), pod_delete_body(pod), kJson, kCallTimeout}));
 }
 
+Result<SiteNode> RestSiteApi::get(const std::string& node) {
+  return send_for<SiteNode>(client_, options_, get_request(node_path(node)), site_node_from_json);
+}
+
 Status RestSiteApi::annotate(const std::string& node, const std::string& uid,
                              const std::map<std::string, std::optional<std::string>>& changes) {
   return send_only(
@@ -124,18 +133,21 @@ Status RestSiteApi::remove(const std::string& node, const std::string& uid) {
       without_answer({"DELETE", node_path(node), node_delete_body(uid), kJson, kCallTimeout}));
 }
 
-Status RestMachineApi::release(const Machine& machine) { return patch(machine, ""); }
+Result<Machine> RestMachineApi::get(const Machine& machine) {
+  auto now = TRY(
+      send_for<Machine>(client_, options_, get_request(machine_path(machine)), machine_from_json));
+  if (now.uid != machine.uid) {
+    return Error{Code::kNotFound, "another Machine has the name " + machine.name};
+  }
+  now.api_version = machine.api_version;
+  return now;
+}
 
-// The same, which would fail, as a dry run.
-Status RestMachineApi::confirm(const Machine& machine) { return patch(machine, "&dryRun=All"); }
-
-Status RestMachineApi::patch(const Machine& machine, const char* dry_run) {
-  const std::string path = "/apis/cluster.x-k8s.io/" + url_encode(machine.api_version) +
-                           "/namespaces/" + url_encode(machine.namespace_name) + "/machines/" +
-                           url_encode(machine.name);
-  return send_only(client_, options_,
-                   without_answer({"PATCH", path + "?fieldManager=slurmlet-operator" + dry_run,
-                                   machine_release_body(machine), kMergePatch, kCallTimeout}));
+Status RestMachineApi::release(const Machine& machine) {
+  return send_only(
+      client_, options_,
+      without_answer({"PATCH", machine_path(machine) + "?fieldManager=slurmlet-operator",
+                      machine_release_body(machine), kMergePatch, kCallTimeout}));
 }
 
 Status RestEventApi::create(const Event& event) {

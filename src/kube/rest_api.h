@@ -53,6 +53,7 @@ class RestPodApi final : public PodApi, private RestCaller {
 class RestSiteApi final : public SiteApi, private RestCaller {
  public:
   using RestCaller::RestCaller;
+  Result<SiteNode> get(const std::string& node) override;
   Status annotate(const std::string& node, const std::string& uid,
                   const std::map<std::string, std::optional<std::string>>& changes) override;
   Status remove(const std::string& node, const std::string& uid) override;
@@ -61,11 +62,8 @@ class RestSiteApi final : public SiteApi, private RestCaller {
 class RestMachineApi final : public MachineApi, private RestCaller {
  public:
   using RestCaller::RestCaller;
+  Result<Machine> get(const Machine& machine) override;
   Status release(const Machine& machine) override;
-  Status confirm(const Machine& machine) override;
-
- private:
-  Status patch(const Machine& machine, const char* dry_run);
 };
 
 class RestEventApi final : public EventApi, private RestCaller {

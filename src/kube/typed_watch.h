@@ -30,6 +30,7 @@ class TypedWatch final : public Watch<T>, private ObjectSink {
     return list_watch_->step(now, *this);
   }
   std::optional<Error> last_error() const override { return list_watch_->last_error(); }
+  void restart() override { list_watch_->restart(); }
   const std::vector<std::string>& unreadable() const override { return unreadable_; }
   void rest() override { list_watch_->rest(); }
   void credential_replaced(SteadyTime now) override { list_watch_->credential_replaced(now); }

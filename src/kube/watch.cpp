@@ -57,6 +57,10 @@ class MachineWatch final : public Watch<Machine> {
     return next;
   }
   std::optional<Error> last_error() const override { return error_; }
+  void restart() override {
+    watch_.reset();
+    look_at_ = {};
+  }
 
  private:
   // By the lists of API groups and of their kinds: the path of one that is not served is answered

@@ -97,6 +97,7 @@ void add_annotations(DesiredNode& node, const HostFacts& facts, const NodePolicy
   node.annotations[vocabulary::kSlurmVersion] = slurm_version(facts);
   node.annotations[vocabulary::kSystemUuid] = facts.machine.system_uuid;
   node.annotations[vocabulary::kConfiguredLabels] = configured_labels(policy);
+  node.annotations[vocabulary::kSlurmCluster] = to_lower(slurm_cluster(facts));
   node.annotations[vocabulary::kSlurmNode] =
       facts.slurm.record ? facts.slurm.record->name : facts.slurm_node;
   if (facts.slurm.record) {

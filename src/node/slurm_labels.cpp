@@ -22,13 +22,6 @@ std::string escaped(char c) {
   return c == '_' ? "__" : fmt::format("_{:02X}", static_cast<unsigned char>(c));
 }
 
-std::string cluster_name(const HostFacts& facts) {
-  if (facts.slurm.record && !facts.slurm.record->cluster.empty()) {
-    return facts.slurm.record->cluster;
-  }
-  return facts.slurm_conf.cluster_name;
-}
-
 struct GpuTypes {
   std::map<std::string, std::int64_t> counts;
   bool all_typed = true;
@@ -99,11 +92,18 @@ std::string label_name(std::string_view name) {
          (fits ? all + std::string{kEscapedEnd} : beginning + hash_end);
 }
 
+std::string slurm_cluster(const HostFacts& facts) {
+  if (!facts.slurm_conf.cluster_name.empty()) {
+    return facts.slurm_conf.cluster_name;
+  }
+  return facts.slurm.record ? facts.slurm.record->cluster : "";
+}
+
 std::map<std::string, std::string> slurm_labels(const HostFacts& facts, const NodePolicy& policy) {
   Labels labels;
   const auto wants = [&](const char* kind) { return policy.slurm_labels.contains(kind); };
   if (wants("cluster")) {
-    add_value(labels, vocabulary::kSlurmCluster, cluster_name(facts));
+    add_value(labels, vocabulary::kSlurmCluster, slurm_cluster(facts));
   }
   if (wants("version")) {
     add_value(labels, vocabulary::kSlurmVersion, slurm_version(facts));

@@ -34,6 +34,9 @@ std::map<std::string, std::string> slurm_labels(const HostFacts& facts, const No
 // the Node has of these is neither confirmed nor over.
 std::set<std::string> untold_slurm_labels(const HostFacts& facts, const NodePolicy& policy);
 
+// ClusterName: of slurm.conf, else as the record has it; "" if unknown.
+std::string slurm_cluster(const HostFacts& facts);
+
 // slurmd's version: as the running slurmd has it, else as slurmctld has it; "" if unknown.
 std::string slurm_version(const HostFacts& facts);
 

@@ -28,7 +28,7 @@ inline constexpr char kNodesGroup[] = "system:nodes";
 inline constexpr char kDomainPrefix[] = "slurmlet.io/";
 inline constexpr char kVersion[] = "slurmlet.io/version";             // label and annotation
 inline constexpr char kSlurmVersion[] = "slurmlet.io/slurm-version";  // label and annotation
-inline constexpr char kSlurmCluster[] = "slurmlet.io/slurm-cluster";  // label
+inline constexpr char kSlurmCluster[] = "slurmlet.io/slurm-cluster";  // label and annotation
 inline constexpr char kGpuType[] = "slurmlet.io/gpu-type";            // label
 // Domains of labels whose names come from Slurm.
 inline constexpr char kPartitionPrefix[] = "partition.slurmlet.io/";
@@ -51,7 +51,8 @@ inline constexpr char kSlurmComment[] = "slurmlet.io/slurm-comment";
 // Written by slurmlet-operator, or for it; the daemon lets them be.
 inline constexpr char kRecord[] = "slurmlet.io/record";  // the node's part of the last full dump
 inline constexpr char kDetach[] = "slurmlet.io/detach";
-inline constexpr char kDraining[] = "Draining";  // its values
+inline constexpr char kDrain[] = "slurmlet.io/drain";  // drain_rules.h
+inline constexpr char kDraining[] = "Draining";        // values of kDetach
 inline constexpr char kDetached[] = "Detached";
 // Annotations of a Machine (Cluster API), set by people in its template.
 inline constexpr char kDrainPolicy[] = "slurmlet.io/drain-policy";

@@ -15,13 +15,13 @@ constexpr std::string_view kNodesGroup = node::vocabulary::kNodesGroup;
 constexpr const char* kNoMachine =
     "this node has no Machine, more than one, or one that is being deleted";
 
-bool contains(const std::vector<std::string>& list, std::string_view wanted) {
+bool has_word(const std::vector<std::string>& list, std::string_view wanted) {
   return std::find(list.begin(), list.end(), wanted) != list.end();
 }
 
 // What both signers ask for, and no more.
 std::string odd_usages(const kube::CertificateRequest& request, std::string_view purpose) {
-  if (!contains(request.usages, purpose)) {
+  if (!has_word(request.usages, purpose)) {
     return "the request does not have the usage \"" + std::string{purpose} + '"';
   }
   for (const auto& usage : request.usages) {
@@ -44,7 +44,7 @@ std::string foreign_name(const tls::CertificateSubject& asked, const MachineName
   for (const auto* names : {&asked.dns_names, &asked.ip_addresses}) {
     for (const auto& name : *names) {
       // No byte that ends a name or an address for one reader and not for another.
-      if (!all_alnum(name, ".:-") || !contains(own, normal(name))) {
+      if (!all_alnum(name, ".:-") || !has_word(own, normal(name))) {
         return name;
       }
     }
@@ -55,7 +55,7 @@ std::string foreign_name(const tls::CertificateSubject& asked, const MachineName
 std::string kept_from_serving(const kube::CertificateRequest& request,
                               const tls::CertificateSubject& asked,
                               const std::optional<MachineNames>& machine) {
-  if (request.username != asked.common_name || !contains(request.groups, kNodesGroup)) {
+  if (request.username != asked.common_name || !has_word(request.groups, kNodesGroup)) {
     return "the request was not created by the node itself";
   }
   if (asked.dns_names.empty() && asked.ip_addresses.empty()) {
@@ -106,7 +106,7 @@ CertificateRuling rule_certificate(const kube::CertificateRequest& request,
                                    const std::string& bootstrap_group) {
   const bool serving = request.signer_name == kube::kServingSigner;
   const bool client = request.signer_name == kube::kClientSigner && !bootstrap_group.empty() &&
-                      contains(request.groups, bootstrap_group);
+                      has_word(request.groups, bootstrap_group);
   if ((!serving && !client) || request.approved || request.denied || request.failed) {
     return {};
   }

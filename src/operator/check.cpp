@@ -23,6 +23,7 @@
 #include "operator/dumped_nodes.h"
 #include "operator/leader.h"
 #include "operator/slurm_runner.h"
+#include "slurm/answers/privileges.h"
 #include "slurm/answers/squeue.h"
 #include "slurm/answers/values.h"
 
@@ -79,10 +80,10 @@ Finding rights_finding(http::Client& client, const std::vector<kube::OwnRight>& 
   return {place.rights, Severity::kOk, fmt::format("all {} that it needs", needed.size())};
 }
 
-Finding lease_finding(http::Client& client, const Options& options) {
-  const std::string name = options.leader_namespace + "/" + kLeaderLease;
+Finding lease_finding(http::Client& client, const Options& options, const std::string& cluster) {
+  const std::string name = options.leader_namespace + "/" + leader_lease(cluster);
   const auto lease =
-      kube::RestLeaseApi{client, limited(), options.leader_namespace}.get(kLeaderLease);
+      kube::RestLeaseApi{client, limited(), options.leader_namespace}.get(leader_lease(cluster));
   if (!lease) {
     return lease.error().code == Code::kNotFound
                ? Finding{cli::kSubjectLease, Severity::kInfo, name + ": no operator has led yet"}
@@ -162,9 +163,36 @@ Finding jobs_finding(const Options& options) {
                       cli::milliseconds_text(output->took))};
 }
 
+// Whether squeue and the dump leave out what is not this user's.
+Finding privileges_finding(const Options& options) {
+  constexpr const char* kPrivileges = "privileges";
+  const auto config = run_with_token(options, slurm::config_query(slurm_client(options)));
+  const auto privacy =
+      config ? slurm::read_privacy(*config) : Result<slurm::PrivacyConfig>{config.error()};
+  if (!privacy) {
+    return {kPrivileges, Severity::kError, "are not known", privacy.error().message,
+            "scontrol show config must work for this user"};
+  }
+  const SystemClock clock;
+  const auto self = slurm_identity(options.slurm_jwt_file, clock);
+  const std::string who = self.name.empty() ? "the user of slurmJwtFile" : "user " + self.name;
+  if (slurm::shows_all(*privacy, self)) {
+    return {kPrivileges, Severity::kOk, "Slurm shows all nodes and jobs to " + who};
+  }
+  const auto level =
+      run_with_token(options, slurm::admin_level_query(slurm_client(options), self.name));
+  if (!self.name.empty() && level && slurm::is_operator(*level)) {
+    return {kPrivileges, Severity::kOk, "Slurm shows all nodes and jobs to operator " + who};
+  }
+  return {kPrivileges, Severity::kError, "are missing: no Machine is released",
+          slurm::hidden_text(*privacy, self),
+          fmt::format("run it as {}, or: sacctmgr modify user {} set AdminLevel=Operator",
+                      privacy->slurm_user, self.name)};
+}
+
 // What only acts: whether it can be started.
 void add_programs(const Options& options, cli::Findings& out) {
-  std::vector<const char*> programs{"sinfo", "scancel"};
+  std::vector<const char*> programs{"scancel"};
   if (options.slurm_source == Options::Source::kRest) {  // else the dump has shown it
     programs.push_back("scontrol");
   }
@@ -215,7 +243,7 @@ std::string machine_namespace(const Options& options) {
 }
 
 void add_machine_rights(const Options& options, std::vector<kube::OwnRight>& out) {
-  for (const char* verb : {"list", "watch", "patch"}) {
+  for (const char* verb : {"get", "list", "watch", "patch"}) {
     out.push_back({verb, "cluster.x-k8s.io", "machines", "", "", machine_namespace(options), ""});
   }
 }
@@ -253,11 +281,8 @@ std::vector<kube::OwnRight> needed_rights(const Options& options) {
   const std::string& name_space = options.leader_namespace;
   constexpr const char* kLeases = "coordination.k8s.io";
   std::vector<kube::OwnRight> out;
-  for (const char* verb : {"list", "watch", "patch", "delete"}) {
+  for (const char* verb : {"get", "list", "watch", "patch", "delete"}) {
     out.push_back({verb, "", "nodes", "", "", "", ""});
-  }
-  if (!options.bootstrap_group.empty()) {
-    out.push_back({"get", "", "nodes", "", "", "", ""});
   }
   add_event_rights("", out);
   if (options.management_kubeconfig.empty()) {  // else they are of another credential
@@ -266,9 +291,9 @@ std::vector<kube::OwnRight> needed_rights(const Options& options) {
   add_certificate_rights(options, out);
   out.push_back({"get", kLeases, "leases", "", "", "kube-node-lease", ""});
   if (options.leader_elect) {
-    out.push_back({"create", kLeases, "leases", "", "", name_space, ""});
-    out.push_back({"get", kLeases, "leases", "", kLeaderLease, name_space, ""});
-    out.push_back({"update", kLeases, "leases", "", kLeaderLease, name_space, ""});
+    for (const char* verb : {"create", "get", "update"}) {
+      out.push_back({verb, kLeases, "leases", "", "", name_space, ""});
+    }
   }
   return out;
 }
@@ -284,8 +309,8 @@ int run_check(const Options& options, const CheckSettings& settings) {
   log::set_level(log::Level::kError);
   cli::Findings findings;
   add_cluster(settings.api, kOwn, needed_rights(options), findings, [&](http::Client& client) {
-    if (options.leader_elect) {
-      findings.push_back(lease_finding(client, options));
+    if (options.leader_elect && settings.cluster) {
+      findings.push_back(lease_finding(client, options, *settings.cluster));
     }
   });
   if (settings.management) {
@@ -297,6 +322,7 @@ int run_check(const Options& options, const CheckSettings& settings) {
                              : Finding{"slurm.conf", Severity::kError, cluster.error().message});
   if (cluster) {  // Slurm's programs look elsewhere for a slurm.conf, each for many seconds
     findings.push_back(dump_finding(options, *cluster));
+    findings.push_back(privileges_finding(options));
     findings.push_back(jobs_finding(options));
     add_programs(options, findings);
   }

@@ -4,14 +4,13 @@ set(COMPONENT_SOURCES
   check.cpp
   drain_policy.cpp
   dumped_nodes.cpp
-  ended_nodes.cpp
   leader.cpp
   leftover_nodes.cpp
   limited_command.cpp
   machine_place.cpp
   machine_sync.cpp
   machine_sync_calls.cpp
-  node_updates.cpp
+  node_changes.cpp
   operator_loop.cpp
   operator_pages.cpp
   options.cpp

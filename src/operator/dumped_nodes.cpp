@@ -5,7 +5,7 @@
 
 #include "base/plain_text.h"
 #include "base/text.h"
-#include "operator/node_updates.h"
+#include "slurm/answers/record_text.h"
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::op {
@@ -15,8 +15,23 @@ constexpr Duration kSlack = std::chrono::seconds{5};
 // Longest time from one whole dump to the next: of a partition that was deleted slurmctld does not
 // say that its nodes have changed.
 constexpr Duration kWholeEvery = std::chrono::minutes{5};
+// Of dumps that something waits for; slow ones are as long apart as they take.
+constexpr Duration kDumpGap = std::chrono::seconds{1};
 
 }  // namespace
+
+std::optional<SlurmNode> read_slurm_node(const std::string& text) {
+  auto record = slurm::read_record_text(text);
+  if (!record) {
+    return std::nullopt;
+  }
+  return SlurmNode{std::move(record->name),
+                   std::move(record->hostname),
+                   std::move(record->state),
+                   std::move(record->reason),
+                   text,
+                   std::move(record->address)};
+}
 
 std::string foreign_cluster(const std::string& own, const std::string& answered) {
   if (answered.empty() || own.empty() || to_lower(answered) == to_lower(own)) {
@@ -39,7 +54,6 @@ DumpedNodes::DumpedNodes(Settings settings, std::unique_ptr<slurm::DumpSource> s
 void DumpedNodes::take(slurm::DumpRecords records) {
   quiet_ = true;
   before_.clear();
-  amended_.clear();
   misread_.clear();
   SlurmNodes nodes;
   for (auto& [name, record] : records) {
@@ -62,35 +76,21 @@ void DumpedNodes::take(slurm::DumpRecords records) {
   nodes_ = std::move(nodes);
 }
 
-void DumpedNodes::amend(const SlurmNode& fresh) {
-  if (const SlurmNode* known = find(fresh.name)) {
-    SlurmNode amended = *known;
-    amended.state = fresh.state;
-    amended.reason = fresh.reason;
-    amended_.insert_or_assign(fresh.name, std::move(amended));
-  }
-}
-
 void DumpedNodes::forget() {
   nodes_.clear();
   before_.clear();
-  amended_.clear();
   misread_.clear();
   report_.dumped_at.reset();
   report_.failed_at.reset();
   report_.failure.clear();
   report_.no_nodes = false;
-  due_ = {};
+  due_ = soonest_ = {};
   quiet_ = false;
 }
 
 const SlurmNode* DumpedNodes::find(const std::string& name) const {
-  for (const SlurmNodes* nodes : {&amended_, &nodes_}) {
-    if (const auto found = nodes->find(name); found != nodes->end()) {
-      return &found->second;
-    }
-  }
-  return nullptr;
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
 }
 
 std::string DumpedNodes::problem(WallTime now) const {
@@ -116,7 +116,6 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
     return;  // of an earlier reign: what it is unchanged from was forgotten
   } else {
     before_.clear();
-    amended_.clear();
     ++unchanged_;
   }
   ++dumps_;
@@ -132,6 +131,7 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
   // What happens just after the nodes were read shows when the next dump has ended: within the
   // interval, unless dumps take half of it.
   due_ = now.steady + std::max(report_.interval / 2, report_.interval - 2 * took_);
+  soonest_ = now.steady + std::max<Duration>(kDumpGap, took_);
 }
 
 void DumpedNodes::fail(Now now, const Error& why) {
@@ -139,10 +139,10 @@ void DumpedNodes::fail(Now now, const Error& why) {
   report_.failure = why.message;
   report_.no_nodes = why.code == Code::kNotFound;
   report_.failed_at = std::chrono::floor<std::chrono::seconds>(now.wall);
-  due_ = now.steady + std::max(backoff_.next(), report_.interval / 2);
+  due_ = soonest_ = now.steady + std::max(backoff_.next(), report_.interval / 2);
 }
 
-SteadyTime DumpedNodes::step(Now now, bool wanted) {
+SteadyTime DumpedNodes::step(Now now, bool wanted, bool soon) {
   if (auto answer = source_->poll(now)) {
     if (!*answer) {
       fail(now, answer->error());
@@ -155,17 +155,18 @@ SteadyTime DumpedNodes::step(Now now, bool wanted) {
       finish(now, **std::move(answer));
     }
   }
-  if (!source_->running() && wanted && now.steady >= due_) {
+  const SteadyTime due = soon ? std::min(due_, soonest_) : due_;
+  if (!source_->running() && wanted && now.steady >= due) {
     began_ = now.wall;
     started_ = now.steady;
-    if (auto started = source_->start(now, may_be_unchanged(now.steady)); !started) {
+    if (auto started = source_->start(now, !soon && may_be_unchanged(now.steady)); !started) {
       fail(now, {Code::kUnavailable, started.error().message});  // also where scontrol is missing
     }
   }
   if (source_->running()) {
     return source_->deadline();
   }
-  return wanted ? due_ : kNever;
+  return wanted ? (soon ? std::min(due_, soonest_) : due_) : kNever;
 }
 
 }  // namespace slurmlet::op

@@ -23,6 +23,9 @@ namespace slurmlet::op {
 
 using SlurmNodes = std::map<std::string, SlurmNode>;
 
+// The node of a record's text (record_text.h); nothing when it is none.
+std::optional<SlurmNode> read_slurm_node(const std::string& text);
+
 // Why an answer that names the cluster `answered` is of no use to the operator of `own`; "" when it
 // is ours, or one of the two is not known.
 std::string foreign_cluster(const std::string& own, const std::string& answered);
@@ -37,12 +40,10 @@ class DumpedNodes {
 
   DumpedNodes(Settings settings, std::unique_ptr<slurm::DumpSource> source, Random random);
 
-  // No new dump begins while not `wanted`.
-  SteadyTime step(Now now, bool wanted);
+  // No new dump begins while not `wanted`; `soon`: one is needed now, not at its time.
+  SteadyTime step(Now now, bool wanted, bool soon);
   std::vector<int> wake_fds() const { return source_->wake_fds(); }
 
-  // What was learnt of a node since the dump: its state and reason. Until the next dump.
-  void amend(const SlurmNode& fresh);
   // nullptr: slurmctld knows no such node.
   const SlurmNode* find(const std::string& name) const;
 
@@ -57,9 +58,12 @@ class DumpedNodes {
   const DumpReport& report() const { return report_; }
   // Why nothing is to be done by it; "" = it is good, and recent.
   std::string problem(WallTime now) const;
-  std::uint64_t dumps() const { return dumps_; }          // good ones
-  std::uint64_t failures() const { return failures_; }    // others
-  Duration took() const { return took_; }                 // the last good one
+  std::uint64_t dumps() const { return dumps_; }        // good ones
+  std::uint64_t failures() const { return failures_; }  // others
+  Duration took() const { return took_; }               // the last good one
+  SteadyTime began() const { return started_; }         // the last one
+  // When one that is needed soon may begin, or the one under way is to be looked at.
+  SteadyTime soonest() const { return source_->running() ? source_->deadline() : soonest_; }
   std::uint64_t unchanged() const { return unchanged_; }  // good ones that said no more than that
 
  private:
@@ -72,10 +76,10 @@ class DumpedNodes {
   std::unique_ptr<slurm::DumpSource> source_;
   DumpReport report_;
   Backoff backoff_;
-  SlurmNodes nodes_, before_, amended_;
+  SlurmNodes nodes_, before_;
   std::set<std::string> misread_;
   WallTime began_{};
-  SteadyTime due_{};                   // at once
+  SteadyTime due_{}, soonest_{};       // the next one: at once
   bool quiet_ = false;                 // the last whole dump was as the one before it
   SteadyTime started_{}, whole_at_{};  // the last dump, the last whole one
   std::uint64_t dumps_ = 0, failures_ = 0, unchanged_ = 0;

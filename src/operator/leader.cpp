@@ -1,11 +1,25 @@
 #include "operator/leader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/rfc3339.h"
+#include "base/text.h"
 
 namespace slurmlet::op {
+
+std::string leader_lease(const std::string& cluster) {
+  constexpr std::size_t kMost = 200;  // of 253
+  std::string name;
+  for (const char c : to_lower(cluster.substr(0, kMost))) {
+    name += all_alnum({&c, 1}, "-") ? c : '-';
+  }
+  const bool is_same = name == to_lower(cluster) && !name.ends_with('-');
+  return "slurmlet-operator-" + name +
+         (is_same ? "" : fmt::format("-{:08x}", stable_hash(to_lower(cluster)) & 0xffffffff));
+}
 
 SteadyTime Leader::step(Now now) {
   if (now.steady < next_) {
@@ -27,7 +41,7 @@ void Leader::look(kube::Lease lease, SteadyTime now) {
 
 Status Leader::try_to_hold(Now now) {
   if (!leads(now.steady)) {
-    auto lease = api_.get(kLeaderLease);
+    auto lease = api_.get(name_);
     if (!lease && lease.error().code != Code::kNotFound) {
       return lease.error();
     }
@@ -45,7 +59,7 @@ Status Leader::try_to_hold(Now now) {
 
 Status Leader::write(Now now) {
   kube::Lease wanted = seen_;
-  wanted.name = kLeaderLease;
+  wanted.name = name_;
   wanted.renew_time = rfc3339_micro(now.wall);
   if (wanted.holder_identity != identity_) {
     wanted.holder_identity = identity_;

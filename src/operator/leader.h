@@ -16,7 +16,9 @@
 
 namespace slurmlet::op {
 
-inline constexpr const char* kLeaderLease = "slurmlet-operator";
+// One for each Slurm cluster: "slurmlet-operator-alps". What no name of a Lease may have becomes
+// "-", with a hash of the ClusterName behind it.
+std::string leader_lease(const std::string& cluster);
 
 class Leader {
  public:
@@ -24,9 +26,14 @@ class Leader {
   static constexpr std::chrono::seconds kRenewWithin{10};
   static constexpr std::chrono::seconds kTry{2};
 
-  // `identity` must be this process's own: host name and something random.
-  Leader(kube::LeaseApi& api, std::string identity, Random random, const Clock& clock)
-      : api_(api), identity_(std::move(identity)), random_(std::move(random)), clock_(clock) {}
+  // `name`: leader_lease(). `identity` must be this process's own: host name and something random.
+  Leader(kube::LeaseApi& api, std::string name, std::string identity, Random random,
+         const Clock& clock)
+      : api_(api),
+        name_(std::move(name)),
+        identity_(std::move(identity)),
+        random_(std::move(random)),
+        clock_(clock) {}
 
   SteadyTime step(Now now);
   // Whether we may act at `now`.
@@ -42,7 +49,7 @@ class Leader {
   void look(kube::Lease lease, SteadyTime now);
 
   kube::LeaseApi& api_;
-  const std::string identity_;
+  const std::string name_, identity_;
   Random random_;
   const Clock& clock_;
   kube::Lease seen_;  // as the server last showed it

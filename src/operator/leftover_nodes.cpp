@@ -3,6 +3,8 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/plain_text.h"
+#include "base/text.h"
 
 namespace slurmlet::op {
 namespace {
@@ -11,34 +13,42 @@ constexpr Duration kLookEvery = std::chrono::minutes{1};
 constexpr Duration kNextNodes = std::chrono::seconds{1};
 constexpr int kMostPerLook = 2;  // each costs a call or two, and they block
 
+// "ns" of metal3://ns/host/machine; "" of any other providerID. metal3://UID has no Machine in it.
+std::string metal3_namespace(std::string_view provider_id) {
+  constexpr std::string_view kScheme = "metal3://";
+  if (!provider_id.starts_with(kScheme)) {
+    return "";
+  }
+  provider_id.remove_prefix(kScheme.size());
+  const auto parts = split(provider_id, '/');
+  return parts.size() == 3 ? std::string{parts.front()} : "";
+}
+
 }  // namespace
 
 std::map<std::string, std::string> left_over(const std::map<std::string, KubeNode>& nodes,
                                              const Machines& machines) {
-  std::set<std::string> clusters, of_machines;
-  std::map<std::string, std::string> by_host;  // uuid of a host → its Node
+  std::set<std::string> clusters, namespaces, of_machines, provider_ids;
   for (const auto& [key, machine] : machines) {
     of_machines.insert(machine.node);
-    if (machine.deleted_at) {
-      continue;
-    }
-    clusters.insert(machine.namespace_name + "/" + machine.cluster);
-    if (const auto node = nodes.find(machine.node);
-        node != nodes.end() && !node->second.host_uuid.empty()) {
-      by_host.insert_or_assign(node->second.host_uuid, machine.node);
+    provider_ids.insert(machine.provider_id);
+    if (!machine.deleted_at) {
+      clusters.insert(machine.namespace_name + "/" + machine.cluster);
+      namespaces.insert(machine.namespace_name);
     }
   }
   std::map<std::string, std::string> out;
   for (const auto& [name, node] : nodes) {
-    if (node.deleting || of_machines.contains(name)) {
+    if (node.belongs != Belongs::kHere || node.deleting || of_machines.contains(name)) {
       continue;
     }
-    const auto host = by_host.find(node.host_uuid);
-    if (host != by_host.end()) {
-      out[name] = "its host is Node " + host->second + " now";
-    } else if (!node.machine.empty() && clusters.contains(node.cluster) &&
-               !machines.contains(node.machine)) {
-      out[name] = "its Machine " + node.machine + " is gone";
+    if (!node.machine.empty()) {
+      if (clusters.contains(node.cluster) && !machines.contains(node.machine)) {
+        out[name] = "its Machine " + node.machine + " is gone";
+      }
+    } else if (namespaces.contains(metal3_namespace(node.provider_id)) &&
+               !provider_ids.contains(node.provider_id)) {
+      out[name] = "no Machine has its providerID " + plain_text(node.provider_id);
     }
   }
   return out;
@@ -93,6 +103,13 @@ bool LeftoverNodes::remove(const KubeNode& node, const std::string& why, Now now
   if (dry_run_) {
     log::info("Node " + node.name + " would be deleted, " + text);
     return true;
+  }
+  const auto fresh = context_.site.get(node.name);
+  if (!fresh && fresh.error().code != Code::kNotFound) {
+    return failed("Node " + node.name + " was not read", fresh.error());
+  }
+  if (!fresh || fresh->uid != node.uid || fresh->provider_id != node.provider_id) {
+    return true;  // the watch tells what it is now
   }
   if (!context_.may_act()) {
     return false;

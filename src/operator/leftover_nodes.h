@@ -1,8 +1,7 @@
 #pragma once
 
-// Nodes that nobody else will delete: the Machine has gone and left its Node behind, or the host is
-// the Node of another Machine now. One goes only after its Lease was not renewed for
-// long (lease_watch.h): a slurmlet that lives keeps its Node.
+// Nodes that nobody else will delete: their Machine has gone and left them behind. One goes only
+// after its Lease was not renewed for long (lease_watch.h): a slurmlet that lives keeps its Node.
 //
 // A step object; its calls of the API server block. Not thread-safe.
 
@@ -28,8 +27,11 @@ struct LeftoverContext {
   std::function<bool()> may_act;  // asked before each call
 };
 
-// Why each of these Nodes is left over, by name. `machines` are all of their clusters: of a cluster
-// without a Machine that lives nothing is said, for it may be the wrong server that was asked.
+// Why each of these Nodes is left over, by name: the Machine of its annotation, or where Cluster
+// API has not written that, of its providerID (metal3://NAMESPACE/HOST/MACHINE) is not there. The
+// machine itself wrote its providerID, so that says of nobody else's Node anything. `machines` are
+// all of their clusters: of one without a Machine that lives nothing is said, for it may be the
+// wrong server that was asked.
 std::map<std::string, std::string> left_over(const std::map<std::string, KubeNode>& nodes,
                                              const Machines& machines);
 

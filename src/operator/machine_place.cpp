@@ -10,81 +10,53 @@ bool is_ip(const std::string& address) {
          address.find(':') != std::string::npos;
 }
 
-// Nothing runs there, and nobody speaks for it.
-bool is_nobodys(const SlurmNode& slurm, const SiteView& site) {
-  return is_dead(slurm.state) && claimants(site.by_slurm, slurm).empty();
-}
-
-// Of a Slurm node: a name of its host, or its NodeAddr.
-bool has_address(const kube::Machine& machine, const SlurmNode& slurm) {
-  return std::any_of(machine.addresses.begin(), machine.addresses.end(),
-                     [&](const std::string& address) {
-                       return (!is_ip(address) && fits(address, slurm)) ||
-                              (!address.empty() && address == slurm.address);
-                     });
-}
-
-// The node of Slurm that its daemon, or its own name, says; else what seems to be it.
-void find_by_name(const kube::Machine& machine, const SiteView& site, MachinePlace& out) {
-  const SlurmNodes& nodes = site.dump.nodes();
-  if (const auto found = nodes.find(claimed_name(out.node)); found != nodes.end()) {
-    out.dumped = &found->second;
-    return;
+// All whose name or NodeHostName is the Node's, or that have an address of the Machine; and what
+// else runs on a host of these.
+std::vector<const SlurmNode*> on_host(const kube::Machine& machine, const SiteView& site) {
+  const KubeNode* node = node_of(machine, site.nodes);
+  std::set<const SlurmNode*> found;
+  const auto add = [&found](const std::vector<const SlurmNode*>& some) {
+    found.insert(some.begin(), some.end());
+  };
+  add(site.hosts.named(node == nullptr ? machine.node : node->name));
+  for (const std::string& address : machine.addresses) {
+    add(is_ip(address) ? site.hosts.at_address(address) : site.hosts.named(address));
+    add(site.hosts.at_address(address));
   }
-  const bool is_named = out.has_node || !machine.node.empty();
-  for (const auto& [name, slurm] : nodes) {
-    const bool by_name = fits(out.node.name, slurm);
-    if (by_name && is_named && out.node.slurm_node.empty()) {  // its daemon has not said
-      out.unclear =
-          out.dumped == nullptr ? out.unclear : "Slurm has two nodes on host " + out.node.name;
-      out.dumped = &slurm;
-    } else if (!by_name && !has_address(machine, slurm)) {
-      continue;
-    } else if (!is_named && is_nobodys(slurm, site)) {
-      out.node.slurm_node = name;  // the Machine never joined: squeue is asked nevertheless
-    } else {
-      out.unclear = "Slurm has no node " + claimed_name(out.node) + ", but " + name +
-                    " has a name or an address of this Machine";
+  for (const SlurmNode* slurm : std::set{found}) {
+    add(site.hosts.on_host(slurm->hostname));
+  }
+  std::vector<const SlurmNode*> out{found.begin(), found.end()};
+  std::ranges::sort(out, {}, &SlurmNode::name);
+  return out;
+}
+
+// Why these are not without a doubt its own.
+std::string doubt_about_slurm(const MachinePlace& place, const SiteView& site) {
+  const std::string& claimed = claimed_name(place.node);
+  if (place.has_node && site.dump.misread().contains(claimed)) {
+    return "slurmctld's record of " + claimed + " could not be parsed";
+  }
+  const SlurmNode* own = place.has_node ? site.dump.find(claimed) : nullptr;
+  if (own != nullptr && std::ranges::find(place.slurm, own) == place.slurm.end()) {
+    return distrust(place.node, *own, 1);
+  }
+  for (const SlurmNode* slurm : place.slurm) {
+    const bool is_own_host = own != nullptr && slurm->hostname == own->hostname;
+    const auto names = claimants(site.nodes.by_slurm(), *slurm);
+    if (slurm == own && names.size() > 1) {
+      return distrust(place.node, *slurm, names.size());
+    }
+    if (!is_own_host && !names.empty() && (!place.has_node || names.front() != place.node.name)) {
+      return "Slurm node " + slurm->name + " belongs to Node " + names.front();
     }
   }
+  return "";
 }
 
-void find_slurm_node(const kube::Machine& machine, const SiteView& site, MachinePlace& out) {
-  if (site.dump.misread().contains(claimed_name(out.node))) {
-    out.unclear = "slurmctld's record of " + claimed_name(out.node) + " could not be parsed";
-  }
-  find_by_name(machine, site, out);
-  if (out.dumped == nullptr) {
-    if (out.unclear.empty() && !out.has_node && !machine.node.empty()) {
-      out.unclear = "Node " + machine.node +
-                    " is gone, and Slurm has no node of that name, so its Slurm node is unknown. "
-                    "If it is no longer in Slurm, remove the hook";
-    }
-    return;
-  }
-  if (!out.has_node && machine.node.empty()) {
-    if (is_nobodys(*out.dumped, site)) {
-      out.node.slurm_node = out.dumped->name;
-      out.dumped = nullptr;
-      return;
-    }
-    out.unclear = "it has no Node yet, and its name is that of Slurm node " + out.dumped->name +
-                  ". If that is another machine, remove the hook";
-    return;
-  }
-  out.now_known = site.dump.find(out.dumped->name);
-  const auto names = claimants(site.by_slurm, *out.dumped);
-  const bool is_own = std::find(names.begin(), names.end(), out.node.name) != names.end();
-  if (!names.empty() && !is_own) {
-    out.unclear = "Slurm node " + out.dumped->name + " belongs to Node " + names.front();
-  } else if (out.unclear.empty()) {
-    out.unclear = distrust(out.node, *out.dumped, names.size());
-  }
-}
-
-std::vector<const KubeNode*> nodes_with(const std::string& provider_id, const SiteView& site) {
+std::vector<const KubeNode*> nodes_with(const std::string& provider_id, const SiteNodes& nodes) {
   std::vector<const KubeNode*> out;
-  for (const auto& [name, node] : site.nodes) {
+  for (const auto& [name, node] : nodes.all()) {
     if (!provider_id.empty() && node.provider_id == provider_id) {
       out.push_back(&node);
     }
@@ -92,40 +64,113 @@ std::vector<const KubeNode*> nodes_with(const std::string& provider_id, const Si
   return out;
 }
 
+// Cluster API has given it no host: nothing can run there. Its own name proves nothing, since
+// whoever may make Machines chooses it.
+std::string about_unprovisioned(const kube::Machine& machine, const SiteView& site,
+                                MachinePlace& out) {
+  if (const auto same = site.hosts.named(machine.name); !same.empty()) {
+    return "it has no Node yet, and its name is that of Slurm node " + same.front()->name +
+           ". If that is another machine, remove the hook";
+  }
+  out.never_provisioned = !machine.provisioned && machine.provider_id.empty() &&
+                          machine.addresses.empty() && site.nodes.find(machine.name) == nullptr;
+  return "";
+}
+
+std::string doubt_about_node(const kube::Machine& machine, const MachinePlace& place,
+                             const SiteNodes& nodes, std::size_t claims) {
+  const KubeNode& node = place.node;
+  if (machine.node.empty() && nodes_with(machine.provider_id, nodes).size() > 1) {
+    return "more than one Node has its providerID";
+  }
+  if (claims > 1) {
+    return "more than one Machine has Node " + node.name;
+  }
+  if (!place.has_node) {
+    return "";
+  }
+  if (!machine.provider_id.empty() && !node.provider_id.empty() &&
+      machine.provider_id != node.provider_id) {
+    return "Node " + node.name + " has the providerID of another Machine";
+  }
+  if (!node.machine.empty() && node.machine != key_of(machine)) {
+    return "Node " + node.name + " belongs to Machine " + node.machine;
+  }
+  return node.belongs == Belongs::kUnknown
+             ? "slurmlet on Node " + node.name +
+                   " has not reported its Slurm cluster; it needs slurm.conf"
+             : "";
+}
+
 }  // namespace
+
+HostIndex::HostIndex(const SlurmNodes& nodes) {
+  for (const auto& [name, slurm] : nodes) {
+    const std::string label = first_label(name), host_label = first_label(slurm.hostname);
+    by_label_.emplace(label, &slurm);
+    if (host_label != label) {
+      by_label_.emplace(host_label, &slurm);
+    }
+    by_address_.emplace(slurm.address, &slurm);
+    by_host_.emplace(slurm.hostname, &slurm);
+  }
+}
+
+std::vector<const SlurmNode*> HostIndex::find(const Index& index, std::string_view key) {
+  std::vector<const SlurmNode*> out;
+  const auto [begin, end] = index.equal_range(key);
+  for (auto at = begin; at != end && !key.empty(); ++at) {
+    out.push_back(at->second);
+  }
+  return out;
+}
+
+std::vector<const SlurmNode*> HostIndex::named(std::string_view name) const {
+  return find(by_label_, first_label(name));
+}
+
+std::vector<const SlurmNode*> HostIndex::at_address(const std::string& address) const {
+  return find(by_address_, address);
+}
+
+std::vector<const SlurmNode*> HostIndex::on_host(const std::string& hostname) const {
+  return find(by_host_, hostname);
+}
 
 std::string key_of(const kube::Machine& machine) {
   return machine.namespace_name + "/" + machine.name;
 }
 
 // Never by the Machine's own name: whoever may make Machines chooses that.
-const KubeNode* node_of(const kube::Machine& machine, const SiteView& site) {
+const KubeNode* node_of(const kube::Machine& machine, const SiteNodes& nodes) {
   if (!machine.node.empty()) {
-    const auto found = site.nodes.find(machine.node);
-    return found == site.nodes.end() ? nullptr : &found->second;
+    return nodes.find(machine.node);
   }
-  const auto same = nodes_with(machine.provider_id, site);
+  const auto same = nodes_with(machine.provider_id, nodes);
   return same.size() == 1 ? same.front() : nullptr;
 }
 
 MachinePlace find_place(const kube::Machine& machine, const SiteView& site, std::size_t claims) {
   MachinePlace out;
-  if (const KubeNode* node = node_of(machine, site)) {
+  if (const KubeNode* node = node_of(machine, site.nodes)) {
     out.node = *node;
     out.has_node = true;
   } else {
     out.node.name = machine.node.empty() ? machine.name : machine.node;
     out.node.uid = machine.uid;
   }
-  if (machine.node.empty() && nodes_with(machine.provider_id, site).size() > 1) {
-    out.unclear = "more than one Node has its providerID";
-  } else if (claims > 1) {
-    out.unclear = "more than one Machine has Node " + out.node.name;
-  } else if (out.has_node && !machine.provider_id.empty() && !out.node.provider_id.empty() &&
-             machine.provider_id != out.node.provider_id) {
-    out.unclear = "Node " + out.node.name + " has the providerID of another Machine";
+  out.is_elsewhere = out.has_node && out.node.belongs == Belongs::kElsewhere;
+  if (out.is_elsewhere) {
+    return out;
   }
-  find_slurm_node(machine, site, out);
+  out.slurm = on_host(machine, site);
+  out.unclear = doubt_about_node(machine, out, site.nodes, claims);
+  if (out.unclear.empty()) {
+    out.unclear = doubt_about_slurm(out, site);
+  }
+  if (out.unclear.empty() && out.slurm.empty() && !out.has_node && machine.node.empty()) {
+    out.unclear = about_unprovisioned(machine, site, out);
+  }
   return out;
 }
 

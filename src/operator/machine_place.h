@@ -1,25 +1,43 @@
 #pragma once
 
-// Which Node and which Slurm node a Machine is. Without a doubt, or not at all: what is done for
-// the Machine is done to them. Pure.
+// Which Node a Machine is, and which Slurm nodes its host is: all of them, for a host may run
+// several. Without a doubt, or not at all: what is done for the Machine is done to them. Pure.
 
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "kube/api.h"
 #include "operator/approval_rules.h"
 #include "operator/dumped_nodes.h"
 #include "operator/rules/matching.h"
+#include "operator/site_nodes.h"
 
 namespace slurmlet::op {
 
+// Slurm's nodes by what may be a name of their host. Of the dump that it was made of.
+class HostIndex {
+ public:
+  HostIndex() = default;
+  explicit HostIndex(const SlurmNodes& nodes);
+  // Those whose name or NodeHostName is this name up to the first dot.
+  std::vector<const SlurmNode*> named(std::string_view name) const;
+  std::vector<const SlurmNode*> at_address(const std::string& address) const;  // NodeAddr
+  std::vector<const SlurmNode*> on_host(const std::string& hostname) const;    // NodeHostName
+
+ private:
+  using Index = std::multimap<std::string, const SlurmNode*, std::less<>>;
+  static std::vector<const SlurmNode*> find(const Index& index, std::string_view key);
+  Index by_label_, by_address_, by_host_;
+};
+
 // The rest of the site, as the loop has it.
 struct SiteView {
-  const std::map<std::string, KubeNode>& nodes;
-  const std::map<std::string, std::set<std::string>>& by_slurm;  // Slurm node → Nodes
+  SiteNodes& nodes;
   const DumpedNodes& dump;
+  const HostIndex& hosts;
 };
 
 using Machines = std::map<std::string, kube::Machine>;  // by key_of()
@@ -30,16 +48,14 @@ std::string key_of(const kube::Machine& machine);
 struct MachinePlace {
   KubeNode node;  // or what stands for it: named like the Machine, with its uid
   bool has_node = false;
-  const SlurmNode* dumped = nullptr;     // by the last dump; null: slurmctld knows no such node
-  const SlurmNode* now_known = nullptr;  // the same with what was learnt since
-  std::string unclear;                   // why it is not certain
-  const std::string& slurm_name() const {
-    return dumped == nullptr ? claimed_name(node) : dumped->name;
-  }
+  bool is_elsewhere = false;            // of another Slurm cluster, whose operator sees to it
+  bool never_provisioned = false;       // no host was
+  std::vector<const SlurmNode*> slurm;  // of its host, by the last dump
+  std::string unclear;                  // why it is not certain
 };
 
 // By its nodeRef, or before that by its providerID; nullptr: it has none.
-const KubeNode* node_of(const kube::Machine& machine, const SiteView& site);
+const KubeNode* node_of(const kube::Machine& machine, const SiteNodes& nodes);
 // `claims`: how many Machines have this Node.
 MachinePlace find_place(const kube::Machine& machine, const SiteView& site, std::size_t claims);
 // Why it is not certain whose Machines these are, as no cluster was named; "" when it is.

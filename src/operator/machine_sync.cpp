@@ -29,29 +29,25 @@ MachineSync::MachineSync(MachineSettings settings, MachineContext context,
     : settings_(std::move(settings)),
       context_(context),
       may_act_(std::move(may_act)),
-      jobs_(settings_.client, std::move(runner)),
+      jobs_(settings_.client, settings_.self, std::move(runner)),
       // Until it is tried again much may happen: by then the jobs must be known anew.
       backoff_(kJobsFresh, 2 * kJobsFresh, std::chrono::seconds{60}, std::move(random)) {}
 
 void MachineSync::forget() {
+  context_.machines.restart();
+  known_ = false;
+  hosts_ = {};
   jobs_.forget();
-  ended_.forget();
   status_.waiting = status_.jobs = 0;
   status_.waiting_since.reset();
   call_problem_.clear();
   told_.clear();
-  marked_.clear();
   dirty_ = true;
 }
 
 MachineOf MachineSync::machine_of(const std::string& node) const {
   const auto found = certain() ? of_node_.find(node) : of_node_.end();
   return found == of_node_.end() ? MachineOf::kNone : found->second;
-}
-
-const KubeNode* MachineSync::stand_in(const std::string& slurm_node) const {
-  const auto found = stand_ins_.find(slurm_node);
-  return found == stand_ins_.end() ? nullptr : &found->second;
 }
 
 SteadyTime MachineSync::watch(Now now) {
@@ -93,7 +89,7 @@ void MachineSync::count_claims(const SiteView& site) {
   of_node_.clear();
   claims_.clear();
   for (const auto& [key, machine] : machines_) {
-    const KubeNode* node = machine.deleted_at ? node_of(machine, site) : nullptr;
+    const KubeNode* node = machine.deleted_at ? node_of(machine, site.nodes) : nullptr;
     const std::string& name = node == nullptr ? machine.node : node->name;
     if (name.empty() || (machine.deleted_at && !machine.hooked)) {
       continue;
@@ -107,7 +103,7 @@ void MachineSync::count_claims(const SiteView& site) {
 }
 
 MachinePlace MachineSync::find(const kube::Machine& machine, const SiteView& site) const {
-  const KubeNode* node = node_of(machine, site);
+  const KubeNode* node = node_of(machine, site.nodes);
   const auto claims = claims_.find(node == nullptr ? machine.node : node->name);
   MachinePlace out = find_place(machine, site, claims == claims_.end() ? 0 : claims->second);
   if (!watch_problem_.empty()) {  // it may be gone by now, and its host be another's
@@ -121,9 +117,9 @@ MachineFacts MachineSync::facts(const kube::Machine& machine, const MachinePlace
   MachineFacts out;
   out.hooked = machine.hooked;
   out.deleted_at = machine.deleted_at;
+  out.never_provisioned = place.never_provisioned;
   out.node = place.node;
-  out.dumped = place.dumped;
-  out.now_known = place.now_known;
+  out.slurm = place.slurm;
   out.now = context_.server_time(now.steady);
   out.policy = settings_.policy;
   out.unclear = site.dump.problem(now.wall);
@@ -136,37 +132,61 @@ MachineFacts MachineSync::facts(const kube::Machine& machine, const MachinePlace
   if (!out.unclear.empty()) {
     return out;
   }
-  // Jobs that are looked for before the node is drained tell nothing: others may follow.
-  const std::string& name = place.slurm_name();
-  if (place.dumped == nullptr || place.dumped->state.has("DRAIN")) {
-    jobs_.want(name);
-    if (!jobs_.problem().empty()) {
-      out.unclear = "could not list the jobs on Slurm node " + name + ": " + jobs_.problem();
-    }
+  out.jobs = jobs_on(place, now.steady);
+  if (!out.jobs && !jobs_.problem().empty()) {
+    out.unclear = "could not list the jobs on its Slurm node: " + jobs_.problem();
   }
-  out.jobs = jobs_.on(name, now.steady);
   return out;
 }
 
+// Jobs that are looked for before all are drained show nothing: others may follow.
+std::optional<NodeJobs> MachineSync::jobs_on(const MachinePlace& place, SteadyTime now) {
+  if (place.slurm.empty() || std::ranges::any_of(place.slurm, [](const SlurmNode* node) {
+        return !node->state.has("DRAIN");
+      })) {
+    return std::nullopt;
+  }
+  std::optional<NodeJobs> all{NodeJobs{}};
+  for (const SlurmNode* node : place.slurm) {
+    jobs_.want(node->name);
+    const auto some = jobs_.on(node->name, now);
+    if (!some || !all) {
+      all.reset();
+      continue;
+    }
+    all->running += some->running;
+    all->completing += some->completing;
+    all->limited = all->limited && some->limited;
+    all->last_ends = std::max(all->last_ends, some->last_ends);
+  }
+  return all;
+}
+
 void MachineSync::look_at(kube::Machine& machine, Now now, const SiteView& site,
-                          std::vector<std::string>& drain) {
+                          std::vector<NodeChange>& changes) {
+  const MachinePlace place = find(machine, site);
+  if (place.is_elsewhere) {
+    return;
+  }
   ++status_.waiting;
   status_.waiting_since =
       std::min(status_.waiting_since.value_or(WallTime::max()), *machine.deleted_at);
-  const MachinePlace place = find(machine, site);
+  for (const SlurmNode* node : place.slurm) {
+    placed_.insert(node->name);
+  }
   const MachineFacts known = facts(machine, place, site, now);
   std::size_t& jobs = jobs_on_[key_of(machine)];
   jobs = known.jobs ? known.jobs->running + known.jobs->completing : jobs;
   status_.jobs += jobs;
-  const MachineRuling ruling =
-      watch_problem_.empty() && ended_.is_gone(machine.uid, site, now.steady)
-          ? MachineRuling{MachineAction::kRelease, "its dynamic node was deleted"}
-          : rule_machine(known);
-  carry_out(ruling, place, machine, now, drain);
+  const MachineRuling ruling = rule_machine(known);
+  for (const auto& [name, reason] : ruling.drains) {
+    changes.push_back({name, DrainAction::kDrain, reason, place.has_node ? place.node.name : ""});
+  }
+  carry_out(ruling, place, machine, site, now);
 }
 
-void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::string>& drain) {
-  stand_ins_.clear();
+void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<NodeChange>& changes) {
+  placed_.clear();
   of_node_.clear();
   status_.waiting = status_.jobs = 0;
   status_.waiting_since.reset();
@@ -176,20 +196,19 @@ void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::st
   count_claims(site);
   calls_left_ = kCallsPerStep;
   failed_calls_ = 0;
-  // Calls are few, and there are Machines that would take some each time: whoever comes behind the
-  // one that had the last is first.
-  visit_in_turn(machines_, std::string{last_called_}, [&](auto& entry) {
+  // Calls are few, and there are Machines that would take some each time.
+  round_robin(machines_, std::string{last_called_}, [&](auto& entry) {
     if (entry.second.hooked && entry.second.deleted_at) {
       const int before = calls_left_;
-      look_at(entry.second, now, site, drain);
+      look_at(entry.second, now, site, changes);
       if (before > 0 && calls_left_ < before) {
         last_called_ = entry.first;
       }
     }
   });
-  std::erase_if(marked_, [now](const auto& entry) { return now.steady >= entry.second.until; });
-  if (watch_problem_.empty()) {
-    look_at_ended(site, drain, now);
+  if (certain()) {
+    undrain_next(site, changes);
+    delete_left_behind(site, changes);
   }
   unmark(site, now);
   std::erase_if(troubles_, [now](const auto& entry) {
@@ -201,17 +220,55 @@ void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<std::st
   }
 }
 
+// What was drained with the host's last Machine, once the next one has its Node: all Slurm nodes of
+// the host, also those that are no Node's.
+void MachineSync::undrain_next(const SiteView& site, std::vector<NodeChange>& changes) const {
+  std::set<const SlurmNode*> drained;
+  for (const auto& [name, slurm] : site.dump.nodes()) {
+    if (slurm.state.has("DRAIN") && is_machine_reason(slurm.reason)) {
+      drained.insert(&slurm);
+    }
+  }
+  for (auto entry = machines_.begin(); !drained.empty() && entry != machines_.end(); ++entry) {
+    const kube::Machine& machine = entry->second;
+    if (machine.deleted_at || machine_of(machine.node) != MachineOf::kLives) {
+      continue;
+    }
+    const MachinePlace place = find(machine, site);
+    for (const SlurmNode* slurm : place.slurm) {
+      const auto others = claimants(site.nodes.by_slurm(), *slurm);
+      const bool is_cordoned = std::ranges::any_of(
+          others, [&](const auto& node) { return site.nodes.find(node)->unschedulable; });
+      const DrainRuling ruling = rule_drain(place.node, *slurm, MachineOf::kLives);
+      if (place.has_node && place.unclear.empty() && drained.contains(slurm) && !is_cordoned &&
+          is_final(ruling.action)) {
+        changes.push_back({slurm->name, ruling.action, ruling.text, place.node.name});
+      }
+    }
+  }
+}
+
+// Dynamic nodes of Machines that have gone.
+void MachineSync::delete_left_behind(const SiteView& site, std::vector<NodeChange>& changes) const {
+  for (const auto& [name, slurm] : site.dump.nodes()) {
+    if (is_left_behind(slurm) && !placed_.contains(name) &&
+        claimants(site.nodes.by_slurm(), slurm).empty()) {
+      changes.push_back({name, DrainAction::kDelete});
+    }
+  }
+}
+
 void MachineSync::carry_out(const MachineRuling& ruling, const MachinePlace& place,
-                            kube::Machine& machine, Now now, std::vector<std::string>& drain) {
-  const std::string& slurm_name = place.slurm_name();
+                            kube::Machine& machine, const SiteView& site, Now now) {
   if (ruling.action == MachineAction::kRelease) {
-    release(place, machine, ruling.why, now);
+    release(place, machine, ruling.why, site, now);
     return;
   }
   // What is detached stays so until there is something to do again.
   const bool stays = place.node.detach == names::kDetached && ruling.action == MachineAction::kWait;
-  if (place.unclear.empty() && !stays && machine_of(place.node.name) != MachineOf::kLives) {
-    mark(key_of(machine), place, names::kDraining, now);
+  if (place.unclear.empty() && place.has_node && !stays &&
+      machine_of(place.node.name) != MachineOf::kLives) {
+    mark(key_of(machine), place.node.name, names::kDraining, site, now);
   }
   if (ruling.action == MachineAction::kWait) {
     if (!ruling.why.empty()) {
@@ -221,32 +278,22 @@ void MachineSync::carry_out(const MachineRuling& ruling, const MachinePlace& pla
   } else if (settings_.dry_run) {
     tell(machine, place, kDryRun, "dry run: " + ruling.why, now);
   } else if (ruling.action == MachineAction::kDrain) {
-    stand_ins_.insert_or_assign(slurm_name, place.node);
-    drain.push_back(slurm_name);
     tell(machine, place, kMachineDraining, ruling.why, now);
-  } else if (jobs_.is_handled(slurm_name) || !is_as_seen(machine, now)) {
-    return;
-  } else if (ruling.action == MachineAction::kEndJobs) {
-    tell(machine, place, kMachineWaits, ruling.why, now);
-    jobs_.end_jobs(slurm_name, key_of(machine));
   } else {
-    jobs_.delete_node(slurm_name, key_of(machine));
+    end_jobs(ruling, place, machine, now);
   }
 }
 
-void MachineSync::look_at_ended(const SiteView& site, std::vector<std::string>& drain, Now now) {
-  for (const auto& node : ended_.look(site, machines_, now.steady)) {
-    const std::string& name = node.stand_in.name;
-    if (node.is_dead) {
-      jobs_.want(name);
-      if (const auto jobs = jobs_.on(name, now.steady);
-          jobs && jobs->running + jobs->completing == 0) {
-        jobs_.delete_node(name, "");
-      }
-    } else {
-      stand_ins_.insert_or_assign(name, node.stand_in);
-      drain.push_back(name);
-    }
+void MachineSync::end_jobs(const MachineRuling& ruling, const MachinePlace& place,
+                           kube::Machine& machine, Now now) {
+  const bool is_handled = std::ranges::all_of(
+      place.slurm, [this](const SlurmNode* node) { return jobs_.is_handled(node->name); });
+  if (is_handled || !is_as_seen(machine, now)) {
+    return;
+  }
+  tell(machine, place, kMachineWaits, ruling.why, now);
+  for (const SlurmNode* node : place.slurm) {
+    jobs_.end_jobs(node->name, key_of(machine));
   }
 }
 
@@ -273,37 +320,30 @@ void MachineSync::tell(const kube::Machine& machine, const MachinePlace& place,
 }
 
 void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
-  static constexpr struct {
-    const char *done, *failed;
-  } kWords[] = {{"requested a requeue of job ", "could not requeue job "},
-                {"cancelled job ", "could not cancel job "},
-                {"deleted dynamic node ", "could not delete dynamic node "}};
-  std::uint64_t* const counters[] = {&status_.requeued, &status_.cancelled,
-                                     &status_.records_deleted};
-  const auto kind = static_cast<std::size_t>(act.kind);
-  last_called_ = act.machine.empty() ? last_called_ : act.machine;  // slow ones are few, too
+  const bool requeued = act.kind == SlurmAct::Kind::kRequeue;
   const bool done = act.failure.empty();
-  ++(done ? *counters[kind] : status_.failures);
+  last_called_ = act.machine;  // slow ones are few, too
+  ++(!done ? status_.failures : requeued ? status_.requeued : status_.cancelled);
   const std::string what =
-      done ? kWords[kind].done + act.what : kWords[kind].failed + act.what + ": " + act.failure;
+      done ? (requeued ? "requested a requeue of job " : "cancelled job ") + act.what
+           : (requeued ? "could not requeue job " : "could not cancel job ") + act.what + ": " +
+                 act.failure;
   const auto machine = machines_.find(act.machine);
   if (machine == machines_.end()) {
-    log::info(what);  // it came back without its Machine
+    log::info(what);
     return;
-  }
-  if (done && act.kind == SlurmAct::Kind::kDelete) {
-    ended_.note(act.what, machine->second.uid, now);
-    dirty_ = true;
   }
   tell(machine->second, find(machine->second, site), done ? kMachineDraining : kMachineDrainFailed,
        what, now, act.what);
 }
 
-SteadyTime MachineSync::step(Now now, const SiteView& site, std::vector<std::string>& drain) {
+SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
+                             std::vector<NodeChange>& changes) {
   SteadyTime next = watch(now);
   std::vector<SlurmAct> done;
-  const auto dumps = site.dump.dumps() + site.dump.failures();
-  if (std::exchange(seen_, dumps) != dumps) {
+  const SiteView site{nodes, dump, hosts_};
+  if (const auto dumps = dump.dumps() + dump.failures(); std::exchange(seen_, dumps) != dumps) {
+    hosts_ = HostIndex{dump.nodes()};
     jobs_.new_dump(now.steady);
     dirty_ = true;
   }
@@ -315,7 +355,7 @@ SteadyTime MachineSync::step(Now now, const SiteView& site, std::vector<std::str
   if (can_look && (dirty_ || now.steady >= again_)) {
     dirty_ = false;
     again_ = kNever;
-    look_at_all(now, site, drain);
+    look_at_all(now, site, changes);
     done.clear();
     (void)jobs_.step(now.steady, may_act_(), done);
   }

@@ -1,8 +1,7 @@
 #pragma once
 
 // Machines that are being deleted, from Cluster API's deletion to the removal of our hook
-// (rules/machine_rules.h). Nothing is kept here that is not in Slurm, on Nodes or on Machines, but
-// for what ended_nodes.h keeps for an hour.
+// (rules/machine_rules.h). Nothing is kept here that is not in Slurm, on Nodes or on Machines.
 // While one waits, each dump of slurmctld is followed by one squeue for all.
 //
 // A step object; its calls of the API server block. One thread, that of the API's clients.
@@ -12,14 +11,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/delay.h"
 #include "kube/api.h"
 #include "operator/drain_policy.h"
-#include "operator/ended_nodes.h"
 #include "operator/machine_place.h"
+#include "operator/node_changes.h"
 #include "operator/rules/machine_rules.h"
 #include "operator/slurm_jobs.h"
 #include "sync/event_sink.h"
@@ -33,10 +33,9 @@ struct EventReason {  // of an Event
 
 inline constexpr EventReason kDryRun{"DryRun", false};
 
-// Of what is done for few at a time, each has its turn: visits all entries of a map, first those
-// behind the key `last`, which had the last turn.
+// Round-robin over a map, beginning behind the key `last`.
 template <class Map, class Visit>
-void visit_in_turn(Map& map, const std::string& last, const Visit& visit) {
+void round_robin(Map& map, const std::string& last, const Visit& visit) {
   auto at = map.upper_bound(last);
   for (std::size_t left = map.size(); left > 0; --left, ++at) {
     if (at == map.end()) {
@@ -48,8 +47,9 @@ void visit_in_turn(Map& map, const std::string& last, const Visit& visit) {
 
 struct MachineSettings {
   slurm::SinfoSettings client;
-  DrainPolicy policy;        // of Machines without the annotation
-  bool all_clusters = true;  // no cluster was named: only where there is no doubt which it is
+  slurm::SlurmIdentity self;  // who its commands act as
+  DrainPolicy policy;         // of Machines without the annotation
+  bool all_clusters = true;   // no cluster was named: only where there is no doubt which it is
   bool dry_run = false;
 };
 
@@ -68,7 +68,7 @@ struct MachineContext {
 struct MachineStatus {
   std::size_t waiting = 0, jobs = 0;
   std::optional<WallTime> waiting_since;  // of the one that waits longest
-  std::uint64_t released = 0, records_deleted = 0, requeued = 0, cancelled = 0, failures = 0;
+  std::uint64_t released = 0, requeued = 0, cancelled = 0, failures = 0;
   std::string problem;
 };
 
@@ -77,27 +77,22 @@ class MachineSync {
   MachineSync(MachineSettings settings, MachineContext context, std::function<bool()> may_act,
               std::unique_ptr<CommandRunner> runner, Random random);
 
-  // `drain` gets the Slurm nodes that are to be drained now.
-  SteadyTime step(Now now, const SiteView& site, std::vector<std::string>& drain);
+  // `changes` gets what is to be done in Slurm, by the last dump.
+  SteadyTime step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
+                  std::vector<NodeChange>& changes);
   std::vector<int> wake_fds() const { return jobs_.wake_fds(); }
-  // Whether the Machines were listed: there are some, and what is not there is not.
+  // The list has succeeded: a Machine that is missing does not exist.
   bool known() const { return known_ && !absent_; }
-  // And whether it is certain that they are those of this site, now.
+  // And it is certain that they are those of this site, now.
   bool certain() const { return known() && doubt_.empty() && watch_problem_.empty(); }
   const Machines& machines() const { return machines_; }
   // Of a Node, by name; kNone while that is not certain.
   MachineOf machine_of(const std::string& node) const;
-  // What stands for the Node of a Machine that has none; nullptr: it has one.
-  const KubeNode* stand_in(const std::string& slurm_node) const;
   const MachineStatus& status() const { return status_; }
   // As after a restart.
   void forget();
 
  private:
-  struct Marked {
-    std::string value;
-    SteadyTime until;  // by then the watch has told
-  };
   struct Told {
     std::string message;
     SteadyTime at;
@@ -107,24 +102,30 @@ class MachineSync {
     Duration pause{};
   };
   SteadyTime watch(Now now);
-  void unmark(const SiteView& site, Now now);
   void count_claims(const SiteView& site);
   MachinePlace find(const kube::Machine& machine, const SiteView& site) const;
   MachineFacts facts(const kube::Machine& machine, const MachinePlace& place, const SiteView& site,
                      Now now);
+  std::optional<NodeJobs> jobs_on(const MachinePlace& place, SteadyTime now);
   void look_at(kube::Machine& machine, Now now, const SiteView& site,
-               std::vector<std::string>& drain);
-  void look_at_all(Now now, const SiteView& site, std::vector<std::string>& drain);
+               std::vector<NodeChange>& changes);
+  void look_at_all(Now now, const SiteView& site, std::vector<NodeChange>& changes);
   void carry_out(const MachineRuling& ruling, const MachinePlace& place, kube::Machine& machine,
-                 Now now, std::vector<std::string>& drain);
-  void release(const MachinePlace& place, kube::Machine& machine, const std::string& why, Now now);
-  bool is_as_seen(const kube::Machine& machine, Now now);
-  bool mark(const std::string& key, const MachinePlace& place, const char* value, Now now);
+                 const SiteView& site, Now now);
+  void end_jobs(const MachineRuling& ruling, const MachinePlace& place, kube::Machine& machine,
+                Now now);
+  void release(const MachinePlace& place, kube::Machine& machine, const std::string& why,
+               const SiteView& site, Now now);
+  void undrain_next(const SiteView& site, std::vector<NodeChange>& changes) const;
+  void delete_left_behind(const SiteView& site, std::vector<NodeChange>& changes) const;
+  bool is_as_seen(kube::Machine& machine, Now now);
+  bool mark(const std::string& key, const std::string& node, const char* value,
+            const SiteView& site, Now now);
+  void unmark(const SiteView& site, Now now);
   bool may_call(const std::string& key, Now now);
   void succeeded(const std::string& key);
   void failed(const std::string& key, const std::string& what, const Error& error, Now now);
   void note(const SlurmAct& act, const SiteView& site, Now now);
-  void look_at_ended(const SiteView& site, std::vector<std::string>& drain, Now now);
   void tell(const kube::Machine& machine, const MachinePlace& place, const EventReason& reason,
             const std::string& message, Now now, const std::string& job = "");
 
@@ -137,20 +138,19 @@ class MachineSync {
   Machines machines_;
   std::map<std::string, MachineOf> of_node_;                 // by Node
   std::map<std::string, std::size_t> claims_;                // Node → Machines
-  std::map<std::string, KubeNode> stand_ins_;                // by Slurm node
+  std::set<std::string> placed_;                             // Slurm nodes of those that wait
   std::map<std::string, std::map<std::string, Told>> told_;  // of a Machine, of a job on it or ""
-  std::map<std::string, Marked> marked_;                     // on a Node, by uid
   std::map<std::string, std::size_t> jobs_on_;               // of a Machine, as last known
-  EndedNodes ended_;
-  std::uint64_t seen_ = 0;  // dumps
-  bool known_ = false;      // the Machines were listed
-  bool absent_ = false;     // there is no such resource
-  bool dirty_ = false;      // something has changed
-  int calls_left_ = 0;      // of API servers, in this look
+  HostIndex hosts_;                                          // of the last dump
+  std::uint64_t seen_ = 0;                                   // dumps
+  bool known_ = false;                                       // the Machines were listed
+  bool absent_ = false;                                      // there is no such resource
+  bool dirty_ = false;                                       // something has changed
+  int calls_left_ = 0;                                       // of API servers, in this look
   int failed_calls_ = 0;
   std::string last_called_, last_unmarked_;     // for this Machine, of this Node
   SteadyTime again_ = kNever, paused_until_{};  // look again; no call before
-  std::map<std::string, Trouble> troubles_;     // of a Machine, or of a Node that is to be unmarked
+  std::map<std::string, Trouble> troubles_;     // of a Machine, or of a Node to be unmarked
   std::string doubt_, watch_problem_, call_problem_;
   MachineStatus status_;
 };

@@ -14,7 +14,6 @@ namespace names = node::vocabulary;
 constexpr EventReason kMachineReleased{"MachineReleased", false};
 
 constexpr Duration kNextCalls = std::chrono::milliseconds{100};
-constexpr Duration kWatchTells = std::chrono::seconds{30};
 constexpr Duration kFirstCallPause = std::chrono::seconds{10},
                    kLongestCallPause = std::chrono::minutes{1};
 
@@ -32,82 +31,88 @@ bool MachineSync::may_call(const std::string& key, Now now) {
 }
 
 // A watch may be behind for minutes where its server hangs, and for ever where that was restored
-// from a backup: what cannot be undone is done on the server's own word.
-bool MachineSync::is_as_seen(const kube::Machine& machine, Now now) {
+// from a backup: what cannot be undone is done by the server's own answer.
+bool MachineSync::is_as_seen(kube::Machine& machine, Now now) {
   const std::string key = key_of(machine);
   if (!may_call(key, now)) {
     return false;
   }
-  const Status same = context_.api.confirm(machine);
-  if (!same) {
-    failed(key, "could not confirm that Machine " + key + " is unchanged", same.error(), now);
-  } else {
-    succeeded(key);
+  auto fresh = context_.api.get(machine);
+  if (!fresh && fresh.error().code != Code::kNotFound) {
+    failed(key, "could not read Machine " + key, fresh.error(), now);
+    return false;
   }
-  return static_cast<bool>(same) && may_act_();
+  succeeded(key);
+  if (fresh && *fresh == machine) {
+    return may_act_();
+  }
+  if (fresh) {
+    machine = *std::move(fresh);
+  } else {
+    machine.hooked = false;  // it is gone; the watch removes it
+  }
+  dirty_ = true;
+  again_ = std::min(again_, now.steady + kNextCalls);
+  return false;
 }
 
-// Whether the Node says so now, or needs not.
-bool MachineSync::mark(const std::string& key, const MachinePlace& place, const char* value,
-                       Now now) {
-  const auto marked = marked_.find(place.node.uid);
-  if (!place.has_node || place.node.detach == value ||
-      (marked != marked_.end() && marked->second.value == value &&
-       now.steady < marked->second.until)) {
+// Whether the Node says so now.
+bool MachineSync::mark(const std::string& key, const std::string& node, const char* value,
+                       const SiteView& site, Now now) {
+  KubeNode& known = site.nodes.at(node);
+  const bool removes = *value == '\0';
+  if (known.detach == value) {
     return true;
   }
   if (settings_.dry_run || !may_call(key, now)) {
     return false;
   }
-  const Status done =
-      context_.site.annotate(place.node.name, place.node.uid, {{names::kDetach, value}});
+  const Status done = context_.site.annotate(
+      node, known.uid,
+      {{names::kDetach, removes ? std::nullopt : std::optional<std::string>{value}}});
   if (!done && done.error().code != Code::kNotFound) {
-    failed(
-        key,
-        std::string{"could not set annotation "} + names::kDetach + " on Node " + place.node.name,
-        done.error(), now);
+    failed(key, std::string{"could not set annotation "} + names::kDetach + " on Node " + node,
+           done.error(), now);
     return false;
   }
   succeeded(key);
-  marked_[place.node.uid] = {value, now.steady + kWatchTells};
+  known.detach = value;  // until the watch tells
   return true;
 }
 
 // A Node whose Machine lives: it outlived another Machine, or marked itself.
 void MachineSync::unmark(const SiteView& site, Now now) {
-  visit_in_turn(site.nodes, std::string{last_unmarked_}, [&](const auto& entry) {
+  round_robin(site.nodes.all(), std::string{last_unmarked_}, [&](const auto& entry) {
     const auto& [name, node] = entry;
-    const bool is_wrong = !node.detach.empty() && machine_of(name) == MachineOf::kLives;
-    const auto done_before = marked_.find(node.uid);
-    if (!is_wrong || settings_.dry_run ||
-        (done_before != marked_.end() && now.steady < done_before->second.until) ||
-        !may_call(name, now)) {
+    if (failed_calls_ > 0 || node.detach.empty() || node.belongs != Belongs::kHere ||
+        machine_of(name) != MachineOf::kLives) {
       return;
     }
-    last_unmarked_ = name;
-    const Status done = context_.site.annotate(name, node.uid, {{names::kDetach, std::nullopt}});
-    if (!done && done.error().code != Code::kNotFound) {
-      failed(name,
-             std::string{"could not remove annotation "} + names::kDetach + " from Node " + name,
-             done.error(), now);
-    } else {
-      succeeded(name);
-      marked_[node.uid] = {"", now.steady + kWatchTells};
+    const int before = calls_left_;
+    (void)mark(name, name, "", site, now);
+    if (before > 0 && calls_left_ < before) {
+      last_unmarked_ = name;
     }
   });
 }
 
+// The write holds only for the Machine as it was seen (its resourceVersion).
 void MachineSync::release(const MachinePlace& place, kube::Machine& machine, const std::string& why,
-                          Now now) {
+                          const SiteView& site, Now now) {
   if (settings_.dry_run) {
     tell(machine, place, kDryRun, "would remove the hook: " + why, now);
     return;
   }
   const std::string key = key_of(machine);
-  if (!mark(key, place, names::kDetached, now) || !may_call(key, now)) {
+  if ((place.has_node && !mark(key, place.node.name, names::kDetached, site, now)) ||
+      !may_call(key, now)) {
     return;
   }
   const Status done = context_.api.release(machine);
+  if (!done && done.error().code == Code::kConflict) {
+    (void)is_as_seen(machine, now);  // somebody else wrote it
+    return;
+  }
   if (!done && done.error().code != Code::kNotFound) {
     failed(key, "the hook of Machine " + key + " was not removed", done.error(), now);
     return;
@@ -127,7 +132,8 @@ void MachineSync::failed(const std::string& key, const std::string& what, const 
                          Now now) {
   ++status_.failures;
   ++failed_calls_;
-  const bool of_all = error.unanswered();
+  const bool of_all =
+      error.unanswered() && machines_.contains(key);  // a mark is less than a Machine
   const SteadyTime again = now.steady + backoff_.next(error.retry_after);
   if (of_all) {
     paused_until_ = again;

@@ -8,22 +8,37 @@
 #include "base/log.h"
 #include "base/plain_text.h"
 #include "base/text.h"
+#include "node/vocabulary.h"
 #include "slurm/sources/published_record.h"
 
 namespace slurmlet::op {
 namespace {
 
 constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
-    kSlurmNodeNotChanged{"SlurmNodeNotChanged", true}, kSlurmNodeDrained{"SlurmNodeDrained", false},
-    kSlurmNodeUndrained{"SlurmNodeUndrained", false};
+    kDrainNotEnded{"DrainNotEnded", true}, kSlurmNodeNotChanged{"SlurmNodeNotChanged", true},
+    kSlurmNodeDrained{"SlurmNodeDrained", false}, kSlurmNodeUndrained{"SlurmNodeUndrained", false};
 
-const char* to_verb(DrainAction action) {
-  return action == DrainAction::kDrain     ? "drain"
-         : action == DrainAction::kUndrain ? "undrain"
-                                           : "set the Reason of";
+// As long a change may wait before its Node says so.
+constexpr Duration kPatience = std::chrono::seconds{3};
+constexpr Duration kNotesAgain = std::chrono::seconds{5};
+
+std::string not_changed(const std::string& slurm_node, const std::string& why) {
+  return "Slurm node " + slurm_node + " is not changed yet: " + why;
 }
 
-NodeChange change(DrainRuling ruling) { return {ruling.action, std::move(ruling.reason)}; }
+const char* to_verb(DrainAction action) {
+  switch (action) {
+    case DrainAction::kNote:
+    case DrainAction::kDrain:
+      return "drain";
+    case DrainAction::kSetReason:
+      return "set the Reason of";
+    case DrainAction::kDelete:
+      return "delete";
+    default:
+      return "undrain";
+  }
+}
 
 }  // namespace
 
@@ -34,19 +49,21 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
     : settings_(std::move(settings)),
       context_(context),
       dump_(settings_.dump, std::move(dump_source), random),
-      updates_(
+      changes_(
           settings_.dump.client, std::move(update_runner),
-          [this](const SlurmNode& fresh) { return decide(fresh); }, random),
+          [this](const NodeChange& change) { return confirm(change); }, context_.clock, random),
       publisher_(
           context_.site, [this](const std::string& node) { return record_text(node); },
           [this] { return acts(); }, context_.clock, random),
       machines_(
-          {settings_.dump.client, settings_.policy, settings_.all_machines, settings_.dry_run},
+          {settings_.dump.client, settings_.self, settings_.policy, settings_.all_machines,
+           settings_.dry_run},
           {context_.machines, context_.machine_api, context_.site, context_.events,
            context_.machine_events, context_.server_time},
           [this] { return acts(); }, std::move(job_runner), random),
       leftovers_({context_.site, context_.node_leases, context_.events, [this] { return acts(); }},
-                 settings_.dry_run) {
+                 settings_.dry_run),
+      nodes_(settings_.dump.cluster) {
   if (context_.approvals != nullptr) {
     certificates_.emplace(
         CertificateSettings{settings_.bootstrap_group, settings_.dry_run},
@@ -68,36 +85,13 @@ std::vector<int> OperatorLoop::wake_fds() const {
   const auto add = [&fds](const std::vector<int>& more) {
     fds.insert(fds.end(), more.begin(), more.end());
   };
-  add(updates_.wake_fds());
-  if (!updates_.needs_quiet()) {  // else they are not read
-    add(machines_.wake_fds());
-  }
+  add(changes_.wake_fds());
+  add(machines_.wake_fds());
   return fds;
 }
 
 const SlurmNode* OperatorLoop::slurm_node_of(const KubeNode& node) const {
   return dump_.find(claimed_name(node));
-}
-
-// What is to be done with a node of Slurm, as it is now.
-NodeChange OperatorLoop::decide(const SlurmNode& fresh) {
-  dump_.amend(fresh);
-  const SlurmNode* slurm = dump_.find(fresh.name);
-  if (slurm == nullptr) {
-    return {};
-  }
-  const auto names = claimants(nodes_.by_slurm(), *slurm);
-  if (names.empty()) {
-    const KubeNode* gone = machines_.stand_in(fresh.name);
-    return gone != nullptr && distrust(*gone, *slurm, 1).empty()
-               ? change(rule_drain(*gone, *slurm, MachineOf::kDeleting))
-               : NodeChange{};
-  }
-  const KubeNode& node = *nodes_.find(names.front());
-  if (!distrust(node, *slurm, names.size()).empty()) {
-    return {};
-  }
-  return change(rule_drain(node, *slurm, machines_.machine_of(node.name)));
 }
 
 RecordPublisher::Text OperatorLoop::record_text(const std::string& name) const {
@@ -116,9 +110,9 @@ RecordPublisher::Text OperatorLoop::record_text(const std::string& name) const {
 void OperatorLoop::record_written(const std::string& name) {
   const SlurmNode* slurm = slurm_node_of(*nodes_.find(name));
   const DumpReport& dump = dump_.report();
-  nodes_.note_record(
-      name, {record_hash(dump.cluster, slurm == nullptr ? "" : std::string_view{slurm->text}),
-             dump.dumped_at, dump.failed_at, dump.refresh});
+  nodes_.at(name).record = {
+      record_hash(dump.cluster, slurm == nullptr ? "" : std::string_view{slurm->text}),
+      dump.dumped_at, dump.failed_at, dump.refresh};
 }
 
 void OperatorLoop::tell(const KubeNode& node, const EventReason& reason, const std::string& message,
@@ -132,51 +126,131 @@ void OperatorLoop::tell(const KubeNode& node, const EventReason& reason, const s
                        message, now);
 }
 
-void OperatorLoop::look_at_drain(const KubeNode& node, const SlurmNode& slurm, Now now) {
+std::optional<NodeChange> OperatorLoop::drain_change(const KubeNode& node, const SlurmNode& slurm,
+                                                     Now now) {
   const DrainRuling ruling = rule_drain(node, slurm, machines_.machine_of(node.name));
-  std::string kept_from = ruling.waits_for;
-  if (ruling.action != DrainAction::kNone) {
-    kept_from = distrust(node, slurm, claimants(nodes_.by_slurm(), slurm).size());
+  if (ruling.action == DrainAction::kNone && ruling.waits_for.empty()) {
+    return std::nullopt;
   }
+  const std::string distrusted = distrust(node, slurm, claimants(nodes_.by_slurm(), slurm).size());
+  const std::string& kept_from = distrusted.empty() ? ruling.waits_for : distrusted;
   if (!kept_from.empty()) {
-    tell(node, kCordonNotDrained, "Slurm node " + slurm.name + " is left as it is: " + kept_from,
-         now);
-  } else if (ruling.action == DrainAction::kNone) {
-    return;
-  } else if (settings_.dry_run) {
+    if (node.unschedulable || distrusted.empty()) {
+      tell(node, node.unschedulable ? kCordonNotDrained : kDrainNotEnded,
+           "Slurm node " + slurm.name + " is left as it is: " + kept_from, now);
+    }
+    return std::nullopt;
+  }
+  if (settings_.dry_run) {
     tell(node, kDryRun, fmt::format("would {} Slurm node {}", to_verb(ruling.action), slurm.name),
          now);
-  } else {
-    updates_.want(slurm.name);
+    return std::nullopt;
   }
+  return NodeChange{slurm.name, ruling.action, ruling.text, node.name};
 }
 
-void OperatorLoop::look_at(const KubeNode& node, Now now) {
-  const SlurmNode* slurm = slurm_node_of(node);
-  // What is published is no worse than nothing; and while nobody has said which of Slurm's nodes
-  // this is, nobody can say that Slurm has none.
-  if (slurm == nullptr) {
-    const bool is_misread = dump_.misread().contains(claimed_name(node));
-    if (is_misread && node.unschedulable && !node.deleting) {
-      tell(node, kCordonNotDrained,
-           "Slurm node " + claimed_name(node) +
-               " is left as it is: slurmctld's record of it could not be parsed",
-           now);
+// Before the drain that it is about, and after its end.
+void OperatorLoop::note_drain(const KubeNode& node, const std::string& note, Now now) {
+  if (now.steady < notes_from_ || !acts()) {
+    return;
+  }
+  const Status done = context_.site.annotate(
+      node.name, node.uid,
+      {{node::vocabulary::kDrain, note.empty() ? std::nullopt : std::optional<std::string>{note}}});
+  if (done || done.error().code == Code::kNotFound) {
+    nodes_.at(node.name).drain = note;  // until the watch tells
+    return;
+  }
+  if (done.error().unanswered()) {
+    notes_from_ = context_.clock.now().steady + kNotesAgain;
+  }
+  tell(node, kSlurmNodeNotChanged,
+       std::string{"annotation "} + node::vocabulary::kDrain +
+           " was not written: " + done.error().message,
+       now);
+}
+
+// By the last dump, with what the watch has shown until now.
+std::vector<NodeChange> OperatorLoop::drain_changes(Now now) {
+  std::vector<NodeChange> out;
+  for (const auto& [name, node] : nodes_.all()) {
+    const SlurmNode* slurm = slurm_node_of(node);
+    if (slurm == nullptr || node.deleting || node.belongs != Belongs::kHere) {
+      continue;
     }
-    if (is_misread || node.slurm_node.empty()) {
-      return;
+    auto change = drain_change(node, *slurm, now);
+    if (change && change->action == DrainAction::kNote) {
+      note_drain(node, change->reason, now);
+      change = drain_change(nodes_.at(name), *slurm, now);
     }
+    if (change && change->action != DrainAction::kNote) {
+      out.push_back(*std::move(change));
+    }
+  }
+  return out;
+}
+
+// A watch may be behind: a drain is ended by the API server's own answer.
+bool OperatorLoop::confirm(const NodeChange& change) {
+  if (change.kube_node.empty()) {
+    return acts();
+  }
+  const auto fresh = context_.site.get(change.kube_node);
+  if (!fresh) {
+    return false;
+  }
+  nodes_.put(*fresh);
+  const KubeNode& node = nodes_.at(change.kube_node);
+  const SlurmNode* slurm = dump_.find(change.slurm_node);
+  const SlurmNode* own = slurm_node_of(node);
+  return acts() && slurm != nullptr && own != nullptr && own->hostname == slurm->hostname &&
+         !node.deleting && node.belongs == Belongs::kHere &&
+         rule_drain(node, *slurm, machines_.machine_of(node.name)).action == change.action;
+}
+
+void OperatorLoop::look_at_record(const KubeNode& node, const SlurmNode* slurm, Now now) {
+  // While nobody has said which of Slurm's nodes this is, nobody can say that Slurm has none.
+  if (settings_.dry_run || (slurm == nullptr && (node.slurm_node.empty() ||
+                                                 dump_.misread().contains(claimed_name(node))))) {
+    return;
   }
   static const SlurmNode kNone{};
   const auto before = dump_.before().find(claimed_name(node));
   // Nodes that have not changed in the last dump are their own predecessors.
   const SlurmNode* was = before == dump_.before().end() ? slurm : &before->second;
-  if (!settings_.dry_run) {
-    publisher_.want(node.name, rule_record(node, slurm == nullptr ? kNone : *slurm, was,
-                                           dump_.report(), now.wall));
+  publisher_.want(node.name, rule_record(node, slurm == nullptr ? kNone : *slurm, was,
+                                         dump_.report(), now.wall));
+}
+
+void OperatorLoop::look_at(const KubeNode& node, Now now) {
+  if (node.belongs == Belongs::kElsewhere || !dump_.report().dumped_at) {
+    return;
   }
-  if (slurm != nullptr && !node.deleting) {
-    look_at_drain(node, *slurm, now);
+  const SlurmNode* slurm = slurm_node_of(node);
+  std::string problem;
+  if (node.belongs == Belongs::kUnknown) {
+    problem = "slurmlet on this Node has not reported its Slurm cluster";
+  } else if (slurm == nullptr) {
+    problem = dump_.misread().contains(claimed_name(node))
+                  ? "slurmctld's record of it could not be parsed"
+                  : "slurmctld shows no node of that name to slurmlet-operator";
+  }
+  if (!problem.empty() && node.unschedulable && !node.deleting) {
+    tell(node, kCordonNotDrained,
+         "Slurm node " + claimed_name(node) + " is left as it is: " + problem, now);
+  }
+  if (node.belongs == Belongs::kUnknown) {
+    return;
+  }
+  look_at_record(node, slurm, now);
+  if (slurm == nullptr || node.deleting) {
+    return;
+  }
+  const auto change = drain_change(node, *slurm, now);
+  if (change && change->action == DrainAction::kNote && change->reason.empty()) {
+    note_drain(node, "", now);  // nothing is to be done in Slurm
+  } else if (change) {
+    changes_.want(slurm->name, now.steady);
   }
 }
 
@@ -187,26 +261,37 @@ void OperatorLoop::look_at_all(Now now) {
   }
 }
 
-void OperatorLoop::report_updates(const std::vector<NodeUpdates::Done>& done, Now now) {
-  for (const auto& update : done) {
-    if (!update.failure.empty()) {
+void OperatorLoop::report_updates(const std::vector<NodeChanges::Done>& done, Now now) {
+  for (const auto& [change, failure] : done) {
+    const std::string& name = change.slurm_node;
+    if (!failure.empty()) {
       ++update_failures_;
-      tell_of(update.slurm_node, kSlurmNodeNotChanged,
-              "Slurm node " + update.slurm_node + " was not changed: " + update.failure, now);
-      continue;
+      tell_of(name, kSlurmNodeNotChanged, not_changed(name, failure), now);
+    } else if (change.action == DrainAction::kDrain) {
+      ++drains_;
+      tell_of(name, kSlurmNodeDrained, "drained Slurm node " + name + ", Reason: " + change.reason,
+              now);
+    } else if (change.action == DrainAction::kSetReason) {
+      log::info("Slurm node " + name + ": Reason: " + change.reason);
+    } else if (change.action == DrainAction::kDelete) {
+      ++records_deleted_;
+      log::info("deleted dynamic Slurm node " + name + ", whose Machine has gone");
+    } else {
+      ++undrains_;
+      tell_of(name, kSlurmNodeUndrained,
+              "undrained Slurm node " + name + ", as this Node is not cordoned", now);
     }
-    const bool drained = update.change.action == DrainAction::kDrain;
-    note_change(update);
-    if (update.change.action == DrainAction::kSetReason) {
-      log::info("Slurm node " + update.slurm_node + ": Reason: " + update.change.reason);
-      continue;
-    }
-    ++(drained ? drains_ : undrains_);
-    tell_of(update.slurm_node, drained ? kSlurmNodeDrained : kSlurmNodeUndrained,
-            drained
-                ? "drained Slurm node " + update.slurm_node + ", Reason: " + update.change.reason
-                : "undrained Slurm node " + update.slurm_node + ", as this Node is not cordoned",
-            now);
+  }
+}
+
+// So that whoever waits for a cordon sees why.
+void OperatorLoop::report_waiting(Now now) {
+  for (const auto& name : changes_.waiting_since(now.steady - kPatience)) {
+    const std::string& failure = dump_.report().failure;
+    const std::string why = !changes_.problem().empty() ? changes_.problem()
+                            : !failure.empty()          ? failure
+                                                        : "slurmctld is slow to answer";
+    tell_of(name, kSlurmNodeNotChanged, not_changed(name, why), now);
   }
 }
 
@@ -221,24 +306,6 @@ void OperatorLoop::tell_of(const std::string& slurm_node, const EventReason& rea
     return;
   }
   tell(*nodes_.find(names.front()), reason, message, now);
-}
-
-// Until the next dump: what was done is not to be done again.
-void OperatorLoop::note_change(const NodeUpdates::Done& update) {
-  const SlurmNode* known = dump_.find(update.slurm_node);
-  if (known == nullptr) {
-    return;
-  }
-  SlurmNode changed = *known;
-  if (update.change.action == DrainAction::kDrain) {
-    changed.state.flags.insert("DRAIN");
-  } else if (update.change.action == DrainAction::kUndrain) {
-    changed.state.flags.erase("DRAIN");
-  }
-  if (update.change.action != DrainAction::kUndrain) {
-    changed.reason = update.change.reason;
-  }
-  dump_.amend(changed);
 }
 
 void OperatorLoop::report_dump() {
@@ -282,25 +349,35 @@ void OperatorLoop::report_records() {
   }
 }
 
+void OperatorLoop::take_lead(bool leads) {
+  log::info(leads ? "this operator leads" : "another operator leads, or none can be elected");
+  led_ = leads;
+  context_.nodes.restart();
+  nodes_.forget();
+  dump_.forget();
+  changes_.forget();
+  publisher_.forget_all();
+  machines_.forget();
+  told_.clear();
+}
+
 SteadyTime OperatorLoop::step() {
   Now now = context_.clock.now();
   SteadyTime next = settings_.elect_leader ? context_.leader.step(now) : kNever;
-  next = std::min(next, nodes_.step(context_.nodes, now));
-  for (const auto& name : nodes_.take_gone()) {
-    publisher_.forget(name);
-    told_.erase(name);
-  }
   const bool leads = acts();
   if (leads != led_) {
-    log::info(leads ? "this operator leads" : "another operator leads, or none can be elected");
-    led_ = leads;
-    dump_.forget();  // what was known in an earlier reign is old
-    updates_.forget();
-    publisher_.forget_all();
-    machines_.forget();
+    take_lead(leads);
   }
-  next = std::min(next, dump_.step(now, leads));
-  if (dump_.dumps() != seen_dumps_ || dump_.failures() != seen_failures_) {
+  if (leads) {
+    next = std::min(next, nodes_.step(context_.nodes, now));
+    for (const auto& name : nodes_.take_gone()) {
+      publisher_.forget(name);
+      told_.erase(name);
+    }
+  }
+  next = std::min(next, dump_.step(now, leads, changes_.has_pending(now.steady)));
+  const bool is_new_dump = dump_.dumps() != seen_dumps_;
+  if (is_new_dump || dump_.failures() != seen_failures_) {
     report_dump();
     report_misread();
     report_records();
@@ -311,34 +388,61 @@ SteadyTime OperatorLoop::step() {
   for (const auto& name : nodes_.take_changed()) {
     look_at(*nodes_.find(name), now);
   }
-  if (nodes_.known() && !updates_.needs_quiet()) {
-    std::vector<std::string> drain;
-    next = std::min(next, machines_.step(now, {nodes_.all(), nodes_.by_slurm(), dump_}, drain));
-    std::for_each(drain.begin(), drain.end(), [this](const auto& name) { updates_.want(name); });
+  std::vector<NodeChange> changes;
+  if (leads && nodes_.known()) {
+    next = std::min(next, machines_.step(now, nodes_, dump_, changes));
   }
-  now = context_.clock.now();
-  std::vector<NodeUpdates::Done> done;
-  next = std::min(next, updates_.step(now.steady, nodes_.known() && acts(), done));
-  report_updates(done, now);
-  if (publisher_.is_slow() && now.steady < updates_.quiet_until()) {
-    next = std::min(next, updates_.quiet_until());
-  } else if (acts() && nodes_.known() && !updates_.needs_quiet()) {
-    next = std::min(next, publisher_.step(now.steady, [this](const std::string& node) {
-      record_written(node);
-    }));
-  }
-  if (!updates_.needs_quiet()) {
-    const bool certain = acts() && nodes_.known() && machines_.certain();
-    next = std::min(next,
-                    leftovers_.step(now, nodes_.all(), certain ? &machines_.machines() : nullptr));
-    if (certificates_) {
-      next = std::min(next, certificates_->step(now, certain));
-    }
+  next = std::min(next, step_changes(now, std::move(changes), is_new_dump));
+  next = std::min(next, step_api(context_.clock.now()));
+  if (changes_.has_pending(now.steady)) {
+    next = std::min(next, dump_.soonest());
   }
   if (&context_.machine_events != &context_.events) {
     next = std::min(next, context_.machine_events.step(now));
   }
   return std::min(next, context_.events.step(now));
+}
+
+// What is decided by a dump is begun right after it.
+SteadyTime OperatorLoop::step_changes(Now now, std::vector<NodeChange> changes, bool is_new_dump) {
+  const bool may_act = nodes_.known() && acts() && !settings_.dry_run;
+  if (may_act && is_new_dump) {
+    for (auto& change : drain_changes(now)) {
+      changes.push_back(std::move(change));
+    }
+    changes_.decide(changes, dump_.began(), context_.clock.now().steady);
+  } else if (may_act) {
+    for (const auto& change : changes) {
+      changes_.want(change.slurm_node, now.steady);
+    }
+  }
+  now = context_.clock.now();
+  std::vector<NodeChanges::Done> done;
+  const SteadyTime next = changes_.step(now.steady, may_act, done);
+  report_updates(done, now);
+  if (may_act) {
+    report_waiting(now);
+  }
+  return next;
+}
+
+// What blocks waits while a change does: that must not grow old meanwhile.
+SteadyTime OperatorLoop::step_api(Now now) {
+  if (!acts() || !nodes_.known()) {
+    return kNever;
+  }
+  if (dump_.report().failure.empty() && changes_.has_pending(now.steady)) {
+    return now.steady + kPatience;
+  }
+  SteadyTime next =
+      publisher_.step(now.steady, [this](const std::string& node) { record_written(node); });
+  const bool certain = machines_.certain();
+  next =
+      std::min(next, leftovers_.step(now, nodes_.all(), certain ? &machines_.machines() : nullptr));
+  if (certificates_) {
+    next = std::min(next, certificates_->step(now, certain));
+  }
+  return next;
 }
 
 OperatorStatus OperatorLoop::status() const {
@@ -356,6 +460,7 @@ OperatorStatus OperatorLoop::status() const {
   out.drains = drains_;
   out.undrains = undrains_;
   out.update_failures = update_failures_;
+  out.records_deleted = records_deleted_;
   out.dump_took = dump_.took();
   out.dumped_at = dump_.report().dumped_at;
   out.dump_problem = dump_.report().failure;

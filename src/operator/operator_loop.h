@@ -6,7 +6,9 @@
 //   - let Machines go when their jobs have gone (machine_sync.h),
 //   - delete Nodes that were left behind (leftover_nodes.h),
 //   - approve the certificates of Nodes (certificate_approver.h).
-// It keeps nothing that is not in Slurm and on the Nodes: it may be killed at any moment.
+// It keeps nothing that is not in Slurm and on the Nodes: it may be killed at any moment. While
+// another one leads it watches nothing; who takes the lead lists Nodes and Machines and dumps
+// Slurm.
 //
 // A step object: clock and I/O are handed in. Not thread-safe.
 
@@ -24,7 +26,7 @@
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
 #include "operator/machine_sync.h"
-#include "operator/node_updates.h"
+#include "operator/node_changes.h"
 #include "operator/record_publisher.h"
 #include "operator/site_nodes.h"
 #include "sync/event_sink.h"
@@ -33,6 +35,7 @@ namespace slurmlet::op {
 
 struct OperatorSettings {
   DumpedNodes::Settings dump;
+  slurm::SlurmIdentity self;  // who Slurm's commands act as
   bool elect_leader = true;
   bool dry_run = false;         // says what it would do, and does nothing
   DrainPolicy policy;           // of Machines without one
@@ -66,7 +69,7 @@ struct OperatorStatus {
   std::size_t nodes = 0, slurm_nodes = 0, records_waiting = 0;
   std::uint64_t dumps = 0, dumps_unchanged = 0, dump_failures = 0, record_writes = 0,
                 record_failures = 0;
-  std::uint64_t drains = 0, undrains = 0, update_failures = 0;
+  std::uint64_t drains = 0, undrains = 0, update_failures = 0, records_deleted = 0;
   Duration dump_took{};
   std::optional<WallTime> dumped_at;
   std::string dump_problem, api_problem, record_problem;
@@ -89,18 +92,25 @@ class OperatorLoop {
 
  private:
   bool acts() const;
+  void take_lead(bool leads);
   void look_at(const KubeNode& node, Now now);
-  void look_at_drain(const KubeNode& node, const SlurmNode& slurm, Now now);
   void look_at_all(Now now);
+  void look_at_record(const KubeNode& node, const SlurmNode* slurm, Now now);
+  // What is to be done for a cordon, or against it; nothing where nothing may be.
+  std::optional<NodeChange> drain_change(const KubeNode& node, const SlurmNode& slurm, Now now);
+  void note_drain(const KubeNode& node, const std::string& note, Now now);
+  std::vector<NodeChange> drain_changes(Now now);
+  bool confirm(const NodeChange& change);
+  SteadyTime step_changes(Now now, std::vector<NodeChange> changes, bool is_new_dump);
+  SteadyTime step_api(Now now);
   const SlurmNode* slurm_node_of(const KubeNode& node) const;
-  NodeChange decide(const SlurmNode& fresh);
   RecordPublisher::Text record_text(const std::string& node) const;
   void record_written(const std::string& node);
   void tell(const KubeNode& node, const EventReason& reason, const std::string& message, Now now);
   void tell_of(const std::string& slurm_node, const EventReason& reason, const std::string& message,
                Now now);
-  void report_updates(const std::vector<NodeUpdates::Done>& done, Now now);
-  void note_change(const NodeUpdates::Done& update);
+  void report_updates(const std::vector<NodeChanges::Done>& done, Now now);
+  void report_waiting(Now now);
   void report_dump();
   void report_misread();
   void report_records();
@@ -108,7 +118,7 @@ class OperatorLoop {
   OperatorSettings settings_;
   OperatorContext context_;
   DumpedNodes dump_;
-  NodeUpdates updates_;
+  NodeChanges changes_;
   RecordPublisher publisher_;
   MachineSync machines_;
   LeftoverNodes leftovers_;
@@ -116,13 +126,14 @@ class OperatorLoop {
 
   SiteNodes nodes_;
   std::map<std::string, std::string> told_;  // what was last said of a Node
+  SteadyTime notes_from_{};                  // annotations are written again from then on
   std::uint64_t seen_dumps_ = 0, seen_failures_ = 0;
   std::string told_dump_problem_;
   std::set<std::string> told_misread_;
   std::uint64_t seen_write_failures_ = 0;
   bool records_fail_ = false;
   bool led_ = false;
-  std::uint64_t drains_ = 0, undrains_ = 0, update_failures_ = 0;
+  std::uint64_t drains_ = 0, undrains_ = 0, update_failures_ = 0, records_deleted_ = 0;
 };
 
 }  // namespace slurmlet::op

@@ -24,7 +24,6 @@ void add_machines(const MachineStatus& machines, std::vector<MetricFamily>& out)
   out.push_back(counter("slurmlet_operator_machine_actions_total",
                         "What was done for Machines that are being deleted.",
                         {labelled("action", "release", machines.released),
-                         labelled("action", "delete_node", machines.records_deleted),
                          labelled("action", "requeue", machines.requeued),
                          labelled("action", "cancel", machines.cancelled),
                          labelled("action", "failure", machines.failures)}));
@@ -79,6 +78,7 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
   out.push_back(counter(
       "slurmlet_operator_node_updates_total", "Nodes changed in Slurm, by what was done.",
       {labelled("action", "drain", status.drains), labelled("action", "undrain", status.undrains),
+       labelled("action", "delete", status.records_deleted),
        labelled("action", "failure", status.update_failures)}));
   MetricFamily ready = gauge("slurmlet_operator_ready", "1 or 0 for each check of /readyz.", {});
   for (const auto& check : operator_checks(status)) {
@@ -92,8 +92,9 @@ std::vector<MetricFamily> operator_metrics(const OperatorStatus& status) {
 }
 
 std::vector<podapi::Check> operator_checks(const OperatorStatus& status) {
-  return {{"apiserver", status.nodes_known && status.api_problem.empty(),
-           status.nodes_known ? status.api_problem : "the Nodes are not known yet"},
+  const bool is_listed = status.nodes_known || !status.leads;  // a standby watches nothing
+  return {{"apiserver", is_listed && status.api_problem.empty(),
+           is_listed ? status.api_problem : "the Nodes are not known yet"},
           {"records", status.record_problem.empty(), status.record_problem},
           {"slurmctld", status.dump_problem.empty(), status.dump_problem},
           {"machines", status.machines.problem.empty(), status.machines.problem}};

@@ -10,7 +10,6 @@ namespace {
 // In one step, which blocks.
 constexpr int kBurst = 10;
 constexpr Duration kLongestBurst = std::chrono::seconds{1};
-constexpr Duration kSlow = std::chrono::milliseconds{500};
 constexpr Duration kFirstWritePause = std::chrono::seconds{5};
 // Where it may be the server's fault, and where others could be written meanwhile.
 constexpr Duration kLongestWritePause = std::chrono::seconds{30},
@@ -102,10 +101,8 @@ bool RecordPublisher::write_next(SteadyTime now,
     forget(node);
     return true;
   }
-  const SteadyTime began = clock_.now().steady;
   const Status done = api_.annotate(node, text.uid, {{node::vocabulary::kRecord, text.annotation}});
   const SteadyTime ended = clock_.now().steady;
-  is_slow_ = ended - began > kSlow;
   if (done) {
     ++writes_;
     problem_.clear();

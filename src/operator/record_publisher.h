@@ -50,8 +50,6 @@ class RecordPublisher {
   std::uint64_t failures() const { return failures_; }
   const std::string& problem() const { return problem_; }  // of the last write; "" = none
   const std::string& last_failure() const { return last_failure_; }
-  // Whether the last write kept the loop for long.
-  bool is_slow() const { return is_slow_; }
 
  private:
   // A Node that could not be written.
@@ -81,7 +79,6 @@ class RecordPublisher {
   std::uint64_t places_given_ = 0;
   std::map<std::string, Trouble> troubled_;  // each of them waits
   SteadyTime next_{};
-  bool is_slow_ = false;
   std::uint64_t writes_ = 0, failures_ = 0;
   std::string problem_, last_failure_, failed_;  // the Node
 };

@@ -151,7 +151,7 @@ class Process {
   kube::RestLeaseApi node_leases_{*client_, calls_};
   kube::RestNodeApi node_api_{*client_, calls_};
   kube::RestEventApi event_api_{*client_, calls_};
-  Leader leader_{leases_, own_identity(), system_random(), clock_};
+  Leader leader_;
   sync::EventSink events_{event_api_, daemon::host_name(), system_random(), "slurmlet-operator",
                           kEventLimits};
   std::unique_ptr<kube::Watch<kube::SiteNode>> nodes_ =
@@ -187,9 +187,11 @@ Process::Process(const Options& options, credentials::ApiAccess access,
       access_(std::move(access)),
       management_(std::move(management)),
       client_(std::move(client)),
-      management_client_(std::move(management_client)) {
+      management_client_(std::move(management_client)),
+      leader_(leases_, leader_lease(cluster), own_identity(), system_random(), clock_) {
   OperatorSettings settings;
   settings.dump = {slurm_client(options_), options_.interval, std::move(cluster)};
+  settings.self = slurm_identity(options_.slurm_jwt_file, clock_);
   settings.elect_leader = options_.leader_elect && !options_.dry_run;
   settings.dry_run = options_.dry_run;
   settings.policy = options_.drain_policy;

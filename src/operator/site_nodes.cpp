@@ -1,5 +1,7 @@
 #include "operator/site_nodes.h"
 
+#include "base/text.h"
+#include "node/slurm_labels.h"
 #include "node/vocabulary.h"
 #include "operator/rules/record_rules.h"
 #include "slurm/sources/published_record.h"
@@ -30,7 +32,17 @@ std::string of_cluster_api(const kube::SiteNode& node, const char* key) {
   return name.empty() ? "" : annotation(node, node::vocabulary::kClusterNamespace) + "/" + name;
 }
 
-KubeNode kube_node(const kube::SiteNode& node) {
+// The label of 0.1 is escaped where the name is none of a label.
+Belongs belongs(const std::string& reported, const std::string& cluster) {
+  if (reported.empty()) {
+    return Belongs::kUnknown;
+  }
+  return to_lower(reported) == cluster || to_lower(reported) == to_lower(node::label_name(cluster))
+             ? Belongs::kHere
+             : Belongs::kElsewhere;
+}
+
+KubeNode kube_node(const kube::SiteNode& node, const std::string& cluster) {
   return {node.name,
           node.uid,
           annotation(node, node::vocabulary::kSlurmNode),
@@ -39,9 +51,10 @@ KubeNode kube_node(const kube::SiteNode& node) {
           published(node),
           node.provider_id,
           annotation(node, node::vocabulary::kDetach),
+          annotation(node, node::vocabulary::kDrain),
           of_cluster_api(node, node::vocabulary::kMachine),
           of_cluster_api(node, node::vocabulary::kClusterName),
-          node.host_uuid};
+          belongs(annotation(node, node::vocabulary::kSlurmCluster), cluster)};
 }
 
 }  // namespace
@@ -56,10 +69,11 @@ void SiteNodes::remove(const std::string& name) {
   if (found == nodes_.end()) {
     return;
   }
-  const auto claims = by_slurm_.find(claimed_name(found->second));
-  claims->second.erase(name);
-  if (claims->second.empty()) {
-    by_slurm_.erase(claims);
+  if (const auto claims = by_slurm_.find(claimed_name(found->second)); claims != by_slurm_.end()) {
+    claims->second.erase(name);
+    if (claims->second.empty()) {
+      by_slurm_.erase(claims);
+    }
   }
   changed_.erase(name);
   gone_.insert(name);
@@ -67,23 +81,28 @@ void SiteNodes::remove(const std::string& name) {
 }
 
 void SiteNodes::put(const kube::SiteNode& node) {
-  KubeNode fresh = kube_node(node);
+  KubeNode fresh = kube_node(node, cluster_);
   const auto known = nodes_.find(node.name);
   if (known != nodes_.end()) {
     if (known->second == fresh) {
       return;
     }
-    if (claimed_name(known->second) == claimed_name(fresh) && known->second.uid == fresh.uid) {
+    if (claimed_name(known->second) == claimed_name(fresh) && known->second.uid == fresh.uid &&
+        known->second.belongs == fresh.belongs) {
       known->second = std::move(fresh);
       changed_.insert(node.name);
       return;
     }
     remove(node.name);
   }
-  by_slurm_[claimed_name(fresh)].insert(node.name);
+  if (fresh.belongs == Belongs::kHere) {
+    by_slurm_[claimed_name(fresh)].insert(node.name);
+  }
   nodes_.insert_or_assign(node.name, std::move(fresh));
   changed_.insert(node.name);
 }
+
+void SiteNodes::forget() { *this = SiteNodes{std::move(cluster_)}; }
 
 void SiteNodes::replace_all(const std::vector<kube::SiteNode>& nodes) {
   std::set<std::string> gone;

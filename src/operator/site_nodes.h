@@ -18,22 +18,28 @@ class SiteNodes {
  public:
   using Claims = std::map<std::string, std::set<std::string>>;  // Slurm node → Nodes
 
+  // `cluster`: ClusterName of Slurm, in lower case.
+  explicit SiteNodes(std::string cluster) : cluster_(std::move(cluster)) {}
+
   SteadyTime step(kube::Watch<kube::SiteNode>& watch, Now now);
   bool known() const { return known_; }  // they were listed
   const std::map<std::string, KubeNode>& all() const { return nodes_; }
-  const Claims& by_slurm() const { return by_slurm_; }
+  const Claims& by_slurm() const { return by_slurm_; }  // of this cluster
   const KubeNode* find(const std::string& name) const;
   // Nodes that have changed, and Nodes that have gone, since this was called last.
   std::set<std::string> take_changed() { return std::exchange(changed_, {}); }
   std::set<std::string> take_gone() { return std::exchange(gone_, {}); }
-  // Until the watch tells.
-  void note_record(const std::string& name, Published record) { nodes_.at(name).record = record; }
+  // As after a start.
+  void forget();
+  // What a fresh read showed, or was written: until the watch tells.
+  void put(const kube::SiteNode& node);
+  KubeNode& at(const std::string& name) { return nodes_.at(name); }
 
  private:
   void replace_all(const std::vector<kube::SiteNode>& nodes);
-  void put(const kube::SiteNode& node);
   void remove(const std::string& name);
 
+  std::string cluster_;
   std::map<std::string, KubeNode> nodes_;
   Claims by_slurm_;
   std::set<std::string> changed_, gone_;

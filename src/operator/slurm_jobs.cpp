@@ -5,11 +5,14 @@
 
 #include "base/text.h"
 #include "operator/limited_command.h"
-#include "operator/node_updates.h"
+#include "operator/node_changes.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::op {
 namespace {
+
+// An administrator may set PrivateData at any time.
+constexpr Duration kPrivacyKnown = std::chrono::minutes{1};
 
 // What slurmctld says of a job that cannot be requeued although squeue showed otherwise
 // (slurm_errno.c). Whatever else it says, a job is not cancelled for it.
@@ -30,7 +33,7 @@ void SlurmJobs::new_dump(SteadyTime now) {
   }
   wanted_.clear();
   known_.reset();
-  tried_ = false;
+  next_ = shown_at_ && now - *shown_at_ < kPrivacyKnown ? Query::kJobs : Query::kConfig;
   acts_.clear();
 }
 
@@ -85,12 +88,6 @@ void SlurmJobs::end_jobs(const std::string& node, const std::string& machine) {
   }
 }
 
-void SlurmJobs::delete_node(const std::string& node, const std::string& machine) {
-  if (handled_.insert(node).second) {
-    acts_.push_back({SlurmAct::Kind::kDelete, node, machine});
-  }
-}
-
 void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& done) {
   SlurmAct act = *std::exchange(act_, std::nullopt);
   const auto known = slurm::known_failure(output.err);
@@ -113,6 +110,44 @@ void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& d
 }
 
 bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
+  next_ = Query::kDone;
+  switch (asked_) {
+    case Query::kConfig:
+      return take_config(now, output);
+    case Query::kAdminLevel:
+      if (slurm::is_operator(output)) {
+        shown_at_ = now;
+        next_ = Query::kJobs;
+        return false;
+      }
+      problem_ = slurm::hidden_text(privacy_, self_);
+      return true;
+    default:
+      return take_jobs(now, output);
+  }
+}
+
+bool SlurmJobs::take_config(SteadyTime now, const CommandOutput& output) {
+  const auto privacy = slurm::read_privacy(output);
+  if (!privacy) {
+    problem_ = privacy.error().message;
+    return true;
+  }
+  privacy_ = *privacy;
+  if (slurm::shows_all(privacy_, self_)) {
+    shown_at_ = now;
+    next_ = Query::kJobs;
+    return false;
+  }
+  if (!self_.name.empty()) {
+    next_ = Query::kAdminLevel;
+    return false;
+  }
+  problem_ = slurm::hidden_text(privacy_, self_);
+  return true;
+}
+
+bool SlurmJobs::take_jobs(SteadyTime now, const CommandOutput& output) {
   if (!coming_) {
     return false;  // of an earlier reign
   }
@@ -136,17 +171,28 @@ bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
 }
 
 CommandSpec SlurmJobs::command(const SlurmAct& act) const {
-  std::vector<std::string> argv{"scontrol", "--local", "delete", "nodename=" + act.what};
-  if (act.kind == SlurmAct::Kind::kCancel) {
-    argv = {"scancel", act.what};
-  } else if (act.kind == SlurmAct::Kind::kRequeue) {
-    // Not what has ended meanwhile: it would run again.
-    argv = {"scontrol", "--local", "requeue", "Incomplete", act.what};
-  }
-  CommandSpec spec = slurm::slurm_command(client_, std::move(argv));
+  // A requeue not of what has ended meanwhile: it would run again.
+  CommandSpec spec = slurm::slurm_command(
+      client_,
+      act.kind == SlurmAct::Kind::kCancel
+          ? std::vector<std::string>{"scancel", act.what}
+          : std::vector<std::string>{"scontrol", "--local", "requeue", "Incomplete", act.what});
   spec.timeout = std::min(client_.timeout, kLongestChange);
   limit_by_alarm(spec);
   return spec;
+}
+
+CommandSpec SlurmJobs::query(SteadyTime now) {
+  asked_ = next_;
+  switch (next_) {
+    case Query::kConfig:
+      return slurm::config_query(client_);
+    case Query::kAdminLevel:
+      return slurm::admin_level_query(client_, self_.name);
+    default:
+      coming_ = Answer{wanted_, {}, now, now};
+      return slurm::squeue_query(client_);
+  }
 }
 
 void SlurmJobs::begin_next(SteadyTime now) {
@@ -155,24 +201,18 @@ void SlurmJobs::begin_next(SteadyTime now) {
   }
   CommandSpec spec;
   if (!acts_.empty()) {
-    // Commands may be slow, and what is not begun is dropped: those of Machines and the others in
-    // turn.
-    auto next = std::ranges::find_if(
-        acts_, [this](const SlurmAct& act) { return act.machine.empty() != was_nobodys_; });
-    next = next == acts_.end() ? acts_.begin() : next;
-    act_ = std::move(*next);
-    acts_.erase(next);
-    was_nobodys_ = act_->machine.empty();
+    act_ = std::move(acts_.front());
+    acts_.pop_front();
     spec = command(*act_);
-  } else if (!wanted_.empty() && !known_ && !tried_ && now - dumped_at_ <= kJobsFresh) {
-    tried_ = true;
-    coming_ = Answer{wanted_, {}, now, now};
-    spec = slurm::squeue_query(client_);
+  } else if (!wanted_.empty() && !known_ && next_ != Query::kDone &&
+             now - dumped_at_ <= kJobsFresh) {
+    spec = query(now);
   } else {
     return;
   }
   if (const Status started = runner_->start(spec, now); !started) {
     problem_ = started.error().message;
+    next_ = Query::kDone;
     act_.reset();
     coming_.reset();
   }

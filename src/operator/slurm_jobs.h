@@ -1,8 +1,8 @@
 #pragma once
 
-// The jobs on the nodes of Machines that are being deleted: one squeue for all after each dump, and
-// what is done to them and to the records of dynamic nodes, one command after the other. A step
-// object, never blocks, not thread-safe.
+// The jobs on the nodes of Machines that are being deleted: one squeue for all after each dump,
+// once it is known that Slurm shows us the jobs of all users (privileges.h), and what is done to
+// them, one command after the other. A step object, never blocks, not thread-safe.
 
 #include <cstdint>
 #include <deque>
@@ -14,6 +14,7 @@
 
 #include "base/command.h"
 #include "operator/rules/machine_rules.h"
+#include "slurm/answers/privileges.h"
 #include "slurm/answers/squeue.h"
 
 namespace slurmlet::op {
@@ -21,19 +22,20 @@ namespace slurmlet::op {
 // How long what squeue said counts.
 inline constexpr Duration kJobsFresh = std::chrono::seconds{3};
 
-// A command that changes something in Slurm, and what came of it.
+// A command that ends a job, and what came of it.
 struct SlurmAct {
-  enum class Kind : std::uint8_t { kRequeue, kCancel, kDelete };
+  enum class Kind : std::uint8_t { kRequeue, kCancel };
   Kind kind;
-  std::string what;          // a job, or a dynamic node
-  std::string machine;       // for whose sake; "" = nobody's, of a node that came back
+  std::string what;          // a job
+  std::string machine;       // for whose sake
   std::string failure = {};  // "" = done
 };
 
 class SlurmJobs {
  public:
-  SlurmJobs(slurm::SinfoSettings client, std::unique_ptr<CommandRunner> runner)
-      : client_(std::move(client)), runner_(std::move(runner)) {}
+  SlurmJobs(slurm::SinfoSettings client, slurm::SlurmIdentity self,
+            std::unique_ptr<CommandRunner> runner)
+      : client_(std::move(client)), self_(std::move(self)), runner_(std::move(runner)) {}
 
   // After each dump: the Slurm nodes that it shows drained, or does not have, whose jobs are to be
   // known. What was known is no more, and what was to be done neither.
@@ -48,7 +50,6 @@ class SlurmJobs {
   bool is_handled(const std::string& node) const;
   // Requeues or cancels what runs there. Nothing is done twice before it is known again.
   void end_jobs(const std::string& node, const std::string& machine);
-  void delete_node(const std::string& node, const std::string& machine);
   // As after a restart.
   void forget();
 
@@ -63,21 +64,27 @@ class SlurmJobs {
     slurm::JobsByNode jobs;
     SteadyTime began, ended;
   };
+  enum class Query : std::uint8_t { kConfig, kAdminLevel, kJobs, kDone };
   bool is_fresh(SteadyTime now) const;
   bool take(SteadyTime now, const CommandOutput& output);
+  bool take_config(SteadyTime now, const CommandOutput& output);
+  bool take_jobs(SteadyTime now, const CommandOutput& output);
   void finish_act(const CommandOutput& output, std::vector<SlurmAct>& done);
   CommandSpec command(const SlurmAct& act) const;
+  CommandSpec query(SteadyTime now);
   void begin_next(SteadyTime now);
 
   slurm::SinfoSettings client_;
+  slurm::SlurmIdentity self_;
   std::unique_ptr<CommandRunner> runner_;
   std::set<std::string> wanted_;
   SteadyTime dumped_at_{};
   std::optional<Answer> known_, coming_;
   std::string problem_;
-  bool tried_ = false;  // squeue since the last dump
+  Query next_ = Query::kDone, asked_ = Query::kDone;  // since the last dump; the last one begun
+  slurm::PrivacyConfig privacy_;
+  std::optional<SteadyTime> shown_at_;  // when it was last known that Slurm hides nothing from us
   std::deque<SlurmAct> acts_;
-  bool was_nobodys_ = false;                    // the last one
   std::optional<SlurmAct> act_;                 // under way
   std::set<std::string> handled_, no_requeue_;  // since known_; jobs that Slurm did not requeue
 };

@@ -1,10 +1,16 @@
 #include "operator/slurm_runner.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
 #include "daemon/rest_access.h"
 #include "slurm/sources/rest_dump.h"
 #include "slurm/sources/rest_token.h"
+#include "tls/client_identity.h"
 
 namespace slurmlet::op {
 namespace {
@@ -40,6 +46,21 @@ std::unique_ptr<CommandRunner> slurm_runner(const std::string& token_file, const
     return std::make_unique<Command>();
   }
   return std::make_unique<TokenRunner>(token_file, clock);
+}
+
+slurm::SlurmIdentity slurm_identity(const std::string& token_file, const Clock& clock) {
+  if (token_file.empty()) {
+    const std::uint32_t uid = ::geteuid();
+    const passwd* user = ::getpwuid(uid);
+    return {user == nullptr ? std::to_string(uid) : user->pw_name, uid};
+  }
+  TokenFile file{token_file, clock};
+  const std::string text = file.token();
+  const auto parts = split(slurm::bare_token(text), '.');
+  const auto claims = parts.size() == 3 ? tls::base64url_decode(parts[1]) : std::nullopt;
+  const auto value = nlohmann::json::parse(claims.value_or(""), nullptr, false);
+  const auto name = value.is_object() ? value.find("sun") : value.end();
+  return {name != value.end() && name->is_string() ? name->get<std::string>() : "", std::nullopt};
 }
 
 std::unique_ptr<slurm::DumpSource> dump_source(const Options& options, http::Client& first,

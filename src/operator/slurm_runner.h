@@ -11,6 +11,7 @@
 #include "base/token_file.h"
 #include "http/client.h"
 #include "operator/options.h"
+#include "slurm/answers/privileges.h"
 #include "slurm/answers/sinfo.h"
 #include "slurm/sources/site_dump.h"
 
@@ -18,6 +19,9 @@ namespace slurmlet::op {
 
 // Gives the command the token of a file. An Error where there is none.
 Status add_token(TokenFile& file, CommandSpec& spec);
+
+// Who Slurm's commands act as: the user of the token, or this process's.
+slurm::SlurmIdentity slurm_identity(const std::string& token_file, const Clock& clock);
 
 // `token_file` is looked at for each command, "" = none; `clock` must outlive the runner.
 std::unique_ptr<CommandRunner> slurm_runner(const std::string& token_file, const Clock& clock);

@@ -1,122 +1,113 @@
 #include "operator/rules/drain_rules.h"
 
-#include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 
 namespace slurmlet::op {
 namespace {
 
-constexpr std::string_view kCordoned = "slurmlet: cordoned [";
-constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted [";
-constexpr std::string_view kEnd = "]";
-constexpr std::string_view kWas = ", was: ";
+constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted";
 constexpr std::string_view kUndrained = "slurmlet: undrained";
+constexpr std::string_view kOurs = "slurmlet: ";
+constexpr std::string_view kAdded = " : ";    // by slurmctld, to a Reason that is there
+constexpr std::string_view kWas = ", was: ";  // written by 0.1: somebody else's Reason follows
 
-// slurmctld's own, for nodes that do not respond; with ReturnToService=1 just that returns them.
-constexpr std::string_view kNotResponding = "Not responding";
-// What it adds to a Reason that is there: `scontrol reboot` always, the rest since 23.02.
-constexpr std::array<std::string_view, 5> kAdditions{
-    " : Not responding", " : ResumeTimeout reached", " : reboot complete", " : reboot issued",
-    " : reboot timed out"};
-
-std::string_view without_additions(std::string_view reason) {
-  for (bool more = true; more;) {
-    more = false;
-    for (const auto addition : kAdditions) {
-      if (reason.ends_with(addition)) {
-        reason.remove_suffix(addition.size());
-        more = true;
-      }
-    }
-  }
-  return reason;
-}
-
-bool is_uid(std::string_view text) { return !text.empty() && all_alnum(text, "-"); }
-
-bool is_reason(std::string_view reason, std::string_view begin) {
-  reason = without_additions(reason);
-  const auto end = reason.find(kEnd);
-  if (!reason.starts_with(begin) || end == std::string_view::npos ||
-      !is_uid(reason.substr(begin.size(), end - begin.size()))) {
+// Whether it is `word`, with the uid of a Node behind it or not (0.1 wrote it always).
+bool is_reason(std::string_view reason, std::string_view word) {
+  if (!reason.starts_with(word)) {
     return false;
   }
-  const auto rest = reason.substr(end + kEnd.size());
-  return rest.empty() || rest.starts_with(kWas);
+  reason.remove_prefix(word.size());
+  if (const auto end = reason.find(']'); reason.starts_with(" [") && end != reason.npos) {
+    reason.remove_prefix(end + 1);
+  }
+  return reason.empty() || reason.starts_with(kAdded) || reason.starts_with(kWas);
 }
 
-// What is said of a node besides what we say: Slurm keeps one Reason, so it stands behind ours.
-std::string_view others_reason(std::string_view reason) {
-  const auto own = without_additions(reason);
-  if (own != kUndrained && !is_drain_of_ours(reason)) {
-    return reason;
-  }
-  const auto was = own.find(kWas);
-  if (was != std::string_view::npos) {
-    return own.substr(was + kWas.size());
-  }
-  return reason.ends_with(kNotResponding) ? kNotResponding : "";
+// slurmctld's own, for a node that does not respond; with ReturnToService=1 just that returns it.
+bool is_silence(std::string_view reason) {
+  return reason.starts_with("Not responding") || reason.ends_with(" : Not responding");
 }
 
-bool may_undrain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
-  if (is_cordon_reason(slurm.reason)) {
-    return true;
+// The Reason that somebody else gave; "" = none.
+std::string others_reason(std::string_view reason) {
+  if (reason.starts_with(kOurs)) {
+    const auto was = reason.find(kWas);
+    reason = was == reason.npos ? "" : reason.substr(was + kWas.size());
+  }
+  return is_silence(reason) ? "" : std::string{reason};
+}
+
+bool is_rebooting(const node::SlurmState& state) {
+  return state.has("REBOOT_REQUESTED") || state.has("REBOOT_ISSUED");
+}
+
+// Whether our drain with somebody's Reason is this one. slurmctld may clear the Reason when the
+// node comes back (ReturnToService=2).
+bool is_noted(const DrainNote& note, const SlurmNode& slurm) {
+  return !note.reason.empty() && note.slurm_node == slurm.name &&
+         (slurm.reason.empty() || slurm.reason.starts_with(note.reason));
+}
+
+DrainRuling end_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine,
+                      const DrainNote& note) {
+  if (is_rebooting(slurm.state)) {
+    return {};  // slurmctld drains for that with the Reason that is there, and undrains then
+  }
+  if (is_noted(note, slurm)) {
+    return note.state == "FAIL" ? DrainRuling{DrainAction::kFail, note.reason}
+                                : DrainRuling{DrainAction::kUndrain};
+  }
+  if (!is_drain_of_ours(slurm.reason)) {
+    return node.drain.empty() ? DrainRuling{} : DrainRuling{DrainAction::kNote};
   }
   // Only the Node of the host's next Machine: this one's may still be there, or come back, while
   // the host is being deprovisioned.
-  return is_reason(slurm.reason, kMachineDeleted) && machine == MachineOf::kLives &&
-         !slurm.reason.starts_with(machine_reason(node));
-}
-
-}  // namespace
-
-std::string cordon_reason(const KubeNode& node) {
-  return std::string{kCordoned} + node.uid + std::string{kEnd};
-}
-
-std::string machine_reason(const KubeNode& node) {
-  return std::string{kMachineDeleted} + node.uid + std::string{kEnd};
-}
-
-bool is_cordon_reason(std::string_view reason) { return is_reason(reason, kCordoned); }
-
-bool is_drain_of_ours(std::string_view reason) {
-  return is_cordon_reason(reason) || is_reason(reason, kMachineDeleted);
-}
-
-DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
-  const bool drained = slurm.state.has("DRAIN");
-  const bool goes = machine == MachineOf::kDeleting;
-  const std::string others{others_reason(slurm.reason)};
-  if (!node.unschedulable && !goes) {
-    if (drained) {
-      return {may_undrain(node, slurm, machine) ? DrainAction::kUndrain : DrainAction::kNone};
-    }
-    // Since 23.11 a Reason may outlast its drain: with ours, `scontrol reboot ASAP` or a prolog
-    // that fails would drain as a cordon does.
-    return is_drain_of_ours(slurm.reason)
-               ? DrainRuling{DrainAction::kSetReason,
-                             others.empty() ? std::string{kUndrained} : others}
-               : DrainRuling{};
+  if (is_machine_reason(slurm.reason) &&
+      (machine != MachineOf::kLives || slurm.reason.starts_with(machine_reason(node)))) {
+    return {};
   }
-  std::string reason = (goes ? machine_reason(node) : cordon_reason(node)) +
-                       (others.empty() ? "" : std::string{kWas} + others);
-  if (drained) {
-    // Once the Machine goes, an uncordon must not undrain.
-    return goes && is_cordon_reason(slurm.reason) ? DrainRuling{DrainAction::kDrain, reason}
-                                                  : DrainRuling{};
+  if (slurm.state.base != "DOWN") {
+    return {DrainAction::kUndrain};
   }
-  // Slurm gives no jobs to it, and its Reason has a time and an author. While its Machine goes, it
-  // must not come back into service.
+  return slurm.state.has("NOT_RESPONDING")
+             ? DrainRuling{DrainAction::kNone, "",
+                           "it is DOWN, and its slurmd does not respond yet"}
+             : DrainRuling{DrainAction::kResume};
+}
+
+DrainRuling not_wanted(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
+  const DrainNote note = parse_drain_note(node.drain);
+  if (slurm.state.has("DRAIN")) {
+    return end_drain(node, slurm, machine, note);
+  }
+  if (!node.drain.empty()) {
+    return {DrainAction::kNote};
+  }
+  // With it a prolog that fails would drain as a cordon does.
+  if (is_drain_of_ours(slurm.reason)) {
+    const std::string others = others_reason(slurm.reason);
+    return {DrainAction::kSetReason, others.empty() ? std::string{kUndrained} : others};
+  }
+  return {};
+}
+
+DrainRuling wanted(const KubeNode& node, const SlurmNode& slurm, bool goes) {
+  const std::string others = others_reason(slurm.reason);
   const bool fails = slurm.state.has("FAIL");
-  const bool out = slurm.state.base == "DOWN" || slurm.state.base == "ERROR" || fails;
-  if (out && !others.empty() && !goes) {
-    return {DrainAction::kNone, "",
-            "it is " + slurm.state.raw() + ", and draining it would replace the reason"};
-  }
-  if (fails && !others.empty()) {
-    reason = others;  // the drain takes the place of FAIL, and nobody is to lift it
+  const bool keeps_reason =
+      (slurm.state.base == "DOWN" || slurm.state.base == "ERROR" || fails) && !others.empty();
+  if (slurm.state.has("DRAIN")) {
+    if (!goes || !is_drain_of_ours(slurm.reason) || is_noted(parse_drain_note(node.drain), slurm)) {
+      return {};
+    }
+    // Once the Machine goes, an uncordon must not undrain. 0.1 hid the Reason of a node that was
+    // DOWN behind ours.
+    return keeps_reason ? DrainRuling{DrainAction::kDrain, others}
+           : is_machine_reason(slurm.reason)
+               ? DrainRuling{}
+               : DrainRuling{DrainAction::kDrain, machine_reason(node)};
   }
   // slurmctld requeues the jobs of a node that is drained while it is powered up.
   const bool has_jobs = slurm.state.base == "ALLOCATED" || slurm.state.base == "MIXED";
@@ -124,7 +115,54 @@ DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf m
     return {DrainAction::kNone, "",
             "it is being powered up, and draining it now would requeue its jobs"};
   }
-  return {DrainAction::kDrain, reason};
+  if (!keeps_reason) {
+    return {DrainAction::kDrain, goes ? machine_reason(node) : std::string{kCordonReason}};
+  }
+  // When the Machine has gone, nobody but an administrator ends what he had begun.
+  if (!goes) {
+    std::string note = to_annotation({slurm.name, fails ? "FAIL" : "DOWN", others});
+    if (node.drain != note) {
+      return {DrainAction::kNote, std::move(note)};
+    }
+  }
+  return {DrainAction::kDrain, others};
+}
+
+}  // namespace
+
+bool is_final(DrainAction action) {
+  return action == DrainAction::kUndrain || action == DrainAction::kResume ||
+         action == DrainAction::kFail || action == DrainAction::kDelete;
+}
+
+std::string machine_reason(const KubeNode& node) {
+  return std::string{kMachineDeleted} + " [" + node.uid + "]";
+}
+
+bool is_machine_reason(std::string_view reason) { return is_reason(reason, kMachineDeleted); }
+
+bool is_drain_of_ours(std::string_view reason) {
+  return is_reason(reason, kCordonReason) || is_machine_reason(reason);
+}
+
+std::string to_annotation(const DrainNote& note) {
+  return nlohmann::ordered_json{
+      {"slurmNode", note.slurm_node}, {"state", note.state}, {"reason", note.reason}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+DrainNote parse_drain_note(std::string_view text) {
+  const auto value = nlohmann::json::parse(text, nullptr, false);
+  const auto field = [&](const char* key) {
+    const auto found = value.is_object() ? value.find(key) : value.end();
+    return found != value.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  return {field("slurmNode"), field("state"), field("reason")};
+}
+
+DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
+  const bool goes = machine == MachineOf::kDeleting;
+  return node.unschedulable || goes ? wanted(node, slurm, goes) : not_wanted(node, slurm, machine);
 }
 
 }  // namespace slurmlet::op

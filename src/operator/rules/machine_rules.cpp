@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/rfc3339.h"
 #include "base/text.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::op {
 namespace {
@@ -21,15 +24,28 @@ std::optional<WallTime> end_of_wait(const MachineFacts& facts) {
   return std::nullopt;
 }
 
+std::string names_of(const std::vector<const SlurmNode*>& nodes) {
+  std::string names;
+  for (const SlurmNode* node : nodes) {
+    names += (names.empty() ? "" : ",") + node->name;
+  }
+  return names;
+}
+
+bool is_busy(const SlurmNode& node) {
+  return node.state.base == "ALLOCATED" || node.state.base == "MIXED" ||
+         node.state.has("COMPLETING");
+}
+
 MachineRuling with_jobs(const MachineFacts& facts) {
   const NodeJobs& jobs = *facts.jobs;
-  const std::string& node = facts.dumped->name;
+  const std::string nodes = names_of(facts.slurm);
   if (jobs.running == 0) {
     return {MachineAction::kWait, fmt::format("jobs are completing on Slurm node {}, state {}",
-                                              node, facts.dumped->state.raw())};
+                                              nodes, facts.slurm.front()->state.raw())};
   }
   const auto until = end_of_wait(facts);
-  std::string why = counted(jobs.running, "job") + " on Slurm node " + node;
+  std::string why = counted(jobs.running, "job") + " on Slurm node " + nodes;
   if (until && facts.now && *facts.now >= *until) {
     return {MachineAction::kEndJobs, why + " to be requeued or cancelled"};
   }
@@ -41,6 +57,39 @@ MachineRuling with_jobs(const MachineFacts& facts) {
   return {MachineAction::kWait, why};
 }
 
+// Nothing when all of them are drained.
+std::optional<MachineRuling> drain_first(const MachineFacts& facts) {
+  MachineRuling drains{MachineAction::kDrain, ""};
+  for (const SlurmNode* node : facts.slurm) {
+    const DrainRuling ruling = rule_drain(facts.node, *node, MachineOf::kDeleting);
+    if (!ruling.waits_for.empty()) {
+      return MachineRuling{MachineAction::kWait,
+                           "Slurm node " + node->name + " is not drained: " + ruling.waits_for};
+    }
+    if (ruling.action == DrainAction::kDrain) {
+      drains.why += (drains.why.empty() ? "" : ",") + node->name;
+      drains.drains.emplace(node->name, ruling.text);
+    }
+  }
+  if (drains.drains.empty()) {
+    return std::nullopt;
+  }
+  drains.why = "Slurm node " + drains.why + " is to be drained";
+  return drains;
+}
+
+// What slurmctld reboots or powers off comes back without the drain.
+std::string may_end_drain(const MachineFacts& facts) {
+  for (const SlurmNode* node : facts.slurm) {
+    for (const char* flag : {"REBOOT_REQUESTED", "REBOOT_ISSUED", "POWER_DOWN", "POWERING_DOWN"}) {
+      if (node->state.has(flag)) {
+        return fmt::format("Slurm node {} is {}, which may end the drain", node->name, flag);
+      }
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 MachineRuling rule_machine(const MachineFacts& facts) {
@@ -50,48 +99,36 @@ MachineRuling rule_machine(const MachineFacts& facts) {
   if (!facts.unclear.empty()) {
     return {MachineAction::kWait, facts.unclear};
   }
-  if (facts.dumped != nullptr) {
-    const DrainRuling drain = rule_drain(facts.node, *facts.now_known, MachineOf::kDeleting);
-    if (drain.action == DrainAction::kDrain) {
-      return {MachineAction::kDrain, "Slurm node " + facts.dumped->name + " is to be drained"};
-    }
-    if (!drain.waits_for.empty()) {
-      return {MachineAction::kWait,
-              "Slurm node " + facts.dumped->name + " is not drained: " + drain.waits_for};
-    }
-    if (!facts.dumped->state.has("DRAIN")) {
-      return {MachineAction::kWait, ""};  // the next dump tells what runs there
-    }
+  if (facts.never_provisioned) {
+    return {MachineAction::kRelease, "no host was provisioned for it"};
+  }
+  if (facts.slurm.empty()) {
+    return {
+        MachineAction::kWait,
+        "Slurm has no node of its host that is known here, which does not show that no job runs "
+        "there; if none does, remove the hook: kubectl annotate machine " +
+            std::string{node::vocabulary::kMachineHook} + "-"};
+  }
+  if (auto drains = drain_first(facts)) {
+    return *std::move(drains);
   }
   if (!facts.jobs) {
     return {MachineAction::kWait, ""};
   }
-  if (facts.dumped == nullptr) {
-    return facts.jobs->running + facts.jobs->completing == 0
-               ? MachineRuling{MachineAction::kRelease,
-                               "Slurm has no node " + claimed_name(facts.node) + " that responds"}
-               : MachineRuling{MachineAction::kWait, "Slurm has no node " +
-                                                         claimed_name(facts.node) +
-                                                         ", but squeue still shows jobs on it"};
+  if (std::string why = may_end_drain(facts); !why.empty()) {
+    return {MachineAction::kWait, std::move(why)};
   }
-  const auto& state = facts.dumped->state;
-  // What slurmctld reboots or powers off comes back without the drain.
-  for (const char* flag : {"REBOOT_REQUESTED", "REBOOT_ISSUED", "POWER_DOWN", "POWERING_DOWN"}) {
-    if (state.has(flag) || facts.now_known->state.has(flag)) {
-      return {MachineAction::kWait, fmt::format("Slurm node {} is {}, which may end the drain",
-                                                facts.dumped->name, flag)};
-    }
-  }
-  if (state.base == "ALLOCATED" || state.base == "MIXED" || state.has("COMPLETING") ||
-      facts.jobs->running + facts.jobs->completing > 0) {
+  if (facts.jobs->running + facts.jobs->completing > 0 ||
+      std::ranges::any_of(facts.slurm, [](const SlurmNode* node) { return is_busy(*node); })) {
     return with_jobs(facts);
   }
-  // What an administrator drained keeps its record: his Reason would go with it.
-  if (state.has("DYNAMIC_NORM") && is_drain_of_ours(facts.now_known->reason)) {
-    return {MachineAction::kDeleteRecord,
-            "dynamic node " + facts.dumped->name + " is to be deleted, as no job is left on it"};
-  }
-  return {MachineAction::kRelease, "no job is left on Slurm node " + facts.dumped->name};
+  return {MachineAction::kRelease, "no job is left on Slurm node " + names_of(facts.slurm)};
+}
+
+// Before that a job might find it undrained: a slurmd that still runs registers it again.
+bool is_left_behind(const SlurmNode& slurm) {
+  return slurm.state.has("DYNAMIC_NORM") && slurm.state.has("DRAIN") && is_dead(slurm.state) &&
+         is_machine_reason(slurm.reason);
 }
 
 }  // namespace slurmlet::op

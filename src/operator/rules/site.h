@@ -33,18 +33,22 @@ struct Published {
   bool operator==(const Published&) const = default;
 };
 
+// Whether a Node is of the operator's Slurm cluster, by the ClusterName that its daemon reports.
+// Nothing is done to the others, or on their word.
+enum class Belongs : std::uint8_t { kUnknown, kHere, kElsewhere };
+
 // One Node that a slurmlet registered.
 struct KubeNode {
   std::string name, uid;
-  std::string slurm_node;      // as its daemon says, "" before it knows
+  std::string slurm_node;      // as its daemon reports, "" before it knows
   bool unschedulable = false;  // cordoned
   bool deleting = false;
   std::optional<Published> record;
   std::string provider_id = {};
-  std::string detach = {};  // the annotation
+  std::string detach = {}, drain = {};  // the operator's annotations
   // By Cluster API's annotations, as NAMESPACE/NAME; "" = it is of none.
   std::string machine = {}, cluster = {};
-  std::string host_uuid = {};  // of Metal3, by its label
+  Belongs belongs = Belongs::kUnknown;
   bool operator==(const KubeNode&) const = default;
 };
 

@@ -54,6 +54,12 @@ std::string id_of(const std::array<std::string_view, kJobFields>& row) {
                                : std::string{row[kJobId]};
 }
 
+// Requeued and not started again: it is on no node, but squeue may still name those of its last
+// run. While these run an epilog its state is COMPLETING.
+bool is_waiting(std::string_view state) {
+  return state == "PENDING" || state == "REQUEUE_HOLD" || state == "SPECIAL_EXIT";
+}
+
 Error squeue_garbage(std::string_view line) {
   return {Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
 }
@@ -88,8 +94,8 @@ Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::
       return squeue_garbage(line);
     }
     const std::string_view list = (*row)[kNodeList];
-    if (is_nothing(list)) {
-      continue;  // it waits
+    if (is_nothing(list) || is_waiting((*row)[kJobState])) {
+      continue;
     }
     const auto names = expand_hostlist(list);
     if (!names || (is_number((*row)[kTask]) && !is_number((*row)[kArray]))) {

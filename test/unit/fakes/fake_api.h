@@ -475,6 +475,14 @@ class FakeWatch final : public kube::Watch<T> {
     return wake_;
   }
   std::optional<Error> last_error() const override { return error_; }
+  // What a list gives; nothing: none is made.
+  std::function<std::vector<T>()> list;
+  void restart() override {
+    pending_.clear();
+    if (list) {
+      feed(Event::Type::kReplaced, list());
+    }
+  }
   const std::vector<std::string>& unreadable() const override { return unreadable_; }
   void leave_out(std::vector<std::string> names) { unreadable_ = std::move(names); }
   void rest() override { ++rests_; }

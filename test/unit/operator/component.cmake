@@ -5,6 +5,7 @@ set(COMPONENT_TESTS
   leftover_nodes_test.cpp
   machine_rules_test.cpp
   machine_sync_test.cpp
+  operator_chance_test.cpp
   operator_loop_test.cpp
   options_test.cpp
   rules_test.cpp)

@@ -72,7 +72,7 @@ class DumpedNodesTest : public ::testing::Test {
   }
   static slurm::DumpSource::Answer unchanged() { return {std::nullopt, seconds{1}}; }
   void run(Duration time) {
-    clock_.run(time, [this] { return dump_->step(clock_.now(), true); });
+    clock_.run(time, [this] { return dump_->step(clock_.now(), true, false); });
   }
   // One dump that gives these answers.
   void one(Result<slurm::DumpSource::Answer> answer) {
@@ -139,18 +139,6 @@ TEST_F(DumpedNodesTest, ANodeThatCameOrWentIsAChange) {
   EXPECT_EQ(script_.asked.back(), false);
 }
 
-TEST_F(DumpedNodesTest, WhatWasLearntSinceGivesWay) {
-  one(whole("IDLE"));
-  one(whole("IDLE"));
-  SlurmNode fresh = *dump_->find("n1");
-  fresh.state.base = "DOWN";
-  dump_->amend(fresh);
-  EXPECT_EQ(dump_->find("n1")->state.raw(), "DOWN");
-  one(unchanged());
-  EXPECT_EQ(dump_->find("n1")->state.raw(), "IDLE");
-  EXPECT_TRUE(dump_->before().empty());
-}
-
 TEST_F(DumpedNodesTest, AfterAFailureAndAfterAReignAllIsAsked) {
   one(whole("IDLE"));
   one(whole("IDLE"));
@@ -175,7 +163,7 @@ TEST_F(DumpedNodesTest, ThatNothingHasChangedSinceAnEarlierReignTellsNothing) {
   dump_->forget();
   script_.is_slow = false;
   const std::size_t asked = script_.asked.size();
-  (void)dump_->step(clock_.now(), true);
+  (void)dump_->step(clock_.now(), true, false);
   EXPECT_FALSE(dump_->report().dumped_at);
   EXPECT_EQ(dump_->dumps(), 2U);
   ASSERT_EQ(script_.asked.size(), asked + 1);

@@ -13,6 +13,14 @@ namespace slurmlet::op {
 // Nodes in memory; what is written comes back by the watch when the test says so.
 class FakeSite final : public kube::SiteApi, public fakes::Scripted {
  public:
+  Result<kube::SiteNode> get(const std::string& node) override {
+    if (const auto error = begin("get " + node)) {
+      return *error;
+    }
+    const auto found = nodes.find(node);
+    return found == nodes.end() ? Result<kube::SiteNode>{Error{Code::kNotFound, "no such Node"}}
+                                : found->second;
+  }
   Status annotate(const std::string& node, const std::string& uid,
                   const std::map<std::string, std::optional<std::string>>& changes) override {
     before_annotate(node);
@@ -27,7 +35,11 @@ class FakeSite final : public kube::SiteApi, public fakes::Scripted {
       return Error{Code::kConflict, "another uid"};
     }
     for (const auto& [key, value] : changes) {
-      found->second.annotations[key] = value.value_or("");
+      if (value) {
+        found->second.annotations[key] = *value;
+      } else {
+        found->second.annotations.erase(key);
+      }
     }
     return {};
   }
@@ -66,14 +78,14 @@ class FakeMachines final : public kube::MachineApi, public fakes::Scripted {
     found->second.resource_version = next_version();
     return {};
   }
-  Status confirm(const kube::Machine& machine) override {
-    if (const auto error = begin("confirm " + machine.name)) {
+  Result<kube::Machine> get(const kube::Machine& machine) override {
+    if (const auto error = begin("get " + machine.name)) {
       return *error;
     }
     const auto found = machines.find(machine.name);
-    const bool is_same = found != machines.end() && found->second.uid == machine.uid &&
-                         found->second.resource_version == machine.resource_version;
-    return is_same ? Status{} : Status{Error{Code::kConflict, "it has changed"}};
+    return found == machines.end() || found->second.uid != machine.uid
+               ? Result<kube::Machine>{Error{Code::kNotFound, "no such Machine"}}
+               : found->second;
   }
   std::function<void(const kube::Machine&)> before_release = [](const kube::Machine&) {};
   std::map<std::string, kube::Machine> machines;

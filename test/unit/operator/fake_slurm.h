@@ -1,8 +1,8 @@
 #pragma once
 
-// slurmctld in memory, for what the operator runs: scontrol's dump, update, requeue and delete,
-// sinfo and show node for one node, squeue and scancel. A command answers when it is polled; what
-// happens in between has happened.
+// slurmctld in memory, for what the operator runs: scontrol's dump, configuration, update, requeue
+// and delete, squeue and scancel. A command answers when it is polled; what happens in between has
+// happened.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,8 @@ struct FakeNode {
   std::string base = "IDLE";
   std::set<std::string> flags;
   std::string reason;
-  bool in_no_partition = false;
+  std::string host = {};  // NodeHostName; "" = its name
+  std::string address = "a";
   std::string state() const {
     std::string text = base;
     for (const auto& flag : flags) {
@@ -46,22 +47,30 @@ struct FakeSlurm {
   std::function<void(const std::string&)> before_delete = [](const std::string&) {};
   std::function<void(const std::string&)> before_end = [](const std::string&) {};
   std::vector<std::string> ended;  // "requeue 7"
-  int queues = 0;                  // squeue
+  std::string requeued_from;
+  int queues = 0;  // squeue
   bool away = false;
   int requeue_fails = 0;       // with this exit code, or this signal's negative,
   std::string requeue_says{};  // and this text
   Duration answers_after = std::chrono::milliseconds{10};
-  // Called before an update is made.
-  std::function<void(const std::string& node)> before_update = [](const std::string&) {};
-  std::vector<std::string> updates;  // "n1 state=undrain"
+  // Called before an update is made, and when it was.
+  using Update = std::function<void(const std::string& node, const std::string& state)>;
+  Update before_update = [](const std::string&, const std::string&) {};
+  Update after_update = before_update;
+  std::set<std::string> rejects;      // an update of these
+  std::string private_data = "none";  // PrivateData: jobs of others are hidden from us
+  std::string admin_level = "None";   // ours
+  int commands = 0;                   // that changed nodes
+  std::vector<std::string> updates;   // "n1 state=undrain"
   int dumps = 0;
 
   std::string record(const std::string& name) const {
     const FakeNode& node = nodes.at(name);
     return fmt::format(
-        "NodeName={} Arch=x86_64 CPUAlloc=0 CPUTot=4 CPULoad=0.05 NodeAddr=a NodeHostName={} "
+        "NodeName={} Arch=x86_64 CPUAlloc=0 CPUTot=4 CPULoad=0.05 NodeAddr={} NodeHostName={} "
         "Version=22.05.8 RealMemory=8000 State={} Partitions=p{}\n",
-        name, name, state(name), node.reason.empty() ? "" : " Reason=" + node.reason + " [root@5]");
+        name, node.address, node.host.empty() ? name : node.host, state(name),
+        node.reason.empty() ? "" : " Reason=" + node.reason + " [root@5]");
   }
   std::string dump() const {
     std::string text;
@@ -98,7 +107,11 @@ struct FakeSlurm {
   }
   std::string squeue() {
     ++queues;
-    std::string text = "900|900|N/A|PENDING|0|1|1|N/A||\n";
+    // One that was requeued: squeue still names the nodes of its last run.
+    std::string text = "900|900|N/A|PENDING|0|1|1|N/A|" + requeued_from + "|\n";
+    if (private_data.find("jobs") != std::string::npos && admin_level == "None") {
+      return text;
+    }
     for (const auto& [id, job] : jobs) {
       text +=
           fmt::format("{}|{}|N/A|{}|0|1|{}|1795190000|{}|\n", id, id,
@@ -126,40 +139,51 @@ struct FakeSlurm {
     before_delete(name);
     nodes.erase(name);
   }
-  std::string sinfo(const std::string& name) const {
-    if (!nodes.contains(name) || nodes.at(name).in_no_partition) {
-      return "";
-    }
-    const FakeNode& node = nodes.at(name);
-    return name + "|p|" + to_lower(state(name)) +
-           "|0/4/0/4|8000|0|N/A|N/A|(null)|gpu:0|22.05.8|(null)|(null)|c||Unknown|c|(null)\x1f" +
-           (node.reason.empty() ? "none" : node.reason) + "|\n";
+  std::string config() const {
+    return "Configuration data as of 2026-11-28\nPrivateData             = " + private_data +
+           "\nSlurmUser               = slurm(64030)\n";
   }
-  void show(const std::string& name, CommandOutput& output) const {
-    const bool known = nodes.contains(name);
-    output.exit_code = known ? 0 : 1;
-    output.out = known ? record(name) : "Node " + name + " not found\n";
-  }
-  // As 24.11 without accounting: the Reason is set first, and outlasts its drain.
+  // As 24.11: the Reason is set first, outlasts its drain, and cannot be made empty.
   void update(const std::string& name, const std::vector<std::string>& argv,
               CommandOutput& output) {
-    if (!nodes.contains(name)) {
+    if (!nodes.contains(name) || rejects.contains(name)) {
+      output.exit_code = 1;
+      output.err = "slurm_update error: Invalid node name specified\n";
       return;
     }
-    before_update(name);
+    const std::string state = argv[4].starts_with("state=") ? argv[4].substr(6) : "";
+    before_update(name, state);
     FakeNode& node = nodes.at(name);
     updates.push_back(name + " " + argv[4]);
     if (argv.back().starts_with("reason=")) {
       node.reason = argv.back().substr(7);
     }
-    if (argv[4] == "state=drain") {
-      node.flags.insert("DRAIN");
-      node.flags.erase("FAIL");
-    } else if (argv[4] == "state=undrain" && node.flags.contains("INVALID_REG")) {
+    if (state == "undrain" && node.flags.contains("INVALID_REG")) {
       output.exit_code = 1;
       output.err = "slurm_update error: Invalid node state specified\n";
-    } else if (argv[4] == "state=undrain") {
+      return;
+    }
+    if (state == "drain") {
+      node.flags.insert("DRAIN");
+      node.flags.erase("FAIL");
+    } else if (state == "fail") {
+      node.flags.insert("FAIL");
       node.flags.erase("DRAIN");
+    } else if (state == "undrain" || state == "resume") {
+      node.flags.erase("DRAIN");
+      node.base = state == "resume" && node.base == "DOWN" ? "IDLE" : node.base;
+    }
+    after_update(name, state);
+  }
+  // One command for many nodes: all of them are tried.
+  void change(const std::vector<std::string>& argv, CommandOutput& output) {
+    ++commands;
+    for (const auto name : split(std::string_view{argv[3]}.substr(9), ',')) {
+      if (argv[2] == "delete") {
+        remove(std::string{name}, output);
+      } else {
+        update(std::string{name}, argv, output);
+      }
     }
   }
 };
@@ -204,26 +228,21 @@ class FakeSlurmRunner final : public CommandRunner {
       output.err = slurm_.requeue_says;
     } else if (spec_.argv[2] == "requeue") {
       slurm_.end("requeue", spec_.argv[4], output);
-    } else if (spec_.argv[2] == "delete") {
-      slurm_.remove(spec_.argv[3].substr(9), output);
-    } else if (spec_.argv.front() == "sinfo") {
-      output.out = slurm_.sinfo(node_of(spec_.argv));
-    } else if (spec_.argv.size() == 8) {
-      slurm_.show(spec_.argv.back(), output);
+    } else if (spec_.argv.front() == "sacctmgr") {
+      output.out = slurm_.admin_level + "\n";
+    } else if (spec_.argv.back() == "config") {
+      output.out = slurm_.config();
     } else if (spec_.argv.back() == "node") {
       ++slurm_.dumps;
       output.out = read_;
       output.took = slurm_.answers_after;
     } else {
-      slurm_.update(spec_.argv[3].substr(9), spec_.argv, output);
+      slurm_.change(spec_.argv, output);
     }
     return true;
   }
 
  private:
-  static std::string node_of(const std::vector<std::string>& argv) {
-    return *std::next(std::find(argv.begin(), argv.end(), "-n"));
-  }
   FakeSlurm& slurm_;
   CommandSpec spec_;
   std::string read_;

@@ -10,6 +10,8 @@ namespace {
 
 using std::chrono::seconds;
 
+constexpr const char* kName = "slurmlet-operator-alps";
+
 class LeaderTest : public ::testing::Test {
  protected:
   bool leads(const Leader& leader) const { return leader.leads(clock_.now().steady); }
@@ -17,9 +19,18 @@ class LeaderTest : public ::testing::Test {
 
   fakes::FakeLeaseApi api_;
   fakes::FakeClock clock_;
-  Leader a_{api_, "a", [] { return 0.0; }, clock_};
-  Leader b_{api_, "b", [] { return 0.5; }, clock_};
+  Leader a_{api_, kName, "a", [] { return 0.0; }, clock_};
+  Leader b_{api_, kName, "b", [] { return 0.5; }, clock_};
 };
+
+TEST(LeaderLease, IsOneForEachSlurmCluster) {
+  EXPECT_EQ(leader_lease("alps"), "slurmlet-operator-alps");
+  EXPECT_EQ(leader_lease("Alps-2"), "slurmlet-operator-alps-2");
+  EXPECT_NE(leader_lease("my_cluster"), leader_lease("my-cluster"));
+  EXPECT_NE(leader_lease("my_cluster"), leader_lease("my.cluster"));
+  EXPECT_EQ(leader_lease("my_cluster").find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"),
+            std::string::npos);
+}
 
 TEST_F(LeaderTest, TheFirstLeadsAndStays) {
   step(a_);
@@ -38,7 +49,7 @@ TEST_F(LeaderTest, AGetThatTookLongIsAsOldAsItsAnswer) {
   step(a_);
   const auto renewed = [this] {
     clock_.advance(seconds{9});
-    api_.put(*api_.find(kLeaderLease));
+    api_.put(*api_.find(kName));
   };
   api_.during_get = renewed;
   step(b_);
@@ -85,7 +96,7 @@ TEST_F(LeaderTest, AnApiServerThatIsAwayEndsIt) {
 
 TEST_F(LeaderTest, WhoLosesARaceIsNoLeader) {
   step(a_);
-  auto lease = *api_.find(kLeaderLease);
+  auto lease = *api_.find(kName);
   lease.holder_identity = "b";
   api_.put(lease);
   clock_.advance(seconds{3});

@@ -15,16 +15,17 @@ using std::chrono::seconds;
 class LeftoverNodesTest : public ::testing::Test {
  protected:
   KubeNode& node(const std::string& name, const std::string& machine = "",
-                 const std::string& host_uuid = "") {
+                 const std::string& provider_id = "") {
     KubeNode& one = nodes_[name];
     one.name = name;
     one.uid = "uid-" + name;
-    one.host_uuid = host_uuid;
+    one.provider_id = provider_id;
+    one.belongs = Belongs::kHere;
     if (!machine.empty()) {
       one.machine = "ns/" + machine;
       one.cluster = "ns/hpc";
     }
-    site_.nodes[name] = {name, one.uid, {}};
+    site_.nodes[name] = {name, one.uid, {}, false, false, provider_id};
     return one;
   }
   kube::Machine& machine(const std::string& name, const std::string& its_node) {
@@ -60,23 +61,30 @@ class LeftoverNodesTest : public ::testing::Test {
   Machines machines_;
 };
 
-TEST_F(LeftoverNodesTest, OnlyANodeWhoseMachineIsGoneOrWhoseHostIsAnothersIsLeftOver) {
-  machine("m1", "n1");
-  node("n1", "m1", "u1");
+TEST_F(LeftoverNodesTest, OnlyANodeWhoseMachineIsGoneIsLeftOver) {
+  machine("m1", "n1").provider_id = "metal3://ns/host1/m1";
+  node("n1", "m1", "metal3://ns/host1/m1");
   node("gone", "m0");
-  node("same-host", "", "u1");
+  // Registered again without Cluster API's annotation.
+  node("same-host", "", "metal3://ns/host1/m0");
   node("of-nobody");
-  node("other-host", "", "u2");
+  node("other-form", "", "metal3://11f4c1c0-0000-4000-8000-000000000001");
+  node("other-provider", "", "docker:////m0");
+  node("unknown-namespace", "", "metal3://prod/host1/m0");
   node("other-cluster", "m0").cluster = "ns/other";
   node("other-namespace", "m0").cluster = "prod/hpc";
   node("deleting", "m0").deleting = true;
+  node("other-slurm", "m0").belongs = Belongs::kElsewhere;
+  node("unknown-slurm", "m0").belongs = Belongs::kUnknown;
+  machine("m2", "").provider_id = "metal3://ns/host2/m2";
+  node("not-joined-yet", "", "metal3://ns/host2/m2");
   machine("m3", "named-otherwise");
   node("named-otherwise", "m0");
   machine("m4", "ending").deleted_at = clock_.now().wall;
-  node("ending", "m4", "u1");
-  EXPECT_EQ(left_over(nodes_, machines_),
-            (std::map<std::string, std::string>{{"gone", "its Machine ns/m0 is gone"},
-                                                {"same-host", "its host is Node n1 now"}}));
+  node("ending", "m4");
+  const auto found = left_over(nodes_, machines_);
+  EXPECT_EQ(found.size(), 2U);
+  EXPECT_TRUE(found.contains("gone") && found.contains("same-host"));
 }
 
 TEST_F(LeftoverNodesTest, WithoutAMachineThatLivesNothingIsKnownOfACluster) {

@@ -23,7 +23,6 @@ struct Case {
   std::optional<NodeJobs> jobs;
   MachineAction action;
   DrainPolicy policy = {};
-  std::optional<SlurmNode> now_known = {};
 };
 
 MachineFacts facts_of(const Case& test) {
@@ -31,8 +30,7 @@ MachineFacts facts_of(const Case& test) {
   facts.hooked = true;
   facts.deleted_at = kDeleted;
   facts.node = {"n1", "u", "n1", true, false, std::nullopt};
-  facts.dumped = &test.dumped;
-  facts.now_known = test.now_known ? &*test.now_known : &test.dumped;
+  facts.slurm = {&test.dumped};
   facts.jobs = test.jobs;
   facts.policy = test.policy;
   facts.now = kDeleted + hours{1};
@@ -53,13 +51,6 @@ TEST(MachineRules, Table) {
   const Case cases[] = {
       {"not drained yet", slurm("IDLE", {}, ""), kNoJob, kDrain},
       {"only cordoned", slurm("IDLE", {"DRAIN"}, "slurmlet: cordoned [u]"), kNoJob, kDrain},
-      {"drained, but no dump shows it", slurm("IDLE", {}, ""), kNoJob, kWait, {}, kDrained},
-      {"a dump shows it drained, but it is not any more",
-       kDrained,
-       kNoJob,
-       kDrain,
-       {},
-       slurm("IDLE", {}, "")},
       {"its jobs are not known", kDrained, std::nullopt, kWait},
       {"no job is left", kDrained, kNoJob, kRelease},
       {"squeue names a job on an idle node", kDrained, kRunning, kWait},
@@ -76,17 +67,13 @@ TEST(MachineRules, Table) {
        slurm("IDLE", {"DRAIN", "REBOOT_REQUESTED"}, kOurs), kNoJob, kWait},
       {"it reboots", slurm("DOWN", {"DRAIN", "REBOOT_ISSUED"}, "reboot issued"), kNoJob, kWait},
       {"it is powered off", slurm("IDLE", {"DRAIN", "POWERING_DOWN"}, kOurs), kNoJob, kWait},
-      {"not a reason of ours",
-       slurm("IDLE", {"DRAIN", "DYNAMIC_NORM"}, "slurmlet: cordoned [dimm 3]"), kNoJob, kRelease},
       {"now, but it is not drained", slurm("MIXED", {}, ""), kRunning, kDrain, kNow},
-      {"now, but no dump shows it drained", slurm("MIXED", {}, ""), kRunning, kWait, kNow,
-       kDraining},
       {"now, its jobs are not known", kDraining, std::nullopt, kWait, kNow},
       {"now, what is left completes", slurm("IDLE", {"DRAIN", "COMPLETING"}, kOurs), kCompleting,
        kWait, kNow},
       {"the deadline has passed", kDraining, kRunning, kEndJobs, kIn59},
       {"the deadline is to come", kDraining, kRunning, kWait, kIn61},
-      {"a dynamic node", slurm("IDLE", {"DRAIN", "DYNAMIC_NORM"}, kOurs), kNoJob, kDeleteRecord},
+      {"a dynamic node", slurm("IDLE", {"DRAIN", "DYNAMIC_NORM"}, kOurs), kNoJob, kRelease},
       {"a dynamic node with a job", slurm("MIXED", {"DRAIN", "DYNAMIC_NORM"}, kOurs), kRunning,
        kWait},
       {"a dynamic node that an administrator drained",
@@ -108,16 +95,43 @@ TEST(MachineRules, Table) {
   }
 }
 
-TEST(MachineRules, WithoutASlurmNode) {
+// It may be another cluster's, be hidden, or have been taken out of slurm.conf.
+TEST(MachineRules, WithoutASlurmNodeNothingIsReleased) {
   using enum MachineAction;
-  Case test{"", kDrained, kNoJob, kRelease};
+  const Case test{"", kDrained, kNoJob, kRelease};
   auto facts = facts_of(test);
-  facts.dumped = facts.now_known = nullptr;
-  EXPECT_EQ(rule_machine(facts).action, kRelease);
-  facts.jobs.reset();
-  EXPECT_EQ(rule_machine(facts).action, kWait) << "squeue was not asked yet";
-  facts.jobs = kRunning;
+  facts.slurm.clear();
   EXPECT_EQ(rule_machine(facts).action, kWait);
+  EXPECT_NE(rule_machine(facts).why, "");
+  facts.never_provisioned = true;
+  EXPECT_EQ(rule_machine(facts).action, kRelease);
+  facts.unclear = "slurmctld did not report its nodes";
+  EXPECT_EQ(rule_machine(facts).action, kWait);
+}
+
+TEST(MachineRules, AllSlurmNodesOfTheHostCount) {
+  using enum MachineAction;
+  const Case test{"", kDrained, kNoJob, kRelease};
+  auto facts = facts_of(test);
+  for (const auto& [second, action] : std::vector<std::pair<SlurmNode, MachineAction>>{
+           {slurm("IDLE", {}, ""), kDrain},
+           {slurm("IDLE", {"DRAIN", "COMPLETING"}, kOurs), kWait},
+           {slurm("MIXED", {"DRAIN"}, "dimm"), kWait},
+           {slurm("IDLE", {"DRAIN", "REBOOT_ISSUED"}, kOurs), kWait},
+           {slurm("IDLE", {"DRAIN"}, "dimm"), kRelease}}) {
+    facts.slurm = {&test.dumped, &second};
+    EXPECT_EQ(rule_machine(facts).action, action) << second.state.raw();
+  }
+}
+
+TEST(MachineRules, ARecordIsLeftBehindOnceItsSlurmdIsDead) {
+  EXPECT_TRUE(is_left_behind(slurm("DOWN", {"DRAIN", "DYNAMIC_NORM", "NOT_RESPONDING"}, kOurs)));
+  EXPECT_FALSE(is_left_behind(slurm("DOWN", {"DRAIN", "DYNAMIC_NORM"}, kOurs)));
+  EXPECT_FALSE(is_left_behind(slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kOurs)));
+  EXPECT_FALSE(is_left_behind(slurm("IDLE", {"DRAIN", "DYNAMIC_NORM", "NOT_RESPONDING"}, kOurs)));
+  EXPECT_FALSE(is_left_behind(slurm("DOWN", {"DRAIN", "DYNAMIC_NORM", "NOT_RESPONDING"}, "dimm")));
+  EXPECT_FALSE(is_left_behind(
+      slurm("DOWN", {"DRAIN", "DYNAMIC_NORM", "NOT_RESPONDING"}, "slurmlet: cordoned")));
 }
 
 TEST(MachineRules, WhyIsForPeople) {

@@ -8,8 +8,6 @@
 
 #include <signal.h>
 
-#include <random>
-
 #include "fakes/fake_api.h"
 #include "fakes/fake_clock.h"
 #include "node/vocabulary.h"
@@ -50,16 +48,20 @@ class MachineSyncTest : public ::testing::Test {
                                               std::make_unique<FakeSlurmRunner>(slurm_)),
         std::make_unique<FakeSlurmRunner>(slurm_), std::make_unique<FakeSlurmRunner>(slurm_),
         [] { return 0.5; });
-    std::vector<kube::SiteNode> nodes;
-    for (const auto& [name, node] : site_.nodes) {
-      nodes.push_back(node);
-    }
-    nodes_->feed(NodeEvent::kReplaced, std::move(nodes));
-    std::vector<kube::Machine> machines;
-    for (const auto& [name, machine] : api_.machines) {
-      machines.push_back(machine);
-    }
-    machines_->feed(MachineEvent::kReplaced, std::move(machines));
+    nodes_->list = [this] {
+      std::vector<kube::SiteNode> nodes;
+      for (const auto& [name, node] : site_.nodes) {
+        nodes.push_back(node);
+      }
+      return nodes;
+    };
+    machines_->list = [this] {
+      std::vector<kube::Machine> machines;
+      for (const auto& [name, machine] : api_.machines) {
+        machines.push_back(machine);
+      }
+      return machines;
+    };
   }
   // A host with its Machine, Node and Slurm node.
   void add(const std::string& name, const std::string& machine, bool dynamic = false) {
@@ -69,7 +71,12 @@ class MachineSyncTest : public ::testing::Test {
     }
     slurm_.nodes[name].base = "IDLE";  // its slurmd registers
     slurm_.nodes[name].flags.erase("NOT_RESPONDING");
-    site_.nodes[name] = {name, "uid-of-" + machine, {{names::kSlurmNode, name}}, false, false, ""};
+    site_.nodes[name] = {name,
+                         "uid-of-" + machine,
+                         {{names::kSlurmNode, name}, {names::kSlurmCluster, "c"}},
+                         false,
+                         false,
+                         ""};
     kube::Machine one;
     one.api_version = "v1beta2";
     one.namespace_name = "ns";
@@ -138,7 +145,7 @@ class MachineSyncTest : public ::testing::Test {
   fakes::FakeLeaseApi leases_;
   fakes::FakeNodeApi node_api_;
   fakes::FakeEventApi event_api_;
-  Leader leader_{leases_, "a", [] { return 0.5; }, clock_};
+  Leader leader_{leases_, "slurmlet-operator-c", "a", [] { return 0.5; }, clock_};
   sync::EventSink events_{event_api_, "head1", [] { return 0.5; }, "slurmlet-operator"};
   OperatorSettings settings_;
   std::unique_ptr<fakes::FakeWatch<kube::SiteNode>> nodes_;
@@ -188,61 +195,6 @@ TEST_F(MachineSyncTest, TheNextMachinesNodeUndrainsAStaticNode) {
   EXPECT_FALSE(drained("n1"));
 }
 
-TEST_F(MachineSyncTest, ADynamicNodesRecordGoesFirst) {
-  add("d1", "m1", true);
-  slurm_.submit("7", "d1");
-  remove("m1");
-  run(minutes{1});
-  EXPECT_TRUE(slurm_.nodes.contains("d1"));
-  slurm_.jobs.clear();
-  slurm_.before_delete = [this](const std::string&) { EXPECT_TRUE(held("m1")); };
-  run(minutes{1});
-  EXPECT_FALSE(slurm_.nodes.contains("d1"));
-  EXPECT_FALSE(held("m1"));
-  EXPECT_EQ(loop_->status().machines.records_deleted, 1U);
-}
-
-// Its slurmd still ran, and then the host was switched off.
-TEST_F(MachineSyncTest, ADynamicNodeThatComesBackGetsNoJobAndGoesAgain) {
-  add("s1", "m9");
-  add("d1", "m1", true);
-  remove("m1");
-  run(minutes{1});
-  ASSERT_FALSE(slurm_.nodes.contains("d1"));
-  finish("d1", "m1");
-  run(minutes{5});
-  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
-  run(seconds{20});
-  EXPECT_TRUE(drained("d1"));
-  slurm_.nodes["d1"].base = "DOWN";
-  run(minutes{1});
-  EXPECT_TRUE(slurm_.nodes.contains("d1")) << "it answers";
-  slurm_.nodes["d1"].flags.insert("NOT_RESPONDING");
-  run(seconds{20});
-  EXPECT_FALSE(slurm_.nodes.contains("d1"));
-  EXPECT_EQ(loop_->status().machines.records_deleted, 2U);
-}
-
-// The host's next Machine: its slurmd registers before anybody can tell whose it is.
-TEST_F(MachineSyncTest, ADynamicNodeThatComesBackWithAnotherMachineIsUndrained) {
-  add("s1", "m9");
-  add("d1", "m1", true);
-  remove("m1");
-  run(minutes{1});
-  ASSERT_FALSE(slurm_.nodes.contains("d1"));
-  finish("d1", "m1");
-  run(minutes{5});
-  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
-  run(seconds{20});
-  ASSERT_TRUE(drained("d1"));
-  add("d1", "m2", true);
-  run(seconds{20});
-  EXPECT_FALSE(drained("d1"));
-  EXPECT_EQ(loop_->status().undrains, 1U);
-  run(minutes{5});
-  EXPECT_FALSE(drained("d1"));
-}
-
 // The watch hangs, or its server was restored from a backup, and nobody says so.
 TEST_F(MachineSyncTest, NothingIsEndedOrDeletedForAMachineThatIsNotAsSeen) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
@@ -254,7 +206,8 @@ TEST_F(MachineSyncTest, NothingIsEndedOrDeletedForAMachineThatIsNotAsSeen) {
   remove("m1");
   remove("m2");
   api_.machines.at("m1").resource_version = "restored";
-  api_.fail_calls("confirm m2", Error{Code::kTimeout, "it hangs"});
+  api_.machines.at("m1").deleted_at.reset();
+  api_.fail_calls("release m2", Error{Code::kTimeout, "it hangs"});
   run(minutes{3});
   EXPECT_TRUE(drained("n1")) << "that can be undone";
   EXPECT_TRUE(slurm_.ended.empty());
@@ -262,53 +215,113 @@ TEST_F(MachineSyncTest, NothingIsEndedOrDeletedForAMachineThatIsNotAsSeen) {
   EXPECT_NE(loop_->status().machines.problem, "");
 }
 
-// It may be the node of a Machine that cannot be seen.
-TEST_F(MachineSyncTest, ADynamicNodeThatComesBackWhileTheMachinesAreOutOfSightIsLeftAlone) {
-  add("s1", "m9");
+// Until its slurmd is dead the record of a dynamic node stays, drained: a slurmd that still runs
+// would register it anew, and get jobs.
+TEST_F(MachineSyncTest, ADynamicNodesRecordGoesWhenItsSlurmdHasGone) {
   add("d1", "m1", true);
+  add("s1", "m9");
+  slurm_.submit("7", "d1");
   remove("m1");
   run(minutes{1});
-  ASSERT_FALSE(slurm_.nodes.contains("d1"));
+  EXPECT_TRUE(held("m1"));
+  slurm_.jobs.clear();
+  run(minutes{1});
+  EXPECT_FALSE(held("m1"));
   finish("d1", "m1");
-  machines_->fail(Error{Code::kUnavailable, "no route"});
+  run(minutes{5});
+  EXPECT_TRUE(slurm_.nodes.contains("d1") && drained("d1"));
+  slurm_.nodes["d1"].base = "DOWN";
   run(minutes{1});
-  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
+  EXPECT_TRUE(slurm_.nodes.contains("d1")) << "it answers";
+  slurm_.nodes["d1"].flags.insert("NOT_RESPONDING");
+  restart();
   run(minutes{1});
+  EXPECT_FALSE(slurm_.nodes.contains("d1"));
+  EXPECT_EQ(loop_->status().records_deleted, 1U);
+}
+
+TEST_F(MachineSyncTest, ADynamicNodeOfTheNextMachineIsUndrainedAndStays) {
+  add("d1", "m1", true);
+  remove("m1");
+  run(minutes{1});
+  finish("d1", "m1");
+  slurm_.nodes["d1"].base = "DOWN";
+  add("d1", "m2", true);
+  run(minutes{5});
   EXPECT_FALSE(drained("d1"));
-  machines_->fail(std::nullopt);
+  EXPECT_EQ(slurm_.nodes["d1"].base, "IDLE");
+}
+
+// Another cluster's, one that was taken out of slurm.conf, or one that is hidden from us.
+TEST_F(MachineSyncTest, ThatSlurmHasNoNodeOfItReleasesNoMachine) {
+  add("n1", "m1");
+  slurm_.nodes.clear();
+  slurm_.nodes["n2"];
+  remove("m1");
+  run(minutes{10});
+  EXPECT_TRUE(held("m1"));
+  restart();
+  run(minutes{10});
+  EXPECT_TRUE(held("m1"));
+  const auto events = event_api_.events();
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const auto& event) {
+    return event.about.kind == "Machine" && contains(event.message, "remove the hook");
+  }));
+}
+
+TEST_F(MachineSyncTest, AMachineOfAnotherSlurmClusterIsLeftAlone) {
+  add("n1", "m1");
+  slurm_.nodes["n1"].flags.insert("DRAIN");
+  slurm_.nodes["n1"].reason = "slurmlet: machine deleted [uid-of-m1]";
+  site_.nodes["n1"].annotations[names::kSlurmCluster] = "another";
+  tell("n1", "m1");
+  remove("m1");
+  run(minutes{10});
+  EXPECT_TRUE(held("m1"));
+  EXPECT_TRUE(slurm_.updates.empty());
+  EXPECT_TRUE(site_.calls().empty());
+  EXPECT_TRUE(event_api_.events().empty());
+  // Nor one whose daemon has not said.
+  site_.nodes["n1"].annotations.erase(names::kSlurmCluster);
+  tell("n1", "m1");
+  run(minutes{10});
+  EXPECT_TRUE(held("m1"));
+}
+
+TEST_F(MachineSyncTest, AMachineThatNeverGotAHostGoes) {
+  add("n9", "m9");
+  add("n1", "m1");
+  lose("n1");
+  slurm_.nodes.erase("n1");
+  change("m1", [](kube::Machine& one) { one.node = ""; });
+  remove("m1");
   run(minutes{1});
-  EXPECT_TRUE(drained("d1"));
+  EXPECT_FALSE(held("m1"));
+  EXPECT_TRUE(slurm_.updates.empty());
 }
 
-// The only node of its cluster: without it slurmctld shows none, and that is no answer.
-TEST_F(MachineSyncTest, TheMachineOfTheLastNodeGoesAtOnce) {
-  add("d1", "m1", true);
-  remove("m1");
-  api_.fail_calls("release", Error{Code::kUnavailable, "no route"});
-  run(minutes{2});
-  EXPECT_FALSE(slurm_.nodes.contains("d1"));
-  api_.fail_calls("release", std::nullopt);
-  run(minutes{2});
-  EXPECT_FALSE(held("m1"));
-}
-
-// A MachineHealthCheck deletes it because its Node is gone; the hook is removed at the second try.
-TEST_F(MachineSyncTest, ADynamicNodesMachineWithoutANodeGoesThoughItsHookWasKeptBefore) {
-  add("s1", "m9");
-  add("d1", "m1", true);
-  lose("d1");
-  remove("m1");
-  api_.fail_calls("release", Error{Code::kConflict, "409"});
-  run(minutes{2});
-  EXPECT_FALSE(slurm_.nodes.contains("d1"));
-  api_.fail_calls("release", std::nullopt);
-  run(minutes{2});
-  EXPECT_FALSE(held("m1"));
+// It may run under a name that nobody has told.
+TEST_F(MachineSyncTest, AMachineThatMayHaveAHostWaitsForAPerson) {
+  add("n9", "m9");
+  for (const auto& edit : std::vector<std::function<void(kube::Machine&)>>{
+           [](kube::Machine& one) { one.provider_id = "metal3://ns/host/other-form"; },
+           [](kube::Machine& one) { one.addresses = {"10.0.0.7"}; },
+           [](kube::Machine& one) { one.provisioned = true; }}) {
+    add("n1", "m1");
+    lose("n1");
+    slurm_.nodes.erase("n1");
+    change("m1", [&](kube::Machine& one) {
+      one.node = "";
+      edit(one);
+    });
+    remove("m1");
+    run(minutes{10});
+    EXPECT_TRUE(held("m1"));
+  }
 }
 
 // A host of slurm.conf that was provisioned and never joined.
-TEST_F(MachineSyncTest, AMachineThatNeverJoinedGoes) {
-  add("n9", "m9");
+TEST_F(MachineSyncTest, AMachineThatNeverJoinedGoesOnceItsSlurmNodeIsDrained) {
   add("n1", "m1");
   lose("n1");
   slurm_.nodes["n1"] = {"DOWN", {"NOT_RESPONDING"}, "Not responding"};
@@ -319,7 +332,137 @@ TEST_F(MachineSyncTest, AMachineThatNeverJoinedGoes) {
   remove("m1");
   run(minutes{2});
   EXPECT_FALSE(held("m1"));
-  EXPECT_TRUE(slurm_.updates.empty());
+  EXPECT_TRUE(drained("n1"));
+}
+
+TEST_F(MachineSyncTest, AHostWithTwoSlurmNodesGoesWhenBothAreEmptyAndComesBackWithBoth) {
+  add("n1", "m1");
+  slurm_.nodes["n1b"].host = "n1";
+  slurm_.submit("7", "n1b");
+  remove("m1");
+  run(minutes{5});
+  EXPECT_TRUE(held("m1"));
+  EXPECT_TRUE(drained("n1") && drained("n1b"));
+  slurm_.jobs.clear();
+  run(minutes{1});
+  EXPECT_FALSE(held("m1"));
+  finish("n1", "m1");
+  add("n1", "m2");
+  run(minutes{1});
+  EXPECT_FALSE(drained("n1") || drained("n1b"));
+}
+
+// Its Node has another providerID, so that only the addresses say which host it is.
+TEST_F(MachineSyncTest, AMachineIsFoundByItsAddresses) {
+  add("n1", "m1");
+  slurm_.nodes["n1"].address = "10.0.0.1";
+  slurm_.submit("7", "n1");
+  site_.nodes["n1"].provider_id = "metal3://uid";
+  tell("n1", "m1");
+  lose("n1");
+  change("m1", [](kube::Machine& one) {
+    one.node = "";
+    one.provider_id = "metal3://ns/host/m1";
+    one.addresses = {"10.0.0.1"};
+  });
+  remove("m1");
+  run(minutes{5});
+  EXPECT_TRUE(held("m1"));
+  EXPECT_TRUE(drained("n1"));
+}
+
+// squeue lists no jobs of others then, and says nothing of it.
+TEST_F(MachineSyncTest, WhereSlurmHidesJobsNothingIsReleased) {
+  add("n1", "m1");
+  slurm_.private_data = "accounts,jobs";
+  slurm_.submit("7", "n1");
+  slurm_.nodes["n1"].flags.insert("DRAIN");
+  slurm_.nodes["n1"].reason = "dimm";
+  remove("m1");
+  run(minutes{5});
+  EXPECT_TRUE(held("m1"));
+  settings_.self = {"operator", 1000};
+  restart();
+  slurm_.jobs.clear();
+  run(minutes{5});
+  EXPECT_TRUE(held("m1"));
+  slurm_.admin_level = "Operator";
+  run(minutes{1});
+  EXPECT_FALSE(held("m1"));
+}
+
+// squeue names the nodes of its last run.
+TEST_F(MachineSyncTest, AJobThatWasRequeuedHoldsUpNothing) {
+  add("n1", "m1");
+  slurm_.requeued_from = "n1";
+  remove("m1");
+  run(minutes{1});
+  EXPECT_FALSE(held("m1"));
+}
+
+TEST_F(MachineSyncTest, AConflictIsNoFailure) {
+  add("n1", "m1");
+  remove("m1");
+  change(
+      "m1", [](kube::Machine&) {}, false);  // somebody else wrote it
+  const auto began = clock_.now().steady;
+  while (held("m1") && clock_.now().steady - began < minutes{2}) {
+    run(milliseconds{100});
+  }
+  EXPECT_LE(clock_.now().steady - began, seconds{10});
+  EXPECT_EQ(loop_->status().machines.failures, 0U);
+}
+
+TEST_F(MachineSyncTest, AnIdleMachineGoesWithinSecondsOfItsDrain) {
+  for (int i = 1; i <= 20; ++i) {
+    add("n" + std::to_string(i), "m" + std::to_string(i));
+  }
+  run(seconds{40});
+  for (int i = 1; i <= 20; ++i) {
+    const std::string machine = "m" + std::to_string(i);
+    run(milliseconds{700 * i});
+    remove(machine);
+    const auto began = clock_.now().steady;
+    while (held(machine) && clock_.now().steady - began < minutes{1}) {
+      run(milliseconds{100});
+    }
+    EXPECT_LE(clock_.now().steady - began, seconds{5}) << i;
+  }
+}
+
+// As a MachineHealthCheck deletes it: that it is DOWN for a Reason of its own stays for people.
+TEST_F(MachineSyncTest, ANodeThatIsDownWithAReasonGoesAndKeepsIt) {
+  add("n2", "m2");
+  slurm_.nodes["n2"].base = "DOWN";
+  slurm_.nodes["n2"].reason = "bad dimm";
+  remove("m2");
+  run(minutes{2});
+  EXPECT_FALSE(held("m2"));
+  EXPECT_TRUE(drained("n2"));
+  EXPECT_EQ(slurm_.nodes["n2"].reason, "bad dimm");
+}
+
+// The host is off for longer than SlurmdTimeout while it is provisioned anew.
+TEST_F(MachineSyncTest, ANodeThatWentDownWhileItsHostWasProvisionedComesBackIntoService) {
+  add("n1", "m1");
+  remove("m1");
+  run(minutes{1});
+  finish("n1", "m1");
+  slurm_.nodes["n1"].base = "DOWN";
+  slurm_.nodes["n1"].flags.insert("NOT_RESPONDING");
+  slurm_.nodes["n1"].reason += " : Not responding";
+  site_.nodes["n1"] = {"n1",  "uid-of-m2", {{names::kSlurmNode, "n1"}, {names::kSlurmCluster, "c"}},
+                       false, false,       ""};
+  api_.machines["m2"] = api_.machines["m1"];
+  add("n1", "m2");
+  slurm_.nodes["n1"].base = "DOWN";
+  slurm_.nodes["n1"].flags.insert("NOT_RESPONDING");
+  run(minutes{2});
+  EXPECT_TRUE(drained("n1")) << "its slurmd is silent";
+  slurm_.nodes["n1"].flags.erase("NOT_RESPONDING");
+  run(seconds{20});
+  EXPECT_FALSE(drained("n1"));
+  EXPECT_EQ(slurm_.nodes["n1"].base, "IDLE");
 }
 
 TEST_F(MachineSyncTest, ANodeOfTwoMachinesIsNotMarked) {
@@ -419,33 +562,10 @@ TEST_F(MachineSyncTest, WhatSlurmctldSaysOfARequeueDecides) {
   }
 }
 
-// Its slurmd registered again before the hook could be removed.
-TEST_F(MachineSyncTest, ADynamicNodeThatIsBackBeforeItsMachineHasGoneIsDrainedAgain) {
-  add("s1", "m9");
-  add("d1", "m1", true);
-  remove("m1");
-  api_.fail_calls("release", Error{Code::kUnavailable, "no route"});
-  slurm_.before_delete = [this](const std::string&) { slurm_.away = true; };
-  run(minutes{1});
-  slurm_.before_delete = [](const std::string&) {};
-  slurm_.nodes["d1"] = {"IDLE", {"DYNAMIC_NORM"}, ""};
-  slurm_.submit("7", "d1");
-  api_.fail_calls("release", std::nullopt);
-  run(minutes{5});
-  EXPECT_TRUE(held("m1"));
-  slurm_.away = false;
-  run(minutes{5});
-  EXPECT_TRUE(held("m1")) << "a job runs";
-  slurm_.jobs.clear();
-  run(minutes{1});
-  EXPECT_FALSE(held("m1"));
-  EXPECT_FALSE(slurm_.nodes.contains("d1"));
-}
-
 // slurm.conf has short names; its daemon has not said which of them this is.
 TEST_F(MachineSyncTest, ANodeWithALongerNameThanInSlurmIsDrainedAndGoes) {
   add("n1", "m1");
-  const kube::SiteNode node{"n1.site", "uid-of-m1", {}};
+  const kube::SiteNode node{"n1.site", "uid-of-m1", {{names::kSlurmCluster, "c"}}};
   nodes_->feed(NodeEvent::kDeleted, {site_.nodes.at("n1")});
   site_.nodes = {{"n1.site", node}};
   nodes_->feed(NodeEvent::kAdded, {node});
@@ -505,30 +625,6 @@ TEST_F(MachineSyncTest, WhoLeadsNoMoreShowsNoneThatWait) {
   EXPECT_EQ(loop_->status().machines.waiting, 0U);
 }
 
-TEST_F(MachineSyncTest, ADynamicNodeThatIsSomebodysAgainIsLeftAlone) {
-  const FakeNode dead{"DOWN", {"DYNAMIC_NORM", "NOT_RESPONDING"}, ""};
-  add("d1", "m1", true);
-  remove("m1");
-  run(minutes{1});
-  finish("d1", "m1");
-  kube::Machine next;
-  next.namespace_name = "ns";
-  next.name = "m2";
-  next.addresses = {"D1.site"};  // not yet a Node
-  machines_->feed(MachineEvent::kAdded, {next});
-  slurm_.nodes["d1"] = dead;
-  run(minutes{5});
-  EXPECT_TRUE(slurm_.nodes.contains("d1"));
-  add("d2", "m3", true);
-  remove("m3");
-  run(minutes{1});
-  finish("d2", "m3");
-  run(kMayComeBack);
-  slurm_.nodes["d2"] = dead;
-  run(minutes{5});
-  EXPECT_TRUE(slurm_.nodes.contains("d2")) << "after so long it is another's";
-}
-
 TEST_F(MachineSyncTest, WhatAnAdministratorDrainedKeepsItsReasonAndItsRecord) {
   add("d1", "m1", true);
   slurm_.nodes["d1"].flags.insert("DRAIN");
@@ -572,19 +668,6 @@ TEST_F(MachineSyncTest, TheAnnotationGoesBeforeTheConfiguration) {
   remove("m2");
   run(minutes{2});
   EXPECT_EQ(slurm_.ended.size(), 1U) << "a word that is not understood ends nothing";
-}
-
-TEST_F(MachineSyncTest, AMachineWithoutANodeGoes) {
-  add("n1", "m1");
-  slurm_.nodes.clear();
-  site_.nodes.clear();
-  slurm_.nodes["n2"];
-  change("m1", [](kube::Machine& one) { one.node = ""; });
-  restart();
-  remove("m1");
-  run(minutes{1});
-  EXPECT_FALSE(held("m1"));
-  EXPECT_TRUE(slurm_.updates.empty());
 }
 
 // Its Node was deleted by hand, or never found by Cluster API: Slurm has it nevertheless.
@@ -816,29 +899,6 @@ TEST_F(MachineSyncTest, AHookThatCannotBeRemovedIsTriedWithBackOff) {
   EXPECT_EQ(loop_->status().machines.problem, "");
 }
 
-// As a MachineHealthCheck deletes it.
-TEST_F(MachineSyncTest, ANodeThatIsDownWithAReasonGoesAndComesBackLikeAnyOther) {
-  add("d1", "m1", true);
-  add("n2", "m2");
-  add("s1", "m9");
-  for (const char* name : {"d1", "n2"}) {
-    slurm_.nodes[name].base = "DOWN";
-    slurm_.nodes[name].reason = "Kill task failed";
-  }
-  remove("m1");
-  remove("m2");
-  run(minutes{2});
-  EXPECT_FALSE(held("m1") || held("m2"));
-  EXPECT_FALSE(slurm_.nodes.contains("d1"));
-  EXPECT_TRUE(drained("n2"));
-  finish("n2", "m2");
-  run(minutes{1});
-  add("n2", "m3");
-  run(minutes{1});
-  EXPECT_FALSE(drained("n2"));
-  EXPECT_EQ(slurm_.nodes["n2"].reason, "Kill task failed");
-}
-
 // The drain takes the place of FAIL.
 TEST_F(MachineSyncTest, ANodeThatFailsStaysDrained) {
   add("n1", "m1");
@@ -870,30 +930,6 @@ TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
   EXPECT_THAT(slurm_.ended, Contains("requeue 8"));
 }
 
-// Nor one that came back without its Machine.
-TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndKeepNoRecordThatCameBack) {
-  settings_.policy.kind = DrainPolicy::Kind::kNow;
-  restart();
-  add("s1", "m9");
-  add("d1", "m1", true);
-  remove("m1");
-  run(minutes{1});
-  ASSERT_FALSE(slurm_.nodes.contains("d1"));
-  finish("d1", "m1");
-  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
-  run(minutes{1});
-  ASSERT_TRUE(drained("d1"));
-  slurm_.submit("7", "s1");
-  slurm_.jobs.at("7").never_ends = true;
-  remove("m9");
-  run(minutes{1});
-  slurm_.nodes["d1"].base = "DOWN";
-  slurm_.nodes["d1"].flags.insert("NOT_RESPONDING");
-  slurm_.answers_after = milliseconds{3500};
-  run(minutes{5});
-  EXPECT_FALSE(slurm_.nodes.contains("d1"));
-}
-
 // A webhook matches some Nodes and never answers.
 TEST_F(MachineSyncTest, NodesThatCannotBeUnmarkedHoldUpNoOther) {
   for (const char* name : {"11", "12", "13", "14", "15", "2", "3"}) {
@@ -912,19 +948,6 @@ TEST_F(MachineSyncTest, NodesThatCannotBeUnmarkedHoldUpNoOther) {
   remove("m3");
   run(minutes{10});
   EXPECT_FALSE(held("m3"));
-}
-
-TEST_F(MachineSyncTest, AForgedClaimDoesNotKeepANodeThatComesBackInService) {
-  add("s1", "m9");
-  add("d1", "m1", true);
-  remove("m1");
-  run(minutes{1});
-  finish("d1", "m1");
-  site_.nodes["s1"].annotations[names::kSlurmNode] = "d1";
-  tell("s1", "");
-  slurm_.nodes["d1"].flags = {"DYNAMIC_NORM"};
-  run(seconds{40});
-  EXPECT_TRUE(drained("d1"));
 }
 
 // Cluster API sets no nodeRef then.
@@ -974,188 +997,6 @@ TEST_F(MachineSyncTest, AMachineWhoseWriteHangsHoldsUpNoOther) {
   run(minutes{2});
   EXPECT_TRUE(held("m1"));
   EXPECT_FALSE(held("m2") || held("m3"));
-}
-
-// Three hosts, two static and one dynamic, whose Machines come and go while people and jobs do as
-// they like, the operator is killed, watches are late and servers come and go.
-class ByChance : public MachineSyncTest {
- protected:
-  struct Host {
-    std::string name;
-    bool dynamic = false;
-    int generation = 0;
-    std::string machine() const { return name + "-m" + std::to_string(generation); }
-  };
-
-  void next_machine(Host& host) {
-    ++host.generation;
-    add(host.name, host.machine(), host.dynamic);
-  }
-  const Host& host_of(const std::string& node) const {
-    return *std::find_if(hosts_.begin(), hosts_.end(),
-                         [&](const Host& host) { return host.name == node; });
-  }
-  void watch_over(unsigned seed) {
-    slurm_.before_update = [this, seed](const std::string& name) {
-      const FakeNode& node = slurm_.nodes.at(name);
-      EXPECT_FALSE(node.flags.contains("DRAIN") && !is_drain_of_ours(node.reason))
-          << "seed " << seed << ": an administrator's drain of " << name << " was changed";
-    };
-    slurm_.before_delete = [this, seed](const std::string& name) {
-      const auto machine = api_.machines.find(host_of(name).machine());
-      EXPECT_TRUE(machine != api_.machines.end() && machine->second.deleted_at)
-          << "seed " << seed << ": the record of a Machine that lives was deleted";
-    };
-    slurm_.before_end = [this, seed](const std::string& id) {
-      const auto& machine = api_.machines.at(host_of(slurm_.jobs.at(id).node).machine());
-      EXPECT_TRUE(machine.deleted_at && machine.drain_policy == "now")
-          << "seed " << seed << ": a job was ended that should not be";
-    };
-    api_.before_release = [this, seed](const kube::Machine& machine) {
-      EXPECT_TRUE(machine.deleted_at) << "seed " << seed;
-      EXPECT_FALSE(slurm_.busy(machine.node)) << "seed " << seed << ": a job holds the node";
-      EXPECT_TRUE(!slurm_.nodes.contains(machine.node) || drained(machine.node))
-          << "seed " << seed << ": a job may still come on " << machine.node << ", undrained "
-          << (clock_.now().steady - undrained_at_).count() / 1000000 << " ms ago";
-      ++released_;
-    };
-  }
-  void random_event(Host& host, std::mt19937& chance) {
-    const auto machine = api_.machines.find(host.machine());
-    const auto slurm = slurm_.nodes.find(host.name);
-    const bool told = chance() % 3 != 0;
-    switch (chance() % 15) {
-      case 0:
-      case 1:
-        slurm_.submit(std::to_string(++jobs_), host.name, chance() % 2 == 0);
-        break;
-      case 2:
-      case 3:
-        end_a_job(host.name);
-        break;
-      case 4:
-        if (machine != api_.machines.end() && !machine->second.deleted_at) {
-          const char* const policies[] = {"wait", "now", "", "deadline=100h"};
-          machine->second.drain_policy = policies[chance() % 4];
-          remove(host.machine(), told);
-        }
-        break;
-      case 5:  // Cluster API, or a person
-        if (site_.nodes.contains(host.name)) {
-          bool& cordoned = site_.nodes.at(host.name).unschedulable;
-          cordoned = !cordoned;
-        }
-        break;
-      case 6:
-        if (slurm != slurm_.nodes.end()) {
-          slurm->second.flags.insert("DRAIN");
-          slurm->second.reason = "dimm";
-        }
-        break;
-      case 7:
-        if (slurm != slurm_.nodes.end()) {
-          slurm->second.flags.erase("DRAIN");
-          undrained_at_ = clock_.now().steady;
-        }
-        break;
-      case 8:
-        restart();
-        break;
-      case 9:
-        slurm_.away = !slurm_.away;
-        break;
-      case 10:
-        api_.fail_always(chance() % 2 == 0 ? std::optional{Error{Code::kUnavailable, "no route"}}
-                                           : std::nullopt);
-        break;
-      case 11:
-        site_.fail_always(chance() % 2 == 0 ? std::optional{Error{Code::kTimeout, "slow"}}
-                                            : std::nullopt);
-        break;
-      case 12:
-        if (machine != api_.machines.end() && !machine->second.hooked) {
-          finish(host.name, host.machine());
-          next_machine(host);
-        }
-        break;
-      case 13:
-        if (host.dynamic && slurm == slurm_.nodes.end()) {  // its slurmd still runs, or ran
-          slurm_.nodes[host.name] = chance() % 2 == 0
-                                        ? FakeNode{"IDLE", {"DYNAMIC_NORM"}, ""}
-                                        : FakeNode{"DOWN", {"DYNAMIC_NORM", "NOT_RESPONDING"}, ""};
-        }
-        break;
-      default:
-        break;
-    }
-    if (told) {
-      tell(host.name, host.machine());
-    }
-  }
-  // One step: it completes, or it has gone.
-  void end_a_job(const std::string& node) {
-    const auto job = std::find_if(slurm_.jobs.begin(), slurm_.jobs.end(),
-                                  [&](const auto& entry) { return entry.second.node == node; });
-    if (job == slurm_.jobs.end()) {
-      return;
-    }
-    if (job->second.completing) {
-      slurm_.jobs.erase(job);
-    } else {
-      job->second.completing = true;
-    }
-  }
-  // What the world allows comes about.
-  void quiet(unsigned seed) {
-    slurm_.away = false;
-    api_.fail_always(std::nullopt);
-    site_.fail_always(std::nullopt);
-    for (Host& host : hosts_) {
-      tell(host.name, host.machine());
-    }
-    run(minutes{5});
-    slurm_.jobs.clear();
-    run(minutes{10});
-    for (Host& host : hosts_) {
-      const kube::Machine machine = api_.machines.at(host.machine());
-      EXPECT_EQ(machine.deleted_at.has_value(), !machine.hooked) << "seed " << seed;
-      if (machine.deleted_at) {
-        finish(host.name, host.machine());
-        next_machine(host);
-      }
-      site_.nodes.at(host.name).unschedulable = false;
-      tell(host.name, host.machine());
-    }
-    run(minutes{2});
-    for (const Host& host : hosts_) {
-      const FakeNode& node = slurm_.nodes.at(host.name);
-      EXPECT_FALSE(drained(host.name) && is_drain_of_ours(node.reason))
-          << "seed " << seed << ": " << host.name << " is not in service again: " << node.reason;
-    }
-  }
-
-  std::vector<Host> hosts_{{"s1"}, {"s2"}, {"d1", true}};
-  int jobs_ = 0;
-  SteadyTime undrained_at_{};  // by an administrator
-  std::size_t released_ = 0;
-};
-
-TEST_F(ByChance, NoJobIsLostAndEveryMachineGoes) {
-  for (Host& host : hosts_) {
-    next_machine(host);
-  }
-  for (unsigned seed = 1; seed <= 40; ++seed) {
-    std::mt19937 chance{seed};
-    watch_over(seed);
-    for (int i = 0; i < 150; ++i) {
-      random_event(hosts_[chance() % hosts_.size()], chance);
-      run(milliseconds{500 + chance() % 20000});
-    }
-    quiet(seed);
-    restart();
-  }
-  EXPECT_GT(released_, 100U);
-  EXPECT_GT(slurm_.ended.size(), 10U);
 }
 
 }  // namespace

@@ -15,161 +15,178 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 const std::string kUid = "11f4c1c0-0000-4000-8000-000000000001";
-const std::string kOurs = "slurmlet: cordoned [" + kUid + "]";
-const std::string kOursOfAnother = "slurmlet: cordoned [22f4c1c0-0000-4000-8000-000000000002]";
+const std::string kCordoned = "slurmlet: cordoned";
+const std::string kMine = "slurmlet: machine deleted [" + kUid + "]";
+const std::string kBefore =
+    "slurmlet: machine deleted [22f4c1c0-0000-4000-8000-000000000002]";  // another Node's
 
 SlurmNode slurm(const std::string& base, std::set<std::string> flags, const std::string& reason) {
   return {"n1", "n1", {base, std::move(flags)}, reason, "NodeName=n1 …\n"};
 }
 
-KubeNode kube(bool cordoned) { return {"n1", kUid, "n1", cordoned, false, std::nullopt}; }
+KubeNode kube(bool cordoned, const std::string& note = "") {
+  KubeNode node{"n1", kUid, "n1", cordoned, false, std::nullopt};
+  node.drain = note;
+  return node;
+}
 
-struct DrainCase {
-  const char* what;
-  bool cordoned;
-  SlurmNode node;
-  DrainAction action;
-  bool is_told = false;
-};
+const std::string kDownNote = to_annotation({"n1", "DOWN", "fire"});
+const std::string kFailNote = to_annotation({"n1", "FAIL", "fan"});
 
 TEST(DrainRules, Table) {
-  const auto kNone = DrainAction::kNone;
-  const auto kDrain = DrainAction::kDrain;
-  const auto kUndrain = DrainAction::kUndrain;
-  const DrainCase cases[] = {
+  using enum DrainAction;
+  const struct {
+    const char* what;
+    bool cordoned;
+    SlurmNode node;
+    DrainAction action;
+    std::string text = {};
+    std::string note = {};
+    bool waits = false;
+  } cases[] = {
       {"idle", false, slurm("IDLE", {}, ""), kNone},
-      {"cordoned", true, slurm("IDLE", {}, ""), kDrain},
-      {"cordoned while jobs run", true, slurm("ALLOCATED", {}, ""), kDrain},
-      {"drained by us already", true, slurm("IDLE", {"DRAIN"}, kOurs), kNone},
-      {"uncordoned, drained by us", false, slurm("IDLE", {"DRAIN"}, kOurs), kUndrain},
-      {"uncordoned while jobs run", false, slurm("MIXED", {"DRAIN"}, kOurs), kUndrain},
-      {"drained for the Node before this one", false, slurm("IDLE", {"DRAIN"}, kOursOfAnother),
+      {"cordoned", true, slurm("IDLE", {}, ""), kDrain, kCordoned},
+      {"cordoned while jobs run", true, slurm("ALLOCATED", {}, ""), kDrain, kCordoned},
+      {"drained by us already", true, slurm("IDLE", {"DRAIN"}, kCordoned), kNone},
+      {"uncordoned", false, slurm("IDLE", {"DRAIN"}, kCordoned), kUndrain},
+      {"uncordoned while jobs run", false, slurm("MIXED", {"DRAIN"}, kCordoned), kUndrain},
+      {"uncordoned, drained by 0.1", false, slurm("IDLE", {"DRAIN"}, kCordoned + " [u-1]"),
        kUndrain},
-      {"cordoned, drained for the Node before", true, slurm("IDLE", {"DRAIN"}, kOursOfAnother),
+      {"cordoned, drained by 0.1", true, slurm("IDLE", {"DRAIN"}, kCordoned + " [u-1], was: x"),
        kNone},
-      {"drained by an administrator", false, slurm("IDLE", {"DRAIN"}, "bad dimm"), kNone},
-      {"cordoned and drained by an administrator", true, slurm("IDLE", {"DRAIN"}, "bad dimm"),
-       kNone},
+      {"an administrator's", false, slurm("IDLE", {"DRAIN"}, "bad dimm"), kNone},
+      {"cordoned, an administrator's", true, slurm("IDLE", {"DRAIN"}, "bad dimm"), kNone},
       {"drained without a reason", false, slurm("IDLE", {"DRAIN"}, ""), kNone},
       {"a reason that only begins like ours", false,
-       slurm("IDLE", {"DRAIN"}, kOurs + "; bad dimm, keep [rt 7]"), kNone},
-      {"rebooted while drained by us", false,
-       slurm("IDLE", {"DRAIN"}, kOurs + " : reboot complete"), kUndrain},
-      {"powering up for a job", true, slurm("MIXED", {"POWERING_UP"}, ""), kNone, true},
+       slurm("IDLE", {"DRAIN"}, kCordoned + "; bad dimm, keep [rt 7]"), kNone},
+      {"one of 0.1 to which somebody wrote", false,
+       slurm("IDLE", {"DRAIN"}, kCordoned + " [u]; keep"), kNone},
+      {"slurmctld added to it", false,
+       slurm("IDLE", {"DRAIN"}, kCordoned + " : gres/gpu count reported lower"), kUndrain},
+      {"rebooting", false, slurm("IDLE", {"DRAIN", "REBOOT_REQUESTED"}, kCordoned), kNone},
+      {"rebooted", false, slurm("IDLE", {"DRAIN"}, kCordoned + " : reboot complete"), kUndrain},
+      {"powering up for a job", true, slurm("MIXED", {"POWERING_UP"}, ""), kNone, "", "", true},
       {"powered down with a job on its way", true, slurm("ALLOCATED", {"POWERED_DOWN"}, ""), kNone,
-       true},
-      {"powering up without one", true, slurm("IDLE", {"POWERING_UP"}, ""), kDrain},
-      {"a reason of ours that nothing drains any more", false, slurm("IDLE", {}, kOurs),
-       DrainAction::kSetReason},
-      {"down since it does not respond, uncordoned", false,
-       slurm("DOWN", {"DRAIN"}, kOurs + " : Not responding"), kUndrain},
-      {"an old reason of somebody's", true, slurm("IDLE", {}, "bad dimm"), kDrain},
-      {"down for somebody's reason", true, slurm("DOWN", {}, "fire"), kNone, true},
-      {"failing for somebody's reason", true, slurm("IDLE", {"FAIL"}, "fan"), kNone, true},
-      {"down without a reason", true, slurm("DOWN", {}, ""), kDrain},
-      {"down for our old reason", true, slurm("DOWN", {}, kOurs), kDrain},
-      {"not responding", true, slurm("IDLE", {"NOT_RESPONDING"}, ""), kDrain},
-      {"uncordoned and down, drained by us", false, slurm("DOWN", {"DRAIN"}, kOurs), kUndrain},
+       "", "", true},
+      {"powering up without one", true, slurm("IDLE", {"POWERING_UP"}, ""), kDrain, kCordoned},
+      // Its host was off under the cordon.
+      {"silent", false, slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kCordoned), kNone, "", "", true},
+      {"back", false, slurm("DOWN", {"DRAIN"}, kCordoned), kResume},
+      {"back, since 23.02", false, slurm("DOWN", {"DRAIN"}, kCordoned + " : Not responding"),
+       kResume},
+      {"idle and not asked yet", false, slurm("IDLE", {"DRAIN", "NOT_RESPONDING"}, kCordoned),
+       kUndrain},
+      // DOWN and FAIL.
+      {"down, not responding", true, slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain,
+       kCordoned},
+      {"down without a reason", true, slurm("DOWN", {}, ""), kDrain, kCordoned},
+      {"down, with a Reason of ours that is left", true, slurm("DOWN", {}, "slurmlet: undrained"),
+       kDrain, kCordoned},
+      {"down for somebody's reason", true, slurm("DOWN", {}, "fire"), kNote, kDownNote},
+      {"noted", true, slurm("DOWN", {}, "fire"), kDrain, "fire", kDownNote},
+      {"drained", true, slurm("DOWN", {"DRAIN"}, "fire"), kNone, "", kDownNote},
+      {"uncordoned", false, slurm("DOWN", {"DRAIN"}, "fire"), kUndrain, "", kDownNote},
+      {"with an addition", false, slurm("DOWN", {"DRAIN"}, "fire : Not responding"), kUndrain, "",
+       kDownNote},
+      {"returned, its Reason cleared", false, slurm("IDLE", {"DRAIN"}, ""), kUndrain, "",
+       kDownNote},
+      {"the drain has ended", false, slurm("DOWN", {}, "fire"), kNote, "", kDownNote},
+      {"an administrator's by now", false, slurm("DOWN", {"DRAIN"}, "disk"), kNote, "", kDownNote},
+      {"another node's note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNote, "",
+       to_annotation({"n2", "DOWN", "fire"})},
+      {"no note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNone},
+      {"another Reason by now", true, slurm("DOWN", {}, "disk"), kNote,
+       to_annotation({"n1", "DOWN", "disk"}), kDownNote},
+      {"failing", true, slurm("IDLE", {"FAIL"}, "fan"), kNote, kFailNote},
+      {"failing, noted", true, slurm("IDLE", {"FAIL"}, "fan"), kDrain, "fan", kFailNote},
+      {"failing again", false, slurm("IDLE", {"DRAIN"}, "fan"), kFail, "fan", kFailNote},
+      // Slurm keeps one Reason, since 23.11 also that of a drain that has ended.
+      {"an old reason of somebody's", true, slurm("IDLE", {}, "bad dimm"), kDrain, kCordoned},
+      {"a Reason that is left", false, slurm("IDLE", {}, kCordoned), kSetReason,
+       "slurmlet: undrained"},
+      {"of 0.1", false, slurm("IDLE", {}, kCordoned + " [u], was: disk, bay 3"), kSetReason,
+       "disk, bay 3"},
+      {"done", false, slurm("IDLE", {}, "slurmlet: undrained"), kNone},
+      // `scontrol reboot ASAP` drains, and keeps a Reason that is there.
+      {"drained with the Reason that is left", false,
+       slurm("IDLE", {"DRAIN"}, "slurmlet: undrained"), kNone},
   };
   for (const auto& test : cases) {
-    const auto ruling = rule_drain(kube(test.cordoned), test.node);
+    const auto ruling = rule_drain(kube(test.cordoned, test.note), test.node);
     EXPECT_EQ(ruling.action, test.action) << test.what;
-    EXPECT_EQ(!ruling.waits_for.empty(), test.is_told) << test.what;
+    EXPECT_EQ(ruling.text, test.text) << test.what;
+    EXPECT_EQ(!ruling.waits_for.empty(), test.waits) << test.what;
   }
-  EXPECT_EQ(cordon_reason(kube(true)), kOurs);
 }
 
 TEST(DrainRules, OfMachines) {
-  const auto kNone = DrainAction::kNone;
-  const auto kDrain = DrainAction::kDrain;
-  const auto kUndrain = DrainAction::kUndrain;
-  const std::string mine = "slurmlet: machine deleted [" + kUid + "]";
-  const std::string before = "slurmlet: machine deleted [22f4c1c0-0000-4000-8000-000000000002]";
+  using enum DrainAction;
   const struct {
     const char* what;
     bool cordoned;
     MachineOf machine;
     SlurmNode node;
     DrainAction action;
-    std::string reason = {};
-    bool is_told = false;
+    std::string text = {};
+    std::string note = {};
+    bool waits = false;
   } cases[] = {
-      {"its Machine goes", false, MachineOf::kDeleting, slurm("IDLE", {}, ""), kDrain, mine},
-      {"cordoned first", true, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, kOurs), kDrain, mine},
-      {"uncordoned then", false, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, mine), kNone},
+      {"its Machine goes", false, MachineOf::kDeleting, slurm("IDLE", {}, ""), kDrain, kMine},
+      {"cordoned first", true, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, kCordoned), kDrain,
+       kMine},
+      {"uncordoned then", false, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, kMine), kNone},
       {"an administrator's drain", true, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, "dimm"),
        kNone},
       {"one without a Reason", false, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, ""), kNone},
       {"the Machine has gone, the Node not yet", false, MachineOf::kNone,
-       slurm("IDLE", {"DRAIN"}, mine), kNone},
+       slurm("IDLE", {"DRAIN"}, kMine), kNone},
       {"a Node that came back without a Machine", false, MachineOf::kNone,
-       slurm("IDLE", {"DRAIN"}, before), kNone},
+       slurm("IDLE", {"DRAIN"}, kBefore), kNone},
       {"the same Node, and a Machine that lives", false, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, mine), kNone},
-      {"the next Machine's Node", false, MachineOf::kLives, slurm("IDLE", {"DRAIN"}, before),
+       slurm("IDLE", {"DRAIN"}, kMine), kNone},
+      {"the next Machine's Node", false, MachineOf::kLives, slurm("IDLE", {"DRAIN"}, kBefore),
        kUndrain},
-      {"the next Machine's Node after a reboot", false, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, before + " : reboot complete"), kUndrain},
-      {"the next Machine's Node after the host was off", false, MachineOf::kLives,
-       slurm("DOWN", {"DRAIN"}, before + " : Not responding"), kUndrain},
-      {"the next Machine's Node, down before", false, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, before + ", was: Kill task failed"), kUndrain},
+      {"its host still boots", false, MachineOf::kLives,
+       slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kBefore + " : Not responding"), kNone, "", "",
+       true},
+      {"its slurmd is there", false, MachineOf::kLives,
+       slurm("DOWN", {"DRAIN"}, kBefore + " : Not responding"), kResume},
+      {"drained by 0.1, and in service before", false, MachineOf::kLives,
+       slurm("IDLE", {"DRAIN"}, kBefore + ", was: Kill task failed"), kUndrain},
       {"the next Machine's Node, cordoned", true, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, before), kNone},
+       slurm("IDLE", {"DRAIN"}, kBefore), kNone},
       {"the next Machine's Node, an administrator's drain", false, MachineOf::kLives,
        slurm("IDLE", {"DRAIN"}, "dimm"), kNone},
       {"down for somebody's reason", false, MachineOf::kDeleting, slurm("DOWN", {}, "fire"), kDrain,
-       mine + ", was: fire"},
+       "fire"},
       {"failing for somebody's reason", false, MachineOf::kDeleting, slurm("IDLE", {"FAIL"}, "fan"),
        kDrain, "fan"},
       {"down as it does not respond", false, MachineOf::kDeleting,
-       slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain, mine + ", was: Not responding"},
-      {"cordoned first, with an older reason", true, MachineOf::kDeleting,
-       slurm("IDLE", {"DRAIN"}, kOurs + ", was: fan"), kDrain, mine + ", was: fan"},
+       slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain, kMine},
+      {"down, and drained by 0.1", false, MachineOf::kDeleting,
+       slurm("DOWN", {"DRAIN"}, kMine + ", was: fan"), kDrain, "fan"},
+      {"cordoned first, down for somebody's reason", true, MachineOf::kDeleting,
+       slurm("DOWN", {"DRAIN"}, "fire"), kNone, "", kDownNote},
       {"powering up for a job", false, MachineOf::kDeleting, slurm("MIXED", {"POWERING_UP"}, ""),
-       kNone, "", true},
+       kNone, "", "", true},
   };
   for (const auto& test : cases) {
-    const auto ruling = rule_drain(kube(test.cordoned), test.node, test.machine);
+    const auto ruling = rule_drain(kube(test.cordoned, test.note), test.node, test.machine);
     EXPECT_EQ(ruling.action, test.action) << test.what;
-    EXPECT_EQ(ruling.reason, test.reason) << test.what;
-    EXPECT_EQ(!ruling.waits_for.empty(), test.is_told) << test.what;
+    EXPECT_EQ(ruling.text, test.text) << test.what;
+    EXPECT_EQ(!ruling.waits_for.empty(), test.waits) << test.what;
   }
 }
 
-// Slurm keeps one Reason: since 23.11 also that of a drain that has ended.
-TEST(DrainRules, AnotherReasonComesBackAndNoneOfOursStays) {
-  const struct {
-    const char* what;
-    bool cordoned;
-    SlurmNode node;
-    std::string reason;
-  } cases[] = {
-      {"none", true, slurm("IDLE", {}, ""), kOurs},
-      {"somebody's, of earlier", true, slurm("IDLE", {}, "bad dimm"), kOurs + ", was: bad dimm"},
-      {"down, which a query of one node hides", true, slurm("MIXED", {}, "disk"),
-       kOurs + ", was: disk"},
-      {"ours, of earlier", true, slurm("IDLE", {}, kOursOfAnother), kOurs},
-      {"ours, ended", true, slurm("IDLE", {}, "slurmlet: undrained"), kOurs},
-      {"its host was off", true, slurm("IDLE", {}, "slurmlet: undrained : Not responding"),
-       kOurs + ", was: Not responding"},
-      {"undrained", false, slurm("IDLE", {}, kOurs), "slurmlet: undrained"},
-      {"undrained, somebody's", false, slurm("DOWN", {}, kOurs + ", was: disk, bay 3"),
-       "disk, bay 3"},
-      {"undrained after a reboot", false, slurm("IDLE", {}, kOurs + " : reboot issued"),
-       "slurmlet: undrained"},
-      {"undrained while its host was off", false, slurm("DOWN", {}, kOurs + " : Not responding"),
-       "Not responding"},
-      {"undrained, both", false,
-       slurm("DOWN", {}, kOurs + ", was: disk : reboot complete : Not responding"), "disk"},
-      {"done", false, slurm("IDLE", {}, "slurmlet: undrained"), ""},
-  };
-  for (const auto& test : cases) {
-    EXPECT_EQ(rule_drain(kube(test.cordoned), test.node).reason, test.reason) << test.what;
+TEST(DrainNote, IsOneLineOfJsonWhateverTheReason) {
+  for (const char* reason : {"fire", "a \"quoted\" one", "two\nlines", "\xff\xfe", "{}"}) {
+    const std::string text = to_annotation({"n1", "DOWN", reason});
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    EXPECT_EQ(parse_drain_note(text).slurm_node, "n1");
   }
-  // `scontrol reboot ASAP` drains, and keeps a Reason that is there.
-  EXPECT_EQ(rule_drain(kube(false), slurm("IDLE", {"DRAIN"}, "slurmlet: undrained")),
-            DrainRuling{});
+  for (const char* text : {"", "{", "[]", "1", R"({"slurmNode":1})"}) {
+    EXPECT_EQ(parse_drain_note(text), DrainNote{});
+  }
 }
 
 TEST(Matching, ANodeActsOnlyForTheSlurmNodeOfItsOwnName) {
