@@ -21,6 +21,8 @@ POD = {"operator.deployment": "true", "operator.image": "registry.example.org/sl
 NAMES = {"admission.pods": "true", "admission.nodeNames": r"nid[0-9]{6}|hpc-\\d+"}
 ALL = {**POD, **NAMES, "admission.daemonsets": "true", "alerts.enabled": "true", "dashboard.enabled": "true"}
 NOTHING = {"operator.rbac": "false", "admission.nodeWrites": "false"}
+OPERATOR = ["operator/rbac.yaml", "operator/admission.yaml"]
+LEADERS = "slurmlet-system"
 # Of the Prometheus operator: enough to be taken.
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -80,15 +82,25 @@ def test_the_packed_chart_makes_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("values, files", [
-    ({}, ["operator/rbac.yaml", "admission/node-writes.yaml"]),
+    ({}, [*OPERATOR, "admission/node-writes.yaml"]),
     (NOTHING, []),
-    ({**NOTHING, "operator.rbac": "true"}, ["operator/rbac.yaml"]),
+    ({**NOTHING, "operator.rbac": "true"}, OPERATOR),
+    ({**NOTHING, "operator.rbac": "true", "operator.settings.approveClientsOfGroup": "g"},
+     [*OPERATOR, "operator/rbac-client-certificates.yaml"]),
     ({**NOTHING, "admission.nodeWrites": "true"}, ["admission/node-writes.yaml"]),
     ({**NOTHING, "admission.daemonsets": "true"}, ["admission/daemonsets.yaml"]),
-], ids=["default", "nothing", "rbac", "node-writes", "daemonsets"])
+], ids=["default", "nothing", "rbac", "client certificates", "node-writes", "daemonsets"])
 def test_it_makes_what_deploy_has(values, files):
     assert by_name(rendered(values)) == by_name(shipped(*files))
     assert by_name(rendered(values, "kube-system")) == by_name(shipped(*files, namespace="kube-system"))
+
+
+def test_it_does_not_make_the_namespace_that_it_is_installed_into():
+    """Helm would find that it is not its own."""
+    made = by_name(rendered({}, LEADERS))
+    wanted = by_name(shipped(*OPERATOR, "admission/node-writes.yaml", namespace=LEADERS))
+    del wanted["Namespace", LEADERS]
+    assert made == wanted
 
 
 def test_names_of_nodes_go_into_the_policy():
@@ -132,9 +144,20 @@ def test_settings_of_the_operator():
     with_jwt, with_munge = operator_settings(POD), operator_settings({**POD, "operator.slurm.auth": "munge"})
     for key in set(with_jwt) | set(with_munge):
         assert f"[{key}]" in known or key in ("apiVersion", "kind")
-    assert (with_jwt["leaderNamespace"], with_jwt["metricsAddress"]) == (NAMESPACE, "0.0.0.0:10258")
+    assert (with_jwt["leaderNamespace"], with_jwt["metricsAddress"]) == (LEADERS, "0.0.0.0:10258")
+    # Where its Lease may be, and that of a service beside slurmctld is: one of them leads when a site moves.
+    assert [one["metadata"]["namespace"] for one in shipped(*OPERATOR) if one["kind"] == "Role" and
+            "create" in one["rules"][0]["verbs"]] == [LEADERS]
     assert set(with_jwt) - set(with_munge) == {"slurmJwtFile"}
     assert operator_settings({**POD, "operator.settings.dryRun": "true"})["dryRun"] is True
+
+
+def test_slurm_conf_is_a_directory_in_which_only_root_can_replace_a_file():
+    """A single file (subPath) would not follow the ConfigMap; a directory of another kind has no sticky bit."""
+    pod = by_name(rendered(POD))["Deployment", "slurmlet-operator"]["spec"]["template"]["spec"]
+    assert {"name": "slurm-conf", "mountPath": "/etc/slurm", "readOnly": True} in pod["containers"][0]["volumeMounts"]
+    assert {"name": "slurm-conf", "projected": {"sources": [{"configMap": {"name": "slurm-conf"}}]}} in pod["volumes"]
+    assert operator_settings(POD)["slurmConf"] == "/etc/slurm/slurm.conf"
 
 
 def test_the_dump_by_slurmrestd():
@@ -209,10 +232,15 @@ def test_it_is_installed_changed_and_uninstalled(monitoring, auth):
     everything = {**ALL, "operator.slurm.auth": auth}
 
     def objects(values):
-        return {(one["kind"], one["metadata"]["name"]) for one in rendered(values)}
+        return {(one["kind"], one["metadata"]["name"], one["metadata"].get("namespace", NAMESPACE))
+                for one in rendered(values)}
 
-    def there(kind, name):
-        return plane.kubectl_output("get", kind, name, "-n", NAMESPACE, "--ignore-not-found") != ""
+    def there(kind, name, namespace):
+        return plane.kubectl_output("get", kind, name, "-n", namespace, "--ignore-not-found") != ""
+
+    def wait_gone():
+        """All else is gone at once."""
+        wait_until(lambda: not there("Namespace", LEADERS, NAMESPACE), GENERAL_WAIT, "the end of the namespace")
     helm("install", *release, "--create-namespace", *flags(everything), kubeconfig=plane.admin_kubeconfig)
     try:
         assert {one for one in objects(everything) if not there(*one)} == set()
@@ -223,8 +251,10 @@ def test_it_is_installed_changed_and_uninstalled(monitoring, auth):
         wait_until(lambda: len(plane.admin.get(pods)["items"]) == 2, GENERAL_WAIT, "two pods")
         helm("upgrade", *release, *flags(NOTHING), "--set", "admission.nodeWrites=true",
              kubeconfig=plane.admin_kubeconfig)
+        wait_gone()
         assert {one for one in objects(everything) if there(*one)} == objects({**NOTHING, "admission.nodeWrites": "true"})
     finally:
         helm("uninstall", "slurmlet", "--namespace", NAMESPACE, kubeconfig=plane.admin_kubeconfig)
+        wait_gone()
         assert {one for one in objects(everything) if there(*one)} == set()
         plane.kubectl_output("delete", "namespace", NAMESPACE)

@@ -7,12 +7,21 @@ from harness.rig import wait_until
 
 MANIFEST = repository() / "deploy/admission/node-writes.yaml"
 RECORD = "slurmlet.io/record"
+UUID = "metal3.io/uuid"
 SLURM_NODE = "nid000001"
 
 CORDON = {"spec": {"unschedulable": True}}
 FORGED = {"metadata": {"annotations": {RECORD: "forged"}}}
 NO_RECORD = {"metadata": {"annotations": {RECORD: None}}}
 UNKNOWN = {"metadata": {"labels": {"slurmlet.io/version": None}}}
+
+
+def annotated(key, value):
+    return {"metadata": {"annotations": {"slurmlet.io/" + key: value}}}
+
+
+def uuid(value):
+    return {"metadata": {"labels": {UUID: value}}}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,7 +51,8 @@ def a_node(plane):
     """(its credential, its name): cordoned, with a record."""
     name = "written"
     plane.admin.create("/api/v1/nodes", {
-        "metadata": {"name": name, "labels": {"slurmlet.io/version": "0"}, "annotations": {RECORD: "true"}},
+        "metadata": {"name": name, "labels": {"slurmlet.io/version": "0", UUID: "0a"}, "annotations": {
+            RECORD: "true", "slurmlet.io/drain": "true"}},
         **CORDON})
     yield Api(plane.node_kubeconfig(name)), name
     plane.admin.delete(f"/api/v1/nodes/{name}")
@@ -55,8 +65,15 @@ def a_node(plane):
     (FORGED, f"{RECORD} is slurmlet-operator's to write"),
     (NO_RECORD, f"{RECORD} is slurmlet-operator's to write"),
     (UNKNOWN, "may not remove its label slurmlet.io/version"),
-    ({"metadata": {"annotations": {"slurmlet.io/detach": "Detached"}}}, "slurmlet.io/detach is slurmlet-operator's"),
-], ids=["uncordon", "uncordon by false", "forge", "remove record", "remove label", "detach"])
+    (annotated("detach", "Detached"), "slurmlet.io/detach is slurmlet-operator's"),
+    (annotated("detach", ""), "slurmlet.io/detach is slurmlet-operator's"),
+    (annotated("drain", "forged"), "slurmlet.io/drain is slurmlet-operator's"),
+    (annotated("drain", None), "slurmlet.io/drain is slurmlet-operator's"),
+    (uuid("0b"), "may not change its label metal3.io/uuid"),
+    (uuid(""), "may not change its label metal3.io/uuid"),
+    (uuid(None), "may not change its label metal3.io/uuid"),
+], ids=["uncordon", "uncordon by false", "forge", "remove record", "remove label", "detach", "empty detach", "drain",
+        "remove drain", "another's UUID", "empty UUID", "remove UUID"])
 def test_a_node_cannot_change_what_the_operator_goes_by(plane, node, change, words, part):
     api, name = node
     before = plane.admin.get(f"/api/v1/nodes/{name}")
@@ -87,8 +104,37 @@ def test_nor_get_round_it_by_deleting_the_node(node):
 @pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
 def test_all_else_of_its_own_it_may_write(node, part):
     api, name = node
-    assert refusal(api, name, {"metadata": {"annotations": {"slurmlet.io/slurm-state": "IDLE"},
-                                            "labels": {"slurmlet.io/version": "1"}}}, part) is None
+    assert refusal(api, name, {"metadata": {
+        "annotations": {"slurmlet.io/slurm-state": "IDLE", "slurmlet.io/slurm-cluster": "linux"},
+        "labels": {"slurmlet.io/version": "1", UUID: "0A"}}}, part) is None
+
+
+def test_a_uuid_it_may_set_once(plane):
+    plane.admin.create("/api/v1/nodes", {"metadata": {"name": "late", "labels": {"slurmlet.io/version": "0"}}})
+    try:
+        api = Api(plane.node_kubeconfig("late"))
+        assert refusal(api, "late", uuid("0c")) is None
+        assert "may not change its label metal3.io/uuid" in refusal(api, "late", uuid("0d")).body["message"]
+    finally:
+        plane.admin.delete("/api/v1/nodes/late")
+
+
+@pytest.mark.parametrize("key", ["record", "detach", "drain"])
+def test_nor_get_round_it_by_creating_the_node(plane, key):
+    """With it, or without our label, to get that later."""
+    api = Api(plane.node_kubeconfig("fresh"))
+    for labels in ({"slurmlet.io/version": "0"}, {}):
+        with pytest.raises(ApiError) as refused:
+            api.create("/api/v1/nodes", {"metadata": {"name": "fresh", "labels": labels,
+                                                      **annotated(key, "forged")["metadata"]}})
+        assert refused.value.status == 403
+        assert f"slurmlet.io/{key} is slurmlet-operator's to write" in refused.value.body["message"]
+    api.create("/api/v1/nodes", {"metadata": {"name": "fresh"}})
+    try:
+        assert f"slurmlet.io/{key} is" in refusal(api, "fresh", annotated(key, "forged")).body["message"]
+        assert refusal(api, "fresh", {"metadata": {"labels": {"slurmlet.io/version": "0"}}}) is None
+    finally:
+        plane.admin.delete("/api/v1/nodes/fresh")
 
 
 def test_nodes_of_kubelets_and_everybody_else_are_left_alone(plane, node):

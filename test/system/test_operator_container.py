@@ -64,6 +64,31 @@ def rendered(auth, management):
         made["Deployment", "slurmlet-operator"]["spec"]["template"]["spec"]
 
 
+class Projected:
+    """A projected volume as the kubelet makes one: its files are links, and change all at once by one."""
+
+    def __init__(self, path):
+        self.path, self.number = path, 0
+        path.mkdir()
+        os.chown(path, 0, UID)
+        path.chmod(0o3777)
+
+    def write(self, name, text):
+        self.number += 1
+        made = self.path / f"..{self.number}"
+        made.mkdir()
+        os.chown(made, 0, UID)
+        made.chmod(0o2755)
+        (made / name).write_text(text)
+        os.chown(made / name, 0, UID)
+        (made / name).chmod(0o644)
+        new = self.path / "..data_tmp"
+        new.symlink_to(made.name)
+        new.rename(self.path / "..data")
+        if not (self.path / name).is_symlink():
+            (self.path / name).symlink_to(f"..data/{name}")
+
+
 class Pod:
     """Runs the program as a container runtime would."""
 
@@ -75,15 +100,16 @@ class Pod:
         self._file(ACCOUNT + "/ca.crt", (plane.directory / "pki/ca.crt").read_text())
         self._file(ACCOUNT + "/namespace", "kube-system")
         self._file("etc/slurmlet/operator.yaml", self.settings)
-        conf = re.sub(r"(?m)^Include .*\n", "", open(site.slurm.conf_path, encoding="utf-8").read())
-        self._file("etc/slurm/slurm.conf", conf)
+        self.conf = re.sub(r"(?m)^Include .*\n", "", open(site.slurm.conf_path, encoding="utf-8").read())
+        self.volume = Projected(directory / "slurm-conf")
+        self.volume.write("slurm.conf", self.conf)
         if management:
             self._file("run/secrets/management/kubeconfig", site.account.kubeconfig(directory).read_text())
-        self.binds = {}
+        self.binds = {self.volume.path: "/etc/slurm"}
         if auth == "jwt":
             self._file("run/secrets/slurm/token", site.slurm.token("root"))
         else:
-            socket = re.search(r"(?m)^AuthInfo=.*socket=([^,\s]+)", conf)[1]
+            socket = re.search(r"(?m)^AuthInfo=.*socket=([^,\s]+)", self.conf)[1]
             self.binds[os.path.dirname(socket)] = os.path.dirname(socket)
         self.environment = {"KUBERNETES_SERVICE_HOST": plane.admin.host,
                             "KUBERNETES_SERVICE_PORT": str(plane.admin.port)}
@@ -176,6 +202,26 @@ def test_a_machine_goes_and_its_jobs_are_requeued_or_cancelled(pod_of, machines)
     finally:
         site.slurm.command("scancel", requeued, cancelled)
         machines.finish_all()
+
+
+def test_a_changed_config_map_reaches_slurms_commands(pod_of):
+    pod = pod_of("jwt")
+    site, one = pod.site, pod.start()
+    site.wait_record("op001", lambda r: r["text"].startswith("NodeName=op001 "))
+    pod.volume.write("slurm.conf", re.sub(r"(?m)^SlurmctldPort=.*", f"SlurmctldPort={free_port()}", pod.conf))
+    wait_until(lambda: "slurmctld did not report the nodes: ControllerUnreachable" in one.output(), what="the new port")
+    pod.volume.write("slurm.conf", pod.conf)
+    site.cordon("op001")
+    wait_until(lambda: "DRAIN" in site.state("op001"), what="the old port")
+
+
+def test_a_plain_config_map_would_not_count(pod_of):
+    """Its directory has no sticky bit: why the chart's is projected."""
+    pod = pod_of("jwt")
+    pod.volume.path.chmod(0o2777)
+    one = pod.start("check", "--config=/etc/slurmlet/operator.yaml")
+    assert one.process.wait(60) == 1, one.output()
+    assert re.search(r"slurm.conf +/etc/slurm/slurm.conf is not used, .*mode 2777; chmod o-w /etc/slurm", one.output())
 
 
 def test_check_in_the_container(pod_of):

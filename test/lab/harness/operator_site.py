@@ -15,7 +15,9 @@ from .service_account import ServiceAccount, apply, can
 
 OPERATOR = BINARY.parent / "slurmlet-operator"
 RECORD = "slurmlet.io/record"
-LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/slurmlet-operator"
+LEADER_NAMESPACE = "slurmlet-system"
+LEADER_LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEADER_NAMESPACE}/leases"
+LEASE = f"{LEADER_LEASES}/slurmlet-operator"
 INTERVAL = 1  # seconds
 HOOK = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -24,7 +26,8 @@ MACHINES = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines"
 
 def operator_account(plane):
     """The account of deploy/operator: the operator has no other right."""
-    apply(plane, repository() / "deploy/operator/rbac.yaml")
+    for name in ("rbac.yaml", "rbac-client-certificates.yaml"):
+        apply(plane, repository() / "deploy/operator" / name)
     one = ServiceAccount(plane, "slurmlet-operator", "kube-system")
     wait_until(lambda: can(plane, "patch", "nodes", one.user), what="the operator's rights")
     return one
@@ -103,8 +106,8 @@ class Site:
             one.kill()
         for name in self.names:
             self.api.delete(node_path(name))
-        if self.api.find(LEASE):
-            self.api.delete(LEASE)  # the next one need not wait for its end
+        for one in self.api.get(LEADER_LEASES)["items"]:  # the next one need not wait for their end
+            self.api.delete(f"{LEADER_LEASES}/{one['metadata']['name']}")
 
 
 def request_certificate(plane, directory, node, names, name="serving", group=None, suffix=b""):
