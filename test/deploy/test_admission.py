@@ -2,13 +2,18 @@
 scheduler: what they change and refuse, what they leave alone, and who is exempt."""
 import copy
 import json
+import os
+import re
+import subprocess
 
 import pytest
+import yaml
 
 from harness.api import Api, ApiError, repository
 from harness.rig import GENERAL_WAIT, wait_until
 
 POLICIES = repository() / "deploy/admission"
+OPERATOR = repository() / "deploy/operator/admission.yaml"
 DOCUMENT = repository() / "docs/keep-workloads-off.md"
 APPS = "/apis/apps/v1/namespaces"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -62,10 +67,12 @@ def probe(plane, kind):
 def policies(cluster):
     """The policies as they are shipped, in force."""
     cluster.kubectl_output("apply", "--validate=strict", "-k", str(POLICIES))
+    cluster.kubectl_output("apply", "--validate=strict", "-f", str(OPERATOR))
     for kind in ("daemonsets", "pods"):
         wait_until(lambda k=kind: probe(cluster, k), GENERAL_WAIT, f"the policy on {kind}")
     yield cluster
     cluster.kubectl_output("delete", "--ignore-not-found", "-k", str(POLICIES))
+    cluster.kubectl_output("delete", "-f", str(OPERATOR))
 
 
 # -- DaemonSets ------------------------------------------------------------------------
@@ -143,7 +150,12 @@ PREFERRED = [{"weight": 1, "preference": {"matchExpressions": [IN]}}]
      required({"matchExpressions": [IN, ABSENT]}, {}, {"matchExpressions": [ABSENT, IN]},
               {"matchExpressions": [IN, ABSENT], "matchFields": [NAMED]})),
     (required({}), required({})),
-], ids=["none", "empty", "preferred", "expressions", "fields", "several", "empty-term"])
+    # The place of a term in a path has more than one digit; the key alone is not the expression.
+    (required(*[{"matchExpressions": [IN]}] * 12), required(*[{"matchExpressions": [IN, ABSENT]}] * 12)),
+    (required({"matchExpressions": [{**ABSENT, "operator": "Exists"}]}),
+     required({"matchExpressions": [{**ABSENT, "operator": "Exists"}, ABSENT]})),
+    (required({"matchExpressions": [ABSENT]}), required({"matchExpressions": [ABSENT]})),
+], ids=["none", "empty", "preferred", "expressions", "fields", "several", "empty-term", "many", "operator", "done"])
 def test_affinity_keeps_what_it_had(policies, before, after):
     made = policies.admin.create(f"{APPS}/held/daemonsets?dryRun=All", daemonset("one", before))
     assert affinity(made) == {"nodeAffinity": after}
@@ -219,6 +231,92 @@ def test_taking_it_back_by_the_document(policies):
         wait_desired(policies, "held", "back", 1)
     finally:
         remove(policies, "held", "back")
+
+
+WARNING = "Warning: Validation failed for ValidatingAdmissionPolicy 'slurmlet-daemonsets-check'"
+
+
+def warnings(plane, tmp_path, namespace, body):
+    """What kubectl shows when it creates that, as a dry run; it does so in any case."""
+    path = tmp_path / "daemonset.yaml"
+    path.write_text(json.dumps({"apiVersion": "apps/v1", "kind": "DaemonSet", **body}))
+    done = subprocess.run([*plane.kubectl, "-n", namespace, "create", "--dry-run=server", "-f", str(path)], text=True,
+                          capture_output=True, check=False, env={**os.environ, "KUBECONFIG": str(plane.admin_kubeconfig)})
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+
+
+def test_no_warning_where_the_policy_works(policies, tmp_path):
+    assert warnings(policies, tmp_path, "held", daemonset("one")) == []
+    assert warnings(policies, tmp_path, "held", daemonset("one", required({"matchFields": [NAMED]}, {}))) == []
+    assert warnings(policies, tmp_path, "held", daemonset("one", labels={LABEL: "ignore"})) == []
+    assert warnings(policies, tmp_path, "free", daemonset("one")) == []
+
+
+def test_a_warning_where_the_policy_fails_or_is_missing(policies, tmp_path):
+    """A DaemonSet that it cannot change is stored, but not in silence: failurePolicy Ignore hides the error."""
+    broken = daemonset("one", required({"matchExpressions": [IN]}))
+    [policy, _] = yaml.safe_load_all((POLICIES / "daemonsets.yaml").read_text())
+    policy["spec"]["mutations"] = [{"patchType": "JSONPatch", "jsonPatch": {
+        "expression": "[JSONPatch{op: 'add', path: '/spec/template/spec/affinity', value: object.spec.absent}]"}}]
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps(policy))
+    try:
+        policies.kubectl_output("apply", "-f", str(path))
+        for body in (daemonset("one"), broken):
+            [warning] = wait_until(lambda b=body: warnings(policies, tmp_path, "held", b), GENERAL_WAIT, "a warning")
+            assert warning.startswith(WARNING) and "the policy slurmlet-daemonsets did not work here" in warning
+        policies.kubectl_output("delete", "-f", str(POLICIES / "daemonsets.yaml"))
+        [warning] = warnings(policies, tmp_path, "held", daemonset("one"))
+        assert warning.startswith(WARNING)
+        # Done by hand, as the warning says.
+        assert warnings(policies, tmp_path, "held", daemonset("one", required({"matchExpressions": [ABSENT]}))) == []
+        assert warnings(policies, tmp_path, "held", daemonset("one", labels={LABEL: "ignore"})) == []
+    finally:
+        policies.kubectl_output("apply", "-f", str(POLICIES / "daemonsets.yaml"))
+        wait_until(lambda: probe(policies, "daemonsets") and not warnings(policies, tmp_path, "held", broken),
+                   GENERAL_WAIT, "the policy")
+
+
+def copied(expression):
+    """What the values of its JSONPatches take from elsewhere. Kubernetes 1.37 cannot convert a part of `object`."""
+    bare = re.sub(r"'[^']*'", "", expression)
+    found = []
+    for start in (match.end() for match in re.finditer(r"\bvalue:", bare)):
+        depth, end = 1, start
+        while depth:
+            depth += {"{": 1, "}": -1}.get(bare[end], 0)
+            end += 1
+        found += re.findall(r"[A-Za-z_][\w.]*", bare[start:end])
+    return found
+
+
+def test_no_mutation_copies_a_part_of_the_object():
+    assert copied("[JSONPatch{op: 'add', path: '/a', value: {'b': [{'c': 'object'}]}}]") == []
+    assert copied("[JSONPatch{op: 'add', path: '/a', value: {'b': variables.terms}}]") == ["variables.terms"]
+    assert copied("x.map(t, JSONPatch{op: 'add', path: '/a', value: [{'b': 'c'}] + [t]})") == ["t"]
+    seen = 0
+    for path in (repository() / "deploy").rglob("*.yaml"):
+        if "MutatingAdmissionPolicy\n" in path.read_text():
+            for one in yaml.safe_load_all(path.read_text()):
+                for mutation in one["spec"].get("mutations", []):
+                    assert mutation["patchType"] == "JSONPatch"
+                    assert copied(mutation["jsonPatch"]["expression"]) == [], path
+                    seen += 1
+    assert seen == 2  # deploy/admission and the chart's copy
+
+
+def test_the_version_for_older_kubernetes():
+    """The command of the policy's head and of the document changes the version and nothing else."""
+    path = POLICIES / "daemonsets.yaml"
+    command = "sed 's,admissionregistration.k8s.io/v1$,&beta1,' deploy/admission/daemonsets.yaml"
+    assert command in path.read_text() and command in DOCUMENT.read_text()
+    text = subprocess.run(command, shell=True, cwd=repository(), check=True, capture_output=True, text=True).stdout
+    shipped, made = list(yaml.safe_load_all(path.read_text())), list(yaml.safe_load_all(text))
+    for one in shipped:
+        assert one["kind"].startswith("MutatingAdmissionPolicy")
+        one["apiVersion"] += "beta1"
+    assert made == shipped
 
 
 # -- pods --------------------------------------------------------------------------------
@@ -342,9 +440,36 @@ def test_exempt_group(policies, tmp_path):
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/slurmlet-nodes"
 
 
+NAMES_BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/slurmlet-node-names"
+
+
+def names_rejection(plane, text):
+    try:
+        plane.admin.merge(CONFIG_MAP + "?dryRun=All", {"data": {"names": text}})
+        return None
+    except ApiError as error:
+        return error
+
+
+@pytest.mark.parametrize("text, words", [
+    ("", "data.names must be a regular expression"), ("\n", "data.names must be a regular expression"),
+    (None, "data.names must be a regular expression"), ("(", "error parsing regexp: missing closing )"),
+    ("a{2,1}", "error parsing regexp: invalid repeat count"),
+    ("(?=a)", "error parsing regexp: invalid or unsupported Perl syntax"),
+], ids=["empty", "blank", "none", "parenthesis", "repeat", "not RE2"])
+def test_names_that_would_make_the_policy_void_are_rejected(policies, text, words):
+    error = wait_until(lambda: names_rejection(policies, text), GENERAL_WAIT, "the policy")
+    assert error.status in (403, 422)
+    assert words in error.body["message"]
+    assert names_rejection(policies, "nid[0-9]+") is None
+
+
 def test_what_becomes_of_other_names(policies):
-    """Another expression holds soon; an empty or broken one, or none, lets every pod pass."""
+    """Another expression holds soon; an empty or broken one, or none, lets every pod pass. Only one that is older
+    than the policy of the ConfigMap can be so."""
     shipped = policies.admin.get(CONFIG_MAP)["data"]["names"]
+    policies.admin.delete(NAMES_BINDING)
+    wait_until(lambda: names_rejection(policies, "(") is None, GENERAL_WAIT, "the end of the policy")
 
     def names(text):
         policies.admin.merge(CONFIG_MAP, {"data": {"names": text}})
@@ -364,8 +489,10 @@ def test_what_becomes_of_other_names(policies):
         policies.admin.delete(CONFIG_MAP)
         wait_until(lambda: not refused(OURS), GENERAL_WAIT, "the end of the ConfigMap")
     finally:
+        policies.kubectl_output("apply", "-f", str(POLICIES / "pods.yaml"))
         policies.kubectl_output("apply", "-f", str(POLICIES / "node-names.yaml"))
         names(shipped)
+        wait_until(lambda: names_rejection(policies, "("), GENERAL_WAIT, "the policy")
         wait_until(lambda: refused(OURS), GENERAL_WAIT, "the shipped names")
 
 
@@ -387,11 +514,12 @@ def test_the_document_shows_what_kubectl_shows(policies, tmp_path):
 
 def test_the_api_server_finds_no_fault_in_the_expressions(policies):
     """Type checking of the validating policy; the other kind has none."""
-    one = policies.admin.wait(
-        f"{ADMISSION}/validatingadmissionpolicies",
-        lambda found, _: found.get("status", {}).get("observedGeneration") ==
-        found["metadata"]["generation"], GENERAL_WAIT, "metadata.name=slurmlet-pods")[0]
-    assert one["status"].get("typeChecking", {}).get("expressionWarnings", []) == []
+    for name in ("pods", "node-names", "daemonsets-check", "node-writes", "operator-nodes", "operator-machines"):
+        one = policies.admin.wait(
+            f"{ADMISSION}/validatingadmissionpolicies",
+            lambda found, _: found.get("status", {}).get("observedGeneration") ==
+            found["metadata"]["generation"], GENERAL_WAIT, f"metadata.name=slurmlet-{name}")[0]
+        assert one["status"].get("typeChecking", {}).get("expressionWarnings", []) == [], name
 
 
 def test_what_was_there_before_the_policies(policies):

@@ -80,7 +80,7 @@ def kustomize(program, directory):
 
 def test_there_are_manifests():
     assert {name_of(path) for path in PLAIN} == {
-        "deploy/admission/daemonsets.yaml", "deploy/admission/node-names.yaml",
+        "deploy/admission/daemonsets-check.yaml", "deploy/admission/daemonsets.yaml", "deploy/admission/node-names.yaml",
         "deploy/admission/node-writes.yaml", "deploy/admission/pods.yaml", "deploy/operator/admission.yaml",
         "deploy/operator/management/admission.yaml", "deploy/operator/management/rbac.yaml",
         "deploy/operator/rbac-client-certificates.yaml", "deploy/operator/rbac.yaml", "deploy/rbac/approve-client-csrs.yaml",
