@@ -76,11 +76,52 @@ bool is_missing(const std::filesystem::path& path) {
   return ::stat(path.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-// "Device Minor: 	 3" → "/dev/nvidia3"
-std::string nvidia_node(const Paths& paths, const std::string& address) {
+// 3 of "Device Minor: 	 3"
+std::optional<int> nvidia_minor(const Paths& paths, const std::string& address) {
   const auto text = read_file(paths.proc / "driver/nvidia/gpus" / address / "information");
   const auto minor = parse_int<int>(value_behind("Device Minor:", text ? *text : ""));
-  return minor && *minor >= 0 ? "/dev/nvidia" + std::to_string(*minor) : "";
+  return minor && *minor >= 0 ? minor : std::nullopt;
+}
+
+// Those of the names in `directory` that are `prefix` and a number; none where there is no such
+// directory, nothing where it cannot be read.
+std::optional<std::vector<std::string>> numbered(const std::filesystem::path& directory,
+                                                 const std::string& prefix) {
+  auto names = list_directory(directory);
+  if (!names) {
+    return is_missing(directory) ? std::optional<std::vector<std::string>>{std::in_place}
+                                 : std::nullopt;
+  }
+  std::erase_if(*names, [&](const std::string& name) {
+    return !name.starts_with(prefix) || !parse_int<int>(name.substr(prefix.size()));
+  });
+  return *names;
+}
+
+// MIG devices are compute instances. A GPU instance without one still takes its part of the card.
+std::optional<int> mig_slices(const Paths& paths, std::optional<int> minor) {
+  const auto capabilities = paths.proc / "driver/nvidia/capabilities";
+  if (!minor) {
+    return is_missing(capabilities) ? std::optional{0} : std::nullopt;
+  }
+  const auto mig = capabilities / ("gpu" + std::to_string(*minor)) / "mig";
+  const auto gpu_instances = numbered(mig, "gi");
+  int slices = 0;
+  for (const auto& instance : gpu_instances.value_or(std::vector<std::string>{})) {
+    const auto compute_instances = numbered(mig / instance, "ci");
+    if (!compute_instances) {
+      return std::nullopt;
+    }
+    slices += std::max(1, static_cast<int>(compute_instances->size()));
+  }
+  return gpu_instances ? std::optional{slices} : std::nullopt;
+}
+
+// How many partitions a mode makes depends on the model (CPX: one for each of its dies).
+std::optional<int> compute_partitions(const std::filesystem::path& device) {
+  const auto file = device / "current_compute_partition";
+  const bool is_whole = is_missing(file) || to_upper(read_trimmed(file)) == "SPX";
+  return is_whole ? std::optional{0} : std::nullopt;
 }
 
 std::string render_node(const std::filesystem::path& device) {
@@ -102,8 +143,14 @@ node::GpuDevice read_gpu(const Paths& paths, const std::filesystem::path& device
   const auto driver = std::filesystem::read_symlink(device / "driver", error);
   gpu.has_driver = !error && driver.filename().string() == vendor.driver;
   if (gpu.has_driver) {
-    const bool is_nvidia = vendor.name == std::string_view{"nvidia"};
-    gpu.device_node = is_nvidia ? nvidia_node(paths, gpu.pci_address) : render_node(device);
+    if (vendor.name == std::string_view{"nvidia"}) {
+      const auto minor = nvidia_minor(paths, gpu.pci_address);
+      gpu.device_node = minor ? "/dev/nvidia" + std::to_string(*minor) : "";
+      gpu.slices = mig_slices(paths, minor);
+    } else {
+      gpu.device_node = render_node(device);
+      gpu.slices = compute_partitions(device);
+    }
     if (!gpu.device_node.empty() && is_missing(resolve(paths, gpu.device_node))) {
       gpu.device_node.clear();
     }

@@ -3,8 +3,15 @@
 // The GPUs that the machine shows, read without any vendor's library: PCI devices of NVIDIA and AMD
 // with the driver that has taken them (/sys/bus/pci/devices), NVIDIA's device numbers
 // (/proc/driver/nvidia/gpus/ADDRESS/information), AMD's render nodes (drm/renderDN below the PCI
-// device). A GPU that hangs is not noticed: that takes the vendor's tools. A few small files for
-// each PCI display device; wakes no GPU. Thread-safe.
+// device), and whether a card is divided into slices:
+//   NVIDIA  /proc/driver/nvidia/capabilities/gpuN/mig/giG/ciC (N: the device number; the directory
+//           mig is there without MIG, too): osRmCapRegister… in open-gpu-kernel-modules'
+//           src/nvidia/arch/nvalloc/unix/src/os.c, "Device Nodes and Capabilities" of the MIG guide
+//   AMD     current_compute_partition of the PCI device: SPX (whole), DPX, TPX, QPX, CPX, UNKNOWN;
+//           unreadable in a reset: drivers/gpu/drm/amd/amdgpu/amdgpu_gfx.c of Linux. The other
+//           partitions are platform devices (amdgpu_xcp_N), there in each mode: no sign of slices.
+// A GPU that hangs is not noticed: that takes the vendor's tools. A few small files for each PCI
+// display device; wakes no GPU. Thread-safe.
 
 #include <map>
 #include <optional>

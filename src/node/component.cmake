@@ -2,6 +2,7 @@ set(COMPONENT_SOURCES
   claim.cpp
   conditions.cpp
   desired_node.cpp
+  gpu_cards.cpp
   gpu_health.cpp
   labels.cpp
   lease_holder.cpp

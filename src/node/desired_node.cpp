@@ -5,6 +5,7 @@
 
 #include "base/plain_text.h"
 #include "base/text.h"
+#include "node/gpu_cards.h"
 #include "node/gpu_health.h"
 #include "node/labels.h"
 #include "node/resources.h"
@@ -62,8 +63,13 @@ std::string gres_text(const std::vector<Gres>& gres) {
   return join(parts, ",");
 }
 
-// GPUs in use; MIG slices and shards are parts of GPUs and no count of them.
-std::optional<std::int64_t> allocated_gpus(const SlurmNodeRecord& record) {
+// Cards in use; nothing where Slurm counts slices without saying so.
+std::optional<std::int64_t> allocated_gpus(const SlurmNodeRecord& record, const HostFacts& facts) {
+  for (const auto& [vendor, gpus] : gpus_by_vendor(record.gres, facts)) {
+    if (counts_slices_as_gpus(gpus, cards_of(facts.machine, vendor))) {
+      return std::nullopt;
+    }
+  }
   const auto is_gpu = [](const Gres& gres) { return gres.name == "gpu" && !is_mig_slice(gres); };
   if (std::none_of(record.gres.begin(), record.gres.end(), is_gpu) ||
       std::none_of(record.gres_used.begin(), record.gres_used.end(), is_gpu)) {
@@ -78,7 +84,7 @@ std::optional<std::int64_t> allocated_gpus(const SlurmNodeRecord& record) {
 
 void add_allocation(DesiredNode& node, const HostFacts& facts) {
   if (facts.slurm.record) {
-    if (const auto gpus = allocated_gpus(*facts.slurm.record)) {
+    if (const auto gpus = allocated_gpus(*facts.slurm.record, facts)) {
       node.annotations[vocabulary::kSlurmAllocatedGpus] = std::to_string(*gpus);
     }
   }

@@ -34,6 +34,9 @@ struct GpuDevice {
   std::string vendor;       // "nvidia", "amd"
   std::string device_node;  // "/dev/nvidia3", "/dev/dri/renderD129"; "" without one
   bool has_driver = false;  // the vendor's driver has taken it
+  // Slices that it is divided into (MIG, AMD's compute partitions): 0 = it is whole; nothing if
+  // their number, or whether there are any, is not known.
+  std::optional<int> slices = 0;
   bool operator==(const GpuDevice&) const = default;
 };
 
@@ -54,7 +57,7 @@ struct MachineFacts {
   std::map<std::string, int> gpus_by_pci_vendor;  // display/3D controllers: "10de" → 4
   bool gpus_hang = false;  // their driver does not answer: what follows is old, or nothing
   std::optional<std::vector<GpuDevice>> gpus;  // nothing if /sys/bus/pci cannot be read
-  std::vector<std::string> missing_gpu_files;  // File= of gres.conf that are not on this machine
+  std::vector<std::string> missing_gpu_files;  // of node::card_files(), those that do not exist
   std::optional<Pressure> memory_pressure;
   std::optional<Pressure> disk_pressure;
   std::string
@@ -207,8 +210,9 @@ struct SlurmConfFacts {
   bool jobs_are_contained = false;
   std::int64_t mem_spec_limit_mib = 0;
   std::string gpu_vendor;  // "nvidia", "amd", "intel" by gres.conf, "" if undecided
-  std::vector<std::string> gpu_files = {};  // File= of this node's GPUs in gres.conf, in order
-  std::vector<Gres> gres = {};              // Gres= of this node's line
+  // Of each of this node's GPUs that gres.conf lists (File=, MultipleFiles=), its files; in order.
+  std::vector<std::vector<std::string>> gpu_files = {};
+  std::vector<Gres> gres = {};  // Gres= of this node's line
   bool operator==(const SlurmConfFacts&) const = default;
 };
 

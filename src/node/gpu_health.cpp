@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/text.h"
-#include "node/resources.h"
+#include "node/gpu_cards.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {
@@ -20,7 +22,9 @@ constexpr char kMissing[] = "GPUMissing";
 constexpr char kNotNamed[] = "GPUsNotNamed";
 constexpr char kUnreadable[] = "GPUsUnreadable";
 constexpr char kOnlySlices[] = "OnlyGPUSlices";
-constexpr std::array kReasons{kAllPresent, kMissing, kNotNamed, kUnreadable, kOnlySlices};
+constexpr char kSlicesCounted[] = "GPUSlicesCounted";
+constexpr std::array kReasons{kAllPresent, kMissing,    kNotNamed,
+                              kUnreadable, kOnlySlices, kSlicesCounted};
 
 constexpr std::string_view kNvidiaFile = "/dev/nvidia";
 constexpr std::size_t kMaxNamed = 16;
@@ -63,32 +67,14 @@ std::optional<int> nvidia_minor(std::string_view file) {
                                        : std::nullopt;
 }
 
-struct Devices {
-  std::int64_t driven = 0;
-  std::vector<std::string> driverless;  // PCI addresses
-};
-
-Devices devices_of(const MachineFacts& machine, const std::string& vendor) {
-  Devices out;
-  for (const GpuDevice& gpu : machine.gpus.value_or(std::vector<GpuDevice>{})) {
-    if (gpu.vendor == vendor) {
-      out.driven += gpu.has_driver ? 1 : 0;
-      if (!gpu.has_driver) {
-        out.driverless.push_back(gpu.pci_address);
-      }
-    }
-  }
-  return out;
-}
-
 // What the machine has beyond Slurm's GPUs, for people; "" if nothing.
-std::string surplus(std::int64_t slurm, const Devices& devices) {
+std::string surplus(const SlurmGpus& gpus, const GpuCards& cards) {
   std::string text;
-  if (const auto more = devices.driven - slurm; more > 0) {
+  if (const auto more = cards.whole - gpus.plain; more > 0 && gpus.slices == 0) {
     text = fmt::format("; GPUs not used by Slurm: {}", more);
   }
-  if (!devices.driverless.empty()) {
-    text += "; " + driverless_text(devices.driverless);
+  if (!cards.driverless.empty()) {
+    text += "; " + driverless_text(cards.driverless);
   }
   return text;
 }
@@ -102,7 +88,7 @@ std::vector<std::string> files_without_device(const HostFacts& facts) {
     }
   }
   std::vector<std::string> out = facts.machine.missing_gpu_files;
-  for (const std::string& file : facts.slurm_conf.gpu_files) {
+  for (const std::string& file : card_files(facts.slurm_conf)) {
     if (!nodes.empty() && nvidia_minor(file) && !nodes.contains(file) &&
         std::find(out.begin(), out.end(), file) == out.end()) {
       out.push_back(file);
@@ -111,23 +97,51 @@ std::vector<std::string> files_without_device(const HostFacts& facts) {
   return out;
 }
 
-Condition by_files(const HostFacts& facts, std::int64_t slurm) {
-  const auto files = static_cast<std::int64_t>(facts.slurm_conf.gpu_files.size());
-  const std::vector<std::string> missing = files_without_device(facts);
-  const std::int64_t present = files - static_cast<std::int64_t>(missing.size());
-  if (!missing.empty() && (present < slurm || slurm == 0)) {
+// The GPUs that gres.conf lists with the file of a card.
+struct ListedGpus {
+  std::int64_t cards = 0;
+  std::int64_t slices = 0;   // with files of a slice, too
+  std::int64_t present = 0;  // of both, those whose cards are there
+  std::int64_t all() const { return cards + slices; }
+};
+
+ListedGpus listed_gpus(const SlurmConfFacts& conf, const std::vector<std::string>& missing) {
+  ListedGpus out;
+  const std::vector<std::string> files_of_cards = card_files(conf);
+  const auto is_in = [](const std::vector<std::string>& list) {
+    return [&list](const std::string& file) {
+      return std::find(list.begin(), list.end(), file) != list.end();
+    };
+  };
+  for (const auto& files : conf.gpu_files) {
+    if (std::any_of(files.begin(), files.end(), is_in(files_of_cards))) {
+      ++(std::any_of(files.begin(), files.end(), is_slice_file) ? out.slices : out.cards);
+      out.present += std::none_of(files.begin(), files.end(), is_in(missing)) ? 1 : 0;
+    }
+  }
+  return out;
+}
+
+Condition by_files(const HostFacts& facts, const SlurmGpus& gpus, const ListedGpus& listed,
+                   const std::vector<std::string>& missing) {
+  // One gres.conf for nodes of 4 and of 8 lists files that this node need not have.
+  const auto total = gpus.plain + gpus.slices;
+  const auto needed = listed.all() >= total ? total : gpus.plain;
+  const bool are_cards = listed.slices == 0 && gpus.slices == 0;
+  if (!missing.empty() && (listed.present < needed || needed == 0)) {
     return verdict("False", kMissing,
-                   slurm == files
-                       ? slurm_has_but(slurm, present) + missing_text(missing)
+                   are_cards && gpus.plain == listed.cards
+                       ? slurm_has_but(gpus.plain, listed.present) + missing_text(missing)
                        : "of the GPU device files listed in gres.conf, " + missing_text(missing));
   }
-  std::string message =
-      slurm == 0 ? "all device files listed in gres.conf are present" : all_present(slurm);
+  std::string message = gpus.plain == 0 || listed.slices > 0
+                            ? "all cards whose device files gres.conf lists are present"
+                            : all_present(gpus.plain);
   if (!missing.empty()) {
     message += "; gres.conf lists more files, of which " + missing_text(missing);
   }
-  if (const std::string& vendor = facts.slurm_conf.gpu_vendor; slurm > 0 && !vendor.empty()) {
-    message += surplus(slurm, devices_of(facts.machine, vendor));
+  if (const std::string& vendor = facts.slurm_conf.gpu_vendor; are_cards && !vendor.empty()) {
+    message += surplus(gpus, cards_of(facts.machine, vendor));
   }
   return verdict("True", kAllPresent, message);
 }
@@ -149,85 +163,138 @@ std::vector<std::string> gaps(const std::vector<GpuDevice>& gpus) {
   return out;
 }
 
-// "" unless all devices are of one vendor.
-std::string only_vendor(const std::vector<GpuDevice>& gpus) {
-  const bool agree = !gpus.empty() && std::all_of(gpus.begin(), gpus.end(), [&](const auto& gpu) {
-    return gpu.vendor == gpus.front().vendor;
-  });
-  return agree ? gpus.front().vendor : "";
+Condition not_comparable(const SlurmGpus& gpus) {
+  if (gpus.plain == 0) {
+    return verdict("Unknown", kOnlySlices,
+                   "Slurm uses only GPU slices (MIG) here, which cannot be seen without the "
+                   "vendor's library");
+  }
+  return verdict("Unknown", kNotNamed,
+                 fmt::format("Slurm expects {}, which cannot be compared with the machine's: "
+                             "gres.conf does not list a device file (File=) for each, and has no "
+                             "AutoDetect= of NVIDIA (nvml, nvidia) or AMD (rsmi) for them",
+                             counted(gpus.plain, "GPU")));
 }
 
-Condition not_named(std::int64_t slurm) {
+Condition slices_counted(std::int64_t slurm, const std::string& vendor, const GpuCards& cards) {
   return verdict(
-      "Unknown", kNotNamed,
-      fmt::format("Slurm expects {}, but gres.conf specifies neither device files (File=) nor a "
-                  "vendor (AutoDetect=), so the machine's GPUs cannot be checked against that",
-                  counted(slurm, "GPU")));
+      "Unknown", kSlicesCounted,
+      fmt::format("Slurm expects {}, slices of cards among them; the machine has {}, {} divided "
+                  "into slices ({}). Whether a card is missing shows only if gres.conf lists the "
+                  "cards' device files (File=, MultipleFiles=)",
+                  counted(slurm, "GPU"), counted(cards.driven(), "card"), cards.divided,
+                  vendor == "nvidia" ? "MIG" : "current_compute_partition is not SPX"));
 }
 
-Condition by_devices(const HostFacts& facts, std::int64_t slurm) {
-  const std::vector<GpuDevice>& gpus = *facts.machine.gpus;
-  const bool is_detected = !facts.slurm_conf.gpu_vendor.empty();
-  const std::string vendor = is_detected ? facts.slurm_conf.gpu_vendor : only_vendor(gpus);
-  if (vendor != "nvidia" && vendor != "amd") {
-    return not_named(slurm);
-  }
-  const Devices devices = devices_of(facts.machine, vendor);
-  if (devices.driven >= slurm) {
-    return verdict("True", kAllPresent, all_present(slurm) + surplus(slurm, devices));
-  }
-  // Without AutoDetect the GPUs need not be these devices; one without a driver is enough.
-  const auto all = devices.driven + static_cast<std::int64_t>(devices.driverless.size());
-  if (!is_detected && all < slurm) {
-    return not_named(slurm);
-  }
+// What Slurm expects and the machine has, in cards.
+std::string expects_but(const SlurmGpus& gpus, const GpuCards& cards) {
+  const std::string plain = gpus.plain > 0 ? counted(gpus.plain, "GPU") : "";
+  const std::string slices =
+      gpus.slices > 0 ? fmt::format("MIG slices of at least 1{}", plain.empty() ? " GPU" : " more")
+                      : "";
+  const std::string divided =
+      cards.divided > 0 ? fmt::format(" and {} divided into slices", cards.divided) : "";
+  return fmt::format("Slurm expects {}{}{}, the machine has {}{}: ", plain,
+                     plain.empty() || slices.empty() ? "" : " and ", slices, cards.whole, divided);
+}
+
+Condition missing_cards(const HostFacts& facts, const std::string& vendor, const SlurmGpus& gpus,
+                        const GpuCards& cards, std::int64_t usable) {
   std::vector<std::string> causes;
-  if (!devices.driverless.empty()) {
-    causes.push_back(driverless_text(devices.driverless));
+  if (!cards.driverless.empty()) {
+    causes.push_back(driverless_text(cards.driverless));
   }
   const std::vector<std::string> gone =
-      vendor == "nvidia" ? gaps(gpus) : std::vector<std::string>{};
+      vendor == "nvidia" ? gaps(*facts.machine.gpus) : std::vector<std::string>{};
   if (!gone.empty()) {
     causes.push_back(missing_text(gone));
   }
-  const auto unexplained = slurm - all - static_cast<std::int64_t>(gone.size());
+  const auto unexplained = gpus.least_cards() - usable -
+                           static_cast<std::int64_t>(cards.driverless.size() + gone.size());
   if (unexplained > 0) {
     causes.push_back(fmt::format("{} not on the PCI bus",
                                  unexplained == 1 ? "1 is" : fmt::format("{} are", unexplained)));
   }
-  return verdict("False", kMissing, slurm_has_but(slurm, devices.driven) + join(causes, "; "));
+  return verdict("False", kMissing, expects_but(gpus, cards) + join(causes, "; "));
+}
+
+bool lists_slices(const SlurmConfFacts& conf) {
+  return std::any_of(conf.gpu_files.begin(), conf.gpu_files.end(), [](const auto& files) {
+    return std::any_of(files.begin(), files.end(), is_slice_file);
+  });
+}
+
+Condition by_cards(const HostFacts& facts, const std::string& vendor, const SlurmGpus& gpus) {
+  if (vendor != "nvidia" && vendor != "amd") {
+    return not_comparable(gpus);
+  }
+  const GpuCards cards = cards_of(facts.machine, vendor);
+  // All slices together take one card at least.
+  const std::int64_t usable =
+      cards.divided > 0 && names_its_slices(gpus, cards) ? cards.whole + 1 : cards.driven();
+  if (usable >= gpus.least_cards()) {
+    return gpus.plain == 0
+               ? not_comparable(gpus)
+               : verdict("True", kAllPresent, all_present(gpus.plain) + surplus(gpus, cards));
+  }
+  if (counts_slices_as_gpus(gpus, cards) || (gpus.slices == 0 && lists_slices(facts.slurm_conf))) {
+    return slices_counted(gpus.plain, vendor, cards);
+  }
+  // Without AutoDetect the GPUs need not be these cards; one without a driver is enough.
+  const auto all = usable + static_cast<std::int64_t>(cards.driverless.size());
+  if (facts.slurm_conf.gpu_vendor != vendor && all < gpus.least_cards()) {
+    return not_comparable(gpus);
+  }
+  return missing_cards(facts, vendor, gpus, cards, usable);
+}
+
+// The worst of the vendors' verdicts.
+Condition by_vendors(const HostFacts& facts, const std::map<std::string, SlurmGpus>& vendors) {
+  std::optional<Condition> worst;
+  std::int64_t plain = 0;
+  for (const auto& [vendor, gpus] : vendors) {
+    plain += gpus.plain;
+    Condition next = by_cards(facts, vendor, gpus);
+    if (!worst || next.status == "False" || worst->status == "True") {
+      worst = std::move(next);
+    }
+  }
+  return worst->status == "True" && vendors.size() > 1
+             ? verdict("True", kAllPresent, all_present(plain))
+             : *std::move(worst);
 }
 
 }  // namespace
 
 std::optional<Condition> gpu_condition(const HostFacts& facts) {
-  const auto& gres = facts.slurm.record ? facts.slurm.record->gres : facts.slurm_conf.gres;
-  std::int64_t whole = 0;
-  bool has_slices = false;
-  for (const Gres& entry : gres) {
-    if (entry.name == "gpu" && entry.count > 0) {
-      has_slices = has_slices || is_mig_slice(entry);
-      whole += is_mig_slice(entry) ? 0 : entry.count;
-    }
-  }
-  if (whole == 0 && !has_slices) {
+  const auto vendors =
+      gpus_by_vendor(facts.slurm.record ? facts.slurm.record->gres : facts.slurm_conf.gres, facts);
+  if (vendors.empty()) {
     return std::nullopt;
   }
   if (facts.machine.gpus_hang) {
     return verdict("Unknown", kUnreadable, "the GPU driver does not answer");
   }
-  if (!facts.slurm_conf.gpu_files.empty()) {
-    return by_files(facts, whole);
+  SlurmGpus gpus;
+  for (const auto& [vendor, more] : vendors) {
+    gpus.plain += more.plain;
+    gpus.slices += more.slices;
   }
-  if (whole == 0) {
-    return verdict(
-        "Unknown", kOnlySlices,
-        "Slurm uses only GPU slices (MIG) here, which cannot be seen without the vendor's library");
+  const std::vector<std::string> missing = files_without_device(facts);
+  const ListedGpus listed = listed_gpus(facts.slurm_conf, missing);
+  // GPUs of which gres.conf lists no file are found by AutoDetect, if at all.
+  const bool are_listed =
+      listed.cards + std::max<std::int64_t>(0, listed.slices - gpus.slices) >= gpus.plain;
+  if (listed.all() > 0 && (are_listed || listed.present < listed.all())) {
+    return by_files(facts, gpus, listed, missing);
+  }
+  if (gpus.plain == 0 && !facts.machine.gpus) {
+    return not_comparable(gpus);
   }
   if (!facts.machine.gpus) {
     return verdict("Unknown", kUnreadable, "the machine's PCI devices cannot be read");
   }
-  return by_devices(facts, whole);
+  return by_vendors(facts, vendors);
 }
 
 bool is_gpu_condition_of_ours(const Condition& condition) {

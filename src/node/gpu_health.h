@@ -1,10 +1,10 @@
 #pragma once
 
-// The condition GPUHealthy: whether the machine shows the GPUs that Slurm has here. It compares,
-// best evidence first, the device files that gres.conf names (File=) with those that exist, or the
-// number of Slurm's GPUs with that of the PCI devices which the vendor's driver has taken. MIG
-// slices, shards and mps are parts of GPUs and do not count. What cannot be compared is Unknown; a
-// guess never makes it False. Pure.
+// The condition GPUHealthy: whether the machine shows the cards of the GPUs that Slurm has here. It
+// compares, best evidence first, the device files of cards that gres.conf lists with those that
+// exist, or the number of Slurm's GPUs with that of the cards which the vendor's driver has taken.
+// Slices of cards are not judged (gpu_cards.h): where they may be among Slurm's GPUs, or nothing
+// says whose those are, it is Unknown. A guess never makes it False. Pure.
 
 #include <optional>
 

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
-#include <optional>
-#include <span>
-#include <string_view>
 
-#include "base/text.h"
+#include "node/gpu_cards.h"
 #include "node/slurm_view.h"
 #include "node/vocabulary.h"
 
@@ -35,76 +32,6 @@ std::string decimal_quantity(std::int64_t count) {
   return canonical(count, 1000, {"k", "M", "G", "T", "P"});
 }
 
-// Model words that sites write in the type of a GPU Gres ("a100", "tesla_v100", "nvidia_h200-nvl").
-constexpr std::string_view kNvidiaWords[] = {
-    "nvidia", "tesla", "geforce", "quadro", "titan", "rtx",    "gtx",   "k20",  "k40",
-    "k80",    "p4",    "p40",     "p100",   "v100",  "t4",     "a2",    "a10",  "a16",
-    "a30",    "a40",   "a100",    "a800",   "a4000", "a5000",  "a6000", "l4",   "l40",
-    "l40s",   "h20",   "h100",    "h200",   "h800",  "gh200",  "b100",  "b200", "b300",
-    "gb200",  "gb300", "2080ti",  "3090",   "4090",  "1080ti", "1080"};
-constexpr std::string_view kAmdWords[] = {"amd", "instinct", "radeon"};
-constexpr std::string_view kIntelWords[] = {"intel", "pvc", "max1100", "max1550", "flex170"};
-
-bool is_word_of(std::string_view word, std::span<const std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// "mi300x", "mi250"
-bool is_instinct(std::string_view word) {
-  return word.starts_with("mi") && word.size() > 2 && word[2] >= '0' && word[2] <= '9';
-}
-
-std::string vendor_of_model(const std::string& type) {
-  std::string words = to_lower(type);
-  std::replace_if(
-      words.begin(), words.end(), [](char c) { return c == '-' || c == '.' || c == ' '; }, '_');
-  for (const auto word : split(words, '_')) {
-    if (is_word_of(word, kNvidiaWords)) {
-      return "nvidia";
-    }
-    if (is_word_of(word, kAmdWords) || is_instinct(word)) {
-      return "amd";
-    }
-    if (is_word_of(word, kIntelWords)) {
-      return "intel";
-    }
-  }
-  return "";
-}
-
-// Only when the machine has cards of one vendor. Intel graphics count only when nothing else does:
-// they are usually the console.
-std::string vendor_of_machine(const MachineFacts& machine) {
-  const auto has = [&](const char* vendor) {
-    const auto found = machine.gpus_by_pci_vendor.find(vendor);
-    return found != machine.gpus_by_pci_vendor.end() && found->second > 0;
-  };
-  const bool nvidia = has("10de");
-  const bool amd = has("1002");
-  if (nvidia != amd) {
-    return nvidia ? "nvidia" : "amd";
-  }
-  return "";
-}
-
-bool has_only_intel(const MachineFacts& machine) {
-  const auto& gpus = machine.gpus_by_pci_vendor;
-  return gpus.contains("8086") && !gpus.contains("10de") && !gpus.contains("1002");
-}
-
-// "3g.71gb" of "h200_3g.71gb", nothing if the type is no MIG slice.
-std::optional<std::string> mig_profile(const std::string& type) {
-  const auto start = type.find_last_of("_-") == std::string::npos ? 0 : type.find_last_of("_-") + 1;
-  const std::string_view tail = std::string_view{type}.substr(start);
-  const auto dot = tail.find("g.");
-  if (dot == std::string_view::npos || !tail.ends_with("gb")) {
-    return std::nullopt;
-  }
-  const auto slices = parse_int<int>(tail.substr(0, dot));
-  const auto memory = parse_int<int>(tail.substr(dot + 2, tail.size() - dot - 4));
-  return slices && memory ? std::optional<std::string>{std::string{tail}} : std::nullopt;
-}
-
 // At most what the hardware has, and nothing below zero.
 std::int64_t within(std::int64_t capacity, std::int64_t usable) {
   return std::clamp<std::int64_t>(usable, 0, capacity);
@@ -128,6 +55,17 @@ std::int64_t allocatable_memory(std::int64_t capacity, const HostFacts& facts) {
     }
   }
   return within(capacity, usable - bytes_of_mib(reserved));
+}
+
+// nvidia.com/gpu is the name of a card.
+bool may_be_slices(const std::string& vendor, const HostFacts& facts) {
+  if (!facts.slurm.record) {
+    return false;
+  }
+  const auto gpus = gpus_by_vendor(facts.slurm.record->gres, facts);
+  const auto found = gpus.find(vendor);
+  return found != gpus.end() &&
+         counts_slices_as_gpus(found->second, cards_of(facts.machine, vendor));
 }
 
 void add_gpu_resources(const HostFacts& facts, const NodePolicy& policy, Resources& out) {
@@ -155,24 +93,16 @@ std::string gpu_resource(const Gres& gres, const HostFacts& facts, const NodePol
       return found->second;
     }
   }
-  std::string vendor = facts.slurm_conf.gpu_vendor;
-  if (vendor.empty()) {
-    vendor = vendor_of_machine(facts.machine);
+  const std::string vendor = gpu_vendor(gres, facts);
+  if (vendor == "amd") {
+    return "amd.com/gpu";
   }
-  if (vendor.empty()) {
-    vendor = vendor_of_model(gres.type);
-  }
-  if (vendor.empty() && has_only_intel(facts.machine)) {
-    vendor = "intel";
-  }
-  if (const auto profile = mig_profile(gres.type); profile && vendor != "amd") {
+  if (auto profile = mig_profile(gres.type)) {
+    std::replace(profile->begin(), profile->end(), '+', '.');
     return "nvidia.com/mig-" + *profile;
   }
   if (vendor == "nvidia") {
-    return "nvidia.com/gpu";
-  }
-  if (vendor == "amd") {
-    return "amd.com/gpu";
+    return may_be_slices(vendor, facts) ? vocabulary::kGenericGpu : "nvidia.com/gpu";
   }
   return vendor == "intel" ? "gpu.intel.com/i915" : vocabulary::kGenericGpu;
 }
@@ -184,8 +114,6 @@ std::string binary_quantity(std::int64_t bytes) {
 std::int64_t bytes_of_mib(std::int64_t mib) {
   return std::clamp<std::int64_t>(mib, 0, std::numeric_limits<std::int64_t>::max() / kMiB) * kMiB;
 }
-
-bool is_mig_slice(const Gres& gres) { return mig_profile(gres.type).has_value(); }
 
 Resources resources(const HostFacts& facts, const NodePolicy& policy) {
   Resources out;

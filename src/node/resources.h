@@ -22,13 +22,12 @@ struct Resources {
 
 Resources resources(const HostFacts& facts, const NodePolicy& policy);
 
-// The Kubernetes resource of a Gres entry named gpu: configuration, gres.conf, the machine's PCI
-// vendors, the model name in the type, else slurmlet.io/gpu. MIG slices (h200_3g.71gb) become
-// nvidia.com/mig-3g.71gb, as NVIDIA's device plugin names them.
+// The Kubernetes resource of a Gres entry named gpu, by configuration, else as the vendor's device
+// plugin names it: nvidia.com/gpu for cards, nvidia.com/mig-3g.71gb for MIG slices whose type has
+// the profile (h200_3g.71gb; a "+" of it is a "."), as in the plugin's strategy "mixed";
+// amd.com/gpu for cards and partitions alike, as in AMD's default "single". slurmlet.io/gpu where
+// the vendor is not known, or where slices are among NVIDIA GPUs whose types do not say which.
 std::string gpu_resource(const Gres& gres, const HostFacts& facts, const NodePolicy& policy);
-
-// Whether the entry's type is that of MIG slices: parts of GPUs, not GPUs.
-bool is_mig_slice(const Gres& gres);
 
 // MiB, as Slurm counts memory, in bytes; at most what fits.
 std::int64_t bytes_of_mib(std::int64_t mib);

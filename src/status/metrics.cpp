@@ -183,9 +183,10 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
                          number(record.real_memory_mib, kMiB), number(allocation.memory_bytes)));
   const std::int64_t gpus = gpus_of(record.gres);
   if (gpus > 0) {
-    out.push_back(of_kinds("slurmlet_slurm_gpus", "GPUs in the node's Gres.",
-                           static_cast<double>(gpus),
-                           static_cast<double>(gpus_of(record.gres_used))));
+    out.push_back(
+        of_kinds("slurmlet_slurm_gpus",
+                 "GPUs in the node's Gres, as Slurm counts them: a card or a slice of one.",
+                 static_cast<double>(gpus), static_cast<double>(gpus_of(record.gres_used))));
   }
 }
 

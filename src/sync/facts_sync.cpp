@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "node/gpu_cards.h"
 #include "node/slurm_view.h"
 
 namespace slurmlet::sync {
@@ -49,7 +50,7 @@ void FactsSync::follow_gpus(Now now) {
   Duration patience{};
   if (gpus_wanted_ && !gpus_.busy()) {
     auto read = [read = options_.read_gpus, paths = options_.paths,
-                 files = facts_.slurm_conf.gpu_files] { return read(paths, files); };
+                 files = node::card_files(facts_.slurm_conf)] { return read(paths, files); };
     gpus_wanted_ = !gpus_.begin(std::move(read), now.steady, options_.reading_limit);
     patience = options_.patience;
   }

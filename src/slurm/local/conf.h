@@ -103,11 +103,13 @@ std::string short_hostname(std::string_view hostname);
 
 // What gres.conf beside slurm.conf says of one node's GPUs (lines of Name=gpu, and AutoDetect=).
 struct GpuConf {
-  // "nvidia", "amd", "intel" by AutoDetect= and File=; "" when it does not tell, or tells two.
+  // "nvidia", "amd", "intel" by AutoDetect= and the files; "" when these name none, or two.
   // /dev/dri/render* alone decides nothing: two vendors have those.
   std::string vendor = {};
-  std::vector<std::string> files = {};  // File=, expanded, in order, each once
-  std::string rejected = {};            // why the file is not used: others may change it
+  // Of each GPU that is listed, its files, expanded and in order: each file of File= is a GPU, all
+  // of one MultipleFiles= together are one (a MIG slice: its card's, /dev/nvidia-caps/…).
+  std::vector<std::vector<std::string>> files = {};
+  std::string rejected = {};  // why the file is not used: others may change it
   bool operator==(const GpuConf&) const = default;
 };
 

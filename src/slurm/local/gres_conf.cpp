@@ -25,9 +25,15 @@ std::string vendor_of_autodetect(std::string_view value) {
   return mode == "oneapi" ? "intel" : "";
 }
 
+// /dev/dri files are of AMD's or of Intel's.
+constexpr std::string_view kNotNvidia = "not nvidia";
+
 std::string vendor_of_file(std::string_view file) {
   if (file.starts_with("/dev/nvidia")) {
     return "nvidia";
+  }
+  if (file.starts_with("/dev/dri/")) {
+    return std::string{kNotNvidia};
   }
   return file.starts_with("/dev/kfd") ? "amd" : "";
 }
@@ -36,10 +42,10 @@ constexpr std::size_t kMaxGpuFiles = 1024;
 
 // What the lines about one node say.
 struct GpuLines {
-  std::string everywhere;            // AutoDetect of a line without NodeName
-  std::optional<std::string> here;   // AutoDetect of a line with our NodeName: wins
-  std::vector<std::string> vendors;  // of files
-  std::vector<std::string> files;    // expanded
+  std::string everywhere;                       // AutoDetect of a line without NodeName
+  std::optional<std::string> here;              // AutoDetect of a line with our NodeName: wins
+  std::vector<std::string> vendors;             // of files
+  std::vector<std::vector<std::string>> files;  // of each GPU, expanded
 
   void take(const ConfLine& line, const std::string& node_name) {
     const auto nodes = line.get("nodename");
@@ -50,23 +56,31 @@ struct GpuLines {
     if (const auto mode = line.get("autodetect")) {
       (nodes ? here.emplace() : everywhere) = vendor_of_autodetect(*mode);
     }
-    const std::string list = line.get("file").value_or("");
+    for (const std::string& file : take_list(line.get("file").value_or(""))) {
+      const std::vector<std::string> gpu{file};
+      if (std::find(files.begin(), files.end(), gpu) == files.end()) {
+        add(gpu);
+      }
+    }
+    add(take_list(line.get("multiplefiles").value_or("")));
+  }
+
+  // The files of a list; none where it cannot be expanded.
+  std::vector<std::string> take_list(const std::string& list) {
     for (const auto file : hostlist_elements(list)) {
       if (auto vendor = vendor_of_file(file); !vendor.empty()) {
         vendors.push_back(std::move(vendor));
       }
     }
-    take_files(list);
+    auto expanded = expand_hostlist(list, kMaxGpuFiles);
+    std::vector<std::string> out = expanded ? *std::move(expanded) : std::vector<std::string>{};
+    std::erase_if(out, [](const std::string& file) { return !file.starts_with('/'); });
+    return out;
   }
 
-  // A list that cannot be expanded names no file.
-  void take_files(const std::string& list) {
-    const auto expanded = expand_hostlist(list, kMaxGpuFiles);
-    for (const auto& file : expanded ? *expanded : std::vector<std::string>{}) {
-      if (file.starts_with('/') && files.size() < kMaxGpuFiles &&
-          std::find(files.begin(), files.end(), file) == files.end()) {
-        files.push_back(file);
-      }
+  void add(const std::vector<std::string>& gpu) {
+    if (!gpu.empty() && files.size() < kMaxGpuFiles) {
+      files.push_back(gpu);
     }
   }
 
@@ -75,6 +89,10 @@ struct GpuLines {
     std::vector<std::string> all = vendors;
     if (const std::string detected = here.value_or(everywhere); !detected.empty()) {
       all.push_back(detected);
+    }
+    const bool is_nvidia = std::find(all.begin(), all.end(), "nvidia") != all.end();
+    if (!is_nvidia) {
+      std::erase(all, kNotNvidia);
     }
     const bool agree = !all.empty() && std::all_of(all.begin(), all.end(), [&](const auto& vendor) {
       return vendor == all.front();

@@ -345,7 +345,8 @@ TEST(CheckMachine, MungeAndGpus) {
   facts.machine.gpus_by_pci_vendor["10de"] = 4;
   EXPECT_THAT(gpu_finding(facts), found(Severity::kInfo, "4 NVIDIA"));
   facts.slurm.record->gres = {{"gpu", "a100", 4}};
-  facts.slurm_conf.gpu_files = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3"};
+  facts.slurm_conf.gpu_files = {
+      {"/dev/nvidia0"}, {"/dev/nvidia1"}, {"/dev/nvidia2"}, {"/dev/nvidia3"}};
   EXPECT_THAT(gpu_finding(facts).severity, Severity::kOk);
   facts.machine.missing_gpu_files = {"/dev/nvidia3"};
   EXPECT_THAT(gpu_finding(facts), found(Severity::kError, "/dev/nvidia3", "nvidia-smi"));

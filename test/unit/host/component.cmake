@@ -1,6 +1,7 @@
 set(COMPONENT_TESTS
   addresses_test.cpp
   cpu_affinity_test.cpp
+  gpu_trees_test.cpp
   gpus_test.cpp
   machine_test.cpp
   pressure_test.cpp

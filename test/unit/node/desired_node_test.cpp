@@ -179,11 +179,23 @@ TEST(DesiredNodeTest, AllocatedGpusAreWholeOnes) {
   }
 }
 
+// 3 of 7 slices are no number of GPUs.
+TEST(DesiredNodeTest, AllocatedSlicesThatNoTypeTellsAreNoGpus) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->gres = {{"gpu", "", 7}};
+  facts.slurm.record->gres_used = {{"gpu", "", 3}};
+  facts.machine.gpus = {{"0000:17:00.0", "nvidia", "/dev/nvidia0", true, 7}};
+  facts.machine.gpus_by_pci_vendor = {{"10de", 1}};
+  EXPECT_FALSE(desired(facts).annotations.contains("slurmlet.io/slurm-allocated-gpus"));
+  facts.machine.gpus->front().slices = 0;  // six cards are missing, then
+  EXPECT_EQ(desired(facts).annotations["slurmlet.io/slurm-allocated-gpus"], "3");
+}
+
 TEST(DesiredNodeTest, GpuHealthStandsBeforeReadyWhereThereAreGpus) {
   HostFacts facts = good_facts();
   EXPECT_EQ(condition_of(desired(facts).conditions, "GPUHealthy").type, "");
   facts.slurm.record->gres = {{"gpu", "a100", 1}};
-  facts.slurm_conf.gpu_files = {"/dev/nvidia0"};
+  facts.slurm_conf.gpu_files = {{"/dev/nvidia0"}};
   const auto conditions = desired(facts).conditions;
   EXPECT_EQ(conditions[conditions.size() - 2].type, "GPUHealthy");
   EXPECT_EQ(conditions.back().type, "Ready");

@@ -1,7 +1,10 @@
 #include "node/gpu_health.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <numeric>
 
 #include "node/node_fixtures.h"
 
@@ -34,6 +37,12 @@ std::vector<GpuDevice> nvidia(const std::vector<int>& minors, const Files& drive
   return out;
 }
 
+std::vector<int> numbers(int count) {
+  std::vector<int> out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
 std::vector<GpuDevice> amd(int driven, int driverless = 0) {
   std::vector<GpuDevice> out;
   for (int i = 0; i < driven + driverless; ++i) {
@@ -53,16 +62,33 @@ struct Row {
   const char* message;
 };
 
+// As of File=: each is a GPU.
+std::vector<Files> each(const Files& files) {
+  std::vector<Files> out;
+  for (const auto& file : files) {
+    out.push_back({file});
+  }
+  return out;
+}
+
+void set_gpus(MachineFacts& machine, const std::optional<std::vector<GpuDevice>>& gpus) {
+  machine.gpus = gpus;
+  for (const auto& gpu : gpus.value_or(std::vector<GpuDevice>{})) {
+    ++machine.gpus_by_pci_vendor[gpu.vendor == "nvidia" ? "10de" : "1002"];
+  }
+}
+
 void expect(const Row& row) {
   HostFacts facts = good_facts();
   facts.slurm.record->gres = row.gres;
   facts.slurm_conf.gpu_vendor = row.vendor;
-  facts.slurm_conf.gpu_files = row.files;
+  facts.slurm_conf.gpu_files = each(row.files);
   facts.machine.missing_gpu_files = row.missing;
-  facts.machine.gpus = row.gpus;
+  set_gpus(facts.machine, row.gpus);
   const auto condition = gpu_condition(facts);
   ASSERT_TRUE(condition) << row.message;
-  EXPECT_EQ(*condition, (Condition{"GPUHealthy", row.status, row.reason, row.message}));
+  EXPECT_EQ(*condition, (Condition{"GPUHealthy", row.status, row.reason, row.message}))
+      << condition->message;
   EXPECT_TRUE(is_gpu_condition_of_ours(*condition));
 }
 
@@ -164,7 +190,7 @@ TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
        nvidia({0}),
        "True",
        "AllGPUsPresent",
-       "all device files listed in gres.conf are present"},
+       "all cards whose device files gres.conf lists are present"},
       {{{"gpu", "a100_1g.5gb", 7}},
        "nvidia",
        {"/dev/nvidia0"},
@@ -252,10 +278,19 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
        "nvidia",
        {},
        {},
-       nvidia({0, 1}),
+       nvidia({0, 1, 2}),
        "True",
        "AllGPUsPresent",
        "all 2 GPUs that Slurm expects are present"},
+      {{{"gpu", "h200", 2}, {"gpu", "h200_3g.71gb", 6}},
+       "nvidia",
+       {},
+       {},
+       nvidia({0, 1}),
+       "False",
+       "GPUMissing",
+       "Slurm expects 2 GPUs and MIG slices of at least 1 more, the machine has 2: 1 is not on the "
+       "PCI bus"},
       // gres.conf tells nothing, the machine enough
       {{{"gpu", "", 2}},
        "",
@@ -281,8 +316,10 @@ TEST(GpuConditionTest, ByTheDevicesWithADriver) {
 
 TEST(GpuConditionTest, WhatCannotBeComparedIsUnknown) {
   const char* not_named =
-      "Slurm expects 2 GPUs, but gres.conf specifies neither device files (File=) nor a vendor "
-      "(AutoDetect=), so the machine's GPUs cannot be checked against that";
+      "Slurm expects 2 GPUs, which cannot be compared with the machine's: gres.conf does not list "
+      "a "
+      "device file (File=) for each, and has no AutoDetect= of NVIDIA (nvml, nvidia) or AMD (rsmi) "
+      "for them";
   const std::vector<GpuDevice> both{device(0, "nvidia", true, ""), device(1, "amd", true, ""),
                                     device(2, "amd", true, "")};
   const Row kRows[] = {
@@ -312,15 +349,49 @@ TEST(GpuConditionTest, WhatCannotBeComparedIsUnknown) {
   }
 }
 
+// Up to four cards, the first ones in seven slices each, of which one has lost some.
+TEST(GpuConditionTest, LostSlicesAreNoMissingCards) {
+  for (int cards = 1; cards <= 4; ++cards) {
+    for (int divided = 0; divided <= cards; ++divided) {
+      for (int left = 0; left <= 7; ++left) {
+        for (const bool typed : {true, false}) {
+          SCOPED_TRACE(fmt::format("{} cards, {} divided, {} slices left, {}", cards, divided, left,
+                                   typed ? "typed" : "untyped"));
+          HostFacts facts = good_facts();
+          facts.slurm_conf.gpu_vendor = "nvidia";
+          const int whole = cards - divided;
+          facts.slurm.record->gres =
+              typed ? std::vector<Gres>{{"gpu", "a100", whole}, {"gpu", "a100_1g.5gb", 7 * divided}}
+                    : std::vector<Gres>{{"gpu", "", whole + 7 * divided}};
+          std::vector<GpuDevice> gpus = nvidia(numbers(cards));
+          for (int i = 0; i < divided; ++i) {
+            gpus[static_cast<std::size_t>(i)].slices = i == 0 ? left : 7;
+          }
+          set_gpus(facts.machine, gpus);
+          // With the last slice goes what shows that an untyped number is not of cards.
+          const bool shows_slices = typed || divided != 1 || left > 0;
+          if (shows_slices) {
+            EXPECT_NE(gpu_condition(facts)->status, "False");
+          }
+          if (whole > 0 && left > 0) {
+            facts.machine.gpus->pop_back();  // a whole card
+            EXPECT_EQ(gpu_condition(facts)->status, typed || divided == 0 ? "False" : "Unknown");
+          }
+        }
+      }
+    }
+  }
+}
+
 // gres.conf may be one for all nodes: its files alone make no GPU node.
 TEST(GpuConditionTest, NoneWhereSlurmHasNoGpus) {
   for (const auto& gres : {std::vector<Gres>{}, std::vector<Gres>{{"gpu", "", 0}},
                            std::vector<Gres>{{"nic", "", 4}, {"shard", "a", 4}}}) {
     HostFacts facts = good_facts();
     facts.slurm.record->gres = gres;
-    facts.slurm_conf.gpu_files = nvidia_files(4);
+    facts.slurm_conf.gpu_files = each(nvidia_files(4));
     facts.machine.missing_gpu_files = nvidia_files(4);
-    facts.machine.gpus = nvidia({0, 1});
+    set_gpus(facts.machine, nvidia({0, 1}));
     EXPECT_FALSE(gpu_condition(facts));
   }
 }
@@ -330,7 +401,7 @@ TEST(GpuConditionTest, BeforeSlurmctldsAnswerSlurmConfCounts) {
   HostFacts facts = good_facts();
   facts.slurm.record->gres = {{"gpu", "a100", 2}};
   facts.slurm_conf.gres = facts.slurm.record->gres;
-  facts.slurm_conf.gpu_files = nvidia_files(2);
+  facts.slurm_conf.gpu_files = each(nvidia_files(2));
   facts.machine.missing_gpu_files = {"/dev/nvidia1"};
   const auto after = gpu_condition(facts);
   facts.slurm = {};
@@ -342,11 +413,11 @@ TEST(GpuConditionTest, BeforeSlurmctldsAnswerSlurmConfCounts) {
 
 // Files without a missing one would look healthy.
 TEST(GpuConditionTest, UnknownWhileTheDriverHangs) {
-  for (const auto& files : {nvidia_files(2), nvidia_files(0)}) {
+  for (const int files : {2, 0}) {
     HostFacts facts = good_facts();
     facts.slurm.record->gres = {{"gpu", "a100", 2}};
-    facts.slurm_conf.gpu_files = files;
-    facts.machine.gpus = nvidia({0, 1});
+    facts.slurm_conf.gpu_files = each(nvidia_files(files));
+    set_gpus(facts.machine, nvidia({0, 1}));
     facts.machine.gpus_hang = true;
     ASSERT_TRUE(gpu_condition(facts));
     EXPECT_EQ(gpu_condition(facts)->status, "Unknown");

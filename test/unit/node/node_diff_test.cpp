@@ -468,7 +468,7 @@ TEST(NodeDiffTest, LabelsOfAKindThatIsSwitchedOffGoAtOnce) {
 
 HostFacts with_device_files() {
   HostFacts facts = with_gpus({{"gpu", "a100", 1}});
-  facts.slurm_conf.gpu_files = {"/dev/nvidia0"};
+  facts.slurm_conf.gpu_files = {{"/dev/nvidia0"}};
   return facts;
 }
 

@@ -230,7 +230,7 @@ TEST(ConditionEventsTest, TheMessageIsTheConditions) {
 HostFacts with_gpu_files(std::vector<std::string> missing) {
   HostFacts facts = facts_in_state("IDLE");
   facts.slurm.record->gres = {{"gpu", "a100", 2}};
-  facts.slurm_conf.gpu_files = {"/dev/nvidia0", "/dev/nvidia1"};
+  facts.slurm_conf.gpu_files = {{"/dev/nvidia0"}, {"/dev/nvidia1"}};
   facts.machine.missing_gpu_files = std::move(missing);
   return facts;
 }

@@ -237,11 +237,24 @@ TEST(GpuResourceTest, MigSlices) {
       {"nvidia_a100-sxm4-40gb_2g.10gb", "nvidia.com/mig-2g.10gb"},
       {"a100-1g.5gb", "nvidia.com/mig-1g.5gb"},
       {"1g.5gb", "nvidia.com/mig-1g.5gb"},
+      {"nvidia_a100_80gb_pcie_1g.10gb", "nvidia.com/mig-1g.10gb"},
+      {"A100_1G.5GB", "nvidia.com/mig-1g.5gb"},
+      // some of an instance's compute slices, and attributes
+      {"a100_1c.3g.20gb", "nvidia.com/mig-1c.3g.20gb"},
+      {"a100_1g.10gb+me", "nvidia.com/mig-1g.10gb.me"},
+      {"1g.10gb.me", "nvidia.com/mig-1g.10gb.me"},
+      {"rtx_pro_6000_1g.24gb-me", "nvidia.com/mig-1g.24gb-me"},
+      {"rtx_pro_6000_2g.48gb+me.all", "nvidia.com/mig-2g.48gb.me.all"},
       // nearly
       {"a100_g.5gb", "nvidia.com/gpu"},
       {"a100_1g.gb", "nvidia.com/gpu"},
       {"a100_xg.5gb", "nvidia.com/gpu"},
       {"a100_1g.", "nvidia.com/gpu"},
+      {"a100_1g.5gb+", "nvidia.com/gpu"},
+      {"a100_1g.5gb+me.", "nvidia.com/gpu"},
+      {"a100_1g.5gbx", "nvidia.com/gpu"},
+      {"a100_c.1g.5gb", "nvidia.com/gpu"},
+      {"a100-40gb", "nvidia.com/gpu"},
       {"a100_", "nvidia.com/gpu"},
   };
   for (const Row& row : kRows) {
@@ -299,6 +312,25 @@ TEST(GpuResourceTest, OnMixedMachinesTheModelWordDecides) {
   facts.machine.gpus_by_pci_vendor = {{"10de", 2}, {"1002", 2}};
   EXPECT_EQ(gpu_resource({"gpu", "mi300x", 2}, facts, policy_for("n1")), "amd.com/gpu");
   EXPECT_EQ(gpu_resource({"gpu", "h100", 2}, facts, policy_for("n1")), "nvidia.com/gpu");
+  facts.slurm_conf.gpu_vendor = "nvidia";  // AutoDetect=nvml finds no other
+  EXPECT_EQ(gpu_resource({"gpu", "mi300x", 2}, facts, policy_for("n1")), "amd.com/gpu");
+  EXPECT_EQ(gpu_resource({"gpu", "", 2}, facts, policy_for("n1")), "nvidia.com/gpu");
+}
+
+// A setting wins, and an untyped number that includes slices has no vendor's name.
+TEST(GpuResourceTest, SlicesThatNoTypeTells) {
+  HostFacts facts = good_facts();
+  facts.slurm.record->gres = {{"gpu", "", 7}};
+  facts.machine.gpus = {{"0000:17:00.0", "nvidia", "/dev/nvidia0", true, 7}};
+  facts.machine.gpus_by_pci_vendor = {{"10de", 1}};
+  NodePolicy policy = policy_for("n1");
+  const Gres& gres = facts.slurm.record->gres.front();
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "slurmlet.io/gpu");
+  policy.gpu_resources = {{"gpu", "nvidia.com/mig-1g.5gb"}};
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "nvidia.com/mig-1g.5gb");
+  policy.gpu_resources.clear();
+  facts.machine.gpus.reset();  // not read yet
+  EXPECT_EQ(gpu_resource(gres, facts, policy), "nvidia.com/gpu");
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_EQ(node->port, 7001);
   EXPECT_THAT(node->gres, ElementsAre(node::Gres{"gpu", "a100", 4}));
 
-  const auto facts = conf_facts(conf, "nid000042", {"nvidia", {"/dev/nvidia0"}});
+  const auto facts = conf_facts(conf, "nid000042", {"nvidia", {{"/dev/nvidia0"}}});
   EXPECT_EQ(facts.path, tree.path("slurm.conf").string());
   EXPECT_EQ(facts.cluster_name, "alps");
   EXPECT_THAT(facts.controllers, ElementsAre("head1:6820", "head2:6820"));
@@ -170,7 +170,7 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_TRUE(facts.slurmd_off_spec);
   EXPECT_EQ(facts.mem_spec_limit_mib, 2048);
   EXPECT_EQ(facts.gpu_vendor, "nvidia");
-  EXPECT_THAT(facts.gpu_files, ElementsAre("/dev/nvidia0"));
+  EXPECT_THAT(facts.gpu_files, ElementsAre(ElementsAre("/dev/nvidia0")));
   EXPECT_THAT(facts.gres, ElementsAre(node::Gres{"gpu", "a100", 4}));
 
   const auto login = conf_facts(conf, "login1", {});
@@ -369,6 +369,11 @@ TEST(GresConf, TellsTheVendor) {
       {"Name=gpu Type=a100 File=/dev/nvidia[0-3]", "nvidia"},
       {"Name=gpu File=/dev/nvidia0,/dev/nvidia1", "nvidia"},
       {"Name=gpu File=/dev/dri/renderD[128-135]", ""},
+      {"AutoDetect=rsmi\nName=gpu File=/dev/dri/renderD[128-135]", "amd"},
+      {"Name=gpu MultipleFiles=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap21", "nvidia"},
+      // two vendors in one node
+      {"AutoDetect=nvml\nName=gpu Type=mi210 File=/dev/dri/renderD[128-131]", ""},
+      {"Name=gpu File=/dev/nvidia0\nName=gpu File=/dev/dri/renderD128", ""},
       {"Name=gpu File=/dev/kfd,/dev/dri/renderD128", "amd"},
       {"Name=nic File=/dev/nvidia0", ""},
       {"Name=gpu File=/dev/tty0", ""},
@@ -389,31 +394,41 @@ TEST(GresConf, TellsTheVendor) {
   EXPECT_EQ(read_gpu_conf("", "nid5"), GpuConf{});
 }
 
-TEST(GresConf, TellsTheDeviceFilesOfOneNodesGpus) {
-  using Files = std::vector<std::string>;
-  const std::vector<std::pair<const char*, Files>> cases{
+TEST(GresConf, TellsTheDeviceFilesOfEachGpuOfOneNode) {
+  using Gpus = std::vector<std::vector<std::string>>;
+  const std::vector<std::pair<const char*, Gpus>> cases{
       {"Name=gpu Type=a100 File=/dev/nvidia[0-2]",
-       {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2"}},
-      {"Name=gpu File=/dev/nvidia[0,2]", {"/dev/nvidia0", "/dev/nvidia2"}},
-      {"Name=gpu File=/dev/nvidia1,/dev/nvidia0", {"/dev/nvidia1", "/dev/nvidia0"}},
-      {"Name=gpu File=/dev/dri/renderD[128-129]", {"/dev/dri/renderD128", "/dev/dri/renderD129"}},
+       {{"/dev/nvidia0"}, {"/dev/nvidia1"}, {"/dev/nvidia2"}}},
+      {"Name=gpu File=/dev/nvidia[0,2]", {{"/dev/nvidia0"}, {"/dev/nvidia2"}}},
+      {"Name=gpu File=/dev/nvidia1,/dev/nvidia0", {{"/dev/nvidia1"}, {"/dev/nvidia0"}}},
+      {"Name=gpu File=/dev/dri/renderD[128-129]",
+       {{"/dev/dri/renderD128"}, {"/dev/dri/renderD129"}}},
       {"Name=gpu Type=a File=/dev/nvidia0\nName=gpu Type=b File=/dev/nvidia1",
-       {"/dev/nvidia0", "/dev/nvidia1"}},
-      {"Name=gpu File=/dev/nvidia0 Cores=0-3\nName=gpu File=/dev/nvidia0", {"/dev/nvidia0"}},
-      {"name=GPU file=\"/dev/tty1\"", {"/dev/tty1"}},
+       {{"/dev/nvidia0"}, {"/dev/nvidia1"}}},
+      {"Name=gpu File=/dev/nvidia0 Cores=0-3\nName=gpu File=/dev/nvidia0", {{"/dev/nvidia0"}}},
+      {"name=GPU file=\"/dev/tty1\"", {{"/dev/tty1"}}},
       // other nodes, other things
-      {"NodeName=nid[1-9] Name=gpu File=/dev/nvidia0", {"/dev/nvidia0"}},
+      {"NodeName=nid[1-9] Name=gpu File=/dev/nvidia0", {{"/dev/nvidia0"}}},
       {"NodeName=other[1-9] Name=gpu File=/dev/nvidia[0-7]", {}},
       {"Name=nic File=/dev/mlx0\nName=shard Count=8 File=/dev/nvidia0", {}},
+      {"Name=shard Count=8 MultipleFiles=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap21", {}},
       {"Name=mps Count=100 File=/dev/nvidia0", {}},
-      // slices have several files each
-      {"Name=gpu Type=1g.5gb MultipleFiles=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap21", {}},
+      // slices have several files each, as nvidia-smi's users write them
+      {"Name=gpu Type=1g.5gb MultipleFiles=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap[21-22]\n"
+       "Name=gpu Type=1g.5gb MultipleFiles=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap30",
+       {{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap21", "/dev/nvidia-caps/nvidia-cap22"},
+        {"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap30"}}},
+      {"Name=gpu File=/dev/nvidia-caps/nvidia-cap[21,30]",
+       {{"/dev/nvidia-caps/nvidia-cap21"}, {"/dev/nvidia-caps/nvidia-cap30"}}},
+      {"Name=gpu MultipleFiles=/dev/dri/card[0-1]\nName=gpu MultipleFiles=/dev/dri/card[0-1]",
+       {{"/dev/dri/card0", "/dev/dri/card1"}, {"/dev/dri/card0", "/dev/dri/card1"}}},
       // no file at all
       {"Name=gpu Count=4", {}},
       {"AutoDetect=nvml", {}},
       {"Name=gpu File=/dev/nvidia[0-", {}},
       {"Name=gpu File=/dev/nvidia[0-99999999]", {}},
       {"Name=gpu File=nvidia0", {}},
+      {"Name=gpu MultipleFiles=", {}},
   };
   for (const auto& [text, files] : cases) {
     TempTree tree;

@@ -218,7 +218,7 @@ TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceMoreForEachSlurmd) {
 
 // slurmd counts its GPUs when it starts; the machine is looked at again then, and in between.
 TEST_F(FactsSlurmdTest, MissingGpuFilesAreLookedForWhenSlurmdStartsAndAtEachReport) {
-  conf_.conf.gpu_files = {"/dev/nvidia0", "/dev/nvidia1"};
+  conf_.conf.gpu_files = {{"/dev/nvidia0"}, {"/dev/nvidia1"}};
   tree_.file("dev/nvidia0", "");
   make();
   step();
@@ -237,7 +237,7 @@ TEST_F(FactsSlurmdTest, MissingGpuFilesAreLookedForWhenSlurmdStartsAndAtEachRepo
 TEST_F(FactsSlurmdTest, ANewSlurmdsGpuFilesAreLookedFor) {
   make();
   EXPECT_THAT(facts().machine.missing_gpu_files, IsEmpty());
-  conf_.conf.gpu_files = {"/dev/nvidia0"};
+  conf_.conf.gpu_files = {{"/dev/nvidia0"}};
   slurmd_starts();
   step();
   EXPECT_THAT(facts().machine.missing_gpu_files, ElementsAre("/dev/nvidia0"));
