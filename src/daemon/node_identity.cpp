@@ -95,6 +95,7 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use,
   metal3::Resolution resolution = metal3::resolve(paths, use);
   identity.reprovisioned = resolution.reprovisioned;
   identity.metal3 = std::move(resolution.facts);
+  identity.metadata = std::move(resolution.metadata);
   identity.notes = std::move(resolution.notes);
   identity.hostname = host_name();
   host::Paths machine;
@@ -142,9 +143,10 @@ Status remember_provider_id(const config::Settings& settings, const NodeIdentity
                             const std::string& provider_id) {
   const std::string uuid = metal3_uuid_of(identity);
   // Without one nothing could tell later whether it is still the same Machine.
-  return uuid.empty() ? Status{}
-                      : metal3::save_state(settings.state_dir,
-                                           {uuid, provider_id, identity.policy.node_name});
+  return uuid.empty()
+             ? Status{}
+             : metal3::save_state(settings.state_dir, {uuid, provider_id, identity.policy.node_name,
+                                                       identity.metadata});
 }
 
 }  // namespace slurmlet::daemon

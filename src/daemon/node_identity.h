@@ -20,6 +20,7 @@ using metal3::StateUse;
 
 struct NodeIdentity {
   std::optional<node::Metal3Facts> metal3;
+  std::optional<metal3::MachineId> metadata;  // for the saved state
   node::NodePolicy policy;
   std::string hostname;                // uname -n
   std::string name_source;             // where the node's name comes from, for people

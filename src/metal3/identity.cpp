@@ -2,32 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "base/side_call.h"
 #include "metal3/metadata.h"
 
 namespace slurmlet::metal3 {
 namespace {
 
-// The facts of one source; what it refuses, and errors other than "not there", become notes.
-std::optional<node::Metal3Facts> accept(Result<Reading> reading, std::vector<Note>& notes) {
-  if (!reading) {
-    if (reading.error().code != Code::kNotFound) {
-      notes.push_back({Note::Kind::kProblem, reading.error().message});
-    }
-    return std::nullopt;
-  }
-  for (std::string& note : reading->notes) {
-    notes.push_back({Note::Kind::kProblem, std::move(note)});
-  }
-  return std::move(reading->facts);
+// In this boot: the directory is in /run. It may have run and left no instance data.
+bool cloud_init_ran(const Paths& paths) {
+  const auto is_there = [](const std::filesystem::path& file) {
+    touches_file(file.string());
+    std::error_code unknown;
+    return std::filesystem::exists(file, unknown) || unknown;
+  };
+  return is_there(paths.instance_data) ||
+         is_there(paths.instance_data.parent_path() / "status.json");
 }
 
-std::optional<node::Metal3Facts> from_metadata(const Paths& paths, std::vector<Note>& notes) {
-  if (auto facts = accept(read_instance_data(paths.instance_data), notes)) {
-    return facts;
-  }
-  return accept(read_config_drive(paths), notes);
+Result<Reading> read_metadata(const Paths& paths) {
+  return cloud_init_ran(paths) ? read_instance_data(paths.instance_data) : read_config_drive(paths);
 }
 
 std::optional<SavedState> from_state_dir(const Paths& paths, StateUse use,
@@ -40,9 +37,22 @@ std::optional<SavedState> from_state_dir(const Paths& paths, StateUse use,
   return *std::move(saved);
 }
 
+// By the metadata of then; what it lacked, and all that a file of 0.1.0 has, is the Node's.
+MachineId id_of(const SavedState& saved) {
+  MachineId then = saved.metadata.value_or(MachineId{saved.uuid, ""});
+  if (then.provider_id.empty()) {
+    then.provider_id = saved.provider_id;
+  }
+  return then;
+}
+
 bool is_other_machine(const SavedState& saved, const node::Metal3Facts& facts) {
-  const bool both_metal3 = saved.provider_id.starts_with("metal3://") && !facts.provider_id.empty();
-  return saved.uuid != facts.uuid || (both_metal3 && saved.provider_id != facts.provider_id);
+  const MachineId then = id_of(saved);
+  if (then.uuid.empty()) {
+    return false;  // there was no metadata
+  }
+  const bool both_metal3 = then.provider_id.starts_with("metal3://") && !facts.provider_id.empty();
+  return then.uuid != facts.uuid || (both_metal3 && then.provider_id != facts.provider_id);
 }
 
 std::string describe(const std::string& uuid, const std::string& provider_id) {
@@ -53,17 +63,18 @@ void merge_saved(const Paths& paths, StateUse use, const SavedState& saved,
                  Resolution& resolution) {
   node::Metal3Facts& facts = *resolution.facts;
   if (!is_other_machine(saved, facts)) {
-    if (facts.provider_id.empty()) {
+    if (facts.provider_id.empty() && saved.uuid == facts.uuid) {
       facts.provider_id = saved.provider_id;
     }
     return;
   }
+  const MachineId then = id_of(saved);
   resolution.reprovisioned = true;
   resolution.notes.push_back(
       {Note::Kind::kReprovisioned,
        fmt::format(
            "this host was reprovisioned: it was {} and is now {}; the saved state is discarded",
-           describe(saved.uuid, saved.provider_id), describe(facts.uuid, facts.provider_id))});
+           describe(then.uuid, then.provider_id), describe(facts.uuid, facts.provider_id))});
   if (use == StateUse::kLook) {
     return;
   }
@@ -82,24 +93,53 @@ void use_saved(const Paths& paths, const SavedState& saved, Resolution& resoluti
       {Note::Kind::kNoMetadata,
        fmt::format("no Metal3 metadata on this boot; identity taken from {}", facts.source)});
   resolution.facts = std::move(facts);
+  resolution.metadata = saved.metadata;
+}
+
+// What is rejected, and errors other than "not there", become notes. Returns whether this boot has
+// metadata, of whichever cloud.
+bool take_metadata(const Paths& paths, Resolution& resolution) {
+  auto reading = read_metadata(paths);
+  if (!reading) {
+    if (reading.error().code != Code::kNotFound) {
+      resolution.notes.push_back({Note::Kind::kProblem, reading.error().message});
+    }
+    return false;
+  }
+  for (std::string& note : reading->notes) {
+    resolution.notes.push_back({Note::Kind::kProblem, std::move(note)});
+  }
+  resolution.facts = std::move(reading->facts);
+  if (resolution.facts) {
+    resolution.metadata = MachineId{resolution.facts->uuid, resolution.facts->provider_id};
+  }
+  return true;
+}
+
+std::string without_metadata(const Paths& paths, bool is_other_cloud) {
+  constexpr const char* kEffect = "the Node works, but Cluster API will not match it to a Machine";
+  if (!is_other_cloud) {
+    return fmt::format("no Metal3 metadata (neither {} nor a config drive): {}",
+                       paths.instance_data.string(), kEffect);
+  }
+  return fmt::format(
+      "{} is not of Metal3 (it lacks uuid, metal3-name or metal3-namespace): {}; on a Metal3 host "
+      "without them set node.metal3UUID and node.providerID",
+      cloud_init_ran(paths) ? paths.instance_data.string() : "the config drive", kEffect);
 }
 
 }  // namespace
 
 Resolution resolve(const Paths& paths, StateUse use) {
   Resolution resolution;
-  resolution.facts = from_metadata(paths, resolution.notes);
+  const bool is_told = take_metadata(paths, resolution);
   const auto saved = from_state_dir(paths, use, resolution.notes);
   if (resolution.facts && saved) {
     merge_saved(paths, use, *saved, resolution);
-  } else if (saved) {
+  } else if (saved && !is_told) {
     use_saved(paths, *saved, resolution);
   } else if (!resolution.facts) {
-    resolution.notes.push_back(
-        {Note::Kind::kNoMetadata,
-         fmt::format("no Metal3 metadata (neither {} nor a config drive): the Node works, but "
-                     "Cluster API will not match it to a Machine",
-                     paths.instance_data.string())});
+    resolution.notes.push_back({Note::Kind::kNoMetadata, without_metadata(paths, is_told)});
   }
   return resolution;
 }

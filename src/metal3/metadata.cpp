@@ -121,9 +121,14 @@ std::string node_name(const RawMetadata& raw, std::vector<std::string>& notes) {
   return {};
 }
 
+// Every OpenStack writes a uuid and a name; these two only the Bare Metal Operator, always.
+bool is_metal3(const RawMetadata& raw) {
+  return !value_of(raw, "metal3-name").empty() && !value_of(raw, "metal3-namespace").empty();
+}
+
 Result<Reading> judge(const RawMetadata& raw) {
   const std::string uuid = value_of(raw, "uuid");
-  if (uuid.empty()) {
+  if (uuid.empty() || !is_metal3(raw)) {
     return Reading{};
   }
   if (uuid.starts_with(kMissingVariable)) {
@@ -155,6 +160,10 @@ Result<Reading> parse_instance_data(std::string_view text, const std::string& so
     return Error{Code::kInvalid, fmt::format("{} is not a JSON object. Have cloud-init write it "
                                              "again: `cloud-init init --local` or a reboot",
                                              source)};
+  }
+  const Json& cloud = member(member(document, "v1"), "cloud_id");
+  if (cloud.is_string() && cloud.get_ref<const std::string&>() == "none") {
+    return Error{Code::kNotFound, source + ": cloud-init found no data source"};
   }
   const Json& ds = member(document, "ds");
   return judge({member(ds, "meta_data"), member(ds, "network_json"), source});

@@ -45,7 +45,8 @@ struct Reading {
   std::vector<std::string> notes;          // what was refused and the cure, for the log
 };
 
-// Without a uuid the metadata is another cloud's: no facts, no error. kInvalid: broken JSON, or a
+// Without uuid, metal3-name and metal3-namespace the metadata is another cloud's: no facts, no
+// error. kNotFound: cloud-init ran and found no data source. kInvalid: broken JSON, or a
 // uuid that cannot be used; the message names `source` and the cure. A providerid or a name that
 // cannot be used is left out and noted: the machine can still be matched by the uuid label. Network
 // data that cannot be understood only means no addresses: the identity does not hang on it.

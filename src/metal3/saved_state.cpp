@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "base/file.h"
 
@@ -13,23 +16,40 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFileName = "metal3.json";
+constexpr const char* kUuid = "uuid";
+constexpr const char* kProviderId = "providerID";
+constexpr const char* kMetadata = "metadata";
+
+using Fields = std::initializer_list<std::pair<const char*, std::string*>>;
+
+// False unless `object` has all of them as strings.
+bool read_strings(const Json& object, const Fields& fields) {
+  return object.is_object() && std::all_of(fields.begin(), fields.end(), [&](const auto& field) {
+           const auto found = object.find(field.first);
+           if (found == object.end() || !found->is_string()) {
+             return false;
+           }
+           *field.second = found->template get<std::string>();
+           return true;
+         });
+}
 
 // Nothing unless `document` is what save_state() writes.
 std::optional<SavedState> from_json(const Json& document) {
-  if (!document.is_object()) {
+  SavedState state;
+  if (!read_strings(document, {{kUuid, &state.uuid},
+                               {kProviderId, &state.provider_id},
+                               {"nodeName", &state.node_name}}) ||
+      state.uuid.empty()) {
     return std::nullopt;
   }
-  SavedState state;
-  for (const auto& [key, field] :
-       {std::pair{"uuid", &state.uuid}, std::pair{"providerID", &state.provider_id},
-        std::pair{"nodeName", &state.node_name}}) {
-    const auto found = document.find(key);
-    if (found == document.end() || !found->is_string()) {
+  if (const auto found = document.find(kMetadata); found != document.end()) {
+    MachineId& metadata = state.metadata.emplace();
+    if (!read_strings(*found, {{kUuid, &metadata.uuid}, {kProviderId, &metadata.provider_id}})) {
       return std::nullopt;
     }
-    *field = found->get<std::string>();
   }
-  return state.uuid.empty() ? std::nullopt : std::optional{state};
+  return state;
 }
 
 }  // namespace
@@ -61,8 +81,12 @@ Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_
 }
 
 Status save_state(const std::filesystem::path& state_dir, const SavedState& state) {
-  const Json document = {
-      {"uuid", state.uuid}, {"providerID", state.provider_id}, {"nodeName", state.node_name}};
+  Json document = {
+      {kUuid, state.uuid}, {kProviderId, state.provider_id}, {"nodeName", state.node_name}};
+  if (state.metadata) {
+    document[kMetadata] = {{kUuid, state.metadata->uuid},
+                           {kProviderId, state.metadata->provider_id}};
+  }
   // Not UTF-8 (a broken provider ID) must not throw: it is written with replacement characters.
   const std::string text = document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   return write_file_atomic(state_dir / kFileName, text, 0600);

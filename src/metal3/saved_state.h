@@ -13,10 +13,20 @@
 
 namespace slurmlet::metal3 {
 
+// A Machine as its metadata has it.
+struct MachineId {
+  std::string uuid;         // "" = there was no metadata
+  std::string provider_id;  // "" = it had none
+  bool operator==(const MachineId&) const = default;
+};
+
 struct SavedState {
   std::string uuid;
   std::string provider_id;  // as observed on the Node, "" if it has none yet
   std::string node_name;    // under which the Node was registered
+  // The metadata of then: uuid and provider_id may be from settings, which say nothing of another
+  // Machine. Nothing in a file of 0.1.0.
+  std::optional<MachineId> metadata = {};
   bool operator==(const SavedState&) const = default;
 };
 

@@ -24,9 +24,11 @@ class NodeIdentityTest : public ::testing::Test {
     settings_.metal3.instance_data = tree_.path("instance-data.json").string();
   }
   void metadata(const std::string& name, const std::string& machine = "m1") {
-    tree_.file("instance-data.json",
-               std::string{R"({"ds": {"meta_data": {"uuid": ")"} + kUuid + R"(", "name": ")" +
-                   name + R"(", "providerid": "metal3/host-1/)" + machine + R"("}}})");
+    tree_.file("instance-data.json", std::string{R"({"ds": {"meta_data": {"metal3-name": "host-1",
+                   "metal3-namespace": "metal3", "uuid": ")"} +
+                                         kUuid + R"(", "name": ")" + name +
+                                         R"(", "providerid": "metal3/host-1/)" + machine +
+                                         R"("}}})");
   }
   NodeIdentity identity(StateUse use = StateUse::kOwn) {
     auto found = identify(settings_, use);
@@ -148,6 +150,21 @@ TEST_F(NodeIdentityTest, WhatIsRememberedWithoutAMachineIsNotBroken) {
   ASSERT_TRUE(remember_provider_id(settings_, identity(), "other://a"));
   EXPECT_EQ(identity().remembered_provider_id, "") << "nothing says whose it was";
   EXPECT_FALSE(tree_.exists("metal3.json.broken"));
+}
+
+// The Node has what is set; only other metadata is another Machine.
+TEST_F(NodeIdentityTest, SettingsBesideMetadataAreNoOtherMachineAtTheNextStart) {
+  metadata("n1");
+  settings_.node.provider_id = "metal3://tenant/bmh-0/cn-x7";
+  settings_.node.metal3_uuid = "set";
+  for (int start = 0; start < 2; ++start) {
+    const NodeIdentity found = identity();
+    EXPECT_FALSE(found.reprovisioned);
+    EXPECT_THAT(found.notes, IsEmpty());
+    ASSERT_TRUE(remember_provider_id(settings_, found, settings_.node.provider_id));
+  }
+  metadata("n1", "m2");
+  EXPECT_TRUE(identity().reprovisioned);
 }
 
 TEST_F(NodeIdentityTest, OnlyTheDaemonRemovesTheStateOfAnEarlierMachine) {

@@ -46,7 +46,8 @@ class Resolve : public ::testing::Test {
 
 TEST_F(Resolve, TakesInstanceDataFirst) {
   instance_data();
-  tree_.file("seed/openstack/latest/meta_data.json", R"({"uuid": "other"})");
+  tree_.file("seed/openstack/latest/meta_data.json",
+             R"({"uuid": "other", "metal3-name": "node-4", "metal3-namespace": "metal3"})");
   const auto resolution = resolve(paths_);
   ASSERT_TRUE(resolution.facts);
   EXPECT_EQ(resolution.facts->uuid, samples::kUuid);
@@ -62,12 +63,36 @@ TEST_F(Resolve, ThenTheConfigDrive) {
   EXPECT_THAT(resolution.notes, IsEmpty());
 }
 
-TEST_F(Resolve, ABrokenFileIsNotedAndTheNextSourceTaken) {
-  instance_data("{");
+// A seed or a drive may be of an older Machine than what cloud-init used in this boot.
+TEST_F(Resolve, WhereCloudInitRanTheConfigDriveDoesNotCount) {
   tree_.file("seed/openstack/latest/meta_data.json", samples::kMetaData);
+  for (const char* used : {R"({"ds": {"meta_data": {"instance-id": "i1", "dsmode": "net"}},
+            "v1": {"cloud_id": "nocloud"}})",
+                           R"({"ds": {"meta_data": {}}, "v1": {"cloud_id": "none"}})", "{", ""}) {
+    instance_data(used);
+    EXPECT_FALSE(resolve(paths_).facts) << used;
+  }
+}
+
+TEST_F(Resolve, WhereCloudInitRanWithoutInstanceDataTheConfigDriveDoesNotCount) {
+  tree_.file("seed/openstack/latest/meta_data.json", samples::kMetaData);
+  tree_.file("status.json", R"({"v1": {"datasource": null}})");
+  EXPECT_FALSE(resolve(paths_).facts);
+}
+
+TEST_F(Resolve, ABrokenFileIsNotedAndTheSavedStateTaken) {
+  instance_data("{");
+  saved(samples::kUuid, kProviderId);
   const auto resolution = resolve(paths_);
   ASSERT_TRUE(resolution.facts);
-  EXPECT_THAT(resolution.notes, ElementsAre(note(Kind::kProblem, HasSubstr("instance-data.json"))));
+  EXPECT_THAT(resolution.notes, Contains(note(Kind::kProblem, HasSubstr("instance-data.json"))));
+}
+
+TEST_F(Resolve, WhereCloudInitFoundNothingTheSavedStateIsTaken) {
+  instance_data(R"({"ds": {"meta_data": {}}, "v1": {"cloud_id": "none"}})");
+  saved(samples::kUuid, kProviderId);
+  ASSERT_TRUE(resolve(paths_).facts);
+  EXPECT_EQ(resolve(paths_).facts->uuid, samples::kUuid);
 }
 
 TEST_F(Resolve, ThenTheSavedState) {
@@ -90,8 +115,27 @@ TEST_F(Resolve, WithNothingThereIsOneNoteAndNoIdentity) {
                                AllOf(HasSubstr("the Node works"), HasSubstr("Machine")))));
 }
 
-TEST_F(Resolve, AnotherCloudsInstanceDataIsNotMetal3) {
-  instance_data(R"({"ds": {"meta_data": {"instance-id": "i-0abc"}}})");
+TEST_F(Resolve, AnotherCloudsInstanceDataIsNotMetal3WhateverWasSaved) {
+  for (const char* of : {R"({"ds": {"meta_data": {"instance-id": "i-0abc"}}})",
+                         R"({"ds": {"meta_data": {"uuid": "2d55eb75-ed44-431e-9898-e26241198918",
+            "name": "login-node-old", "hostname": "cn01.novalocal", "project_id": "p"}},
+            "v1": {"cloud_id": "openstack"}})"}) {
+    instance_data(of);
+    saved(samples::kUuid, kProviderId);
+    const auto resolution = resolve(paths_);
+    EXPECT_FALSE(resolution.facts) << of;
+    EXPECT_FALSE(resolution.reprovisioned);
+    EXPECT_THAT(resolution.notes,
+                ElementsAre(note(Kind::kNoMetadata,
+                                 AllOf(HasSubstr("instance-data.json"), HasSubstr("metal3-name"),
+                                       HasSubstr("node.metal3UUID")))));
+    EXPECT_TRUE(tree_.exists("state/metal3.json")) << "settings may name that Machine";
+  }
+}
+
+TEST_F(Resolve, AConfigDriveOfOpenStackIsNotMetal3) {
+  tree_.file("seed/openstack/latest/meta_data.json",
+             R"({"uuid": "u-1", "name": "vm-1", "hostname": "vm-1", "project_id": "p"})");
   EXPECT_FALSE(resolve(paths_).facts);
 }
 
@@ -129,8 +173,59 @@ TEST_F(Resolve, TheSameMachineKeepsItsState) {
   }
 }
 
+// The Node has what the settings say, whatever the metadata says; both stay as they are.
+TEST_F(Resolve, SettingsAreNotComparedWithMetadata) {
+  instance_data();
+  const MachineId metadata{samples::kUuid, kProviderId};
+  for (const auto& [uuid, provider_id] :
+       {std::pair{samples::kUuid, "metal3://tenant/bmh-0/cn-x7"}, std::pair{"set", kProviderId},
+        std::pair{"set", "metal3://tenant/bmh-0/cn-x7"}}) {
+    ASSERT_TRUE(save_state(paths_.state_dir, {uuid, provider_id, "n", metadata}));
+    const auto resolution = resolve(paths_);
+    EXPECT_FALSE(resolution.reprovisioned) << uuid << provider_id;
+    EXPECT_EQ(resolution.metadata, metadata);
+    EXPECT_EQ(resolution.facts->provider_id, kProviderId);
+    EXPECT_THAT(resolution.notes, IsEmpty());
+  }
+}
+
+TEST_F(Resolve, OtherMetadataThanThenMeansReprovisionedWhateverIsSet) {
+  instance_data();
+  for (const MachineId& then : {MachineId{samples::kUuid, "metal3://metal3/node-4/hpc-old"},
+                                MachineId{"an-older-uuid", kProviderId}}) {
+    ASSERT_TRUE(save_state(paths_.state_dir, {samples::kUuid, kProviderId, "n", then}));
+    EXPECT_TRUE(resolve(paths_).reprovisioned) << then.uuid << then.provider_id;
+  }
+}
+
+// Cluster API's provider had given the Node its providerID.
+TEST_F(Resolve, MetadataThatHadNoProviderIdIsComparedByTheNodes) {
+  instance_data();
+  const MachineId then{samples::kUuid, ""};
+  ASSERT_TRUE(save_state(paths_.state_dir, {samples::kUuid, kProviderId, "n", then}));
+  EXPECT_FALSE(resolve(paths_).reprovisioned);
+  ASSERT_TRUE(
+      save_state(paths_.state_dir, {samples::kUuid, "metal3://metal3/node-4/hpc-old", "n", then}));
+  EXPECT_TRUE(resolve(paths_).reprovisioned);
+}
+
+TEST_F(Resolve, FirstMetadataIsNotAnotherMachine) {
+  instance_data();
+  ASSERT_TRUE(save_state(paths_.state_dir, {"set", "metal3://set/by/hand", "n", MachineId{}}));
+  const auto resolution = resolve(paths_);
+  EXPECT_FALSE(resolution.reprovisioned);
+  EXPECT_EQ(resolution.facts->provider_id, kProviderId);
+}
+
+TEST_F(Resolve, WithoutMetadataTheOneOfThenIsKept) {
+  const MachineId then{samples::kUuid, kProviderId};
+  ASSERT_TRUE(save_state(paths_.state_dir, {"set", "metal3://set/by/hand", "n", then}));
+  EXPECT_EQ(resolve(paths_).metadata, then);
+}
+
 TEST_F(Resolve, AProviderIdSeenOnTheNodeFillsInForMissingMetadata) {
-  instance_data(R"({"ds": {"meta_data": {"uuid": "u-1", "name": "node-4"}}})");
+  instance_data(R"({"ds": {"meta_data": {"uuid": "u-1", "name": "node-4", "metal3-name": "node-4",
+                                         "metal3-namespace": "metal3"}}})");
   saved("u-1", kProviderId);
   const auto resolution = resolve(paths_);
   EXPECT_EQ(resolution.facts->provider_id, kProviderId);

@@ -15,8 +15,10 @@ using ::testing::IsEmpty;
 
 constexpr const char* kFile = "/run/cloud-init/instance-data.json";
 
+// Of a BareMetalHost.
 std::string with_meta_data(const std::string& members) {
-  return R"({"ds": {"meta_data": {)" + members + "}}}";
+  return R"({"ds": {"meta_data": {"metal3-name": "node-4", "metal3-namespace": "metal3", )" +
+         members + "}}}";
 }
 
 TEST(InstanceData, ReadsARealFile) {
@@ -40,6 +42,27 @@ TEST(InstanceData, OtherCloudsAreNoMetal3AndNoError) {
     ASSERT_TRUE(reading) << text;
     EXPECT_FALSE(reading->facts) << text;
   }
+}
+
+// OpenStack Nova writes uuid, name and hostname as well.
+TEST(InstanceData, AUuidAndANameMakeNoMetal3) {
+  for (const char* more :
+       {R"("name": "login-node-old", "hostname": "cn01.novalocal", "project_id": "p")",
+        R"("name": "n", "metal3-name": "node-4")", R"("name": "n", "metal3-namespace": "metal3")",
+        R"("metal3-name": "", "metal3-namespace": "metal3")",
+        R"("metal3-name": "node-4", "metal3-namespace": 7)", R"("providerid": "a/b/c")"}) {
+    const auto reading = parse_instance_data(
+        R"({"ds": {"meta_data": {"uuid": "u-1", )" + std::string{more} + "}}}", kFile);
+    ASSERT_TRUE(reading) << more;
+    EXPECT_FALSE(reading->facts) << more;
+  }
+}
+
+TEST(InstanceData, ThatCloudInitFoundNothingIsNoAnswer) {
+  const auto reading =
+      parse_instance_data(R"({"ds": {"meta_data": {}}, "v1": {"cloud_id": "none"}})", kFile);
+  ASSERT_FALSE(reading);
+  EXPECT_EQ(reading.error().code, Code::kNotFound);
 }
 
 TEST(InstanceData, BrokenJsonNamesTheFileAndTheCure) {
@@ -129,7 +152,9 @@ TEST(InstanceData, UnusableNetworkDataMeansNoAddresses) {
        {"null", "[]", R"({"networks": {}})", R"({"networks": [7, {"ip_address": 7}]})",
         R"({"networks": [{"ip_address": "CI_MISSING"}, {"ip_address": "1.2.3"}]})"}) {
     const auto reading = parse_instance_data(
-        R"({"ds": {"meta_data": {"uuid": "u"}, "network_json": )" + std::string{network} + "}}",
+        R"({"ds": {"meta_data": {"uuid": "u", "metal3-name": "n", "metal3-namespace": "m"},
+            "network_json": )" +
+            std::string{network} + "}}",
         kFile);
     ASSERT_TRUE(reading && reading->facts) << network;
     EXPECT_THAT(reading->facts->ip_addresses, IsEmpty()) << network;

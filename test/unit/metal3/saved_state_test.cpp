@@ -10,7 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const SavedState kState{"u-1", "metal3://metal3/node-4/hpc-1", "hpc-1"};
+const SavedState kState{"u-1", "metal3://metal3/node-4/hpc-1", "hpc-1",
+                        MachineId{"u-2", "metal3://metal3/node-4/hpc-2"}};
 
 TEST(SavedState, SurvivesARoundTrip) {
   const fakes::TempTree tree;
@@ -18,6 +19,14 @@ TEST(SavedState, SurvivesARoundTrip) {
   const auto loaded = load_state(tree.root());
   ASSERT_TRUE(loaded);
   EXPECT_EQ(*loaded, kState);
+}
+
+TEST(SavedState, AFileOfAnEarlierVersionHasNoMetadata) {
+  fakes::TempTree tree;
+  tree.file("metal3.json", R"({"uuid": "u-1", "providerID": "p", "nodeName": "n"})");
+  const auto loaded = load_state(tree.root());
+  ASSERT_TRUE(loaded && *loaded);
+  EXPECT_EQ(**loaded, (SavedState{"u-1", "p", "n"}));
 }
 
 TEST(SavedState, IsReadableByTheDaemonOnly) {
@@ -35,7 +44,8 @@ TEST(SavedState, NoFileIsNoState) {
 
 TEST(SavedState, ABrokenFileIsSetAsideAndReported) {
   for (const char* text : {"", "{", "[]", "{}", R"({"uuid": 7, "providerID": "", "nodeName": ""})",
-                           R"({"uuid": "", "providerID": "p", "nodeName": "n"})"}) {
+                           R"({"uuid": "", "providerID": "p", "nodeName": "n"})",
+                           R"({"uuid": "u", "providerID": "p", "nodeName": "n", "metadata": 1})"}) {
     fakes::TempTree tree;
     tree.file("metal3.json", text);
     const auto loaded = load_state(tree.root());
