@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "slurm/local/conf.h"
+#include "slurm/local/host_names.h"
 #include "slurm/local/own_node.h"
 #include "slurm/local/slurm_users.h"
 
@@ -52,13 +53,29 @@ bool is_vouched_for(const slurm::SlurmdSeen& slurmd, const std::string& our_conf
                                   slurm::with_slurm_user(identity.users, conf.slurm_user));
 }
 
+// Read once more where this host goes by another name there.
+Result<slurm::SlurmConf> read_conf(const std::string& path, const TrustedUsers& users,
+                                   slurm::NameSources& names) {
+  slurm::ConfIdentity identity{names.hostname, possible_names(names), users, {}};
+  slurm::SlurmConf conf = TRY(slurm::read_slurm_conf(path, identity));
+  names.conf = &conf;
+  if (slurm::needs_other_hosts(names)) {
+    auto hosts = slurm::other_host_names(names.hostname);
+    names.other_hosts = hosts ? *std::move(hosts) : std::vector<std::string>{"localhost"};
+    names.other_hosts_problem = hosts ? "" : hosts.error().message;
+    identity.other_hosts = names.other_hosts;
+    conf = TRY(slurm::read_slurm_conf(path, identity));
+  }
+  return conf;
+}
+
 // slurm.conf, and the NodeName that it and the running slurmd lead to.
 void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSources names,
                  const std::string& path, const TrustedUsers& users) {
-  if (path.empty()) {
-    setup.problem = kNoConf;
-  } else if (auto read =
-                 slurm::read_slurm_conf(path, {names.hostname, possible_names(names), users})) {
+  auto read = path.empty() ? Result<slurm::SlurmConf>{Error{Code::kNotFound, kNoConf}}
+                           : read_conf(path, users, names);
+  names.conf = nullptr;
+  if (read) {
     conf = *std::move(read);
     setup.left_out = conf.left_out;
     names.conf = &conf;
@@ -67,6 +84,7 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
   } else {
     setup.problem = read.error().message;
   }
+  setup.watch.identity.unnamed = slurm::name_without_option(names);
   slurm::NameChoice choice = slurm::resolve_node_name(names);
   setup.node_name = std::move(choice.name);
   setup.why = std::move(choice.why);
@@ -93,12 +111,12 @@ void set_places(const config::SlurmSettings& settings, const slurm::SlurmConf& c
   setup.watch.places.pid_file = slurm::expand_pattern(conf.pid_file, name, short_name);
   setup.watch.places.pid_pattern = conf.pid_file;
   setup.watch.places.users = slurm::with_slurm_user(users, conf.slurm_user);
-  // A slurmd that names another node (-N) is not ours only where several could be on this machine;
-  // elsewhere its -N names it for us (dynamic nodes). Likewise its slurm.conf is ours, unless one
-  // is configured.
+  // A slurmd of another node (-N, or what it takes without) is not ours only where several could be
+  // on this machine; elsewhere its -N names it for us (dynamic nodes). Likewise its slurm.conf is
+  // ours, unless one is configured.
   const bool several = conf.nodes.size() > 1 || several_slurmds;
-  setup.watch.identity = {several || !settings.node_name.empty() ? name : std::string{},
-                          settings.conf};
+  setup.watch.identity.node_name = several || !settings.node_name.empty() ? name : std::string{};
+  setup.watch.identity.conf = settings.conf;
   setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, short_name);
   setup.watch.bin_dir = settings.bin_dir;
   const slurm::NodeLine* line = conf.find_node(name);
@@ -128,7 +146,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   std::string rejected;
   const std::string& our_conf = settings.slurm.conf.empty() ? usual : settings.slurm.conf;
   std::erase_if(slurmds, [&](const slurm::SlurmdSeen& slurmd) {
-    return !is_vouched_for(slurmd, our_conf, {hostname, {}, users}, rejected);
+    return !is_vouched_for(slurmd, our_conf, {hostname, {}, users, {}}, rejected);
   });
   const slurm::ClusterChoice cluster =
       slurm::choose_cluster(slurmds, {settings.slurm.conf, settings.slurm.node_name, usual, users});
@@ -142,9 +160,10 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
     if (path.empty()) {
       path = cluster.conf.empty() ? usual : cluster.conf;
     }
-    choose_node(setup, conf,
-                {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node},
-                path, users);
+    choose_node(
+        setup, conf,
+        {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node, {}, {}},
+        path, users);
   }
   const slurm::NodeLine* line = conf.find_node(setup.node_name);
   setup.site = SitePlace{setup.node_name, conf.node_count,
@@ -160,6 +179,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
     setup.place.conf_server = cluster.conf_server;
     setup.why += "; each query fetches slurm.conf from " + cluster.conf_server + " as well";
   }
+  setup.watch.identity.default_conf = usual;
   setup.told_by.conf = path;
   setup.told_by.conf_server = setup.place.conf_server;
   setup.told_by.bin_dir = settings.slurm.bin_dir;

@@ -32,7 +32,7 @@ constexpr FailureKind kKinds[] = {
      "with PrivateData=nodes or partitions, give its user AdminLevel=Operator, or run slurmlet as "
      "root"},
     {SlurmFailure::kNotInSlurm, "not in Slurm", "slurmctld has no such node", "NotInSlurm",
-     "slurmctld has no such node in any partition",
+     "this node is not in Slurm",
      "check NodeName and partitions in slurm.conf, or set slurm.nodeName", kEndsHere},
     {SlurmFailure::kBadConfiguration, "bad configuration", "slurm.conf cannot be used",
      "SlurmConfInvalid", "Slurm's configuration on this node cannot be used",
@@ -57,7 +57,8 @@ constexpr FailureKind kKinds[] = {
      "check that slurmlet-operator is running for this cluster, or set slurm.source to auto",
      kOfSource | kEndsHere},
     {SlurmFailure::kNodeUnknown, "node unknown", "its Slurm NodeName is not known",
-     "SlurmNodeUnknown", "cannot determine this machine's Slurm NodeName", "set slurm.nodeName"},
+     "SlurmNodeUnknown", "cannot determine this machine's Slurm NodeName",
+     ""},  // the detail has it
     {SlurmFailure::kSackUnavailable, "sack unavailable",
      "neither sackd nor slurmd serves auth/slurm here", "SackUnavailable",
      "neither sackd nor slurmd serves credentials (auth/slurm) on {host}, so Slurm cannot be "

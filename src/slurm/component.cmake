@@ -22,6 +22,7 @@ set(COMPONENT_SOURCES
   local/conf.cpp
   local/conf_lines.cpp
   local/gres_conf.cpp
+  local/host_names.cpp
   local/local_jobs.cpp
   local/munge_socket.cpp
   local/own_node.cpp

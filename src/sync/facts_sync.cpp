@@ -73,10 +73,11 @@ void FactsSync::look_again_for_slurmds(Now now) {
   if (!read_) {
     return;
   }
-  // A file that was rejected may have been given its right owner or mode.
-  const bool rejected =
-      !setup_.refusal.empty() && setup_.refusal_cause == node::SlurmFailure::kBadConfiguration;
-  if ((look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) || rejected) {
+  // A file that was rejected may have been given its right owner or mode, a name server may answer
+  // again.
+  const bool may_have_changed = !setup_.refusal.empty() && setup_.told_by.pid == 0;
+  if ((look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) ||
+      may_have_changed) {
     setup_slurm(now);
   }
 }

@@ -24,7 +24,7 @@ SPOILED = {
     "not-utf8": (r"printf '\377\376\000\200|\377|\n'", "AnswerNotUnderstood", ""),
     "ten-megabytes": ("head -c 10485760 /dev/zero | tr '\\0' x", "AnswerNotUnderstood",
                       "more than"),
-    "empty": ("exit 0", "NotInSlurm", "no such node"),
+    "empty": ("exit 0", "NotInSlurm", "no node nid000001"),
     "crash": ("kill -SEGV $$", "AnswerNotUnderstood", "signal 11"),
     "hang": ("trap '' TERM; sleep 1000 & wait; sleep 1000", "ControllerTimeout", ""),
     "rate-limit": ("while :; do echo 'sinfo: RPC rate limited 3 time(s). Sleeping then trying "

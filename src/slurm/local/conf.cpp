@@ -85,7 +85,9 @@ void apply_node_keys(const ConfLine& line, NodeLine& node) {
 class Collector {
  public:
   Collector(SlurmConf& conf, const ConfIdentity& identity)
-      : conf_(conf), identity_(identity), short_(short_hostname(identity.hostname)) {}
+      : conf_(conf), identity_(identity), hosts_(identity.other_hosts) {
+    hosts_.insert(hosts_.end(), {short_hostname(identity.hostname), identity.hostname});
+  }
 
   void take(const ConfLine& line) {
     if (line.starts_with("nodename")) {
@@ -182,8 +184,10 @@ class Collector {
     const bool by_name =
         std::any_of(identity_.names.begin(), identity_.names.end(),
                     [&](const std::string& name) { return hostlist_contains(names, name); });
-    if (!by_name && !hostlist_contains(hostnames, short_) &&
-        !hostlist_contains(hostnames, identity_.hostname)) {
+    const bool by_host = std::any_of(hosts_.begin(), hosts_.end(), [&](const std::string& host) {
+      return hostlist_contains(hostnames, host);
+    });
+    if (!by_name && !by_host) {
       return;
     }
     if (line.get("nodehostname")) {
@@ -192,7 +196,7 @@ class Collector {
     }
     // Names are host names: no need to expand a line of ten thousand.
     std::vector<std::string> wanted = identity_.names;
-    wanted.insert(wanted.end(), {short_, identity_.hostname});
+    wanted.insert(wanted.end(), hosts_.begin(), hosts_.end());
     for (const auto& name : wanted) {
       if (const auto index = hostlist_index(names, name)) {
         keep(line, name, name, before, *index);
@@ -230,8 +234,8 @@ class Collector {
       const bool paired = host_list->size() == name_list->size();
       const std::string& hostname = paired ? (*host_list)[i] : host_list->front();
       const std::string& name = (*name_list)[i];
-      if (std::find(wanted.begin(), wanted.end(), name) != wanted.end() || hostname == short_ ||
-          hostname == identity_.hostname) {
+      if (std::find(wanted.begin(), wanted.end(), name) != wanted.end() ||
+          std::find(hosts_.begin(), hosts_.end(), hostname) != hosts_.end()) {
         keep(line, name, hostname, before, i);
       }
     }
@@ -239,7 +243,7 @@ class Collector {
 
   SlurmConf& conf_;
   const ConfIdentity& identity_;
-  std::string short_;
+  std::vector<std::string> hosts_;
   NodeLine defaults_;
   std::int64_t named_ = 0;
   bool default_starts_ = true;

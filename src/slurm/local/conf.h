@@ -58,6 +58,7 @@ struct ConfIdentity {
   std::string hostname;            // as uname -n has it, short or with domain
   std::vector<std::string> names;  // possible NodeNames: configured, of slurmd's -N, Kubernetes'
   TrustedUsers users = {};         // may own the file, beside our own user
+  std::vector<std::string> other_hosts = {};  // by which slurmd finds NodeHostname as well
 };
 
 struct SlurmConf {

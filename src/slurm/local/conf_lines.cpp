@@ -43,17 +43,38 @@ std::string take_value(std::string_view& text) {
   return value;
 }
 
-// Without the comment; "\#" is a plain "#".
-std::string without_comment(std::string_view line) {
-  std::string out;
+// As src/common/parse_config.c: a "\" takes the meaning from the character after it, so that a "#"
+// begins a comment and a "\" at the end continues the line only after an even number of others.
+std::string_view without_comment(std::string_view line) {
+  bool escaped = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\\' && i + 1 < line.size() && line[i + 1] == '#') {
-      out += '#';
-      ++i;
-    } else if (line[i] == '#') {
-      break;
-    } else {
-      out += line[i];
+    if (line[i] == '#' && !escaped) {
+      return line.substr(0, i);
+    }
+    escaped = line[i] == '\\' && !escaped;
+  }
+  return line;
+}
+
+// Cuts the "\" at its end that continues the line.
+bool cut_continuation(std::string_view& line) {
+  const std::string_view text = line.substr(0, line.find_last_not_of(" \t\r\v\f") + 1);
+  const std::size_t last_other = text.find_last_not_of('\\');
+  const std::size_t slashes =
+      text.size() - (last_other == std::string_view::npos ? 0 : last_other + 1);
+  if (slashes % 2 == 0) {
+    return false;
+  }
+  line = text.substr(0, text.size() - 1);
+  return true;
+}
+
+std::string without_escapes(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    i += text[i] == '\\' ? 1 : 0;
+    if (i < text.size()) {
+      out += text[i];
     }
   }
   return out;
@@ -121,16 +142,13 @@ struct ConfReader {
     while (!rest.empty()) {
       const auto physical = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(physical.size() + 1, rest.size()));
-      std::string line = without_comment(physical);
-      const bool goes_on = trim(line).ends_with('\\');
-      if (goes_on) {
-        line.resize(line.rfind('\\'));
-      }
+      std::string_view line = without_comment(physical);
+      const bool goes_on = cut_continuation(line);
       logical += line;
       if (goes_on && !rest.empty()) {
         continue;
       }
-      if (auto taken = take_line(logical, depth); !taken) {
+      if (auto taken = take_line(without_escapes(logical), depth); !taken) {
         return taken;
       }
       logical.clear();

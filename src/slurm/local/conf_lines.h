@@ -1,9 +1,9 @@
 #pragma once
 
 // The lines of slurm.conf and gres.conf as key=value pairs (slurm.conf(5): "#" begins a comment
-// unless escaped by "\", a "\" at the end continues the line, keys are case-insensitive, values
-// with spaces stand in double quotes, "Include FILE" reads another file, relative to the first
-// one; %c in its name is the ClusterName).
+// unless escaped by "\", a "\" at the end that is not escaped continues the line, keys are
+// case-insensitive, values with spaces stand in double quotes, "Include FILE" reads another file,
+// relative to the first one; %c in its name is the ClusterName).
 
 #include <functional>
 #include <optional>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "base/text.h"
@@ -29,14 +30,31 @@ bool may_be_meant(const SlurmdSeen& slurmd, const ClusterWish& wish) {
          same_trusted_file(origin(slurmd, wish), wish.conf, wish.users);
 }
 
-std::vector<const NodeLine*> nodes_of_host(const SlurmConf& conf, const std::string& hostname) {
+std::vector<const NodeLine*> nodes_of(const SlurmConf& conf, const std::string& host) {
   std::vector<const NodeLine*> found;
   for (const auto& node : conf.nodes) {
-    if (node.hostname == hostname || node.hostname == short_hostname(hostname)) {
+    if (node.hostname == host) {
       found.push_back(&node);
     }
   }
   return found;
+}
+
+// Those of the first of the names that has any.
+std::vector<const NodeLine*> nodes_of_host(const NameSources& sources) {
+  std::vector<std::string> hosts{short_hostname(sources.hostname), sources.hostname};
+  hosts.insert(hosts.end(), sources.other_hosts.begin(), sources.other_hosts.end());
+  for (const auto& host : hosts) {
+    if (auto found = nodes_of(*sources.conf, host); !found.empty()) {
+      return found;
+    }
+  }
+  return {};
+}
+
+// Without -N, and not given a name by slurmctld.
+bool looks_in_slurm_conf(const SlurmdSeen& slurmd) {
+  return slurmd.own_name().empty() && !slurmd.options.future && !slurmd.options.dynamic;
 }
 
 // A slurmd whose slurm.conf cannot be told is another cluster's if ours does not know its name.
@@ -48,21 +66,24 @@ bool is_of_cluster(const SlurmdSeen& slurmd, const SlurmConf* conf) {
 
 constexpr const char* kUntold = "a node named by slurmctld";
 
-// What the slurmd that run here call themselves: NAME of -N, "" for those without, kUntold for one
-// that has not told its name.
+// What the slurmd that run here call themselves: NAME of -N, the host name with -Z, "" for those
+// that look in slurm.conf, kUntold for one that has not told its name.
 std::set<std::string> slurmd_names(const NameSources& sources) {
   std::set<std::string> names;
   for (const auto& slurmd : sources.slurmds) {
     if (is_of_cluster(slurmd, sources.conf)) {
       const bool untold = slurmd.is_named_by_slurmctld() && slurmd.told_name.empty();
-      names.insert(untold ? kUntold : slurmd.own_name());
+      const bool by_host = !untold && slurmd.options.dynamic && slurmd.own_name().empty();
+      names.insert(untold ? kUntold : by_host ? sources.hostname : slurmd.own_name());
     }
   }
   return names;
 }
 
 NameChoice of_one_slurmd(const NameSources& sources, const std::string& name) {
+  bool by_host = true;
   for (const auto& slurmd : sources.slurmds) {
+    by_host = by_host && slurmd.own_name().empty();
     if (!slurmd.is_named_by_slurmctld() || !is_of_cluster(slurmd, sources.conf)) {
       continue;
     }
@@ -72,7 +93,7 @@ NameChoice of_one_slurmd(const NameSources& sources, const std::string& name) {
     }
     return {name, "scontrol show slurmd", slurmd.pid};
   }
-  return {name, "option -N of the running slurmd"};
+  return {name, by_host ? "host name of the running slurmd -Z" : "option -N of the running slurmd"};
 }
 
 std::string listed(const std::set<std::string>& names) {
@@ -88,7 +109,8 @@ std::string listed(const std::set<std::string>& names) {
 
 NameChoice of_several_slurmd(const NameSources& sources, std::set<std::string> names) {
   if (names.erase("") > 0) {
-    names.insert(short_hostname(sources.hostname));
+    const std::string own = name_without_option(sources);
+    names.insert(own.empty() ? short_hostname(sources.hostname) : own);
   }
   for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
     if (names.contains(name)) {
@@ -96,6 +118,45 @@ NameChoice of_several_slurmd(const NameSources& sources, std::set<std::string> n
     }
   }
   return {"", fmt::format("slurmd is running here as {}; set slurm.nodeName", listed(names))};
+}
+
+NameChoice by_node_line(const SlurmConf& conf, const NodeLine& node) {
+  return {node.name,
+          fmt::format("{}: {} {}", conf.path,
+                      node.name == node.hostname ? "NodeName" : "NodeHostname", node.hostname)};
+}
+
+NameChoice not_resolved(const NameSources& sources) {
+  return {"", fmt::format("{} has no node with NodeHostname {}, and the host's other names are not "
+                          "known ({}); set slurm.nodeName",
+                          sources.conf->path, sources.hostname, sources.other_hosts_problem)};
+}
+
+NameChoice several_nodes(const SlurmConf& conf, const std::vector<const NodeLine*>& nodes) {
+  std::set<std::string> names;
+  for (const NodeLine* node : nodes) {
+    names.insert(node->name);
+  }
+  return {"", fmt::format("{} names this host {}; set slurm.nodeName", conf.path, listed(names))};
+}
+
+// `runs`: a slurmd that has taken the first.
+std::optional<NameChoice> by_slurm_conf(const NameSources& sources, bool runs) {
+  const SlurmConf& conf = *sources.conf;
+  const auto nodes = nodes_of_host(sources);
+  if (nodes.size() == 1 || (runs && !nodes.empty())) {
+    return by_node_line(conf, *nodes.front());
+  }
+  for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
+    if (!runs && !name.empty() && conf.find_node(name) != nullptr) {
+      return NameChoice{
+          name, fmt::format("{}: NodeName equal to the node's name in Kubernetes", conf.path)};
+    }
+  }
+  if (nodes.size() > 1) {
+    return several_nodes(conf, nodes);
+  }
+  return sources.other_hosts_problem.empty() ? std::nullopt : std::optional{not_resolved(sources)};
 }
 
 }  // namespace
@@ -135,6 +196,18 @@ ClusterChoice choose_cluster(const std::vector<SlurmdSeen>& seen, const ClusterW
   return choice;
 }
 
+bool needs_other_hosts(const NameSources& sources) {
+  return sources.configured.empty() && sources.conf != nullptr &&
+         std::all_of(sources.slurmds.begin(), sources.slurmds.end(), looks_in_slurm_conf) &&
+         nodes_of_host(sources).empty();
+}
+
+std::string name_without_option(const NameSources& sources) {
+  const auto nodes =
+      sources.conf != nullptr ? nodes_of_host(sources) : std::vector<const NodeLine*>{};
+  return nodes.empty() ? "" : nodes.front()->name;
+}
+
 NameChoice resolve_node_name(const NameSources& sources) {
   if (!sources.configured.empty()) {
     return {sources.configured, "setting slurm.nodeName"};
@@ -147,30 +220,14 @@ NameChoice resolve_node_name(const NameSources& sources) {
     return of_one_slurmd(sources, *running.begin());
   }
   if (sources.conf != nullptr) {
-    const auto same_host = nodes_of_host(*sources.conf, sources.hostname);
-    if (same_host.size() == 1) {
-      const NodeLine& node = *same_host.front();
-      return {node.name,
-              fmt::format("{}: {} {}", sources.conf->path,
-                          node.name == node.hostname ? "NodeName" : "NodeHostname", node.hostname)};
-    }
-    for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
-      if (!name.empty() && sources.conf->find_node(name) != nullptr) {
-        return {name, fmt::format("{}: NodeName equal to the node's name in Kubernetes",
-                                  sources.conf->path)};
-      }
-    }
-    if (same_host.size() > 1) {
-      std::set<std::string> names;
-      for (const NodeLine* node : same_host) {
-        names.insert(node->name);
-      }
-      return {"", fmt::format("{} names this host {}; set slurm.nodeName", sources.conf->path,
-                              listed(names))};
+    if (auto choice = by_slurm_conf(sources, !running.empty())) {
+      return *std::move(choice);
     }
   }
   if (!sources.hostname.empty()) {
-    return {short_hostname(sources.hostname), "host name"};
+    // Only a dynamic node is missing in slurm.conf.
+    return {sources.conf != nullptr ? sources.hostname : short_hostname(sources.hostname),
+            "host name"};
   }
   return {short_hostname(sources.node_name),
           sources.node_name.empty() ? "none found" : "the node's name in Kubernetes"};

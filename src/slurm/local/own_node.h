@@ -34,7 +34,19 @@ struct NameSources {
   const SlurmConf* conf = nullptr;  // read with all of these names as identity; may be missing
   std::string hostname;             // uname -n
   std::string node_name;            // name of the Kubernetes Node
+  // other_host_names(), and why they are not known; only where needs_other_hosts()
+  std::vector<std::string> other_hosts = {};
+  std::string other_hosts_problem = {};
 };
+
+// slurmd looks for its node by the names that the host's addresses have, since slurm.conf has the
+// host name neither short nor in full.
+bool needs_other_hosts(const NameSources& sources);
+
+// What a slurmd without -N calls itself: the first node of slurm.conf whose NodeHostname is the
+// short host name, else the full one, else one of the other names, in their order
+// (src/slurmd/slurmd/slurmd.c). "" = not known.
+std::string name_without_option(const NameSources& sources);
 
 struct NameChoice {
   std::string name;  // "" when nothing tells
@@ -44,11 +56,12 @@ struct NameChoice {
 };
 
 // In this order: the setting, the -N of the slurmd that runs here, what a `slurmd -F` without -N
-// was told by slurmctld (while that is not known, there is no name: it is not guessed), the only
-// NodeName of slurm.conf with this host name, the NodeName that equals the Kubernetes node name,
-// else (a dynamic node) the short host name, which is what slurmd calls itself. Where several
-// slurmd run here or several NodeNames have this host name, only the Kubernetes node name can
-// decide; else nothing is chosen.
+// was told by slurmctld (while that is not known, there is no name: it is not guessed), the host
+// name of a `slurmd -Z` without -N, what another slurmd without -N calls itself, the NodeName that
+// equals the Kubernetes node name, else (a dynamic node that is not there yet) the host name. Where
+// several slurmd run here, or none and several NodeNames have this host name, only the Kubernetes
+// node name can decide; else nothing is chosen. Nor where the names of a slurmd without -N cannot
+// be resolved.
 NameChoice resolve_node_name(const NameSources& sources);
 
 }  // namespace slurmlet::slurm

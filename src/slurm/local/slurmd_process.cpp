@@ -58,13 +58,32 @@ std::optional<SlurmdOptions> living_slurmd(const std::string& proc, int pid,
 }
 
 bool name_fits(const SlurmdIdentity& identity, const SlurmdOptions& options) {
-  const std::string& name = options.node_name;
+  std::string name = options.node_name;
+  if (name.empty() && !options.future && !options.dynamic) {
+    name = identity.unnamed;
+  }
   return name.empty() || identity.node_name.empty() || name == identity.node_name;
 }
 
 std::string conf_of(const std::string& proc, int pid, const SlurmdOptions& options) {
   return options.conf_file.empty() ? process_environment(proc, pid, "SLURM_CONF").value_or("")
                                    : options.conf_file;
+}
+
+bool conf_fits(const std::string& proc, int pid, const SlurmdOptions& options,
+               const SlurmdIdentity& identity, const TrustedUsers& users) {
+  if (identity.conf.empty()) {
+    return true;
+  }
+  std::string conf = conf_of(proc, pid, options);
+  const bool is_by_default = conf.empty() && options.conf_server.empty() &&
+                             process_environment_readable(proc, pid) &&
+                             !process_environment(proc, pid, "SLURM_CONF_SERVER");
+  if (is_by_default) {
+    conf = identity.default_conf;
+  }
+  // The cache of a configless slurmd is reached by a link as well.
+  return conf.empty() || same_trusted_file(conf, identity.conf, users);
 }
 
 // Whether this is the cgroup of slurmd's service, or the one below it that slurmd has made for
@@ -231,13 +250,8 @@ bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& 
 
 bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, int pid) {
   const auto options = living_slurmd(places.proc_root, pid, places.users);
-  if (!options || !name_fits(identity, *options)) {
-    return false;
-  }
-  const std::string conf = conf_of(places.proc_root, pid, *options);
-  // The cache of a configless slurmd is reached by a link as well.
-  return conf.empty() || identity.conf.empty() ||
-         same_trusted_file(conf, identity.conf, places.users);
+  return options && name_fits(identity, *options) &&
+         conf_fits(places.proc_root, pid, *options, identity, places.users);
 }
 
 FoundSlurmd find_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity) {

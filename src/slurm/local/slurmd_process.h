@@ -18,8 +18,10 @@
 namespace slurmlet::slurm {
 
 struct SlurmdIdentity {
-  std::string node_name;  // expected NAME of -N; "" = any
-  std::string conf;       // slurm.conf of this node; "" = any
+  std::string node_name;          // expected NAME of -N; "" = any
+  std::string conf;               // slurm.conf of this node; "" = any
+  std::string unnamed = {};       // the NodeName that a slurmd without -N takes; "" = not known
+  std::string default_conf = {};  // what one without -f and $SLURM_CONF reads; "" = not known
   bool operator==(const SlurmdIdentity&) const = default;
 };
 
@@ -77,9 +79,10 @@ Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
 // Whether a pidfile that only `users` may write names the process. `pattern` may hold %n and %h.
 bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& users);
 
-// Whether `pid` is a living slurmd of one of the users that does not say of itself that it is
-// another node's: its command line may name a node (-N) or a slurm.conf (-f, or $SLURM_CONF in its
-// environment). The process of our own pidfile is only asked for its node.
+// Whether `pid` is a living slurmd of one of the users that is not another node's, by -N or by what
+// one without -N takes, nor another cluster's, by its slurm.conf (-f, $SLURM_CONF, else the
+// default). What cannot be told (its environment, a configless slurm.conf) does not speak against
+// it.
 bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, int pid);
 
 struct FoundSlurmd {

@@ -241,7 +241,9 @@ bool SlurmdWatch::adopt(int pid, Now now) {
     return false;
   }
   // The pid may have been given to another process before we held it.
-  if (!is_our_slurmd(settings_.places, {settings_.identity.node_name, ""}, pid)) {
+  SlurmdIdentity identity = settings_.identity;
+  identity.conf.clear();
+  if (!is_our_slurmd(settings_.places, identity, pid)) {
     pidfd_.reset();
     return false;
   }

@@ -198,6 +198,9 @@ void ControllerPoll::plan_retry(node::SlurmFailure cause, Now now) {
 
 void ControllerPoll::fail(Now now, QueryFailure failure) {
   const auto cause = failure.cause;
+  if (cause == node::SlurmFailure::kNotInSlurm) {  // each source has other words for it
+    failure.detail = "slurmctld has no node " + node_ + " in any partition";
+  }
   record_failure(std::move(failure));
   if (cause == node::SlurmFailure::kNotInSlurm) {
     backoff_.reset();

@@ -115,6 +115,9 @@ class ClusterSpec:
     controllers: dict = dataclasses.field(default_factory=dict)
     # slurmd fetches its configuration from slurmctld, in a /run of its own.
     configless: bool = False
+    # Nodes whose slurmd has no -N and sees a host of its own: {node: [host name, more lines of its
+    # /etc/hosts, NodeHostname in slurm.conf or ""]}.
+    hosts: dict = dataclasses.field(default_factory=dict)
     # More arguments of slurmd, by node.
     slurmd_arguments: dict = dataclasses.field(default_factory=dict)
     # Nodes that no line of slurm.conf names, because slurmd is to register them.
@@ -230,6 +233,9 @@ def create_tree(layout, spec):
     with open(layout.at("etc", "hosts"), "w", encoding="ascii") as out:
         out.write("127.0.0.1 localhost\n" + "".join(
             f"{address} {name}\n" for name, address in spec.controllers.values()))
+    for node, (_, more, _) in spec.hosts.items():
+        with open(layout.at("etc", f"hosts.{node}"), "w", encoding="ascii") as out:
+            out.write("127.0.0.1 localhost\n" + more)
     if spec.root:
         # Slurm 24.11 looks for a cgroup to use even where no plugin needs one.
         with open(layout.at("etc", "cgroup.conf"), "w", encoding="ascii") as out:
@@ -342,7 +348,8 @@ def write_slurm_conf(layout, spec):
         line = f"NodeName={node} Port={spec.ports[f'slurmd.{node}']} CPUs={spec.cpus} RealMemory={memory}"
         # Whose host a dynamic future node becomes is not known before slurmd says so.
         if not any(word.startswith("-F") for word in spec.slurmd_arguments.get(node, [])):
-            line += f" NodeHostname={host} NodeAddr=127.0.0.1"
+            seen_as = spec.hosts[node][2] if node in spec.hosts else host
+            line += (f" NodeHostname={seen_as}" if seen_as else "") + " NodeAddr=127.0.0.1"
         if spec.gpus:
             line += f" Gres=gpu:{spec.gpus}"
             present = spec.gpu_count - (1 if spoiled == "gpus" else 0)

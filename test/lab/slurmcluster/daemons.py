@@ -65,8 +65,11 @@ def _slurmd(cluster, node):
     spec = cluster.spec
     more = spec.slurmd_arguments.get(node, [])
     # A dynamic future node (-F) is told its name by slurmctld.
-    named = [] if any(word.startswith("-F") for word in more) else ["-N", node]
+    named = [] if node in spec.hosts or any(word.startswith("-F") for word in more) else ["-N", node]
     words = [*cluster.program("slurmd"), "-D", *named, *more]
+    if node in spec.hosts:
+        words = [*as_host(spec.hosts[node][0], cluster.layout.at("etc", f"hosts.{node}"),
+                          cluster.layout.at("run")), *words]
     environment = cluster.own_env()
     if spec.configless:
         del environment["SLURM_CONF"]

@@ -36,7 +36,7 @@ TEST(SlurmViewTest, EachFailureHasAReasonAndWords) {
       {SlurmFailure::kTokenRefused, "TokenRefused", "slurm.jwtFile"},
       {SlurmFailure::kRestUnavailable, "RestUnavailable", "slurm.restURL"},
       {SlurmFailure::kRecordUnavailable, "RecordUnavailable", "slurmlet-operator"},
-      {SlurmFailure::kNodeUnknown, "SlurmNodeUnknown", "slurm.nodeName"},
+      {SlurmFailure::kNodeUnknown, "SlurmNodeUnknown", "NodeName"},
       {SlurmFailure::kSackUnavailable, "SackUnavailable", "start slurmd or sackd"},
       {SlurmFailure::kOtherCluster, "OtherCluster", "slurm.restURL"},
       {SlurmFailure::kFileSystemHangs, "FileSystemNotResponding", "check its mount"},

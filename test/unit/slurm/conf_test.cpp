@@ -43,6 +43,18 @@ LinesRead lines_of(const std::string& path) {
   return {keys, left_out};
 }
 
+// As slurmd 22.05 and 24.11 read them.
+TEST(ConfLines, ABackslashThatIsEscapedEscapesNothing) {
+  TempTree tree;
+  tree.file("slurm.conf",
+            "A=1\\\\\nB=2\\\\ \t\r\nC=3\\\\\\\n4\nD=5\\\\#6\nE=7\\\\\\#8\nF=\"a \\# "
+            "b\"\nNode\\Name=n\\1\n"
+            "G=9 \\ # comment\n H=10\nI=\\\\\\\\\nJ=11\\");
+  EXPECT_THAT(lines_of(tree.path("slurm.conf")).keys,
+              ElementsAre("a=1\\", "b=2\\", "c=3\\4", "d=5\\", "e=7\\#8", "f=a # b", "nodename=n1",
+                          "g=9", "i=\\\\", "j=11"));
+}
+
 TEST(ConfLines, CommentsContinuationsAndIncludes) {
   TempTree tree;
   tree.file("etc/slurm.conf",

@@ -349,6 +349,7 @@ TEST_F(ControllerPollTest, NotInSlurmIsAnAnswerAndKeepsTheCadence) {
   until_question();
   end_with(CommandOutput{});
   EXPECT_EQ(answer().failure, SlurmFailure::kNotInSlurm);
+  EXPECT_THAT(answer().failure_detail, testing::HasSubstr(std::string{"no node "} + kNode));
   for (int i = 0; i < 5; ++i) {
     EXPECT_LE(until_question(), i == 0 ? seconds{106} : seconds{61});
     end_with(CommandOutput{});

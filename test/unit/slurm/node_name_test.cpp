@@ -55,6 +55,74 @@ TEST(NodeName, TheOnlyNodeOfThisHost) {
   EXPECT_EQ(choice.why, "/etc/slurm/slurm.conf: NodeHostname vm");
 }
 
+NameSources on_host(const SlurmConf& conf, std::vector<std::string> other_hosts,
+                    std::vector<SlurmdSeen> slurmds = running({""})) {
+  return {"", std::move(slurmds), &conf, "cn01.example.org", "kube", std::move(other_hosts), ""};
+}
+
+// As slurmd 22.05 and 24.11 do without -N (test/system/test_slurm_node_name.py).
+TEST(NodeName, IsLookedForByTheHostsNamesInSlurmdsOrder) {
+  const NodeLine by_short = line("n1", "cn01");
+  const NodeLine by_full = line("n2", "cn01.example.org");
+  const NodeLine by_alias = line("n3", "nid7");
+  const NodeLine by_later_alias = line("n4", "nid6");
+  const NodeLine local = line("n5", "localhost");
+  const std::vector<std::string> others{"nid7", "nid6", "localhost"};
+  SlurmConf conf = conf_with({local, by_later_alias, by_alias, by_full, by_short});
+  for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) {
+    EXPECT_EQ(resolve_node_name(on_host(conf, others)).name, name);
+    EXPECT_EQ(resolve_node_name(on_host(conf, others, {})).name, name) << "nor when it is away";
+    EXPECT_EQ(name_without_option(on_host(conf, others)), name);
+    conf.nodes.pop_back();
+  }
+  EXPECT_EQ(resolve_node_name(on_host(conf_with({local}), others)).why,
+            "/etc/slurm/slurm.conf: NodeHostname localhost");
+}
+
+TEST(NodeName, LettersMatterInNames) {
+  const SlurmConf conf = conf_with({line("CN01", "CN01"), line("n1", "LOCALHOST")});
+  EXPECT_EQ(resolve_node_name(on_host(conf, {"localhost"})).name, "cn01.example.org");
+  EXPECT_EQ(resolve_node_name(on_host(conf, {"CN01", "localhost"})).name, "CN01")
+      << "as the name server writes it";
+  EXPECT_EQ(resolve_node_name({"", {}, &conf, "CN01", "cn01"}).name, "CN01");
+}
+
+TEST(NodeName, ARunningSlurmdHasTakenTheFirstOfSeveral) {
+  const SlurmConf conf = conf_with({line("b", "cn01"), line("a", "cn01")});
+  EXPECT_EQ(resolve_node_name(on_host(conf, {})).name, "b");
+  EXPECT_EQ(resolve_node_name(on_host(conf, {}, {})).name, "") << "it may come with -N";
+}
+
+TEST(NodeName, OtherNamesOfTheHostAreAskedForWhereTheyAreNeeded) {
+  const SlurmConf mine = conf_with({line("n1", "cn01")});
+  const SlurmConf none = conf_with({line("n1", "elsewhere")});
+  EXPECT_FALSE(needs_other_hosts(on_host(mine, {})));
+  EXPECT_TRUE(needs_other_hosts(on_host(none, {})));
+  EXPECT_TRUE(needs_other_hosts(on_host(none, {}, {})));
+  EXPECT_FALSE(needs_other_hosts(on_host(none, {}, running({"n7"}))));
+  auto dynamic = running({""});
+  dynamic[0].options.dynamic = true;
+  EXPECT_FALSE(needs_other_hosts(on_host(none, {}, dynamic)));
+  NameSources set = on_host(none, {});
+  set.configured = "n1";
+  EXPECT_FALSE(needs_other_hosts(set));
+}
+
+TEST(NodeName, NamesThatCannotBeResolvedAreNotNone) {
+  const SlurmConf none = conf_with({line("kube", "elsewhere")});
+  NameSources sources = on_host(none, {"localhost"});
+  sources.other_hosts_problem = "the name server does not answer";
+  const auto choice = resolve_node_name(sources);
+  EXPECT_EQ(choice.name, "");
+  EXPECT_THAT(
+      choice.why,
+      testing::AllOf(HasSubstr("/etc/slurm/slurm.conf"), HasSubstr("cn01.example.org"),
+                     HasSubstr("the name server does not answer"), HasSubstr("slurm.nodeName")));
+  const SlurmConf local = conf_with({line("n1", "localhost")});
+  sources.conf = &local;
+  EXPECT_EQ(resolve_node_name(sources).name, "n1");
+}
+
 TEST(NodeName, OfSeveralTheOneNamedAsInKubernetes) {
   const SlurmConf conf = conf_with({line("nid1", "vm"), line("nid2", "vm")});
   EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2"}).name, "nid2");
@@ -127,7 +195,14 @@ TEST(NodeName, ASlurmdThatMayBeAnotherClustersDoesNotConfuse) {
 TEST(NodeName, ADynamicNodeIsCalledByItsHostName) {
   const SlurmConf conf;
   EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm.example.org", "kube"}),
-            (NameChoice{"vm", "host name"}));
+            (NameChoice{"vm.example.org", "host name"}));
+  const SlurmConf other = conf_with({line("n1", "vm"), line("kube", "elsewhere")});
+  auto dynamic = running({""});
+  dynamic[0].options.dynamic = true;
+  EXPECT_EQ(resolve_node_name({"", dynamic, &other, "vm.example.org", "kube"}),
+            (NameChoice{"vm.example.org", "host name of the running slurmd -Z"}));
+  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "vm.example.org", "kube"}).name, "vm")
+      << "without slurm.conf most likely no dynamic one";
   EXPECT_EQ(resolve_node_name({"", {}, nullptr, "vm", "kube"}).name, "vm");
   EXPECT_EQ(resolve_node_name({"", {}, nullptr, "", "kube.x"}).name, "kube");
   EXPECT_EQ(resolve_node_name({"", {}, nullptr, "", ""}).name, "");

@@ -198,6 +198,35 @@ TEST_F(SlurmdProcessTest, AnotherClustersSlurmdIsNotOurs) {
   EXPECT_EQ(find().pid, 44);
 }
 
+TEST_F(SlurmdProcessTest, WithoutAFileOfItsOwnItReadsTheDefault) {
+  identity_.conf = "/a/slurm.conf";
+  add_process(tree_, {42, "slurmd", {"slurmd"}});
+  EXPECT_EQ(find().pid, 42) << "the default is not known";
+  identity_.default_conf = "/etc/slurm/slurm.conf";
+  EXPECT_EQ(find().pid, 0);
+  identity_.conf = "/etc/slurm/slurm.conf";
+  EXPECT_EQ(find().pid, 42);
+  identity_.conf = "/a/slurm.conf";
+  add_process(tree_, {42, "slurmd", {"slurmd", "--conf-server=head"}});
+  EXPECT_EQ(find().pid, 42) << "which file that is, is not known";
+}
+
+TEST_F(SlurmdProcessTest, WithoutANameOfItsOwnItIsTheNodeThatItTakes) {
+  add_process(tree_, {42, "slurmd", {"slurmd"}});
+  EXPECT_EQ(find().pid, 42) << "which one that is, is not known";
+  identity_.unnamed = "nid2";
+  EXPECT_EQ(find().pid, 0);
+  tree_.file("run/slurmd.pid", "42\n");
+  EXPECT_EQ(find().pid, 0);
+  identity_.unnamed = identity_.node_name;
+  EXPECT_EQ(find().pid, 42);
+  identity_.unnamed = "nid2";
+  for (const char* option : {"-Z", "-F"}) {
+    add_process(tree_, {42, "slurmd", {"slurmd", option}});
+    EXPECT_EQ(find().pid, 42) << option << " takes none of slurm.conf";
+  }
+}
+
 TEST_F(SlurmdProcessTest, TheSameFileByALinkIsTheSame) {
   tree_.file("cache/slurm.conf", "").symlink(tree_.path("cache"), "conf");
   identity_.conf = tree_.path("conf/slurm.conf");
