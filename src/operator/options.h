@@ -33,7 +33,7 @@ struct Options {
   bool approve_serving = true;  // certificates
   std::string bootstrap_group;  // whose client certificates are approved; "" = nobody's
   bool leader_elect = true;
-  std::string leader_namespace = "kube-system";
+  std::string leader_namespace = "slurmlet-system";
   std::string metrics_address = "127.0.0.1:10258";  // "" = none
   bool dry_run = false;
   log::Level log_level = log::Level::kInfo;

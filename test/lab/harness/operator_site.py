@@ -17,7 +17,6 @@ OPERATOR = BINARY.parent / "slurmlet-operator"
 RECORD = "slurmlet.io/record"
 LEADER_NAMESPACE = "slurmlet-system"
 LEADER_LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEADER_NAMESPACE}/leases"
-LEASE = f"{LEADER_LEASES}/slurmlet-operator"
 INTERVAL = 1  # seconds
 HOOK = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -41,7 +40,8 @@ class Site:
         self.names, self.operators = [], []
 
     def add(self, name, slurm_node=None):
-        annotations = {"slurmlet.io/slurm-node": slurm_node} if slurm_node else {}
+        annotations = {"slurmlet.io/slurm-cluster": self.slurm.spec.cluster_name.lower(),
+                       **({"slurmlet.io/slurm-node": slurm_node} if slurm_node else {})}
         self.api.create("/api/v1/nodes", {"metadata": {
             "name": name, "labels": {"slurmlet.io/version": "0.1.0"}, "annotations": annotations}})
         self.names = [*{*self.names, name}]

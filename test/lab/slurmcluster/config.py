@@ -118,6 +118,8 @@ class ClusterSpec:
     # Nodes whose slurmd has no -N and sees a host of its own: {node: [host name, more lines of its
     # /etc/hosts, NodeHostname in slurm.conf or ""]}.
     hosts: dict = dataclasses.field(default_factory=dict)
+    # NodeHostname by node, where not all are on this host.
+    node_hosts: dict = dataclasses.field(default_factory=dict)
     # More arguments of slurmd, by node.
     slurmd_arguments: dict = dataclasses.field(default_factory=dict)
     # Nodes that no line of slurm.conf names, because slurmd is to register them.
@@ -348,7 +350,7 @@ def write_slurm_conf(layout, spec):
         line = f"NodeName={node} Port={spec.ports[f'slurmd.{node}']} CPUs={spec.cpus} RealMemory={memory}"
         # Whose host a dynamic future node becomes is not known before slurmd says so.
         if not any(word.startswith("-F") for word in spec.slurmd_arguments.get(node, [])):
-            seen_as = spec.hosts[node][2] if node in spec.hosts else host
+            seen_as = spec.hosts[node][2] if node in spec.hosts else spec.node_hosts.get(node, host)
             line += (f" NodeHostname={seen_as}" if seen_as else "") + " NodeAddr=127.0.0.1"
         if spec.gpus:
             line += f" Gres=gpu:{spec.gpus}"
