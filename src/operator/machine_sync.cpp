@@ -31,7 +31,8 @@ MachineSync::MachineSync(MachineSettings settings, MachineContext context,
       may_act_(std::move(may_act)),
       jobs_(settings_.client, settings_.self, std::move(runner)),
       // Until it is tried again much may happen: by then the jobs must be known anew.
-      backoff_(kJobsFresh, 2 * kJobsFresh, std::chrono::seconds{60}, std::move(random)) {}
+      backoff_(kJobsFresh, 2 * kJobsFresh, std::chrono::seconds{60}, std::move(random)),
+      failed_(std::chrono::seconds{10}, std::chrono::minutes{1}) {}
 
 void MachineSync::forget() {
   context_.machines.restart();
@@ -211,9 +212,8 @@ void MachineSync::look_at_all(Now now, const SiteView& site, std::vector<NodeCha
     delete_left_behind(site, changes);
   }
   unmark(site, now);
-  std::erase_if(troubles_, [now](const auto& entry) {
-    return now.steady >= entry.second.until + 2 * entry.second.pause;
-  });
+  failed_.retain(
+      [&](const auto& key) { return machines_.contains(key) || site.nodes.find(key) != nullptr; });
   std::erase_if(jobs_on_, [this](const auto& entry) { return !machines_.contains(entry.first); });
   if (failed_calls_ == 0 && (calls_left_ < kCallsPerStep || status_.waiting == 0)) {
     call_problem_.clear();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/delay.h"
+#include "base/keyed_backoff.h"
 #include "kube/api.h"
 #include "operator/drain_policy.h"
 #include "operator/machine_place.h"
@@ -97,10 +98,6 @@ class MachineSync {
     std::string message;
     SteadyTime at;
   };
-  struct Trouble {  // with a call
-    SteadyTime until{};
-    Duration pause{};
-  };
   SteadyTime watch(Now now);
   void count_claims(const SiteView& site);
   MachinePlace find(const kube::Machine& machine, const SiteView& site) const;
@@ -150,7 +147,7 @@ class MachineSync {
   int failed_calls_ = 0;
   std::string last_called_, last_unmarked_;     // for this Machine, of this Node
   SteadyTime again_ = kNever, paused_until_{};  // look again; no call before
-  std::map<std::string, Trouble> troubles_;     // of a Machine, or of a Node to be unmarked
+  KeyedBackoff failed_;  // calls for a Machine, or for a Node that is to be unmarked
   std::string doubt_, watch_problem_, call_problem_;
   MachineStatus status_;
 };

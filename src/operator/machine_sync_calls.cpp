@@ -14,15 +14,11 @@ namespace names = node::vocabulary;
 constexpr EventReason kMachineReleased{"MachineReleased", false};
 
 constexpr Duration kNextCalls = std::chrono::milliseconds{100};
-constexpr Duration kFirstCallPause = std::chrono::seconds{10},
-                   kLongestCallPause = std::chrono::minutes{1};
 
 }  // namespace
 
 bool MachineSync::may_call(const std::string& key, Now now) {
-  const auto own = troubles_.find(key);
-  const SteadyTime pause =
-      std::max(paused_until_, own == troubles_.end() ? SteadyTime{} : own->second.until);
+  const SteadyTime pause = std::max(paused_until_, failed_.not_before(key));
   if (now.steady < pause || --calls_left_ < 0) {
     again_ = std::min(again_, std::max(pause, now.steady + kNextCalls));
     return false;
@@ -124,7 +120,7 @@ void MachineSync::release(const MachinePlace& place, kube::Machine& machine, con
 }
 
 void MachineSync::succeeded(const std::string& key) {
-  troubles_.erase(key);
+  failed_.forget(key);
   backoff_.reset();
 }
 
@@ -138,9 +134,7 @@ void MachineSync::failed(const std::string& key, const std::string& what, const 
   if (of_all) {
     paused_until_ = again;
   }
-  Trouble& own = troubles_[key];  // it may hang alone: the others first
-  own.pause = std::clamp<Duration>(2 * own.pause, kFirstCallPause, kLongestCallPause);
-  own.until = std::max(again, now.steady + own.pause);
+  failed_.failed(key, now.steady, again);  // it may hang alone: the others first
   again_ = std::min(again_, again);
   if (call_problem_.empty()) {
     call_problem_ = what + ": " + error.message;

@@ -47,6 +47,7 @@ NodeChanges::NodeChanges(slurm::SinfoSettings client, std::unique_ptr<CommandRun
       clock_(clock),
       backoff_(std::chrono::milliseconds{500}, std::chrono::seconds{2}, std::chrono::seconds{60},
                std::move(random)),
+      failed_(kFirstPause, kLongestPause),
       most_(kMostNodes) {}
 
 void NodeChanges::want(const std::string& slurm_node, SteadyTime now) {
@@ -66,6 +67,7 @@ void NodeChanges::decide(const std::vector<NodeChange>& changes, SteadyTime bega
     wanted.try_emplace(change.slurm_node, std::move(next));
   }
   wanted_ = std::move(wanted);
+  failed_.retain([this](const auto& name) { return wanted_.contains(name); });
   if (now - began > kFresh && !wanted_.empty()) {
     problem_ = "slurmctld's answer came too late to act by it";
     paused_until_ = now + backoff_.next();
@@ -74,6 +76,7 @@ void NodeChanges::decide(const std::vector<NodeChange>& changes, SteadyTime bega
 
 void NodeChanges::forget() {
   wanted_.clear();
+  failed_.forget_all();
   problem_.clear();
   paused_until_ = {};
 }
@@ -81,13 +84,13 @@ void NodeChanges::forget() {
 bool NodeChanges::has_pending(SteadyTime now) const {
   return now >= paused_until_ && !runner_->running() &&
          std::ranges::any_of(wanted_,
-                             [now](const auto& entry) { return now >= entry.second.not_before; });
+                             [&](const auto& entry) { return failed_.may_try(entry.first, now); });
 }
 
 std::vector<std::string> NodeChanges::waiting_since(SteadyTime then) const {
   std::vector<std::string> out;
   for (const auto& [name, wanted] : wanted_) {
-    if (wanted.since <= then && wanted.pause == Duration::zero()) {
+    if (wanted.since <= then && !failed_.has_failed(name)) {
       out.push_back(name);
     }
   }
@@ -98,7 +101,7 @@ std::vector<std::string> NodeChanges::waiting_since(SteadyTime then) const {
 std::vector<NodeChange> NodeChanges::next_batch(SteadyTime now) {
   std::vector<const Wanted*> ready;
   for (const auto& [name, wanted] : wanted_) {
-    if (wanted.change.action != DrainAction::kNone && now >= wanted.not_before) {
+    if (wanted.change.action != DrainAction::kNone && failed_.may_try(name, now)) {
       ready.push_back(&wanted);
     }
   }
@@ -154,9 +157,9 @@ bool NodeChanges::begin(SteadyTime now, std::vector<Done>& done) {
     return true;
   }
   if (batch_.front().reason.size() > kLongestReason) {
-    failed(now, "its Reason in Slurm is too long", false, done);
+    fail(now, "its Reason in Slurm is too long", false, done);
   } else if (const auto started = runner_->start(command(), now); !started) {
-    failed(now, started.error().message, true, done);
+    fail(now, started.error().message, true, done);
   }
   return true;
 }
@@ -166,11 +169,11 @@ void NodeChanges::finish(SteadyTime now, const CommandOutput& output, std::vecto
     const auto known = slurm::known_failure(output.err);
     const std::string unanswered = why_unanswered(output, "scontrol");
     if (!unanswered.empty()) {
-      failed(now, unanswered, true, done);
+      fail(now, unanswered, true, done);
     } else if (known && known->cause != node::SlurmFailure::kGarbage) {
-      failed(now, known->detail, true, done);
+      fail(now, known->detail, true, done);
     } else {
-      failed(now, "scontrol failed: " + slurm::excerpt(output.err), false, done);
+      fail(now, "scontrol failed: " + slurm::excerpt(output.err), false, done);
     }
     return;
   }
@@ -185,17 +188,15 @@ void NodeChanges::finish(SteadyTime now, const CommandOutput& output, std::vecto
   batch_.clear();
 }
 
-void NodeChanges::failed(SteadyTime now, const std::string& why, bool of_all,
-                         std::vector<Done>& done) {
+void NodeChanges::fail(SteadyTime now, const std::string& why, bool of_all,
+                       std::vector<Done>& done) {
   problem_ = why;
   if (of_all) {
     paused_until_ = now + backoff_.next();
   } else if (batch_.size() > 1) {
     most_ = batch_.size() / 2;  // the next dump shows which were changed nevertheless
   } else {
-    Wanted& wanted = wanted_[batch_.front().slurm_node];
-    wanted.pause = std::clamp<Duration>(2 * wanted.pause, kFirstPause, kLongestPause);
-    wanted.not_before = now + wanted.pause;
+    failed_.failed(batch_.front().slurm_node, now);
     most_ = kMostNodes;
   }
   if (of_all || batch_.size() == 1) {
@@ -223,7 +224,7 @@ SteadyTime NodeChanges::step(SteadyTime now, bool may_act, std::vector<Done>& do
   }
   SteadyTime next = kNever;  // what waits for a dump needs no time of its own
   for (const auto& [name, wanted] : wanted_) {
-    const SteadyTime due = std::max(wanted.not_before, paused_until_);
+    const SteadyTime due = std::max(failed_.not_before(name), paused_until_);
     next = due > now ? std::min(next, due) : next;
   }
   return next;

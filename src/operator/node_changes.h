@@ -18,6 +18,7 @@
 
 #include "base/command.h"
 #include "base/delay.h"
+#include "base/keyed_backoff.h"
 #include "operator/rules/drain_rules.h"
 #include "slurm/answers/sinfo.h"
 
@@ -67,21 +68,20 @@ class NodeChanges {
  private:
   struct Wanted {
     SteadyTime since{};
-    SteadyTime not_before{};
-    Duration pause{};
     NodeChange change{};  // kNone before a dump has decided
   };
   std::vector<NodeChange> next_batch(SteadyTime now);
   CommandSpec command() const;
   bool begin(SteadyTime now, std::vector<Done>& done);
   void finish(SteadyTime now, const CommandOutput& output, std::vector<Done>& done);
-  void failed(SteadyTime now, const std::string& why, bool of_all, std::vector<Done>& done);
+  void fail(SteadyTime now, const std::string& why, bool of_all, std::vector<Done>& done);
 
   slurm::SinfoSettings client_;
   std::unique_ptr<CommandRunner> runner_;
   Confirm confirm_;
   const Clock& clock_;
-  Backoff backoff_;  // of all
+  Backoff backoff_;      // of all
+  KeyedBackoff failed_;  // of one
   std::map<std::string, Wanted> wanted_;
   SteadyTime decided_from_{}, changed_at_{};  // the dump's beginning; the last command's end
   SteadyTime paused_until_{};

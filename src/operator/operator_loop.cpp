@@ -308,51 +308,48 @@ void OperatorLoop::tell_of(const std::string& slurm_node, const EventReason& rea
   tell(*nodes_.find(names.front()), reason, message, now);
 }
 
+// Logs that a problem began, changed or ended.
+void OperatorLoop::report(const std::string& what, const std::string& problem,
+                          const std::string& fine) {
+  if (std::exchange(reported_[what], problem) != problem) {
+    problem.empty() ? log::info(fine) : log::warning(problem);
+  }
+}
+
+// After each dump.
 void OperatorLoop::report_dump() {
-  const std::string& problem = dump_.report().failure;
-  if (problem != told_dump_problem_) {
-    if (problem.empty()) {
-      log::info("slurmctld has reported " + counted(dump_.nodes().size(), "node") + " again");
-    } else {
-      log::warning("slurmctld did not report the nodes: " + problem);
-    }
-    told_dump_problem_ = problem;
-  } else if (seen_dumps_ == 0 && dump_.dumps() > 0) {
-    log::info("slurmctld reports " + counted(dump_.nodes().size(), "node"));
-  }
-}
-
-// Of what people can write in Slurm, a node's record may be unreadable, or be there twice.
-void OperatorLoop::report_misread() {
-  if (dump_.misread() == told_misread_) {
-    return;
-  }
-  told_misread_ = dump_.misread();
-  if (told_misread_.empty()) {
-    log::info("slurmctld's records of all nodes can be parsed again");
-    return;
-  }
-  log::warning(fmt::format(
-      "slurmctld's records of {} could not be parsed, so records already published are kept: {}",
-      counted(told_misread_.size(), "node"),
-      plain_text(*told_misread_.begin()) + (told_misread_.size() > 1 ? " and others" : "")));
-}
-
-// By what was written since the dump before: of some Nodes each write may fail.
-void OperatorLoop::report_records() {
+  const std::string& failure = dump_.report().failure;
+  report("dump", failure.empty() ? "" : "slurmctld did not report the nodes: " + failure,
+         "slurmctld reports " + counted(dump_.nodes().size(), "node"));
+  // Of what people can write in Slurm, a node's record may be unreadable, or be there twice.
+  const auto& misread = dump_.misread();
+  report("records of Slurm",
+         misread.empty() ? ""
+                         : fmt::format("slurmctld's records of {} could not be parsed, so records "
+                                       "already published are kept: {}",
+                                       counted(misread.size(), "node"),
+                                       plain_text(*misread.begin()) +
+                                           (misread.size() > 1 ? " and others" : "")),
+         "slurmctld's records of all nodes can be parsed again");
+  // Of some Nodes each write may fail.
   const bool fail =
       std::exchange(seen_write_failures_, publisher_.failures()) != publisher_.failures() ||
       !publisher_.problem().empty();
-  if (fail != std::exchange(records_fail_, fail)) {
-    fail ? log::warning("records are not written to all Nodes: " + publisher_.last_failure())
-         : log::info("records are written to all Nodes again");
-  }
+  const std::string began = reported_["records"];
+  report("records",
+         !fail           ? ""
+         : began.empty() ? "records are not written to all Nodes: " + publisher_.last_failure()
+                         : began,
+         "records are written to all Nodes again");
 }
 
 void OperatorLoop::take_lead(bool leads) {
   log::info(leads ? "this operator leads" : "another operator leads, or none can be elected");
   led_ = leads;
   context_.nodes.restart();
+  for (const auto& requests : context_.certificates) {
+    requests.watch->restart();
+  }
   nodes_.forget();
   dump_.forget();
   changes_.forget();
@@ -379,8 +376,6 @@ SteadyTime OperatorLoop::step() {
   const bool is_new_dump = dump_.dumps() != seen_dumps_;
   if (is_new_dump || dump_.failures() != seen_failures_) {
     report_dump();
-    report_misread();
-    report_records();
     seen_dumps_ = dump_.dumps();
     seen_failures_ = dump_.failures();
     look_at_all(now);

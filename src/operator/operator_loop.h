@@ -111,9 +111,8 @@ class OperatorLoop {
                Now now);
   void report_updates(const std::vector<NodeChanges::Done>& done, Now now);
   void report_waiting(Now now);
+  void report(const std::string& what, const std::string& problem, const std::string& fine);
   void report_dump();
-  void report_misread();
-  void report_records();
 
   OperatorSettings settings_;
   OperatorContext context_;
@@ -128,10 +127,9 @@ class OperatorLoop {
   std::map<std::string, std::string> told_;  // what was last said of a Node
   SteadyTime notes_from_{};                  // annotations are written again from then on
   std::uint64_t seen_dumps_ = 0, seen_failures_ = 0;
-  std::string told_dump_problem_;
-  std::set<std::string> told_misread_;
+  std::map<std::string, std::string> reported_{
+      {"dump", "none yet"}};  // problems, by what they are of
   std::uint64_t seen_write_failures_ = 0;
-  bool records_fail_ = false;
   bool led_ = false;
   std::uint64_t drains_ = 0, undrains_ = 0, update_failures_ = 0, records_deleted_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "operator/record_publisher.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "node/vocabulary.h"
 
@@ -11,124 +12,104 @@ namespace {
 constexpr int kBurst = 10;
 constexpr Duration kLongestBurst = std::chrono::seconds{1};
 constexpr Duration kFirstWritePause = std::chrono::seconds{5};
-// Where it may be the server's fault, and where others could be written meanwhile.
-constexpr Duration kLongestWritePause = std::chrono::seconds{30},
-                   kLongestOwn = std::chrono::minutes{5};
+constexpr Duration kLongestWritePause = std::chrono::minutes{1};
 constexpr Duration kApart = std::chrono::milliseconds{1000} / RecordPublisher::kWritesPerSecond;
 
 }  // namespace
 
+RecordPublisher::RecordPublisher(kube::SiteApi& api, Read read, std::function<bool()> may_act,
+                                 const Clock& clock, Random random)
+    : api_(api),
+      read_(std::move(read)),
+      may_act_(std::move(may_act)),
+      clock_(clock),
+      backoff_(std::chrono::milliseconds{200}, std::chrono::seconds{1}, std::chrono::seconds{30},
+               std::move(random)),
+      failed_(kFirstWritePause, kLongestWritePause) {}
+
 void RecordPublisher::want(const std::string& node, Urgency urgency) {
-  if (urgency == Urgency::kNone) {
-    return;
+  if (urgency != Urgency::kNone) {
+    Waiting& one = waiting_.try_emplace(node, Waiting{urgency, ++came_}).first->second;
+    one.urgency = std::min(one.urgency, urgency);
   }
-  const auto [known, is_new] = places_.try_emplace(node, Place{urgency, ++places_given_});
-  Place& place = known->second;
-  if (!is_new && place.urgency <= urgency) {
-    return;
-  }
-  queue_.erase(place);
-  place.urgency = urgency;
-  queue_.emplace(place, node);
 }
 
 void RecordPublisher::forget(const std::string& node) {
-  if (node == failed_) {
+  if (node == failed_node_) {
     problem_.clear();
   }
-  drop(node);
-}
-
-void RecordPublisher::drop(const std::string& node) {
-  troubled_.erase(node);
-  if (const auto known = places_.find(node); known != places_.end()) {
-    queue_.erase(known->second);
-    places_.erase(known);
-  }
+  failed_.forget(node);
+  waiting_.erase(node);
 }
 
 void RecordPublisher::forget_all() {
-  places_.clear();
-  queue_.clear();
-  troubled_.clear();
+  waiting_.clear();
+  failed_.forget_all();
   problem_.clear();
 }
 
 // Most of a write's cost is the wake-up, so they wait until a burst is due.
 SteadyTime RecordPublisher::due() const {
-  if (places_.empty()) {
-    return kNever;
-  }
-  const SteadyTime burst = next_ + kApart * (kBurst - 1);
-  if (troubled_.size() < places_.size()) {
-    return burst;
-  }
   SteadyTime first = kNever;
-  for (const auto& [node, trouble] : troubled_) {
-    first = std::min(first, trouble.until);
+  for (auto one = waiting_.begin(); first > next_ && one != waiting_.end(); ++one) {
+    first = std::min(first, failed_.not_before(one->first));
   }
-  return std::max(burst, first);
+  return first == kNever ? kNever : std::max(next_ + kApart * (kBurst - 1), first);
 }
 
-const std::string* RecordPublisher::next_node(SteadyTime now) const {
-  const auto found = std::find_if(queue_.begin(), queue_.end(), [&](const auto& entry) {
-    const auto trouble = troubled_.find(entry.second);
-    return trouble == troubled_.end() || now >= trouble->second.until;
-  });
-  return found == queue_.end() ? nullptr : &found->second;
-}
-
-void RecordPublisher::put_off(const std::string& node) {
-  Trouble& trouble = troubled_[node];
-  const Duration longest = trouble.writes == writes_ ? kLongestWritePause : kLongestOwn;
-  const Duration longer = std::min(2 * trouble.pause, longest);
-  trouble.pause = std::max({kFirstWritePause, trouble.pause, longer});
-  trouble.until = clock_.now().steady + trouble.pause;
-  trouble.writes = writes_;
-}
-
-// False when none waits.
-bool RecordPublisher::write_next(SteadyTime now,
-                                 const std::function<void(const std::string&)>& written) {
-  const std::string* next = next_node(now);
-  if (next == nullptr) {
-    return false;
+std::vector<std::string> RecordPublisher::next_nodes(SteadyTime now) const {
+  std::vector<std::tuple<Urgency, std::uint64_t, std::string>> ready;
+  for (const auto& [node, one] : waiting_) {
+    if (failed_.may_try(node, now)) {
+      ready.emplace_back(one.urgency, one.number, node);
+    }
   }
-  const std::string node = *next;
+  const auto end = ready.begin() + std::min<std::ptrdiff_t>(kBurst, std::ssize(ready));
+  std::partial_sort(ready.begin(), end, ready.end());
+  std::vector<std::string> out;
+  std::transform(ready.begin(), end, std::back_inserter(out),
+                 [](const auto& one) { return std::get<std::string>(one); });
+  return out;
+}
+
+void RecordPublisher::write(const std::string& node,
+                            const std::function<void(const std::string&)>& written) {
   const Text text = read_(node);
   next_ += kApart;
   if (text.annotation.empty()) {
     forget(node);
-    return true;
+    return;
   }
   const Status done = api_.annotate(node, text.uid, {{node::vocabulary::kRecord, text.annotation}});
-  const SteadyTime ended = clock_.now().steady;
   if (done) {
     ++writes_;
     problem_.clear();
     backoff_.reset();
-    drop(node);
+    forget(node);
     written(node);
-    return true;
+    return;
   }
   ++failures_;
-  problem_ = last_failure_ = done.error().message;
-  failed_ = node;
-  if (!done.error().unanswered()) {
-    drop(node);  // gone, another one, or refused for this Node: the next dump wants it again
-    return true;
+  if (done.error().unanswered()) {
+    const SteadyTime ended = clock_.now().steady;
+    failed_.failed(node, ended);
+    next_ = ended + backoff_.next(done.error().retry_after);
+  } else {
+    forget(node);  // gone, another one, or rejected for this Node: the next dump wants it again
   }
-  put_off(node);
-  next_ = ended + backoff_.next(done.error().retry_after);
-  return true;
+  problem_ = last_failure_ = done.error().message;
+  failed_node_ = node;
 }
 
 SteadyTime RecordPublisher::step(SteadyTime now,
                                  const std::function<void(const std::string&)>& written) {
   next_ = std::max(next_, now - kApart * (kBurst - 1));  // what was saved up while idle
   if (now >= due()) {
-    while (now >= next_ && clock_.now().steady - now < kLongestBurst && may_act_() &&
-           write_next(now, written)) {
+    for (const auto& node : next_nodes(now)) {
+      if (now < next_ || clock_.now().steady - now >= kLongestBurst || !may_act_()) {
+        break;
+      }
+      write(node, written);
     }
   }
   return std::max(due(), now);

@@ -2,17 +2,18 @@
 
 // Writes records to Nodes: so many a second, in the order of their urgency (rules/record_rules.h)
 // and then as they came. A Node whose write hangs lets the others pass, for longer each time; what
-// the API server rejects is for the next dump to want again. The text is taken
-// when it is written, so what waited is as fresh as all else. A step object; its calls block. One
-// thread, that of the API's client.
+// the API server rejects is for the next dump to want again. The text is taken when it is written,
+// so what waited is as fresh as all else. A step object; its calls block. One thread, that of the
+// API's client.
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/delay.h"
+#include "base/keyed_backoff.h"
 #include "kube/api.h"
 #include "operator/rules/record_rules.h"
 
@@ -30,19 +31,13 @@ class RecordPublisher {
 
   // `may_act` is asked before each write: a call may take long, and the lead end meanwhile.
   RecordPublisher(kube::SiteApi& api, Read read, std::function<bool()> may_act, const Clock& clock,
-                  Random random)
-      : api_(api),
-        read_(std::move(read)),
-        may_act_(std::move(may_act)),
-        clock_(clock),
-        backoff_(std::chrono::milliseconds{200}, std::chrono::seconds{1}, std::chrono::seconds{30},
-                 std::move(random)) {}
+                  Random random);
 
   // A Node that waits already keeps the higher urgency.
   void want(const std::string& node, Urgency urgency);
   void forget(const std::string& node);  // it has gone
   void forget_all();
-  std::size_t waiting() const { return places_.size(); }
+  std::size_t waiting() const { return waiting_.size(); }
   // `written` is called for each Node that was written.
   SteadyTime step(SteadyTime now, const std::function<void(const std::string&)>& written);
 
@@ -52,35 +47,25 @@ class RecordPublisher {
   const std::string& last_failure() const { return last_failure_; }
 
  private:
-  // A Node that could not be written.
-  struct Trouble {
-    SteadyTime until{};  // not tried before
-    Duration pause{};
-    std::uint64_t writes = 0;  // of other Nodes, until then
-  };
-  struct Place {
+  struct Waiting {
     Urgency urgency;
     std::uint64_t number;  // of the same urgency, whoever came first is first
-    auto operator<=>(const Place&) const = default;
   };
   SteadyTime due() const;
-  const std::string* next_node(SteadyTime now) const;
-  void drop(const std::string& node);
-  void put_off(const std::string& node);
-  bool write_next(SteadyTime now, const std::function<void(const std::string&)>& written);
+  std::vector<std::string> next_nodes(SteadyTime now) const;
+  void write(const std::string& node, const std::function<void(const std::string&)>& written);
 
   kube::SiteApi& api_;
   Read read_;
   std::function<bool()> may_act_;
   const Clock& clock_;
-  Backoff backoff_;
-  std::map<std::string, Place> places_;  // of Nodes that wait
-  std::map<Place, std::string> queue_;
-  std::uint64_t places_given_ = 0;
-  std::map<std::string, Trouble> troubled_;  // each of them waits
+  Backoff backoff_;      // of all
+  KeyedBackoff failed_;  // of one
+  std::map<std::string, Waiting> waiting_;
+  std::uint64_t came_ = 0;
   SteadyTime next_{};
   std::uint64_t writes_ = 0, failures_ = 0;
-  std::string problem_, last_failure_, failed_;  // the Node
+  std::string problem_, last_failure_, failed_node_;
 };
 
 }  // namespace slurmlet::op
