@@ -21,6 +21,17 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+Result<std::string_view> utf8_text(std::string_view text) {
+  constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
+  const bool is_marked = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
+  // ASCII in UTF-16: one of its two bytes is 0.
+  const bool is_wide = text.size() >= 2 && (text[0] == '\0') != (text[1] == '\0');
+  if (is_marked || is_wide) {
+    return Error{Code::kInvalid, "the file is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"};
+  }
+  return text.starts_with(kUtf8Mark) ? text.substr(kUtf8Mark.size()) : text;
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace slurmlet {
 
 inline bool contains(std::string_view text, std::string_view part) {
@@ -18,6 +20,9 @@ inline bool contains(std::string_view text, std::string_view part) {
 }
 // Without white space (" \t\r\n") at both ends.
 std::string_view trim(std::string_view text);
+// The text of a file without the byte order mark that some editors put before UTF-8. kInvalid, to
+// be put behind the file's name, where it is UTF-16.
+Result<std::string_view> utf8_text(std::string_view text);
 // Split at each `separator`; "" gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);

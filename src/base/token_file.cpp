@@ -13,14 +13,19 @@ constexpr std::size_t kMaxTokenBytes = std::size_t{64} << 10;
 
 // The token goes into a header line: anything but visible ASCII could end that line.
 Result<std::string> checked_token(std::string_view content, const std::filesystem::path& path) {
-  const std::string_view token = trim(content);
+  const auto text = utf8_text(content);
+  if (!text) {
+    return text.error().with_prefix("token file " + path.string());
+  }
+  const std::string_view token = trim(*text);
   if (token.empty()) {
     return Error{Code::kInvalid, "token file " + path.string() + " is empty"};
   }
   if (!std::ranges::all_of(token, [](char c) { return c > 0x20 && c < 0x7F; })) {
     return Error{Code::kInvalid,
                  "token file " + path.string() +
-                     " contains more than one word; it must contain only the token"};
+                     " contains more than one word, or a character that is not ASCII; it must "
+                     "contain only the token"};
   }
   return std::string(token);
 }

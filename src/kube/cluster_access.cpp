@@ -1,5 +1,6 @@
 #include "kube/cluster_access.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace slurmlet::kube {
@@ -33,8 +34,12 @@ std::string server_url_problem(const std::string& url) {
   if (url.find_first_of(" \t\r\n?#") != std::string::npos) {
     return "has white space, a query or a fragment in it; write https://HOST:PORT";
   }
+  if (!std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < 0x7f; })) {
+    return "has a character in it that is not ASCII, perhaps an invisible one; type it again";
+  }
   if (authority.find('@') != std::string_view::npos) {
-    return "has a user name in it; put the credential in the user entry";
+    return "has a user name in it; remove it, and give the user entry a client certificate or a "
+           "token";
   }
   if (!tls && !is_loopback(authority)) {
     return "is not encrypted; write https://HOST:PORT";

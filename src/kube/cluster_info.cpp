@@ -110,7 +110,7 @@ Result<std::string> keep_pinned(const std::string& ca, const std::vector<std::st
 }  // namespace
 
 Result<BootstrapToken> parse_bootstrap_token(const std::string& text) {
-  const std::string_view token = trim(text);
+  const std::string_view token = trim(TRY(utf8_text(text)));
   const auto dot = std::min(token.find('.'), token.size());
   const std::string_view id = token.substr(0, dot);
   const std::string_view secret = token.substr(std::min(dot + 1, token.size()));

@@ -6,13 +6,15 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace slurmlet::tls {
 namespace {
 
 // Without a callback of ours OpenSSL would ask for the password on the terminal.
 int refuse_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return -1; }
 
-BioPtr open_text(const std::string& text) {
+BioPtr open_text(std::string_view text) {
   return BioPtr{BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};
 }
 
@@ -39,7 +41,11 @@ std::string take_openssl_error() {
 Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
                                                        const std::string& name) {
   ERR_clear_error();
-  const BioPtr bio = open_text(text);
+  const auto readable = utf8_text(text);  // OpenSSL passes over a block behind a byte order mark
+  if (!readable) {
+    return readable.error().with_prefix(name);
+  }
+  const BioPtr bio = open_text(*readable);
   std::vector<CertificatePtr> certificates;
   while (CertificatePtr next{PEM_read_bio_X509(bio.get(), nullptr, refuse_password, nullptr)}) {
     certificates.push_back(std::move(next));
@@ -61,6 +67,10 @@ Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
 }
 
 Result<KeyPtr> parse_private_key(const std::string& text, const std::string& name) {
+  const auto readable = utf8_text(text);
+  if (!readable) {
+    return readable.error().with_prefix(name);
+  }
   // Said first: OpenSSL tries its decoders one after the other, which takes a millisecond.
   if (text.find("PRIVATE KEY-----") == std::string::npos) {
     return Error{
@@ -68,7 +78,7 @@ Result<KeyPtr> parse_private_key(const std::string& text, const std::string& nam
         name + ": contains no PEM private key (-----BEGIN PRIVATE KEY-----); put one there"};
   }
   ERR_clear_error();
-  const BioPtr bio = open_text(text);
+  const BioPtr bio = open_text(*readable);
   KeyPtr key{PEM_read_bio_PrivateKey(bio.get(), nullptr, refuse_password, nullptr)};
   // The reason OpenSSL gives is of no help here, and the less said about keys the better.
   ERR_clear_error();

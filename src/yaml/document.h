@@ -8,8 +8,8 @@
 // The text of a scalar is always kept, so an unquoted version 1.10 can still be read as text().
 //
 // Rejected, with position: anchors, aliases and tags, a key given twice, more than one document,
-// nesting deeper than kMaxDepth, more than kMaxBytes or kMaxNodes, keys that are not scalars. "<<"
-// is an ordinary key.
+// nesting deeper than kMaxDepth, more than kMaxBytes or kMaxNodes, keys that are not scalars or
+// have an invisible character in them, the merge key "<<". A byte order mark is passed over.
 //
 // Values are plain data: safe to copy, and to read from several threads.
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "yaml/document.h"
 #include "yaml/scalar.h"
 
@@ -31,6 +32,31 @@ int from_one(std::size_t libyaml_position) { return static_cast<int>(libyaml_pos
 
 std::string text_of(const yaml_char_t* bytes) {
   return bytes == nullptr ? std::string{} : reinterpret_cast<const char*>(bytes);
+}
+
+constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
+
+// What to write in the place of a tag and its value. `is_plain`: a scalar without quotes.
+std::string without_tag(const std::string& tag, bool is_plain) {
+  if (!tag.starts_with(kCoreTag)) {
+    return fmt::format("write in the place of \"{}\" and its value what they stand for", tag);
+  }
+  const std::string name = tag.substr(kCoreTag.size());
+  std::string instead = "remove it";
+  if (name == "binary") {
+    instead = "replace it and its value with what base64 -d prints of the value";
+  } else if (name == "str") {
+    instead += is_plain ? ", and put the value in quotes" : "";
+  } else if (is_one_of(name, {"int", "float", "bool", "null"})) {
+    instead += is_plain ? "" : " and the quotes around the value";
+  }
+  return fmt::format("\"!!{}\": {}", name, instead);
+}
+
+// Looks like a space, or like nothing, and makes another key of one that is known.
+bool has_invisible(std::string_view text) {
+  return contains(text, "\xC2\xA0") || contains(text, "\xE2\x80\x8B") ||
+         contains(text, "\xE2\x81\xA0") || contains(text, "\xEF\xBB\xBF");
 }
 
 }  // namespace
@@ -127,10 +153,9 @@ Status TreeBuilder::check_plain(const Event& event) const {
                                              text_of(anchor)));
   }
   if (tag != nullptr) {
-    return at(
-        event->start_mark,
-        fmt::format("tags are not supported; remove \"{}\", and quote the value if it is text",
-                    text_of(tag)));
+    const bool is_plain =
+        event->type == YAML_SCALAR_EVENT && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    return at(event->start_mark, "tags are not supported; " + without_tag(text_of(tag), is_plain));
   }
   return {};
 }
@@ -192,6 +217,17 @@ Status TreeBuilder::read_entry(const Event& key_event, std::size_t depth,
   if (key.empty() && scalar.style == YAML_PLAIN_SCALAR_STYLE) {
     return at(key_event->start_mark, "a key is missing before \":\"");
   }
+  if (has_invisible(key)) {
+    return at(key_event->start_mark,
+              fmt::format("an invisible character is in the key \"{}\" or before it; type the "
+                          "beginning of the line again",
+                          key));
+  }
+  if (key == "<<" && scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+    return at(
+        key_event->start_mark,
+        "merge keys are not supported; write the entries that \"<<\" stands for in its place");
+  }
   const auto [first, is_new] = seen.emplace(key, line);
   if (!is_new) {
     return at(key_event->start_mark,
@@ -233,7 +269,11 @@ Result<Document> parse(std::string_view text, const std::string& file_name) {
   if (text.size() > kMaxBytes) {
     return Error{Code::kInvalid, fmt::format("{}:1:1: longer than {} bytes", file_name, kMaxBytes)};
   }
-  return TreeBuilder{text, file_name}.build();
+  const auto readable = utf8_text(text);
+  if (!readable) {
+    return readable.error().with_prefix(fmt::format("{}:1:1", file_name));
+  }
+  return TreeBuilder{*readable, file_name}.build();
 }
 
 }  // namespace slurmlet::yaml

@@ -54,6 +54,24 @@ TEST_F(TokenFileTest, TakesARotatedTokenAtTheNextLook) {
   EXPECT_FALSE(file.last_error());
 }
 
+TEST_F(TokenFileTest, BytesThatNobodySees) {
+  write("\xEF\xBB\xBFone\r\n");
+  TokenFile file(folder_ / "token", clock_);
+  EXPECT_EQ(file.token(), "one");
+  const std::pair<std::string, const char*> kRows[] = {
+      {std::string("\xFF\xFEt\0w\0o\0", 8), "UTF-16; save it as UTF-8"},
+      {std::string("t\0w\0o\0", 6), "UTF-16; save it as UTF-8"},
+      {"two\u200b", "not ASCII"}};
+  for (const auto& [content, words] : kRows) {
+    write(content);
+    const Status read = file.reload();
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().message, HasSubstr((folder_ / "token").string()));
+    EXPECT_THAT(read.error().message, HasSubstr(words));
+    EXPECT_EQ(file.held(), "one");
+  }
+}
+
 TEST_F(TokenFileTest, AFileThatHangsLeavesTheLastTokenInUseUntilItAnswers) {
   write("one");
   TokenFile file(folder_ / "token", clock_);

@@ -145,13 +145,24 @@ TEST(DocumentTest, ErrorsNameFileLineAndColumn) {
       {"&k a: 1\n",
        "f.yaml:1:1: anchors are not supported; remove \"&k\", and write the value out where it is "
        "used"},
-      {"a: !!int 1\n",
-       "f.yaml:1:4: tags are not supported; remove \"tag:yaml.org,2002:int\", and quote the value "
-       "if it is text"},
-      {"a: !secret [x]\n",
-       "f.yaml:1:4: tags are not supported; remove \"!secret\", and quote the value if it is text"},
-      {"a: !m {x: 1}\n",
-       "f.yaml:1:4: tags are not supported; remove \"!m\", and quote the value if it is text"},
+      {"<<: {a: 1}\n",
+       "f.yaml:1:1: merge keys are not supported; write the entries that \"<<\" stands for in its "
+       "place"},
+      {"a: !!int 1\n", "f.yaml:1:4: tags are not supported; \"!!int\": remove it"},
+      {"a: !!int \"1\"\n",
+       "f.yaml:1:4: tags are not supported; \"!!int\": remove it and the quotes around the value"},
+      {"a: !!str 1\n",
+       "f.yaml:1:4: tags are not supported; \"!!str\": remove it, and put the value in quotes"},
+      {"a: !!str |\n  1\n", "f.yaml:1:4: tags are not supported; \"!!str\": remove it"},
+      {"a: !!binary |\n  YQ==\n",
+       "f.yaml:1:4: tags are not supported; \"!!binary\": replace it and its value with what "
+       "base64 "
+       "-d prints of the value"},
+      {"a: !!map {x: 1}\n", "f.yaml:1:4: tags are not supported; \"!!map\": remove it"},
+      {"a: !vault |\n  x\n",
+       "f.yaml:1:4: tags are not supported; write in the place of \"!vault\" and its value what "
+       "they "
+       "stand for"},
   };
   for (const auto& row : kRows) {
     EXPECT_EQ(parse_error(row.text), row.message);
@@ -168,6 +179,29 @@ TEST(DocumentTest, SyntaxErrorsComeFromTheScannerWithTheirPlace) {
 TEST(DocumentTest, WhatIsNotUtf8IsRefused) {
   EXPECT_THAT(parse_error("a: 1\nbc: \xff\n"), StartsWith("f.yaml:2:5: not UTF-8 text"));
   EXPECT_THAT(parse_error(std::string("a: \0\n", 5)), StartsWith("f.yaml:1:4: not UTF-8 text"));
+}
+
+TEST(DocumentTest, BytesThatNobodySees) {
+  EXPECT_EQ(parse_value("\xEF\xBB\xBFk: v\n").find("k")->text(), "v");
+  EXPECT_EQ(parse_value("\xEF\xBB\xBF{\"k\": \"v\"}").find("k")->text(), "v");
+  EXPECT_TRUE(parse_value("\xEF\xBB\xBF").is_null());
+  for (const std::string& text :
+       {std::string("\xFF\xFEk\0:\0", 6), std::string("\xFE\xFF\0k\0:", 6),
+        std::string("k\0:\0", 4), std::string("\0k\0:", 4)}) {
+    EXPECT_THAT(parse_error(text), StartsWith("f.yaml:1:1: the file is UTF-16; save it as UTF-8"));
+  }
+  for (const char* key : {"\u00a0b", "b\u200b", "\ufeffb", "b\u2060c"}) {
+    EXPECT_THAT(parse_error(std::string("a:\n  ") + key + ": 1\n"),
+                StartsWith("f.yaml:2:3: an invisible character"));
+  }
+  EXPECT_EQ(parse_value("k: a\u00a0b\n").find("k")->text(), "a\u00a0b");
+}
+
+// What the messages advise, followed to the letter, gives the value that was meant.
+TEST(DocumentTest, AdviceAboutTagsWorks) {
+  EXPECT_EQ(parse_value("a: \"1\"\n").find("a")->as_string(), "1");  // !!str 1
+  EXPECT_EQ(parse_value("a: 1\n").find("a")->as_int(), 1);           // !!int "1"
+  EXPECT_EQ(parse_value("a: a\n").find("a")->text(), "a");           // !!binary YQ==
 }
 
 TEST(DocumentTest, NestingIsBounded) {
