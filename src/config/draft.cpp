@@ -16,6 +16,9 @@ std::string or_none(const Row& row, std::string_view kind) {
 
 // One overload a type: puts a text (flag, environment, or scalar of the file) into the field.
 Problem assign(const Row& row, std::string_view text, std::string& into) {
+  if (text.empty() && row.decides_trust) {
+    return "is empty; fill it, or remove it";
+  }
   auto problem = text.empty() ? std::nullopt : text_problem(row, text);
   if (!problem) {
     into = text.empty() ? default_text(row) : std::string{text};
@@ -191,10 +194,11 @@ void Draft::reset(const Row& row) {
 }
 
 void Draft::set_yaml(const Row& row, const yaml::Document& document, const yaml::Value& value) {
-  if (value.is_null()) {
+  const bool is_blank = value.is_scalar() && value.text().empty();
+  if (value.is_null() && !(is_blank && row.decides_trust)) {
     return reset(row);
   }
-  if (value.as_string() == "" && is_text(row)) {
+  if (is_blank && is_text(row) && !row.decides_trust) {
     return;
   }
   if (is_map(row)) {

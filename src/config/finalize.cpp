@@ -48,6 +48,19 @@ void check_slurm(Draft& draft) {
   }
 }
 
+// Why a PEM file that is named is of no use; "" if it is.
+std::string pem_file_problem(const Result<std::string>& content) {
+  if (!content) {
+    return "cannot be read: " + content.error().message;
+  }
+  if (const auto text = utf8_text(*content); !text) {
+    return "cannot be used: " + text.error().message;
+  }
+  return contains(*content, "-----BEGIN ")
+             ? ""
+             : "contains nothing in PEM (-----BEGIN ...); put the PEM text there";
+}
+
 // Files that do not answer may be good; who uses them will tell.
 void check_readable(Draft& draft, const FileReader& files) {
   const auto& slurm = draft.settings.slurm;
@@ -64,16 +77,15 @@ void check_readable(Draft& draft, const FileReader& files) {
       [files, named]() -> Result<Problems> {
         Problems out;
         for (const auto& [key, path] : named) {
-          const auto content = path.empty() ? Result<std::string>{""} : files(path);
-          out.push_back(content ? "" : content.error().message);
+          out.push_back(path.empty() ? "" : pem_file_problem(files(path)));
         }
         return out;
       },
       std::chrono::seconds{1});
   for (std::size_t i = 0; problems && i < named.size(); ++i) {
     if (!(*problems)[i].empty()) {
-      draft.reject(named[i].first, fmt::format("is \"{}\", which cannot be read: {}",
-                                               named[i].second, (*problems)[i]));
+      draft.reject(named[i].first,
+                   fmt::format("is \"{}\", which {}", named[i].second, (*problems)[i]));
     }
   }
 }

@@ -14,9 +14,7 @@ auto& in(Settings& settings) {
   return (settings.*....*Path);
 }
 
-constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kMinute = 60 * kSecond;
-constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
 constexpr std::int64_t kMaxPort = 65535;
 
 using S = Settings;
@@ -75,11 +73,13 @@ constexpr Row kRows[] = {
      .flag = "--kubernetes-ca-file",
      .field = &in<&S::kubernetes, &K::ca_file>,
      .help = "PEM file with the CA of kubernetes.server",
-     .when_unset = "the system's CAs"},
+     .when_unset = "the system's CAs",
+     .decides_trust = true},
     {.key = "kubernetes.caData",
      .flag = "--kubernetes-ca-data",
      .field = &in<&S::kubernetes, &K::ca_data>,
      .help = "CA of kubernetes.server, as PEM text",
+     .decides_trust = true,
      .rule = pem_problem},
     {.key = "kubernetes.certificateFile",
      .flag = "--kubernetes-certificate-file",
@@ -108,6 +108,7 @@ constexpr Row kRows[] = {
      .field = &in<&S::kubernetes, &K::ca_cert_hashes>,
      .help = "hashes of the public key of the cluster's CA, sha256:HEX[,sha256:HEX]; with the "
              "bootstrap token they discover and verify the CA, as in kubeadm join",
+     .decides_trust = true,
      .rule = key_hashes_problem},
     {.key = "kubernetes.certDir",
      .flag = "--cert-dir",
@@ -301,7 +302,8 @@ constexpr Row kRows[] = {
      .flag = "--slurm-rest-ca-file",
      .field = &in<&S::slurm, &L::rest_ca_file>,
      .help = "PEM file with the CA of slurm.restURL",
-     .when_unset = "the system's CAs"},
+     .when_unset = "the system's CAs",
+     .decides_trust = true},
     {.key = "slurm.restUser",
      .flag = "--slurm-rest-user",
      .field = &in<&S::slurm, &L::rest_user>,
@@ -313,7 +315,8 @@ constexpr Row kRows[] = {
      .help =
          "user that slurmrestd runs as, by name or uid, where slurm.restURL is http://: only this "
          "user and root are trusted there",
-     .when_unset = "users with a uid below 1000, and slurmlet's own"},
+     .when_unset = "users with a uid below 1000, and slurmlet's own",
+     .decides_trust = true},
     {.key = "slurm.jwtFile",
      .flag = "--slurm-jwt-file",
      .field = &in<&S::slurm, &L::jwt_file>,
@@ -374,7 +377,8 @@ constexpr Row kRows[] = {
      .environment = "APISERVER_CA_CERT_LOCATION",
      .field = &in<&S::endpoint, &E::client_ca_file>,
      .help = "PEM file with the CA of the kubelet API's clients",
-     .when_unset = "the CA of the API server in the kubeconfig"},
+     .when_unset = "the CA of the API server in the kubeconfig",
+     .decides_trust = true},
     {.key = "endpoint.serverTLSBootstrap",
      .flag = "--endpoint-server-tls-bootstrap",
      .field = &in<&S::endpoint, &E::server_tls_bootstrap>,

@@ -53,7 +53,9 @@ struct Row {
   std::string_view help;             // one sentence, lower-case start, no full stop
   std::string_view when_unset = "";  // what happens without a value, where the default is ""
   std::string_view none = "";        // the word for no value of an optional one: "never", "auto"
-  // Beyond the type, by rules.h. "" is always "not set".
+  // An empty text is an error, not "not set": unset, more is trusted than the author meant.
+  bool decides_trust = false;
+  // Beyond the type, by rules.h. "" is "not set".
   Problem (*rule)(std::string_view text) = nullptr;
   Problem (*entry_rule)(const std::string& key, const std::string& value) = nullptr;  // of a map
   std::int64_t minimum = 0;  // whole numbers; durations in ms

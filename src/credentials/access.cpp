@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kNodeUserPrefix = "system:node:";
 
 Status read_into(kube::ClusterAccess& access, const char* what, const std::string& path,
-                 std::string& text, std::string& name) {
+                 std::optional<std::string>& text, std::string& name) {
   if (path.empty()) {
     return {};
   }
@@ -85,10 +85,12 @@ http::Endpoint endpoint_of(const kube::ClusterAccess& access,
 // Distinguishes one reading from another without keeping a second copy of a secret.
 std::vector<std::string> fingerprint_of(const kube::ClusterAccess& access) {
   std::vector<std::string> out;
-  for (const std::string* part :
-       {&access.server, &access.proxy_url, &access.tls_server_name, &access.pem.ca,
-        &access.pem.certificate, &access.pem.key, &access.token, &access.token_file}) {
+  for (const std::string* part : {&access.server, &access.proxy_url, &access.tls_server_name,
+                                  &access.token, &access.token_file}) {
     out.push_back(tls::sha256(*part));
+  }
+  for (const auto* part : {&access.pem.ca, &access.pem.certificate, &access.pem.key}) {
+    out.push_back(*part ? tls::sha256(**part) : "");
   }
   return out;
 }
@@ -99,8 +101,9 @@ std::string identity_of(const kube::ClusterAccess& access,
   const bool is_own =
       std::find(access.files.begin(), access.files.end(), own) != access.files.end();
   std::string parts;
-  for (const std::string& part : {access.server, is_own ? own.string() : access.pem.certificate,
-                                  access.token, access.token_file}) {
+  for (const std::string& part :
+       {access.server, is_own ? own.string() : access.pem.certificate.value_or(""), access.token,
+        access.token_file}) {
     parts += tls::sha256(part);
   }
   return tls::base64_encode(tls::sha256(parts));
@@ -147,15 +150,11 @@ ApiAccess::ApiAccess(config::KubernetesSettings settings, const Clock& clock)
       clock_(&clock),
       current_(std::make_shared<Published<Current>>()) {}
 
-Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock,
-                                  bool needs_token) {
+Result<ApiAccess> ApiAccess::open(const config::Settings& settings, const Clock& clock) {
   ApiAccess out{settings.kubernetes, clock};
   auto current = TRY(out.read(nullptr));
   if (current.token_file) {
-    const Status read = current.token_file->reload();
-    if (!read && needs_token) {
-      return read.error();
-    }
+    TRY(current.token_file->reload());
   }
   out.current_->set(std::move(current));
   return out;
@@ -168,7 +167,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
   hide_secrets(access);
   out.fingerprint = fingerprint_of(access);
   out.identity = identity_of(access, settings_);
-  out.ca_pem = access.pem.ca;
+  out.ca_pem = access.pem.ca.value_or("");
   out.proxy_url = access.proxy_url;
   out.token_path = access.token_file;
   // The same file goes on with the token that it gave last.
@@ -276,7 +275,9 @@ kube::ClusterAccess ApiAccess::cluster() const {
   out.server = endpoint.url;
   out.proxy_url = current->proxy_url;
   out.tls_server_name = endpoint.server_name;
-  out.pem.ca = current->ca_pem;
+  if (!current->ca_pem.empty()) {
+    out.pem.ca = current->ca_pem;
+  }
   return out;
 }
 

@@ -26,11 +26,9 @@ class ApiAccess {
   struct Current;  // one reading of everything
 
  public:
-  // kInvalid and the like with file and fix when the credentials cannot be used; a token file that
-  // gives none yet may do so later, unless `needs_token`. `clock` must outlive it and everything
-  // that uses its source().
-  static Result<ApiAccess> open(const config::Settings& settings, const Clock& clock,
-                                bool needs_token = false);
+  // kInvalid and the like with file and fix when the credentials cannot be used. `clock` must
+  // outlive it and everything that uses its source().
+  static Result<ApiAccess> open(const config::Settings& settings, const Clock& clock);
 
   // What to use now; goes on working after this object is gone.
   http::CredentialSource source() const;

@@ -116,10 +116,11 @@ std::string bootstrap_need(const config::Settings& settings, const std::string& 
     return std::filesystem::exists(path, ignored) ? access.error().message
                                                   : path + " does not exist yet";
   }
-  if (access->pem.certificate.empty()) {
+  if (!access->pem.certificate) {
     return "";  // a token: nothing to be seen in it
   }
-  const auto certificate = tls::read_certificate(access->pem.certificate, path);
+  const auto certificate =
+      tls::read_certificate(*access->pem.certificate, access->pem.certificate_name);
   if (!certificate) {
     return certificate.error().message;
   }

@@ -14,12 +14,20 @@ constexpr hours kSelfSignedLife{24 * 365};
 constexpr std::chrono::seconds kPatience{1};  // with the files, at the start
 constexpr hours kClockAllowance{1};           // a peer's clock may be behind
 
-Result<std::string> read_pem(const std::string& what, const std::string& path) {
+ServingCertificate::FileText read_pem(const std::string& what, const std::string& path) {
   if (path.empty()) {
-    return std::string{};
+    return std::optional<std::string>{};
   }
   auto text = read_file(path);
-  return text ? text : Result<std::string>{text.error().with_prefix(what)};
+  if (!text) {
+    return text.error().with_prefix(what);
+  }
+  return std::optional{*std::move(text)};
+}
+
+// The API server's CA, for its clients; there is none where the system's are trusted.
+std::optional<std::string> unless_empty(const std::string& ca) {
+  return ca.empty() ? std::nullopt : std::optional{ca};
 }
 
 }  // namespace
@@ -36,8 +44,8 @@ ServingCertificate::Files ServingCertificate::read(const config::EndpointSetting
           read_pem("endpoint.keyFile", settings.key_file)};
 }
 
-Result<std::string> ServingCertificate::client_ca(const Files& files) const {
-  return settings_.client_ca_file.empty() ? cluster_ca_ : files.client_ca;
+ServingCertificate::FileText ServingCertificate::client_ca(const Files& files) const {
+  return settings_.client_ca_file.empty() ? unless_empty(cluster_ca_) : files.client_ca;
 }
 
 Status ServingCertificate::publish(tls::ServerPem pem) {
@@ -58,7 +66,7 @@ Status ServingCertificate::make_self_signed(WallTime now, const Files& files) {
   tls::ServerPem pem;
   pem.certificate = std::move(certificate);
   pem.key = std::move(key);
-  pem.client_ca = ca ? *ca : "";
+  pem.client_ca = ca ? *ca : std::nullopt;
   pem.certificate_name = pem.key_name = kSelfSigned;
   const Status published = publish(std::move(pem));
   return published && !ca ? Status{ca.error()} : published;
@@ -87,8 +95,8 @@ Status ServingCertificate::use(const Files& files) {
   tls::ServerPem pem = pem_;
   pem.client_ca = TRY(client_ca(files));
   if (is_given()) {
-    pem.certificate = TRY(files.certificate);
-    pem.key = TRY(files.key);
+    pem.certificate = TRY(files.certificate).value_or("");
+    pem.key = TRY(files.key).value_or("");
     pem.certificate_name = settings_.certificate_file;
     pem.key_name = settings_.key_file;
   }
@@ -109,7 +117,7 @@ Status ServingCertificate::set_cluster_ca(const std::string& pem) {
   }
   if (serves() && settings_.client_ca_file.empty()) {
     tls::ServerPem with_ca = pem_;
-    with_ca.client_ca = pem;
+    with_ca.client_ca = unless_empty(pem);
     TRY(publish(std::move(with_ca)));
   }
   cluster_ca_ = pem;

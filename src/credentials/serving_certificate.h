@@ -32,9 +32,10 @@ class ServingCertificate {
   // Makes the first identity. An Error says why the files given cannot be used; the self-signed
   // certificate serves all the same, unless even that failed.
   Status start(WallTime now);
-  // PEM, each of its file; "" of one that is not configured.
+  // PEM, each of its file; nothing of one that is not configured.
+  using FileText = Result<std::optional<std::string>>;
   struct Files {
-    Result<std::string> client_ca, certificate, key;
+    FileText client_ca, certificate, key;
   };
   // May hang.
   static Files read(const config::EndpointSettings& settings);
@@ -58,7 +59,7 @@ class ServingCertificate {
   static constexpr const char* kSelfSigned = "the self-signed serving certificate";
 
   bool serves() const { return settings_.port != 0; }
-  Result<std::string> client_ca(const Files& files) const;
+  FileText client_ca(const Files& files) const;
   Status make_self_signed(WallTime now, const Files& files);
   Status publish(tls::ServerPem pem);
 

@@ -190,8 +190,8 @@ Result<credentials::ApiAccess> Life::open_access() {
   SideCall<Result<credentials::ApiAccess>> opening;
   return in_time(
       opening,
-      [settings = settings_, clock = &lasting_.clock, is_reload = lasting_.access.has_value()] {
-        return credentials::ApiAccess::open(settings, *clock, is_reload);
+      [settings = settings_, clock = &lasting_.clock] {
+        return credentials::ApiAccess::open(settings, *clock);
       },
       patience());
 }

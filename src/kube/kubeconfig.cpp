@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "tls/client_identity.h"
 #include "yaml/document.h"
 #include "yaml/emit.h"
@@ -34,7 +35,7 @@ class Reader {
   struct PemField {
     const char* data_key;
     const char* file_key;
-    std::string& text;
+    std::optional<std::string>& text;
     std::string& name;
   };
 
@@ -48,7 +49,9 @@ class Reader {
   Status read_cluster(const Entry& cluster);
   Status read_user(const Entry& user);
   Status refuse_foreign_credentials(const Entry& user) const;
+  Status read_token(const yaml::Value& map, const std::string& user);
   Status read_pem(const yaml::Value& map, const PemField& field);
+  Result<std::string> decoded(const yaml::Value& at, const char* key) const;
   std::string resolved(const std::string& path) const {
     return fs::path(path).is_absolute() ? path : (folder_ / path).lexically_normal().string();
   }
@@ -151,11 +154,11 @@ Status Reader::read_cluster(const Entry& cluster) {
 
 Status Reader::refuse_foreign_credentials(const Entry& user) const {
   static constexpr const char* kOwnCredential =
-      "is not supported: slurmlet runs no credential helpers; give the user client-certificate and "
-      "client-key, or tokenFile";
+      "is not supported: slurmlet runs no credential helpers; replace it with client-certificate "
+      "and client-key, or with tokenFile";
   static constexpr const char* kPassword =
-      "is not supported: API servers no longer take passwords; give the user client-certificate "
-      "and client-key, or tokenFile";
+      "is not supported: API servers no longer take passwords; replace user name and password with "
+      "client-certificate and client-key, or with tokenFile";
   static constexpr const char* kImpersonation =
       "is not supported: slurmlet acts as the user itself; remove it";
   static constexpr std::pair<const char*, const char*> kRefused[] = {
@@ -181,25 +184,16 @@ Status Reader::read_user(const Entry& user) {
                                 PemField{"client-key-data", "client-key", pem.key, pem.key_name}}) {
     TRY(read_pem(map, field));
   }
-  if (pem.certificate.empty() != pem.key.empty()) {
-    return invalid(map, pem.key.empty()
+  if (pem.certificate.has_value() != pem.key.has_value()) {
+    return invalid(map, pem.certificate
                             ? "user " + in_quotes(user.name) +
                                   " has a client certificate without its key; set client-key"
                             : "user " + in_quotes(user.name) +
                                   " has a client key without its certificate; set "
                                   "client-certificate");
   }
-  auto token = TRY(text(map, "token"));
-  if (token.find_first_of("\r\n\t ") != std::string::npos) {
-    return invalid(*map.find("token"), "token of user " + in_quotes(user.name) +
-                                           " has white space in it; write it on one line");
-  }
-  access_.token = std::move(token);
-  const auto token_file = TRY(text(map, "tokenFile"));
-  if (!token_file.empty()) {
-    access_.token_file = resolved(token_file);
-  }
-  if (pem.certificate.empty() && access_.token.empty() && access_.token_file.empty()) {
+  TRY(read_token(map, user.name));
+  if (!pem.certificate && access_.token.empty() && access_.token_file.empty()) {
     return invalid(map, "user " + in_quotes(user.name) +
                             " has no credential; set client-certificate and client-key, or "
                             "tokenFile");
@@ -207,22 +201,60 @@ Status Reader::read_user(const Entry& user) {
   return {};
 }
 
-// Inline data wins over the file, as client-go has it.
-Status Reader::read_pem(const yaml::Value& map, const PemField& field) {
-  const auto data = TRY(text(map, field.data_key));
-  if (!data.empty()) {
-    const yaml::Value& at = *map.find(field.data_key);
-    auto decoded = tls::base64_decode(data);
-    if (!decoded) {
-      return invalid(at, std::string(field.data_key) +
-                             " is not valid base64; write the PEM text "
-                             "through base64 -w0");
+Status Reader::read_token(const yaml::Value& map, const std::string& user) {
+  access_.token = TRY(text(map, "token"));
+  if (access_.token.find_first_of("\r\n\t ") != std::string::npos) {
+    return invalid(*map.find("token"), "token of user " + in_quotes(user) +
+                                           " has white space in it; write it on one line");
+  }
+  if (const auto file = TRY(text(map, "tokenFile")); !file.empty()) {
+    access_.token_file = resolved(file);
+  }
+  const bool has_one = !access_.token.empty() || !access_.token_file.empty();
+  for (const char* key : {"token", "tokenFile"}) {
+    if (const yaml::Value* empty = map.find(key); empty != nullptr && !has_one) {
+      return invalid(*empty, std::string(key) + " of user " + in_quotes(user) +
+                                 " is empty; fill it, or remove it where the user has a "
+                                 "client certificate");
     }
-    field.text = *std::move(decoded);
-    field.name = document_.where_key(at) + ": " + field.data_key;
+  }
+  return {};
+}
+
+// What the value is base64 of.
+Result<std::string> Reader::decoded(const yaml::Value& at, const char* key) const {
+  constexpr const char* kPemBegins = "-----BEGIN ";
+  auto pem = tls::base64_decode(at.text());
+  if (pem && contains(*pem, kPemBegins)) {
+    return pem;
+  }
+  const auto twice = pem ? tls::base64_decode(*pem) : pem;
+  return invalid(at, std::string(key) +
+                         (twice && contains(*twice, kPemBegins)
+                              ? " is base64 of base64; replace it with what base64 -d prints of it"
+                          : pem ? " is base64 of something that is not PEM; write the PEM text "
+                                  "through base64 -w0"
+                                : " is not valid base64; write the PEM text through base64 -w0"));
+}
+
+// Inline data wins over the file, as client-go has it. A key that is there must hold something: an
+// empty one would mean no CA of the cluster's, and with it the public ones.
+Status Reader::read_pem(const yaml::Value& map, const PemField& field) {
+  const yaml::Value* inline_data = map.find(field.data_key);
+  const yaml::Value* file = map.find(field.file_key);
+  if (!TRY(text(map, field.data_key)).empty()) {
+    field.text = TRY(decoded(*inline_data, field.data_key));
+    field.name = document_.where_key(*inline_data) + ": " + field.data_key;
     return {};
   }
   const auto path = TRY(text(map, field.file_key));
+  if (path.empty() && file != nullptr) {
+    return invalid(*file, std::string(field.file_key) + " is empty; set it to a PEM file");
+  }
+  if (path.empty() && inline_data != nullptr) {
+    return invalid(*inline_data, std::string(field.data_key) +
+                                     " is empty; write the PEM text through base64 -w0 there");
+  }
   if (path.empty()) {
     return {};
   }
@@ -244,8 +276,8 @@ constexpr const char* kContext = "default-context";
 
 ordered_json cluster_json(const ClusterAccess& access) {
   ordered_json cluster;
-  if (!access.pem.ca.empty()) {
-    cluster["certificate-authority-data"] = tls::base64_encode(access.pem.ca);
+  if (access.pem.ca) {
+    cluster["certificate-authority-data"] = tls::base64_encode(*access.pem.ca);
   }
   if (!access.proxy_url.empty()) {
     cluster["proxy-url"] = access.proxy_url;

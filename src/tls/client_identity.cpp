@@ -21,8 +21,8 @@ bool apply_common(SSL_CTX* context) {
 }
 
 Result<StorePtr> make_trust(const PemSources& pem) {
-  if (!pem.ca.empty()) {
-    return parse_trust(pem.ca, pem.ca_name);
+  if (pem.ca) {
+    return parse_trust(*pem.ca, pem.ca_name);
   }
   StorePtr store = make_store();
   if (X509_STORE_set_default_paths(store.get()) != 1) {
@@ -34,20 +34,20 @@ Result<StorePtr> make_trust(const PemSources& pem) {
 
 // Null if there is none.
 Result<std::shared_ptr<const Credential>> make_own(const PemSources& pem) {
-  if (pem.certificate.empty()) {
-    if (!pem.key.empty()) {
+  if (!pem.certificate) {
+    if (pem.key) {
       return Error{Code::kInvalid, pem.key_name +
                                        ": a private key without its certificate; give "
                                        "both or neither"};
     }
     return std::shared_ptr<const Credential>{};
   }
-  if (pem.key.empty()) {
+  if (!pem.key) {
     return Error{Code::kInvalid, pem.certificate_name +
                                      ": a certificate without its private key; "
                                      "give both or neither"};
   }
-  auto own = TRY(parse_credential(pem.certificate, pem.certificate_name, pem.key, pem.key_name));
+  auto own = TRY(parse_credential(*pem.certificate, pem.certificate_name, *pem.key, pem.key_name));
   return std::make_shared<const Credential>(std::move(own));
 }
 
@@ -82,7 +82,7 @@ Result<std::shared_ptr<const ClientIdentity>> ClientIdentity::make(const PemSour
   // name, not at the first connection.
   const ContextPtr rehearsal{SSL_CTX_new(TLS_client_method())};
   if (!identity->apply_to(rehearsal.get())) {
-    const std::string name = pem.certificate.empty() ? pem.ca_name : pem.certificate_name;
+    const std::string name = pem.certificate ? pem.certificate_name : pem.ca_name;
     return Error{Code::kInvalid, name + ": OpenSSL rejects it: " + take_openssl_error() +
                                      "; have it reissued according to the system's crypto policy"};
   }

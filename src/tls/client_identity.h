@@ -37,10 +37,11 @@ struct CertificateSummary : CertificateSubject {
   bool is_ca = false;  // basicConstraints: it may sign others
 };
 
+// What is not named is nothing; what is named must hold something: an empty text is an error.
 struct PemSources {
-  std::string ca;           // "" = the system's trust store
-  std::string certificate;  // "" = no client certificate; may hold intermediates after the leaf
-  std::string key;
+  std::optional<std::string> ca;           // nothing = the system's trust store
+  std::optional<std::string> certificate;  // may hold intermediates after the leaf
+  std::optional<std::string> key;
   // What to call each in errors: a file name or "kubeconfig key …".
   std::string ca_name, certificate_name, key_name;
 };

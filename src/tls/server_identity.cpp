@@ -55,8 +55,8 @@ bool set_protocol_rules(SSL_CTX* context) {
 }
 
 Status ask_for_client_certificates(SSL_CTX* context, const ServerPem& pem) {
-  const auto trust = TRY(parse_trust(pem.client_ca, pem.client_ca_name));
-  const auto authorities = TRY(parse_certificates(pem.client_ca, pem.client_ca_name));
+  const auto trust = TRY(parse_trust(*pem.client_ca, pem.client_ca_name));
+  const auto authorities = TRY(parse_certificates(*pem.client_ca, pem.client_ca_name));
   SSL_CTX_set1_verify_cert_store(context, trust.get());
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_verify_depth(context, kMaxClientChainDepth);
@@ -85,7 +85,7 @@ Result<std::shared_ptr<const ServerIdentity>> ServerIdentity::make(const ServerP
                                      ": OpenSSL rejects it: " + take_openssl_error() +
                                      "; have it reissued according to the system's crypto policy"};
   }
-  if (!pem.client_ca.empty()) {
+  if (pem.client_ca) {
     TRY(ask_for_client_certificates(context.get(), pem));
   }
   return std::make_shared<const ServerIdentity>(std::move(context), summarize(*own.leaf));

@@ -37,7 +37,7 @@ namespace slurmlet::tls {
 struct ServerPem {
   std::string certificate;  // leaf first
   std::string key;
-  std::string client_ca;  // "" = no client certificate is believed
+  std::optional<std::string> client_ca;  // nothing = no client certificate is believed
   // What to call each in errors: a file name.
   std::string certificate_name, key_name, client_ca_name;
 };

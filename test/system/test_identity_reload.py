@@ -1,6 +1,7 @@
 """Credentials replaced on disk under the running daemon."""
 import collections
 import functools
+import json
 import os
 import shutil
 import time
@@ -9,6 +10,7 @@ import pytest
 
 from harness.bootstrap import credential_id, kubeconfig_certificate
 from harness.certificates import Authority, cluster_authority
+from harness.commands import run_beside
 from harness.kubelet_client import ServingCertificate
 from harness.programs import free_port
 from harness.rig import Rig, wait_until
@@ -268,6 +270,46 @@ def test_ca_bundle_with_another_ca_added_and_one_that_is_broken(other):
     other.wait_log("the old one stays in use", timeout=PROMISE)
     other.wait_next_renewal()
     assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
+
+
+@pytest.mark.parametrize("key", ["certificate-authority", "certificate-authority-data"])
+def test_ca_that_is_emptied_is_not_the_public_ones(other, key):
+    """A file that is named, and a key that is there, hold a certificate, or the old one stays."""
+    bundle = other.directory / "ca.crt"
+    bundle.write_text((other.plane.directory / "pki/ca.crt").read_text())
+    path, _ = other.fresh("whole")
+    text = path.read_text()
+    start = text.index("certificate-authority-data:")
+    end = text.index("\n", start)
+    other.kubeconfig.write_text(
+        text if key.endswith("data") else
+        f"{text[:start]}certificate-authority: {bundle}{text[end:]}")
+    other.start()
+    other.wait_renewed()
+    if key.endswith("data"):
+        empty = other.directory / "empty"
+        empty.write_text(f'{text[:start]}certificate-authority-data: ""{text[end:]}')
+        os.replace(empty, other.kubeconfig)
+        named = f"{other.kubeconfig}:"
+    else:
+        bundle.write_text("")
+        named = f"{bundle}: contains no PEM certificate"
+    other.wait_log("the old one stays in use", timeout=PROMISE)
+    for _ in range(3):
+        other.wait_next_renewal()
+    lines = [line for line in other.log().splitlines() if "stays in use" in line]
+    assert len(lines) == 1 and named in lines[0]
+    assert "is in use" not in other.log().replace(lines[0], "")
+    assert longest_pause(other.audit.renewals()) <= LONGEST_PAUSE
+    # With what the system trusts in the place of the cluster's CA it would be believed.
+    other.environment["SSL_CERT_FILE"] = str(other.plane.directory / "pki/ca.crt")
+    checked = run_beside(other, "check", "-o", "json")
+    assert checked.returncode == 1
+    assert any(one["severity"] == "error" and named in " ".join(map(str, one.values()))
+               for one in json.loads(checked.stdout)["findings"])
+    other.daemon.stop()
+    refused = run_beside(other, "run")
+    assert refused.returncode == 2 and named in refused.stderr
 
 
 def test_serving_certificate_files(rig, timing):

@@ -16,7 +16,7 @@ std::string yaml_default(const config::Row& row) {
   if (!text.empty()) {
     return text;
   }
-  return config::is_map(row) ? "{}" : "\"\"";
+  return config::is_map(row) ? "{}" : row.decides_trust ? "null" : "\"\"";
 }
 
 // A comment of the example file, broken between words so that no line is longer than 100.

@@ -47,7 +47,8 @@ in the order of their names. They have the same form; later ones override
 earlier ones, and mappings are merged. A setting that is
 .B null
 reverts to its default, whatever the earlier files set (a mapping becomes empty); an empty text or an
-empty group changes nothing. All these files, and those that they name, must be regular files.
+empty group changes nothing, but an empty text is an error where it would mean that more is trusted (CAs,
+their hashes, slurmrestd's user). All these files, and those that they name, must be regular files.
 .PP
 Unknown keys, repeated keys, invalid values and YAML's anchors, aliases and tags are rejected: the
 message names the file, the line, the key and a suggested fix, and

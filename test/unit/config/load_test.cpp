@@ -113,6 +113,29 @@ TEST(LoadTest, NullInADropInIsTheDefaultAgain) {
   EXPECT_EQ(with("node: {labels: null}\n").node.labels, (TextMap{{"hall", "h1"}}));
 }
 
+// Unset, each of them would let more be trusted than its author meant.
+TEST(LoadTest, AnEmptyTextIsAnErrorWhereItDecidesTrust) {
+  const std::pair<const char*, const char*> kKeys[] = {
+      {"kubernetes", "caFile"}, {"kubernetes", "caData"},    {"kubernetes", "caCertHashes"},
+      {"slurm", "restCAFile"},  {"slurm", "restServerUser"}, {"endpoint", "clientCAFile"}};
+  for (const auto& [group, key] : kKeys) {
+    for (const char* value : {"\"\"", "''", ""}) {
+      FakeSources sources;
+      sources.files["/etc/slurmlet/config.yaml"] =
+          fmt::format("{}{}:\n  {}: {}\n", kHead, group, key, value);
+      EXPECT_THAT(sources.error_with({"print-node"}),
+                  HasSubstr(fmt::format("{}.{} is empty; fill it, or remove it", group, key)));
+    }
+    FakeSources sources;
+    sources.files["/etc/slurmlet/config.yaml"] =
+        fmt::format("{}{}: {{{}: null}}\n", kHead, group, key);
+    EXPECT_EQ(sources.error_with({"print-node"}), "") << "the documented word for its default";
+    const std::string flag{find_row(fmt::format("{}.{}", group, key))->flag};
+    EXPECT_EQ(FakeSources{}.error_with({"print-node", flag + "="}),
+              flag + " is empty; fill it, or remove it");
+  }
+}
+
 // Files as they are, with what would hang a start or be passed over in silence.
 TEST(LoadTest, WhatIsNoFileOrNoDirectoryIsAnError) {
   const auto problem = [](const fakes::TempTree& tree) {
@@ -198,7 +221,7 @@ TEST(LoadTest, EveryVariableOfTheTableReachesItsSetting) {
   };
   for (const auto& row : kRows) {
     FakeSources sources;
-    sources.files["/ca"] = "pem";
+    sources.files["/ca"] = "-----BEGIN CERTIFICATE-----\n";
     sources.environment[row.name] = row.value;
     EXPECT_EQ(value_text(*find_row(row.key), loaded(sources, {"print-node"})), row.value);
     sources.environment[row.name] = "";
@@ -228,13 +251,21 @@ TEST(LoadTest, TheServingCertificateOfVirtualKubeletIsCarriedAndMustBeReadable) 
             "environment variable APISERVER_CERT_LOCATION is \"/pki/tls.crt\", which cannot be "
             "read: open /pki/tls.crt: No such file or directory");
   sources.environment["APISERVER_KEY_LOCATION"] = "/pki/tls.key";
-  sources.files["/pki/tls.crt"] = "pem";
+  sources.files["/pki/tls.crt"] = "-----BEGIN CERTIFICATE-----\n";
   sources.unreadable["/pki/tls.key"] = "open /pki/tls.key: Permission denied";
   EXPECT_EQ(sources.error_with({"print-node"}),
             "environment variable APISERVER_KEY_LOCATION is \"/pki/tls.key\", which cannot be "
             "read: open /pki/tls.key: Permission denied");
   sources.unreadable.clear();
-  sources.files["/pki/tls.key"] = "pem";
+  for (const char* text : {"", "\n", "MIIC"}) {
+    sources.files["/pki/tls.key"] = text;
+    EXPECT_EQ(sources.error_with({"print-node"}),
+              "environment variable APISERVER_KEY_LOCATION is \"/pki/tls.key\", which contains "
+              "nothing in PEM (-----BEGIN ...); put the PEM text there");
+  }
+  sources.files["/pki/tls.key"] = std::string("\xFF\xFE-\0", 4);
+  EXPECT_THAT(sources.error_with({"print-node"}), HasSubstr("UTF-16"));
+  sources.files["/pki/tls.key"] = "-----BEGIN PRIVATE KEY-----\n";
   const Settings settings = loaded(sources, {"print-node"});
   EXPECT_EQ(settings.endpoint.certificate_file, "/pki/tls.crt");
   EXPECT_EQ(settings.endpoint.key_file, "/pki/tls.key");

@@ -356,6 +356,28 @@ TEST_F(ApiAccessTest, AMissingFileOfTheEnvironmentFormIsNamed) {
   }
 }
 
+// A start is refused; in a pod these are the files of its service account.
+TEST_F(ApiAccessTest, AnEmptyFileOfTheEnvironmentFormIsNamed) {
+  use_files();
+  settings_.kubernetes.token_file = path("token");
+  for (const char* name : {"ca.crt", "tls.crt", "tls.key", "token"}) {
+    tree_.file("ca.crt", ca().certificate).file("token", "t0ken");
+    put(node_certificate("n1"));
+    tree_.file(name, "");
+    const auto access = ApiAccess::open(settings_, clock_);
+    ASSERT_FALSE(access) << name;
+    EXPECT_EQ(access.error().code, Code::kInvalid) << name;
+    EXPECT_THAT(access.error().message, HasSubstr(path(name)));
+  }
+}
+
+TEST_F(ApiAccessTest, AMissingTokenFileIsNamed) {
+  tree_.file("kubeconfig", kubeconfig(kCluster, "tokenFile: token"));
+  const auto access = ApiAccess::open(settings_, clock_);
+  ASSERT_FALSE(access);
+  EXPECT_THAT(access.error().message, HasSubstr(path("token")));
+}
+
 TEST_F(ApiAccessTest, ACaThatIsConfiguredAsText) {
   auto& parts = settings_.kubernetes;
   parts.kubeconfig = "";
@@ -387,7 +409,12 @@ TEST_F(ApiAccessTest, RefusesABrokenReplacementAndKeepsTheOld) {
       {"no PEM", "garbage", fresh.key, ca().certificate, good, "tls.crt", ""},
       {"cut key", fresh.certificate, fresh.key.substr(0, 60), ca().certificate, good, "tls.key",
        ""},
-      {"empty certificate", "", fresh.key, ca().certificate, good, "kubeconfig", ""},
+      {"empty certificate", "", fresh.key, ca().certificate, good, "tls.crt", "no PEM"},
+      {"empty key", fresh.certificate, "", ca().certificate, good, "tls.key", "no PEM"},
+      {"empty CA", fresh.certificate, fresh.key, "", good, "ca.crt", "no PEM certificate"},
+      {"empty CA data", fresh.certificate, fresh.key, ca().certificate,
+       kubeconfig("server: 'https://api:6443', certificate-authority-data: ''", kFiles),
+       "kubeconfig", "certificate-authority-data is empty"},
       {"no CA", fresh.certificate, fresh.key, "garbage", good, "ca.crt", ""},
       {"expired", expired.certificate, expired.key, ca().certificate, good, "kubeconfig",
        "expired at 2026-11-20T13:00:00Z"},
@@ -410,7 +437,7 @@ TEST_F(ApiAccessTest, RefusesABrokenReplacementAndKeepsTheOld) {
     ASSERT_FALSE(reloaded) << row.name;
     EXPECT_THAT(reloaded.error().message, HasSubstr(row.named)) << row.name;
     EXPECT_THAT(reloaded.error().message, HasSubstr(row.reason)) << row.name;
-    EXPECT_THAT(reloaded.error().message, Not(HasSubstr("PRIVATE KEY"))) << row.name;
+    EXPECT_THAT(reloaded.error().message, Not(HasSubstr("PRIVATE KEY-----\n"))) << row.name;
     EXPECT_EQ(access.source()(), before) << row.name;
     EXPECT_EQ(access.files(), files) << row.name;
     EXPECT_EQ(access.node_of_credential(), "n1") << row.name;

@@ -119,6 +119,25 @@ TEST_F(ServingCertificateTest, BrokenFilesAtTheStartLeaveASelfSignedOne) {
   EXPECT_FALSE(serving.is_self_signed());
 }
 
+// Nobody would be let in, and the log would say that the new one is in use.
+TEST_F(ServingCertificateTest, AnEmptyReplacementIsRefusedByName) {
+  config::EndpointSettings settings = files();
+  settings.client_ca_file = tree.path("ca.crt");
+  const Pair good = make_pair_for("good");
+  for (const char* name : {"ca.crt", "tls.crt", "tls.key"}) {
+    write(good);
+    tree.file("ca.crt", make_pair_for("ca").certificate);
+    ServingCertificate serving{settings, "n1", ""};
+    ASSERT_TRUE(serving.start(system_clock::now()));
+    const auto before = serving.identity();
+    tree.file(name, "");
+    const Status refused = serving.use(ServingCertificate::read(settings));
+    ASSERT_FALSE(refused) << name;
+    EXPECT_THAT(refused.error().message, HasSubstr(tree.path(name).string()));
+    EXPECT_EQ(serving.identity(), before) << name;
+  }
+}
+
 TEST_F(ServingCertificateTest, AClientCaThatIsNoneIsNamed) {
   config::EndpointSettings settings;
   settings.client_ca_file = tree.path("ca.crt");

@@ -30,12 +30,15 @@ inline const TestPki& pki() {
 
 inline std::shared_ptr<const tls::ClientIdentity> make_identity(const std::string& ca,
                                                                 const tls::Issued& own = {}) {
-  auto identity = tls::ClientIdentity::make({.ca = ca,
-                                             .certificate = own.certificate,
-                                             .key = own.key,
-                                             .ca_name = "ca",
-                                             .certificate_name = "certificate",
-                                             .key_name = "key"});
+  tls::PemSources pem{.ca_name = "ca", .certificate_name = "certificate", .key_name = "key"};
+  if (!ca.empty()) {
+    pem.ca = ca;
+  }
+  if (!own.certificate.empty()) {
+    pem.certificate = own.certificate;
+    pem.key = own.key;
+  }
+  auto identity = tls::ClientIdentity::make(pem);
   EXPECT_TRUE(identity);
   return *identity;
 }

@@ -35,6 +35,9 @@ class KubeconfigTest : public ::testing::Test {
     return parse_kubeconfig(text, folder_ / "kubelet.conf");
   }
 
+  static std::string pem(const std::string& what) {
+    return "-----BEGIN " + what + "-----\nAA==\n-----END " + what + "-----\n";
+  }
   // A kubeconfig with these lines in its cluster and user maps.
   static std::string with(const std::string& cluster, const std::string& user) {
     return "apiVersion: v1\n"
@@ -81,15 +84,15 @@ TEST_F(KubeconfigTest, ReadsInlineDataAndPrefersItToFiles) {
       parse(with("    server: https://h:6443\n"
                  "    certificate-authority: /nowhere\n"
                  "    certificate-authority-data: " +
-                     tls::base64_encode("inline CA") + "\n",
-                 "    client-certificate-data: " + tls::base64_encode("inline cert") +
+                     tls::base64_encode(pem("CA")) + "\n",
+                 "    client-certificate-data: " + tls::base64_encode(pem("cert")) +
                      "\n"
                      "    client-key-data: " +
-                     tls::base64_encode("inline key") + "\n"));
+                     tls::base64_encode(pem("key")) + "\n"));
   ASSERT_TRUE(access) << access.error().message;
-  EXPECT_EQ(access->pem.ca, "inline CA");
-  EXPECT_EQ(access->pem.certificate, "inline cert");
-  EXPECT_EQ(access->pem.key, "inline key");
+  EXPECT_EQ(access->pem.ca, pem("CA"));
+  EXPECT_EQ(access->pem.certificate, pem("cert"));
+  EXPECT_EQ(access->pem.key, pem("key"));
   EXPECT_THAT(access->pem.key_name, HasSubstr("kubelet.conf:17:5: client-key-data"));
   EXPECT_THAT(access->files, ElementsAre(folder_ / "kubelet.conf"));
 }
@@ -159,7 +162,7 @@ class KubeconfigRefusalTest : public KubeconfigTest {
          cluster("    server: http://127.0.0.1.example\n"),
          {"not encrypted"}},
         {"server without host", cluster("    server: https://:6443\n"), {"has no host"}},
-        {"server with user", cluster("    server: https://me:pw@h\n"), {"user name"}},
+        {"server with user", cluster("    server: https://me:pw@h\n"), {"user name", "remove it"}},
         {"insecure",
          cluster("    server: https://h\n    insecure-skip-tls-verify: true\n"),
          {":8:5", "insecure-skip-tls-verify of cluster \"k\" is rejected",
@@ -173,6 +176,47 @@ class KubeconfigRefusalTest : public KubeconfigTest {
         {"CA data broken",
          cluster("    server: https://h\n    certificate-authority-data: '***'\n"),
          {":8:5", "certificate-authority-data is not valid base64"}},
+        {"CA key without a value",
+         cluster("    server: https://h\n    certificate-authority:\n"),
+         {":8:5", "certificate-authority is empty"}},
+        {"CA data empty",
+         cluster("    server: https://h\n    certificate-authority-data: ''\n"),
+         {":8:5", "certificate-authority-data is empty", "base64 -w0"}},
+        {"CA data null in JSON's words",
+         cluster("    server: https://h\n    certificate-authority-data: null\n"),
+         {":8:5", "certificate-authority-data is empty"}},
+        {"both CA keys empty",
+         cluster("    server: https://h\n    certificate-authority-data: ''\n"
+                 "    certificate-authority: ''\n"),
+         {":9:5", "certificate-authority is empty"}},
+        {"CA data is base64 of base64",
+         cluster("    server: https://h\n    certificate-authority-data: " +
+                 tls::base64_encode(tls::base64_encode(pem("CA"))) + "\n"),
+         {":8:5", "certificate-authority-data is base64 of base64", "base64 -d"}},
+        {"CA data is base64 of DER",
+         cluster("    server: https://h\n    certificate-authority-data: " +
+                 tls::base64_encode("0\x82\x03") + "\n"),
+         {":8:5", "is not PEM", "base64 -w0"}},
+        {"CA data is PEM itself",
+         cluster("    server: https://h\n    certificate-authority-data: |\n"
+                 "      -----BEGIN CERTIFICATE-----\n"),
+         {":8:5", "is not valid base64", "base64 -w0"}},
+        {"certificate data empty",
+         user("    client-certificate-data: ''\n    client-key-data: ''\n    token: t\n"),
+         {":14:5", "client-certificate-data is empty"}},
+        {"token empty", user("    token: ''\n"), {":14:5", "token of user \"u\" is empty"}},
+        {"tokenFile empty",
+         user("    client-certificate: pki/node.pem\n    client-key: pki/node.pem\n"
+              "    tokenFile: ''\n"),
+         {":16:5", "tokenFile of user \"u\" is empty"}},
+        {"server with an invisible character",
+         cluster("    server: https://h:6443\u200b\n"),
+         {":7:5", "not ASCII", "type it again"}},
+        {"UTF-16",
+         std::string("\xFF\xFE"
+                     "a\0:\0",
+                     6),
+         {":1:1", "UTF-16", "iconv"}},
         {"exec",
          user("    exec: {command: aws}\n"),
          {":14:5", "exec of \"u\" is not supported", "client-certificate"}},
@@ -201,6 +245,35 @@ TEST_F(KubeconfigRefusalTest, NamesFileLineKeyAndCure) {
       EXPECT_THAT(access.error().message, HasSubstr(words));
     }
   }
+}
+
+TEST_F(KubeconfigTest, AnEmptyKeyBesideOneThatHoldsSomethingChangesNothing) {
+  const auto access =
+      parse(with("    server: https://h\n    certificate-authority-data: ''\n"
+                 "    certificate-authority: pki/ca.crt\n",
+                 "    token: ''\n    tokenFile: run/token\n"));
+  ASSERT_TRUE(access) << access.error().message;
+  EXPECT_EQ(access->pem.ca, "CA-PEM");
+  EXPECT_EQ(access->token_file, (folder_ / "run/token").string());
+}
+
+// It is named, so it is not "the system's CAs": who uses it says that it holds no certificate.
+TEST_F(KubeconfigTest, AnEmptyFileIsNotTakenForNone) {
+  write("pki/ca.crt", "");
+  write("pki/node.pem", "");
+  const auto access = parse(with("    server: https://h\n    certificate-authority: pki/ca.crt\n",
+                                 "    client-certificate: pki/node.pem\n"
+                                 "    client-key: pki/node.pem\n    token: t\n"));
+  ASSERT_TRUE(access) << access.error().message;
+  EXPECT_EQ(access->pem.ca, "");
+  EXPECT_EQ(access->pem.certificate, "");
+  const auto identity = tls::ClientIdentity::make(access->pem);
+  ASSERT_FALSE(identity);
+  EXPECT_THAT(identity.error().message, HasSubstr((folder_ / "pki/ca.crt").string() + ": "));
+}
+
+TEST_F(KubeconfigTest, PassesOverAByteOrderMark) {
+  EXPECT_TRUE(parse("\xEF\xBB\xBF" + with(kServer, kTokenUser)));
 }
 
 TEST_F(KubeconfigTest, NeverQuotesASecret) {

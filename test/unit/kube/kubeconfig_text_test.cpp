@@ -53,7 +53,7 @@ TEST_F(KubeconfigTextTest, LeavesOutWhatThereIsNotAndEveryOtherCredential) {
   const auto read = round_trip(access);
   ASSERT_TRUE(read) << read.error().message << "\n" << text_;
   EXPECT_EQ(read->server, "https://api:6443");
-  EXPECT_EQ(read->pem.ca, "");
+  EXPECT_EQ(read->pem.ca, std::nullopt);
   EXPECT_EQ(read->proxy_url, "");
   EXPECT_EQ(read->tls_server_name, "");
   EXPECT_EQ(read->token, "");

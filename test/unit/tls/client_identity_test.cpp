@@ -55,8 +55,8 @@ TEST(ClientIdentity, SummarizesItsCertificate) {
 
 TEST(ClientIdentity, WorksWithoutClientCertificate) {
   PemSources pem = sources();
-  pem.certificate.clear();
-  pem.key.clear();
+  pem.certificate.reset();
+  pem.key.reset();
   const auto identity = ClientIdentity::make(pem);
   ASSERT_TRUE(identity);
   EXPECT_FALSE((*identity)->certificate());
@@ -70,8 +70,20 @@ TEST(ClientIdentity, TakesCertificateAndKeyFromOneFile) {
 
 TEST(ClientIdentity, UsesTheSystemStoreWhenNoCaIsGiven) {
   PemSources pem = sources();
-  pem.ca.clear();
+  pem.ca.reset();
   EXPECT_TRUE(ClientIdentity::make(pem));
+}
+
+// OpenSSL alone would pass over the first certificate, which then is not trusted.
+TEST(ClientIdentity, PassesOverAByteOrderMark) {
+  PemSources pem = sources();
+  const std::string mark = "\xEF\xBB\xBF";
+  pem.ca = mark + *pem.ca;
+  pem.certificate = mark + *pem.certificate;
+  pem.key = mark + *pem.key;
+  const auto identity = ClientIdentity::make(pem);
+  ASSERT_TRUE(identity) << identity.error().message;
+  EXPECT_EQ((*identity)->certificate()->common_name, "system:node:n1");
 }
 
 TEST(ClientIdentity, ConfiguresAContext) {
@@ -130,40 +142,47 @@ struct BadCase {
 class ClientIdentityRefuses : public testing::TestWithParam<BadCase> {};
 INSTANTIATE_TEST_SUITE_P(
     Sources, ClientIdentityRefuses,
-    testing::Values(BadCase{"CaWithoutPem", [](PemSources& pem) { pem.ca = "hello"; },
-                            "/etc/ca.crt: ", "no PEM certificate"},
-                    BadCase{"CaBlank", [](PemSources& pem) { pem.ca = "\n"; },
-                            "/etc/ca.crt: ", "no PEM certificate"},
-                    BadCase{"CaSecondDamaged",
-                            [](PemSources& pem) {
-                              pem.ca +=
-                                  "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n";
-                            },
-                            "/etc/ca.crt: ", "certificate 2 is damaged"},
-                    BadCase{"CaCutShort", [](PemSources& pem) { pem.ca.resize(pem.ca.size() / 2); },
-                            "/etc/ca.crt: ", "certificate 1 is damaged"},
-                    BadCase{"CertificateIsAKey", [](PemSources& pem) { pem.certificate = pem.key; },
-                            "/etc/node.crt: ", "no PEM certificate"},
-                    BadCase{"KeyMissing", [](PemSources& pem) { pem.key.clear(); },
-                            "/etc/node.crt: ", "without its private key"},
-                    BadCase{"CertificateMissing", [](PemSources& pem) { pem.certificate.clear(); },
-                            "/etc/node.key: ", "without its certificate"},
-                    BadCase{"KeyIsACertificate", [](PemSources& pem) { pem.key = pem.certificate; },
-                            "/etc/node.key: ", "no PEM private key"},
-                    BadCase{"KeyDamaged", [](PemSources& pem) { pem.key.erase(60, 8); },
-                            "/etc/node.key: ", "cannot be read"},
-                    BadCase{"KeyEncrypted", [](PemSources& pem) { pem.key = encrypt_key(pem.key); },
-                            "/etc/node.key: ", "encrypted"},
-                    BadCase{"KeyOfAnother", [](PemSources& pem) { pem.key = pki().ca.key; },
-                            "/etc/node.key: ",
-                            "does not belong to the first certificate of /etc/node.crt"},
-                    BadCase{"KeyTooShort",
-                            [](PemSources& pem) {
-                              const Issued weak = make_weak_rsa();
-                              pem.certificate = weak.certificate;
-                              pem.key = weak.key;
-                            },
-                            "/etc/node.crt: ", "key too small"}),
+    testing::Values(
+        BadCase{"CaWithoutPem", [](PemSources& pem) { pem.ca = "hello"; },
+                "/etc/ca.crt: ", "no PEM certificate"},
+        BadCase{"CaEmpty", [](PemSources& pem) { pem.ca = ""; },
+                "/etc/ca.crt: ", "no PEM certificate"},
+        BadCase{"CertificateAndKeyEmpty", [](PemSources& pem) { pem.certificate = pem.key = ""; },
+                "/etc/node.crt: ", "no PEM certificate"},
+        BadCase{"KeyEmpty", [](PemSources& pem) { pem.key = ""; },
+                "/etc/node.key: ", "no PEM private key"},
+        BadCase{"CaUtf16", [](PemSources& pem) { pem.ca = std::string("\xFF\xFE-\0-\0", 6); },
+                "/etc/ca.crt: ", "iconv -f UTF-16 -t UTF-8"},
+        BadCase{"CaBlank", [](PemSources& pem) { pem.ca = "\n"; },
+                "/etc/ca.crt: ", "no PEM certificate"},
+        BadCase{"CaSecondDamaged",
+                [](PemSources& pem) {
+                  *pem.ca += "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n";
+                },
+                "/etc/ca.crt: ", "certificate 2 is damaged"},
+        BadCase{"CaCutShort", [](PemSources& pem) { pem.ca->resize(pem.ca->size() / 2); },
+                "/etc/ca.crt: ", "certificate 1 is damaged"},
+        BadCase{"CertificateIsAKey", [](PemSources& pem) { pem.certificate = pem.key; },
+                "/etc/node.crt: ", "no PEM certificate"},
+        BadCase{"KeyMissing", [](PemSources& pem) { pem.key.reset(); },
+                "/etc/node.crt: ", "without its private key"},
+        BadCase{"CertificateMissing", [](PemSources& pem) { pem.certificate.reset(); },
+                "/etc/node.key: ", "without its certificate"},
+        BadCase{"KeyIsACertificate", [](PemSources& pem) { pem.key = pem.certificate; },
+                "/etc/node.key: ", "no PEM private key"},
+        BadCase{"KeyDamaged", [](PemSources& pem) { pem.key->erase(60, 8); },
+                "/etc/node.key: ", "cannot be read"},
+        BadCase{"KeyEncrypted", [](PemSources& pem) { pem.key = encrypt_key(*pem.key); },
+                "/etc/node.key: ", "encrypted"},
+        BadCase{"KeyOfAnother", [](PemSources& pem) { pem.key = pki().ca.key; },
+                "/etc/node.key: ", "does not belong to the first certificate of /etc/node.crt"},
+        BadCase{"KeyTooShort",
+                [](PemSources& pem) {
+                  const Issued weak = make_weak_rsa();
+                  pem.certificate = weak.certificate;
+                  pem.key = weak.key;
+                },
+                "/etc/node.crt: ", "key too small"}),
     [](const auto& test) { return test.param.name; });
 
 TEST_P(ClientIdentityRefuses, NamingSourceAndCureButNoKey) {

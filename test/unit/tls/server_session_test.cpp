@@ -137,7 +137,7 @@ TEST_P(ServerSessionVersion, NeedsNoClientCertificate) {
 
 TEST_P(ServerSessionVersion, WithoutClientCaAsksForNoCertificate) {
   ServerPem pem = server_pem();
-  pem.client_ca.clear();
+  pem.client_ca.reset();
   Pair pair{{.certificate = server_pki().client.certificate,
              .key = server_pki().client.key,
              .min_version = GetParam(),
@@ -298,6 +298,8 @@ INSTANTIATE_TEST_SUITE_P(
                            "/pki/serving.key: ", "no PEM private key"},
                     BadPem{"KeyOfAnother", [](ServerPem& pem) { pem.key = server_pki().ca.key; },
                            "/pki/serving.key: ", "does not belong to the first certificate of"},
+                    BadPem{"CaEmpty", [](ServerPem& pem) { pem.client_ca = ""; },
+                           "/pki/ca.crt: ", "no PEM certificate"},
                     BadPem{"CaWithoutPem", [](ServerPem& pem) { pem.client_ca = "x"; },
                            "/pki/ca.crt: ", "no PEM certificate"},
                     BadPem{"KeyTooShort",
