@@ -28,7 +28,19 @@ enum class Code {
 
 // How far a request came that failed, for those who say what to fix.
 struct RequestFailure {
-  enum class Stage { kName, kConnection, kTls, kCredential, kAnswer };
+  // Four ways in which the server's certificate is not believed stand apart from kTls: each has its
+  // own fix.
+  enum class Stage {
+    kName,
+    kConnection,
+    kTls,
+    kServerExpired,
+    kServerNotYetValid,
+    kServerName,
+    kServerIssuer,
+    kCredential,
+    kAnswer
+  };
   Stage stage = Stage::kAnswer;
   int http_status = 0;  // 0 = no answer
   std::string reason;   // without the request: "403 Forbidden", "connection refused"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <initializer_list>
 #include <string_view>
 #include <system_error>
 
@@ -30,6 +31,37 @@ std::string without_prefix(const std::string& detail) {
     }
   }
   return detail;
+}
+
+struct Distrust {
+  Stage stage;
+  const char* fix;
+};
+
+// Why the server's certificate is not believed, by the words of OpenSSL and libcurl.
+Distrust distrust_of(const std::string& detail) {
+  const auto says_any = [&](std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const char* part) { return contains(detail, part); });
+  };
+  if (says_any({"has expired"})) {
+    return {Stage::kServerExpired,
+            "renew the server's certificate, or correct this machine's clock if it is ahead"};
+  }
+  if (says_any({"not yet valid"})) {
+    return {Stage::kServerNotYetValid,
+            "correct this machine's clock if it is behind, else the server's certificate"};
+  }
+  if (says_any({"subject name", "common name"})) {
+    return {Stage::kServerName,
+            "use a name or an address that the server's certificate contains, or add this one to "
+            "the certificate"};
+  }
+  if (says_any({"issuer certificate", "self-signed", "self signed", "verify the first"})) {
+    return {Stage::kServerIssuer,
+            "put the CA that signed the server's certificate into the CA bundle"};
+  }
+  return {Stage::kTls, "check the server's certificate and the CA bundle"};
 }
 
 // That of a unix socket's path says more than that nobody listens.
@@ -66,11 +98,12 @@ Error transport_error(const std::string& what, const TransportFailure& failure) 
     case CURLE_COULDNT_CONNECT:
       return error(connect_code(failure), connect_text(failure, detail), Stage::kConnection);
     case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_ISSUER_ERROR: {
+      const Distrust why = distrust_of(detail);
       return error(Code::kDenied,
-                   "certificate verify failed: " + without_prefix(detail) +
-                       "; check the CA bundle, the server's name and the clock",
-                   Stage::kTls);
+                   "certificate verify failed: " + without_prefix(detail) + "; " + why.fix,
+                   why.stage);
+    }
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return error(Code::kInvalid, detail, Stage::kConnection);

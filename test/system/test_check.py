@@ -11,9 +11,11 @@ import pytest
 
 from harness.api import read_kubeconfig
 from harness.bootstrap import SERVING, BootstrapRig, is_pending
+from harness.certificates import Authority
 from harness.commands import run_beside
 from harness.programs import free_port
 from harness.rig import wait_until
+from harness.tls_front import TlsFront
 
 OK, ERRORS, BAD_CONFIGURATION = 0, 1, 2
 LONGEST = 20  # seconds that check may take, whatever hangs
@@ -149,7 +151,25 @@ def test_wrong_ca(rig):
     checked = Checked(rig)
     assert checked.code == ERRORS
     severity, words = checked.worst("API server")
-    assert severity == "error" and "TLS fails" in words and "certificate-authority" in words
+    assert severity == "error" and "signed by another CA" in words
+    assert "put this cluster's CA into" in words and "certificate-authority" in words
+
+
+@pytest.mark.parametrize("names,days,words", [
+    (["IP:127.0.0.1"], -1, ["its certificate has expired", "kubeadm certs renew"]),
+    (["DNS:api.example"], 1, ["its certificate is for other names", "tls-server-name"])])
+def test_certificate_of_the_api_server_that_needs_no_other_ca(rig, names, days, words):
+    authority = Authority(rig.directory / "front")
+    certificate = authority.issue("front", "front", names=names, days=days)
+    with TlsFront(1, *certificate) as front:
+        changed_kubeconfig(rig, lambda cluster, _: cluster.update({
+            "server": front.url,
+            "certificate-authority-data": base64.b64encode(authority.crt.read_bytes()).decode()}))
+        checked = Checked(rig)
+    severity, found = checked.worst("API server")
+    assert severity == "error" and "cluster's CA" not in found
+    for word in words:
+        assert word in found
 
 
 @pytest.mark.parametrize("server,words", [

@@ -23,7 +23,7 @@ using Stage = RequestFailure::Stage;
 
 Finding server_problem(const ServerSeen& seen) {
   const std::string& why = seen.problem->message;
-  const auto error = [&](const char* stage, std::string cure) {
+  const auto error = [&](const std::string& stage, std::string cure) {
     return Finding{kSubjectServer, Severity::kError, seen.url + ": " + stage, why, std::move(cure)};
   };
   switch (seen.problem->request ? seen.problem->request->stage : Stage::kAnswer) {
@@ -35,8 +35,29 @@ Finding server_problem(const ServerSeen& seen) {
                    "check that it is running, the network, the firewall and the address in " +
                        seen.url_place);
     case Stage::kTls:
-      return error("TLS fails", "put this cluster's CA into " + seen.ca_place +
-                                    ", and check the server's name and this machine's clock");
+      return error("TLS fails",
+                   "check that the address in " + seen.url_place +
+                       " is the API server's (https), and that no proxy answers in its place");
+    case Stage::kServerExpired:
+      return seen.ca_expired.empty()
+                 ? error("its certificate has expired",
+                         "renew it (kubeadm certs renew apiserver, on each control plane node), or "
+                         "correct this machine's clock if it is ahead")
+                 : error("the CA in " + seen.ca_place + " expired " + seen.ca_expired,
+                         "put this cluster's present CA there, or correct this machine's clock if "
+                         "it is ahead");
+    case Stage::kServerNotYetValid:
+      return error("its certificate is not yet valid",
+                   "correct this machine's clock if it is behind (timedatectl); else the API "
+                   "server's");
+    case Stage::kServerName:
+      return error("its certificate is for other names",
+                   "name the server in " + seen.url_place +
+                       " as its certificate does (or in tls-server-name of the kubeconfig), or add "
+                       "this name to the certificate");
+    case Stage::kServerIssuer:
+      return error("its certificate is signed by another CA",
+                   "put this cluster's CA into " + seen.ca_place);
     case Stage::kCredential:
       return seen.by_bootstrap ? error("rejects the bootstrap token",
                                        "it has expired or was deleted: replace the token named "

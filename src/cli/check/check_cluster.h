@@ -18,9 +18,10 @@ namespace slurmlet::cli {
 
 struct ServerSeen {
   std::string url;
-  std::string url_place;  // where it is set: the kubeconfig, or "kubernetes.server"
-  std::string ca_place;   // likewise
-  std::string user;       // "" = the server does not say
+  std::string url_place;   // where it is set: the kubeconfig, or "kubernetes.server"
+  std::string ca_place;    // likewise
+  std::string ca_expired;  // "at 2026-…" where each CA there has; "" = not
+  std::string user;        // "" = the server does not say
   std::string version;
   std::optional<Error> problem;  // nothing: it was reached and took us
   Duration took{};               // of the first answer, connecting included

@@ -5,6 +5,7 @@
 #include "cli/check/check_gather.h"
 #include "daemon/state_dir.h"
 #include "kube/rest_api.h"
+#include "tls/certificates.h"
 
 namespace slurmlet::cli {
 namespace {
@@ -68,12 +69,24 @@ void look_at_end(const config::Settings& settings, const credentials::ApiAccess&
   out.gone_with = (*end)->machine;
 }
 
+// When the last of the CAs expired, if all have: "at 2026-…".
+std::string expired_ca(const std::string& pem, WallTime now) {
+  const auto bundle = tls::certificates_with_pins(pem, "");
+  WallTime last = WallTime::min();
+  for (const auto& one : bundle ? *bundle : std::vector<tls::PinnedCertificate>{}) {
+    const auto read = tls::read_certificate(one.pem, "");
+    last = std::max(last, read ? read->not_after : now);
+  }
+  return bundle && last < now ? "at " + rfc3339(last) : "";
+}
+
 }  // namespace
 
 ServerSeen server_of(const credentials::ApiAccess& access,
                      const config::KubernetesSettings& kubernetes) {
   ServerSeen out;
   out.url = access.server();
+  out.ca_expired = expired_ca(access.ca_pem(), SystemClock{}.now().wall);
   if (!kubernetes.kubeconfig.empty()) {
     out.url_place = kubernetes.kubeconfig;
     out.ca_place = kubernetes.kubeconfig + " (certificate-authority)";

@@ -157,6 +157,10 @@ TEST(CheckCluster, HowFarACallCame) {
       {Stage::kName, "cannot be resolved"},
       {Stage::kConnection, "cannot be reached"},
       {Stage::kTls, "TLS fails"},
+      {Stage::kServerExpired, "its certificate has expired"},
+      {Stage::kServerNotYetValid, "its certificate is not yet valid"},
+      {Stage::kServerName, "its certificate is for other names"},
+      {Stage::kServerIssuer, "signed by another CA"},
       {Stage::kCredential, "rejects this node's credential"},
       {Stage::kAnswer, "returned an error"}};
   for (const auto& [stage, words] : rows) {
@@ -175,8 +179,21 @@ TEST(CheckCluster, HowFarACallCame) {
   unreached.problem =
       Error{Code::kUnavailable, "x", {}, RequestFailure{Stage::kConnection, 0, "x"}};
   EXPECT_THAT(server_finding(unreached).cure, HasSubstr("the address in kubernetes.server"));
-  unreached.problem->request->stage = Stage::kTls;
-  EXPECT_THAT(server_finding(unreached).cure, HasSubstr("CA into /ca.crt, and check"));
+  const auto cure = [&](Stage stage) {
+    unreached.problem->request->stage = stage;
+    return server_finding(unreached).cure;
+  };
+  EXPECT_THAT(cure(Stage::kServerIssuer), HasSubstr("put this cluster's CA into /ca.crt"));
+  EXPECT_THAT(cure(Stage::kServerName), HasSubstr("kubernetes.server"));
+  EXPECT_THAT(cure(Stage::kServerNotYetValid), HasSubstr("clock"));
+  EXPECT_THAT(cure(Stage::kServerExpired), HasSubstr("kubeadm certs renew apiserver"));
+  for (const Stage stage :
+       {Stage::kTls, Stage::kServerExpired, Stage::kServerNotYetValid, Stage::kServerName}) {
+    EXPECT_THAT(cure(stage), Not(HasSubstr("CA into"))) << "another CA would be of no help";
+  }
+  unreached.ca_expired = "at 2026-01-01T00:00:00Z";
+  EXPECT_THAT(cure(Stage::kServerExpired), HasSubstr("present CA"));
+  EXPECT_THAT(server_finding(unreached).found, HasSubstr("/ca.crt expired at 2026"));
   ServerSeen expired;
   expired.problem = Error{Code::kDenied, "x", {}, RequestFailure{Stage::kCredential, 401, "x"}};
   expired.by_bootstrap = true;

@@ -32,9 +32,34 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             {CURLE_PEER_FAILED_VERIFICATION, 0, "SSL certificate problem: certificate has expired"},
             Code::kDenied,
-            "GET /x: certificate verify failed: certificate has expired; check the CA bundle, the "
-            "server's name and the clock",
-            Stage::kTls},
+            "GET /x: certificate verify failed: certificate has expired; renew the server's "
+            "certificate, or correct this machine's clock if it is ahead",
+            Stage::kServerExpired},
+        Case{{CURLE_PEER_FAILED_VERIFICATION, 0,
+              "SSL certificate problem: certificate is not yet valid"},
+             Code::kDenied,
+             "GET /x: certificate verify failed: certificate is not yet valid; correct this "
+             "machine's clock if it is behind, else the server's certificate",
+             Stage::kServerNotYetValid},
+        Case{{CURLE_PEER_FAILED_VERIFICATION, 0,
+              "SSL: no alternative certificate subject name matches target host name 'h'"},
+             Code::kDenied,
+             "GET /x: certificate verify failed: no alternative certificate subject name matches "
+             "target host name 'h'; use a name or an address that the server's certificate "
+             "contains, or add this one to the certificate",
+             Stage::kServerName},
+        Case{{CURLE_PEER_FAILED_VERIFICATION, 0,
+              "SSL certificate problem: self-signed certificate in certificate chain"},
+             Code::kDenied,
+             "GET /x: certificate verify failed: self-signed certificate in certificate chain; put "
+             "the CA that signed the server's certificate into the CA bundle",
+             Stage::kServerIssuer},
+        Case{{CURLE_PEER_FAILED_VERIFICATION, 0,
+              "SSL certificate problem: EE certificate key too weak"},
+             Code::kDenied,
+             "GET /x: certificate verify failed: EE certificate key too weak; check the server's "
+             "certificate and the CA bundle",
+             Stage::kTls},
         Case{{CURLE_RECV_ERROR, 0,
               "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, "
               "errno 0"},

@@ -85,11 +85,12 @@ INSTANTIATE_TEST_SUITE_P(
             "put a TLS proxy in front of slurmrestd and set slurm.restURL to the proxy"},
         TransportCase{"https://h:1",
                       {Code::kDenied,
-                       "certificate verify failed: certificate has expired; check "
-                       "the CA bundle, the server's name and the clock"},
+                       "certificate verify failed: self-signed certificate; put the CA that "
+                       "signed the server's certificate into the CA bundle"},
                       SlurmFailure::kRestUnavailable,
-                      "certificate verify failed: certificate has expired; check the CA bundle, "
-                      "the server's name and the clock (slurm.restCAFile names the CA)"}));
+                      "certificate verify failed: self-signed certificate; put the CA that signed "
+                      "the server's certificate into the CA bundle (slurm.restCAFile names the "
+                      "CA)"}));
 
 TEST_P(RestTransport, FailuresTellCauseAndCure) {
   make(GetParam().url);
