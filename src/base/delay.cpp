@@ -46,6 +46,7 @@ constexpr std::array kTable = std::to_array<DelayRule>({
     {Delay::kCredentialReplaced, "denied, and the credential was replaced", kZero, seconds{10}},
     {Delay::kWatchExpired, "watch ended when it should", kZero, seconds{1}},
     {Delay::kWatchLost, "watch ended early (API server, load balancer)", kZero, seconds{30}},
+    {Delay::kWatchSilent, "watch silent, or another request timed out", kZero, seconds{5}},
     {Delay::kWatchRetry, "watch or list failed", seconds{5}, seconds{20}, seconds{60}},
     {Delay::kRelist, "list again after 410 Gone", kZero, seconds{40}},
     {Delay::kLookAgain, "list again for objects too large", seconds{225}, seconds{375}},

@@ -45,6 +45,7 @@ enum class Delay : std::uint8_t {
   kCredentialReplaced,
   kWatchExpired,
   kWatchLost,
+  kWatchSilent,
   kWatchRetry,
   kRelist,
   kLookAgain,

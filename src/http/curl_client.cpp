@@ -28,18 +28,26 @@ Status init_curl() {
   return {};
 }
 
-// An empty pool for use by one thread; null when memory is short.
-ConnectionPool make_connection_pool() {
+SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
+
+struct Pool {
+  ConnectionPool connections;  // null: there is none
+  SteadyTime since = {};       // none of them is older
+  explicit operator bool() const { return connections != nullptr; }
+};
+
+// An empty pool for use by one thread; none when memory is short.
+Pool make_pool() {
   CURLSH* share = curl_share_init();
   if (share == nullptr) {
-    return nullptr;
+    return {};
   }
   ConnectionPool pool{share, [](CURLSH* handle) { curl_share_cleanup(handle); }};
   // One thread uses the pool, hence no lock functions.
   if (curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK) {
-    return nullptr;
+    return {};
   }
-  return pool;
+  return {std::move(pool), steady_now()};
 }
 
 // RFC 9110 section 5.6.2, "token".
@@ -64,8 +72,6 @@ Status check_headers(const Request& request) {
   return {};
 }
 
-SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
-
 // Answers that suggest that this API server, not the request, is at fault.
 bool is_server_fault(int status) { return status == 401 || status >= 500; }
 
@@ -73,6 +79,13 @@ class CurlClient final : public Client {
  public:
   CurlClient(CredentialSource source, std::shared_ptr<TransferLoop> loop, ConnectionLife life)
       : source_(std::move(source)), life_(std::move(life)), loop_(std::move(loop)) {}
+  ~CurlClient() override {
+    if (credentials_) {
+      credentials_->silence->leave(this);
+    }
+  }
+  CurlClient(const CurlClient&) = delete;
+  CurlClient& operator=(const CurlClient&) = delete;
 
   // Takes the credentials that there are now into use. An error while those given are of no use;
   // then the ones before them stay.
@@ -90,7 +103,7 @@ class CurlClient final : public Client {
   void set_abort_fd(int fd) override { abort_fd_ = fd; }
   void close_idle_connections() override {
     // Streams keep the old pool alive until they are done.
-    if (auto fresh = make_connection_pool()) {
+    if (auto fresh = make_pool()) {
       pool_ = std::move(fresh);
     }
   }
@@ -101,6 +114,8 @@ class CurlClient final : public Client {
   Result<std::string> ready(const Request& request);
   Status adopt(std::shared_ptr<const Credentials> fresh);
   bool renew_connections();
+  void leave_suspects();
+  void note_outcome(const Transfer& transfer);
   void drive(Transfer& transfer);
 
   CredentialSource source_;
@@ -115,8 +130,8 @@ class CurlClient final : public Client {
   std::atomic<bool> interrupted_ = false;
   Owner owner_;
   // After pool_, so that libcurl's multi handle goes first (that of siblings with the last).
-  ConnectionPool old_pool_;  // until a call over pool_'s fresh connections has worked
-  ConnectionPool pool_;
+  Pool old_pool_;  // until a call over pool_'s fresh connections has worked
+  Pool pool_;
   std::shared_ptr<TransferLoop> loop_;
 };
 
@@ -146,15 +161,19 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
     return Error{Code::kInternal, target.shown + ": https without a client identity"};
   }
   // A connection says who opened it, so none of the old pool may be used again.
-  auto pool = make_connection_pool();
+  auto pool = make_pool();
   if (!pool) {
     return Error{Code::kInternal, "libcurl cannot create a connection pool: out of memory"};
   }
   loop_->end_streams(owner_);
   pool_ = std::move(pool);
-  old_pool_.reset();
+  old_pool_ = {};
   renew_at_ = steady_now() + life_();
   shared_ = std::make_shared<const Shared>(Shared{std::move(target), fresh->identity});
+  if (credentials_) {
+    credentials_->silence->leave(this);
+  }
+  fresh->silence->join(this, [this] { loop_->wake(); });
   credentials_ = std::move(fresh);
   return {};
 }
@@ -166,7 +185,7 @@ bool CurlClient::renew_connections() {
     return false;
   }
   renew_at_ = now + life_();
-  auto fresh = make_connection_pool();
+  auto fresh = make_pool();
   if (!fresh) {
     return false;
   }
@@ -174,9 +193,22 @@ bool CurlClient::renew_connections() {
   return true;
 }
 
+void CurlClient::leave_suspects() {
+  const auto before = credentials_ ? credentials_->silence->before() : std::nullopt;
+  if (!before) {
+    return;
+  }
+  if (pool_.since < *before) {
+    close_idle_connections();
+    old_pool_ = {};
+  }
+  loop_->end_suspects(owner_, *before);
+}
+
 // The token to send, once everything else is ready.
 Result<std::string> CurlClient::ready(const Request& request) {
   TRY(refresh());
+  leave_suspects();
   TRY(check_headers(request));
   return read_token();
 }
@@ -198,27 +230,41 @@ Result<std::string> CurlClient::read_token() const {
 Result<Response> CurlClient::call(const Request& request) {
   const auto token = TRY(ready(request));
   (void)renew_connections();
-  Transfer transfer{*loop_,      owner_, shared_, request, token, pool_, Transfer::Kind::kWhole,
-                    steady_now()};
+  Transfer transfer{
+      *loop_,      owner_, shared_, request, token, pool_.connections, Transfer::Kind::kWhole,
+      steady_now()};
   if (old_pool_) {
     curl_easy_setopt(transfer.easy(), CURLOPT_CONNECTTIMEOUT_MS, kTrialMilliseconds);
   }
   loop_->add(transfer);
   drive(transfer);
-  const bool failed = transfer.error() || is_server_fault(transfer.status());
-  if (old_pool_ && failed) {
-    pool_ = std::exchange(old_pool_, nullptr);  // the next call, a renewal of the Lease, may work
-  }
-  old_pool_.reset();
-  failures_ = failed ? failures_ + 1 : 0;
-  if (failures_ > 1) {
-    close_idle_connections();  // behind the load balancer another server may be well
-  }
+  note_outcome(transfer);
   if (transfer.error()) {
     return *transfer.error();
   }
   return Response{transfer.status(), transfer.take(), transfer.head().date(),
                   transfer.retry_after(), transfer.is_cut()};
+}
+
+void CurlClient::note_outcome(const Transfer& transfer) {
+  const bool failed = transfer.error() || is_server_fault(transfer.status());
+  const bool is_trial{old_pool_};
+  const bool timed_out =
+      failed && !is_trial && transfer.error() && transfer.error()->code == Code::kTimeout;
+  if (is_trial && failed) {
+    pool_ = std::exchange(old_pool_, Pool{});  // the next call, a renewal of the Lease, may work
+  }
+  old_pool_ = {};
+  failures_ = failed ? failures_ + 1 : 0;
+  if (failures_ > 1 || timed_out) {
+    close_idle_connections();  // behind the load balancer another server may be well
+  }
+  if (timed_out) {
+    credentials_->silence->timed_out(transfer.begun());
+  } else if (!failed) {
+    credentials_->silence->answered(transfer.begun());
+  }
+  leave_suspects();
 }
 
 void CurlClient::drive(Transfer& transfer) {
@@ -246,10 +292,11 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
     token = Error{Code::kCancelled, request.method + " " + request.path + ": cancelled"};
   }
   if (renew_connections()) {
-    old_pool_.reset();
+    old_pool_ = {};
   }
-  auto stream = std::make_unique<Transfer>(*loop_, owner_, shared_, request, token ? *token : "",
-                                           pool_, Transfer::Kind::kStreamed, steady_now());
+  auto stream =
+      std::make_unique<Transfer>(*loop_, owner_, shared_, request, token ? *token : "",
+                                 pool_.connections, Transfer::Kind::kStreamed, steady_now());
   if (!token) {
     stream->fail(token.error());
   }
@@ -260,6 +307,7 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
 std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds) {
   (void)refresh();  // what is wrong with new credentials is told by the next call
   while (!interrupted_) {
+    leave_suspects();
     loop_->advance();
     if (loop_->take_news() || steady_now() >= until) {
       return TransferLoop::readable(fds);  // told even now, so that none starves

@@ -358,6 +358,10 @@ void Transfer::expire() {
   fail({Code::kTimeout, fmt::format("{}: no answer within {} ms", what_, milliseconds(timeout_))});
 }
 
+void Transfer::suspect() {
+  fail({Code::kTimeout, what_ + ": another request got no answer; reconnecting"});
+}
+
 void Transfer::cancel() { fail({Code::kCancelled, what_ + ": cancelled"}); }
 
 void Transfer::fail(Error error) {

@@ -73,9 +73,12 @@ class Transfer final : public Stream {
   bool has_news() const { return kind_ == Kind::kStreamed && (event_ || body_news_); }
   void note_reported() { event_ = body_news_ = false; }
 
-  // How it came to an end: by libcurl, by its deadline, or by its owner.
+  SteadyTime begun() const { return deadline_ - timeout_; }
+
+  // How it came to an end: by libcurl, by its deadline, for the silence of others, or by its owner.
   void finish(CURLcode code);
   void expire();
+  void suspect();
   void cancel();
   void fail(Error error);
 

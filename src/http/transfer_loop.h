@@ -25,6 +25,8 @@ class TransferLoop {
   // Closes the connections of the owner's streams, which end as if the server had ended them in
   // order.
   void end_streams(const Owner& owner);
+  // Of those opened before `time`, which end because another request got no answer.
+  void end_suspects(const Owner& owner, SteadyTime time);
 
   // Does what can be done without waiting, and ends what is past its deadline.
   void advance();
@@ -43,6 +45,7 @@ class TransferLoop {
   void wake();
 
  private:
+  std::vector<Transfer*> open_streams(const Owner& owner) const;
   void harvest();
   void limit_connections();
 

@@ -210,7 +210,6 @@ void ListWatch::open(SteadyTime now) {
   splitter_.clear();
   refusal_.clear();
   connected_ = false;
-  spoke_ = false;
   opened_at_ = now;
   expires_at_ = now + life;
   heard_at_ = now;
@@ -244,13 +243,14 @@ void ListWatch::read(SteadyTime now, ObjectSink& sink) {
 }
 
 void ListWatch::fell_silent(SteadyTime now) {
-  error_ = Error{Code::kUnavailable, "WATCH " + path_ + ": no data for 5 minutes; reconnecting"};
-  if (spoke_) {
+  error_ = Error{Code::kUnavailable, "WATCH " + path_ + ": no data for 90 s; reconnecting"};
+  if (++mute_ < kMuteStreams) {
     // The connection is dead without having said so, perhaps with those of others.
-    resume_after(now, delay(Delay::kWatchLost, random_));
+    resume_after(now, delay(Delay::kWatchSilent, random_));
   } else {
     // A server restored from a backup lets a version of the future wait, bookmarks included, until
     // its own has caught up; what happened till then would be missed.
+    mute_ = 0;
     list_after(now, delay(Delay::kRelist, random_));
   }
   client_.close_idle_connections();  // others of this client may be as dead
@@ -281,7 +281,7 @@ bool ListWatch::take_lines(SteadyTime now, ObjectSink& sink) {
     return true;
   }
   heard_at_ = now;
-  spoke_ = true;
+  mute_ = 0;
   std::vector<std::string> lines;
   const bool all_good = splitter_.feed(bytes, lines);
   Line outcome = Line::kFine;
@@ -357,6 +357,11 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
 void ListWatch::stream_ended(SteadyTime now) {
   if (const auto error = stream_->error()) {
     error_ = error;
+  }
+  if (stream_->error() && stream_->error()->code == Code::kTimeout) {
+    // Another request got no answer (http/silence.h), which costs no more than a watch a minute.
+    resume_after(now, delay(Delay::kWatchSilent, random_));
+    return;
   }
   if (now - opened_at_ <= kShortLife) {
     resume_after(now, backoff_.next());

@@ -55,9 +55,11 @@ class ListWatch {
   // The first page of a list that is too long; then half, or twice, of the one before.
   static constexpr int kFirstLimit = 16;
   static constexpr int kMostLimit = 256;
-  // The server sends a bookmark about once a minute: five missed ones mean that somebody between us
-  // and it forgot the connection. Counted from when they are taken, by an owner that steps anyway.
-  static constexpr Duration kSilence = std::chrono::minutes{5};
+  // The server sends a bookmark about once a minute; where it is missed, somebody between us and it
+  // forgot the connection. Counted from when they are taken, by an owner that steps anyway.
+  static constexpr Duration kSilence = std::chrono::seconds{90};
+  // So many streams one after the other that never said a word are no accident of a connection.
+  static constexpr int kMuteStreams = 3;
   static constexpr Duration kHeaderTimeout = std::chrono::seconds{10};
   // A shorter life of a stream is a failure, and the next one waits with back-off.
   static constexpr Duration kShortLife = std::chrono::seconds{5};
@@ -116,7 +118,7 @@ class ListWatch {
   SteadyTime look_again_ = kNever;  // at what could not be read
   std::unique_ptr<http::Stream> stream_;
   bool connected_ = false;  // the stream's status was 200
-  bool spoke_ = false;      // the stream gave something
+  int mute_ = 0;            // streams that fell silent since one gave something
   std::string refusal_;     // body of a status other than 200
   SteadyTime due_{};        // of the next list or open, without a stream
   SteadyTime opened_at_{};
