@@ -83,6 +83,21 @@ Problem set_path(Options& options, const std::string& value) {
   return set_text<Member>(options, value);
 }
 
+// Unset, more is trusted than who wrote an empty one meant.
+Problem empty_problem(const std::string& value) {
+  return value.empty() ? Problem{"is empty; fill it, or remove it"} : std::nullopt;
+}
+
+Problem set_rest_ca_file(Options& options, const std::string& value) {
+  const auto problem = empty_problem(value);
+  return problem ? problem : set_path<&Options::slurm_rest_ca_file>(options, value);
+}
+
+Problem set_rest_server_user(Options& options, const std::string& value) {
+  const auto problem = empty_problem(value);
+  return problem ? problem : set_text<&Options::slurm_rest_server_user>(options, value);
+}
+
 // The daemon's words.
 std::span<const config::Word> levels() { return config::find_row("logLevel")->words; }
 
@@ -190,10 +205,10 @@ constexpr Row kRows[] = {
     {"slurmRestServerUser", "--slurm-rest-server-user", "string",
      "user that slurmrestd runs as, by name or uid, where slurmRestURL is http://; no other than\n"
      "      this one or root is trusted there, without it those with a uid below 1000 and its own",
-     set_text<&O::slurm_rest_server_user>, show_text<&O::slurm_rest_server_user>},
+     set_rest_server_user, show_text<&O::slurm_rest_server_user>},
     {"slurmRestCAFile", "--slurm-rest-ca-file", "string",
-     "PEM file with the CA of slurmRestURL, without it the system's CAs",
-     set_path<&O::slurm_rest_ca_file>, show_text<&O::slurm_rest_ca_file>},
+     "PEM file with the CA of slurmRestURL, without it the system's CAs", set_rest_ca_file,
+     show_text<&O::slurm_rest_ca_file>},
     {"interval", "--interval", "duration",
      "how often slurmctld is queried for all nodes; auto is 15s, and above 5,000 nodes\n"
      "      3 ms for each node",

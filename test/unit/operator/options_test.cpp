@@ -53,6 +53,8 @@ TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
        "slurmRestCAFile is set, but slurmRestURL is not https://"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-server-user=slurmrestd"},
        "slurmRestServerUser is set, but slurmRestURL is not http://"},
+      {{"--slurm-rest-ca-file="}, "--slurm-rest-ca-file is empty; fill it, or remove it"},
+      {{"--slurm-rest-server-user="}, "--slurm-rest-server-user is empty; fill it, or remove it"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=ca"},
        "--slurm-rest-ca-file is \"ca\"; it must be an absolute path"},
   };
