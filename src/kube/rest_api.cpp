@@ -136,11 +136,10 @@ Status RestSiteApi::remove(const std::string& node, const std::string& uid) {
 Result<Machine> RestMachineApi::get(const Machine& machine) {
   auto now = TRY(
       send_for<Machine>(client_, options_, get_request(machine_path(machine)), machine_from_json));
-  if (now.uid != machine.uid) {
-    return Error{Code::kNotFound, "another Machine has the name " + machine.name};
-  }
   now.api_version = machine.api_version;
-  return now;
+  return now.uid == machine.uid
+             ? Result<Machine>{std::move(now)}
+             : Error{Code::kNotFound, "another Machine has the name " + machine.name};
 }
 
 Status RestMachineApi::release(const Machine& machine) {

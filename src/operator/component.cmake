@@ -13,6 +13,7 @@ set(COMPONENT_SOURCES
   node_changes.cpp
   operator_loop.cpp
   operator_pages.cpp
+  operator_reports.cpp
   options.cpp
   options_table.cpp
   record_publisher.cpp

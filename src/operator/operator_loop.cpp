@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/plain_text.h"
-#include "base/text.h"
 #include "node/vocabulary.h"
 #include "slurm/sources/published_record.h"
 
@@ -15,16 +13,11 @@ namespace slurmlet::op {
 namespace {
 
 constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
-    kDrainNotEnded{"DrainNotEnded", true}, kSlurmNodeNotChanged{"SlurmNodeNotChanged", true},
-    kSlurmNodeDrained{"SlurmNodeDrained", false}, kSlurmNodeUndrained{"SlurmNodeUndrained", false};
+    kDrainNotEnded{"DrainNotEnded", true}, kDrainNotNoted{"SlurmNodeNotChanged", true};
 
-// As long a change may wait before its Node says so.
-constexpr Duration kPatience = std::chrono::seconds{3};
+// Between looks at what waits.
+constexpr Duration kLongestWait = std::chrono::seconds{1};
 constexpr Duration kNotesAgain = std::chrono::seconds{5};
-
-std::string not_changed(const std::string& slurm_node, const std::string& why) {
-  return "Slurm node " + slurm_node + " is not changed yet: " + why;
-}
 
 const char* to_verb(DrainAction action) {
   switch (action) {
@@ -115,17 +108,6 @@ void OperatorLoop::record_written(const std::string& name) {
       dump.dumped_at, dump.failed_at, dump.refresh};
 }
 
-void OperatorLoop::tell(const KubeNode& node, const EventReason& reason, const std::string& message,
-                        Now now) {
-  if (std::exchange(told_[node.name], message) == message &&
-      (reason.warning || settings_.dry_run)) {
-    return;  // what was done is told each time
-  }
-  log::info("node " + node.name + ": " + message);
-  context_.events.emit({"Node", "", node.name, node.name}, reason.warning, reason.name, message,
-                       message, now);
-}
-
 std::optional<NodeChange> OperatorLoop::drain_change(const KubeNode& node, const SlurmNode& slurm,
                                                      Now now) {
   const DrainRuling ruling = rule_drain(node, slurm, machines_.machine_of(node.name));
@@ -164,7 +146,7 @@ void OperatorLoop::note_drain(const KubeNode& node, const std::string& note, Now
   if (done.error().unanswered()) {
     notes_from_ = context_.clock.now().steady + kNotesAgain;
   }
-  tell(node, kSlurmNodeNotChanged,
+  tell(node, kDrainNotNoted,
        std::string{"annotation "} + node::vocabulary::kDrain +
            " was not written: " + done.error().message,
        now);
@@ -261,88 +243,6 @@ void OperatorLoop::look_at_all(Now now) {
   }
 }
 
-void OperatorLoop::report_updates(const std::vector<NodeChanges::Done>& done, Now now) {
-  for (const auto& [change, failure] : done) {
-    const std::string& name = change.slurm_node;
-    if (!failure.empty()) {
-      ++update_failures_;
-      tell_of(name, kSlurmNodeNotChanged, not_changed(name, failure), now);
-    } else if (change.action == DrainAction::kDrain) {
-      ++drains_;
-      tell_of(name, kSlurmNodeDrained, "drained Slurm node " + name + ", Reason: " + change.reason,
-              now);
-    } else if (change.action == DrainAction::kSetReason) {
-      log::info("Slurm node " + name + ": Reason: " + change.reason);
-    } else if (change.action == DrainAction::kDelete) {
-      ++records_deleted_;
-      log::info("deleted dynamic Slurm node " + name + ", whose Machine has gone");
-    } else {
-      ++undrains_;
-      tell_of(name, kSlurmNodeUndrained,
-              "undrained Slurm node " + name + ", as this Node is not cordoned", now);
-    }
-  }
-}
-
-// So that whoever waits for a cordon sees why.
-void OperatorLoop::report_waiting(Now now) {
-  for (const auto& name : changes_.waiting_since(now.steady - kPatience)) {
-    const std::string& failure = dump_.report().failure;
-    const std::string why = !changes_.problem().empty() ? changes_.problem()
-                            : !failure.empty()          ? failure
-                                                        : "slurmctld is slow to answer";
-    tell_of(name, kSlurmNodeNotChanged, not_changed(name, why), now);
-  }
-}
-
-// The Node that is this node of Slurm; the log where there is none.
-void OperatorLoop::tell_of(const std::string& slurm_node, const EventReason& reason,
-                           const std::string& message, Now now) {
-  const SlurmNode* slurm = dump_.find(slurm_node);
-  const auto names =
-      slurm == nullptr ? std::vector<std::string>{} : claimants(nodes_.by_slurm(), *slurm);
-  if (names.empty()) {
-    log::info(message);
-    return;
-  }
-  tell(*nodes_.find(names.front()), reason, message, now);
-}
-
-// Logs that a problem began, changed or ended.
-void OperatorLoop::report(const std::string& what, const std::string& problem,
-                          const std::string& fine) {
-  if (std::exchange(reported_[what], problem) != problem) {
-    problem.empty() ? log::info(fine) : log::warning(problem);
-  }
-}
-
-// After each dump.
-void OperatorLoop::report_dump() {
-  const std::string& failure = dump_.report().failure;
-  report("dump", failure.empty() ? "" : "slurmctld did not report the nodes: " + failure,
-         "slurmctld reports " + counted(dump_.nodes().size(), "node"));
-  // Of what people can write in Slurm, a node's record may be unreadable, or be there twice.
-  const auto& misread = dump_.misread();
-  report("records of Slurm",
-         misread.empty() ? ""
-                         : fmt::format("slurmctld's records of {} could not be parsed, so records "
-                                       "already published are kept: {}",
-                                       counted(misread.size(), "node"),
-                                       plain_text(*misread.begin()) +
-                                           (misread.size() > 1 ? " and others" : "")),
-         "slurmctld's records of all nodes can be parsed again");
-  // Of some Nodes each write may fail.
-  const bool fail =
-      std::exchange(seen_write_failures_, publisher_.failures()) != publisher_.failures() ||
-      !publisher_.problem().empty();
-  const std::string began = reported_["records"];
-  report("records",
-         !fail           ? ""
-         : began.empty() ? "records are not written to all Nodes: " + publisher_.last_failure()
-                         : began,
-         "records are written to all Nodes again");
-}
-
 void OperatorLoop::take_lead(bool leads) {
   log::info(leads ? "this operator leads" : "another operator leads, or none can be elected");
   led_ = leads;
@@ -427,7 +327,7 @@ SteadyTime OperatorLoop::step_api(Now now) {
     return kNever;
   }
   if (dump_.report().failure.empty() && changes_.has_pending(now.steady)) {
-    return now.steady + kPatience;
+    return now.steady + kLongestWait;
   }
   SteadyTime next =
       publisher_.step(now.steady, [this](const std::string& node) { record_written(node); });
@@ -438,42 +338,6 @@ SteadyTime OperatorLoop::step_api(Now now) {
     next = std::min(next, certificates_->step(now, certain));
   }
   return next;
-}
-
-OperatorStatus OperatorLoop::status() const {
-  OperatorStatus out;
-  out.leads = acts();
-  out.nodes_known = nodes_.known();
-  out.nodes = nodes_.all().size();
-  out.slurm_nodes = dump_.nodes().size();
-  out.records_waiting = publisher_.waiting();
-  out.dumps = dump_.dumps();
-  out.dumps_unchanged = dump_.unchanged();
-  out.dump_failures = dump_.failures();
-  out.record_writes = publisher_.writes();
-  out.record_failures = publisher_.failures();
-  out.drains = drains_;
-  out.undrains = undrains_;
-  out.update_failures = update_failures_;
-  out.records_deleted = records_deleted_;
-  out.dump_took = dump_.took();
-  out.dumped_at = dump_.report().dumped_at;
-  out.dump_problem = dump_.report().failure;
-  out.machines = machines_.status();
-  out.nodes_deleted = leftovers_.deleted();
-  out.node_deletion_failures = leftovers_.failures();
-  if (certificates_) {
-    out.certificates_approved = certificates_->approved();
-    out.certificate_failures = certificates_->failures();
-    out.certificates_waiting = certificates_->waiting();
-  }
-  if (const auto error = context_.nodes.last_error()) {
-    out.api_problem = error->message;
-  } else if (settings_.elect_leader && !context_.leader.problem().empty()) {
-    out.api_problem = context_.leader.problem();
-  }
-  out.record_problem = publisher_.problem();
-  return out;
 }
 
 }  // namespace slurmlet::op

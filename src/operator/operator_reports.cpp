@@ -1,0 +1,157 @@
+// What the operator says: Events on Nodes, its log, its status.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/plain_text.h"
+#include "base/text.h"
+#include "operator/operator_loop.h"
+
+namespace slurmlet::op {
+namespace {
+
+// As long a change may wait before its Node says so.
+constexpr Duration kPatience = std::chrono::seconds{3};
+
+constexpr EventReason kSlurmNodeNotChanged{"SlurmNodeNotChanged", true},
+    kSlurmNodeDrained{"SlurmNodeDrained", false}, kSlurmNodeUndrained{"SlurmNodeUndrained", false};
+
+std::string not_changed(const std::string& slurm_node, const std::string& why) {
+  return "Slurm node " + slurm_node + " is not changed yet: " + why;
+}
+
+}  // namespace
+
+void OperatorLoop::tell(const KubeNode& node, const EventReason& reason, const std::string& message,
+                        Now now) {
+  if (std::exchange(told_[node.name], message) == message &&
+      (reason.warning || settings_.dry_run)) {
+    return;  // what was done is told each time
+  }
+  log::info("node " + node.name + ": " + message);
+  context_.events.emit({"Node", "", node.name, node.name}, reason.warning, reason.name, message,
+                       message, now);
+}
+
+void OperatorLoop::report_updates(const std::vector<NodeChanges::Done>& done, Now now) {
+  for (const auto& [change, failure] : done) {
+    const std::string& name = change.slurm_node;
+    if (!failure.empty()) {
+      ++update_failures_;
+      tell_of(name, kSlurmNodeNotChanged, not_changed(name, failure), now);
+    } else if (change.action == DrainAction::kDrain) {
+      ++drains_;
+      tell_of(name, kSlurmNodeDrained, "drained Slurm node " + name + ", Reason: " + change.reason,
+              now);
+    } else if (change.action == DrainAction::kSetReason) {
+      log::info("Slurm node " + name + ": Reason: " + change.reason);
+    } else if (change.action == DrainAction::kDelete) {
+      ++records_deleted_;
+      log::info("deleted dynamic Slurm node " + name + ", whose Machine has gone");
+    } else {
+      ++undrains_;
+      tell_of(name, kSlurmNodeUndrained,
+              "undrained Slurm node " + name + ", as this Node is not cordoned", now);
+    }
+  }
+}
+
+// So that whoever waits for a cordon sees why.
+void OperatorLoop::report_waiting(Now now) {
+  for (const auto& name : changes_.waiting_since(now.steady - kPatience)) {
+    const std::string& failure = dump_.report().failure;
+    const std::string why = !changes_.problem().empty() ? changes_.problem()
+                            : !failure.empty()          ? failure
+                                                        : "slurmctld is slow to answer";
+    tell_of(name, kSlurmNodeNotChanged, not_changed(name, why), now);
+  }
+}
+
+// The Node that is this node of Slurm; the log where there is none.
+void OperatorLoop::tell_of(const std::string& slurm_node, const EventReason& reason,
+                           const std::string& message, Now now) {
+  const SlurmNode* slurm = dump_.find(slurm_node);
+  const auto names =
+      slurm == nullptr ? std::vector<std::string>{} : claimants(nodes_.by_slurm(), *slurm);
+  if (names.empty()) {
+    log::info(message);
+    return;
+  }
+  tell(*nodes_.find(names.front()), reason, message, now);
+}
+
+// Logs that a problem began, changed or ended.
+void OperatorLoop::report(const std::string& what, const std::string& problem,
+                          const std::string& fine) {
+  if (std::exchange(reported_[what], problem) != problem) {
+    problem.empty() ? log::info(fine) : log::warning(problem);
+  }
+}
+
+// After each dump.
+void OperatorLoop::report_dump() {
+  const std::string& failure = dump_.report().failure;
+  report("dump", failure.empty() ? "" : "slurmctld did not report the nodes: " + failure,
+         "slurmctld reports " + counted(dump_.nodes().size(), "node"));
+  // Of what people can write in Slurm, a node's record may be unreadable, or be there twice.
+  const auto& misread = dump_.misread();
+  report("records of Slurm",
+         misread.empty() ? ""
+                         : fmt::format("slurmctld's records of {} could not be parsed, so records "
+                                       "already published are kept: {}",
+                                       counted(misread.size(), "node"),
+                                       plain_text(*misread.begin()) +
+                                           (misread.size() > 1 ? " and others" : "")),
+         "slurmctld's records of all nodes can be parsed again");
+  // Of some Nodes each write may fail.
+  const bool fail =
+      std::exchange(seen_write_failures_, publisher_.failures()) != publisher_.failures() ||
+      !publisher_.problem().empty();
+  const std::string began = reported_["records"];
+  report("records",
+         !fail           ? ""
+         : began.empty() ? "records are not written to all Nodes: " + publisher_.last_failure()
+                         : began,
+         "records are written to all Nodes again");
+}
+
+OperatorStatus OperatorLoop::status() const {
+  OperatorStatus out;
+  out.leads = acts();
+  out.nodes_known = nodes_.known();
+  out.nodes = nodes_.all().size();
+  out.slurm_nodes = dump_.nodes().size();
+  out.records_waiting = publisher_.waiting();
+  out.dumps = dump_.dumps();
+  out.dumps_unchanged = dump_.unchanged();
+  out.dump_failures = dump_.failures();
+  out.record_writes = publisher_.writes();
+  out.record_failures = publisher_.failures();
+  out.drains = drains_;
+  out.undrains = undrains_;
+  out.update_failures = update_failures_;
+  out.records_deleted = records_deleted_;
+  out.dump_took = dump_.took();
+  out.dumped_at = dump_.report().dumped_at;
+  out.dump_problem = dump_.report().failure;
+  out.machines = machines_.status();
+  out.nodes_deleted = leftovers_.deleted();
+  out.node_deletion_failures = leftovers_.failures();
+  if (certificates_) {
+    out.certificates_approved = certificates_->approved();
+    out.certificate_failures = certificates_->failures();
+    out.certificates_waiting = certificates_->waiting();
+  }
+  if (const auto error = context_.nodes.last_error()) {
+    out.api_problem = error->message;
+  } else if (settings_.elect_leader && !context_.leader.problem().empty()) {
+    out.api_problem = context_.leader.problem();
+  }
+  out.record_problem = publisher_.problem();
+  return out;
+}
+
+}  // namespace slurmlet::op
