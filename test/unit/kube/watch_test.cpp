@@ -830,7 +830,7 @@ constexpr const char* kMachine = R"({"metadata":{"namespace":"ns","name":"m1","u
   "resourceVersion":"7","deletionTimestamp":"2026-11-20T14:00:00Z","annotations":{
   "pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet":"",
   "slurmlet.io/drain-policy":"now"}},
-  "spec":{"clusterName":"hpc","providerID":"metal3://a/b/c"},"status":{"nodeRef":{"name":"n1"},"addresses":[
+  "spec":{"clusterName":"hpc","providerID":"metal3://a/b/c"},"status":{"initialization":{"infrastructureProvisioned":true},"nodeRef":{"name":"n1"},"addresses":[
   {"type":"Hostname","address":"hpc-1"},{"type":"InternalIP","address":"10.0.0.1"}]}})";
 
 TEST_F(MachineWatchTest, ReadsTheNewestVersionThatIsKnown) {
@@ -851,6 +851,7 @@ TEST_F(MachineWatchTest, ReadsTheNewestVersionThatIsKnown) {
                        "hpc",
                        "n1",
                        "metal3://a/b/c",
+                       true,
                        true,
                        "now",
                        {"hpc-1", "10.0.0.1"},
