@@ -9,7 +9,7 @@ root=$1
 program=${2:-/usr/sbin/slurmlet-operator}
 
 commands=
-for name in scontrol sinfo squeue scancel; do
+for name in scontrol squeue scancel sacctmgr; do
   command=$(command -v "$name") || { echo "rootfs.sh: there is no $name here; install slurm-client" >&2; exit 1; }
   commands="$commands $command"
 done

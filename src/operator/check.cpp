@@ -186,7 +186,7 @@ Finding privileges_finding(const Options& options) {
   }
   return {kPrivileges, Severity::kError, "are missing: no Machine is released",
           slurm::hidden_text(*privacy, self),
-          fmt::format("run it as {}, or: sacctmgr modify user {} set AdminLevel=Operator",
+          fmt::format("run it as {}, or: sacctmgr modify user {} set AdminLevel=Administrator",
                       privacy->slurm_user, self.name)};
 }
 

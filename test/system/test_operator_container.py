@@ -162,7 +162,7 @@ def test_nothing_else_is_in_it(image):
     files = {str(path.relative_to(image)) for path in image.rglob("*") if not path.is_dir()}
     programs = {name for name in files if "bin/" in name}
     assert programs == {"usr/sbin/slurmlet-operator",
-                        *(f"usr/bin/{name}" for name in ("scontrol", "sinfo", "squeue", "scancel"))}
+                        *(f"usr/bin/{name}" for name in ("scontrol", "squeue", "scancel", "sacctmgr"))}
     assert not [name for name in files if os.stat(image / name, follow_symlinks=False).st_mode & 0o6000]
     size = sum(os.lstat(image / name).st_size for name in files) >> 20
     print(f"{len(files)} files, {size} MB")
@@ -186,7 +186,7 @@ def test_with_a_token_it_does_all_its_work(pod_of):
 
 
 def test_a_machine_goes_and_its_jobs_are_requeued_or_cancelled(pod_of, machines):
-    """With each of Slurm's programs: scontrol and sinfo drain and requeue, squeue names jobs, scancel ends one."""
+    """With each of Slurm's programs: scontrol drains and requeues, squeue names jobs, scancel ends one."""
     pod = pod_of("jwt", management=True)
     site, one = pod.site, pod.start()
     machines.add("m1", "op001", "now")

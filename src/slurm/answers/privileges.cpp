@@ -75,7 +75,7 @@ std::string hidden_text(const PrivacyConfig& config, const SlurmIdentity& self) 
   return fmt::format(
       "Slurm hides what is not its own from user {} (PrivateData={}), so no answer shows that a "
       "node has no job; run slurmlet-operator as SlurmUser {}, or give the user "
-      "AdminLevel=Operator",
+      "AdminLevel=Administrator",
       self.name.empty() ? "of its token" : self.name, what, config.slurm_user);
 }
 

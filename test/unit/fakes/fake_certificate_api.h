@@ -125,6 +125,7 @@ class FakeCertificateApi final : public kube::CertificateApi, public Scripted {
       return kNever;
     }
     std::optional<Error> last_error() const override { return api_.watch_error_; }
+    void restart() override { listed_ = false; }
     void take(const Event& event) {
       if (event.objects.front().name == name_) {
         pending_.push_back(event);
