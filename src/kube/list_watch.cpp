@@ -90,6 +90,7 @@ void ListWatch::restart() {
   resource_version_.clear();
   look_again_ = kNever;
   due_ = {};
+  error_.reset();
   client_.close_idle_connections();  // the list must not wait for one that is dead
 }
 

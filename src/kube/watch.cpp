@@ -60,6 +60,7 @@ class MachineWatch final : public Watch<Machine> {
   void restart() override {
     watch_.reset();
     look_at_ = {};
+    error_.reset();
   }
 
  private:

@@ -179,15 +179,17 @@ Finding privileges_finding(const Options& options) {
   if (slurm::shows_all(*privacy, self)) {
     return {kPrivileges, Severity::kOk, "Slurm shows all nodes and jobs to " + who};
   }
-  const auto level =
-      run_with_token(options, slurm::admin_level_query(slurm_client(options), self.name));
-  if (!self.name.empty() && level && slurm::is_operator(*level)) {
-    return {kPrivileges, Severity::kOk, "Slurm shows all nodes and jobs to operator " + who};
+  if (!self.name.empty()) {
+    const auto level =
+        run_with_token(options, slurm::admin_level_query(slurm_client(options), self.name));
+    if (level && slurm::is_operator(*level)) {
+      return {kPrivileges, Severity::kOk, "Slurm shows all nodes and jobs to operator " + who};
+    }
   }
   return {kPrivileges, Severity::kError, "are missing: no Machine is released",
           slurm::hidden_text(*privacy, self),
           fmt::format("run it as {}, or: sacctmgr modify user {} set AdminLevel=Administrator",
-                      privacy->slurm_user, self.name)};
+                      privacy->slurm_user, self.name.empty() ? "USER" : self.name)};
 }
 
 // What only acts: whether it can be started.

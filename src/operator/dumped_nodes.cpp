@@ -83,7 +83,6 @@ void DumpedNodes::forget() {
   report_.dumped_at.reset();
   report_.failed_at.reset();
   report_.failure.clear();
-  report_.no_nodes = false;
   due_ = soonest_ = {};
   quiet_ = false;
 }
@@ -122,7 +121,6 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
   took_ = answer.took;
   report_.dumped_at = std::chrono::time_point_cast<std::chrono::seconds>(began_);
   report_.failure.clear();
-  report_.no_nodes = false;
   report_.failed_at.reset();
   const SitePace pace = site_pace(nodes_.size());
   report_.interval = settings_.interval.value_or(pace.dump);
@@ -137,7 +135,6 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
 void DumpedNodes::fail(Now now, const Error& why) {
   ++failures_;
   report_.failure = why.message;
-  report_.no_nodes = why.code == Code::kNotFound;
   report_.failed_at = std::chrono::floor<std::chrono::seconds>(now.wall);
   due_ = soonest_ = now.steady + std::max(backoff_.next(), report_.interval / 2);
 }
@@ -163,10 +160,7 @@ SteadyTime DumpedNodes::step(Now now, bool wanted, bool soon) {
       fail(now, {Code::kUnavailable, started.error().message});  // also where scontrol is missing
     }
   }
-  if (source_->running()) {
-    return source_->deadline();
-  }
-  return wanted ? (soon ? std::min(due_, soonest_) : due_) : kNever;
+  return source_->running() ? source_->deadline() : wanted ? due_ : kNever;
 }
 
 }  // namespace slurmlet::op

@@ -10,6 +10,16 @@ bool is_ip(const std::string& address) {
          address.find(':') != std::string::npos;
 }
 
+// None for "".
+std::vector<const SlurmNode*> entries_at(const HostIndex::Index& index, const std::string& key) {
+  std::vector<const SlurmNode*> out;
+  const auto [begin, end] = index.equal_range(key);
+  for (auto at = begin; at != end && !key.empty(); ++at) {
+    out.push_back(at->second);
+  }
+  return out;
+}
+
 // All whose name or NodeHostName is the Node's, or that have an address of the Machine; and what
 // else runs on a host of these.
 std::vector<const SlurmNode*> on_host(const kube::Machine& machine, const SiteView& site) {
@@ -18,13 +28,13 @@ std::vector<const SlurmNode*> on_host(const kube::Machine& machine, const SiteVi
   const auto add = [&found](const std::vector<const SlurmNode*>& some) {
     found.insert(some.begin(), some.end());
   };
-  add(site.hosts.named(node == nullptr ? machine.node : node->name));
+  add(entries_at(site.hosts.by_label, first_label(node == nullptr ? machine.node : node->name)));
   for (const std::string& address : machine.addresses) {
-    add(is_ip(address) ? site.hosts.at_address(address) : site.hosts.named(address));
-    add(site.hosts.at_address(address));
+    add(entries_at(site.hosts.by_label, is_ip(address) ? "" : first_label(address)));
+    add(entries_at(site.hosts.by_address, address));
   }
   for (const SlurmNode* slurm : std::set{found}) {
-    add(site.hosts.on_host(slurm->hostname));
+    add(entries_at(site.hosts.by_host, slurm->hostname));
   }
   std::vector<const SlurmNode*> out{found.begin(), found.end()};
   std::ranges::sort(out, {}, &SlurmNode::name);
@@ -68,7 +78,7 @@ std::vector<const KubeNode*> nodes_with(const std::string& provider_id, const Si
 // whoever may make Machines chooses it.
 std::string about_unprovisioned(const kube::Machine& machine, const SiteView& site,
                                 MachinePlace& out) {
-  if (const auto same = site.hosts.named(machine.name); !same.empty()) {
+  if (const auto same = entries_at(site.hosts.by_label, first_label(machine.name)); !same.empty()) {
     return "it has no Node yet, and its name is that of Slurm node " + same.front()->name +
            ". If that is another machine, remove the hook";
   }
@@ -106,35 +116,11 @@ std::string doubt_about_node(const kube::Machine& machine, const MachinePlace& p
 
 HostIndex::HostIndex(const SlurmNodes& nodes) {
   for (const auto& [name, slurm] : nodes) {
-    const std::string label = first_label(name), host_label = first_label(slurm.hostname);
-    by_label_.emplace(label, &slurm);
-    if (host_label != label) {
-      by_label_.emplace(host_label, &slurm);
-    }
-    by_address_.emplace(slurm.address, &slurm);
-    by_host_.emplace(slurm.hostname, &slurm);
+    by_label.emplace(first_label(name), &slurm);
+    by_label.emplace(first_label(slurm.hostname), &slurm);
+    by_address.emplace(slurm.address, &slurm);
+    by_host.emplace(slurm.hostname, &slurm);
   }
-}
-
-std::vector<const SlurmNode*> HostIndex::find(const Index& index, std::string_view key) {
-  std::vector<const SlurmNode*> out;
-  const auto [begin, end] = index.equal_range(key);
-  for (auto at = begin; at != end && !key.empty(); ++at) {
-    out.push_back(at->second);
-  }
-  return out;
-}
-
-std::vector<const SlurmNode*> HostIndex::named(std::string_view name) const {
-  return find(by_label_, first_label(name));
-}
-
-std::vector<const SlurmNode*> HostIndex::at_address(const std::string& address) const {
-  return find(by_address_, address);
-}
-
-std::vector<const SlurmNode*> HostIndex::on_host(const std::string& hostname) const {
-  return find(by_host_, hostname);
 }
 
 std::string key_of(const kube::Machine& machine) {

@@ -17,20 +17,13 @@
 
 namespace slurmlet::op {
 
-// Slurm's nodes by what may be a name of their host. Of the dump that it was made of.
-class HostIndex {
- public:
+// Slurm's nodes by what may be a name of their host, of one dump.
+struct HostIndex {
+  using Index = std::multimap<std::string, const SlurmNode*>;
+  Index by_label;             // first_label() of NodeName and of NodeHostName
+  Index by_address, by_host;  // NodeAddr, NodeHostName
   HostIndex() = default;
   explicit HostIndex(const SlurmNodes& nodes);
-  // Those whose name or NodeHostName is this name up to the first dot.
-  std::vector<const SlurmNode*> named(std::string_view name) const;
-  std::vector<const SlurmNode*> at_address(const std::string& address) const;  // NodeAddr
-  std::vector<const SlurmNode*> on_host(const std::string& hostname) const;    // NodeHostName
-
- private:
-  using Index = std::multimap<std::string, const SlurmNode*, std::less<>>;
-  static std::vector<const SlurmNode*> find(const Index& index, std::string_view key);
-  Index by_label_, by_address_, by_host_;
 };
 
 // The rest of the site, as the loop has it.

@@ -38,6 +38,8 @@ void MachineSync::forget() {
   context_.machines.restart();
   known_ = false;
   hosts_ = {};
+  watch_problem_.clear();
+  doubt_.clear();
   jobs_.forget();
   status_.waiting = status_.jobs = 0;
   status_.waiting_since.reset();
@@ -241,7 +243,7 @@ void MachineSync::undrain_next(const SiteView& site, std::vector<NodeChange>& ch
           others, [&](const auto& node) { return site.nodes.find(node)->unschedulable; });
       const DrainRuling ruling = rule_drain(place.node, *slurm, MachineOf::kLives);
       if (place.has_node && place.unclear.empty() && drained.contains(slurm) && !is_cordoned &&
-          is_final(ruling.action)) {
+          !placed_.contains(slurm->name) && is_final(ruling.action)) {
         changes.push_back({slurm->name, ruling.action, ruling.text, place.node.name});
       }
     }
@@ -339,7 +341,7 @@ void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
 
 SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
                              std::vector<NodeChange>& changes) {
-  SteadyTime next = watch(now);
+  SteadyTime next = may_act_() ? watch(now) : kNever;
   std::vector<SlurmAct> done;
   const SiteView site{nodes, dump, hosts_};
   if (const auto dumps = dump.dumps() + dump.failures(); std::exchange(seen_, dumps) != dumps) {
@@ -348,16 +350,18 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
     dirty_ = true;
   }
   dirty_ = jobs_.step(now.steady, may_act_(), done) || dirty_;
-  for (const SlurmAct& act : done) {
-    note(act, site, now);
-  }
-  const bool can_look = may_act_() && known_ && site.dump.report().dumped_at;
+  const bool can_look =
+      may_act_() && known_ && nodes.known() && site.dump.report().dumped_at.has_value();
   if (can_look && (dirty_ || now.steady >= again_)) {
     dirty_ = false;
     again_ = kNever;
     look_at_all(now, site, changes);
-    done.clear();
-    (void)jobs_.step(now.steady, may_act_(), done);
+    if (jobs_.step(now.steady, may_act_(), done)) {
+      again_ = now.steady;
+    }
+  }
+  for (const SlurmAct& act : done) {
+    note(act, site, now);
   }
   const std::string& problem = !doubt_.empty()           ? doubt_
                                : !watch_problem_.empty() ? watch_problem_

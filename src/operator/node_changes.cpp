@@ -55,20 +55,23 @@ void NodeChanges::want(const std::string& slurm_node, SteadyTime now) {
 }
 
 void NodeChanges::decide(const std::vector<NodeChange>& changes, SteadyTime began, SteadyTime now) {
-  if (runner_->running() || began < changed_at_) {
-    return;  // it may not show what was changed meanwhile
+  if (!is_shown_by(began)) {
+    return;
   }
   decided_from_ = began;
   std::map<std::string, Wanted> wanted;
   for (const NodeChange& change : changes) {
     const auto known = wanted_.find(change.slurm_node);
-    Wanted next = known == wanted_.end() ? Wanted{.since = began} : known->second;
+    const bool is_new = known == wanted_.end() || known->second.since == kNever;
+    Wanted next = is_new ? Wanted{.since = began} : known->second;
     next.change = change;
     wanted.try_emplace(change.slurm_node, std::move(next));
   }
   wanted_ = std::move(wanted);
   failed_.retain([this](const auto& name) { return wanted_.contains(name); });
-  if (now - began > kFresh && !wanted_.empty()) {
+  if (wanted_.empty()) {
+    problem_.clear();
+  } else if (now - began > kFresh) {
     problem_ = "slurmctld's answer came too late to act by it";
     paused_until_ = now + backoff_.next();
   }
@@ -85,6 +88,11 @@ bool NodeChanges::has_pending(SteadyTime now) const {
   return now >= paused_until_ && !runner_->running() &&
          std::ranges::any_of(wanted_,
                              [&](const auto& entry) { return failed_.may_try(entry.first, now); });
+}
+
+bool NodeChanges::has_waiting() const {
+  return std::ranges::any_of(wanted_,
+                             [](const auto& entry) { return entry.second.since != kNever; });
 }
 
 std::vector<std::string> NodeChanges::waiting_since(SteadyTime then) const {
@@ -145,7 +153,7 @@ bool NodeChanges::begin(SteadyTime now, std::vector<Done>& done) {
   }
   if (is_final(batch_.front().action)) {
     std::erase_if(batch_, [this](const NodeChange& change) {
-      const bool confirmed = confirm_(change);
+      const bool confirmed = clock_.now().steady - decided_from_ <= kFresh && confirm_(change);
       if (!confirmed) {
         wanted_.erase(change.slurm_node);  // the watch, or the next dump, wants it again
       }
@@ -181,8 +189,7 @@ void NodeChanges::finish(SteadyTime now, const CommandOutput& output, std::vecto
   problem_.clear();
   most_ = std::min(2 * most_, kMostNodes);
   for (NodeChange& change : batch_) {
-    // Until the next dump: what was done is not to be done again.
-    wanted_[change.slurm_node].change = {};
+    wanted_[change.slurm_node] = {.since = kNever};
     done.push_back({std::move(change), ""});
   }
   batch_.clear();

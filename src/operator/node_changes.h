@@ -54,8 +54,11 @@ class NodeChanges {
   // Of several for one node the first counts.
   void decide(const std::vector<NodeChange>& changes, SteadyTime began, SteadyTime now);
   void forget();
+  // Whether a dump that began at `began` shows all that was done.
+  bool is_shown_by(SteadyTime began) const { return !runner_->running() && began >= changed_at_; }
   // Whether a dump is wanted soon.
   bool has_pending(SteadyTime now) const;
+  bool has_waiting() const;
   // Those that have waited since then or longer without having failed themselves.
   std::vector<std::string> waiting_since(SteadyTime then) const;
   // Why the last command failed; "" = it did not, or there was none.
@@ -67,7 +70,7 @@ class NodeChanges {
 
  private:
   struct Wanted {
-    SteadyTime since{};
+    SteadyTime since{};   // kNever: it is done; the next dump shows that
     NodeChange change{};  // kNone before a dump has decided
   };
   std::vector<NodeChange> next_batch(SteadyTime now);

@@ -131,15 +131,15 @@ std::optional<NodeChange> OperatorLoop::drain_change(const KubeNode& node, const
   return NodeChange{slurm.name, ruling.action, ruling.text, node.name};
 }
 
-// Before the drain that it is about, and after its end.
+// Before the drain that it is about, and after its end: by a dump that shows all that was done.
 void OperatorLoop::note_drain(const KubeNode& node, const std::string& note, Now now) {
-  if (now.steady < notes_from_ || !acts()) {
+  if (now.steady < notes_from_ || context_.clock.now().steady - dump_.began() > kFresh || !acts()) {
     return;
   }
   const Status done = context_.site.annotate(
       node.name, node.uid,
       {{node::vocabulary::kDrain, note.empty() ? std::nullopt : std::optional<std::string>{note}}});
-  if (done || done.error().code == Code::kNotFound) {
+  if (done) {
     nodes_.at(node.name).drain = note;  // until the watch tells
     return;
   }
@@ -184,9 +184,9 @@ bool OperatorLoop::confirm(const NodeChange& change) {
   nodes_.put(*fresh);
   const KubeNode& node = nodes_.at(change.kube_node);
   const SlurmNode* slurm = dump_.find(change.slurm_node);
-  const SlurmNode* own = slurm_node_of(node);
-  return acts() && slurm != nullptr && own != nullptr && own->hostname == slurm->hostname &&
-         !node.deleting && node.belongs == Belongs::kHere &&
+  return acts() && slurm != nullptr &&
+         (slurm == slurm_node_of(node) || is_machine_reason(slurm->reason)) && !node.deleting &&
+         node.belongs == Belongs::kHere &&
          rule_drain(node, *slurm, machines_.machine_of(node.name)).action == change.action;
 }
 
@@ -228,10 +228,7 @@ void OperatorLoop::look_at(const KubeNode& node, Now now) {
   if (slurm == nullptr || node.deleting) {
     return;
   }
-  const auto change = drain_change(node, *slurm, now);
-  if (change && change->action == DrainAction::kNote && change->reason.empty()) {
-    note_drain(node, "", now);  // nothing is to be done in Slurm
-  } else if (change) {
+  if (drain_change(node, *slurm, now)) {
     changes_.want(slurm->name, now.steady);
   }
 }
@@ -284,13 +281,14 @@ SteadyTime OperatorLoop::step() {
     look_at(*nodes_.find(name), now);
   }
   std::vector<NodeChange> changes;
-  if (leads && nodes_.known()) {
-    next = std::min(next, machines_.step(now, nodes_, dump_, changes));
-  }
+  next = std::min(next, machines_.step(now, nodes_, dump_, changes));
   next = std::min(next, step_changes(now, std::move(changes), is_new_dump));
   next = std::min(next, step_api(context_.clock.now()));
   if (changes_.has_pending(now.steady)) {
     next = std::min(next, dump_.soonest());
+  }
+  if (changes_.has_waiting()) {
+    next = std::min(next, now.steady + kLongestWait);
   }
   if (&context_.machine_events != &context_.events) {
     next = std::min(next, context_.machine_events.step(now));
@@ -301,7 +299,7 @@ SteadyTime OperatorLoop::step() {
 // What is decided by a dump is begun right after it.
 SteadyTime OperatorLoop::step_changes(Now now, std::vector<NodeChange> changes, bool is_new_dump) {
   const bool may_act = nodes_.known() && acts() && !settings_.dry_run;
-  if (may_act && is_new_dump) {
+  if (may_act && is_new_dump && changes_.is_shown_by(dump_.began())) {
     for (auto& change : drain_changes(now)) {
       changes.push_back(std::move(change));
     }
@@ -327,7 +325,7 @@ SteadyTime OperatorLoop::step_api(Now now) {
     return kNever;
   }
   if (dump_.report().failure.empty() && changes_.has_pending(now.steady)) {
-    return now.steady + kLongestWait;
+    return kNever;
   }
   SteadyTime next =
       publisher_.step(now.steady, [this](const std::string& node) { record_written(node); });

@@ -27,7 +27,6 @@ bool has_ended(std::string_view text) {
 }  // namespace
 
 void SlurmJobs::new_dump(SteadyTime now) {
-  dumped_at_ = now;
   if (wanted_.empty()) {
     problem_.clear();
   }
@@ -69,11 +68,8 @@ std::optional<NodeJobs> SlurmJobs::on(const std::string& node, SteadyTime now) c
 }
 
 bool SlurmJobs::is_handled(const std::string& node) const {
-  if (handled_.contains(node)) {
-    return true;
-  }
   const auto found = known_->jobs.find(node);
-  return found != known_->jobs.end() && std::ranges::all_of(found->second, [this](const auto& job) {
+  return found == known_->jobs.end() || std::ranges::all_of(found->second, [this](const auto& job) {
            return job.completing || handled_.contains(job.id);
          });
 }
@@ -111,40 +107,30 @@ void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& d
 
 bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
   next_ = Query::kDone;
-  switch (asked_) {
-    case Query::kConfig:
-      return take_config(now, output);
-    case Query::kAdminLevel:
-      if (slurm::is_operator(output)) {
-        shown_at_ = now;
-        next_ = Query::kJobs;
-        return false;
-      }
-      problem_ = slurm::hidden_text(privacy_, self_);
-      return true;
-    default:
-      return take_jobs(now, output);
+  if (asked_ == Query::kJobs) {
+    return take_jobs(now, output);
   }
-}
-
-bool SlurmJobs::take_config(SteadyTime now, const CommandOutput& output) {
-  const auto privacy = slurm::read_privacy(output);
-  if (!privacy) {
-    problem_ = privacy.error().message;
+  bool shows_all = asked_ == Query::kAdminLevel && slurm::is_operator(output);
+  if (asked_ == Query::kConfig) {
+    const auto privacy = slurm::read_privacy(output);
+    if (!privacy) {
+      problem_ = privacy.error().message;
+      return true;
+    }
+    privacy_ = *privacy;
+    shows_all = slurm::shows_all(privacy_, self_);
+    if (!shows_all && !self_.name.empty()) {
+      next_ = Query::kAdminLevel;
+      return false;
+    }
+  }
+  if (!shows_all) {
+    problem_ = slurm::hidden_text(privacy_, self_);
     return true;
   }
-  privacy_ = *privacy;
-  if (slurm::shows_all(privacy_, self_)) {
-    shown_at_ = now;
-    next_ = Query::kJobs;
-    return false;
-  }
-  if (!self_.name.empty()) {
-    next_ = Query::kAdminLevel;
-    return false;
-  }
-  problem_ = slurm::hidden_text(privacy_, self_);
-  return true;
+  shown_at_ = now;
+  next_ = Query::kJobs;
+  return false;
 }
 
 bool SlurmJobs::take_jobs(SteadyTime now, const CommandOutput& output) {
@@ -204,8 +190,7 @@ void SlurmJobs::begin_next(SteadyTime now) {
     act_ = std::move(acts_.front());
     acts_.pop_front();
     spec = command(*act_);
-  } else if (!wanted_.empty() && !known_ && next_ != Query::kDone &&
-             now - dumped_at_ <= kJobsFresh) {
+  } else if (!wanted_.empty() && !known_ && next_ != Query::kDone) {
     spec = query(now);
   } else {
     return;

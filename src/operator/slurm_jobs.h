@@ -67,7 +67,6 @@ class SlurmJobs {
   enum class Query : std::uint8_t { kConfig, kAdminLevel, kJobs, kDone };
   bool is_fresh(SteadyTime now) const;
   bool take(SteadyTime now, const CommandOutput& output);
-  bool take_config(SteadyTime now, const CommandOutput& output);
   bool take_jobs(SteadyTime now, const CommandOutput& output);
   void finish_act(const CommandOutput& output, std::vector<SlurmAct>& done);
   CommandSpec command(const SlurmAct& act) const;
@@ -78,7 +77,6 @@ class SlurmJobs {
   slurm::SlurmIdentity self_;
   std::unique_ptr<CommandRunner> runner_;
   std::set<std::string> wanted_;
-  SteadyTime dumped_at_{};
   std::optional<Answer> known_, coming_;
   std::string problem_;
   Query next_ = Query::kDone, asked_ = Query::kDone;  // since the last dump; the last one begun

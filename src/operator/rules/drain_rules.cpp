@@ -47,7 +47,8 @@ bool is_rebooting(const node::SlurmState& state) {
 // node comes back (ReturnToService=2).
 bool is_noted(const DrainNote& note, const SlurmNode& slurm) {
   return !note.reason.empty() && note.slurm_node == slurm.name &&
-         (slurm.reason.empty() || slurm.reason.starts_with(note.reason));
+         (slurm.reason.empty() || slurm.reason == note.reason ||
+          slurm.reason.starts_with(note.reason + std::string{kAdded}));
 }
 
 DrainRuling end_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine,

@@ -127,8 +127,9 @@ MachineRuling rule_machine(const MachineFacts& facts) {
 
 // Before that a job might find it undrained: a slurmd that still runs registers it again.
 bool is_left_behind(const SlurmNode& slurm) {
-  return slurm.state.has("DYNAMIC_NORM") && slurm.state.has("DRAIN") && is_dead(slurm.state) &&
-         is_machine_reason(slurm.reason);
+  return slurm.state.has("DYNAMIC_NORM") && slurm.state.has("DRAIN") &&
+         slurm.state.base == "DOWN" && slurm.state.has("NOT_RESPONDING") &&
+         !slurm.state.has("COMPLETING") && is_machine_reason(slurm.reason);
 }
 
 }  // namespace slurmlet::op

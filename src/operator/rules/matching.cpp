@@ -11,10 +11,6 @@ std::string first_label(std::string_view name) {
   return to_lower(std::string{name.substr(0, name.find('.'))});
 }
 
-bool is_dead(const node::SlurmState& state) {
-  return state.base == "DOWN" && state.has("NOT_RESPONDING") && !state.has("COMPLETING");
-}
-
 const std::string& claimed_name(const KubeNode& node) {
   return node.slurm_node.empty() ? node.name : node.slurm_node;
 }

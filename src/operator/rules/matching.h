@@ -26,9 +26,6 @@ bool fits(std::string_view name, const SlurmNode& slurm);
 // "n1" of "N1.cluster.local".
 std::string first_label(std::string_view name);
 
-// Whether a node of Slurm is down, its slurmd is silent, and nothing ends there.
-bool is_dead(const node::SlurmState& state);
-
 // Of the Nodes that claim a node of Slurm, those whose own names fit.
 std::vector<std::string> claimants(const std::map<std::string, std::set<std::string>>& by_slurm,
                                    const SlurmNode& slurm);

@@ -27,7 +27,6 @@ struct DumpReport {
   std::optional<WallTime> dumped_at;       // nothing before the first good one
   std::string failure = {};                // why there is no newer one; "" while dumps are good
   std::optional<WallTime> failed_at = {};  // when the last one failed; nothing while dumps are good
-  bool no_nodes = false;                   // it failed since there was not one node in it
   Duration interval = site_pace(0).dump;   // between dumps
   Duration refresh = site_pace(0).refresh;
   bool operator==(const DumpReport&) const = default;

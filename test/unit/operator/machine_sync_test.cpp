@@ -352,6 +352,25 @@ TEST_F(MachineSyncTest, AHostWithTwoSlurmNodesGoesWhenBothAreEmptyAndComesBackWi
   EXPECT_FALSE(drained("n1") || drained("n1b"));
 }
 
+// Neither has a NodeHostName: NodeAddr alone says that they are one host.
+TEST_F(MachineSyncTest, SlurmNodesOfOneAddressGoAndComeBackTogether) {
+  add("n1", "m1");
+  slurm_.nodes["n1b"];
+  for (const char* name : {"n1", "n1b"}) {
+    slurm_.nodes[name].address = "10.0.0.1";
+  }
+  change("m1", [](kube::Machine& one) { one.addresses = {"10.0.0.1"}; });
+  remove("m1");
+  run(minutes{1});
+  EXPECT_FALSE(held("m1"));
+  EXPECT_TRUE(drained("n1") && drained("n1b"));
+  finish("n1", "m1");
+  add("n1", "m2");
+  change("m2", [](kube::Machine& one) { one.addresses = {"10.0.0.1"}; });
+  run(minutes{1});
+  EXPECT_FALSE(drained("n1") || drained("n1b"));
+}
+
 // Its Node has another providerID, so that only the addresses say which host it is.
 TEST_F(MachineSyncTest, AMachineIsFoundByItsAddresses) {
   add("n1", "m1");

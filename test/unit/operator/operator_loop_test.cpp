@@ -284,6 +284,33 @@ TEST_F(OperatorLoopTest, ACordonOfANodeThatIsDownHoldsAndItsReasonStays) {
   }
 }
 
+// The last dump is of before the drain: by that the note would have nothing to be about.
+TEST_F(OperatorLoopTest, AnUncordonRightAfterTheDrainOfANodeThatIsDownEndsIt) {
+  for (const bool fails : {false, true}) {
+    SCOPED_TRACE(fails);
+    add("n1");
+    FakeNode& node = slurm_.nodes["n1"];
+    node.flags = fails ? std::set<std::string>{"FAIL"} : std::set<std::string>{};
+    node.base = fails ? "IDLE" : "DOWN";
+    node.reason = "bad dimm";
+    run(seconds{20});
+    bool was_drained = false;
+    slurm_.after_update = [&](const std::string& name, const std::string& state) {
+      if (state == "drain") {
+        was_drained = true;
+        cordon(name, false);
+      }
+    };
+    cordon("n1", true);
+    run(minutes{1});
+    EXPECT_TRUE(was_drained);
+    EXPECT_FALSE(drained("n1"));
+    EXPECT_EQ(node.flags.contains("FAIL"), fails);
+    EXPECT_EQ(node.reason, "bad dimm");
+    EXPECT_EQ(drain_note("n1"), "");
+  }
+}
+
 // slurmctld returns it with ReturnToService=2, and clears its Reason or keeps it.
 TEST_F(OperatorLoopTest, ANodeThatComesBackUnderACordonIsUndrainedWithIt) {
   for (const char* reason : {"bad dimm", ""}) {
@@ -415,6 +442,43 @@ TEST_F(OperatorLoopTest, WithASlowSlurmctldCordonsAreDrainedTogetherAndSaySo) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(drained("n" + std::to_string(i)));
   }
+}
+
+TEST_F(OperatorLoopTest, ANodeThatWaitsSaysSoWhileACommandRuns) {
+  add("n1");
+  run(minutes{1});
+  slurm_.answers_after = milliseconds{4500};
+  cordon("n1", true);
+  run(milliseconds{2500});
+  EXPECT_FALSE(has_event("n1", "SlurmNodeNotChanged"));
+  run(seconds{1});
+  EXPECT_TRUE(has_event("n1", "SlurmNodeNotChanged"));
+}
+
+// The dump that shows it is still to come.
+TEST_F(OperatorLoopTest, ANodeThatIsDrainedIsNotSaidToWait) {
+  add("n1");
+  run(minutes{1});
+  slurm_.answers_after = milliseconds{900};
+  cordon("n1", true);
+  run(seconds{10});
+  EXPECT_TRUE(has_event("n1", "SlurmNodeDrained"));
+  EXPECT_FALSE(has_event("n1", "SlurmNodeNotChanged"));
+}
+
+TEST_F(OperatorLoopTest, ANodeThatWaitedIsNotSaidToWaitOnceItIsDrained) {
+  add("n1");
+  run(minutes{1});
+  slurm_.answers_after = seconds{2};
+  cordon("n1", true);
+  run(minutes{3});
+  const auto events = event_api_.events();
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const auto& event) {
+                            return event.reason == "SlurmNodeNotChanged" && event.count == 1;
+                          }),
+            1);
+  EXPECT_EQ(events.back().reason, "SlurmNodeDrained");
 }
 
 TEST_F(OperatorLoopTest, NothingIsChangedByAnAnswerThatIsTooOld) {

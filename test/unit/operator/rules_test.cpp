@@ -92,6 +92,8 @@ TEST(DrainRules, Table) {
        kDownNote},
       {"the drain has ended", false, slurm("DOWN", {}, "fire"), kNote, "", kDownNote},
       {"an administrator's by now", false, slurm("DOWN", {"DRAIN"}, "disk"), kNote, "", kDownNote},
+      {"an administrator wrote more", false, slurm("DOWN", {"DRAIN"}, "fire, ticket 7"), kNote, "",
+       kDownNote},
       {"another node's note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNote, "",
        to_annotation({"n2", "DOWN", "fire"})},
       {"no note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNone},
