@@ -1,5 +1,6 @@
 """slurmlet-operator with a real slurmctld and a real API server: records on Nodes, cordon and drain, two
 operators. Its Nodes have no daemon: none of this needs one."""
+import json
 import pathlib
 import re
 import signal
@@ -14,6 +15,7 @@ from harness.rig import wait_until
 from harness.service_manager import ServiceManager
 
 NODES = ["op001", "op002"]
+DRAIN = "slurmlet.io/drain"
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +118,7 @@ def test_a_cordon_drains_and_an_uncordon_undrains(site, timing):
     site.cordon("op001")
     site.wait_drained("op001")
     timing("cordon to drain", time.monotonic() - began)
-    assert site.reason("op001") == f"slurmlet: cordoned [{site.node('op001')['metadata']['uid']}]"
+    assert site.reason("op001") == "slurmlet: cordoned"
     assert "DRAIN" not in site.state("op002")
     wait_until(lambda: "SlurmNodeDrained" in site.events("op001"), what="the Event")
     site.cordon("op001", False)
@@ -151,15 +153,34 @@ def test_a_drain_by_an_administrator_is_neither_overwritten_nor_undone(site, ord
     assert site.reason("op001") == "bad dimm"
 
 
-def test_a_node_that_is_down_keeps_its_reason(site):
+@pytest.mark.parametrize("state", ["down", "fail"])
+def test_a_node_that_is_down_or_fails_is_drained_and_keeps_its_reason(site, state):
+    """Slurm has one for all; that the drain is ours stands on the Node meanwhile."""
+    site.slurm.command("scontrol", "update", "nodename=op001", f"state={state}", "reason=fire")
+    before = site.state("op001")
+    site.cordon("op001")
+    site.start()
+    site.wait_drained("op001")
+    assert site.reason("op001") == "fire"
+    assert json.loads(site.node("op001")["metadata"]["annotations"][DRAIN]) == {
+        "slurmNode": "op001", "state": state.upper(), "reason": "fire"}
+    site.cordon("op001", False)
+    site.wait_undrained("op001")
+    assert site.state("op001") == before and site.reason("op001") == "fire"
+    wait_until(lambda: DRAIN not in site.node("op001")["metadata"]["annotations"], what="no annotation")
+
+
+def test_the_end_of_an_administrators_drain_of_a_node_that_is_down_is_his(site):
+    """Another Reason than the one that was noted."""
     site.slurm.command("scontrol", "update", "nodename=op001", "state=down", "reason=fire")
     site.cordon("op001")
     site.start()
-    wait_until(lambda: "CordonNotDrained" in site.events("op001"), what="the Event")
-    assert site.reason("op001") == "fire"
-    assert "DRAIN" not in site.state("op001")
-    site.slurm.command("scontrol", "update", "nodename=op001", "state=resume")
     site.wait_drained("op001")
+    site.slurm.command("scontrol", "update", "nodename=op001", "state=drain", "reason=bad dimm")
+    site.cordon("op001", False)
+    wait_until(lambda: DRAIN not in site.node("op001")["metadata"]["annotations"], what="no annotation")
+    site.wait_dumps("op001")
+    assert "DRAIN" in site.state("op001") and site.reason("op001") == "bad dimm"
 
 
 def test_a_node_in_no_partition_is_drained(site):
@@ -182,6 +203,21 @@ def test_a_node_that_claims_to_be_another_drains_nothing(site):
     wait_until(lambda: "CordonNotDrained" in site.events("intruder"), what="the Event")
     site.wait_dumps("op001")
     assert "DRAIN" not in site.state("op001")
+
+
+@pytest.mark.parametrize("cluster, told", [("alien", False), (None, True)], ids=["of another", "of none yet"])
+def test_a_node_of_another_cluster_is_not_touched(site, cluster, told):
+    """By what its daemon reports; it has the name of a node of ours."""
+    site.api.merge(node_path("op001"), {"metadata": {"annotations": {"slurmlet.io/slurm-cluster": cluster}}})
+    site.cordon("op001")
+    site.start()
+    site.wait_record("op002", lambda r: r["text"])
+    if told:
+        wait_until(lambda: "CordonNotDrained" in site.events("op001"), what="the Event")
+    site.wait_dumps("op001")
+    assert "DRAIN" not in site.state("op001")
+    assert site.record("op001") is None
+    assert ("CordonNotDrained" in site.events("op001")) == told
 
 
 def test_its_slurm_conf_is_that_of_its_commands_and_the_service_manager_hears_that_it_lives(site, tmp_path):

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from harness.api import repository
-from harness.operator_site import LEASE
 from harness.rig import wait_until
 from harness.service_account import ServiceAccount, can
 from test_operator import NODES, OPERATOR, Site, account  # noqa: F401 (a fixture)
@@ -40,14 +39,15 @@ def test_all_is_well(site):
     assert code == 0, said
     assert re.search(r"\+ API server +https://\S+ v1\.\S+ answered in \d+ ms "
                      r"as system:serviceaccount:kube-system:slurmlet-operator", said)
-    assert re.search(r"- lease +slurmlet-system/slurmlet-operator: no operator has led yet", said)
+    assert re.search(r"- lease +slurmlet-system/slurmlet-operator-opera: no operator has led yet", said)
     assert re.search(r"\+ slurm.conf +ClusterName opera", said)
-    assert re.search(r"\+ rights +all 17 that it needs", said)
+    assert re.search(r"\+ rights +all 19 that it needs", said)
     assert re.search(r"\+ slurmctld +2 nodes in \d+ ms", said)
+    assert re.search(r"\+ privileges +Slurm shows all nodes and jobs to user root", said)
     assert re.search(r"\+ jobs +none in \d+ ms", said)
     assert "management" not in said
     assert said.endswith("no errors\n")
-    assert site.api.find(LEASE) is None
+    assert site.api.find(site.lease) is None
 
 
 def test_it_names_the_leader_and_one_that_has_stopped(site):
@@ -55,7 +55,7 @@ def test_it_names_the_leader_and_one_that_has_stopped(site):
     wait_until(lambda: "this operator leads" in one.output(), what="a leader")
     code, said = check(site)
     assert code == 0
-    assert re.search(r"\+ lease +slurmlet-system/slurmlet-operator: \S+_[0-9a-f]{16} leads, renewed at ", said)
+    assert re.search(r"\+ lease +slurmlet-system/slurmlet-operator-opera: \S+_[0-9a-f]{16} leads, renewed at ", said)
     one.kill()
     wait_until(lambda: "led and has stopped, renewed at " in check(site)[1], what="its Lease to expire")
     assert check(site)[0] == 0  # a warning
@@ -184,7 +184,7 @@ def test_rights_to_delete_what_was_left_behind(site, plane, tmp_path, request, k
         plane.kubectl_output("delete", "-f", str(manifest))
 
 
-MACHINES = {"apiGroups": ["cluster.x-k8s.io"], "resources": ["machines"], "verbs": ["list", "watch", "patch"]}
+MACHINES = {"apiGroups": ["cluster.x-k8s.io"], "resources": ["machines"], "verbs": ["get", "list", "watch", "patch"]}
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}
 
 
@@ -197,12 +197,12 @@ def test_the_server_with_the_machines(site, plane, tmp_path):
     code, said = management_of(site, one.kubeconfig(tmp_path))
     assert code == 0, said
     assert re.search(r"\+ management +https://\S+ v1\.\S+ answered in \d+ ms as system:serviceaccount:kube-system:"
-                     r"check-management\n\+ rights there +all 5 that it needs", said), said
-    assert re.search(r"\+ rights +all 14 that it needs", said), said  # the operator's own need not have them
+                     r"check-management\n\+ rights there +all 6 that it needs", said), said
+    assert re.search(r"\+ rights +all 15 that it needs", said), said  # the operator's own need not have them
 
 
 def test_a_right_that_is_missing_there(site, plane, tmp_path):
-    one = account_with(plane, "check-reader", [{**MACHINES, "verbs": ["list", "watch"]}, EVENTS])
+    one = account_with(plane, "check-reader", [{**MACHINES, "verbs": ["get", "list", "watch"]}, EVENTS])
     code, said = management_of(site, one.kubeconfig(tmp_path))
     assert code == 1
     assert re.search(r"x rights there +missing: patch machines\.cluster\.x-k8s\.io in default\n"

@@ -1,4 +1,5 @@
-"""The Reason that slurmlet-operator gives a node, and what the slurmctld of two releases makes of it."""
+"""The Reason that slurmlet-operator gives a node, and what the slurmctld of two releases makes of it. Nodes that go
+DOWN under its drains: test_operator_evidence.py."""
 import pytest
 
 from harness.operator_site import Site, operator_account
@@ -10,8 +11,7 @@ NODE = "rs001"
 @pytest.fixture(scope="module", params=["own", "24.11"])
 def cluster(request, own_slurm):
     root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-    return own_slurm(nodes=[NODE], cpus=2, cluster_name="opera", root=root, slurmd_timeout=6,
-                     conf_lines=["ReturnToService=1"])
+    return own_slurm(nodes=[NODE], cpus=2, cluster_name="opera", root=root)
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +29,15 @@ def site(plane, cluster, account, tmp_path):
     one.end()
 
 
-def test_a_node_whose_host_was_off_under_a_cordon_is_undrained(site):
-    """Since 23.02 slurmctld adds to our Reason."""
+def test_a_reason_of_ours_does_not_outlive_its_drain(site):
+    """A prolog that fails would drain as a cordon does. Since 23.11 slurmctld keeps it, and takes no empty one."""
     site.start()
     site.cordon(NODE)
     site.wait_drained(NODE)
-    site.slurm.daemon("kill", f"slurmd:{NODE}")
-    try:
-        wait_until(lambda: "DOWN" in site.state(NODE), 60, "slurmctld to notice")
-        assert "DRAIN" in site.state(NODE)
-        site.cordon(NODE, False)
-        site.wait_undrained(NODE)
-        wait_until(lambda: not site.reason(NODE).startswith("slurmlet: cordoned"), 20, "another Reason")
-    finally:
-        site.slurm.daemon("start", f"slurmd:{NODE}")
-    if site.slurm.release >= (23, 2):  # the one that returns it by itself
-        wait_until(lambda: "DOWN" not in site.state(NODE), 60, "slurmctld to return it")
+    assert site.reason(NODE) == "slurmlet: cordoned"
+    site.cordon(NODE, False)
+    site.wait_undrained(NODE)
+    wait_until(lambda: site.reason(NODE) in ("", "slurmlet: undrained"), 20, "another Reason")
 
 
 def test_a_reboot_that_an_administrator_wants_is_not_undone(site):

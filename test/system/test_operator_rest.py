@@ -72,7 +72,7 @@ def test_records_drains_and_cordons(site):
     site.wait_record("rest001", lambda r: states(r) == {"IDLE", "DRAIN"} and "bad dimm" in r["text"])
     site.cordon("rest002")
     site.wait_drained("rest002")
-    assert site.reason("rest002").startswith("slurmlet: cordoned [")
+    assert site.reason("rest002") == "slurmlet: cordoned"
     site.wait_record("rest002", lambda r: "DRAIN" in states(r))
     site.cordon("rest002", False)
     site.wait_undrained("rest002")

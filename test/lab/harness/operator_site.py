@@ -39,6 +39,11 @@ class Site:
         self.api, self.slurm, self.account, self.directory = plane.admin, cluster, account, directory
         self.names, self.operators = [], []
 
+    @property
+    def lease(self):
+        """The leader's."""
+        return f"{LEADER_LEASES}/slurmlet-operator-{self.slurm.spec.cluster_name.lower()}"
+
     def add(self, name, slurm_node=None):
         annotations = {"slurmlet.io/slurm-cluster": self.slurm.spec.cluster_name.lower(),
                        **({"slurmlet.io/slurm-node": slurm_node} if slurm_node else {})}
@@ -106,8 +111,8 @@ class Site:
             one.kill()
         for name in self.names:
             self.api.delete(node_path(name))
-        for one in self.api.get(LEADER_LEASES)["items"]:  # the next one need not wait for their end
-            self.api.delete(f"{LEADER_LEASES}/{one['metadata']['name']}")
+        if self.api.find(self.lease):
+            self.api.delete(self.lease)  # the next one need not wait for its end
 
 
 def request_certificate(plane, directory, node, names, name="serving", group=None, suffix=b""):
