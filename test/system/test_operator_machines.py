@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import shutil
-import time
 
 import pytest
 
@@ -225,32 +224,6 @@ def test_a_reboot_that_would_end_the_drain_holds_its_machine(site, machines):
     assert machines.held("m1")
     assert job_state(site.slurm, job)[0] == "RUNNING"
     site.slurm.command("scontrol", "cancel_reboot", "mc001", check=False)  # not what was issued already
-
-
-def test_a_node_left_behind_goes_and_one_that_lives_stays(site, machines):
-    """Their Machines have gone without them; one Lease is renewed."""
-    machines.add("m1", "mc001")
-    of_a_machine = {"cluster.x-k8s.io/machine": "gone", "cluster.x-k8s.io/cluster-name": "c1",
-                    "cluster.x-k8s.io/cluster-namespace": "default"}
-    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-    for name in ("alive", "dead"):
-        site.add(name)
-        site.api.merge(node_path(name), {"metadata": {"annotations": of_a_machine}})
-        site.api.create(leases, {"metadata": {"name": name}, "spec": {"holderIdentity": name}})
-    began = time.monotonic()
-    site.start()
-
-    def gone():
-        site.api.merge(f"{leases}/alive", {"spec": {"renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z")}})
-        return not site.api.find(node_path("dead"))
-
-    wait_until(gone, 240, "the Node to go")
-    assert time.monotonic() - began > 120
-    assert site.api.find(node_path("alive")) and site.api.find(node_path("mc001"))
-    assert "LeftoverNodeDeleted" in site.events("dead")
-    site.names.remove("dead")
-    for name in ("alive", "dead"):
-        site.api.delete(f"{leases}/{name}")
 
 
 def test_while_slurmctld_is_away_nothing_goes(site, machines):

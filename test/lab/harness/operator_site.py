@@ -3,6 +3,7 @@ Cluster API."""
 import base64
 import json
 import re
+import shutil
 import signal
 
 import yaml
@@ -51,15 +52,19 @@ class Site:
             "name": name, "labels": {"slurmlet.io/version": "0.1.0"}, "annotations": annotations}})
         self.names = [*{*self.names, name}]
 
-    def start(self, *flags, environment=None):
+    def start(self, *flags, environment=None, user=None):
         """`environment` stands in for --slurm-conf."""
         directory = self.directory / f"operator{len(self.operators)}"
         directory.mkdir()
+        kubeconfig = self.account.kubeconfig(directory)
+        if user:
+            shutil.chown(kubeconfig, user)
         one = Slurmlet(directory, [
-            f"--kubeconfig={self.account.kubeconfig(directory)}",
+            f"--kubeconfig={kubeconfig}",
             *([] if environment else [f"--slurm-conf={self.slurm.conf_path}"]),
             *([f"--slurm-bin-dir={self.slurm.bin_dir}"] if self.slurm.bin_dir else []),
-            f"--interval={INTERVAL}s", "--metrics-address=", *flags], environment=environment, program=OPERATOR)
+            f"--interval={INTERVAL}s", "--metrics-address=", *flags], environment=environment, program=OPERATOR,
+            user=user)
         self.operators.append(one)
         return one
 

@@ -27,7 +27,7 @@ class SlowFront(Listener):
         self._context.load_cert_chain(*own)
         rig.kubeconfig = self._kubeconfig(rig, authority, name)
         self._seconds, self._is_fast = 0, lambda method, path: True
-        self._clients, self._lock = set(), threading.Lock()
+        self._clients, self._frozen, self._lock = set(), set(), threading.Lock()
         self.requests = []  # (method, path), in the order in which they came
 
     def _kubeconfig(self, rig, authority, name):
@@ -54,6 +54,11 @@ class SlowFront(Listener):
         """Whether what comes back from this request is not passed on."""
         return False
 
+    def freeze(self):
+        """From now on the connections that there are pass nothing on, either way; new ones do."""
+        with self._lock:
+            self._frozen |= self._clients
+
     def cut(self):
         """Ends all connections."""
         with self._lock:
@@ -69,7 +74,7 @@ class SlowFront(Listener):
             with self._context.wrap_socket(client, server_side=True) as inside, \
                     socket.create_connection((self._api.host, self._api.port), 30) as plain, \
                     self._api.context.wrap_socket(plain, server_hostname=self._api.host) as outside:
-                self._relay(inside, outside)
+                self._relay(inside, outside, lambda: wire in self._frozen)
         except OSError:
             pass  # one of the two went away; the other sees it by the close
         finally:
@@ -77,7 +82,7 @@ class SlowFront(Listener):
                 self._clients.remove(wire)
             wire.close()
 
-    def _relay(self, inside, outside):
+    def _relay(self, inside, outside, is_frozen):
         asked, due = b"", None  # what has come, and when to pass it on
         sent = b""
         while True:
@@ -92,13 +97,13 @@ class SlowFront(Listener):
                 data = received(outside)
                 if data == b"":
                     return
-                if data and not self.keeps_answer(sent):
+                if data and not self.keeps_answer(sent) and not is_frozen():
                     inside.sendall(data)
             if inside in ready:
                 data = received(inside)
                 if data == b"":
                     return
-                asked += data or b""
+                asked += b"" if is_frozen() else data or b""
                 if due is None and is_whole(asked):
                     method, path = asked.split(b" ", 2)[:2]
                     self.requests.append((method.decode(), path.decode()))
