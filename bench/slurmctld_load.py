@@ -53,11 +53,12 @@ def node_name(index):
     return f"c{index:05d}"
 
 
-def cluster_of(directory, count, partitions):
-    """slurmctld with `count` nodes, one of them that of slurmcluster, all in each partition."""
+def cluster_of(directory, count, partitions, own_hosts=False):
+    """slurmctld with `count` nodes, one of them that of slurmcluster, all in each partition; all on this host, or
+    each on one of its own."""
     cluster = SlurmCluster(directory)
-    host = os.uname().nodename.split(".")[0]
     names = f"c[{1:05d}-{count - 1:05d}]"
+    host = names if own_hosts else os.uname().nodename.split(".")[0]
     # One port for all: nobody listens there, and with SlurmdTimeout=0 nobody is declared down.
     port = free_ports(1)[0]
     cluster.up(nodes=["n1"], cpus=4, conf_lines=[
