@@ -208,7 +208,8 @@ TEST(NodeDiffTest, OwnKeysThatAreOverAreRemoved) {
   facts.slurm_conf.cluster_name = "";
   NodePatch patch = diff(observed, desired(facts));
   EXPECT_THAT(patch.annotations,
-              UnorderedElementsAre(Pair("slurmlet.io/slurm-reason", std::nullopt)));
+              UnorderedElementsAre(Pair("slurmlet.io/slurm-reason", std::nullopt),
+                                   Pair("slurmlet.io/slurm-cluster", std::nullopt)));
   EXPECT_THAT(patch.labels, UnorderedElementsAre(Pair("slurmlet.io/slurm-cluster", std::nullopt)));
   EXPECT_TRUE(patch.has_changes);
 }

@@ -175,7 +175,7 @@ TEST(SlurmLabelsTest, OnlyActiveFeaturesCount) {
 
 TEST(SlurmLabelsTest, OddNamesAreSanitised) {
   HostFacts facts = good_facts();
-  facts.slurm.record->cluster = "alps & more";
+  facts.slurm_conf.cluster_name = "alps & more";
   facts.slurm.record->partitions = {"long*", ""};
   facts.slurm.record->active_features = {"cpu=epyc"};
   facts.slurmd.version = "25.11.0-0rc1+git";
