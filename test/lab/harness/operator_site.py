@@ -191,9 +191,9 @@ class Machines:
                          "labels": {"cluster.x-k8s.io/cluster-name": "c1"}},
             "spec": {"clusterName": "c1", "bootstrap": {"dataSecretName": "none"}, "infrastructureRef": {
                 "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "None", "name": name}}})
-        if node:
+        if node or addresses:
             self.api.merge(f"{MACHINES}/{name}/status", {"status": {
-                "nodeRef": {"name": node},
+                **({"nodeRef": {"name": node}} if node else {}),
                 "addresses": [{"type": kind, "address": address} for kind, address in addresses]}})
 
     def get(self, name):
