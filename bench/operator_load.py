@@ -39,12 +39,13 @@ RECORD = "slurmlet.io/record"
 GOALS = {"memory MB": 60, "CPU % of a core": 2, "cordon to drain s": 2}
 
 
-def create_nodes(plane, count):
+def create_nodes(plane, count, slurm_cluster):
     def create(index):
         api = plane.admin
         name = node_name(index)
         api.create("/api/v1/nodes", {"metadata": {
-            "name": name, "labels": {"slurmlet.io/version": "0.1.0"}, "annotations": {"slurmlet.io/slurm-node": name}}})
+            "name": name, "labels": {"slurmlet.io/version": "0.1.0"},
+            "annotations": {"slurmlet.io/slurm-node": name, "slurmlet.io/slurm-cluster": slurm_cluster}}})
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(create, range(1, count)))
 
@@ -104,10 +105,10 @@ def spend(operator, meter, port, seconds, during=lambda left: None):
 
 
 def run(options, directory):
-    cluster = cluster_of(str(directory / "sl"), options.nodes, 4)
+    cluster = cluster_of(str(directory / "sl"), options.nodes, 4, own_hosts=True)
     with cluster, ControlPlane(directory / "cp") as plane:
         began = time.monotonic()
-        create_nodes(plane, options.nodes)
+        create_nodes(plane, options.nodes, cluster.spec.cluster_name)
         create_machines(plane, options.machines)
         say("Nodes and Machines created in", time.monotonic() - began, "s")
         port = 20258
