@@ -96,14 +96,14 @@ def directory_of_programs(tmp_path):
     """Slurm's, as links."""
     directory = tmp_path / "bin"
     directory.mkdir()
-    for name in ("scontrol", "sinfo", "squeue", "scancel"):
+    for name in ("scontrol", "squeue", "scancel"):
         (directory / name).symlink_to(shutil.which(name))
     return directory
 
 
 def test_each_program_of_slurm_is_run(site, programs):
     assert check(site, f"--slurm-bin-dir={programs}")[0] == 0
-    for name, subject in (("scontrol", "slurmctld"), ("squeue", "jobs"), ("sinfo", "sinfo"), ("scancel", "scancel")):
+    for name, subject in (("scontrol", "slurmctld"), ("squeue", "jobs"), ("scancel", "scancel")):
         program = (programs / name).readlink()
         (programs / name).unlink()
         code, said = check(site, f"--slurm-bin-dir={programs}")
