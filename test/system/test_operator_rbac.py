@@ -280,13 +280,17 @@ def the_hook_stays(site, _):
     assert site.machines.held("m1")
 
 
-def a_machine_is_not_looked_at_before_its_release(site, _):
+def no_job_is_ended_for_a_machine_that_is_not_read(site, _):
     """By the watch alone nothing is done that cannot be taken back."""
-    site.machines.add("m1", "op001")
+    job = site.slurm.submit("op001")
+    site.machines.add("m1", "op001", policy="now")
     site.machines.delete("m1")
-    wait_until(lambda: denied(site, "machines", "get"), what="the refusal")
-    site.wait_dumps("op001", 3)
-    assert site.machines.held("m1")
+    try:
+        wait_until(lambda: denied(site, "machines", "get"), what="the refusal")
+        site.wait_dumps("op001", 3)
+        assert site.slurm.command("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING"
+    finally:
+        site.slurm.command("scancel", job)
 
 
 def a_certificate_is_not_approved(site, _):
@@ -307,7 +311,7 @@ BREAKS = {
     ("nodes", "get"): a_client_certificate_is_not_approved,
     ("nodes", "delete"): a_node_left_behind_stays,
     ("leases@kube-node-lease", "get"): a_node_left_behind_is_not_read,
-    ("machines", "get"): a_machine_is_not_looked_at_before_its_release,
+    ("machines", "get"): no_job_is_ended_for_a_machine_that_is_not_read,
     ("machines", "list"): a_machine_is_not_seen,
     ("machines", "watch"): machines_are_only_listed,
     ("machines", "patch"): the_hook_stays,
