@@ -112,9 +112,9 @@ def test_slurmrestd_and_slurmctld_are_told_apart(site):
         wait_until(lambda words=words: re.search("did not report the nodes: " + words, one.output()), 30,
                    "the failure in the log")
         assert states(site.record("rest001")) == {"IDLE"}
-        began = one.output().count("has reported 2 nodes again")
+        began = one.output().count("slurmctld reports 2 nodes")
         site.slurm.daemon("start", daemon)
-        wait_until(lambda began=began: one.output().count("has reported 2 nodes again") > began, 60, "a good dump")
+        wait_until(lambda began=began: one.output().count("slurmctld reports 2 nodes") > began, 60, "a good dump")
     assert one.process.poll() is None
 
 
