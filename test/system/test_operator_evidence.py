@@ -168,16 +168,21 @@ def test_two_slurm_nodes_on_one_host_go_together(site, machines):
         site.wait_undrained(name)
 
 
+def provisioned_without_a_node(machines, addresses):
+    """m1, whose providerID is written in another form than its Node's: no nodeRef."""
+    machines.add("m1", None, addresses=addresses)
+    machines.api.merge(f"{MACHINES}/m1", {"spec": {"providerID": "metal3://2d55eb75-ed44-431e-9898-e26241198918"}})
+
+
 @pytest.mark.parametrize("kind, address", [("Hostname", "ev002.cluster.local"), ("InternalIP", "127.0.0.2")])
-def test_a_machine_without_a_node_is_found_by_its_addresses(site, machines, kind, address):
-    """Its providerID is written in another form than the Node's: no nodeRef."""
+def test_a_machine_without_a_node_is_found_by_its_addresses(site_of, cluster, machines, kind, address):
+    site = site_of(cluster, ["ev001"])
     site.start()
     job = site.slurm.submit("ev002")
     if kind == "InternalIP":
         site.slurm.command("scontrol", "update", "nodename=ev002", f"nodeaddr={address}")
     try:
-        machines.add("m1", None, addresses=[(kind, address)])
-        machines.api.merge(f"{MACHINES}/m1", {"spec": {"providerID": "metal3://2d55eb75-ed44-431e-9898-e26241198918"}})
+        provisioned_without_a_node(machines, [(kind, address)])
         machines.delete("m1")
         site.wait_drained("ev002")
         site.wait_dumps("ev002", 4)
@@ -186,12 +191,24 @@ def test_a_machine_without_a_node_is_found_by_its_addresses(site, machines, kind
     finally:
         site.slurm.command("scontrol", "update", "nodename=ev002", "nodeaddr=127.0.0.1")
     site.slurm.command("scancel", job)
+    if kind == "Hostname":
+        machines.wait_released("m1")
+
+
+def test_a_machine_whose_host_is_a_node_that_is_not_its_own_waits_for_a_person(site, machines):
+    """For all that is known another Machine's job runs there: nothing is drained."""
+    site.start()
+    provisioned_without_a_node(machines, [("Hostname", "ev002")])
+    machines.delete("m1")
+    wait_until(lambda: "Machine default/m1: Slurm node ev002 belongs to Node ev002" in site.operators[0].output(),
+               what="the words")
+    site.wait_dumps("ev002", 3)
+    assert machines.held("m1") and "DRAIN" not in site.state("ev002")
 
 
 def test_a_machine_whose_host_slurm_does_not_show_waits_for_a_person(site, machines):
     site.start()
-    machines.add("m1", None)
-    machines.api.merge(f"{MACHINES}/m1", {"spec": {"providerID": "metal3://2d55eb75-ed44-431e-9898-e26241198918"}})
+    provisioned_without_a_node(machines, [])
     machines.delete("m1")
     wait_until(lambda: f"kubectl annotate machine {HOOK}-" in site.operators[0].output(), what="the words")
     wait_until(lambda: "MachineWaits" in site.events("m1"), what="the Event")
