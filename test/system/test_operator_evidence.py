@@ -407,6 +407,7 @@ def silence(slurm, names):
                "slurmctld to notice")
 
 
+@pytest.mark.alone  # slurmctld takes a slurmd that is late for gone
 @pytest.mark.parametrize("how", [1, 2])
 def test_no_job_runs_on_a_node_that_was_cordoned_while_it_was_down(site_of, quick, how):
     """It would return by itself: with 1 only where its Reason still is that it did not respond."""
@@ -428,6 +429,7 @@ def test_no_job_runs_on_a_node_that_was_cordoned_while_it_was_down(site_of, quic
     wait_until(lambda: is_running(quick, job), what="the job to run")
 
 
+@pytest.mark.alone  # slurmctld takes a slurmd that is late for gone
 @pytest.mark.parametrize("how", [0, 1, 2])
 def test_a_host_that_was_silent_under_our_drain_comes_back_into_service(site_of, quick, machines, timing, how):
     """As every one that is provisioned anew: it was off for longer than SlurmdTimeout."""
