@@ -18,6 +18,7 @@ Exit code 1 where a goal is missed.
 """
 import argparse
 import concurrent.futures
+import os
 import pathlib
 import re
 import shlex
@@ -92,14 +93,15 @@ class Rows:
 
     def __init__(self):
         self.missed = 0
-        print(f"{'':66} {'goal':>8} {'seen':>9}", flush=True)
+        print(f"{os.cpu_count()} CPUs, on which {os.getloadavg()[0]:.1f} programs ran in the last minute\n"
+              f"{'':76} {'goal':>8} {'seen':>9}", flush=True)
 
     def add(self, what, seen, goal=None, unit="s"):
         """`goal`: the most."""
         misses = goal is not None and seen > goal
         self.missed += misses
         shown = f"{seen:.2f}" if isinstance(seen, float) else seen
-        print(f"{what:66} {'' if goal is None else f'≤ {goal}':>8} {shown:>9} {unit}{'   missed' if misses else ''}",
+        print(f"{what:76} {'' if goal is None else f'≤ {goal}':>8} {shown:>9} {unit}{'   missed' if misses else ''}",
               flush=True)
 
 
@@ -134,7 +136,7 @@ def overtaken(cordons, drained):
     found, first, latest_cordon = [], float("inf"), 0.0
     for when, name in reversed(cordons):
         if drained[name] > first:
-            found.append(latest_cordon - when)
+            found.append(max(0.0, latest_cordon - when))
         elif drained[name] < first:
             first, latest_cordon = drained[name], when
     return found
