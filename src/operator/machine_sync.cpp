@@ -109,6 +109,15 @@ MachinePlace MachineSync::find(const kube::Machine& machine, const SiteView& sit
   const KubeNode* node = node_of(machine, site.nodes);
   const auto claims = claims_.find(node == nullptr ? machine.node : node->name);
   MachinePlace out = find_place(machine, site, claims == claims_.end() ? 0 : claims->second);
+  // Names and addresses may be those of a host of another Slurm cluster, too.
+  if (out.unclear.empty() && !out.has_node && !out.never_provisioned && settings_.all_clusters) {
+    out.unclear =
+        std::string{
+            "it has no Node, which would show of which Slurm cluster it is; set "
+            "machineCluster where all Machines of its Cluster are of this one, or "
+            "if no job runs on its host remove the hook: kubectl annotate machine "} +
+        names::kMachineHook + "-";
+  }
   if (!watch_problem_.empty()) {  // it may be gone by now, and its host be another's
     out.unclear = "its current state is unknown: " + watch_problem_;
   }

@@ -180,7 +180,7 @@ constexpr Row kRows[] = {
      set_path<&O::management_kubeconfig>, show_text<&O::management_kubeconfig>},
     {"machineCluster", "--machine-cluster", "string",
      "NAMESPACE/NAME of the Cluster whose Machines are the nodes; without it all, if they are of\n"
-     "      one Cluster",
+     "      one Cluster, but none that has no Node",
      set_cluster, show_text<&O::machine_cluster>},
     {"drainPolicy", "--drain-policy", "string",
      "what happens to the jobs of a deleted Machine: wait, deadline=DURATION or now; its\n"

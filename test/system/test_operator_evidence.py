@@ -177,7 +177,7 @@ def provisioned_without_a_node(machines, addresses):
 @pytest.mark.parametrize("kind, address", [("Hostname", "ev002.cluster.local"), ("InternalIP", "127.0.0.2")])
 def test_a_machine_without_a_node_is_found_by_its_addresses(site_of, cluster, machines, kind, address):
     site = site_of(cluster, ["ev001"])
-    site.start()
+    site.start("--machine-cluster=default/c1")
     job = site.slurm.submit("ev002")
     if kind == "InternalIP":
         site.slurm.command("scontrol", "update", "nodename=ev002", f"nodeaddr={address}")
@@ -193,6 +193,21 @@ def test_a_machine_without_a_node_is_found_by_its_addresses(site_of, cluster, ma
     site.slurm.command("scancel", job)
     if kind == "Hostname":
         machines.wait_released("m1")
+
+
+def test_a_machine_without_a_node_may_be_of_another_slurm_cluster(site_of, cluster, own_slurm, machines):
+    """Both have a host of its name; its job is on that of the other."""
+    other = own_slurm(nodes=["ev002"], cpus=2, cluster_name="other", node_hosts={"ev002": "ev002"})
+    job = other.submit("ev002")
+    site = site_of(cluster, ["ev001"])
+    site.start()
+    provisioned_without_a_node(machines, [("Hostname", "ev002")])
+    machines.delete("m1")
+    wait_until(lambda: "machineCluster" in site.operators[0].output(), what="the words")
+    site.wait_dumps("ev001", 4)
+    assert machines.held("m1") and is_running(other, job)
+    assert "DRAIN" not in site.state("ev002")
+    other.command("scancel", job)
 
 
 def test_a_machine_whose_host_is_a_node_that_is_not_its_own_waits_for_a_person(site, machines):

@@ -300,6 +300,32 @@ TEST_F(MachineSyncTest, AMachineThatNeverGotAHostGoes) {
   EXPECT_TRUE(slurm_.updates.empty());
 }
 
+// A host of this name or address is in two Slurm clusters, and only a Node says of which it is.
+TEST_F(MachineSyncTest, AMachineWithoutANodeIsOfNoSlurmClusterUnlessItsClusterIsNamed) {
+  add("n9", "m9");
+  add("n1", "m1");
+  slurm_.nodes["n1"].address = "10.0.0.1";
+  lose("n1");
+  change("m1", [](kube::Machine& one) { one.addresses = {"n1.site", "10.0.0.1"}; });
+  for (const char* node : {"", "n1"}) {  // none yet, or one that was deleted
+    change("m1", [node](kube::Machine& one) { one.node = node; });
+    if (!api_.machines.at("m1").deleted_at) {
+      remove("m1");
+    }
+    run(minutes{5});
+    EXPECT_TRUE(held("m1")) << node;
+    EXPECT_FALSE(drained("n1")) << node;
+  }
+  const auto events = event_api_.events();
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const auto& event) {
+    return event.about.kind == "Machine" && contains(event.message, "machineCluster");
+  }));
+  settings_.all_machines = false;
+  restart();
+  run(minutes{1});
+  EXPECT_FALSE(held("m1"));
+}
+
 // It may run under a name that nobody has told.
 TEST_F(MachineSyncTest, AMachineThatMayHaveAHostWaitsForAPerson) {
   add("n9", "m9");
@@ -322,6 +348,8 @@ TEST_F(MachineSyncTest, AMachineThatMayHaveAHostWaitsForAPerson) {
 
 // A host of slurm.conf that was provisioned and never joined.
 TEST_F(MachineSyncTest, AMachineThatNeverJoinedGoesOnceItsSlurmNodeIsDrained) {
+  settings_.all_machines = false;
+  restart();
   add("n1", "m1");
   lose("n1");
   slurm_.nodes["n1"] = {"DOWN", {"NOT_RESPONDING"}, "Not responding"};
@@ -373,6 +401,8 @@ TEST_F(MachineSyncTest, SlurmNodesOfOneAddressGoAndComeBackTogether) {
 
 // Its Node has another providerID, so that only the addresses say which host it is.
 TEST_F(MachineSyncTest, AMachineIsFoundByItsAddresses) {
+  settings_.all_machines = false;
+  restart();
   add("n1", "m1");
   slurm_.nodes["n1"].address = "10.0.0.1";
   slurm_.submit("7", "n1");
@@ -691,6 +721,7 @@ TEST_F(MachineSyncTest, TheAnnotationGoesBeforeTheConfiguration) {
 
 // Its Node was deleted by hand, or never found by Cluster API: Slurm has it nevertheless.
 TEST_F(MachineSyncTest, WithoutANodeItIsFoundInSlurmByItsName) {
+  settings_.all_machines = false;
   add("n1", "m1");
   site_.nodes.clear();
   slurm_.submit("7", "n1");
