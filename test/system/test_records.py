@@ -96,7 +96,7 @@ def test_drain_shows_at_once_and_nobody_is_queried(rig, operator, timing):
     rig.wait(lambda node: node and slurm_states(node) == {"Idle", "Drain"})
     seconds = time.monotonic() - began
     timing("record written to condition", seconds)
-    assert seconds < 2
+    assert seconds < 20  # not with the next record: those come every 60 s
     assert rig.node()["metadata"]["annotations"]["slurmlet.io/slurm-reason"].startswith("records")
     end = time.monotonic() + 6  # three of the intervals in which others query
     seen = set()
