@@ -5,6 +5,7 @@
 #include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,13 +123,20 @@ class StderrSink final : public spdlog::sinks::sink {
   std::atomic<std::uint64_t> lost_{0};
 };
 
+// As systemd.exec(5) says: the variable is inherited where the output goes elsewhere, too.
+bool writes_to_journal() {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat info {};
+  return stream != nullptr && ::fstat(STDERR_FILENO, &info) == 0 &&
+         fmt::format("{}:{}", info.st_dev, info.st_ino) == stream;
+}
+
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
     auto out = std::make_shared<spdlog::logger>("slurmlet", std::make_shared<StderrSink>());
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     formatter->add_flag<PriorityFlag>('*');
-    formatter->set_pattern(
-        std::getenv("JOURNAL_STREAM") != nullptr ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%f%z %l %v");
+    formatter->set_pattern(writes_to_journal() ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%f%z %l %v");
     out->set_formatter(std::move(formatter));
     return out;
   }();

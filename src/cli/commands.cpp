@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "base/side_call.h"
+#include "check/finding.h"
 #include "cli/check/check_command.h"
-#include "cli/check/check_finding.h"
 #include "cli/parse_slurm.h"
 #include "cli/print.h"
 #include "cli/print_node.h"
@@ -212,7 +212,7 @@ int with_settings(const config::ParsedCommandLine& command) {
 
 int check_command(const config::ParsedCommandLine& command) {
   return run_check(load_settings(command), command.options.at("output"),
-                   is_utf8_locale(config::process_environment()));
+                   check::is_utf8_locale(config::process_environment()));
 }
 
 int parse_slurm_command(const config::ParsedCommandLine& command) {

@@ -1,12 +1,8 @@
 set(COMPONENT_SOURCES
-  check/check_cluster.cpp
   check/check_command.cpp
-  check/check_finding.cpp
-  check/check_gather_cluster.cpp
-  check/check_gather_credentials.cpp
-  check/check_gather_machine.cpp
-  check/check_identity.cpp
+  check/check_credentials.cpp
   check/check_machine.cpp
+  check/check_node.cpp
   command_line.cpp
   commands.cpp
   help.cpp

@@ -191,7 +191,8 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
                  fmt::format("and {} are both set; a kubeconfig names the server itself, so remove "
                              "one of them",
                              draft.name_of("kubernetes.server")));
-  } else if (kubernetes.kubeconfig.empty() && kubernetes.server.empty() && needs_api_server) {
+  } else if (kubernetes.kubeconfig.empty() && kubernetes.server.empty() && needs_api_server &&
+             draft.problems().empty()) {  // a file that cannot be read may name one
     draft.add_problem(
         "no API server is configured; set --kubeconfig (or kubernetes.kubeconfig in the "
         "configuration file) to the kubeconfig of this node");

@@ -355,7 +355,11 @@ void Transfer::finish(CURLcode code) {
 }
 
 void Transfer::expire() {
-  fail({Code::kTimeout, fmt::format("{}: no answer within {} ms", what_, milliseconds(timeout_))});
+  const std::string reason = fmt::format("no answer within {} ms", milliseconds(timeout_));
+  fail({Code::kTimeout,
+        what_ + ": " + reason,
+        {},
+        RequestFailure{.stage = RequestFailure::Stage::kConnection, .reason = reason}});
 }
 
 void Transfer::suspect() {

@@ -27,25 +27,34 @@ std::string differs(const std::string& node, const char* what, const std::string
 }  // namespace
 
 std::optional<std::string> foreign_claim(const ObservedNode& observed, const DesiredNode& desired) {
-  const std::string their_uuid = to_lower(label_of(observed.labels, vocabulary::kLabelMetal3Uuid));
-  const std::string our_uuid = to_lower(label_of(desired.labels, vocabulary::kLabelMetal3Uuid));
-  if (!their_uuid.empty() && !our_uuid.empty()) {
-    if (their_uuid != our_uuid) {
-      return differs(observed.name, vocabulary::kLabelMetal3Uuid, their_uuid, our_uuid);
-    }
-  } else {
-    std::string their_system = to_lower(observed.node_info.system_uuid);
-    if (their_system.empty()) {
-      their_system = to_lower(label_of(observed.annotations, vocabulary::kSystemUuid));
-    }
-    const std::string our_system = to_lower(desired.node_info.system_uuid);
-    if (!their_system.empty() && !our_system.empty() && their_system != our_system) {
-      return differs(observed.name, "SMBIOS system UUID", their_system, our_system);
-    }
+  std::string their_system = to_lower(observed.node_info.system_uuid);
+  if (their_system.empty()) {
+    their_system = to_lower(label_of(observed.annotations, vocabulary::kSystemUuid));
   }
-  if (!observed.provider_id.empty() && !desired.provider_id.empty() &&
-      observed.provider_id != desired.provider_id) {
-    return differs(observed.name, "spec.providerID", observed.provider_id, desired.provider_id);
+  struct Proof {
+    const char* what;
+    std::string theirs, ours;
+    bool is_known() const { return !theirs.empty() && !ours.empty(); }
+  };
+  const Proof metal3{vocabulary::kLabelMetal3Uuid,
+                     to_lower(label_of(observed.labels, vocabulary::kLabelMetal3Uuid)),
+                     to_lower(label_of(desired.labels, vocabulary::kLabelMetal3Uuid))};
+  const Proof system{"SMBIOS system UUID", their_system, to_lower(desired.node_info.system_uuid)};
+  const Proof provider{"spec.providerID", observed.provider_id, desired.provider_id};
+  bool proven = false;
+  for (const Proof& proof : {metal3.is_known() ? metal3 : system, provider}) {
+    if (proof.is_known() && proof.theirs != proof.ours) {
+      return differs(observed.name, proof.what, proof.theirs, proof.ours);
+    }
+    proven = proven || proof.is_known();
+  }
+  const std::string& runtime = observed.node_info.container_runtime_version;
+  if (!proven && !runtime.empty() && !runtime.starts_with(vocabulary::kRuntimePrefix)) {
+    return fmt::format(
+        "Node {} belongs to a kubelet: its container runtime is {}. Give this machine another node "
+        "name (--nodename), or delete the Node if no kubelet runs it any more (kubectl delete node "
+        "{})",
+        observed.name, runtime, observed.name);
   }
   return std::nullopt;
 }

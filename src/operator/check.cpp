@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <utility>
 
 #include "base/command.h"
@@ -12,9 +11,9 @@
 #include "base/plain_text.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
-#include "cli/check/check_cluster.h"
-#include "cli/check/check_finding.h"
-#include "cli/check/check_gather.h"
+#include "check/api_server.h"
+#include "check/finding.h"
+#include "check/service_unit.h"
 #include "config/sources.h"
 #include "credentials/access.h"
 #include "daemon/slurm_source.h"
@@ -30,55 +29,11 @@
 namespace slurmlet::op {
 namespace {
 
-using cli::Finding;
-using cli::Severity;
-
-constexpr int kUnauthorized = 401;
-constexpr const char* kJobs = "jobs";
+using check::Check;
+using check::Finding;
+using check::Findings;
 
 kube::CallOptions limited() { return {nullptr, {}, std::chrono::seconds{5}}; }
-
-// One of the two API servers, in the words of what is found.
-struct Place {
-  const char* server;
-  const char* rights;
-  const char* flag;
-  const char* cure;  // of rights
-};
-constexpr Place kOwn{cli::kSubjectServer, cli::kSubjectRights, "--kubeconfig",
-                     "kubectl apply -k deploy/operator"};
-constexpr Place kManagement{"management", "rights there", "--management-kubeconfig",
-                            "in that cluster: kubectl apply -k deploy/operator/management"};
-
-Finding server_finding(http::Client& client, cli::ServerSeen seen, const Place& place) {
-  cli::ask_server(client, limited(), seen);
-  const auto& problem = seen.problem;
-  if (problem && problem->request && problem->request->http_status == kUnauthorized) {
-    return {place.server, Severity::kError, seen.url + ": rejects the credential",
-            problem->reason(), fmt::format("give it a valid one ({})", place.flag)};
-  }
-  Finding out = cli::server_finding(seen);
-  out.subject = place.server;
-  return out;
-}
-
-Finding rights_finding(http::Client& client, const std::vector<kube::OwnRight>& needed,
-                       const Place& place) {
-  std::string missing;
-  for (const auto& right : needed) {
-    const auto review = kube::review_own_right(client, limited(), right);
-    if (!review) {
-      return {place.rights, Severity::kWarning, "not all could be checked", review.error().message};
-    }
-    if (!review->allowed) {
-      missing += (missing.empty() ? "" : "; ") + kube::describe(right);
-    }
-  }
-  if (!missing.empty()) {
-    return {place.rights, Severity::kError, "missing: " + missing, "", place.cure};
-  }
-  return {place.rights, Severity::kOk, fmt::format("all {} that it needs", needed.size())};
-}
 
 Finding lease_finding(http::Client& client, const Options& options, const std::string& cluster) {
   const std::string name = options.leader_namespace + "/" + leader_lease(cluster);
@@ -86,19 +41,18 @@ Finding lease_finding(http::Client& client, const Options& options, const std::s
       kube::RestLeaseApi{client, limited(), options.leader_namespace}.get(leader_lease(cluster));
   if (!lease) {
     return lease.error().code == Code::kNotFound
-               ? Finding{cli::kSubjectLease, Severity::kInfo, name + ": no operator has led yet"}
-               : Finding{cli::kSubjectLease, Severity::kError, name + " cannot be read",
-                         lease.error().reason()};
+               ? check::info(name + ": no operator has led yet")
+               : check::error(name + " cannot be read", "", lease.error().reason());
   }
   if (lease->holder_identity.empty()) {
-    return {cli::kSubjectLease, Severity::kInfo, name + ": no operator leads"};
+    return check::info(name + ": no operator leads");
   }
   const auto renewed = parse_rfc3339(lease->renew_time);
   const bool fresh = renewed && SystemClock{}.now().wall - *renewed <
                                     std::chrono::seconds{lease->duration_seconds};
-  return {cli::kSubjectLease, fresh ? Severity::kOk : Severity::kWarning,
-          fmt::format("{}: {} {}, renewed at {}", name, lease->holder_identity,
-                      fresh ? "leads" : "led and has stopped", lease->renew_time)};
+  std::string found = fmt::format("{}: {} {}, renewed at {}", name, lease->holder_identity,
+                                  fresh ? "leads" : "led and has stopped", lease->renew_time);
+  return fresh ? check::ok(std::move(found)) : check::warning(std::move(found));
 }
 
 // As the operator runs it, with its token.
@@ -129,115 +83,150 @@ Finding dump_finding(const Options& options, const std::string& cluster) {
   const bool by_rest = options.slurm_source == Options::Source::kRest;
   const auto dump = dump_once(options);
   if (!dump) {
-    return {cli::kSubjectSlurmctld, Severity::kError, "does not report its nodes",
-            dump.error().message,
-            (by_rest ? "look at slurmrestd at " + options.slurm_rest_url
-                     : std::string{"scontrol show node, as this user"}) +
-                "; docs/conditions.md has causes and fixes"};
+    return check::error("does not report its nodes",
+                        (by_rest ? "look at slurmrestd at " + options.slurm_rest_url
+                                 : std::string{"scontrol show node, as this user"}) +
+                            "; docs/conditions.md has causes and fixes",
+                        dump.error().message);
   }
   if (std::string why = foreign_cluster(cluster, dump->cluster); !why.empty()) {
-    return {cli::kSubjectSlurmctld, Severity::kError, "belongs to another cluster", std::move(why),
-            "fix slurmRestURL or slurmConf"};
+    return check::error("belongs to another cluster", "fix slurmRestURL or slurmConf",
+                        std::move(why));
   }
-  return {cli::kSubjectSlurmctld, Severity::kOk,
-          fmt::format("{} in {}{}", counted(dump->records->size(), "node"),
-                      cli::milliseconds_text(dump->took),
-                      by_rest ? " by slurmrestd " + options.slurm_rest_url : "")};
+  return check::ok(fmt::format("{} in {}{}", counted(dump->records->size(), "node"),
+                               check::milliseconds_text(dump->took),
+                               by_rest ? " by slurmrestd " + options.slurm_rest_url : ""));
 }
 
 Finding jobs_finding(const Options& options) {
-  const auto failed = [](const std::string& why) {
-    return Finding{kJobs, Severity::kError, "could not be listed", why,
-                   "squeue must work for this user: without it no Machine is released"};
-  };
   const auto output = run_with_token(options, slurm::squeue_query(slurm_client(options)));
-  if (!output) {
-    return failed(output.error().message);
-  }
-  if (const auto jobs = slurm::read_squeue(*output, {}); !jobs) {
-    return failed(jobs.error().message);
+  const auto jobs = output ? slurm::read_squeue(*output, {}) : output.error();
+  if (!jobs) {
+    return check::error("could not be listed", "", jobs.error().message);
   }
   const auto count = std::count(output->out.begin(), output->out.end(), '\n');
-  return {kJobs, Severity::kOk,
-          fmt::format("{} in {}", count == 0 ? "none" : std::to_string(count),
-                      cli::milliseconds_text(output->took))};
+  return check::ok(fmt::format("{} in {}", count == 0 ? "none" : std::to_string(count),
+                               check::milliseconds_text(output->took)));
 }
 
 // Whether squeue and the dump leave out what is not this user's.
 Finding privileges_finding(const Options& options) {
-  constexpr const char* kPrivileges = "privileges";
   const auto config = run_with_token(options, slurm::config_query(slurm_client(options)));
   const auto privacy =
       config ? slurm::read_privacy(*config) : Result<slurm::PrivacyConfig>{config.error()};
   if (!privacy) {
-    return {kPrivileges, Severity::kError, "are not known", privacy.error().message,
-            "scontrol show config must work for this user"};
+    return check::error("are not known", "", privacy.error().message);
   }
   const SystemClock clock;
   const auto self = slurm_identity(options.slurm_jwt_file, clock);
   const std::string who = self.name.empty() ? "the user of slurmJwtFile" : "user " + self.name;
   if (slurm::shows_all(*privacy, self)) {
-    return {kPrivileges, Severity::kOk, "Slurm shows all nodes and jobs to " + who};
+    return check::ok("Slurm shows all nodes and jobs to " + who);
   }
   if (!self.name.empty()) {
     const auto level =
         run_with_token(options, slurm::admin_level_query(slurm_client(options), self.name));
     if (level && slurm::is_operator(*level)) {
-      return {kPrivileges, Severity::kOk, "Slurm shows all nodes and jobs to operator " + who};
+      return check::ok("Slurm shows all nodes and jobs to operator " + who);
     }
   }
-  return {kPrivileges, Severity::kError, "are missing: no Machine is released",
-          slurm::hidden_text(*privacy, self),
-          fmt::format("run it as {}, or: sacctmgr modify user {} set AdminLevel=Administrator",
-                      privacy->slurm_user, self.name.empty() ? "USER" : self.name)};
+  return check::error(
+      "are missing: no Machine is released",
+      fmt::format("run it as {}, or: sacctmgr modify user {} set AdminLevel=Administrator",
+                  privacy->slurm_user, self.name.empty() ? "USER" : self.name),
+      slurm::hidden_text(*privacy, self));
 }
 
-// What only acts: whether it can be started.
-void add_programs(const Options& options, cli::Findings& out) {
-  std::vector<const char*> programs{"scancel"};
-  if (options.slurm_source == Options::Source::kRest) {  // else the dump has shown it
-    programs.push_back("scontrol");
+// Of one that only acts: whether it can be started.
+Findings program_findings(const Options& options, const char* program) {
+  const auto output =
+      run_command(slurm::slurm_command(slurm_client(options), {program, "--version"}));
+  if (output && output->succeeded()) {
+    return {};
   }
-  for (const char* program : programs) {
-    const auto output =
-        run_command(slurm::slurm_command(slurm_client(options), {program, "--version"}));
-    if (!output || !output->succeeded()) {
-      out.push_back({program, Severity::kError, "does not run",
-                     output ? slurm::excerpt(output->err) : output.error().message,
-                     "install Slurm's client programs, all of one release"});
+  return {check::error("does not run", "",
+                       output ? slurm::excerpt(output->err) : output.error().message)};
+}
+
+// An API server, what its rows are called, and how to mend them.
+struct Place {
+  const char* server;
+  const char* rights;
+  const char* flag;
+  const char* fix;  // of rights
+};
+constexpr Place kOwn{"API server", "rights", "--kubeconfig", "kubectl apply -k deploy/operator"};
+constexpr Place kManagement{"management", "rights there", "--management-kubeconfig",
+                            "in that cluster: kubectl apply -k deploy/operator/management"};
+
+// A connection with these settings; what is wrong with them is a finding of "credential".
+class Server {
+ public:
+  Server(const Result<config::Settings>& api, const Place& place) : place_(place) {
+    const SystemClock clock;
+    const auto access = api ? credentials::ApiAccess::open(*api, clock)
+                            : Result<credentials::ApiAccess>{api.error()};
+    auto client = access ? access->connect() : access.error();
+    if (!client) {
+      problem_ = check::error(client.error().message);
+      return;
     }
+    client_ = *std::move(client);
+    words_ = check::server_words(*access, api->kubernetes);
+    if (api->kubernetes.kubeconfig.empty()) {  // in a pod
+      words_.url_place = "KUBERNETES_SERVICE_HOST";
+    }
+    words_.credential = "the credential";
+    words_.credential_fix = fmt::format("give it a valid one ({})", place.flag);
   }
-}
 
-// The server of these settings, and whether it takes us; then what `more` finds there.
-void add_cluster(const Result<config::Settings>& api, const Place& place,
-                 const std::vector<kube::OwnRight>& needed, cli::Findings& out,
-                 const std::function<void(http::Client&)>& more) {
-  const auto problem = [&](const Error& error) {
-    out.push_back({cli::kSubjectCredential, Severity::kError, error.message});
-  };
-  if (!api) {
-    return problem(api.error());
+  void add_rows(const std::vector<kube::OwnRight>& needed, std::vector<Check>& out) {
+    if (problem_) {
+      out.push_back({"credential", [this] { return Findings{*problem_}; }});
+      return;
+    }
+    out.push_back({place_.server, [this] {
+                     answer_ = check::ask_server(*client_, limited());
+                     return Findings{check::server_finding(words_, answer_)};
+                   }});
+    out.push_back({place_.rights,
+                   [this, needed] {
+                     return client() == nullptr
+                                ? Findings{}
+                                : check::rights_findings(*client_, limited(), needed);
+                   },
+                   place_.fix});
   }
-  const SystemClock clock;
-  const auto access = credentials::ApiAccess::open(*api, clock);
-  if (!access) {
-    return problem(access.error());
-  }
-  const auto client = access->connect();
-  if (!client) {
-    return problem(client.error());
-  }
-  cli::ServerSeen seen = cli::server_of(*access, api->kubernetes);
-  if (api->kubernetes.kubeconfig.empty()) {  // in a pod
-    seen.url_place = "KUBERNETES_SERVICE_HOST";
-  }
-  out.push_back(server_finding(**client, std::move(seen), place));
-  if (out.back().severity == Severity::kError) {
+  // Null where the server did not accept us.
+  http::Client* client() const { return answer_.problem ? nullptr : client_.get(); }
+
+ private:
+  Place place_;
+  std::optional<Finding> problem_;
+  std::unique_ptr<http::Client> client_;
+  check::ServerWords words_;
+  check::ServerAnswer answer_{Error{}, {}, {}, {}, {}};
+};
+
+void add_slurm_rows(const Options& options, const Result<std::string>& cluster,
+                    std::vector<Check>& out) {
+  out.push_back({"slurm.conf", [&] {
+                   return Findings{cluster ? check::ok("ClusterName " + *cluster)
+                                           : check::error(cluster.error().message)};
+                 }});
+  if (!cluster) {  // Slurm's programs look elsewhere for a slurm.conf, each for many seconds
     return;
   }
-  out.push_back(rights_finding(**client, needed, place));
-  more(**client);
+  out.push_back({"slurmctld", [&] { return Findings{dump_finding(options, *cluster)}; }});
+  out.push_back({"privileges", [&] { return Findings{privileges_finding(options)}; },
+                 "scontrol show config must work for this user"});
+  out.push_back({"jobs", [&] { return Findings{jobs_finding(options)}; },
+                 "squeue must work for this user: without it no Machine is released"});
+  constexpr const char* kInstall = "install Slurm's client programs, all of one release";
+  out.push_back({"scancel", [&] { return program_findings(options, "scancel"); }, kInstall});
+  if (options.slurm_source == Options::Source::kRest) {  // else the dump has shown it
+    out.push_back({"scontrol", [&] { return program_findings(options, "scontrol"); }, kInstall});
+  }
 }
 
 std::string machine_namespace(const Options& options) {
@@ -309,29 +298,36 @@ std::vector<kube::OwnRight> needed_machine_rights(const Options& options) {
 
 int run_check(const Options& options, const CheckSettings& settings) {
   log::set_level(log::Level::kError);
-  cli::Findings findings;
-  add_cluster(settings.api, kOwn, needed_rights(options), findings, [&](http::Client& client) {
-    if (options.leader_elect && settings.cluster) {
-      findings.push_back(lease_finding(client, options, *settings.cluster));
-    }
-  });
+  const check::ServiceUnit unit = check::look_at_unit("slurmlet-operator.service");
+  std::vector<Check> checks{{"files", [&] { return check::unreadable(unit, settings.files); }}};
+  Server own{settings.api, kOwn};
+  own.add_rows(needed_rights(options), checks);
+  if (options.leader_elect && settings.cluster) {
+    checks.push_back({"lease", [&] {
+                        return own.client() == nullptr
+                                   ? Findings{}
+                                   : Findings{
+                                         lease_finding(*own.client(), options, *settings.cluster)};
+                      }});
+  }
+  std::optional<Server> management;
   if (settings.management) {
-    add_cluster(*settings.management, kManagement, needed_machine_rights(options), findings,
-                [](http::Client&) {});
+    management.emplace(*settings.management, kManagement);
+    management->add_rows(needed_machine_rights(options), checks);
   }
-  const auto& cluster = settings.cluster;
-  findings.push_back(cluster ? Finding{"slurm.conf", Severity::kOk, "ClusterName " + *cluster}
-                             : Finding{"slurm.conf", Severity::kError, cluster.error().message});
-  if (cluster) {  // Slurm's programs look elsewhere for a slurm.conf, each for many seconds
-    findings.push_back(dump_finding(options, *cluster));
-    findings.push_back(privileges_finding(options));
-    findings.push_back(jobs_finding(options));
-    add_programs(options, findings);
-  }
-  const bool unicode = cli::is_utf8_locale(config::process_environment());
-  const std::string text = shown_controls(cli::findings_text(findings, unicode));
+  add_slurm_rows(options, settings.cluster, checks);
+  checks.push_back({"service",
+                    [&] {
+                      return unit.enabled && !unit.active
+                                 ? Findings{check::error(unit.name + " is enabled and not running")}
+                                 : Findings{};
+                    },
+                    "systemctl status slurmlet-operator; journalctl -u slurmlet-operator"});
+  const Findings findings = check::run(checks);
+  const bool unicode = check::is_utf8_locale(config::process_environment());
+  const std::string text = shown_controls(check::findings_text(findings, unicode));
   std::fwrite(text.data(), 1, text.size(), stdout);
-  return cli::findings_exit_code(findings);
+  return check::findings_exit_code(findings);
 }
 
 }  // namespace slurmlet::op

@@ -23,6 +23,7 @@ struct CheckSettings {
   Result<config::Settings> api;
   std::optional<Result<config::Settings>> management;  // of another server for the Machines
   Result<std::string> cluster;                         // the name in slurm.conf
+  std::vector<std::string> files;                      // that it must be able to read
 };
 
 // Prints what it finds; the exit code.

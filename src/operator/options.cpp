@@ -15,6 +15,7 @@ namespace {
 using Row = OptionRow;
 
 constexpr std::string_view kConfig = "--config";
+constexpr const char* kUsualConfig = "/etc/slurmlet/operator.yaml";
 
 const Row* find_row(std::string_view name, std::string_view Row::*by) {
   for (const Row& row : option_rows()) {
@@ -54,6 +55,10 @@ void read_entry(const yaml::Document& document, const std::string& key, const ya
 
 void read_config(const std::string& path, Options& options, std::string& problems) {
   const auto text = read_file(path);
+  if (!text && text.error().code == Code::kNotFound && path == kUsualConfig) {
+    options.config_file.clear();
+    return;
+  }
   if (!text) {
     problems += text.error().message + "; name another file with --config\n";
     return;
@@ -147,11 +152,13 @@ Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& 
   CommandLine out;
   const auto flags = TRY(read_flags(arguments, out.action));
   std::string problems;
+  out.options.config_file = kUsualConfig;
   for (const Flag& flag : flags) {
     if (flag.name == kConfig) {
-      read_config(*flag.value, out.options, problems);
+      out.options.config_file = *flag.value;
     }
   }
+  read_config(out.options.config_file, out.options, problems);
   for (const Flag& flag : flags) {
     if (const Row* row = find_row(flag.name, &Row::flag)) {
       set(*row, flag.name, *flag.value, out.options, problems);
@@ -187,7 +194,9 @@ std::string help_text() {
       "check: verifies that everything it needs is in place; changes nothing.\n\n"
       "flags, and keys of the configuration file:\n"
       "  --config string\n"
-      "      configuration file (kind OperatorConfiguration)\n";
+      "      configuration file (kind OperatorConfiguration; default /etc/slurmlet/operator.yaml, "
+      "if "
+      "it exists)\n";
   for (const Row& row : option_rows()) {
     const std::string value = row.show(Options{});
     text +=

@@ -17,6 +17,7 @@
 namespace slurmlet::op {
 
 struct Options {
+  std::string config_file;            // "" = none
   std::string kubeconfig;             // "" = the service account of a pod
   std::string management_kubeconfig;  // of the Machines; "" = the same cluster
   std::string machine_cluster;        // NAMESPACE/NAME; "" = whichever there is

@@ -358,7 +358,10 @@ int run(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kCheck: {
       Options options = command->options;
       CheckSettings settings{api_settings(options.kubeconfig), std::nullopt,
-                             cluster_name(options.slurm_conf)};
+                             cluster_name(options.slurm_conf),
+                             {options.config_file, options.kubeconfig,
+                              options.management_kubeconfig, options.slurm_jwt_file,
+                              options.slurm_rest_ca_file, options.slurm_conf}};
       if (!options.management_kubeconfig.empty()) {
         settings.management = api_settings(options.management_kubeconfig);
       }

@@ -85,7 +85,7 @@ Error listen_error(int error_number, const std::string& where, const std::string
     return {
         Code::kConflict,
         fmt::format(
-            "{} is in use by another program (a kubelet?). Stop it, or choose another port with {}",
+            "{} is in use by another program. Stop it, or choose another port with {}",
             where, flag)};
   }
   return errno_error(error_number, fmt::format("listen on {} ({})", where, flag));

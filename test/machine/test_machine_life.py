@@ -133,6 +133,26 @@ def test_check_finds_nothing_wrong(node):
     assert_shown("commands.md", "slurmlet check", shown, [(node.name, DOCUMENTED)])
 
 
+def test_check_by_root_sees_what_the_service_cannot_read(node):
+    node.machine.run("chmod", "0600", "/etc/slurmlet/config.yaml")
+    try:
+        status, shown = node.machine.attempt("slurmlet", "check")
+    finally:
+        node.machine.run("chmod", "0644", "/etc/slurmlet/config.yaml")
+    assert status == 2, shown
+    assert "user slurmlet of slurmlet.service cannot read /etc/slurmlet/config.yaml" in shown
+
+
+def test_check_misses_a_service_that_does_not_run(node):
+    node.machine.run("systemctl", "stop", "slurmlet")
+    try:
+        status, shown = node.machine.attempt("slurmlet", "check")
+    finally:
+        node.machine.run("systemctl", "start", "slurmlet")
+    assert (status, shown.count("✘")) == (1, 1) and "slurmlet is not running here" in shown, shown
+    node.wait_ready(60)
+
+
 def test_status_is_what_the_documents_show(node):
     node.wait_condition("SlurmNodeStateIdle", "True", timeout=90)
     _, shown = node.machine.attempt("slurmlet", "status")

@@ -1,10 +1,13 @@
 """`slurmlet check` and `print-node --diff` on real machines in real trouble: each finding names the
-thing, the cause and the cure, and nothing is written anywhere."""
+thing, the cause and the fix, and nothing is written anywhere."""
 import base64
+import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -71,7 +74,7 @@ def test_fresh_machine(ported):
     ported.provision(UUID)
     checked = Checked(ported)
     assert checked.code == OK, checked.findings
-    assert "all 21 that slurmlet needs" in checked.worst("rights")[1]
+    assert "all 21 that it needs" in checked.worst("rights")[1]
     assert checked.worst("node") == ("info",
                                      f"{ported.name} is not registered: slurmlet "
                                      "registers it once it is running")
@@ -100,8 +103,8 @@ def test_beside_a_healthy_daemon(ported, user):
     assert checked.worst("munge")[0] == "ok"
     assert all(one["severity"] == "ok" for one in checked.of("ports")), checked.of("ports")
     if user:
-        cures = [one["fix"] for one in checked.of("credential")]
-        assert f"chmod o= {ported.kubeconfig}" in cures
+        fixes = [one["fix"] for one in checked.of("credential")]
+        assert f"chmod o= {ported.kubeconfig}" in fixes
     assert snapshot(ported)[0] == before
 
 
@@ -189,8 +192,58 @@ def test_api_server_that_hangs(rig):
         changed_kubeconfig(rig, lambda cluster, _: cluster.update(
             {"server": f"https://127.0.0.1:{silent.getsockname()[1]}"}))
         checked = Checked(rig)
-    assert checked.worst("API server")[0] == "error"
+    severity, words = checked.worst("API server")
+    assert severity == "error" and "cannot be reached" in words and "firewall" in words
     assert checked.worst("slurmctld")[0] == "ok"
+
+
+def test_load_balancer_that_closes(rig):
+    """It has no API server behind it."""
+    with socket.create_server(("127.0.0.1", 0)) as balancer:
+        ends = threading.Event()
+        balancer.settimeout(0.1)
+
+        def close_all():
+            while not ends.is_set():
+                with contextlib.suppress(TimeoutError):
+                    balancer.accept()[0].close()
+        closing = threading.Thread(target=close_all)
+        closing.start()
+        changed_kubeconfig(rig, lambda cluster, _: cluster.update(
+            {"server": f"https://127.0.0.1:{balancer.getsockname()[1]}"}))
+        severity, words = Checked(rig).worst("API server")
+        ends.set()
+        closing.join()
+    assert severity == "error" and "TLS fails" in words and "load balancer" in words
+    assert "cluster's CA" not in words
+
+
+def test_url_with_a_path_that_is_not_served(bootstrap_rig, plane):
+    node = bootstrap_rig(BootstrapRig, plane)
+    node.bootstrap.write_text(re.sub(r'(server"?: "?https://[^"\s]*)', r'\1/elsewhere', node.bootstrap.read_text()))
+    severity, words = Checked(node).worst("API server")
+    assert severity == "error" and "path included" in words
+    assert "token" not in words
+
+
+def test_bootstrap_kubeconfig_that_is_none(bootstrap_rig, plane):
+    """Whoever did as one is told would have one."""
+    node = bootstrap_rig(BootstrapRig, plane)
+    node.bootstrap.write_text("abcdef.0123456789abcdef\n")
+    severity, words = Checked(node).worst("bootstrap")
+    assert severity == "error" and "put a kubeconfig with a bootstrap token" in words
+    assert str(node.bootstrap) in words
+
+
+def test_file_of_the_configuration_that_cannot_be_read(rig):
+    """Nothing is known of what is in it."""
+    if os.geteuid() != 0:
+        pytest.skip("needs another user")
+    rig.config_path.chmod(0o600)
+    checked = Checked(rig, "nobody")
+    assert checked.code == BAD_CONFIGURATION
+    assert "Permission denied" in checked.worst("configuration")[1]
+    assert not [one for one in checked.findings if "no API server" in one["found"]]
 
 
 def test_missing_rights(rig):
@@ -225,6 +278,15 @@ def test_node_of_another_machine(rig):
     assert (checked.code, severity) == (ERRORS, "error") and "belongs to another machine" in words
 
 
+def test_node_of_a_kubelet(rig):
+    rig.admin.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": rig.name},
+                                       "spec": {"providerID": "kind://docker/kind/worker"}})
+    rig.admin.merge(rig.path + "/status",
+                    {"status": {"nodeInfo": {"containerRuntimeVersion": "containerd://2.1.3"}}})
+    severity, words = Checked(rig).worst("node")
+    assert severity == "error" and "belongs to a kubelet" in words and "containerd://2.1.3" in words
+
+
 def test_pending_serving_certificate(bootstrap_rig, plane):
     node = bootstrap_rig(BootstrapRig, plane)
     node.configure(endpoint=ports(), slurm=PATIENT)
@@ -253,7 +315,7 @@ def test_port_of_somebody_else(ported):
         checked = Checked(ported)
     assert checked.code == ERRORS
     severity, words = checked.worst("ports")
-    assert severity == "error" and f"(pid {os.getpid()})" in words
+    assert severity == "error" and f"(pid {os.getpid()}," in words
     assert checked.worst("daemon")[0] == "error"
 
 

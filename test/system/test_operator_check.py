@@ -164,9 +164,9 @@ def without_deleting_nodes(_, rule):
 
 
 @pytest.mark.parametrize("keeps, words", [
-    (without_deleting_nodes, "missing: delete nodes\n"),
+    (without_deleting_nodes, "1 of 19 missing: delete nodes\n"),
     (lambda namespace, _: namespace != "kube-node-lease",
-     "missing: get leases.coordination.k8s.io in kube-node-lease\n"),
+     "1 of 19 missing: get leases.coordination.k8s.io in kube-node-lease\n"),
 ], ids=["nodes", "leases"])
 def test_rights_to_delete_what_was_left_behind(site, plane, tmp_path, request, keeps, words):
     name = "check-" + request.node.callspec.id
@@ -206,7 +206,7 @@ def test_a_right_that_is_missing_there(site, plane, tmp_path):
     one = account_with(plane, "check-reader", [{**MACHINES, "verbs": ["get", "list", "watch"]}, EVENTS])
     code, said = management_of(site, one.kubeconfig(tmp_path))
     assert code == 1
-    assert re.search(r"x rights there +missing: patch machines\.cluster\.x-k8s\.io in default\n"
+    assert re.search(r"x rights there +1 of 6 missing: patch machines\.cluster\.x-k8s\.io in default\n"
                      r" +-> in that cluster: kubectl apply -k deploy/operator/management\n", said), said
 
 

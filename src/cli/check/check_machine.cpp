@@ -2,16 +2,24 @@
 
 #include <fmt/format.h>
 
+#include "base/command.h"
 #include "base/rfc3339.h"
+#include "base/text.h"
 #include "node/gpu_health.h"
 #include "node/slurm_view.h"
+#include "slurm/local/munge_socket.h"
+#include "slurm/sources/source_choice.h"
+#include "status/daemon_client.h"
 
 namespace slurmlet::cli {
 namespace {
 
+using check::Finding;
+using check::Findings;
 using std::chrono::milliseconds;
 using Liveness = node::SlurmdFacts::Liveness;
 
+constexpr Duration kMungeTime = std::chrono::seconds{3};
 constexpr const char* kNoneFromSlurmd = "check ignores a running slurmd's slurm.conf";
 
 std::string gpu_words(const node::HostFacts& facts) {
@@ -29,181 +37,192 @@ std::string gpu_words(const node::HostFacts& facts) {
 // Since slurm.conf was not read.
 Finding not_queried(const daemon::SlurmConfSeen& conf) {
   if (conf.path.empty()) {
-    return {kSubjectSlurmctld, Severity::kError,
-            "not queried: no slurm.conf in the standard locations", "",
-            fmt::format("set slurm.conf in config.yaml, or SLURM_CONF; {}", kNoneFromSlurmd)};
+    return check::error(
+        "not queried: no slurm.conf in the standard locations",
+        fmt::format("set slurm.conf in config.yaml, or SLURM_CONF; {}", kNoneFromSlurmd));
   }
-  return {kSubjectSlurmctld, Severity::kError, "not queried: slurm.conf was not read", conf.problem,
-          "make that file readable, or correct slurm.conf (--slurm-conf, SLURM_CONF)"};
+  return check::error("not queried: slurm.conf was not read",
+                      "make that file readable, or correct slurm.conf (--slurm-conf, SLURM_CONF)",
+                      conf.problem);
 }
 
-Finding port_finding(const PortSeen& port, const std::optional<status::DaemonStatus>& daemon) {
-  const std::string name = fmt::format("{} ({}, {})", port.port, port.what, port.setting);
-  if (!port.taken && daemon && daemon->phase == "bootstrap") {
-    return {kSubjectPorts, Severity::kInfo, name + " is served once this node has its credential"};
+// Why munged makes no credential; "" when it does, or when there is no munge(1) to ask with.
+std::string encode_error(const std::string& socket) {
+  const std::string program = slurm::find_program("munge", "");
+  if (program.empty()) {
+    return "";
   }
-  if (!port.taken) {
-    return {kSubjectPorts, daemon ? Severity::kWarning : Severity::kOk,
-            name + (daemon ? " is not served by the running daemon" : " is free"), "",
-            daemon ? "check its log (journalctl -u slurmlet), and restart it" : ""};
+  CommandSpec spec;
+  spec.argv = {program, "-n", "-S", socket};
+  spec.timeout = kMungeTime;
+  const auto output = run_command(spec);
+  if (!output) {
+    return output.error().message;
   }
-  const std::string cure = fmt::format(
-      "stop that {}, or set {} to a free port",
-      port.pid == 1 && port.program == "systemd" ? "unit (systemctl list-sockets)" : "process",
-      port.setting);
-  if (!port.other.empty()) {
-    return {kSubjectPorts, Severity::kError, fmt::format("{} is in use by {}", name, port.other),
-            "", cure};
+  if (output->timed_out) {
+    return "munge -n did not finish in time";
   }
-  if (port.pid != 0 && daemon && port.pid == daemon->pid) {
-    return {kSubjectPorts, Severity::kOk, name + " is served by the running daemon"};
-  }
-  if (port.of_socket_unit) {
-    return {kSubjectPorts, Severity::kOk,
-            fmt::format("{} is held by {}, for slurmlet.socket", name, port.program)};
-  }
-  // One that cannot be asked, since endpoint.healthzPort is 0.
-  if (!daemon && (port.program == "slurmlet" || port.program == "virtual-kubelet")) {
-    return {kSubjectPorts, Severity::kOk,
-            fmt::format("{} is served by {} (pid {})", name, port.program, port.pid)};
-  }
-  if (port.pid != 0) {
-    return {kSubjectPorts, Severity::kError,
-            fmt::format("{} is in use by {} (pid {})", name, port.program, port.pid), "", cure};
-  }
-  if (daemon) {
-    return {kSubjectPorts, Severity::kOk,
-            name + " is served, apparently by the running daemon (run as root to confirm)"};
-  }
-  return {kSubjectPorts, Severity::kError,
-          name + " is in use by a process that only root can see (run as root)", "", cure};
+  return output->succeeded() ? "" : std::string{trim(output->err)};
 }
 
 }  // namespace
 
-bool socket_unit_has(const std::string& shown, int port) {
-  return shown.find("ActiveState=active\n") != std::string::npos &&
-         shown.find(fmt::format(":{} (Stream)", port)) != std::string::npos;
+Findings metadata_findings(const daemon::NodeIdentity& identity, const std::string& state_dir) {
+  Findings out;
+  for (const auto& note : identity.notes) {
+    if (note.kind == metal3::Note::Kind::kProblem) {
+      out.push_back(check::warning(note.text));
+    }
+  }
+  const std::string uuid = daemon::metal3_uuid_of(identity);
+  const std::string provider_id = daemon::provider_id_of(identity);
+  if (uuid.empty() && provider_id.empty()) {
+    out.push_back(
+        check::info("none: the Node works, but Cluster API will not match it to a Machine"));
+    return out;
+  }
+  const std::string source = identity.metal3 ? identity.metal3->source : "the configuration";
+  const std::string found = fmt::format(
+      "{}: uuid {}, providerID {}", source, uuid.empty() ? "none" : uuid,
+      provider_id.empty() ? "none (Cluster API's Metal3 provider sets it)" : provider_id);
+  out.push_back(source.starts_with(state_dir + "/") ? check::info(found) : check::ok(found));
+  if (identity.reprovisioned) {
+    out.push_back(check::warning(
+        "the state directory contains the identity of another Machine: this host was reprovisioned",
+        "start or restart slurmlet, which then discards that identity"));
+  }
+  return out;
 }
 
-Finding slurmd_finding(const node::HostFacts& facts) {
-  const auto& slurmd = facts.slurmd;
+Finding slurmd_finding(const node::SlurmdFacts& slurmd) {
   switch (slurmd.liveness) {
     case Liveness::kRunning:
-      if (slurmd.serves == false) {
-        return {kSubjectSlurmd, Severity::kError,
-                fmt::format("pid {} is not serving requests", slurmd.pid), "its /readyz says so",
-                "systemctl status slurmd"};
-      }
-      return {
-          kSubjectSlurmd, Severity::kOk,
-          fmt::format("pid {}{}", slurmd.pid, slurmd.version.empty() ? "" : ", " + slurmd.version)};
+      return check::ok(
+          fmt::format("pid {}{}", slurmd.pid, slurmd.version.empty() ? "" : ", " + slurmd.version));
     case Liveness::kStopped:
-      return {kSubjectSlurmd, Severity::kError, fmt::format("pid {} is suspended", slurmd.pid),
-              slurmd.detail, fmt::format("kill -CONT {}, or systemctl restart slurmd", slurmd.pid)};
+      return check::error(fmt::format("pid {} is suspended", slurmd.pid),
+                          fmt::format("kill -CONT {}, or systemctl restart slurmd", slurmd.pid),
+                          slurmd.detail);
     case Liveness::kAbsent:
-      return {kSubjectSlurmd, Severity::kError, "not running", slurmd.detail,
-              "systemctl status slurmd; systemctl start slurmd"};
+      return check::error("not running", "", slurmd.detail);
     case Liveness::kUnknown:
       break;
   }
-  return {kSubjectSlurmd, Severity::kWarning, "cannot determine whether it is running",
-          slurmd.detail, "run check as root"};
+  return check::warning("cannot determine whether it is running", "run check as root",
+                        slurmd.detail);
 }
 
 Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounters& counters,
                           const daemon::SlurmConfSeen& conf) {
   const node::SlurmView view = node::slurm_view(facts);
-  if (view.knowledge == node::Knowledge::kNotAskedYet && !conf.problem.empty()) {
-    return not_queried(conf);
-  }
   if (view.knowledge == node::Knowledge::kNotAskedYet) {
-    return {kSubjectSlurmctld, Severity::kError, "did not answer in time", "",
-            "scontrol ping; sdiag"};
+    return conf.problem.empty() ? check::error("did not answer in time") : not_queried(conf);
   }
   if (view.knowledge == node::Knowledge::kUnknown) {
-    Finding finding{kSubjectSlurmctld, Severity::kError, view.what, "", view.cure};
+    Finding finding = check::error(view.what, view.cure);
     if (conf.path.empty()) {
-      finding.cure += fmt::format("{}{}", finding.cure.empty() ? "" : "; ", kNoneFromSlurmd);
+      finding.fix += fmt::format("{}{}", finding.fix.empty() ? "" : "; ", kNoneFromSlurmd);
     }
     return finding;
   }
   const auto& record = *facts.slurm.record;
   if (!counters.last_took) {
-    return {kSubjectSlurmctld, Severity::kOk,
-            fmt::format("not queried: {} reported at {} that {} is {}", facts.slurm.source,
-                        rfc3339(facts.slurm.answered_at.value_or(WallTime{})), record.name,
-                        record.state.raw())};
+    return check::ok(fmt::format("not queried: {} reported at {} that {} is {}", facts.slurm.source,
+                                 rfc3339(facts.slurm.answered_at.value_or(WallTime{})), record.name,
+                                 record.state.raw()));
   }
-  return {
-      kSubjectSlurmctld, Severity::kOk,
-      fmt::format("answered in {} ms through {}: {} is {}; the daemon queries it {}",
-                  std::chrono::round<milliseconds>(*counters.last_took).count(), facts.slurm.source,
-                  record.name, record.state.raw(), slurm::pace_text(counters.pace))};
+  return check::ok(fmt::format("answered in {} ms through {}: {} is {}; the daemon queries it {}",
+                               std::chrono::round<milliseconds>(*counters.last_took).count(),
+                               facts.slurm.source, record.name, record.state.raw(),
+                               slurm::pace_text(counters.pace)));
 }
 
 Finding gpu_finding(const node::HostFacts& facts) {
   const auto condition = node::gpu_condition(facts);
   if (!condition) {
-    return {kSubjectGpus, Severity::kInfo,
-            facts.slurm.record
-                ? "none in Slurm; the machine has " + gpu_words(facts)
-                : "not compared: no answer from Slurm; the machine has " + gpu_words(facts)};
+    return check::info((facts.slurm.record
+                            ? "none in Slurm; the machine has "
+                            : "not compared: no answer from Slurm; the machine has ") +
+                       gpu_words(facts));
   }
-  const Severity severity = condition->status == "True"    ? Severity::kOk
-                            : condition->status == "False" ? Severity::kError
-                                                           : Severity::kInfo;
-  return {kSubjectGpus, severity, condition->message, "",
-          severity == Severity::kError
-              ? "check dmesg and the vendor's tools (nvidia-smi), or correct Gres= in slurm.conf"
-              : ""};
+  return condition->status == "True"    ? check::ok(condition->message)
+         : condition->status == "False" ? check::error(condition->message)
+                                        : check::info(condition->message);
 }
 
-Finding munge_finding(const MungeSeen& seen) {
-  if (!seen.socket) {
-    return {kSubjectMunge, Severity::kInfo,
-            "not checked: slurm.conf was not read, so AuthType is unknown"};
+Finding munge_finding(const daemon::SlurmConfSeen& conf) {
+  const auto& socket = conf.munge_socket;
+  if (!socket) {
+    return check::info("not checked: slurm.conf was not read, so AuthType is unknown");
   }
-  if (seen.socket->empty()) {
-    return {kSubjectMunge, Severity::kInfo, "not used: AuthType in slurm.conf is not auth/munge"};
+  if (socket->empty()) {
+    return check::info("not used: AuthType in slurm.conf is not auth/munge");
   }
-  if (!seen.problem.empty()) {
-    return {kSubjectMunge, Severity::kError, seen.problem, "",
-            "systemctl status munge; systemctl start munge"};
+  if (const auto problem = slurm::munge_problem(*socket)) {
+    return check::error(problem->detail);
   }
-  if (!seen.encode_error.empty()) {
-    return {kSubjectMunge, Severity::kError, "cannot create credentials", seen.encode_error,
-            "systemctl restart munge, and check /var/log/munge/munged.log"};
+  if (const std::string problem = encode_error(*socket); !problem.empty()) {
+    return check::error("cannot create credentials",
+                        "systemctl restart munge, and check /var/log/munge/munged.log", problem);
   }
-  return {kSubjectMunge, Severity::kOk, "answers on " + *seen.socket};
+  return check::ok("answers on " + *socket);
 }
 
-Findings port_findings(const std::vector<PortSeen>& ports,
+Finding port_finding(const std::string& port, const std::optional<host::PortOwner>& owner,
+                     bool is_daemon, const std::optional<status::DaemonStatus>& daemon) {
+  if (!owner) {
+    if (!daemon) {
+      return check::ok(port + " is free");
+    }
+    return daemon->phase == "bootstrap"
+               ? check::info(port + " is served once this node has its credential")
+               : check::warning(port + " is not served by the running daemon",
+                                "check its log (journalctl -u slurmlet), and restart it");
+  }
+  // Root holds it: systemd for slurmlet.socket, or something else of the machine.
+  const bool plausible =
+      is_daemon && (daemon || owner->program == "slurmlet" || owner->program == "virtual-kubelet");
+  const bool of_other = daemon && owner->pid > 1 && owner->pid != daemon->pid;
+  if (plausible && !of_other) {
+    return check::ok(fmt::format("{} is served by {}", port,
+                                 daemon ? "the running daemon" : host::to_words(*owner)));
+  }
+  if (is_daemon && owner->pid == 1) {
+    return check::info(port + " is held by systemd for a socket unit (systemctl list-sockets)");
+  }
+  return check::error(fmt::format("{} is in use by {}", port, host::to_words(*owner)));
+}
+
+Findings port_findings(const config::Settings& settings,
                        const std::optional<status::DaemonStatus>& daemon) {
   Findings out;
-  for (const auto& port : ports) {
-    if (port.port != 0) {
-      out.push_back(port_finding(port, daemon));
+  const auto& endpoint = settings.endpoint;
+  for (const auto& [port, key] : {std::pair{endpoint.port, "endpoint.port"},
+                                  std::pair{endpoint.healthz_port, "endpoint.healthzPort"}}) {
+    if (port == 0) {
+      continue;
     }
+    const auto owner = host::who_listens(
+        "/proc", port,
+        port == endpoint.healthz_port ? host::Reach::kLoopback : host::Reach::kAnyAddress);
+    out.push_back(port_finding(fmt::format("{} ({})", port, key), owner,
+                               owner && status::may_be_daemon(owner->uid, settings.state_dir),
+                               daemon));
   }
-  if (out.empty()) {
-    out.push_back(
-        {kSubjectPorts, Severity::kInfo, "none are used (endpoint.port, healthzPort: 0)"});
-  }
-  return out;
+  return out.empty() ? Findings{check::info("none are used (endpoint.port, healthzPort: 0)")} : out;
 }
 
-Finding daemon_finding(const Result<status::DaemonStatus>& answer) {
+Finding daemon_finding(const Result<status::DaemonStatus>& answer, const check::ServiceUnit& unit) {
   if (!answer) {
-    const Code code = answer.error().code;
-    return {kSubjectDaemon,
-            code == Code::kTimeout || code == Code::kDenied ? Severity::kError : Severity::kInfo,
-            answer.error().message};
+    const bool expected = unit.enabled || unit.active || answer.error().code == Code::kTimeout ||
+                          answer.error().code == Code::kDenied;
+    return expected ? check::error(answer.error().message) : check::info(answer.error().message);
   }
   if (answer->healthy) {
-    return {kSubjectDaemon, Severity::kOk, answer->summary};
+    return check::ok(answer->summary);
   }
-  return {kSubjectDaemon, Severity::kError, answer->summary, answer->problem};
+  return check::error(answer->summary, "",
+                      contains(answer->summary, answer->problem) ? "" : answer->problem);
 }
 
 }  // namespace slurmlet::cli

@@ -1,5 +1,4 @@
 set(COMPONENT_TESTS
-  check_finding_test.cpp
   check_rules_test.cpp
   command_line_test.cpp
   example_config.cpp

@@ -95,6 +95,24 @@ TEST(ForeignClaimTest, SaysWhoAndWhatToDo) {
                     HasSubstr("kubectl delete node n1")));
 }
 
+TEST(ForeignClaimTest, ANodeOfAKubeletNeedsProof) {
+  const auto judged = [](const Side& theirs, const Side& ours, const char* runtime) {
+    ObservedNode node = observed({"", theirs, ours, ""});
+    node.node_info.container_runtime_version = runtime;
+    return foreign_claim(node, desired(ours)).value_or("");
+  };
+  constexpr const char* kRuntime = "containerd://2.1.3";
+  const auto is_of_a_kubelet =
+      HasSubstr("belongs to a kubelet: its container runtime is containerd");
+  EXPECT_THAT(judged({}, {}, kRuntime), is_of_a_kubelet);
+  EXPECT_THAT(judged({"", "", "kind://a/b"}, {"", "s1", ""}, kRuntime), is_of_a_kubelet);
+  EXPECT_EQ(judged({"u1", "", ""}, {"u1", "", ""}, kRuntime), "");
+  EXPECT_EQ(judged({"", "s1", ""}, {"", "s1", ""}, kRuntime), "");
+  EXPECT_EQ(judged({"", "", "metal3://a/b/c"}, {"", "", "metal3://a/b/c"}, kRuntime), "");
+  EXPECT_EQ(judged({}, {}, ""), "") << "of virtual-kubelet";
+  EXPECT_EQ(judged({}, {}, "slurm://22.05.8"), "");
+}
+
 TEST(MissingTaintsTest, KeyAndEffectCount) {
   const Taint no_schedule{"virtual-kubelet.io/provider", "slurm", "NoSchedule"};
   const Taint no_execute{"virtual-kubelet.io/provider", "slurm", "NoExecute"};

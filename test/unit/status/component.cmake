@@ -1,5 +1,6 @@
 set(COMPONENT_TESTS
   daemon_status_test.cpp
+  listening_test.cpp
   manager_environment_test.cpp
   metrics_test.cpp
   notifier_test.cpp

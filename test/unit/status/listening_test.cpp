@@ -1,84 +1,17 @@
-#include "cli/check/check_finding.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "fakes/temp_tree.h"
 #include "host/listening.h"
 #include "status/daemon_client.h"
 
-namespace slurmlet::cli {
-namespace {
+namespace slurmlet::status {
+namespace listening_test {
 
 using ::testing::ElementsAre;
-using ::testing::EndsWith;
-
-const Findings kAll = {{"node name", Severity::kOk, "n1"},
-                       {"munge", Severity::kInfo, "not looked at"},
-                       {"clock", Severity::kWarning, "9 s behind", "", "set it right"},
-                       {"slurmd", Severity::kError, "not running", "failed", "start it"}};
-
-TEST(FindingsTest, TextForPeople) {
-  EXPECT_EQ(findings_text(kAll, true),
-            "✔ node name        n1\n"
-            "- munge            not looked at\n"
-            "! clock            9 s behind\n"
-            "                   → set it right\n"
-            "✘ slurmd           not running: failed\n"
-            "                   → start it\n"
-            "1 error, 1 warning\n");
-  EXPECT_EQ(findings_text({kAll[2], kAll[3], kAll[3]}, false),
-            "! clock            9 s behind\n"
-            "                   -> set it right\n"
-            "x slurmd           not running: failed\n"
-            "                   -> start it\n"
-            "x slurmd           not running: failed\n"
-            "                   -> start it\n"
-            "2 errors, 1 warning\n");
-  EXPECT_EQ(findings_text({kAll[0], kAll[1]}, false),
-            "+ node name        n1\n- munge            not looked at\nno errors\n");
-  EXPECT_THAT(findings_text({kAll[2], kAll[2]}, false), EndsWith("right\n2 warnings\n"));
-}
-
-TEST(FindingsTest, JsonForPrograms) {
-  const auto json = nlohmann::json::parse(findings_json(kAll, "n1"));
-  EXPECT_EQ(json["node"], "n1");
-  EXPECT_EQ(json["errors"], 1);
-  EXPECT_EQ(json["warnings"], 1);
-  ASSERT_EQ(json["findings"].size(), 4U);
-  EXPECT_EQ(json["findings"][3],
-            nlohmann::json::parse(R"({"subject":"slurmd","severity":"error","found":"not running",
-                                      "cause":"failed","fix":"start it","cure":"start it"})"));
-  EXPECT_TRUE(json["findings"][0]["fix"].is_null());
-  EXPECT_TRUE(nlohmann::json::parse(findings_json({}, ""))["node"].is_null());
-}
-
-TEST(FindingsTest, ExitCode) {
-  EXPECT_EQ(findings_exit_code({}), 0);
-  EXPECT_EQ(findings_exit_code({kAll[0], kAll[1], kAll[2]}), 0);
-  EXPECT_EQ(findings_exit_code(kAll), 1);
-  EXPECT_EQ(findings_exit_code({{kSubjectConfiguration, Severity::kError, "x"}, kAll[3]}), 2);
-  EXPECT_EQ(findings_exit_code({{kSubjectConfiguration, Severity::kWarning, "x"}}), 0);
-}
-
-TEST(FindingsTest, TheFirstLocaleThatIsSetCounts) {
-  const auto is_utf8 = [](const char* lc_all, const char* lc_ctype, const char* lang) {
-    const std::map<std::string, std::string> values{
-        {"LC_ALL", lc_all}, {"LC_CTYPE", lc_ctype}, {"LANG", lang}};
-    return is_utf8_locale([&](const std::string& name) { return std::optional{values.at(name)}; });
-  };
-  EXPECT_TRUE(is_utf8("", "", "C.UTF-8"));
-  EXPECT_TRUE(is_utf8("de_DE.utf8", "", ""));
-  EXPECT_FALSE(is_utf8("C", "en_US.UTF-8", "en_US.UTF-8"));
-  EXPECT_TRUE(is_utf8("", "en_US.UTF-8", "C"));
-  EXPECT_FALSE(is_utf8("", "", ""));
-  EXPECT_FALSE(is_utf8_locale([](const std::string&) { return std::nullopt; }));
-}
 
 // proc_net(5), as Linux 6.1 prints it.
 constexpr const char* kTcp =
@@ -154,18 +87,18 @@ TEST(ListeningTest, NamesTheUserOfTheSocket) {
 
 TEST(ListeningTest, TheDaemonIsOfRootOfOneselfOrOfTheOwnerOfStateDir) {
   constexpr uid_t kOther = 4242;
-  EXPECT_TRUE(status::may_be_daemon(0, "/none"));
-  EXPECT_TRUE(status::may_be_daemon(geteuid(), "/none"));
-  EXPECT_FALSE(status::may_be_daemon(kOther, "/none"));
+  EXPECT_TRUE(may_be_daemon(0, "/none"));
+  EXPECT_TRUE(may_be_daemon(geteuid(), "/none"));
+  EXPECT_FALSE(may_be_daemon(kOther, "/none"));
   fakes::TempTree state;
   const std::string directory = state.root().string();
-  EXPECT_FALSE(status::may_be_daemon(kOther, directory));
+  EXPECT_FALSE(may_be_daemon(kOther, directory));
   if (geteuid() == 0) {  // only root gives directories away
     ASSERT_EQ(chown(directory.c_str(), kOther, kOther), 0);
-    EXPECT_TRUE(status::may_be_daemon(kOther, directory));
-    EXPECT_FALSE(status::may_be_daemon(kOther + 1, directory));
+    EXPECT_TRUE(may_be_daemon(kOther, directory));
+    EXPECT_FALSE(may_be_daemon(kOther + 1, directory));
   }
 }
 
-}  // namespace
-}  // namespace slurmlet::cli
+}  // namespace listening_test
+}  // namespace slurmlet::status

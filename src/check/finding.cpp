@@ -1,14 +1,15 @@
-#include "cli/check/check_finding.h"
+#include "check/finding.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 
-namespace slurmlet::cli {
+namespace slurmlet::check {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -48,6 +49,29 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json
 
 }  // namespace
 
+Finding ok(std::string found) { return {Severity::kOk, std::move(found)}; }
+Finding info(std::string found) { return {Severity::kInfo, std::move(found)}; }
+Finding warning(std::string found, std::string fix, std::string cause) {
+  return {Severity::kWarning, std::move(found), std::move(fix), std::move(cause)};
+}
+Finding error(std::string found, std::string fix, std::string cause) {
+  return {Severity::kError, std::move(found), std::move(fix), std::move(cause)};
+}
+
+Findings run(const std::vector<Check>& checks) {
+  Findings out;
+  for (const Check& each : checks) {
+    for (Finding& finding : each.look()) {
+      finding.subject = each.subject;
+      if (finding.severity >= Severity::kWarning && finding.fix.empty()) {
+        finding.fix = each.fix;
+      }
+      out.push_back(std::move(finding));
+    }
+  }
+  return out;
+}
+
 std::string findings_text(const Findings& findings, bool unicode) {
   std::string out;
   for (const auto& one : findings) {
@@ -55,8 +79,8 @@ std::string findings_text(const Findings& findings, bool unicode) {
     out += fmt::format("{} {:<{}} {}", unicode ? look.mark : look.ascii_mark, one.subject,
                        kSubjectWidth, one.found);
     out += (one.cause.empty() ? "" : ": " + one.cause) + "\n";
-    if (!one.cure.empty()) {
-      out += fmt::format("{:<{}} {} {}\n", "", kSubjectWidth + 2, unicode ? "→" : "->", one.cure);
+    if (!one.fix.empty()) {
+      out += fmt::format("{:<{}} {} {}\n", "", kSubjectWidth + 2, unicode ? "→" : "->", one.fix);
     }
   }
   return out + summary(findings) + "\n";
@@ -69,8 +93,7 @@ std::string findings_json(const Findings& findings, const std::string& node) {
                     {"severity", look_of(one.severity).word},
                     {"found", one.found},
                     {"cause", text_or_null(one.cause)},
-                    {"fix", text_or_null(one.cure)},
-                    {"cure", text_or_null(one.cure)}});
+                    {"fix", text_or_null(one.fix)}});
   }
   const Json out{{"version", SLURMLET_VERSION},
                  {"node", text_or_null(node)},
@@ -84,7 +107,7 @@ int findings_exit_code(const Findings& findings) {
   int code = 0;
   for (const auto& one : findings) {
     if (one.severity == Severity::kError) {
-      code = std::max(code, one.subject == kSubjectConfiguration ? 2 : 1);
+      code = std::max(code, one.subject == kConfiguration ? 2 : 1);
     }
   }
   return code;
@@ -104,4 +127,4 @@ bool is_utf8_locale(const config::EnvLookup& environment) {
   return locale.ends_with(".utf-8") || locale.ends_with(".utf8");
 }
 
-}  // namespace slurmlet::cli
+}  // namespace slurmlet::check

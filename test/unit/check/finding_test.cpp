@@ -1,0 +1,92 @@
+#include "check/finding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace slurmlet::check {
+namespace finding_test {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+
+const Findings kAll = {{Severity::kOk, "n1", "", "", "node name"},
+                       {Severity::kInfo, "not looked at", "", "", "munge"},
+                       {Severity::kWarning, "9 s behind", "set it right", "", "clock"},
+                       {Severity::kError, "not running", "start it", "failed", "slurmd"}};
+
+TEST(FindingsTest, RowsNameTheSubjectAndTheFixThatNobodyBetterKnows) {
+  const Findings found = run({{"munge",
+                               [] {
+                                 return Findings{error("away"), error("bad", "x")};
+                               },
+                               "start it"},
+                              {"clock", [] { return Findings{}; }, "set it"},
+                              {"lease", [] { return Findings{ok("held")}; }, "look"}});
+  EXPECT_THAT(found, ElementsAre(Finding{Severity::kError, "away", "start it", "", "munge"},
+                                 Finding{Severity::kError, "bad", "x", "", "munge"},
+                                 Finding{Severity::kOk, "held", "", "", "lease"}));
+}
+
+TEST(FindingsTest, TextForPeople) {
+  EXPECT_EQ(findings_text(kAll, true),
+            "✔ node name        n1\n"
+            "- munge            not looked at\n"
+            "! clock            9 s behind\n"
+            "                   → set it right\n"
+            "✘ slurmd           not running: failed\n"
+            "                   → start it\n"
+            "1 error, 1 warning\n");
+  EXPECT_EQ(findings_text({kAll[2], kAll[3], kAll[3]}, false),
+            "! clock            9 s behind\n"
+            "                   -> set it right\n"
+            "x slurmd           not running: failed\n"
+            "                   -> start it\n"
+            "x slurmd           not running: failed\n"
+            "                   -> start it\n"
+            "2 errors, 1 warning\n");
+  EXPECT_EQ(findings_text({kAll[0], kAll[1]}, false),
+            "+ node name        n1\n- munge            not looked at\nno errors\n");
+  EXPECT_THAT(findings_text({kAll[2], kAll[2]}, false), EndsWith("right\n2 warnings\n"));
+}
+
+TEST(FindingsTest, JsonForPrograms) {
+  const auto json = nlohmann::json::parse(findings_json(kAll, "n1"));
+  EXPECT_EQ(json["node"], "n1");
+  EXPECT_EQ(json["errors"], 1);
+  EXPECT_EQ(json["warnings"], 1);
+  ASSERT_EQ(json["findings"].size(), 4U);
+  EXPECT_EQ(json["findings"][3],
+            nlohmann::json::parse(R"({"subject":"slurmd","severity":"error","found":"not running",
+                                      "cause":"failed","fix":"start it"})"));
+  EXPECT_TRUE(json["findings"][0]["fix"].is_null());
+  EXPECT_TRUE(nlohmann::json::parse(findings_json({}, ""))["node"].is_null());
+}
+
+TEST(FindingsTest, ExitCode) {
+  EXPECT_EQ(findings_exit_code({}), 0);
+  EXPECT_EQ(findings_exit_code({kAll[0], kAll[1], kAll[2]}), 0);
+  EXPECT_EQ(findings_exit_code(kAll), 1);
+  EXPECT_EQ(findings_exit_code({{Severity::kError, "x", "", "", kConfiguration}, kAll[3]}), 2);
+  EXPECT_EQ(findings_exit_code({{Severity::kWarning, "x", "", "", kConfiguration}}), 0);
+}
+
+TEST(FindingsTest, TheFirstLocaleThatIsSetCounts) {
+  const auto is_utf8 = [](const char* lc_all, const char* lc_ctype, const char* lang) {
+    const std::map<std::string, std::string> values{
+        {"LC_ALL", lc_all}, {"LC_CTYPE", lc_ctype}, {"LANG", lang}};
+    return is_utf8_locale([&](const std::string& name) { return std::optional{values.at(name)}; });
+  };
+  EXPECT_TRUE(is_utf8("", "", "C.UTF-8"));
+  EXPECT_TRUE(is_utf8("de_DE.utf8", "", ""));
+  EXPECT_FALSE(is_utf8("C", "en_US.UTF-8", "en_US.UTF-8"));
+  EXPECT_TRUE(is_utf8("", "en_US.UTF-8", "C"));
+  EXPECT_FALSE(is_utf8("", "", ""));
+  EXPECT_FALSE(is_utf8_locale([](const std::string&) { return std::nullopt; }));
+}
+
+}  // namespace finding_test
+}  // namespace slurmlet::check
