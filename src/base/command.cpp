@@ -25,6 +25,8 @@ extern char** environ;
 namespace slurmlet {
 namespace {
 
+constexpr int kPipeBytes = 1 << 20;  // what Linux allows anybody
+
 std::vector<std::string> child_environment(const CommandSpec& spec) {
   const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
   const auto replaced = [&](std::string_view name) {
@@ -251,6 +253,8 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   UniqueFd err_read{err_pipe[0]};
   ::fcntl(out_read.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(err_read.get(), F_SETFL, O_NONBLOCK);
+  // A child with a long answer ends although its reader is busy with calls that block.
+  ::fcntl(out_read.get(), F_SETPIPE_SZ, kPipeBytes);
 
   const auto spawn = std::make_shared<Spawn>();
   spawn->programs = spec.programs.empty() ? in_path(spec.argv.front()) : spec.programs;
@@ -342,6 +346,13 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   }
   current_.too_long = !fits;
   current_.timed_out = fits && !ended;
+  end(now);
+  output = std::move(current_);
+  return true;
+}
+
+// Reaps the child, whether or not it has ended by itself.
+void Command::end(SteadyTime now) {
   // Before the child is reaped, while its number can be nobody else's: grandchildren go too.
   kill_group();
   if (const auto status = reap_killed(pid_)) {
@@ -352,12 +363,10 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
     current_.signal = SIGKILL;
   }
   current_.took = now - started_;
-  output = std::move(current_);
   pid_ = -1;
   pidfd_.reset();
   out_.reset();
   err_.reset();
-  return true;
 }
 
 Result<CommandOutput> run_command(const CommandSpec& spec) {

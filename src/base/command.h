@@ -86,6 +86,7 @@ class Command : public CommandRunner {
 
  private:
   void kill_group();
+  void end(SteadyTime now);
   bool drain(UniqueFd& fd, std::string& into);
   int pid_ = -1;
   int unkillable_ = -1;             // was killed and has not ended

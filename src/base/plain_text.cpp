@@ -53,25 +53,34 @@ bool is_removed(std::uint32_t point) {
 }  // namespace
 
 std::size_t utf8_length(std::string_view text) {
-  const auto byte_at = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  // The Unicode Standard, table 3-7: by the first byte, which second ones there are. All others
+  // are 80 to BF.
+  struct Row {
+    unsigned first_from, first_to, second_from, second_to;
+    std::size_t length;
   };
-  const auto continues = [&](std::size_t i) { return (byte_at(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte_at(0);
-  if (first < 0x80) {
-    return text.empty() ? 0 : 1;
-  }
-  const unsigned second = byte_at(1);
-  if (first >= 0xC2 && first <= 0xDF) {
-    return continues(1) ? 2 : 0;
-  }
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool bad = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F);
-    return !bad && continues(1) && continues(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool bad = (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-    return !bad && continues(1) && continues(2) && continues(3) ? 4 : 0;
+  static constexpr std::array<Row, 9> kRows{{{0x00, 0x7F, 0, 0, 1},
+                                             {0xC2, 0xDF, 0x80, 0xBF, 2},
+                                             {0xE0, 0xE0, 0xA0, 0xBF, 3},
+                                             {0xE1, 0xEC, 0x80, 0xBF, 3},
+                                             {0xED, 0xED, 0x80, 0x9F, 3},
+                                             {0xEE, 0xEF, 0x80, 0xBF, 3},
+                                             {0xF0, 0xF0, 0x90, 0xBF, 4},
+                                             {0xF1, 0xF3, 0x80, 0xBF, 4},
+                                             {0xF4, 0xF4, 0x80, 0x8F, 4}}};
+  const auto is_in = [&](std::size_t i, unsigned from, unsigned to) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    return byte >= from && byte <= to;
+  };
+  for (const Row& row : kRows) {
+    if (text.size() < row.length || !is_in(0, row.first_from, row.first_to)) {
+      continue;
+    }
+    bool good = row.length < 2 || is_in(1, row.second_from, row.second_to);
+    for (std::size_t i = 2; i < row.length; ++i) {
+      good = good && is_in(i, 0x80, 0xBF);
+    }
+    return good ? row.length : 0;
   }
   return 0;
 }

@@ -155,7 +155,7 @@ void fit_bootstrap_defaults(Settings& settings) {
   }
 }
 
-void check_kubernetes(Draft& draft, bool needs_api_server) {
+void check_durations(Draft& draft) {
   const auto& kubernetes = draft.settings.kubernetes;
   if (kubernetes.lease_duration.count() % 1000 != 0) {
     draft.reject("kubernetes.leaseDuration",
@@ -175,6 +175,11 @@ void check_kubernetes(Draft& draft, bool needs_api_server) {
                     draft.name_of("kubernetes.certificateDuration"),
                     format_duration(kubernetes.certificate_duration)));
   }
+}
+
+void check_kubernetes(Draft& draft, bool needs_api_server) {
+  const auto& kubernetes = draft.settings.kubernetes;
+  check_durations(draft);
   check_pair(draft, "kubernetes.certificateFile", "kubernetes.keyFile");
   check_not_both(draft, "kubernetes.caFile", "kubernetes.caData");
   if (kubernetes.has_bootstrap()) {

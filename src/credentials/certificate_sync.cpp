@@ -24,6 +24,41 @@ constexpr Duration kStoreRetry = seconds{10};
 
 }  // namespace
 
+void SettledSubject::set(std::optional<tls::CertificateSubject> subject) {
+  if (subject) {
+    subject = normalized(*std::move(subject));
+  }
+  if (subject != wanted_) {
+    wanted_ = std::move(subject);
+    since_.reset();
+  }
+}
+
+SteadyTime SettledSubject::due() const {
+  return since_ ? std::max(*since_ + kSettled, not_before_) : kNever;
+}
+
+bool SettledSubject::settle(SteadyTime now) {
+  if (wanted_ == subject_) {
+    since_.reset();
+    return false;
+  }
+  since_ = since_.value_or(now);
+  const bool changed = subject_.has_value();
+  if (changed && wanted_) {
+    if (now < due()) {
+      return false;
+    }
+    if (now - not_before_ > hours{4}) {
+      backoff_.reset();
+    }
+    not_before_ = now + backoff_.next();
+  }
+  subject_ = wanted_;
+  since_.reset();
+  return changed;
+}
+
 CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStore store,
                                  CertificateSyncOptions options, Random random, Issued issued)
     : api_(api),
@@ -31,80 +66,48 @@ CertificateSync::CertificateSync(kube::CertificateApi& api, tls::CertificateStor
       options_(std::move(options)),
       random_(std::move(random)),
       issued_(std::move(issued)),
-      call_backoff_(Delay::kCertificateRetry, random_),
-      unanswered_backoff_(options_.unanswered, random_),
-      refusal_backoff_(Delay::kCertificateRejected, random_),
-      change_backoff_(Delay::kCertificateChange, random_) {}
+      retry_{Backoff{Delay::kCertificateRetry, random_}, Backoff{options_.unanswered, random_},
+             Backoff{Delay::kCertificateRejected, random_}},
+      subject_(random_) {}
 
 void CertificateSync::set_subject(std::optional<tls::CertificateSubject> subject) {
-  if (subject) {
-    subject = normalized(*std::move(subject));
-  }
-  if (subject != wanted_) {
-    wanted_ = std::move(subject);
-    wanted_since_.reset();
-  }
-}
-
-// Takes a subject that has settled. Returns when to look at it again.
-SteadyTime CertificateSync::settle_subject(Now now) {
-  if (wanted_ == subject_) {
-    wanted_since_.reset();
-    return kNever;
-  }
-  wanted_since_ = wanted_since_.value_or(now.steady);
-  const bool changed = subject_.has_value();
-  if (changed && wanted_) {
-    const SteadyTime due = std::max(*wanted_since_ + kSettled, change_not_before_);
-    if (now.steady < due) {
-      return due;
-    }
-    if (now.steady - change_not_before_ > hours{4}) {
-      change_backoff_.reset();
-    }
-    change_not_before_ = now.steady + change_backoff_.next();
-  }
-  subject_ = wanted_;
-  wanted_since_.reset();
-  // The first subject after a start goes on with the key of a request of before.
-  if (changed) {
-    forget_request();
-    drop_key();
-    next_try_ = {};
-  }
-  return kNever;
+  subject_.set(std::move(subject));
 }
 
 template <typename Work>
 auto CertificateSync::in_store(Work work) {
   auto answer = in_time_anew(store_call_, [store = store_, work]() mutable { return work(store); });
   if (!answer && answer.error().code == Code::kTimeout) {
-    loaded_ = false;
     store_problem_ = answer.error().message;
-    say(log::warning, store_problem_);
+    say(log::warning, *store_problem_);
   }
   return answer;
 }
 
 SteadyTime CertificateSync::step(Now now) {
-  if (!loaded_) {
+  if (store_problem_) {
     load(now);
   }
-  if (!loaded_) {
+  if (store_problem_) {
     return now.steady + kStoreRetry;
   }
-  const SteadyTime settled = settle_subject(now);
-  return std::min(settled, step_request(now));
+  // The first subject after a start goes on with the key of a request of before.
+  if (subject_.settle(now.steady)) {
+    forget_request();
+    drop_key();
+    retry_.next = {};
+  }
+  return std::min(subject_.due(), step_request(now));
 }
 
 SteadyTime CertificateSync::step_request(Now now) {
-  if (!subject_) {
+  if (!subject_.get()) {
     return kNever;
   }
   if (asked_) {
     follow(now);
   }
-  if (!asked_ && is_due(now) && now.steady >= next_try_) {
+  if (!asked_ && is_due(now) && now.steady >= retry_.next) {
     ask(now);
     if (asked_) {
       follow(now);
@@ -112,15 +115,16 @@ SteadyTime CertificateSync::step_request(Now now) {
   }
   if (asked_) {
     remind(now);
-    return reminded_ ? watch_next_ : std::min(watch_next_, asked_->since + kApprovalGrace);
+    return asked_->reminded ? asked_->watch_next
+                            : std::min(asked_->watch_next, asked_->since + kApprovalGrace);
   }
-  return is_due(now) ? std::max(next_try_, now.steady) : until_due(now);
+  return is_due(now) ? std::max(retry_.next, now.steady) : until_due(now);
 }
 
 // --- the certificate that is there
 
 void CertificateSync::load(Now now) {
-  loaded_ = true;
+  store_problem_.reset();
   auto stored = in_store([](tls::CertificateStore& store) {
     // A daemon that was killed has left the key of the certificate that came, or half of one.
     if (!store.has_pending_key()) {
@@ -128,66 +132,65 @@ void CertificateSync::load(Now now) {
     }
     return store.current();
   });
-  if (!loaded_) {
+  if (store_problem_) {
     return;
   }
-  store_problem_.clear();
   const auto late = std::exchange(late_, std::nullopt);
   if (!stored) {
     complain(stored.error().message, now);
   } else if (*stored && late && late->key_pem == (*stored)->key_pem) {
     finish(std::move(**stored), late->subject, now);
-  } else if (*stored && !(current_ && current_->key_pem == (*stored)->key_pem)) {
-    current_subject_.reset();
-    use(std::move(**stored), now);
+  } else if (*stored && !(current_ && current_->certificate.key_pem == (*stored)->key_pem)) {
+    use(std::move(**stored), std::nullopt, now);
   }
 }
 
-void CertificateSync::use(tls::StoredCertificate certificate, Now now) {
-  renew_at_ = renewal_time(certificate, random_());
+void CertificateSync::use(tls::StoredCertificate certificate,
+                          std::optional<tls::CertificateSubject> subject, Now now) {
+  const WallTime renew_at = renewal_time(certificate, random_());
   status_.not_after = certificate.summary.not_after;
-  current_ = std::move(certificate);
+  current_ = Current{std::move(certificate), std::move(subject), renew_at};
   if (!is_valid(now)) {
-    complain("it expired at " + rfc3339(current_->summary.not_after), now);
+    complain("it expired at " + rfc3339(*status_.not_after), now);
   }
-  issued_(*current_);
+  issued_(current_->certificate);
 }
 
 bool CertificateSync::is_valid(Now now) const {
-  return current_ && now.wall < current_->summary.not_after;
+  return current_ && now.wall < current_->certificate.summary.not_after;
 }
 
 bool CertificateSync::is_due(Now now) const {
-  if (!current_ || now.wall >= renew_at_) {
+  if (!current_ || now.wall >= current_->renew_at) {
     return true;
   }
-  return current_subject_ ? *current_subject_ != *subject_
-                          : !names_exactly(current_->summary, *subject_);
+  return current_->subject ? *current_->subject != *subject_.get()
+                           : !names_exactly(current_->certificate.summary, *subject_.get());
 }
 
 SteadyTime CertificateSync::until_due(Now now) const {
   // Compared in wall time: a certificate may outlive what a steady time can hold.
   const WallTime horizon = now.wall + std::chrono::duration_cast<WallTime::duration>(kLongestWait);
-  return now.steady + (std::min(renew_at_, horizon) - now.wall);
+  return now.steady + (std::min(current_->renew_at, horizon) - now.wall);
 }
 
 // --- asking
 
 void CertificateSync::ask(Now now) {
   const auto key = in_store([](tls::CertificateStore& store) { return store.pending_key(); });
-  if (!loaded_) {
+  if (store_problem_) {
     return;
   }
   if (!key) {
     return fail(key.error(), now);
   }
   const auto digest = tls::public_key_digest(*key);
-  auto pem = tls::make_certificate_request(*key, *subject_);
+  auto pem = tls::make_certificate_request(*key, *subject_.get());
   if (!digest || !pem) {
     return fail(digest ? pem.error() : digest.error(), now);
   }
   kube::CertificateRequest wanted;
-  wanted.name = certificate_request_name(*digest, options_.signer_name, *subject_);
+  wanted.name = certificate_request_name(*digest, options_.signer_name, *subject_.get());
   wanted.signer_name = options_.signer_name;
   wanted.request_pem = *std::move(pem);
   wanted.usages = options_.usages;
@@ -221,15 +224,14 @@ void CertificateSync::find(const kube::CertificateRequest& ours, const std::stri
 
 void CertificateSync::wait_for(const kube::CertificateRequest& request, const std::string& key,
                                Now now) {
-  asked_ = Asked{request.name, request.uid, key, *subject_, now.steady};
-  reminded_ = false;
+  asked_ = Asked{request.name, request.uid, key, *subject_.get(), now.steady};
   status_.pending = true;
   status_.request_name = request.name;
   status_.pending_since = now.wall;
   status_.problem.clear();
   take(request, now);
   if (asked_) {
-    watch_ = api_.watch(request.name);
+    asked_->watch = api_.watch(request.name);
   }
 }
 
@@ -237,14 +239,14 @@ void CertificateSync::wait_for(const kube::CertificateRequest& request, const st
 
 void CertificateSync::follow(Now now) {
   std::vector<kube::WatchEvent<kube::CertificateRequest>> events;
-  watch_next_ = watch_->step(now, events);
+  asked_->watch_next = asked_->watch->step(now, events);
   for (const auto& event : events) {
     read_event(event, now);
     if (!asked_) {
       return;
     }
   }
-  if (const auto error = watch_->last_error()) {
+  if (const auto error = asked_->watch->last_error()) {
     complain("request " + asked_->name + " cannot be watched: " + error->message, now);
   } else {
     status_.problem.clear();
@@ -282,7 +284,7 @@ void CertificateSync::take(const kube::CertificateRequest& request, Now now) {
     accept(request.certificate, now);
   } else if (request.approved && !asked_->approved) {
     asked_->approved = true;
-    reminded_ = false;
+    asked_->reminded = false;
   }
 }
 
@@ -302,11 +304,11 @@ void CertificateSync::accept(const std::string& certificate_pem, Now now) {
     return store.accept(certificate_pem, wall);
   });
   if (!stored) {
-    if (!loaded_) {
-      late_ = asked_;
+    if (store_problem_) {
+      late_ = Late{asked_->key_pem, asked_->subject};
       return forget_request();
     }
-    loaded_ = false;  // the life before a reload may have been late with it
+    store_problem_ = "";  // read it again
     return fail(stored.error(), now);
   }
   finish(*std::move(stored), asked_->subject, now);
@@ -315,19 +317,17 @@ void CertificateSync::accept(const std::string& certificate_pem, Now now) {
 void CertificateSync::finish(tls::StoredCertificate stored, tls::CertificateSubject subject,
                              Now now) {
   status_.renewals += current_ ? 1 : 0;
-  current_subject_ = std::move(subject);
   forget_request();
   status_.problem.clear();
-  call_backoff_.reset();
-  unanswered_backoff_.reset();
-  use(std::move(stored), now);
-  say(log::info, "issued, valid until " + rfc3339(current_->summary.not_after));
+  retry_.reset_calls();
+  use(std::move(stored), std::move(subject), now);
+  say(log::info, "issued, valid until " + rfc3339(*status_.not_after));
   if (is_due(now)) {
     // By our clock most of its life is over already: no flood of requests for that.
-    next_try_ = now.steady + refusal_backoff_.next();
+    retry_.next = now.steady + retry_.refusal.next();
   } else {
-    refusal_backoff_.reset();
-    next_try_ = {};
+    retry_.refusal.reset();
+    retry_.next = {};
   }
 }
 
@@ -338,7 +338,7 @@ void CertificateSync::refuse(const std::string& why, Now now) {
   forget_request();
   drop_key();
   complain(why, now);
-  next_try_ = now.steady + refusal_backoff_.next();
+  retry_.next = now.steady + retry_.refusal.next();
 }
 
 // Deleted by a person, or by the cluster's cleaner after a day: the same again.
@@ -347,29 +347,26 @@ void CertificateSync::lose(Now now) {
                " was deleted before it was approved or denied; submitting it again",
            now);
   if (now.steady - asked_->since > kLongLife) {
-    call_backoff_.reset();
-    unanswered_backoff_.reset();
+    retry_.reset_calls();
   }
   forget_request();
-  next_try_ = now.steady + call_backoff_.next();
+  retry_.next = now.steady + retry_.call.next();
 }
 
 // Nothing is wrong with the request; later, with the same key.
 void CertificateSync::fail(const Error& error, Now now) {
   forget_request();
   if (error.code == Code::kCancelled) {  // by a signal
-    next_try_ = now.steady;
+    retry_.next = now.steady;
     return;
   }
   complain(error.message, now);
-  Backoff& backoff = error.unanswered() ? unanswered_backoff_ : call_backoff_;
-  next_try_ = now.steady + backoff.next(error.retry_after);
+  Backoff& backoff = error.unanswered() ? retry_.unanswered : retry_.call;
+  retry_.next = now.steady + backoff.next(error.retry_after);
 }
 
 void CertificateSync::forget_request() {
   asked_.reset();
-  watch_.reset();
-  watch_next_ = kNever;
   status_.pending = false;
   status_.request_name.clear();
   status_.pending_since.reset();

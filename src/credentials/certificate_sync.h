@@ -66,6 +66,26 @@ struct CertificateReport {
   std::uint64_t reload_failures = 0;
 };
 
+// Whom a certificate is to name, once that has stayed the same for a while.
+class SettledSubject {
+ public:
+  explicit SettledSubject(const Random& random) : backoff_(Delay::kCertificateChange, random) {}
+
+  void set(std::optional<tls::CertificateSubject> subject);
+  // Whether it is another one now; not for the first.
+  bool settle(SteadyTime now);
+  // When settle() is due; kNever while nothing changes.
+  SteadyTime due() const;
+  const std::optional<tls::CertificateSubject>& get() const { return subject_; }
+
+ private:
+  std::optional<tls::CertificateSubject> subject_;  // normalized
+  std::optional<tls::CertificateSubject> wanted_;   // normalized; may still change
+  std::optional<SteadyTime> since_;                 // that it has been another than subject_
+  SteadyTime not_before_{};
+  Backoff backoff_;  // it changes again and again
+};
+
 class CertificateSync {
  public:
   using Issued = std::function<void(const tls::StoredCertificate&)>;
@@ -93,14 +113,38 @@ class CertificateSync {
     tls::CertificateSubject subject;
     SteadyTime since{};
     bool approved = false;
+    bool reminded = false;  // that it waits
+    std::unique_ptr<kube::Watch<kube::CertificateRequest>> watch = {};
+    SteadyTime watch_next = kNever;
+  };
+  // One whose certificate was issued and is perhaps in the store.
+  struct Late {
+    std::string key_pem;
+    tls::CertificateSubject subject;
+  };
+  // When to ask again.
+  struct Retry {
+    Backoff call;  // the API server or the disk does not do it
+    Backoff unanswered;
+    Backoff refusal;  // a request was denied or failed, or what came of it is no use
+    SteadyTime next{};
+    void reset_calls() {
+      call.reset();
+      unanswered.reset();
+    }
+  };
+  struct Current {
+    tls::StoredCertificate certificate;
+    std::optional<tls::CertificateSubject> subject;  // asked for with; else what it says
+    WallTime renew_at{};
   };
 
   template <typename Work>
   auto in_store(Work work);
-  SteadyTime settle_subject(Now now);
   SteadyTime step_request(Now now);
   void load(Now now);
-  void use(tls::StoredCertificate certificate, Now now);
+  void use(tls::StoredCertificate certificate, std::optional<tls::CertificateSubject> subject,
+           Now now);
   bool is_valid(Now now) const;
   bool is_due(Now now) const;
   SteadyTime until_due(Now now) const;
@@ -128,26 +172,13 @@ class CertificateSync {
   CertificateSyncOptions options_;
   Random random_;
   Issued issued_;
-  Backoff call_backoff_;  // the API server or the disk does not do it
-  Backoff unanswered_backoff_;
-  Backoff refusal_backoff_;  // a request was denied or failed, or what came of it is no use
-  Backoff change_backoff_;   // the subject changes again and again
-  std::optional<tls::CertificateSubject> subject_;  // normalized
-  std::optional<tls::CertificateSubject> wanted_;   // normalized; may still change
-  std::optional<SteadyTime> wanted_since_;          // while another than subject_
-  SteadyTime change_not_before_{};
-  bool loaded_ = false;        // what the store holds is known
-  std::string store_problem_;  // that it does not answer
-  std::optional<Asked> late_;  // whose certificate was issued and is perhaps in the store
-  std::optional<tls::StoredCertificate> current_;
-  std::optional<tls::CertificateSubject> current_subject_;  // asked for with; else what it says
-  WallTime renew_at_{};                                     // of the current certificate
+  Retry retry_;
+  SettledSubject subject_;
+  std::optional<std::string> store_problem_{""};  // nothing: what the store holds is known
+  std::optional<Late> late_;
+  std::optional<Current> current_;
   std::optional<Asked> asked_;
-  std::unique_ptr<kube::Watch<kube::CertificateRequest>> watch_;
-  SteadyTime watch_next_ = kNever;
-  SteadyTime next_try_{};
-  bool reminded_ = false;  // that asked_ waits
-  std::string said_;       // last line of the log
+  std::string said_;  // last line of the log
   CertificateStatus status_;
 };
 

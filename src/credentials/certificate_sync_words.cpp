@@ -6,10 +6,10 @@
 namespace slurmlet::credentials {
 
 void CertificateSync::remind(Now now) {
-  if (reminded_ || now.steady - asked_->since < kApprovalGrace) {
+  if (asked_->reminded || now.steady - asked_->since < kApprovalGrace) {
     return;
   }
-  reminded_ = true;
+  asked_->reminded = true;
   say(log::info, asked_->approved
                      ? "request " + asked_->name + " is approved and waiting for its signer"
                      : "request " + asked_->name +
@@ -18,8 +18,8 @@ void CertificateSync::remind(Now now) {
 
 CertificateStatus CertificateSync::status() const {
   CertificateStatus status = status_;
-  if (!store_problem_.empty()) {
-    status.problem = store_problem_;
+  if (store_problem_ && !store_problem_->empty()) {
+    status.problem = *store_problem_;
   }
   return status;
 }

@@ -86,6 +86,22 @@ std::string connect_text(const TransportFailure& failure, const std::string& det
              : to_lower(std::generic_category().message(static_cast<int>(failure.os_error)));
 }
 
+// Whose fault it is: of the URL, of this machine, or the network's.
+Code local_code(CURLcode code) {
+  switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return Code::kInvalid;
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_OUT_OF_MEMORY:
+    case CURLE_FAILED_INIT:
+    case CURLE_WRITE_ERROR:
+      return Code::kInternal;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
 }  // namespace
 
 Error transport_error(const std::string& what, const TransportFailure& failure) {
@@ -104,19 +120,14 @@ Error transport_error(const std::string& what, const TransportFailure& failure) 
                    "certificate verify failed: " + without_prefix(detail) + "; " + why.fix,
                    why.stage);
     }
-    case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
-      return error(Code::kInvalid, detail, Stage::kConnection);
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_OUT_OF_MEMORY:
-    case CURLE_FAILED_INIT:
-    case CURLE_WRITE_ERROR:
-      return error(Code::kInternal, detail, Stage::kConnection);
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
       return error(Code::kUnavailable, detail, Stage::kName);
     default:
       break;
+  }
+  if (const Code code = local_code(failure.code); code != Code::kUnavailable) {
+    return error(code, detail, Stage::kConnection);
   }
   if (refuses_our_certificate(detail)) {
     return error(Code::kDenied, "the server rejects the client certificate: " + detail,

@@ -131,40 +131,45 @@ bool is_kept(const ObservedCondition& old, const Condition& condition, const Des
          (old.condition.status != "Unknown" || condition.status == "Unknown");
 }
 
-void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
-                     const std::string& now, NodePatch& patch) {
-  std::set<std::string> wanted;
-  for (const Condition& condition : desired.conditions) {
-    wanted.insert(condition.type);
-    const ObservedCondition* old = observed_condition(observed, condition.type);
-    if (old != nullptr && is_kept(*old, condition, desired)) {
-      continue;
-    }
-    // The API server accepts several of one type; which one counts is up to the reader.
-    const bool is_doubled =
-        std::ranges::count_if(observed.conditions, [&condition](const ObservedCondition& one) {
-          return one.condition.type == condition.type;
-        }) > 1;
-    if (is_doubled) {
-      patch.removed_conditions.insert(condition.type);  // all of it; one is written anew
-    }
-    const bool same_status = old != nullptr && old->condition.status == condition.status &&
-                             !old->last_transition_time.empty();
-    const bool differs = old == nullptr || is_doubled || old->condition != condition;
-    patch.conditions.push_back(
-        {condition, now, same_status ? old->last_transition_time : now, differs});
-    patch.has_changes |= differs;
-  }
-  if (!desired.provisional_conditions.empty()) {
-    return;  // nothing is known about Slurm yet: further states stay as they were
-  }
+// The API server accepts several of one type; which one counts is up to the reader.
+bool is_doubled(const ObservedNode& observed, const std::string& type) {
+  return std::ranges::count_if(observed.conditions, [&type](const ObservedCondition& one) {
+           return one.condition.type == type;
+         }) > 1;
+}
+
+void remove_stale_conditions(const ObservedNode& observed, const DesiredNode& desired,
+                             NodePatch& patch) {
   for (const auto& old : observed.conditions) {
     const std::string& type = old.condition.type;
     const bool is_ours = type.starts_with(vocabulary::kSlurmNodeState) ||
                          (desired.slurm_facts_known && is_gpu_condition_of_ours(old.condition));
-    if (!wanted.contains(type) && is_ours) {
+    if (is_ours && find_condition(desired.conditions, type) == nullptr) {
       patch.removed_conditions.insert(type);
     }
+  }
+}
+
+void diff_conditions(const ObservedNode& observed, const DesiredNode& desired,
+                     const std::string& now, NodePatch& patch) {
+  for (const Condition& condition : desired.conditions) {
+    const ObservedCondition* old = observed_condition(observed, condition.type);
+    if (old != nullptr && is_kept(*old, condition, desired)) {
+      continue;
+    }
+    const bool doubled = is_doubled(observed, condition.type);
+    if (doubled) {
+      patch.removed_conditions.insert(condition.type);  // all of it; one is written anew
+    }
+    const bool same_status = old != nullptr && old->condition.status == condition.status &&
+                             !old->last_transition_time.empty();
+    const bool differs = old == nullptr || doubled || old->condition != condition;
+    patch.conditions.push_back(
+        {condition, now, same_status ? old->last_transition_time : now, differs});
+    patch.has_changes |= differs;
+  }
+  if (desired.provisional_conditions.empty()) {  // else further states stay as they were
+    remove_stale_conditions(observed, desired, patch);
   }
 }
 

@@ -95,6 +95,14 @@ Flag split_flag(const std::string& argument) {
              : Flag{argument.substr(0, equals), argument.substr(equals + 1)};
 }
 
+std::optional<CommandLine::Action> action_of(const std::string& argument) {
+  if (argument == "--version") {
+    return CommandLine::Action::kVersion;
+  }
+  return argument == "--help" || argument == "-h" ? std::optional{CommandLine::Action::kHelp}
+                                                  : std::nullopt;
+}
+
 // Flags with their values; --help and --version end it.
 Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
                                      CommandLine::Action& action) {
@@ -105,8 +113,8 @@ Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
     ++next;
   }
   for (; next != arguments.end(); ++next) {
-    if (*next == "--help" || *next == "-h" || *next == "--version") {
-      action = *next == "--version" ? CommandLine::Action::kVersion : CommandLine::Action::kHelp;
+    if (const auto other = action_of(*next)) {
+      action = *other;
       return flags;
     }
     Flag flag = split_flag(*next);

@@ -94,34 +94,48 @@ DrainRuling not_wanted(const KubeNode& node, const SlurmNode& slurm, MachineOf m
   return {};
 }
 
-DrainRuling wanted(const KubeNode& node, const SlurmNode& slurm, bool goes) {
-  const std::string others = others_reason(slurm.reason);
-  const bool fails = slurm.state.has("FAIL");
-  const bool keeps_reason =
-      (slurm.state.base == "DOWN" || slurm.state.base == "ERROR" || fails) && !others.empty();
-  if (slurm.state.has("DRAIN")) {
-    if (!goes || !is_drain_of_ours(slurm.reason) || is_noted(parse_drain_note(node.drain), slurm)) {
-      return {};
-    }
-    // Once the Machine goes, an uncordon must not undrain. 0.1 hid the Reason of a node that was
-    // DOWN behind ours.
-    return keeps_reason ? DrainRuling{DrainAction::kDrain, others}
-           : is_machine_reason(slurm.reason)
-               ? DrainRuling{}
-               : DrainRuling{DrainAction::kDrain, machine_reason(node)};
+// Somebody's, of a node that is DOWN or FAIL: it stays while the node is drained.
+bool keeps_reason(const SlurmNode& slurm) {
+  const auto& state = slurm.state;
+  return (state.base == "DOWN" || state.base == "ERROR" || state.has("FAIL")) &&
+         !others_reason(slurm.reason).empty();
+}
+
+// Once the Machine goes, an uncordon must not undrain. 0.1 hid the Reason of a node that was DOWN
+// behind ours.
+DrainRuling wanted_of_drained(const KubeNode& node, const SlurmNode& slurm, bool goes) {
+  if (!goes || !is_drain_of_ours(slurm.reason) || is_noted(parse_drain_note(node.drain), slurm)) {
+    return {};
   }
-  // slurmctld requeues the jobs of a node that is drained while it is powered up.
-  const bool has_jobs = slurm.state.base == "ALLOCATED" || slurm.state.base == "MIXED";
-  if (has_jobs && (slurm.state.has("POWERING_UP") || slurm.state.has("POWERED_DOWN"))) {
+  if (keeps_reason(slurm)) {
+    return {DrainAction::kDrain, others_reason(slurm.reason)};
+  }
+  return is_machine_reason(slurm.reason) ? DrainRuling{}
+                                         : DrainRuling{DrainAction::kDrain, machine_reason(node)};
+}
+
+// slurmctld requeues the jobs of a node that is drained while it is powered up.
+bool is_powered_up_for_jobs(const node::SlurmState& state) {
+  return (state.base == "ALLOCATED" || state.base == "MIXED") &&
+         (state.has("POWERING_UP") || state.has("POWERED_DOWN"));
+}
+
+DrainRuling wanted(const KubeNode& node, const SlurmNode& slurm, bool goes) {
+  if (slurm.state.has("DRAIN")) {
+    return wanted_of_drained(node, slurm, goes);
+  }
+  if (is_powered_up_for_jobs(slurm.state)) {
     return {DrainAction::kNone, "",
             "it is being powered up, and draining it now would requeue its jobs"};
   }
-  if (!keeps_reason) {
+  if (!keeps_reason(slurm)) {
     return {DrainAction::kDrain, goes ? machine_reason(node) : std::string{kCordonReason}};
   }
+  const std::string others = others_reason(slurm.reason);
   // When the Machine has gone, nobody but an administrator ends what he had begun.
   if (!goes) {
-    std::string note = to_annotation({slurm.name, fails ? "FAIL" : "DOWN", others});
+    std::string note =
+        to_annotation({slurm.name, slurm.state.has("FAIL") ? "FAIL" : "DOWN", others});
     if (node.drain != note) {
       return {DrainAction::kNote, std::move(note)};
     }

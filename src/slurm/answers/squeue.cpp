@@ -60,10 +60,6 @@ bool is_waiting(std::string_view state) {
   return state == "PENDING" || state == "REQUEUE_HOLD" || state == "SPECIAL_EXIT";
 }
 
-Error squeue_garbage(std::string_view line) {
-  return {Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
-}
-
 }  // namespace
 
 CommandSpec squeue_query(const SinfoSettings& settings) {
@@ -73,6 +69,35 @@ CommandSpec squeue_query(const SinfoSettings& settings) {
   spec.max_output_bytes = std::size_t{256} << 20;
   return spec;
 }
+
+namespace {
+
+// Adds the job of one line to those of its `nodes`; false for a line that is not squeue's.
+bool take_line(std::string_view line, const std::set<std::string>& nodes, JobsByNode& jobs) {
+  const auto row = columns(line);
+  if (!row || !is_number((*row)[kJobId]) || (*row)[kJobState].empty()) {
+    return false;
+  }
+  const std::string_view list = (*row)[kNodeList];
+  if (is_nothing(list) || is_waiting((*row)[kJobState])) {
+    return true;
+  }
+  const auto names = expand_hostlist(list);
+  if (!names || (is_number((*row)[kTask]) && !is_number((*row)[kArray]))) {
+    return false;
+  }
+  const QueuedJob job{id_of(*row), (*row)[kJobState] == "COMPLETING",
+                      is_set((*row)[kBatch]) && is_set((*row)[kRequeue]),
+                      time_value((*row)[kEndTime])};
+  for (const std::string& name : *names) {
+    if (nodes.contains(name)) {
+      jobs[name].push_back(job);
+    }
+  }
+  return true;
+}
+
+}  // namespace
 
 Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::string>& nodes) {
   if (output.too_long || !output.succeeded()) {
@@ -86,28 +111,8 @@ Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::
   }
   JobsByNode jobs;
   for (const std::string_view line : split(output.out, '\n')) {
-    if (trim(line).empty()) {
-      continue;
-    }
-    const auto row = columns(line);
-    if (!row || !is_number((*row)[kJobId]) || (*row)[kJobState].empty()) {
-      return squeue_garbage(line);
-    }
-    const std::string_view list = (*row)[kNodeList];
-    if (is_nothing(list) || is_waiting((*row)[kJobState])) {
-      continue;
-    }
-    const auto names = expand_hostlist(list);
-    if (!names || (is_number((*row)[kTask]) && !is_number((*row)[kArray]))) {
-      return squeue_garbage(line);
-    }
-    const QueuedJob job{id_of(*row), (*row)[kJobState] == "COMPLETING",
-                        is_set((*row)[kBatch]) && is_set((*row)[kRequeue]),
-                        time_value((*row)[kEndTime])};
-    for (const std::string& name : *names) {
-      if (nodes.contains(name)) {
-        jobs[name].push_back(job);
-      }
+    if (!trim(line).empty() && !take_line(line, nodes, jobs)) {
+      return Error{Code::kInvalid, "squeue's output cannot be parsed: \"" + excerpt(line) + "\""};
     }
   }
   return jobs;

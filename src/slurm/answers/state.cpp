@@ -141,6 +141,21 @@ void take_single(std::string_view word, node::SlurmState& state) {
   }
 }
 
+// The first is the base where no word that is known is one.
+void take_unknown(const std::vector<std::string_view>& words, node::SlurmState& state) {
+  if (state.base.empty() && !words.empty()) {
+    state.base = words.front();
+  }
+  if (state.base.empty() && !state.flags.empty()) {
+    state.base = "UNKNOWN";
+  }
+  for (const auto word : words) {
+    if (word != state.base) {
+      state.flags.emplace(word);
+    }
+  }
+}
+
 // Words joined by "+": one base and flags, in any order. Releases before 21.08 put a sign behind
 // one of them ("IDLE*+DRAIN").
 void take_many(const std::vector<std::string_view>& words, node::SlurmState& state) {
@@ -163,18 +178,7 @@ void take_many(const std::vector<std::string_view>& words, node::SlurmState& sta
       unknown.push_back(word);
     }
   }
-  if (state.base.empty() && !unknown.empty()) {
-    state.base = unknown.front();
-    unknown.erase(unknown.begin());
-  }
-  if (state.base.empty() && !state.flags.empty()) {
-    state.base = "UNKNOWN";
-  }
-  for (const auto word : unknown) {
-    if (word != state.base) {
-      state.flags.emplace(word);
-    }
-  }
+  take_unknown(unknown, state);
 }
 
 }  // namespace

@@ -484,6 +484,19 @@ TEST_F(CommandTest, OneThatWaitsForSomethingElseIsLookedAtAgainAndLivesToItsDead
   EXPECT_FALSE(output.asleep);
 }
 
+TEST_F(CommandTest, ALongAnswerEndsThoughNobodyReadsItYet) {
+  fakes::TempTree tree;
+  Command command;
+  const std::string done = tree.root() / "done";
+  ASSERT_TRUE(
+      command.start(shell("head -c 800000 /dev/zero; touch " + done), steady_clock::now()));
+  const auto deadline = steady_clock::now() + milliseconds{kPatienceMs};
+  while (!std::filesystem::exists(done) && steady_clock::now() < deadline) {
+    ::poll(nullptr, 0, 10);
+  }
+  EXPECT_TRUE(std::filesystem::exists(done));
+}
+
 TEST_F(CommandTest, MoreOutputThanAPipeHolds) {
   const auto result = run_command(shell("head -c 500000 /dev/zero; head -c 400000 /dev/zero >&2"));
   ASSERT_TRUE(result);
