@@ -4,6 +4,9 @@
 
 namespace slurmlet {
 
+// More than any kernel is built for (CONFIG_NR_CPUS).
+constexpr int kMaxCpus = 16384;
+
 std::optional<std::set<int>> parse_cpu_list(std::string_view text) {
   std::set<int> cpus;
   for (const std::string_view part : split(trim(text), ',')) {
@@ -18,22 +21,6 @@ std::optional<std::set<int>> parse_cpu_list(std::string_view text) {
     }
   }
   return cpus;
-}
-
-std::string cpu_list_text(const std::set<int>& cpus) {
-  std::string out;
-  for (auto it = cpus.begin(); it != cpus.end();) {
-    const int first = *it;
-    int last = first;
-    while (++it != cpus.end() && *it == last + 1) {
-      ++last;
-    }
-    out += (out.empty() ? "" : ",") + std::to_string(first);
-    if (last != first) {
-      out += "-" + std::to_string(last);
-    }
-  }
-  return out;
 }
 
 }  // namespace slurmlet

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/virtual_kubelet.h"
+#include "config/removed_settings.h"
 
 namespace slurmlet::cli {
 namespace {
@@ -156,8 +157,8 @@ std::string Parser::unknown_flag(const std::string& argument, const std::string&
   if (!owners.empty()) {
     return fmt::format("{} is a flag of {}", flag, join(owners, ", "));
   }
-  if (const auto instead = config::replacement_of(flag); !instead.empty()) {
-    return fmt::format("unknown flag {}; {}", flag, instead);
+  if (const auto removal = config::removal_of(flag); !removal.empty()) {
+    return fmt::format("{} {}", flag, removal);
   }
   std::vector<std::string> names;  // without the dashes, which say nothing about nearness
   for (const auto& each : known_) {

@@ -7,6 +7,7 @@ set(COMPONENT_SOURCES
   finalize.cpp
   load.cpp
   provider_config.cpp
+  removed_settings.cpp
   rules.cpp
   settings_table.cpp
   settings_text.cpp)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "config/removed_settings.h"
 #include "config/settings_table.h"
 
 namespace slurmlet::config {
@@ -87,13 +88,14 @@ class FileReading {
   }
 
   void unknown_key(const std::string& key, const yaml::Value& value) {
+    const std::string where = document_.where_key(value);
+    if (const auto removal = removal_of(key); !removal.empty()) {
+      problem(where, fmt::format("{} {}", key, removal));
+      return;
+    }
     const auto near = nearest(key, known_keys());
-    const auto instead = replacement_of(key);
-    problem(document_.where_key(value),
-            fmt::format("unknown key \"{}\"{}", key,
-                        !instead.empty() ? fmt::format("; {}", instead)
-                        : near           ? fmt::format("; did you mean \"{}\"?", *near)
-                                         : ""));
+    problem(where, fmt::format("unknown key \"{}\"{}", key,
+                               near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
   }
 
   const yaml::Document& document_;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "config/duration.h"
+#include "config/removed_settings.h"
 #include "config/rules.h"
 
 namespace slurmlet::config {
@@ -36,8 +37,8 @@ Problem assign(const Row& row, std::string_view text, E& into) {
       return std::nullopt;
     }
   }
-  if (const auto instead = replacement_of(fmt::format("{}: {}", row.key, word)); !instead.empty()) {
-    return fmt::format("is \"{}\"; {}", text, instead);
+  if (const auto removal = removal_of(fmt::format("{}: {}", row.key, word)); !removal.empty()) {
+    return fmt::format("is \"{}\", which {}", text, removal);
   }
   const auto near = nearest(word, choices(row));
   return fmt::format("is \"{}\"; it must be one of {}{}", text, join(choices(row), ", "),

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/cpu_list.h"
 #include "base/text.h"
 #include "config/duration.h"
 #include "node/labels.h"
@@ -125,12 +124,6 @@ Problem slurm_labels_problem(std::string_view text) {
     }
   }
   return std::nullopt;
-}
-
-Problem cpu_affinity_problem(std::string_view text) {
-  return text == "none" || text == "slurmd" || parse_cpu_list(text)
-             ? std::nullopt
-             : Problem{is(text, "it must be none, slurmd, or a list of CPUs like 0,64 or 0-3")};
 }
 
 Problem node_name_problem(std::string_view text) {

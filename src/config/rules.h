@@ -23,7 +23,6 @@ Problem provider_id_problem(std::string_view text);
 Problem label_text_problem(std::string_view text);    // the value of a label
 Problem pem_problem(std::string_view text);           // PEM text with a certificate
 Problem slurm_labels_problem(std::string_view text);  // "none", or some, with commas between
-Problem cpu_affinity_problem(std::string_view text);  // "none", "slurmd" or a list of CPUs
 Problem key_hashes_problem(std::string_view text);    // sha256:<64 hex digits>, with commas between
 
 // Of an entry of a map (Row::entry_rule). Why a node must not be given this label, for all sources

@@ -104,7 +104,6 @@ struct Settings {
   std::vector<std::string> drop_ins;  // read after it
   log::Level log_level = log::Level::kInfo;
   std::string state_dir = "/var/lib/slurmlet";
-  std::string cpu_affinity = "none";  // none, slurmd, or a list of CPUs
   KubernetesSettings kubernetes;
   NodeSettings node;
   SlurmSettings slurm;

@@ -50,12 +50,6 @@ constexpr Row kRows[] = {
      .field = &in<&S::state_dir>,
      .help = "directory for data that must survive a restart",
      .rule = absolute_path_problem},
-    {.key = "cpuAffinity",
-     .flag = "--cpu-affinity",
-     .field = &in<&S::cpu_affinity>,
-     .help = "CPUs that slurmlet and its children run on: none (any), slurmd (those that slurmd "
-             "confines itself to, see CoreSpecCount) or a list, e.g. 0,64",
-     .rule = cpu_affinity_problem},
     {.key = "kubernetes.kubeconfig",
      .flag = "--kubeconfig",
      .environment = "KUBECONFIG",

@@ -64,9 +64,6 @@ struct Row {
 };
 
 std::span<const Row> settings_table();
-// For the key, flag or value ("slurm.source: feed") of an earlier release that is gone: what to
-// write instead. "" for all others.
-std::string_view replacement_of(std::string_view name);
 // By its key or old key.
 const Row* find_row(std::string_view key);
 std::string_view section_of(const Row& row);  // "Kubernetes API"

@@ -117,12 +117,4 @@ const std::vector<CommandFlag>& command_flags() {
   return kFlags;
 }
 
-std::string_view replacement_of(std::string_view name) {
-  constexpr std::array kFeed = {"slurm.feed", "--slurm-feed", "slurm.source: feed"};
-  const bool gone = std::find(kFeed.begin(), kFeed.end(), name) != kFeed.end();
-  return gone ? "slurmlet-operator has taken the place of the feed: remove slurm.feed and set "
-                "slurm.source to operator or auto"
-              : "";
-}
-
 }  // namespace slurmlet::config

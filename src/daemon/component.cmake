@@ -1,6 +1,5 @@
 set(COMPONENT_SOURCES
   bootstrap_loop.cpp
-  cpu_pin.cpp
   daemon.cpp
   detach_file.cpp
   endpoint_thread.cpp

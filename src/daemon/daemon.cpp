@@ -13,7 +13,6 @@
 #include "credentials/bootstrap.h"
 #include "credentials/serving_certificate.h"
 #include "daemon/bootstrap_loop.h"
-#include "daemon/cpu_pin.h"
 #include "daemon/endpoint_thread.h"
 #include "daemon/lease_thread.h"
 #include "daemon/main_loop.h"
@@ -69,12 +68,11 @@ namespace {
 class Life {
  public:
   Life(const config::Settings& settings, Signals& signals, Reload& reload, NodeIdentity identity,
-       CpuPin& pin, Daemon::Lasting& lasting)
+       Daemon::Lasting& lasting)
       : settings_(settings),
         signals_(signals),
         reload_(reload),
         identity_(std::move(identity)),
-        pin_(pin),
         lasting_(lasting),
         shared_(lasting.shared),
         bootstrap_pause_(credentials::bootstrap_files(settings), system_random()) {}
@@ -102,7 +100,6 @@ class Life {
   Signals& signals_;
   Reload& reload_;
   NodeIdentity identity_;
-  CpuPin& pin_;
   Daemon::Lasting& lasting_;
   Shared& shared_;
   credentials::BootstrapPause bootstrap_pause_;
@@ -297,7 +294,6 @@ std::optional<Outcome> Life::run_loop(MainLoop& loop) {
     shared_.reload_waits = reload_.waits();
     SteadyTime next = std::min(loop.step(), reload_.due(shared_.clock.now().steady));
     const auto report = shared_.report.get();
-    pin_.follow(report->facts.slurmd, report->facts.slurm_conf);
     if (report->registered && !release_at) {
       release_at = shared_.clock.now().steady + kStartIsOver;
     } else if (release_at && shared_.clock.now().steady >= *release_at) {
@@ -356,8 +352,6 @@ bool Daemon::began() const { return lasting_->began; }
 Result<Outcome> Daemon::run(const config::Settings& settings) {
   lasting_->began = false;
   protect_own_memory();
-  CpuPin pin{settings.cpu_affinity};
-  TRY(pin.start());
   if (std::exchange(lasting_->state_dir, settings.state_dir) != settings.state_dir) {
     lasting_->shared.saver = {};  // the other directory may hang
   }
@@ -373,7 +367,7 @@ Result<Outcome> Daemon::run(const config::Settings& settings) {
   for (const auto& note : identity.notes) {
     log::info(note.text);
   }
-  const auto outcome = Life{settings, signals_, reload_, std::move(identity), pin, *lasting_}.run();
+  const auto outcome = Life{settings, signals_, reload_, std::move(identity), *lasting_}.run();
   if (outcome && *outcome == Outcome::kStopped) {
     leave(*lasting_);
   }

@@ -1,6 +1,5 @@
 set(COMPONENT_SOURCES
   addresses.cpp
-  cpu_affinity.cpp
   gpus.cpp
   listening.cpp
   machine.cpp

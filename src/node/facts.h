@@ -204,7 +204,6 @@ struct SlurmConfFacts {
   std::string node_name;                 // NodeName of this node, "" if not found there
   std::int64_t cpus = 0;                 // CPUs=, 0 if not given: as many as there are threads
   std::int64_t core_spec_cpus = 0;       // that jobs may not use, as Slurm counts CPUs
-  bool slurmd_off_spec = false;          // slurmd keeps off them too (TaskPluginParam)
   // Every job has a step on each of its nodes from its start to its end (PrologFlags=Contain), so
   // what is seen here is all that is allocated.
   bool jobs_are_contained = false;

@@ -88,7 +88,7 @@ def test_reload_while_all_else_is_slow(node, timing):
 
 
 def test_reload_that_is_rejected(node):
-    node.configure(kubernetes=LEASE, cpuAffinity="4000")
+    node.configure(kubernetes=LEASE, node={"name": "somebody-else"})
     renewals = Renewals(node)
     node.daemon.signal(signal.SIGHUP)
     node.wait_log("cannot start with the new configuration")

@@ -153,47 +153,6 @@ def test_a_loop_that_hangs_ends_the_pings(rig, manager, which):
     manager.wait(lambda message: "WATCHDOG" in message)
 
 
-def affinities(pid):
-    found = set()
-    for thread in threads(pid):
-        with contextlib.suppress(ProcessLookupError):  # threads come and go
-            found.add(frozenset(os.sched_getaffinity(thread)))
-    return found
-
-
-def confine(pid, cpus):
-    for thread in threads(pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(thread, cpus)
-
-
-def test_the_daemon_follows_slurmd_to_its_cpus(rig):
-    """As slurmd confines itself with CoreSpecCount; here somebody else does it for it."""
-    everywhere = os.sched_getaffinity(0)
-    if len(everywhere) < 2:
-        pytest.skip("one CPU only")
-    rig.configure(cpuAffinity="slurmd")
-    rig.start_and_know()
-    rig.wait_log("slurmlet is not pinned")
-    assert affinities(rig.daemon.pid) == {frozenset(everywhere)}
-    pid = rig.slurm.pid(SLURMD)
-    one = {max(everywhere)}
-    confine(pid, one)
-    try:
-        wait_until(lambda: affinities(rig.daemon.pid) == {frozenset(one)}, what="the CPU of slurmd")
-        rig.wait_log(f"running on CPU {max(one)}, set apart by slurmd")
-    finally:
-        confine(pid, everywhere)
-    wait_until(lambda: affinities(rig.daemon.pid) == {frozenset(everywhere)}, what="all CPUs")
-
-
-def test_a_cpu_that_is_not_there_is_refused(rig):
-    rig.configure(cpuAffinity="9999")
-    rig.start(ready=False)
-    assert rig.daemon.process.wait(GENERAL_WAIT) == 2
-    assert "cpuAffinity: run on CPU 9999: none of them is one that this process may use" in rig.log()
-
-
 def test_all_threads_allocate_from_one_arena(rig, idle_slurm):
     """glibc gives a second thread its own arena unless M_ARENA_MAX is set before it starts."""
     rig.start_and_know()

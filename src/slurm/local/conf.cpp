@@ -128,8 +128,6 @@ class Collector {
       } else if (key == "communicationparameters") {
         const bool off = to_lower(value).find("disable_http") != std::string::npos;
         conf_.slurmd_serves_http = conf_.slurmd_serves_http && !off;
-      } else if (key == "taskpluginparam") {
-        conf_.slurmd_off_spec = to_lower(value).find("slurmdoffspec") != std::string::npos;
       } else if (key == "slurmctldparameters") {
         conf_.limits_rate = to_lower(value).find("rl_enable") != std::string::npos;
       } else if (key == "prologflags") {
@@ -358,7 +356,6 @@ node::SlurmConfFacts conf_facts(const SlurmConf& conf, const std::string& node_n
   node::SlurmConfFacts facts;
   facts.path = conf.path;
   facts.cluster_name = conf.cluster_name;
-  facts.slurmd_off_spec = conf.slurmd_off_spec;
   facts.jobs_are_contained = conf.jobs_are_contained;
   facts.gpu_vendor = gpus.vendor;
   facts.gpu_files = gpus.files;

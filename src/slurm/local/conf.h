@@ -65,7 +65,6 @@ struct SlurmConf {
   std::string path;
   std::string cluster_name;              // in lower case, as Slurm has it
   std::vector<std::string> left_out;     // Includes that could not be read, with why
-  bool slurmd_off_spec = false;          // TaskPluginParam=SlurmdOffSpec
   bool jobs_are_contained = false;       // PrologFlags=Contain
   bool limits_rate = false;              // SlurmctldParameters=rl_enable
   std::vector<std::string> controllers;  // "head1": without the address of head1(10.0.0.1)

@@ -24,11 +24,5 @@ TEST(CpuListTest, WhatIsNoListIsRefused) {
   }
 }
 
-TEST(CpuListTest, IsWrittenAsTheKernelDoes) {
-  EXPECT_EQ(cpu_list_text({}), "");
-  EXPECT_EQ(cpu_list_text({5}), "5");
-  EXPECT_EQ(cpu_list_text({0, 1, 2, 8, 10, 11}), "0-2,8,10-11");
-}
-
 }  // namespace
 }  // namespace slurmlet

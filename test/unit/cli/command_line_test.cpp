@@ -36,7 +36,7 @@ std::string parse_error(const std::vector<std::string>& arguments) {
 
 TEST(CommandLineTest, AFlagThatIsGoneNamesWhatTookItsPlace) {
   EXPECT_THAT(parse_error({"run", "--slurm-feed=/srv/feed"}),
-              HasSubstr("unknown flag --slurm-feed; slurmlet-operator has taken the place"));
+              HasSubstr("--slurm-feed was removed in 0.2: run slurmlet-operator"));
 }
 
 TEST(CommandLineTest, StatusAndCheckPrintTextOrJson) {

@@ -141,24 +141,5 @@ TEST(CredentialsTest, WhatIsInThemIsNotPartOfTheSettings) {
   EXPECT_THAT(effective_settings_json(settings), Not(HasSubstr("top secret")));
 }
 
-TEST(CpuAffinitySettingTest, IsNoneSlurmdOrAListOfCpus) {
-  for (const char* good : {"none", "slurmd", "0", "0,64", "0-3,8"}) {
-    EXPECT_EQ(loaded({}, {"print-node", "--cpu-affinity", good}).cpu_affinity, good);
-  }
-  EXPECT_EQ(loaded({}, {"print-node"}).cpu_affinity, "none");
-  for (const char* bad : {"all", "0,", "3-1", "slurmd,0", "99999"}) {
-    const std::string error = FakeSources{}.error_with({"print-node", "--cpu-affinity", bad});
-    EXPECT_EQ(error, "--cpu-affinity is \"" + std::string(bad) +
-                         "\"; it must be none, slurmd, or a list of CPUs like 0,64 or 0-3");
-  }
-}
-
-TEST(CpuAffinitySettingTest, OneCpuInTheFileNeedsNoQuotes) {
-  FakeSources sources;
-  sources.files["/etc/slurmlet/config.yaml"] =
-      "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\ncpuAffinity: 0\n";
-  EXPECT_EQ(loaded(sources, {"print-node"}).cpu_affinity, "0");
-}
-
 }  // namespace
 }  // namespace slurmlet::config

@@ -440,8 +440,8 @@ TEST(LoadTest, SettingsMustFitTogether) {
        "--slurm-source is rest, but slurm.restURL is not set; set it to unix:/PATH of slurmrestd's "
        "socket or to https://HOST:PORT"},
       {{"--slurm-source=feed"},
-       "--slurm-source is \"feed\"; slurmlet-operator has taken the place of the feed: remove "
-       "slurm.feed and set slurm.source to operator or auto"},
+       "--slurm-source is \"feed\", which was removed in 0.2: run slurmlet-operator, and set "
+       "slurm.source to operator or auto"},
       {{"--slurm-rest-url=unix:/s", "--slurm-rest-ca-file=/ca"},
        "--slurm-rest-ca-file is set, but slurm.restURL is not https://; remove it, or set "
        "slurm.restURL to https://HOST:PORT"},
@@ -544,15 +544,18 @@ TEST(LoadTest, ChoicesAreReadAndPrintedByTheirWords) {
                 "mean \"rest\"?"));
 }
 
-TEST(LoadTest, TheFeedIsGoneAndWhatToWriteInsteadIsSaid) {
+TEST(LoadTest, WhatWasRemovedSaysWhatReplacedIt) {
   FakeSources sources;
-  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  source: feed\n  feed: /srv/feed\n";
+  sources.files["/c.yaml"] =
+      std::string(kHead) + "slurm:\n  source: feed\n  feed: /srv/feed\ncpuAffinity: slurmd\n";
   const std::string error = sources.error_with({"print-node", "--config=/c.yaml"});
-  const std::string instead =
-      "; slurmlet-operator has taken the place of the feed: remove slurm.feed and set slurm.source "
-      "to operator or auto";
-  EXPECT_THAT(error, HasSubstr("/c.yaml:4:11: slurm.source is \"feed\"" + instead));
-  EXPECT_THAT(error, HasSubstr("/c.yaml:5:3: unknown key \"slurm.feed\"" + instead));
+  EXPECT_THAT(error, HasSubstr("/c.yaml:4:11: slurm.source is \"feed\", which was removed in 0.2: "
+                               "run slurmlet-operator"));
+  EXPECT_THAT(error,
+              HasSubstr("/c.yaml:5:3: slurm.feed was removed in 0.2: run slurmlet-operator"));
+  EXPECT_THAT(error, HasSubstr("/c.yaml:6:1: cpuAffinity was removed in 0.2: set CPUAffinity="));
+  EXPECT_THAT(sources.error_with({"print-node", "--cpu-affinity", "slurmd"}),
+              HasSubstr("--cpu-affinity was removed in 0.2: set CPUAffinity="));
 }
 
 TEST(LoadTest, AnOldNameCountsAndWarns) {

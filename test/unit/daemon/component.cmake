@@ -1,7 +1,6 @@
 set(COMPONENT_TESTS
   ../tls/test_certificates.cpp
   bootstrap_loop_test.cpp
-  cpu_pin_test.cpp
   endpoint_thread_test.cpp
   lease_file_test.cpp
   main_loop_test.cpp

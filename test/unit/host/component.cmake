@@ -1,6 +1,5 @@
 set(COMPONENT_TESTS
   addresses_test.cpp
-  cpu_affinity_test.cpp
   gpu_trees_test.cpp
   gpus_test.cpp
   machine_test.cpp

@@ -150,7 +150,7 @@ SlurmctldHost=head1(10.0.0.1)
 SlurmctldHost=head2
 SlurmctldPort=6820-6825
 SlurmdPort=7000
-TaskPluginParam=autobind=threads,slurmdoffspec
+TaskPluginParam=autobind=threads
 SlurmctldParameters=enable_configless,RL_Enable,rl_bucket_size=10
 SlurmdPidFile=/run/slurmd.%n.pid
 SlurmdSpoolDir=/var/spool/slurmd.%h
@@ -179,7 +179,6 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_THAT(facts.controllers, ElementsAre("head1:6820", "head2:6820"));
   EXPECT_EQ(facts.node_name, "nid000042");
   EXPECT_EQ(facts.core_spec_cpus, 4) << "cores times threads";
-  EXPECT_TRUE(facts.slurmd_off_spec);
   EXPECT_EQ(facts.mem_spec_limit_mib, 2048);
   EXPECT_EQ(facts.gpu_vendor, "nvidia");
   EXPECT_THAT(facts.gpu_files, ElementsAre(ElementsAre("/dev/nvidia0")));
@@ -201,7 +200,6 @@ TEST(SlurmConfTest, DefaultsAndUnknownNode) {
   const auto facts = conf_facts(conf, "vm", {});
   EXPECT_EQ(facts.node_name, "");
   EXPECT_EQ(facts.core_spec_cpus, 0);
-  EXPECT_FALSE(facts.slurmd_off_spec);
   EXPECT_THAT(facts.controllers, ElementsAre("old1:6817", "old2:6817"));
 }
 
