@@ -7,6 +7,8 @@ set(COMPONENT_SOURCES
   leader.cpp
   leftover_nodes.cpp
   limited_command.cpp
+  machine_calls.cpp
+  machine_events.cpp
   machine_place.cpp
   machine_sync.cpp
   machine_sync_calls.cpp
@@ -22,6 +24,7 @@ set(COMPONENT_SOURCES
   rules/matching.cpp
   rules/record_rules.cpp
   run.cpp
+  site_machines.cpp
   site_nodes.cpp
   slurm_jobs.cpp
   slurm_runner.cpp)

@@ -115,10 +115,10 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
     return;  // of an earlier reign: what it is unchanged from was forgotten
   } else {
     before_.clear();
-    ++unchanged_;
+    ++counters_.unchanged;
   }
-  ++dumps_;
-  took_ = answer.took;
+  ++counters_.dumps;
+  counters_.took = answer.took;
   report_.dumped_at = std::chrono::time_point_cast<std::chrono::seconds>(began_);
   report_.failure.clear();
   report_.failed_at.reset();
@@ -128,12 +128,12 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
   backoff_.reset();
   // What happens just after the nodes were read shows when the next dump has ended: within the
   // interval, unless dumps take half of it.
-  due_ = now.steady + std::max(report_.interval / 2, report_.interval - 2 * took_);
-  soonest_ = now.steady + std::max<Duration>(kDumpGap, took_);
+  due_ = now.steady + std::max(report_.interval / 2, report_.interval - 2 * counters_.took);
+  soonest_ = now.steady + std::max<Duration>(kDumpGap, counters_.took);
 }
 
 void DumpedNodes::fail(Now now, const Error& why) {
-  ++failures_;
+  ++counters_.failures;
   report_.failure = why.message;
   report_.failed_at = std::chrono::floor<std::chrono::seconds>(now.wall);
   due_ = soonest_ = now.steady + std::max(backoff_.next(), report_.interval / 2);

@@ -58,13 +58,16 @@ class DumpedNodes {
   const DumpReport& report() const { return report_; }
   // Why nothing is to be done by it; "" = it is good, and recent.
   std::string problem(WallTime now) const;
-  std::uint64_t dumps() const { return dumps_; }        // good ones
-  std::uint64_t failures() const { return failures_; }  // others
-  Duration took() const { return took_; }               // the last good one
-  SteadyTime began() const { return started_; }         // the last one
+  struct Counters {
+    std::uint64_t dumps = 0;      // good ones
+    std::uint64_t unchanged = 0;  // of these, those that said no more than that
+    std::uint64_t failures = 0;   // others
+    Duration took{};              // the last good one
+  };
+  const Counters& counters() const { return counters_; }
+  SteadyTime began() const { return started_; }  // the last one
   // When one that is needed soon may begin, or the one under way is to be looked at.
   SteadyTime soonest() const { return source_->running() ? source_->deadline() : soonest_; }
-  std::uint64_t unchanged() const { return unchanged_; }  // good ones that said no more than that
 
  private:
   bool may_be_unchanged(SteadyTime now) const;
@@ -82,8 +85,7 @@ class DumpedNodes {
   SteadyTime due_{}, soonest_{};       // the next one: at once
   bool quiet_ = false;                 // the last whole dump was as the one before it
   SteadyTime started_{}, whole_at_{};  // the last dump, the last whole one
-  std::uint64_t dumps_ = 0, failures_ = 0, unchanged_ = 0;
-  Duration took_{};
+  Counters counters_;
 };
 
 }  // namespace slurmlet::op

@@ -16,23 +16,18 @@
 #include <vector>
 
 #include "base/delay.h"
-#include "base/keyed_backoff.h"
 #include "kube/api.h"
 #include "operator/drain_policy.h"
+#include "operator/machine_calls.h"
+#include "operator/machine_events.h"
 #include "operator/machine_place.h"
 #include "operator/node_changes.h"
 #include "operator/rules/machine_rules.h"
+#include "operator/site_machines.h"
 #include "operator/slurm_jobs.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {
-
-struct EventReason {  // of an Event
-  const char* name;
-  bool warning;  // its type; else Normal
-};
-
-inline constexpr EventReason kDryRun{"DryRun", false};
 
 // Round-robin over a map, beginning behind the key `last`.
 template <class Map, class Visit>
@@ -82,11 +77,8 @@ class MachineSync {
   SteadyTime step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
                   std::vector<NodeChange>& changes);
   std::vector<int> wake_fds() const { return jobs_.wake_fds(); }
-  // The list has succeeded: a Machine that is missing does not exist.
-  bool known() const { return known_ && !absent_; }
-  // And it is certain that they are those of this site, now.
-  bool certain() const { return known() && doubt_.empty() && watch_problem_.empty(); }
-  const Machines& machines() const { return machines_; }
+  // The Machines, as far as they are known.
+  const SiteMachines& machines() const { return machines_; }
   // Of a Node, by name; kNone while that is not certain.
   MachineOf machine_of(const std::string& node) const;
   const MachineStatus& status() const { return status_; }
@@ -94,61 +86,51 @@ class MachineSync {
   void forget();
 
  private:
-  struct Told {
-    std::string message;
-    SteadyTime at;
+  // What a look at all Machines goes by, and what comes of it.
+  struct Look {
+    Now now;
+    const SiteView& site;
+    std::vector<NodeChange>& changes;
+    std::set<std::string> placed = {};  // Slurm nodes of the Machines that wait
   };
-  SteadyTime watch(Now now);
+  struct Claims {  // on a Node
+    MachineOf machine = MachineOf::kNone;
+    std::size_t count = 0;  // of Machines
+  };
   void count_claims(const SiteView& site);
   MachinePlace find(const kube::Machine& machine, const SiteView& site) const;
-  MachineFacts facts(const kube::Machine& machine, const MachinePlace& place, const SiteView& site,
-                     Now now);
+  MachineFacts facts(const kube::Machine& machine, const MachinePlace& place, const Look& look);
   std::optional<NodeJobs> jobs_on(const MachinePlace& place, SteadyTime now);
-  void look_at(kube::Machine& machine, Now now, const SiteView& site,
-               std::vector<NodeChange>& changes);
-  void look_at_all(Now now, const SiteView& site, std::vector<NodeChange>& changes);
+  void take_dump(const DumpedNodes& dump, SteadyTime now);
+  void look_at(kube::Machine& machine, Look& look);
+  void look_at_all(Look& look);
   void carry_out(const MachineRuling& ruling, const MachinePlace& place, kube::Machine& machine,
-                 const SiteView& site, Now now);
+                 const Look& look);
   void end_jobs(const MachineRuling& ruling, const MachinePlace& place, kube::Machine& machine,
                 Now now);
   void release(const MachinePlace& place, kube::Machine& machine, const std::string& why,
-               const SiteView& site, Now now);
-  void undrain_next(const SiteView& site, std::vector<NodeChange>& changes) const;
-  void delete_left_behind(const SiteView& site, std::vector<NodeChange>& changes) const;
+               const Look& look);
+  void undrain_next(Look& look) const;
+  void delete_left_behind(Look& look) const;
   bool is_as_seen(kube::Machine& machine, Now now);
-  bool mark(const std::string& key, const std::string& node, const char* value,
-            const SiteView& site, Now now);
-  void unmark(const SiteView& site, Now now);
-  bool may_call(const std::string& key, Now now);
-  void succeeded(const std::string& key);
+  bool mark(const std::string& key, const std::string& node, const char* value, const Look& look);
+  void unmark(const Look& look);
   void failed(const std::string& key, const std::string& what, const Error& error, Now now);
   void note(const SlurmAct& act, const SiteView& site, Now now);
-  void tell(const kube::Machine& machine, const MachinePlace& place, const EventReason& reason,
-            const std::string& message, Now now, const std::string& job = "");
+  void report_problem();
 
   MachineSettings settings_;
   MachineContext context_;
-  std::function<bool()> may_act_;
   SlurmJobs jobs_;
-  Backoff backoff_;
-
-  Machines machines_;
-  std::map<std::string, MachineOf> of_node_;                 // by Node
-  std::map<std::string, std::size_t> claims_;                // Node → Machines
-  std::set<std::string> placed_;                             // Slurm nodes of those that wait
-  std::map<std::string, std::map<std::string, Told>> told_;  // of a Machine, of a job on it or ""
-  std::map<std::string, std::size_t> jobs_on_;               // of a Machine, as last known
-  HostIndex hosts_;                                          // of the last dump
-  std::uint64_t seen_ = 0;                                   // dumps
-  bool known_ = false;                                       // the Machines were listed
-  bool absent_ = false;                                      // there is no such resource
-  bool dirty_ = false;                                       // something has changed
-  int calls_left_ = 0;                                       // of API servers, in this look
-  int failed_calls_ = 0;
-  std::string last_called_, last_unmarked_;     // for this Machine, of this Node
-  SteadyTime again_ = kNever, paused_until_{};  // look again; no call before
-  KeyedBackoff failed_;  // calls for a Machine, or for a Node that is to be unmarked
-  std::string doubt_, watch_problem_, call_problem_;
+  SiteMachines machines_;
+  MachineCalls calls_;
+  MachineEvents events_;
+  std::map<std::string, Claims> claims_;        // by Node
+  std::map<std::string, std::size_t> jobs_on_;  // of a Machine, as last known
+  HostIndex hosts_;                             // of the last dump
+  std::uint64_t dumps_seen_ = 0;
+  bool dirty_ = false;                       // something has changed
+  std::string last_called_, last_unmarked_;  // for this Machine, of this Node
   MachineStatus status_;
 };
 

@@ -13,24 +13,13 @@ namespace names = node::vocabulary;
 
 constexpr EventReason kMachineReleased{"MachineReleased", false};
 
-constexpr Duration kNextCalls = std::chrono::milliseconds{100};
-
 }  // namespace
-
-bool MachineSync::may_call(const std::string& key, Now now) {
-  const SteadyTime pause = std::max(paused_until_, failed_.not_before(key));
-  if (now.steady < pause || --calls_left_ < 0) {
-    again_ = std::min(again_, std::max(pause, now.steady + kNextCalls));
-    return false;
-  }
-  return may_act_();
-}
 
 // A watch may be behind for minutes where its server hangs, and for ever where that was restored
 // from a backup: what cannot be undone is done by the server's own answer.
 bool MachineSync::is_as_seen(kube::Machine& machine, Now now) {
   const std::string key = key_of(machine);
-  if (!may_call(key, now)) {
+  if (!calls_.may_call(key, now.steady)) {
     return false;
   }
   auto fresh = context_.api.get(machine);
@@ -38,9 +27,9 @@ bool MachineSync::is_as_seen(kube::Machine& machine, Now now) {
     failed(key, "could not read Machine " + key, fresh.error(), now);
     return false;
   }
-  succeeded(key);
+  calls_.succeeded(key);
   if (fresh && *fresh == machine) {
-    return may_act_();
+    return calls_.may_act();
   }
   if (fresh) {
     machine = *std::move(fresh);
@@ -48,19 +37,19 @@ bool MachineSync::is_as_seen(kube::Machine& machine, Now now) {
     machine.hooked = false;  // it is gone; the watch removes it
   }
   dirty_ = true;
-  again_ = std::min(again_, now.steady + kNextCalls);
+  calls_.look_again(now.steady + kNextCalls);
   return false;
 }
 
 // Whether the Node says so now.
 bool MachineSync::mark(const std::string& key, const std::string& node, const char* value,
-                       const SiteView& site, Now now) {
-  KubeNode& known = site.nodes.at(node);
+                       const Look& look) {
+  KubeNode& known = look.site.nodes.at(node);
   const bool removes = *value == '\0';
   if (known.detach == value) {
     return true;
   }
-  if (settings_.dry_run || !may_call(key, now)) {
+  if (settings_.dry_run || !calls_.may_call(key, look.now.steady)) {
     return false;
   }
   const Status done = context_.site.annotate(
@@ -68,25 +57,25 @@ bool MachineSync::mark(const std::string& key, const std::string& node, const ch
       {{names::kDetach, removes ? std::nullopt : std::optional<std::string>{value}}});
   if (!done && done.error().code != Code::kNotFound) {
     failed(key, std::string{"could not set annotation "} + names::kDetach + " on Node " + node,
-           done.error(), now);
+           done.error(), look.now);
     return false;
   }
-  succeeded(key);
-  known.detach = value;  // until the watch tells
+  calls_.succeeded(key);
+  known.detach = value;  // until the watch shows it
   return true;
 }
 
 // A Node whose Machine lives: it outlived another Machine, or marked itself.
-void MachineSync::unmark(const SiteView& site, Now now) {
-  round_robin(site.nodes.all(), std::string{last_unmarked_}, [&](const auto& entry) {
+void MachineSync::unmark(const Look& look) {
+  round_robin(look.site.nodes.all(), std::string{last_unmarked_}, [&](const auto& entry) {
     const auto& [name, node] = entry;
-    if (failed_calls_ > 0 || node.detach.empty() || node.belongs != Belongs::kHere ||
+    if (calls_.has_failed() || node.detach.empty() || node.belongs != Belongs::kHere ||
         machine_of(name) != MachineOf::kLives) {
       return;
     }
-    const int before = calls_left_;
-    (void)mark(name, name, "", site, now);
-    if (before > 0 && calls_left_ < before) {
+    const int before = calls_.left();
+    (void)mark(name, name, "", look);
+    if (before > 0 && calls_.left() < before) {
       last_unmarked_ = name;
     }
   });
@@ -94,14 +83,15 @@ void MachineSync::unmark(const SiteView& site, Now now) {
 
 // The write holds only for the Machine as it was seen (its resourceVersion).
 void MachineSync::release(const MachinePlace& place, kube::Machine& machine, const std::string& why,
-                          const SiteView& site, Now now) {
+                          const Look& look) {
+  const Now now = look.now;
   if (settings_.dry_run) {
-    tell(machine, place, kDryRun, "would remove the hook: " + why, now);
+    events_.report(machine, place, kDryRun, "would remove the hook: " + why, now);
     return;
   }
   const std::string key = key_of(machine);
-  if ((place.has_node && !mark(key, place.node.name, names::kDetached, site, now)) ||
-      !may_call(key, now)) {
+  if ((place.has_node && !mark(key, place.node.name, names::kDetached, look)) ||
+      !calls_.may_call(key, now.steady)) {
     return;
   }
   const Status done = context_.api.release(machine);
@@ -113,32 +103,17 @@ void MachineSync::release(const MachinePlace& place, kube::Machine& machine, con
     failed(key, "the hook of Machine " + key + " was not removed", done.error(), now);
     return;
   }
-  succeeded(key);
+  calls_.succeeded(key);
   ++status_.released;
-  tell(machine, place, kMachineReleased, "the hook is removed: " + why, now);
-  machine.hooked = false;  // until the watch tells
-}
-
-void MachineSync::succeeded(const std::string& key) {
-  failed_.forget(key);
-  backoff_.reset();
+  events_.report(machine, place, kMachineReleased, "the hook is removed: " + why, now);
+  machine.hooked = false;  // until the watch shows it
 }
 
 void MachineSync::failed(const std::string& key, const std::string& what, const Error& error,
                          Now now) {
   ++status_.failures;
-  ++failed_calls_;
-  const bool of_all =
-      error.unanswered() && machines_.contains(key);  // a mark is less than a Machine
-  const SteadyTime again = now.steady + backoff_.next(error.retry_after);
-  if (of_all) {
-    paused_until_ = again;
-  }
-  failed_.failed(key, now.steady, again);  // it may hang alone: the others first
-  again_ = std::min(again_, again);
-  if (call_problem_.empty()) {
-    call_problem_ = what + ": " + error.message;
-  }
+  // A mark is less than a Machine.
+  calls_.failed(key, what, error, now.steady, error.unanswered() && machines_.all().contains(key));
 }
 
 }  // namespace slurmlet::op

@@ -62,7 +62,7 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
         CertificateSettings{settings_.bootstrap_group, settings_.dry_run},
         CertificateContext{
             context_.certificates, *context_.approvals, context_.events,
-            [this](const auto& node) { return names_of(machines_.machines(), node); },
+            [this](const auto& node) { return names_of(machines_.machines().all(), node); },
             context_.node_api, context_.node_leases, [this] { return acts(); }},
         random);
   }
@@ -270,11 +270,11 @@ SteadyTime OperatorLoop::step() {
     }
   }
   next = std::min(next, dump_.step(now, leads, changes_.has_pending(now.steady)));
-  const bool is_new_dump = dump_.dumps() != seen_dumps_;
-  if (is_new_dump || dump_.failures() != seen_failures_) {
+  const bool is_new_dump = dump_.counters().dumps != seen_.dumps;
+  if (is_new_dump || dump_.counters().failures != seen_.dump_failures) {
     report_dump();
-    seen_dumps_ = dump_.dumps();
-    seen_failures_ = dump_.failures();
+    seen_.dumps = dump_.counters().dumps;
+    seen_.dump_failures = dump_.counters().failures;
     look_at_all(now);
   }
   for (const auto& name : nodes_.take_changed()) {
@@ -329,9 +329,9 @@ SteadyTime OperatorLoop::step_api(Now now) {
   }
   SteadyTime next =
       publisher_.step(now.steady, [this](const std::string& node) { record_written(node); });
-  const bool certain = machines_.certain();
-  next =
-      std::min(next, leftovers_.step(now, nodes_.all(), certain ? &machines_.machines() : nullptr));
+  const bool certain = machines_.machines().certain();
+  next = std::min(
+      next, leftovers_.step(now, nodes_.all(), certain ? &machines_.machines().all() : nullptr));
   if (certificates_) {
     next = std::min(next, certificates_->step(now, certain));
   }

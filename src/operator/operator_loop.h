@@ -126,12 +126,14 @@ class OperatorLoop {
   SiteNodes nodes_;
   std::map<std::string, std::string> told_;  // what was last said of a Node
   SteadyTime notes_from_{};                  // annotations are written again from then on
-  std::uint64_t seen_dumps_ = 0, seen_failures_ = 0;
+  struct Seen {
+    std::uint64_t dumps = 0, dump_failures = 0, write_failures = 0;
+  };
+  Seen seen_;
   std::map<std::string, std::string> reported_{
       {"dump", "none yet"}};  // problems, by what they are of
-  std::uint64_t seen_write_failures_ = 0;
   bool led_ = false;
-  std::uint64_t drains_ = 0, undrains_ = 0, update_failures_ = 0, records_deleted_ = 0;
+  OperatorStatus counted_;  // what is counted here
 };
 
 }  // namespace slurmlet::op

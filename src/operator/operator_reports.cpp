@@ -40,19 +40,19 @@ void OperatorLoop::report_updates(const std::vector<NodeChanges::Done>& done, No
   for (const auto& [change, failure] : done) {
     const std::string& name = change.slurm_node;
     if (!failure.empty()) {
-      ++update_failures_;
+      ++counted_.update_failures;
       tell_of(name, kSlurmNodeNotChanged, not_changed(name, failure), now);
     } else if (change.action == DrainAction::kDrain) {
-      ++drains_;
+      ++counted_.drains;
       tell_of(name, kSlurmNodeDrained, "drained Slurm node " + name + ", Reason: " + change.reason,
               now);
     } else if (change.action == DrainAction::kSetReason) {
       log::info("Slurm node " + name + ": Reason: " + change.reason);
     } else if (change.action == DrainAction::kDelete) {
-      ++records_deleted_;
+      ++counted_.records_deleted;
       log::info("deleted dynamic Slurm node " + name + ", whose Machine has gone");
     } else {
-      ++undrains_;
+      ++counted_.undrains;
       tell_of(name, kSlurmNodeUndrained,
               "undrained Slurm node " + name + ", as this Node is not cordoned", now);
     }
@@ -108,7 +108,7 @@ void OperatorLoop::report_dump() {
          "slurmctld's records of all nodes can be parsed again");
   // Of some Nodes each write may fail.
   const bool fail =
-      std::exchange(seen_write_failures_, publisher_.failures()) != publisher_.failures() ||
+      std::exchange(seen_.write_failures, publisher_.failures()) != publisher_.failures() ||
       !publisher_.problem().empty();
   const std::string began = reported_["records"];
   report("records",
@@ -119,22 +119,18 @@ void OperatorLoop::report_dump() {
 }
 
 OperatorStatus OperatorLoop::status() const {
-  OperatorStatus out;
+  OperatorStatus out = counted_;
   out.leads = acts();
   out.nodes_known = nodes_.known();
   out.nodes = nodes_.all().size();
   out.slurm_nodes = dump_.nodes().size();
   out.records_waiting = publisher_.waiting();
-  out.dumps = dump_.dumps();
-  out.dumps_unchanged = dump_.unchanged();
-  out.dump_failures = dump_.failures();
+  out.dumps = dump_.counters().dumps;
+  out.dumps_unchanged = dump_.counters().unchanged;
+  out.dump_failures = dump_.counters().failures;
   out.record_writes = publisher_.writes();
   out.record_failures = publisher_.failures();
-  out.drains = drains_;
-  out.undrains = undrains_;
-  out.update_failures = update_failures_;
-  out.records_deleted = records_deleted_;
-  out.dump_took = dump_.took();
+  out.dump_took = dump_.counters().took;
   out.dumped_at = dump_.report().dumped_at;
   out.dump_problem = dump_.report().failure;
   out.machines = machines_.status();

@@ -91,7 +91,7 @@ Result<std::string> cluster_name(std::string& path) {
   return to_lower(conf.cluster_name);
 }
 
-bool told_to_stop(daemon::Signals& signals) {
+bool stop_requested(daemon::Signals& signals) {
   while (const auto number = signals.take()) {
     if (*number == SIGTERM || *number == SIGINT) {
       return true;
@@ -112,6 +112,67 @@ podapi::ServerOptions server_options(const std::string& address) {
   return options;
 }
 
+sync::EventSink event_sink(kube::EventApi& api) {
+  return {api, daemon::host_name(), system_random(), "slurmlet-operator", kEventLimits};
+}
+
+// The API server with the Nodes, and what is called and watched there.
+struct NodeServer {
+  const Options& options;
+  credentials::ApiAccess access;
+  std::unique_ptr<http::Client> client;
+  kube::CallOptions calls{};
+  kube::RestSiteApi site{*client, {nullptr, {}, kNodeCall}};
+  kube::RestLeaseApi leases{*client, calls, options.leader_namespace};
+  kube::RestLeaseApi node_leases{*client, calls};
+  kube::RestNodeApi node_api{*client, calls};
+  kube::RestEventApi event_api{*client, calls};
+  kube::RestApprovalApi approvals{*client, calls};
+  sync::EventSink events = event_sink(event_api);
+  std::unique_ptr<kube::Watch<kube::SiteNode>> nodes =
+      kube::watch_site_nodes(*client, calls, system_random());
+  std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates{};
+};
+
+// The one with the Machines, which may be the same.
+class MachineServer {
+ public:
+  // `own`: where it is another.
+  MachineServer(const Options& options, const Clock& clock, NodeServer& nodes,
+                std::optional<credentials::ApiAccess> access, std::unique_ptr<http::Client> own)
+      : access(std::move(access)),
+        own_client(std::move(own)),
+        clock_(clock),
+        client_(own_client ? *own_client : *nodes.client),
+        machines(kube::watch_machines(client_, options.machine_cluster, lists_, system_random())) {}
+
+  // By the last Date of an answer, and our steady clock: it may be set while we run.
+  std::optional<WallTime> time(SteadyTime now) const {
+    return date_
+               ? std::optional{date_->wall +
+                               std::chrono::duration_cast<WallTime::duration>(now - date_->steady)}
+               : std::nullopt;
+  }
+
+  std::optional<credentials::ApiAccess> access;
+  const std::unique_ptr<http::Client> own_client;
+
+ private:
+  const Clock& clock_;
+  http::Client& client_;
+  std::optional<Now> date_;
+  kube::CallOptions lists_{nullptr, [this](WallTime date) {
+                             date_ = Now{clock_.now().steady, date};
+                           }};
+  kube::CallOptions calls_{nullptr, lists_.on_server_date, kMachineCall};
+
+ public:
+  kube::RestMachineApi api{client_, calls_};
+  kube::RestEventApi event_api{client_, calls_};
+  sync::EventSink events = event_sink(event_api);
+  const std::unique_ptr<kube::Watch<kube::Machine>> machines;
+};
+
 // All that the loop needs, in the order in which it is made.
 class Process {
  public:
@@ -129,54 +190,19 @@ class Process {
   void report_api(const std::string& problem);
 
  private:
-  // By the last Date of an answer, and our steady clock: it may be set while we run.
-  std::optional<WallTime> machine_time(SteadyTime now) const {
-    return machine_date_
-               ? std::optional{machine_date_->wall + std::chrono::duration_cast<WallTime::duration>(
-                                                         now - machine_date_->steady)}
-               : std::nullopt;
-  }
-  http::Client& machine_client() { return management_client_ ? *management_client_ : *client_; }
-
   const Options& options_;
   SystemClock clock_;
-  credentials::ApiAccess access_;
-  std::optional<credentials::ApiAccess> management_;
-  std::unique_ptr<http::Client> client_;
-  std::unique_ptr<http::Client> management_client_;
-  kube::RequestCounter requests_;
-  kube::CallOptions calls_{&requests_, {}};
-  kube::RestSiteApi site_{*client_, {&requests_, {}, kNodeCall}};
-  kube::RestLeaseApi leases_{*client_, calls_, options_.leader_namespace};
-  kube::RestLeaseApi node_leases_{*client_, calls_};
-  kube::RestNodeApi node_api_{*client_, calls_};
-  kube::RestEventApi event_api_{*client_, calls_};
+  NodeServer nodes_;
+  MachineServer machines_;
   Leader leader_;
-  sync::EventSink events_{event_api_, daemon::host_name(), system_random(), "slurmlet-operator",
-                          kEventLimits};
-  std::unique_ptr<kube::Watch<kube::SiteNode>> nodes_ =
-      kube::watch_site_nodes(*client_, calls_, system_random());
-  std::optional<Now> machine_date_;
-  kube::CallOptions machine_lists_{&requests_, [this](WallTime date) {
-                                     machine_date_ = Now{clock_.now().steady, date};
-                                   }};
-  kube::CallOptions machine_calls_{&requests_, machine_lists_.on_server_date, kMachineCall};
-  kube::RestMachineApi machine_api_{machine_client(), machine_calls_};
-  kube::RestEventApi machine_event_api_{machine_client(), machine_calls_};
-  sync::EventSink machine_events_{machine_event_api_, daemon::host_name(), system_random(),
-                                  "slurmlet-operator", kEventLimits};
-  std::unique_ptr<kube::Watch<kube::Machine>> machines_ = kube::watch_machines(
-      machine_client(), options_.machine_cluster, machine_lists_, system_random());
-  kube::RestApprovalApi approvals_{*client_, calls_};
-  std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates_;
   std::unique_ptr<OperatorLoop> loop_;
   podapi::Pages pages_{[this, host = daemon::host_name()](const auto& head) {
     return operator_page(head, host, loop_->status());
   }};
   std::unique_ptr<podapi::Server> server_;
   TurnGuard turns_{"main", 50};
-  SteadyTime reload_at_{}, tell_api_at_{};
-  std::string reload_problem_, told_api_problem_;
+  SteadyTime reload_at_{}, report_api_at_{};
+  std::string reload_problem_, reported_api_problem_;
 };
 
 Process::Process(const Options& options, credentials::ApiAccess access,
@@ -184,11 +210,9 @@ Process::Process(const Options& options, credentials::ApiAccess access,
                  std::optional<credentials::ApiAccess> management,
                  std::unique_ptr<http::Client> management_client, std::string cluster)
     : options_(options),
-      access_(std::move(access)),
-      management_(std::move(management)),
-      client_(std::move(client)),
-      management_client_(std::move(management_client)),
-      leader_(leases_, leader_lease(cluster), own_identity(), system_random(), clock_) {
+      nodes_{options_, std::move(access), std::move(client)},
+      machines_(options_, clock_, nodes_, std::move(management), std::move(management_client)),
+      leader_(nodes_.leases, leader_lease(cluster), own_identity(), system_random(), clock_) {
   OperatorSettings settings;
   settings.dump = {slurm_client(options_), options_.interval, std::move(cluster)};
   settings.self = slurm_identity(options_.slurm_jwt_file, clock_);
@@ -197,24 +221,30 @@ Process::Process(const Options& options, credentials::ApiAccess access,
   settings.policy = options_.drain_policy;
   settings.all_machines = options_.machine_cluster.empty();
   settings.bootstrap_group = options_.bootstrap_group;
-  OperatorContext context{
-      clock_,       *nodes_,         site_,
-      leader_,      events_,         *machines_,
-      machine_api_, machine_events_, [this](SteadyTime now) { return machine_time(now); },
-      node_leases_, node_api_};
+  OperatorContext context{clock_,
+                          *nodes_.nodes,
+                          nodes_.site,
+                          leader_,
+                          nodes_.events,
+                          *machines_.machines,
+                          machines_.api,
+                          machines_.events,
+                          [this](SteadyTime now) { return machines_.time(now); },
+                          nodes_.node_leases,
+                          nodes_.node_api};
   watch_certificates(context);
   const auto runner = [this] { return slurm_runner(options_.slurm_jwt_file, clock_); };
   loop_ = std::make_unique<OperatorLoop>(std::move(settings), std::move(context),
-                                         dump_source(options_, *client_, clock_), runner(),
+                                         dump_source(options_, *nodes_.client, clock_), runner(),
                                          runner(), system_random());
 }
 
 void Process::watch_certificates(OperatorContext& context) {
   const auto watch = [&](const char* signer) {
-    certificates_.push_back(
-        kube::watch_certificate_requests(*client_, signer, calls_, system_random()));
-    context.certificates.push_back({signer, certificates_.back().get()});
-    context.approvals = &approvals_;
+    nodes_.certificates.push_back(
+        kube::watch_certificate_requests(*nodes_.client, signer, nodes_.calls, system_random()));
+    context.certificates.push_back({signer, nodes_.certificates.back().get()});
+    context.approvals = &nodes_.approvals;
   };
   if (options_.approve_serving) {
     watch(kube::kServingSigner);
@@ -238,7 +268,7 @@ SteadyTime Process::reload_credentials() {
   if (now >= reload_at_) {
     reload_at_ = now + std::chrono::minutes{1};
     std::string problem;
-    for (auto* access : {&access_, management_ ? &*management_ : nullptr}) {
+    for (auto* access : {&nodes_.access, machines_.access ? &*machines_.access : nullptr}) {
       const Status reloaded = access != nullptr ? access->reload() : Status{};
       if (!reloaded) {
         problem += (problem.empty() ? "" : "; ") + reloaded.error().message;
@@ -255,7 +285,7 @@ SteadyTime Process::reload_credentials() {
 // Once a minute at most: the problem may be another one each time.
 void Process::report_api(const std::string& problem) {
   const SteadyTime now = clock_.now().steady;
-  if (problem == told_api_problem_ || now < tell_api_at_) {
+  if (problem == reported_api_problem_ || now < report_api_at_) {
     return;
   }
   if (problem.empty()) {
@@ -263,20 +293,20 @@ void Process::report_api(const std::string& problem) {
   } else {
     log::warning(problem);
   }
-  told_api_problem_ = problem;
-  tell_api_at_ = now + std::chrono::minutes{1};
+  reported_api_problem_ = problem;
+  report_api_at_ = now + std::chrono::minutes{1};
 }
 
 void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
                   std::optional<Duration> watchdog) {
-  client_->set_abort_fd(signals.fd());
-  if (management_client_) {
-    management_client_->set_abort_fd(signals.fd());
+  nodes_.client->set_abort_fd(signals.fd());
+  if (machines_.own_client) {
+    machines_.own_client->set_abort_fd(signals.fd());
   }
   (void)notifier.send(status::kReadyLine);
   std::string told;
   SteadyTime ping_at = watchdog ? SteadyTime{} : kNever;
-  while (!told_to_stop(signals)) {
+  while (!stop_requested(signals)) {
     std::this_thread::sleep_for(turns_.turn(clock_.now().steady, "the operator"));
     SteadyTime next = std::min(loop_->step(), reload_credentials());
     std::vector<int> fds = loop_->wake_fds();
@@ -299,10 +329,10 @@ void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
       (void)notifier.send(status::kWatchdogLine);
       ping_at = now + *watchdog / 3;
     }
-    client_->wait(std::min(next, ping_at), fds);
+    nodes_.client->wait(std::min(next, ping_at), fds);
   }
   (void)notifier.send(status::kStoppingLine);
-  client_->set_abort_fd(-1);
+  nodes_.client->set_abort_fd(-1);
   server_.reset();
   loop_.reset();  // nothing of ours runs when another one leads
   if (options_.leader_elect) {
@@ -357,11 +387,12 @@ int run(const std::vector<std::string>& arguments) {
       return 0;
     case CommandLine::Action::kCheck: {
       Options options = command->options;
-      CheckSettings settings{api_settings(options.kubeconfig), std::nullopt,
-                             cluster_name(options.slurm_conf),
-                             {options.config_file, options.kubeconfig,
-                              options.management_kubeconfig, options.slurm_jwt_file,
-                              options.slurm_rest_ca_file, options.slurm_conf}};
+      CheckSettings settings{
+          api_settings(options.kubeconfig),
+          std::nullopt,
+          cluster_name(options.slurm_conf),
+          {options.config_file, options.kubeconfig, options.management_kubeconfig,
+           options.slurm_jwt_file, options.slurm_rest_ca_file, options.slurm_conf}};
       if (!options.management_kubeconfig.empty()) {
         settings.management = api_settings(options.management_kubeconfig);
       }
