@@ -123,8 +123,8 @@ TEST_F(DumpedNodesTest, AsksForChangesOnceADumpBroughtNone) {
   one(unchanged());
   one(unchanged());
   EXPECT_EQ(script_.asked, (std::vector{false, false, false, true, true}));
-  EXPECT_EQ(dump_->dumps(), 5U);
-  EXPECT_EQ(dump_->unchanged(), 2U);
+  EXPECT_EQ(dump_->counters().dumps, 5U);
+  EXPECT_EQ(dump_->counters().unchanged, 2U);
   EXPECT_EQ(dump_->find("n1")->state.raw(), "MIXED");
   EXPECT_EQ(dump_->problem(clock_.now().wall), "") << "it is a good dump of just now";
   one(whole("IDLE"));
@@ -165,7 +165,7 @@ TEST_F(DumpedNodesTest, ThatNothingHasChangedSinceAnEarlierReignTellsNothing) {
   const std::size_t asked = script_.asked.size();
   (void)dump_->step(clock_.now(), true, false);
   EXPECT_FALSE(dump_->report().dumped_at);
-  EXPECT_EQ(dump_->dumps(), 2U);
+  EXPECT_EQ(dump_->counters().dumps, 2U);
   ASSERT_EQ(script_.asked.size(), asked + 1);
   EXPECT_FALSE(script_.asked.back());
 }
