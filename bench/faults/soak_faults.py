@@ -2,7 +2,6 @@
 import contextlib
 import dataclasses
 import os
-import signal
 import time
 
 from harness.api import ApiError, node_path
@@ -122,11 +121,6 @@ def put_back(_, nodes):
         node.put(node.kept)
 
 
-def reload_daemons(_, nodes):
-    for node in nodes:
-        node.daemon.signal(signal.SIGHUP)
-
-
 KINDS = [
     Kind("API server killed", "fleet", (5, 60), kill_api_server, api_server("start"),
          hinders=True, weight=1),
@@ -156,7 +150,6 @@ KINDS = [
          may=SLURM, weight=1, shows=UNKNOWN),
     Kind("daemon killed", "nodes", (0, 8), kill_daemons, start_daemons, hinders=True,
          restarts=True),
-    Kind("SIGHUP", "nodes", (0, 0), reload_daemons),
     Kind("credential rotated", "nodes", (0, 0), replace_credentials),
     Kind("broken kubeconfig", "nodes", (10, 60), expire, put_back),
 ]

@@ -312,4 +312,18 @@ Result<kube::Lease> NodeAccess::Leases::update(const kube::Lease& lease) {
   return store(lease);
 }
 
+Result<kube::Lease> NodeAccess::Leases::renew_held(const std::string& /*name*/,
+                                                   const std::string& holder,
+                                                   const std::string& renew_time) {
+  if (auto error = access_.server_.contact(Count::kLeasePut, kCall)) {
+    return *error;
+  }
+  if (!lease_ || lease_->holder_identity != holder) {
+    return Error{lease_ ? Code::kInvalid : Code::kNotFound, "no lease of this holder"};
+  }
+  kube::Lease lease = *lease_;
+  lease.acquire_time = std::exchange(lease.renew_time, renew_time);
+  return store(lease);
+}
+
 }  // namespace slurmlet::site

@@ -86,6 +86,8 @@ class NodeAccess final : public http::Client,
     Result<kube::Lease> get(const std::string& name) override;
     Result<kube::Lease> create(const kube::Lease& lease) override;
     Result<kube::Lease> update(const kube::Lease& lease) override;
+    Result<kube::Lease> renew_held(const std::string& name, const std::string& holder,
+                                   const std::string& renew_time) override;
 
    private:
     friend class NodeAccess;

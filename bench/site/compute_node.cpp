@@ -14,18 +14,9 @@
 namespace slurmlet::site {
 namespace {
 
-// What a daemon has of the one before it.
-struct Former {
-  bool is_reload = false;
-  std::optional<kube::Lease> lease = {};
-  std::string watch_from = {};
-};
-
-sync::NodeSyncOptions node_options(const std::string& holder, const Former& former) {
+sync::NodeSyncOptions node_options(const std::string& holder) {
   sync::NodeSyncOptions options;
-  options.is_reload = former.is_reload;
   options.holder_identity = holder;
-  options.watch_from = former.watch_from;
   return options;
 }
 
@@ -41,19 +32,17 @@ std::unique_ptr<slurm::ControllerPoll> make_poll(const DaemonSettings& settings,
 struct ComputeNode::Daemon {
   Daemon(const std::string& name, int number, const SitePlace& place,
          const DaemonSettings& settings, NodeAccess& access, SlurmSite& site,
-         const SlurmNode& slurm, const Machine& machine, const Former& former, const Random& random)
+         const SlurmNode& slurm, const Machine& machine, const Random& random)
       : local(name, number, place, machine, make_poll(settings, site, slurm)),
         holder(name + "/" + local.facts().machine.system_uuid),
         node_watch(kube::watch_own_node(access, name, {}, random)),
         pod_watch(kube::watch_own_pods(access, name, {}, random)),
         events(access, name, random),
-        node(access, access.leases(), *node_watch, events, node_options(holder, former), random,
-             link, [](const std::string&) {}),
+        node(access, access.leases(), *node_watch, events, node_options(holder), random, link,
+             [](const std::string&) {}),
         pods(access, *pod_watch, events, {name, "alps", std::chrono::seconds{60}}, random),
-        lease(access.leases(), {name, holder, std::chrono::seconds{40}, former.lease}, random,
-              link) {
+        lease(access.leases(), {name, holder, std::chrono::seconds{40}}, random, link) {
     policy.node_name = name;
-    link.set_uid(former.lease ? former.lease->owner_node_uid : "");
     node.set_site(place, site.world().now());
   }
 
@@ -85,15 +74,12 @@ ComputeNode::ComputeNode(int number, std::int64_t rank, std::int64_t site_nodes,
 
 ComputeNode::~ComputeNode() = default;
 
-void ComputeNode::start_daemon(const DaemonSettings& settings, Start start) {
+void ComputeNode::start_daemon(const DaemonSettings& settings) {
   World& world = api_.world;
-  Former former;
-  if (daemon_ && start != Start::kAnew) {
-    former = {start == Start::kReload, daemon_->lease.lease(), daemon_->node.watch_position()};
-  }
   daemon_ = std::make_unique<Daemon>(slurm_.name, number_, place_, settings, access_, site_, slurm_,
-                                     machine_, former, world.random());
+                                     machine_, world.random());
   world.wake(*this, world.now().steady);
+  world.wake(lease_thread_, world.now().steady);
 }
 
 void ComputeNode::stop_daemon() { daemon_.reset(); }

@@ -14,10 +14,6 @@
 
 namespace slurmlet::site {
 
-// How a daemon comes to be: whether the one before it was stopped and left its Lease to it, or goes
-// on with another configuration.
-enum class Start { kAnew, kAfterStop, kReload };
-
 struct DaemonSettings {
   slurm::PollSettings poll;
   bool has_operator = false;
@@ -31,7 +27,7 @@ class ComputeNode final : public Actor {
   ~ComputeNode() override;
 
   // --- what happens to the machine, now
-  void start_daemon(const DaemonSettings& settings, Start start);
+  void start_daemon(const DaemonSettings& settings);
   // The longest time without a renewal since the last call.
   Duration longest_lease_gap() { return access_.longest_lease_gap(); }
   void stop_daemon();

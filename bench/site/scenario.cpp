@@ -86,9 +86,8 @@ class Site {
   }
 
   // --- what may happen to a node
-  void start(ComputeNode& node) { node.start_daemon(settings_, Start::kAnew); }
-  void restart(ComputeNode& node) { node.start_daemon(settings_, Start::kAfterStop); }
-  void reload(ComputeNode& node) { node.start_daemon(settings_, Start::kReload); }
+  // In place of the one that ran, if any.
+  void start(ComputeNode& node) { node.start_daemon(settings_); }
   void stop(ComputeNode& node) { node.stop_daemon(); }
   void lose_slurmd(ComputeNode& node) {
     node.set_machine({});
@@ -163,15 +162,7 @@ Run to_all(Site& site, std::string_view name, Site::Act act, const char* event) 
 }
 
 Run daemon_restart(Site& site) {
-  return to_all(site, "daemon-restart", &Site::restart, "all daemons restart");
-}
-
-Run daemon_crash(Site& site) {
-  return to_all(site, "daemon-crash", &Site::start, "all daemons are killed");
-}
-
-Run daemon_reload(Site& site) {
-  return to_all(site, "daemon-reload", &Site::reload, "all daemons reload");
+  return to_all(site, "daemon-restart", &Site::start, "all daemons restart");
 }
 
 Run slurmd_restart(Site& site) {
@@ -257,15 +248,9 @@ const std::vector<Known>& known() {
       {{"cold-start", "all daemons start for the first time within a second"},
        Begin::kNothing,
        cold_start},
-      {{"daemon-restart", "all daemons are restarted within a second"},
+      {{"daemon-restart", "all daemons are restarted, or killed and started, within a second"},
        Begin::kSettled,
        daemon_restart},
-      {{"daemon-crash", "all daemons are killed and started within a second"},
-       Begin::kSettled,
-       daemon_crash},
-      {{"daemon-reload", "all daemons reload their configuration within a second"},
-       Begin::kSettled,
-       daemon_reload},
       {{"slurmd-restart", "slurmd is restarted on all nodes within a second"},
        Begin::kSettled,
        slurmd_restart},

@@ -92,7 +92,6 @@ TEST_P(ApiLoad, StaysBelowItsCeiling) {
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, ApiLoad,
                          ::testing::Values(Ceiling{"daemon-restart", 15},
-                                           Ceiling{"daemon-crash", 32, 5},
                                            Ceiling{"api-restart", 30 + 15 + 10, 6},
                                            Ceiling{"api-hang", 60 + 15 + 10, 4.5, 55},
                                            Ceiling{"job", 15}, Ceiling{"slurmctld-restart", 15},

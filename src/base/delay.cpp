@@ -24,10 +24,9 @@ constexpr Duration kZero{};
 // In the order of Delay. What a whole site may do at once is spread so far that 10,000 nodes stay
 // below three times their steady rate of a thousand requests a second.
 constexpr std::array kTable = std::to_array<DelayRule>({
-    {Delay::kLook, "first look at Node and Lease (nodes / 800 s)", kZero, kZero, kZero, "", 0, 0,
-     800},
+    {Delay::kHeldLease, "first renewal after a restart (nodes / 2500 s)", kZero, kZero, kZero, "",
+     0, 0, 2500},
     {Delay::kStart, "registration (nodes / 133 s)", kZero, kZero, kZero, "", 0, 0, 133},
-    {Delay::kReload, "the same after a reload (nodes / 250 s)", kZero, kZero, kZero, "", 0, 0, 250},
     {Delay::kNews, "Node changed (nodes / 1000 s)", kZero, kZero, kZero, "", 0, 0, 1000},
     {Delay::kEvent, "new Event (nodes / 500 s)", kZero, kZero, kZero, "", 0, 0, 500},
     {Delay::kLeaseRetry, "Lease not renewed", seconds{3}, milliseconds{4500}, seconds{12}},

@@ -25,9 +25,8 @@ Random system_random();
 
 enum class Delay : std::uint8_t {
   // of all nodes of a site
-  kLook,
+  kHeldLease,
   kStart,
-  kReload,
   kNews,
   kEvent,
   // a call to the API server that failed

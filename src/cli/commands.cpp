@@ -107,28 +107,10 @@ void announce(const config::Settings& settings) {
   }
 }
 
-// For a reload; with the file that hide_secrets() reads, which must not hang then.
-daemon::Reload::Load loader(const config::ParsedCommandLine& command,
-                            const config::EnvLookup& environment) {
-  return [command, environment] {
-    auto settings = read_settings(command, environment);
-    if (settings) {
-      (void)kube::load_kubeconfig(settings->kubernetes.bootstrap_kubeconfig);
-    }
-    return settings;
-  };
-}
-
-// From now on.
-void use(const config::Settings& settings) {
-  hide_secrets(settings);
-  announce(settings);
-}
-
 int run_forever(const config::ParsedCommandLine& command) {
   status::process_start();
   tune_allocator();
-  auto signals = daemon::Signals::open();  // a SIGHUP before that would end us
+  auto signals = daemon::Signals::open();  // a signal before that would end us
   if (!signals) {
     return fail(signals.error(), kFailed);
   }
@@ -140,37 +122,18 @@ int run_forever(const config::ParsedCommandLine& command) {
     service.failing(settings.error().message);
     return fail(settings.error(), kBadConfiguration);
   }
-  use(*settings);
+  hide_secrets(*settings);
+  announce(*settings);
   log::info("slurmlet " SLURMLET_VERSION " starts: " + config::effective_settings_json(*settings));
   if (const std::string why = children_not_confined(); !why.empty()) {
     log::info("Slurm's commands can read this node's credentials: " + why);
   }
-  std::optional<config::Settings> former;  // those before the last SIGHUP
-  daemon::Reload reload{loader(command, environment), service};
-  daemon::Daemon daemon{*signals, reload, service};
-  while (true) {
-    auto outcome = daemon.run(*settings);
-    if (!outcome && former && !daemon.began()) {
-      log::error(
-          "SIGHUP: slurmlet cannot start with the new configuration; the old one stays in use");
-      fail(outcome.error(), kFailed);
-      settings = *std::exchange(former, std::nullopt);
-      use(*settings);
-      continue;
-    }
-    if (!outcome) {
-      service.failing(outcome.error().message);
-      return fail(outcome.error(),
-                  outcome.error().code == Code::kInvalid ? kBadConfiguration : kFailed);
-    }
-    if (*outcome == daemon::Outcome::kStopped) {
-      return 0;
-    }
-    former = *std::move(settings);
-    settings = reload.take();
-    use(*settings);
-    log::info("SIGHUP: configuration reloaded: " + config::effective_settings_json(*settings));
+  const Status ran = daemon::run_daemon(*settings, *signals, service);
+  if (!ran) {
+    service.failing(ran.error().message);
+    return fail(ran.error(), ran.error().code == Code::kInvalid ? kBadConfiguration : kFailed);
   }
+  return 0;
 }
 
 int diff_node_command(const config::Settings& settings) {

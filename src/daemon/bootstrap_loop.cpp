@@ -15,12 +15,10 @@ namespace {
 constexpr Duration kLongestSleep = std::chrono::seconds{30};
 
 // For people, while there is nothing else to report.
-status::Report report(const credentials::Bootstrap& bootstrap, const std::string& node_name,
-                      const Reload& reload) {
+status::Report report(const credentials::Bootstrap& bootstrap, const std::string& node_name) {
   status::Report out;
   out.node_name = node_name;
   out.bootstrapping = true;
-  out.reload_waits = reload.waits();
   out.api_server = bootstrap.server();
   out.api_error = bootstrap.problem();
   out.certificates.client_requests = bootstrap.request();
@@ -36,15 +34,15 @@ podapi::Snapshot snapshot(const status::Report& report) {
 
 }  // namespace
 
-std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                                     Signals& signals, Reload& reload, Shared& shared) {
+bool run_bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
+                   Shared& shared) {
   const Clock& clock = shared.clock;
   status::ServiceReport& service = shared.service;
   credentials::Bootstrap bootstrap{settings, node_name, clock, shared.requests, signals.fd()};
   podapi::Pages pages{[&](const auto& head) {
-    podapi::Snapshot all = snapshot(report(bootstrap, node_name, reload));
+    podapi::Snapshot all = snapshot(report(bootstrap, node_name));
     all.status_json = [&] {
-      return status::daemon_status_json({report(bootstrap, node_name, reload), sync::LeaseStatus{},
+      return status::daemon_status_json({report(bootstrap, node_name), sync::LeaseStatus{},
                                          settings.kubernetes.lease_duration,
                                          status::process_start(), clock.now()});
     };
@@ -62,14 +60,14 @@ std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std
       next = std::min(next, health->step(clock.now()));
     }
     if (bootstrap.done()) {
-      return std::nullopt;
+      return true;
     }
-    next = std::min({next, clock.now().steady + kLongestSleep, reload.due(now.steady)});
-    shared.report.set(report(bootstrap, node_name, reload));
+    next = std::min({next, clock.now().steady + kLongestSleep});
+    shared.report.set(report(bootstrap, node_name));
     service.sleeps(status::Loop::kMain, clock.now(), next, *shared.report.get(), {});
-    bootstrap.wait(next, {signals.fd(), reload.fd(), health ? health->fd() : -1});
-    if (const auto ended = reload.outcome(signals, clock.now())) {
-      return ended;
+    bootstrap.wait(next, {signals.fd(), health ? health->fd() : -1});
+    if (must_stop(signals, service)) {
+      return false;
     }
   }
 }

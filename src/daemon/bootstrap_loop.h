@@ -5,18 +5,16 @@
 // no part of that loop (main_loop.h): every part of that one calls the API server with the
 // credential that does not exist yet.
 
-#include <optional>
 #include <string>
 
 #include "config/settings.h"
-#include "daemon/reload.h"
 #include "daemon/shared.h"
 #include "daemon/signals.h"
 
 namespace slurmlet::daemon {
 
-// Returns nothing when there is a credential, else Reload::outcome().
-std::optional<Outcome> run_bootstrap(const config::Settings& settings, const std::string& node_name,
-                                     Signals& signals, Reload& reload, Shared& shared);
+// True when there is a credential, false when a signal stops the daemon.
+bool run_bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
+                   Shared& shared);
 
 }  // namespace slurmlet::daemon

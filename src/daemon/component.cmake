@@ -7,7 +7,6 @@ set(COMPONENT_SOURCES
   main_loop.cpp
   node_identity.cpp
   node_preview.cpp
-  reload.cpp
   rest_access.cpp
   signals.cpp
   slurm_setup.cpp

@@ -12,16 +12,11 @@ LeaseThread::LeaseThread(std::unique_ptr<http::Client> client, sync::LeaseOption
       sync_(api_, std::move(options), system_random(), shared.lease),
       thread_([this] { run(); }) {}
 
-LeaseThread::~LeaseThread() { (void)stop(); }
-
-std::optional<kube::Lease> LeaseThread::stop() {
-  if (thread_.joinable()) {
-    stopping_ = true;
-    client_->interrupt();
-    thread_.join();
-    shared_.service.ended(status::Loop::kLease);
-  }
-  return sync_.lease();
+LeaseThread::~LeaseThread() {
+  stopping_ = true;
+  client_->interrupt();
+  thread_.join();
+  shared_.service.ended(status::Loop::kLease);
 }
 
 void LeaseThread::run() {
@@ -46,10 +41,10 @@ void LeaseThread::sleep_until(SteadyTime next) {
   // References both: a copy of the report would be a seventh of a renewal.
   shared_.service.sleeps(status::Loop::kLease, shared_.clock.now(), next,
                          report ? *report : kNoReport, status ? *status : kNoStatus);
-  const Wakeup& news = shared_.lease.uid_news;
-  woken_ = !client_->wait(next, {news.fd()}).empty();
+  const Wakeup& changed = shared_.lease.changed;
+  woken_ = !client_->wait(next, {changed.fd()}).empty();
   if (woken_) {
-    news.clear();
+    changed.clear();
   }
 }
 

@@ -18,8 +18,6 @@ class LeaseThread {
  public:
   LeaseThread(std::unique_ptr<http::Client> client, sync::LeaseOptions options, Shared& shared);
   ~LeaseThread();
-  // Ends the thread. The Lease as it last knew it.
-  std::optional<kube::Lease> stop();
   LeaseThread(const LeaseThread&) = delete;
   LeaseThread& operator=(const LeaseThread&) = delete;
 

@@ -67,13 +67,11 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
     log::warning(warning);
   }
   auto poll = std::make_unique<slurm::ControllerPoll>(pace, "", std::move(source), system_random());
-  sync::SlurmSetup unread = setup_before_slurm_conf(settings_);
-  unread.site = shared_.former_site;
   return std::make_unique<sync::FactsSync>(
       sync::FactsSync::Parts{.options = std::move(options),
                              .metal3 = identity_.metal3,
                              .discover = std::move(discover),
-                             .unread = std::move(unread),
+                             .unread = setup_before_slurm_conf(settings_),
                              .poll = std::move(poll),
                              .version_runner = std::make_unique<Command>(),
                              .unit_runner = std::make_unique<Command>(),
@@ -83,8 +81,6 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
 
 sync::NodeSyncOptions MainLoop::node_options() {
   sync::NodeSyncOptions options;
-  options.is_reload = shared_.is_reload;
-  options.watch_from = shared_.watch_from;
   options.report_interval = settings_.kubernetes.status_report_interval;
   options.recreate = settings_.node.recreate == config::Recreate::kAlways;
   options.recreate_after = settings_.node.recreate_after;
@@ -102,9 +98,6 @@ EndScope MainLoop::end_scope() const {
 
 // What belongs to another boot or identity is removed.
 std::optional<node::NodeEnd> MainLoop::load_end() {
-  if (shared_.end && shared_.end->first == end_scope()) {
-    return shared_.end->second;
-  }
   auto end = load_node_end(end_scope(), now().steady);
   if (!end) {
     log::warning(end.error().message);
@@ -117,7 +110,6 @@ std::optional<node::NodeEnd> MainLoop::load_end() {
 }
 
 void MainLoop::save_end(const std::optional<node::NodeEnd>& end) {
-  shared_.end = {end_scope(), end};
   shared_.saver.save("whether this Node was cordoned is not saved",
                      [scope = end_scope(), end] { return save_node_end(scope, end); });
 }
@@ -149,9 +141,6 @@ SteadyTime MainLoop::step() {
   if (!facts_) {
     facts_ = make_facts();
     node_.set_site(facts_->await_site(at, kSitePatience), at);
-    if (!shared_.is_reload) {
-      look_first(at);
-    }
   }
   next_ = kNever;
   facts_->set_record(node_.record());
@@ -261,15 +250,6 @@ void MainLoop::remember(const std::string& provider_id) {
                      });
 }
 
-// By the Node and its Lease, whether they are ours: the heartbeat does not wait for the facts.
-void MainLoop::look_first(Now at) {
-  node::HostFacts known;
-  known.metal3 = identity_.metal3;
-  known.machine.system_uuid = identity_.system_uuid;
-  node_.set_desired(node::desired_node(known, identity_.policy, {}, SLURMLET_VERSION), at);
-  node_.look(at);
-}
-
 // Whether there was anything new.
 bool MainLoop::refresh_desired(Now at) {
   node::Circumstances circumstances = facts_->circumstances(at);
@@ -292,7 +272,6 @@ void MainLoop::publish(Now at) {
   status::Report report;
   report.node_name = name();
   report.registered = node_.registered();
-  report.reload_waits = shared_.reload_waits;
   report.refusal = node_.refusal().value_or("");
   report.went_with_machine = node_.went_with_machine();
   report.api_server = access_.server();

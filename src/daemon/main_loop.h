@@ -43,12 +43,7 @@ class MainLoop {
   void wait(SteadyTime next, const Others& others);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
-  // For the next life: NodeSync::watch_position(), and where in its site the node stands (after a
-  // step()).
-  std::string watch_position() const { return node_.watch_position(); }
-  const SitePlace& site() const { return facts_->site(); }
-
-  // At the end of this life, within `limit`: Events that wait for their time and, where the host
+  // At the end, within `limit`: Events that wait for their time and, where the host
   // stops, that the Node is not ready.
   void send_last(bool host_stops, Duration limit);
 
@@ -70,7 +65,6 @@ class MainLoop {
   void say_shutting_down();
   void save_identity_once();
   void remember(const std::string& provider_id);
-  void look_first(Now at);
   bool refresh_desired(Now at);
   void publish(Now at);
 

@@ -86,8 +86,7 @@ std::string provider_id_of(const NodeIdentity& identity) {
   return identity.remembered_provider_id;
 }
 
-Result<NodeIdentity> identify(const config::Settings& settings, StateUse use,
-                              const std::string& kept_name) {
+Result<NodeIdentity> identify(const config::Settings& settings, StateUse use) {
   NodeIdentity identity;
   metal3::Paths paths;
   paths.instance_data = settings.metal3.instance_data;
@@ -103,15 +102,7 @@ Result<NodeIdentity> identify(const config::Settings& settings, StateUse use,
   identity.system_uuid = host::read_system_uuid(machine);
   identity.boot_id = read_trimmed(machine.proc / "sys/kernel/random/boot_id");
 
-  NameChoice choice = choose_name(settings, identity.metal3, identity.hostname);
-  if (!kept_name.empty() && settings.node.name.empty() && choice.name != kept_name) {
-    identity.notes.push_back(
-        {metal3::Note::Kind::kProblem,
-         fmt::format("this machine is now called \"{}\" by {}; Node {} keeps its name until "
-                     "slurmlet is restarted",
-                     choice.name, choice.source, kept_name)});
-    choice = {kept_name, "the start of slurmlet"};
-  }
+  const NameChoice choice = choose_name(settings, identity.metal3, identity.hostname);
   TRY(check_name(choice));
   identity.name_source = choice.source;
   identity.policy = make_policy(settings, choice.name);

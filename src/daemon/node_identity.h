@@ -34,10 +34,8 @@ struct NodeIdentity {
 // Of this machine, as `uname -n` prints it; "" where the kernel does not say.
 std::string host_name();
 
-// kInvalid when no valid node name can be found. A daemon that is reloaded keeps the name that it
-// has, as a kubelet does, unless the configuration names another: the machine's may have changed.
-Result<NodeIdentity> identify(const config::Settings& settings, StateUse use = StateUse::kOwn,
-                              const std::string& kept_name = "");
+// kInvalid when no valid node name can be found.
+Result<NodeIdentity> identify(const config::Settings& settings, StateUse use = StateUse::kOwn);
 
 // The Metal3 uuid and the providerID that this node goes by, configuration first; "" = none.
 std::string metal3_uuid_of(const NodeIdentity& identity);

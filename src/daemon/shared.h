@@ -3,12 +3,7 @@
 // What the threads of the daemon share: everything here is thread-safe but what is the main
 // thread's.
 
-#include <optional>
-#include <string>
-#include <utility>
-
 #include "base/clock.h"
-#include "base/delay.h"
 #include "base/published.h"
 #include "base/turn_guard.h"
 #include "daemon/state_dir.h"
@@ -31,17 +26,7 @@ struct Shared {
   const Clock& clock;
   kube::RequestCounter requests = {};
   sync::LeaseLink lease = {};
-  // The main thread's, up to `report`: whether the Lease of the life before goes on, and where the
-  // watch of the Node stood at its end.
-  bool is_reload = false;
-  std::string watch_from = {};
-  // Where the node stands in its site, as the life before knew it: the reload of a whole site is
-  // spread before slurm.conf has been read again.
-  SitePlace former_site{};
-  std::string reload_waits = {};  // Reload::waits()
-  StateSaver saver = {};
-  // The last that was to be saved: a file that hangs may not have it yet.
-  std::optional<std::pair<EndScope, std::optional<node::NodeEnd>>> end = {};
+  StateSaver saver = {};  // the main thread's
   Published<status::Report> report = {};
   TurnGuards turns = {};
 };

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/log.h"
 
 namespace slurmlet::daemon {
 
@@ -27,16 +28,25 @@ Result<Signals> Signals::open() {
   return Signals{std::move(fd)};
 }
 
-std::optional<int> Signals::take() {
-  // SIGHUP comes first; who is to end does not reload before.
-  std::optional<int> last;
+std::optional<int> Signals::take_stop() {
   for (signalfd_siginfo info{}; ::read(fd_.get(), &info, sizeof info) == sizeof info;) {
-    last = static_cast<int>(info.ssi_signo);
-    if (*last != SIGHUP) {
-      break;
+    if (info.ssi_signo != SIGHUP) {
+      return static_cast<int>(info.ssi_signo);
     }
+    log::warning(
+        "SIGHUP is ignored: the configuration is read at the start only; restart this "
+        "program to change it (systemctl restart)");
   }
-  return last;
+  return std::nullopt;
+}
+
+bool must_stop(Signals& signals, status::ServiceReport& service) {
+  const auto number = signals.take_stop();
+  if (number) {
+    service.stopping();
+    log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
+  }
+  return number.has_value();
 }
 
 }  // namespace slurmlet::daemon

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "status/service_report.h"
 
 namespace slurmlet::daemon {
 
@@ -15,12 +16,16 @@ class Signals {
   // Blocks SIGTERM, SIGINT, SIGHUP and SIGPIPE for this thread and those it starts from now on.
   static Result<Signals> open();
   int fd() const { return fd_.get(); }
-  // The next pending signal's number, nothing if none.
-  std::optional<int> take();
+  // SIGTERM or SIGINT where one is pending. A SIGHUP is logged and changes nothing: a logrotate
+  // that sends it must not end the heartbeat.
+  std::optional<int> take_stop();
 
  private:
   explicit Signals(UniqueFd fd) : fd_(std::move(fd)) {}
   UniqueFd fd_;
 };
+
+// Whether to stop now; the service manager hears so.
+bool must_stop(Signals& signals, status::ServiceReport& service);
 
 }  // namespace slurmlet::daemon

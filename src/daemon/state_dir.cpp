@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,9 +12,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/rfc3339.h"
 #include "kube/json_read.h"
-#include "kube/object_json.h"
 
 namespace slurmlet::daemon {
 namespace {
@@ -24,12 +21,6 @@ using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxBytes = 16384;  // of a file
-constexpr const char* kServer = "apiServer";
-constexpr const char* kWatch = "nodeWatch";
-
-std::filesystem::path lease_file(const LeaseScope& scope) {
-  return std::filesystem::path{scope.state_dir} / "lease.json";
-}
 
 std::filesystem::path end_file(const EndScope& scope) {
   return std::filesystem::path{scope.state_dir} / "node-end.json";
@@ -78,41 +69,6 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
   static_cast<void>(::ftruncate(file.get(), 0) == 0 &&
                     ::write(file.get(), pid.data(), pid.size()) > 0);
   return file;
-}
-
-bool is_lock_of(const UniqueFd& lock, const std::filesystem::path& directory) {
-  struct stat held {};
-  struct stat named {};
-  return lock && ::fstat(lock.get(), &held) == 0 &&
-         ::lstat((directory / "lock").c_str(), &named) == 0 && held.st_dev == named.st_dev &&
-         held.st_ino == named.st_ino;
-}
-
-std::optional<LeftLease> take_lease(const LeaseScope& scope, WallTime now) {
-  const auto text = read_file(lease_file(scope), kMaxBytes);
-  std::error_code ignored;
-  std::filesystem::remove(lease_file(scope), ignored);
-  const Json document = text ? Json::parse(*text, nullptr, false) : Json{};
-  auto lease = kube::lease_from_json(document);
-  if (!lease || kube::string_at(document, kServer) != scope.api_server ||
-      lease->name != scope.node_name || lease->holder_identity != scope.holder_identity ||
-      lease->resource_version.empty() || lease->owner_node_uid.empty()) {
-    return std::nullopt;
-  }
-  const auto renewed = parse_rfc3339(lease->renew_time);
-  if (!renewed || *renewed > now ||
-      now - *renewed > std::chrono::seconds{lease->duration_seconds}) {
-    return std::nullopt;
-  }
-  return LeftLease{*std::move(lease), kube::string_at(document, kWatch)};
-}
-
-Status leave_lease(const LeaseScope& scope, const LeftLease& left) {
-  Json document = Json::parse(kube::lease_body(left.lease), nullptr, false);
-  document[kServer] = scope.api_server;
-  document[kWatch] = left.watch_from;
-  return write_file_atomic(
-      lease_file(scope), document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", 0600);
 }
 
 Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now) {

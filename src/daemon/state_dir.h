@@ -12,7 +12,6 @@
 #include "base/result.h"
 #include "base/side_call.h"
 #include "base/unique_fd.h"
-#include "kube/api.h"
 #include "node/machine_end.h"
 
 namespace slurmlet::daemon {
@@ -26,31 +25,6 @@ namespace slurmlet::daemon {
 // kConflict with the holder's pid when another process has it. An empty descriptor where no lock
 // can be made (a read-only file system): the daemon works without.
 Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory);
-
-// Whether `lock` is the lock of this directory, however its path is written. False for an empty
-// descriptor, and where the directory has been made anew since.
-bool is_lock_of(const UniqueFd& lock, const std::filesystem::path& directory);
-
-// lease.json (mode 0600): the Lease as slurmlet left it when it was stopped. The next start renews
-// it when it is due, before it has looked at anything: after a restart of all daemons of a large
-// site that takes a while. It is good once, on the same API server, for the same holder, and only
-// as long as the Lease lasts: later the Node may be another one.
-struct LeaseScope {
-  std::string state_dir;
-  std::string api_server, node_name, holder_identity;
-  bool operator==(const LeaseScope&) const = default;
-};
-
-struct LeftLease {
-  kube::Lease lease;
-  std::string watch_from;  // where the watch of the Node stood: what happened since is told
-  bool operator==(const LeftLease&) const = default;
-};
-
-// Removes the file.
-std::optional<LeftLease> take_lease(const LeaseScope& scope, WallTime now);
-
-Status leave_lease(const LeaseScope& scope, const LeftLease& left);
 
 // node-end.json (mode 0600, written atomically; only while the Node is cordoned or gone): what
 // sync::NodeSync has to know again after a restart of slurmlet. Good for one boot of the machine

@@ -38,7 +38,7 @@ bool set(CURL* easy, CURLoption option, T value) {
 }
 
 int on_socket(void* /*data*/, curl_socket_t fd, curlsocktype /*purpose*/) {
-  // libcurl opens it without; no child, and not our own program after a reload, may have it.
+  // libcurl opens it without; no child may have it.
   (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
   const auto set_socket = [fd](int level, int name, int value) {
     // Best effort: without them only the detection of dead peers is slower.

@@ -41,6 +41,10 @@ class LeaseApi {
   virtual Result<Lease> get(const std::string& name) = 0;  // kNotFound
   virtual Result<Lease> create(const Lease& lease) = 0;    // kConflict: exists
   virtual Result<Lease> update(const Lease& lease) = 0;    // PUT; kConflict, kNotFound
+  // PATCH, unread, of a Lease that `holder` holds: sets renewTime and keeps the one before in
+  // acquireTime. kInvalid: somebody else holds it; kNotFound.
+  virtual Result<Lease> renew_held(const std::string& name, const std::string& holder,
+                                   const std::string& renew_time) = 0;
 };
 
 class NodeApi {
@@ -206,10 +210,8 @@ class Watch {
   virtual void rest() {}
   // What was denied is tried again soon.
   virtual void credential_replaced(SteadyTime) {}
-  // Where it stands; "" = it must list. One of the same objects on the same server that begins
-  // there, by resume() before its first step(), is told all that has happened since.
+  // The resourceVersion it has come to; "" = it must list.
   virtual std::string position() const { return ""; }
-  virtual void resume(const std::string& /*position*/) {}
 };
 
 }  // namespace slurmlet::kube

@@ -77,7 +77,6 @@ class ListWatch {
   void restart();
   void credential_replaced(SteadyTime now);
   const std::string& position() const { return resource_version_; }
-  void resume(const std::string& position) { resource_version_ = position; }
   const std::optional<Error>& last_error() const { return error_; }
 
  private:

@@ -151,6 +151,13 @@ std::string lease_body(const Lease& lease, const std::string& name_space) {
                   {"spec", std::move(spec)}});
 }
 
+std::string lease_renewal_body(const std::string& holder, const std::string& renew_time) {
+  return json::array({{{"op", "test"}, {"path", "/spec/holderIdentity"}, {"value", holder}},
+                      {{"op", "copy"}, {"from", "/spec/renewTime"}, {"path", "/spec/acquireTime"}},
+                      {{"op", "replace"}, {"path", "/spec/renewTime"}, {"value", renew_time}}})
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 Result<Lease> lease_from_json(const json& value) {
   const json& metadata = member(value, "metadata");
   Lease lease;

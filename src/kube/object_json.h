@@ -58,6 +58,8 @@ inline constexpr const char* kLeaseNamespace = "kube-node-lease";
 
 // Body of POST and PUT.
 std::string lease_body(const Lease& lease, const std::string& name_space = kLeaseNamespace);
+// JSON Patch (RFC 6902): fails where another holder is in the Lease.
+std::string lease_renewal_body(const std::string& holder, const std::string& renew_time);
 
 // kInvalid when `value` has no metadata.name; anything else may be missing.
 Result<Lease> lease_from_json(const nlohmann::json& value);

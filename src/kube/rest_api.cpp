@@ -102,6 +102,12 @@ Result<Lease> RestLeaseApi::update(const Lease& lease) {
                             lease_body(lease, namespace_), kJson));
 }
 
+Result<Lease> RestLeaseApi::renew_held(const std::string& name, const std::string& holder,
+                                       const std::string& renew_time) {
+  return send(write_request("PATCH", lease_path(namespace_, name),
+                            lease_renewal_body(holder, renew_time), kJsonPatch));
+}
+
 Status RestPodApi::set_failed(const Pod& pod, const std::string& reason,
                               const std::string& message) {
   return send_only(client_, options_,

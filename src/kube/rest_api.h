@@ -37,6 +37,8 @@ class RestLeaseApi final : public LeaseApi, private RestCaller {
   Result<Lease> get(const std::string& name) override;
   Result<Lease> create(const Lease& lease) override;
   Result<Lease> update(const Lease& lease) override;
+  Result<Lease> renew_held(const std::string& name, const std::string& holder,
+                           const std::string& renew_time) override;
 
  private:
   Result<Lease> send(const http::Request& request);

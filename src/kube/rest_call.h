@@ -42,6 +42,7 @@ class RestCaller {
 inline constexpr Duration kCallTimeout = std::chrono::seconds{10};
 
 inline constexpr const char* kJson = "application/json";
+inline constexpr const char* kJsonPatch = "application/json-patch+json";
 inline constexpr const char* kMergePatch = "application/merge-patch+json";
 inline constexpr const char* kStrategicMergePatch = "application/strategic-merge-patch+json";
 

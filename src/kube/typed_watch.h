@@ -35,7 +35,6 @@ class TypedWatch final : public Watch<T>, private ObjectSink {
   void rest() override { list_watch_->rest(); }
   void credential_replaced(SteadyTime now) override { list_watch_->credential_replaced(now); }
   std::string position() const override { return list_watch_->position(); }
-  void resume(const std::string& position) override { list_watch_->resume(position); }
 
  private:
   using Type = typename WatchEvent<T>::Type;

@@ -1,7 +1,6 @@
 #include "operator/run.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -89,15 +88,6 @@ Result<std::string> cluster_name(std::string& path) {
     return Error{Code::kInvalid, path + ": ClusterName is not set; set it"};
   }
   return to_lower(conf.cluster_name);
-}
-
-bool stop_requested(daemon::Signals& signals) {
-  while (const auto number = signals.take()) {
-    if (*number == SIGTERM || *number == SIGINT) {
-      return true;
-    }
-  }
-  return false;
 }
 
 podapi::ServerOptions server_options(const std::string& address) {
@@ -306,7 +296,7 @@ void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
   (void)notifier.send(status::kReadyLine);
   std::string told;
   SteadyTime ping_at = watchdog ? SteadyTime{} : kNever;
-  while (!stop_requested(signals)) {
+  while (!signals.take_stop()) {
     std::this_thread::sleep_for(turns_.turn(clock_.now().steady, "the operator"));
     SteadyTime next = std::min(loop_->step(), reload_credentials());
     std::vector<int> fds = loop_->wake_fds();

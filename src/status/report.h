@@ -23,7 +23,6 @@ struct SlowedTurns {
 struct Report {
   std::string node_name;
   bool registered = false;
-  std::string reload_waits;              // why; "" = no reload waits
   std::string refusal;                   // "" unless this machine may not have the Node
   bool went_with_machine = false;        // that is why: its Machine was deleted
   std::string metal3_uuid, provider_id;  // as wanted; "" = none

@@ -34,7 +34,7 @@ ManagerEnvironment read_manager_environment(const config::EnvLookup& environment
 ManagerEnvironment take_manager_environment();
 
 // A line of a datagram.
-inline constexpr const char* kReadyLine = "READY=1\n";  // also ends what a reload began
+inline constexpr const char* kReadyLine = "READY=1\n";
 inline constexpr const char* kStoppingLine = "STOPPING=1\n";
 inline constexpr const char* kWatchdogLine = "WATCHDOG=1\n";  // the service is alive
 // The one that `systemctl status` shows; control characters in it become spaces.

@@ -39,22 +39,6 @@ void ServiceReport::ready(Now now) {
   }
 }
 
-bool ServiceReport::is_ready() const {
-  const std::lock_guard lock(mutex_);
-  return ready_;
-}
-
-void ServiceReport::reloading(Now now) {
-  const Turn turn(*this);
-  watchdog_.works(Loop::kMain, now.steady);
-  ready_ = false;
-  owes_ready_ = true;
-  // steady_clock is CLOCK_MONOTONIC on Linux.
-  const auto monotonic =
-      std::chrono::duration_cast<std::chrono::microseconds>(now.steady.time_since_epoch());
-  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(monotonic.count()) + "\n");
-}
-
 void ServiceReport::stopping() {
   const Turn turn(*this);
   send(kStoppingLine);

@@ -1,7 +1,7 @@
 #pragma once
 
 // What the service manager hears of the daemon: READY=1 when the configuration is good, the status
-// line, the watchdog's pings, RELOADING=1 and STOPPING=1. Thread-safe: the loops report here when a
+// line, the watchdog's pings and STOPPING=1. Thread-safe: the loops report here when a
 // turn begins and before they sleep, and whichever of them has something to say at that moment says
 // it. Nothing is said where nobody listens.
 //
@@ -29,12 +29,9 @@ class ServiceReport {
   ServiceReport(Notifier notifier, std::optional<Duration> watchdog, std::vector<int> sockets = {});
   const std::vector<int>& sockets() const { return sockets_; }
 
-  // The configuration is good and the loops begin: READY=1, once for each start or reload. Said
-  // again with what is said next, should the manager not take it.
+  // The configuration is good and the loops begin: READY=1, once. Said again
+  // with what is said next, should the manager not take it.
   void ready(Now now);
-  void reloading(Now now);
-  // Whether ready() has been called since the start or the last reloading().
-  bool is_ready() const;
   void stopping();
   // The daemon ends for this reason; its first line becomes the status.
   void failing(const std::string& reason);

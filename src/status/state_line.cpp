@@ -116,14 +116,10 @@ std::string refusal_words(const Report& report) {
                           : "not registered yet";
 }
 
-std::string reload_words(const Report& report) {
-  return report.reload_waits.empty() ? "" : ", reload waits: " + report.reload_waits;
-}
-
 std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool with_time) {
   const std::string start = (report.node_name.empty() ? "slurmlet" : report.node_name) + ": ";
   if (report.bootstrapping) {
-    return start + bootstrap_words(report) + reload_words(report);
+    return start + bootstrap_words(report);
   }
   if (report.ready.type.empty()) {
     return start + "starting";
@@ -138,7 +134,7 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
   }
   parts.push_back(slurm_words(report));
   if (!report.registered) {
-    return start + refusal_words(report) + "; " + join(parts, ", ") + reload_words(report);
+    return start + refusal_words(report) + "; " + join(parts, ", ");
   }
   parts.push_back(lease_words(lease, with_time));
   if (!report.certificates.client_problem.empty()) {
@@ -148,7 +144,7 @@ std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool w
   } else if (!report.node_difference.empty()) {
     parts.push_back("Node differs: " + report.node_difference);
   }
-  return start + join(parts, ", ") + reload_words(report);
+  return start + join(parts, ", ");
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/published.h"
 #include "base/wakeup.h"
-#include "kube/api.h"
 #include "node/lease_holder.h"
 
 namespace slurmlet::sync {
@@ -24,24 +23,34 @@ struct LeaseStatus {
   std::optional<node::HolderSighting> refused_by{};
 };
 
+// When the first renewal is due, and over how long those of this site begin.
+struct LeaseStart {
+  SteadyTime at{};
+  Duration spread{};
+};
+
 struct LeaseLink {
-  // By NodeSync: uid of the live Node, "" while there is none that is ours.
+  // By NodeSync: uid of the live Node, "" where there is none that is ours, nothing before it has
+  // looked.
   Published<std::string> node_uid;
-  // Readable after set_uid(): the Lease waits for nothing else that NodeSync's thread does.
-  Wakeup uid_news;
-  // By NodeSync, before node_uid: the Lease as it was found, so that it is read once only.
-  Published<kube::Lease> found;
+  // Readable after set_uid() and set_start(): the Lease waits for nothing else that NodeSync's
+  // thread does.
+  Wakeup changed;
   // By NodeSync, before node_uid: a foreign holder that was found dead, whose Lease may be taken
   // over as long as it is just this one.
   Published<node::LeaseHolder> dead_holder;
-  // By NodeSync, before node_uid: over how long the nodes of this site begin.
-  Published<Duration> start_spread;
+  // By NodeSync.
+  Published<LeaseStart> start;
   // By LeaseSync.
   Published<LeaseStatus> status;
 
   void set_uid(std::string uid) {
     node_uid.set(std::move(uid));
-    uid_news.notify();
+    changed.notify();
+  }
+  void set_start(LeaseStart begin) {
+    start.set(begin);
+    changed.notify();
   }
   // What it was about is over.
   void forget() {

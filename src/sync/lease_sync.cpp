@@ -22,46 +22,59 @@ LeaseSync::LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random, L
       options_(std::move(options)),
       random_(std::move(random)),
       link_(link),
-      backoff_(Delay::kLeaseRetry, random_),
-      used_(link.found.get()) {}
+      backoff_(Delay::kLeaseRetry, random_) {}
 
-void LeaseSync::inherit(kube::Lease lease, Now now) {
-  const auto renewed = parse_rfc3339(lease.renew_time);
-  if (!renewed) {
-    return;
+// Whoever holds it as this machine was slurmlet before its restart.
+SteadyTime LeaseSync::renew_held(Now now) {
+  const auto start = link_.start.get();
+  if (!start || holds_none_) {
+    return kNever;
   }
-  last_renew_ = *renewed;
-  lease_uid_ = lease.owner_node_uid;
-  lease_ = std::move(lease);
-  const auto known = link_.status.get();
-  const bool is_reload = known && known->renewed_steady;
-  const Duration age =
-      std::clamp<Duration>(is_reload ? now.steady - *known->renewed_steady : now.wall - last_renew_,
-                           Duration::zero(), options_.duration / 4);
-  if (!is_reload) {
-    link_.status.set({last_renew_, now.steady - age, "", std::nullopt, std::nullopt});
+  if (const SteadyTime due = std::max(start->at, next_); now.steady < due) {
+    return due;
   }
-  next_ = now.steady + options_.duration / 4 - age;
+  auto renewed =
+      api_.renew_held(options_.node_name, options_.holder_identity, rfc3339_micro(now.wall));
+  if (!renewed && renewed.error().unanswered()) {
+    failed(renewed.error(), now);
+    return next_;
+  }
+  if (!renewed || renewed->owner_node_uid.empty()) {
+    holds_none_ = true;
+    next_ = {};
+    return kNever;
+  }
+  lease_ = *std::move(renewed);
+  lease_uid_ = lease_->owner_node_uid;
+  last_renew_ = now.wall;
+  succeeded(now);
+  // The time before it, if our clock is behind that: only a later one counts.
+  if (const auto before = parse_rfc3339(lease_->acquire_time); before && *before >= now.wall) {
+    last_renew_ = *before;
+    next_ = now.steady;
+  }
+  return next_;
 }
 
 SteadyTime LeaseSync::step(Now now) {
-  if (auto inherited = std::exchange(options_.inherited, std::nullopt)) {
-    inherit(*std::move(inherited), now);
+  const auto published = link_.node_uid.get();
+  if (!published && !lease_) {
+    return renew_held(now);
   }
-  const auto uid = link_.node_uid.get();
-  if (!uid || uid->empty()) {
+  const std::string uid = published ? *published : lease_uid_;
+  if (uid.empty()) {
     lease_.reset();
     foreign_.reset();
     next_ = {};
     return kNever;
   }
-  const bool owner_changed = *uid != lease_uid_;
+  const bool owner_changed = uid != lease_uid_;
   if (now.steady < next_ && !owner_changed) {
     return next_;
   }
   refused_until_.reset();
-  const Status renewed = renew(now, *uid);
-  lease_uid_ = *uid;
+  const Status renewed = renew(now, uid);
+  lease_uid_ = uid;
   if (renewed) {
     succeeded(now);
   } else {
@@ -105,15 +118,13 @@ void LeaseSync::succeeded(Now now) {
     next_ = now.steady + node::renew_interval(options_.duration, random_);
     return;
   }
-  const auto spread = is_first ? link_.start_spread.get() : nullptr;
-  next_ = now.steady +
-          node::renew_out_of_step(options_.duration, spread ? *spread : Duration::zero(), random_);
+  const auto start = is_first ? link_.start.get() : nullptr;
+  next_ = now.steady + node::renew_out_of_step(options_.duration,
+                                               start ? start->spread : Duration::zero(), random_);
 }
 
 Status LeaseSync::load(Now now, bool just_written) {
-  const auto found = std::exchange(used_, link_.found.get());
-  auto current =
-      used_ && used_ != found ? Result<kube::Lease>{*used_} : api_.get(options_.node_name);
+  auto current = api_.get(options_.node_name);
   if (current) {
     lease_ = std::move(*current);
     TRY(refuse_foreign(now, just_written));

@@ -3,12 +3,13 @@
 // Keeps the node's Lease renewed: the heartbeat by which Kubernetes knows that this node is alive.
 //
 // A step object that runs on a thread and a connection of its own, so that no other call can make
-// it late. Never creates a Lease before the Node's uid is known, keeps the ownerReference on the
+// it late. A Lease that this machine holds from before a restart is renewed first, without a look
+// at the Node: at a large site that takes a while. Never creates a Lease before the Node's uid is
+// known, keeps the ownerReference on the
 // live Node, writes a strictly increasing renewTime, and reads the Lease only after a conflict. A
 // Lease that another machine holds and may still renew is never overwritten: that is an error, and
 // it is looked at again after its duration. Not thread-safe but for the link, which is Published.
 
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -24,9 +25,6 @@ struct LeaseOptions {
   std::string node_name;
   std::string holder_identity;
   std::chrono::seconds duration{40};
-  // As it was a moment ago, before a restart or a reload: it is renewed when it is due, and not
-  // read.
-  std::optional<kube::Lease> inherited = {};
 };
 
 class LeaseSync {
@@ -36,11 +34,8 @@ class LeaseSync {
   // Renews when due. Returns the next wake-up; kNever while there is no Node.
   SteadyTime step(Now now);
 
-  // As the server last returned it.
-  const std::optional<kube::Lease>& lease() const { return lease_; }
-
  private:
-  void inherit(kube::Lease lease, Now now);
+  SteadyTime renew_held(Now now);
   Status renew(Now now, const std::string& uid);
   Status write(Now now, const std::string& uid);
   Status load(Now now, bool just_written);
@@ -53,9 +48,9 @@ class LeaseSync {
   Random random_;
   LeaseLink& link_;
   Backoff backoff_;
-  std::optional<kube::Lease> lease_;         // as the server last returned it
-  std::shared_ptr<const kube::Lease> used_;  // of what NodeSync found
-  std::string lease_uid_;                    // Node uid that lease_ was written for
+  std::optional<kube::Lease> lease_;  // as the server last returned it
+  std::string lease_uid_;             // Node uid that lease_ was written for
+  bool holds_none_ = false;           // there is no Lease of ours from before this process
   std::optional<node::HolderSighting> foreign_;
   std::optional<SteadyTime> refused_until_;  // held by another machine: look again then
   WallTime last_renew_{};

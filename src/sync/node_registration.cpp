@@ -29,16 +29,9 @@ void NodeSync::set_site(const SitePlace& site, Now now) {
   site_ = site;
   events_.set_delay(site.in(site_delay(Delay::kEvent, site.nodes()), "event:"));
   const SteadyTime begun = begun_ ? *begun_ : begun_.emplace(now.steady);
-  const Duration spread = site_delay(Delay::kLook, site.at_once());
-  link_.start_spread.set(spread);
-  const bool has_lease = !known_uid().empty();
-  // Sooner under a Lease that goes on: nobody else would notice what changes meanwhile.
-  const Delay cause = has_lease && options_.is_reload ? Delay::kReload : Delay::kStart;
-  const Duration start = site.in(site_delay(cause, site.at_once()), "start:");
-  start_from_ = begun + start;
-  look_from_ = has_lease ? start_from_ : begun + site.in(spread, "start:");
-  // Before that, and while the API server still has what happened since.
-  watch_from_ = begun + start / 3;
+  const Duration spread = site_delay(Delay::kHeldLease, site.at_once());
+  link_.set_start({begun + site.in(spread, "start:"), spread});
+  start_from_ = begun + site.in(site_delay(Delay::kStart, site.at_once()), "start:");
   if (!ever_registered_ && start_from_ - now.steady > seconds{1}) {
     log::info(fmt::format("one of {} nodes: Node {} is registered in {} s", site.at_once(),
                           desired_.name,
@@ -61,8 +54,8 @@ bool NodeSync::look(Now now) {
   return true;
 }
 
-// The lease thread may know the Node already, from before a reload: what is no longer ours is
-// unpublished, and what could not be read is as it was.
+// The lease thread may renew the Lease already, as it was before a restart: what is no longer ours
+// is unpublished, and what could not be read is as it was.
 std::optional<NodeSync::Found> NodeSync::find(Now now) {
   auto existing = api_.get(desired_.name);
   if (!existing && existing.error().code != Code::kNotFound) {
@@ -80,8 +73,11 @@ std::optional<NodeSync::Found> NodeSync::find(Now now) {
     }
     end_let_go();
     set_end(node::last_sight(*existing));
-  } else if (const bool waits = waits_for_watch(now); stays_gone(now) || waits) {
-    return std::nullopt;
+  } else {
+    publish_uid("");
+    if (stays_gone(now)) {
+      return std::nullopt;
+    }
   }
   if (!may_take_lease(now)) {
     return std::nullopt;
@@ -174,18 +170,6 @@ bool NodeSync::stays_gone(Now now) {
   return true;
 }
 
-// What an earlier run has watched is gone: its watch, which goes on, knows how it ended.
-bool NodeSync::waits_for_watch(Now now) {
-  const auto known = link_.node_uid.get();
-  publish_uid("");
-  if (options_.watch_from.empty() || !known || known->empty()) {
-    return false;
-  }
-  lost_uid_ = *known;
-  told_by_ = now.steady + watch_lag();
-  return true;
-}
-
 void NodeSync::end_let_go() {
   if (std::exchange(let_go_, false)) {
     refusal_.reset();
@@ -229,9 +213,6 @@ bool NodeSync::may_take_lease(Now now) {
     return false;
   }
   foreign_holder_.reset();
-  if (lease) {
-    link_.found.set(*lease);
-  }
   if (node::is_foreign_holder(held.identity, options_.holder_identity)) {
     take_over(held);
   }

@@ -41,11 +41,7 @@ NodeSync::NodeSync(kube::NodeApi& api, kube::LeaseApi& leases,
       provider_id_(options_.remembered_provider_id),
       provider_id_backoff_(Delay::kProviderIdRejected, random_),
       provider_id_retry_(Delay::kProviderIdRetry, random_),
-      end_(options_.end) {
-  if (!options_.watch_from.empty()) {
-    watch_.resume(options_.watch_from);
-  }
-}
+      end_(options_.end) {}
 
 void NodeSync::set_desired(node::DesiredNode desired, Now now) {
   if (desired == desired_) {
@@ -71,12 +67,12 @@ node::DesiredNode NodeSync::effective_desired() const {
 }
 
 SteadyTime NodeSync::step(Now now) {
-  if (may_read_watch(now)) {
+  if (may_read_watch()) {
     read_watch(now);
   }
   let_go_if_refused(now);
   look(now);
-  if (found_ && now.steady >= start_from_) {
+  if (found_) {
     register_found(*std::exchange(found_, std::nullopt), now);
     if (observed_) {
       read_watch(now);
@@ -89,9 +85,7 @@ SteadyTime NodeSync::step(Now now) {
     return now.steady;  // found by the first attempt: the watch reports its end
   }
   if (!observed_) {  // not yet, or found gone while writing
-    const SteadyTime next = found_ ? start_from_ : look_not_before();
-    const SteadyTime news = watching_ || options_.watch_from.empty() ? watch_next_ : watch_from_;
-    return may_try() ? std::min(next, news) : news;
+    return may_try() ? std::min(look_not_before(), watch_next_) : watch_next_;
   }
   const bool id_waits = lacks_provider_id() && now.steady < provider_id_not_before_;
   const SteadyTime waits = held_back_     ? std::max(revert_not_before_, next_try_)
@@ -299,7 +293,7 @@ void NodeSync::on_failed_write(const Error& error, Now now) {
 
 Status NodeSync::flush(Now now) {
   if (!observed_) {  // the start is spread, this cannot be
-    look_from_ = now.steady;
+    start_from_ = now.steady;
     look(now);
     if (found_ && found_->node) {
       adopt(*std::exchange(found_, std::nullopt)->node);

@@ -32,7 +32,6 @@
 namespace slurmlet::sync {
 
 struct NodeSyncOptions {
-  bool is_reload = false;  // in a process whose Lease thread goes on
   Duration report_interval = std::chrono::minutes{5};
   bool recreate = true;                    // when somebody deletes our Node
   std::optional<Duration> recreate_after;  // when it went with its Machine; nothing = never
@@ -40,7 +39,6 @@ struct NodeSyncOptions {
   std::optional<node::NodeEnd> end;        // of an earlier run in this boot, under this identity
   std::function<void(const std::optional<node::NodeEnd>&)> end_changed = [](const auto&) {};
   std::string holder_identity;  // ours in the Lease: LeaseOptions::holder_identity
-  std::string watch_from;       // NodeSync::watch_position() of an earlier run; "" = none
 };
 
 class NodeSync {
@@ -52,9 +50,8 @@ class NodeSync {
            ProviderIdSeen provider_id_seen);
 
   // Before anything else, and again as it becomes known: what a whole site does at a start, and
-  // what it tells of jobs that run on many nodes, is spread over its nodes. A Lease that is known
-  // already (after a stop, a reload) can wait for the look with the rest; the watch goes on where
-  // it stood, so that the end of the Node is not missed meanwhile.
+  // what it reports of jobs that run on many nodes, is spread over its nodes. A Lease that this
+  // machine holds is renewed meanwhile.
   void set_site(const SitePlace& site, Now now);
   void set_desired(node::DesiredNode desired, Now now);
   // The beginning of step(), for who has much to do before it: reads the Node and its Lease where
@@ -67,8 +64,6 @@ class NodeSync {
   // Sends the desired state at once, whatever the timers say (host shutdown). An error too where
   // there is no Node of ours.
   Status flush(Now now);
-
-  std::string watch_position() const { return watching_ ? watch_.position() : options_.watch_from; }
 
   bool registered() const { return observed_.has_value(); }
   // slurmlet-operator's annotation on our Node: "" where it has none, nothing while it is not
@@ -103,8 +98,8 @@ class NodeSync {
 
  private:
   Duration watch_lag() const;
-  SteadyTime look_not_before() const { return std::max({next_try_, look_from_, told_by_}); }
-  bool may_read_watch(Now now) const;
+  SteadyTime look_not_before() const { return std::max({next_try_, start_from_, told_by_}); }
+  bool may_read_watch() const;
   void read_watch(Now now);
   std::string known_uid() const;
   void on_seen(const node::ObservedNode& seen);
@@ -112,7 +107,6 @@ class NodeSync {
   void on_deleted(Now now);
   void set_end(std::optional<node::NodeEnd> end);
   bool stays_gone(Now now);
-  bool waits_for_watch(Now now);
   void end_let_go();
   void set_observed(std::optional<node::ObservedNode> observed);
   // What registration begins with.
@@ -195,8 +189,8 @@ class NodeSync {
   SteadyTime found_at_{};  // to be ours
   SitePlace site_;
   std::optional<SteadyTime> begun_;
-  SteadyTime watch_from_{}, look_from_{}, start_from_{};  // the place among all nodes of the site
-  std::optional<SteadyTime> news_from_;                   // when what waits may be written
+  SteadyTime start_from_{};              // by the place among all nodes of the site
+  std::optional<SteadyTime> news_from_;  // when what waits may be written
   SteadyTime watch_next_ = kNever;
   bool watching_ = false;
   bool compared_ = false;  // desired and observed, since either changed

@@ -32,9 +32,8 @@ Duration NodeSync::watch_lag() const {
   return watch_.last_error() ? kBrokenWatchLag : kWatchLag;
 }
 
-bool NodeSync::may_read_watch(Now now) const {
-  return observed_ || watching_ || (refusal_ && !holder_refused_) ||
-         (!options_.watch_from.empty() && now.steady >= watch_from_);
+bool NodeSync::may_read_watch() const {
+  return observed_ || watching_ || (refusal_ && !holder_refused_);
 }
 
 // Of our Node, which may be that of an earlier run.

@@ -31,14 +31,6 @@ def ready_node(shared):
     return shared
 
 
-def reload_and_wait(node):
-    """systemctl does not wait for a unit of Type=notify."""
-    done = "configuration reloaded"
-    before = node.log().count(done)
-    node.machine.run("systemctl", "reload", UNIT)
-    wait_until(lambda: node.log().count(done) > before, 60, "the reload")
-
-
 @pytest.fixture(name="quick")
 def node_with_quick_questions(node):
     """Asks slurmctld every two seconds and does not trust old answers for long."""
@@ -53,10 +45,10 @@ slurm:
   maxBackoff: 2s
   queriesPerHour: 3600
 """)
-    reload_and_wait(node)
+    node.machine.run("systemctl", "restart", UNIT)
     yield node
     node.machine.file(path).write_text(before)
-    reload_and_wait(node)
+    node.machine.run("systemctl", "restart", UNIT)
 
 
 def drop_in(node, unit, text):

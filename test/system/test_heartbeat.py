@@ -63,14 +63,7 @@ def registered_node(rig):
 
 def test_restart_while_all_else_is_slow(node, timing):
     node.stop()
-    looks = []
-
-    def is_fast(method, path):
-        if (method, path) == ("GET", node.path):
-            looks.append(path)
-            return len(looks) == 1
-        return is_about_lease(method, path)
-    node.front.slow_down(SLOW, is_fast)
+    node.front.slow_down(SLOW, is_about_lease)
     renewals = Renewals(node)
     node.start(ready=False)
     renewals.expect(1)
@@ -78,52 +71,17 @@ def test_restart_while_all_else_is_slow(node, timing):
     renewals.expect(2)
 
 
-def test_reload_while_all_else_is_slow(node, timing):
-    node.front.slow_down(SLOW, is_about_lease)
+def test_restarts_keep_the_lease(node, timing):
+    """Renewed unread, before the Node is looked at; so the Node never becomes NotReady."""
     renewals = Renewals(node)
-    node.daemon.signal(signal.SIGHUP)
-    node.wait_log("SIGHUP: configuration reloaded")
-    renewals.expect(4)
-    timing("longest gap over SIGHUP", renewals.gap())
-
-
-def test_reload_that_is_rejected(node):
-    node.configure(kubernetes=LEASE, node={"name": "somebody-else"})
-    renewals = Renewals(node)
-    node.daemon.signal(signal.SIGHUP)
-    node.wait_log("cannot start with the new configuration")
-    renewals.expect(2)
-
-
-def test_reload_keeps_the_time_of_the_next_renewal(node):
-    """All nodes of a site reload at one moment: no Lease is read, none is renewed sooner."""
-    node.wait_next_renewal()
     mark = node.audit.mark()
-    began = time.time()
-    node.daemon.signal(signal.SIGHUP)
-    node.wait_log("SIGHUP: configuration reloaded")
-    renewals = Renewals(node)
-    renewals.began = began
-    renewals.expect(2)
-    assert renewals.moments()[0] - began > 3  # due 5 s after the last one
-    reads = [entry for entry in node.audit.entries(mark)
-             if entry["verb"] == "get" and entry.get("objectRef", {}).get("resource") == "leases"]
-    assert len(reads) <= 1, "more than the Node's registration needs"
-
-
-def test_reload_while_the_credential_is_being_written(node):
-    whole = node.kubeconfig.read_text()
-    pid = node.daemon.pid
-    node.kubeconfig.write_text(whole[:len(whole) // 2])
-    renewals = Renewals(node)
-    node.daemon.signal(signal.SIGHUP)
-    node.wait_log("the old one stays in use")
-    renewals.expect(3)
-    node.kubeconfig.write_text(whole)
-    node.daemon.signal(signal.SIGHUP)
-    node.wait_log("SIGHUP: configuration reloaded")
-    renewals.expect(3)
-    assert node.daemon.pid == pid
+    for _ in range(3):
+        node.restart()
+        renewals.expect(1)
+    timing("longest gap over restarts", renewals.gap())
+    first = [entry["verb"] for entry in node.audit.entries(mark)
+             if entry.get("objectRef", {}).get("resource") == "leases"]
+    assert first.count("patch") == 3
 
 
 def test_recreation_while_all_else_is_slow(node, timing):
@@ -158,9 +116,6 @@ def test_silent_resolver(rig):
         renewals = Renewals(rig)
         front.cut()
         renewals.expect(1)
-        rig.daemon.signal(signal.SIGHUP)  # connections, and all that libcurl knew, are new
-        rig.wait_log("SIGHUP: configuration reloaded")
-        renewals.expect(2)
         front.cut()
         renewals.expect(2)
         # Not only the lease.

@@ -3,7 +3,6 @@ crashes at every step."""
 import base64
 import hashlib
 import shutil
-import signal
 import stat
 import subprocess
 import time
@@ -79,40 +78,6 @@ def test_kubeconfig_is_written_for_the_next_start(node):
     node.bootstrap.unlink()
     node.start(arguments=node.arguments()[2:])
     assert len(node.requests()) == 1
-
-
-def test_reload_beside_a_half_written_kubeconfig_asks_for_nothing(node):
-    """With another setting of its kind, so that it is read; the old configuration has its credential."""
-    node.start()
-    whole = node.kubeconfig.read_text()
-    node.kubeconfig.write_text(whole[:len(whole) // 2])
-    node.configure(kubernetes={"leaseDuration": "41s"})
-    node.daemon.signal(signal.SIGHUP)
-    node.wait_log("restart slurmlet to request another one")
-    node.wait_log("cannot start with the new configuration; the old one stays in use")
-    node.wait_next_renewal()
-    assert node.lease()["spec"]["leaseDurationSeconds"] != 41
-    assert len(node.requests()) == 1
-    node.kubeconfig.write_text(whole)
-    node.daemon.signal(signal.SIGHUP)
-    wait_until(lambda: node.lease()["spec"]["leaseDurationSeconds"] == 41, what="the new Lease")
-    assert len(node.requests()) == 1
-
-
-def test_reload_to_another_credential_keeps_the_one_that_works(node):
-    """Another kubeconfig, not there yet: to be had by a token, perhaps, once somebody approves."""
-    arguments = ["--config", node.config_path, "--metadata", node.metadata_path, "--state-dir",
-                 node.state_dir]
-    used = {"kubeconfig": str(node.kubeconfig), "bootstrapKubeconfig": str(node.bootstrap)}
-    node.configure(kubernetes=used)
-    node.start(arguments)
-    node.configure(kubernetes={**used, "kubeconfig": str(node.directory / "another")})
-    node.daemon.signal(signal.SIGHUP)
-    node.wait_log("restart slurmlet to request another one")
-    node.wait_log("cannot start with the new configuration; the old one stays in use")
-    node.wait_next_renewal()
-    assert len(node.requests()) == 1
-    assert not (node.directory / "another").exists()
 
 
 def test_later_starts_ask_for_nothing(node):

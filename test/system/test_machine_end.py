@@ -75,7 +75,7 @@ def test_node_deleted_with_its_machine_stays_deleted(machine):
     checked = json.loads(run_beside(machine, "check", "-o", "json").stdout)
     node = [finding for finding in checked["findings"] if finding["subject"] == "node"]
     assert MACHINE in node[0]["found"] and "node.recreateAfter" in node[0]["fix"]
-    # A restart in the same boot, and a reload, change nothing.
+    # A restart in the same boot changes nothing.
     machine.stop()
     before = machine.log().count("was deleted with its Machine")
     machine.start(ready=False)
@@ -88,16 +88,6 @@ def test_deletion_while_the_daemon_is_down(machine):
     cordon(machine)
     wait_until(end_file(machine).exists, what="the cordon to be saved")
     machine.stop()
-    machine.admin.delete(machine.path)
-    machine.start(ready=False)
-    machine.wait_log(f"was deleted with its Machine {MACHINE}")
-    assert_stays_deleted(machine)
-
-
-def test_cordon_and_deletion_while_the_daemon_is_down(machine):
-    """Nobody has seen the cordon: the watch goes on where the clean stop left it, and tells."""
-    machine.stop()
-    cordon(machine)
     machine.admin.delete(machine.path)
     machine.start(ready=False)
     machine.wait_log(f"was deleted with its Machine {MACHINE}")

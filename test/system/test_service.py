@@ -54,11 +54,6 @@ def test_the_line_tells_the_life_of_the_node(rig, manager):
     assert manager.wait(past_the_start, GENERAL_WAIT) == {"READY": "1"}
     line = manager.wait_status("Slurm IDLE")["STATUS"]
     assert line.startswith(f"{rig.name}: Ready, Slurm IDLE, lease ")
-    rig.daemon.signal(signal.SIGHUP)
-    reloading = manager.wait(lambda message: "RELOADING" in message)
-    assert reloading["RELOADING"] == "1"
-    assert abs(int(reloading["MONOTONIC_USEC"]) / 1e6 - time.monotonic()) < GENERAL_WAIT
-    assert manager.wait(lambda message: "READY" in message) == {"READY": "1"}
     rig.daemon.signal(signal.SIGTERM)
     assert manager.wait(lambda message: "STOPPING" in message) == {"STOPPING": "1"}
     assert rig.daemon.process.wait(GENERAL_WAIT) == 0
@@ -100,8 +95,6 @@ def test_a_kubeconfig_may_come_as_a_credential(rig):
     shutil.chown(credentials / "slurmlet.kubeconfig", rig.user or "root")
     rig.environment["CREDENTIALS_DIRECTORY"] = str(credentials)
     rig.start(rig.arguments()[2:])
-    rig.daemon.signal(signal.SIGHUP)  # which reads the environment again
-    rig.wait_log("configuration reloaded")
     assert condition(rig.node(), "Ready")["status"] == "True"
 
 

@@ -1,5 +1,4 @@
 """The serving certificate that the cluster issues, and what serves until then."""
-import signal
 
 import pytest
 
@@ -121,7 +120,8 @@ def test_other_addresses_make_another_request(node):
     first, = node.requests(SERVING)
     node.configure(endpoint={"port": node.port}, node={"publishHostname": False,
                                                        "ip": "198.51.100.7"})
-    node.daemon.signal(signal.SIGHUP)
+    node.stop()
+    node.start()
     second = node.wait_request(lambda one: one["metadata"]["uid"] != first["metadata"]["uid"],
                                signer=SERVING)
     assert ServingCertificate(node.port).pem == before.pem

@@ -4,7 +4,6 @@ signals, and all is right again when the server is back."""
 import os
 import pathlib
 import shutil
-import signal
 import threading
 import time
 
@@ -142,7 +141,7 @@ def test_a_restart_beside_a_slurm_conf_that_does_not_answer(rig, conf):
     began = time.monotonic()
     rig.start(ready=False)
     rig.wait_renewed(last)
-    assert time.monotonic() - began < 12  # stopped cleanly: it goes on when it is due
+    assert time.monotonic() - began < 5  # at once, but that it waits a second for slurm.conf
     hang.wait_cause(conf.path / "slurm.conf", "did not answer for 5 s")
     assert rig.condition("SlurmdReady")["status"] == "Unknown"
     assert str(conf.path) in rig.condition("SlurmdReady")["message"]
@@ -150,10 +149,7 @@ def test_a_restart_beside_a_slurm_conf_that_does_not_answer(rig, conf):
     assert Fixed(rig.node()) == before
     assert rig.log().count("slurm.conf not read: ") == 1
 
-    rig.daemon.signal(signal.SIGHUP)
-    rig.wait_log(f"SIGHUP: {conf.path}/slurm.conf {WAITS}")
-    hang.end()  # which looks at the Lease: that goes on beside the reload that waits
-    rig.wait_log(RELOADED)
+    hang.end()
     rig.wait_condition("Ready", "True")
     rig.wait_known()
     assert Fixed(rig.node()) == before
@@ -161,37 +157,6 @@ def test_a_restart_beside_a_slurm_conf_that_does_not_answer(rig, conf):
 
     conf.hang()
     assert rig.stop() < 5
-
-
-WAITS = "did not answer for 2 s; the configuration is reloaded once it answers"
-RELOADED = "SIGHUP: configuration reloaded"
-
-
-def test_a_reload_waits_for_a_slurm_conf_that_does_not_answer(rig, conf):
-    """The life before goes on, and it alone; Slurm's state stays and is asked for."""
-    rig.start_and_know()
-    before = Fixed(rig.node())
-    mark, began = rig.audit.mark(), time.time()
-    conf.hang()
-    rig.daemon.signal(signal.SIGHUP)
-    rig.wait_log(f"SIGHUP: {conf.path}/slurm.conf {WAITS}")
-    assert Fixed(rig.node()) == before
-    assert slurm_states(rig.node()) == {"Idle"}
-
-    def is_refused():
-        rig.daemon.signal(signal.SIGHUP)
-        return "so the configuration is not reloaded" in rig.log()
-    wait_until(is_refused, what="the refusal of one more reload")
-    rig.wait_next_renewal()
-    assert Fixed(rig.node()) == before
-    assert rig.condition("SlurmdReady")["status"] == "True"
-    assert len(os.listdir(f"/proc/{rig.daemon.pid}/task")) < 30
-    assert RELOADED not in rig.log()
-    conf.answer()
-    rig.wait_log(RELOADED)
-    assert longest_gap(rig, mark, began, time.time()) < LONGEST_GAP
-    rig.wait_known()
-    assert rig.log().count(RELOADED) == 1
 
 
 def test_a_new_node_beside_a_slurm_conf_that_does_not_answer(rig, conf):
@@ -305,9 +270,7 @@ def test_a_credential_that_stops_answering(rig, credential):
     rig.start_and_know()
     uid = rig.node()["metadata"]["uid"]
     hang = Hang(rig, credential)
-    rig.daemon.signal(signal.SIGHUP)
-    rig.wait_log(RELOADED)
-    rig.wait_log("credential files: ")
+    rig.wait_log("credential files: ", timeout=2 * GENERAL_WAIT)  # looked at every 30 s
     rig.slurm.set_state(SLURM_NODE, "drained", "credential")  # all goes on
     rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
     rig.slurm.reset(SLURM_NODE)
@@ -347,23 +310,16 @@ def test_a_state_directory_that_stops_answering(rig, mounts, tmp_path):
     owner = {"cluster.x-k8s.io/machine": "m1", "cluster.x-k8s.io/cluster-name": "c1"}
     rig.admin.merge(rig.path, {"metadata": {"annotations": owner}, "spec": {"unschedulable": True}})
     rig.wait_log(f"whether this Node was cordoned is not saved yet: {state.path}/node-end.json does not answer")
-    rig.daemon.signal(signal.SIGHUP)
-    rig.wait_log(f"SIGHUP: {state.path}")
-    rig.wait_log(WAITS)
     hang.end()
     rig.admin.merge(rig.path, {"metadata": {"annotations": dict.fromkeys(owner)},
                                "spec": {"unschedulable": None}})
     rig.wait_condition("DiskPressure", "False")
-    rig.wait_log(RELOADED)
-    # The life that begins reads its state, to the end of its first turn; an answer comes after that.
-    wait_until(lambda: rig.log().count("slurmctld is queried every") == 2, what="its first turn")
     rig.slurm.set_state(SLURM_NODE, "drained", "later")
     rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
     rig.slurm.reset(SLURM_NODE)
     rig.wait(lambda node: Fixed(node) == before)
     state.hang()
     assert rig.stop() < 10
-    rig.wait_log("the next start will not know when the Lease is due: ")
 
 
 @pytest.mark.parametrize("command", ["print-node", "check"])

@@ -117,8 +117,8 @@ TEST(DelayTable, ASiteSpreadsByItsSizeAndASmallOneNotAtAll) {
   EXPECT_EQ(site_delay(Delay::kStart, 0), Duration::zero());
   EXPECT_EQ(site_delay(Delay::kStart, kSmallSite), Duration::zero());
   EXPECT_EQ(site_delay(Delay::kStart, 6'650), seconds{50});
-  EXPECT_EQ(site_delay(Delay::kLook, 10'000), milliseconds{12'500});
-  EXPECT_EQ(site_delay(Delay::kLook, 131'072), milliseconds{12'500}) << "MaxNodeCount";
+  EXPECT_EQ(site_delay(Delay::kHeldLease, 10'000), seconds{4});
+  EXPECT_EQ(site_delay(Delay::kHeldLease, 131'072), seconds{4}) << "MaxNodeCount";
   EXPECT_EQ(site_delay(Delay::kNews, 10'000), seconds{10});
 }
 

@@ -22,8 +22,9 @@ slurmlet.yaml \- configuration of slurmlet
 constexpr std::string_view kDescription = R"(
 .SH DESCRIPTION
 .BR slurmlet (8)
-reads this file when it starts and reloads it on SIGHUP
-.RB ( "systemctl reload slurmlet" ).
+reads this file when it starts; a change takes
+.BR "systemctl restart slurmlet" ,
+over which the Node stays Ready.
 It is YAML or JSON, with these two keys and those below:
 .PP
 .in +4n
@@ -53,7 +54,8 @@ their hashes, slurmrestd's user). All these files, and those that they name, mus
 Unknown keys, repeated keys, invalid values and YAML's anchors, aliases and tags are rejected: the
 message names the file, the line, the key and a suggested fix, and
 .B slurmlet
-ends with exit code 2. If the file is rejected at SIGHUP, the old configuration stays in use.
+ends with exit code 2. Try a changed file with
+.BR "slurmlet check" .
 .PP
 Durations are written as in
 .BR 90s ,

@@ -2,12 +2,10 @@ set(COMPONENT_TESTS
   ../tls/test_certificates.cpp
   bootstrap_loop_test.cpp
   endpoint_thread_test.cpp
-  lease_file_test.cpp
   main_loop_test.cpp
   detach_file_test.cpp
   node_end_file_test.cpp
   node_identity_test.cpp
-  reload_test.cpp
   rest_access_test.cpp
   signals_test.cpp
   slurm_setup_test.cpp

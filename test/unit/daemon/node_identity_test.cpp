@@ -57,23 +57,6 @@ TEST_F(NodeIdentityTest, TheNameIsTheConfiguredOneThenTheMetadatasThenTheHosts) 
   EXPECT_EQ(identity().hostname, host.nodename) << "Slurm's names are matched with it";
 }
 
-// With what the Node of that name remembers.
-TEST_F(NodeIdentityTest, AReloadKeepsTheNameUnlessTheConfigurationNamesAnother) {
-  save(kUuid, "metal3://metal3/host-1/m1", "hpc-1");
-  metadata("renamed", "");
-  auto kept = identify(settings_, StateUse::kOwn, "hpc-1");
-  ASSERT_TRUE(kept);
-  EXPECT_EQ(kept->policy.node_name, "hpc-1");
-  EXPECT_EQ(kept->remembered_provider_id, "metal3://metal3/host-1/m1");
-  EXPECT_THAT(kept->notes,
-              testing::Contains(testing::Field(
-                  &metal3::Note::text, HasSubstr("called \"renamed\" by Metal3 metadata"))));
-  settings_.node.name = "n7";
-  kept = identify(settings_, StateUse::kOwn, "hpc-1");
-  ASSERT_TRUE(kept);
-  EXPECT_EQ(kept->policy.node_name, "n7");
-}
-
 TEST_F(NodeIdentityTest, ANameThatKubernetesRejectsIsAnError) {
   settings_.node.name = "Node_1";
   const auto found = identify(settings_);

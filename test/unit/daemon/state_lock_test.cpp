@@ -71,23 +71,6 @@ TEST(StateLockTest, IsFreedWithTheDescriptor) {
   EXPECT_TRUE(OtherDaemon{tree.path("state")}.holds());
 }
 
-TEST(StateLockTest, IsKnownByItsFileNotByItsPath) {
-  fakes::TempTree tree;
-  const std::filesystem::path directory = tree.path("state");
-  const auto lock = lock_state_directory(directory);
-  ASSERT_TRUE(lock);
-  std::filesystem::create_symlink(directory, tree.path("link"));
-  for (const auto& path : {directory, directory / "", directory / ".", tree.path("link")}) {
-    EXPECT_TRUE(is_lock_of(*lock, path)) << path;
-  }
-  EXPECT_FALSE(is_lock_of(*lock, tree.path("other")));
-  EXPECT_FALSE(is_lock_of(UniqueFd{}, directory));
-  std::filesystem::remove_all(directory);
-  EXPECT_FALSE(is_lock_of(*lock, directory));
-  tree.file("state/lock", "");
-  EXPECT_FALSE(is_lock_of(*lock, directory)) << "made anew";
-}
-
 TEST(StateLockTest, WithoutAPlaceForItTheDaemonWorks) {
   const auto none = lock_state_directory("/proc/self/nowhere");
   ASSERT_TRUE(none);

@@ -329,6 +329,25 @@ class FakeLeaseApi final : public kube::LeaseApi, public Scripted {
     }
     return store(lease);
   }
+  Result<kube::Lease> renew_held(const std::string& name, const std::string& holder,
+                                 const std::string& renew_time) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto error = begin("renew " + name)) {
+      return *error;
+    }
+    const auto at = leases_.find(name);
+    if (at == leases_.end()) {
+      return absent(name);
+    }
+    kube::Lease lease = at->second;
+    if (lease.holder_identity != holder) {
+      return Error{Code::kInvalid,
+                   "PATCH lease: 422 Unprocessable Content: the server rejected "
+                   "our request due to an error in our request"};
+    }
+    lease.acquire_time = std::exchange(lease.renew_time, renew_time);
+    return store(lease);
+  }
 
  private:
   kube::Lease store(kube::Lease lease) {
@@ -490,7 +509,7 @@ class FakeWatch final : public kube::Watch<T> {
   int credentials() const { return credentials_; }  // so often replaced
   int rests() const { return rests_; }
   std::string position() const override { return position_; }
-  void resume(const std::string& position) override { position_ = position; }
+  void set_position(const std::string& position) { position_ = position; }
 
  private:
   std::string position_;

@@ -103,6 +103,11 @@ TEST_F(RestApiTest, LeaseCalls) {
   EXPECT_TRUE(leases_.update(lease));
   expect_request("PUT", base + "/n1?fieldManager=slurmlet", "application/json");
   EXPECT_EQ(last_body()["metadata"]["resourceVersion"], "4");
+
+  client_.answer(200, kLease);
+  EXPECT_TRUE(leases_.renew_held("n1", "n1/u", "2026-11-20T14:00:00.000000Z"));
+  expect_request("PATCH", base + "/n1?fieldManager=slurmlet", "application/json-patch+json");
+  EXPECT_EQ(last_body()[0]["value"], "n1/u");
 }
 
 TEST_F(RestApiTest, PodCalls) {

@@ -103,20 +103,6 @@ TEST_F(WatchTest, ListsThenWatchesFromTheListsVersion) {
   EXPECT_FALSE(watch_->last_error());
 }
 
-TEST_F(WatchTest, GoesOnWhereAnotherStood) {
-  watch_->resume("77");
-  step();
-  EXPECT_EQ(listed(), 0U);
-  ASSERT_EQ(opened(), 1U);
-  EXPECT_EQ(resumed_from(), "77");
-  client_.stream().status = 200;
-  client_.stream().feed(line("DELETED", pod_json("a", "80")));
-  step();
-  ASSERT_EQ(events_.size(), 1U);
-  EXPECT_EQ(events_[0].type, Type::kDeleted);
-  EXPECT_EQ(watch_->position(), "80");
-}
-
 TEST_F(WatchTest, AnEmptyListIsTold) {
   client_.answer(200, R"({"metadata":{"resourceVersion":"1"},"items":null})");
   step();

@@ -138,15 +138,6 @@ TEST_F(ServiceReportTest, AThreadThatEndedIsNotMissed) {
   EXPECT_THAT(manager_.take(), HasSubstr("WATCHDOG=1"));
 }
 
-TEST_F(ServiceReportTest, AReloadBeginsAndEnds) {
-  service_.ready(now());
-  manager_.take();
-  service_.reloading(now());
-  EXPECT_EQ(manager_.take(), "RELOADING=1\nMONOTONIC_USEC=3600000000\n");
-  service_.ready(now());
-  EXPECT_EQ(manager_.take(), "READY=1\n");
-}
-
 TEST_F(ServiceReportTest, TheEndIsTold) {
   service_.stopping();
   EXPECT_EQ(manager_.take(), "STOPPING=1\n");
@@ -182,7 +173,6 @@ TEST_F(ServiceReportTest, ALongTurnPingsBetweenItsParts) {
 TEST_F(ServiceReportTest, WhatTheManagerDidNotTakeIsSaidAgain) {
   ASSERT_TRUE(std::filesystem::remove(tree_.path("notify")));
   service_.ready(now());
-  EXPECT_TRUE(service_.is_ready());
   turn(Loop::kMain, seconds{1});
   const fakes::ServiceManager back{tree_.path("notify").string()};
   clock_.advance(seconds{1});

@@ -196,19 +196,6 @@ std::vector<Row> rows() {
        "n1: not registered: the client certificate expired at T; slurmd is down, Slurm IDLE"},
       {"registration is under way", [](Report& r, LeaseStatus&) { unregister(r); },
        "n1: not registered yet; Slurm not queried yet"},
-      {"a reload that waits",
-       [](Report& r, LeaseStatus&) {
-         r.reload_waits = "/shared/slurm.conf did not answer for 2 s";
-       },
-       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, reload waits: /shared/slurm.conf did not "
-       "answer for 2 s"},
-      {"a reload that waits, before the Node is there",
-       [](Report& r, LeaseStatus&) {
-         unregister(r);
-         r.reload_waits = "/shared/slurm.conf did not answer for 2 s";
-       },
-       "n1: not registered yet; Slurm not queried yet, reload waits: /shared/slurm.conf did not "
-       "answer for 2 s"},
       {"nothing has happened yet", [](Report& r, LeaseStatus&) { r = {}; }, "slurmlet: starting"},
   };
 }

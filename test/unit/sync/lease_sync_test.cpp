@@ -246,7 +246,7 @@ TEST_F(LeaseSyncTest, AFirstRenewalThatWasHeldUpPutsOutOfStepOnce) {
 }
 
 TEST_F(LeaseSyncTest, ALargeSiteGoesOnAsItCame) {
-  link_.start_spread.set(milliseconds{12'500});
+  link_.set_start({{}, milliseconds{12'500}});
   LeaseSync sync{api_, {"n1", "n1", seconds{40}}, [] { return 1.0; }, link_};
   EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + milliseconds{12'500});
   clock_.advance(milliseconds{12'500});
@@ -264,55 +264,82 @@ TEST_F(LeaseSyncTest, ARetryComesWithinFifteenSecondsOfTheLastRenewal) {
   EXPECT_LE(late.step(clock_.now()), renewed + seconds{15});
 }
 
-TEST_F(LeaseSyncTest, WhatNodeSyncHasFoundIsNotReadAgain) {
-  api_.put(existing("uid-1", "2026-11-20T13:00:00.000000Z"));
-  link_.found.set(lease());
-  step();
-  EXPECT_THAT(api_.calls(), ElementsAre("update n1"));
-  api_.put(lease());  // somebody writes it
-  renew();
-  EXPECT_THAT(api_.calls(), ElementsAre("update n1", "update n1", "get n1", "update n1"));
-}
-
-TEST_F(LeaseSyncTest, AnInheritedLeaseIsRenewedWhenItIsDue) {
-  api_.put(existing("uid-1", rfc3339_micro(clock_.now().wall - seconds{4})));
-  LeaseSync heir{api_, {"n1", "n1", seconds{40}, lease()}, [] { return 0.0; }, link_};
-  EXPECT_EQ(heir.step(clock_.now()), clock_.now().steady + seconds{6});
-  EXPECT_THAT(api_.calls(), IsEmpty());
-  EXPECT_EQ(link_.status.get()->renewed_steady, clock_.now().steady - seconds{4});
-  clock_.advance(seconds{6});
-  EXPECT_EQ(heir.step(clock_.now()), clock_.now().steady + seconds{10});
-  EXPECT_THAT(api_.calls(), ElementsAre("update n1"));
-}
-
-// A reload of the configuration: what this process knows counts, not the wall clock, which may have
-// been set since.
-TEST_F(LeaseSyncTest, AReloadKeepsTheTimeOfTheNextRenewal) {
-  for (const milliseconds step_of_clock :
-       {milliseconds{0}, milliseconds{hours{1}}, -milliseconds{hours{1}}}) {
-    step();
-    const auto status = *link_.status.get();
-    clock_.advance(seconds{4});
-    clock_.step_wall(step_of_clock);
-    api_.clear_calls();
-    LeaseSync heir{api_, {"n1", "n1", seconds{40}, sync_.lease()}, [] { return 0.0; }, link_};
-    EXPECT_EQ(heir.step(clock_.now()), clock_.now().steady + seconds{6});
-    EXPECT_THAT(api_.calls(), IsEmpty());
-    EXPECT_EQ(link_.status.get()->renewed_at, status.renewed_at);
-    clock_.advance(seconds{6});
-    EXPECT_EQ(heir.step(clock_.now()), clock_.now().steady + seconds{10});
-    EXPECT_THAT(api_.calls(), ElementsAre("update n1"));
-    clock_.advance(seconds{10});
+// A restarted daemon, before NodeSync has looked for the Node.
+class HeldLeaseTest : public LeaseSyncTest {
+ protected:
+  void hold(const std::string& holder, const std::string& renew_time) {
+    kube::Lease lease = existing("uid-1", renew_time);
+    lease.holder_identity = holder;
+    api_.put(lease);
   }
+  SteadyTime restarted_step() { return restarted_.step(clock_.now()); }
+
+  LeaseLink unknown_;
+  LeaseSync restarted_{api_, {"n1", "n1/a", seconds{40}}, [] { return 0.0; }, unknown_};
+};
+
+TEST_F(HeldLeaseTest, IsRenewedUnreadAndOnceTheSiteIsKnown) {
+  hold("n1/a", "2026-11-20T13:59:51.000000Z");
+  EXPECT_EQ(restarted_step(), kNever);
+  unknown_.set_start({clock_.now().steady + seconds{3}, seconds{4}});
+  EXPECT_EQ(restarted_step(), clock_.now().steady + seconds{3});
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  clock_.advance(seconds{3});
+  const SteadyTime next = restarted_step();
+  EXPECT_THAT(api_.calls(), ElementsAre("renew n1"));
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+  EXPECT_EQ(unknown_.status.get()->renewed_steady, clock_.now().steady);
+  EXPECT_GT(next, clock_.now().steady);
+  EXPECT_LE(next, clock_.now().steady + seconds{10});
+  // And again, still before the Node is known, then with it.
+  clock_.advance(next - clock_.now().steady);
+  restarted_step();
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+  EXPECT_EQ(lease().owner_node_uid, "uid-1");
+  api_.clear_calls();
+  unknown_.set_uid("uid-1");
+  EXPECT_GT(restarted_step(), clock_.now().steady);
+  EXPECT_THAT(api_.calls(), IsEmpty()) << "it is not due";
+  unknown_.set_uid("");
+  EXPECT_EQ(restarted_step(), kNever) << "the Node is not ours";
 }
 
-TEST_F(LeaseSyncTest, AnInheritedLeaseThatSomebodyWroteIsReadFirst) {
-  const kube::Lease inherited = existing("uid-1", rfc3339_micro(clock_.now().wall - seconds{20}));
-  api_.put(inherited);
-  LeaseSync heir{api_, {"n1", "n1", seconds{40}, lease()}, [] { return 0.0; }, link_};
-  api_.put(inherited);
-  heir.step(clock_.now());
-  EXPECT_THAT(api_.calls(), ElementsAre("update n1", "get n1", "update n1"));
+TEST_F(HeldLeaseTest, NoneOfOthersIsTouchedAndNoneIsMade) {
+  unknown_.set_start({clock_.now().steady, Duration{}});
+  EXPECT_EQ(restarted_step(), kNever);
+  EXPECT_EQ(api_.find("n1"), std::nullopt);
+  for (const char* holder : {"n1/b", "n1"}) {
+    LeaseSync other{api_, {"n1", "n1/a", seconds{40}}, [] { return 0.0; }, unknown_};
+    hold(holder, "2026-11-20T13:59:51.000000Z");
+    const auto before = lease();
+    EXPECT_EQ(other.step(clock_.now()), kNever);
+    EXPECT_EQ(lease(), before);
+    EXPECT_EQ(other.step(clock_.now()), kNever);
+  }
+  EXPECT_EQ(api_.count("renew n1"), 3) << "tried once";
+  unknown_.set_uid("uid-1");
+  restarted_step();
+  EXPECT_EQ(lease().holder_identity, "n1/a") << "the kubelet's is nobody's";
+}
+
+TEST_F(HeldLeaseTest, AnApiServerThatIsAwayIsTriedAgain) {
+  hold("n1/a", "2026-11-20T13:59:51.000000Z");
+  unknown_.set_start({clock_.now().steady, Duration{}});
+  api_.fail_next(Error{Code::kUnavailable, "connection refused"});
+  const SteadyTime next = restarted_step();
+  ASSERT_LE(next, clock_.now().steady + seconds{5});
+  clock_.advance(next - clock_.now().steady);
+  restarted_step();
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+}
+
+// The clock was set back, or is wrong after a boot: only a later time counts as a heartbeat.
+TEST_F(HeldLeaseTest, ATimeInTheFutureIsPassedAtOnce) {
+  hold("n1/a", "2026-11-20T15:00:00.000000Z");
+  unknown_.set_start({clock_.now().steady, Duration{}});
+  EXPECT_EQ(restarted_step(), clock_.now().steady);
+  restarted_step();
+  EXPECT_EQ(lease().renew_time, "2026-11-20T15:00:00.000001Z");
 }
 
 TEST_F(LeaseSyncTest, APauseThatTheServerAsksForIsKeptForAsLongAsTheNodeCanAffordIt) {

@@ -16,7 +16,7 @@ class NodeDepartureTest : public NodeSyncFixture {
  protected:
   NodeDepartureTest() {
     options_.end_changed = [this](const auto& end) { saved_ = end; };
-    watch_.resume("1");
+    watch_.set_position("1");
     make();
     step();
   }
@@ -37,12 +37,6 @@ class NodeDepartureTest : public NodeSyncFixture {
   void restart() {
     options_.end = saved_;
     link_.node_uid.set(std::string{});
-    make();
-  }
-  // Another process, which goes on with the Lease and the watch that a clean stop left.
-  void restart_after_clean_stop() {
-    options_.end = saved_;
-    options_.watch_from = "100";
     make();
   }
   int creations() const { return api_.count("create n1"); }
@@ -186,73 +180,6 @@ TEST_F(NodeDepartureTest, SoDoesADeletionWhileNobodyWatched) {
   expect_left_deleted();
 }
 
-const SitePlace kPlace{"n1", 10'000, 9'000};
-const Duration kStart = kPlace.in(site_delay(Delay::kStart, 10'000), "start:");
-
-// At a large site the look waits while the Lease is renewed; the watch does not.
-TEST_F(NodeDepartureTest, WithinTheSpreadOfAStartTheWatchTellsHowItEnded) {
-  restart_after_clean_stop();
-  sync_->set_site(kPlace, clock_.now());
-  run(seconds{1});
-  EXPECT_EQ(watch_.position(), "100") << "goes on where it stood";
-  change(true, "m1");
-  somebody_deletes_it();
-  run(kStart / 2);
-  EXPECT_EQ(uid(), "") << "as soon as the watch tells";
-  expect_left_deleted();
-}
-
-TEST_F(NodeDepartureTest, ACordonWithinTheSpreadOfAStartIsKept) {
-  restart_after_clean_stop();
-  sync_->set_site(kPlace, clock_.now());
-  run(kStart / 2);
-  change(true, "m1");
-  tell(Seen::kModified);
-  step();
-  ASSERT_FALSE(sync_->registered());
-  ASSERT_TRUE(saved_);
-  EXPECT_EQ(saved_->machine, "m1");
-  api_.remove("n1");
-  watch_.feed(Seen::kReplaced, {});  // listed anew after 410 Gone
-  step();
-  expect_left_deleted();
-}
-
-// Between the look and its turn to be registered, too.
-TEST_F(NodeDepartureTest, WhatTheWatchTellsOfAFoundNodeCounts) {
-  options_.is_reload = true;
-  restart_after_clean_stop();
-  sync_->set_site(kPlace, clock_.now());
-  sync_->look({clock_.now().steady + seconds{11}, clock_.now().wall});  // due after ten seconds
-  run(seconds{9});
-  ASSERT_FALSE(sync_->registered());
-  change(true, "m1");
-  somebody_deletes_it();
-  step();
-  expect_left_deleted();
-}
-
-TEST_F(NodeDepartureTest, TheFirstLookWaitsForTheWatchToTellTheEnd) {
-  change(true, "m1");
-  const auto gone = held();
-  api_.remove("n1");
-  restart_after_clean_stop();
-  step();
-  EXPECT_EQ(creations(), 1);
-  watch_.feed(Seen::kDeleted, {gone});
-  step_after(milliseconds{100});
-  expect_left_deleted();
-}
-
-TEST_F(NodeDepartureTest, AWatchThatTellsNothingHoldsUpNoNode) {
-  api_.remove("n1");
-  restart_after_clean_stop();
-  run(seconds{1});
-  EXPECT_EQ(creations(), 1);
-  run(seconds{2});
-  EXPECT_TRUE(sync_->registered());
-}
-
 TEST_F(NodeDepartureTest, AnUncordonIsForgotten) {
   change_and_tell(true, "m1");
   ASSERT_TRUE(saved_);
@@ -389,7 +316,7 @@ TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeItIsMadeAtOnce) {
 TEST_F(NodeDepartureTest, AWriteDoesNotWaitForAWatchThatCannotTell) {
   api_.remove("n1");
   watch_.fail(Error{Code::kUnavailable, "410"});
-  watch_.resume("");
+  watch_.set_position("");
   sync_->set_desired(drained_node(), clock_.now());
   run(seconds{5});
   EXPECT_TRUE(sync_->registered());

@@ -96,7 +96,7 @@ TEST_F(NodeRegistrationTest, TheLeaseMayBeginWithTheFirstLook) {
   sync_->set_desired(known, clock_.now());
   EXPECT_TRUE(sync_->look(clock_.now()));
   EXPECT_EQ(uid(), held().uid);
-  EXPECT_TRUE(uid_was_told());
+  EXPECT_TRUE(lease_was_woken());
   EXPECT_FALSE(sync_->registered());
   sync_->set_desired(good_node(), clock_.now());
   EXPECT_FALSE(sync_->look(clock_.now()));
@@ -104,7 +104,7 @@ TEST_F(NodeRegistrationTest, TheLeaseMayBeginWithTheFirstLook) {
   EXPECT_TRUE(sync_->registered());
   EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
   EXPECT_THAT(leases_.calls(), ElementsAre("get n1"));
-  EXPECT_FALSE(uid_was_told()) << "once is enough";
+  EXPECT_FALSE(lease_was_woken()) << "once is enough";
   EXPECT_THAT(event_reasons(), IsEmpty());
 }
 
@@ -115,7 +115,7 @@ TEST_F(NodeRegistrationTest, ALookThatFindsNoNodeIsNotRepeated) {
   EXPECT_EQ(uid(), held().uid);
 }
 
-// The Lease goes on over a reload until the new configuration's first look says otherwise.
+// The Lease goes on over a restart until the first look says otherwise.
 TEST_F(NodeRegistrationTest, WhatIsNotOursAnyMoreIsUnpublished) {
   struct Row {
     const char* what;
@@ -271,7 +271,7 @@ TEST_F(NodeRegistrationTest, RecreateNeverMeansNever) {
 
 // The watch is the usual messenger, but a write may learn it first.
 TEST_F(NodeRegistrationTest, ANodeFoundGoneWhileWritingIsMadeAgainSoon) {
-  watch_.resume("1");
+  watch_.set_position("1");
   step();
   api_.remove("n1");
   sync_->set_desired(drained_node(), clock_.now());

@@ -87,12 +87,12 @@ class NodeSyncFixture : public ::testing::Test {
   }
   void put_ours() { api_.put(fakes::FakeNodeApi::observed(good_node(), clock_.now().wall)); }
   std::string uid() const { return link_.node_uid.get() ? *link_.node_uid.get() : "(never set)"; }
-  // Whether the lease thread was woken since it was last asked.
-  bool uid_was_told() {
-    pollfd news{link_.uid_news.fd(), POLLIN, 0};
-    const bool told = ::poll(&news, 1, 0) == 1;
-    link_.uid_news.clear();
-    return told;
+  // Whether the lease thread was woken since this was last called.
+  bool lease_was_woken() {
+    pollfd changed{link_.changed.fd(), POLLIN, 0};
+    const bool woken = ::poll(&changed, 1, 0) == 1;
+    link_.changed.clear();
+    return woken;
   }
   std::vector<std::string> event_reasons() {
     events_.step(clock_.now());

@@ -226,6 +226,25 @@ TEST_F(LeaseContract, CreateUpdateAndConflict) {
   EXPECT_EQ(code_of(leases_->update(*updated)), std::nullopt) << "a PUT creates what was deleted";
 }
 
+TEST_F(LeaseContract, ALeaseThatIsHeldIsRenewedUnread) {
+  need_admin();
+  if (IsSkipped()) {
+    return;
+  }
+  admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
+  const Lease ours = lease();
+  const std::string later = rfc3339_micro(clock_.now().wall + std::chrono::seconds{1});
+  EXPECT_EQ(code_of(leases_->renew_held(name_, ours.holder_identity, later)), Code::kNotFound);
+  ASSERT_TRUE(leases_->create(ours));
+  EXPECT_EQ(code_of(leases_->renew_held(name_, name_ + "/other", later)), Code::kInvalid);
+  const auto renewed = leases_->renew_held(name_, ours.holder_identity, later);
+  ASSERT_TRUE(renewed) << renewed.error().message;
+  EXPECT_EQ(renewed->renew_time, later);
+  EXPECT_EQ(renewed->acquire_time, ours.renew_time);
+  EXPECT_EQ(renewed->owner_node_uid, ours.owner_node_uid);
+  EXPECT_EQ(code_of(leases_->update(*renewed)), std::nullopt) << "with its resourceVersion";
+}
+
 TEST_F(LeaseContract, LeasesOfOthersAreDenied) {
   EXPECT_EQ(code_of(leases_->get(name_ + "-other")), Code::kDenied);
 }
