@@ -74,7 +74,7 @@ def test_fresh_machine(ported):
     ported.provision(UUID)
     checked = Checked(ported)
     assert checked.code == OK, checked.findings
-    assert "all 21 that it needs" in checked.worst("rights")[1]
+    assert "all 22 that it needs" in checked.worst("rights")[1]
     assert checked.worst("node") == ("info",
                                      f"{ported.name} is not registered: slurmlet "
                                      "registers it once it is running")

@@ -81,6 +81,7 @@ std::vector<kube::OwnRight> needed_rights(const std::string& name, bool endpoint
       {"get", kLeases, "leases", "", name, kube::kLeaseNamespace, ""},
       {"create", kLeases, "leases", "", "", kube::kLeaseNamespace, ""},
       {"update", kLeases, "leases", "", name, kube::kLeaseNamespace, ""},
+      {"patch", kLeases, "leases", "", name, kube::kLeaseNamespace, ""},
       {"list", "", "pods", "", "", "", own_pods},
       {"watch", "", "pods", "", "", "", own_pods},
       {"delete", "", "pods", "", "", "", ""},

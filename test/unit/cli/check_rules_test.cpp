@@ -82,10 +82,10 @@ TEST(CheckMachine, Metadata) {
 
 TEST(CheckNode, Rights) {
   const auto all = needed_rights("n1", true, true);
-  EXPECT_THAT(all, SizeIs(21));
+  EXPECT_THAT(all, SizeIs(22));
   EXPECT_THAT(all, Contains(kube::OwnRight{"patch", "", "nodes", "status", "n1", "", ""}));
   EXPECT_THAT(all, Contains(kube::OwnRight{"watch", "", "pods", "", "", "", "spec.nodeName=n1"}));
-  EXPECT_THAT(needed_rights("n1", false, false), SizeIs(15));
+  EXPECT_THAT(needed_rights("n1", false, false), SizeIs(16));
 }
 
 node::DesiredNode wanted_node() {
