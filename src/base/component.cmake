@@ -12,6 +12,7 @@ set(COMPONENT_SOURCES
   process_memory.cpp
   rfc3339.cpp
   side_call.cpp
+  signals.cpp
   text.cpp
   token_file.cpp
   trusted_file.cpp

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "base/side_call.h"
+#include "base/signals.h"
 #include "check/finding.h"
 #include "cli/check/check_command.h"
 #include "cli/parse_slurm.h"
@@ -20,7 +21,6 @@
 #include "config/sources.h"
 #include "credentials/bootstrap.h"
 #include "daemon/daemon.h"
-#include "daemon/signals.h"
 #include "kube/kubeconfig.h"
 #include "status/daemon_status.h"
 #include "status/service_manager.h"
@@ -110,7 +110,7 @@ void announce(const config::Settings& settings) {
 int run_forever(const config::ParsedCommandLine& command) {
   status::process_start();
   tune_allocator();
-  auto signals = daemon::Signals::open();  // a signal before that would end us
+  auto signals = Signals::open();  // a signal before that would end us
   if (!signals) {
     return fail(signals.error(), kFailed);
   }

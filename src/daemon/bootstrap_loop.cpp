@@ -1,5 +1,7 @@
 #include "daemon/bootstrap_loop.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -70,6 +72,15 @@ bool run_bootstrap(const config::Settings& settings, const std::string& node_nam
       return false;
     }
   }
+}
+
+bool must_stop(Signals& signals, status::ServiceReport& service) {
+  const auto number = signals.take_stop();
+  if (number) {
+    service.stopping();
+    log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
+  }
+  return number.has_value();
 }
 
 }  // namespace slurmlet::daemon

@@ -7,14 +7,18 @@
 
 #include <string>
 
+#include "base/signals.h"
 #include "config/settings.h"
 #include "daemon/shared.h"
-#include "daemon/signals.h"
+#include "status/service_report.h"
 
 namespace slurmlet::daemon {
 
 // True when there is a credential, false when a signal stops the daemon.
 bool run_bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
                    Shared& shared);
+
+// Whether to stop now; the service manager hears so.
+bool must_stop(Signals& signals, status::ServiceReport& service);
 
 }  // namespace slurmlet::daemon

@@ -8,7 +8,6 @@ set(COMPONENT_SOURCES
   node_identity.cpp
   node_preview.cpp
   rest_access.cpp
-  signals.cpp
   slurm_setup.cpp
   slurm_source.cpp
   state_dir.cpp)

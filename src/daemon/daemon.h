@@ -4,8 +4,8 @@
 // decided is decided in node/, when it is done is decided in sync/ and slurm/sources/.
 
 #include "base/result.h"
+#include "base/signals.h"
 #include "config/settings.h"
-#include "daemon/signals.h"
 #include "status/service_report.h"
 
 namespace slurmlet::daemon {

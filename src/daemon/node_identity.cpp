@@ -1,11 +1,11 @@
 #include "daemon/node_identity.h"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <utility>
 
 #include "base/file.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "host/machine.h"
 #include "node/labels.h"
@@ -63,11 +63,6 @@ node::NodePolicy make_policy(const config::Settings& settings, const std::string
 }
 
 }  // namespace
-
-std::string host_name() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.nodename : "";
-}
 
 std::string metal3_uuid_of(const NodeIdentity& identity) {
   if (!identity.policy.metal3_uuid.empty()) {

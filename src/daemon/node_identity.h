@@ -31,9 +31,6 @@ struct NodeIdentity {
   bool reprovisioned = false;          // the saved state is another Machine's
 };
 
-// Of this machine, as `uname -n` prints it; "" where the kernel does not say.
-std::string host_name();
-
 // kInvalid when no valid node name can be found.
 Result<NodeIdentity> identify(const config::Settings& settings, StateUse use = StateUse::kOwn);
 

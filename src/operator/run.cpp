@@ -10,15 +10,15 @@
 #include <thread>
 
 #include "base/child_limits.h"
+#include "base/host_name.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "base/turn_guard.h"
 #include "config/load.h"
 #include "config/sources.h"
 #include "credentials/access.h"
-#include "daemon/node_identity.h"
-#include "daemon/signals.h"
 #include "kube/certificate_api.h"
 #include "kube/rest_api.h"
 #include "kube/watch.h"
@@ -55,7 +55,7 @@ int fail(const Error& error) {
 std::string own_identity() {
   std::uint64_t random = 0;
   (void)!::getrandom(&random, sizeof random, 0);
-  return fmt::format("{}_{:016x}", daemon::host_name(), random);
+  return fmt::format("{}_{:016x}", host_name(), random);
 }
 
 // The API server and the credential by the kubeconfig, or those of a pod.
@@ -103,7 +103,7 @@ podapi::ServerOptions server_options(const std::string& address) {
 }
 
 sync::EventSink event_sink(kube::EventApi& api) {
-  return {api, daemon::host_name(), system_random(), "slurmlet-operator", kEventLimits};
+  return {api, host_name(), system_random(), "slurmlet-operator", kEventLimits};
 }
 
 // The API server with the Nodes, and what is called and watched there.
@@ -175,8 +175,7 @@ class Process {
   Status start_server();
   SteadyTime reload_credentials();
   // `watchdog`: how often the service manager wants to hear that this lives.
-  void run(daemon::Signals& signals, const status::Notifier& notifier,
-           std::optional<Duration> watchdog);
+  void run(Signals& signals, const status::Notifier& notifier, std::optional<Duration> watchdog);
   void report_api(const std::string& problem);
 
  private:
@@ -186,7 +185,7 @@ class Process {
   MachineServer machines_;
   Leader leader_;
   std::unique_ptr<OperatorLoop> loop_;
-  podapi::Pages pages_{[this, host = daemon::host_name()](const auto& head) {
+  podapi::Pages pages_{[this, host = host_name()](const auto& head) {
     return operator_page(head, host, loop_->status());
   }};
   std::unique_ptr<podapi::Server> server_;
@@ -287,7 +286,7 @@ void Process::report_api(const std::string& problem) {
   report_api_at_ = now + std::chrono::minutes{1};
 }
 
-void Process::run(daemon::Signals& signals, const status::Notifier& notifier,
+void Process::run(Signals& signals, const status::Notifier& notifier,
                   std::optional<Duration> watchdog) {
   nodes_.client->set_abort_fd(signals.fd());
   if (machines_.own_client) {
@@ -336,7 +335,7 @@ Status run_with(Options options) {
   log::set_level(options.log_level);
   const status::ManagerEnvironment manager = status::take_manager_environment();
   auto notifier = status::Notifier::open(manager.notify_socket);
-  auto signals = TRY(daemon::Signals::open());
+  auto signals = TRY(Signals::open());
   const auto settings = TRY(api_settings(options.kubeconfig));
   log::info("slurmlet-operator " SLURMLET_VERSION " starts: " + describe(options));
   auto cluster = TRY(cluster_name(options.slurm_conf));

@@ -14,6 +14,7 @@ set(COMPONENT_TESTS
   result_test.cpp
   rfc3339_test.cpp
   side_call_test.cpp
+  signals_test.cpp
   text_test.cpp
   token_file_test.cpp
   trusted_file_test.cpp

@@ -1,11 +1,11 @@
-#include "daemon/signals.h"
+#include "base/signals.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdlib>
 
-namespace slurmlet::daemon {
+namespace slurmlet {
 namespace {
 
 // Whether the stop taken is `expected` after these have come.
@@ -29,4 +29,4 @@ TEST(SignalsDeathTest, ASighupIsLoggedAndStopsNothing) {
 }
 
 }  // namespace
-}  // namespace slurmlet::daemon
+}  // namespace slurmlet

@@ -7,9 +7,8 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "status/service_report.h"
 
-namespace slurmlet::daemon {
+namespace slurmlet {
 
 class Signals {
  public:
@@ -25,7 +24,4 @@ class Signals {
   UniqueFd fd_;
 };
 
-// Whether to stop now; the service manager hears so.
-bool must_stop(Signals& signals, status::ServiceReport& service);
-
-}  // namespace slurmlet::daemon
+}  // namespace slurmlet

@@ -1,4 +1,4 @@
-#include "daemon/signals.h"
+#include "base/signals.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-namespace slurmlet::daemon {
+namespace slurmlet {
 
 Result<Signals> Signals::open() {
   sigset_t set;
@@ -40,13 +40,4 @@ std::optional<int> Signals::take_stop() {
   return std::nullopt;
 }
 
-bool must_stop(Signals& signals, status::ServiceReport& service) {
-  const auto number = signals.take_stop();
-  if (number) {
-    service.stopping();
-    log::info(*number == SIGTERM ? "SIGTERM: stopping" : "SIGINT: stopping");
-  }
-  return number.has_value();
-}
-
-}  // namespace slurmlet::daemon
+}  // namespace slurmlet
