@@ -15,8 +15,8 @@
 
 #include "base/delay.h"
 #include "kube/certificate_api.h"
-#include "operator/approval_rules.h"
-#include "operator/lease_watch.h"
+#include "operator/machines/approval_rules.h"
+#include "operator/site/lease_watch.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {

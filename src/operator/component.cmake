@@ -1,18 +1,17 @@
 set(COMPONENT_SOURCES
-  approval_rules.cpp
   certificate_approver.cpp
   check.cpp
-  drain_policy.cpp
-  dumped_nodes.cpp
   leader.cpp
   leftover_nodes.cpp
-  limited_command.cpp
-  machine_calls.cpp
-  machine_events.cpp
-  machine_place.cpp
-  machine_sync.cpp
-  machine_sync_calls.cpp
-  node_changes.cpp
+  machines/approval_rules.cpp
+  machines/drain_policy.cpp
+  machines/machine_calls.cpp
+  machines/machine_events.cpp
+  machines/machine_place.cpp
+  machines/machine_sync.cpp
+  machines/machine_sync_calls.cpp
+  machines/site_machines.cpp
+  machines/slurm_jobs.cpp
   operator_loop.cpp
   operator_pages.cpp
   operator_reports.cpp
@@ -24,7 +23,8 @@ set(COMPONENT_SOURCES
   rules/matching.cpp
   rules/record_rules.cpp
   run.cpp
-  site_machines.cpp
-  site_nodes.cpp
-  slurm_jobs.cpp
+  site/dumped_nodes.cpp
+  site/limited_command.cpp
+  site/node_changes.cpp
+  site/site_nodes.cpp
   slurm_runner.cpp)

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "kube/api.h"
-#include "operator/lease_watch.h"
-#include "operator/machine_place.h"
-#include "operator/site_nodes.h"
+#include "operator/machines/machine_place.h"
+#include "operator/site/lease_watch.h"
+#include "operator/site/site_nodes.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {

@@ -1,6 +1,6 @@
 #include "base/side_call.h"
-#include "operator/limited_command.h"
 #include "operator/run.h"
+#include "operator/site/limited_command.h"
 
 int main(int argc, char** argv) {
   if (const int code = slurmlet::op::run_limited(argc, argv); code >= 0) {

@@ -22,13 +22,13 @@
 #include "base/delay.h"
 #include "kube/api.h"
 #include "operator/certificate_approver.h"
-#include "operator/dumped_nodes.h"
 #include "operator/leader.h"
 #include "operator/leftover_nodes.h"
-#include "operator/machine_sync.h"
-#include "operator/node_changes.h"
+#include "operator/machines/machine_sync.h"
 #include "operator/record_publisher.h"
-#include "operator/site_nodes.h"
+#include "operator/site/dumped_nodes.h"
+#include "operator/site/node_changes.h"
+#include "operator/site/site_nodes.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {

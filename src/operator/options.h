@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "config/duration.h"
-#include "operator/machine_sync.h"
+#include "operator/machines/machine_sync.h"
 
 namespace slurmlet::op {
 

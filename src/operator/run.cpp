@@ -26,6 +26,7 @@
 #include "operator/operator_loop.h"
 #include "operator/operator_pages.h"
 #include "operator/options.h"
+#include "operator/servers.h"
 #include "operator/slurm_runner.h"
 #include "podapi/server.h"
 #include "slurm/local/conf.h"
@@ -37,14 +38,6 @@ namespace {
 
 constexpr int kCannotRun = 1;
 constexpr int kBadConfiguration = 2;
-
-// The loop waits for calls to the server of the Machines. Two in a turn may time out, and the Lease
-// must be renewed within 10 s.
-constexpr Duration kMachineCall = std::chrono::seconds{3};
-// And for one write to a Node, which may hang where others do not.
-constexpr Duration kNodeCall = std::chrono::seconds{5};
-// Of all objects together, where client-go's limits are for each.
-constexpr sync::EventLimits kEventLimits{200, 2, 8192};
 
 int fail(const Error& error) {
   log::error_lines(error.message);
@@ -101,67 +94,6 @@ podapi::ServerOptions server_options(const std::string& address) {
   options.port_flag = "--metrics-address";
   return options;
 }
-
-sync::EventSink event_sink(kube::EventApi& api) {
-  return {api, host_name(), system_random(), "slurmlet-operator", kEventLimits};
-}
-
-// The API server with the Nodes, and what is called and watched there.
-struct NodeServer {
-  const Options& options;
-  credentials::ApiAccess access;
-  std::unique_ptr<http::Client> client;
-  kube::CallOptions calls{};
-  kube::RestSiteApi site{*client, {nullptr, {}, kNodeCall}};
-  kube::RestLeaseApi leases{*client, calls, options.leader_namespace};
-  kube::RestLeaseApi node_leases{*client, calls};
-  kube::RestNodeApi node_api{*client, calls};
-  kube::RestEventApi event_api{*client, calls};
-  kube::RestApprovalApi approvals{*client, calls};
-  sync::EventSink events = event_sink(event_api);
-  std::unique_ptr<kube::Watch<kube::SiteNode>> nodes =
-      kube::watch_site_nodes(*client, calls, system_random());
-  std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates{};
-};
-
-// The one with the Machines, which may be the same.
-class MachineServer {
- public:
-  // `own`: where it is another.
-  MachineServer(const Options& options, const Clock& clock, NodeServer& nodes,
-                std::optional<credentials::ApiAccess> access, std::unique_ptr<http::Client> own)
-      : access(std::move(access)),
-        own_client(std::move(own)),
-        clock_(clock),
-        client_(own_client ? *own_client : *nodes.client),
-        machines(kube::watch_machines(client_, options.machine_cluster, lists_, system_random())) {}
-
-  // By the last Date of an answer, and our steady clock: it may be set while we run.
-  std::optional<WallTime> time(SteadyTime now) const {
-    return date_
-               ? std::optional{date_->wall +
-                               std::chrono::duration_cast<WallTime::duration>(now - date_->steady)}
-               : std::nullopt;
-  }
-
-  std::optional<credentials::ApiAccess> access;
-  const std::unique_ptr<http::Client> own_client;
-
- private:
-  const Clock& clock_;
-  http::Client& client_;
-  std::optional<Now> date_;
-  kube::CallOptions lists_{nullptr, [this](WallTime date) {
-                             date_ = Now{clock_.now().steady, date};
-                           }};
-  kube::CallOptions calls_{nullptr, lists_.on_server_date, kMachineCall};
-
- public:
-  kube::RestMachineApi api{client_, calls_};
-  kube::RestEventApi event_api{client_, calls_};
-  sync::EventSink events = event_sink(event_api);
-  const std::unique_ptr<kube::Watch<kube::Machine>> machines;
-};
 
 // All that the loop needs, in the order in which it is made.
 class Process {

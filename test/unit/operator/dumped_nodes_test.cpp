@@ -1,6 +1,6 @@
 // When a dump may say that nothing has changed, and what that counts for.
 
-#include "operator/dumped_nodes.h"
+#include "operator/site/dumped_nodes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Machines that are being deleted, by the operator's whole loop over a Slurm and an API server in
 // memory.
 
-#include "operator/machine_sync.h"
+#include "operator/machines/machine_sync.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

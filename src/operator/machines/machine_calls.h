@@ -10,7 +10,7 @@
 #include "base/delay.h"
 #include "base/keyed_backoff.h"
 #include "base/result.h"
-#include "operator/slurm_jobs.h"
+#include "operator/machines/slurm_jobs.h"
 
 namespace slurmlet::op {
 

@@ -1,4 +1,4 @@
-#include "operator/limited_command.h"
+#include "operator/site/limited_command.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -17,14 +17,14 @@
 
 #include "base/delay.h"
 #include "kube/api.h"
-#include "operator/drain_policy.h"
-#include "operator/machine_calls.h"
-#include "operator/machine_events.h"
-#include "operator/machine_place.h"
-#include "operator/node_changes.h"
+#include "operator/machines/drain_policy.h"
+#include "operator/machines/machine_calls.h"
+#include "operator/machines/machine_events.h"
+#include "operator/machines/machine_place.h"
+#include "operator/machines/site_machines.h"
+#include "operator/machines/slurm_jobs.h"
 #include "operator/rules/machine_rules.h"
-#include "operator/site_machines.h"
-#include "operator/slurm_jobs.h"
+#include "operator/site/node_changes.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {

@@ -1,4 +1,4 @@
-#include "operator/dumped_nodes.h"
+#include "operator/site/dumped_nodes.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "operator/machine_calls.h"
+#include "operator/machines/machine_calls.h"
 
 #include <algorithm>
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "kube/api.h"
-#include "operator/approval_rules.h"
-#include "operator/dumped_nodes.h"
+#include "operator/machines/approval_rules.h"
 #include "operator/rules/matching.h"
-#include "operator/site_nodes.h"
+#include "operator/site/dumped_nodes.h"
+#include "operator/site/site_nodes.h"
 
 namespace slurmlet::op {
 

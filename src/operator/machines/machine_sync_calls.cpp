@@ -1,4 +1,4 @@
-#include "operator/machine_sync.h"
+#include "operator/machines/machine_sync.h"
 
 // Its calls of the API servers: few at a time, as they block, and again later where they fail.
 

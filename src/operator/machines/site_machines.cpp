@@ -1,4 +1,4 @@
-#include "operator/site_machines.h"
+#include "operator/machines/site_machines.h"
 
 #include <utility>
 #include <vector>

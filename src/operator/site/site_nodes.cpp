@@ -1,4 +1,4 @@
-#include "operator/site_nodes.h"
+#include "operator/site/site_nodes.h"
 
 #include "base/text.h"
 #include "node/slurm_labels.h"

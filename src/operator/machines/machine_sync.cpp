@@ -1,4 +1,4 @@
-#include "operator/machine_sync.h"
+#include "operator/machines/machine_sync.h"
 
 #include <fmt/format.h>
 

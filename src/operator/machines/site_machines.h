@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kube/api.h"
-#include "operator/machine_place.h"
+#include "operator/machines/machine_place.h"
 
 namespace slurmlet::op {
 

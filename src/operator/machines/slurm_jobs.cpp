@@ -1,11 +1,11 @@
-#include "operator/slurm_jobs.h"
+#include "operator/machines/slurm_jobs.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/text.h"
-#include "operator/limited_command.h"
-#include "operator/node_changes.h"
+#include "operator/site/limited_command.h"
+#include "operator/site/node_changes.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::op {

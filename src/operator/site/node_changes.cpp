@@ -1,9 +1,9 @@
-#include "operator/node_changes.h"
+#include "operator/site/node_changes.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "operator/limited_command.h"
+#include "operator/site/limited_command.h"
 #include "slurm/answers/values.h"
 
 namespace slurmlet::op {

@@ -1,4 +1,4 @@
-#include "operator/approval_rules.h"
+#include "operator/machines/approval_rules.h"
 
 #include <algorithm>
 

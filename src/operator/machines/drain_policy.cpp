@@ -1,4 +1,4 @@
-#include "operator/drain_policy.h"
+#include "operator/machines/drain_policy.h"
 
 #include <fmt/format.h>
 

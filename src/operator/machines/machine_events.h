@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "operator/machine_place.h"
+#include "operator/machines/machine_place.h"
 #include "sync/event_sink.h"
 
 namespace slurmlet::op {

@@ -1,4 +1,4 @@
-#include "operator/machine_place.h"
+#include "operator/machines/machine_place.h"
 
 #include <algorithm>
 

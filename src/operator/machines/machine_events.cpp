@@ -1,4 +1,4 @@
-#include "operator/machine_events.h"
+#include "operator/machines/machine_events.h"
 
 #include <utility>
 

@@ -1,0 +1,94 @@
+#pragma once
+
+// The API servers that the operator calls, each with its connection and what is watched there.
+// Pure wiring: what is made later uses what is above it. One thread.
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/host_name.h"
+#include "credentials/access.h"
+#include "kube/certificate_api.h"
+#include "kube/rest_api.h"
+#include "kube/watch.h"
+#include "operator/options.h"
+#include "sync/event_sink.h"
+
+namespace slurmlet::op {
+
+// The loop waits for calls to the server of the Machines. Two in a turn may time out, and the Lease
+// must be renewed within 10 s.
+inline constexpr Duration kMachineCall = std::chrono::seconds{3};
+// And for one write to a Node, which may hang where others do not.
+inline constexpr Duration kNodeCall = std::chrono::seconds{5};
+// Of all objects together, where client-go's limits are for each.
+inline constexpr sync::EventLimits kEventLimits{200, 2, 8192};
+
+inline sync::EventSink event_sink(kube::EventApi& api) {
+  return {api, host_name(), system_random(), "slurmlet-operator", kEventLimits};
+}
+
+// The API server with the Nodes, and what is called and watched there.
+struct NodeServer {
+  const Options& options;
+  credentials::ApiAccess access;
+  std::unique_ptr<http::Client> client;
+  kube::CallOptions calls{};
+  kube::RestSiteApi site{*client, {nullptr, {}, kNodeCall}};
+  kube::RestLeaseApi leases{*client, calls, options.leader_namespace};
+  kube::RestLeaseApi node_leases{*client, calls};
+  kube::RestNodeApi node_api{*client, calls};
+  kube::RestEventApi event_api{*client, calls};
+  kube::RestApprovalApi approvals{*client, calls};
+  sync::EventSink events = event_sink(event_api);
+  std::unique_ptr<kube::Watch<kube::SiteNode>> nodes =
+      kube::watch_site_nodes(*client, calls, system_random());
+  std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates{};
+};
+
+// The one with the Machines, which may be the same.
+class MachineServer {
+ public:
+  // `own`: where it is another.
+  MachineServer(const Options& options, const Clock& clock, NodeServer& nodes,
+                std::optional<credentials::ApiAccess> access, std::unique_ptr<http::Client> own)
+      : access(std::move(access)),
+        own_client(std::move(own)),
+        client_(own_client ? *own_client : *nodes.client),
+        clock_(clock),
+        api(client_, calls(kMachineCall)),
+        event_api(client_, calls(kMachineCall)),
+        machines(kube::watch_machines(client_, options.machine_cluster, calls(Duration::max()),
+                                      system_random())) {}
+
+  // By the last Date of an answer, and our steady clock: it may be set while we run.
+  std::optional<WallTime> time(SteadyTime now) const {
+    return date_
+               ? std::optional{date_->wall +
+                               std::chrono::duration_cast<WallTime::duration>(now - date_->steady)}
+               : std::nullopt;
+  }
+
+  std::optional<credentials::ApiAccess> access;
+  const std::unique_ptr<http::Client> own_client;
+
+ private:
+  void note_date(WallTime date) { date_ = Now{clock_.now().steady, date}; }
+  kube::CallOptions calls(Duration longest) {
+    return {nullptr, [this](WallTime date) { note_date(date); }, longest};
+  }
+
+  http::Client& client_;
+  const Clock& clock_;
+  std::optional<Now> date_;
+
+ public:
+  kube::RestMachineApi api;
+  kube::RestEventApi event_api;
+  sync::EventSink events = event_sink(event_api);
+  const std::unique_ptr<kube::Watch<kube::Machine>> machines;
+};
+
+}  // namespace slurmlet::op
