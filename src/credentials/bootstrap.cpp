@@ -113,8 +113,9 @@ std::string bootstrap_need(const config::Settings& settings, const std::string& 
   const auto access = kube::load_kubeconfig(path);
   if (!access) {
     std::error_code ignored;
-    return std::filesystem::exists(path, ignored) ? access.error().message
-                                                  : path + " does not exist yet";
+    return access.error().code == Code::kNotFound && !std::filesystem::exists(path, ignored)
+               ? path + " does not exist yet"
+               : access.error().message;
   }
   if (!access->pem.certificate) {
     return "";  // a token: nothing to be seen in it
@@ -154,35 +155,33 @@ bool Bootstrap::is_issued(WallTime now) const {
   return held_ && held_->not_after > now && held_->common_name == "system:node:" + node_name_;
 }
 
+Bootstrap::Connected::Connected(ApiAccess used, std::unique_ptr<http::Client> made,
+                                const Bootstrap& owner, CertificateSyncOptions options,
+                                CertificateSync::Issued issued)
+    : access(std::move(used)),
+      client(std::move(made)),
+      api(*client, kube::CallOptions{&owner.requests_, {}}, system_random()),
+      sync(api, owner.store_, std::move(options), system_random(), std::move(issued)) {
+  sync.set_subject(client_certificate_subject(owner.node_name_));
+}
+
 Status Bootstrap::open() {
   auto connection =
       TRY(connect_to_bootstrap(settings_, discovered_ca_, clock_, requests_, abort_fd_));
-  access_.emplace(std::move(connection.access));
-  client_ = std::move(connection.client);
-  api_ = std::make_unique<kube::RestCertificateApi>(*client_, kube::CallOptions{&requests_, {}},
-                                                    system_random());
   auto options = client_certificate_options(settings_, node_name_);
   // The network may come late, and nobody sees this node before.
   options.unanswered = Delay::kBootstrapRetry;
-  sync_ = std::make_unique<CertificateSync>(
-      *api_, store_, std::move(options), system_random(),
+  connected_ = std::make_unique<Connected>(
+      std::move(connection.access), std::move(connection.client), *this, std::move(options),
       [this](const tls::StoredCertificate& certificate) { held_ = certificate.summary; });
-  sync_->set_subject(client_certificate_subject(node_name_));
   return {};
-}
-
-void Bootstrap::close() {
-  sync_.reset();
-  api_.reset();
-  client_.reset();
-  access_.reset();
 }
 
 // What was there before is kept beside it: it was of no use, but somebody may have written it.
 Status Bootstrap::write_kubeconfig() const {
   const auto& path = settings_.kubernetes.kubeconfig;
   const std::string text =
-      kube::node_kubeconfig_text(access_->cluster(), node_name_, store_.current_path());
+      kube::node_kubeconfig_text(connected_->access.cluster(), node_name_, store_.current_path());
   if (const auto before = read_file(path); before && *before != text) {
     if (const Status kept = write_file_atomic(replaced_kubeconfig(path), *before, kPrivate);
         !kept) {
@@ -211,37 +210,35 @@ SteadyTime Bootstrap::step(Now now) {
   }
   if (changed) {
     log::info("the bootstrap credential was replaced; trying it");
-    close();
+    connected_.reset();
     discovered_ca_.clear();
     backoff_.reset();
-    next_open_ = {};
+    next_try_ = {};
   }
-  if (!sync_) {
-    if (now.steady < next_open_) {
-      return next_open_;
+  if (!connected_) {
+    if (now.steady < next_try_) {
+      return next_try_;
     }
     if (const Status opened = open(); !opened) {
-      close();
-      if (opened.error().code == Code::kCancelled) {
-        next_open_ = now.steady;
-        return next_open_;
-      }
-      next_open_ = failed(opened.error(), "bootstrap failed, retrying", true);
-      return next_open_;
+      const bool by_signal = opened.error().code == Code::kCancelled;
+      next_try_ =
+          by_signal ? now.steady : failed(opened.error(), "bootstrap failed, retrying", true);
+      return next_try_;
     }
     problem_.reset();
     backoff_.reset();
+    next_try_ = {};
   }
-  const SteadyTime next = sync_->step(now);
+  const SteadyTime next = connected_->sync.step(now);
   if (!is_issued(now.wall)) {
     return std::min(next, now.steady + kLook);
   }
-  if (now.steady < next_write_) {  // the last try woke us: it made a file
-    return next_write_;
+  if (now.steady < next_try_) {  // the last try woke us: it made a file
+    return next_try_;
   }
   if (const Status written = write_kubeconfig(); !written) {
-    next_write_ = failed(written.error(), "the kubeconfig of this node cannot be written", false);
-    return next_write_;
+    next_try_ = failed(written.error(), "the kubeconfig of this node cannot be written", false);
+    return next_try_;
   }
   log::info("bootstrap completed; " + settings_.kubernetes.kubeconfig + " written");
   done_ = true;
@@ -249,18 +246,18 @@ SteadyTime Bootstrap::step(Now now) {
 }
 
 std::string Bootstrap::server() const {
-  return access_ ? access_->server() : settings_.kubernetes.server;
+  return connected_ ? connected_->access.server() : settings_.kubernetes.server;
 }
 
 std::optional<CertificateStatus> Bootstrap::request() const {
-  return sync_ ? std::optional{sync_->status()} : std::nullopt;
+  return connected_ ? std::optional{connected_->sync.status()} : std::nullopt;
 }
 
 void Bootstrap::wait(SteadyTime until, std::vector<int> fds) {
   fds.push_back(files_.fd());
   std::erase(fds, -1);
-  if (client_) {
-    client_->wait(until, fds);
+  if (connected_) {
+    connected_->client->wait(until, fds);
     return;
   }
   std::vector<pollfd> entries;

@@ -58,8 +58,16 @@ class Bootstrap {
   std::optional<CertificateStatus> request() const;
 
  private:
+  // With the bootstrap credential.
+  struct Connected {
+    Connected(ApiAccess used, std::unique_ptr<http::Client> made, const Bootstrap& owner,
+              CertificateSyncOptions options, CertificateSync::Issued issued);
+    ApiAccess access;
+    std::unique_ptr<http::Client> client;
+    kube::RestCertificateApi api;
+    CertificateSync sync;
+  };
   Status open();
-  void close();
   Status write_kubeconfig() const;
   SteadyTime failed(const Error& error, const std::string& what, bool by_itself);
   bool is_of_use(WallTime now) const { return bootstrap_need(settings_, node_name_, now).empty(); }
@@ -73,15 +81,12 @@ class Bootstrap {
   tls::CertificateStore store_;
   Backoff backoff_;
   FileWatch files_;
-  bool was_of_no_use_;  // the kubeconfig; else it is the API server that rejects it
-  SteadyTime next_open_{}, next_write_{};
+  bool was_of_no_use_;     // the kubeconfig; else it is the API server that rejects it
+  SteadyTime next_try_{};  // to connect, or to write the kubeconfig
   std::optional<Error> problem_;
 
   std::string discovered_ca_;
-  std::optional<ApiAccess> access_;
-  std::unique_ptr<http::Client> client_;
-  std::unique_ptr<kube::RestCertificateApi> api_;
-  std::unique_ptr<CertificateSync> sync_;
+  std::unique_ptr<Connected> connected_;
   std::optional<tls::CertificateSummary> held_;  // what the store holds
   bool done_ = false;
 };

@@ -15,6 +15,10 @@ namespace {
 // So many rejections in a row are no accident of a server that just starts.
 constexpr std::uint64_t kRefusalsThatCount = 3;
 
+tls::CertificateStore client_store(const config::Settings& settings) {
+  return {settings.kubernetes.cert_dir, kClientStoreName};
+}
+
 CertificateSyncOptions certificate_options(const config::Settings& settings,
                                            const std::string& node_name, const char* what,
                                            const char* signer, const char* usage) {
@@ -47,11 +51,10 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
       node_name_(node_name),
       calls_(std::move(calls)),
       api_(client, calls_, system_random()),
-      client_store_(settings.kubernetes.cert_dir, kClientStoreName),
-      patience_(delay(Delay::kCredentialRejected, system_random())) {
+      rejection_{delay(Delay::kCredentialRejected, system_random())} {
   if (settings_.kubernetes.rotate_certificates && is_own_certificate()) {
-    client_sync_.emplace(api_, client_store_, client_certificate_options(settings, node_name),
-                         system_random(),
+    client_sync_.emplace(api_, client_store(settings),
+                         client_certificate_options(settings, node_name), system_random(),
                          [](const tls::StoredCertificate&) {});  // its file is watched
     client_sync_->set_subject(client_certificate_subject(node_name));
   }
@@ -73,7 +76,8 @@ OwnCredentials::OwnCredentials(const config::Settings& settings, ApiAccess& acce
 // Whether the kubeconfig shows the certificate that the bootstrap put into certDir.
 bool OwnCredentials::is_own_certificate() const {
   const auto files = access_.files();
-  return std::find(files.begin(), files.end(), client_store_.current_path()) != files.end();
+  return std::find(files.begin(), files.end(), client_store(settings_).current_path()) !=
+         files.end();
 }
 
 void OwnCredentials::watch_files() {
@@ -155,17 +159,17 @@ std::optional<std::string> OwnCredentials::loss(WallTime now) const {
 // A clock that is wrong is worth a word; with a certificate that is, the API server will say so.
 void OwnCredentials::notice_expiry(WallTime now) {
   const bool expired = is_expired(now);
-  if (expired && !told_expired_) {
+  if (expired && !rejection_.reported_expiry) {
     log::warning("by this machine's clock the client certificate expired at " +
                  rfc3339(access_.client_certificate()->not_after) +
                  "; it is used until the API server rejects it");
   }
-  told_expired_ = expired;
+  rejection_.reported_expiry = expired;
 }
 
 bool OwnCredentials::needs_bootstrap(Now now) const {
-  return lost_since_ && settings_.kubernetes.has_bootstrap() &&
-         (is_expired(now.wall) || now.steady - *lost_since_ >= patience_);
+  return rejection_.since && settings_.kubernetes.has_bootstrap() &&
+         (is_expired(now.wall) || now.steady - *rejection_.since >= rejection_.patience);
 }
 
 // Says once what to do; with a bootstrap the daemon does it itself. Returns the next wake-up.
@@ -173,20 +177,20 @@ SteadyTime OwnCredentials::notice_loss(Now now) {
   notice_expiry(now.wall);
   const auto problem = loss(now.wall);
   if (!problem) {
-    if (lost_since_) {
+    if (rejection_.since) {
       log::info("the API server accepts this node's credential again");
     }
-    lost_since_.reset();
+    rejection_.since.reset();
     return kNever;
   }
-  if (lost_since_) {
+  if (rejection_.since) {
     const bool waits = settings_.kubernetes.has_bootstrap() && !needs_bootstrap(now);
-    return waits ? *lost_since_ + patience_ : kNever;
+    return waits ? *rejection_.since + rejection_.patience : kNever;
   }
-  lost_since_ = now.steady;
+  rejection_.since = now.steady;
   if (settings_.kubernetes.has_bootstrap()) {
     log::warning(*problem + ": requesting another one with the bootstrap token");
-    return *lost_since_ + patience_;
+    return *rejection_.since + rejection_.patience;
   }
   log::error(
       fmt::format("{}: put a fresh credential for system:node:{} into {} (it is reloaded without a "

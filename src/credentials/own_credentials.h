@@ -43,6 +43,12 @@ class OwnCredentials {
   CertificateReport report(WallTime now) const;
 
  private:
+  // By the API server, of the credential.
+  struct Rejection {
+    Duration patience;  // with it
+    std::optional<SteadyTime> since = {};
+    bool reported_expiry = false;
+  };
   void watch_files();
   bool is_own_certificate() const;
   std::optional<std::string> loss(WallTime now) const;
@@ -56,7 +62,6 @@ class OwnCredentials {
   std::string node_name_;
   kube::CallOptions calls_;
   kube::RestCertificateApi api_;
-  tls::CertificateStore client_store_;
   std::optional<CertificateSync> client_sync_;
   std::optional<CertificateSync> serving_sync_;
   std::vector<node::Address> addresses_;  // that its subject was made of
@@ -65,9 +70,7 @@ class OwnCredentials {
   std::uint64_t past_failures_ = 0;  // of files_ before the one now
   std::uint64_t replaced_ = 0;
   bool is_started_ = false;  // the first step reads everything again
-  Duration patience_;        // with rejections
-  std::optional<SteadyTime> lost_since_;
-  bool told_expired_ = false;
+  Rejection rejection_;
 };
 
 // The request for the node's client certificate, the same at bootstrap and at renewal.
