@@ -137,6 +137,11 @@ def operator_settings(values):
     return yaml.safe_load(made["ConfigMap", "slurmlet-operator"]["data"]["operator.yaml"])
 
 
+def test_a_value_that_does_not_exist_is_named():
+    """A typo would leave the default in force."""
+    assert "deploymnet" in helm("template", CHART, "--set", "operator.deploymnet=true", fails=True)
+
+
 def test_settings_of_the_operator():
     """Each is one that it has, and what it needs in a pod is there."""
     program = repository() / "build/release/slurmlet-operator"
