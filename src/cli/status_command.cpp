@@ -76,7 +76,7 @@ int run_wait_registered(const config::Settings& settings,
     return kBadCommandLine;
   }
   const SteadyTime deadline = std::chrono::steady_clock::now() + *timeout;
-  std::string told;
+  std::string last, reported;
   while (true) {
     const auto status = client->ask();
     if (is_registered(status)) {
@@ -89,10 +89,12 @@ int run_wait_registered(const config::Settings& settings,
                              config::format_duration(*timeout), why));
       return kNotHealthy;
     }
-    if (why != told) {
-      told = std::move(why);
-      log::info("waiting: " + told);
+    // Twice: between the bootstrap and the rest the daemon does not answer for a moment.
+    if (why == last && why != reported) {
+      reported = why;
+      log::info("waiting: " + reported);
     }
+    last = std::move(why);
     client->pause(kBetweenQuestions);
   }
 }

@@ -18,6 +18,8 @@ using kube::member;
 using kube::string_at;
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kOperator = "slurmlet-operator";  // which queries for all nodes
+
 // What is not known is null.
 Json known(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 Json known(const std::optional<WallTime>& time) { return time ? Json(rfc3339(*time)) : Json{}; }
@@ -51,7 +53,8 @@ Json slurm_json(const Report& report, WallTime now) {
           {"state", record ? known(node::known_state(report.facts).raw()) : Json{}},
           {"answeredAt", known(slurm.answered_at)},
           {"ageSeconds", age},
-          {"queried", slurm::pace_text(report.slurmctld.pace)},
+          {"queried",
+           slurm.source == kOperator ? Json{} : Json(slurm::pace_text(report.slurmctld.pace))},
           {"stale", slurm.stale},
           {"failure", failure}};
 }

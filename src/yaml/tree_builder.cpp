@@ -99,7 +99,10 @@ Error TreeBuilder::at(const yaml_mark_t& mark, const std::string& problem) const
 }
 
 Error TreeBuilder::parser_error() const {
-  const std::string problem = parser_.problem == nullptr ? "not enough memory" : parser_.problem;
+  std::string problem = parser_.problem == nullptr ? "not enough memory" : parser_.problem;
+  if (text_.substr(std::min(parser_.problem_mark.index, text_.size())).starts_with('\t')) {
+    problem = "a tab; indent with spaces";
+  }
   if (parser_.error == YAML_READER_ERROR) {
     const auto before = text_.substr(0, std::min(parser_.problem_offset, text_.size()));
     const auto line_start = before.rfind('\n') + 1;  // npos + 1 == 0

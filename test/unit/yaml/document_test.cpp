@@ -117,6 +117,14 @@ TEST(DocumentTest, JsonParses) {
   EXPECT_TRUE(root.find("f")->is_list());
 }
 
+TEST(DocumentTest, ATabIsNamed) {
+  for (const char* text : {"a:\n\tb: 1\n", "a:\n  b: 1\n\tc: 1\n"}) {
+    const auto document = parse(text, "/c.yaml");
+    ASSERT_FALSE(document) << text;
+    EXPECT_THAT(document.error().message, testing::HasSubstr("a tab; indent with spaces")) << text;
+  }
+}
+
 // libyaml does not know JSON's way of writing characters beyond U+FFFF.
 TEST(DocumentTest, JsonSurrogatePairsAreRejected) {
   EXPECT_EQ(parse_value(R"({"a": "\\ud83d\\ude00"})").find("a")->text(), "\\ud83d\\ude00");
