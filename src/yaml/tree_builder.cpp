@@ -100,7 +100,11 @@ Error TreeBuilder::at(const yaml_mark_t& mark, const std::string& problem) const
 
 Error TreeBuilder::parser_error() const {
   std::string problem = parser_.problem == nullptr ? "not enough memory" : parser_.problem;
-  if (text_.substr(std::min(parser_.problem_mark.index, text_.size())).starts_with('\t')) {
+  const auto lines = split(text_, '\n');
+  if (const auto line = parser_.problem_mark.line;
+      line < lines.size() &&
+      lines[line].substr(0, lines[line].find_first_not_of(" \t")).find('\t') !=
+          std::string_view::npos) {
     problem = "a tab; indent with spaces";
   }
   if (parser_.error == YAML_READER_ERROR) {
