@@ -12,5 +12,4 @@ set(COMPONENT_SOURCES
   routes.cpp
   server.cpp
   server_connection.cpp
-  source_budget.cpp
   status_json.cpp)

@@ -28,9 +28,10 @@ using Entries = std::map<ConnectionId, Entry>;  // in the order of their coming
 std::size_t count_from(const Entries& entries, const std::string& host);
 
 // Of those from `host`, or of all when it is null: one that has been answered and lingers, else the
-// one that has been idle longest, else one that was never let through and still shakes hands, sends
-// its head or does not take its refusal: of the network, and in it of the address, with the most of
-// them the oldest; those of known addresses last. Nothing when all others are being served.
-std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host);
+// one that has been idle longest. `for_known`: else the oldest that was never let through and still
+// shakes hands, sends its head or does not take its refusal, those of known addresses last. Nothing
+// where all others stay.
+std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host,
+                                            bool for_known);
 
 }  // namespace slurmlet::podapi

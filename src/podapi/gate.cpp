@@ -115,9 +115,8 @@ Gate::Gate(kube::ReviewApi& api, std::function<Response(const RequestHead&)> ser
       bad_tokens_(options_.max_cached),
       allowed_(options_.max_cached),
       denied_(options_.max_cached),
-      strangers_budget_(options_.reviews),
-      newcomers_budget_(options_.reviews),
-      known_budget_(options_.reviews.unknown),
+      new_reviews_(options_.reviews),
+      repeated_reviews_(options_.reviews),
       lines_(kLines) {}
 
 std::string Gate::digest(std::string_view text) const {
@@ -130,139 +129,137 @@ void Gate::forget(RequestId id) {
   drop_waiter(access_reviews_, id);
 }
 
-Response Gate::allow(const Passage& passage, SteadyTime now) {
-  strangers_budget_.know(passage.source, now);
-  newcomers_budget_.know(passage.source, now);
-  return serve_(passage.head);
+Response Gate::allow(const PendingRequest& request) {
+  new_reviews_.know(request.host);
+  return serve_(request.head);
 }
 
-Response Gate::unauthorized(const Passage& passage) {
-  return refusal_response(passage.path, {401, "Unauthorized", "Unauthorized"});
+Response Gate::unauthorized(const PendingRequest& request) {
+  return refusal_response(request.path, {401, "Unauthorized", "Unauthorized"});
 }
 
-Response Gate::forbidden(const Passage& passage) {
-  const auto& [verb, subresources] = passage.attributes;
+Response Gate::forbidden(const PendingRequest& request) {
+  const auto& [verb, subresources] = request.attributes;
   const std::string message =
       fmt::format("Forbidden (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
-                  kube::one_line(passage.user.name, kMaxNameBytes), verb, join(subresources, " "));
-  return refusal_response(passage.path, {403, "Forbidden", message});
+                  kube::one_line(request.user.name, kMaxNameBytes), verb, join(subresources, " "));
+  return refusal_response(request.path, {403, "Forbidden", message});
 }
 
-Response Gate::unavailable(const Passage& passage, int code, const char* why) {
+Response Gate::unavailable(const PendingRequest& request, int code, const char* why) {
   const char* reason = code == 429 ? "TooManyRequests" : "ServiceUnavailable";
-  return refusal_response(passage.path, {code, reason, why, kRetrySeconds});
+  return refusal_response(request.path, {code, reason, why, kRetrySeconds});
 }
 
-void Gate::say(const Passage& passage, bool is_allowed, SteadyTime now) {
+void Gate::say(const PendingRequest& request, bool is_allowed, SteadyTime now) {
   if (lines_.take(now)) {
     log::info(fmt::format("kubelet endpoint: {} {} {} nodes/{}",
-                          kube::one_line(passage.user.name, kMaxNameBytes),
-                          is_allowed ? "may" : "may not", passage.attributes.verb,
-                          passage.attributes.subresources[passage.asking]));
+                          kube::one_line(request.user.name, kMaxNameBytes),
+                          is_allowed ? "may" : "may not", request.attributes.verb,
+                          request.attributes.subresources[request.asking]));
   }
 }
 
-Response Gate::cannot_ask(const Passage& passage, const Error& error) {
-  return unavailable(passage, 503, error.code == Code::kDenied ? kMayNotAsk : kCannotAsk);
+Response Gate::cannot_ask(const PendingRequest& request, const Error& error) {
+  return unavailable(request, 503, error.code == Code::kDenied ? kMayNotAsk : kCannotAsk);
 }
 
 std::optional<Response> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,
                                     Now now) {
-  Passage passage;
-  passage.head = head;
-  passage.head.headers.clear();
-  passage.source = caller.source;
-  passage.path = normalized_path(head.path).value_or("");
-  passage.attributes = request_attributes(head.method, head.path);
+  PendingRequest request;
+  request.head = head;
+  request.head.headers.clear();
+  request.host = caller.host;
+  request.path = normalized_path(head.path).value_or("");
+  request.attributes = request_attributes(head.method, head.path);
   if (auto user = certificate_user(caller, now.wall)) {
-    passage.user = *std::move(user);
-    return review_access(id, std::move(passage), now.steady);
+    request.user = *std::move(user);
+    return review_access(id, std::move(request), now.steady);
   }
   if (const auto token = bearer_token(head)) {
-    return review_token(id, std::move(passage), *token, now.steady);
+    return review_token(id, std::move(request), *token, now.steady);
   }
-  return unauthorized(passage);
+  return unauthorized(request);
 }
 
 // Why this request may not wait for the API server, if it may not. Tokens that nobody knows yet get
 // half of the places, three quarters if they come from a known address, so that a slow API server
 // and a flood of bad tokens leave room for the others.
-std::optional<Response> Gate::refuse_to_wait(const Passage& passage, std::size_t under_way) {
+std::optional<Response> Gate::refuse_to_wait(const PendingRequest& request, std::size_t under_way) {
   const auto is_stranger = [](const auto& waiting) { return waiting.second.is_stranger; };
   const auto strangers =
       static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_stranger));
-  const std::size_t quarters = strangers_budget_.knows(passage.source) ? 3 : 2;
+  const std::size_t quarters = new_reviews_.knows(request.host) ? 3 : 2;
   const std::size_t share = std::max<std::size_t>(1, options_.max_waiting * quarters / 4);
   const bool is_full = waiting_.size() >= options_.max_waiting ||
                        under_way >= options_.max_waiting ||
-                       (passage.is_stranger && strangers >= share);
-  return is_full ? std::optional{unavailable(passage, 503, kTooManyWaiting)} : std::nullopt;
+                       (request.is_stranger && strangers >= share);
+  return is_full ? std::optional{unavailable(request, 503, kTooManyWaiting)} : std::nullopt;
 }
 
-std::optional<Response> Gate::review_token(RequestId id, Passage passage, const std::string& token,
-                                           SteadyTime now) {
+std::optional<Response> Gate::review_token(RequestId id, PendingRequest request,
+                                           const std::string& token, SteadyTime now) {
   const std::string key = digest(token);
   if (const UserInfo* user = good_tokens_.find(key, now)) {
-    passage.user = *user;
-    return review_access(id, std::move(passage), now);
+    request.user = *user;
+    return review_access(id, std::move(request), now);
   }
   if (bad_tokens_.find(key, now) != nullptr) {
-    return unauthorized(passage);
+    return unauthorized(request);
   }
   const bool is_known = good_tokens_.remembers(key);
-  passage.is_stranger = !is_known;
+  request.is_stranger = !is_known;
   const auto under_way = token_reviews_.find(key);
   const bool joins = under_way != token_reviews_.end();
-  if (auto refusal = refuse_to_wait(passage, joins ? 0 : token_reviews_.size())) {
+  if (auto refusal = refuse_to_wait(request, joins ? 0 : token_reviews_.size())) {
     return refusal;
   }
   if (joins) {
     under_way->second.waiters.push_back(id);
-  } else if (is_known ? known_budget_.take(now)
-                      : strangers_budget_.take(passage.source, now) <= now) {
+  } else if (is_known ? repeated_reviews_.take(now) : new_reviews_.take(request.host, now) <= now) {
     ++counters_.token_reviews;
     token_reviews_.emplace(key, Review<TokenReview>{api_.review_token(token, now), {id}});
   } else {
-    return unavailable(passage, 429, kTooManyReviews);
+    return unavailable(request, 429, kTooManyReviews);
   }
-  waiting_.insert_or_assign(id, std::move(passage));
+  waiting_.insert_or_assign(id, std::move(request));
   return std::nullopt;
 }
 
 // One subresource after the other until one is allowed, as the kubelet does.
-std::optional<Response> Gate::review_access(RequestId id, Passage passage, SteadyTime now) {
-  for (; passage.asking < passage.attributes.subresources.size(); ++passage.asking) {
-    const kube::AccessQuestion question{passage.user, passage.attributes.verb,
-                                        passage.attributes.subresources[passage.asking],
+std::optional<Response> Gate::review_access(RequestId id, PendingRequest request, SteadyTime now) {
+  for (; request.asking < request.attributes.subresources.size(); ++request.asking) {
+    const kube::AccessQuestion question{request.user, request.attributes.verb,
+                                        request.attributes.subresources[request.asking],
                                         options_.node_name};
     const std::string key = digest(question_text(question));
     if (allowed_.find(key, now) != nullptr) {
-      return allow(passage, now);
+      return allow(request);
     }
     if (denied_.find(key, now) != nullptr) {
       continue;
     }
     const auto under_way = access_reviews_.find(key);
     const bool joins = under_way != access_reviews_.end();
-    if (auto refusal = refuse_to_wait(passage, joins ? 0 : access_reviews_.size())) {
+    if (auto refusal = refuse_to_wait(request, joins ? 0 : access_reviews_.size())) {
       return refusal;
     }
     if (joins) {
       under_way->second.waiters.push_back(id);
-    } else if (allowed_.remembers(key) ? known_budget_.take(now)
-                                       : newcomers_budget_.take(passage.source, now) <= now) {
+    } else if (allowed_.remembers(key) ? repeated_reviews_.take(now)
+                                       : new_reviews_.take(request.host, now) <= now) {
       ++counters_.access_reviews;
       access_reviews_.emplace(key, Review<AccessReview>{api_.review_access(question, now), {id}});
     } else {
-      return unavailable(passage, 429, kTooManyReviews);
+      return unavailable(request, 429, kTooManyReviews);
     }
-    waiting_.insert_or_assign(id, std::move(passage));
+    waiting_.insert_or_assign(id, std::move(request));
     return std::nullopt;
   }
-  return forbidden(passage);
+  return forbidden(request);
 }
 
-std::optional<Gate::Passage> Gate::take_waiting(RequestId id) {
+std::optional<Gate::PendingRequest> Gate::take_waiting(RequestId id) {
   auto node = waiting_.extract(id);
   return node.empty() ? std::nullopt : std::optional{std::move(node.mapped())};
 }
@@ -284,17 +281,17 @@ void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Answers
         now + (is_final ? options_.token_ttl : std::min(options_.token_ttl, options_.denied_ttl)));
   }
   for (const RequestId id : waiters) {
-    auto passage = take_waiting(id);
-    if (!passage) {
+    auto request = take_waiting(id);
+    if (!request) {
       continue;
     }
-    passage->is_stranger = passage->is_stranger && !is_good;
+    request->is_stranger = request->is_stranger && !is_good;
     std::optional<Response> answer;
     if (is_good) {
-      passage->user = user;
-      answer = review_access(id, *std::move(passage), now);
+      request->user = user;
+      answer = review_access(id, *std::move(request), now);
     } else {
-      answer = result ? unauthorized(*passage) : cannot_ask(*passage, result.error());
+      answer = result ? unauthorized(*request) : cannot_ask(*request, result.error());
     }
     if (answer) {
       answers.emplace_back(id, *std::move(answer));
@@ -314,21 +311,21 @@ void Gate::settle(const Finished<AccessReview>& finished, SteadyTime now, Answer
     denied_.put(key, true, now + options_.denied_ttl);
   }
   for (const RequestId id : waiters) {
-    auto passage = take_waiting(id);
-    if (!passage) {
+    auto request = take_waiting(id);
+    if (!request) {
       continue;
     }
     if (std::exchange(is_news, false)) {
-      say(*passage, is_allowed, now);
+      say(*request, is_allowed, now);
     }
     std::optional<Response> answer;
     if (!result) {
-      answer = cannot_ask(*passage, result.error());
+      answer = cannot_ask(*request, result.error());
     } else if (is_allowed) {
-      answer = allow(*passage, now);
+      answer = allow(*request);
     } else {
-      ++passage->asking;
-      answer = review_access(id, *std::move(passage), now);
+      ++request->asking;
+      answer = review_access(id, *std::move(request), now);
     }
     if (answer) {
       answers.emplace_back(id, *std::move(answer));

@@ -24,9 +24,9 @@
 #include "base/clock.h"
 #include "base/token_bucket.h"
 #include "kube/review_api.h"
+#include "podapi/caller_budget.h"
 #include "podapi/reviews.h"
 #include "podapi/server.h"
-#include "podapi/source_budget.h"
 
 namespace slurmlet::podapi {
 
@@ -44,10 +44,10 @@ struct GateOptions {
   Duration denied_ttl = std::chrono::seconds{30};
   std::size_t max_cached = 512;  // entries of each cache
   std::size_t max_waiting = 32;  // requests that wait for the API server
-  // For tokens never seen to be good, likewise for access never granted before; what has been
-  // granted has a bucket of its own, as great as that of the unknown addresses. So neither
-  // strangers nor users without rights shut out the others.
-  SourceLimits reviews{{5, 20}, {6, 24}, {8, 32}};
+  // For tokens and access never granted before, of known addresses and of all others; what has been
+  // granted has a bucket of its own. So neither strangers nor users without rights shut out the
+  // others.
+  Rate reviews{8, 32};
 };
 
 struct GateCounters {
@@ -71,9 +71,9 @@ class Gate final : public RequestHandler {
  private:
   using Answers = std::vector<std::pair<RequestId, Response>>;
   // A request on its way through the gate.
-  struct Passage {
+  struct PendingRequest {
     RequestHead head;  // without headers: no route reads them, and one is the caller's token
-    Source source;
+    std::string host;
     std::string path;  // normalized
     RequestAttributes attributes;
     std::size_t asking = 0;  // index of the subresource in question
@@ -82,20 +82,20 @@ class Gate final : public RequestHandler {
   };
 
   std::string digest(std::string_view text) const;
-  std::optional<Response> review_token(RequestId id, Passage passage, const std::string& token,
-                                       SteadyTime now);
-  std::optional<Response> review_access(RequestId id, Passage passage, SteadyTime now);
-  std::optional<Response> refuse_to_wait(const Passage& passage, std::size_t under_way);
+  std::optional<Response> review_token(RequestId id, PendingRequest request,
+                                       const std::string& token, SteadyTime now);
+  std::optional<Response> review_access(RequestId id, PendingRequest request, SteadyTime now);
+  std::optional<Response> refuse_to_wait(const PendingRequest& request, std::size_t under_way);
   void settle(const Finished<kube::TokenReview>& finished, SteadyTime now, Answers& answers);
   void settle(const Finished<kube::AccessReview>& finished, SteadyTime now, Answers& answers);
-  std::optional<Passage> take_waiting(RequestId id);
+  std::optional<PendingRequest> take_waiting(RequestId id);
 
-  void say(const Passage& passage, bool is_allowed, SteadyTime now);
-  Response allow(const Passage& passage, SteadyTime now);
-  Response unauthorized(const Passage& passage);
-  Response forbidden(const Passage& passage);
-  Response unavailable(const Passage& passage, int code, const char* why);
-  Response cannot_ask(const Passage& passage, const Error& error);
+  void say(const PendingRequest& request, bool is_allowed, SteadyTime now);
+  Response allow(const PendingRequest& request);
+  Response unauthorized(const PendingRequest& request);
+  Response forbidden(const PendingRequest& request);
+  Response unavailable(const PendingRequest& request, int code, const char* why);
+  Response cannot_ask(const PendingRequest& request, const Error& error);
 
   kube::ReviewApi& api_;
   std::function<Response(const RequestHead&)> serve_;
@@ -106,13 +106,12 @@ class Gate final : public RequestHandler {
   ReviewCache<bool> bad_tokens_;
   ReviewCache<bool> allowed_;
   ReviewCache<bool> denied_;
-  SourceBudget strangers_budget_;
-  SourceBudget newcomers_budget_;
-  TokenBucket known_budget_;
+  CallerBudget new_reviews_;
+  TokenBucket repeated_reviews_;
   TokenBucket lines_;  // of the log
   Reviews<kube::TokenReview> token_reviews_;
   Reviews<kube::AccessReview> access_reviews_;
-  std::map<RequestId, Passage> waiting_;
+  std::map<RequestId, PendingRequest> waiting_;
   GateCounters counters_;
 };
 

@@ -72,21 +72,16 @@ std::string text_of(int family, const void* address) {
 
 Caller name_v4(in_addr address, int port) {
   Caller peer;
-  peer.source.host = text_of(AF_INET, &address);
-  peer.address = with_port(peer.source.host, port);
-  const bool is_loopback = ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
-  address.s_addr &= htonl(is_loopback ? IN_CLASSA_NET : IN_CLASSC_NET);
-  peer.source.network = text_of(AF_INET, &address) + (is_loopback ? "/8" : "/24");
+  peer.host = text_of(AF_INET, &address);
+  peer.address = with_port(peer.host, port);
   return peer;
 }
 
 Error listen_error(int error_number, const std::string& where, const std::string& flag) {
   if (error_number == EADDRINUSE) {
-    return {
-        Code::kConflict,
-        fmt::format(
-            "{} is in use by another program. Stop it, or choose another port with {}",
-            where, flag)};
+    return {Code::kConflict,
+            fmt::format("{} is in use by another program. Stop it, or choose another port with {}",
+                        where, flag)};
   }
   return errno_error(error_number, fmt::format("listen on {} ({})", where, flag));
 }
@@ -196,8 +191,8 @@ bool is_for(int socket, const ServerOptions& options) {
   if (!bound || !wanted || options.port == 0 || port_of(*bound) != options.port) {
     return false;
   }
-  const std::string host = name_peer(bound->storage).source.host;
-  return host == name_peer(wanted->storage).source.host ||
+  const std::string host = name_peer(bound->storage).host;
+  return host == name_peer(wanted->storage).host ||
          (options.address == "::" && host == "0.0.0.0");  // a machine without IPv6
 }
 
@@ -213,10 +208,8 @@ Caller name_peer(const sockaddr_storage& address) {
     return name_v4(v4, port);
   }
   Caller peer;
-  peer.source.host = text_of(AF_INET6, &v6);
-  std::fill(v6.s6_addr + 8, v6.s6_addr + 16, std::uint8_t{0});
-  peer.source.network = text_of(AF_INET6, &v6) + "/64";
-  peer.address = with_port(peer.source.host, port);
+  peer.host = text_of(AF_INET6, &v6);
+  peer.address = with_port(peer.host, port);
   return peer;
 }
 

@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "podapi/caller_budget.h"
 #include "podapi/connection_table.h"
 #include "podapi/http_answerer.h"
 #include "podapi/port.h"
-#include "podapi/source_budget.h"
 
 namespace slurmlet::podapi {
 namespace {
@@ -64,7 +64,6 @@ class Server::Engine {
   void accept_some(SteadyTime now);
   void admit(UniqueFd socket, const sockaddr_storage& from, SteadyTime now);
   bool make_room(const std::string& host);
-  bool evict_one_of(const std::string* host);
 
   void advance(ConnectionId id, std::uint32_t events, Now now);
   void give_turns(Now now);
@@ -74,7 +73,7 @@ class Server::Engine {
   void deliver_answers(Now now, SteadyTime& next);
   void expire(Now now);
   // Tells epoll what the connection waits for now, or drops it if it is closed.
-  void settle(ConnectionId id, SteadyTime now);
+  void settle(ConnectionId id);
   Entries::iterator drop(Entries::iterator entry);
   void forget(ServerConnection& connection);
   SteadyTime next_deadline() const;
@@ -84,7 +83,7 @@ class Server::Engine {
   HttpAnswerer answerer_;
   UniqueFd epoll_;
   Port port_;
-  SourceBudget handshakes_;
+  CallerBudget handshakes_;
   Entries entries_;
   std::map<RequestId, ConnectionId> waiting_;
   ConnectionId last_connection_ = kListener;
@@ -144,14 +143,14 @@ void Server::Engine::accept_some(SteadyTime now) {
 void Server::Engine::admit(UniqueFd socket, const sockaddr_storage& from, SteadyTime now) {
   ++counters_.accepted;
   auto peer = name_peer(from);
-  if ((options_.identity && !options_.identity()) || !make_room(peer.source.host)) {
+  if ((options_.identity && !options_.identity()) || !make_room(peer.host)) {
     ++counters_.turned_away;
     return;
   }
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Entry entry;
-  entry.is_known = handshakes_.knows(peer.source);
+  entry.is_known = handshakes_.knows(peer.host);
   entry.connection =
       std::make_unique<ServerConnection>(std::move(socket), std::move(peer), options_, now);
   epoll_event event{};
@@ -166,14 +165,12 @@ void Server::Engine::admit(UniqueFd socket, const sockaddr_storage& from, Steady
 }
 
 bool Server::Engine::make_room(const std::string& host) {
-  if (count_from(entries_, host) >= options_.max_per_address) {
-    return evict_one_of(&host);
+  const bool for_known = handshakes_.knows(host) || !options_.identity;
+  const bool is_over = count_from(entries_, host) >= options_.max_per_address;
+  if (!is_over && entries_.size() < options_.max_connections) {
+    return true;
   }
-  return entries_.size() < options_.max_connections || evict_one_of(nullptr);
-}
-
-bool Server::Engine::evict_one_of(const std::string* host) {
-  const auto chosen = choose_to_evict(entries_, host);
+  const auto chosen = choose_to_evict(entries_, is_over ? &host : nullptr, is_over || for_known);
   if (!chosen) {
     return false;
   }
@@ -182,16 +179,14 @@ bool Server::Engine::evict_one_of(const std::string* host) {
   return true;
 }
 
-// First to those who have had none for the longest time, whoever came first.
 void Server::Engine::give_turns(Now now) {
-  std::vector<std::pair<std::pair<SteadyTime, SteadyTime>, ConnectionId>> due;
+  std::vector<ConnectionId> due;  // in the order of their coming
   for (const auto& [id, entry] : entries_) {
     if (entry.turn <= now.steady) {
-      due.emplace_back(handshakes_.served(entry.connection->caller().source), id);
+      due.push_back(id);
     }
   }
-  std::sort(due.begin(), due.end());
-  for (const auto& [served, id] : due) {
+  for (const ConnectionId id : due) {
     greet(id, now);
   }
 }
@@ -200,12 +195,12 @@ void Server::Engine::give_turns(Now now) {
 void Server::Engine::greet(ConnectionId id, Now now) {
   Entry& entry = entries_.at(id);
   ServerConnection& connection = *entry.connection;
-  const SteadyTime turn = handshakes_.take(connection.caller().source, now.steady);
+  const SteadyTime turn = handshakes_.take(connection.caller().host, now.steady);
   if (turn > now.steady) {
     counters_.handshakes_delayed += entry.turn == kNotAsked ? 1 : 0;
     entry.turn = turn;
     connection.wait_for_turn();
-    return settle(id, now.steady);
+    return settle(id);
   }
   entry.turn = kNever;
   const auto identity = options_.identity();
@@ -247,7 +242,7 @@ void Server::Engine::advance(ConnectionId id, std::uint32_t events, Now now) {
     case Event::kNone:
       break;
   }
-  settle(id, now.steady);
+  settle(id);
 }
 
 void Server::Engine::begin(ConnectionId id, ServerConnection& connection, Now now) {
@@ -269,7 +264,7 @@ void Server::Engine::respond(ServerConnection& connection, const Response& respo
   // So that who has no credentials pays a handshake, which is limited, for each answer.
   keep_open = keep_open && head.keep_alive && connection.may_stay_open(now.steady) &&
               (connection.let_through || connection.is_plain() ||
-               handshakes_.knows(connection.caller().source));
+               handshakes_.knows(connection.caller().host));
   std::string text = answerer_.answer(head, response, keep_open);
   if (text.empty()) {
     return connection.close();
@@ -288,7 +283,7 @@ void Server::Engine::deliver_answers(Now now, SteadyTime& next) {
     ServerConnection& connection = *entries_.at(id).connection;
     connection.request = 0;
     respond(connection, response, true, now);
-    settle(id, now.steady);
+    settle(id);
   }
 }
 
@@ -303,7 +298,7 @@ void Server::Engine::expire(Now now) {
       ++counters_.timed_out;
       forget(connection);
       respond(connection, plain_text(503, "the answer takes too long"), false, now);
-      settle((it++)->first, now.steady);
+      settle((it++)->first);
       continue;
     }
     if (connection.state() != State::kLingering && !connection.is_idle()) {
@@ -313,11 +308,11 @@ void Server::Engine::expire(Now now) {
   }
 }
 
-void Server::Engine::settle(ConnectionId id, SteadyTime now) {
+void Server::Engine::settle(ConnectionId id) {
   const auto found = entries_.find(id);
   Entry& entry = found->second;
   if (entry.connection->let_through) {
-    handshakes_.know(entry.connection->caller().source, now);
+    handshakes_.know(entry.connection->caller().host);
   }
   if (entry.connection->state() == State::kClosed) {
     drop(found);

@@ -8,17 +8,16 @@
 // RequestHandler; its answer may come later. Not thread-safe.
 //
 // A handshake begins when the client has said something and is within the limits of handshakes;
-// those over them wait for their turn without costing anything, within head_timeout. The next turn
-// is that of the network that has had none for the longest time, and in it of such an address.
+// those over them wait for their turn without costing anything, in the order of their coming,
+// within head_timeout.
 //
 // What strangers can make it hold, whatever they send: max_connections times the head
 // (HeadLimits, thrice), 4 KiB of what came after it and a TLS session (some 50 KiB); besides the
 // answers that the handler gave and the clients have not taken yet. Nothing is read from a
 // connection while its request is being answered. When all connections are taken, the one that has
-// been idle longest makes room, else one that was never let through and still shakes hands, sends
-// its head or does not take its refusal: of the network, and in it of the address, with the most of
-// them the oldest, those of known addresses last. If there is none, the new one is closed. The same
-// holds among the connections of one address. So a flood ends its own connections first.
+// been idle longest makes room; for a known address, one from which a request was let through, also
+// the oldest connection that never was. If there is none, the new one is closed. Of an
+// address that has its share its own oldest goes.
 //
 // A client that ends its side of the connection (FIN) before its request was answered gets what is
 // answered at once; a request that waits is forgotten, as the client has probably gone.
@@ -43,16 +42,10 @@
 
 namespace slurmlet::podapi {
 
-// Where a client connects from. Whoever has one address of a network may easily have others.
-struct Source {
-  std::string host;     // "192.0.2.7", also where IPv6 carries it; "2001:db8::1"
-  std::string network;  // "192.0.2.0/24", "2001:db8::/64"; of all loopback ones "127.0.0.0/8"
-};
-
 // Who sent a request, as far as the connection tells.
 struct Caller {
-  Source source;
-  std::string address;                                 // "192.0.2.7:40412"
+  std::string host;     // "192.0.2.7", also where IPv6 carries it; "2001:db8::1"
+  std::string address;  // "192.0.2.7:40412"
   std::optional<tls::CertificateSummary> certificate;  // believed client certificate
 };
 
@@ -87,13 +80,6 @@ class Pages final : public RequestHandler {
   std::function<Response(const RequestHead&)> answer_;
 };
 
-struct SourceLimits {
-  Rate address;
-  Rate network;                   // of its addresses from which no request was let through yet
-  Rate unknown;                   // of all such addresses
-  std::size_t max_sources = 256;  // remembered addresses, and networks
-};
-
 struct ServerOptions {
   std::string address = "::";  // "::" takes IPv4 too; without IPv6 "0.0.0.0" is used instead
   int port = 0;                // 0: any free one (tests); port() tells
@@ -116,7 +102,8 @@ struct ServerOptions {
   Duration max_age = std::chrono::hours{1};          // then it ends with the present answer
   std::size_t max_requests = 1000;                   // of a connection
   HeadLimits head;
-  SourceLimits handshakes{{4, 32}, {6, 24}, {8, 32}};  // one takes half a millisecond and more
+  // Of known addresses, and of all others; one takes half a millisecond and more.
+  Rate handshakes{8, 32};
 };
 
 struct ServerCounters {

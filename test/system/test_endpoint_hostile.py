@@ -25,8 +25,7 @@ ROUND = 13  # seconds; two rounds are longer than two intervals of the lease
 LEASE_GAP = 11.5  # seconds, of the ten that are promised
 SHAKING = 10  # seconds
 START = 20  # seconds, after which a daemon holds no memory that only a start needs
-AT_ONCE = 24  # handshakes of strangers of one network
-SOON = 5  # seconds, for who comes for the first time
+AT_ONCE = 32  # handshakes of strangers
 REJECTED = "slurmlet_endpoint_rejected_connections_total"
 MIB = 2**20
 # 64 connections with a TLS session and three heads of 16 KiB at most, and the allocator's share.
@@ -192,7 +191,7 @@ MANY = [f"127.0.{net}.{host}" for net in (4, 5) for host in range(1, 65)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("addresses, at_once, per_second", [
-    (["127.0.3.1"], 32, 4), (["127.0.3.2"] * 8, 32, 4), (MANY[:48], AT_ONCE, 6)],
+    (["127.0.3.1"], 32, 8), (["127.0.3.2"] * 8, 32, 8), (MANY[:48], AT_ONCE, 8)],
     ids=["one client", "eight at once", "many addresses"])
 def test_handshakes_are_few_and_a_friend_is_served(shared_rig, friend, record_property, addresses,
                                                    at_once, per_second):
@@ -214,27 +213,6 @@ def test_handshakes_are_few_and_a_friend_is_served(shared_rig, friend, record_pr
     # They did what they came for, within the limits.
     assert SHAKING < shakers.got["done"] <= at_once + per_second * took
     assert len(waited) > SHAKING / 2
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-def test_a_newcomer_is_served_soon_during_a_flood_from_many_addresses(shared_rig, friend, timing):
-    """From twice as many addresses as there are places; those it throws out come again at once."""
-    assert friend.get("/metrics").status == 200
-    own = next(one["address"] for one in shared_rig.node()["status"]["addresses"]
-               if one["type"] == "InternalIP")
-    newcomer = KubeletClient(friend.port, host=own, token=friend.token)
-
-    def counted(name, **labels):
-        return one(friend.get("/metrics").text, name, **labels)
-    with Shakers(friend.port, MANY) as shakers:
-        wait_until(lambda: shakers.got["done"] >= AT_ONCE, what="the burst to be used up")
-        evicted = counted(REJECTED, cause="evicted")
-        wait_until(lambda: counted(REJECTED, cause="evicted") > evicted + 100,
-                   what="all places to be taken")
-        asked = time.monotonic()
-        assert newcomer.request("GET", "/metrics", timeout=SOON).status == 200
-        timing("a newcomer waited", time.monotonic() - asked)
 
 
 @pytest.mark.slow
@@ -315,6 +293,6 @@ def test_strangers_change_neither_memory_nor_lease_nor_what_friends_get(
     text = friend.get("/metrics").text
     rejected = {labels["cause"]: value for labels, value in samples(text)[
         REJECTED]}
-    assert rejected["evicted"] > HALF_OPEN
+    assert rejected["evicted"] + rejected["limit"] > HALF_OPEN
     assert rejected["malformed"] >= got["headers: 431"] + got["chunks: 501"]
     assert one(text, "slurmlet_endpoint_connections") <= 2

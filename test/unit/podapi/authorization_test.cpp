@@ -149,7 +149,7 @@ class Endpoint {
   static GateOptions unlimited() {
     GateOptions options;
     options.node_name = "n1";
-    options.reviews = {{1, 1e6}, {1, 1e6}, {1, 1e6}};
+    options.reviews = {1, 1e6};
     return options;
   }
   int snapshots_ = 0;

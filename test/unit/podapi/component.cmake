@@ -16,4 +16,4 @@ set(COMPONENT_TESTS
   routes_test.cpp
   server_test.cpp
   server_tls_test.cpp
-  source_budget_test.cpp)
+  caller_budget_test.cpp)

@@ -28,9 +28,9 @@ inline RequestHead with_token(std::string path, const std::string& token) {
   return request("GET", std::move(path), "Bearer " + token);
 }
 
-inline Caller from(const Source& source) {
+inline Caller from(const std::string& host) {
   Caller caller;
-  caller.source = source;
+  caller.host = host;
   return caller;
 }
 

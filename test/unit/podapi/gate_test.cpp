@@ -62,8 +62,8 @@ class GateTest : public ::testing::Test {
     return gate().begin(id, caller, head, clock_.now());
   }
 
-  void allow_reviews(const Rate& rate) { options_.reviews = {rate, rate, rate}; }
-  void guess(int addresses, int networks);
+  void allow_reviews(const Rate& rate) { options_.reviews = rate; }
+  void guess();
   void let_everyone_in() {
     api_.tokens = [](const std::string& token) { return FakeReviewApi::user("user of " + token); };
     api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{true, ""}; };
@@ -315,8 +315,10 @@ TEST_F(GateTest, ARevokedTokenIsAStrangersAgain) {
   clock_.advance(minutes{2});
   EXPECT_EQ(status(with_token("/metrics", "t")), 401) << "within the budget of those let in before";
   clock_.advance(minutes{2});
-  EXPECT_EQ(status(with_token("/metrics", "t")), 401) << "within the budget of strangers";
-  clock_.advance(minutes{2});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(status(with_token("/metrics", "t")), 401) << "as any other new one";
+    clock_.advance(minutes{2});
+  }
   EXPECT_EQ(status(with_token("/metrics", "t")), 429);
 }
 
@@ -442,7 +444,7 @@ TEST_F(GateTest, AFloodOfStrangersDoesNotShutOutWhoWasLetInBefore) {
   let_everyone_in();
   EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200);
   api_.tokens = [](const std::string& token) {
-    return token == "prometheus" ? FakeReviewApi::user("p") : kube::TokenReview{};
+    return token == "prometheus" ? FakeReviewApi::user("user of prometheus") : kube::TokenReview{};
   };
   clock_.advance(minutes{2});
   int reviewed = 0;
@@ -453,38 +455,26 @@ TEST_F(GateTest, AFloodOfStrangersDoesNotShutOutWhoWasLetInBefore) {
   EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "though its time was over";
 }
 
-// With more tokens than there are reviews, from so many addresses of each of so many networks.
-void GateTest::guess(int addresses, int networks) {
+// With more tokens than there are reviews, from many addresses.
+void GateTest::guess() {
   const auto tokens = api_.tokens;
   api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
   const auto before = api_.asked_tokens.size();
   for (int i = 0; i < 1000; ++i) {
-    const int n = i % networks;
     status(with_token("/metrics", "guess-" + std::to_string(next_id_)),
-           from({fmt::format("10.0.{}.{}", n, i % addresses), fmt::format("10.0.{}.0/24", n)}));
+           from(fmt::format("10.0.{}.{}", i % 10, i % 100)));
   }
   EXPECT_LE(api_.asked_tokens.size() - before, 32U);
   api_.tokens = tokens;
 }
 
-TEST_F(GateTest, AFloodOfTokensLeavesReviewsForANewTokenFromElsewhere) {
-  let_everyone_in();
-  guess(1, 1);  // all from one address
-  EXPECT_EQ(status(with_token("/metrics", "a"), from({"10.0.0.200", "10.0.0.0/24"})), 200);
-  EXPECT_EQ(status(with_token("/metrics", "b"), from({"192.0.2.7", "192.0.2.0/24"})), 200);
-  clock_.advance(minutes{10});
-  guess(100, 1);  // all from one network
-  EXPECT_EQ(status(with_token("/metrics", "c"), from({"10.0.0.201", "10.0.0.0/24"})), 429);
-  EXPECT_EQ(status(with_token("/metrics", "d"), from({"192.0.2.8", "192.0.2.0/24"})), 200);
-}
-
 TEST_F(GateTest, AnAddressThatWasLetThroughGetsItsRotatedTokenReviewedWhateverTheOthersDo) {
   let_everyone_in();
-  const Caller prometheus = from({"10.0.0.200", "10.0.0.0/24"});
+  const Caller prometheus = from("10.1.0.200");
   EXPECT_EQ(status(with_token("/metrics", "token-0"), prometheus), 200);
   for (int i = 1; i < 5; ++i) {
-    guess(100, 100);
-    EXPECT_EQ(status(with_token("/metrics", "token"), from({"192.0.2.7", "192.0.2.0/24"})), 429)
+    guess();
+    EXPECT_EQ(status(with_token("/metrics", "token"), from("192.0.2.7")), 429)
         << "there is none left for who is unknown";
     EXPECT_EQ(status(with_token("/metrics", "token-" + std::to_string(i)), prometheus), 200);
     clock_.advance(minutes{10});
@@ -494,14 +484,14 @@ TEST_F(GateTest, AnAddressThatWasLetThroughGetsItsRotatedTokenReviewedWhateverTh
   while (status(with_token("/metrics", "bad-" + std::to_string(reviewed)), prometheus) == 401) {
     ++reviewed;
   }
-  EXPECT_EQ(reviewed, static_cast<int>(options_.reviews.address.burst)) << "no more than its own";
+  EXPECT_EQ(reviewed, static_cast<int>(options_.reviews.burst)) << "no more than its own";
 }
 
 // When the API server is slow as well.
 TEST_F(GateTest, StrangersWhoWaitLeaveARotatedTokenItsPlace) {
   options_.max_waiting = 4;
   let_everyone_in();
-  const Caller prometheus = from({"10.0.0.200", "10.0.0.0/24"});
+  const Caller prometheus = from("10.0.0.200");
   EXPECT_EQ(status(with_token("/metrics", "old"), prometheus), 200);
   api_.tokens = nullptr;
   EXPECT_FALSE(begin(101, with_token("/metrics", "s1")));
@@ -514,7 +504,7 @@ TEST_F(GateTest, StrangersWhoWaitLeaveARotatedTokenItsPlace) {
 TEST_F(GateTest, RandomTokensOfAKnownAddressLeaveKnownTokensAPlace) {
   options_.max_waiting = 4;
   let_everyone_in();
-  const Caller prometheus = from({"10.0.0.200", "10.0.0.0/24"});
+  const Caller prometheus = from("10.0.0.200");
   EXPECT_EQ(status(with_token("/metrics", "old"), prometheus), 200);
   clock_.advance(minutes{5});
   api_.tokens = nullptr;
@@ -551,19 +541,21 @@ TEST_F(GateTest, WhoLosesItsRightsIsANewcomerAgain) {
   allowed = false;
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // one of the known
   clock_.advance(seconds{30});
-  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // a newcomer's again
-  clock_.advance(seconds{30});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // a newcomer's again
+    clock_.advance(seconds{30});
+  }
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 429);
 }
 
 TEST_F(GateTest, ReviewsOfAccessAreLimitedToo) {
   allow_reviews({5, 3});
-  let_everyone_in();
+  api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{false, ""}; };
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(status(request("GET", "/metrics"), certificate("u" + std::to_string(i))), 200);
+    EXPECT_EQ(status(request("GET", "/metrics"), certificate("u" + std::to_string(i))), 403);
   }
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("u4")), 429);
-  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u0")), 200) << "kept";
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u0")), 403) << "kept";
 }
 
 TEST_F(GateTest, OnlySoManyMayWait) {

@@ -1,0 +1,44 @@
+#include "podapi/caller_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace slurmlet::podapi {
+namespace caller_budget_test {
+
+using std::chrono::seconds;
+
+int granted(CallerBudget& budget, const std::string& host, int count, SteadyTime now) {
+  int out = 0;
+  for (int i = 0; i < count; ++i) {
+    out += budget.take(host, now) <= now ? 1 : 0;
+  }
+  return out;
+}
+
+TEST(CallerBudgetTest, StrangersShareOneLimitAndKnownAddressesAnother) {
+  CallerBudget budget{{2, 10}};
+  const SteadyTime now{seconds{100}};
+  budget.know("friend");
+  int strangers = 0;
+  for (int i = 0; i < 20; ++i) {
+    strangers += granted(budget, "stranger" + std::to_string(i), 1, now);
+  }
+  EXPECT_EQ(strangers, 10);
+  EXPECT_EQ(granted(budget, "friend", 20, now), 10);
+  EXPECT_GT(budget.take("another", now), now);
+  EXPECT_EQ(granted(budget, "another", 10, now + seconds{2}), 4) << "two a second";
+}
+
+TEST(CallerBudgetTest, TheAddressKnownLongestIsForgotten) {
+  CallerBudget budget{{1, 1}};
+  for (int i = 0; i < 200; ++i) {
+    budget.know("h" + std::to_string(i));
+    budget.know("h199");
+  }
+  EXPECT_FALSE(budget.knows("h0"));
+  EXPECT_TRUE(budget.knows("h198"));
+  EXPECT_FALSE(budget.knows("stranger"));
+}
+
+}  // namespace caller_budget_test
+}  // namespace slurmlet::podapi
