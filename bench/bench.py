@@ -282,7 +282,7 @@ def main():
         shutil.rmtree(work, ignore_errors=True)
     missed = table(bench.results, options.seconds)
     ours = bench.results["slurmlet"]
-    print(f"\nslurmlet's own threads used {ours['own_cpu']:.1f} ms, its sinfo children "
+    print(f"\nslurmlet's own threads used {ours['own_cpu']:.1f} ms, its scontrol children "
           f"{ours['cpu'] - ours['own_cpu']:.1f} ms. Requests in the window: "
           + "; ".join(f"{n}: {r['verbs']}" for n, r in bench.results.items()))
     for line in missed:

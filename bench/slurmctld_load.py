@@ -1,21 +1,16 @@
 #!/usr/bin/python3
-"""What a fleet costs slurmctld: every node asks for itself, or one reader asks for all.
+"""What a site without slurmlet-operator costs slurmctld, and with it.
 
-  bench/slurmctld_load.py [--nodes 1000] [--partitions 4] [--questions 1000] [--dumps 20] [--sinfo-dumps 1]
+  bench/slurmctld_load.py [--nodes 100,1000,3000] [--partitions 4] [--queries 60]
 
-Starts a private slurmctld that knows --nodes nodes (no slurmd: their records are all that matters)
-and asks it
+Starts a private slurmctld that knows as many nodes (no slurmd: their records are all that matters) and
+queries it as a daemon and as slurmlet-operator do, `scontrol --local -a -d -o show node`, --queries times.
 
-  single       the daemon's own question, `sinfo -N -n NODE` (the format is read from src/slurm/sinfo*.cpp),
-               --questions times, one node after the other: a minute of a fleet that asks once a
-               minute, if --questions is --nodes
-  dump         what slurmlet-operator asks, `scontrol -a -d -o show node`, --dumps times
-  sinfo dump   the daemon's question without -n, for comparison: given up after two minutes
-
-For each: requests and the microseconds slurmctld spent on them (sdiag), CPU time of slurmctld and
-munged (less what slurmctld uses unasked), CPU time of the clients (getrusage), bytes on the wire (one question
-through a counting relay). Then the cost per minute of a site of --nodes nodes, both ways. Needs
-munged, slurmctld and the clients (test/lab/slurmcluster/README.md); five minutes at most.
+For each number of nodes: requests and the microseconds slurmctld spent on them (sdiag), CPU time of slurmctld and
+munged (less what slurmctld uses unasked), CPU time of the clients (getrusage), bytes on the wire (one query
+through a counting relay). Then what all nodes together take of slurmctld's time at their interval
+(docs/slurm-load.md), and one dump each 15 s. Needs munged, slurmctld and the clients
+(test/lab/slurmcluster/README.md); a minute for each number.
 """
 import argparse
 import os
@@ -37,16 +32,11 @@ from slurmcluster import SlurmCluster  # noqa: E402
 from slurmcluster.config import free_ports  # noqa: E402
 
 MAX_SECONDS = 240  # of asking; what was not asked by then is not counted
-DUMP, SINFO_DUMP = object(), object()  # in the place of a node's name
 
 
-def own_format():
-    """The -O of the daemon's question."""
-    for path in sorted((ROOT / "src/slurm/answers").glob("sinfo*")):
-        found = re.search(r'kFormat\s*=([^;]*);', path.read_text(encoding="utf-8"))
-        if found:
-            return "".join(re.findall(r'"([^"]*)"', found[1]))
-    raise SystemExit("no kFormat in src/slurm/answers/sinfo*")
+def interval_of(nodes):
+    """Of each node's queries, as src/slurm/sources/poll_pace.cpp has it."""
+    return max(60, nodes * nodes * 100e-6)
 
 
 def node_name(index):
@@ -111,23 +101,20 @@ class Asker:
     def __init__(self, cluster):
         self._cluster = cluster
         self._environment = {**cluster.env, "SLURM_TIME_FORMAT": "%s"}
-        self._format = own_format()
 
-    def ask(self, node, conf=None):
-        words = {DUMP: ["scontrol", "-a", "-d", "-o", "show", "node"],
-                 SINFO_DUMP: ["sinfo", "-h", "-a", "-N", "-O", self._format]}.get(
-                     node, ["sinfo", "-h", "-a", "-N", "-n", str(node), "-O", self._format])
+    def ask(self, conf=None):
+        words = ["scontrol", "--local", "-a", "-d", "-o", "show", "node"]
         environment = {**self._environment, **({"SLURM_CONF": conf} if conf else {})}
         return subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=True, timeout=MAX_SECONDS / 2).stdout
 
-    def bytes_on_the_wire(self, node):
-        """(sent, received) of one question."""
+    def bytes_on_the_wire(self):
+        """(sent, received) of one query."""
         relay = Relay(self._cluster.spec.ports["slurmctld"])
         conf = self._cluster.layout.at("etc", "relayed.conf")
         text = pathlib.Path(self._cluster.conf_path).read_text(encoding="utf-8")
         text = re.sub(r"(?m)^SlurmctldPort=\d+$", f"SlurmctldPort={relay.port}", text)
         pathlib.Path(conf).write_text(text, encoding="utf-8")
-        self.ask(node, conf)
+        self.ask(conf)
         relay.close()
         return relay.sent, relay.received
 
@@ -138,18 +125,17 @@ class Asker:
         time.sleep(seconds)
         return (cpu_seconds(pid) - before) / seconds
 
-    def measure(self, nodes):
-        """Asks about each of `nodes` (DUMP, SINFO_DUMP: all nodes at once)."""
+    def measure(self, queries):
         slurmctld, munged = self._cluster.pid("slurmctld"), self._cluster.pid("munged")
-        wire = self.bytes_on_the_wire(nodes[0])
+        wire = self.bytes_on_the_wire()
         idle = self._idle_share(slurmctld)
         self._cluster.sdiag(reset=True)
         before = cpu_seconds(slurmctld), cpu_seconds(munged)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
         asked = printed = 0
-        for node in nodes:
-            printed = len(self.ask(node))
+        for _ in range(queries):
+            printed = len(self.ask())
             asked += 1
             if time.monotonic() - began > MAX_SECONDS / 2:
                 break
@@ -167,57 +153,51 @@ class Asker:
                 "sent": wire[0], "received": wire[1], "printed": printed}
 
 
-def print_tables(nodes, results):
-    print(f"\nOne question, {nodes} nodes in slurmctld ({results['version']}):\n")
-    print("| | asked | requests | in slurmctld (sdiag) | slurmctld CPU | munged CPU | client CPU | client wall "
+def print_tables(version, results):
+    print(f"\nOne query ({version}):\n")
+    print("| nodes | queries | requests | in slurmctld (sdiag) | slurmctld CPU | munged CPU | client CPU | client wall "
           "| received | printed |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    for name in [name for name in ("single", "dump", "sinfo dump") if name in results]:
-        one = results[name]
-        print(f"| {name} | {one['asked']} | {one['rpc']:.1f} | {one['inside_us'] / 1000:.3f} ms "
+    for nodes, one in results.items():
+        print(f"| {nodes} | {one['asked']} | {one['rpc']:.1f} | {one['inside_us'] / 1000:.3f} ms "
               f"| {one['ctld_ms']:.2f} ms | {one['munge_ms']:.2f} ms | {one['client_ms']:.1f} ms "
               f"| {one['wall_ms']:.1f} ms | {one['received']:,} B | {one['printed']:,} B |")
-    for name in ("single", "dump"):
-        for kind, (count, average) in sorted(results[name]["types"].items()):
-            print(f"    {name}: {kind} × {count}, {average:.0f} µs each")
-    print(f"\nOne minute of a site of {nodes} nodes:\n")
-    print("| | requests | in slurmctld | slurmctld CPU | munged CPU | client CPU, all hosts | received |")
+    for nodes, one in results.items():
+        for kind, (count, average) in sorted(one["types"].items()):
+            print(f"    {nodes}: {kind} × {count}, {average:.0f} µs each")
+    print("\nA site:\n")
+    print("| nodes | every node queries each | in slurmctld | slurmctld CPU | received | one dump each 15 s | slurmctld CPU |")
     print("|---|---|---|---|---|---|---|")
-    ways = [("every node asks once a minute", "single", nodes), ("every node asks each 10 minutes", "single", nodes / 10),
-            ("one dump each 30 s", "dump", 2), ("one dump each 10 s", "dump", 6)]
-    for title, name, times in ways:
-        one = results[name]
-        print(f"| {title} | {one['rpc'] * times:,.0f} | {one['inside_us'] * times / 1e3:,.1f} ms "
-              f"| {one['ctld_ms'] * times:,.0f} ms | {one['munge_ms'] * times:,.0f} ms "
-              f"| {one['client_ms'] * times:,.0f} ms | {one['received'] * times / 1e6:,.2f} MB |")
+    for nodes, one in results.items():
+        rate = nodes / interval_of(nodes)
+        print(f"| {nodes} | {interval_of(nodes):.0f} s | {one['inside_us'] * rate / 1e4:.2f} % | {one['ctld_ms'] * rate / 10:.2f} % "
+              f"| {one['received'] * rate / 1e6:.2f} MB/s | {one['inside_us'] / 15 / 1e4:.3f} % | {one['ctld_ms'] / 150:.3f} % |")
+
+
+def measure(nodes, partitions, queries):
+    """(release, what a query costs)"""
+    directory = tempfile.mkdtemp(prefix="load", dir="/tmp")
+    cluster = cluster_of(directory, nodes, partitions)
+    try:
+        return cluster.command("sinfo", "--version").stdout.strip(), Asker(cluster).measure(queries)
+    finally:
+        cluster.down()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--nodes", type=int, default=1000, help="nodes that slurmctld knows (at most 20000)")
+    options.add_argument("--nodes", default="100,1000,3000", help="that slurmctld knows (at most 20000), one after the other")
     options.add_argument("--partitions", type=int, default=4, help="that have all nodes")
-    options.add_argument("--sinfo-dumps", type=int, default=1, help="dumps by sinfo; 0 for none")
-    options.add_argument("--questions", type=int, default=1000, help="single questions")
-    options.add_argument("--dumps", type=int, default=20, help="full dumps")
+    options.add_argument("--queries", type=int, default=60, help="of each")
     given = options.parse_args()
-    if not 2 <= given.nodes <= 20000:
+    numbers = [int(number) for number in given.nodes.split(",")]
+    if not all(2 <= number <= 20000 for number in numbers):
         options.error("--nodes must be between 2 and 20000")
-    directory = tempfile.mkdtemp(prefix="load", dir="/tmp")
-    cluster = cluster_of(directory, given.nodes, given.partitions)
-    try:
-        asker = Asker(cluster)
-        names = [node_name(1 + i % (given.nodes - 1)) for i in range(given.questions)]
-        results = {"version": cluster.command("sinfo", "--version").stdout.strip(),
-                   "single": asker.measure(names), "dump": asker.measure([DUMP] * given.dumps)}
-        try:
-            if given.sinfo_dumps:
-                results["sinfo dump"] = asker.measure([SINFO_DUMP] * given.sinfo_dumps)
-        except subprocess.TimeoutExpired:
-            print(f"sinfo dump: no answer within {MAX_SECONDS // 2} s")
-        print_tables(given.nodes, results)
-    finally:
-        cluster.down()
-        shutil.rmtree(directory, ignore_errors=True)
+    version, results = "", {}
+    for number in numbers:
+        version, results[number] = measure(number, given.partitions, given.queries)
+    print_tables(version, results)
 
 
 if __name__ == "__main__":

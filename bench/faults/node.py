@@ -15,7 +15,7 @@ FIRST_USER = 61000  # numbers that no account has
 # Slurm is asked often, so that outages show within a trial; what concerns Kubernetes is as shipped.
 SETTINGS = {
     "slurm": {"pollInterval": "5s", "commandTimeout": "4s", "staleAfter": "15s",
-              "maxBackoff": "10s", "queriesPerHour": 3600, "confirmInterval": "10s"},
+              "maxBackoff": "10s"},
     "endpoint": {"port": 0, "healthzPort": 0},
     "node": {"notReadyGracePeriod": "15s"},
 }

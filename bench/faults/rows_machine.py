@@ -130,7 +130,7 @@ class SharedFiles:
         etc = pathlib.Path(slurm.conf_path).parent
         for name in ("slurm.conf", "gres.conf"):
             shutil.copy(etc / name, self.source / name)
-        for name in ("sinfo", "scontrol"):
+        for name in ("scontrol",):
             script = self.source / name
             script.write_text(f'#!/bin/sh\nexec {shutil.which(name)} "$@"\n')
             script.chmod(0o755)
@@ -216,7 +216,7 @@ def hang(trial, meanwhile):
 
 
 @row("shared file system hung", own_nodes=True, may=SLURM,
-     done=f"slurm.conf and sinfo on a FUSE file system that hangs for {LONG} s",
+     done=f"slurm.conf and scontrol on a FUSE file system that hangs for {LONG} s",
      must="no late lease, Node Ready, watchdog fed; known within 60 s of its end")
 def files_hung(trial):
     def meanwhile(node):

@@ -6,7 +6,7 @@ import re
 from slurmcluster.processes import cpu_seconds
 
 GROWTH_MB = 1.0
-GROWTH_DESCRIPTORS = 5  # two watches that open late, the pipes of a sinfo
+GROWTH_DESCRIPTORS = 5  # two watches that open late, the pipes of a scontrol
 
 
 class Sample:

@@ -123,8 +123,7 @@ def say(text):
 
 def run(options):
     settings = {**SETTINGS, "slurm": {**SETTINGS["slurm"], "pollInterval": "15s",
-                                      "staleAfter": "40s", "maxBackoff": "15s",
-                                      "confirmInterval": "60s"}}
+                                      "staleAfter": "40s", "maxBackoff": "15s"}}
     with contextlib.ExitStack() as at_end:
         lab = at_end.enter_context(Lab())
         lab.begin()

@@ -34,7 +34,7 @@ SLURM = ("Slurm", "SlurmStates")
     ("SlurmNodeStateIdle", "False", "NotIdle", (), False, False),
     ("SlurmNodeStateIdle", "Unknown", "ControllerTimeout", (), False, True),
     ("SlurmNodeStateIdle", "Unknown", "ControllerTimeout", SLURM, False, False),
-    ("SlurmNodeStateIdle", "Unknown", "NotConfirmed", (), False, False),
+    ("SlurmNodeStateIdle", "Unknown", "JobStarted", (), False, False),
     ("SlurmNodeStateDown", "True", "Down", (), False, True),
     ("SlurmNodeStateNotResponding", "True", "NotResponding", ("Slurm",), False, True),
     ("SlurmNodeStateNotResponding", "True", "NotResponding", SLURM, False, False),

@@ -146,7 +146,7 @@ GOOD = {"Ready": "True", "SlurmdReady": "True", "MemoryPressure": "False",
         "DiskPressure": "False", "PIDPressure": "False", "NetworkUnavailable": "False"}
 NEVER_TRUE = ("Down", "Fail", "Maintenance", "NotResponding", "InvalidReg", "Mixed", "Allocated")
 SILENT_NODE = "NodeStatusUnknown"  # the controller's, after 50 s without a lease
-OPEN = ("NotConfirmed", "NotQueriedYet")  # no claim at all
+OPEN = ("JobStarted", "NotQueriedYet")  # no claim at all
 
 
 def is_false(change, may, hindered):

@@ -23,8 +23,7 @@ sync::NodeSyncOptions node_options(const std::string& holder) {
 std::unique_ptr<slurm::ControllerPoll> make_poll(const DaemonSettings& settings, SlurmSite& site,
                                                  const SlurmNode& node) {
   return std::make_unique<slurm::ControllerPoll>(
-      settings.poll, "", settings.has_operator ? make_auto(site, node) : make_sinfo(site, node),
-      site.world().random());
+      settings.poll, make_sources(site, node, settings.has_operator), site.world().random());
 }
 
 }  // namespace

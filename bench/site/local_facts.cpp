@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/slurm_view.h"
-
 namespace slurmlet::site {
 namespace {
 
@@ -71,7 +69,7 @@ void LocalFacts::look_at_machine(Now now) {
   if (before.slurmd_pid != seen_.slurmd_pid) {
     changed_ = true;
     if (before.slurmd_pid == 0 || seen_.slurmd_pid == 0) {
-      poll_->ask_soon(now);  // else it is scontrol reconfigure
+      poll_->request_poll(now);  // else it is scontrol reconfigure
     }
     if (seen_.slurmd_pid != 0) {
       facts_.slurmd = {node::SlurmdFacts::Liveness::kRunning, seen_.slurmd_pid, "23.11.4", ""};
@@ -98,19 +96,10 @@ SteadyTime LocalFacts::follow_answer(Now now) {
     doubt_at_ = now.steady + kDoubt;
   } else if (*doubt_at_ != kNever && now.steady >= *doubt_at_) {
     doubt_at_ = kNever;
-    poll_->ask_soon(now);
+    poll_->request_poll(now);
     return now.steady;
   }
   return doubt_at_.value_or(kNever);
-}
-
-SteadyTime LocalFacts::follow_confirmation(Now now) {
-  if (facts_.confirmed && now.steady >= confirmed_until_) {
-    facts_.confirmed.reset();
-    changed_ = true;
-  }
-  const SteadyTime due = poll_->want_confirmation(node::needs_confirmation(facts_), now);
-  return facts_.confirmed ? std::min(due, confirmed_until_) : due;
 }
 
 // When it was given shows in no Node while the answer counts.
@@ -125,45 +114,23 @@ void LocalFacts::take_news(node::SlurmAnswer answer) {
   facts_.slurm = std::move(answer);
 }
 
-void LocalFacts::take_answer(Now now) {
-  const node::SlurmAnswer& answer = facts_.slurm;
-  jobs_of_answer_ = answer.answered_at;
-  read_jobs();
-  changed_ |= facts_.jobs_at_answer != facts_.jobs->job_ids;
-  facts_.jobs_at_answer = facts_.jobs->job_ids;
-  const auto before = std::exchange(jobs_before_query_, std::nullopt);
-  const bool is_full = answer.record && answer.record->kind == node::AnswerKind::kFullDump;
-  if (is_full && before && before->job_ids == facts_.jobs->job_ids) {
-    facts_.confirmed = node::Confirmation{*answer.record, facts_.jobs->job_ids};
-    confirmed_until_ = now.steady + 2 * poll_->pace().confirm_interval;
-    changed_ = true;
-  }
-}
-
 SteadyTime LocalFacts::step(Now now) {
   changed_ = false;
   look_at_machine(now);
-  const auto full_queries = poll_->counters().source.full_queries;
-  auto jobs_before = facts_.jobs;
   SteadyTime next = poll_->step(now);
   take_news(poll_->answer(now));
   next = std::min(next, follow_answer(now));
   if (facts_.slurm.answered_at != jobs_of_answer_) {
-    take_answer(now);
+    jobs_of_answer_ = facts_.slurm.answered_at;
+    read_jobs();
   } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
     read_jobs();
   }
-  if (poll_->counters().source.full_queries != full_queries) {
-    jobs_before_query_ = std::move(jobs_before);
-  }
   if (jobs_changed_ && !read_jobs_at_) {
     jobs_changed_ = false;
-    if (!node::jobs_tell_state(facts_)) {
-      poll_->ask_soon(now);
-      next = now.steady;
-    }
+    poll_->request_poll(now);
+    next = now.steady;
   }
-  next = std::min(next, follow_confirmation(now));
   if (absent_since_) {
     const SteadyTime over = *absent_since_ + kNotReadyGrace;
     changed_ |= now.steady >= over;

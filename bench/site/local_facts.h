@@ -2,8 +2,8 @@
 
 // Stands in for sync::FactsSync, which needs processes and files: what happens on the machine is
 // told to it, and reaches the real ControllerPoll as evidence by the same rules (slurmd came or
-// went, a step came or went, slurmctld says NOT_RESPONDING while slurmd runs, a full query is
-// wanted). Facts that never change here (the machine, pressures) are there from the start.
+// went, a step came or went, slurmctld says NOT_RESPONDING while slurmd runs). Facts that never
+// change here (the machine, pressures) are there from the start.
 
 #include <cstdint>
 #include <memory>
@@ -42,9 +42,7 @@ class LocalFacts {
   void look_at_machine(Now now);
   void read_jobs();
   void take_news(node::SlurmAnswer answer);
-  void take_answer(Now now);
   SteadyTime follow_answer(Now now);
-  SteadyTime follow_confirmation(Now now);
 
   const Machine& machine_;
   std::unique_ptr<slurm::ControllerPoll> poll_;
@@ -54,8 +52,6 @@ class LocalFacts {
   std::optional<SteadyTime> doubt_at_;
   std::optional<SteadyTime> read_jobs_at_;
   std::optional<WallTime> jobs_of_answer_;
-  std::optional<node::LocalJobs> jobs_before_query_;
-  SteadyTime confirmed_until_{};
   bool jobs_changed_ = false;  // and have not been read since
   bool changed_ = true;
 };

@@ -281,7 +281,8 @@ const Known& find_scenario(std::string_view name) {
 
 std::unique_ptr<Site> make_site(Begin begin, const Plan& plan) {
   auto site = std::make_unique<Site>(plan);
-  if (begin == Begin::kSettledWithOperator) {
+  // Larger sites need it.
+  if (begin == Begin::kSettledWithOperator || plan.site_nodes > slurm::kMostNodes) {
     site->use_operator();
   }
   if (begin != Begin::kNothing) {

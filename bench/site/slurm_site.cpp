@@ -4,8 +4,6 @@
 
 #include "base/delay.h"
 #include "local_facts.h"
-#include "slurm/sources/auto_source.h"
-#include "slurm/sources/record_source.h"
 
 namespace slurmlet::site {
 
@@ -14,7 +12,7 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr Duration kSinfoTakes = milliseconds{30};
+constexpr Duration kClientTakes = milliseconds{30};
 constexpr Duration kEndedAsleep = milliseconds{100};
 constexpr Duration kClientPatience = milliseconds{9500};
 constexpr int kClientTries = 10;    // a second apart, while slurmctld refuses
@@ -24,7 +22,6 @@ constexpr Duration kDumpInterval = seconds{30};
 constexpr Duration kRefresh = std::chrono::minutes{10};
 constexpr const char* kCluster = "alps";
 
-// Of an answer about one node.
 node::SlurmNodeRecord record_of(const SlurmNode& node) {
   node::SlurmNodeRecord record;
   record.name = node.name;
@@ -37,13 +34,12 @@ node::SlurmNodeRecord record_of(const SlurmNode& node) {
   return record;
 }
 
-class Sinfo final : public slurm::NodeSource {
+class Client final : public slurm::NodeSource {
  public:
-  Sinfo(SlurmSite& site, const SlurmNode& node) : site_(site), node_(node) {}
+  Client(SlurmSite& site, const SlurmNode& node) : site_(site), node_(node) {}
 
-  std::optional<slurm::QueryFailure> ask(const std::string&, slurm::Query, Now) override {
+  std::optional<slurm::QueryFailure> ask(const std::string&, Now) override {
     run_ = site_.run_client(1);
-    ++counters_.commands;
     return std::nullopt;
   }
   bool busy() const override { return run_.has_value(); }
@@ -56,21 +52,19 @@ class Sinfo final : public slurm::NodeSource {
       result.record = record_of(node_);
     } else {
       result.failure = slurm::QueryFailure{node::SlurmFailure::kControllerUnreachable,
-                                           "sinfo was waiting to connect again"};
+                                           "scontrol was waiting to connect again"};
     }
     run_.reset();
     return result;
   }
   SteadyTime wake_at() const override { return run_ ? run_->ends : kNever; }
   std::vector<int> wake_fds() const override { return {}; }
-  std::string name() const override { return "sinfo"; }
-  slurm::SourceCounters counters() const override { return counters_; }
+  void set_place(const slurm::ClusterPlace& /*place*/) override {}
 
  private:
   SlurmSite& site_;
   const SlurmNode& node_;
   std::optional<SlurmSite::Outcome> run_;
-  slurm::SourceCounters counters_;
 };
 
 // The lines of a dump.
@@ -90,7 +84,7 @@ SlurmSite::Outcome SlurmSite::run_client(int tries) {
     const Outage* outage = outage_at(outages_, at);
     if (outage == nullptr) {
       world_.count_at(at, Count::kSlurmRpc, kRpcs);
-      return {at + kSinfoTakes, true};
+      return {at + kClientTakes, true};
     }
     world_.count_at(at, Count::kSlurmRefused);
     if (outage->hangs) {
@@ -110,7 +104,7 @@ void SlurmSite::dump() {
     return;
   }
   const WallTime began = world_.now().wall;
-  const Outcome outcome = run_client(kClientTries);  // scontrol makes as many requests as sinfo
+  const Outcome outcome = run_client(kClientTries);
   slurm::PublishedRecord record;
   record.cluster = kCluster;
   record.interval = kDumpInterval;
@@ -143,16 +137,12 @@ void SlurmSite::dump() {
   world_.at(world_.now().steady + kDumpInterval, [this] { dump(); });
 }
 
-std::unique_ptr<slurm::NodeSource> make_sinfo(SlurmSite& site, const SlurmNode& node) {
-  return std::make_unique<Sinfo>(site, node);
-}
-
-std::unique_ptr<slurm::NodeSource> make_auto(SlurmSite& site, const SlurmNode& node) {
-  std::vector<std::unique_ptr<slurm::NodeSource>> sources;
-  sources.push_back(std::make_unique<slurm::RecordSource>(false));
-  sources.push_back(make_sinfo(site, node));
-  return std::make_unique<slurm::AutoSource>(
-      std::move(sources), [](bool, const std::string&) {}, site.world().random());
+slurm::PollSources make_sources(SlurmSite& site, const SlurmNode& node, bool has_operator) {
+  slurm::PollSources sources{{}, std::make_unique<Client>(site, node)};
+  if (has_operator) {
+    sources.record.emplace(false);
+  }
+  return sources;
 }
 
 }  // namespace slurmlet::site

@@ -1,9 +1,9 @@
 #pragma once
 
-// slurmctld and the operator of a simulated site, and what a daemon gets of them as NodeSource. A
-// run of `sinfo` is two requests (docs/slurm-load.md). While slurmctld is down a client connects
-// once a second and gives up after nine and a half; one that comes back within that gets its
-// requests. slurmlet ends its sinfo when it begins to wait.
+// slurmctld and the operator of a simulated site, and what a daemon gets of them. A run of
+// `scontrol show node` is two requests (docs/slurm-load.md). While slurmctld is down a client
+// connects once a second and gives up after nine and a half; one that comes back within that gets
+// its requests. slurmlet ends its scontrol when it begins to wait.
 
 #include <functional>
 #include <memory>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "slurm/sources/node_source.h"
+#include "slurm/sources/controller_poll.h"
 #include "world.h"
 
 namespace slurmlet::site {
@@ -50,8 +50,7 @@ class SlurmSite {
   std::optional<WallTime> dumped_at_;
 };
 
-std::unique_ptr<slurm::NodeSource> make_sinfo(SlurmSite& site, const SlurmNode& node);
-// The operator's records before it, as with slurm.source: auto.
-std::unique_ptr<slurm::NodeSource> make_auto(SlurmSite& site, const SlurmNode& node);
+// With the operator's records, as with slurm.source: auto, or without.
+slurm::PollSources make_sources(SlurmSite& site, const SlurmNode& node, bool has_operator);
 
 }  // namespace slurmlet::site

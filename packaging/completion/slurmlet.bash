@@ -30,7 +30,7 @@ _slurmlet() {
       */--log-level) _slurmlet_words "debug info warning error" ;;
       */--node-ready-follows) _slurmlet_words "daemon slurmd slurm" ;;
       */--node-recreate) _slurmlet_words "always never" ;;
-      */--slurm-source) _slurmlet_words "auto operator cli rest" ;;
+      */--slurm-source) _slurmlet_words "auto operator scontrol" ;;
       */--*-dir) _slurmlet_files -d ;;
       */--*-file | */--*kubeconfig | */--*config | */--metadata | */--slurm-conf | */--sentinel)
         _slurmlet_files -f ;;
@@ -40,8 +40,6 @@ _slurmlet() {
 
   if [[ $current == -* ]]; then
     _slurmlet_words "$(sed -n 's/^ *\(-[a-z], \)\{0,1\}\(--[a-z0-9-]*\) .*/\2/p' <<<"$help")"
-  elif [[ $command == parse-slurm ]]; then
-    _slurmlet_files -f
   elif [[ -z $command || $flag == help ]]; then
     _slurmlet_words "$commands"
   fi

@@ -60,10 +60,7 @@ enum class Delay : std::uint8_t {
   kBootstrapAgain,
   // slurmctld
   kFirstQuery,
-  kEvidence,
   kQueryRetry,
-  kQueryLimited,
-  kPreferAgain,
   kStale,
   kReread,
   // this machine alone

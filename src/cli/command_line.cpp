@@ -26,15 +26,10 @@ std::vector<KnownFlag> known_flags(const Command& command) {
   std::vector<KnownFlag> out;
   for (const auto& row : config::settings_table()) {
     out.push_back({row.flag, "", !config::is_bool(row)});
-    if (!row.old_flag.empty()) {
-      out.push_back({row.old_flag, "", !config::is_bool(row), false});
-    }
   }
   const auto add = [&out](const std::vector<config::CommandFlag>& flags) {
     for (const auto& flag : flags) {
-      if (!flag.is_argument()) {
-        out.push_back({flag.name, flag.short_name, !flag.is_switch()});
-      }
+      out.push_back({flag.name, flag.short_name, !flag.is_switch()});
     }
   };
   add(config::command_flags());
@@ -97,16 +92,11 @@ const std::string* Parser::last(std::string_view flag) const {
 }
 
 void Parser::take_argument(const std::string& argument) {
-  const auto file =
-      std::find_if(command_->flags.begin(), command_->flags.end(),
-                   [](const config::CommandFlag& flag) { return flag.is_argument(); });
   const Command* named = is_chosen_ ? nullptr : find_command(argument);
   if (named != nullptr) {
     choose(*named);
   } else if (argument == "help") {
     help_ = true;
-  } else if (file != command_->flags.end() && given_.count(file->name) == 0) {
-    given_[file->name].push_back(argument);
   } else {
     leftovers_.push_back(argument);
   }
@@ -187,12 +177,11 @@ void Parser::add_leftovers(const config::ParsedCommandLine& parsed) {
       const bool has_value = argument.find('=') == std::string::npos && i + 1 < leftovers_.size() &&
                              !is_flag(leftovers_[i + 1]);
       problems_.push_back(unknown_flag(argument, has_value ? leftovers_[++i] : "", parsed.program));
-    } else if (parsed.options.count("file") > 0) {
-      problems_.push_back(
-          fmt::format("{} reads one file; unexpected argument \"{}\"", command_->name, argument));
     } else if (find_command(argument) != nullptr) {
       problems_.push_back(
           fmt::format("one command at a time: unexpected argument \"{}\"", argument));
+    } else if (const auto removal = config::removal_of(argument); !removal.empty()) {
+      problems_.push_back(fmt::format("{} {}", argument, removal));
     } else {
       const auto near = nearest(argument, names);
       problems_.push_back(fmt::format("unknown command \"{}\"{}", argument,
@@ -234,11 +223,9 @@ config::ParsedCommandLine Parser::collect() const {
     }
   }
   for (const auto& row : config::settings_table()) {
-    for (const auto& [key, flag] : {std::pair{row.key, row.flag}, {row.old_key, row.old_flag}}) {
-      if (const auto found = given_.find(flag); found != given_.end()) {
-        out.values[std::string{key}] =
-            config::is_map(row) ? join(found->second, ",") : found->second.back();
-      }
+    if (const auto found = given_.find(row.flag); found != given_.end()) {
+      out.values[std::string{row.key}] =
+          config::is_map(row) ? join(found->second, ",") : found->second.back();
     }
   }
   for (const auto& ignored : ignored_flags()) {

@@ -12,7 +12,6 @@
 #include "base/signals.h"
 #include "check/finding.h"
 #include "cli/check/check_command.h"
-#include "cli/parse_slurm.h"
 #include "cli/print.h"
 #include "cli/print_node.h"
 #include "cli/status_command.h"
@@ -46,7 +45,7 @@ void hide_secrets(const config::Settings& settings) {
   for (const std::string& path :
        {settings.state_dir, kubernetes.cert_dir, kubernetes.kubeconfig, kubernetes.key_file,
         kubernetes.token_file, kubernetes.bootstrap_kubeconfig, kubernetes.bootstrap_token_file,
-        settings.slurm.jwt_file, settings.endpoint.key_file}) {
+        settings.endpoint.key_file}) {
     if (!path.empty()) {
       secrets.emplace_back(path);
     }
@@ -178,16 +177,6 @@ int check_command(const config::ParsedCommandLine& command) {
                    check::is_utf8_locale(config::process_environment()));
 }
 
-int parse_slurm_command(const config::ParsedCommandLine& command) {
-  const auto text = read_capture(command.options.at("file"));
-  if (!text) {
-    return fail(text.error(), kBadConfiguration);
-  }
-  const ParsedSlurm parsed = parse_slurm(*text, command.options.at("node"));
-  print(parsed.json);
-  return parsed.recognised ? 0 : kFailed;
-}
-
 int config_table_command(const config::ParsedCommandLine& /*command*/) {
   print(settings_table_markdown());
   return 0;
@@ -258,20 +247,6 @@ const std::vector<Command> kCommands{
                 .choices = {"yaml", "json"}},
                {.name = "--diff", .help = "print the differences from the Node in the cluster"}},
      .run = print_node_command},
-    {.name = "parse-slurm",
-     .usage = "[FILE] [--node NAME]",
-     .summary = "print what slurmlet reads from captured Slurm output",
-     .description =
-         "Reads captured output of sinfo, scontrol (text or JSON), slurmrestd (the response body,\n"
-         "alone or with the headers that \"curl -i\" prints) or \"scontrol show slurmd\", detects\n"
-         "which it is, and prints as JSON the facts, and the conditions, capacity and labels that\n"
-         "follow from them. Without FILE, or with \"-\", reads standard input. Needs no\n"
-         "configuration and no privileges.",
-     .exit_codes = "0 recognised; 1 not recognised; 2 the file cannot be read.",
-     .flags = {{.name = "FILE"},
-               {.name = "--node", .type = "string", .help = "print only this node"}},
-     .takes_settings = false,
-     .run = parse_slurm_command},
     {.name = "config-table",
      .summary = "print the table of all settings, in Markdown",
      .takes_settings = false,

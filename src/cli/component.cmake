@@ -6,8 +6,6 @@ set(COMPONENT_SOURCES
   command_line.cpp
   commands.cpp
   help.cpp
-  parse_slurm.cpp
   print_node.cpp
-  secrets.cpp
   status_command.cpp
   virtual_kubelet.cpp)

@@ -31,13 +31,11 @@ std::string default_note(const config::Row& row) {
 void add_lines(const char* section, const std::vector<config::CommandFlag>& flags,
                std::vector<Line>& lines) {
   for (const auto& flag : flags) {
-    if (!flag.is_argument()) {
-      lines.push_back(
-          {section, left_side(flag.short_name, flag.name, flag.type),
-           fmt::format(
-               "{}{}", flag.help,
-               flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
-    }
+    lines.push_back(
+        {section, left_side(flag.short_name, flag.name, flag.type),
+         fmt::format(
+             "{}{}", flag.help,
+             flag.default_text.empty() ? "" : fmt::format(" (default {})", flag.default_text))});
   }
 }
 

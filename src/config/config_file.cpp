@@ -73,7 +73,6 @@ class FileReading {
       }
       const Row* row = find_row(key);
       if (row != nullptr) {
-        draft_.note_key(*row, key, fmt::format("{}: {}", document_.where_key(value), key));
         draft_.set_yaml(*row, document_, value);
       } else if (!is_group(key)) {
         unknown_key(key, value);

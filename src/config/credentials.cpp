@@ -32,8 +32,6 @@ const std::vector<CredentialName>& credential_names() {
       {"slurmlet.client.crt", "kubernetes.certificateFile", kOfBootstrap},
       {"slurmlet.client.key", "kubernetes.keyFile", kOfBootstrap},
       {"slurmlet.token", "kubernetes.tokenFile", kOfBootstrap},
-      {"slurmlet.jwt", "slurm.jwtFile"},
-      {"slurmlet.rest-ca.crt", "slurm.restCAFile"},
       {"slurmlet.serving.crt", "endpoint.certificateFile"},
       {"slurmlet.serving.key", "endpoint.keyFile"},
       {"slurmlet.client-ca.crt", "endpoint.clientCAFile"},

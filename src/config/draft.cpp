@@ -164,21 +164,6 @@ std::string Draft::name_of(std::string_view key) const {
   return found == names_.end() ? std::string{key} : found->second;
 }
 
-void Draft::check_old_keys() {
-  for (const auto& [key, name] : old_keys_) {
-    const Row& row = *find_row(key);
-    if (const auto given = new_keys_.find(key); given != new_keys_.end()) {
-      add_warning(
-          fmt::format("{}: {} is the old name of {}, which is set as well ({}); the one "
-                      "that is read last counts: remove the old one",
-                      name, row.old_key, key, given->second));
-    } else {
-      add_warning(fmt::format("{}: {} is now called {}; the old name will be removed", name,
-                              row.old_key, key));
-    }
-  }
-}
-
 void Draft::set_text(const Row& row, const std::string& name, std::string_view text) {
   const auto problem =
       std::visit([&](auto field) { return assign(row, text, field(settings)); }, row.field);

@@ -37,13 +37,6 @@ class Draft {
   bool is_set(std::string_view key) const { return names_.contains(key); }
   // How the source called it; the key itself when it has its default.
   std::string name_of(std::string_view key) const;
-  // That the row is given as `key`, its own or its old one; `name` as with set_text().
-  void note_key(const Row& row, std::string_view key, std::string name) {
-    (key == row.key ? new_keys_ : old_keys_)
-        .insert_or_assign(std::string{row.key}, std::move(name));
-  }
-  // Warns of old keys.
-  void check_old_keys();
   void set_name(std::string_view key, std::string name) {
     names_.insert_or_assign(std::string{key}, std::move(name));
   }
@@ -53,9 +46,7 @@ class Draft {
   void set_yaml_map(const Row& row, const yaml::Document& document, const yaml::Value& value);
 
   std::vector<std::string> problems_;
-  using Names = std::map<std::string, std::string, std::less<>>;  // by key
-  Names names_;
-  Names new_keys_, old_keys_;
+  std::map<std::string, std::string, std::less<>> names_;  // by key
 };
 
 }  // namespace slurmlet::config

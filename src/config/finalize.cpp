@@ -63,10 +63,8 @@ std::string pem_file_problem(const Result<std::string>& content) {
 
 // Files that do not answer may be good; who uses them will tell.
 void check_readable(Draft& draft, const FileReader& files) {
-  const auto& slurm = draft.settings.slurm;
   const auto& endpoint = draft.settings.endpoint;
   const std::vector<std::pair<std::string_view, std::string>> named{
-      {"slurm.restCAFile", slurm.rest_url.starts_with("https://") ? slurm.rest_ca_file : ""},
       {"endpoint.certificateFile", endpoint.certificate_file},
       {"endpoint.keyFile", endpoint.key_file},
       {"endpoint.clientCAFile", endpoint.client_ca_file}};
@@ -87,24 +85,6 @@ void check_readable(Draft& draft, const FileReader& files) {
       draft.reject(named[i].first,
                    fmt::format("is \"{}\", which {}", named[i].second, (*problems)[i]));
     }
-  }
-}
-
-// slurm.source names a way that needs another setting.
-void check_slurm_source(Draft& draft) {
-  const auto& slurm = draft.settings.slurm;
-  if (slurm.source == node::SlurmSource::kRest && slurm.rest_url.empty()) {
-    draft.reject("slurm.source",
-                 "is rest, but slurm.restURL is not set; set it to unix:/PATH of "
-                 "slurmrestd's socket or to https://HOST:PORT");
-  }
-  if (!slurm.rest_ca_file.empty() && !slurm.rest_url.starts_with("https://")) {
-    draft.reject("slurm.restCAFile",
-                 "is set, but slurm.restURL is not https://; remove it, or set "
-                 "slurm.restURL to https://HOST:PORT");
-  }
-  if (!slurm.rest_server_user.empty() && !slurm.rest_url.starts_with("http://")) {
-    draft.reject("slurm.restServerUser", "is set, but slurm.restURL is not http://; remove it");
   }
 }
 
@@ -233,12 +213,10 @@ void check_endpoint(Draft& draft) {
 Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files) {
   fit_slurm_defaults(draft);
   check_slurm(draft);
-  check_slurm_source(draft);
   check_kubernetes(draft, needs_api_server);
   check_endpoint(draft);
   check_readable(draft, files);
   check_recreate(draft);
-  draft.check_old_keys();
   fit_bootstrap_defaults(draft.settings);
   if (!draft.problems().empty()) {
     return Error{Code::kInvalid, join(draft.problems(), "\n")};

@@ -66,9 +66,7 @@ void apply_drop_ins(const ParsedCommandLine& command, const FileReader& files,
 void apply_flags(const ParsedCommandLine& command, Draft& draft) {
   for (const auto& [key, text] : command.values) {
     const Row* row = find_row(key);
-    const std::string flag{key == row->key ? row->flag : row->old_flag};
-    draft.note_key(*row, key, flag);
-    draft.set_text(*row, flag, text);
+    draft.set_text(*row, std::string{row->flag}, text);
   }
 }
 

@@ -9,20 +9,40 @@ namespace {
 
 struct RemovedSetting {
   std::string_view key;   // or a value of one that stays: "slurm.source: feed"
-  std::string_view flag;  // "" = none
+  std::string_view flag;  // "" = none; "operator --…" = of slurmlet-operator
   std::string_view advice;
 };
 
 constexpr std::string_view kFeedAdvice =
     "run slurmlet-operator, and set slurm.source to operator or auto";
+constexpr std::string_view kRestAdvice =
+    "leave slurm.source at auto; slurmrestd is now queried by slurmlet-operator (slurmSource: "
+    "rest)";
+constexpr std::string_view kBudgetAdvice =
+    "remove it; the load on slurmctld now follows from slurm.pollInterval alone";
 
 // In the order of their keys.
 constexpr RemovedSetting kRemovedSettings[] = {
     {"cpuAffinity", "--cpu-affinity",
      "set CPUAffinity= in a drop-in of the unit (systemctl edit slurmlet); slurmd's CPUs are "
      "Cpus_allowed_list in /proc/PID/status"},
+    {"parse-slurm", "",
+     "slurmlet print-node prints what slurmlet makes of slurmctld's answer; its text is this "
+     "node's line of scontrol -a -d -o show node"},
+    {"slurm.confirmInterval", "--slurm-confirm-interval", kBudgetAdvice},
     {"slurm.feed", "--slurm-feed", kFeedAdvice},
+    {"slurm.jwtFile", "--slurm-jwt-file", kRestAdvice},
+    {"slurm.queriesPerHour", "--slurm-queries-per-hour", kBudgetAdvice},
+    {"slurm.questionsPerHour", "--slurm-questions-per-hour", kBudgetAdvice},
+    {"slurm.restCAFile", "--slurm-rest-ca-file", kRestAdvice},
+    {"slurm.restServerUser", "--slurm-rest-server-user", kRestAdvice},
+    {"slurm.restURL", "--slurm-rest-url", kRestAdvice},
+    {"slurm.restUser", "--slurm-rest-user", kRestAdvice},
+    {"slurm.source: cli", "", "set slurm.source to scontrol, or leave it at auto"},
     {"slurm.source: feed", "", kFeedAdvice},
+    {"slurm.source: rest", "", kRestAdvice},
+    {"slurmRestServerUser", "operator --slurm-rest-server-user",
+     "set slurmRestURL to slurmrestd's socket (unix:/PATH) or to https://"},
 };
 
 }  // namespace

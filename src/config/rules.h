@@ -13,7 +13,7 @@ namespace slurmlet::config {
 // Of texts (Row::rule).
 Problem absolute_path_problem(std::string_view text);
 Problem server_problem(std::string_view text);      // https://HOST[:PORT]
-Problem rest_url_problem(std::string_view text);    // unix:/PATH, https://…, http://LOOPBACK:PORT
+Problem rest_url_problem(std::string_view text);    // unix:/PATH, https://…
 Problem node_name_problem(std::string_view text);   // RFC 1123 subdomain
 Problem slurm_name_problem(std::string_view text);  // one Slurm NodeName, no hostlist expression
 Problem ip_problem(std::string_view text);

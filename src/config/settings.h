@@ -62,20 +62,13 @@ struct NodeSettings : node::NodeChoices {
 struct SlurmSettings {
   std::string node_name;                 // --slurm-node; "" = learnt
   std::string conf;                      // SLURM_CONF; "" = Slurm's own search order
-  std::string bin_dir;                   // where sinfo and scontrol are; "" = PATH
+  std::string bin_dir;                   // where scontrol is; "" = PATH
   Milliseconds command_timeout{15'000};  // our own deadline for one query
   // Nothing = auto, by the number of nodes in slurm.conf (slurm/sources/poll_pace.h).
-  std::optional<Milliseconds> poll_interval;     // between queries to slurmctld
-  std::optional<Milliseconds> stale_after;       // answers older than this are Unknown
-  std::optional<Milliseconds> max_backoff;       // while slurmctld does not answer
-  std::optional<Milliseconds> confirm_interval;  // between full queries, at least
-  std::optional<int> queries_per_hour;           // at most, whatever happens
+  std::optional<Milliseconds> poll_interval;  // between queries to slurmctld
+  std::optional<Milliseconds> stale_after;    // answers older than this are Unknown
+  std::optional<Milliseconds> max_backoff;    // while slurmctld does not answer
   node::SlurmSource source = node::SlurmSource::kAuto;
-  std::string rest_url;          // "unix:/run/….sock", "https://host:6820"; "" = none
-  std::string rest_ca_file;      // CA of an https rest_url; "" = the system's
-  std::string rest_server_user;  // who may listen at an http:// rest_url; "" = system users
-  std::string rest_user;         // X-SLURM-USER-NAME; "" = not sent over a socket, own over TCP
-  std::string jwt_file;          // "" = SLURM_JWT
   bool publish_job_ids = false;  // in the drain message
   bool operator==(const SlurmSettings&) const = default;
 };

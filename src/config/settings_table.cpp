@@ -35,9 +35,8 @@ constexpr Word kReadyFollows[] = {{"daemon", ReadyFollows::kDaemon},
                                   {"slurm", ReadyFollows::kSlurm}};
 constexpr Word kRecreate[] = {{"always", Recreate::kAlways}, {"never", Recreate::kNever}};
 constexpr Word kSlurmSources[] = {{"auto", node::SlurmSource::kAuto},
-                                  {"cli", node::SlurmSource::kCli},
-                                  {"rest", node::SlurmSource::kRest},
-                                  {"operator", node::SlurmSource::kOperator}};
+                                  {"operator", node::SlurmSource::kOperator},
+                                  {"scontrol", node::SlurmSource::kScontrol}};
 
 constexpr Row kRows[] = {
     {.key = "logLevel",
@@ -240,14 +239,16 @@ constexpr Row kRows[] = {
     {.key = "slurm.binDir",
      .flag = "--slurm-bin-dir",
      .field = &in<&S::slurm, &L::bin_dir>,
-     .help = "directory of sinfo and scontrol",
+     .help = "directory of scontrol and slurmd",
      .when_unset = "PATH",
      .rule = absolute_path_problem},
     {.key = "slurm.pollInterval",
      .flag = "--slurm-poll-interval",
      .field = &in<&S::slurm, &L::poll_interval>,
-     .help = "interval between queries to slurmctld about this node; auto: 60s, and with more than "
-             "600 nodes in slurm.conf 0.1s per node, up to 600s",
+     .help =
+         "interval between queries to slurmctld, without a record of slurmlet-operator; auto: by "
+         "the square of the nodes in slurm.conf, 60s up to 774 nodes, 100s for 1000, 15m for "
+         "3000; beyond those slurmlet-operator is required",
      .none = "auto",
      .minimum = kSecond,
      .maximum = kHour},
@@ -260,8 +261,8 @@ constexpr Row kRows[] = {
     {.key = "slurm.staleAfter",
      .flag = "--slurm-stale-after",
      .field = &in<&S::slurm, &L::stale_after>,
-     .help = "age from which the last answer is considered out of date; auto: three intervals, at "
-             "least 5m",
+     .help = "age from which the last answer is considered out of date, at least one and a half "
+             "intervals; auto: three, at least 5m",
      .none = "auto",
      .minimum = 2 * kSecond,
      .maximum = 24 * kHour},
@@ -273,59 +274,13 @@ constexpr Row kRows[] = {
      .none = "auto",
      .minimum = kSecond,
      .maximum = 24 * kHour},
-    {.key = "slurm.confirmInterval",
-     .flag = "--slurm-confirm-interval",
-     .field = &in<&S::slurm, &L::confirm_interval>,
-     .help = "shortest interval between full queries, which confirm what an answer about a "
-             "single node leaves open; auto: 10m, or ten slurm.pollInterval if longer",
-     .none = "auto",
-     .minimum = kSecond,
-     .maximum = 24 * kHour},
     {.key = "slurm.source",
      .flag = "--slurm-source",
      .field = &in<&S::slurm, &L::source>,
      .help = "where this node's state comes from: operator (the record that slurmlet-operator "
-             "writes to the Node), cli (sinfo), rest (slurmrestd) or auto",
+             "writes to the Node), scontrol (slurmctld) or auto: the record while it is valid, "
+             "else scontrol",
      .words = kSlurmSources},
-    {.key = "slurm.restURL",
-     .flag = "--slurm-rest-url",
-     .field = &in<&S::slurm, &L::rest_url>,
-     .help = "where slurmrestd listens: unix:/PATH, https://HOST:PORT or http://127.0.0.1:PORT",
-     .rule = rest_url_problem},
-    {.key = "slurm.restCAFile",
-     .flag = "--slurm-rest-ca-file",
-     .field = &in<&S::slurm, &L::rest_ca_file>,
-     .help = "PEM file with the CA of slurm.restURL",
-     .when_unset = "the system's CAs",
-     .decides_trust = true},
-    {.key = "slurm.restUser",
-     .flag = "--slurm-rest-user",
-     .field = &in<&S::slurm, &L::rest_user>,
-     .help = "user name sent to slurmrestd with the token (X-SLURM-USER-NAME)",
-     .when_unset = "the user that the token is for"},
-    {.key = "slurm.restServerUser",
-     .flag = "--slurm-rest-server-user",
-     .field = &in<&S::slurm, &L::rest_server_user>,
-     .help =
-         "user that slurmrestd runs as, by name or uid, where slurm.restURL is http://: only this "
-         "user and root are trusted there",
-     .when_unset = "users with a uid below 1000, and slurmlet's own",
-     .decides_trust = true},
-    {.key = "slurm.jwtFile",
-     .flag = "--slurm-jwt-file",
-     .field = &in<&S::slurm, &L::jwt_file>,
-     .help = "file with the token (JWT) for slurmrestd; reloaded when it changes",
-     .when_unset = "SLURM_JWT in the environment"},
-    {.key = "slurm.queriesPerHour",
-     .flag = "--slurm-queries-per-hour",
-     .old_key = "slurm.questionsPerHour",
-     .old_flag = "--slurm-questions-per-hour",
-     .field = &in<&S::slurm, &L::queries_per_hour>,
-     .help = "maximum number of queries to slurmctld in any hour, including those triggered by "
-             "local events; auto: two per interval, 12 to 60 (formerly slurm.questionsPerHour)",
-     .none = "auto",
-     .minimum = 1,
-     .maximum = 3600},
     {.key = "slurm.publishJobIDs",
      .flag = "--slurm-publish-job-ids",
      .field = &in<&S::slurm, &L::publish_job_ids>,
@@ -385,9 +340,8 @@ constexpr Row kRows[] = {
 std::span<const Row> settings_table() { return kRows; }
 
 const Row* find_row(std::string_view key) {
-  const auto found = std::find_if(std::begin(kRows), std::end(kRows), [key](const Row& row) {
-    return row.key == key || (row.old_key == key && !key.empty());
-  });
+  const auto* const found = std::find_if(std::begin(kRows), std::end(kRows),
+                                         [key](const Row& row) { return row.key == key; });
   return found == std::end(kRows) ? nullptr : found;
 }
 

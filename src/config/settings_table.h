@@ -44,10 +44,8 @@ using Field =
 using Problem = std::optional<std::string>;
 
 struct Row {
-  std::string_view key;   // "slurm.pollInterval"
-  std::string_view flag;  // "--slurm-poll-interval"
-  // Names of an earlier release, still accepted with a warning; "" = none.
-  std::string_view old_key = "", old_flag = "";
+  std::string_view key;               // "slurm.pollInterval"
+  std::string_view flag;              // "--slurm-poll-interval"
   std::string_view environment = "";  // "" = none
   Field field;
   std::string_view help;             // one sentence, lower-case start, no full stop
@@ -64,7 +62,6 @@ struct Row {
 };
 
 std::span<const Row> settings_table();
-// By its key or old key.
 const Row* find_row(std::string_view key);
 std::string_view section_of(const Row& row);  // "Kubernetes API"
 
@@ -85,17 +82,16 @@ std::string default_text(const Row& row);
 
 // A flag that is no setting.
 struct CommandFlag {
-  std::string_view name;             // "--output"; "FILE" is the argument behind the command
+  std::string_view name;             // "--output"
   std::string_view short_name = "";  // "-o"; "" = none
   std::string_view type = "";        // for the help: "string"; "" = a switch, "true" when given
   std::string_view default_text = "";
   std::string_view help = "";
   std::vector<std::string_view> choices = {};  // empty = any value
 
-  bool is_argument() const { return !name.starts_with("--"); }
-  bool is_switch() const { return !is_argument() && type.empty(); }
-  // Its key in ParsedCommandLine::options: "output", "file".
-  std::string_view key() const { return is_argument() ? std::string_view{"file"} : name.substr(2); }
+  bool is_switch() const { return type.empty(); }
+  // Its key in ParsedCommandLine::options: "output".
+  std::string_view key() const { return name.substr(2); }
 };
 // Those of all commands: --config, --provider, --provider-config, --help, --version.
 const std::vector<CommandFlag>& command_flags();

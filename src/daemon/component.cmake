@@ -7,7 +7,6 @@ set(COMPONENT_SOURCES
   main_loop.cpp
   node_identity.cpp
   node_preview.cpp
-  rest_access.cpp
   slurm_setup.cpp
   slurm_source.cpp
   state_dir.cpp)

@@ -61,12 +61,8 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
                    name = name()](const std::vector<slurm::SlurmdSeen>& slurmds) {
     return discover_slurm(settings, hostname, name, slurmds);
   };
-  auto source = make_node_source(settings_, *client_, shared_.clock);
-  const slurm::PollSettings pace = poll_settings(settings_.slurm, {});
-  if (const std::string warning = stretched_interval(settings_.slurm, pace); !warning.empty()) {
-    log::warning(warning);
-  }
-  auto poll = std::make_unique<slurm::ControllerPoll>(pace, "", std::move(source), system_random());
+  auto poll = std::make_unique<slurm::ControllerPoll>(
+      poll_settings(settings_.slurm, {}), poll_sources(settings_.slurm), system_random());
   return std::make_unique<sync::FactsSync>(
       sync::FactsSync::Parts{.options = std::move(options),
                              .metal3 = identity_.metal3,

@@ -53,8 +53,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   facts_options.system_uuid = identity.system_uuid;
   facts_options.slurm_users = slurm::usual_slurm_users;
   slurm::PollSettings poll = poll_settings(settings.slurm, std::nullopt);
-  poll.first_spread = Duration{0};
-  auto source = make_node_source(settings, *client, clock);
+  poll.spread = Duration{0};  // somebody waits
   const Duration limit =
       std::min<Duration>(settings.slurm.command_timeout + milliseconds{500}, options.limit);
   facts_options.reading_limit = std::min(facts_options.reading_limit, limit);
@@ -66,13 +65,13 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
             name = identity.policy.node_name](const std::vector<slurm::SlurmdSeen>& slurmds) {
              auto setup = discover_slurm_for_command(settings, hostname, name, slurmds);
              if (setup.pace) {
-               setup.pace->first_spread = Duration{0};  // somebody waits
+               setup.pace->spread = Duration{0};
              }
              return setup;
            },
        .unread = setup_before_slurm_conf(settings),
-       .poll =
-           std::make_unique<slurm::ControllerPoll>(poll, "", std::move(source), system_random()),
+       .poll = std::make_unique<slurm::ControllerPoll>(poll, poll_sources(settings.slurm),
+                                                       system_random()),
        .version_runner = std::make_unique<Command>(),
        .unit_runner = std::make_unique<Command>(),
        .name = {std::make_unique<Command>(), system_random()},

@@ -21,8 +21,8 @@ struct PreviewOptions {
   Duration limit = std::chrono::hours{1};  // for slurmctld's answer, if the settings give it more
   // Our address towards the API server: the first of the Node's, as the daemon has it; "" = any.
   std::string route;
-  // slurmlet-operator's annotation on the Node of this name, as NodeSource::set_record() takes it;
-  // called where slurm.source is operator.
+  // slurmlet-operator's annotation on the Node of this name, as ControllerPoll::set_record() takes
+  // it; called where slurm.source is operator.
   std::function<std::optional<std::string>(const std::string& node_name)> record = {};
 };
 

@@ -213,24 +213,9 @@ sync::SlurmSetup setup_before_slurm_conf(const config::Settings& settings) {
   return setup;
 }
 
-std::string stretched_interval(const config::SlurmSettings& slurm,
-                               const slurm::PollSettings& poll) {
-  if (slurm.source == node::SlurmSource::kOperator || !slurm.poll_interval ||
-      poll.interval * poll.questions_per_hour >= std::chrono::hours{1}) {
-    return "";
-  }
-  return fmt::format(
-      "slurm.queriesPerHour is {}, so slurmctld is not queried every {} s (slurm.pollInterval) "
-      "but about every {} s",
-      poll.questions_per_hour, std::chrono::duration<double>(poll.interval).count(),
-      3600 / poll.questions_per_hour);
-}
-
 slurm::PollSettings poll_settings(const config::SlurmSettings& slurm,
                                   std::optional<std::int64_t> nodes) {
-  return slurm::poll_pace({slurm.poll_interval, slurm.stale_after, slurm.max_backoff,
-                           slurm.confirm_interval, slurm.queries_per_hour},
-                          nodes);
+  return slurm::poll_pace({slurm.poll_interval, slurm.stale_after, slurm.max_backoff}, nodes);
 }
 
 }  // namespace slurmlet::daemon

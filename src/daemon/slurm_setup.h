@@ -29,10 +29,6 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
 // As long as slurm.conf has not been read: the setting slurm.nodeName, slurmd in its unit, no jobs.
 sync::SlurmSetup setup_before_slurm_conf(const config::Settings& settings);
 
-// Says that slurm.queriesPerHour does not carry the slurm.pollInterval that is set; "" where it
-// does, or where none are made.
-std::string stretched_interval(const config::SlurmSettings& slurm, const slurm::PollSettings& poll);
-
 // How often slurmctld is asked at a site of so many nodes; nothing = not known (yet).
 slurm::PollSettings poll_settings(const config::SlurmSettings& slurm,
                                   std::optional<std::int64_t> nodes);

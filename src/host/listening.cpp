@@ -25,23 +25,8 @@ bool reaches_loopback(std::string_view address) {
          address == "00000000000000000000FFFF7F000001";
 }
 
-bool reaches_loopback6(std::string_view address) {
-  constexpr std::size_t kDigits = 32;
-  return address.size() == kDigits && (address.find_first_not_of('0') == std::string_view::npos ||
-                                       address == "00000000000000000000000001000000" ||
-                                       address == "00000000000000000000000000000001");
-}
-
 bool is_reached(const ListeningSocket& socket, Reach reach) {
-  switch (reach) {
-    case Reach::kLoopback:
-      return socket.on_loopback;
-    case Reach::kLoopback6:
-      return socket.on_loopback6;
-    case Reach::kAnyAddress:
-      break;
-  }
-  return true;
+  return reach == Reach::kAnyAddress || socket.on_loopback;
 }
 
 std::optional<ListeningSocket> read_line(std::string_view line) {
@@ -64,7 +49,6 @@ std::optional<ListeningSocket> read_line(std::string_view line) {
   out.uid = *uid;
   out.inode = *inode;
   out.on_loopback = reaches_loopback(fields[kAddress].substr(0, colon));
-  out.on_loopback6 = reaches_loopback6(fields[kAddress].substr(0, colon));
   return out;
 }
 

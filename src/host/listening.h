@@ -18,18 +18,17 @@ struct ListeningSocket {
   int port = 0;
   uid_t uid = 0;  // of whoever made it
   std::uint64_t inode = 0;
-  // 127.0.0.1 or ::1 can be reached by it: bound to that address, or to all.
-  bool on_loopback = false, on_loopback6 = false;
+  bool on_loopback = false;  // 127.0.0.1 can be reached by it: bound to that address, or to all
   bool operator==(const ListeningSocket&) const = default;
 };
 
 // The listening sockets of one of the two files. Pure; what cannot be understood is left out.
 std::vector<ListeningSocket> listening_sockets(std::string_view text);
 
-enum class Reach : std::uint8_t { kAnyAddress, kLoopback, kLoopback6 };
+enum class Reach : std::uint8_t { kAnyAddress, kLoopback };
 
-// The one of the port that takes connections to 127.0.0.1, to ::1, or to any address; over IPv4
-// first. Nothing when nobody listens.
+// The one of the port that takes connections to 127.0.0.1, or to any address; over IPv4 first.
+// Nothing when nobody listens.
 std::optional<ListeningSocket> listening_socket(const std::string& proc_root, int port,
                                                 Reach reach);
 

@@ -8,7 +8,7 @@
 //
 // Any HTTP status is a successful transport result; kube/ turns 4xx and 5xx into Errors. Transport
 // failures are kUnavailable, kTimeout (our deadline), kDenied (TLS: one side does not accept the
-// other's certificate; a unix socket that we may not connect to; Request::may_send), kNotFound (a
+// other's certificate; a unix socket that we may not connect to), kNotFound (a
 // unix socket that is not there), kInvalid (a body over Request::max_body, a malformed URL, token
 // or header), kCancelled (interrupted) or kInternal (libcurl cannot be set up).
 
@@ -42,9 +42,6 @@ struct Request {
   std::size_t news_at = 0;
   // A line of it that begins like this and arrives whole and alone is no news; "" = each is.
   std::string quiet_line = {};
-  // Asked once there is a connection, before the request is sent over it (not by libcurl before
-  // 7.80); false ends the request with kDenied.
-  std::function<bool()> may_send = {};
 };
 
 struct Response {

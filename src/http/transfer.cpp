@@ -197,7 +197,6 @@ Transfer::Transfer(TransferLoop& loop, Owner& owner, std::shared_ptr<const Share
       news_at_(std::min(request.news_at, kMaxUntakenBody)),
       quiet_line_(request.quiet_line),
       may_be_cut_(request.may_be_cut),
-      may_send_(request.may_send),
       deadline_(now + request.timeout),
       pool_(std::move(pool)),
       easy_(curl_easy_init()) {
@@ -232,11 +231,6 @@ Transfer::Transfer(TransferLoop& loop, Owner& owner, std::shared_ptr<const Share
   if (good && !shared_->target.unix_socket.empty()) {
     good = set(CURLOPT_UNIX_SOCKET_PATH, shared_->target.unix_socket.c_str());
   }
-#if LIBCURL_VERSION_NUM >= 0x075000
-  if (good && may_send_) {
-    good = set(CURLOPT_PREREQFUNCTION, &Transfer::on_connected) && set(CURLOPT_PREREQDATA, this);
-  }
-#endif
   if (!good) {
     fail({Code::kInternal, what_ + ": libcurl rejects an option or is out of memory"});
   }
@@ -259,15 +253,6 @@ std::string Transfer::take() {
 SteadyTime Transfer::deadline() const {
   return ended_ || (kind_ == Kind::kStreamed && head_.complete()) ? kNever : deadline_;
 }
-
-#if LIBCURL_VERSION_NUM >= 0x075000
-int Transfer::on_connected(void* self, char* /*peer*/, char* /*own*/, int /*port*/,
-                           int /*own_port*/) {
-  auto& transfer = *static_cast<Transfer*>(self);
-  transfer.may_not_send_ = !transfer.may_send_();
-  return transfer.may_not_send_ ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
-}
-#endif
 
 std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
   auto& transfer = *static_cast<Transfer*>(self);
@@ -332,11 +317,6 @@ void Transfer::finish(CURLcode code) {
   if (too_long_) {
     fail({Code::kInvalid,
           fmt::format("{}: the answer is longer than {} bytes; request less", what_, max_body_)});
-    return;
-  }
-  if (may_not_send_) {
-    fail({Code::kDenied,
-          what_ + ": the server at the other end is not trusted; the request was not sent"});
     return;
   }
   if (code == CURLE_OPERATION_TIMEDOUT) {

@@ -84,7 +84,6 @@ class Transfer final : public Stream {
 
  private:
   void note_connection();
-  static int on_connected(void* self, char* peer, char* own, int port, int own_port);
   bool is_news(std::string_view piece);
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
@@ -101,7 +100,6 @@ class Transfer final : public Stream {
   std::string quiet_line_;
   bool within_line_ = false;  // the last piece of the body did not end with its line
   bool may_be_cut_;
-  std::function<bool()> may_send_;
   SteadyTime deadline_;
   ResponseHead head_;
   std::string body_;
@@ -109,7 +107,6 @@ class Transfer final : public Stream {
   bool event_ = false;
   bool body_news_ = false;
   bool too_long_ = false;
-  bool may_not_send_ = false;
   bool paused_ = false;
   std::optional<Error> error_;
   std::array<char, CURL_ERROR_SIZE> detail_{};

@@ -60,13 +60,6 @@ Condition slurm_verdict(const SlurmNodeRecord& record, const SlurmView& view) {
     return {vocabulary::kReady, "False", "SlurmFuture",
             "slurm.conf reserves this node for future use; jobs cannot use it"};
   }
-  if (record.unreported_states.contains("DOWN")) {
-    return {vocabulary::kReady, "Unknown", "NotReported",
-            "this Slurm command does not report whether the node is down"};
-  }
-  if (view.may_be("DOWN")) {
-    return {vocabulary::kReady, "Unknown", view.reason, view.message};
-  }
   return {vocabulary::kReady, "True", "SlurmdRunning",
           "slurmd is running and the node is in service in Slurm; pods are rejected"};
 }

@@ -104,30 +104,19 @@ struct SlurmState {
   bool operator==(const SlurmState&) const = default;
 };
 
-// How much of an answer is slurmctld's own view at that moment. Flags and Reason always are; what
-// is allocated comes from a cache that slurmctld only recomputes for a full dump.
-enum class AnswerKind {
-  kOneNode,      // MIXED may stand over any base state: the client sets it by the cached figures
-  kOneNodeBase,  // the base state is slurmctld's; its ALLOCATED stands for MIXED as well
-  kFullDump      // base state and figures
-};
-
-// slurm/: what slurmctld says of this node (one successful answer). Numbers as Slurm has them; what
-// the answer's form does not carry is missing.
+// slurm/: what slurmctld says of this node, from a list of all nodes (one successful answer): state
+// and allocations are its own and fresh. Numbers as Slurm has them; what the answer's form does not
+// carry is missing.
 struct SlurmNodeRecord {
   std::string name;
   std::string hostname;  // NodeHostName
   std::string address;   // NodeAddr; "" if not reported
   SlurmState state;
-  AnswerKind kind = AnswerKind::kOneNode;
-  // Base states and flags that this form of the answer can hide behind `state`: whether they hold
-  // is not known. Only sinfo's long and short words hide any.
-  std::set<std::string> unreported_states;
   std::optional<std::int64_t> cpus;            // total, as Slurm counts them (CPUTot)
   std::optional<std::int64_t> effective_cpus;  // without those of CoreSpec (CPUEfctv)
-  std::optional<std::int64_t> allocated_cpus;  // right in a full dump only
+  std::optional<std::int64_t> allocated_cpus;
   std::optional<std::int64_t> real_memory_mib;
-  std::optional<std::int64_t> allocated_memory_mib;  // likewise
+  std::optional<std::int64_t> allocated_memory_mib;
   std::optional<std::int64_t> mem_spec_limit_mib;
   std::optional<std::int64_t> free_memory_mib;  // as of slurmd's last report
   std::optional<double> cpu_load;               // likewise, runnable processes
@@ -162,7 +151,7 @@ enum class SlurmFailure {
   kPermissionDenied,
   kNotInSlurm,        // an answer without this node
   kBadConfiguration,  // slurm.conf missing or broken
-  kCommandMissing,    // sinfo is not installed
+  kCommandMissing,    // scontrol is not installed
   kGarbage,           // an answer that cannot be understood
   kRateLimited,
   kRestUnavailable,    // slurmrestd cannot be reached, or serves no API version known here
@@ -171,6 +160,7 @@ enum class SlurmFailure {
   kSackUnavailable,    // auth/slurm: neither sackd nor slurmd serves credentials on this node
   kFileSystemHangs,    // on this machine, below Slurm's files or programs
   kOtherCluster,       // the answer is of a node of another cluster
+  kOperatorRequired,   // the site is too large for each node to query for itself
   kCount,              // of the causes above: each has a row in slurm_failure.cpp
 };
 
@@ -179,9 +169,8 @@ struct SlurmAnswer {
   std::optional<WallTime> answered_at;    // when that was
   std::optional<SlurmFailure> failure;    // of the last query; nothing after a success
   std::string failure_detail;             // Slurm's own text, one line; stable words
-  std::string source;          // who is asked: "sinfo", "slurmrestd unix:/…", "slurmlet-operator"
-  bool by_slurmrestd = false;  // slurmctld is asked on slurmrestd's host
-  bool stale = false;          // record is older than the staleness bound
+  std::string source;                     // who is asked: "scontrol", "slurmlet-operator"
+  bool stale = false;                     // record is older than the staleness bound
   bool operator==(const SlurmAnswer&) const = default;
 };
 
@@ -225,20 +214,10 @@ struct LocalJobs {
   bool operator==(const LocalJobs&) const = default;
 };
 
-// The last full dump's record of this node, and the jobs that were seen here then.
-struct Confirmation {
-  SlurmNodeRecord record;
-  std::vector<std::uint32_t> job_ids;
-  bool operator==(const Confirmation&) const = default;
-};
-
 struct HostFacts {
   MachineFacts machine;
   std::optional<Metal3Facts> metal3;
   SlurmAnswer slurm;
-  std::optional<Confirmation> confirmed;  // nothing without one, or when it is too old
-  // Of the jobs that were seen when slurmctld last answered; nothing if they could not be.
-  std::optional<std::vector<std::uint32_t>> jobs_at_answer = {};
   SlurmdFacts slurmd;
   SlurmConfFacts slurm_conf;
   std::string slurm_node = {};    // NodeName of this machine, "" while it is not certain

@@ -60,11 +60,9 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
         (now->status != "Unknown" || now->reason == old->reason)) {
       continue;  // the first answer after start is no change either; that there is none is news
     }
-    // Only the first answer after start is announced() while it is open.
-    const bool was_open =
-        old->reason == vocabulary::kNotConfirmed || old->reason == vocabulary::kNotAskedYet;
+    const bool was_open = old->reason == vocabulary::kNotAskedYet;
     const bool same = old->status == now->status && !was_open;
-    if (now->reason == vocabulary::kNotConfirmed || (same && !is_news(rule, *old, *now))) {
+    if (same && !is_news(rule, *old, *now)) {
       continue;
     }
     if (now->status == "Unknown") {
@@ -95,20 +93,6 @@ std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
     events.push_back({bad, reason, now->message});
   }
   return events;
-}
-
-std::vector<Condition> announced(const std::vector<Condition>& before,
-                                 std::vector<Condition> after) {
-  for (Condition& now : after) {
-    const Condition* old = find_condition(before, now.type);
-    const bool is_open =
-        now.reason == vocabulary::kNotConfirmed ||
-        (now.reason == vocabulary::kJobsUnknown && old != nullptr && old->status == "True");
-    if (is_open && old != nullptr && old->reason != vocabulary::kNotAskedYet) {
-      now = *old;
-    }
-  }
-  return after;
 }
 
 std::string registered_message(const DesiredNode& desired, const std::string& cluster) {

@@ -22,11 +22,6 @@ struct NodeEvent {
 std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
                                         const std::vector<Condition>& after);
 
-// What the next conditions are compared with: `after`, but what is open in it as it was before, so
-// that an unsettled state in between neither hides a change nor makes one.
-std::vector<Condition> announced(const std::vector<Condition>& before,
-                                 std::vector<Condition> after);
-
 // The message of the Event on registration.
 std::string registered_message(const DesiredNode& desired, const std::string& cluster);
 

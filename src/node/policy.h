@@ -23,7 +23,7 @@ enum class ReadyFollows {
             // is powered down, going there or on the way back
 };
 
-enum class SlurmSource { kAuto, kCli, kRest, kOperator };  // slurm.source
+enum class SlurmSource { kAuto, kOperator, kScontrol };  // slurm.source
 
 // What the rules take as it is configured (config::NodeSettings).
 struct NodeChoices {

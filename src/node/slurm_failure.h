@@ -7,10 +7,8 @@
 namespace slurmlet::node {
 
 enum FailureTraits : unsigned {
-  // Another source may do better: the cause lies in this one, not in slurmctld.
-  kOfSource = 1,
   // Costs slurmctld nothing and ends by something that happens on this machine.
-  kEndsHere = 2,
+  kEndsHere = 1,
 };
 
 struct FailureKind {

@@ -1,13 +1,10 @@
 #pragma once
 
-// What the last answer of slurmctld and the local evidence say together. An answer about one node
-// leaves open what AnswerKind says; steps that run here, PrologFlags=Contain and the last full dump
-// settle it, or it is unknown. That no step runs here settles nothing: an allocation without steps
-// (salloc, a multi-node job between steps) leaves no trace on the machine. Pure.
+// What the last answer of slurmctld says, and where this machine knows better: steps that run here
+// contradict an answer that it is idle. Pure.
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "node/facts.h"
@@ -20,34 +17,23 @@ enum class Knowledge {
   kNotAskedYet  // the first query is still out
 };
 
-enum class Use { kUnknown, kFree, kBusy };
-
 struct SlurmView {
   Knowledge knowledge = Knowledge::kNotAskedYet;
-  std::string reason;  // CamelCase, why not kKnown, or why there are several `bases`
+  std::string reason;  // CamelCase, why not kKnown, or why `base` is ""
   std::string message;
   std::string what = {}, cure = {};  // kUnknown: of what `message` is made
-  std::set<std::string> bases = {};  // kKnown: what the base state may be; one where it is known
-  // Jobs hold this node or complete on it, by Slurm's word or the machine's.
-  Use use = Use::kUnknown;
+  // kKnown: the base state; "" where a job has started since slurmctld said IDLE, and how much of
+  // the node it has is not seen.
+  std::string base = {};
+  bool in_use = false;  // kKnown: jobs hold this node or complete on it
 
-  bool may_be(const std::string& base) const { return bases.contains(base); }
-  bool is(const std::string& base) const { return may_be(base) && bases.size() == 1; }
+  bool is(const std::string& state) const { return base == state; }
 };
 
 SlurmView slurm_view(const HostFacts& facts);
 
-// Of the last record; the base state is UNKNOWN where there are several that it may be.
+// Of the last record, with what this machine knows better.
 SlurmState known_state(const HostFacts& facts);
-
-// A full dump would say more than `facts` do without one.
-bool needs_confirmation(const HostFacts& facts);
-
-// The machine itself tells what jobs that began here, or ended beside others, make of the state, so
-// that slurmctld need not be asked because of them: steps run, every job has one here from its
-// start to its end (PrologFlags=Contain), and their cores are seen. When the last job has ended
-// slurmctld must be asked: it ends the steps of a node that it sets down, too.
-bool jobs_tell_state(const HostFacts& facts);
 
 // What jobs hold on this node; nothing where that is not known.
 struct Allocation {

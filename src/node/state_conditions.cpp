@@ -127,14 +127,9 @@ std::string still_running(const HostFacts& facts, const NodePolicy& policy) {
 
 Condition drain_condition(const HostFacts& facts, const SlurmView& view, const NodePolicy& policy) {
   const std::string why = attribution(*facts.slurm.record);
-  if (view.use == Use::kFree) {
+  if (!view.in_use) {
     return {type_of("DRAIN"), "True", vocabulary::kDrained,
             "drained" + why + "; no jobs are running"};
-  }
-  if (view.use == Use::kUnknown) {
-    return {type_of("DRAIN"), "True", vocabulary::kJobsUnknown,
-            "draining or drained" + why +
-                "; it is unknown whether jobs are still running: " + view.message};
   }
   return {type_of("DRAIN"), "True", "Draining",
           "draining" + why + "; " + still_running(facts, policy)};
@@ -159,16 +154,14 @@ Condition core_condition(const CoreRule& rule, const HostFacts& facts, const Slu
                          const NodePolicy& policy) {
   const SlurmNodeRecord& record = *facts.slurm.record;
   const bool holds = rule.is_base ? view.is(rule.word) : record.state.has(rule.word);
-  if (record.unreported_states.contains(rule.word)) {
-    return {type_of(rule.word), "Unknown", "NotReported", "not reported by this Slurm command"};
-  }
-  if (rule.is_base && !holds && view.may_be(rule.word)) {
+  const std::string_view word = rule.word;
+  if (!view.reason.empty() && (word == "MIXED" || word == "ALLOCATED")) {
     return {type_of(rule.word), "Unknown", view.reason, view.message};
   }
   if (!holds) {
     return {type_of(rule.word), "False", rule.no_reason, rule.no_message};
   }
-  if (std::string_view{rule.word} == "DRAIN") {
+  if (word == "DRAIN") {
     return drain_condition(facts, view, policy);
   }
   return {type_of(rule.word), "True", camel_case(rule.word),

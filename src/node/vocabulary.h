@@ -92,9 +92,8 @@ inline constexpr char kGpuHealthy[] = "GPUHealthy";
 
 // Reasons that Events depend on.
 inline constexpr char kDrained[] = "Drained";
-inline constexpr char kJobsUnknown[] = "JobsUnknown";
 inline constexpr char kNotAskedYet[] = "NotQueriedYet";
-inline constexpr char kNotConfirmed[] = "NotConfirmed";
+inline constexpr char kJobStarted[] = "JobStarted";
 
 // A rejected pod's status.reason.
 inline constexpr char kPodRejectedReason[] = "SlurmNodeNoPods";

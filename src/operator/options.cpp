@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "config/removed_settings.h"
 #include "operator/options_table.h"
 #include "yaml/document.h"
 
@@ -44,8 +45,11 @@ void read_entry(const yaml::Document& document, const std::string& key, const ya
       problems += fmt::format("{}{} is \"{}\"; it must be {}\n", where, key, value.text(), wanted);
     }
   } else if (row == nullptr) {
-    problems +=
-        fmt::format("{}there is no setting \"{}\"; see slurmlet-operator --help\n", where, key);
+    const std::string removal = config::removal_of(key);
+    problems += removal.empty()
+                    ? fmt::format("{}there is no setting \"{}\"; see slurmlet-operator --help\n",
+                                  where, key)
+                    : fmt::format("{}{} {}\n", where, key, removal);
   } else if (!value.is_scalar()) {
     problems += fmt::format("{}{} must be a single value\n", where, key);
   } else if (!value.is_null()) {
@@ -120,8 +124,10 @@ Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
     Flag flag = split_flag(*next);
     const Row* row = find_row(flag.name, &Row::flag);
     if (row == nullptr && flag.name != kConfig) {
-      return Error{Code::kInvalid,
-                   "there is no flag " + flag.name + "; see slurmlet-operator --help"};
+      const std::string removal = config::removal_of("operator " + flag.name);
+      return Error{Code::kInvalid, removal.empty() ? "there is no flag " + flag.name +
+                                                         "; see slurmlet-operator --help"
+                                                   : flag.name + " " + removal};
     }
     const bool is_switch = row != nullptr && row->type.empty();
     if (!flag.value && is_switch) {
@@ -148,8 +154,6 @@ void check_source(const Options& options, std::string& problems) {
         "slurmRestURL is set, but slurmSource is cli; set slurmSource to rest, or remove it\n");
   wrong(!options.slurm_rest_ca_file.empty() && !url.starts_with("https://"),
         "slurmRestCAFile is set, but slurmRestURL is not https://; remove it\n");
-  wrong(!options.slurm_rest_server_user.empty() && !url.starts_with("http://"),
-        "slurmRestServerUser is set, but slurmRestURL is not http://; remove it\n");
   wrong(is_rest && url.starts_with("http") && options.slurm_jwt_file.empty(),
         "slurmRestURL is not a Unix socket, so slurmrestd requires a token; set slurmJwtFile\n");
 }

@@ -27,7 +27,7 @@ struct Options {
   std::string slurm_jwt_file;  // "" = munge or auth/slurm; slurmrestd: by our uid
   enum class Source : std::uint8_t { kCli, kRest };  // of the dump of all nodes
   Source slurm_source = Source::kCli;
-  std::string slurm_rest_url, slurm_rest_server_user;
+  std::string slurm_rest_url;
   std::string slurm_rest_ca_file;                // "" = the system's CAs
   std::optional<config::Milliseconds> interval;  // nothing = by the size of the site
   config::Milliseconds slurm_command_timeout{15'000};

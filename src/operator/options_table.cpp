@@ -93,11 +93,6 @@ Problem set_rest_ca_file(Options& options, const std::string& value) {
   return problem ? problem : set_path<&Options::slurm_rest_ca_file>(options, value);
 }
 
-Problem set_rest_server_user(Options& options, const std::string& value) {
-  const auto problem = empty_problem(value);
-  return problem ? problem : set_text<&Options::slurm_rest_server_user>(options, value);
-}
-
 // The daemon's words.
 std::span<const config::Word> levels() { return config::find_row("logLevel")->words; }
 
@@ -151,9 +146,9 @@ std::string show_source(const Options& options) {
 }
 
 Problem set_rest_url(Options& options, const std::string& value) {
-  const auto problem = value.empty()
-                           ? std::nullopt
-                           : config::text_problem(*config::find_row("slurm.restURL"), value);
+  config::Row row = *config::find_row("kubernetes.server");
+  row.rule = config::rest_url_problem;
+  const auto problem = value.empty() ? std::nullopt : config::text_problem(row, value);
   return problem ? problem : set_text<&Options::slurm_rest_url>(options, value);
 }
 
@@ -200,12 +195,8 @@ constexpr Row kRows[] = {
      "      slurmRestURL); all else is done by Slurm's commands",
      set_source, show_source},
     {"slurmRestURL", "--slurm-rest-url", "string",
-     "where slurmrestd listens: unix:/PATH, https://HOST:PORT or http://127.0.0.1:PORT",
-     set_rest_url, show_text<&O::slurm_rest_url>},
-    {"slurmRestServerUser", "--slurm-rest-server-user", "string",
-     "user that slurmrestd runs as, by name or uid, where slurmRestURL is http://; no other than\n"
-     "      this one or root is trusted there, without it those with a uid below 1000 and its own",
-     set_rest_server_user, show_text<&O::slurm_rest_server_user>},
+     "where slurmrestd listens: unix:/PATH or https://HOST:PORT", set_rest_url,
+     show_text<&O::slurm_rest_url>},
     {"slurmRestCAFile", "--slurm-rest-ca-file", "string",
      "PEM file with the CA of slurmRestURL, without it the system's CAs", set_rest_ca_file,
      show_text<&O::slurm_rest_ca_file>},

@@ -1,5 +1,4 @@
 set(COMPONENT_SOURCES
-  answers/capture.cpp
   answers/gres.cpp
   answers/hostlist.cpp
   answers/json_fields.cpp
@@ -11,10 +10,7 @@ set(COMPONENT_SOURCES
   answers/record_text.cpp
   answers/scontrol_fields.cpp
   answers/scontrol_text.cpp
-  answers/sinfo.cpp
-  answers/sinfo_failure.cpp
-  answers/sinfo_json.cpp
-  answers/sinfo_table.cpp
+  answers/slurm_client.cpp
   answers/slurmd_status.cpp
   answers/squeue.cpp
   answers/state.cpp
@@ -33,17 +29,12 @@ set(COMPONENT_SOURCES
   local/slurmd_process.cpp
   local/slurmd_programs.cpp
   local/slurmd_watch.cpp
-  sources/auto_source.cpp
   sources/controller_poll.cpp
-  sources/controller_poll_schedule.cpp
-  sources/poll_budget.cpp
   sources/poll_pace.cpp
   sources/published_record.cpp
   sources/record_source.cpp
   sources/rest_calls.cpp
   sources/rest_dump.cpp
-  sources/rest_source.cpp
   sources/rest_token.cpp
-  sources/sinfo_source.cpp
-  sources/site_dump.cpp
-  sources/source_choice.cpp)
+  sources/scontrol_source.cpp
+  sources/site_dump.cpp)

@@ -43,7 +43,7 @@ void add_process_metrics(std::vector<MetricFamily>& out) {
   out.push_back(counter("process_cpu_seconds_total", "CPU time used by slurmlet itself.",
                         cpu_seconds(RUSAGE_SELF)));
   out.push_back(counter("slurmlet_children_cpu_seconds_total",
-                        "CPU time used by terminated child processes (sinfo, slurmd -V).",
+                        "CPU time used by terminated child processes (scontrol, slurmd -V).",
                         cpu_seconds(RUSAGE_CHILDREN)));
   if (const auto threads = list_directory("/proc/self/task")) {
     out.push_back(gauge("process_threads", "Threads of slurmlet.", threads->size()));
@@ -168,8 +168,7 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
   const node::SlurmState state = node::known_state(facts);
   MetricFamily states =
       gauge("slurmlet_slurm_node_state",
-            "1 for the base state (unknown while it is not confirmed) and for each flag "
-            "that Slurm reports for this node.",
+            "1 for the base state and for each flag that Slurm reports for this node.",
             {labelled("state", to_lower(state.base), 1)});
   for (const auto& flag : state.flags) {
     states.samples.push_back(labelled("state", to_lower(flag), 1));
@@ -202,18 +201,9 @@ void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) 
     out.push_back(family);
   };
   add(counter("slurmlet_slurmctld_queries_total",
-              "Queries about this node, records of slurmlet-operator not counted.", poll.questions),
+              "Queries of slurmctld, records of slurmlet-operator not counted.", poll.queries),
       "slurmlet_slurmctld_questions_total");
-  add(counter("slurmlet_slurmctld_full_queries_total", "Of these, full queries.",
-              poll.source.full_queries));
   add(counter("slurmlet_slurmctld_answers_total", "Queries with a usable answer.", poll.answers));
-  add(counter("slurmlet_slurm_commands_total", "Slurm commands started for queries (sinfo).",
-              poll.source.commands));
-  add(counter("slurmlet_slurmrestd_requests_total", "HTTP requests to slurmrestd.",
-              poll.source.requests));
-  add(gauge("slurmlet_slurmctld_queries_left", "Queries left in the budget of the current hour.",
-            poll.questions_left),
-      "slurmlet_slurmctld_questions_left");
   if (poll.last_took) {
     add(gauge("slurmlet_slurmctld_last_query_seconds", "Duration of the last query.",
               std::chrono::duration<double>(*poll.last_took).count()),

@@ -16,7 +16,7 @@
 namespace slurmlet::status {
 
 // What it tells a service in its environment (sd_watchdog_enabled(3), sd_listen_fds(3),
-// systemd.exec(5) "Credentials"). Read once and removed, so that child processes (sinfo) neither
+// systemd.exec(5) "Credentials"). Read once and removed, so that child processes (scontrol) neither
 // speak for the daemon nor believe that they are watched.
 struct ManagerEnvironment {
   std::string notify_socket;                          // NOTIFY_SOCKET; "" = nobody listens

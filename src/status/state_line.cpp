@@ -72,9 +72,7 @@ std::string slurm_words(const Report& report) {
     case node::Knowledge::kKnown:
       break;
   }
-  std::string out = "Slurm " + (view.bases.size() == 1
-                                    ? node::known_state(facts).raw()
-                                    : report.facts.slurm.record->state.raw() + " (not confirmed)");
+  std::string out = "Slurm " + node::known_state(facts).raw();
   if (failure) {
     out += report.facts.slurm.answered_at
                ? fmt::format(" at {} ({} since)", rfc3339(*report.facts.slurm.answered_at),

@@ -171,7 +171,7 @@ void FactsSync::follow_spool(Now now, Duration patience) {
       log::info("this machine's jobs are known again");
       spool_late_.clear();
     }
-    take_jobs(*entries, now.wall);
+    take_jobs(*entries);
     if (std::exchange(jobs_wanted_, false)) {
       read_jobs_at_ = now.steady;
     }
@@ -207,7 +207,7 @@ void FactsSync::follow_disk(Now now) {
   }
 }
 
-void FactsSync::take_jobs(const Result<std::vector<std::string>>& entries, WallTime now) {
+void FactsSync::take_jobs(const Result<std::vector<std::string>>& entries) {
   facts_.jobs = jobs_.read(entries);
   // None in a directory that is not slurmd's means nothing.
   if (facts_.jobs && facts_.jobs->jobs == 0 && watched_.pid != 0) {
@@ -218,10 +218,6 @@ void FactsSync::take_jobs(const Result<std::vector<std::string>>& entries, WallT
     if (!spool_is_slurmds_) {
       facts_.jobs.reset();
     }
-  }
-  if (facts_.jobs && (jobs_since_ == WallTime{} || facts_.jobs->job_ids != jobs_seen_)) {
-    jobs_since_ = now;
-    jobs_before_ = std::exchange(jobs_seen_, facts_.jobs->job_ids);
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "node/gpu_cards.h"
-#include "node/slurm_view.h"
 
 namespace slurmlet::sync {
 namespace {
@@ -95,7 +94,7 @@ void FactsSync::take_watched(Now now) {
   if (is_gone(watched_.liveness)) {
     if (before == Liveness::kRunning) {
       absent_since_ = now.steady;
-      poll_->ask_soon(now);
+      poll_->request_poll(now);
     }
   } else {
     absent_since_.reset();
@@ -119,11 +118,11 @@ void FactsSync::follow_slurmd(Now now) {
     // Without an absence it is scontrol reconfigure, on all nodes at the same moment.
     const bool reconfigured =
         before.liveness == Liveness::kRunning && setup_.refusal.empty() && setup_.told_by.pid == 0;
-    const Duration spread = std::min(delay_rule(Delay::kReread).to, poll_->pace().evidence_spread);
+    const Duration spread = std::min(delay_rule(Delay::kReread).to, poll_->pace().spread);
     reread_at_ = now.steady + (reconfigured ? setup_.site.in(spread, "reread:") : Duration::zero());
   }
   if (started && is_gone(before.liveness)) {
-    poll_->ask_soon(now);
+    poll_->request_poll(now);
   }
   if (now.steady >= reread_at_) {
     reread_at_ = kNever;
@@ -170,7 +169,7 @@ SteadyTime FactsSync::follow_answer(Now now) {
     doubt_at_ = now.steady + kDoubt;
   } else if (*doubt_at_ != kNever && now.steady >= *doubt_at_) {
     doubt_at_ = kNever;
-    poll_->ask_soon(now);
+    poll_->request_poll(now);
     return now.steady;
   }
   return doubt_at_.value_or(kNever);
@@ -189,35 +188,6 @@ SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
     probe_.ask(setup_.slurmd_port, watched_.version, now.steady);
   }
   return probe_.step(now.steady);
-}
-
-// A full query may fail once, or come late, before its predecessor's answer no longer counts.
-SteadyTime FactsSync::follow_confirmation(Now now) {
-  if (now.steady >= confirmed_until_) {
-    facts_.confirmed.reset();
-  }
-  const SteadyTime due = poll_->want_confirmation(node::needs_confirmation(facts_), now);
-  return facts_.confirmed ? std::min(due, confirmed_until_) : due;
-}
-
-// A job that began or ended while the full query ran is in the dump or not: nothing is confirmed.
-void FactsSync::take_answer(Now now) {
-  const node::SlurmAnswer& answer = facts_.slurm;
-  jobs_of_answer_ = answer.answered_at;
-  read_jobs(now);
-  facts_.jobs_at_answer.reset();
-  if (facts_.jobs && !spool_.busy()) {
-    // A record may be older than what runs here now.
-    const bool since = answer.answered_at && jobs_since_ > *answer.answered_at;
-    facts_.jobs_at_answer = since ? jobs_before_ : facts_.jobs->job_ids;
-  }
-  const auto before = std::exchange(jobs_before_query_, std::nullopt);
-  const bool is_full = answer.record && answer.record->kind == node::AnswerKind::kFullDump;
-  if (is_full && before && facts_.jobs && !spool_.busy() &&
-      before->job_ids == facts_.jobs->job_ids) {
-    facts_.confirmed = node::Confirmation{*answer.record, facts_.jobs->job_ids};
-    confirmed_until_ = now.steady + 2 * poll_->pace().confirm_interval;
-  }
 }
 
 void FactsSync::follow_pressures(Now now) {
@@ -255,29 +225,21 @@ SteadyTime FactsSync::step(Now now) {
   }
   follow_gpus(now);
   follow_pressures(now);
-  const auto full_queries = poll_->counters().source.full_queries;
-  auto jobs_before = facts_.jobs;
   next = std::min(next, poll_->step(now));
   facts_.slurm = poll_->answer(now);
   next = std::min(next, follow_answer(now));
   if (facts_.slurm.answered_at != jobs_of_answer_) {
-    take_answer(now);
+    jobs_of_answer_ = facts_.slurm.answered_at;
+    read_jobs(now);
   } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
     read_jobs(now);
   }
-  if (poll_->counters().source.full_queries != full_queries) {
-    jobs_before_query_ = std::move(jobs_before);
-  }
-  // A job may begin on thousands of nodes at once.
   if (jobs_changed_ && !read_jobs_at_) {
     jobs_changed_ = false;
-    if (!node::jobs_tell_state(facts_)) {
-      poll_->ask_soon(now);
-      next = now.steady;
-    }
+    poll_->request_poll(now);
+    next = now.steady;
   }
   set_slurmd();
-  next = std::min(next, follow_confirmation(now));
   if (absent_since_ && now.steady < *absent_since_ + options_.not_ready_grace) {
     next = std::min(next, *absent_since_ + options_.not_ready_grace);
   }

@@ -143,9 +143,7 @@ class FactsSync {
   void follow_slurmd(Now now);
   void read_jobs(Now now);
   void follow_spool(Now now, Duration patience = Duration::zero());
-  void take_jobs(const Result<std::vector<std::string>>& entries, WallTime now);
-  SteadyTime follow_confirmation(Now now);
-  void take_answer(Now now);
+  void take_jobs(const Result<std::vector<std::string>>& entries);
   void set_slurmd();
 
   FactsOptions options_;
@@ -183,18 +181,12 @@ class FactsSync {
   // slurmctld says NOT_RESPONDING while slurmd runs: when to ask about it again, once.
   std::optional<SteadyTime> doubt_at_;
   std::optional<SteadyTime> read_jobs_at_;
-  // The jobs that are seen have been seen since then, and before them those.
-  WallTime jobs_since_{};
-  std::vector<std::uint32_t> jobs_seen_, jobs_before_;
   bool jobs_changed_ = false;      // and have not been read since
   SteadyTime reread_at_ = kNever;  // slurm.conf
   SteadyTime next_watch_{};
   SteadyTime next_tick_{};
   SteadyTime next_machine_{};
   std::optional<WallTime> jobs_of_answer_;  // the answer of slurmctld that jobs were read for
-  // As last seen before the full query under way was started.
-  std::optional<node::LocalJobs> jobs_before_query_;
-  SteadyTime confirmed_until_{};  // facts_.confirmed counts
 };
 
 }  // namespace slurmlet::sync

@@ -111,7 +111,7 @@ void NodeSync::announce(Now now) {
 
 // What is provisional is nothing that a first answer could change.
 void NodeSync::remember_announced() {
-  announced_ = node::announced(announced_, desired_.conditions);
+  announced_ = desired_.conditions;
   std::erase_if(announced_, [this](const node::Condition& condition) {
     return desired_.provisional_conditions.contains(condition.type);
   });

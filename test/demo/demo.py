@@ -91,7 +91,7 @@ def show(work, name, plane, slurm, options):
                  "--port", str(free_port()), "--healthz-port", "0"]
     (work / "config.yaml").write_text(
         "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n"
-        "slurm: {pollInterval: 5s, queriesPerHour: 720}\n")
+        "slurm: {pollInterval: 5s}\n")
     title(f"slurmlet, with a bootstrap token; it will be system:node:{name}")
     print(f"$ {BINARY.name} --bootstrap-kubeconfig … --metadata {metadata.name} "
           f"--config {work}/config.yaml")

@@ -4,7 +4,8 @@
 // comes, less one.
 //
 // Beside what the sanitizers find: a list is the same however it is cut, each record belongs to its
-// name, and a record is read on the Node as it was published.
+// name, a record is read on the Node as it was published, and a node that looks for its own finds
+// the same.
 
 #include <algorithm>
 #include <cstddef>
@@ -75,6 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto records = split_dump(input)) {
     look_at(*records);
+    const auto& [name, text] = *records->begin();
+    const auto own = split_dump(input, "", name);
+    require(own && own->size() == 1 && own->begin()->second == text);
   }
   (void)parse_published_record(input);
   (void)read_record_text(input);

@@ -43,7 +43,6 @@ slurm:
   commandTimeout: 1900ms
   staleAfter: 8s
   maxBackoff: 2s
-  queriesPerHour: 3600
 """)
     node.machine.run("systemctl", "restart", UNIT)
     yield node

@@ -96,7 +96,7 @@ def test_completion_offers_the_commands(program):
     assert completed(program, "") == commands(program)
     assert "help" in commands(program)
     assert completed(program, "help", "") == commands(program)
-    assert completed(program, "pa") == {"parse-slurm"}
+    assert completed(program, "conf") == {"config-table"}
     assert completed(program, "--log-level", "debug", "print-n") == {"print-node"}
 
 
@@ -132,7 +132,6 @@ def test_completion_offers_files_where_files_are_meant(program, tmp_path):
         assert completed(program, flag, "=", f"{tmp_path}/some-f") == {f"{tmp_path}/some-file"}
     for flag in (f for f in flags(program) if f.endswith("-dir")):
         assert completed(program, flag, f"{tmp_path}/") == {f"{tmp_path}/some-directory"}, flag
-    assert completed(program, "parse-slurm", f"{tmp_path}/") == both
 
 
 def test_completion_knows_flags_without_a_value(program):

@@ -339,7 +339,7 @@ def test_slurmctld_away(rig, idle_slurm):
     checked = outage(rig, "slurmctld")
     assert checked.code == ERRORS
     severity, words = checked.worst("slurmctld")
-    # As fast as sinfo gives up.
+    # As fast as scontrol gives up.
     assert severity == "error" and ("scontrol ping" in words or "sdiag" in words), words
     assert checked.worst("munge")[0] == "ok"
 

@@ -42,21 +42,20 @@ class Operator:
         self.dump()
         self.write(self.annotation())
 
-    def sinfo_runs(self):
+    def scontrol_runs(self):
         return self.queries.read_text().count("\n") if self.queries.exists() else 0
 
 
 def prepare(rig, source):
-    """A sinfo that counts how often it is run; nothing else of Slurm can be found."""
+    """A scontrol that counts how often it is run; nothing else of Slurm can be found."""
     programs = rig.directory / "programs"
     programs.mkdir(mode=0o755)
-    real = shutil.which("sinfo", path=rig.slurm.bin_dir or None)
-    script = programs / "sinfo"
+    real = shutil.which("scontrol", path=rig.slurm.bin_dir or None)
+    script = programs / "scontrol"
     script.write_text(f'#!/bin/sh\necho >> {programs / "queries"}\nexec {real} "$@"\n')
     script.chmod(0o755)
     rig.configure(slurm={"source": source, "binDir": str(programs), "pollInterval": "2s",
-                         "commandTimeout": "1900ms", "staleAfter": "8s", "maxBackoff": "2s",
-                         "queriesPerHour": 3600})
+                         "commandTimeout": "1900ms", "staleAfter": "8s", "maxBackoff": "2s"})
     return Operator(rig, programs)
 
 
@@ -105,7 +104,7 @@ def test_drain_shows_at_once_and_nobody_is_queried(rig, operator, timing):
         time.sleep(0.02)
     asked = rig.slurm.sdiag()["by_type"]
     assert not seen
-    assert operator.sinfo_runs() == 0
+    assert operator.scontrol_runs() == 0
     assert not [name for name in asked if name.startswith(("REQUEST_NODE_INFO", "REQUEST_PARTITION"))]
 
 
@@ -149,7 +148,7 @@ def test_unusable_records_are_refused_with_the_reason(rig, operator):
         node = rig.wait(refused, timeout=30)
         assert condition(node, "Ready")["status"] == "True", name
         assert condition(node, "SlurmdReady")["status"] == "True", name
-    assert operator.sinfo_runs() == 0
+    assert operator.scontrol_runs() == 0
     operator.publish()
     rig.wait_known()
 
@@ -163,7 +162,7 @@ def test_more_than_the_api_server_takes_never_comes_here(rig, operator):
 def test_what_lies_with_slurmctld_makes_it_unknown_and_nobody_queries_instead(rig, auto, timing):
     auto.write(auto.annotation())
     wait_until(lambda: "uses slurmlet-operator" in rig.log(), what="the record to be used")
-    runs = auto.sinfo_runs()
+    runs = auto.scontrol_runs()
     dumped = int(time.time())
     began = time.monotonic()
 
@@ -182,10 +181,10 @@ def test_what_lies_with_slurmctld_makes_it_unknown_and_nobody_queries_instead(ri
     end = time.monotonic() + TOO_OLD
     while time.monotonic() < end:
         idle()
-        assert auto.sinfo_runs() == runs
+        assert auto.scontrol_runs() == runs
         time.sleep(0.5)  # the time that is measured
     began = time.monotonic()  # the operator dies
-    wait_until(lambda: auto.sinfo_runs() > runs, 30, "a query of its own")
+    wait_until(lambda: auto.scontrol_runs() > runs, 30, "a query of its own")
     seconds = time.monotonic() - began
     timing(f"last word of the operator to own query (bound {TOO_OLD} s + pollInterval 2 s)", seconds)
     assert TOO_OLD - 2 < seconds < TOO_OLD + 4
@@ -194,19 +193,19 @@ def test_what_lies_with_slurmctld_makes_it_unknown_and_nobody_queries_instead(ri
 
 
 def test_without_a_record_it_queries_itself_and_goes_back(rig, auto, timing):
-    assert auto.sinfo_runs() >= 1  # as there was no record
+    assert auto.scontrol_runs() >= 1  # as there was no record
     auto.write(auto.annotation(refreshSeconds=60))
     wait_until(lambda: "uses slurmlet-operator" in rig.log(), what="the record to be used")
-    runs = auto.sinfo_runs()
+    runs = auto.scontrol_runs()
     drain(rig)
     time.sleep(5)  # it would have seen it by itself
-    assert auto.sinfo_runs() == runs
+    assert auto.scontrol_runs() == runs
     assert slurm_states(rig.node()) == {"Idle"}
     auto.write(None)
     began = time.monotonic()
     rig.wait(lambda node: slurm_states(node) == {"Idle", "Drain"})
     timing("record removed to own query (pollInterval 2 s)", time.monotonic() - began)
-    assert auto.sinfo_runs() > runs
+    assert auto.scontrol_runs() > runs
     rig.slurm.reset(SLURM_NODE)
     auto.publish()
     rig.wait(lambda node: slurm_states(node) == {"Idle"})
@@ -217,14 +216,14 @@ def test_a_record_that_is_there_takes_the_place_of_the_first_query(rig, auto):
     auto.write(auto.annotation(refreshSeconds=600))
     wait_until(lambda: "uses slurmlet-operator" in rig.log(), what="the record to be used")
     rig.stop()
-    runs = auto.sinfo_runs()
+    runs = auto.scontrol_runs()
     rig.configure(slurm={**rig.config["slurm"], "pollInterval": "60s", "staleAfter": "180s",
                          "maxBackoff": "60s"})
     rig.start()
     drain(rig)
     auto.publish()
     rig.wait(lambda node: slurm_states(node) == {"Idle", "Drain"})
-    assert auto.sinfo_runs() == runs
+    assert auto.scontrol_runs() == runs
 
 
 def test_check_and_the_preview_use_the_record_too(rig, operator):
@@ -233,4 +232,4 @@ def test_check_and_the_preview_use_the_record_too(rig, operator):
     assert found["severity"] == "ok" and "slurmlet-operator reported at" in found["found"]
     done = run_beside(rig, "print-node", "--diff")
     assert done.returncode == 0 and "SlurmNodeState" not in done.stdout, done.stdout
-    assert operator.sinfo_runs() == 0
+    assert operator.scontrol_runs() == 0

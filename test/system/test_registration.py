@@ -202,7 +202,7 @@ def test_print_node_yaml_is_accepted_by_the_api_server(shared_rig):
 
 
 def test_nothing_is_left_of_the_questions(shared_rig):
-    """No sinfo or slurmd -V stays behind as a zombie."""
+    """No scontrol or slurmd -V stays behind as a zombie."""
     def children():
         path = pathlib.Path(f"/proc/{shared_rig.daemon.pid}/task/{shared_rig.daemon.pid}/children")
         return path.read_text().split()

@@ -69,17 +69,17 @@ def test_a_refused_configuration_is_the_status(rig, manager):
 
 
 def test_children_inherit_nothing_of_the_manager(rig, manager):
-    """sinfo must not speak for the daemon."""
+    """scontrol must not speak for the daemon."""
     programs = rig.directory / "bin"
     programs.mkdir()
     seen = rig.directory / "seen"
     seen.mkdir()
     seen.chmod(0o777)
-    script = programs / "sinfo"
+    script = programs / "scontrol"
     script.write_text(f'#!/bin/sh\nenv > {seen}/$$ && mv {seen}/$$ {seen}/done\n'
-                      f'exec {shutil.which("sinfo")} "$@"\n')
+                      f'exec {shutil.which("scontrol")} "$@"\n')
     script.chmod(0o755)
-    rig.configure(slurm={"binDir": str(programs), "source": "cli"})
+    rig.configure(slurm={"binDir": str(programs), "source": "scontrol"})
     rig.environment.update(manager.environment(watchdog_seconds=60),
                            CREDENTIALS_DIRECTORY=str(rig.directory))
     rig.start_and_know()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not os.path.exists("/dev/fuse") or os.geteuid() 
                                 reason="needs FUSE and root")
 SLURM_NODE = "nid000001"
 LONGEST_GAP = 15  # seconds between two renewals of the Lease; they are due every 10 s
-HANGS = 21  # seconds: two renewals, the deadline of five, several of sinfo's
+HANGS = 21  # seconds: two renewals, the deadline of five, several of scontrol's
 CAUSE = "FileSystemNotResponding"
 
 
@@ -47,10 +47,10 @@ def conf(mounts, rig):
 
 @pytest.fixture
 def programs(mounts, rig, tmp_path):
-    """sinfo, scontrol and slurmd on a shared file system."""
+    """scontrol and slurmd on a shared file system."""
     source = tmp_path / "programs"
     source.mkdir(mode=0o755)
-    for name in ("sinfo", "scontrol", "slurmd"):
+    for name in ("scontrol", "slurmd"):
         shutil.copy(rig.slurm.program(name)[0], source)
     shared = mounts(source)
     rig.configure(slurm={"binDir": str(shared.path)})
@@ -198,7 +198,7 @@ def test_programs_that_stop_answering(rig, programs):
     rig.start_and_know()
     before = Fixed(rig.node())
     hang = Hang(rig, programs)
-    hang.wait_cause(programs.path / "sinfo")
+    hang.wait_cause(programs.path / "scontrol")
     assert rig.condition("SlurmdReady")["status"] == "True"
     assert Fixed(rig.node()) == before
     hang.end()
@@ -214,7 +214,7 @@ def test_a_start_beside_programs_that_do_not_answer(rig, programs):
     hang = Hang(rig, programs)
     rig.start()
     rig.wait_renewed(last)
-    hang.wait_cause(programs.path / "sinfo")
+    hang.wait_cause(programs.path / "scontrol")
     assert rig.condition("SlurmdReady")["status"] == "True"
     hang.end()
     rig.wait_known()

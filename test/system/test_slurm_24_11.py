@@ -1,11 +1,8 @@
 """Slurm 24.11, whose programs lie in a root of their own: facts, and what goes away and comes
-back. Its states are in test_slurm_all_states.py, its slurmrestd over HTTPS in test_slurm_jwt.py."""
-import http.client
-import json
+back. Its states are in test_slurm_all_states.py."""
 import os
 import pathlib
 import signal
-import socket
 import time
 import warnings
 
@@ -20,14 +17,14 @@ NODE = "nid000007"
 @pytest.fixture(scope="module", name="slurm")
 def slurm_of_release(own_slurm, slurm_24_11):
     return own_slurm(nodes=[NODE], cpus=2, gpus="a100:4", cluster_name="santis", root=slurm_24_11,
-                     slurmrestd=True, node_line_extra="Feature=a100,nvlink",
+                     node_line_extra="Feature=a100,nvlink",
                      conf_lines=["MessageTimeout=2"])
 
 
 @pytest.fixture(scope="module", name="rig")
 def rig_beside_it(slurm, rig_of):
     rig = rig_of(slurm)
-    # Time enough for sinfo to say why: it gives up after two seconds.
+    # Time enough for scontrol to say why: it gives up after two seconds.
     rig.configure(slurm={"pollInterval": "3s", "commandTimeout": "2900ms", "staleAfter": "7s",
                          "maxBackoff": "3s"})
     rig.start_and_know()
@@ -117,50 +114,3 @@ def test_outage_and_its_end(rig, slurm, action, undo, daemon, reasons, timing):
     assert "last answer at 20" in condition(node, "SlurmNodeStateDrain")["message"]
     slurm.daemon(undo, daemon)
     rig.wait_known()
-
-
-# -- slurmrestd over its unix socket ---------------------------------------------------
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=20)
-        self._path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
-@pytest.mark.parametrize("version", [39, 40, 41, 42, 43])
-def test_versions_that_this_slurmrestd_serves(slurm, version):
-    """What the daemon's search for a version goes by."""
-    connection = _UnixConnection(slurm.layout.restd_socket)
-    connection.request("GET", f"/slurm/v0.0.{version}/node/{NODE}")
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    assert answer.status == (200 if 40 <= version <= 42 else 404)
-    if answer.status == 200:
-        assert json.loads(body)["nodes"][0]["name"] == NODE
-
-
-def test_facts_over_the_unix_socket(rig_of, slurm, rig):
-    over_rest = rig_of(slurm)
-    over_rest.configure(slurm={"source": "rest", "binDir": "/nonexistent",
-                               "restURL": f"unix:{slurm.layout.restd_socket}"})
-    over_rest.start_and_know()
-    mine, other = rig.node(), over_rest.node()
-    assert slurm_states(other) == {"Idle"}
-    assert other["status"]["capacity"] == mine["status"]["capacity"]
-    for name in ("state", "gres", "features"):  # the partitions of one node are wrong before 25.05
-        name = "slurmlet.io/slurm-" + name
-        assert other["metadata"]["annotations"][name] == mine["metadata"]["annotations"][name]
-    slurm.set_state(NODE, "drained", "over rest")
-    found = over_rest.wait_condition("SlurmNodeStateDrain", "True", "Drained")
-    assert '"over rest"' in found["message"]
-    slurm.daemon("stop", "slurmrestd")
-    over_rest.wait_condition("SlurmNodeStateDrain", "Unknown", "RestUnavailable")
-    slurm.daemon("start", "slurmrestd")
-    over_rest.wait_condition("SlurmNodeStateDrain", "True", "Drained")

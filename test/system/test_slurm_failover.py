@@ -68,7 +68,7 @@ def test_controllers_behind_one_virtual_address(own_slurm, rig_of, timing):
         slurm.set_state(NODE, "drained", "before")
         rig.wait(lambda node: slurm_states(node) == {"Idle", "Drain"})
         slurm.daemon("kill", "slurmctld")
-        # A question that was cut off before sinfo gave up is a timeout at first.
+        # A question that was cut off before scontrol gave up is a timeout at first.
         found = rig.wait_condition("SlurmNodeStateDrain", "Unknown", "ControllerUnreachable")
         assert f"{host}:{port}, the address of ctl1 and ctl2" in found["message"]
         began = time.monotonic()

@@ -15,7 +15,7 @@ CORE = ["Idle", "Mixed", "Allocated", "Completing", "Drain", "Down", "Fail", "Ma
 
 
 def prepare(rig):
-    """A slurm.conf of its own, with which sinfo gives up on slurmctld within three seconds instead of
+    """A slurm.conf of its own, with which scontrol gives up on slurmctld within three seconds instead of
     ten, so that a second look at it may be late and still finds it waiting to connect again; and
     time for it to say why."""
     etc = rig.directory / "etc"
@@ -78,7 +78,7 @@ def test_stopped_slurmctld(shared_rig, timing):
     message = condition(node, "SlurmNodeStateDrain")["message"]
     assert "slurmctld (" in message and "does not answer" in message
     # Ended when it began to wait, or all nodes would meet slurmctld as it comes back.
-    assert "sinfo was waiting to connect again" in message
+    assert "scontrol was waiting to connect again" in message
     end_of_outage(shared_rig, "slurmctld", "start")
     shared_rig.wait_event("SlurmStateUnknown")
     shared_rig.wait_event("SlurmStateKnown")
@@ -112,15 +112,15 @@ def processes_named(name, directory):
     return found
 
 
-def test_hanging_munged_holds_no_sinfo(shared_rig, timing):
-    """sinfo alone would hang for more than two minutes."""
+def test_hanging_munged_holds_no_scontrol(shared_rig, timing):
+    """scontrol alone would hang for more than two minutes."""
     outage(shared_rig, "munged", "pause", "ControllerTimeout", timing)
     wait_until(lambda: children(shared_rig.daemon.pid), what="the next question")
     asked = children(shared_rig.daemon.pid)
     wait_until(lambda: not set(asked) & set(children(shared_rig.daemon.pid)), timeout=30,
                what="the question to be ended and reaped")
-    wait_until(lambda: not processes_named("sinfo", shared_rig.directory), timeout=30,
-               what="no sinfo to be left")
+    wait_until(lambda: not processes_named("scontrol", shared_rig.directory), timeout=30,
+               what="no scontrol to be left")
     end_of_outage(shared_rig, "munged", "resume")
 
 
@@ -131,8 +131,8 @@ def test_hanging_munged_does_not_delay_the_daemon_s_end(rig):
     rig.start(ready=False)
     wait_until(lambda: children(rig.daemon.pid), what="the question")
     assert rig.stop() < 2
-    wait_until(lambda: not processes_named("sinfo", rig.slurm.layout.root), timeout=10,
-               what="no sinfo to be left")
+    wait_until(lambda: not processes_named("scontrol", rig.slurm.layout.root), timeout=10,
+               what="no scontrol to be left")
 
 
 def test_daemon_restarted_during_an_outage_keeps_what_was_known(shared_rig):
@@ -150,7 +150,7 @@ def test_daemon_restarted_during_an_outage_keeps_what_was_known(shared_rig):
     assert condition(after, "Ready")["status"] == "True"
 
 
-def test_missing_sinfo_says_what_to_install(rig):
+def test_missing_scontrol_says_what_to_install(rig):
     empty = rig.directory / "bin"
     empty.mkdir()
     rig.configure(slurm={"binDir": str(empty)})

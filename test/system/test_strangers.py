@@ -105,8 +105,8 @@ def all_words(rig):
 
 
 def test_the_bait_works(stranger):
-    """Whoever runs sinfo with that file runs the plugin."""
-    subprocess.run(["timeout", "-s", "KILL", "20", "sinfo"], check=False, capture_output=True,
+    """Whoever runs scontrol with that file runs the plugin."""
+    subprocess.run(["timeout", "-s", "KILL", "20", "scontrol", "show", "node"], check=False, capture_output=True,
                    env={"PATH": os.environ["PATH"], "SLURM_CONF": str(stranger.conf)})
     assert stranger.was_loaded()
 
@@ -195,15 +195,15 @@ def test_owners_that_a_users_own_file_system_shows_do_not_count(tmp_path, uid):
 
 
 def test_a_command_of_slurm_reaches_no_key(rig_of, slurm):
-    """sinfo runs as the daemon's user; what it loads is not the daemon's."""
+    """scontrol runs as the daemon's user; what it loads is not the daemon's."""
     rig = rig_of(slurm, "nobody")
     seen = rig.directory / "seen"
     seen.mkdir()
     seen.chmod(0o777)
     commands = rig.directory / "bin"
     commands.mkdir()
-    script = commands / "sinfo"
-    real = shutil.which("sinfo", path=slurm.bin_dir or None)
+    script = commands / "scontrol"
+    real = shutil.which("scontrol", path=slurm.bin_dir or None)
     script.write_text(
         f'#!/bin/sh\ncat {rig.kubeconfig} {rig.state_dir}/* >{seen}/secrets 2>{seen}/denied\n'
         f'env >{seen}/env\ngrep -E "^(Cap|NoNewPrivs)" /proc/self/status >{seen}/status\n'

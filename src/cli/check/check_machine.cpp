@@ -8,7 +8,6 @@
 #include "node/gpu_health.h"
 #include "node/slurm_view.h"
 #include "slurm/local/munge_socket.h"
-#include "slurm/sources/source_choice.h"
 #include "status/daemon_client.h"
 
 namespace slurmlet::cli {
@@ -48,16 +47,12 @@ Finding not_queried(const daemon::SlurmConfSeen& conf) {
 
 // Why munged makes no credential; "" when it does, or when there is no munge(1) to ask with.
 std::string encode_error(const std::string& socket) {
-  const std::string program = slurm::find_program("munge", "");
-  if (program.empty()) {
-    return "";
-  }
   CommandSpec spec;
-  spec.argv = {program, "-n", "-S", socket};
+  spec.argv = {"munge", "-n", "-S", socket};
   spec.timeout = kMungeTime;
   const auto output = run_command(spec);
   if (!output) {
-    return output.error().message;
+    return output.error().code == Code::kNotFound ? "" : output.error().message;
   }
   if (output->timed_out) {
     return "munge -n did not finish in time";

@@ -42,7 +42,7 @@ void round_robin(Map& map, const std::string& last, const Visit& visit) {
 }
 
 struct MachineSettings {
-  slurm::SinfoSettings client;
+  slurm::ClientSettings client;
   slurm::SlurmIdentity self;  // who its commands act as
   DrainPolicy policy;         // of Machines without the annotation
   bool all_clusters = true;   // no cluster was named: only where there is no doubt which it is

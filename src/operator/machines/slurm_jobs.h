@@ -33,7 +33,7 @@ struct SlurmAct {
 
 class SlurmJobs {
  public:
-  SlurmJobs(slurm::SinfoSettings client, slurm::SlurmIdentity self,
+  SlurmJobs(slurm::ClientSettings client, slurm::SlurmIdentity self,
             std::unique_ptr<CommandRunner> runner)
       : client_(std::move(client)), self_(std::move(self)), runner_(std::move(runner)) {}
 
@@ -73,7 +73,7 @@ class SlurmJobs {
   CommandSpec query(SteadyTime now);
   void begin_next(SteadyTime now);
 
-  slurm::SinfoSettings client_;
+  slurm::ClientSettings client_;
   slurm::SlurmIdentity self_;
   std::unique_ptr<CommandRunner> runner_;
   std::set<std::string> wanted_;

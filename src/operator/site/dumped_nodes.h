@@ -33,7 +33,7 @@ std::string foreign_cluster(const std::string& own, const std::string& answered)
 class DumpedNodes {
  public:
   struct Settings {
-    slurm::SinfoSettings client;       // of Slurm's commands
+    slurm::ClientSettings client;      // of Slurm's commands
     std::optional<Duration> interval;  // nothing = by the size of the site
     std::string cluster;
   };

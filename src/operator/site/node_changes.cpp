@@ -39,7 +39,7 @@ bool is_same(const NodeChange& a, const NodeChange& b) {
 
 }  // namespace
 
-NodeChanges::NodeChanges(slurm::SinfoSettings client, std::unique_ptr<CommandRunner> runner,
+NodeChanges::NodeChanges(slurm::ClientSettings client, std::unique_ptr<CommandRunner> runner,
                          Confirm confirm, const Clock& clock, Random random)
     : client_(std::move(client)),
       runner_(std::move(runner)),

@@ -20,7 +20,7 @@
 #include "base/delay.h"
 #include "base/keyed_backoff.h"
 #include "operator/rules/drain_rules.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::op {
 
@@ -45,7 +45,7 @@ class NodeChanges {
     std::string failure;  // "" = done
   };
 
-  NodeChanges(slurm::SinfoSettings client, std::unique_ptr<CommandRunner> runner, Confirm confirm,
+  NodeChanges(slurm::ClientSettings client, std::unique_ptr<CommandRunner> runner, Confirm confirm,
               const Clock& clock, Random random);
 
   // Something is to be done with it; what, the next dump decides.
@@ -79,7 +79,7 @@ class NodeChanges {
   void finish(SteadyTime now, const CommandOutput& output, std::vector<Done>& done);
   void fail(SteadyTime now, const std::string& why, bool of_all, std::vector<Done>& done);
 
-  slurm::SinfoSettings client_;
+  slurm::ClientSettings client_;
   std::unique_ptr<CommandRunner> runner_;
   Confirm confirm_;
   const Clock& clock_;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Slurm's generic resource strings, as sinfo prints them in Gres and GresUsed:
+// Slurm's generic resource strings, as scontrol prints them in Gres and GresUsed:
 //
 //   gpu:a100:4(S:0-1),shard:tesla:8        configured
 //   gpu:a100:2(IDX:0-1),shard:tesla:3(3/4,0/4)   in use

@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "base/plain_text.h"
 #include "base/text.h"
 #include "slurm/answers/node_json_failure.h"
 #include "slurm/answers/node_json_record.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -90,15 +88,10 @@ std::string slurm_release(const Json& slurm) {
   return whole ? plain_text(fmt::format("{}.{}.{}", major, minor, micro), 64) : "";
 }
 
-// `scontrol --json` has the words of its command line (23.02: another "plugins"); slurmrestd names
-// its OpenAPI plugin. `sinfo --json` of 22.05 claims to be slurmrestd. True for a command.
-bool read_meta(const Json& json, NodesAnswer& answer) {
+void read_meta(const Json& json, NodesAnswer& answer) {
   const auto& meta = member(json, "meta");
   const auto& plugin = member(meta, "plugin");
-  const auto& plugins = member(meta, "plugins");
-  const auto type = string_member(plugin, "type");
-  for (const auto& text :
-       {string_member(plugin, "data_parser"), string_member(plugins, "data_parser"), type}) {
+  for (const auto& text : {string_member(plugin, "data_parser"), string_member(plugin, "type")}) {
     if (answer.api_version.empty()) {
       answer.api_version = api_version(text);
     }
@@ -107,32 +100,6 @@ bool read_meta(const Json& json, NodesAnswer& answer) {
       member(meta, "slurm").is_object() ? member(meta, "slurm") : member(meta, "Slurm");
   answer.slurm_version = slurm_release(slurm);
   answer.cluster = plain_text(string_member(slurm, "cluster"), 256);
-  const bool by_rest = type.starts_with("openapi/");
-  const auto& command = member(meta, "command");
-  const bool has_command = command.is_array() && !command.empty();
-  const bool is_client = !string_member(member(meta, "client"), "source").empty();
-  const bool by_sinfo = has_command && command.front().is_string() &&
-                        command.front().get_ref<const std::string&>().ends_with("sinfo");
-  if (by_sinfo || member(json, "sinfo").is_array()) {
-    answer.source = "sinfo --json";
-  } else if (by_rest || is_client) {
-    answer.source = "slurmrestd";
-  } else if (meta.is_object()) {
-    answer.source = "scontrol show node --json";
-  }
-  return !by_rest && (has_command || plugins.is_object());
-}
-
-// "25.05.4" and later, "25.05.9-branch", "25.11.0-0rc1". Slurm's commit 9568a1c53b.
-bool tells_partitions_of_one_node(std::string_view release) {
-  const auto parts = split(release, '.');
-  if (parts.size() < 3) {
-    return false;
-  }
-  const auto number = [](std::string_view text) {
-    return parse_int<int>(text.substr(0, text.find_first_not_of("0123456789"))).value_or(-1);
-  };
-  return std::tuple{number(parts[0]), number(parts[1]), number(parts[2])} >= std::tuple{25, 5, 4};
 }
 
 // Only those that can be told from another node's: junk must not grow into records.
@@ -149,30 +116,6 @@ std::vector<node::SlurmNodeRecord> node_records(const Json& list, Notes& notes) 
   return records;
 }
 
-bool of_one_node(const std::vector<node::SlurmNodeRecord>& records) {
-  return std::all_of(records.begin(), records.end(),
-                     [&](const auto& record) { return record.name == records.front().name; });
-}
-
-// What the records themselves do not say: how slurmctld was asked. Several nodes, and all that
-// scontrol prints, come from a full dump; sinfo about one name asks for that node only.
-void set_provenance(NodesAnswer& answer, bool by_command, bool from_sinfo, bool has_errors) {
-  const bool one = of_one_node(answer.nodes);
-  const bool fresh = !one || (by_command && !from_sinfo);
-  const bool wrong_partitions =
-      one && !by_command && !tells_partitions_of_one_node(answer.slurm_version);
-  for (auto& record : answer.nodes) {
-    record.kind = fresh ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode;
-    record.partitions_known = record.partitions_known && !wrong_partitions && !has_errors;
-    if (!record.partitions_known) {
-      record.partitions.clear();
-    }
-    if (record.cluster.empty()) {
-      record.cluster = answer.cluster;
-    }
-  }
-}
-
 QueryFailure no_records(const Json& list, const std::vector<SlurmError>& errors, bool had_names,
                         std::string_view body) {
   if (!errors.empty()) {
@@ -185,29 +128,27 @@ QueryFailure no_records(const Json& list, const std::vector<SlurmError>& errors,
                    : QueryFailure{SlurmFailure::kNotInSlurm, "the answer contains no nodes"};
 }
 
-void read_records(const Json& json, bool by_command, std::string_view body, NodesAnswer& answer) {
+void read_records(const Json& json, std::string_view body, NodesAnswer& answer) {
   Notes notes;
   const auto errors = slurm_errors(json);
-  const bool from_sinfo = member(json, "sinfo").is_array();
   answer.last_update = Fields{json, "", notes}.number({"last_update"});
-  const auto& list = member(json, from_sinfo ? "sinfo" : "nodes");
+  const auto& list = member(json, "nodes");
   if (list.is_array()) {
-    answer.nodes = from_sinfo ? sinfo_records(list, notes) : node_records(list, notes);
+    answer.nodes = node_records(list, notes);
   }
   for (const auto& error : errors) {
     notes.add("errors", error.text + " " + error.description);
   }
   if (answer.nodes.empty()) {
-    answer.failure = no_records(list, errors, !from_sinfo && !list.empty(), body);
+    answer.failure = no_records(list, errors, !list.empty(), body);
     answer.no_nodes = list.is_array() && list.empty() && errors.empty();
-  } else {
-    set_provenance(answer, by_command, from_sinfo, !errors.empty());
+  }
+  for (auto& record : answer.nodes) {
+    if (record.cluster.empty()) {
+      record.cluster = answer.cluster;
+    }
   }
   answer.not_understood = notes.take();
-}
-
-QueryResult failed(SlurmFailure cause, std::string detail) {
-  return {std::nullopt, QueryFailure{cause, std::move(detail)}, std::nullopt};
 }
 
 }  // namespace
@@ -220,13 +161,13 @@ NodesAnswer parse_nodes_json(std::string_view body, int http_status) {
     answer.failure = classify_body(http_status, body);
     return answer;
   }
-  const bool by_command = read_meta(*json, answer) && http_status == 0;
+  read_meta(*json, answer);
   if (failing) {
     const auto errors = slurm_errors(*json);
     const bool by_status = errors.empty() || http_status == 401;
     answer.failure = by_status ? classify_body(http_status, body) : classify_errors(errors);
   } else {
-    read_records(*json, by_command, body, answer);
+    read_records(*json, body, answer);
   }
   return answer;
 }
@@ -238,7 +179,6 @@ std::optional<node::SlurmNodeRecord> parse_node_json(std::string_view element) {
   }
   Notes notes;
   auto record = node_record(*json, "node", notes);
-  record.kind = node::AnswerKind::kFullDump;
   return record;
 }
 
@@ -250,24 +190,6 @@ std::optional<std::pair<std::string, std::string>> compact_node_json(std::string
   drop_unpublished(*json);
   return std::pair{string_member(*json, "name"),
                    json->dump(-1, ' ', false, Json::error_handler_t::replace)};
-}
-
-QueryResult interpret_rest(int http_status, std::string_view body, std::string_view node) {
-  auto answer = parse_nodes_json(body, http_status);
-  if (answer.failure) {
-    return {std::nullopt, std::move(answer.failure), std::nullopt};
-  }
-  for (const auto& record : answer.nodes) {
-    if (record.name != node) {
-      return failed(SlurmFailure::kGarbage,
-                    fmt::format("the answer is about node '{}'", record.name));
-    }
-  }
-  auto& record = answer.nodes.front();
-  if (record.state.base.empty()) {
-    return failed(SlurmFailure::kGarbage, "the answer does not report the node's state");
-  }
-  return {std::move(record), std::nullopt, std::nullopt};
 }
 
 }  // namespace slurmlet::slurm

@@ -21,7 +21,7 @@ std::optional<std::string> config_value(std::string_view text, std::string_view 
 
 }  // namespace
 
-CommandSpec config_query(const SinfoSettings& settings) {
+CommandSpec config_query(const ClientSettings& settings) {
   return slurm_command(settings, {"scontrol", "--local", "show", "config"});
 }
 
@@ -58,7 +58,7 @@ bool shows_all(const PrivacyConfig& config, const SlurmIdentity& self) {
   return is_slurm_user || (!config.hides_jobs && !config.hides_nodes);
 }
 
-CommandSpec admin_level_query(const SinfoSettings& settings, const std::string& user) {
+CommandSpec admin_level_query(const ClientSettings& settings, const std::string& user) {
   return slurm_command(settings, {"sacctmgr", "--noheader", "--parsable2", "show", "user",
                                   "name=" + user, "format=AdminLevel"});
 }

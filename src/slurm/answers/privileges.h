@@ -11,7 +11,7 @@
 
 #include "base/command.h"
 #include "base/result.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::slurm {
 
@@ -28,13 +28,13 @@ struct PrivacyConfig {
   bool hides_jobs = false, hides_nodes = false;
 };
 
-CommandSpec config_query(const SinfoSettings& settings);
+CommandSpec config_query(const ClientSettings& settings);
 Result<PrivacyConfig> read_privacy(const CommandOutput& output);
 
 // Whether all is shown to `self` by this alone; else its AdminLevel decides.
 bool shows_all(const PrivacyConfig& config, const SlurmIdentity& self);
 
-CommandSpec admin_level_query(const SinfoSettings& settings, const std::string& user);
+CommandSpec admin_level_query(const ClientSettings& settings, const std::string& user);
 bool is_operator(const CommandOutput& output);
 
 // What is hidden from whom, and the fix.

@@ -20,11 +20,10 @@ struct QueryFailure {
 
 // What is read from an answer of Slurm in any form; what the form does not say is left empty.
 struct NodesAnswer {
-  std::string source = "unknown";            // "slurmrestd", "sinfo --json" and others (capture.h)
-  std::vector<node::SlurmNodeRecord> nodes;  // without a name where a table has none
-  std::optional<QueryFailure> failure;       // no usable answer at all; then there are no nodes
-  std::string api_version;                   // "v0.0.44" as the answer says
-  std::string slurm_version;                 // of what answered, "25.11.8-0pre1"
+  std::vector<node::SlurmNodeRecord> nodes;
+  std::optional<QueryFailure> failure;  // no usable answer at all; then there are no nodes
+  std::string api_version;              // "v0.0.44" as the answer says
+  std::string slurm_version;            // of what answered, "25.11.8-0pre1"
   std::string cluster;
   std::optional<std::int64_t> last_update;  // slurmctld's time of the answer, Unix seconds
   bool no_nodes = false;                    // an empty list of them, and no error
@@ -35,9 +34,8 @@ struct NodesAnswer {
 struct QueryResult {
   std::optional<node::SlurmNodeRecord> record;
   std::optional<QueryFailure> failure;
-  std::optional<WallTime> as_of;  // when slurmctld said so, if that was not just now
-  // Of sources that are free (NodeSource::is_free): when to ask again, and how long from as_of on
-  // the record counts.
+  std::optional<WallTime> as_of = {};  // when slurmctld said so, if that was not just now
+  // Of records of slurmlet-operator: when to judge it again, and how long from as_of on it counts.
   std::optional<Duration> next_in = {};
   std::optional<Duration> valid_for = {};
 };

@@ -2,7 +2,7 @@
 
 #include "slurm/answers/node_json.h"
 #include "slurm/answers/scontrol_text.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::slurm {
 

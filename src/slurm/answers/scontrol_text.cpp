@@ -252,7 +252,6 @@ class NodesReader {
     for (const auto stray : text.strays) {
       note(text, excerpt(stray));
     }
-    record.kind = record.allocated_cpus ? node::AnswerKind::kFullDump : node::AnswerKind::kOneNode;
     record.cpu_load = reported_load(record.cpu_load, record.free_memory_mib);
     note_missing(cut, text);
     if (!record.name.empty()) {
@@ -330,7 +329,6 @@ bool looks_like_scontrol_nodes(std::string_view text) {
 
 NodesAnswer parse_scontrol_nodes(std::string_view text) {
   NodesAnswer out;
-  out.source = "scontrol show node";
   NodesReader reader{out};
   const auto lines = lines_of(text);
   std::vector<std::string_view> record;

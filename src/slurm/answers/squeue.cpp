@@ -62,7 +62,7 @@ bool is_waiting(std::string_view state) {
 
 }  // namespace
 
-CommandSpec squeue_query(const SinfoSettings& settings) {
+CommandSpec squeue_query(const ClientSettings& settings) {
   CommandSpec spec =
       slurm_command(settings, {"squeue", "--local", "-a", "-h", "-O", kSqueueFormat});
   spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s");

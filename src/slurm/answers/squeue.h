@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/command.h"
 #include "base/result.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::slurm {
 
@@ -29,7 +29,7 @@ using JobsByNode = std::map<std::string, std::vector<QueuedJob>>;
 
 // Of this cluster only, all partitions. Jobs that have ended are not in the answer; suspended ones
 // are.
-CommandSpec squeue_query(const SinfoSettings& settings);
+CommandSpec squeue_query(const ClientSettings& settings);
 // The jobs on each of `nodes`. An Error when the answer cannot be relied upon; in stable words.
 Result<JobsByNode> read_squeue(const CommandOutput& output, const std::set<std::string>& nodes);
 

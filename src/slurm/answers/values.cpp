@@ -98,16 +98,6 @@ std::optional<double> reported_load(const std::optional<double>& load,
   return load == 0.0 && !free_memory_mib ? std::nullopt : load;
 }
 
-std::optional<CpuCounts> cpu_counts(std::string_view text) {
-  const auto parts = split(text, '/');
-  if (parts.size() != 4 || !std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
-        return number_value(part).has_value();
-      })) {
-    return std::nullopt;
-  }
-  return CpuCounts{*number_value(parts[0]), *number_value(parts[3])};
-}
-
 std::optional<WallTime> time_value(std::string_view text) {
   text = trim(text);
   if (const auto seconds = number_value(text)) {

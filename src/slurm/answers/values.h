@@ -39,13 +39,6 @@ std::optional<double> load_value(std::string_view text);
 std::optional<double> reported_load(const std::optional<double>& load,
                                     const std::optional<std::int64_t>& free_memory_mib);
 
-// sinfo's CPUsState, "allocated/idle/other/total".
-struct CpuCounts {
-  std::int64_t allocated = 0;
-  std::int64_t total = 0;
-};
-std::optional<CpuCounts> cpu_counts(std::string_view text);
-
 // Seconds since the epoch (SLURM_TIME_FORMAT=%s), or "2026-11-20T23:43:00" in local time or with
 // "Z" or an offset behind it. Nothing for other forms, for what is no date, and for times up to 0.
 std::optional<WallTime> time_value(std::string_view text);

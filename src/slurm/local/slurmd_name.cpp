@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 #include "slurm/answers/slurmd_status.h"
 #include "slurm/answers/values.h"
 

@@ -3,305 +3,307 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/delay.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "slurm/answers/sinfo.h"
+#include "node/slurm_failure.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::slurm {
 namespace {
 
+using node::SlurmFailure;
+
+constexpr const char* kOperator = "slurmlet-operator";
+constexpr const char* kScontrol = "scontrol";
+
+constexpr Duration kMinGap = std::chrono::seconds{15};
 // Clocks of two hosts agree to within this.
 constexpr Duration kClocks = std::chrono::minutes{1};
 
-Duration stretched(const PollSettings& settings) {
-  const Duration shortest =
-      Duration{std::chrono::hours{1}} / std::max(1, settings.questions_per_hour);
-  return std::max({settings.interval, shortest, Duration{std::chrono::milliseconds{100}}});
+TokenBucket evidence_bucket(const PollSettings& settings) {
+  constexpr double kBurst = 4;
+  const double seconds = std::chrono::duration<double>(settings.interval).count();
+  return TokenBucket{{0.25 / std::max(seconds, 0.1), kBurst}};
+}
+
+Backoff query_backoff(const PollSettings& settings, const Random& random) {
+  const DelayRule& rule = delay_rule(Delay::kQueryRetry);
+  const Duration first = std::min(std::max(rule.to, settings.spread), settings.max_backoff);
+  return {first / 3, first, settings.max_backoff, random};
 }
 
 }  // namespace
 
-ControllerPoll::ControllerPoll(const PollSettings& settings, std::string node,
-                               std::unique_ptr<NodeSource> source, const Random& random)
+ControllerPoll::ControllerPoll(const PollSettings& settings, PollSources sources, Random random)
     : settings_(settings),
-      budget_(settings_.questions_per_hour, stretched(settings_)),
-      interval_(stretched(settings_)),
-      node_(std::move(node)),
-      place_(node_),
-      source_(std::move(source)),
-      random_(random),
-      backoff_(query_backoff()),
-      rate_backoff_(rate_backoff()) {}
-
-Backoff ControllerPoll::query_backoff() const {
-  return {settings_.first_retry / 3, settings_.first_retry, settings_.max_backoff, random_};
-}
-
-Backoff ControllerPoll::rate_backoff() const {
-  const DelayRule& rule = delay_rule(Delay::kQueryLimited);
-  return {rule.from, rule.to, settings_.max_backoff, random_};
+      sources_(std::move(sources)),
+      random_(std::move(random)),
+      backoff_(query_backoff(settings_, random_)),
+      evidence_(evidence_bucket(settings_)) {
+  answer_.source = sources_.query ? kScontrol : kOperator;
+  forget();
 }
 
 void ControllerPoll::set_pace(const PollSettings& pace) {
   if (pace == settings_) {
     return;
   }
+  if (pace.too_many.empty() != settings_.too_many.empty()) {
+    due_.reset();
+    judge_at_ = sources_.record ? SteadyTime{} : kNever;
+  }
   settings_ = pace;
-  if (!source_->is_free()) {
+  if (sources_.query) {
     log::info("slurmctld is queried " + pace_text(pace));
   }
-  interval_ = stretched(settings_);
-  budget_.change(settings_.questions_per_hour, interval_);
-  backoff_ = query_backoff();
-  rate_backoff_ = rate_backoff();
-}
-
-void ControllerPoll::forget() {
-  answer_ = {};
-  answered_steady_.reset();
-  valid_for_.reset();
-  due_.reset();
-  due_is_tick_ = false;
-  tick_replaced_ = false;
-  evidence_ = false;
-  confirm_at_.reset();
-  backoff_.reset();
-  rate_backoff_.reset();
+  backoff_ = query_backoff(settings_, random_);
+  evidence_ = evidence_bucket(settings_);
 }
 
 void ControllerPoll::set_node(const std::string& node, const SitePlace& place) {
   place_ = place;
-  if (node == node_ && !node.empty()) {
-    return;
+  if (node != node_ || node.empty()) {
+    node_ = node;
+    forget();
   }
-  node_ = node;
-  forget();
 }
 
 void ControllerPoll::set_standing_failure(const QueryFailure& failure) {
-  const bool told =
-      node_.empty() && answer_.failure == failure.cause && answer_.failure_detail == failure.detail;
-  if (!told) {
+  if (!node_.empty() || answer_.failure != failure.cause ||
+      answer_.failure_detail != failure.detail) {
     node_.clear();
     forget();
-    record_failure(failure);
+    fail(failure);
   }
 }
 
-void ControllerPoll::start(Now now, Query query) {
-  evidence_ = false;
-  asked_ = now.steady;
-  asked_node_ = node_;
-  if (!valid_node_name(node_)) {
-    fail(now,
-         {node::SlurmFailure::kBadConfiguration,
-          "'" + node_ + "' is not a Slurm node name; set slurm.nodeName to the name of one node"});
-    due_ = kNever;
-    return;
+void ControllerPoll::set_place(const ClusterPlace& place) {
+  if (sources_.record) {
+    sources_.record->set_cluster(place.cluster);
+    judge_at_ = {};
   }
-  const bool was_free = source_->is_free();
-  auto failure = source_->ask(node_, query, now);
-  asked_for_free_ = source_->is_free();
-  if (failure) {
-    was_free && !asked_for_free_ ? fall_back(now, *std::move(failure))
-                                 : fail(now, *std::move(failure));
-    return;
-  }
-  if (!asked_for_free_) {
-    budget_.spend(now.steady);
-    ++counters_.questions;
+  if (sources_.query) {
+    sources_.query->set_place(place);
   }
 }
 
-// It may have failed for all nodes at once.
-void ControllerPoll::fall_back(Now now, QueryFailure failure) {
-  record_failure(std::move(failure));
+bool ControllerPoll::set_record(const std::optional<std::string>& annotation) {
+  const bool is_new = sources_.record && sources_.record->set_record(annotation);
+  judge_at_ = is_new ? SteadyTime{} : judge_at_;
+  return is_new;
+}
+
+void ControllerPoll::forget() {
+  answer_ = {.record = {},
+             .answered_at = {},
+             .failure = {},
+             .failure_detail = {},
+             .source = std::move(answer_.source)};
+  stale_at_.reset();
+  due_.reset();
+  evidence_from_.reset();
+  judge_at_ = sources_.record ? SteadyTime{} : kNever;
   backoff_.reset();
-  due_ = now.steady + until_place(now, interval_);
-  due_is_tick_ = false;
 }
 
-// A record must not override a newer query of our own. Ages are compared: the clock may be set.
-bool ControllerPoll::is_older(WallTime as_of, Now now) const {
-  const Duration age = now.steady - answered_steady_.value_or(now.steady);
-  const Duration theirs = now.wall - as_of;
-  return asked_for_free_ && !answered_for_free_ && answered_steady_ && theirs > age &&
-         (theirs > age + kClocks || age < kClocks);
-}
-
-// A node of this name may be in another cluster as well: slurm.restURL or the environment of a
-// wrapper script lead there.
-std::optional<QueryFailure> ControllerPoll::other_cluster(const QueryResult& result) const {
-  const std::string theirs = result.record ? to_lower(result.record->cluster) : "";
-  if (theirs.empty() || cluster_.empty() || theirs == cluster_) {
-    return std::nullopt;
-  }
-  return QueryFailure{node::SlurmFailure::kOtherCluster,
-                      source_->name() + " answers for cluster \"" + theirs +
-                          "\", but slurm.conf here has ClusterName=" + cluster_};
-}
-
-void ControllerPoll::finish(Now now, QueryResult result) {
-  if (auto failure = other_cluster(result)) {
-    result.failure = std::move(failure);
-  }
-  if (result.failure) {
-    fail(now, *std::move(result.failure));
-    follow(now.steady, result.next_in);
-    return;
-  }
-  counters_.answers += asked_for_free_ ? 0 : 1;
-  const WallTime as_of = result.as_of.value_or(now.wall);
-  if (is_older(as_of, now)) {
-    result.next_in = std::min(result.next_in.value_or(kClocks), kClocks);
-  } else {
-    answer_.record = std::move(result.record);
-    answer_.answered_at = as_of;
-    answered_for_free_ = asked_for_free_;
-    answered_steady_ = now.steady - std::max<Duration>(now.wall - as_of, Duration::zero());
-  }
-  answer_.failure.reset();
-  answer_.failure_detail.clear();
-  valid_for_ = result.valid_for;
-  backoff_.reset();
-  rate_backoff_.reset();
-  plan_tick(now);
-  follow(now.steady, result.next_in);
-}
-
-void ControllerPoll::follow(SteadyTime now, std::optional<Duration> next_in) {
-  if (next_in && asked_for_free_) {
-    due_ = now + std::max<Duration>(*next_in, std::chrono::milliseconds{100});
-    due_is_tick_ = false;
-    tick_replaced_ = false;
+void ControllerPoll::use(const std::string& source, const std::string& why) {
+  if (source != answer_.source) {
+    why.empty() ? log::info("uses " + source)
+                : log::warning("uses " + source + " instead of " + answer_.source + ": " + why);
+    answer_.source = source;
   }
 }
 
-void ControllerPoll::record_failure(QueryFailure failure) {
+void ControllerPoll::fail(QueryFailure failure) {
   ++counters_.failures;
   ++counters_.failures_by_cause[failure.cause];
   answer_.failure = failure.cause;
   answer_.failure_detail = std::move(failure.detail);
 }
 
-// A retry that comes sooner than the cadence would is beside it, or else waits for it.
-void ControllerPoll::plan_retry(node::SlurmFailure cause, Now now) {
-  const bool limited = cause == node::SlurmFailure::kRateLimited;
-  const Duration delay = limited ? rate_backoff_.next() : backoff_.next();
-  const Duration own = until_place(now, interval_);
-  const bool fits = delay >= interval_ || (settings_.has_room() && budget_.take_token(now.steady));
-  due_ = now.steady + (fits ? delay : std::max(delay, own));
-  due_is_tick_ = false;
-  tick_replaced_ = false;
+void ControllerPoll::take(QueryResult result, Now now) {
+  const WallTime as_of = result.as_of.value_or(now.wall);
+  // What one dump said turns stale for all nodes at the same moment.
+  const Duration spread = std::min(delay_rule(Delay::kStale).to, settings_.interval / 2);
+  const Duration lasts =
+      result.valid_for.value_or(settings_.stale_after) + place_.in(spread, "stale:");
+  answer_.record = std::move(result.record);
+  answer_.answered_at = as_of;
+  counters_.answer_lasts = lasts;
+  stale_at_ = now.steady - std::max<Duration>(now.wall - as_of, Duration::zero()) + lasts;
 }
 
-void ControllerPoll::fail(Now now, QueryFailure failure) {
-  const auto cause = failure.cause;
-  if (cause == node::SlurmFailure::kNotInSlurm) {  // each source has other words for it
-    failure.detail = "slurmctld has no node " + node_ + " in any partition";
+// A record must not override a newer answer of our own. The clocks of two hosts made the times.
+bool ControllerPoll::has_newer(const QueryResult& result, Now now) const {
+  const bool is_stale = stale_at_ && now.steady > *stale_at_;
+  if (!result.as_of || !answer_.record || answer_.source != kScontrol || is_stale) {
+    return false;
   }
-  record_failure(std::move(failure));
-  if (cause == node::SlurmFailure::kNotInSlurm) {
-    backoff_.reset();
-    plan_tick(now);
-    return;
-  }
-  plan_retry(cause, now);
+  const WallTime own = *answer_.answered_at;
+  const Duration age = now.wall - own;  // negative where the clock was set
+  return *result.as_of < own && age >= Duration::zero() &&
+         (age < kClocks || *result.as_of + kClocks < own);
 }
 
-// Starts what is due: a tick, a retry, or a question on evidence.
-void ControllerPoll::start_due(Now now) {
-  if (now.steady >= *due_) {
-    if (leaves_tick_out(now.steady)) {
-      tick_replaced_ = false;
-      plan_tick(now);
-    } else if (!postpones_tick(now) && now.steady >= open_at(now.steady)) {
-      tick_replaced_ = false;
-      start(now, Query::kOneNode);
-    }
+void ControllerPoll::judge_record(Now now) {
+  QueryResult result = sources_.record->judge(node_, now.wall);
+  const Duration next = result.next_in.value_or(settings_.interval);
+  judge_at_ = sources_.record->has_record()
+                  ? now.steady + std::max<Duration>(next, std::chrono::milliseconds{100})
+                  : kNever;
+  if (result.failure && result.failure->cause == SlurmFailure::kRecordUnavailable) {
+    lose_record(now, *std::move(result.failure));
     return;
   }
-  if (now.steady < question_due(now.steady)) {
+  due_ = kNever;
+  evidence_from_.reset();
+  backoff_.reset();
+  if (result.failure) {
+    use(kOperator, "");
+    fail(*std::move(result.failure));
     return;
   }
-  if (const auto from = replaces_tick_from(now.steady); from && now.steady >= *from) {
-    tick_replaced_ = true;
+  if (!has_newer(result, now)) {
+    use(kOperator, "");
+    take(std::move(result), now);
   } else {
-    (void)budget_.take_token(now.steady);  // evidence_due() saw it
+    judge_at_ = std::min(judge_at_, now.steady + kClocks);
   }
-  start(now, Query::kOneNode);
+  answer_.failure.reset();
+  answer_.failure_detail.clear();
+}
+
+// It may have failed for all nodes at once, so each queries slurmctld at its own time. What it said
+// last counts until then.
+void ControllerPoll::lose_record(Now now, QueryFailure failure) {
+  const bool was_used = never_queries() && answer_.source == kOperator;
+  const bool is_news = answer_.failure != failure.cause || answer_.failure_detail != failure.detail;
+  if (sources_.query && was_used) {
+    due_ = now.steady + place_.until_own_time(settings_.interval, "interval:", now.wall);
+  }
+  const bool is_final = !sources_.query && sources_.record->is_known();
+  if (is_news && (was_used || is_final)) {
+    fail(std::move(failure));
+  }
+  if (is_final) {
+    due_ = kNever;
+  }
+}
+
+// Nodes that something made query at one moment are even again after ten intervals at most.
+void ControllerPoll::plan_next(Now now) {
+  const Duration late =
+      settings_.interval - place_.until_own_time(settings_.interval, "interval:", now.wall);
+  due_ = now.steady + settings_.interval - std::min(late, settings_.interval / 10);
+}
+
+void ControllerPoll::query(Now now) {
+  evidence_from_.reset();
+  queried_ = now.steady;
+  asked_node_ = node_;
+  if (!sources_.query) {
+    fail(sources_.record->judge(node_, now.wall).failure.value_or(QueryFailure{}));
+    due_ = kNever;
+    return;
+  }
+  std::string lost;  // why there is no record
+  if (sources_.record && sources_.record->has_record()) {
+    lost = sources_.record->judge(node_, now.wall).failure.value_or(QueryFailure{}).detail;
+  }
+  use(kScontrol, lost);
+  if (!settings_.too_many.empty()) {
+    fail({SlurmFailure::kOperatorRequired, settings_.too_many + (lost.empty() ? "" : "; ") + lost});
+    due_ = kNever;
+  } else if (!valid_node_name(node_)) {
+    fail({SlurmFailure::kBadConfiguration,
+          "'" + node_ + "' is not a Slurm node name; set slurm.nodeName to the name of one node"});
+    due_ = kNever;
+  } else if (auto failure = sources_.query->ask(node_, now)) {
+    fail(*std::move(failure));
+    due_ = now.steady + backoff_.next();
+  } else {
+    ++counters_.queries;
+  }
 }
 
 void ControllerPoll::take_result(Now now) {
-  auto result = source_->poll(now);
+  auto result = is_busy() ? sources_.query->poll(now) : std::nullopt;
   if (!result) {
     return;
   }
-  if (!asked_for_free_) {
-    counters_.last_took = now.steady - asked_.value_or(now.steady);
+  counters_.last_took = now.steady - queried_;
+  if (asked_node_ != node_ || never_queries()) {
+    return;  // a record has come meanwhile
   }
-  if (asked_node_ == node_) {
-    finish(now, *std::move(result));
+  if (!result->failure) {
+    ++counters_.answers;
+    take(*std::move(result), now);
+    answer_.failure.reset();
+    answer_.failure_detail.clear();
+  } else {
+    const bool answered = result->failure->cause == SlurmFailure::kNotInSlurm;
+    fail(*std::move(result->failure));
+    if (!answered) {
+      due_ = now.steady + backoff_.next();
+      return;
+    }
   }
+  backoff_.reset();
+  plan_next(now);
+}
+
+void ControllerPoll::request_poll(Now now) {
+  if (due_ && !never_queries() && !evidence_from_) {
+    evidence_from_ = now.steady + place_.in(settings_.spread, "evidence:");
+  }
+}
+
+// Evidence shortens no back-off but for causes on this machine, and there is nothing to hurry
+// before the first query.
+SteadyTime ControllerPoll::query_due(SteadyTime now) const {
+  const bool counts = !answer_.failure || node::kind_of(*answer_.failure).has(node::kEndsHere);
+  if (!evidence_from_ || !counts || queried_ == SteadyTime{} || never_queries()) {
+    return *due_;
+  }
+  return std::min(*due_, std::max({*evidence_from_, queried_ + kMinGap, evidence_.ready(now)}));
 }
 
 SteadyTime ControllerPoll::step(Now now) {
-  stepped_ = now.steady;
   take_result(now);
   if (node_.empty()) {
-    return source_->wake_at();
+    return is_busy() ? sources_.query->wake_at() : kNever;
+  }
+  if (now.steady >= judge_at_) {
+    judge_record(now);
   }
   if (!due_) {
-    due_ = now.steady +
-           (source_->is_free() ? settings_.first_spread : until_place(now, settings_.first_spread));
+    due_ = now.steady + place_.in(settings_.spread, "first:");
   }
-  if (!source_->busy() && source_->news(node_, now.wall) != News::kNone) {
-    start(now, Query::kOneNode);
-  } else if (!source_->busy() && now.steady >= confirmation_due(now.steady)) {
-    confirm_at_.reset();
-    confirmed_ = now.steady;
-    start(now, Query::kFull);
-  } else if (!source_->busy()) {
-    start_due(now);
+  if (!is_busy() && now.steady >= query_due(now.steady)) {
+    if (now.steady < *due_) {
+      (void)evidence_.take(now.steady);
+    }
+    query(now);
   }
-  if (source_->busy() && source_->wake_at() <= now.steady) {
-    take_result(now);  // a record is there at once
+  SteadyTime wake = is_busy() ? sources_.query->wake_at() : query_due(now.steady);
+  if (stale_at_ && now.steady <= *stale_at_) {
+    wake = std::min(wake, *stale_at_ + std::chrono::milliseconds{1});
   }
-  SteadyTime wake = source_->busy()
-                        ? source_->wake_at()
-                        : std::min(question_due(now.steady), confirmation_due(now.steady));
-  if (answered_steady_ && now.steady <= stale_from()) {
-    wake = std::min(wake, stale_from() + std::chrono::milliseconds{1});
-  }
-  wake_ = wake;
-  return wake;
+  return std::min(wake, judge_at_);
 }
 
-// What one dump said turns stale for all nodes at the same moment.
-SteadyTime ControllerPoll::stale_from() const {
-  const Duration spread = std::min(delay_rule(Delay::kStale).to, interval_ / 2);
-  return *answered_steady_ + valid_for_.value_or(settings_.stale_after) +
-         place_.in(spread, "stale:");
+std::vector<int> ControllerPoll::wake_fds() const {
+  return sources_.query ? sources_.query->wake_fds() : std::vector<int>{};
 }
 
 PollCounters ControllerPoll::counters() const {
   PollCounters counters = counters_;
-  counters.source = source_->counters();
   counters.pace = settings_;
-  counters.pace.interval = interval_;
-  counters.questions_left = budget_.left(stepped_);
-  if (answered_steady_) {
-    counters.answer_lasts = stale_from() - *answered_steady_;
-  }
   return counters;
 }
 
 node::SlurmAnswer ControllerPoll::answer(Now now) const {
   node::SlurmAnswer answer = answer_;
-  answer.source = source_->name();
-  answer.by_slurmrestd = source_->is_slurmrestd();
-  answer.stale = answered_steady_ && now.steady > stale_from();
+  answer.stale = stale_at_ && now.steady > *stale_at_;
   return answer;
 }
 

@@ -1,12 +1,9 @@
 #pragma once
 
-// How fast slurmctld is queried about one node, so that what all nodes of the site do together is
-// no burden: about kSiteQueriesPerSecond, two RPCs each, with up to 10,000 nodes, whatever happens
-// to all of them at the same moment. Pure.
-//
-// The interval is 60 s up to 600 nodes and grows with them to 600 s from 6,000 on. What is wanted
-// sooner than the cadence has it (the first query, a query on evidence) comes at the node's own
-// place in a shorter interval, which grows with the site as well: nodes / kSiteQueriesPerSecond.
+// How often slurmctld is queried about this node, so that all nodes of the site together take about
+// a hundredth of its time: each query lists all N nodes, which takes N µs, so N nodes may query
+// every N² × 100 µs. Never more often than each minute (774 nodes); beyond 3,000 (15 minutes) not
+// at all: slurmlet-operator queries for all of them. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -16,29 +13,23 @@
 
 namespace slurmlet::slurm {
 
-inline constexpr int kSiteQueriesPerSecond = 16;
+inline constexpr std::int64_t kMostNodes = 3000;
 
 struct PollSettings {
   Duration interval = std::chrono::seconds{60};
-  // Over which all nodes spread what comes sooner; at most the interval is used.
-  Duration first_spread = std::chrono::seconds{2};
-  Duration evidence_spread = std::chrono::seconds{30};
+  // Over which the nodes of a site spread what comes sooner than the interval has it: the first
+  // query, those on evidence, the first retry.
+  Duration spread = std::chrono::seconds{2};
   Duration stale_after = std::chrono::seconds{300};
-  Duration first_retry = std::chrono::seconds{15};  // at most; and at least a third of it
   Duration max_backoff = std::chrono::seconds{300};
-  Duration min_gap = std::chrono::seconds{5};
-  int questions_per_hour = 60;                           // at most, in any hour
-  Duration confirm_interval = std::chrono::minutes{10};  // between two full queries, at least
-  // A site so large that its cadence alone leaves no room for queries beside it.
-  bool has_room() const { return 2 * evidence_spread <= interval; }
-  std::string why = {};  // of the interval, where it is automatic: for people
+  std::string too_many = {};  // nodes: why slurmctld is not queried; "" = it is
+  std::string why = {};       // of the interval, where it is automatic: for people
   bool operator==(const PollSettings&) const = default;
 };
 
 // The settings of the same names; nothing = automatic.
 struct PollWishes {
-  std::optional<Duration> interval = {}, stale_after = {}, max_backoff = {}, confirm_interval = {};
-  std::optional<int> questions_per_hour = {};
+  std::optional<Duration> interval = {}, stale_after = {}, max_backoff = {};
 };
 
 // `nodes` is that of slurm.conf; nothing while it is not known.
@@ -46,9 +37,5 @@ PollSettings poll_pace(const PollWishes& wishes, std::optional<std::int64_t> nod
 
 // "every 60 s (slurm.pollInterval is auto: 300 nodes in slurm.conf)"
 std::string pace_text(const PollSettings& pace);
-
-// What is `until` away in an interval, when the interval is only `spread` long: all nodes keep
-// their order, and come evenly.
-Duration hurried(Duration until, Duration interval, Duration spread);
 
 }  // namespace slurmlet::slurm

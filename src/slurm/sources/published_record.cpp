@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "node/slurm_failure.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::slurm {
 namespace {

@@ -134,41 +134,13 @@ QueryResult judge_record(const Result<ReadRecord>& record, const std::string& cl
   return result;
 }
 
-std::optional<QueryFailure> RecordSource::ask(const std::string& node, Query /*query*/, Now now) {
-  changed_ = false;
-  asked_ = node;
-  auto result = judge_record(record_, cluster_, node, now.wall, is_only_);
-  if (result.failure && result.failure->cause == node::SlurmFailure::kRecordUnavailable) {
-    return std::move(result.failure);
-  }
-  ready_ = std::move(result);
-  ready_at_ = now.steady;
-  return std::nullopt;
-}
-
 bool RecordSource::set_record(const std::optional<std::string>& annotation) {
   if (!annotation || annotation_ == annotation) {
     return false;  // of a Node that is gone the last record counts as long as it would
   }
   annotation_ = annotation;
   record_ = read_record(*annotation);
-  changed_ = true;
   return true;
-}
-
-News RecordSource::news(const std::string& node, WallTime now) const {
-  if (!annotation_ || (!changed_ && node == asked_)) {
-    return News::kNone;
-  }
-  const auto result = judge_record(record_, cluster_, node, now, is_only_);
-  return result.failure && result.failure->cause == node::SlurmFailure::kRecordUnavailable
-             ? News::kFailure
-             : News::kAnswer;
-}
-
-void RecordSource::set_place(const ClusterPlace& place) {
-  changed_ |= place.cluster != cluster_;
-  cluster_ = place.cluster;
 }
 
 }  // namespace slurmlet::slurm

@@ -25,21 +25,20 @@ std::string stable_words(const std::string& reason) {
   return reason;
 }
 
-std::string cure_of(const RestServer& server, const std::string& reason) {
+std::string cure_of(const std::string& reason) {
   if (contains(reason, "wrong version number")) {
-    return "; it does not use TLS on this port: put a TLS proxy in front of slurmrestd and set " +
-           server.key("RestURL") + " to the proxy";
+    return "; it does not use TLS on this port: put a TLS proxy in front of slurmrestd and set "
+           "slurmRestURL to the proxy";
   }
   return "";
 }
 
-QueryFailure deadline_failure(const RestServer& server) {
-  return {SlurmFailure::kTimeout,
-          server.name() + " did not answer within " + server.key("CommandTimeout")};
+QueryFailure deadline_failure(const RestSettings& server) {
+  return {SlurmFailure::kTimeout, server.name() + " did not answer within slurmCommandTimeout"};
 }
 
 // The transport failed.
-QueryFailure transport_failure(const RestServer& server, const Error& error) {
+QueryFailure transport_failure(const RestSettings& server, const Error& error) {
   const auto failure = [&](const std::string& text) {
     return QueryFailure{SlurmFailure::kRestUnavailable, server.name() + ": " + text};
   };
@@ -50,44 +49,42 @@ QueryFailure transport_failure(const RestServer& server, const Error& error) {
     case Code::kNotFound:
       return failure("the socket does not exist");
     case Code::kDenied:
-      return server.is_socket()
-                 ? failure(reason +
-                           " on the socket; allow slurmlet's user to connect to "
-                           "it (mode and owner of the socket and its directory)")
-                 : failure(reason + " (" + server.key("RestCAFile") + " names the CA)");
+      return server.is_socket() ? failure(reason +
+                                          " on the socket; allow slurmlet's user to connect to "
+                                          "it (mode and owner of the socket and its directory)")
+                                : failure(reason + " (slurmRestCAFile names the CA)");
     case Code::kInvalid:
     case Code::kInternal:
       return failure(reason);
     default:
-      return failure(reason + cure_of(server, reason));
+      return failure(reason + cure_of(reason));
   }
 }
 
 // HTTP 401: slurmrestd itself does not take us. `token` says where the token is that was sent, ""
 // if none was.
-QueryFailure refused_failure(const RestServer& server, const std::string& token,
+QueryFailure refused_failure(const RestSettings& server, const std::string& token,
                              const std::string& user) {
   if (!token.empty()) {
     const std::string whom = user.empty() ? "" : " for user " + user;
     return {SlurmFailure::kTokenRefused,
             server.name() + " rejects the token in " + token + whom +
-                " (HTTP 401); check that it is for this cluster, " +
-                (server.of_operator ? "" : "that slurm.restUser is its user, ") +
-                "and that AuthAltTypes=auth/jwt is set"};
+                " (HTTP 401); check that it is for this cluster, and that AuthAltTypes=auth/jwt is "
+                "set"};
   }
   if (server.is_socket()) {
     return {SlurmFailure::kRestUnavailable,
             server.name() +
                 " rejects slurmlet (HTTP 401): on its socket it serves only root and its own user, "
                 "which must have a passwd entry; run slurmlet as one of them, or set " +
-                server.key("JwtFile")};
+                "slurmJwtFile"};
   }
   return {SlurmFailure::kTokenRefused,
           server.name() + " requires a token (HTTP 401), but none is configured"};
 }
 
 // HTTP 404 for all of its versions.
-QueryFailure no_version_failure(const RestServer& server) {
+QueryFailure no_version_failure(const RestSettings& server) {
   return {SlurmFailure::kRestUnavailable,
           server.name() + " serves no API version from " + api_version_name(RestVersions::kOldest) +
               " to " + api_version_name(RestVersions::kNewest) +
@@ -96,38 +93,13 @@ QueryFailure no_version_failure(const RestServer& server) {
 
 }  // namespace
 
-std::string RestServer::key(const std::string& name) const {
-  if (of_operator) {
-    return "slurm" + name;
-  }
-  return "slurm." + to_lower(name.substr(0, 1)) + name.substr(1);
-}
-
-// Drops the connection with it: that may lead to somebody else.
-std::optional<QueryFailure> RestCalls::judge_listener(const Status& trusted) {
-  if (trusted) {
-    return std::nullopt;
-  }
-  stream_.reset();
-  client_.reset();
-  versions_.unreachable();
-  const RestServer& server = settings_.server;
-  const std::string cure = trusted.error().code == Code::kDenied
-                               ? "; set " + server.key("RestServerUser") +
-                                     " to slurmrestd's user, or " + server.key("RestURL") +
-                                     " to its socket (unix:/PATH) or to https://"
-                               : "";
-  return QueryFailure{SlurmFailure::kRestUnavailable,
-                      server.name() + ": " + trusted.error().message + cure};
-}
-
 std::optional<QueryFailure> RestCalls::begin(Now now) {
   if (!client_) {
     auto made = settings_.make_client();
     if (!made) {
       return QueryFailure{made.error().code == Code::kTimeout ? SlurmFailure::kFileSystemHangs
                                                               : SlurmFailure::kRestUnavailable,
-                          settings_.server.name() + ": " + made.error().message};
+                          settings_.name() + ": " + made.error().message};
     }
     client_ = *std::move(made);
   }
@@ -140,12 +112,12 @@ std::optional<QueryFailure> RestCalls::begin(Now now) {
   if (auto problem = token_problem(token_, now.wall)) {
     return problem;
   }
-  return judge_listener(settings_.check_listener());  // last: all else may take its time
+  return std::nullopt;
 }
 
 std::string RestCalls::user() const {
-  if (!settings_.user.empty() || token_.text.empty()) {
-    return settings_.user;
+  if (token_.text.empty()) {
+    return "";
   }
   const auto claims = token_claims(token_.text);
   return claims && !claims->user.empty() ? claims->user : settings_.own_user();
@@ -163,15 +135,7 @@ void RestCalls::get(const std::string& path, SteadyTime now, std::size_t news_at
   if (!token_.text.empty()) {
     request.headers.emplace_back("X-SLURM-USER-TOKEN", token_.text);
   }
-  listener_ = {};
-  if (settings_.server.is_plain()) {
-    request.may_send = [this] {
-      listener_ = settings_.check_listener();
-      return listener_.has_value();
-    };
-  }
   stream_ = client_->open_stream(request);
-  ++requests_;
 }
 
 std::optional<RestCalls::End> RestCalls::poll(SteadyTime now, const Take& take) {
@@ -185,32 +149,25 @@ std::optional<RestCalls::End> RestCalls::poll(SteadyTime now, const Take& take) 
   if (!ended && now < deadline_) {
     return std::nullopt;
   }
-  return ended ? judge() : End{0, deadline_failure(settings_.server)};
+  return ended ? judge() : End{0, deadline_failure(settings_)};
 }
 
 RestCalls::End RestCalls::judge() {
-  const bool answered = listener_ && stream_->status() != 0;
-  const Status trusted = answered ? settings_.check_listener() : listener_;
-  if (auto problem = judge_listener(trusted)) {
-    return {0, std::move(problem)};
-  }
   if (const auto error = stream_->error()) {
     if (error->code != Code::kTimeout) {
       versions_.unreachable();
     }
-    return {0, transport_failure(settings_.server, *error)};
+    return {0, transport_failure(settings_, *error)};
   }
   const int status = stream_->status();
   switch (status) {
     case 0:
       versions_.unreachable();
       // The server ended the answer before its head.
-      return {0, QueryFailure{
-                     SlurmFailure::kRestUnavailable,
-                     settings_.server.name() + ": it closed the connection without an answer"}};
+      return {0, QueryFailure{SlurmFailure::kRestUnavailable,
+                              settings_.name() + ": it closed the connection without an answer"}};
     case kUnauthorized:
-      return {status,
-              refused_failure(settings_.server, token_.text.empty() ? "" : token_.where, user_)};
+      return {status, refused_failure(settings_, token_.text.empty() ? "" : token_.where, user_)};
     default:
       return {status, std::nullopt};
   }
@@ -225,7 +182,7 @@ std::optional<QueryFailure> RestCalls::not_served() {
     return before_;
   }
   if (!versions_.not_served()) {
-    return no_version_failure(settings_.server);
+    return no_version_failure(settings_);
   }
   version_ = versions_.candidate();
   return std::nullopt;
@@ -247,16 +204,11 @@ QueryFailure RestCalls::told(QueryFailure failure) const {
 }
 
 QueryFailure RestCalls::too_long(const std::string& what) const {
-  return {SlurmFailure::kGarbage,
-          settings_.server.name() + " sent more than " + what + " can contain"};
+  return {SlurmFailure::kGarbage, settings_.name() + " sent more than " + what + " can contain"};
 }
 
 void RestCalls::end() {
   stream_.reset();
-  // Who is at its other end was looked at for this question only.
-  if (client_ && settings_.server.is_plain()) {
-    client_->close_idle_connections();
-  }
   token_ = {};
 }
 

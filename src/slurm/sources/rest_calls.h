@@ -1,12 +1,11 @@
 #pragma once
 
-// The GETs to slurmrestd that make up one question: who we are, which version is asked, and what a
-// transport that failed means: in words that stay the same while the cause does. The cure that
-// every failure of its kind has is told where it is shown (node/slurm_view.cpp), others here. The
-// GETs of one question share its deadline.
+// The GETs to slurmrestd that make up one query of slurmlet-operator: who we are, which version is
+// asked, and what a transport that failed means: in words that stay the same while the cause does.
+// The GETs of one query share its deadline.
 //
-// On a unix socket slurmrestd looks at our uid (rest_auth/local), so no header is sent but those
-// that were configured; elsewhere X-SLURM-USER-TOKEN and X-SLURM-USER-NAME, which releases before
+// On a unix socket slurmrestd looks at our uid (rest_auth/local), so no header is sent unless there
+// is a token; elsewhere X-SLURM-USER-TOKEN and X-SLURM-USER-NAME, which releases before
 // 25.11 demand too. Never "Authorization" as well: auth/jwt refuses both at once.
 //
 // Not thread-safe; belongs to the thread of its client.
@@ -18,7 +17,7 @@
 
 #include "base/result.h"
 #include "http/client.h"
-#include "slurm/sources/node_source.h"
+#include "slurm/answers/query_result.h"
 #include "slurm/sources/rest_token.h"
 #include "slurm/sources/rest_versions.h"
 
@@ -26,31 +25,18 @@ namespace slurmlet::slurm {
 
 inline constexpr int kNotModified = 304;
 
-struct RestServer {
-  std::string url;  // "unix:/run/slurmrestd.socket", "https://head:6820"
-  // Whose settings a cure names: those of slurmlet-operator ("slurmRestURL"), or of slurmlet.
-  bool of_operator = false;
-  std::string key(const std::string& name) const;  // "slurm.restURL" of "RestURL"
-  bool is_socket() const { return url.starts_with("unix:"); }
-  bool is_plain() const { return url.starts_with("http://"); }
-  // "slurmrestd unix:/run/slurmrestd.socket"
-  std::string name() const { return "slurmrestd " + url; }
-};
-
 struct RestSettings {
-  RestServer server;
-  std::string user;  // X-SLURM-USER-NAME; "" = the token's, and without a token none
+  std::string url;  // "unix:/run/slurmrestd.socket", "https://head:6820"
   // Our own, for a token that does not name its user; "" = not known now.
   std::function<std::string()> own_user = [] { return ""; };
   Duration timeout = std::chrono::seconds{15};
-  // Makes the connection's client; called again for the next question while it fails (a CA file
-  // that is not there yet).
+  // Makes the connection's client; called again for the next query while it fails (a CA file that
+  // is not there yet).
   std::function<Result<std::unique_ptr<http::Client>>()> make_client = {};
-  std::function<RestToken()> read_token = {};  // for each question: tokens rotate
-  // Whether slurmrestd may be what listens there now. kDenied: somebody else does. At a URL of
-  // plain http it is looked at before a connection is made, once more before the token is sent over
-  // it (with libcurl 7.80 or newer), and after an answer.
-  std::function<Status()> check_listener = [] { return Status{}; };
+  std::function<RestToken()> read_token = {};  // for each query: tokens rotate
+  bool is_socket() const { return url.starts_with("unix:"); }
+  // "slurmrestd unix:/run/slurmrestd.socket"
+  std::string name() const { return "slurmrestd " + url; }
 };
 
 class RestCalls {
@@ -76,8 +62,7 @@ class RestCalls {
 
   bool busy() const { return stream_ != nullptr; }
   SteadyTime deadline() const { return deadline_; }
-  const RestServer& server() const { return settings_.server; }
-  std::uint64_t requests() const { return requests_; }
+  std::string name() const { return settings_.name(); }
 
   int version() const { return version_; }  // to ask: 44 of v0.0.44
   bool version_known() const { return versions_.known(); }
@@ -96,12 +81,10 @@ class RestCalls {
 
  private:
   std::string user() const;
-  std::optional<QueryFailure> judge_listener(const Status& trusted);
   End judge();
 
   RestSettings settings_;
   RestVersions versions_;
-  std::uint64_t requests_ = 0;
   std::unique_ptr<http::Client> client_;
 
   // Of the question under way.
@@ -109,7 +92,6 @@ class RestCalls {
   std::string user_;
   SteadyTime deadline_ = kNever;
   int version_ = 0;
-  Status listener_;                     // once connected
   std::optional<QueryFailure> before_;  // what kNeedsDatabase said, while the one below it is tried
   std::unique_ptr<http::Stream> stream_;  // goes before its client
 };

@@ -47,7 +47,7 @@ std::optional<QueryFailure> RestDump::take(int status, const std::string& piece)
     const Status fed = reader_.feed(piece);
     return fed ? std::nullopt
                : std::optional{QueryFailure{SlurmFailure::kGarbage,
-                                            calls_.server().name() + ": " + fed.error().message}};
+                                            calls_.name() + ": " + fed.error().message}};
   }
   body_ += piece;
   return body_.size() > kMaxBody ? std::optional{calls_.too_long("an error")} : std::nullopt;

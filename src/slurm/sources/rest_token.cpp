@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/rfc3339.h"
@@ -34,11 +33,6 @@ bool can_stand_in_a_header(std::string_view token) {
 }
 
 }  // namespace
-
-std::string token_of_environment() {
-  const char* value = std::getenv(kTokenVariable);
-  return value == nullptr ? "" : value;
-}
 
 std::optional<TokenClaims> token_claims(std::string_view token) {
   const auto parts = split(token, '.');
@@ -72,23 +66,18 @@ std::optional<QueryFailure> token_problem(const RestToken& token, WallTime now) 
   const auto refused = [](const std::string& detail) {
     return QueryFailure{node::SlurmFailure::kTokenRefused, detail};
   };
-  // What is in the environment cannot be replaced while we run.
-  const std::string cure = token.where == kTokenVariable
-                               ? "; start slurmlet with a fresh one, or use slurm.jwtFile"
-                               : "";
   if (token.problem && token.problem->code == Code::kTimeout) {
     return QueryFailure{node::SlurmFailure::kFileSystemHangs, token.problem->message};
   }
   if (token.problem) {
-    return refused(token.problem->message + cure);
+    return refused(token.problem->message);
   }
   if (!can_stand_in_a_header(token.text)) {
-    return refused(token.where + " contains more than a token" + cure);
+    return refused(token.where + " contains more than a token");
   }
   const auto claims = token_claims(token.text);
   if (claims && claims->expires && *claims->expires <= now) {
-    return refused("the token in " + token.where + " expired at " + rfc3339(*claims->expires) +
-                   cure);
+    return refused("the token in " + token.where + " expired at " + rfc3339(*claims->expires));
   }
   return std::nullopt;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// The token (JWT) for slurmrestd, as auth/jwt of Slurm makes it: `scontrol token`, a file or
-// SLURM_JWT. What it says of itself is read without verifying it; only slurmctld can. Never logged
-// and never part of a message. Pure but for the environment.
+// The token (JWT) for slurmrestd, as auth/jwt of Slurm makes it: `scontrol token`, or a file.
+// What it says of itself is read without verifying it; only slurmctld can. Never logged
+// and never part of a message. Pure.
 
 #include <optional>
 #include <string>
@@ -10,18 +10,15 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "slurm/sources/node_source.h"
+#include "slurm/answers/query_result.h"
 
 namespace slurmlet::slurm {
 
 inline constexpr const char* kTokenVariable = "SLURM_JWT";  // of the environment
 
-// "" if it is not set.
-std::string token_of_environment();
-
 struct RestToken {
   std::string text;              // "" = none
-  std::string where;             // its file, or kTokenVariable
+  std::string where;             // its file
   std::optional<Error> problem;  // one is configured, but there is none
 };
 

@@ -19,7 +19,6 @@ class RestVersions {
   // Slurm 23.02 and 23.11 answer this one with 500 when they have no slurmdbd.
   static constexpr int kNeedsDatabase = 39;
   static constexpr int kKnowsUpdateTime = 37;  // of GET /nodes/
-  static constexpr int kKnowsFlags = 40;       // of GET /node/NAME
 
   // The one to ask with: 44 of v0.0.44.
   int candidate() const { return candidate_; }

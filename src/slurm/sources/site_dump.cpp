@@ -16,6 +16,7 @@ namespace slurmlet::slurm {
 namespace {
 
 constexpr std::string_view kRecord = "NodeName=";
+constexpr std::string_view kHeading = "last_update_time=";  // of scontrol -v
 
 // The node whose record begins with this line; "" when none does.
 std::string_view record_name(std::string_view line) {
@@ -55,32 +56,40 @@ std::string without_samples(std::string_view line) {
 }
 
 // Of a time that slurmctld gave; it stands before everything that people may write.
-bool is_sealed(std::string_view line, std::string_view seal) {
+bool has_nonce(std::string_view line, std::string_view nonce) {
   constexpr std::array<std::string_view, 3> kTimes{
       " BootTime=", " SlurmdStartTime=", " LastBusyTime="};
-  return !seal.empty() && std::ranges::any_of(kTimes, [&](std::string_view key) {
+  return !nonce.empty() && std::ranges::any_of(kTimes, [&](std::string_view key) {
     const auto at = line.find(key);
     const auto value = line.substr(at == std::string_view::npos ? line.size() : at + key.size());
-    return value.substr(0, value.find(' ')).ends_with(seal);
+    return value.substr(0, value.find(' ')).ends_with(nonce);
   });
 }
 
 struct DumpLine {
   std::string_view text, name;  // of the node whose record it may begin; "" = of none
-  bool has_seal = false;
+  bool is_proven = false;
 };
 
-std::string without_seal(std::string text, std::string_view seal) {
-  for (auto at = seal.empty() ? std::string::npos : text.find(seal); at != std::string::npos;
-       at = text.find(seal, at)) {
-    text.erase(at, seal.size());
+std::string without_nonce(std::string text, std::string_view nonce) {
+  for (auto at = nonce.empty() ? std::string::npos : text.find(nonce); at != std::string::npos;
+       at = text.find(nonce, at)) {
+    text.erase(at, nonce.size());
   }
   return text;
 }
 
+Error no_list(std::string_view line) {
+  return line.find("No nodes in the system") != std::string_view::npos
+             ? Error{Code::kNotFound,
+                     "slurmctld shows no nodes at all (with PrivateData=nodes, scontrol must run "
+                     "as a Slurm operator)"}
+             : Error{Code::kInvalid, "scontrol's output is not a list of nodes"};
+}
+
 }  // namespace
 
-Result<std::string> new_seal() {
+Result<std::string> new_nonce() {
   std::uint64_t random = 0;
   if (::getrandom(&random, sizeof random, 0) != sizeof random) {
     return Error{Code::kInternal, "the kernel gives no random number"};
@@ -88,7 +97,7 @@ Result<std::string> new_seal() {
   return fmt::format("x{:016x}", random);
 }
 
-CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal,
+CommandSpec dump_query(const ClientSettings& settings, const std::string& nonce,
                        const std::string& node) {
   // Of a federation with fed_display, too, only this cluster.
   CommandSpec spec =
@@ -96,28 +105,23 @@ CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal,
   if (!node.empty()) {
     spec.argv.push_back(node);
   }
-  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s" + seal);
+  spec.extra_environment.emplace_back("SLURM_TIME_FORMAT=%s" + nonce);
   spec.max_output_bytes = std::size_t{256} << 20;
   return spec;
 }
 
 std::optional<std::string> dump_query_failure(const CommandOutput& output) {
-  if (output.too_long) {
-    return "scontrol printed more than the records of a cluster can contain";
-  }
   const auto failure = classify(output, "scontrol");
   if (!failure) {
     return std::nullopt;
   }
-  if (failure->cause == node::SlurmFailure::kNotInSlurm) {
-    return "scontrol printed nothing";
-  }
-  return failure_text(*failure);
+  const bool no_cause = output.too_long || failure->cause == node::SlurmFailure::kNotInSlurm;
+  return no_cause ? failure->detail : failure_text(*failure);
 }
 
 Status ScontrolDump::start(Now now, bool /*or_unchanged*/) {
-  seal_ = TRY(new_seal());
-  return runner_->start(dump_query(settings_, seal_), now.steady);
+  nonce_ = TRY(new_nonce());
+  return runner_->start(dump_query(settings_, nonce_), now.steady);
 }
 
 std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
@@ -128,45 +132,46 @@ std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
   if (auto failure = dump_query_failure(output)) {
     return Error{Code::kUnavailable, *std::move(failure)};
   }
-  auto records = TRY(split_dump(output.out, seal_));
+  auto records = TRY(split_dump(output.out, nonce_));
   return Answer{std::move(records), output.took};
 }
 
-Result<DumpRecords> split_dump(std::string_view text, std::string_view seal) {
+Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce,
+                               std::string_view only) {
   if (!text.ends_with('\n')) {
     return Error{Code::kInvalid, "scontrol's output is truncated"};
   }
   text.remove_suffix(1);
   std::vector<DumpLine> lines;
-  std::set<std::string_view> sealed;  // nodes
+  std::set<std::string_view> proven;  // nodes
   for (const auto line : split(text, '\n')) {
     const auto name = record_name(line);
-    const bool has_seal = !name.empty() && is_sealed(line, seal);
-    if (has_seal) {
-      sealed.insert(name);
+    const bool is_proven = !name.empty() && has_nonce(line, nonce);
+    if (is_proven) {
+      proven.insert(name);
     }
-    lines.push_back({line, name, has_seal});
+    lines.push_back({line, name, is_proven});
   }
   DumpRecords records;
   std::string* current = nullptr;
-  for (const auto& [line, name, has_seal] : lines) {
-    if (!name.empty() && (has_seal || !sealed.contains(name))) {
-      current = &records[std::string{name}];
-      *current += without_seal(without_samples(line), seal) + "\n";
+  bool began = false;
+  for (const auto& [line, name, is_proven] : lines) {
+    if (!name.empty() && (is_proven || !proven.contains(name))) {
+      began = true;
+      current = only.empty() || only == name ? &records[std::string{name}] : nullptr;
+      if (current != nullptr) {
+        *current += without_nonce(without_samples(line), nonce) + "\n";
+      }
     } else if (current != nullptr) {
       if (trim(line).starts_with(kRecord)) {
         current->back() = ' ';  // it is to be read as no record there either
       }
-      *current += without_seal(std::string{line}, seal) + "\n";
-    } else if (!trim(line).empty()) {
-      return line.find("No nodes in the system") != std::string_view::npos
-                 ? Error{Code::kNotFound,
-                         "slurmctld shows no nodes at all (with PrivateData=nodes, scontrol must "
-                         "run as a Slurm operator)"}
-                 : Error{Code::kInvalid, "scontrol's output is not a list of nodes"};
+      *current += without_nonce(std::string{line}, nonce) + "\n";
+    } else if (!began && !trim(line).empty() && !line.starts_with(kHeading)) {
+      return no_list(line);
     }
   }
-  if (records.empty()) {
+  if (!began) {
     return Error{Code::kInvalid, "scontrol listed no nodes"};
   }
   return records;

@@ -1,8 +1,8 @@
 #pragma once
 
 // The query for all nodes of a cluster, by slurmrestd (rest_dump.h), or by its commands:
-// `scontrol --local -a -d -o show node` (`sinfo -N` compares all rows: ADR 12). A full dump also
-// makes slurmctld compute what is allocated, so that is fresh here.
+// `scontrol --local -a -d -o show node` (`sinfo -N` compares all rows: ADR 12). For such a query
+// slurmctld computes what is allocated, so that is fresh here.
 
 #include <map>
 #include <memory>
@@ -14,7 +14,7 @@
 
 #include "base/command.h"
 #include "base/result.h"
-#include "slurm/answers/sinfo.h"
+#include "slurm/answers/slurm_client.h"
 
 namespace slurmlet::slurm {
 
@@ -41,7 +41,7 @@ class DumpSource {
 
 class ScontrolDump final : public DumpSource {
  public:
-  ScontrolDump(SinfoSettings settings, std::unique_ptr<CommandRunner> runner)
+  ScontrolDump(ClientSettings settings, std::unique_ptr<CommandRunner> runner)
       : settings_(std::move(settings)), runner_(std::move(runner)) {}
   Status start(Now now, bool or_unchanged) override;
   bool running() const override { return runner_->running(); }
@@ -50,17 +50,19 @@ class ScontrolDump final : public DumpSource {
   std::optional<Result<Answer>> poll(Now now) override;
 
  private:
-  SinfoSettings settings_;
+  ClientSettings settings_;
   std::unique_ptr<CommandRunner> runner_;
-  std::string seal_;  // of the dump under way
+  std::string nonce_;  // of the dump under way
 };
 
-// Times in the answer are Unix seconds with `seal` behind them (digits and letters): in a line that
-// somebody has written into a Comment to pass for another node's record it cannot be.
-// `node`: only that one.
-CommandSpec dump_query(const SinfoSettings& settings, const std::string& seal,
+// Longest answer that is read for the sake of one node.
+inline constexpr std::size_t kMaxDumpOfNode = std::size_t{64} << 20;
+
+// Times in the answer are Unix seconds with `nonce` behind them (digits and letters): in a line
+// that somebody has written into a Comment to pass for another node's record it cannot be.
+CommandSpec dump_query(const ClientSettings& settings, const std::string& nonce,
                        const std::string& node = "");
-Result<std::string> new_seal();
+Result<std::string> new_nonce();
 // Why the answer cannot be used, as failure_text() puts it (published_record.h); nothing when it is
 // worth splitting. Stable words.
 std::optional<std::string> dump_query_failure(const CommandOutput& output);
@@ -68,9 +70,11 @@ std::optional<std::string> dump_query_failure(const CommandOutput& output);
 // The answer as one text for each node, which ends with a line break. Load and free memory are
 // struck out (N/A): they change with each ping of slurmctld, and the node itself knows better. A
 // line that begins no record goes on with the one before it (line breaks in a Reason), and so does
-// one without the seal of a node that has one with it. Where that does not tell, what pretends to
-// be a second record of a node is kept with the first, for the daemon to refuse. kInvalid when it
-// is no list of nodes.
-Result<DumpRecords> split_dump(std::string_view text, std::string_view seal = "");
+// one without the nonce of a node that has one with it. Where that does not tell, what pretends to
+// be a second record of a node is kept with the first, for the daemon to reject. kInvalid when it
+// is no list of nodes, kNotFound when it is an empty one.
+// `only`: the text of this node alone, none where it is not in the list.
+Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce = "",
+                               std::string_view only = "");
 
 }  // namespace slurmlet::slurm

@@ -19,12 +19,8 @@ METRICS = {
     "slurmlet_slurm_state_age_seconds": set(),
     "slurmlet_slurm_state_max_age_seconds": set(),
     "slurmlet_slurmctld_queries_total": set(),
-    "slurmlet_slurmctld_full_queries_total": set(),
     "slurmlet_slurmctld_answers_total": set(),
-    "slurmlet_slurmctld_queries_left": set(),
     "slurmlet_slurmctld_last_query_seconds": set(),
-    "slurmlet_slurm_commands_total": set(),
-    "slurmlet_slurmrestd_requests_total": set(),
     "slurmlet_slurm_source_info": {"source"},
     "slurmlet_slurmctld_failures_total": {"cause"},
     "slurmlet_slurm_node_state": {"state"},
@@ -75,8 +71,7 @@ OPERATOR_METRICS = {
     "slurmlet_operator_certificate_approvals_total": {"result"},
 }
 # Of 0.1.0, exported beside the new ones for one release.
-OLD_NAMES = {"slurmlet_slurmctld_questions_total", "slurmlet_slurmctld_questions_left",
-             "slurmlet_slurmctld_last_question_seconds"}
+OLD_NAMES = {"slurmlet_slurmctld_questions_total", "slurmlet_slurmctld_last_question_seconds"}
 
 
 def samples(text):

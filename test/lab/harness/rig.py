@@ -17,7 +17,7 @@ FAST = {
     "apiVersion": "slurmlet.io/v1alpha1", "kind": "SlurmletConfiguration",
     "node": {"notReadyGracePeriod": "2s"},
     "slurm": {"pollInterval": "2s", "commandTimeout": "1900ms", "staleAfter": "8s",
-              "maxBackoff": "2s", "queriesPerHour": 3600, "confirmInterval": "2s"},
+              "maxBackoff": "2s"},
     "endpoint": {"port": 0, "healthzPort": 0},
 }
 

@@ -179,7 +179,7 @@ TEST(CheckMachine, Slurmctld) {
   facts.slurm.record.emplace();
   facts.slurm.record->name = "nid1";
   facts.slurm.record->state = {"IDLE", {}};
-  facts.slurm.source = "sinfo";
+  facts.slurm.source = "scontrol";
   facts.slurm.answered_at = kNow;
   facts.slurm.stale = true;
   const Finding stale = judged();
@@ -190,7 +190,7 @@ TEST(CheckMachine, Slurmctld) {
   EXPECT_THAT(
       judged(),
       found(Severity::kOk,
-            "answered in 4 ms through sinfo: nid1 is IDLE; the daemon queries it every 60 s"));
+            "answered in 4 ms through scontrol: nid1 is IDLE; the daemon queries it every 60 s"));
   counters.last_took.reset();
   facts.slurm.source = "slurmlet-operator";
   EXPECT_THAT(judged(), found(Severity::kOk, "not queried: slurmlet-operator reported at "));

@@ -37,6 +37,8 @@ std::string parse_error(const std::vector<std::string>& arguments) {
 TEST(CommandLineTest, AFlagThatIsGoneNamesWhatTookItsPlace) {
   EXPECT_THAT(parse_error({"run", "--slurm-feed=/srv/feed"}),
               HasSubstr("--slurm-feed was removed in 0.2: run slurmlet-operator"));
+  EXPECT_THAT(parse_error({"parse-slurm", "a.out"}),
+              HasSubstr("parse-slurm was removed in 0.2: slurmlet print-node"));
 }
 
 TEST(CommandLineTest, StatusAndCheckPrintTextOrJson) {
@@ -149,34 +151,11 @@ TEST(CommandLineTest, SubcommandsTakeFlagsOnEitherSide) {
   EXPECT_EQ(parsed({"--version"}).subcommand, "version");
 }
 
-TEST(CommandLineTest, ParseSlurmTakesOneFileAndANode) {
-  const auto options = [](const std::vector<std::string>& arguments) {
-    const auto command = parsed(arguments);
-    EXPECT_EQ(command.subcommand, "parse-slurm");
-    return command.options;
-  };
-  const auto are = [](const char* file, const char* node) {
-    return ElementsAre(Pair("file", file), Pair("node", node));
-  };
-  EXPECT_THAT(options({"parse-slurm"}), are("", ""));
-  EXPECT_THAT(options({"parse-slurm", "-"}), are("-", ""));
-  EXPECT_THAT(options({"parse-slurm", "a.out"}), are("a.out", ""));
-  EXPECT_THAT(options({"parse-slurm", "a.out", "--node", "n1"}), are("a.out", "n1"));
-  EXPECT_THAT(options({"parse-slurm", "--node=n1", "/tmp/a b"}), are("/tmp/a b", "n1"));
-  EXPECT_EQ(parse_error({"parse-slurm", "a", "b"}),
-            "parse-slurm reads one file; unexpected argument \"b\"");
-  EXPECT_EQ(parse_error({"parse-slurm", "a", "--nod=n1"}),
-            "unknown flag --nod; did you mean --node?");
-  EXPECT_THAT(parse_error({"parse-slurm", "--node"}), HasSubstr("--node"));
-  EXPECT_TRUE(parsed({"parse-slurm", "--help"}).help);
-}
-
 TEST(CommandLineTest, AnArgumentThatLooksLikeAFlagIsNoValue) {
   EXPECT_EQ(parse_error({"--slurm-node", "--port", "1"}), "missing value for flag --slurm-node");
   EXPECT_EQ(parse_error({"--nodename"}), "missing value for flag --nodename");
   EXPECT_THAT(parsed({"--slurm-node=--port"}).values,
               ElementsAre(Pair("slurm.nodeName", "--port")));
-  EXPECT_EQ(parsed({"parse-slurm", "--", "--node"}).options.at("file"), "--node");
 }
 
 TEST(CommandLineTest, ShortFlagsAndSwitches) {

@@ -58,9 +58,6 @@ TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
   EXPECT_THAT(help_text("slurmlet", "wait-registered"),
               AllOf(HasSubstr("--sentinel string "), HasSubstr("--timeout duration "),
                     HasSubstr("\nExit code: 0 ")));
-  const std::string parse = help_text("slurmlet", "parse-slurm");
-  EXPECT_THAT(parse, HasSubstr("\n  slurmlet parse-slurm [FILE] [--node NAME]\n"));
-  EXPECT_THAT(parse, Not(HasSubstr("--kubeconfig"))) << "it needs no configuration";
   EXPECT_EQ(help_text("slurmlet", "version"), "Print the version.\n\nUsage:\n  slurmlet version\n");
 }
 

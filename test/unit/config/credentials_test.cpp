@@ -34,7 +34,7 @@ TEST(CredentialsTest, ACommandBesideTheUnitFindsItsCredentials) {
     return with_unit_credentials(sources.lookup(), sources.reader())("CREDENTIALS_DIRECTORY");
   };
   EXPECT_EQ(found(), "/etc/credstore");
-  sources.files["/run/credentials/slurmlet.service/slurmlet.jwt"] = "top secret";
+  sources.files["/run/credentials/slurmlet.service/slurmlet.token"] = "top secret";
   EXPECT_EQ(found(), "/run/credentials/slurmlet.service") << "the running unit's own come first";
   sources.environment["CREDENTIALS_DIRECTORY"] = "/run/mine";
   EXPECT_EQ(found(), "/run/mine");
@@ -45,7 +45,7 @@ TEST(CredentialsTest, ACommandBesideTheUnitFindsItsCredentials) {
 
 TEST(CredentialsTest, OtherVariablesPassWhileCredentialsAreFound) {
   FakeSources sources;
-  sources.files["/etc/credstore/slurmlet.jwt"] = "top secret";
+  sources.files["/etc/credstore/slurmlet.token"] = "top secret";
   sources.environment["KUBECONFIG"] = "/k";
   EXPECT_EQ(with_unit_credentials(sources.lookup(), sources.reader())("KUBECONFIG"), "/k");
 }
@@ -81,10 +81,8 @@ TEST(CredentialsTest, ABootstrapLeavesItsKubeconfigInTheStateDirectory) {
 }
 
 TEST(CredentialsTest, WhatSomebodyGaveWins) {
-  const Settings settings = loaded(with({"slurmlet.kubeconfig", "slurmlet.jwt"}),
-                                   {"run", "--kubeconfig", "/k", "--slurm-jwt-file", "/j"});
+  const Settings settings = loaded(with({"slurmlet.kubeconfig"}), {"run", "--kubeconfig", "/k"});
   EXPECT_EQ(settings.kubernetes.kubeconfig, "/k");
-  EXPECT_EQ(settings.slurm.jwt_file, "/j");
   EXPECT_THAT(settings.warnings, IsEmpty());
 }
 
@@ -137,7 +135,7 @@ TEST(CredentialsTest, OneThatCannotBeReadIsNamed) {
 }
 
 TEST(CredentialsTest, WhatIsInThemIsNotPartOfTheSettings) {
-  const Settings settings = loaded(with({"slurmlet.kubeconfig", "slurmlet.jwt"}), {"run"});
+  const Settings settings = loaded(with({"slurmlet.kubeconfig"}), {"run"});
   EXPECT_THAT(effective_settings_json(settings), Not(HasSubstr("top secret")));
 }
 

@@ -115,9 +115,10 @@ TEST(LoadTest, NullInADropInIsTheDefaultAgain) {
 
 // Unset, each of them would let more be trusted than its author meant.
 TEST(LoadTest, AnEmptyTextIsAnErrorWhereItDecidesTrust) {
-  const std::pair<const char*, const char*> kKeys[] = {
-      {"kubernetes", "caFile"}, {"kubernetes", "caData"},    {"kubernetes", "caCertHashes"},
-      {"slurm", "restCAFile"},  {"slurm", "restServerUser"}, {"endpoint", "clientCAFile"}};
+  const std::pair<const char*, const char*> kKeys[] = {{"kubernetes", "caFile"},
+                                                       {"kubernetes", "caData"},
+                                                       {"kubernetes", "caCertHashes"},
+                                                       {"endpoint", "clientCAFile"}};
   for (const auto& [group, key] : kKeys) {
     for (const char* value : {"\"\"", "''", ""}) {
       FakeSources sources;
@@ -437,24 +438,16 @@ TEST(LoadTest, SettingsMustFitTogether) {
        "--healthz-port is 10250, the same as endpoint.port; choose another, or 0 for "
        "none"},
       {{"--slurm-source=rest"},
-       "--slurm-source is rest, but slurm.restURL is not set; set it to unix:/PATH of slurmrestd's "
-       "socket or to https://HOST:PORT"},
+       "--slurm-source is \"rest\", which was removed in 0.2: leave slurm.source at auto; "
+       "slurmrestd is now queried by slurmlet-operator (slurmSource: rest)"},
+      {{"--slurm-source=cli"},
+       "--slurm-source is \"cli\", which was removed in 0.2: set slurm.source to scontrol, or "
+       "leave it at auto"},
       {{"--slurm-source=feed"},
        "--slurm-source is \"feed\", which was removed in 0.2: run slurmlet-operator, and set "
        "slurm.source to operator or auto"},
-      {{"--slurm-rest-url=unix:/s", "--slurm-rest-ca-file=/ca"},
-       "--slurm-rest-ca-file is set, but slurm.restURL is not https://; remove it, or set "
-       "slurm.restURL to https://HOST:PORT"},
-      {{"--slurm-rest-url=unix:/s", "--slurm-rest-server-user=slurmrestd"},
-       "--slurm-rest-server-user is set, but slurm.restURL is not http://; remove it"},
-      {{"--slurm-rest-url=http://127.0.0.2:6820"},
-       "--slurm-rest-url must be http://127.0.0.1:PORT or, beyond this machine, https://: the "
-       "token would cross the network in the clear"},
-      {{"--slurm-rest-url=http://127.0.0.1.example.org:80"},
-       "--slurm-rest-url must be http://127.0.0.1:PORT or, beyond this machine, https://: the "
-       "token would cross the network in the clear"},
-      {{"--slurm-rest-url=https://h:6820", "--slurm-rest-ca-file=/ca"},
-       "--slurm-rest-ca-file is \"/ca\", which cannot be read: open /ca: No such file or "
+      {{"--endpoint-client-ca-file=/ca"},
+       "--endpoint-client-ca-file is \"/ca\", which cannot be read: open /ca: No such file or "
        "directory"},
   };
   for (const auto& row : kRows) {
@@ -466,8 +459,7 @@ TEST(LoadTest, SettingsMustFitTogether) {
 
 TEST(LoadTest, AFileThatHangsIsLeftToWhoUsesIt) {
   const FakeSources sources;
-  const std::vector<std::string> arguments = {"print-node", "--slurm-rest-url=https://h:6820",
-                                              "--slurm-rest-ca-file=/shared/ca"};
+  const std::vector<std::string> arguments = {"print-node", "--endpoint-client-ca-file=/shared/ca"};
   {
     fakes::HangingFile hanging{"/shared/ca"};
     EXPECT_EQ(sources.error_with(arguments), "");
@@ -532,60 +524,34 @@ TEST(LoadTest, ChoicesAreReadAndPrintedByTheirWords) {
   const Row& source = *find_row("slurm.source");
   for (const auto& word : choices(source)) {
     FakeSources sources;
-    const Settings settings =
-        loaded(sources, {"print-node", "--slurm-source", word, "--slurm-rest-url=unix:/s"});
+    const Settings settings = loaded(sources, {"print-node", "--slurm-source", word});
     EXPECT_EQ(value_text(source, settings), word);
   }
   EXPECT_EQ(loaded(FakeSources{}, {"print-node", "--slurm-source="}).slurm.source,
             node::SlurmSource::kAuto);
   EXPECT_THAT(
-      FakeSources{}.error_with({"print-node", "--slurm-source", "rst"}),
-      HasSubstr("--slurm-source is \"rst\"; it must be one of auto, cli, rest, operator; did you "
-                "mean \"rest\"?"));
+      FakeSources{}.error_with({"print-node", "--slurm-source", "scontol"}),
+      HasSubstr("--slurm-source is \"scontol\"; it must be one of auto, operator, scontrol; did "
+                "you mean \"scontrol\"?"));
 }
 
 TEST(LoadTest, WhatWasRemovedSaysWhatReplacedIt) {
   FakeSources sources;
-  sources.files["/c.yaml"] =
-      std::string(kHead) + "slurm:\n  source: feed\n  feed: /srv/feed\ncpuAffinity: slurmd\n";
+  sources.files["/c.yaml"] = std::string(kHead) +
+                             "slurm:\n  source: feed\n  feed: /srv/feed\n  restURL: unix:/s\n"
+                             "  questionsPerHour: 8\ncpuAffinity: slurmd\n";
   const std::string error = sources.error_with({"print-node", "--config=/c.yaml"});
   EXPECT_THAT(error, HasSubstr("/c.yaml:4:11: slurm.source is \"feed\", which was removed in 0.2: "
                                "run slurmlet-operator"));
   EXPECT_THAT(error,
               HasSubstr("/c.yaml:5:3: slurm.feed was removed in 0.2: run slurmlet-operator"));
-  EXPECT_THAT(error, HasSubstr("/c.yaml:6:1: cpuAffinity was removed in 0.2: set CPUAffinity="));
+  EXPECT_THAT(error,
+              HasSubstr("/c.yaml:6:3: slurm.restURL was removed in 0.2: leave slurm.source"));
+  EXPECT_THAT(error,
+              HasSubstr("/c.yaml:7:3: slurm.questionsPerHour was removed in 0.2: remove it"));
+  EXPECT_THAT(error, HasSubstr("/c.yaml:8:1: cpuAffinity was removed in 0.2: set CPUAffinity="));
   EXPECT_THAT(sources.error_with({"print-node", "--cpu-affinity", "slurmd"}),
               HasSubstr("--cpu-affinity was removed in 0.2: set CPUAffinity="));
-}
-
-TEST(LoadTest, AnOldNameCountsAndWarns) {
-  FakeSources sources;
-  EXPECT_THAT(loaded(sources, {"print-node", "--slurm-queries-per-hour=7"}).warnings, IsEmpty());
-  const Settings by_flag = loaded(sources, {"print-node", "--slurm-questions-per-hour=7"});
-  EXPECT_EQ(by_flag.slurm.queries_per_hour, 7);
-  EXPECT_THAT(by_flag.warnings,
-              ElementsAre("--slurm-questions-per-hour: slurm.questionsPerHour is now called "
-                          "slurm.queriesPerHour; the old name will be removed"));
-  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  questionsPerHour: 8\n";
-  const Settings by_file = loaded(sources, {"print-node", "--config=/c.yaml"});
-  EXPECT_EQ(by_file.slurm.queries_per_hour, 8);
-  EXPECT_THAT(by_file.warnings, ElementsAre(HasSubstr("/c.yaml:4:3: slurm.questionsPerHour: ")));
-  const Settings both =
-      loaded(sources, {"print-node", "--config=/c.yaml", "--slurm-questions-per-hour=9"});
-  EXPECT_EQ(both.slurm.queries_per_hour, 9) << "a flag is before the file";
-  EXPECT_EQ(both.warnings.size(), 1U);
-}
-
-// Not an error: a site that renames the key in one layer must not lose its Nodes.
-TEST(LoadTest, OfAnOldNameAndTheNewOneTheLastReadCounts) {
-  FakeSources sources;
-  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  questionsPerHour: 8\n";
-  const Settings settings =
-      loaded(sources, {"print-node", "--config=/c.yaml", "--slurm-queries-per-hour=9"});
-  EXPECT_EQ(settings.slurm.queries_per_hour, 9);
-  EXPECT_THAT(settings.warnings,
-              ::testing::Contains(AllOf(HasSubstr("/c.yaml:4:3: slurm.questionsPerHour"),
-                                        HasSubstr("--slurm-queries-per-hour"))));
 }
 
 TEST(LoadTest, EffectiveSettingsListEverySetting) {

@@ -31,8 +31,6 @@ TEST(SettingsTableTest, KeysFlagsAndVariablesAreUnique) {
   for (const auto& row : settings_table()) {
     EXPECT_TRUE(seen.insert(row.key).second) << row.key;
     EXPECT_TRUE(seen.insert(row.flag).second) << row.flag;
-    EXPECT_TRUE(row.old_key.empty() || seen.insert(row.old_key).second) << row.old_key;
-    EXPECT_TRUE(row.old_flag.empty() || seen.insert(row.old_flag).second) << row.old_flag;
     EXPECT_TRUE(row.environment.empty() || seen.insert(row.environment).second) << row.environment;
   }
   for (const auto& flag : command_flags()) {
@@ -122,7 +120,6 @@ TEST(SettingsTableTest, RowsAreFoundByKey) {
   EXPECT_EQ(find_row("slurm.pollInterval")->flag, "--slurm-poll-interval");
   EXPECT_EQ(find_row("slurm"), nullptr);
   EXPECT_EQ(find_row(""), nullptr);
-  EXPECT_EQ(find_row("slurm.questionsPerHour"), find_row("slurm.queriesPerHour"));
 }
 
 }  // namespace

@@ -6,8 +6,6 @@ set(COMPONENT_TESTS
   detach_file_test.cpp
   node_end_file_test.cpp
   node_identity_test.cpp
-  rest_access_test.cpp
   slurm_setup_test.cpp
-  slurm_source_test.cpp
   state_lock_test.cpp
   state_saver_test.cpp)

@@ -103,8 +103,9 @@ class MainLoopTest : public ::testing::Test {
     settings_.node.ready_follows = node::ReadyFollows::kDaemon;
     settings_.slurm.conf = tree_.path("slurm.conf").string();
     settings_.slurm.node_name = "nid1";
-    settings_.slurm.bin_dir = tree_.path("bin").string();  // no sinfo: slurmctld cannot be queried
-    settings_.slurm.source = node::SlurmSource::kCli;
+    settings_.slurm.bin_dir =
+        tree_.path("bin").string();  // no scontrol: slurmctld cannot be queried
+    settings_.slurm.source = node::SlurmSource::kScontrol;
     settings_.endpoint.port = 0;
     identity_.policy.node_name = "n1";
     identity_.policy.ready_follows = node::ReadyFollows::kDaemon;

@@ -11,28 +11,6 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-TEST(StretchedInterval, IsSaidWhereTheBudgetDoesNotCarryIt) {
-  config::SlurmSettings slurm;
-  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 10'000)), "");
-  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, {})), "");
-  slurm.queries_per_hour = 10;
-  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 1)), "") << "auto makes room";
-  slurm.poll_interval = seconds{60};
-  EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 1)),
-            "slurm.queriesPerHour is 10, so slurmctld is not queried every 60 s "
-            "(slurm.pollInterval) but about every 360 s");
-}
-
-TEST(StretchedInterval, IsNothingToWhoNeverQueries) {
-  config::SlurmSettings slurm;
-  slurm.poll_interval = seconds{5};
-  using enum node::SlurmSource;
-  for (const auto source : {kAuto, kCli, kRest, kOperator}) {
-    slurm.source = source;
-    EXPECT_EQ(stretched_interval(slurm, poll_settings(slurm, 1)).empty(), source == kOperator);
-  }
-}
-
 class DiscoverSlurm : public testing::Test {
  protected:
   DiscoverSlurm() {

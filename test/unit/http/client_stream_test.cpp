@@ -49,27 +49,6 @@ TEST(ClientStream, GivesStatusChunksAndOrderlyEnd) {
   EXPECT_FALSE(stream->error());
 }
 
-#if LIBCURL_VERSION_NUM >= 0x075000
-TEST(ClientStream, SendsNothingOnceConnectedToWhomItMayNot) {
-  TestServer server{{pki().server}, [](Exchange& exchange) { exchange.respond(200, "ok"); }};
-  const auto client = make_client(endpoint_of(server));
-  bool trusted = true;
-  Request request = get("/token");
-  request.may_send = [&] {
-    EXPECT_GT(server.connections(), 0) << "asked too early";
-    return trusted;
-  };
-  const auto good = client->open_stream(request);
-  EXPECT_EQ(collect(*client, *good, never), "ok");
-  trusted = false;  // over the same connection
-  const auto bad = client->open_stream(request);
-  EXPECT_EQ(collect(*client, *bad, never), "");
-  ASSERT_TRUE(bad->error());
-  EXPECT_EQ(bad->error()->code, Code::kDenied);
-  EXPECT_EQ(server.requests().size(), 1U);
-}
-#endif
-
 TEST(ClientStream, GivesTheBodyOfAnErrorResponse) {
   TestServer server{{pki().server}, [](Exchange& exchange) {
                       exchange.respond(410, "gone", "Retry-After: 3\r\n");

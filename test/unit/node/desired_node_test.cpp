@@ -106,7 +106,6 @@ TEST(DesiredNodeTest, Annotations) {
   record.features = {"ib", "avx512"};
   record.gres = {{"gpu", "a100", 4}, {"nic", "", 2}};
   record.gres_used = {{"gpu", "a100", 1}};
-  record.kind = AnswerKind::kFullDump;
   record.allocated_cpus = 16;
   facts.jobs = LocalJobs{2, std::nullopt};
   EXPECT_THAT(
@@ -148,7 +147,7 @@ TEST(DesiredNodeTest, AllocationIsMissingWhereItIsNotKnown) {
   auto annotations = desired(facts).annotations;
   EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-cpus"], "40");
   EXPECT_EQ(annotations["slurmlet.io/slurm-allocated-memory"], "1000Mi");
-  facts.slurm.record->kind = AnswerKind::kOneNode;
+  facts.slurm.stale = true;
   annotations = desired(facts).annotations;
   EXPECT_FALSE(annotations.contains("slurmlet.io/slurm-allocated-cpus"));
   EXPECT_FALSE(annotations.contains("slurmlet.io/slurm-allocated-memory"));
@@ -458,11 +457,6 @@ const std::vector<Change> kChanges = {
     {"Slurm's reason", [](auto& f, auto&) { f.slurm.record->reason = "fan"; }},
     {"Slurm's failure", [](auto& f, auto&) { f.slurm.failure = SlurmFailure::kTimeout; }},
     {"a stale answer", [](auto& f, auto&) { f.slurm.stale = true; }},
-    {"confirmation",
-     [](auto& f, auto&) {
-       f.confirmed = Confirmation{good_record(), {7}};
-     }},
-    {"jobs at the answer", [](auto& f, auto&) { f.jobs_at_answer = {{7}}; }},
     {"slurmd", [](auto& f, auto&) { f.slurmd.liveness = SlurmdFacts::Liveness::kAbsent; }},
     {"slurm.conf", [](auto& f, auto&) { f.slurm_conf.cluster_name = "eiger"; }},
     {"jobs", [](auto& f, auto&) { f.jobs->jobs = 1; }},

@@ -39,7 +39,7 @@ std::vector<std::string> events_of(const std::vector<HostFacts>& sequence,
     for (const auto& name : names(condition_events(last, now))) {
       out.push_back(name);
     }
-    last = announced(last, now);
+    last = now;
   }
   return out;
 }
@@ -138,64 +138,6 @@ TEST(ConditionEventsTest, OneEventWhenSlurmAnswersAgain) {
   EXPECT_THAT(events(unreachable(), facts_in_state("DOWN")), ElementsAre("Warning SlurmDown"));
   EXPECT_THAT(events(unreachable(), facts_in_state("IDLE", {"DRAIN"})),
               ElementsAre("Warning SlurmDrained", "Normal SlurmStateKnown"));
-}
-
-// An answer about one node that leaves its base state open.
-HostFacts open_state(std::set<std::string> flags = {}) {
-  HostFacts facts = facts_in_state("MIXED", std::move(flags));
-  facts.slurm.record->kind = AnswerKind::kOneNode;
-  return facts;
-}
-
-struct Sequence {
-  const char* what;
-  std::vector<HostFacts> steps;
-  std::vector<std::string> events;
-};
-
-TEST(ConditionEventsTest, WhatIsNotConfirmedNeitherHidesAChangeNorMakesOne) {
-  const HostFacts idle = facts_in_state("IDLE");
-  const HostFacts down = facts_in_state("DOWN");
-  const HostFacts draining = facts_in_state("MIXED", {"DRAIN"});
-  const HostFacts drained = facts_in_state("IDLE", {"DRAIN"});
-  const HostFacts open = open_state();
-  const HostFacts open_drain = open_state({"DRAIN"});
-  HostFacts early = good_facts();
-  early.slurm = {};
-  HostFacts open_without_slurmd = open;
-  open_without_slurmd.slurmd = without_slurmd().slurmd;
-  const std::vector<Sequence> rows{
-      {"the same again", {idle, open, idle}, {}},
-      {"down again", {down, open, down}, {}},
-      {"set down", {idle, open, down}, {"Warning SlurmDown", "Warning NodeNotReady"}},
-      {"up again", {down, open, idle}, {"Normal SlurmUp", "Normal NodeReady"}},
-      {"slurmd dies",
-       {idle, open, open_without_slurmd},
-       {"Warning SlurmdNotRunning", "Warning NodeNotReady"}},
-      {"an outage before",
-       {idle, unreachable(), open, idle},
-       {"Warning SlurmStateUnknown", "Normal SlurmStateKnown"}},
-      {"an outage after", {idle, open, unreachable()}, {"Warning SlurmStateUnknown"}},
-      {"an outage between",
-       {idle, open, unreachable(), open, idle},
-       {"Warning SlurmStateUnknown", "Normal SlurmStateKnown"}},
-      {"open at start", {early, open, idle}, {}},
-      {"open at start, then down",
-       {early, open, down},
-       {"Warning SlurmDown", "Warning NodeNotReady"}},
-      {"open at start, then an outage", {open, unreachable()}, {"Warning SlurmStateUnknown"}},
-      {"steps come and go", {draining, open_drain, draining, open_drain, draining}, {}},
-      {"drained meanwhile", {draining, open_drain, drained}, {"Warning SlurmDrained"}},
-      {"drained as before", {drained, open_drain, drained}, {}},
-      {"drained while open",
-       {idle, open, open_drain, draining, drained},
-       {"Warning SlurmDraining", "Warning SlurmDrained"}},
-  };
-  NodePolicy policy = policy_for("n1");
-  policy.ready_follows = ReadyFollows::kSlurm;
-  for (const Sequence& row : rows) {
-    EXPECT_EQ(events_of(row.steps, policy), row.events) << row.what;
-  }
 }
 
 // The first answer of slurmctld comes a moment after the start: a drained node that restarts

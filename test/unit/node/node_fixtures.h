@@ -54,10 +54,9 @@ inline HostFacts good_facts() {
   return facts;
 }
 
-// By a full dump, and nothing is known of the jobs here.
+// Nothing is known of the jobs here.
 inline HostFacts facts_in_state(std::string base, std::set<std::string> flags = {}) {
   HostFacts facts = good_facts();
-  facts.slurm.record->kind = AnswerKind::kFullDump;
   facts.slurm.record->state = {std::move(base), std::move(flags)};
   facts.jobs.reset();
   return facts;

@@ -96,23 +96,6 @@ TEST(ReadyTest, SlurmsVerdictCountsOnlyWhereReadyFollowsSlurm) {
   }
 }
 
-// A client's MIXED may stand over DOWN.
-TEST(ReadyTest, AMixedThatMayHideDownIsNotReady) {
-  HostFacts facts = facts_in_state("MIXED");
-  facts.slurm.record->kind = AnswerKind::kOneNode;
-  facts.slurm.record->reason = "Node unexpectedly rebooted";
-  facts.jobs = LocalJobs{1, std::nullopt};
-  const Condition condition = ready(facts, ReadyFollows::kSlurm);
-  EXPECT_EQ(condition.status, "Unknown");
-  EXPECT_EQ(condition.reason, "NotConfirmed");
-  EXPECT_EQ(ready(facts, ReadyFollows::kSlurmd).status, "True");
-  facts.slurm.record->state.flags = {"FAIL"};
-  EXPECT_EQ(ready(facts, ReadyFollows::kSlurm).reason, "SlurmFail");
-  facts.slurm.record->state.flags = {};
-  facts.slurm.record->reason = "";
-  EXPECT_EQ(ready(facts, ReadyFollows::kSlurm).status, "True");
-}
-
 TEST(ReadyTest, SlurmsVerdictQuotesSlurmsReason) {
   HostFacts facts = facts_in_state("DOWN");
   facts.slurm.record->reason = "psu broken";

@@ -318,36 +318,17 @@ TEST(SlurmStateConditionsTest, NotDrainedBecauseTheMachineSeesNoJobs) {
   HostFacts facts = facts_in_state("MIXED", {"DRAIN"});
   facts.jobs = LocalJobs{};
   EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain").reason, "Draining");
-  facts.slurm.record->kind = AnswerKind::kOneNode;
-  facts.slurm.record->reason = "bad dimm";
-  const auto conditions = slurm_state_conditions(facts);
-  const auto drain = condition_of(conditions, "SlurmNodeStateDrain");
-  EXPECT_EQ(drain.status, "True");
-  EXPECT_EQ(drain.reason, "JobsUnknown");
-  EXPECT_THAT(
-      drain.message,
-      HasSubstr("draining or drained: \"bad dimm\"; it is unknown whether jobs are still running"));
-  EXPECT_EQ(words(conditions, "Unknown"),
-            (std::set<std::string>{"Idle", "Mixed", "Allocated", "Down"}));
-  for (const char* word : {"Idle", "Mixed", "Allocated", "Down"}) {
-    const auto condition = condition_of(conditions, std::string{"SlurmNodeState"} + word);
-    EXPECT_EQ(condition.reason, "NotConfirmed");
-    EXPECT_THAT(condition.message, HasSubstr("slurm.confirmInterval"));
-  }
-  facts.jobs.reset();
-  EXPECT_THAT(condition_of(slurm_state_conditions(facts), "SlurmNodeStateIdle").message,
-              Not(HasSubstr("slurm.confirmInterval")))
-      << "no full query is made without a view of the jobs";
 }
 
-TEST(SlurmStateConditionsTest, AJobInPartIsNotAllocated) {
-  HostFacts facts = facts_in_state("ALLOCATED");
-  facts.slurm.record->kind = AnswerKind::kOneNode;
+TEST(SlurmStateConditionsTest, AJobThatHasStartedIsNotIdleAndPerhapsNotAll) {
+  HostFacts facts = facts_in_state("IDLE");
   facts.jobs = LocalJobs{1, std::nullopt};
-  EXPECT_EQ(words(slurm_state_conditions(facts), "Unknown"),
-            (std::set<std::string>{"Mixed", "Allocated"}));
-  EXPECT_TRUE(words(slurm_state_conditions(facts), "True").empty());
-  facts.slurm.record->kind = AnswerKind::kFullDump;
+  const auto conditions = slurm_state_conditions(facts);
+  EXPECT_EQ(words(conditions, "Unknown"), (std::set<std::string>{"Mixed", "Allocated"}));
+  EXPECT_EQ(condition_of(conditions, "SlurmNodeStateMixed").reason, "JobStarted");
+  EXPECT_EQ(condition_of(conditions, "SlurmNodeStateIdle").status, "False");
+  EXPECT_TRUE(words(conditions, "True").empty());
+  facts.slurm.record->state.base = "ALLOCATED";
   facts.slurm.record->allocated_cpus = 2;
   EXPECT_EQ(words(slurm_state_conditions(facts), "True"), (std::set<std::string>{"Mixed"}));
 }

@@ -1,4 +1,5 @@
 set(COMPONENT_TESTS
+  ../tls/test_certificates.cpp
   certificate_approver_test.cpp
   dumped_nodes_test.cpp
   leader_test.cpp
@@ -8,4 +9,5 @@ set(COMPONENT_TESTS
   operator_chance_test.cpp
   operator_loop_test.cpp
   options_test.cpp
+  rest_access_test.cpp
   rules_test.cpp)

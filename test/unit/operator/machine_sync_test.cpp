@@ -44,7 +44,7 @@ class MachineSyncTest : public ::testing::Test {
         settings_,
         OperatorContext{clock_, *nodes_, site_, leader_, events_, *machines_, api_, events_,
                         [this](SteadyTime) { return clock_.now().wall; }, leases_, node_api_},
-        std::make_unique<slurm::ScontrolDump>(slurm::SinfoSettings{},
+        std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(slurm_)),
         std::make_unique<FakeSlurmRunner>(slurm_), std::make_unique<FakeSlurmRunner>(slurm_),
         [] { return 0.5; });

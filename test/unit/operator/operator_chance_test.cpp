@@ -183,7 +183,7 @@ class World : public ::testing::Test {
         OperatorContext{clock_, *cluster.nodes, site_, *cluster.leader, events_, *cluster.machines,
                         api_, events_, [this](SteadyTime) { return clock_.now().wall; },
                         node_leases_, node_api_},
-        std::make_unique<slurm::ScontrolDump>(slurm::SinfoSettings{},
+        std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(cluster.slurm)),
         std::make_unique<FakeSlurmRunner>(cluster.slurm),
         std::make_unique<FakeSlurmRunner>(cluster.slurm), [] { return 0.5; });

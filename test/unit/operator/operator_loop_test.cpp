@@ -33,7 +33,7 @@ class OperatorLoopTest : public ::testing::Test {
         settings,
         OperatorContext{clock_, *watch_, site_, leader_, events_, machines_, machine_api_, events_,
                         [this](SteadyTime) { return clock_.now().wall; }, leases_, node_api_},
-        std::make_unique<slurm::ScontrolDump>(slurm::SinfoSettings{},
+        std::make_unique<slurm::ScontrolDump>(slurm::ClientSettings{},
                                               std::make_unique<FakeSlurmRunner>(slurm_)),
         std::make_unique<FakeSlurmRunner>(slurm_), std::make_unique<FakeSlurmRunner>(slurm_),
         [] { return 0.5; });

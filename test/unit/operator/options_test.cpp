@@ -20,7 +20,6 @@ TEST(OperatorOptions, TakeSlurmrestdWhereItMayBe) {
   EXPECT_EQ(parse_operator_command_line({})->options.slurm_source, Options::Source::kCli);
   for (const std::vector<std::string>& rest : std::vector<std::vector<std::string>>{
            {"--slurm-rest-url=unix:/run/slurmrestd.socket"},
-           {"--slurm-rest-url=http://127.0.0.1:6820", "--slurm-jwt-file=/etc/jwt"},
            {"--slurm-rest-url=https://head:6820", "--slurm-jwt-file=/etc/jwt",
             "--slurm-rest-ca-file=/etc/ca.crt"}}) {
     auto flags = rest;
@@ -44,17 +43,17 @@ TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
       {{"--slurm-source=rest", "--slurm-rest-url=head"},
        "--slurm-rest-url is \"head\"; it must be unix:/PATH of slurmrestd's socket"},
       {{"--slurm-source=rest", "--slurm-rest-url=http://head:6820"},
-       "--slurm-rest-url must be http://127.0.0.1:PORT or, beyond this machine, https://"},
+       "--slurm-rest-url is \"http://head:6820\"; it must be unix:/PATH of slurmrestd's socket or "
+       "https://"},
       {{"--slurm-source=rest", "--slurm-rest-url=CI_MISSING_JINJA_VAR/url"},
        "cloud-init had no value for this template variable; give the metadata this key"},
       {{"--slurm-source=rest", "--slurm-rest-url=https://head:6820"},
        "slurmrestd requires a token; set slurmJwtFile"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=/ca"},
        "slurmRestCAFile is set, but slurmRestURL is not https://"},
-      {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-server-user=slurmrestd"},
-       "slurmRestServerUser is set, but slurmRestURL is not http://"},
+      {{"--slurm-rest-server-user=slurmrestd"},
+       "--slurm-rest-server-user was removed in 0.2: set slurmRestURL to slurmrestd's socket"},
       {{"--slurm-rest-ca-file="}, "--slurm-rest-ca-file is empty; fill it, or remove it"},
-      {{"--slurm-rest-server-user="}, "--slurm-rest-server-user is empty; fill it, or remove it"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=ca"},
        "--slurm-rest-ca-file is \"ca\"; it must be an absolute path"},
   };

@@ -1,6 +1,4 @@
 set(COMPONENT_TESTS
-  auto_source_test.cpp
-  capture_test.cpp
   captures_test.cpp
   cluster_choice_test.cpp
   conf_test.cpp
@@ -12,21 +10,17 @@ set(COMPONENT_TESTS
   node_json_test.cpp
   node_list_test.cpp
   node_name_test.cpp
-  poll_budget_test.cpp
   poll_pace_test.cpp
   published_record_test.cpp
   record_source_test.cpp
   record_text_test.cpp
   rest_dump_test.cpp
   rest_refusal_test.cpp
-  rest_source_test.cpp
   rest_token_test.cpp
   rest_versions_test.cpp
   scontrol_text_test.cpp
-  sinfo_table_test.cpp
-  sinfo_failure_test.cpp
-  sinfo_source_test.cpp
-  sinfo_test.cpp
+  slurm_client_test.cpp
+  scontrol_source_test.cpp
   site_dump_test.cpp
   slurm_users_test.cpp
   slurmd_name_test.cpp
@@ -36,7 +30,6 @@ set(COMPONENT_TESTS
   slurmd_unit_test.cpp
   slurmd_version_test.cpp
   slurmd_watch_test.cpp
-  source_choice_test.cpp
   squeue_test.cpp
   state_test.cpp
   values_test.cpp)

@@ -113,8 +113,6 @@ TEST(Gres, GroupsThatAreMalformedTellNothingButLeaveTheCount) {
 
 TEST(Gres, ReadsWhatEveryReleasePrints) {
   for (const auto& release : kReleases) {
-    const auto row = fixture(release + "/mixed-gpu.sinfo.out");
-    EXPECT_NE(row.find("gpu:a100:4,gpu:v100:2"), std::string::npos) << release;
     const auto detail = fixture(release + "/mixed-shard.detail.out");
     const auto at = detail.find("GresUsed=") + 9;
     const auto used = parse_gres(detail.substr(at, detail.find('\n', at) - at));

@@ -16,10 +16,10 @@ namespace {
 using node::SlurmFailure;
 using testing::HasSubstr;
 
-QueryFailure failure_of(int status, const std::string& body, const std::string& node = "n1") {
-  auto result = interpret_rest(status, body, node);
+QueryFailure failure_of(int status, const std::string& body) {
+  auto result = parse_nodes_json(body, status);
   EXPECT_TRUE(result.failure) << body;
-  EXPECT_FALSE(result.record) << body;
+  EXPECT_TRUE(result.nodes.empty()) << body;
   return result.failure.value_or(QueryFailure{});
 }
 
@@ -55,18 +55,9 @@ TEST(RestFailure, RecognisesEveryCapturedForm) {
   };
   for (const auto& c : cases) {
     const auto capture = rest_capture(c.file);
-    const auto failure = failure_of(capture.status, capture.body, "nope01");
+    const auto failure = failure_of(capture.status, capture.body);
     EXPECT_EQ(failure.cause, c.cause) << c.file << ": " << failure.detail;
     EXPECT_THAT(failure.detail, HasSubstr(c.part)) << c.file;
-  }
-}
-
-TEST(RestFailure, AnAnswerAboutNoNodeOfACommandIsNotInSlurm) {
-  for (const std::string release : {"23.02", "24.05", "24.11", "25.11"}) {
-    const auto answer = parse_nodes_json(fixture(release + "/nonexistent.json.out"), 0);
-    ASSERT_TRUE(answer.failure) << release;
-    EXPECT_EQ(answer.failure->cause, SlurmFailure::kNotInSlurm) << release;
-    EXPECT_NE(answer.slurm_version, "") << release;
   }
 }
 
@@ -207,36 +198,6 @@ TEST(RestFailure, DetailsAreShortStableAndWithoutSecrets) {
 
   const auto wordy = failure_of(500, with_error("4242", std::string(5000, 'x')));
   EXPECT_LE(wordy.detail.size(), 256U);
-}
-
-// ---- a record, but not the one that was asked for
-
-TEST(RestFailure, AnotherNodesRecordIsGarbage) {
-  const auto capture = rest_capture("25.11/mixed-gpu.rest.out");
-  ASSERT_TRUE(interpret_rest(200, capture.body, "gpu01").record);
-  const auto failure = failure_of(200, capture.body, "gpu02");
-  EXPECT_EQ(failure.cause, SlurmFailure::kGarbage);
-  EXPECT_EQ(failure.detail, "the answer is about node 'gpu01'");
-  EXPECT_EQ(failure_of(200, capture.body, "GPU01").cause, SlurmFailure::kGarbage);
-}
-
-TEST(RestFailure, TheSameNodeTwiceIsOneRecord) {
-  const std::string body =
-      R"({"nodes": [{"name": "n1", "state": "idle"}, {"name": "n1", "state": "idle"}]})";
-  ASSERT_TRUE(interpret_rest(200, body, "n1").record);
-  EXPECT_EQ(
-      failure_of(200, R"({"nodes": [{"name": "n1", "state": "idle"}, {"name": "n2"}]})").detail,
-      "the answer is about node 'n2'");
-}
-
-TEST(RestFailure, ARecordWithoutAStateIsGarbage) {
-  EXPECT_EQ(failure_of(200, R"({"nodes": [{"name": "n1"}]})").detail,
-            "the answer does not report the node's state");
-}
-
-TEST(RestFailure, ARecordOfAFailingAnswerDoesNotCount) {
-  const auto capture = rest_capture("25.11/mixed-gpu.rest.out");
-  EXPECT_EQ(failure_of(500, capture.body, "gpu01").cause, SlurmFailure::kRestUnavailable);
 }
 
 }  // namespace

@@ -8,8 +8,7 @@
 #include "fakes/fake_clock.h"
 #include "record_fixture.h"
 #include "scripted_source.h"
-#include "slurm/answers/sinfo.h"
-#include "slurm/sources/auto_source.h"
+#include "slurm/answers/slurm_client.h"
 #include "slurm/sources/controller_poll.h"
 
 namespace slurmlet::slurm {
@@ -48,7 +47,6 @@ TEST(JudgeRecord, TellsTheRecordAndWhenItWasSo) {
   EXPECT_EQ(result.record->state.raw(), "IDLE");
   EXPECT_EQ(result.record->cpus, 4);
   EXPECT_EQ(result.record->allocated_cpus, 0);
-  EXPECT_EQ(result.record->kind, node::AnswerKind::kFullDump);
   EXPECT_THAT(result.record->partitions, ElementsAre("normal", "debug"));
   EXPECT_EQ(result.record->cluster, "alps");
   EXPECT_EQ(result.as_of, kDumped);
@@ -186,31 +184,22 @@ TEST(JudgeRecord, AHugeForgeryCostsLittle) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds{60}) << "with sanitizers";
 }
 
-TEST(RecordSource, HasNewsOncePerRecordNodeAndCluster) {
+TEST(RecordSource, IsNewOncePerAnnotation) {
   RecordSource source{true};
-  const Now now{SteadyTime{hours{1}}, kDumped + seconds{7}};
-  const auto news = [&](const std::string& node = "n1") { return source.news(node, now.wall); };
-  EXPECT_EQ(news(), News::kNone) << "the Node has not been read";
-  EXPECT_EQ(source.ask("n1", Query::kOneNode, now)->detail,
-            "this machine's Node has not been read yet");
+  const WallTime now = kDumped + seconds{7};
+  EXPECT_EQ(source.judge("n1", now).failure->detail, "this machine's Node has not been read yet");
   EXPECT_FALSE(source.set_record(std::nullopt));
   EXPECT_TRUE(source.set_record(to_annotation(good())));
   EXPECT_FALSE(source.set_record(to_annotation(good())));
-  EXPECT_EQ(news(), News::kAnswer);
-  EXPECT_FALSE(source.ask("n1", Query::kOneNode, now));
-  EXPECT_TRUE(source.busy());
-  EXPECT_EQ(source.wake_at(), now.steady);
-  EXPECT_TRUE(source.poll(now)->record);
-  EXPECT_FALSE(source.busy());
-  EXPECT_EQ(news(), News::kNone);
-  EXPECT_EQ(news("n2"), News::kFailure);
-  source.set_place({"", "", "", "jura"});
-  EXPECT_EQ(news(), News::kFailure);
-  source.set_place({"", "", "", "alps"});
-  EXPECT_EQ(news(), News::kAnswer);
+  EXPECT_TRUE(source.judge("n1", now).record);
+  EXPECT_TRUE(source.judge("n2", now).failure);
+  source.set_cluster("jura");
+  EXPECT_TRUE(source.judge("n1", now).failure);
+  source.set_cluster("alps");
   EXPECT_FALSE(source.set_record(std::nullopt)) << "of a Node that is gone the last one counts";
+  EXPECT_TRUE(source.has_record());
   EXPECT_TRUE(source.set_record(""));
-  EXPECT_EQ(news(), News::kFailure);
+  EXPECT_FALSE(source.has_record());
 }
 
 // What the poll makes of it, alone and with a source behind it, in time that the test lets pass.
@@ -222,17 +211,13 @@ class RecordPoll : public testing::Test {
     PollSettings settings;
     settings.interval = kInterval;
     settings.stale_after = 3 * kInterval;
-    settings.questions_per_hour = 12;
-    std::unique_ptr<NodeSource> source = std::make_unique<RecordSource>(!with_fallback);
+    PollSources sources{RecordSource{!with_fallback}, nullptr};
     if (with_fallback) {
-      std::vector<std::unique_ptr<NodeSource>> sources;
-      sources.push_back(std::move(source));
-      sources.push_back(std::make_unique<ScriptedSource>(asked_));
-      source = std::make_unique<AutoSource>(
-          std::move(sources), [](bool, const std::string&) {}, [] { return 0.5; });
+      sources.query = std::make_unique<ScriptedSource>(asked_);
     }
-    poll_ = std::make_unique<ControllerPoll>(settings, "n1", std::move(source), [] { return 0.5; });
+    poll_ = std::make_unique<ControllerPoll>(settings, std::move(sources), [] { return 0.5; });
     poll_->set_place({"", "", "", "alps"});
+    poll_->set_node("n1", SitePlace{"n1"});
   }
   // As the operator does it at this moment.
   void publish(const std::string& state = "IDLE", const std::string& failure = "",
@@ -266,7 +251,7 @@ class RecordPoll : public testing::Test {
   }
 
   fakes::FakeClock clock_;
-  AskedQuestions asked_;
+  AskedQueries asked_;
   std::unique_ptr<ControllerPoll> poll_;
   bool stale_ = false;  // at any step
 };
@@ -283,10 +268,9 @@ TEST_F(RecordPoll, AChangeIsTakenAtOnceAndCostsNothing) {
     EXPECT_EQ(state(), i % 2 == 0 ? "IDLE+DRAIN" : "IDLE");
   }
   EXPECT_TRUE(asked_.at.empty());
-  EXPECT_EQ(poll_->counters().questions, 0U);
+  EXPECT_EQ(poll_->counters().queries, 0U);
   EXPECT_EQ(poll_->counters().answers, 0U);
   EXPECT_EQ(poll_->counters().failures, 0U);
-  EXPECT_EQ(poll_->counters().questions_left, 12);
   EXPECT_FALSE(stale_);
 }
 
@@ -317,7 +301,7 @@ TEST_F(RecordPoll, OneThatIsTooOldIsReplacedAtTheNodesOwnTimeAndNothingIsUnknown
   EXPECT_GE(asked_.at.front(), missed);
   EXPECT_LE(asked_.at.front(), too_old);
   EXPECT_FALSE(stale_);
-  EXPECT_EQ(answer().source, "script");
+  EXPECT_EQ(answer().source, "scontrol");
   const auto before = asked_.at.size();
   publish("IDLE+DRAIN");
   EXPECT_EQ(state(), "IDLE+DRAIN");
@@ -408,7 +392,7 @@ TEST_F(RecordPoll, WhatAQueryOfItsOwnHasSaidSinceIsNotTakenBack) {
   ASSERT_EQ(state(), "IDLE+DRAIN");
   publish("IDLE", "", seconds{25});  // the dump began before
   EXPECT_EQ(state(), "IDLE+DRAIN");
-  EXPECT_EQ(answer().source, "slurmlet-operator");
+  EXPECT_EQ(answer().source, "scontrol");
   pass(seconds{5});
   publish("IDLE");
   EXPECT_EQ(state(), "IDLE");
@@ -444,8 +428,7 @@ TEST_F(RecordPoll, EvidenceIsNoReasonToQuery) {
   make(true);
   publish();
   for (int i = 0; i < 6; ++i) {
-    poll_->ask_soon(clock_.now());
-    poll_->want_confirmation(true, clock_.now());
+    poll_->request_poll(clock_.now());
     pass(minutes{1});
   }
   EXPECT_TRUE(asked_.at.empty());
@@ -476,14 +459,13 @@ TEST_F(RecordPoll, AloneItSaysAfterAWhileThatTheNodeCannotBeRead) {
 TEST_F(RecordPoll, AnotherNodeIsJudgedAnew) {
   make(true);
   publish();
-  poll_->set_node("n2");
+  poll_->set_node("n2", SitePlace{"n2"});
   poll_->step(clock_.now());
-  EXPECT_EQ(answer().failure, SlurmFailure::kRecordUnavailable) << "the record is of n1";
-  EXPECT_FALSE(answer().record);
-  pass(kInterval);
+  EXPECT_FALSE(answer().record) << "the record is of n1";
+  pass(seconds{10});
   EXPECT_EQ(asked_.at.size(), 1U);
   publish();
-  poll_->set_node("n1");
+  poll_->set_node("n1", SitePlace{"n1"});
   poll_->step(clock_.now());
   EXPECT_EQ(answer().source, "slurmlet-operator");
 }

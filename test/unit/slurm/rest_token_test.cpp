@@ -81,14 +81,6 @@ TEST(TokenProblem, TellsOfAnExpiredTokenBeforeAsking) {
   EXPECT_EQ(problem->detail, "the token in /etc/jwt expired at 2026-11-20T14:00:00Z");
 }
 
-TEST(TokenProblem, OfTheEnvironmentNeedsANewStart) {
-  RestToken token = scontrol_token();
-  token.where = kTokenVariable;
-  EXPECT_THAT(
-      token_problem(token, *parse_rfc3339("2027-01-01T00:00:00Z"))->detail,
-      HasSubstr("in SLURM_JWT expired at 2026-11-20T14:00:00Z; start slurmlet with a fresh"));
-}
-
 TEST(TokenProblem, TellsWhyThereIsNone) {
   RestToken token;
   EXPECT_FALSE(token_problem(token, {}));  // none is configured
@@ -112,17 +104,17 @@ TEST(TokenProblem, RefusesWhatWouldBreakTheHeaderWithoutQuotingIt) {
   for (const std::string text : {"secret secret", "secret\nX-A: b", "secret\x7f",
                                  "s\xc3\xa9"
                                  "cret"}) {
-    const auto problem = token_problem({text, "SLURM_JWT", {}}, {});
+    const auto problem = token_problem({text, "/etc/jwt", {}}, {});
     ASSERT_TRUE(problem) << text;
     EXPECT_EQ(problem->cause, node::SlurmFailure::kTokenRefused);
-    EXPECT_THAT(problem->detail, HasSubstr("SLURM_JWT"));
+    EXPECT_THAT(problem->detail, HasSubstr("/etc/jwt"));
     EXPECT_THAT(problem->detail, Not(HasSubstr("cret")));
   }
 }
 
 TEST(TokenProblem, LetsAnOpaqueTokenBeJudgedBySlurm) {
-  EXPECT_FALSE(token_problem({"abc.def.ghi", "SLURM_JWT", {}}, {}));
-  EXPECT_FALSE(token_problem({"0123", "SLURM_JWT", {}}, {}));
+  EXPECT_FALSE(token_problem({"abc.def.ghi", "/etc/jwt", {}}, {}));
+  EXPECT_FALSE(token_problem({"0123", "/etc/jwt", {}}, {}));
 }
 
 }  // namespace

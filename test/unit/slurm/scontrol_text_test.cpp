@@ -82,8 +82,6 @@ TEST_F(ScontrolText, ReadsEveryFieldInBothForms) {
     EXPECT_EQ(record.mem_spec_limit_mib, 512);
     EXPECT_EQ(record.free_memory_mib, 21820);
     EXPECT_EQ(record.cpu_load, 0.89);
-    EXPECT_EQ(record.kind, node::AnswerKind::kFullDump)
-        << "scontrol makes slurmctld send all nodes";
     EXPECT_THAT(record.gres, ElementsAre(Gres{"gpu", "a100", 4, "0-1"}));
     EXPECT_THAT(record.gres_used, ElementsAre(Gres{"gpu", "a100", 2, "", "0-1"}));
     EXPECT_EQ(record.gres_drained, "");

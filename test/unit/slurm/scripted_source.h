@@ -16,9 +16,8 @@
 namespace slurmlet::slurm {
 
 // What happened, shared between the test and the source that the poll owns.
-struct AskedQuestions {
+struct AskedQueries {
   std::vector<SteadyTime> at;
-  int full = 0;  // of these, full queries
   std::function<Duration()> takes = [] { return std::chrono::milliseconds{5}; };
   std::function<QueryResult()> result;
 };
@@ -37,12 +36,11 @@ inline QueryResult failed_result(node::SlurmFailure cause) {
 
 class ScriptedSource final : public NodeSource {
  public:
-  explicit ScriptedSource(AskedQuestions& asked) : asked_(asked) {}
+  explicit ScriptedSource(AskedQueries& asked) : asked_(asked) {}
 
-  std::optional<QueryFailure> ask(const std::string& /*node*/, Query query, Now now) override {
-    EXPECT_FALSE(busy()) << "two questions at once";
+  std::optional<QueryFailure> ask(const std::string& /*node*/, Now now) override {
+    EXPECT_FALSE(busy()) << "two queries at once";
     asked_.at.push_back(now.steady);
-    asked_.full += query == Query::kFull ? 1 : 0;
     ends_ = now.steady + asked_.takes();
     return std::nullopt;
   }
@@ -56,11 +54,10 @@ class ScriptedSource final : public NodeSource {
   }
   SteadyTime wake_at() const override { return ends_.value_or(kNever); }
   std::vector<int> wake_fds() const override { return {}; }
-  std::string name() const override { return "script"; }
-  SourceCounters counters() const override { return {}; }
+  void set_place(const ClusterPlace& /*place*/) override {}
 
  private:
-  AskedQuestions& asked_;
+  AskedQueries& asked_;
   std::optional<SteadyTime> ends_;
 };
 

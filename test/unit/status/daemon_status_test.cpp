@@ -31,9 +31,8 @@ Report healthy_report() {
   report.facts.slurm.record.emplace();
   report.facts.slurm.record->name = "nid1";
   report.facts.slurm.record->state = {"MIXED", {"DRAIN"}};
-  report.facts.slurm.record->kind = node::AnswerKind::kFullDump;
   report.facts.slurm.answered_at = kNow.wall - seconds{12};
-  report.facts.slurm.source = "sinfo";
+  report.facts.slurm.source = "scontrol";
   report.facts.slurm_conf.cluster_name = "alps";
   report.facts.slurmd.liveness = node::SlurmdFacts::Liveness::kRunning;
   report.facts.slurmd.pid = 1532;
@@ -70,12 +69,6 @@ DaemonStatus status_of(const Report& report, const sync::LeaseStatus& lease,
   return status ? *status : DaemonStatus{};
 }
 
-TEST(DaemonStatusTest, ABaseStateThatIsNotConfirmedIsUnknown) {
-  Report report = healthy_report();
-  report.facts.slurm.record->kind = node::AnswerKind::kOneNode;
-  EXPECT_THAT(status_of(report, {}).text, HasSubstr("nid1 is UNKNOWN+DRAIN in cluster alps"));
-}
-
 TEST(DaemonStatusTest, AHealthyDaemon) {
   const auto status = status_of(healthy_report(), renewed(seconds{5}));
   EXPECT_TRUE(status.healthy);
@@ -101,7 +94,7 @@ TEST(DaemonStatusTest, TextForPeople) {
           "  node               registered\n"
           "  lease              held, renewed {}\n"
           "  Ready              True (SlurmdRunning): slurmd is running\n"
-          "  Slurm              nid1 is MIXED+DRAIN in cluster alps, by sinfo 12 s ago, "
+          "  Slurm              nid1 is MIXED+DRAIN in cluster alps, by scontrol 12 s ago, "
           "queried every 60 s\n"
           "  slurmd             running, pid 1532, 22.05.8\n"
           "  client cert        valid until {}\n"
@@ -119,7 +112,7 @@ TEST(DaemonStatusTest, TextForPeople) {
   const std::string worse = status_of(report, {}).text;
   EXPECT_THAT(
       worse,
-      HasSubstr("by sinfo 5 min ago, queried every 60 s; the last query failed: timed out\n"));
+      HasSubstr("by scontrol 5 min ago, queried every 60 s; the last query failed: timed out\n"));
   EXPECT_THAT(worse, HasSubstr("serving cert       self-signed\n"));
   EXPECT_THAT(worse, HasSubstr("slurmd             not running\n"));
   EXPECT_THAT(worse, Not(HasSubstr("endpoint")));

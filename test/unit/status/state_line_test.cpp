@@ -70,22 +70,13 @@ std::vector<Row> rows() {
       {"Slurm drains it",
        [](Report& r, LeaseStatus&) {
          r.facts.slurm.record->state = {"MIXED", {"DRAIN"}};
-         r.facts.slurm.record->kind = node::AnswerKind::kFullDump;
        },
        "n1: Ready, Slurm MIXED+DRAIN, lease renewed 14:02:11Z"},
-      {"a MIXED that may be anything",
-       [](Report& r, LeaseStatus&) {
-         r.facts.slurm.record->state = {"MIXED", {}};
-         r.facts.jobs.emplace();
-       },
-       "n1: Ready, Slurm MIXED (not confirmed), lease renewed 14:02:11Z"},
       {"a job began since the dump",
        [](Report& r, LeaseStatus&) {
-         r.facts.slurm.record->kind = node::AnswerKind::kFullDump;
-         r.facts.jobs_at_answer.emplace();
          r.facts.jobs = node::LocalJobs{.jobs = 1, .allocated_cpus = {}, .job_ids = {17}};
        },
-       "n1: Ready, Slurm IDLE (not confirmed), lease renewed 14:02:11Z"},
+       "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z"},
       {"slurmd just went",
        [](Report& r, LeaseStatus&) { r.facts.slurmd.liveness = Liveness::kAbsent; },
        "n1: Ready, slurmd is down, Slurm IDLE, lease renewed 14:02:11Z"},

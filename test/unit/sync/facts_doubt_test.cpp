@@ -16,13 +16,6 @@ using std::chrono::seconds;
 
 class FactsDoubtTest : public FactsSyncFixture {
  protected:
-  void answer_with(const std::string& fixture_name) {
-    CommandOutput output;
-    output.out = slurm::query_answer(fixture_name);
-    output.out.replace(0, output.out.find('|'), sinfo_.started.back().argv[5]);
-    sinfo_.end = output;
-    step();
-  }
   void another_slurmd() { add_process(tree_, {4242, "slurmd", {"slurmd", "-N", "nid2"}}); }
 };
 
@@ -31,7 +24,7 @@ TEST_F(FactsDoubtTest, SeveralSlurmdAreRefusedAndNothingIsAsked) {
   another_slurmd();
   start();
   wait_quietly(minutes{20});
-  EXPECT_TRUE(sinfo_.started.empty());
+  EXPECT_TRUE(dump_.started.empty());
   EXPECT_EQ(facts().slurm.failure, node::SlurmFailure::kNodeUnknown);
   EXPECT_EQ(facts().slurm.failure_detail, "slurmd runs here several times");
   EXPECT_EQ(liveness(), Liveness::kUnknown);
@@ -50,7 +43,7 @@ TEST_F(FactsDoubtTest, ASecondSlurmdIsNoticedAndSoIsItsEnd) {
   tree_.remove("proc/4242");
   run_until([this] { return !facts().slurm.failure; }, minutes{1});
   EXPECT_EQ(liveness(), Liveness::kRunning) << "in the same step";
-  run_until([this] { return new_questions() > 0; }, minutes{1});
+  run_until([this] { return new_queries() > 0; }, minutes{1});
   answer();
   EXPECT_TRUE(facts().slurm.record);
 }
@@ -90,24 +83,24 @@ TEST_F(FactsDoubtTest, WithoutSystemdNobodyIsAskedWhy) {
 TEST_F(FactsDoubtTest, ANotRespondingNodeWhoseSlurmdRunsIsAskedAboutOnceMoreSoon) {
   slurmd_starts();
   start();
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
-  answer_with("22.05.8/query-not_responding.out");
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
+  answer("IDLE+NOT_RESPONDING");
   ASSERT_TRUE(facts().slurm.record);
   ASSERT_TRUE(facts().slurm.record->state.has("NOT_RESPONDING"));
-  const Duration waited = run_until([this] { return sinfo_.started.size() == 2; }, minutes{1});
+  const Duration waited = run_until([this] { return dump_.started.size() == 2; }, minutes{1});
   EXPECT_GE(waited, seconds{20});
-  EXPECT_LE(waited, seconds{20} + milliseconds{1}) << "the least that a wake-up takes here";
-  answer_with("22.05.8/query-not_responding.out");
+  EXPECT_LE(waited, seconds{20} + poll_.spread);
+  answer("IDLE+NOT_RESPONDING");
   wait_quietly(minutes{30});
-  EXPECT_EQ(sinfo_.started.size(), 2U) << "once";
+  EXPECT_EQ(dump_.started.size(), 2U) << "once";
 }
 
 TEST_F(FactsDoubtTest, ANotRespondingNodeWithoutSlurmdIsNoNews) {
   start();
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
-  answer_with("22.05.8/query-not_responding.out");
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
+  answer("IDLE+NOT_RESPONDING");
   wait_quietly(minutes{30});
-  EXPECT_EQ(sinfo_.started.size(), 1U);
+  EXPECT_EQ(dump_.started.size(), 1U);
 }
 
 // A slurmd in a container has a spool directory of its own.
@@ -143,8 +136,8 @@ TEST_F(FactsDoubtTest, SlurmdsMountsAreReadOnceAReportAndForEachSlurmd) {
   mounts(ours);
   start_and_answer();
   const auto await_answer = [this] {
-    const auto asked = sinfo_.started.size();
-    run_until([&] { return sinfo_.started.size() > asked; }, minutes{2});
+    const auto asked = dump_.started.size();
+    run_until([&] { return dump_.started.size() > asked; }, minutes{2});
     answer();
   };
   mounts(theirs);
@@ -156,79 +149,6 @@ TEST_F(FactsDoubtTest, SlurmdsMountsAreReadOnceAReportAndForEachSlurmd) {
   mounts(theirs);
   await_answer();
   EXPECT_FALSE(facts().jobs) << "another slurmd is";
-}
-
-// slurmctld's answer about one node says MIXED and no step runs here.
-class ConfirmTest : public FactsDoubtTest {
- protected:
-  bool is_full() const {
-    return !sinfo_.started.empty() && sinfo_.started.back().argv[5] == "nid1,nid1";
-  }
-  void answer_mixed() {
-    CommandOutput output;
-    output.out = slurm::query_answer("22.05.8/query-mixed.out");
-    output.out.replace(0, output.out.find('|'), "nid1");
-    sinfo_.end = output;
-    step();
-  }
-  void await_question() {
-    const auto asked = sinfo_.started.size();
-    run_until([&] { return sinfo_.started.size() > asked; }, minutes{2});
-  }
-  node::SlurmView view() const { return node::slurm_view(facts()); }
-  // Answers until a full query is under way.
-  void start_and_await_full_query() {
-    poll_.interval = minutes{1};
-    poll_.stale_after = minutes{5};
-    start();
-    run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
-    while (!is_full()) {
-      answer_mixed();
-      EXPECT_EQ(view().reason, "NotConfirmed");
-      EXPECT_EQ(view().use, node::Use::kUnknown);
-      await_question();
-      ASSERT_LT(sinfo_.started.size(), 15U) << "no full query";
-    }
-  }
-};
-
-TEST_F(ConfirmTest, AMixedWithoutStepsIsConfirmedByAFullDump) {
-  start_and_await_full_query();
-  answer_mixed();
-  EXPECT_TRUE(view().is("MIXED"));
-  // And so it stays while nothing changes.
-  await_question();
-  EXPECT_FALSE(is_full());
-  answer_mixed();
-  EXPECT_TRUE(view().is("MIXED"));
-  EXPECT_EQ(facts().slurm.record->kind, node::AnswerKind::kOneNode);
-}
-
-// It may have begun after slurmctld made the dump.
-TEST_F(ConfirmTest, AJobThatBeginsDuringAFullQueryIsNotConfirmedByIt) {
-  start_and_await_full_query();
-  job_starts("spool", 7, 4343);
-  answer_mixed();
-  ASSERT_EQ(jobs(), 1);
-  EXPECT_TRUE(view().is("MIXED")) << "as of the dump";
-  await_question();
-  EXPECT_FALSE(is_full());
-  answer_mixed();
-  EXPECT_EQ(view().reason, "NotConfirmed");
-}
-
-TEST_F(ConfirmTest, WhereJobsCannotBeSeenNoFullQueryIsMade) {
-  poll_.interval = minutes{1};
-  poll_.stale_after = minutes{5};
-  tree_.remove("spool");
-  start();
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
-  for (int i = 0; i < 15; ++i) {
-    answer_mixed();
-    EXPECT_EQ(view().reason, "NotConfirmed");
-    await_question();
-    EXPECT_FALSE(is_full());
-  }
 }
 
 }  // namespace

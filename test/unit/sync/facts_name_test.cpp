@@ -29,7 +29,7 @@ class FactsNameTest : public FactsSyncFixture {
     slurmd_starts(options);
     step();
   }
-  std::string asked_about() const { return sinfo_.started.back().argv[5]; }
+  std::string asked_about() const { return facts_->setup().node_name; }
 };
 
 TEST_F(FactsNameTest, NothingIsAskedOfSlurmctldBeforeSlurmdHasToldTheName) {
@@ -42,14 +42,14 @@ TEST_F(FactsNameTest, NothingIsAskedOfSlurmctldBeforeSlurmdHasToldTheName) {
   EXPECT_EQ(facts().slurm.failure_detail, "slurmd has not told it yet");
   EXPECT_EQ(liveness(), Liveness::kRunning) << "that is known";
   wait_quietly(seconds{5});
-  EXPECT_TRUE(sinfo_.started.empty());
+  EXPECT_TRUE(dump_.started.empty());
 
   slurmd_tells("fut7");
   EXPECT_FALSE(facts().slurm.failure);
   EXPECT_TRUE(facts_->learns_about_slurmd()) << "its version, in its new places";
   end_version();
   EXPECT_FALSE(facts_->learns_about_slurmd());
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
   EXPECT_EQ(asked_about(), "fut7");
   answer();
   ASSERT_TRUE(facts().slurm.record);
@@ -64,7 +64,7 @@ TEST_F(FactsNameTest, ASlurmdThatIsNotReadyIsAskedAgain) {
   slurmd_is_not_ready();
   EXPECT_EQ(run_until([this] { return scontrol_.started.size() == 2; }, minutes{1}), seconds{10});
   slurmd_tells("fut1");
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
   EXPECT_EQ(asked_about(), "fut1");
 }
 
@@ -73,7 +73,7 @@ TEST_F(FactsNameTest, ItsSuccessorHasTheNameUntilItTellsAnother) {
   slurmd_starts({"-F"});
   start();
   slurmd_tells("fut1");
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
   answer();
   slurmd_is_replaced({"-F"});
   ASSERT_EQ(scontrol_.started.size(), 2U);
@@ -85,8 +85,8 @@ TEST_F(FactsNameTest, ItsSuccessorHasTheNameUntilItTellsAnother) {
   ASSERT_EQ(scontrol_.started.size(), 3U);
   slurmd_tells("fut2");
   EXPECT_FALSE(facts().slurm.record);
-  run_until([this] { return !sinfo_.running; }, minutes{1});
-  run_until([this] { return sinfo_.running; }, minutes{1});
+  run_until([this] { return !dump_.running; }, minutes{1});
+  run_until([this] { return dump_.running; }, minutes{1});
   EXPECT_EQ(asked_about(), "fut2");
 }
 

@@ -52,7 +52,7 @@ TEST_F(FactsSharedFilesTest, WithoutSlurmConfTheMachineIsKnownAndTheRestIsNot) {
   EXPECT_THAT(node::slurm_view(facts()).message,
               HasSubstr("/shared/slurm.conf did not answer for 5 s"));
   EXPECT_FALSE(facts_->reads_slurm_conf()) << "nobody waits for it any more";
-  EXPECT_TRUE(sinfo_.started.empty());
+  EXPECT_TRUE(dump_.started.empty());
 
   wait_quietly(std::chrono::minutes{1});
   EXPECT_EQ(discovered_.size(), 0U) << "no second reading while the first one hangs";
@@ -60,7 +60,7 @@ TEST_F(FactsSharedFilesTest, WithoutSlurmConfTheMachineIsKnownAndTheRestIsNot) {
   release();
   EXPECT_EQ(facts().slurm_conf.cluster_name, "alps");
   EXPECT_EQ(liveness(), Liveness::kRunning);
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
   answer();
   EXPECT_EQ(node::slurm_view(facts()).knowledge, node::Knowledge::kKnown);
 }

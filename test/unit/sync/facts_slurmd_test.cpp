@@ -63,7 +63,7 @@ TEST_F(FactsSlurmdTest, ASlurmdThatDiesHasItsGraceAndItsEndIsAWakeUp) {
   slurmd_dies();
   EXPECT_TRUE(wakes());
   step();
-  answer();  // so that the end of sinfo is no wake-up
+  answer();  // so that the end of scontrol is no wake-up
   EXPECT_EQ(liveness(), Liveness::kAbsent);
   EXPECT_FALSE(grace_over());
   EXPECT_EQ(run_until([this] { return grace_over(); }, minutes{1}), seconds{15});
@@ -139,18 +139,18 @@ TEST_F(FactsSlurmdTest, ARejectedFileIsLookedAtAgainUntilItCounts) {
   EXPECT_EQ(liveness(), Liveness::kUnknown);
   EXPECT_EQ(facts().slurmd.detail, conf_.refusal);
   EXPECT_EQ(facts().slurm.failure, node::SlurmFailure::kBadConfiguration);
-  EXPECT_TRUE(sinfo_.started.empty());
+  EXPECT_TRUE(dump_.started.empty());
   conf_ = good;
   wait_quietly(options_.tick + seconds{1});
   EXPECT_EQ(liveness(), Liveness::kRunning);
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
 }
 
 // Since Slurm 23.11 a reconfigure replaces the process.
 TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   slurmd_starts();
   start_and_answer();
-  poll_.evidence_spread = seconds{30};
+  poll_.spread = seconds{30};
   conf_.pace = poll_;
   const auto old = std::move(slurmd_);
   slurmd_starts();
@@ -165,7 +165,7 @@ TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   EXPECT_EQ(discovered_.size(), 2U) << "at the start, and for the successor";
   // It happens on all nodes at the same moment.
   wait_quietly(minutes{1});
-  EXPECT_EQ(new_questions(), 0U);
+  EXPECT_EQ(new_queries(), 0U);
   const auto second = std::move(slurmd_);
   slurmd_starts();
   second->signal(SIGKILL);
@@ -176,21 +176,19 @@ TEST_F(FactsSlurmdTest, AReplacedSlurmdIsNoDeath) {
   EXPECT_EQ(discovered_.size(), 2U) << "slurm.conf is read at this node's place in half a minute";
   wait_quietly(seconds{30});
   EXPECT_EQ(discovered_.size(), 3U);
-  EXPECT_EQ(new_questions(), 0U);
+  EXPECT_EQ(new_queries(), 0U);
 }
 
 TEST_F(FactsSlurmdTest, DeathAndBirthOfSlurmdAreAskedAboutSoon) {
   slurmd_starts();
   start_and_answer();
   slurmd_dies();
-  step();
-  ASSERT_EQ(new_questions(), 1U);
+  run_until([this] { return new_queries() == 1; }, seconds{3});
   answer();
   wait_quietly(minutes{1});
-  EXPECT_EQ(new_questions(), 1U);
+  EXPECT_EQ(new_queries(), 1U);
   slurmd_starts();
-  step();
-  EXPECT_EQ(new_questions(), 2U);
+  run_until([this] { return new_queries() == 2; }, seconds{3});
 }
 
 // --- slurm.conf
@@ -249,14 +247,14 @@ TEST_F(FactsSlurmdTest, AnotherNodeNameIsAskedAboutAndTheOldAnswerForgotten) {
   ASSERT_TRUE(facts().slurm.record);
   ASSERT_EQ(facts().slurm.record->name, "nid1");
   slurmd_dies();
-  step();
+  run_until([this] { return new_queries() > 0; }, seconds{3});
   answer();
-  questions_ = sinfo_.started.size();
+  queries_ = dump_.started.size();
   slurmd_starts({"-N", "nid7"});
   step();
   EXPECT_FALSE(facts().slurm.record);
-  run_until([this] { return new_questions() > 0; }, seconds{3});
-  EXPECT_EQ(sinfo_.started.back().argv[5], "nid7");
+  run_until([this] { return new_queries() > 0; }, seconds{3});
+  EXPECT_EQ(facts_->setup().node_name, "nid7");
   answer();
   ASSERT_TRUE(facts().slurm.record);
   EXPECT_EQ(facts().slurm.record->name, "nid7");
@@ -266,7 +264,7 @@ TEST_F(FactsSlurmdTest, AnotherNodeNameIsAskedAboutAndTheOldAnswerForgotten) {
 TEST_F(FactsSlurmdTest, AnAnswerAboutTheOldNameDoesNotCount) {
   slurmd_starts();
   start();
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
   slurmd_dies();
   step();
   slurmd_starts({"-N", "nid7"});
@@ -302,15 +300,14 @@ TEST_F(FactsSlurmdTest, AnUnreadableSlurmConfIsReadOnceItsSlurmdRuns) {
   conf_.problem = "there is none";
   start();
   wait_quietly(minutes{1});
-  EXPECT_TRUE(sinfo_.started.empty());
+  EXPECT_TRUE(dump_.started.empty());
   EXPECT_EQ(facts().slurm_conf.cluster_name, "");
   conf_ = good;
   slurmd_starts();
   step();
   EXPECT_EQ(facts().slurm_conf.cluster_name, "alps");
-  run_until([this] { return !sinfo_.started.empty(); }, seconds{3});
-  ASSERT_FALSE(sinfo_.started.empty());
-  EXPECT_EQ(sinfo_.started[0].argv[5], "nid1");
+  run_until([this] { return !dump_.started.empty(); }, seconds{3});
+  ASSERT_FALSE(dump_.started.empty());
 }
 
 }  // namespace

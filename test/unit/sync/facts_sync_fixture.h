@@ -20,9 +20,8 @@
 #include "node/slurm_view.h"
 #include "slurm/fake_proc.h"
 #include "slurm/fake_runner.h"
-#include "slurm/fixture.h"
-#include "slurm/sources/record_source.h"
-#include "slurm/sources/sinfo_source.h"
+#include "slurm/record_fixture.h"
+#include "slurm/sources/scontrol_source.h"
 #include "sync/facts_sync.h"
 
 namespace slurmlet::sync {
@@ -54,7 +53,6 @@ class FactsSyncFixture : public ::testing::Test {
     poll_.interval =
         std::chrono::hours{24};  // what is asked beyond the first question is asked on evidence
     poll_.stale_after = std::chrono::hours{48};
-    poll_.evidence_spread = {};
   }
 
   // Just started; nothing has been looked at but the machine and slurm.conf.
@@ -89,13 +87,15 @@ class FactsSyncFixture : public ::testing::Test {
     unread.watch.places.proc_root = conf_.watch.places.proc_root;
     unread.watch.places.cgroup_root = conf_.watch.places.cgroup_root;
     unread.watch.systemd_dir = conf_.watch.systemd_dir;
-    auto poll = std::make_unique<slurm::ControllerPoll>(
-        poll_, "",
-        has_operator_
-            ? std::unique_ptr<slurm::NodeSource>{std::make_unique<slurm::RecordSource>(true)}
-            : std::make_unique<slurm::SinfoSource>(slurm::SinfoSettings{},
-                                                   std::make_unique<slurm::FakeRunner>(sinfo_)),
-        [] { return 0.5; });
+    slurm::PollSources sources;
+    if (has_operator_) {
+      sources.record.emplace(true);
+    } else {
+      sources.query = std::make_unique<slurm::ScontrolSource>(
+          slurm::ClientSettings{}, std::make_unique<slurm::FakeRunner>(dump_));
+    }
+    auto poll =
+        std::make_unique<slurm::ControllerPoll>(poll_, std::move(sources), [] { return 0.5; });
     facts_ = std::make_unique<FactsSync>(FactsSync::Parts{
         .options = options_,
         .metal3 = metal3_,
@@ -116,10 +116,10 @@ class FactsSyncFixture : public ::testing::Test {
   // Also the first question has been answered, and that was long ago.
   void start_and_answer() {
     start();
-    run_until([this] { return !sinfo_.started.empty(); }, std::chrono::seconds{3});
+    run_until([this] { return !dump_.started.empty(); }, std::chrono::seconds{3});
     answer();
     wait_quietly(std::chrono::minutes{1});
-    questions_ = sinfo_.started.size();
+    queries_ = dump_.started.size();
   }
   SteadyTime step() { return facts_->step(clock_.now()); }
   void end_version(const std::string& version = "slurm-wlm 22.05.8") {
@@ -127,16 +127,15 @@ class FactsSyncFixture : public ::testing::Test {
     version_.end->out = version + "\n";
     step();
   }
-  // slurmctld answers about the node that was asked for: idle.
-  void answer() {
-    if (sinfo_.started.empty()) {
-      ADD_FAILURE() << "slurmctld has not been asked";
+  // slurmctld answers about this node.
+  void answer(const std::string& state = "IDLE") {
+    if (dump_.started.empty()) {
+      ADD_FAILURE() << "slurmctld has not been queried";
       return;
     }
     CommandOutput output;
-    output.out = slurm::query_answer("22.05.8/query-idle.out");
-    output.out.replace(0, output.out.find('|'), sinfo_.started.back().argv[5]);
-    sinfo_.end = output;
+    output.out = slurm::scontrol_record(facts_->setup().node_name, state);
+    dump_.end = output;
     step();
   }
 
@@ -196,18 +195,18 @@ class FactsSyncFixture : public ::testing::Test {
   node::SlurmdFacts::Liveness liveness() const { return facts().slurmd.liveness; }
   int jobs() const { return facts().jobs ? facts().jobs->jobs : -1; }
   bool grace_over() const { return facts_->circumstances(clock_.now()).slurmd_grace_over; }
-  std::size_t new_questions() const { return sinfo_.started.size() - questions_; }
+  std::size_t new_queries() const { return dump_.started.size() - queries_; }
 
   fakes::TempTree tree_;
   fakes::FakeClock clock_;
-  slurm::FakeProgram sinfo_;
+  slurm::FakeProgram dump_;  // show node
   slurm::FakeProgram version_;
   slurm::FakeProgram unit_;                       // systemctl
   slurm::FakeProgram scontrol_;                   // show slurmd
   slurm::SlurmdProbe::ClientMaker probe_client_;  // none: slurmd cannot be asked
   FactsOptions options_;
   slurm::PollSettings poll_;
-  bool has_operator_ = false;    // in the place of sinfo
+  bool has_operator_ = false;    // in the place of scontrol
   SlurmSetup conf_;              // what slurm.conf says
   std::string name_of_several_;  // as slurm.nodeName chooses where several slurmd run; "" = refused
   std::optional<node::Metal3Facts> metal3_;
@@ -224,7 +223,7 @@ class FactsSyncFixture : public ::testing::Test {
   std::promise<void> released_;
   std::shared_ptr<std::shared_future<void>> held_;
   std::vector<std::string> discovered_;  // NAME of slurmd's -N at each reading of slurm.conf
-  std::size_t questions_ = 0;
+  std::size_t queries_ = 0;
   std::unique_ptr<fakes::SleepingChild> slurmd_;
   std::unique_ptr<FactsSync> facts_;
 };
