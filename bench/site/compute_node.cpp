@@ -37,8 +37,7 @@ struct ComputeNode::Daemon {
         node_watch(kube::watch_own_node(access, name, {}, random)),
         pod_watch(kube::watch_own_pods(access, name, {}, random)),
         events(access, name, random),
-        node(access, access.leases(), *node_watch, events, node_options(holder), random, link,
-             [](const std::string&) {}),
+        node(access, access.leases(), *node_watch, events, node_options(holder), random, link),
         pods(access, *pod_watch, events, {name, "alps", std::chrono::seconds{60}}, random),
         lease(access.leases(), {name, holder, std::chrono::seconds{40}}, random, link) {
     policy.node_name = name;

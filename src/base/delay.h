@@ -32,14 +32,10 @@ enum class Delay : std::uint8_t {
   // a call to the API server that failed
   kLeaseRetry,
   kNodeRetry,
-  kRegisterRetry,
   kPodRetry,
   kEventRetry,
-  kProviderIdRetry,
-  kProviderIdRejected,
   kRecreate,
-  kRevert,
-  kRevertedCondition,
+  kNotKept,
   // watches and connections
   kCredentialReplaced,
   kWatchExpired,

@@ -43,7 +43,7 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
       credential_(access.credential_identity()),
       events_(event_api_, name(), system_random()),
       node_(node_api_, lease_api_, *node_watch_, events_, node_options(), system_random(),
-            shared.lease, [this](const std::string& id) { remember(id); }),
+            shared.lease),
       detach_file_(config::process_environment()("RUNTIME_DIRECTORY").value_or("")),
       pods_(pod_api_, *pod_watch_, events_, {name(), "", settings.pods.max_backoff},
             system_random()),
@@ -80,8 +80,9 @@ sync::NodeSyncOptions MainLoop::node_options() {
   options.report_interval = settings_.kubernetes.status_report_interval;
   options.recreate = settings_.node.recreate == config::Recreate::kAlways;
   options.recreate_after = settings_.node.recreate_after;
-  options.end = load_end();
-  options.end_changed = [this](const auto& end) { save_end(end); };
+  options.deletion = load_deletion();
+  options.deletion_changed = [this](const auto& deletion) { save_deletion(deletion); };
+  options.provider_id_seen = [this](const std::string& id) { remember(id); };
   options.remembered_provider_id = identity_.remembered_provider_id;
   options.holder_identity = holder_identity_of(identity_);
   return options;
@@ -93,27 +94,27 @@ EndScope MainLoop::end_scope() const {
 }
 
 // What belongs to another boot or identity is removed.
-std::optional<node::NodeEnd> MainLoop::load_end() {
-  auto end = load_node_end(end_scope(), now().steady);
-  if (!end) {
-    log::warning(end.error().message);
+std::optional<node::DeletionRecord> MainLoop::load_deletion() {
+  auto deletion = load_node_end(end_scope(), now().steady);
+  if (!deletion) {
+    log::warning(deletion.error().message);
   }
-  if (!end || !*end) {
-    save_end(std::nullopt);
+  if (!deletion || !*deletion) {
+    save_deletion(std::nullopt);
     return std::nullopt;
   }
-  return *std::move(end);
+  return *std::move(deletion);
 }
 
-void MainLoop::save_end(const std::optional<node::NodeEnd>& end) {
+void MainLoop::save_deletion(const std::optional<node::DeletionRecord>& deletion) {
   shared_.saver.save("whether this Node was cordoned is not saved",
-                     [scope = end_scope(), end] { return save_node_end(scope, end); });
+                     [scope = end_scope(), deletion] { return save_node_end(scope, deletion); });
 }
 
 void MainLoop::notice_other_credential() {
   if (std::string fresh = access_.credential_identity(); fresh != credential_) {
     credential_ = std::move(fresh);
-    node_.forget_end();
+    node_.forget_deletion(now());
   }
 }
 
@@ -146,9 +147,6 @@ SteadyTime MainLoop::step() {
     publish(at);  // what this machine knows does not wait for the API server
   }
   notice_other_credential();
-  if (node_.look(at)) {
-    refresh_desired(at);  // that connection has shown our address
-  }
   wake_at(node_.step(at), "the deadline of the Node");
   detach_file_.set(node_.detached());
   if (facts_->set_record(node_.record())) {
@@ -268,12 +266,12 @@ void MainLoop::publish(Now at) {
   status::Report report;
   report.node_name = name();
   report.registered = node_.registered();
-  report.refusal = node_.refusal().value_or("");
+  report.refusal = node_.block_reason();
   report.went_with_machine = node_.went_with_machine();
   report.api_server = access_.server();
   report.api_error = node_.write_error();
   report.api_error_since = node_.write_error_since();
-  report.node_difference = node_.difference(at);
+  report.node_difference = node_.drift(at.steady);
   report.ready = ready_;
   report.metal3_uuid = metal3_uuid_of(identity_);
   report.provider_id = provider_id_of(identity_);

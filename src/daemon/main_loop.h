@@ -56,8 +56,8 @@ class MainLoop {
   std::unique_ptr<sync::FactsSync> make_facts();
   sync::NodeSyncOptions node_options();
   EndScope end_scope() const;
-  std::optional<node::NodeEnd> load_end();
-  void save_end(const std::optional<node::NodeEnd>& end);
+  std::optional<node::DeletionRecord> load_deletion();
+  void save_deletion(const std::optional<node::DeletionRecord>& deletion);
   void notice_other_credential();
   Now begin_part();
   void wake_at(SteadyTime time, const char* part);

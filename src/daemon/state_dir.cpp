@@ -71,11 +71,11 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
   return file;
 }
 
-Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now) {
+Result<std::optional<node::DeletionRecord>> load_node_end(const EndScope& scope, SteadyTime now) {
   const auto text = read_file(end_file(scope), kMaxBytes);
   if (!text) {
     return text.error().code == Code::kNotFound
-               ? Result<std::optional<node::NodeEnd>>{std::optional<node::NodeEnd>{}}
+               ? Result<std::optional<node::DeletionRecord>>{std::optional<node::DeletionRecord>{}}
                : text.error();
   }
   const Json document = Json::parse(*text, nullptr, false);
@@ -85,10 +85,11 @@ Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, Steady
                                      "deleted with its Machine, it is registered again"};
   }
   if (!is_of(document, scope)) {
-    return std::optional<node::NodeEnd>{};
+    return std::optional<node::DeletionRecord>{};
   }
-  node::NodeEnd end{kube::string_at(document, "nodeUID"), kube::string_at(document, "machine"),
-                    kube::bool_at(document, "detached")};
+  node::DeletionRecord end{kube::string_at(document, "nodeUID"),
+                           kube::string_at(document, "machine"),
+                           kube::bool_at(document, "detached")};
   if (const auto gone = kube::int_at(document, "goneAtMilliseconds"); gone && *gone >= 0) {
     end.gone_at = std::min(SteadyTime{milliseconds{*gone}}, now);  // never later than now
     end.deleted_at = kube::string_at(document, "deletedAt");
@@ -96,7 +97,7 @@ Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, Steady
   return std::optional{std::move(end)};
 }
 
-Status save_node_end(const EndScope& scope, const std::optional<node::NodeEnd>& end) {
+Status save_node_end(const EndScope& scope, const std::optional<node::DeletionRecord>& end) {
   const auto file = end_file(scope);
   if (!end || scope.boot_id.empty()) {
     touches_file(file.native());

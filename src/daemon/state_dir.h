@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/side_call.h"
 #include "base/unique_fd.h"
-#include "node/machine_end.h"
+#include "node/machine_deletion.h"
 
 namespace slurmlet::daemon {
 
@@ -39,10 +39,10 @@ struct EndScope {
 
 // kInvalid when the file is none of ours: slurmlet goes on without it. One of another boot or of
 // another identity is nothing.
-Result<std::optional<node::NodeEnd>> load_node_end(const EndScope& scope, SteadyTime now);
+Result<std::optional<node::DeletionRecord>> load_node_end(const EndScope& scope, SteadyTime now);
 
 // Nothing removes the file.
-Status save_node_end(const EndScope& scope, const std::optional<node::NodeEnd>& end);
+Status save_node_end(const EndScope& scope, const std::optional<node::DeletionRecord>& end);
 
 // What is to be remembered in the state directory. It may hang: a write is waited for half a second
 // and goes on beside the loop, and of what comes meanwhile the newest is written next, with step().

@@ -6,7 +6,7 @@ set(COMPONENT_SOURCES
   gpu_health.cpp
   labels.cpp
   lease_holder.cpp
-  machine_end.cpp
+  machine_deletion.cpp
   node_diff.cpp
   node_events.cpp
   reject_policy.cpp

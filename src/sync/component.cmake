@@ -1,10 +1,13 @@
 set(COMPONENT_SOURCES
+  deletion_tracker.cpp
   event_sink.cpp
   facts_files.cpp
   facts_sync.cpp
+  lease_claim.cpp
   lease_sync.cpp
-  node_kept.cpp
+  node_announcer.cpp
   node_registration.cpp
   node_sync.cpp
   node_watch.cpp
+  node_writer.cpp
   pod_sync.cpp)

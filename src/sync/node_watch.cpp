@@ -1,4 +1,6 @@
-// NodeSync: what the watch tells of the Node, and what is known of one that is not there.
+// NodeSync: what the watch reports of the Node.
+
+#include <algorithm>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -8,7 +10,6 @@
 namespace slurmlet::sync {
 namespace {
 
-using std::chrono::minutes;
 using std::chrono::seconds;
 
 // A write may find the Node gone before the watch reports how it was at the end.
@@ -32,22 +33,27 @@ Duration NodeSync::watch_lag() const {
   return watch_.last_error() ? kBrokenWatchLag : kWatchLag;
 }
 
-bool NodeSync::may_read_watch() const {
-  return observed_ || watching_ || (refusal_ && !holder_refused_);
+// From the first time on always: an unread watch would keep the loop awake.
+bool NodeSync::watches() const {
+  const auto* blocked = in<Blocked>();
+  return watch_next_ || registered() ||
+         (blocked != nullptr && blocked->why != Blocked::Why::kLeaseHeld);
 }
 
-// Of our Node, which may be that of an earlier run.
+// Of our Node.
 std::string NodeSync::known_uid() const {
-  if (observed_ || !lost_uid_.empty()) {
-    return observed_ ? observed_->uid : lost_uid_;
+  if (const auto* registered = in<Registered>()) {
+    return registered->node.uid;
   }
-  const auto published = link_.node_uid.get();
-  return published ? *published : "";
+  if (const auto* confirming = in<Confirming>()) {
+    return confirming->uid;
+  }
+  const auto* claimed = in<Claimed>();
+  return claimed != nullptr && claimed->existing ? claimed->existing->uid : "";
 }
 
 void NodeSync::read_watch(Now now) {
   std::vector<kube::WatchEvent<node::ObservedNode>> events;
-  watching_ = true;  // from now on always: an unread watch would keep the loop awake
   watch_next_ = watch_.step(now, events);
   using Type = kube::WatchEvent<node::ObservedNode>::Type;
   for (auto& event : events) {
@@ -56,7 +62,7 @@ void NodeSync::read_watch(Now now) {
       continue;
     }
     for (const auto& seen : event.objects) {
-      on_seen(seen);
+      on_seen(seen, now);
     }
   }
 }
@@ -64,84 +70,64 @@ void NodeSync::read_watch(Now now) {
 // `last`: the Node as it was at its end; nothing where a list just lacks it.
 void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
   const std::string known = known_uid();
-  // News of a Node that was deleted before we made this one says nothing of this one.
+  // An event about a Node before this one says nothing of this one.
   if (!known.empty() && last && last->uid != known) {
     return;
   }
-  if (last && last->uid == known) {
-    set_end(node::last_sight(*last));
+  if (!known.empty() && last) {
+    deletion_.seen(*last);
   }
-  if (!observed_ && !known.empty()) {
-    lost_uid_.clear();
-    told_by_ = {};
-    found_.reset();
-    publish_uid("");
-    if (!gave_up_) {
-      (void)stays_gone(now);
+  if (registered()) {
+    on_deleted(now, true);
+    return;
+  }
+  if (const auto* blocked = in<Blocked>()) {
+    if (blocked->why == Blocked::Why::kForeignNode) {
+      state_ = Unclaimed{now.steady};
     }
     return;
   }
-  on_deleted(now);
+  if (!known.empty()) {
+    const auto* confirming = in<Confirming>();
+    release(confirming != nullptr ? confirming->retry_at : now.steady);
+    (void)remains_deleted(now);
+  }
 }
 
-void NodeSync::on_seen(const node::ObservedNode& seen) {
-  if (!observed_) {
-    const bool is_old =
-        found_ && found_->node && is_older(seen.resource_version, found_->node->resource_version);
-    if (seen.uid == known_uid() && !is_old) {
-      set_end(node::last_sight(seen));
-      if (found_ && found_->node) {
-        found_->node = seen;
-      }
+void NodeSync::on_seen(const node::ObservedNode& seen, Now now) {
+  auto* registered = in<Registered>();
+  if (registered == nullptr) {
+    auto* claimed = in<Claimed>();
+    const bool is_known = seen.uid == known_uid();
+    if (is_known && claimed != nullptr &&
+        !is_older(seen.resource_version, claimed->existing->resource_version)) {
+      claimed->existing = seen;
     }
-    if (let_go_) {
-      next_try_ =
-          told_by_ = {};  // made anew, or never gone; of old news registration finds nothing
+    if (is_known) {
+      deletion_.seen(seen);
+    }
+    if (went_with_machine()) {
+      std::get<Blocked>(state_).recheck_at = now.steady;  // made anew, or never gone
     }
     return;  // registration reads the Node itself
   }
-  if (is_older(seen.resource_version, observed_->resource_version)) {
+  if (is_older(seen.resource_version, registered->node.resource_version)) {
     return;
   }
-  if (seen.uid != observed_->uid) {
+  if (seen.uid != registered->node.uid) {
     // Somebody deleted and re-created it: decide anew whether it is ours.
-    set_observed(std::nullopt);
-    next_try_ = {};
+    release(now.steady);
     return;
   }
   const char* key = node::vocabulary::kLabelMetal3Uuid;
-  if (observed_->labels.contains(key) && !seen.labels.contains(key) && !uuid_label_surrendered_) {
-    uuid_label_surrendered_ = true;
+  if (registered->node.labels.contains(key) && !seen.labels.contains(key) &&
+      !std::exchange(registered->uuid_label_surrendered, true)) {
     log::warning(std::string{"the label "} + key +
                  " was removed from this Node (Cluster API's label sync with prefix metal3.io?); "
                  "left as it is");
   }
-  set_observed(seen);
-}
-
-void NodeSync::on_deleted(Now now) {
-  if (!observed_) {
-    if (!gave_up_ && !holder_refused_ && !let_go_) {
-      refusal_.reset();  // the Node that was in our way is gone
-    }
-    return;
-  }
-  set_observed(std::nullopt);
-  if (!options_.recreate) {
-    gave_up_ = true;
-    refusal_ = "the Node was deleted and node.recreate is \"never\"";
-    log::warning("Node " + desired_.name + " was deleted; not registered again (node.recreate)");
-    return;
-  }
-  if (stays_gone(now)) {
-    return;
-  }
-  if (now.steady - recreated_at_ > minutes{10}) {
-    recreate_backoff_.reset();
-  }
-  next_try_ = now.steady + recreate_backoff_.next();
-  recreated_at_ = now.steady;
-  log::warning("Node " + desired_.name + " was deleted; registering it again");
+  registered->writer.observed_changed();
+  observe(seen);
 }
 
 }  // namespace slurmlet::sync

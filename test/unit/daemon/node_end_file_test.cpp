@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class NodeEndFileTest : public ::testing::Test {
  protected:
-  Result<std::optional<node::NodeEnd>> load(const EndScope& scope) {
+  Result<std::optional<node::DeletionRecord>> load(const EndScope& scope) {
     return load_node_end(scope, now_);
   }
   std::string file() const { return (tree_.path("node-end.json")).string(); }
@@ -25,7 +25,7 @@ class NodeEndFileTest : public ::testing::Test {
   fakes::TempTree tree_;
   SteadyTime now_{hours{5}};
   EndScope scope_{tree_.root().string(), "boot-1", "n1", "u1", "metal3://a/b/c", "credential-1"};
-  node::NodeEnd end_{"node-uid-1", "m1", true, SteadyTime{hours{4}}, "2026-11-20T15:58:10Z"};
+  node::DeletionRecord end_{"node-uid-1", "m1", true, SteadyTime{hours{4}}, "2026-11-20T15:58:10Z"};
 };
 
 TEST_F(NodeEndFileTest, ComesBackAsItWasInTheSameBoot) {

@@ -6,7 +6,7 @@ set(COMPONENT_TESTS
   labels_test.cpp
   lease_holder_test.cpp
   lease_renewal_test.cpp
-  machine_end_test.cpp
+  machine_deletion_test.cpp
   node_diff_test.cpp
   node_events_test.cpp
   ready_test.cpp

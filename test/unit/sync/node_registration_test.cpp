@@ -38,7 +38,8 @@ TEST_F(NodeRegistrationTest, TheOperatorsRecordIsToldFromTheFirstLookOn) {
   node.annotations[node::vocabulary::kRecord] = "{}";
   api_.put(node);
   EXPECT_EQ(sync_->record(), std::nullopt);
-  sync_->look(clock_.now());
+  sync_->step(clock_.now());
+  EXPECT_FALSE(sync_->registered());
   EXPECT_EQ(sync_->record(), "{}");
   step();
   EXPECT_EQ(sync_->record(), "{}");
@@ -88,18 +89,17 @@ TEST_F(NodeRegistrationTest, AnAdoptedNodeIsPatchedAtOnce) {
 }
 
 // Of this machine no more is known than who it is.
-TEST_F(NodeRegistrationTest, TheLeaseMayBeginWithTheFirstLook) {
+TEST_F(NodeRegistrationTest, TheLeaseMayBeginWithTheLookup) {
   put_ours();
   node::DesiredNode known;
   known.name = "n1";
   known.labels[kUuidLabel] = "u1";
   sync_->set_desired(known, clock_.now());
-  EXPECT_TRUE(sync_->look(clock_.now()));
+  EXPECT_EQ(sync_->step(clock_.now()), clock_.now().steady);
   EXPECT_EQ(uid(), held().uid);
   EXPECT_TRUE(lease_was_woken());
   EXPECT_FALSE(sync_->registered());
   sync_->set_desired(good_node(), clock_.now());
-  EXPECT_FALSE(sync_->look(clock_.now()));
   step();
   EXPECT_TRUE(sync_->registered());
   EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
@@ -108,10 +108,13 @@ TEST_F(NodeRegistrationTest, TheLeaseMayBeginWithTheFirstLook) {
   EXPECT_THAT(event_reasons(), IsEmpty());
 }
 
-TEST_F(NodeRegistrationTest, ALookThatFindsNoNodeIsNotRepeated) {
-  EXPECT_TRUE(sync_->look(clock_.now()));
-  step();
-  EXPECT_THAT(api_.calls(), ElementsAre("get n1", "create n1"));
+// The connection of the lookup has shown our address by then.
+TEST_F(NodeRegistrationTest, WhatBecomesKnownAfterTheLookupIsInTheNewNode) {
+  EXPECT_EQ(sync_->step(clock_.now()), clock_.now().steady);
+  EXPECT_THAT(api_.created(), IsEmpty());
+  sync_->set_desired(drained_node(), clock_.now());
+  sync_->step(clock_.now());
+  EXPECT_THAT(api_.created(), ElementsAre(drained_node()));
   EXPECT_EQ(uid(), held().uid);
 }
 
@@ -141,7 +144,7 @@ TEST_F(NodeRegistrationTest, WhatIsNotOursAnyMoreIsUnpublished) {
     link_.set_uid("uid-before");
     make();
     row.happens();
-    EXPECT_TRUE(sync_->look(clock_.now()));
+    sync_->step(clock_.now());
     EXPECT_EQ(uid(), row.uid) << row.what;
     leases_.remove("n1");
   }
@@ -159,7 +162,7 @@ TEST_F(NodeRegistrationTest, AForeignNodeIsLeftAlone) {
   const auto before = held();
   step();
   EXPECT_FALSE(sync_->registered());
-  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("another-machine"));
+  EXPECT_THAT(sync_->block_reason(), HasSubstr("another-machine"));
   run(hours{1});
   EXPECT_EQ(held(), before);
   EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
@@ -174,10 +177,10 @@ TEST_F(NodeRegistrationTest, RegistersOnceTheForeignNodeIsDeleted) {
   step();
   tell(Seen::kReplaced);
   step_after(seconds{1});
-  EXPECT_TRUE(sync_->refusal());
+  EXPECT_NE(sync_->block_reason(), "");
   somebody_deletes_it();
   step_after(seconds{1});
-  EXPECT_FALSE(sync_->refusal());
+  EXPECT_EQ(sync_->block_reason(), "");
   EXPECT_TRUE(sync_->registered());
   EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
 }
@@ -199,7 +202,7 @@ TEST_F(NodeRegistrationTest, ADeletedNodeIsMadeAgain) {
   EXPECT_THAT(provider_ids_, ElementsAre("metal3://a/b/c"));
   somebody_deletes_it();
   const SteadyTime next = step_after(seconds{1});
-  EXPECT_EQ(next, clock_.now().steady + milliseconds{500});
+  EXPECT_LE(next, clock_.now().steady + seconds{1});
   EXPECT_EQ(uid(), "");  // the lease must not be kept for a Node that is gone
   EXPECT_FALSE(sync_->registered());
   step_after(seconds{1});
@@ -251,7 +254,7 @@ TEST_F(NodeRegistrationTest, AfterTenQuietMinutesADeletionIsAnsweredAtOnceAgain)
   ASSERT_TRUE(sync_->registered());
   run(minutes{11});
   somebody_deletes_it();
-  EXPECT_EQ(step(), clock_.now().steady + milliseconds{500});
+  EXPECT_LE(step(), clock_.now().steady + seconds{1});
 }
 
 TEST_F(NodeRegistrationTest, RecreateNeverMeansNever) {
@@ -260,7 +263,7 @@ TEST_F(NodeRegistrationTest, RecreateNeverMeansNever) {
   step();
   somebody_deletes_it();
   step_after(seconds{1});
-  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("node.recreate"));
+  EXPECT_THAT(sync_->block_reason(), HasSubstr("node.recreate"));
   EXPECT_EQ(uid(), "");
   watch_.feed(Seen::kReplaced, {});
   run(hours{2});
@@ -277,7 +280,8 @@ TEST_F(NodeRegistrationTest, ANodeFoundGoneWhileWritingIsMadeAgainSoon) {
   sync_->set_desired(drained_node(), clock_.now());
   const SteadyTime next = step_after(seconds{1});
   EXPECT_EQ(uid(), "");
-  EXPECT_EQ(next, clock_.now().steady + seconds{2});  // the watch may know how it ended
+  EXPECT_GT(next, clock_.now().steady);  // the watch may know how it ended
+  EXPECT_LE(next, clock_.now().steady + seconds{2});
   step_after(seconds{2});
   EXPECT_TRUE(sync_->registered());
   EXPECT_EQ(api_.created().back(), drained_node());
@@ -304,7 +308,7 @@ TEST_F(NodeRegistrationTest, AForeignNodeThatTookOurPlaceIsRefused) {
   put_foreign();
   tell(Seen::kReplaced);
   step_after(seconds{1});
-  EXPECT_TRUE(sync_->refusal());
+  EXPECT_NE(sync_->block_reason(), "");
   EXPECT_EQ(uid(), "");
   EXPECT_THAT(api_.patches(), IsEmpty());
 }
@@ -360,10 +364,12 @@ TEST_F(NodeRegistrationTest, WhoWasFasterIsLookedAtBeforeAnythingIsWritten) {
   api_.fail_next(Error{Code::kNotFound, "404"});
   put_foreign();
   const auto before = held();
-  EXPECT_EQ(step(), clock_.now().steady + milliseconds{550});
+  const SteadyTime next = step();
+  EXPECT_GT(next, clock_.now().steady);
   EXPECT_FALSE(sync_->registered());
-  step_after(milliseconds{550});
-  EXPECT_THAT(sync_->refusal().value_or(""), HasSubstr("another-machine"));
+  EXPECT_EQ(held(), before);
+  run(seconds{1});
+  EXPECT_THAT(sync_->block_reason(), HasSubstr("another-machine"));
   EXPECT_EQ(held(), before);
 }
 

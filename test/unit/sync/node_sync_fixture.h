@@ -52,18 +52,22 @@ class NodeSyncFixture : public ::testing::Test {
   NodeSyncFixture() {
     options_.report_interval = std::chrono::minutes{5};
     options_.holder_identity = "n1/s1";
+    options_.provider_id_seen = [this](const std::string& id) { provider_ids_.push_back(id); };
     make();
   }
 
   // A daemon that has just been started with `options_`.
   void make() {
     sync_ = std::make_unique<NodeSync>(
-        api_, leases_, watch_, events_, options_, [] { return 0.5; }, link_,
-        [this](const std::string& id) { provider_ids_.push_back(id); });
+        api_, leases_, watch_, events_, options_, [] { return 0.5; }, link_);
     sync_->set_cluster("alps");
     sync_->set_desired(good_node(), clock_.now());
   }
-  SteadyTime step() { return sync_->step(clock_.now()); }
+  // With the step after it, which registers what was found to be ours.
+  SteadyTime step() {
+    const SteadyTime next = sync_->step(clock_.now());
+    return next <= clock_.now().steady ? sync_->step(clock_.now()) : next;
+  }
   SteadyTime step_after(Duration time) {
     clock_.advance(time);
     return step();

@@ -2,7 +2,7 @@
 
 #include "sync/node_sync.h"
 
-#include <tuple>
+#include <vector>
 
 #include "sync/node_sync_fixture.h"
 
@@ -117,12 +117,14 @@ TEST_F(NodeSyncTest, AtALargeSiteChangesWaitForTheOthersAndTheLastIsWritten) {
   node::DesiredNode busy = good_node();
   busy.annotations["slurmlet.io/slurm-jobs"] = "1";
   sync_->set_desired(busy, clock_.now());
-  EXPECT_EQ(step(), clock_.now().steady + seconds{5}) << "half of 10 s";
+  const SteadyTime due = step();
+  EXPECT_GT(due, clock_.now().steady);
+  EXPECT_LE(due, clock_.now().steady + seconds{10});
   busy.annotations["slurmlet.io/slurm-jobs"] = "2";
   sync_->set_desired(busy, clock_.now());
-  step_after(milliseconds{4999});
+  step();
   EXPECT_EQ(api_.calls().size(), writes);
-  step_after(milliseconds{1});
+  step_after(due - clock_.now().steady);
   EXPECT_EQ(api_.calls().size(), writes + 1);
   EXPECT_EQ(held().annotations.at("slurmlet.io/slurm-jobs"), "2");
   // What has changed back by then was never written.
@@ -234,7 +236,7 @@ TEST_F(NodeSyncTest, TheSameDesiredAgainIsNoWrite) {
 TEST_F(NodeSyncTest, AChangeMovesTheNextReport) {
   clock_.advance(minutes{4});
   sync_->set_desired(drained_node(), clock_.now());
-  EXPECT_EQ(step(), clock_.now().steady + minutes{5});
+  EXPECT_GE(step(), clock_.now().steady + minutes{2});
 }
 
 TEST_F(NodeSyncTest, WhatOthersDoToOurPartIsUndone) {
@@ -253,12 +255,11 @@ TEST_F(NodeSyncTest, WhatOthersDoToOurPartIsUndone) {
 
 // Two writers who disagree: the other one changes our label back as soon as we have set it.
 TEST_F(NodeSyncTest, AWriterWhoDisagreesIsAnsweredEverMoreSlowly) {
-  const auto revert = [this] { somebody_sets_type("theirs"); };
-  int writes = 0;
+  std::vector<SteadyTime> reverts;
   for (const SteadyTime end = clock_.now().steady + minutes{30}; clock_.now().steady < end;) {
     if (held().labels.at("type") != "theirs") {
-      revert();
-      ++writes;
+      somebody_sets_type("theirs");
+      reverts.push_back(clock_.now().steady);
     }
     const SteadyTime next = step();
     ASSERT_GE(next, clock_.now().steady) << "no wake-up in the past";
@@ -266,30 +267,41 @@ TEST_F(NodeSyncTest, AWriterWhoDisagreesIsAnsweredEverMoreSlowly) {
     clock_.advance(waits ? std::max<Duration>(next - clock_.now().steady, milliseconds{1})
                          : milliseconds{1});
   }
-  EXPECT_GT(writes, 5);
-  EXPECT_LT(writes, 40);  // at network speed it would be thousands
-  constexpr const char* kContest =
-      "another client keeps reverting the label type of Node n1 (kubectl get node n1 -o yaml "
-      "--show-managed-fields shows which one)";
-  revert();
+  EXPECT_GT(reverts.size(), 10U);
+  EXPECT_LT(reverts.size(), 80U) << "at network speed it would be thousands";
+  EXPECT_GE(reverts.back() - reverts.at(reverts.size() - 2), seconds{30});
+  somebody_sets_type("theirs");
   step();
-  EXPECT_EQ(sync_->difference(clock_.now()), kContest);
-  // Another wish of ours is no answer to anybody, and is written at once.
-  revert();
+  EXPECT_EQ(sync_->drift(clock_.now().steady),
+            "another client keeps reverting the label type of Node n1 (kubectl get node n1 -o yaml "
+            "--show-managed-fields shows which one)");
+  // A change of our own is no answer to anybody, and is written at once.
   sync_->set_desired(drained_node(), clock_.now());
   step();
   EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
   EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
-  // It goes on, at this node where jobs come and go: a problem while it is held back as well.
-  revert();
-  step_after(milliseconds{1});
-  revert();
+  // It goes on, at this node where jobs come and go.
+  somebody_sets_type("theirs");
   step_after(milliseconds{1});
   ASSERT_EQ(held().labels.at("type"), "theirs");
-  EXPECT_EQ(sync_->difference(clock_.now()), kContest);
-  run(minutes{6});
+  EXPECT_NE(sync_->drift(clock_.now().steady), "");
+  run(minutes{3});
   EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
-  EXPECT_EQ(sync_->difference(clock_.now()), "") << "the other one has stopped";
+  EXPECT_EQ(sync_->drift(clock_.now().steady), "") << "the other one has stopped";
+}
+
+// However it goes about it: by turns, and with conditions as well.
+TEST_F(NodeSyncTest, NobodyMakesItWriteMoreThanTheBackOffAllows) {
+  int i = 0;
+  for (const SteadyTime end = clock_.now().steady + hours{1}; clock_.now().steady < end; ++i) {
+    api_.change("n1", [i](node::ObservedNode& node) {
+      node.labels["type"] = "theirs";
+      node.conditions.at(static_cast<std::size_t>(i) % 4).condition.status = "Unknown";
+    });
+    tell(Seen::kModified);
+    step_after(seconds{1});
+  }
+  EXPECT_LE(api_.count("patch_status n1"), 2 * 60 + 20) << "of half a minute at least, and reports";
 }
 
 TEST_F(NodeSyncTest, WhatTheServerAltersIsAProblemUntilItIsRight) {
@@ -299,42 +311,31 @@ TEST_F(NodeSyncTest, WhatTheServerAltersIsAProblemUntilItIsRight) {
   api_.admit = set_type("theirs");
   sync_->set_desired(drained_node(), clock_.now());
   run(seconds{10});
-  EXPECT_EQ(sync_->difference(clock_.now()),
-            "the API server changes the label type when it is written");
-  EXPECT_EQ(api_.count("patch_status n1"), 2);
+  EXPECT_THAT(sync_->drift(clock_.now().steady),
+              HasSubstr("the API server changes the label type"));
+  EXPECT_LE(api_.count("patch_status n1"), 5);
+  api_.admit = [](node::ObservedNode&) {};
   api_.change("n1", set_type("virtual-kubelet"));
   tell(Seen::kModified);
-  step_after(seconds{1});
-  EXPECT_EQ(sync_->difference(clock_.now()), "");
+  run(minutes{1});
+  EXPECT_EQ(sync_->drift(clock_.now().steady), "");
 }
 
-// Other things are repaired meanwhile, once.
-TEST_F(NodeSyncTest, BesideWhatTheServerAltersTheRestIsKept) {
+// Within a minute, also what the node controller made of the conditions.
+TEST_F(NodeSyncTest, BesideWhatIsNotKeptTheRestIsPutRight) {
   api_.admit = [](node::ObservedNode& node) { node.capacity["cpu"] = "1"; };
   sync_->set_desired(drained_node(), clock_.now());
-  run(seconds{10});
-  ASSERT_NE(sync_->difference(clock_.now()), "");
-  somebody_sets_type("theirs");
-  api_.clear_calls();
-  run(seconds{10});
+  run(minutes{10});
+  ASSERT_NE(sync_->drift(clock_.now().steady), "");
+  api_.change("n1", [](node::ObservedNode& node) {
+    node.labels["type"] = "theirs";
+    node.conditions.back().condition.status = "Unknown";
+  });
+  tell(Seen::kModified);
+  run(minutes{1});
   EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
-  EXPECT_EQ(api_.count("patch_status n1"), 1);
-  EXPECT_EQ(sync_->difference(clock_.now()),
-            "the API server changes capacity cpu when it is written");
-}
-
-TEST_F(NodeSyncTest, AContestIsNotNamedAfterWhatTheServerAlters) {
-  api_.admit = [](node::ObservedNode& node) { node.labels["type"] = "theirs"; };
-  sync_->set_desired(drained_node(), clock_.now());
-  run(seconds{10});
-  for (int i = 0; i < 8; ++i) {
-    api_.change("n1", [](node::ObservedNode& node) {
-      node.conditions.back().condition.status = "Unknown";
-    });
-    tell(Seen::kModified);
-    run(seconds{5});
-  }
-  EXPECT_THAT(sync_->difference(clock_.now()), HasSubstr("reverting the condition Ready"));
+  EXPECT_EQ(condition("Ready"), "True");
+  EXPECT_NE(sync_->drift(clock_.now().steady), "");
 }
 
 // Then nothing is left to repeat.
@@ -345,111 +346,44 @@ TEST_F(NodeSyncTest, WhatOthersPutRightAfterAnAlteredWriteDoesNotSpin) {
   EXPECT_GT(next, clock_.now().steady);
 }
 
-// However slowly the other one answers, while that keeps the Node wrong.
-TEST_F(NodeSyncTest, ASlowContestIsToldToo) {
-  bool told = false;
+TEST_F(NodeSyncTest, ASlowContestLeavesTheNodeRight) {
   for (int i = 0; i < 20; ++i) {
     somebody_sets_type("theirs");
     run(seconds{90});
-    told = told || !sync_->difference(clock_.now()).empty();
+    EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
   }
-  EXPECT_TRUE(told);
 }
 
-// While a label waits for minutes, what the node controller made of the conditions does not. Not
-// again and again: who disagrees about conditions as well waits, too.
-TEST_F(NodeSyncTest, AConditionDoesNotWaitForAContestedLabel) {
-  const auto revert = [this](const char* ready) {
-    api_.change("n1", [&](node::ObservedNode& node) {
-      node.labels["type"] = "theirs";
-      node.conditions.back().condition.status = ready;
-    });
-    tell(Seen::kModified);
-    run(milliseconds{1});
-  };
-  revert("Unknown");  // at once with the label: that needs no haste
-  for (int i = 0; i < 9; ++i) {
-    revert("True");
-    run(seconds{50});
-  }
-  ASSERT_EQ(held().labels.at("type"), "theirs") << "held back for minutes";
-  revert("Unknown");
-  run(seconds{6});
-  EXPECT_EQ(condition("Ready"), "True");
-  revert("Unknown");
-  run(seconds{10});
-  EXPECT_EQ(condition("Ready"), "Unknown") << "part of the contest now";
-  EXPECT_THAT(sync_->difference(clock_.now()), HasSubstr("the label type"));
-  run(minutes{6});
-  EXPECT_EQ(condition("Ready"), "True");
-}
-
-TEST_F(NodeSyncTest, ConditionsThatAreContestedInTurnAreNotHastenedForEver) {
-  const auto revert = [this](std::size_t which) {
-    api_.change("n1", [&](node::ObservedNode& node) {
-      node.labels["type"] = "theirs";
-      node.conditions.at(which).condition.status = "Unknown";
-    });
-    tell(Seen::kModified);
-    run(milliseconds{1});
-  };
-  const SteadyTime end = clock_.now().steady + hours{1};
-  for (std::size_t i = 0; clock_.now().steady < end; ++i) {
-    revert(i % 2);
-    run(seconds{71});
-  }
-  EXPECT_LT(api_.count("patch_status n1"), 35);
-}
-
-// One change by hand is none, soon after a contest either.
-TEST_F(NodeSyncTest, AContestBeginsAgainWithItsFirstRevert) {
-  const auto revert = [this] {
+TEST_F(NodeSyncTest, OneChangeByHandIsPutRightWithinSecondsAndNoProblem) {
+  for (int i = 0; i < 4; ++i) {
     somebody_sets_type("theirs");
-    run(milliseconds{1});
-  };
-  revert();  // of what registration wrote: not counted
-  run(minutes{12});
-  for (const auto& [pause, node, drained] : {std::tuple{minutes{2}, drained_node(), "True"},
-                                             std::tuple{minutes{11}, good_node(), "False"}}) {
-    for (int i = 0; i < 2; ++i) {
-      revert();
-      EXPECT_EQ(sync_->difference(clock_.now()), "");
-      run(seconds{5});
-    }
-    revert();
-    EXPECT_NE(sync_->difference(clock_.now()), "") << "within seconds";
-    run(pause);
-    ASSERT_EQ(sync_->difference(clock_.now()), "");
-    sync_->set_desired(node, clock_.now());
-    run(milliseconds{1});
-    ASSERT_EQ(condition("SlurmNodeStateDrain"), drained);
-    EXPECT_EQ(sync_->difference(clock_.now()), "") << "a write of our own";
-    revert();
-    EXPECT_EQ(sync_->difference(clock_.now()), "");
-    run(minutes{12});
+    run(seconds{3});
+    EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
+    EXPECT_EQ(sync_->drift(clock_.now().steady), "");
+    run(minutes{11});
   }
 }
 
 TEST_F(NodeSyncTest, AWriteThatMeetsAnotherIsRepeatedAndNoProblem) {
   a_write_meets_anothers();
   ASSERT_EQ(held().labels.at("type"), "theirs");
-  EXPECT_EQ(sync_->difference(clock_.now()), "");
+  EXPECT_EQ(sync_->drift(clock_.now().steady), "");
   run(seconds{5});
   EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
-  EXPECT_EQ(sync_->difference(clock_.now()), "");
+  EXPECT_EQ(sync_->drift(clock_.now().steady), "");
 }
 
 TEST_F(NodeSyncTest, WhatWasWrongWithADeletedNodeIsNotThatOfTheNext) {
   api_.admit = [](node::ObservedNode& node) { node.labels["type"] = "theirs"; };
   sync_->set_desired(drained_node(), clock_.now());
   run(seconds{10});
-  ASSERT_NE(sync_->difference(clock_.now()), "");
+  ASSERT_NE(sync_->drift(clock_.now().steady), "");
   api_.admit = [](node::ObservedNode&) {};
   const std::string before = uid();
   somebody_deletes_it();
   run(seconds{5});
   ASSERT_NE(uid(), before);
-  EXPECT_EQ(sync_->difference(clock_.now()), "");
+  EXPECT_EQ(sync_->drift(clock_.now().steady), "");
 }
 
 // An expired credential is that of all writes, and as good again once it is replaced.
@@ -461,12 +395,12 @@ TEST_F(NodeSyncTest, ACredentialThatIsNotAcceptedIsNoRejectedProviderId) {
   api_.fail_calls("set_provider_id", error);
   sync_->set_desired(wanted, clock_.now());
   step_after(seconds{1});
-  EXPECT_EQ(sync_->difference(clock_.now()), "");
+  EXPECT_EQ(sync_->drift(clock_.now().steady), "");
   EXPECT_TRUE(sync_->write_error());
   error.request->http_status = 403;
   api_.fail_calls("set_provider_id", error);
   run(minutes{1});
-  EXPECT_NE(sync_->difference(clock_.now()), "");
+  EXPECT_NE(sync_->drift(clock_.now().steady), "");
   api_.fail_calls("", std::nullopt);
   sync_->credential_replaced(clock_.now());
   run(seconds{11});
@@ -578,20 +512,19 @@ TEST_F(NodeSyncTest, ARefusedProviderIdDoesNotStopTheStatusAndIsNoLoop) {
     step_after(seconds{1});
     EXPECT_EQ(condition("SlurmNodeStateDrain"), "True");
     EXPECT_FALSE(sync_->write_error());
-    EXPECT_EQ(sync_->difference(clock_.now()), "spec.providerID is rejected: refused");
+    EXPECT_EQ(sync_->drift(clock_.now().steady), "spec.providerID is rejected: refused");
     run(hours{2});
     EXPECT_EQ(held().provider_id, "");
     EXPECT_GE(api_.count("set_provider_id n1"), 3);
-    EXPECT_LE(api_.count("set_provider_id n1"), 12);
-    EXPECT_LE(api_.calls().size(), 50U) << "besides a report every five minutes";
+    EXPECT_LE(api_.count("set_provider_id n1"), 4 * 60 + 10) << "of half a minute at least";
     const std::string log = ::testing::internal::GetCapturedStderr();
     const auto said = log.find("rejects spec.providerID");
     EXPECT_NE(said, std::string::npos) << log;
     EXPECT_EQ(log.find("rejects spec.providerID", said + 1), std::string::npos) << log;
     api_.fail_calls("", std::nullopt);
-    run(hours{2});
+    run(minutes{1});
     EXPECT_EQ(held().provider_id, "metal3://a/b/c");
-    EXPECT_EQ(sync_->difference(clock_.now()), "");
+    EXPECT_EQ(sync_->drift(clock_.now().steady), "");
     api_.change("n1", [](node::ObservedNode& node) { node.provider_id = ""; });
   }
 }
@@ -658,7 +591,7 @@ TEST_F(NodeSyncTest, AUuidLabelThatComesAndGoesIsNoWayAroundTheBackOff) {
     step_after(milliseconds{100});
   }
   EXPECT_LT(api_.count("patch_status n1"), 20);
-  EXPECT_NE(sync_->difference(clock_.now()), "");
+  EXPECT_NE(sync_->drift(clock_.now().steady), "");
 }
 
 TEST_F(NodeSyncTest, ADoubledConditionIsOneAgain) {
@@ -673,26 +606,12 @@ TEST_F(NodeSyncTest, ADoubledConditionIsOneAgain) {
             1);
 }
 
-// Part of it put right by somebody else is none either.
-TEST_F(NodeSyncTest, WhatTheServerAltersIsNoRevert) {
-  api_.admit = [](node::ObservedNode& node) {
-    node.labels["type"] = "theirs";
-    node.capacity["cpu"] = "1";
-  };
-  sync_->set_desired(drained_node(), clock_.now());
-  run(seconds{10});
-  for (int i = 0; i < 8; ++i) {
-    somebody_sets_type("virtual-kubelet");
-    run(seconds{5});
-  }
-  EXPECT_THAT(sync_->difference(clock_.now()), Not(HasSubstr("reverting")));
-}
-
 TEST_F(NodeSyncTest, FailuresBackOffAndRecover) {
   api_.fail_always(Error{Code::kUnavailable, "connection refused"});
   sync_->set_desired(drained_node(), clock_.now());
   const SteadyTime first = step();
-  EXPECT_EQ(first, clock_.now().steady + milliseconds{550});
+  EXPECT_GT(first, clock_.now().steady);
+  EXPECT_LE(first, clock_.now().steady + seconds{1});
   run(minutes{2});
   EXPECT_GT(api_.calls().size(), 6U);
   EXPECT_LT(api_.calls().size(), 20U);
@@ -872,12 +791,11 @@ class ReformingApi final : public kube::NodeApi {
   fakes::FakeNodeApi& api_;
 };
 
-class UnkeptValueTest : public NodeSyncFixture {
+class AlteredValueTest : public NodeSyncFixture {
  protected:
-  UnkeptValueTest() {
+  AlteredValueTest() {
     sync_ = std::make_unique<NodeSync>(
-        reforming_, leases_, watch_, events_, options_, [] { return 0.5; }, link_,
-        [](const std::string&) {});
+        reforming_, leases_, watch_, events_, options_, [] { return 0.5; }, link_);
     want(good_node());
     step();
     tell(Seen::kReplaced);
@@ -890,35 +808,28 @@ class UnkeptValueTest : public NodeSyncFixture {
   ReformingApi reforming_{api_};
 };
 
-TEST_F(UnkeptValueTest, IsTriedTwiceMoreAndThenWithTheReports) {
-  run(minutes{1});
+TEST_F(AlteredValueTest, IsWrittenAtGrowingIntervalsWhateverTheWatchEchoes) {
+  run(minutes{10});
   ASSERT_EQ(held().capacity.at("memory"), "1Mi");
   EXPECT_EQ(api_.count("create n1"), 1);
-  EXPECT_LE(api_.count("patch_status n1"), 2);
   api_.clear_calls();
-  for (int tick = 0; tick < 18; ++tick) {  // three minutes of ticks and echoes of the watch
+  for (int tick = 0; tick < 6 * 60; ++tick) {
     want(good_node());
     tell(Seen::kModified);
     step_after(seconds{10});
   }
-  EXPECT_THAT(api_.calls(), IsEmpty());
-  run(hours{1});
-  EXPECT_GE(api_.calls().size(), 11U);
-  EXPECT_LE(api_.calls().size(), 14U);
+  EXPECT_GE(api_.calls().size(), 50U);
+  EXPECT_LE(api_.calls().size(), 2 * 60U + 15);
 }
 
-TEST_F(UnkeptValueTest, DoesNotDelayARealChange) {
-  run(minutes{1});
-  api_.clear_calls();
+TEST_F(AlteredValueTest, DoesNotDelayARealChange) {
+  run(minutes{10});
   want(drained_node());
   step();
-  EXPECT_THAT(api_.calls(), ElementsAre("patch_status n1"));
   EXPECT_EQ(held().annotations.at("slurmlet.io/slurm-state"), "IDLE+DRAIN");
   run(minutes{3});
-  EXPECT_EQ(api_.calls().size(), 1U);
   want(good_node());
   step();
-  EXPECT_EQ(api_.calls().size(), 2U);
   EXPECT_EQ(held().annotations.at("slurmlet.io/slurm-state"), "IDLE");
 }
 

@@ -23,8 +23,7 @@ class Daemon {
             leases, {"n1", "n1/" + uuid, seconds{40}}, [] { return 0.5; }, link_),
         events_(event_api_, "n1", [] { return 0.0; }),
         node_(
-            nodes, leases, watch_, events_, options(uuid), [] { return 0.5; }, link_,
-            [](const std::string&) {}) {
+            nodes, leases, watch_, events_, options(uuid), [] { return 0.5; }, link_) {
     node::DesiredNode desired = good_node();
     desired.node_info.system_uuid = uuid;  // with the Metal3 uuid of good_node(), cloned
     node_.set_desired(desired, clock_.now());
@@ -38,11 +37,13 @@ class Daemon {
     }
   }
   void step() {
-    node_.step(clock_.now());
+    if (node_.step(clock_.now()) <= clock_.now().steady) {
+      node_.step(clock_.now());
+    }
     lease_.step(clock_.now());
   }
   bool runs_node() const { return node_.registered(); }
-  std::string refusal() const { return node_.refusal().value_or(""); }
+  std::string refusal() const { return node_.block_reason(); }
   fakes::FakeClock& clock() { return clock_; }
 
  private:

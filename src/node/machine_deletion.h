@@ -15,7 +15,7 @@ namespace slurmlet::node {
 
 // What is known of our Node's end, or would be should it be deleted now. daemon/ keeps it over a
 // restart of slurmlet within one boot.
-struct NodeEnd {
+struct DeletionRecord {
   std::string uid;
   std::string machine;  // annotation cluster.x-k8s.io/machine; "" = of no Machine
   bool detached = false;
@@ -23,16 +23,16 @@ struct NodeEnd {
   // seen. CLOCK_MONOTONIC, so good for one boot.
   std::optional<SteadyTime> gone_at = {};
   std::string deleted_at = {};  // the same for people, RFC 3339
-  bool operator==(const NodeEnd&) const = default;
+  bool operator==(const DeletionRecord&) const = default;
 };
 
 // slurmlet-operator has taken this machine out of Slurm: slurmd is not to register again.
 bool is_detached(const ObservedNode& node);
 
 // Nothing of a Node that is neither cordoned nor detached: nothing of it has to be kept.
-std::optional<NodeEnd> last_sight(const ObservedNode& node);
+std::optional<DeletionRecord> snapshot(const ObservedNode& node);
 
 // A Node that was deleted, `last` seen like this, is not to come back by itself.
-bool went_with_machine(const NodeEnd& last);
+bool went_with_machine(const DeletionRecord& last);
 
 }  // namespace slurmlet::node

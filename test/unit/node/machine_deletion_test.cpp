@@ -1,4 +1,4 @@
-#include "node/machine_end.h"
+#include "node/machine_deletion.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST(MachineEndTest, WhatWasLastSeenDecides) {
       node.annotations["cluster.x-k8s.io/machine"] = row.machine;
     }
     node.annotations["slurmlet.io/detach"] = row.detach;
-    const auto sight = last_sight(node);
+    const auto sight = snapshot(node);
     ASSERT_EQ(sight.has_value(), row.kept);
     if (sight) {
       EXPECT_EQ(sight->uid, "u1");

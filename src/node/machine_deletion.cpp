@@ -1,4 +1,4 @@
-#include "node/machine_end.h"
+#include "node/machine_deletion.h"
 
 #include "node/vocabulary.h"
 
@@ -9,15 +9,18 @@ bool is_detached(const ObservedNode& node) {
   return found != node.annotations.end() && found->second == vocabulary::kDetached;
 }
 
-std::optional<NodeEnd> last_sight(const ObservedNode& node) {
+std::optional<DeletionRecord> snapshot(const ObservedNode& node) {
   const bool detached = is_detached(node);
   if (!node.unschedulable && !detached) {
     return std::nullopt;
   }
   const auto machine = node.annotations.find(vocabulary::kMachine);
-  return NodeEnd{node.uid, machine == node.annotations.end() ? "" : machine->second, detached};
+  return DeletionRecord{node.uid, machine == node.annotations.end() ? "" : machine->second,
+                        detached};
 }
 
-bool went_with_machine(const NodeEnd& last) { return last.detached || !last.machine.empty(); }
+bool went_with_machine(const DeletionRecord& last) {
+  return last.detached || !last.machine.empty();
+}
 
 }  // namespace slurmlet::node
