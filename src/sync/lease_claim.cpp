@@ -67,10 +67,10 @@ LeaseClaim::Pause LeaseClaim::pause(const std::string& node, const node::LeaseHo
 
 std::optional<std::string> LeaseClaim::lost() {
   const auto lease = link_.status.get();
-  if (!lease || !lease->refused_at || *lease->refused_at < taken_at_) {
+  if (!lease || !lease->foreign_at || *lease->foreign_at < taken_at_) {
     return std::nullopt;
   }
-  foreign_ = lease->refused_by;
+  foreign_ = lease->foreign_holder;
   return lease->last_error;
 }
 

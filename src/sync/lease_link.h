@@ -19,8 +19,8 @@ struct LeaseStatus {
   std::optional<SteadyTime> renewed_steady;
   std::string last_error;  // without the request; "" after a success
   // When another machine was last found holding it, and which.
-  std::optional<SteadyTime> refused_at{};
-  std::optional<node::HolderSighting> refused_by{};
+  std::optional<SteadyTime> foreign_at{};
+  std::optional<node::HolderSighting> foreign_holder{};
 };
 
 // When the first renewal is due, and over how long those of this site begin.

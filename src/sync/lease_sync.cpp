@@ -72,7 +72,7 @@ SteadyTime LeaseSync::step(Now now) {
   if (now.steady < next_ && !owner_changed) {
     return next_;
   }
-  refused_until_.reset();
+  foreign_until_.reset();
   const Status renewed = renew(now, uid);
   lease_uid_ = uid;
   if (renewed) {
@@ -92,14 +92,14 @@ void LeaseSync::failed(const Error& error, Now now) {
   const auto before = link_.status.get();
   LeaseStatus status = before ? *before : LeaseStatus{};
   status.last_error = error.reason();
-  if (refused_until_) {
-    status.refused_at = now.steady;
-    status.refused_by = foreign_;
+  if (foreign_until_) {
+    status.foreign_at = now.steady;
+    status.foreign_holder = foreign_;
   }
   link_.status.set(std::move(status));
   // However long a pause the server asks for: the node must not count as dead because of it.
   const auto asked = std::min(error.retry_after, std::optional<Duration>{options_.duration / 4});
-  next_ = refused_until_ ? *refused_until_ : now.steady + backoff_.next(asked);
+  next_ = foreign_until_ ? *foreign_until_ : now.steady + backoff_.next(asked);
 }
 
 void LeaseSync::succeeded(Now now) {
@@ -112,8 +112,8 @@ void LeaseSync::succeeded(Now now) {
   failing_ = false;
   backoff_.reset();
   link_.status.set({now.wall, now.steady, "", std::nullopt, std::nullopt});
-  // Those whom the server let wait are answered at one moment; those whom it refused have come back
-  // each at its own.
+  // After a timeout all nodes are answered together, so the next renewal is spread; after an error
+  // each has come back at its own time.
   if (!is_first && !was_held_up) {
     next_ = now.steady + node::renew_interval(options_.duration, random_);
     return;
@@ -127,7 +127,7 @@ Status LeaseSync::load(Now now, bool just_written) {
   auto current = api_.get(options_.node_name);
   if (current) {
     lease_ = std::move(*current);
-    TRY(refuse_foreign(now, just_written));
+    TRY(check_holder(now, just_written));
     if (const auto seen = parse_rfc3339(lease_->renew_time)) {
       last_renew_ = std::max(last_renew_, *seen);
     }
@@ -139,7 +139,7 @@ Status LeaseSync::load(Now now, bool just_written) {
 
 // Never two writers: what another machine may still renew is read again when it should have been.
 // Who has `just_written` it is alive, whatever the clocks say.
-Status LeaseSync::refuse_foreign(Now now, bool just_written) {
+Status LeaseSync::check_holder(Now now, bool just_written) {
   const node::LeaseHolder held = kube::holder_of(*lease_);
   const auto dead = link_.dead_holder.get();
   if (dead && *dead == held) {
@@ -155,7 +155,7 @@ Status LeaseSync::refuse_foreign(Now now, bool just_written) {
     return {};
   }
   lease_.reset();
-  refused_until_ = ruling.again;
+  foreign_until_ = ruling.again;
   return Error{Code::kConflict, node::held_by_another(options_.node_name, held)};
 }
 

@@ -39,7 +39,7 @@ class LeaseSync {
   Status renew(Now now, const std::string& uid);
   Status write(Now now, const std::string& uid);
   Status load(Now now, bool just_written);
-  Status refuse_foreign(Now now, bool just_written);
+  Status check_holder(Now now, bool just_written);
   void failed(const Error& error, Now now);
   void succeeded(Now now);
 
@@ -52,7 +52,7 @@ class LeaseSync {
   std::string lease_uid_;             // Node uid that lease_ was written for
   bool holds_none_ = false;           // there is no Lease of ours from before this process
   std::optional<node::HolderSighting> foreign_;
-  std::optional<SteadyTime> refused_until_;  // held by another machine: look again then
+  std::optional<SteadyTime> foreign_until_;  // held by another machine: look again then
   WallTime last_renew_{};
   SteadyTime next_{};
   bool failing_ = false;

@@ -40,8 +40,8 @@ void NodeSync::set_site(const SitePlace& site, Now now) {
   start_.lookup_not_before = begun + site.in(site_delay(Delay::kStart, site.at_once()), "start:");
   const Duration wait = start_.lookup_not_before - now.steady;
   if (in<Unclaimed>() != nullptr && wait > seconds{1}) {
-    log::info(fmt::format("one of {} nodes: Node {} is registered in {} s", site.at_once(),
-                          desired_.name, std::chrono::ceil<seconds>(wait).count()));
+    log::info(fmt::format("one of {} nodes: its Node is registered in {} s", site.at_once(),
+                          std::chrono::ceil<seconds>(wait).count()));
   }
 }
 

@@ -414,7 +414,7 @@ TEST_F(ForeignLeaseTest, OneThatIsRenewedIsNeverOverwritten) {
   }
   EXPECT_EQ(api_.calls().size(), 10U);
   EXPECT_THAT(link_.status.get()->last_error, HasSubstr("held by n1/b"));
-  EXPECT_EQ(link_.status.get()->refused_at, clock_.now().steady - seconds{50});
+  EXPECT_EQ(link_.status.get()->foreign_at, clock_.now().steady - seconds{50});
 }
 
 TEST_F(ForeignLeaseTest, OneThatIsSilentIsTakenOver) {
@@ -423,7 +423,7 @@ TEST_F(ForeignLeaseTest, OneThatIsSilentIsTakenOver) {
   ours_after(seconds{50});
   EXPECT_EQ(lease().holder_identity, "n1/a");
   EXPECT_EQ(link_.status.get()->last_error, "");
-  EXPECT_EQ(link_.status.get()->refused_at, std::nullopt);
+  EXPECT_EQ(link_.status.get()->foreign_at, std::nullopt);
 }
 
 TEST_F(ForeignLeaseTest, OneOfLongAgoIsLookedAtFirstAndOneOfTheKubeletIsNot) {
@@ -461,8 +461,8 @@ TEST_F(ForeignLeaseTest, OneThatTookOursIsLeftAlone) {
     clock_.advance(seconds{10});
     EXPECT_EQ(sync.step(clock_.now()), clock_.now().steady + seconds{50});
     EXPECT_EQ(lease().holder_identity, "n1/b") << time;
-    ASSERT_TRUE(link_.status.get()->refused_by);
-    EXPECT_TRUE(link_.status.get()->refused_by->alive);
+    ASSERT_TRUE(link_.status.get()->foreign_holder);
+    EXPECT_TRUE(link_.status.get()->foreign_holder->alive);
   }
 }
 
