@@ -15,5 +15,4 @@ set(COMPONENT_SOURCES
   signals.cpp
   text.cpp
   token_file.cpp
-  trusted_file.cpp
-  turn_guard.cpp)
+  trusted_file.cpp)

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "credentials/bootstrap.h"
 #include "daemon/endpoint_thread.h"
@@ -54,7 +53,6 @@ bool run_bootstrap(const config::Settings& settings, const std::string& node_nam
       start_server(health_server_options(settings, service.sockets()), pages, "health");
   service.ready(clock.now());
   while (true) {
-    std::this_thread::sleep_for(shared.turns.main.turn(clock.now().steady, "the bootstrap"));
     const Now now = clock.now();
     service.works(status::Loop::kMain, now);
     SteadyTime next = bootstrap.step(now);

@@ -224,8 +224,7 @@ Ended Daemon::run_loop(MainLoop& loop) {
       }
       next = std::min(next, due);
     }
-    loop.wait(next, {{signals_.fd(), "a signal"},
-                     {bootstrap_pause_.fd(), "the files of the bootstrap credential"}});
+    loop.wait(next, {signals_.fd(), bootstrap_pause_.fd()});
     if (must_stop(signals_, shared_.service)) {
       const bool host_stops = host::system_is_stopping();
       loop.send_last(host_stops, host_stops ? kLastWordPatience : seconds{1});

@@ -121,17 +121,13 @@ void EndpointThread::run() {
       fds.push_back(server->fd());
     }
   }
-  std::vector<int> ready;
   while (!stopping_) {
-    const Duration pause = shared_.turns.endpoint.turn(
-        shared_.clock.now().steady, ready.empty() ? "a deadline or an answer" : "its clients");
-    std::this_thread::sleep_for(pause);
     SteadyTime next = kNever;
     for (auto* const server : servers) {
       next = std::min(next, server->step(shared_.clock.now()));
     }
     if (!stopping_) {
-      ready = client_->wait(next, fds);
+      (void)client_->wait(next, fds);
     }
   }
 }

@@ -21,9 +21,6 @@ LeaseThread::~LeaseThread() {
 
 void LeaseThread::run() {
   while (!stopping_) {
-    const Duration pause = shared_.turns.lease.turn(shared_.clock.now().steady,
-                                                    woken_ ? "the Node's uid" : "its own deadline");
-    std::this_thread::sleep_for(pause);
     const Now now = shared_.clock.now();
     shared_.service.works(status::Loop::kLease, now);
     const SteadyTime next = sync_.step(now);
@@ -42,8 +39,7 @@ void LeaseThread::sleep_until(SteadyTime next) {
   shared_.service.sleeps(status::Loop::kLease, shared_.clock.now(), next,
                          report ? *report : kNoReport, status ? *status : kNoStatus);
   const Wakeup& changed = shared_.lease.changed;
-  woken_ = !client_->wait(next, {changed.fd()}).empty();
-  if (woken_) {
+  if (!client_->wait(next, {changed.fd()}).empty()) {
     changed.clear();
   }
 }

@@ -29,7 +29,6 @@ class LeaseThread {
   std::unique_ptr<http::Client> client_;
   kube::RestLeaseApi api_;
   sync::LeaseSync sync_;
-  bool woken_ = false;  // else its own time had come
   std::atomic<bool> stopping_{false};
   std::thread thread_;  // last: it uses the others
 };

@@ -3,7 +3,6 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -125,81 +124,53 @@ Now MainLoop::begin_part() {
   return at;
 }
 
-void MainLoop::wake_at(SteadyTime time, const char* part) {
-  if (time < next_) {
-    next_ = time;
-    next_of_ = part;
-  }
-}
-
 SteadyTime MainLoop::step() {
-  std::this_thread::sleep_for(shared_.turns.main.turn(now().steady, woken_by_));
   const Now at = begin_part();
   if (!facts_) {
     facts_ = make_facts();
     node_.set_site(facts_->await_site(at, kSitePatience), at);
   }
-  next_ = kNever;
   facts_->set_record(node_.record());
-  wake_at(facts_->step(at), "the deadline of the facts");
+  SteadyTime next = facts_->step(at);
   node_.set_site(facts_->site(), at);
   if (refresh_desired(at)) {
     publish(at);  // what this machine knows does not wait for the API server
   }
   notice_other_credential();
-  wake_at(node_.step(at), "the deadline of the Node");
+  next = std::min(next, node_.step(at));
   detach_file_.set(node_.detached());
   if (facts_->set_record(node_.record())) {
-    wake_at(at.steady, "slurmlet-operator's record");
+    next = at.steady;
   }
   if (node_.registered()) {
     save_identity_once();
     credentials_.set_addresses(addresses_);
-    wake_at(pods_.step(begin_part()), "the deadline of the pods");
+    next = std::min(next, pods_.step(begin_part()));
   } else {
     pods_.rest();
   }
-  wake_at(events_.step(begin_part()), "the deadline of the Events");
-  wake_at(credentials_.step(begin_part()), "the deadline of the credentials");
+  next = std::min(next, events_.step(begin_part()));
+  next = std::min(next, credentials_.step(begin_part()));
   if (const auto replaced = credentials_.replaced();
       std::exchange(credentials_replaced_, replaced) != replaced) {
     node_.credential_replaced(at);
     pods_.credential_replaced(at);
-    wake_at(at.steady, "a replaced credential");
+    next = at.steady;
   }
   shared_.saver.step();
   publish(at);
-  return next_;
+  return next;
 }
 
-std::string MainLoop::woken_by(const std::vector<int>& ready, const Others& others) const {
-  if (ready.empty()) {
-    return now().steady >= next_ ? next_of_ : "an answer or a watch";
-  }
-  const int fd = ready.front();
-  const auto facts = facts_->wake_fds();
-  if (std::find(facts.begin(), facts.end(), fd) != facts.end()) {
-    return "slurmd, its jobs or a command's output";
-  }
-  for (const auto& [other, what] : others) {
-    if (fd == other) {
-      return what;
-    }
-  }
-  return "the files of the credentials";
-}
-
-void MainLoop::wait(SteadyTime next, const Others& others) {
+void MainLoop::wait(SteadyTime next, const std::vector<int>& others) {
   const auto lease = shared_.lease.status.get();
   shared_.service.sleeps(status::Loop::kMain, now(), next, *shared_.report.get(),
                          lease ? *lease : sync::LeaseStatus{});
   std::vector<int> fds = facts_->wake_fds();
   fds.push_back(credentials_.fd());
-  for (const auto& [fd, what] : others) {
-    fds.push_back(fd);
-  }
+  fds.insert(fds.end(), others.begin(), others.end());
   std::erase(fds, -1);
-  woken_by_ = woken_by(client_->wait(next, fds), others);
+  (void)client_->wait(next, fds);
 }
 
 void MainLoop::send_last(bool host_stops, Duration limit) {
@@ -284,8 +255,6 @@ void MainLoop::publish(Now at) {
   report.pods_unreadable = pods_.unreadable();
   report.pods_seen = pods_.sees();
   report.events_dropped = events_.dropped();
-  report.slowed_turns = {shared_.turns.main.slowed(), shared_.turns.lease.slowed(),
-                         shared_.turns.endpoint.slowed()};
   shared_.report.set(std::move(report));
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "config/settings.h"
@@ -38,9 +37,8 @@ class MainLoop {
   SteadyTime step();
 
   // What else may end a wait(), and what it is; -1 = nothing.
-  using Others = std::vector<std::pair<int, const char*>>;
   // Waits for what comes first. After a step().
-  void wait(SteadyTime next, const Others& others);
+  void wait(SteadyTime next, const std::vector<int>& others);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
   // At the end, within `limit`: Events that wait for their time and, where the host
@@ -60,8 +58,6 @@ class MainLoop {
   void save_deletion(const std::optional<node::DeletionRecord>& deletion);
   void notice_other_credential();
   Now begin_part();
-  void wake_at(SteadyTime time, const char* part);
-  std::string woken_by(const std::vector<int>& ready, const Others& others) const;
   void say_shutting_down();
   void save_identity_once();
   void remember(const std::string& provider_id);
@@ -89,9 +85,6 @@ class MainLoop {
   credentials::OwnCredentials credentials_;
   std::uint64_t credentials_replaced_ = 0;
   node::DesiredNodeMaker desired_;
-  SteadyTime next_ = kNever;              // of the turn after this one
-  const char* next_of_ = "";              // the part that wants it
-  std::string woken_by_;                  // the turn under way
   std::vector<node::Address> addresses_;  // of the Node as we want it
   node::Condition ready_;
   bool identity_saved_ = false;

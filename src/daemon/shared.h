@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/published.h"
-#include "base/turn_guard.h"
 #include "daemon/state_dir.h"
 #include "kube/request_counter.h"
 #include "status/report.h"
@@ -14,13 +13,6 @@
 
 namespace slurmlet::daemon {
 
-// Each belongs to its thread.
-struct TurnGuards {
-  TurnGuard main{"main", 20};
-  TurnGuard lease{"lease", 20};
-  TurnGuard endpoint{"endpoint", 200};  // a request takes several turns
-};
-
 struct Shared {
   status::ServiceReport& service;
   const Clock& clock;
@@ -28,7 +20,6 @@ struct Shared {
   sync::LeaseLink lease = {};
   StateSaver saver = {};  // the main thread's
   Published<status::Report> report = {};
-  TurnGuards turns = {};
 };
 
 }  // namespace slurmlet::daemon

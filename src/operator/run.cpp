@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "base/child_limits.h"
 #include "base/host_name.h"
@@ -15,7 +14,6 @@
 #include "base/result.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "base/turn_guard.h"
 #include "config/load.h"
 #include "config/sources.h"
 #include "credentials/access.h"
@@ -121,7 +119,6 @@ class Process {
     return operator_page(head, host, loop_->status());
   }};
   std::unique_ptr<podapi::Server> server_;
-  TurnGuard turns_{"main", 50};
   SteadyTime reload_at_{}, report_api_at_{};
   std::string reload_problem_, reported_api_problem_;
 };
@@ -228,7 +225,6 @@ void Process::run(Signals& signals, const status::Notifier& notifier,
   std::string told;
   SteadyTime ping_at = watchdog ? SteadyTime{} : kNever;
   while (!signals.take_stop()) {
-    std::this_thread::sleep_for(turns_.turn(clock_.now().steady, "the operator"));
     SteadyTime next = std::min(loop_->step(), reload_credentials());
     std::vector<int> fds = loop_->wake_fds();
     fds.push_back(signals.fd());

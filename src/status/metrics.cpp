@@ -81,15 +81,6 @@ void add_api_requests(std::vector<MetricFamily>& out, const kube::RequestCounter
   out.push_back(std::move(calls));
 }
 
-void add_slowed_turns(std::vector<MetricFamily>& out, const SlowedTurns& slowed) {
-  out.push_back(
-      counter("slurmlet_slowed_turns_total",
-              "Iterations of a thread's loop that were delayed because there were too many: the "
-              "log says what woke it.",
-              {labelled("thread", "main", slowed.main), labelled("thread", "lease", slowed.lease),
-               labelled("thread", "endpoint", slowed.endpoint)}));
-}
-
 void add_node(std::vector<MetricFamily>& out, const Report& report, const sync::LeaseStatus& lease,
               Now now) {
   out.push_back(gauge("slurmlet_node_registered",
@@ -341,7 +332,6 @@ podapi::Snapshot make_snapshot(const Report& report, const sync::LeaseStatus& le
   snapshot.metrics.push_back(
       gauge("slurmlet_build_info", "Always 1.", {labelled("version", SLURMLET_VERSION, 1)}));
   add_process_metrics(snapshot.metrics);
-  add_slowed_turns(snapshot.metrics, report.slowed_turns);
   add_node(snapshot.metrics, report, lease, now);
   add_api_requests(snapshot.metrics, requests);
   add_slurm_metrics(snapshot.metrics, report, now);

@@ -15,11 +15,6 @@
 
 namespace slurmlet::status {
 
-// Turns that base/turn_guard.h held back, by thread.
-struct SlowedTurns {
-  std::uint64_t main = 0, lease = 0, endpoint = 0;
-};
-
 struct Report {
   std::string node_name;
   bool registered = false;
@@ -41,7 +36,6 @@ struct Report {
   std::uint64_t pods_unreadable = 0;  // too large
   bool pods_seen = true;              // new ones; means something while registered
   std::uint64_t events_dropped = 0;
-  SlowedTurns slowed_turns;
 };
 
 }  // namespace slurmlet::status

@@ -192,7 +192,7 @@ def test_dashboard_shows_every_metric():
     """But those that only alerts need, or that say little on a screen."""
     shown = " ".join(expression for _, expression in dashboard_expressions())
     left_out = {"slurmlet_node_registered", "slurmlet_node_gone_with_machine",
-                "slurmlet_pods_finished_total", "slurmlet_pod_watch_up", "slurmlet_slowed_turns_total",
+                "slurmlet_pods_finished_total", "slurmlet_pod_watch_up",
                 "slurmlet_operator_dumps_unchanged_total",
                 "slurmlet_endpoint_listening", "slurmlet_endpoint_bind_failures_total",
                 "slurmlet_events_dropped_total", "process_virtual_memory_bytes", "process_max_fds",

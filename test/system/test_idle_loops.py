@@ -17,7 +17,7 @@ UUID = "5b0f2c52-2b7e-4c0c-9a53-0f3c1a2b4d5e"
 OTHER_UUID = "c0ffee00-1d2e-4f30-8a9b-7c6d5e4f3a2b"
 WINDOW = 75  # seconds
 MOST_CPU = 0.75  # seconds, one per cent of a core
-MOST_TURNS = 2  # a second, of each thread: also a loop that TurnGuard slows down turns more often
+MOST_TURNS = 2  # a second, of each thread
 # Slurm is asked once at the start: this is not about the children that ask it.
 QUIET = {"slurm": {"pollInterval": "10m", "commandTimeout": "10s", "staleAfter": "1h",
                    "maxBackoff": "10m"}}
@@ -135,8 +135,6 @@ def test_no_state_costs_anything(rigs, timing):
         timing(f"most turns of a thread per second, {state}", turns[state])
     assert max(cost.values()) < MOST_CPU, cost
     assert max(turns.values()) < MOST_TURNS, turns
-    for rig in rigs.values():
-        assert "loop iterations in a short time" not in rig.log()
     # What came while it rested is seen when the Node is its own again.
     bind_pod(foreign, f"then-{foreign.name}")
     foreign.admin.delete(foreign.path)

@@ -13,7 +13,6 @@ METRICS = {
     "slurmlet_pods_waiting": set(),
     "slurmlet_pods_unreadable": set(),
     "slurmlet_pod_watch_up": set(),
-    "slurmlet_slowed_turns_total": {"thread"},
     "slurmlet_events_dropped_total": set(),
     "slurmlet_slurmd_up": set(),
     "slurmlet_slurm_state_age_seconds": set(),

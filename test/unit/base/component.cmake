@@ -17,5 +17,4 @@ set(COMPONENT_TESTS
   signals_test.cpp
   text_test.cpp
   token_file_test.cpp
-  trusted_file_test.cpp
-  turn_guard_test.cpp)
+  trusted_file_test.cpp)

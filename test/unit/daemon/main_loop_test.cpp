@@ -274,7 +274,7 @@ TEST_F(MainLoopTest, AQuietNodeIsReportedInTheInterval) {
 TEST_F(MainLoopTest, WaitsForOthersToo) {
   start_and_register();
   const SteadyTime next = step();
-  loop_->wait(next, {{901, "a signal"}, {-1, "nothing"}, {902, "a file"}});
+  loop_->wait(next, {901, -1, 902});
   EXPECT_EQ(client_->waits.back(), next);
   EXPECT_THAT(client_->waited_fds, IsSupersetOf({901, 902}));
   EXPECT_THAT(client_->waited_fds, Not(Contains(-1)));

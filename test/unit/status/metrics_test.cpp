@@ -40,7 +40,6 @@ Report full_report() {
   report.facts.slurm.source = "scontrol";
   report.pods_unreadable = 2;
   report.pods_seen = false;
-  report.slowed_turns = {5, 0, 6};
   report.certificates.client_not_after = kNow.wall + hours{10};
   report.certificates.client_requests.emplace();
   report.certificates.client_requests->renewals = 2;
@@ -87,9 +86,6 @@ TEST(MetricsTest, SayWhatTheReportSays) {
            Row{"slurmlet_node_registered", 1},
            Row{"slurmlet_pods_unreadable", 2},
            Row{"slurmlet_pod_watch_up", 0},
-           Row{"slurmlet_slowed_turns_total{thread=main}", 5},
-           Row{"slurmlet_slowed_turns_total{thread=lease}", 0},
-           Row{"slurmlet_slowed_turns_total{thread=endpoint}", 6},
            Row{"slurmlet_node_gone_with_machine", 0},
            Row{"slurmlet_slurmd_up", 1},
            Row{"slurmlet_slurm_state_age_seconds", 30},
