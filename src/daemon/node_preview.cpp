@@ -76,7 +76,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
        .unit_runner = std::make_unique<Command>(),
        .name = {std::make_unique<Command>(), system_random()},
        .probe = make_slurmd_probe(*client)}};
-  if (options.record && settings.slurm.source == node::SlurmSource::kOperator) {
+  if (options.record && settings.slurm.source != node::SlurmSource::kScontrol) {
     facts.set_record(options.record(identity.policy.node_name));
   }
   gather(facts, *client, clock, clock.now().steady + limit);

@@ -22,7 +22,7 @@ struct PreviewOptions {
   // Our address towards the API server: the first of the Node's, as the daemon has it; "" = any.
   std::string route;
   // slurmlet-operator's annotation on the Node of this name, as ControllerPoll::set_record() takes
-  // it; called where slurm.source is operator.
+  // it; called unless slurm.source is scontrol.
   std::function<std::optional<std::string>(const std::string& node_name)> record = {};
 };
 
