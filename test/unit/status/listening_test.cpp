@@ -30,10 +30,10 @@ constexpr const char* kTcp6 =
 
 TEST(ListeningTest, ReadsListenersOnly) {
   EXPECT_THAT(host::listening_sockets(kTcp),
-              ElementsAre(host::ListeningSocket{10248, 0, 4711, true, false},
-                          host::ListeningSocket{10250, 101, 4712, false, false}));
+              ElementsAre(host::ListeningSocket{10248, 0, 4711, true},
+                          host::ListeningSocket{10250, 101, 4712, false}));
   EXPECT_THAT(host::listening_sockets(kTcp6),
-              ElementsAre(host::ListeningSocket{10250, 65534, 4714, true, true}));
+              ElementsAre(host::ListeningSocket{10250, 65534, 4714, true}));
 }
 
 TEST(ListeningTest, NamesTheProcess) {
