@@ -1,8 +1,8 @@
 #pragma once
 
 // Whether an existing Node of our name is ours. The Metal3 uuid decides where both sides have one,
-// then the SMBIOS UUID; the machine id never does, since a reinstalled host has a new one. A Node of
-// a kubelet (it has a container runtime) is ours only where one of them, or spec.providerID, is
+// then the SMBIOS UUID; the machine id never does, since a reinstalled host has a new one. A Node
+// of a kubelet (it has a container runtime) is ours only where one of them, or spec.providerID, is
 // equal. Pure.
 
 #include <optional>

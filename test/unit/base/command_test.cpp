@@ -488,8 +488,7 @@ TEST_F(CommandTest, ALongAnswerEndsThoughNobodyReadsItYet) {
   fakes::TempTree tree;
   Command command;
   const std::string done = tree.root() / "done";
-  ASSERT_TRUE(
-      command.start(shell("head -c 800000 /dev/zero; touch " + done), steady_clock::now()));
+  ASSERT_TRUE(command.start(shell("head -c 800000 /dev/zero; touch " + done), steady_clock::now()));
   const auto deadline = steady_clock::now() + milliseconds{kPatienceMs};
   while (!std::filesystem::exists(done) && steady_clock::now() < deadline) {
     ::poll(nullptr, 0, 10);
