@@ -53,8 +53,8 @@ class MachineServer {
  public:
   // `own`: where it is another.
   MachineServer(const Options& options, const Clock& clock, NodeServer& nodes,
-                std::optional<credentials::ApiAccess> access, std::unique_ptr<http::Client> own)
-      : access(std::move(access)),
+                std::optional<credentials::ApiAccess> its_access, std::unique_ptr<http::Client> own)
+      : access(std::move(its_access)),
         own_client(std::move(own)),
         client_(own_client ? *own_client : *nodes.client),
         clock_(clock),

@@ -21,7 +21,7 @@ SPOILED = {
     "other-node": ('"$real" "$@" | sed s/nid000001/nid000002/g', "NotInSlurm", "no node nid000001"),
     "html": ("echo '<html><body>502 Bad Gateway</body></html>'", "AnswerNotUnderstood", ""),
     "not-utf8": (r"printf '\377\376\000\200|\377|\n'", "AnswerNotUnderstood", ""),
-    "hundred-megabytes": ("head -c 104857600 /dev/zero | tr '\\0' x", "AnswerNotUnderstood",
+    "twenty-megabytes": ("head -c 20971520 /dev/zero | tr '\\0' x", "AnswerNotUnderstood",
                           "more than"),
     "empty": ("exit 0", "NotInSlurm", "printed nothing"),
     "crash": ("kill -SEGV $$", "AnswerNotUnderstood", "signal 11"),

@@ -55,8 +55,8 @@ class ScontrolDump final : public DumpSource {
   std::string nonce_;  // of the dump under way
 };
 
-// Longest answer that is read for the sake of one node.
-inline constexpr std::size_t kMaxDumpOfNode = std::size_t{64} << 20;
+// Longest answer that is read for the sake of one node: 5 kB for each of 3,000.
+inline constexpr std::size_t kMaxDumpOfNode = std::size_t{16} << 20;
 
 // Times in the answer are Unix seconds with `nonce` behind them (digits and letters): in a line
 // that somebody has written into a Comment to pass for another node's record it cannot be.
