@@ -1,6 +1,5 @@
 set(COMPONENT_SOURCES
   curl_client.cpp
-  known_addresses.cpp
   proxy_choice.cpp
   response_head.cpp
   target.cpp

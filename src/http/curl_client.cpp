@@ -169,6 +169,9 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   pool_ = std::move(pool);
   old_pool_ = {};
   renew_at_ = steady_now() + life_();
+  if (!shared_ || shared_->target.name != target.name) {
+    owner_.peer.clear();
+  }
   shared_ = std::make_shared<const Shared>(Shared{std::move(target), fresh->identity});
   if (credentials_) {
     credentials_->silence->leave(this);
@@ -190,6 +193,7 @@ bool CurlClient::renew_connections() {
     return false;
   }
   old_pool_ = std::exchange(pool_, std::move(fresh));
+  owner_.resolve = true;
   return true;
 }
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/known_addresses.h"
 #include "http/proxy_choice.h"
 #include "http/transfer_loop.h"
 #include "http/transport_error.h"
@@ -222,18 +221,27 @@ Transfer::Transfer(TransferLoop& loop, Owner& owner, std::shared_ptr<const Share
     good = append_header(connect_to_, shared_->target.connect_to.c_str()) &&
            set(CURLOPT_CONNECT_TO, connect_to_.get());
   }
-  if (const std::string known = known_addresses().of(shared_->target.name);
-      good && !known.empty()) {
-    const std::string entry =
-        fmt::format("{}:{}:{}", shared_->target.name, shared_->target.port, known);
-    good = append_header(resolve_, entry.c_str()) && set(CURLOPT_RESOLVE, resolve_.get());
-  }
+  good = good && choose_address();
   if (good && !shared_->target.unix_socket.empty()) {
     good = set(CURLOPT_UNIX_SOCKET_PATH, shared_->target.unix_socket.c_str());
   }
   if (!good) {
     fail({Code::kInternal, what_ + ": libcurl rejects an option or is out of memory"});
   }
+}
+
+// libcurl alone forgets an address after a minute, and would wait for a resolver that is silent.
+bool Transfer::choose_address() {
+  const Target& target = shared_->target;
+  if (target.name.empty() || owner_.peer.empty()) {
+    return true;
+  }
+  resolves_ = owner_.resolve;
+  const std::string entry =
+      resolves_ ? fmt::format("-{}:{}", target.name, target.port)  // what libcurl knew of it
+                : fmt::format("{}:{}:{}", target.name, target.port, owner_.peer);
+  return append_header(resolve_, entry.c_str()) &&
+         curl_easy_setopt(easy(), CURLOPT_RESOLVE, resolve_.get()) == CURLE_OK;
 }
 
 Transfer::~Transfer() { loop_.remove(*this); }
@@ -277,10 +285,9 @@ void Transfer::note_connection() {
   const std::string peer = text(CURLINFO_PRIMARY_IP);
   long connections = 0;
   curl_easy_getinfo(easy(), CURLINFO_NUM_CONNECTS, &connections);
-  if (const std::string& name = shared_->target.name;
-      !name.empty() && !peer.empty() && connections > 0) {
-    known_addresses().worked(name, peer);
-    known_addresses().look_up(name, std::chrono::steady_clock::now());
+  if (!peer.empty() && connections > 0) {
+    owner_.peer = peer.find(':') == std::string::npos ? peer : "[" + peer + "]";
+    owner_.resolve = false;
   }
 }
 
@@ -352,9 +359,14 @@ void Transfer::fail(Error error) {
   ended_ = true;
   event_ = true;
   error_ = std::move(error);
-  // The name may lead elsewhere by now.
-  if (!shared_->target.name.empty() && error_->code != Code::kCancelled) {
-    known_addresses().look_up(shared_->target.name, std::chrono::steady_clock::now());
+  // Without a connection: the name may lead elsewhere by now, or the resolver is silent. Each is
+  // tried in turn.
+  curl_off_t connected = 0;
+  if (easy_) {
+    curl_easy_getinfo(easy(), CURLINFO_PRETRANSFER_TIME_T, &connected);
+  }
+  if (connected == 0 && error_->code != Code::kCancelled) {
+    owner_.resolve = !resolves_;
   }
 }
 

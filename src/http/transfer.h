@@ -38,6 +38,10 @@ struct Shared {
 // The client that a transfer is made for; tells the transfers of siblings apart. Outlives them.
 struct Owner {
   std::string local_address;  // our side of its last connection; "" before the first
+  // Where its name led when a connection was made, so that no resolver is needed for the next one,
+  // and whether that has failed or may have changed since: the next one resolves the name again.
+  std::string peer;
+  bool resolve = false;
 };
 
 class TransferLoop;
@@ -83,6 +87,7 @@ class Transfer final : public Stream {
   void fail(Error error);
 
  private:
+  bool choose_address();
   void note_connection();
   bool is_news(std::string_view piece);
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
@@ -113,6 +118,7 @@ class Transfer final : public Stream {
   HeaderList headers_;
   HeaderList connect_to_;
   HeaderList resolve_;
+  bool resolves_ = true;  // the name, unless a kept connection is used
   // Order matters: the easy handle goes before what it points to, the pool last.
   ConnectionPool pool_;
   EasyHandle easy_;

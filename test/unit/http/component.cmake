@@ -7,7 +7,7 @@ set(COMPONENT_TESTS
   connect_proxy.cpp
   connection_reuse_test.cpp
   credential_swap_test.cpp
-  known_addresses_test.cpp
+  known_address_test.cpp
   proxy_choice_test.cpp
   request_headers_test.cpp
   response_head_test.cpp
