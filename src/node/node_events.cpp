@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 
 #include "node/vocabulary.h"
 
@@ -42,55 +43,58 @@ bool is_news(const EventRule& rule, const Condition& old, const Condition& now) 
          now.reason == vocabulary::kDrained && old.reason != vocabulary::kDrained;
 }
 
+// Whether a condition that is known now changed for people.
+bool is_change(const EventRule& rule, const Condition& old, const Condition& now, bool bad) {
+  if (old.status == "Unknown") {
+    return bad;
+  }
+  return old.status != now.status || is_news(rule, old, now);
+}
+
+std::string event_reason(const EventRule& rule, const Condition& now, bool bad) {
+  if (bad && rule.type == vocabulary::kSlurmNodeStateDrain && now.reason == vocabulary::kDrained) {
+    return "SlurmDrained";
+  }
+  const std::string reason{bad ? rule.bad_reason : rule.good_reason};
+  return reason.empty() ? now.reason : reason;
+}
+
+std::optional<NodeEvent> condition_event(const EventRule& rule, const Condition& old,
+                                         const Condition& now) {
+  // One Event for all of Slurm's states, when they become unknown and when they are known again.
+  const bool stands_for_all = rule.type == vocabulary::kSlurmNodeStateDown;
+  const bool was_open = old.reason == vocabulary::kNotAskedYet;
+  if (now.status == "Unknown") {
+    const bool is_new = old.status != "Unknown" || (was_open && now.reason != old.reason);
+    return is_new && stands_for_all
+               ? std::optional{NodeEvent{true, "SlurmStateUnknown", now.message}}
+               : std::nullopt;
+  }
+  if (was_open) {
+    return std::nullopt;  // the first answer after a start is no change
+  }
+  const bool bad = (now.status == "True") == rule.bad_status;
+  if (stands_for_all && old.status == "Unknown" && !bad) {
+    return NodeEvent{false, "SlurmStateKnown", "slurmctld reports on this node again"};
+  }
+  return is_change(rule, old, now, bad)
+             ? std::optional{NodeEvent{bad, event_reason(rule, now, bad), now.message}}
+             : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<NodeEvent> condition_events(const std::vector<Condition>& before,
                                         const std::vector<Condition>& after) {
   std::vector<NodeEvent> events;
-  if (before.empty()) {
-    return events;
-  }
   for (const auto& rule : kRules) {
     const Condition* old = find_condition(before, rule.type);
     const Condition* now = find_condition(after, rule.type);
-    if (old == nullptr || now == nullptr) {
-      continue;
-    }
-    if (old->reason == vocabulary::kNotAskedYet &&
-        (now->status != "Unknown" || now->reason == old->reason)) {
-      continue;  // the first answer after start is no change either; that there is none is news
-    }
-    const bool was_open = old->reason == vocabulary::kNotAskedYet;
-    const bool same = old->status == now->status && !was_open;
-    if (same && !is_news(rule, *old, *now)) {
-      continue;
-    }
-    if (now->status == "Unknown") {
-      if (rule.type == vocabulary::kSlurmNodeStateDown) {  // one Event for all of Slurm's states
-        events.push_back({true, "SlurmStateUnknown", now->message});
+    if (old != nullptr && now != nullptr) {
+      if (auto event = condition_event(rule, *old, *now)) {
+        events.push_back(*std::move(event));
       }
-      continue;
     }
-    const bool bad = (now->status == "True") == rule.bad_status;
-    if (was_open && !bad) {
-      continue;
-    }
-    if (old->status == "Unknown" && rule.type == vocabulary::kSlurmNodeStateDown && !bad) {
-      events.push_back({false, "SlurmStateKnown", "slurmctld reports on this node again"});
-      continue;
-    }
-    if (!bad && old->status == "Unknown") {
-      continue;
-    }
-    std::string reason{bad ? rule.bad_reason : rule.good_reason};
-    if (reason.empty()) {
-      reason = now->reason;
-    }
-    if (bad && rule.type == vocabulary::kSlurmNodeStateDrain &&
-        now->reason == vocabulary::kDrained) {
-      reason = "SlurmDrained";
-    }
-    events.push_back({bad, reason, now->message});
   }
   return events;
 }

@@ -47,6 +47,15 @@ void NodeListReader::step_in_string(char c) {
   }
 }
 
+Status NodeListReader::open_bracket(char c) {
+  const bool begins = c == '[' && depth_ == 1 && key_ == kNodes;
+  if (begins && std::exchange(had_list_, true)) {
+    return no_list();
+  }
+  in_list_ = in_list_ || begins;
+  return ++depth_ > kDeepest ? no_list() : Status{};
+}
+
 Status NodeListReader::step(char c) {
   if (in_string_) {
     step_in_string(c);
@@ -58,12 +67,7 @@ Status NodeListReader::step(char c) {
       key_.clear();
     }
   } else if (c == '{' || c == '[') {
-    const bool begins = c == '[' && depth_ == 1 && key_ == kNodes;
-    if (begins && std::exchange(had_list_, true)) {
-      return no_list();
-    }
-    in_list_ = in_list_ || begins;
-    return ++depth_ > kDeepest ? no_list() : Status{};
+    return open_bracket(c);
   } else if ((c == '}' || c == ']') && depth_ > 0) {
     --depth_;
     in_list_ = in_list_ && depth_ > 1;

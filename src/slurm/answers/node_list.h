@@ -39,6 +39,7 @@ class NodeListReader {
   bool is_plain(char c) const;
   void step_in_string(char c);
   Status step(char c);
+  Status open_bracket(char c);
   Status take_node();
 
   std::size_t max_bytes_;

@@ -327,6 +327,18 @@ bool looks_like_scontrol_nodes(std::string_view text) {
          });
 }
 
+namespace {
+
+void take_unknown_nodes(std::vector<std::string> unknown, NodesAnswer& out) {
+  if (out.nodes.empty() && !unknown.empty()) {
+    out.failure = QueryFailure{node::SlurmFailure::kNotInSlurm, unknown.front()};
+    unknown.erase(unknown.begin());
+  }
+  out.not_understood.insert(out.not_understood.end(), unknown.begin(), unknown.end());
+}
+
+}  // namespace
+
 NodesAnswer parse_scontrol_nodes(std::string_view text) {
   NodesAnswer out;
   NodesReader reader{out};
@@ -357,11 +369,7 @@ NodesAnswer parse_scontrol_nodes(std::string_view text) {
   if (!record.empty()) {
     reader.read(record, true);
   }
-  if (out.nodes.empty() && !unknown.empty()) {
-    out.failure = QueryFailure{node::SlurmFailure::kNotInSlurm, unknown.front()};
-    unknown.erase(unknown.begin());
-  }
-  out.not_understood.insert(out.not_understood.end(), unknown.begin(), unknown.end());
+  take_unknown_nodes(std::move(unknown), out);
   return out;
 }
 

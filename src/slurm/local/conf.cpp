@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -110,47 +111,55 @@ class Collector {
 
  private:
   void take_globals(const ConfLine& line) {
+    using Take = void (*)(Collector&, const std::string&);
+    static const std::map<std::string_view, Take> kKeys{
+        // As Slurm does.
+        {"clustername", [](auto& c, auto& value) { c.conf_.cluster_name = to_lower(value); }},
+        {"slurmctldhost",
+         [](auto& c, auto& value) { c.conf_.controllers.push_back(controller_of(value)); }},
+        {"slurmctldaddr", [](auto& c, auto& value) { c.conf_.virtual_address = value; }},
+        {"controlmachine", [](auto& c, auto& value) { c.old_primary_ = value; }},
+        {"backupcontroller", [](auto& c, auto& value) { c.old_backup_ = value; }},
+        {"maxnodecount", [](auto& c, auto& value) { c.conf_.node_count = positive(value, 0); }},
+        {"slurmctldport",
+         [](auto& c, auto& value) {
+           c.conf_.controller_port = first_port(value).value_or(c.conf_.controller_port);
+         }},
+        {"communicationparameters",
+         [](auto& c, auto& value) {
+           c.conf_.slurmd_serves_http &= !contains(to_lower(value), "disable_http");
+         }},
+        {"slurmctldparameters",
+         [](auto& c, auto& value) {
+           c.conf_.limits_rate = contains(to_lower(value), "rl_enable");
+         }},
+        // X11 sets Contain.
+        {"prologflags",
+         [](auto& c, auto& value) {
+           c.conf_.jobs_are_contained =
+               contains(to_lower(value), "contain") || contains(to_lower(value), "x11");
+         }},
+        {"tlstype",
+         [](auto& c, auto& value) {
+           c.conf_.slurmd_serves_http &= to_lower(value) == "none" || to_lower(value) == "tls/none";
+         }},
+        // Without prefix since 25.11.
+        {"authtype",
+         [](auto& c, auto& value) {
+           c.conf_.uses_munge = to_lower(value) == "auth/munge" || to_lower(value) == "munge";
+         }},
+        {"authinfo", [](auto& c, auto& value) { c.take_auth_info(value); }},
+        {"slurmdport",
+         [](auto& c, auto& value) {
+           c.conf_.slurmd_port = first_port(value).value_or(c.conf_.slurmd_port);
+         }},
+        {"slurmdpidfile", [](auto& c, auto& value) { c.conf_.pid_file = value; }},
+        {"slurmuser", [](auto& c, auto& value) { c.conf_.slurm_user = value; }},
+        {"slurmdspooldir", [](auto& c, auto& value) { c.conf_.spool_dir = value; }},
+    };
     for (const auto& [key, value] : line.pairs) {
-      if (key == "clustername") {
-        conf_.cluster_name = to_lower(value);  // as Slurm does
-      } else if (key == "slurmctldhost") {
-        conf_.controllers.push_back(controller_of(value));
-      } else if (key == "slurmctldaddr") {
-        conf_.virtual_address = value;
-      } else if (key == "controlmachine") {
-        old_primary_ = value;
-      } else if (key == "backupcontroller") {
-        old_backup_ = value;
-      } else if (key == "maxnodecount") {
-        conf_.node_count = positive(value, 0);
-      } else if (key == "slurmctldport") {
-        conf_.controller_port = first_port(value).value_or(conf_.controller_port);
-      } else if (key == "communicationparameters") {
-        const bool off = to_lower(value).find("disable_http") != std::string::npos;
-        conf_.slurmd_serves_http = conf_.slurmd_serves_http && !off;
-      } else if (key == "slurmctldparameters") {
-        conf_.limits_rate = to_lower(value).find("rl_enable") != std::string::npos;
-      } else if (key == "prologflags") {
-        const std::string flags = to_lower(value);  // X11 sets Contain
-        conf_.jobs_are_contained =
-            flags.find("contain") != std::string::npos || flags.find("x11") != std::string::npos;
-      } else if (key == "tlstype") {
-        const std::string type = to_lower(value);
-        conf_.slurmd_serves_http =
-            conf_.slurmd_serves_http && (type == "none" || type == "tls/none");
-      } else if (key == "authtype") {
-        const std::string type = to_lower(value);
-        conf_.uses_munge = type == "auth/munge" || type == "munge";  // without prefix since 25.11
-      } else if (key == "authinfo") {
-        take_auth_info(value);
-      } else if (key == "slurmdport") {
-        conf_.slurmd_port = first_port(value).value_or(conf_.slurmd_port);
-      } else if (key == "slurmdpidfile") {
-        conf_.pid_file = value;
-      } else if (key == "slurmuser") {
-        conf_.slurm_user = value;
-      } else if (key == "slurmdspooldir") {
-        conf_.spool_dir = value;
+      if (const auto found = kKeys.find(key); found != kKeys.end()) {
+        found->second(*this, value);
       }
     }
   }

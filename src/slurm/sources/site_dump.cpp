@@ -69,6 +69,7 @@ bool has_nonce(std::string_view line, std::string_view nonce) {
 struct DumpLine {
   std::string_view text, name;  // of the node whose record it may begin; "" = of none
   bool is_proven = false;
+  bool begins = false;  // a record that slurmctld wrote itself
 };
 
 std::string without_nonce(std::string text, std::string_view nonce) {
@@ -136,12 +137,10 @@ std::optional<Result<DumpSource::Answer>> ScontrolDump::poll(Now now) {
   return Answer{std::move(records), output.took};
 }
 
-Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce,
-                               std::string_view only) {
-  if (!text.ends_with('\n')) {
-    return Error{Code::kInvalid, "scontrol's output is truncated"};
-  }
-  text.remove_suffix(1);
+namespace {
+
+// The lines, and which of them begin a record that slurmctld wrote itself.
+std::vector<DumpLine> dump_lines(std::string_view text, std::string_view nonce) {
   std::vector<DumpLine> lines;
   std::set<std::string_view> proven;  // nodes
   for (const auto line : split(text, '\n')) {
@@ -152,23 +151,37 @@ Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce,
     }
     lines.push_back({line, name, is_proven});
   }
+  for (DumpLine& line : lines) {
+    line.begins = !line.name.empty() && (line.is_proven || !proven.contains(line.name));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce,
+                               std::string_view only) {
+  if (!text.ends_with('\n')) {
+    return Error{Code::kInvalid, "scontrol's output is truncated"};
+  }
+  text.remove_suffix(1);
   DumpRecords records;
   std::string* current = nullptr;
   bool began = false;
-  for (const auto& [line, name, is_proven] : lines) {
-    if (!name.empty() && (is_proven || !proven.contains(name))) {
+  for (const auto& line : dump_lines(text, nonce)) {
+    if (line.begins) {
       began = true;
-      current = only.empty() || only == name ? &records[std::string{name}] : nullptr;
+      current = only.empty() || only == line.name ? &records[std::string{line.name}] : nullptr;
       if (current != nullptr) {
-        *current += without_nonce(without_samples(line), nonce) + "\n";
+        *current += without_nonce(without_samples(line.text), nonce) + "\n";
       }
     } else if (current != nullptr) {
-      if (trim(line).starts_with(kRecord)) {
+      if (trim(line.text).starts_with(kRecord)) {
         current->back() = ' ';  // it is to be read as no record there either
       }
-      *current += without_nonce(std::string{line}, nonce) + "\n";
-    } else if (!began && !trim(line).empty() && !line.starts_with(kHeading)) {
-      return no_list(line);
+      *current += without_nonce(std::string{line.text}, nonce) + "\n";
+    } else if (!began && !trim(line.text).empty() && !line.text.starts_with(kHeading)) {
+      return no_list(line.text);
     }
   }
   if (!began) {
