@@ -112,7 +112,7 @@ class Collector {
  private:
   void take_globals(const ConfLine& line) {
     using Take = void (*)(Collector&, const std::string&);
-    static const std::map<std::string_view, Take> kKeys{
+    static const std::map<std::string_view, Take> kTakers{
         // As Slurm does.
         {"clustername", [](auto& c, auto& value) { c.conf_.cluster_name = to_lower(value); }},
         {"slurmctldhost",
@@ -158,7 +158,7 @@ class Collector {
         {"slurmdspooldir", [](auto& c, auto& value) { c.conf_.spool_dir = value; }},
     };
     for (const auto& [key, value] : line.pairs) {
-      if (const auto found = kKeys.find(key); found != kKeys.end()) {
+      if (const auto found = kTakers.find(key); found != kTakers.end()) {
         found->second(*this, value);
       }
     }
