@@ -25,7 +25,7 @@ _slurmlet() {
   # A flag without a type after its name takes no value.
   if [[ $flag == -* ]] && grep -qE -e "^ *(-[a-z], )?$flag [a-z]|^ *$flag, --[a-z-]* [a-z]" <<<"$help"; then
     case $command/$flag in
-      print-node/-o | print-node/--output) _slurmlet_words "yaml json" ;;
+      print-node/-o | print-node/--output) _slurmlet_words "json" ;;
       status/-o | status/--output | check/-o | check/--output) _slurmlet_words "text json" ;;
       */--log-level) _slurmlet_words "debug info warning error" ;;
       */--node-ready-follows) _slurmlet_words "daemon slurmd slurm" ;;

@@ -30,8 +30,6 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadConfiguration = 2;
-constexpr int kDiffers = 1;      // print-node --diff, as diff(1)
-constexpr int kNotCompared = 2;  // likewise
 
 int fail(const Error& error, int code) {
   log::error_lines(error.message);
@@ -135,25 +133,13 @@ int run_forever(const config::ParsedCommandLine& command) {
   return 0;
 }
 
-int diff_node_command(const config::Settings& settings) {
-  const auto text = diff_node(settings);
-  if (!text) {
-    return fail(text.error(), kNotCompared);
-  }
-  print(*text);
-  return text->empty() ? 0 : kDiffers;
-}
-
 int print_node_command(const config::ParsedCommandLine& command) {
   auto settings = load_settings(command);
   if (!settings) {
     return fail(settings.error(), kBadConfiguration);
   }
   announce(*settings);
-  if (!command.options.at("diff").empty()) {
-    return diff_node_command(*settings);
-  }
-  auto text = print_node(*settings, command.options.at("output"));
+  auto text = print_node(*settings);
   if (!text) {
     return fail(text.error(), text.error().code == Code::kInvalid ? kBadConfiguration : kFailed);
   }
@@ -231,21 +217,17 @@ const std::vector<Command> kCommands{
                 .help = "file to write once the Node is registered"}},
      .run = with_settings<run_wait_registered>},
     {.name = "print-node",
-     .usage = "[-o yaml|json] [--diff]",
-     .summary = "print the Node, or how it differs from the cluster's",
+     .usage = "[-o json]",
+     .summary = "print the Node that this machine would register",
      .description =
-         "Prints the Node that this machine would register, without contacting an API server. "
-         "With\n"
-         "--diff, prints what slurmlet would change on the Node in the cluster; this needs the\n"
-         "node's credential.",
-     .exit_codes = "With --diff: 0 no difference; 1 differences; 2 cannot compare.",
+         "Prints the Node that this machine would register, as JSON, without contacting an API\n"
+         "server.",
      .flags = {{.name = "--output",
                 .short_name = "-o",
                 .type = "string",
-                .default_text = "yaml",
-                .help = "yaml or json",
-                .choices = {"yaml", "json"}},
-               {.name = "--diff", .help = "print the differences from the Node in the cluster"}},
+                .default_text = "json",
+                .help = "json",
+                .choices = {"json"}}},
      .run = print_node_command},
     {.name = "config-table",
      .summary = "print the table of all settings, in Markdown",

@@ -29,6 +29,9 @@ constexpr RemovedSetting kRemovedSettings[] = {
     {"parse-slurm", "",
      "slurmlet print-node prints what slurmlet makes of slurmctld's answer; its text is this "
      "node's line of scontrol -a -d -o show node"},
+    {"print-node --diff", "--diff",
+     "compare the output of slurmlet print-node with kubectl get node NAME -o json; slurmlet "
+     "status says what keeps the Node from being as wanted"},
     {"slurm.confirmInterval", "--slurm-confirm-interval", kBudgetAdvice},
     {"slurm.feed", "--slurm-feed", kFeedAdvice},
     {"slurm.jwtFile", "--slurm-jwt-file", kRestAdvice},

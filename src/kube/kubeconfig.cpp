@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "tls/client_identity.h"
 #include "yaml/document.h"
-#include "yaml/emit.h"
 
 namespace slurmlet::kube {
 
@@ -328,8 +327,8 @@ std::string node_kubeconfig_text(const ClusterAccess& access, const std::string&
   config["users"] = named(kUser, "user", std::move(user));
   config["contexts"] = named(kContext, "context", std::move(context));
   config["current-context"] = kContext;
-  return "# Written by slurmlet when it bootstrapped node " + node_name + ".\n" +
-         yaml::emit(config);
+  return "# Written by slurmlet when it bootstrapped node " + node_name + ".\n" + config.dump(2) +
+         "\n";
 }
 
 }  // namespace slurmlet::kube

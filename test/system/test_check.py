@@ -1,4 +1,4 @@
-"""`slurmlet check` and `print-node --diff` on real machines in real trouble: each finding names the
+"""`slurmlet check` on real machines in real trouble: each finding names the
 thing, the cause and the fix, and nothing is written anywhere."""
 import base64
 import contextlib
@@ -342,32 +342,3 @@ def test_slurmctld_away(rig, idle_slurm):
     # As fast as scontrol gives up.
     assert severity == "error" and ("scontrol ping" in words or "sdiag" in words), words
     assert checked.worst("munge")[0] == "ok"
-
-
-# -- print-node --diff ------------------------------------------------------------
-
-
-def diff(rig, *flags):
-    return run_beside(rig, "print-node", "--diff", *flags)
-
-
-def test_diff_of_a_live_node(rig):
-    done = diff(rig)
-    assert done.returncode == 1 and "the API server has none" in done.stdout
-    rig.start_and_know()
-    done = diff(rig)
-    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
-    rig.admin.merge(rig.path, {"metadata": {"labels": {"somebody.example/else": "x"}}})
-    assert diff(rig).returncode == 0, "what others own is no difference"
-    done = diff(rig, "--node-labels", "site.example/rack=r1")
-    assert done.returncode == 1
-    assert done.stdout.splitlines() == [
-        f"--- Node {rig.name} in the cluster", f"+++ Node {rig.name} desired by slurmlet",
-        "  metadata.labels:", "+   site.example/rack: r1",
-        "  metadata.annotations:", "+   slurmlet.io/configured-labels: site.example/rack"]
-
-
-def test_diff_needs_the_credential(rig):
-    rig.kubeconfig = rig.directory / "none"
-    done = diff(rig)
-    assert done.returncode == 2 and "none" in done.stderr

@@ -226,10 +226,8 @@ def test_a_record_that_is_there_takes_the_place_of_the_first_query(rig, auto):
     assert auto.scontrol_runs() == runs
 
 
-def test_check_and_the_preview_use_the_record_too(rig, operator):
+def test_check_uses_the_record_too(rig, operator):
     findings = json.loads(run_beside(rig, "check", "-o", "json").stdout)["findings"]
     found = next(one for one in findings if one["subject"] == "slurmctld")
     assert found["severity"] == "ok" and "slurmlet-operator reported at" in found["found"]
-    done = run_beside(rig, "print-node", "--diff")
-    assert done.returncode == 0 and "SlurmNodeState" not in done.stdout, done.stdout
     assert operator.scontrol_runs() == 0

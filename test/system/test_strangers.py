@@ -98,7 +98,7 @@ def rig_of_user(request, rig_of, slurm):
 def all_words(rig):
     """All that is said anywhere: the Node, the log, and the commands that root runs."""
     words = [str(rig.admin.find(rig.path)), rig.log()]
-    for command in (["check"], ["print-node"], ["status"], ["print-node", "--diff"]):
+    for command in (["check"], ["print-node"], ["status"]):
         done = run_beside(rig, *command)
         words += [done.stdout, done.stderr]
     return "\n".join(words)

@@ -4,7 +4,6 @@
 #include "cli/check/check_credentials.h"
 #include "cli/check/check_machine.h"
 #include "cli/check/check_node.h"
-#include "cli/print_node.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::cli {
@@ -260,39 +259,6 @@ TEST(CheckMachine, Daemon) {
   EXPECT_EQ(daemon_finding(daemon, unit).cause, "another");
   daemon.healthy = true;
   EXPECT_THAT(daemon_finding(daemon, unit), found(Severity::kOk, "n1: not registered"));
-}
-
-TEST(NodeDiffText, NothingMoreThanWhatWouldBeWritten) {
-  auto live = live_node();
-  live.labels["theirs"] = "x";
-  auto wanted = wanted_node();
-  wanted.conditions = {{"Ready", "True", "SlurmdRunning", "runs"}};
-  live.conditions = {{wanted.conditions[0], "2026-01-01T00:00:00Z"}};
-  live.capacity = wanted.capacity = {{"cpu", "4"}};
-  EXPECT_EQ(diff_text(live, wanted, kNow), "") << "the heartbeat is no difference";
-  wanted.labels["kubernetes.io/os"] = "linux";
-  wanted.capacity["cpu"] = "8";
-  wanted.conditions[0].status = "False";
-  live.annotations["slurmlet.io/slurm-reason"] = "old";
-  live.taints.clear();
-  wanted.slurm_facts_known = true;
-  EXPECT_EQ(diff_text(live, wanted, kNow),
-            "--- Node n1 in the cluster\n"
-            "+++ Node n1 desired by slurmlet\n"
-            "  metadata.labels:\n"
-            "+   kubernetes.io/os: linux\n"
-            "  metadata.annotations:\n"
-            "-   slurmlet.io/slurm-reason: old\n"
-            "  spec.taints (only an administrator can add them: kubectl taint node):\n"
-            "+   virtual-kubelet.io/provider=slurm:NoSchedule\n"
-            "  status.capacity:\n"
-            "-   cpu: 4\n"
-            "+   cpu: 8\n"
-            "  status.conditions:\n"
-            "-   Ready: True SlurmdRunning \"runs\"\n"
-            "+   Ready: False SlurmdRunning \"runs\"\n");
-  live.labels["metal3.io/uuid"] = "u-2";
-  EXPECT_THAT(diff_text(live, wanted, kNow), HasSubstr("! slurmlet would change nothing: "));
 }
 
 }  // namespace

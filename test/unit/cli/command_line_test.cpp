@@ -39,6 +39,8 @@ TEST(CommandLineTest, AFlagThatIsGoneNamesWhatTookItsPlace) {
               HasSubstr("--slurm-feed was removed in 0.2: run slurmlet-operator"));
   EXPECT_THAT(parse_error({"parse-slurm", "a.out"}),
               HasSubstr("parse-slurm was removed in 0.2: slurmlet print-node"));
+  EXPECT_THAT(parse_error({"print-node", "--diff"}),
+              HasSubstr("--diff was removed in 0.2: compare the output of slurmlet print-node"));
 }
 
 TEST(CommandLineTest, StatusAndCheckPrintTextOrJson) {
@@ -71,8 +73,6 @@ TEST(CommandLineTest, AFlagOfACommandFollowsIt) {
             "--output must follow the command: slurmlet check --output json");
   EXPECT_EQ(parse_error({"--timeout=5m", "wait-registered"}),
             "--timeout must follow the command: slurmlet wait-registered --timeout=5m");
-  EXPECT_EQ(parse_error({"--diff", "print-node"}),
-            "--diff must follow the command: slurmlet print-node --diff");
 }
 
 TEST(CommandLineTest, AFlagOfOtherCommandsNamesThem) {
@@ -140,12 +140,10 @@ TEST(CommandLineTest, SubcommandsTakeFlagsOnEitherSide) {
                                              {"--nodename=n1", "print-node", "-ojson"}}) {
     const auto command = parsed(arguments);
     EXPECT_EQ(command.subcommand, "print-node");
-    EXPECT_THAT(command.options, ElementsAre(Pair("diff", ""), Pair("output", "json")));
+    EXPECT_THAT(command.options, ElementsAre(Pair("output", "json")));
     EXPECT_THAT(command.values, ElementsAre(Pair("node.name", "n1")));
   }
-  EXPECT_THAT(parsed({"print-node"}).options,
-              ElementsAre(Pair("diff", ""), Pair("output", "yaml")));
-  EXPECT_EQ(parsed({"print-node", "--diff"}).options.at("diff"), "true");
+  EXPECT_THAT(parsed({"print-node"}).options, ElementsAre(Pair("output", "json")));
   EXPECT_EQ(parsed({"run", "--nodename", "n1"}).subcommand, "run");
   EXPECT_EQ(parsed({"version"}).subcommand, "version");
   EXPECT_EQ(parsed({"--version"}).subcommand, "version");
@@ -160,7 +158,6 @@ TEST(CommandLineTest, AnArgumentThatLooksLikeAFlagIsNoValue) {
 
 TEST(CommandLineTest, ShortFlagsAndSwitches) {
   EXPECT_EQ(parsed({"status", "-o=json"}).options.at("output"), "json");
-  EXPECT_EQ(parsed({"print-node", "--diff=false"}).options.at("diff"), "");
   EXPECT_THAT(parse_error({"status", "-hx"}), HasSubstr("unknown flag -hx"));
   EXPECT_THAT(parse_error({"status", "check"}),
               HasSubstr("one command at a time: unexpected argument \"check\""));
@@ -207,8 +204,7 @@ TEST(CommandLineTest, OtherMistakes) {
   EXPECT_EQ(parse_error({"prnt-node"}),
             "unknown command \"prnt-node\"; did you mean \"print-node\"?");
   EXPECT_EQ(parse_error({"run", "qqqqqqqq"}), "unknown command \"qqqqqqqq\"");
-  EXPECT_EQ(parse_error({"print-node", "-o", "xml"}),
-            "--output is \"xml\"; it must be yaml or json");
+  EXPECT_EQ(parse_error({"print-node", "-o", "xml"}), "--output is \"xml\"; it must be json");
   EXPECT_THAT(parse_error({"--nodename"}), HasSubstr("--nodename"));
 }
 

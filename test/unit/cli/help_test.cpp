@@ -49,7 +49,6 @@ TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
   const std::string print = help_text("slurmlet", "print-node");
   EXPECT_THAT(print, StartsWith("Prints the Node"));
   EXPECT_THAT(print, HasSubstr("  -o, --output string"));
-  EXPECT_THAT(print, HasSubstr("  --diff "));
   for (const char* name : {"status", "check"}) {
     EXPECT_THAT(help_text("slurmlet", name),
                 AllOf(HasSubstr(" [-o text|json] [flags]\n"), HasSubstr("\nExit code: 0 "),

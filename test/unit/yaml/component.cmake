@@ -1,3 +1,2 @@
 set(COMPONENT_TESTS
-  document_test.cpp
-  emit_test.cpp)
+  document_test.cpp)
