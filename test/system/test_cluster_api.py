@@ -131,7 +131,9 @@ def test_turn_over(plane, cluster_api, cluster, rig, tmp_path, policy, timing):
         wait_until(rig.mark.exists, what="the daemon's mark")
         cluster.daemon("stop", f"slurmd:{NODE}")  # what slurmlet-detach.path does
         wait_until(lambda: not cluster_api.machines(), what="the Machine to go")
-        assert job_state(cluster, job) == (("COMPLETED", "0:0") if policy == "wait" else ("CANCELLED", "0:15"))
+        # On a busy machine SIGKILL follows before the job has obeyed SIGTERM.
+        assert job_state(cluster, job) in (
+            [("COMPLETED", "0:0")] if policy == "wait" else [("CANCELLED", "0:15"), ("CANCELLED", "0:9")])
         wait_until(lambda: plane.admin.find(node_path(NODE)) is None, what="the Node to go")
         rig.wait_log("was deleted with its Machine")  # and it registers no other
         assert plane.admin.find(node_path(NODE)) is None

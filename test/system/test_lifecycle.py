@@ -5,6 +5,7 @@ import pytest
 
 from harness.api import condition
 from harness.rig import GENERAL_WAIT
+from test_two_daemons import is_rejected_renewal
 
 UUID = "5d0f6f1e-8a41-4c0e-9d5e-3f1a2b6c7d80"
 OTHER_UUID = "00000000-aaaa-4bbb-8ccc-dddddddddddd"
@@ -96,9 +97,10 @@ def node_of_another_machine(rig):
 
 def writes(rig, since):
     """The daemon's requests that change Nodes or Leases of this name."""
-    return [request for request in rig.audit.requests(since)
-            if request[1] in ("patch", "update", "delete") or
-            (request[1] == "create" and request[2] == "leases")]
+    return [(entry["verb"], entry["requestURI"]) for entry in rig.audit.entries(since)
+            if not is_rejected_renewal(entry) and (
+                entry["verb"] in ("patch", "update", "delete") or
+                (entry["verb"] == "create" and "/leases" in entry["requestURI"]))]
 
 
 def test_foreign_node_is_left_alone(foreign):

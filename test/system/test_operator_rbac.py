@@ -247,7 +247,7 @@ def a_node_left_behind_is_not_read(site, _):
 
 def a_node_left_behind_stays(site, operator):
     left_behind(site)
-    wait_until(lambda: "Node op001 was not deleted: " in operator.output(), 240, "the words")
+    wait_until(lambda: "Node op001 was not deleted: " in operator.output(), 400, "the words")
     assert site.api.find(node_path("op001"))
 
 

@@ -108,9 +108,10 @@ def test_slurmrestd_and_slurmctld_are_told_apart(site):
     site.wait_record("rest001", lambda r: r["text"])
     for daemon, words in (("slurmrestd", r"slurmrestd unavailable: slurmrestd unix:\S+: connection refused"),
                           ("slurmctld", "(ControllerUnreachable|ControllerTimeout): ")):
+        said = len(one.output())
         site.slurm.daemon("kill", daemon)
-        wait_until(lambda words=words: re.search("did not report the nodes: " + words, one.output()), 30,
-                   "the failure in the log")
+        wait_until(lambda words=words, said=said: re.search("did not report the nodes: " + words,
+                                                            one.output()[said:]), 30, "the failure in the log")
         assert states(site.record("rest001")) == {"IDLE"}
         began = one.output().count("slurmctld reports 2 nodes")
         site.slurm.daemon("start", daemon)

@@ -34,7 +34,7 @@ def annotation(node, name):
 
 def test_dynamic_node_and_its_deletion(own_slurm, rig_of, root):
     """slurmd -Z; a deleted node is not in Slurm, and not called down."""
-    slurm = own_slurm(nodes=["dyn7"], cpus=os.cpu_count(), root=root, dynamic=["dyn7"],
+    slurm = own_slurm(nodes=["dyn7", "other"], cpus=os.cpu_count(), root=root, dynamic=["dyn7"],
                       slurmd_arguments={"dyn7": ["-Z", "--conf", "Feature=dyn,big"]})
     rig = rig_of(slurm)
     node = start(rig)

@@ -122,7 +122,7 @@ def test_a_node_set_down_under_a_job_of_a_part_shows_within_the_interval(release
     interval = 10
     rig.configure(node={"readyFollows": "slurm"},
                   slurm={"nodeName": "n1", "pollInterval": f"{interval}s", "commandTimeout": "9s",
-                         "staleAfter": "60s", "source": "scontrol"})
+                         "staleAfter": "60s", "maxBackoff": "10s", "source": "scontrol"})
     slurm.command("salloc", "--no-shell", "--time=60", "--ntasks=2", "--nodelist=n1")
     rig.start(ready=False)
     rig.wait_condition("SlurmNodeStateMixed", "True", timeout=60)

@@ -295,7 +295,7 @@ def test_a_status_that_another_user_serves_is_not_believed(rig_of, slurm, user):
             done = wait_registered()
             assert done.returncode == 1 and holder in done.stderr and not sentinel.exists()
             assert of("ports") == [
-                ("error", f"{port} (health, endpoint.healthzPort) is in use by {holder}")]
+                ("error", f"{port} (endpoint.healthzPort) is in use by {holder}")]
             assert of("daemon")[0][0] == "error" and "not trusted" in of("daemon")[0][1]
         finally:
             forger.kill()

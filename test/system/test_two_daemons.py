@@ -52,10 +52,18 @@ def identify(rig, way, uuid):
 WAYS = ["metal3"] + ([] if HAS_SMBIOS else ["system"])
 
 
+def is_rejected_renewal(entry):
+    """A restarted daemon renews the Lease that it held by a patch which says whose it must be."""
+    return (entry["verb"] == "patch" and "/leases/" in entry["requestURI"]
+            and entry["responseStatus"]["code"] in (404, 422))
+
+
 def writes(rig, credential, since):
-    """Requests with that credential that would change anything, whatever came of them."""
+    """Requests with that credential that would change anything, whatever came of them; but for the
+    patch of a Lease that only its holder can make."""
     return [(entry["verb"], entry["requestURI"]) for entry in rig.audit.entries(since)
-            if credential in entry["user"].get("extra", {}).get(
+            if not is_rejected_renewal(entry)
+            and credential in entry["user"].get("extra", {}).get(
                 "authentication.kubernetes.io/credential-id", [])
             and entry["verb"] not in ("get", "list", "watch")]
 

@@ -166,7 +166,9 @@ void ControllerPoll::judge_record(Now now) {
     use(kOperator, "");
     take(std::move(result), now);
   } else {
-    judge_at_ = std::min(judge_at_, now.steady + kClocks);
+    // Nobody queries meanwhile: the record counts once our answer is stale.
+    judge_at_ = std::min({judge_at_, now.steady + kClocks,
+                          stale_at_.value_or(kNever) + std::chrono::milliseconds{1}});
   }
   answer_.failure.reset();
   answer_.failure_detail.clear();
