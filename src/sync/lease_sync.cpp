@@ -27,7 +27,9 @@ LeaseSync::LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random, L
 // Whoever holds it as this machine was slurmlet before its restart.
 SteadyTime LeaseSync::renew_held(Now now) {
   const auto start = link_.start.get();
-  if (!start || holds_none_) {
+  // Without the machine's UUID the identity is the name alone, which another machine may have.
+  const bool is_unique = options_.holder_identity != options_.node_name;
+  if (!start || holds_none_ || !is_unique) {
     return kNever;
   }
   if (const SteadyTime due = std::max(start->at, next_); now.steady < due) {

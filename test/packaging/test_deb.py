@@ -1,4 +1,5 @@
 """The DEB, by lintian's judgement and in an empty Debian 12."""
+import json
 import re
 import shutil
 import subprocess
@@ -110,7 +111,7 @@ def test_the_service_comes_up_at_boot_and_the_socket_does_not(looked_at):
 def test_the_program_runs_as_its_user(looked_at):
     assert looked_at.run("slurmlet", "version").stdout == f"slurmlet {VERSION}\n"
     node = looked_at.run("slurmlet", "print-node", "--nodename", "n1", user="slurmlet")
-    assert "kind: Node" in node.stdout and "name: n1" in node.stdout
+    assert (json.loads(node.stdout)["kind"], json.loads(node.stdout)["metadata"]["name"]) == ("Node", "n1")
     check = looked_at.run("slurmlet", "check", "--nodename", "n1", user="slurmlet", check=False)
     # There is no API server here, and that is what it says.
     assert check.returncode == 1, check.stdout + check.stderr

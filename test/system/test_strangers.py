@@ -191,7 +191,7 @@ def test_owners_that_a_users_own_file_system_shows_do_not_count(tmp_path, uid):
         capture_output=True, text=True, timeout=GENERAL_WAIT, check=False)
     words = f"{conf} is not used: {tmp_path} is on a file system that user {STRANGER} mounted"
     assert (words in done.stderr) == (words in done.stdout) == (uid == STRANGER)
-    assert ("slurmlet.io/slurm-cluster: strange" in done.stdout) == (uid == 0)
+    assert ('"slurmlet.io/slurm-cluster": "strange"' in done.stdout) == (uid == 0)
 
 
 def test_a_command_of_slurm_reaches_no_key(rig_of, slurm):

@@ -140,7 +140,8 @@ bool ControllerPoll::has_newer(const QueryResult& result, Now now) const {
   }
   const WallTime own = *answer_.answered_at;
   const Duration age = now.wall - own;  // negative where the clock was set
-  return *result.as_of < own && age >= Duration::zero() &&
+  // The operator writes whole seconds.
+  return *result.as_of + std::chrono::seconds{1} < own && age >= Duration::zero() &&
          (age < kClocks || *result.as_of + kClocks < own);
 }
 
@@ -177,13 +178,15 @@ void ControllerPoll::judge_record(Now now) {
 // It may have failed for all nodes at once, so each queries slurmctld at its own time. What it said
 // last counts until then.
 void ControllerPoll::lose_record(Now now, QueryFailure failure) {
-  const bool was_used = never_queries() && answer_.source == kOperator;
+  const bool is_used = answer_.source == kOperator;
+  // In use, or valid beside a newer answer of our own.
+  const bool was_valid = never_queries() && (is_used || !answer_.failure);
   const bool is_news = answer_.failure != failure.cause || answer_.failure_detail != failure.detail;
-  if (sources_.query && was_used) {
+  if (sources_.query && was_valid) {
     due_ = now.steady + place_.until_own_time(settings_.interval, "interval:", now.wall);
   }
   const bool is_final = !sources_.query && sources_.record->is_known();
-  if (is_news && (was_used || is_final)) {
+  if (is_news && ((was_valid && is_used) || is_final)) {
     fail(std::move(failure));
   }
   if (is_final) {
