@@ -141,7 +141,8 @@ def test_check_misses_a_service_that_does_not_run(node):
     finally:
         node.machine.run("systemctl", "start", "slurmlet")
     assert (status, shown.count("✘")) == (1, 1) and "slurmlet is not running here" in shown, shown
-    node.wait_ready(60)
+    node.machine.run("slurmlet", "wait-registered", "--timeout=60")
+    wait_until(lambda: "by scontrol" in node.machine.attempt("slurmlet", "status")[1], 60, "Slurm's answer")
 
 
 def test_status_is_what_the_documents_show(node):
@@ -192,7 +193,7 @@ def test_stopped_daemon_is_ended_by_the_watchdog(node, timing):
         pid = node.main_pid(UNIT)
         began = time.monotonic()
         node.machine.run("kill", "-STOP", pid)
-        wait_until(lambda: node.main_pid(UNIT) not in (0, pid), 60, "another process")
+        wait_until(lambda: node.main_pid(UNIT) not in (0, pid), 120, "another process")
         timing(f"SIGSTOP to running again (WatchdogSec=5, the unit's own is {usual})",
                time.monotonic() - began)
         node.wait_renewed(since=time.time())

@@ -398,6 +398,17 @@ TEST_F(RecordPoll, WhatAQueryOfItsOwnHasSaidSinceIsNotTakenBack) {
   EXPECT_EQ(state(), "IDLE");
 }
 
+TEST_F(RecordPoll, ARecordThatGoesBesideANewerAnswerLeavesTheQueries) {
+  make(true);
+  write("");
+  pass(seconds{10});
+  publish("IDLE", "", seconds{25});  // older than the answer
+  const auto queries = poll_->counters().queries;
+  write("");
+  pass(minutes{5});
+  EXPECT_GT(poll_->counters().queries, queries);
+}
+
 // The clock of the operator's host may be behind.
 TEST_F(RecordPoll, WhatOnlyLooksOlderIsTakenWhenNothingNewerComes) {
   for (const Duration behind : {seconds{25}, seconds{150}}) {
