@@ -1,7 +1,7 @@
 #pragma once
 
 // How often slurmctld is queried about this node, so that all nodes of the site together take about
-// a hundredth of its time: each query lists all N nodes, which takes N µs, so N nodes may query
+// a hundredth of its node lock's time: each query lists all N nodes in N µs, so N nodes may query
 // every N² × 100 µs. Never more often than each minute (774 nodes); beyond 3,000 (15 minutes) not
 // at all: slurmlet-operator queries for all of them. Pure.
 
