@@ -19,13 +19,13 @@ seconds duration_of(const LeaseHolder& held) {
   return held.duration_seconds > 0 ? seconds{held.duration_seconds} : kDefaultDuration;
 }
 
+}  // namespace
+
 // A node name has no slash in it.
 bool names_machine(const std::string& identity) {
   const auto slash = identity.find('/');
   return slash != std::string::npos && slash + 1 < identity.size();
 }
-
-}  // namespace
 
 bool is_foreign_holder(const std::string& identity, const std::string& ours) {
   return names_machine(identity) && to_lower(identity) != to_lower(ours);

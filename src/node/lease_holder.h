@@ -26,6 +26,9 @@ struct LeaseHolder {
   bool operator==(const LeaseHolder&) const = default;
 };
 
+// Whether `identity` says which machine holds the Lease.
+bool names_machine(const std::string& identity);
+
 // Whether `identity` is the daemon of another machine than the one that is `ours`.
 bool is_foreign_holder(const std::string& identity, const std::string& ours);
 

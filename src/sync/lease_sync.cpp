@@ -24,12 +24,15 @@ LeaseSync::LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random, L
       link_(link),
       backoff_(Delay::kLeaseRetry, random_) {}
 
-// Whoever holds it as this machine was slurmlet before its restart.
+// Whoever holds it as this machine was slurmlet before its restart. Without the machine's UUID the
+// identity is the name alone, which another machine may have: then the lookup of the Node decides,
+// unless a large site spreads that over longer than the Lease lasts.
 SteadyTime LeaseSync::renew_held(Now now) {
   const auto start = link_.start.get();
-  // Without the machine's UUID the identity is the name alone, which another machine may have.
-  const bool is_unique = options_.holder_identity != options_.node_name;
-  if (!start || holds_none_ || !is_unique) {
+  if (!start || holds_none_) {
+    return kNever;
+  }
+  if (!node::names_machine(options_.holder_identity) && start->spread == Duration::zero()) {
     return kNever;
   }
   if (const SteadyTime due = std::max(start->at, next_); now.steady < due) {

@@ -37,7 +37,9 @@ void NodeSync::set_site(const SitePlace& site, Now now) {
   const SteadyTime begun = start_.begun ? *start_.begun : start_.begun.emplace(now.steady);
   const Duration spread = site_delay(Delay::kHeldLease, site.at_once());
   link_.set_start({begun + site.in(spread, "start:"), spread});
-  start_.lookup_not_before = begun + site.in(site_delay(Delay::kStart, site.at_once()), "start:");
+  // After the Leases of all.
+  const Duration start = site_delay(Delay::kStart, site.at_once()) - spread;
+  start_.lookup_not_before = begun + spread + site.in(start, "start:");
   const Duration wait = start_.lookup_not_before - now.steady;
   if (in<Unclaimed>() != nullptr && wait > seconds{1}) {
     log::info(fmt::format("one of {} nodes: its Node is registered in {} s", site.at_once(),

@@ -54,6 +54,7 @@ def registered_node(rig):
     """A node that asks the API server through `node.front`."""
     with SlowFront(rig) as front:
         rig.front = front
+        (rig.state_dir / "system-uuid").write_text("0a1b2c3d-0000-4000-8000-00000000beef\n")
         rig.configure(kubernetes=LEASE)
         rig.start()
         rig.wait_renewed()

@@ -322,6 +322,18 @@ TEST_F(HeldLeaseTest, NoneOfOthersIsTouchedAndNoneIsMade) {
   EXPECT_EQ(lease().holder_identity, "n1/a") << "the kubelet's is nobody's";
 }
 
+// "n1" may be another machine: only at a large site would its lookup come too late for the Lease.
+TEST_F(HeldLeaseTest, OfAnUnnamedMachineItWaitsForTheLookupAtASmallSite) {
+  hold("n1", "2026-11-20T13:59:51.000000Z");
+  LeaseSync unnamed{api_, {"n1", "n1", seconds{40}}, [] { return 0.0; }, unknown_};
+  unknown_.set_start({clock_.now().steady, Duration{}});
+  EXPECT_EQ(unnamed.step(clock_.now()), kNever);
+  EXPECT_THAT(api_.calls(), IsEmpty());
+  unknown_.set_start({clock_.now().steady, seconds{4}});
+  unnamed.step(clock_.now());
+  EXPECT_EQ(lease().renew_time, rfc3339_micro(clock_.now().wall));
+}
+
 TEST_F(HeldLeaseTest, AnApiServerThatIsAwayIsTriedAgain) {
   hold("n1/a", "2026-11-20T13:59:51.000000Z");
   unknown_.set_start({clock_.now().steady, Duration{}});
