@@ -54,13 +54,12 @@ Problem problem_of(const ServerWords& words, const Error& error) {
     return {Stage::kServerExpired, "the CA in {ca_place} expired {ca_expired}",
             "put this cluster's present CA there, or correct this machine's clock if it is ahead"};
   }
-  if (request.http_status == kUnauthorized) {
-    return {Stage::kCredential, "rejects {credential}", "{credential_fix}"};
-  }
+  const bool is_rejected = request.http_status == kUnauthorized;
+  const Stage stage = is_rejected ? Stage::kCredential : request.stage;
   const auto found = std::find_if(kProblems.begin(), kProblems.end(),
-                                  [&](const Problem& each) { return each.stage == request.stage; });
+                                  [stage](const Problem& each) { return each.stage == stage; });
   // The version may be read by anybody: another HTTP status is of something in front of it.
-  if (request.http_status != 0 || found == kProblems.end()) {
+  if ((request.http_status != 0 && !is_rejected) || found == kProblems.end()) {
     return {Stage::kAnswer, "answers with an error",
             "check that the URL in {url_place} is the API server's, path included, and its log"};
   }
@@ -98,7 +97,7 @@ ServerWords server_words(const credentials::ApiAccess& access,
 ServerAnswer ask_server(http::Client& client, kube::CallOptions options) {
   ServerAnswer out;
   std::optional<WallTime> date;  // of the last answer
-  options.on_server_date = [&date](WallTime told) { date = told; };
+  options.on_server_date = [&date](WallTime server_date) { date = server_date; };
   const auto before = SystemClock{}.now();
   const auto version = kube::server_version(client, options);
   const auto after = SystemClock{}.now();

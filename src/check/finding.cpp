@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/plain_text.h"
 #include "base/text.h"
 
 namespace slurmlet::check {
@@ -111,6 +113,12 @@ int findings_exit_code(const Findings& findings) {
     }
   }
   return code;
+}
+
+int report(const Findings& findings, const std::string& text) {
+  const std::string shown = shown_controls(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+  return findings_exit_code(findings);
 }
 
 std::string milliseconds_text(Duration took) {

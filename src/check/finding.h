@@ -57,6 +57,9 @@ std::string findings_json(const Findings& findings, const std::string& node);
 // 0 without errors, 2 when the configuration is one, else 1.
 int findings_exit_code(const Findings& findings);
 
+// Prints their text or JSON to stdout, fit for a terminal. The exit code.
+int report(const Findings& findings, const std::string& text);
+
 // "12 ms"
 std::string milliseconds_text(Duration took);
 

@@ -27,18 +27,6 @@ using std::chrono::seconds;
 constexpr mode_t kPrivate = 0600;
 constexpr Duration kLook = minutes{1};  // for a clock that somebody set
 
-// The settings with the bootstrap credential in the place of the node's.
-config::Settings as_bootstrap(const config::Settings& settings, const std::string& discovered_ca) {
-  config::Settings out = settings;
-  auto& kubernetes = out.kubernetes;
-  kubernetes.kubeconfig = kubernetes.bootstrap_kubeconfig;
-  kubernetes.token_file = kubernetes.bootstrap_token_file;
-  if (!discovered_ca.empty()) {
-    kubernetes.ca_data = discovered_ca;
-  }
-  return out;
-}
-
 Result<std::string> find_ca(const config::KubernetesSettings& kubernetes,
                             kube::RequestCounter& requests, int abort_fd) {
   auto text = read_file(kubernetes.bootstrap_token_file);
@@ -92,6 +80,17 @@ std::vector<std::filesystem::path> watched_files(const config::Settings& setting
 }
 
 }  // namespace
+
+config::Settings as_bootstrap(const config::Settings& settings, const std::string& discovered_ca) {
+  config::Settings out = settings;
+  auto& kubernetes = out.kubernetes;
+  kubernetes.kubeconfig = kubernetes.bootstrap_kubeconfig;
+  kubernetes.token_file = kubernetes.bootstrap_token_file;
+  if (!discovered_ca.empty()) {
+    kubernetes.ca_data = discovered_ca;
+  }
+  return out;
+}
 
 std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings) {
   std::vector<std::filesystem::path> out;

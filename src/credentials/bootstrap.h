@@ -25,6 +25,11 @@
 
 namespace slurmlet::credentials {
 
+// The settings with the bootstrap credential in the place of the node's. `discovered_ca`: PEM, "" =
+// none was discovered.
+config::Settings as_bootstrap(const config::Settings& settings,
+                              const std::string& discovered_ca = "");
+
 // What a bootstrap needs: its kubeconfig or token, and the CA. Another one is worth another try.
 std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings);
 

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "base/command.h"
 #include "base/log.h"
-#include "base/plain_text.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "check/api_server.h"
@@ -325,9 +323,7 @@ int run_check(const Options& options, const CheckSettings& settings) {
                     "systemctl status slurmlet-operator; journalctl -u slurmlet-operator"});
   const Findings findings = check::run(checks);
   const bool unicode = check::is_utf8_locale(config::process_environment());
-  const std::string text = shown_controls(check::findings_text(findings, unicode));
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return check::findings_exit_code(findings);
+  return check::report(findings, check::findings_text(findings, unicode));
 }
 
 }  // namespace slurmlet::op

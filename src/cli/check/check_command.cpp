@@ -1,11 +1,9 @@
 #include "cli/check/check_command.h"
 
-#include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "base/log.h"
-#include "base/plain_text.h"
 #include "base/text.h"
 #include "check/api_server.h"
 #include "check/finding.h"
@@ -100,12 +98,11 @@ class Checks {
     options.limit = kSlurmLimit;
     options.record = [this](const std::string& name) { return look_at_record(settings_, name); };
     preview_ = daemon::preview_node(settings_, options);
-    const Findings about_files =
-        check::run({{check::kConfiguration,
-                     [this] { return check::unreadable(unit_, files_to_read(settings_)); }}});
-    Findings out = check::run(preview_ ? table() : without_name());
-    out.insert(out.begin(), about_files.begin(), about_files.end());
-    return out;
+    auto rows = preview_ ? table() : without_name();
+    rows.insert(rows.begin(), {check::kConfiguration, [this] {
+                                 return check::unreadable(unit_, files_to_read(settings_));
+                               }});
+    return check::run(rows);
   }
   std::string node() const { return preview_ ? preview_->desired.name : ""; }
 
@@ -231,11 +228,8 @@ int run_check(const Result<config::Settings>& settings, const std::string& forma
     findings.insert(findings.end(), more.begin(), more.end());
     node = checks.node();
   }
-  const std::string text =
-      shown_controls(format == "json" ? check::findings_json(findings, node)
-                                      : check::findings_text(findings, unicode));
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return check::findings_exit_code(findings);
+  return check::report(findings, format == "json" ? check::findings_json(findings, node)
+                                                  : check::findings_text(findings, unicode));
 }
 
 }  // namespace slurmlet::cli

@@ -14,6 +14,7 @@
 #include "credentials/own_credentials.h"
 #include "kube/cluster_info.h"
 #include "kube/kubeconfig.h"
+#include "node/vocabulary.h"
 #include "tls/certificate_store.h"
 #include "tls/certificates.h"
 
@@ -24,7 +25,7 @@ using check::Finding;
 using check::Findings;
 using check::Severity;
 
-constexpr std::string_view kNodeUser = "system:node:";
+using node::vocabulary::kNodeUser;
 constexpr unsigned kForOthers = 0007;
 constexpr int kLastPart = 10;  // of a certificate's life: somebody should have renewed it
 
@@ -78,6 +79,12 @@ Finding mended(Finding finding) {
   return finding;
 }
 
+std::string fresh_credential(const std::string& node_name, const std::string& source) {
+  return fmt::format(
+      "put a fresh credential for {}{} into {}, or set kubernetes.bootstrapKubeconfig", kNodeUser,
+      node_name, source);
+}
+
 Finding judge(const config::KubernetesSettings& kubernetes, const std::string& node_name,
               const Result<credentials::ApiAccess>& access, WallTime now) {
   const std::string source = source_of(kubernetes);
@@ -90,21 +97,7 @@ Finding judge(const config::KubernetesSettings& kubernetes, const std::string& n
     return check::error("no API server is configured",
                         "set kubernetes.kubeconfig or kubernetes.bootstrapKubeconfig");
   }
-  return check::error(access.error().message,
-                      fmt::format("put a fresh credential for {}{} into {}, or set "
-                                  "kubernetes.bootstrapKubeconfig",
-                                  kNodeUser, node_name, source));
-}
-
-// With the bootstrap credential in the place of the node's.
-Result<credentials::ApiAccess> open_bootstrap(config::Settings settings, const Clock& clock) {
-  auto& kubernetes = settings.kubernetes;
-  if (!kubernetes.ca_cert_hashes.empty()) {
-    return Error{Code::kUnavailable, "its CA is discovered when slurmlet starts"};
-  }
-  kubernetes.kubeconfig = kubernetes.bootstrap_kubeconfig;
-  kubernetes.token_file = kubernetes.bootstrap_token_file;
-  return credentials::ApiAccess::open(settings, clock);
+  return check::error(access.error().message, fresh_credential(node_name, source));
 }
 
 Status read_bootstrap(const config::KubernetesSettings& kubernetes, const std::string& file) {
@@ -153,14 +146,12 @@ Finding certificate_finding(const tls::CertificateSummary& certificate, const st
                             const std::string& node_name, WallTime now) {
   const std::string wanted = std::string{kNodeUser} + node_name;
   const std::string& name = certificate.common_name;
-  const std::string fresh =
-      fmt::format("put a fresh credential for {} into {}, or set kubernetes.bootstrapKubeconfig",
-                  wanted, source);
+  const std::string fresh = fresh_credential(node_name, source);
   const std::string the = "the client certificate in " + source;
   if (name.starts_with(kNodeUser) && name != wanted) {
     return check::error(fmt::format("{} is for {}, this node is {}", the, name, node_name),
                         fmt::format("set --nodename {}, or a credential for {}",
-                                    name.substr(kNodeUser.size()), wanted));
+                                    name.substr(std::string_view{kNodeUser}.size()), wanted));
   }
   if (certificate.not_after <= now) {
     return check::error(fmt::format("{} expired at {}", the, rfc3339(certificate.not_after)),
@@ -235,8 +226,9 @@ Findings bootstrap_findings(const config::Settings& settings, const std::string&
             : "put a kubeconfig with a bootstrap token (docs/security.md)" + put_into(file)));
   }
   warn_if_open(file, found);
-  if (!out.access) {
-    if (auto access = open_bootstrap(settings, clock)) {
+  // With kubernetes.caCertHashes the CA is discovered when slurmlet starts.
+  if (!out.access && kubernetes.ca_cert_hashes.empty()) {
+    if (auto access = credentials::ApiAccess::open(credentials::as_bootstrap(settings), clock)) {
       out = {std::move(*access), true};
     }
   }
