@@ -36,7 +36,7 @@ MAX_SECONDS = 240  # of asking; what was not asked by then is not counted
 
 def interval_of(nodes):
     """Of each node's queries, as src/slurm/sources/poll_pace.cpp has it."""
-    return max(60, nodes * nodes * 100e-6)
+    return max(60, nodes * nodes * 500e-6)
 
 
 def node_name(index):

@@ -247,7 +247,7 @@ constexpr Row kRows[] = {
      .field = &in<&S::slurm, &L::poll_interval>,
      .help =
          "interval between queries to slurmctld, without a record of slurmlet-operator; auto: by "
-         "the square of the nodes in slurm.conf, 60s up to 774 nodes, 100s for 1000, 15m for "
+         "the square of the nodes in slurm.conf, 60s up to 346 nodes, 500s for 1000, 75m for "
          "3000; beyond those slurmlet-operator is required",
      .none = "auto",
      .minimum = kSecond,

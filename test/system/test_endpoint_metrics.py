@@ -86,20 +86,27 @@ def test_slurm_s_figures(shared_rig, idle_slurm, reader):
     assert value("slurmlet_lease_age_seconds") < 40
 
 
-def test_memory_of_jobs_is_none_or_known_or_left_out(shared_rig, idle_slurm, reader):
-    """The jobs of this Slurm have no cgroup with a limit, so that nobody knows what they hold."""
+def test_memory_of_jobs_is_slurm_s_or_left_out(shared_rig, idle_slurm, reader):
+    """The jobs of this Slurm have no cgroup with a limit: until slurmctld answers nobody knows what they hold."""
+    given = 64 << 20
+    seen = []
+
     def kinds():
         found = samples(reader.get("/metrics").text)
         assert {labels["kind"] for labels, _ in found["slurmlet_slurm_gpus"]} == {
             "total", "allocated"}
-        return {labels["kind"]: value for labels, value in found["slurmlet_slurm_memory_bytes"]}
+        seen.append({labels["kind"]: value for labels, value in found["slurmlet_slurm_memory_bytes"]})
+        return seen[-1]
     total = kinds()["total"]
     assert total <= meminfo("MemTotal")
-    wait_until(lambda: kinds() == {"total": total, "allocated": 0}, what="no memory given away")
-    idle_slurm.submit("nid000001")
-    wait_until(lambda: kinds() == {"total": total}, what="the memory of jobs to be left out")
+    none, known = ({"total": total, "allocated": value} for value in (0, given))
+    wait_until(lambda: kinds() == none, what="no memory given away")
+    seen.clear()
+    idle_slurm.submit("nid000001", "--mem=64M")
+    wait_until(lambda: kinds() == known, what="the job's memory")
+    assert all(one in (none, {"total": total}, known) for one in seen)
     idle_slurm.reset("nid000001")
-    wait_until(lambda: kinds() == {"total": total, "allocated": 0}, what="the job's memory back")
+    wait_until(lambda: kinds() == none, what="the job's memory back")
 
 
 def test_process_figures_are_the_daemon_s(shared_rig, reader):

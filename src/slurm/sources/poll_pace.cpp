@@ -15,11 +15,12 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr Duration kShortest = seconds{60};
+constexpr microseconds kForOneNode{5};  // slurmctld's time, in the answer to one query
 
 // One second of slurmctld's time for all nodes together, by the share of it that they may take.
 Duration for_all(std::int64_t nodes, int percent) {
   const std::int64_t counted = std::clamp<std::int64_t>(nodes, 0, kMostNodes);
-  return microseconds{counted * counted * 100 / percent};
+  return kForOneNode * counted * counted * 100 / percent;
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #pragma once
 
 // How often slurmctld is queried about this node, so that all nodes of the site together take about
-// a hundredth of its node lock's time: each query lists all N nodes in N µs, so N nodes may query
-// every N² × 100 µs. Never more often than each minute (774 nodes); beyond 3,000 (15 minutes) not
-// at all: slurmlet-operator queries for all of them. Pure.
+// a hundredth of its time: each query lists all N nodes, 5 µs each (bench/slurmctld_load.py), so
+// N nodes may query every N² × 500 µs. Never more often than each minute (346 nodes); beyond 3,000
+// (75 minutes) not at all: slurmlet-operator queries for all of them. Pure.
 
 #include <cstdint>
 #include <optional>
