@@ -58,13 +58,13 @@ struct ComputeNode::Daemon {
   bool is_described = false;  // `node` knows what is desired
 };
 
-ComputeNode::ComputeNode(int number, std::int64_t rank, std::int64_t site_nodes, ApiServer& api,
+ComputeNode::ComputeNode(int number, std::int64_t index, std::int64_t site_nodes, ApiServer& api,
                          SlurmSite& slurm)
     : number_(number),
       api_(api),
       site_(slurm),
-      slurm_{fmt::format("n{:05d}", rank)},
-      place_(slurm_.name, site_nodes, rank),
+      slurm_{fmt::format("n{:05d}", index)},
+      place_(slurm_.name, site_nodes),
       machine_{1000 + number, {}},
       access_(api, *this, slurm_.name) {
   slurm_.tell = [this] { api_.world.wake(*this, api_.world.now().steady); };

@@ -21,8 +21,8 @@ struct DaemonSettings {
 
 class ComputeNode final : public Actor {
  public:
-  // `rank`: of slurm.conf's `site_nodes`, of which not all need be simulated.
-  ComputeNode(int number, std::int64_t rank, std::int64_t site_nodes, ApiServer& api,
+  // `index`: in a slurm.conf of `site_nodes`, of which not all need be simulated.
+  ComputeNode(int number, std::int64_t index, std::int64_t site_nodes, ApiServer& api,
               SlurmSite& slurm);
   ~ComputeNode() override;
 

@@ -35,8 +35,8 @@ class Site {
   explicit Site(const Plan& plan) : plan_(plan), world_(plan.seed), api_{world_}, slurm_(world_) {
     settings_.poll = slurm::poll_pace({}, plan.site_nodes);
     for (int number = 0; number < plan.nodes; ++number) {
-      const auto rank = std::int64_t{number} * plan.site_nodes / plan.nodes;
-      nodes_.push_back(std::make_unique<ComputeNode>(number, rank, plan.site_nodes, api_, slurm_));
+      const auto index = std::int64_t{number} * plan.site_nodes / plan.nodes;
+      nodes_.push_back(std::make_unique<ComputeNode>(number, index, plan.site_nodes, api_, slurm_));
     }
   }
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <utility>
 
@@ -74,16 +72,6 @@ double spread_hash(std::string_view text) {
   return static_cast<double>((value ^ (value >> 31)) >> 11) * 0x1p-53;
 }
 
-// A step by the golden section that has no divisor in common with the number of nodes passes each
-// place once, and any run of nodes evenly.
-double spread_rank(std::int64_t rank, std::int64_t nodes) {
-  auto step = static_cast<std::int64_t>(static_cast<double>(nodes) * 0.618034);
-  while (std::gcd(step, nodes) != 1) {
-    ++step;
-  }
-  return (static_cast<double>(rank * step % nodes) + 0.5) / static_cast<double>(nodes);
-}
-
 }  // namespace
 
 std::span<const DelayRule> delay_table() { return kTable; }
@@ -107,19 +95,11 @@ Duration site_delay(Delay cause, std::int64_t nodes) {
                                    delay_rule(cause).nodes_per_second;
 }
 
-SitePlace::SitePlace(const std::string& name, std::int64_t nodes, std::optional<std::int64_t> rank,
-                     std::optional<std::int64_t> at_once)
-    : nodes_(nodes), at_once_(at_once.value_or(nodes)) {
-  if (rank && *rank >= 0 && *rank < at_once_) {
-    at_ = spread_rank(*rank, at_once_);
-  } else {
-    name_ = name;
-  }
-}
+SitePlace::SitePlace(std::string name, std::int64_t nodes, std::optional<std::int64_t> at_once)
+    : name_(std::move(name)), nodes_(nodes), at_once_(at_once.value_or(nodes)) {}
 
 Duration SitePlace::in(Duration range, std::string_view salt) const {
-  const double at = at_ + spread_hash(std::string{salt} + name_);
-  return Duration{static_cast<Duration::rep>((at - std::floor(at)) *
+  return Duration{static_cast<Duration::rep>(spread_hash(std::string{salt} + name_) *
                                              static_cast<double>(std::max(range, kZero).count()))};
 }
 

@@ -91,13 +91,12 @@ inline constexpr std::int64_t kSmallSite = 40;
 inline constexpr std::int64_t kLargestSite = 10'000;
 Duration site_delay(Delay cause, std::int64_t nodes);
 
-// Where among all nodes of a site one stands: by its rank in slurm.conf, so that all of them come
-// evenly and neighbours, which run the same jobs, far apart; else by its name.
+// When this node of a site acts, by a hash of its name: not all of them at one moment, nor the
+// neighbours, which run the same jobs.
 class SitePlace {
  public:
-  // `at_once`: how many of the nodes may start at one moment, if not all; `rank` is among those.
-  explicit SitePlace(const std::string& name = {}, std::int64_t nodes = 0,
-                     std::optional<std::int64_t> rank = {},
+  // `at_once`: how many of the nodes may start at one moment, if not all.
+  explicit SitePlace(std::string name = {}, std::int64_t nodes = 0,
                      std::optional<std::int64_t> at_once = {});
   // 0 = not known.
   std::int64_t nodes() const { return nodes_; }
@@ -109,9 +108,8 @@ class SitePlace {
   bool operator==(const SitePlace&) const = default;
 
  private:
+  std::string name_;
   std::int64_t nodes_, at_once_;
-  double at_ = 0;     // by the rank, in [0, 1)
-  std::string name_;  // where there is none
 };
 
 // Of what a server asks for with Retry-After.

@@ -165,9 +165,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
         {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node, {}, {}},
         path, users);
   }
-  const slurm::NodeLine* line = conf.find_node(setup.node_name);
-  setup.site = SitePlace{setup.node_name, conf.node_count,
-                         line != nullptr ? line->rank : std::nullopt, conf.nodes_at_once};
+  setup.site = SitePlace{setup.node_name, conf.node_count, conf.nodes_at_once};
   if (!conf.path.empty()) {
     setup.pace = poll_settings(settings.slurm, conf.node_count);
   }

@@ -116,41 +116,26 @@ std::uint64_t count_element(const std::vector<Piece>& pieces) {
   return names;
 }
 
-// Which of the piece's numbers it is.
-std::optional<std::uint64_t> number_index(const Piece& piece, std::string_view digits) {
-  std::uint64_t before = 0;
-  for (const Range& range : piece.ranges) {
-    if (in_range(range, digits)) {
-      return before + *parse_int<std::uint64_t>(digits) - range.low;
-    }
-    before += range.high - range.low + 1;
-  }
-  return std::nullopt;
-}
-
 // Matches piece by piece; a number may end at any digit, as more digits may be text of the list.
-// `before`: which of the names that the pieces up to here make.
-std::optional<std::uint64_t> index_in(const std::vector<Piece>& pieces, std::size_t index,
-                                      std::string_view name, std::uint64_t before) {
+bool matches(const std::vector<Piece>& pieces, std::size_t index, std::string_view name) {
   const Piece& piece = pieces[index];
   if (!name.starts_with(piece.text)) {
-    return std::nullopt;
+    return false;
   }
   name.remove_prefix(piece.text.size());
   if (piece.ranges.empty()) {
-    return name.empty() ? std::optional{before} : std::nullopt;
+    return name.empty();
   }
   const auto digits = std::min(name.find_first_not_of("0123456789"), name.size());
   for (std::size_t length = 1; length <= digits; ++length) {
-    if (const auto number = number_index(piece, name.substr(0, length))) {
-      const auto found =
-          index_in(pieces, index + 1, name.substr(length), before * numbers_of(piece) + *number);
-      if (found) {
-        return found;
-      }
+    const auto number = name.substr(0, length);
+    const auto has = [&](const Range& range) { return in_range(range, number); };
+    if (std::any_of(piece.ranges.begin(), piece.ranges.end(), has) &&
+        matches(pieces, index + 1, name.substr(length))) {
+      return true;
     }
   }
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace
@@ -198,23 +183,12 @@ std::size_t count_hostlist(std::string_view list) {
   return sum;
 }
 
-std::optional<std::size_t> hostlist_index(std::string_view list, std::string_view name) {
-  std::uint64_t before = 0;
-  for (const auto element : hostlist_elements(list)) {
-    const auto pieces = parse_element(element);
-    if (!pieces) {
-      continue;
-    }
-    if (const auto index = index_in(*pieces, 0, name, 0)) {
-      return before + *index;
-    }
-    before += count_element(*pieces);
-  }
-  return std::nullopt;
-}
-
 bool hostlist_contains(std::string_view list, std::string_view name) {
-  return hostlist_index(list, name).has_value();
+  const auto elements = hostlist_elements(list);
+  return std::any_of(elements.begin(), elements.end(), [&](std::string_view element) {
+    const auto pieces = parse_element(element);
+    return pieces && matches(*pieces, 0, name);
+  });
 }
 
 }  // namespace slurmlet::slurm

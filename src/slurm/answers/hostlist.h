@@ -25,11 +25,7 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view list,
 // kMaxExpandedHosts.
 std::size_t count_hostlist(std::string_view list);
 
-// Which of the list's names it is, from 0, without expanding it; nothing where it is none, or in a
-// malformed element.
-std::optional<std::size_t> hostlist_index(std::string_view list, std::string_view name);
-
-// Whether `name` is one of the list's, without expanding it. False for a malformed list.
+// Whether `name` is one of the list's, without expanding it. A malformed element has no names.
 bool hostlist_contains(std::string_view list, std::string_view name);
 
 // The elements between the commas outside of brackets: "n[1,3],x" → "n[1,3]", "x".

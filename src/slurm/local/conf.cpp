@@ -182,9 +182,8 @@ class Collector {
       return;
     }
     const auto count = static_cast<std::int64_t>(count_hostlist(names));
-    std::optional<std::int64_t> before;
     if (starts_with_site(line).value_or(default_starts_)) {
-      before = std::exchange(conf_.nodes_at_once, conf_.nodes_at_once + count);
+      conf_.nodes_at_once += count;
     }
     named_ += count;
     const std::string hostnames = line.get("nodehostname").value_or(names);
@@ -198,38 +197,31 @@ class Collector {
       return;
     }
     if (line.get("nodehostname")) {
-      keep_pairs(line, names, hostnames, before);
+      keep_pairs(line, names, hostnames);
       return;
     }
     // Names are host names: no need to expand a line of ten thousand.
     std::vector<std::string> wanted = identity_.names;
     wanted.insert(wanted.end(), hosts_.begin(), hosts_.end());
     for (const auto& name : wanted) {
-      if (const auto index = hostlist_index(names, name)) {
-        keep(line, name, name, before, *index);
+      if (hostlist_contains(names, name)) {
+        keep(line, name, name);
       }
     }
   }
 
-  // `before`: the nodes that stand before this line, if they are counted.
-  void keep(const ConfLine& line, const std::string& name, const std::string& hostname,
-            std::optional<std::int64_t> before, std::size_t index) {
+  void keep(const ConfLine& line, const std::string& name, const std::string& hostname) {
     if (conf_.nodes.size() >= kMaxNodesKept || conf_.find_node(name) != nullptr) {
       return;
     }
     NodeLine node = defaults_;
     node.name = name;
     node.hostname = hostname;
-    node.rank.reset();
-    if (before) {
-      node.rank = *before + static_cast<std::int64_t>(index);
-    }
     apply_node_keys(line, node);
     conf_.nodes.push_back(std::move(node));
   }
 
-  void keep_pairs(const ConfLine& line, const std::string& names, const std::string& hostnames,
-                  std::optional<std::int64_t> before) {
+  void keep_pairs(const ConfLine& line, const std::string& names, const std::string& hostnames) {
     const auto name_list = expand_hostlist(names);
     const auto host_list = expand_hostlist(hostnames);
     if (!name_list || !host_list || host_list->empty()) {
@@ -243,7 +235,7 @@ class Collector {
       const std::string& name = (*name_list)[i];
       if (std::find(wanted.begin(), wanted.end(), name) != wanted.end() ||
           std::find(hosts_.begin(), hosts_.end(), hostname) != hosts_.end()) {
-        keep(line, name, hostname, before, i);
+        keep(line, name, hostname);
       }
     }
   }

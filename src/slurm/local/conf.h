@@ -35,9 +35,8 @@ std::string find_slurm_conf(const ConfSearch& search);
 // One node of a NodeName line, with what the DEFAULT lines before it give.
 struct NodeLine {
   std::string name;
-  std::string hostname;                  // NodeHostname, else the name
-  std::optional<std::int64_t> rank = 0;  // from 0, among those of SlurmConf::nodes_at_once
-  int port = 0;                          // 0 = SlurmdPort
+  std::string hostname;  // NodeHostname, else the name
+  int port = 0;          // 0 = SlurmdPort
   std::int64_t core_spec_count = 0;
   std::string cpu_spec_list;
   std::int64_t cpus = 0;  // 0 = every thread; likewise not given below

@@ -235,26 +235,6 @@ TEST(SlurmConfTest, CountsTheNodesOfTheSite) {
   }
 }
 
-TEST(SlurmConfTest, ANodeHasARankAmongAllOfTheFile) {
-  TempTree tree;
-  tree.file("slurm.conf",
-            "ClusterName=alps\nNodeName=DEFAULT CPUs=4\nNodeName=login[1-4],viz\n"
-            "NodeName=c[1-9] State=CLOUD\nNodeName=n[0001-6000] NodeHostname=h[1-6000]\n"
-            "NodeName=g[01-10],x\n");
-  const struct {
-    const char* name;
-    std::optional<std::int64_t> rank;
-  } kRows[] = {{"login1", 0}, {"viz", 4},  {"n0001", 5}, {"n6000", 6004},
-               {"g03", 6007}, {"x", 6015}, {"c3", {}}};
-  for (const auto& row : kRows) {
-    ConfIdentity identity;
-    identity.names = {row.name};
-    const SlurmConf conf = conf_of(tree, identity);
-    ASSERT_NE(conf.find_node(row.name), nullptr) << row.name;
-    EXPECT_EQ(conf.find_node(row.name)->rank, row.rank) << row.name;
-  }
-}
-
 TEST(SlurmConfTest, TheSliceOfSlurmsCgroupsStandsInCgroupConf) {
   TempTree tree;
   EXPECT_EQ(read_cgroup_slice(tree.path("slurm.conf"), {}), "system.slice");
