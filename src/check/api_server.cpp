@@ -114,7 +114,7 @@ ServerAnswer ask_server(http::Client& client, kube::CallOptions options) {
   if (const auto user = kube::who_am_i(client, options)) {
     out.user = user->name;
   } else if (user.error().request && user.error().request->http_status == kUnauthorized) {
-    out.problem = user.error();  // whoever it is may ask for the version
+    out.problem = user.error();  // the version needs no permission
   }
   return out;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 // The systemd unit of a program, as a check by hand needs it: whether it is meant to run, and what
-// its user can read. systemctl(1) is asked; where there is none, there is no unit. Blocks.
+// its user can read. By systemctl(1); where there is none, there is no unit. Blocks.
 
 #include <string>
 #include <vector>

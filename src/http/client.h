@@ -33,7 +33,7 @@ struct Request {
   std::string body;                             // empty = none
   std::string content_type;                     // of the body
   Duration timeout = std::chrono::seconds{10};  // whole call; streams: until the response headers
-  // More headers, {"X-SLURM-USER-TOKEN", "…"}; one that would break out of its line is refused.
+  // More headers, {"X-SLURM-USER-TOKEN", "…"}; one that would break out of its line is rejected.
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string accept = "application/json";
   std::size_t max_body = std::size_t{4} << 20;  // of the answer to a call()

@@ -217,7 +217,7 @@ Result<std::string> CurlClient::ready(const Request& request) {
   return read_token();
 }
 
-// A token that would break out of its header is refused, and is not quoted.
+// A token that would break out of its header is rejected, and is not quoted.
 Result<std::string> CurlClient::read_token() const {
   const std::string raw = credentials_->token ? credentials_->token() : std::string{};
   std::string token{trim(raw)};
@@ -309,12 +309,12 @@ std::unique_ptr<Stream> CurlClient::open_stream(const Request& request) {
 }
 
 std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds) {
-  (void)refresh();  // what is wrong with new credentials is told by the next call
+  (void)refresh();  // the next call reports what is wrong with new credentials
   while (!interrupted_) {
     leave_suspects();
     loop_->advance();
     if (loop_->take_news() || steady_now() >= until) {
-      return TransferLoop::readable(fds);  // told even now, so that none starves
+      return TransferLoop::readable(fds);  // reported even now, so that none starves
     }
     if (auto ready = loop_->poll(until, fds); !ready.empty()) {
       return ready;

@@ -31,7 +31,7 @@ struct Credentials {
   std::shared_ptr<Silence> silence = std::make_shared<Silence>();  // of all their clients
 };
 
-// What to use now; thread-safe and cheap, since it is asked before each request and each wait().
+// What to use now; thread-safe and cheap, since it is called before each request and each wait().
 // When it gives another object than before, the client's idle connections are closed, and its open
 // streams end as if the server had ended them, so that everything goes on with the new one within
 // one turn of the loop; a call under way is not disturbed. Credentials of no use (a URL that is

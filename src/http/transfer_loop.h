@@ -31,7 +31,7 @@ class TransferLoop {
   // Does what can be done without waiting, and ends what is past its deadline.
   void advance();
 
-  // Whether a streamed transfer has something new. Each arrival is told once.
+  // Whether a streamed transfer has something new. Each arrival is reported once.
   bool take_news();
 
   // Waits until there is something for advance() to do, a descriptor of `fds` is readable, wake()

@@ -176,7 +176,7 @@ class SiteApi {
   virtual Status remove(const std::string& node, const std::string& uid) = 0;
 };
 
-// What a watch tells. kReplaced carries the whole set after a list; the others one object each.
+// What a watch reports. kReplaced carries the whole set after a list; the others one object each.
 template <typename T>
 struct WatchEvent {
   enum class Type { kReplaced, kAdded, kModified, kDeleted };
@@ -200,7 +200,7 @@ class Watch {
   // The rest is what daemons need: a watch of others need not have it.
 
   // Names ("NAMESPACE/NAME") of the objects that the last list left out: they are too large, or
-  // make no sense. They are looked at again now and then.
+  // make no sense. They are listed again now and then.
   virtual const std::vector<std::string>& unreadable() const {
     static const std::vector<std::string> kNone;
     return kNone;

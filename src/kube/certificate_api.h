@@ -33,7 +33,7 @@ struct CertificateRequest {
   // What became of it.
   bool approved = false;
   bool denied = false;
-  bool failed = false;      // the signer refuses it
+  bool failed = false;      // the signer rejects it
   std::string message;      // of the Denied or Failed condition: "Reason: message"
   std::string certificate;  // PEM, once issued
 };

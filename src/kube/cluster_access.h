@@ -24,7 +24,7 @@ struct ClusterAccess {
 };
 
 // Nothing if `url` can be an API server's: https://, or http:// to this machine itself (plain text
-// to another one would show the credential to the network). Else what is wrong, with the cure.
+// to another one would show the credential to the network). Else what is wrong, with the fix.
 std::string server_url_problem(const std::string& url);
 
 }  // namespace slurmlet::kube

@@ -24,7 +24,7 @@ Result<BootstrapToken> parse_bootstrap_token(const std::string& text);
 
 // The CA bundle, PEM. `untrusting` must not verify the server and must carry no credential.
 // `pins` are "sha256:<hex>"; any other is that of no CA. kDenied when nothing in the answer can be
-// believed (with the reason and the cure), else as the call. Blocks like Client::call.
+// believed (with the reason and the fix), else as the call. Blocks like Client::call.
 Result<std::string> discover_cluster_ca(http::Client& untrusting, const BootstrapToken& token,
                                         const std::vector<std::string>& pins,
                                         const CallOptions& options);

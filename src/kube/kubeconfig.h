@@ -6,7 +6,7 @@
 // certificate and key inline or as files, token, tokenFile, tls-server-name, proxy-url. Relative
 // paths are relative to the kubeconfig's folder, as client-go has it.
 //
-// Refused with file, line and cure rather than passed over, because passing over would connect
+// Rejected with file, line and fix rather than skipped, because skipping would connect
 // otherwise than the file says: insecure-skip-tls-verify, exec plugins, auth providers, user name
 // and password, impersonation. Keys that change nothing for us (extensions, preferences) are passed
 // over. Errors never quote a secret.

@@ -96,7 +96,7 @@ std::string pod_delete_body(const Pod& pod);
 // (https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/, in its core/v1
 // form, which `kubectl describe` and event exporters read).
 
-// Longer messages are cut: the API server refuses more than 1 kB in events.k8s.io, and no one reads
+// Longer messages are cut: the API server rejects more than 1 kB in events.k8s.io, and no one reads
 // more in `kubectl describe`.
 inline constexpr std::size_t kMaxEventMessageBytes = 1024;
 

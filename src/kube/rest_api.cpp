@@ -93,7 +93,7 @@ Result<Lease> RestLeaseApi::get(const std::string& name) {
 
 Result<Lease> RestLeaseApi::create(const Lease& lease) {
   Lease fresh = lease;
-  fresh.resource_version.clear();  // the server refuses it on objects to be created
+  fresh.resource_version.clear();  // the server rejects it on objects to be created
   return send(write_request("POST", leases_path(namespace_), lease_body(fresh, namespace_), kJson));
 }
 

@@ -2,7 +2,7 @@
 
 // NodeApi, LeaseApi, PodApi, SiteApi, MachineApi and EventApi over HTTP and JSON (see api.h for
 // what each call means; https://kubernetes.io/docs/reference/using-api/api-concepts/ for the
-// verbs). Writes name fieldManager=slurmlet, so that `kubectl get --show-managed-fields` tells who
+// verbs). Writes name fieldManager=slurmlet, so that `kubectl get --show-managed-fields` shows who
 // wrote what.
 //
 // Each object belongs to the thread of its http::Client and must not outlive it.

@@ -52,7 +52,7 @@ class PendingCall {
  public:
   virtual ~PendingCall() = default;
   // The answer or the Error, once; nothing while it is under way. kDenied: our own credential may
-  // not ask; kTimeout and kUnavailable: the API server cannot be asked.
+  // not ask; kTimeout and kUnavailable: the API server does not answer.
   virtual std::unique_ptr<Result<T>> poll(SteadyTime now) = 0;
   // When to poll() at the latest; earlier when the client's wait() returns for stream news.
   virtual SteadyTime deadline() const = 0;

@@ -26,7 +26,7 @@ std::unique_ptr<Watch<SiteNode>> watch_site_nodes(http::Client& client, CallOpti
 
 // The Machines of Cluster API, by the newest version that is served and known here (v1beta2,
 // v1beta1). `cluster` is NAMESPACE/NAME; "" = of all clusters. While the server has no Machines,
-// last_error() is kNotFound, and it is looked again every few minutes.
+// last_error() is kNotFound, and it is tried again every few minutes.
 std::unique_ptr<Watch<Machine>> watch_machines(http::Client& client, const std::string& cluster,
                                                CallOptions options, Random random);
 

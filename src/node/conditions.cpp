@@ -201,7 +201,7 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
       return {type, "True", "SlurmdGracePeriod",
               "slurmd went down recently; the node stays ready for the grace period"};
   }
-  // A slurmctld that cannot be asked never makes a node unready.
+  // A slurmctld that does not answer never makes a node unready.
   if (policy.ready_follows == ReadyFollows::kSlurm && known) {
     return slurm_verdict(*facts.slurm.record, view);
   }

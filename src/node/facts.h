@@ -140,7 +140,7 @@ struct SlurmNodeRecord {
   bool operator==(const SlurmNodeRecord&) const = default;
 };
 
-// Why slurmctld could not be asked, or gave no usable answer.
+// Why slurmctld gave no usable answer.
 enum class SlurmFailure {
   kControllerUnreachable,  // refused, timed out inside the client, or no answer
   kTimeout,                // our own deadline
@@ -152,7 +152,7 @@ enum class SlurmFailure {
   kNotInSlurm,        // an answer without this node
   kBadConfiguration,  // slurm.conf missing or broken
   kCommandMissing,    // scontrol is not installed
-  kGarbage,           // an answer that cannot be understood
+  kInvalidResponse,   // an answer that cannot be understood
   kRateLimited,
   kRestUnavailable,    // slurmrestd cannot be reached, or serves no API version known here
   kRecordUnavailable,  // slurmlet-operator's record is missing, too old or not this node's
@@ -169,7 +169,7 @@ struct SlurmAnswer {
   std::optional<WallTime> answered_at;    // when that was
   std::optional<SlurmFailure> failure;    // of the last query; nothing after a success
   std::string failure_detail;             // Slurm's own text, one line; stable words
-  std::string source;                     // who is asked: "scontrol", "slurmlet-operator"
+  std::string source;                     // "scontrol" or "slurmlet-operator"
   bool stale = false;                     // record is older than the staleness bound
   bool operator==(const SlurmAnswer&) const = default;
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-// Three numbers that look alike: the GPUs that Slurm counts, the cards of the machine, and the
+// Three different numbers: the GPUs that Slurm counts, the cards of the machine, and the
 // slices of cards. One of Slurm's GPUs is a card or a slice (a MIG instance of NVIDIA's, a compute
 // partition of AMD's); shard and mps are other Gres and never counted here. Only MIG slices may be
 // known by their type: AutoDetect=nvml appends the profile to the model (a100_1g.5gb:

@@ -19,11 +19,11 @@ namespace {
 
 constexpr char kAllPresent[] = "AllGPUsPresent";
 constexpr char kMissing[] = "GPUMissing";
-constexpr char kNotNamed[] = "GPUsNotNamed";
+constexpr char kDevicesUnspecified[] = "GPUDevicesUnspecified";
 constexpr char kUnreadable[] = "GPUsUnreadable";
 constexpr char kOnlySlices[] = "OnlyGPUSlices";
 constexpr char kSlicesCounted[] = "GPUSlicesCounted";
-constexpr std::array kReasons{kAllPresent, kMissing,    kNotNamed,
+constexpr std::array kReasons{kAllPresent, kMissing,    kDevicesUnspecified,
                               kUnreadable, kOnlySlices, kSlicesCounted};
 
 constexpr std::string_view kNvidiaFile = "/dev/nvidia";
@@ -169,7 +169,7 @@ Condition not_comparable(const SlurmGpus& gpus) {
                    "Slurm uses only GPU slices (MIG) here, which cannot be seen without the "
                    "vendor's library");
   }
-  return verdict("Unknown", kNotNamed,
+  return verdict("Unknown", kDevicesUnspecified,
                  fmt::format("Slurm expects {}, which cannot be compared with the machine's: "
                              "gres.conf does not list a device file (File=) for each, and has no "
                              "AutoDetect= of NVIDIA (nvml, nvidia) or AMD (rsmi) for them",

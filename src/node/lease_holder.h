@@ -46,16 +46,16 @@ struct HolderSighting {
 struct HolderRuling {
   enum class Verdict {
     kFree,   // ours, nobody's, or a dead holder's
-    kWait,   // a foreign one that may be alive: look again
+    kWait,   // a foreign one that may be alive: read it again
     kAlive,  // a foreign one that renews
   };
   Verdict verdict = Verdict::kFree;
-  SteadyTime again{};                      // with kWait and kAlive: look then
+  SteadyTime again{};                      // with kWait and kAlive: when to read it again
   std::optional<HolderSighting> sighting;  // to be handed in then
 };
 
 // `before` is the sighting of the ruling before, if any. As client-go's leader election: a holder
-// is dead when its renewTime has not changed while we looked for its lease's duration (and a
+// is dead when its renewTime has not changed while we watched it for its lease's duration (and a
 // quarter); what the time is, by its clock or ours, says nothing.
 HolderRuling judge_holder(const LeaseHolder& held, const std::string& ours,
                           const std::optional<HolderSighting>& before, SteadyTime now);

@@ -157,7 +157,7 @@ Status PodSync::reject(const kube::Pod& pod, Now now) {
                   full_name(pod), owner),
       key, now);
   if (rounds >= 2) {
-    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, "PodsKeepComing",
+    events_.emit({"Node", "", options_.node_name, options_.node_name}, true, "PodCreationLoop",
                  fmt::format("{} {} in namespace {} keeps creating pods for this node; they are "
                              "rejected at increasing intervals",
                              pod.controller->kind, pod.controller->name, pod.namespace_name),

@@ -31,7 +31,7 @@ Result<std::string> base64_decode(std::string_view text) {
   if (digits.find('=') < used) {
     return Error{Code::kInvalid, "not base64: a character outside its alphabet"};
   }
-  // Padding is what tells a whole value from one cut short.
+  // Padding distinguishes a whole value from one cut short.
   if (digits.size() % 4 != 0 || padding > 2 || digits.size() > INT_MAX) {
     return Error{Code::kInvalid, "not base64: it is truncated or wrongly padded"};
   }

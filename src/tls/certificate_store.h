@@ -39,7 +39,7 @@ class CertificateStore {
   Result<std::optional<StoredCertificate>> current() const;
   std::filesystem::path current_path() const;
 
-  // The key to ask with: that of a request under way, else a fresh one, on disk before it is
+  // The key to request with: that of a request under way, else a fresh one, on disk before it is
   // returned. A pending file that holds no key (a torn write of somebody else) is replaced.
   Result<std::string> pending_key();
   bool has_pending_key() const;

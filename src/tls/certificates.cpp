@@ -24,7 +24,7 @@ bool is_plain(std::string_view text) {
   });
 }
 
-// As UTF8String, not through OpenSSL's table of string types: that would refuse a common name of
+// As UTF8String, not through OpenSSL's table of string types: that would reject a common name of
 // more than 64 bytes (X.520's bound), and "system:node:" with a DNS name is often longer.
 bool add_name(X509_NAME* name, int nid, const std::string& value) {
   return X509_NAME_add_entry_by_NID(name, nid, V_ASN1_UTF8STRING,

@@ -36,7 +36,7 @@ bool is_pair(const std::string& certificate_pem, const std::string& key_pem);
 // SubjectPublicKeyInfo. Says nothing about the private part.
 Result<std::string> public_key_digest(const std::string& key_pem);
 
-// The same name of the public key in a certificate request, which tells whose request it is.
+// The same name of the public key in a certificate request, which shows whose request it is.
 Result<std::string> request_public_key_digest(const std::string& request_pem);
 
 // Whom a certificate request names. Strict, for who decides about it: kInvalid for whatever another

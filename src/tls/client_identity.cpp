@@ -78,7 +78,7 @@ Result<std::shared_ptr<const ClientIdentity>> ClientIdentity::make(const PemSour
   auto trust = TRY(make_trust(pem));
   auto own = TRY(make_own(pem));
   auto identity = std::make_shared<const ClientIdentity>(std::move(trust), std::move(own));
-  // A rehearsal, so that what OpenSSL's policy refuses (a short RSA key, say) shows now and by
+  // A rehearsal, so that what OpenSSL's policy rejects (a short RSA key, say) shows now and by
   // name, not at the first connection.
   const ContextPtr rehearsal{SSL_CTX_new(TLS_client_method())};
   if (!identity->apply_to(rehearsal.get())) {

@@ -67,7 +67,7 @@ class ClientIdentity {
   const std::optional<CertificateSummary>& certificate() const { return summary_; }
 
   // Configures a connection: trust store, client certificate, key, TLS 1.2 or newer. `ssl_ctx` is
-  // an OpenSSL SSL_CTX*. Returns false when OpenSSL refuses.
+  // an OpenSSL SSL_CTX*. Returns false when OpenSSL rejects it.
   bool apply_to(void* ssl_ctx) const;
 
  private:

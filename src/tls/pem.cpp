@@ -11,7 +11,7 @@
 namespace slurmlet::tls {
 namespace {
 
-// Without a callback of ours OpenSSL would ask for the password on the terminal.
+// Without a callback of ours OpenSSL would prompt for the password on the terminal.
 int refuse_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return -1; }
 
 BioPtr open_text(std::string_view text) {

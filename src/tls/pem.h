@@ -19,7 +19,7 @@ namespace slurmlet::tls {
 Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
                                                        const std::string& name);
 
-// The first private key of `text`. An encrypted key is an error: there is nobody to ask.
+// The first private key of `text`. An encrypted key is an error: there is nobody to prompt.
 Result<KeyPtr> parse_private_key(const std::string& text, const std::string& name);
 
 // The first certificate request of `text`; if there is none, null and the reason in OpenSSL's
@@ -44,7 +44,7 @@ Result<StorePtr> parse_trust(const std::string& ca, const std::string& ca_name);
 // An empty store of that kind.
 StorePtr make_store();
 
-// The fields of a certificate that an administrator asks for.
+// The fields of a certificate that an administrator wants to know.
 CertificateSummary summarize(const X509& certificate);
 
 // "" when memory is short. A key is written as PKCS #8.

@@ -20,7 +20,7 @@ int verify_and_go_on(X509_STORE_CTX* chain, void* /*unused*/) {
   return 1;
 }
 
-// RFC 7301 section 3.2: who offers protocols, but none of ours, is refused.
+// RFC 7301 section 3.2: who offers protocols, but none of ours, is rejected.
 int select_protocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* chosen_length,
                     const unsigned char* offered, unsigned int offered_length, void* /*unused*/) {
   static constexpr unsigned char kHttp[] = "\x08http/1.1";

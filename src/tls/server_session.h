@@ -3,8 +3,8 @@
 // The server's side of TLS: what a listener shows (ServerIdentity) and one connection of it
 // (ServerSession), on a non-blocking socket.
 //
-// A client certificate is asked for but not demanded, and a bad one does not end the handshake:
-// token clients must get in, and a wrong certificate is answered with 401 by the one who asks
+// A client certificate is requested but not required, and a bad one does not end the handshake:
+// token clients must get in, and a wrong certificate is answered with 401 by the one who requests
 // (the kubelet's x509 authenticator does the same). TLS 1.2 or newer, no renegotiation, no session
 // resumption or tickets, no compression, no early data; ALPN http/1.1.
 //
@@ -97,7 +97,7 @@ class ServerSession {
   Io write(std::string_view bytes);
   // Says good-bye (close_notify) without waiting for the other side's.
   void close();
-  // Whether decrypted bytes wait in memory, which no poll(2) would tell.
+  // Whether decrypted bytes wait in memory, which no poll(2) would report.
   bool has_buffered() const;
 
   // The peer's certificate after the handshake, if it showed one that chains to the client CA, is

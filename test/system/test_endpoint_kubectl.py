@@ -30,7 +30,7 @@ def held_back_pod(shared_rig):
         "template": {"metadata": {"labels": {"app": "hot"}}, "spec": {
             "nodeName": shared_rig.name, "tolerations": [{"operator": "Exists"}],
             "containers": [{"name": "c", "image": "registry.example/none"}]}}}})
-    shared_rig.wait_event("PodsKeepComing")
+    shared_rig.wait_event("PodCreationLoop")
 
     def current():
         pods = shared_rig.admin.get(f"{PODS}?labelSelector=app%3Dhot")["items"]

@@ -364,7 +364,7 @@ def test_controller_that_keeps_coming_is_slowed_down(shared_rig, workload, timin
     assert len(long) >= 2
     assert long[-1] > 1.5 * long[0]
     # Not behind the Events of all these pods.
-    shared_rig.wait_event("PodsKeepComing", timeout=9)
+    shared_rig.wait_event("PodCreationLoop", timeout=9)
 
 
 def test_pod_without_controller_never_waits_for_one_that_does(shared_rig, workload):

@@ -178,7 +178,7 @@ void NodeChanges::finish(SteadyTime now, const CommandOutput& output, std::vecto
     const std::string unanswered = why_unanswered(output, "scontrol");
     if (!unanswered.empty()) {
       fail(now, unanswered, true, done);
-    } else if (known && known->cause != node::SlurmFailure::kGarbage) {
+    } else if (known && known->cause != node::SlurmFailure::kInvalidResponse) {
       fail(now, known->detail, true, done);
     } else {
       fail(now, "scontrol failed: " + slurm::excerpt(output.err), false, done);

@@ -45,7 +45,7 @@ void add_to_list(std::string_view more, std::string& list) {
 }
 
 // The inside of a group behind the count: "S:0-1", "IDX:0,2-3", "IDX:N/A" or "3/4,0/4". Others
-// tell nothing that is known here.
+// say nothing that is known here.
 void take_group(std::string_view group, node::Gres& gres) {
   if (group.starts_with("S:") && is_device_list(group.substr(2))) {
     gres.sockets = group.substr(2);
@@ -58,7 +58,7 @@ void take_group(std::string_view group, node::Gres& gres) {
 }
 
 // Takes the groups at the end of an entry. A group right after a colon is the type "(null)" and
-// stays; one that is not closed (the text was cut off) tells nothing and goes.
+// stays; one that is not closed (the text was cut off) says nothing and goes.
 std::string_view take_groups(std::string_view entry, node::Gres& gres) {
   const auto last_open = entry.rfind('(');
   if (last_open != std::string_view::npos && last_open > 0 && entry[last_open - 1] != ':' &&

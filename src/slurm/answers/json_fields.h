@@ -1,8 +1,8 @@
 #pragma once
 
 // Reading what Slurm wrote as JSON, without ever throwing: a member that is missing, null or of
-// another type is "not told", and what could not be used is noted for people. Internal to the JSON
-// parsers of this component. Pure.
+// another type is "not reported", and what could not be used is noted for people. Internal to the
+// JSON parsers of this component. Pure.
 
 #include <cstdint>
 #include <initializer_list>

@@ -102,7 +102,7 @@ void read_meta(const Json& json, NodesAnswer& answer) {
   answer.cluster = plain_text(string_member(slurm, "cluster"), 256);
 }
 
-// Only those that can be told from another node's: junk must not grow into records.
+// Only those that are not another node's: junk must not grow into records.
 std::vector<node::SlurmNodeRecord> node_records(const Json& list, Notes& notes) {
   std::vector<node::SlurmNodeRecord> records;
   for (std::size_t i = 0; i < list.size() && records.size() < kMaxRecords; ++i) {
@@ -124,7 +124,7 @@ QueryFailure no_records(const Json& list, const std::vector<SlurmError>& errors,
   if (!list.is_array()) {
     return classify_body(0, body);
   }
-  return had_names ? QueryFailure{SlurmFailure::kGarbage, "records without a node name"}
+  return had_names ? QueryFailure{SlurmFailure::kInvalidResponse, "records without a node name"}
                    : QueryFailure{SlurmFailure::kNotInSlurm, "the answer contains no nodes"};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // Nodes as slurmrestd prints them: the body of GET /slurm/v0.0.36 … v0.0.45 /nodes. The forms
-// differ in names, types and in what "nothing" looks like; a form is recognised by what is there,
+// differ in names, types and in how they write "nothing"; a form is recognised by what is there,
 // not by the version it claims (Slurm's src/plugins/data_parser and, before 23.02,
 // src/plugins/openapi). Pure.
 

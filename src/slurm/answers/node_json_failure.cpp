@@ -181,7 +181,7 @@ struct StatusRule {
 };
 
 constexpr std::array kStatuses = std::to_array<StatusRule>({
-    {304, 304, SlurmFailure::kGarbage, "an answer without a record"},
+    {304, 304, SlurmFailure::kInvalidResponse, "an answer without a record"},
     {300, 399, SlurmFailure::kRestUnavailable, "redirected to another address"},
     {401, 401, SlurmFailure::kTokenRefused, kRefused, false},
     {403, 403, SlurmFailure::kPermissionDenied, "access denied"},
@@ -225,7 +225,7 @@ QueryFailure classify_errors(const std::vector<SlurmError>& errors) {
   const auto text =
       error.number == 0 && !error.description.empty() ? error.description : own_words(error);
   return {
-      SlurmFailure::kGarbage,
+      SlurmFailure::kInvalidResponse,
       plain_text(error.number ? fmt::format("slurmrestd returned error {}: {}", *error.number, text)
                               : fmt::format("slurmrestd returned an error: {}", text),
                  kMaxErrorText)};
@@ -234,7 +234,7 @@ QueryFailure classify_errors(const std::vector<SlurmError>& errors) {
 QueryFailure classify_body(int status, std::string_view body) {
   const bool success = status >= 200 && status <= 299;
   if (status == 0 || success) {
-    return {SlurmFailure::kGarbage, body_fault(body)};
+    return {SlurmFailure::kInvalidResponse, body_fault(body)};
   }
   const auto* rule = std::find_if(kStatuses.begin(), kStatuses.end() - 1, [&](const auto& row) {
     return status >= row.first && status <= row.last;

@@ -16,7 +16,7 @@ namespace slurmlet::slurm {
 // More than any cluster has; what comes after is left out.
 inline constexpr std::size_t kMaxRecords = 131072;
 
-// What a JSON object of the nodes[] of slurmrestd tells. `path` is "nodes[0]". The name is as it
+// What a JSON object of the nodes[] of slurmrestd says. `path` is "nodes[0]". The name is as it
 // came.
 node::SlurmNodeRecord node_record(const nlohmann::json& object, std::string_view path,
                                   Notes& notes);

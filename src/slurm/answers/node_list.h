@@ -26,7 +26,7 @@ class NodeListReader {
   Status feed(std::string_view bytes);
 
   // By name, what compact_node_json() makes of each, with a line break behind it. What pretends to
-  // be a second record of a node is kept with the first, for the reader to refuse; what has no
+  // be a second record of a node is kept with the first, for the reader to reject; what has no
   // node's name is left out.
   std::map<std::string, std::string> take_records() { return std::move(records_); }
   bool has_nodes() const { return has_nodes_; }  // with a name or without

@@ -2,7 +2,7 @@
 
 // Whether Slurm shows everything to a user: with PrivateData (slurm.conf(5)) squeue leaves out the
 // jobs of others and scontrol nodes, without a word, but for root, SlurmUser and who has
-// AdminLevel Operator or Administrator (sacctmgr(1)). An empty answer is not told from a filtered
+// AdminLevel Operator or Administrator (sacctmgr(1)). An empty answer looks like a filtered
 // one otherwise. Pure.
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace slurmlet::slurm {
 
 struct QueryFailure {
-  node::SlurmFailure cause = node::SlurmFailure::kGarbage;
+  node::SlurmFailure cause = node::SlurmFailure::kInvalidResponse;
   std::string detail;  // one line; stable words without times and counters (it is shown in the API)
   bool operator==(const QueryFailure&) const = default;
 };

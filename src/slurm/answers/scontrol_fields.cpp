@@ -14,7 +14,7 @@ namespace {
 
 using node::SlurmNodeRecord;
 
-// Known, and not used: hardware that the machine itself tells better, accounting, power.
+// Known, and not used: hardware that the machine itself knows better, accounting, power.
 // CapWatts and ExtSensors* were printed until 23.11, Topology, Parameters and TLSCert* are since
 // 25.05; LowestJoules and ConsumedJoules come with energy plugins.
 constexpr std::string_view kUnusedKeys =

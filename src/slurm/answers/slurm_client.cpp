@@ -17,8 +17,8 @@ namespace {
 using node::SlurmFailure;
 
 // slurmctld says nothing to a client whose credential it cannot decode, it closes the connection;
-// newer ones say that there is an authentication error. Only its log tells a wrong key from a wrong
-// clock.
+// newer ones say that there is an authentication error. Only its log distinguishes a wrong key from
+// a wrong clock.
 constexpr std::string_view kNotTaken =
     "it closed the connection without an answer: this node's munge key or clock does not match the "
     "cluster's (see slurmctld's log), or a load balancer has no slurmctld behind it";
@@ -79,11 +79,11 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"standby mode", SlurmFailure::kControllerUnreachable, ""},
     {"incompatible versions of client and server", SlurmFailure::kControllerUnreachable, ""},
     {"permission denied", SlurmFailure::kPermissionDenied, ""},
-    {"unrecognized option", SlurmFailure::kGarbage, ""},
-    {"invalid option", SlurmFailure::kGarbage, ""},
+    {"unrecognized option", SlurmFailure::kInvalidResponse, ""},
+    {"invalid option", SlurmFailure::kInvalidResponse, ""},
 });
 
-// Text that changes from question to question would rewrite the Node each time.
+// Text that differs with each query would rewrite the Node each time.
 std::string_view without_retry_counter(std::string_view line) {
   for (const std::string_view tail : {", retrying in", ", attempt number"}) {
     line = line.substr(0, line.find(tail));
@@ -160,7 +160,7 @@ std::optional<QueryFailure> known_failure(std::string_view err) {
 std::optional<QueryFailure> classify(const CommandOutput& output, std::string_view program) {
   if (output.too_long) {
     return QueryFailure{
-        SlurmFailure::kGarbage,
+        SlurmFailure::kInvalidResponse,
         fmt::format("{} printed more than the records of a cluster can contain", program)};
   }
   if (output.timed_out) {
@@ -170,7 +170,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output, std::string_vi
                                 fmt::format("{} did not finish within its time limit", program)};
   }
   if (output.signal != 0) {
-    return QueryFailure{SlurmFailure::kGarbage,
+    return QueryFailure{SlurmFailure::kInvalidResponse,
                         fmt::format("{} was killed by signal {}", program, output.signal)};
   }
   if (output.exit_code == 0 && !trim(output.out).empty()) {
@@ -188,7 +188,7 @@ std::optional<QueryFailure> classify(const CommandOutput& output, std::string_vi
     return QueryFailure{SlurmFailure::kCommandMissing, fmt::format("{} is not installed", program)};
   }
   const auto text = last_line(output.err);
-  return QueryFailure{SlurmFailure::kGarbage,
+  return QueryFailure{SlurmFailure::kInvalidResponse,
                       text.empty()
                           ? fmt::format("{} exited with {}", program, output.exit_code)
                           : fmt::format("{} exited with {}: {}", program, output.exit_code, text)};
@@ -198,7 +198,7 @@ QueryFailure classify_start(const Error& error) {
   const bool missing = error.code == Code::kNotFound || error.code == Code::kDenied;
   return {missing                        ? SlurmFailure::kCommandMissing
           : error.code == Code::kTimeout ? SlurmFailure::kFileSystemHangs
-                                         : SlurmFailure::kGarbage,
+                                         : SlurmFailure::kInvalidResponse,
           error.message};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The jobs of a cluster, by one `squeue` for all: squeue filters by itself, and slurmctld is asked
-// for all jobs in any case. Pure.
+// The jobs of a cluster, by one `squeue` for all: squeue filters by itself, and slurmctld is
+// queried for all jobs in any case. Pure.
 
 #include <map>
 #include <optional>

@@ -15,7 +15,7 @@ namespace slurmlet::slurm {
 // beside UNKNOWN. The words of a REST list are joined by "+".
 node::SlurmState parse_state(std::string_view text);
 
-// Whether every word of it is one of Slurm's, so that it can be told from other text.
+// Whether every word of it is one of Slurm's, and not other text.
 bool is_state(std::string_view text);
 
 }  // namespace slurmlet::slurm

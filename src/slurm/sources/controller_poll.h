@@ -55,7 +55,7 @@ class ControllerPoll {
 
   // While the NodeName is "" nothing is queried. Another one forgets the answer.
   void set_node(const std::string& node, const SitePlace& place);
-  // Nobody can be asked about, for this cause, until the next set_node(): which NodeName this
+  // There is no node to query about, for this cause, until the next set_node(): which NodeName this
   // machine has cannot be determined. Counted as one failure.
   void set_standing_failure(const QueryFailure& failure);
   void set_place(const ClusterPlace& place);

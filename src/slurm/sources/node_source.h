@@ -20,7 +20,7 @@ struct ClusterPlace {
   std::string munge_socket;  // munged's, where slurm.conf was read and says that munge is used
   std::string cluster = {};  // ClusterName, in lower case
   // slurmctld may limit the rate of requests, so that clients sleep to try again; only a slurm.conf
-  // that was read tells that it does not.
+  // that was read says that it does not.
   bool may_limit_rate = true;
   bool operator==(const ClusterPlace&) const = default;
 };

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
-constexpr std::int64_t kLongestSeconds = 86400;  // a longer one would make old states look fresh
+constexpr std::int64_t kLongestSeconds = 86400;  // a longer one would make old states seem fresh
 constexpr std::int64_t kLastPublishedSecond = 1LL << 33;
 
 // The words of the Node's conditions.

@@ -18,7 +18,7 @@
 
 namespace slurmlet::slurm {
 
-// An annotation, read as far as it is the same whoever asks.
+// An annotation, parsed as far as that is the same for every node.
 struct ReadRecord {
   PublishedRecord published;
   std::optional<node::SlurmNodeRecord> node;  // nothing: slurmctld has no such node
@@ -26,7 +26,7 @@ struct ReadRecord {
 Result<ReadRecord> read_record(std::string_view annotation);
 
 // What it says about `node` of `cluster` ("" = not known) at `now`; unusable is kRecordUnavailable.
-// `is_only`: nobody else can be asked. Pure, as read_record().
+// `is_only`: there is no other source. Pure, as read_record().
 QueryResult judge_record(const Result<ReadRecord>& record, const std::string& cluster,
                          const std::string& node, WallTime now, bool is_only = true);
 

@@ -188,7 +188,7 @@ std::optional<QueryFailure> RestCalls::not_served() {
   return std::nullopt;
 }
 
-// slurmctld may be down, or only slurmdbd missing: the version below tells.
+// slurmctld may be down, or only slurmdbd missing: the version below shows which.
 bool RestCalls::may_be_the_version(int status, const QueryFailure& failure) {
   if (version_ != RestVersions::kNeedsDatabase || status < 500) {
     return false;
@@ -204,7 +204,8 @@ QueryFailure RestCalls::told(QueryFailure failure) const {
 }
 
 QueryFailure RestCalls::too_long(const std::string& what) const {
-  return {SlurmFailure::kGarbage, settings_.name() + " sent more than " + what + " can contain"};
+  return {SlurmFailure::kInvalidResponse,
+          settings_.name() + " sent more than " + what + " can contain"};
 }
 
 void RestCalls::end() {

@@ -4,9 +4,9 @@
 // asked, and what a transport that failed means: in words that stay the same while the cause does.
 // The GETs of one query share its deadline.
 //
-// On a unix socket slurmrestd looks at our uid (rest_auth/local), so no header is sent unless there
+// On a unix socket slurmrestd checks our uid (rest_auth/local), so no header is sent unless there
 // is a token; elsewhere X-SLURM-USER-TOKEN and X-SLURM-USER-NAME, which releases before
-// 25.11 demand too. Never "Authorization" as well: auth/jwt refuses both at once.
+// 25.11 demand too. Never "Authorization" as well: auth/jwt rejects both at once.
 //
 // Not thread-safe; belongs to the thread of its client.
 
@@ -53,18 +53,18 @@ class RestCalls {
   RestCalls(const RestCalls&) = delete;  // a request under way knows it
   RestCalls& operator=(const RestCalls&) = delete;
 
-  // A question begins. Why it cannot; nothing when version() may be asked.
+  // A query begins. Why it cannot; nothing when version() may be queried.
   std::optional<QueryFailure> begin(Now now);
   // `news_at` as in http::Request.
   void get(const std::string& path, SteadyTime now, std::size_t news_at = 0);
   std::optional<End> poll(SteadyTime now, const Take& take);
-  void end();  // of the question
+  void end();  // of the query
 
   bool busy() const { return stream_ != nullptr; }
   SteadyTime deadline() const { return deadline_; }
   std::string name() const { return settings_.name(); }
 
-  int version() const { return version_; }  // to ask: 44 of v0.0.44
+  int version() const { return version_; }  // to query: 44 of v0.0.44
   bool version_known() const { return versions_.known(); }
   // version() has answered about a node; `release` as in RestVersions.
   void answered(const std::string& release) { versions_.answered(version_, release); }
@@ -87,7 +87,7 @@ class RestCalls {
   RestVersions versions_;
   std::unique_ptr<http::Client> client_;
 
-  // Of the question under way.
+  // Of the query under way.
   RestToken token_;
   std::string user_;
   SteadyTime deadline_ = kNever;

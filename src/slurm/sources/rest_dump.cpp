@@ -46,7 +46,7 @@ std::optional<QueryFailure> RestDump::take(int status, const std::string& piece)
   if (status == kOk) {
     const Status fed = reader_.feed(piece);
     return fed ? std::nullopt
-               : std::optional{QueryFailure{SlurmFailure::kGarbage,
+               : std::optional{QueryFailure{SlurmFailure::kInvalidResponse,
                                             calls_.name() + ": " + fed.error().message}};
   }
   body_ += piece;
@@ -91,8 +91,8 @@ std::optional<Result<DumpSource::Answer>> RestDump::judge_failure(int status, St
     }
   } else {
     const NodesAnswer answer = parse_nodes_json(body_, status);
-    auto failure =
-        answer.failure.value_or(QueryFailure{SlurmFailure::kGarbage, "an answer without nodes"});
+    auto failure = answer.failure.value_or(
+        QueryFailure{SlurmFailure::kInvalidResponse, "an answer without nodes"});
     if (failure.cause == SlurmFailure::kRateLimited && answer.api_version.empty()) {
       failure.cause = SlurmFailure::kRestUnavailable;  // a proxy's word
     }
@@ -115,7 +115,7 @@ Result<DumpSource::Answer> RestDump::judge_nodes(SteadyTime now) {
         "slurmrestd's socket, must be a Slurm operator)"};
   }
   if (!frame.no_nodes || records.empty()) {
-    const QueryFailure no_list{SlurmFailure::kGarbage, "the answer is not a list of nodes"};
+    const QueryFailure no_list{SlurmFailure::kInvalidResponse, "the answer is not a list of nodes"};
     return fail(frame.no_nodes ? no_list : frame.failure.value_or(no_list));
   }
   calls_.answered(frame.slurm_version);

@@ -3,15 +3,15 @@
 // The dump of all nodes by slurmrestd: GET /slurm/v0.0.NN/nodes/, which is two requests to
 // slurmctld (nodes, partitions), and one where it can say that nothing has changed (304).
 //
-// No flags are given: those that slurmrestd has by itself are scontrol's, and MIXED is told from
-// ALLOCATED by them.
+// No flags are given: those that slurmrestd has by itself are scontrol's, and MIXED is
+// distinguished from ALLOCATED by them.
 //
-// The latter is asked for with update_time, the time that slurmctld gave the last answer
+// The latter is requested with update_time, the time that slurmctld gave the last answer
 // (last_update, since v0.0.40; our own clock may be another). slurmctld recomputes what is
 // allocated before it compares, so no state is hidden, but a partition that was deleted is: the
 // caller wants a whole answer from time to time. Releases up to 24.11, at least, answer 500 when
 // nodes have changed and partitions have not; then, and on whatever else they do not take, the
-// whole is asked.
+// whole is queried.
 //
 // Not thread-safe; belongs to the thread of its client.
 

@@ -25,7 +25,7 @@ struct RestToken {
 // What is inside (RFC 7519): "exp", and "sun", Slurm's name for the user.
 struct TokenClaims {
   std::optional<WallTime> expires;
-  std::string user;  // "" if not told
+  std::string user;  // "" if it does not say
 };
 // Nothing when the text is not a JWT.
 std::optional<TokenClaims> token_claims(std::string_view token);
@@ -33,7 +33,7 @@ std::optional<TokenClaims> token_claims(std::string_view token);
 // The token alone: `scontrol token` prints "SLURM_JWT=…", which people put into the file as it is.
 std::string_view bare_token(std::string_view text);
 
-// Why there is no need to ask with it: kTokenRefused, or kFileSystemHangs where its file does.
+// Why a query with it is useless: kTokenRefused, or kFileSystemHangs where its file does.
 // Nothing if it may be good.
 std::optional<QueryFailure> token_problem(const RestToken& token, WallTime now);
 

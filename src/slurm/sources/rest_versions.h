@@ -1,6 +1,6 @@
 #pragma once
 
-// Which version of slurmrestd's API to ask. A release serves three or four neighbours (22.05:
+// Which version of slurmrestd's API to use. A release serves three or four neighbours (22.05:
 // v0.0.36 to 38, 25.11: v0.0.41 to 44), no version is served by all, and there is no small document
 // that lists them: GET /openapi/v3 makes slurmrestd write its whole specification (82 kB for a
 // single version in 22.05). So the newest version known here is tried first and then downwards,
@@ -20,7 +20,7 @@ class RestVersions {
   static constexpr int kNeedsDatabase = 39;
   static constexpr int kKnowsUpdateTime = 37;  // of GET /nodes/
 
-  // The one to ask with: 44 of v0.0.44.
+  // The one to use: 44 of v0.0.44.
   int candidate() const { return candidate_; }
   // Whether it has answered before.
   bool known() const { return known_; }
@@ -40,7 +40,7 @@ class RestVersions {
     return true;
   }
   // `version` has answered about a node; `release` is what the answer says of the server, "25.11.8"
-  // or "". Another release than before is searched anew with the next question.
+  // or "". Another release than before is searched anew with the next query.
   void answered(int version, const std::string& release) {
     candidate_ = version;
     known_ = true;
@@ -52,7 +52,7 @@ class RestVersions {
       forget();
     }
   }
-  // The server went away: while nothing is known, a search begins anew with the next question.
+  // The server went away: while nothing is known, a search begins anew with the next query.
   void unreachable() {
     if (!known_) {
       forget();

@@ -38,7 +38,7 @@ QueryResult interpret_dump(const CommandOutput& output, std::string_view nonce,
   auto records = split_dump(output.out, nonce, node);
   if (!records) {
     const bool hidden = records.error().code == Code::kNotFound;
-    return failed(hidden ? SlurmFailure::kPermissionDenied : SlurmFailure::kGarbage,
+    return failed(hidden ? SlurmFailure::kPermissionDenied : SlurmFailure::kInvalidResponse,
                   records.error().message);
   }
   if (records->empty()) {
@@ -46,7 +46,7 @@ QueryResult interpret_dump(const CommandOutput& output, std::string_view nonce,
   }
   auto record = read_record_text(records->begin()->second);
   if (!record) {
-    return failed(SlurmFailure::kGarbage, "scontrol's text " + record.error().message);
+    return failed(SlurmFailure::kInvalidResponse, "scontrol's text " + record.error().message);
   }
   return {*std::move(record), std::nullopt};
 }

@@ -70,10 +70,10 @@ std::optional<std::string> dump_query_failure(const CommandOutput& output);
 // The answer as one text for each node, which ends with a line break. Load and free memory are
 // struck out (N/A): they change with each ping of slurmctld, and the node itself knows better. A
 // line that begins no record goes on with the one before it (line breaks in a Reason), and so does
-// one without the nonce of a node that has one with it. Where that does not tell, what pretends to
-// be a second record of a node is kept with the first, for the daemon to reject. kInvalid when it
-// is no list of nodes, kNotFound when it is an empty one.
-// `only`: the text of this node alone, none where it is not in the list.
+// one without the nonce of a node that has one with it. Where that does not decide, what pretends
+// to be a second record of a node is kept with the first, for the daemon to reject. kInvalid when
+// it is no list of nodes, kNotFound when it is an empty one. `only`: the text of this node alone,
+// none where it is not in the list.
 Result<DumpRecords> split_dump(std::string_view text, std::string_view nonce = "",
                                std::string_view only = "");
 

@@ -330,7 +330,7 @@ TEST(DesiredNodeTest, AllTextsArePlainAndShort) {
   record.features = std::vector<std::string>(5000, foul.substr(0, 40));
   record.gres = std::vector<Gres>(5000, Gres{"gpu", foul.substr(0, 30), 1});
   record.gres_used = record.gres;
-  facts.slurm.failure = SlurmFailure::kGarbage;
+  facts.slurm.failure = SlurmFailure::kInvalidResponse;
   facts.slurm.failure_detail = foul;
   facts.slurmd.detail = foul;
   facts.slurmd.version = foul;

@@ -108,8 +108,8 @@ TEST(ReadyTest, ASlurmctldThatCannotBeAskedNeverMakesANodeUnready) {
   for (const SlurmFailure failure :
        {SlurmFailure::kControllerUnreachable, SlurmFailure::kTimeout,
         SlurmFailure::kMungeUnavailable, SlurmFailure::kPermissionDenied, SlurmFailure::kNotInSlurm,
-        SlurmFailure::kBadConfiguration, SlurmFailure::kCommandMissing, SlurmFailure::kGarbage,
-        SlurmFailure::kRateLimited}) {
+        SlurmFailure::kBadConfiguration, SlurmFailure::kCommandMissing,
+        SlurmFailure::kInvalidResponse, SlurmFailure::kRateLimited}) {
     for (const ReadyFollows follows : kAll) {
       HostFacts stale = facts_in_state("DOWN");  // even if the last answer was bad
       stale.slurm.failure = failure;

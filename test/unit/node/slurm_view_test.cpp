@@ -44,7 +44,7 @@ TEST(SlurmViewTest, EachFailureHasAReasonAndWords) {
       {SlurmFailure::kNotInSlurm, "NotInSlurm", "slurm.nodeName"},
       {SlurmFailure::kBadConfiguration, "SlurmConfInvalid", "slurm.conf"},
       {SlurmFailure::kCommandMissing, "SlurmCommandMissing", "slurm.binDir"},
-      {SlurmFailure::kGarbage, "AnswerNotUnderstood", "scontrol -a -d -o show node"},
+      {SlurmFailure::kInvalidResponse, "AnswerNotUnderstood", "scontrol -a -d -o show node"},
       {SlurmFailure::kRateLimited, "ControllerRateLimited", "slurm.pollInterval"},
       {SlurmFailure::kOperatorRequired, "OperatorRequired", "run slurmlet-operator"},
   };

@@ -102,9 +102,9 @@ TEST(RestFailure, ErrorsByNumberAndByText) {
       {500, "1800", "", SlurmFailure::kControllerUnreachable, "Failure to query node n1"},
       {500, "null", "Rate limit exceeded, please retry later", SlurmFailure::kRateLimited, ""},
       {500, "\"x\"", "Access/permission denied", SlurmFailure::kPermissionDenied, ""},
-      {500, "4242", "Frobnication failed", SlurmFailure::kGarbage,
+      {500, "4242", "Frobnication failed", SlurmFailure::kInvalidResponse,
        "slurmrestd returned error 4242: Frobnication failed"},
-      {500, "99999999999999999999", "Frobnication failed", SlurmFailure::kGarbage,
+      {500, "99999999999999999999", "Frobnication failed", SlurmFailure::kInvalidResponse,
        "Frobnication failed"},
       {404, "2018", "Invalid node name specified", SlurmFailure::kNotInSlurm, ""},
   };
@@ -119,7 +119,7 @@ TEST(RestFailure, ErrorsByNumberAndByText) {
 TEST(RestFailure, NoErrorMeansNotFoundOnlyForTheQueryOfANode) {
   EXPECT_EQ(failure_of(200, with_error("0", "No error")).cause, SlurmFailure::kNotInSlurm);
   const auto other = failure_of(200, with_error("0", "No error", "Failure to query nodes"));
-  EXPECT_EQ(other.cause, SlurmFailure::kGarbage);
+  EXPECT_EQ(other.cause, SlurmFailure::kInvalidResponse);
   EXPECT_THAT(other.detail, HasSubstr("Failure to query nodes"));
 }
 
@@ -152,27 +152,30 @@ TEST(RestFailure, OtherServersAnswers) {
        "nothing is served at this address (HTTP 404: Not here)"},
       {302, "<html><title>Moved</title></html>", SlurmFailure::kRestUnavailable,
        "redirected to another address (HTTP 302: Moved)"},
-      {304, "", SlurmFailure::kGarbage, "an answer without a record (HTTP 304)"},
+      {304, "", SlurmFailure::kInvalidResponse, "an answer without a record (HTTP 304)"},
       {403, "Forbidden", SlurmFailure::kPermissionDenied, "access denied (HTTP 403: Forbidden)"},
       {407, "", SlurmFailure::kRestUnavailable, "a proxy requires credentials (HTTP 407)"},
       {429, "slow down", SlurmFailure::kRateLimited,
        "slurmrestd or a proxy limits the rate of requests (HTTP 429: slow down)"},
-      {200, "<html><title>Log in</title><body>…</html>", SlurmFailure::kGarbage,
+      {200, "<html><title>Log in</title><body>…</html>", SlurmFailure::kInvalidResponse,
        "the answer is not JSON: Log in"},
-      {200, "", SlurmFailure::kGarbage, "the answer is empty"},
-      {204, "", SlurmFailure::kGarbage, "the answer is empty"},
-      {200, R"({"nodes": [{"name": "n1",)", SlurmFailure::kGarbage,
+      {200, "", SlurmFailure::kInvalidResponse, "the answer is empty"},
+      {204, "", SlurmFailure::kInvalidResponse, "the answer is empty"},
+      {200, R"({"nodes": [{"name": "n1",)", SlurmFailure::kInvalidResponse,
        "the answer is truncated or not valid JSON"},
-      {200, "{}", SlurmFailure::kGarbage, "the answer is JSON, but not Slurm's JSON of nodes"},
-      {200, "[1, 2]", SlurmFailure::kGarbage, "the answer is JSON, but not Slurm's JSON of nodes"},
-      {200, R"({"nodes": null})", SlurmFailure::kGarbage,
+      {200, "{}", SlurmFailure::kInvalidResponse,
        "the answer is JSON, but not Slurm's JSON of nodes"},
-      {200, R"({"kind": "PodList", "items": []})", SlurmFailure::kGarbage,
+      {200, "[1, 2]", SlurmFailure::kInvalidResponse,
+       "the answer is JSON, but not Slurm's JSON of nodes"},
+      {200, R"({"nodes": null})", SlurmFailure::kInvalidResponse,
+       "the answer is JSON, but not Slurm's JSON of nodes"},
+      {200, R"({"kind": "PodList", "items": []})", SlurmFailure::kInvalidResponse,
        "the answer is JSON, but not Slurm's JSON of nodes"},
       {200, R"({"nodes": [], "errors": []})", SlurmFailure::kNotInSlurm,
        "the answer contains no nodes"},
-      {200, "NULL", SlurmFailure::kGarbage, "the answer is not JSON: NULL"},
-      {200, "\xFF\xFE", SlurmFailure::kGarbage, "the answer is not JSON: \xEF\xBF\xBD\xEF\xBF\xBD"},
+      {200, "NULL", SlurmFailure::kInvalidResponse, "the answer is not JSON: NULL"},
+      {200, "\xFF\xFE", SlurmFailure::kInvalidResponse,
+       "the answer is not JSON: \xEF\xBF\xBD\xEF\xBF\xBD"},
   };
   for (const auto& c : cases) {
     const auto failure = failure_of(c.status, c.body);

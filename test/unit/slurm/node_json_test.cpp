@@ -309,7 +309,7 @@ TEST(NodeJson, RecordsWithoutANameAreLeftOut) {
   EXPECT_EQ(answer.not_understood.size(), 6U);
 
   document["nodes"].erase(0);
-  EXPECT_EQ(parse_nodes_json(document.dump(), 0).failure->cause, SlurmFailure::kGarbage)
+  EXPECT_EQ(parse_nodes_json(document.dump(), 0).failure->cause, SlurmFailure::kInvalidResponse)
       << "an answer with records that cannot be told apart does not say that the node is gone";
 }
 
@@ -329,14 +329,15 @@ TEST(NodeJson, EveryCutOffAnswerIsGarbage) {
   for (std::size_t size = 0; size + 1 < whole.size(); size += 29) {
     const auto result = parse_nodes_json(whole.substr(0, size), 200);
     ASSERT_TRUE(result.failure) << size;
-    EXPECT_EQ(result.failure->cause, SlurmFailure::kGarbage) << size;
+    EXPECT_EQ(result.failure->cause, SlurmFailure::kInvalidResponse) << size;
   }
 }
 
 TEST(NodeJson, ATowerOfBracketsCostsNothing) {
   const std::string tower(std::size_t{1} << 18, '[');
-  EXPECT_EQ(parse_nodes_json("{\"nodes\": " + tower, 200).failure->cause, SlurmFailure::kGarbage);
-  EXPECT_EQ(parse_nodes_json(tower, 200).failure->cause, SlurmFailure::kGarbage);
+  EXPECT_EQ(parse_nodes_json("{\"nodes\": " + tower, 200).failure->cause,
+            SlurmFailure::kInvalidResponse);
+  EXPECT_EQ(parse_nodes_json(tower, 200).failure->cause, SlurmFailure::kInvalidResponse);
   // Brackets within a string are none.
   EXPECT_EQ(only(with("reason", "\\\"" + std::string(99, '['))).reason.size(), 101U);
 }

@@ -114,9 +114,10 @@ TEST_F(ScontrolSourceTest, WhatIsNoListIsNamed) {
     SlurmFailure cause;
   } rows[] = {
       {printed("No nodes in the system\n"), SlurmFailure::kPermissionDenied},
-      {printed("Welcome to head1\n"), SlurmFailure::kGarbage},
-      {printed(scontrol_record("n1").substr(0, 200)), SlurmFailure::kGarbage},
-      {printed(scontrol_record("n1") + scontrol_record("n1", "DOWN")), SlurmFailure::kGarbage},
+      {printed("Welcome to head1\n"), SlurmFailure::kInvalidResponse},
+      {printed(scontrol_record("n1").substr(0, 200)), SlurmFailure::kInvalidResponse},
+      {printed(scontrol_record("n1") + scontrol_record("n1", "DOWN")),
+       SlurmFailure::kInvalidResponse},
       {[] {
          CommandOutput output;
          output.exit_code = 1;

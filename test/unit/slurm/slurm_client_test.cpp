@@ -167,7 +167,7 @@ TEST(SlurmClient, OurDeadlineIsATimeoutUnlessSlurmSaidWhy) {
 TEST(SlurmClient, OtherEnds) {
   CommandOutput output;
   output.too_long = true;
-  EXPECT_EQ(classify_scontrol(output)->cause, SlurmFailure::kGarbage);
+  EXPECT_EQ(classify_scontrol(output)->cause, SlurmFailure::kInvalidResponse);
 
   output = {};
   output.signal = 11;
@@ -201,7 +201,7 @@ TEST(SlurmClient, AProgramThatCannotStartIsMissing) {
             SlurmFailure::kCommandMissing);
   EXPECT_EQ(classify_start({Code::kDenied, "run scontrol: Permission denied"}).cause,
             SlurmFailure::kCommandMissing);
-  EXPECT_EQ(classify_start({Code::kInternal, "fork"}).cause, SlurmFailure::kGarbage);
+  EXPECT_EQ(classify_start({Code::kInternal, "fork"}).cause, SlurmFailure::kInvalidResponse);
 }
 
 TEST(SlurmClient, EveryCauseHasItsWords) {

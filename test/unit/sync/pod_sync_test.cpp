@@ -451,7 +451,7 @@ TEST_F(PodSyncTest, AHotLoopSlowsDown) {
   }
   EXPECT_GT(made, 64);
   EXPECT_LT(made, 100);
-  EXPECT_EQ(count_events("Node", "PodsKeepComing"), 1);
+  EXPECT_EQ(count_events("Node", "PodCreationLoop"), 1);
   EXPECT_EQ(count_events("Node", "PodRejected"), 1);
 }
 
