@@ -28,6 +28,10 @@ class KeyedBackoff {
     entry.pause = std::clamp(2 * entry.pause, first_, longest_);
     entry.until = std::max(now + entry.pause, at_least);
   }
+  void retry_by(const std::string& key, SteadyTime time) {
+    SteadyTime& until = failed_[key].until;
+    until = std::min(until, time);
+  }
   void forget(const std::string& key) { failed_.erase(key); }
   void forget_all() { failed_.clear(); }
   // Of keys that are wanted no more.

@@ -21,8 +21,7 @@ std::size_t most_of(const std::string& username) {
   return username.starts_with(node::vocabulary::kNodeUser) ? kMostOfNode : kMostOfUser;
 }
 
-// A request may come before Cluster API knows the addresses of its Machine. Each pause is twice the
-// one before.
+// A request may come before Cluster API knows the addresses of its Machine.
 constexpr Duration kFirstCertificatePause = std::chrono::seconds{5};
 constexpr Duration kLongestCertificatePause = std::chrono::minutes{10};
 
@@ -39,7 +38,8 @@ CertificateApprover::CertificateApprover(CertificateSettings settings, Certifica
     : settings_(std::move(settings)),
       context_(std::move(context)),
       backoff_(std::chrono::seconds{1}, std::chrono::seconds{2}, std::chrono::minutes{1},
-               std::move(random)) {}
+               std::move(random)),
+      tried_(kFirstCertificatePause, kLongestCertificatePause) {}
 
 void CertificateApprover::erase(const std::string& name) {
   const auto found = waiting_.find(name);
@@ -51,6 +51,7 @@ void CertificateApprover::erase(const std::string& name) {
   if (of_user->second.empty()) {
     of_user_.erase(of_user);
   }
+  tried_.forget(name);
   waiting_.erase(found);
 }
 
@@ -123,8 +124,7 @@ void CertificateApprover::tell(Waiting& waiting, bool warning, const std::string
 }
 
 bool CertificateApprover::decide(Waiting& waiting, Now now) {
-  waiting.pause = std::clamp(waiting.pause * 2, kFirstCertificatePause, kLongestCertificatePause);
-  waiting.next = now.steady + waiting.pause;
+  tried_.failed(waiting.request.name, now.steady);
   bool asked = false;
   const auto ruling = rule(waiting, now, asked);
   if (!ruling) {
@@ -178,7 +178,7 @@ Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now, b
   asked = true;
   const auto seen = TRY(look_at_node(waiting, now));
   if (seen == Seen::kNotLongEnough) {
-    waiting.next = std::min(waiting.next, waiting.lease.tells_at());
+    tried_.retry_by(waiting.request.name, waiting.lease.tells_at());
     return CertificateRuling{};
   }
   return by(seen == Seen::kRenewed);
@@ -218,14 +218,14 @@ SteadyTime CertificateApprover::step(Now now, bool certain) {
   int calls = 0;
   std::vector<std::string> approved;
   for (auto& [name, waiting] : waiting_) {
-    if (now.steady >= std::max(waiting.next, paused_until_) && calls < sync::kCallsPerStep &&
-        context_.may_act()) {
+    if (tried_.may_try(name, now.steady) && now.steady >= paused_until_ &&
+        calls < sync::kCallsPerStep && context_.may_act()) {
       calls += decide(waiting, now) ? 1 : 0;
     }
     if (waiting.request.approved) {
       approved.push_back(name);
     } else {
-      next = std::min(next, std::max({waiting.next, paused_until_, now.steady}));
+      next = std::min(next, std::max({tried_.not_before(name), paused_until_, now.steady}));
     }
   }
   std::for_each(approved.begin(), approved.end(), [this](const auto& name) { erase(name); });

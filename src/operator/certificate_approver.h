@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/delay.h"
+#include "base/keyed_backoff.h"
 #include "kube/certificate_api.h"
 #include "operator/machines/approval_rules.h"
 #include "operator/site/lease_watch.h"
@@ -57,8 +58,6 @@ class CertificateApprover {
     kube::CertificateRequest request;
     std::string node;  // that it is for, "" = none
     std::string told = {};
-    SteadyTime next = {};   // when it is looked at
-    Duration pause = {};    // and how long after that again
     bool refused = false;   // it was not approved, so far
     LeaseWatch lease = {};  // the Node's
   };
@@ -78,6 +77,7 @@ class CertificateApprover {
   CertificateSettings settings_;
   CertificateContext context_;
   Backoff backoff_;
+  KeyedBackoff tried_;                                      // by request
   Requests waiting_;                                        // for a decision
   std::map<std::string, std::deque<std::string>> of_user_;  // their names, oldest first
   SteadyTime paused_until_{};

@@ -36,6 +36,7 @@ EventSink::EventSink(kube::EventApi& api, std::string host, Random random, std::
       component_(std::move(component)),
       limits_(limits),
       backoff_(Delay::kEventRetry, std::move(random)),
+      failing_({}, {}),
       tokens_({limits_.per_second, limits_.burst}) {}
 
 void EventSink::emit(const kube::ObjectRef& about, bool warning, const std::string& reason,
@@ -120,7 +121,7 @@ bool EventSink::send_in_turn(Known& known, Now now) {
     failing_.failed(namespace_name, now.steady);
     return false;
   }
-  failing_.worked(namespace_name);
+  failing_.forget(namespace_name);
   backoff_.reset();
   if (!sent) {
     log::debug("event " + known.event.reason + " not sent: " + sent.error().message);
@@ -147,9 +148,8 @@ SteadyTime EventSink::step(Now now) {
       due.push_back(&known);
     }
   }
-  std::stable_sort(due.begin(), due.end(), [this](const Known* a, const Known* b) {
-    return failing_.before(a->event.namespace_name, a->send_at, b->event.namespace_name,
-                           b->send_at);
+  std::ranges::stable_sort(due, {}, [this](const Known* known) {
+    return std::pair{failing_.not_before(known->event.namespace_name), known->send_at};
   });
   int calls_left = kCallsPerStep;
   for (Known* known : due) {

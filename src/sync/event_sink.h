@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/delay.h"
+#include "base/keyed_backoff.h"
 #include "base/token_bucket.h"
 #include "kube/api.h"
-#include "sync/failing_namespaces.h"
 
 namespace slurmlet::sync {
 
@@ -72,7 +72,8 @@ class EventSink {
   Duration delay_{};
   Backoff backoff_;
   std::map<std::string, Known> known_;
-  FailingNamespaces failing_;
+  // A webhook or a quota may fail the calls of one namespace for good: it comes last.
+  KeyedBackoff failing_;
   TokenBucket tokens_;
   SteadyTime not_before_{};  // the API server is away, or asked for a pause
   std::uint64_t dropped_ = 0;

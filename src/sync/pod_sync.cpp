@@ -31,10 +31,6 @@ bool needs_nothing(const kube::Pod& pod) {
   return is_terminal(pod) && !pod.deleting && !has_new_container(pod);
 }
 
-// The pod is gone. Not kConflict or kInvalid: they may also come for a pod that is still there, and
-// for another one of the same name the watch soon ends the retries.
-bool is_moot(Code code) { return code == Code::kNotFound; }
-
 std::string full_name(const kube::Pod& pod) { return pod.namespace_name + "/" + pod.name; }
 
 }  // namespace
@@ -46,7 +42,8 @@ PodSync::PodSync(kube::PodApi& api, kube::Watch<kube::Pod>& watch, EventSink& ev
       events_(events),
       options_(std::move(options)),
       random_(std::move(random)),
-      policy_(options_.max_backoff) {}
+      policy_(options_.max_backoff),
+      failing_({}, {}) {}
 
 std::size_t PodSync::waiting() const {
   return static_cast<std::size_t>(std::count_if(
@@ -183,9 +180,11 @@ Status PodSync::finish(kube::Pod& pod) {
 bool PodSync::handle(Entry& entry, Now now) {
   kube::Pod& pod = entry.pod;
   const Status done = pod.deleting ? finish(pod) : reject(pod, now);
-  if (done || is_moot(done.error().code)) {
+  // Not kConflict or kInvalid: they may come for a pod that is still there, and for another one of
+  // the same name the watch soon ends the retries.
+  if (done || done.error().code == Code::kNotFound) {
     entry.done = true;
-    failing_.worked(pod.namespace_name);
+    failing_.forget(pod.namespace_name);
     finished_ += done && pod.deleting ? 1 : 0;
     return true;
   }
@@ -217,8 +216,8 @@ SteadyTime PodSync::step(Now now) {
       due.push_back(&entry);
     }
   }
-  std::stable_sort(due.begin(), due.end(), [this](const Entry* a, const Entry* b) {
-    return failing_.before(a->pod.namespace_name, a->due, b->pod.namespace_name, b->due);
+  std::ranges::stable_sort(due, {}, [this](const Entry* entry) {
+    return std::pair{failing_.not_before(entry->pod.namespace_name), entry->due};
   });
   due.resize(std::min<std::size_t>(due.size(), kCallsPerStep));
   for (Entry* entry : due) {

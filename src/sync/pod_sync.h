@@ -17,10 +17,10 @@
 
 #include "base/clock.h"
 #include "base/delay.h"
+#include "base/keyed_backoff.h"
 #include "kube/api.h"
 #include "node/reject_policy.h"
 #include "sync/event_sink.h"
-#include "sync/failing_namespaces.h"
 
 namespace slurmlet::sync {
 
@@ -71,7 +71,7 @@ class PodSync {
   Random random_;
   node::RejectPolicy policy_;
   SteadyTime not_before_{};  // the API server asked for a pause
-  FailingNamespaces failing_;
+  KeyedBackoff failing_;     // a namespace may fail for good (webhook, quota): it comes last
   std::map<std::string, Entry> pods_;  // by uid
   SteadyTime watch_next_ = kNever;
   std::vector<std::string> told_unreadable_;
