@@ -65,6 +65,17 @@ bool is_this_machine(const std::string& host) {
   return address->bits == 32 ? address->bytes[0] == 127 : address->bytes == kLoopback6.bytes;
 }
 
+// "a.org" stands for itself and what is below it, ".a.org" and "*.a.org" for what is below.
+bool domain_matches(std::string_view domain, const std::string& host) {
+  if (domain.starts_with("*.")) {
+    domain.remove_prefix(1);
+  }
+  if (domain.starts_with('.')) {
+    return host.ends_with(domain);
+  }
+  return !domain.empty() && (host == domain || host.ends_with("." + std::string{domain}));
+}
+
 bool entry_matches(std::string_view entry, const HostPort& server) {
   if (entry == "*") {
     return true;
@@ -75,22 +86,14 @@ bool entry_matches(std::string_view entry, const HostPort& server) {
     const auto prefix = parse_int<std::size_t>(entry.substr(slash + 1));
     return address && network && prefix && is_in_network(*address, *network, *prefix);
   }
-  HostPort named = host_and_port(entry, "");
+  const HostPort named = host_and_port(entry, "");
   if (!named.port.empty() && named.port != server.port) {
     return false;
   }
   if (const auto other = parse_address(named.host); other || address) {
-    return other && address && other->bits == address->bits && other->bytes == address->bytes;
+    return other && address && is_in_network(*address, *other, address->bits);
   }
-  // "a.org" stands for itself and what is below it, ".a.org" and "*.a.org" for what is below.
-  if (named.host.starts_with("*.")) {
-    named.host.erase(0, 1);
-  }
-  if (named.host.starts_with('.')) {
-    return server.host.ends_with(named.host);
-  }
-  return !named.host.empty() &&
-         (server.host == named.host || server.host.ends_with("." + named.host));
+  return domain_matches(named.host, server.host);
 }
 
 }  // namespace

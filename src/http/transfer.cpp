@@ -188,46 +188,48 @@ Transfer::Transfer(TransferLoop& loop, Owner& owner, std::shared_ptr<const Share
     : loop_(loop),
       owner_(owner),
       shared_(std::move(shared)),
+      request_(request),
       kind_(kind),
-      what_(what_is_asked(shared_->target, request)),
-      request_body_(request.body),
-      timeout_(request.timeout),
-      max_body_(request.max_body),
-      news_at_(std::min(request.news_at, kMaxUntakenBody)),
-      quiet_line_(request.quiet_line),
-      may_be_cut_(request.may_be_cut),
       deadline_(now + request.timeout),
+      lists_{make_headers(shared_->target, request, token), nullptr, nullptr},
       pool_(std::move(pool)),
       easy_(curl_easy_init()) {
-  headers_ = make_headers(shared_->target, request, token);
-  const auto set = [this](CURLoption option, auto value) {
-    return curl_easy_setopt(easy(), option, value) == CURLE_OK;
-  };
-  bool good =
-      easy_ && pool_ && headers_ && set_policy(easy(), shared_->target) && set_connection(easy()) &&
-      set_request(easy(), shared_->target, request, request_body_) &&
-      set(CURLOPT_HTTPHEADER, headers_.get()) && set(CURLOPT_SHARE, pool_.get()) &&
-      set(CURLOPT_PRIVATE, static_cast<void*>(this)) && set(CURLOPT_ERRORBUFFER, detail_.data()) &&
-      set(CURLOPT_HEADERFUNCTION, &Transfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
-      set(CURLOPT_WRITEFUNCTION, &Transfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
-      // Our deadline holds in any case. libcurl is told so that it shares the time out
-      // among the addresses of a host whose first address is dead.
-      set(kind == Kind::kWhole ? CURLOPT_TIMEOUT_MS : CURLOPT_CONNECTTIMEOUT_MS,
-          milliseconds(timeout_));
-  if (good && shared_->target.tls) {
-    good = set_tls(easy(), shared_->identity.get());
+  const bool has_all = easy_ && pool_ && lists_.headers;
+  if (!has_all || !set_options() || !set_route()) {
+    fail({Code::kInternal, what() + ": libcurl rejects an option or is out of memory"});
   }
-  if (good && !shared_->target.connect_to.empty()) {
-    good = append_header(connect_to_, shared_->target.connect_to.c_str()) &&
-           set(CURLOPT_CONNECT_TO, connect_to_.get());
+}
+
+std::string Transfer::what() const { return what_is_asked(shared_->target, request_); }
+
+bool Transfer::set_options() {
+  const auto set_own = [this](CURLoption option, auto value) { return set(easy(), option, value); };
+  return set_policy(easy(), shared_->target) && set_connection(easy()) &&
+         set_request(easy(), shared_->target, request_, request_.body) &&
+         set_own(CURLOPT_HTTPHEADER, lists_.headers.get()) && set_own(CURLOPT_SHARE, pool_.get()) &&
+         set_own(CURLOPT_PRIVATE, static_cast<void*>(this)) &&
+         set_own(CURLOPT_ERRORBUFFER, detail_.data()) &&
+         set_own(CURLOPT_HEADERFUNCTION, &Transfer::on_header) &&
+         set_own(CURLOPT_HEADERDATA, this) && set_own(CURLOPT_WRITEFUNCTION, &Transfer::on_body) &&
+         set_own(CURLOPT_WRITEDATA, this) &&
+         // Our deadline holds in any case. libcurl gets it, too, so that it shares the time out
+         // among the addresses of a host whose first address is dead.
+         set_own(kind_ == Kind::kWhole ? CURLOPT_TIMEOUT_MS : CURLOPT_CONNECTTIMEOUT_MS,
+                 milliseconds(request_.timeout));
+}
+
+// Where the connection leads, and whom it believes.
+bool Transfer::set_route() {
+  const Target& target = shared_->target;
+  if (target.tls && !set_tls(easy(), shared_->identity.get())) {
+    return false;
   }
-  good = good && choose_address();
-  if (good && !shared_->target.unix_socket.empty()) {
-    good = set(CURLOPT_UNIX_SOCKET_PATH, shared_->target.unix_socket.c_str());
+  if (!target.connect_to.empty() && !(append_header(lists_.connect_to, target.connect_to.c_str()) &&
+                                      set(easy(), CURLOPT_CONNECT_TO, lists_.connect_to.get()))) {
+    return false;
   }
-  if (!good) {
-    fail({Code::kInternal, what_ + ": libcurl rejects an option or is out of memory"});
-  }
+  return choose_address() && (target.unix_socket.empty() ||
+                              set(easy(), CURLOPT_UNIX_SOCKET_PATH, target.unix_socket.c_str()));
 }
 
 // libcurl alone forgets an address after a minute, and would wait for a resolver that is silent.
@@ -240,16 +242,16 @@ bool Transfer::choose_address() {
   const std::string entry =
       resolves_ ? fmt::format("-{}:{}", target.name, target.port)  // what libcurl knew of it
                 : fmt::format("{}:{}:{}", target.name, target.port, owner_.peer);
-  return append_header(resolve_, entry.c_str()) &&
-         curl_easy_setopt(easy(), CURLOPT_RESOLVE, resolve_.get()) == CURLE_OK;
+  return append_header(lists_.resolve, entry.c_str()) &&
+         set(easy(), CURLOPT_RESOLVE, lists_.resolve.get());
 }
 
 Transfer::~Transfer() { loop_.remove(*this); }
 
 std::string Transfer::take() {
-  std::string taken = std::exchange(body_, {});
-  body_news_ = false;
-  if (std::exchange(paused_, false) && !ended_) {
+  std::string taken = std::exchange(body_.text, {});
+  body_.is_news = false;
+  if (std::exchange(body_.paused, false) && !ended()) {
     // May call on_body() at once.
     if (const CURLcode code = curl_easy_pause(easy(), CURLPAUSE_CONT); code != CURLE_OK) {
       finish(code);
@@ -259,7 +261,7 @@ std::string Transfer::take() {
 }
 
 SteadyTime Transfer::deadline() const {
-  return ended_ || (kind_ == Kind::kStreamed && head_.complete()) ? kNever : deadline_;
+  return ended() || (kind_ == Kind::kStreamed && head_.complete()) ? kNever : deadline_;
 }
 
 std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
@@ -294,36 +296,38 @@ void Transfer::note_connection() {
 std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {
   auto& transfer = *static_cast<Transfer*>(self);
   const std::size_t length = size * count;
-  if (transfer.kind_ == Kind::kStreamed && transfer.body_.size() >= kMaxUntakenBody) {
-    transfer.paused_ = true;
+  Body& body = transfer.body_;
+  if (transfer.kind_ == Kind::kStreamed && body.text.size() >= kMaxUntakenBody) {
+    body.paused = true;
     return CURL_WRITEFUNC_PAUSE;
   }
-  if (transfer.kind_ == Kind::kWhole && transfer.body_.size() + length > transfer.max_body_) {
-    transfer.too_long_ = true;
+  if (transfer.kind_ == Kind::kWhole && body.text.size() + length > transfer.request_.max_body) {
+    body.too_long = true;
     return 0;
   }
-  transfer.body_.append(data, length);
-  transfer.body_news_ |= transfer.is_news({data, length});
+  body.text.append(data, length);
+  body.is_news |= transfer.is_news({data, length});
   return length;
 }
 
 // `piece` is the end of the body.
 bool Transfer::is_news(std::string_view piece) {
-  const bool quiet = !quiet_line_.empty() && !within_line_ && piece.starts_with(quiet_line_) &&
+  const std::string& quiet_line = request_.quiet_line;
+  const bool quiet = !quiet_line.empty() && !body_.within_line && piece.starts_with(quiet_line) &&
                      piece.find('\n') == piece.size() - 1;
-  within_line_ = !piece.ends_with('\n');
-  return body_.size() >= (quiet ? kMaxUntakenBody : news_at_);
+  body_.within_line = !piece.ends_with('\n');
+  return body_.text.size() >= std::min(quiet ? kMaxUntakenBody : request_.news_at, kMaxUntakenBody);
 }
 
 void Transfer::finish(CURLcode code) {
-  if (code == CURLE_OK || (too_long_ && may_be_cut_)) {
-    ended_ = true;
+  if (code == CURLE_OK || (body_.too_long && request_.may_be_cut)) {
+    outcome_.emplace();
     event_ = true;
     return;
   }
-  if (too_long_) {
-    fail({Code::kInvalid,
-          fmt::format("{}: the answer is longer than {} bytes; request less", what_, max_body_)});
+  if (body_.too_long) {
+    fail({Code::kInvalid, fmt::format("{}: the answer is longer than {} bytes; request less",
+                                      what(), request_.max_body)});
     return;
   }
   if (code == CURLE_OPERATION_TIMEDOUT) {
@@ -338,34 +342,38 @@ void Transfer::finish(CURLcode code) {
   }
   TransportFailure failure{code, 0, std::move(detail), !shared_->target.unix_socket.empty()};
   curl_easy_getinfo(easy(), CURLINFO_OS_ERRNO, &failure.os_error);
-  fail(transport_error(what_, failure));
+  fail(transport_error(what(), failure));
 }
 
 void Transfer::expire() {
-  const std::string reason = fmt::format("no answer within {} ms", milliseconds(timeout_));
+  const std::string reason = fmt::format("no answer within {} ms", milliseconds(request_.timeout));
   fail({Code::kTimeout,
-        what_ + ": " + reason,
+        what() + ": " + reason,
         {},
         RequestFailure{.stage = RequestFailure::Stage::kConnection, .reason = reason}});
 }
 
 void Transfer::suspect() {
-  fail({Code::kTimeout, what_ + ": another request got no answer; reconnecting"});
+  fail({Code::kTimeout, what() + ": another request got no answer; reconnecting"});
 }
 
-void Transfer::cancel() { fail({Code::kCancelled, what_ + ": cancelled"}); }
+void Transfer::cancel() { fail({Code::kCancelled, what() + ": cancelled"}); }
+
+std::optional<Error> Transfer::error() const {
+  return outcome_ && !*outcome_ ? std::optional{outcome_->error()} : std::nullopt;
+}
 
 void Transfer::fail(Error error) {
-  ended_ = true;
+  const bool cancelled = error.code == Code::kCancelled;
+  outcome_ = std::move(error);
   event_ = true;
-  error_ = std::move(error);
   // Without a connection: the name may lead elsewhere by now, or the resolver is silent. Each is
   // tried in turn.
   curl_off_t connected = 0;
   if (easy_) {
     curl_easy_getinfo(easy(), CURLINFO_PRETRANSFER_TIME_T, &connected);
   }
-  if (connected == 0 && error_->code != Code::kCancelled) {
+  if (connected == 0 && !cancelled) {
     owner_.resolve = !resolves_;
   }
 }

@@ -65,19 +65,19 @@ class Transfer final : public Stream {
   const ResponseHead& head() const { return head_; }
   int status() const override { return head_.status(); }
   std::optional<Duration> retry_after() const override { return head_.retry_after(); }
-  bool ended() const override { return ended_; }
-  std::optional<Error> error() const override { return error_; }
-  bool is_cut() const { return too_long_; }  // and ended because of it
+  bool ended() const override { return outcome_.has_value(); }
+  std::optional<Error> error() const override;
+  bool is_cut() const { return body_.too_long; }  // and ended because of it
   // The body so far; empties it and lets a paused transfer go on.
   std::string take() override;
   // When it is to be given up; kNever once nothing more is timed.
   SteadyTime deadline() const;
   // Streams: whether something has come since note_reported() that the reader has not seen: a piece
   // of the body (until it is taken), the status or the end.
-  bool has_news() const { return kind_ == Kind::kStreamed && (event_ || body_news_); }
-  void note_reported() { event_ = body_news_ = false; }
+  bool has_news() const { return kind_ == Kind::kStreamed && (event_ || body_.is_news); }
+  void note_reported() { event_ = body_.is_news = false; }
 
-  SteadyTime begun() const { return deadline_ - timeout_; }
+  SteadyTime begun() const { return deadline_ - request_.timeout; }
 
   // How it came to an end: by libcurl, by its deadline, for the silence of others, or by its owner.
   void finish(CURLcode code);
@@ -87,6 +87,20 @@ class Transfer final : public Stream {
   void fail(Error error);
 
  private:
+  struct Body {  // of the answer
+    std::string text;
+    bool within_line = false;  // the last piece did not end with its line
+    bool is_news = false;
+    bool too_long = false;
+    bool paused = false;
+  };
+  // That libcurl keeps pointers to.
+  struct Lists {
+    HeaderList headers, connect_to, resolve;
+  };
+  std::string what() const;  // "GET https://…", for errors
+  bool set_options();
+  bool set_route();
   bool choose_address();
   void note_connection();
   bool is_news(std::string_view piece);
@@ -96,28 +110,15 @@ class Transfer final : public Stream {
   TransferLoop& loop_;
   Owner& owner_;
   std::shared_ptr<const Shared> shared_;
+  const Request request_;
   Kind kind_;
-  std::string what_;  // "GET https://…", for errors
-  std::string request_body_;
-  Duration timeout_;
-  std::size_t max_body_;
-  std::size_t news_at_;
-  std::string quiet_line_;
-  bool within_line_ = false;  // the last piece of the body did not end with its line
-  bool may_be_cut_;
   SteadyTime deadline_;
   ResponseHead head_;
-  std::string body_;
-  bool ended_ = false;
+  Body body_;
   bool event_ = false;
-  bool body_news_ = false;
-  bool too_long_ = false;
-  bool paused_ = false;
-  std::optional<Error> error_;
+  std::optional<Status> outcome_;  // nothing: it has not ended
   std::array<char, CURL_ERROR_SIZE> detail_{};
-  HeaderList headers_;
-  HeaderList connect_to_;
-  HeaderList resolve_;
+  Lists lists_;
   bool resolves_ = true;  // the name, unless a kept connection is used
   // Order matters: the easy handle goes before what it points to, the pool last.
   ConnectionPool pool_;
