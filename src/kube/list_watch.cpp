@@ -57,45 +57,41 @@ ListWatch::ListWatch(http::Client& client, std::string path, const std::string& 
       backoff_(Delay::kWatchRetry, random_) {}
 
 SteadyTime ListWatch::step(Now now, ObjectSink& sink) {
-  if (stream_) {
+  if (open_) {
     read(now.steady, sink);
   }
-  if (!stream_ && now.steady >= due_) {
+  if (!open_ && now.steady >= due_) {
     if (resource_version_.empty()) {
       list(now.steady, sink);
     } else {
-      open(now.steady);
+      start_watch(now.steady);
     }
   }
   return wake_time();
 }
 
 SteadyTime ListWatch::wake_time() const {
-  if (!stream_) {
+  if (!open_) {
     return due_;
   }
-  return connected_ ? std::min(look_again_, heard_at_ + kSilence) : opened_at_ + kRefusalTimeout;
+  return open_->connected ? std::min(look_again_, open_->heard_at + kSilence)
+                          : open_->since + kRefusalTimeout;
 }
 
 void ListWatch::rest() {
-  if (stream_) {
+  if (open_) {
     resume_after({}, Duration::zero());
   }
 }
 
 void ListWatch::restart() {
-  stream_.reset();
-  continue_.clear();
-  limit_ = 0;
-  resource_version_.clear();
-  look_again_ = kNever;
-  due_ = {};
+  list_after({}, Duration::zero());
   error_.reset();
   client_.close_idle_connections();  // the list must not wait for one that is dead
 }
 
 void ListWatch::credential_replaced(SteadyTime now) {
-  if (!stream_ && error_ && error_->code == Code::kDenied) {
+  if (!open_ && error_ && error_->code == Code::kDenied) {
     due_ = std::min(due_, now + delay(Delay::kCredentialReplaced, random_));
   }
 }
@@ -105,17 +101,17 @@ void ListWatch::credential_replaced(SteadyTime now) {
 http::Request ListWatch::list_request() const {
   http::Request request;
   request.path = path_ + query_;
-  if (limit_ > 0) {
-    request.path += "&limit=" + std::to_string(limit_);
+  if (paging_.limit > 0) {
+    request.path += "&limit=" + std::to_string(paging_.limit);
   } else if (fresh_ == Fresh::kAny) {
     request.path += "&resourceVersion=0";
   }
-  if (!continue_.empty()) {
-    request.path += "&continue=" + url_encode(continue_);
+  if (!paging_.token.empty()) {
+    request.path += "&continue=" + url_encode(paging_.token);
   }
   request.timeout = kCallTimeout;
   request.may_be_cut = true;
-  if (limit_ == 1) {
+  if (paging_.limit == 1) {
     request.max_body = kMaxObjectBytes;
   }
   return request;
@@ -126,19 +122,19 @@ std::optional<Result<json>> ListWatch::get_page(const http::Request& request) {
   if (response.is_cut) {
     return std::nullopt;
   }
-  if (limit_ > 0 && response.body.size() < request.max_body / 4) {
-    limit_ = std::min(2 * limit_, kMostLimit);
+  if (paging_.limit > 0 && response.body.size() < request.max_body / 4) {
+    paging_.limit = std::min(2 * paging_.limit, kMostLimit);
   }
   return answer_json(request, response);
 }
 
 void ListWatch::list(SteadyTime now, ObjectSink& sink) {
   http::Request request = list_request();
-  const bool alone = limit_ == 1;
+  const bool alone = paging_.limit == 1;
   bool names_only = false;
   auto page = get_page(request);
   if (!page && !alone) {
-    limit_ = limit_ == 0 ? kFirstLimit : limit_ / 2;
+    paging_.limit = paging_.limit == 0 ? kFirstLimit : paging_.limit / 2;
     due_ = now;
     return;
   }
@@ -160,13 +156,13 @@ void ListWatch::list(SteadyTime now, ObjectSink& sink) {
 void ListWatch::list_failed(SteadyTime now, const Error& error) {
   error_ = error;
   if (error.code == Code::kGone || error.code == Code::kInvalid) {
-    continue_.clear();  // tokens live for some minutes only
+    paging_.token.clear();  // tokens live for some minutes only
   }
   due_ = now + backoff_.next(error.retry_after);
 }
 
 void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, ObjectSink& sink) {
-  if (continue_.empty()) {
+  if (paging_.token.empty()) {
     sink.begin_list();
   }
   const json none = json::array();
@@ -175,7 +171,7 @@ void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, Obj
   const std::string version = resource_version_of(page);
   if (version.empty() || !sink.page(names_only ? none : items)) {
     error_ = Error{Code::kInternal, "GET " + path_ + ": the answer is not a list"};
-    continue_.clear();
+    paging_.token.clear();
     due_ = now + backoff_.next();
     return;
   }
@@ -185,11 +181,11 @@ void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, Obj
     }
   }
   due_ = now;  // the rest with a fresh reading of the clock: the call may have taken seconds
-  continue_ = string_at(*find(page, "metadata"), "continue");
-  if (!continue_.empty()) {
+  paging_.token = string_at(*find(page, "metadata"), "continue");
+  if (!paging_.token.empty()) {
     return;
   }
-  limit_ = 0;
+  paging_ = {};
   look_again_ = sink.end_list() ? kNever : now + delay(Delay::kLookAgain, random_);
   resource_version_ = version;
   error_.reset();
@@ -197,7 +193,7 @@ void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, Obj
 
 // --- watching
 
-void ListWatch::open(SteadyTime now) {
+void ListWatch::start_watch(SteadyTime now) {
   const auto life =
       std::chrono::duration_cast<std::chrono::seconds>(delay(Delay::kWatchLife, random_));
   http::Request request;
@@ -207,38 +203,31 @@ void ListWatch::open(SteadyTime now) {
   if (fresh_ == Fresh::kAny) {
     request.quiet_line = kBookmark;
   }
-  stream_ = client_.open_stream(request);
-  splitter_.clear();
-  refusal_.clear();
-  connected_ = false;
-  opened_at_ = now;
-  expires_at_ = now + life;
-  heard_at_ = now;
+  open_.emplace(Open{client_.open_stream(request), now, now + life, now});
 }
 
 void ListWatch::read(SteadyTime now, ObjectSink& sink) {
-  const int status = stream_->status();
+  const int status = open_->stream->status();
   if (status != 200) {
     read_refusal(now);
     return;
   }
-  if (!connected_) {
-    connected_ = true;
-    heard_at_ = now;
+  if (!std::exchange(open_->connected, true)) {
+    open_->heard_at = now;
     error_.reset();
     count(status);
   }
-  if (now - opened_at_ > kShortLife) {
+  if (now - open_->since > kShortLife) {
     backoff_.reset();
   }
   if (!take_lines(now, sink)) {
     return;
   }
-  if (stream_->ended()) {
+  if (open_->stream->ended()) {
     stream_ended(now);
   } else if (now >= look_again_) {
     list_after(now, Duration::zero());
-  } else if (now - heard_at_ >= kSilence) {
+  } else if (now - open_->heard_at >= kSilence) {
     fell_silent(now);
   }
 }
@@ -259,32 +248,33 @@ void ListWatch::fell_silent(SteadyTime now) {
 
 // No headers yet, or an answer other than 200.
 void ListWatch::read_refusal(SteadyTime now) {
-  const int status = stream_->status();
-  const std::string body = stream_->take();
-  refusal_.append(body, 0, kMaxRefusalBytes - std::min(kMaxRefusalBytes, refusal_.size()));
-  if (!stream_->ended() && now - opened_at_ < kRefusalTimeout) {
+  http::Stream& stream = *open_->stream;
+  const int status = stream.status();
+  std::string& refusal = open_->refusal;
+  refusal.append(stream.take(), 0, kMaxRefusalBytes - refusal.size());
+  if (!stream.ended() && now - open_->since < kRefusalTimeout) {
     return;
   }
   count(status);
   if (status != 0) {
     take_error(now, status_error("WATCH " + path_,
-                                 status_from_body(status, refusal_, stream_->retry_after())));
+                                 status_from_body(status, refusal, stream.retry_after())));
     return;
   }
-  error_ = stream_->error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
+  error_ = stream.error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
   resume_after(now, backoff_.next());
 }
 
 // False when the stream is no more.
 bool ListWatch::take_lines(SteadyTime now, ObjectSink& sink) {
-  const std::string bytes = stream_->take();
+  const std::string bytes = open_->stream->take();
   if (bytes.empty()) {
     return true;
   }
-  heard_at_ = now;
+  open_->heard_at = now;
   mute_ = 0;
   std::vector<std::string> lines;
-  const bool all_good = splitter_.feed(bytes, lines);
+  const bool all_good = open_->splitter.feed(bytes, lines);
   Line outcome = Line::kFine;
   for (const std::string& line : lines) {
     outcome = take_line(now, line, sink);
@@ -301,7 +291,7 @@ bool ListWatch::take_lines(SteadyTime now, ObjectSink& sink) {
                                         std::to_string(kMaxObjectBytes) + " bytes; listing again"};
     list_after(now, backoff_.next());
   }
-  return stream_ != nullptr;
+  return open_.has_value();
 }
 
 ListWatch::Line ListWatch::take_line(SteadyTime now, const std::string& line, ObjectSink& sink) {
@@ -344,7 +334,7 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
   if (error.code == Code::kGone) {
     // Expected now and then, and cured by the list: the others of the fleet are the reason to wait.
     // A server that says so to each new watch is kept off by the back-off.
-    const bool at_once = now - opened_at_ <= kShortLife;
+    const bool at_once = now - open_->since <= kShortLife;
     const Duration spread = delay(Delay::kRelist, random_);
     list_after(now, std::max({spread, at_once ? backoff_.next() : Duration::zero(),
                               asked_pause(error.retry_after, random_)}));
@@ -356,21 +346,22 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
 }
 
 void ListWatch::stream_ended(SteadyTime now) {
-  if (const auto error = stream_->error()) {
+  const auto error = open_->stream->error();
+  if (error) {
     error_ = error;
   }
-  if (stream_->error() && stream_->error()->code == Code::kTimeout) {
+  if (error && error->code == Code::kTimeout) {
     // Another request got no answer (http/silence.h), which costs no more than a watch a minute.
     resume_after(now, delay(Delay::kWatchSilent, random_));
     return;
   }
-  if (now - opened_at_ <= kShortLife) {
+  if (now - open_->since <= kShortLife) {
     resume_after(now, backoff_.next());
     return;
   }
   // At its own time it is alone; before that an API server or a load balancer went, and everybody
   // who was there comes back.
-  const bool expired = !stream_->error() && now + kExpiryMargin >= expires_at_;
+  const bool expired = !error && now + kExpiryMargin >= open_->expires_at;
   resume_after(now, delay(expired ? Delay::kWatchExpired : Delay::kWatchLost, random_));
 }
 
@@ -381,17 +372,14 @@ void ListWatch::count(int status) const {
 }
 
 void ListWatch::resume_after(SteadyTime now, Duration delay) {
-  stream_.reset();
-  splitter_.clear();
-  refusal_ = std::string();
-  connected_ = false;
+  open_.reset();
   due_ = now + delay;
 }
 
 void ListWatch::list_after(SteadyTime now, Duration delay) {
   resume_after(now, delay);
   resource_version_.clear();
-  continue_.clear();
+  paging_ = {};
   look_again_ = kNever;
 }
 

@@ -81,6 +81,20 @@ class ListWatch {
 
  private:
   enum class Line { kFine, kListAgain, kClosed };  // kClosed: the stream was ended by what it said
+  // A watch, from its request to its end.
+  struct Open {
+    std::unique_ptr<http::Stream> stream;
+    SteadyTime since, expires_at;  // when the server is to end it
+    SteadyTime heard_at;           // when it last gave something
+    bool connected = false;        // its status was 200
+    std::string refusal = {};      // body of another status
+    LineSplitter splitter{kMaxObjectBytes};
+  };
+  // A list that is too long.
+  struct Paging {
+    std::string token = {};  // of the next page; "" = the beginning
+    int limit = 0;           // objects of a page; 0 = all
+  };
 
   void list(SteadyTime now, ObjectSink& sink);
   http::Request list_request() const;
@@ -88,7 +102,7 @@ class ListWatch {
   std::optional<Result<nlohmann::json>> get_page(const http::Request& request);
   void take_page(SteadyTime now, const nlohmann::json& page, bool names_only, ObjectSink& sink);
   void list_failed(SteadyTime now, const Error& error);
-  void open(SteadyTime now);
+  void start_watch(SteadyTime now);
   void read(SteadyTime now, ObjectSink& sink);
   void read_refusal(SteadyTime now);
   bool take_lines(SteadyTime now, ObjectSink& sink);
@@ -97,7 +111,7 @@ class ListWatch {
   void stream_ended(SteadyTime now);
   void fell_silent(SteadyTime now);
   void count(int status) const;
-  // Closes the stream and goes on after `delay`: with a list, or where the watch stopped.
+  // Closes the watch and goes on after `delay`: with a list, or where the watch stopped.
   void resume_after(SteadyTime now, Duration delay);
   void list_after(SteadyTime now, Duration delay);
   SteadyTime wake_time() const;
@@ -109,20 +123,13 @@ class ListWatch {
   CallOptions options_;
   Random random_;
   Backoff backoff_;
-  LineSplitter splitter_{kMaxObjectBytes};
 
-  std::string resource_version_;    // "" = list first
-  std::string continue_;            // token of the list's next page; "" = its beginning
-  int limit_ = 0;                   // objects of a page; 0 = all
+  std::string resource_version_;  // "" = list first
+  Paging paging_;
   SteadyTime look_again_ = kNever;  // at what could not be read
-  std::unique_ptr<http::Stream> stream_;
-  bool connected_ = false;  // the stream's status was 200
-  int mute_ = 0;            // streams that fell silent since one gave something
-  std::string refusal_;     // body of a status other than 200
-  SteadyTime due_{};        // of the next list or open, without a stream
-  SteadyTime opened_at_{};
-  SteadyTime expires_at_{};  // when the server is to end it
-  SteadyTime heard_at_{};    // when the stream last gave something
+  std::optional<Open> open_;
+  SteadyTime due_{};  // of the next list or watch, while none is open
+  int mute_ = 0;      // watches that fell silent since one gave something
   std::optional<Error> error_;
 };
 
