@@ -24,6 +24,16 @@ constexpr Duration kSitePatience = std::chrono::seconds{1};
 
 }  // namespace
 
+MainLoop::Api::Api(http::Client& client, const std::string& node_name,
+                   kube::RequestCounter& requests)
+    : options{&requests, {}},
+      nodes(client, options),
+      leases(client, options),
+      pods(client, options),
+      events(client, options),
+      node_watch(kube::watch_own_node(client, node_name, options, system_random())),
+      pod_watch(kube::watch_own_pods(client, node_name, options, system_random())) {}
+
 MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
                    credentials::ApiAccess& access, credentials::ServingCertificate& serving,
                    std::unique_ptr<http::Client> client, Shared& shared)
@@ -32,21 +42,15 @@ MainLoop::MainLoop(const config::Settings& settings, NodeIdentity identity,
       access_(access),
       client_(std::move(client)),
       shared_(shared),
-      calls_{&shared.requests, {}},
-      node_api_(*client_, calls_),
-      lease_api_(*client_, calls_),
-      pod_api_(*client_, calls_),
-      event_api_(*client_, calls_),
-      node_watch_(kube::watch_own_node(*client_, name(), calls_, system_random())),
-      pod_watch_(kube::watch_own_pods(*client_, name(), calls_, system_random())),
+      api_(*client_, name(), shared.requests),
       credential_(access.credential_identity()),
-      events_(event_api_, name(), system_random()),
-      node_(node_api_, lease_api_, *node_watch_, events_, node_options(), system_random(),
+      events_(api_.events, name(), system_random()),
+      node_(api_.nodes, api_.leases, *api_.node_watch, events_, node_options(), system_random(),
             shared.lease),
       detach_file_(config::process_environment()("RUNTIME_DIRECTORY").value_or("")),
-      pods_(pod_api_, *pod_watch_, events_, {name(), "", settings.pods.max_backoff},
+      pods_(api_.pods, *api_.pod_watch, events_, {name(), "", settings.pods.max_backoff},
             system_random()),
-      credentials_(settings, access, serving, name(), *client_, calls_),
+      credentials_(settings, access, serving, name(), *client_, api_.options),
       desired_(identity_.policy, SLURMLET_VERSION) {}
 
 std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {

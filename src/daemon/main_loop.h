@@ -49,6 +49,18 @@ class MainLoop {
   bool needs_bootstrap() const { return credentials_.needs_bootstrap(now()); }
 
  private:
+  // The API server's objects, over one client.
+  struct Api {
+    Api(http::Client& client, const std::string& node_name, kube::RequestCounter& requests);
+    kube::CallOptions options;
+    kube::RestNodeApi nodes;
+    kube::RestLeaseApi leases;
+    kube::RestPodApi pods;
+    kube::RestEventApi events;
+    std::unique_ptr<kube::Watch<node::ObservedNode>> node_watch;
+    std::unique_ptr<kube::Watch<kube::Pod>> pod_watch;
+  };
+
   const std::string& name() const { return identity_.policy.node_name; }
   Now now() const { return shared_.clock.now(); }
   std::unique_ptr<sync::FactsSync> make_facts();
@@ -69,13 +81,7 @@ class MainLoop {
   const credentials::ApiAccess& access_;
   std::unique_ptr<http::Client> client_;
   Shared& shared_;
-  kube::CallOptions calls_;
-  kube::RestNodeApi node_api_;
-  kube::RestLeaseApi lease_api_;
-  kube::RestPodApi pod_api_;
-  kube::RestEventApi event_api_;
-  std::unique_ptr<kube::Watch<node::ObservedNode>> node_watch_;
-  std::unique_ptr<kube::Watch<kube::Pod>> pod_watch_;
+  Api api_;
   std::unique_ptr<sync::FactsSync> facts_;  // from the first step on
   std::string credential_;                  // that the end of the Node is saved under
   sync::EventSink events_;

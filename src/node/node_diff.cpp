@@ -230,17 +230,24 @@ NodePatch changes_of(NodePatch patch) {
   return patch;
 }
 
+namespace {
+
+// "" = all are in `others`.
+std::string first_beyond(const PatchMap& map, const PatchMap& others) {
+  const auto found =
+      std::ranges::find_if(map, [&](const auto& entry) { return !others.contains(entry.first); });
+  return found == map.end() ? "" : found->first;
+}
+
+}  // namespace
+
 std::string example_of(const NodePatch& patch, const NodePatch& but) {
-  const std::tuple<const char*, const PatchMap*, const PatchMap*> kMaps[] = {
-      {"the label ", &patch.labels, &but.labels},
-      {"the annotation ", &patch.annotations, &but.annotations},
-      {"capacity ", &patch.capacity, &but.capacity},
-      {"allocatable ", &patch.allocatable, &but.allocatable}};
-  for (const auto& [what, map, others] : kMaps) {
-    for (const auto& [key, value] : *map) {
-      if (!others->contains(key)) {
-        return what + plain_text(key, kMaxShownName);
-      }
+  for (const auto& [what, map] : {std::pair{"the label ", &NodePatch::labels},
+                                  {"the annotation ", &NodePatch::annotations},
+                                  {"capacity ", &NodePatch::capacity},
+                                  {"allocatable ", &NodePatch::allocatable}}) {
+    if (const std::string key = first_beyond(patch.*map, but.*map); !key.empty()) {
+      return what + plain_text(key, kMaxShownName);
     }
   }
   if (patch.addresses && !but.addresses) {
