@@ -57,6 +57,7 @@ class Parser {
   const KnownFlag* find_flag(std::string_view name) const;
   const std::string* last(std::string_view flag) const;
   config::ParsedCommandLine collect() const;
+  void add_warnings(config::ParsedCommandLine& parsed) const;
   void add_leftovers(const config::ParsedCommandLine& parsed);
   void add_bad_choices(const config::ParsedCommandLine& parsed);
   // `value` is "" where none follows.
@@ -228,18 +229,21 @@ config::ParsedCommandLine Parser::collect() const {
           config::is_map(row) ? join(found->second, ",") : found->second.back();
     }
   }
+  return out;
+}
+
+void Parser::add_warnings(config::ParsedCommandLine& parsed) const {
   for (const auto& ignored : ignored_flags()) {
     if (last(ignored.flag) != nullptr) {
-      out.warnings.push_back(ignored_warning(ignored));
+      parsed.warnings.push_back(ignored_warning(ignored));
     }
   }
-  if (last("--provider") != nullptr && out.provider != "mock" && out.provider != "slurm") {
-    out.warnings.push_back(
+  if (last("--provider") != nullptr && parsed.provider != "mock" && parsed.provider != "slurm") {
+    parsed.warnings.push_back(
         fmt::format("--provider {} has no effect: slurmlet hosts no providers, it always shows the "
                     "Slurm node of this machine",
-                    out.provider));
+                    parsed.provider));
   }
-  return out;
 }
 
 Result<config::ParsedCommandLine> Parser::parse(const std::vector<std::string>& arguments) {
@@ -255,6 +259,7 @@ Result<config::ParsedCommandLine> Parser::parse(const std::vector<std::string>& 
     }
   }
   config::ParsedCommandLine parsed = collect();
+  add_warnings(parsed);
   parsed.program =
       arguments.empty() ? "slurmlet" : std::filesystem::path{arguments[0]}.filename().string();
   if (parsed.help && (!help_ || leftovers_.empty())) {
