@@ -159,13 +159,7 @@ int with_settings(const config::ParsedCommandLine& command) {
 }
 
 int check_command(const config::ParsedCommandLine& command) {
-  return run_check(load_settings(command), command.options.at("output"),
-                   check::is_utf8_locale(config::process_environment()));
-}
-
-int config_table_command(const config::ParsedCommandLine& /*command*/) {
-  print(settings_table_markdown());
-  return 0;
+  return run_check(load_settings(command), command.options.at("output"));
 }
 
 int version_command(const config::ParsedCommandLine& /*command*/) {
@@ -229,10 +223,6 @@ const std::vector<Command> kCommands{
                 .help = "json",
                 .choices = {"json"}}},
      .run = print_node_command},
-    {.name = "config-table",
-     .summary = "print the table of all settings, in Markdown",
-     .takes_settings = false,
-     .run = config_table_command},
     {.name = "version",
      .summary = "print the version",
      .takes_settings = false,

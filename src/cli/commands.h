@@ -39,8 +39,6 @@ Result<config::ParsedCommandLine> parse_command_line(const std::vector<std::stri
 // For `--help`, in the manner of the kubelet's: usage, then flags by section.
 // `subcommand` as in ParsedCommandLine.
 std::string help_text(const std::string& program, const std::string& subcommand);
-// The table of all settings for docs/, in Markdown, one part a section.
-std::string settings_table_markdown();
 
 // Runs the command line and returns the exit code: 0, 1 when it could not be done, 2 for a bad
 // command line or configuration; status_command.h and check_command.h say what theirs mean.

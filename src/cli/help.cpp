@@ -96,21 +96,6 @@ std::string usage(const std::string& program, const Command& command) {
       command.exit_codes.empty() ? "" : fmt::format("\nExit code: {}\n", command.exit_codes));
 }
 
-std::string markdown_cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') {
-      out += '\\';
-    }
-    out += c;
-  }
-  return out;
-}
-
-std::string code_or_empty(std::string_view text) {
-  return text.empty() ? "" : fmt::format("`{}`", markdown_cell(text));
-}
-
 }  // namespace
 
 std::string help_text(const std::string& program, const std::string& subcommand) {
@@ -129,25 +114,6 @@ std::string help_text(const std::string& program, const std::string& subcommand)
       out += fmt::format("\n{} flags:\n\n", section);
     }
     out += fmt::format("{:{}}   {}\n", line.left, width, line.right);
-  }
-  return out;
-}
-
-std::string settings_table_markdown() {
-  std::string out;
-  std::string_view section;
-  for (const auto& row : config::settings_table()) {
-    if (config::section_of(row) != section) {
-      section = config::section_of(row);
-      out += fmt::format(
-          "{}### {}\n\n| Key | Flag | Environment | Default | Meaning |\n|---|---|---|---|---|\n",
-          out.empty() ? "" : "\n", section);
-    }
-    const std::string text = config::default_text(row);
-    out += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", row.key, row.flag,
-                       code_or_empty(row.environment),
-                       text.empty() ? markdown_cell(row.when_unset) : code_or_empty(text),
-                       markdown_cell(row.help));
   }
   return out;
 }

@@ -10,11 +10,6 @@
 namespace slurmlet::config {
 namespace {
 
-// What a value must be where there may be a word for no value: "auto, or a whole number".
-std::string or_none(const Row& row, std::string_view kind) {
-  return fmt::format("{}{}{}", row.none, row.none.empty() ? "" : ", or ", kind);
-}
-
 // One overload a type: puts a text (flag, environment, or scalar of the file) into the field.
 Problem assign(const Row& row, std::string_view text, std::string& into) {
   if (text.empty() && row.decides_trust) {
@@ -56,7 +51,7 @@ Problem assign(const Row&, std::string_view text, bool& into) {
 Problem assign(const Row& row, std::string_view text, int& into) {
   const auto number = parse_int<std::int64_t>(text);
   if (!number) {
-    return fmt::format("is \"{}\"; it must be {}", text, or_none(row, "a whole number"));
+    return fmt::format("is \"{}\"; it must be a whole number", text);
   }
   auto problem = range_problem(row, *number);
   if (!problem) {
@@ -68,8 +63,8 @@ Problem assign(const Row& row, std::string_view text, int& into) {
 Problem assign(const Row& row, std::string_view text, Milliseconds& into) {
   const auto duration = parse_duration(text);
   if (!duration) {
-    return fmt::format("is \"{}\"; it must be {}", text,
-                       or_none(row, "a duration like 90s, 1m30s or 500ms"));
+    return fmt::format("is \"{}\"; it must be {}{}a duration like 90s, 1m30s or 500ms", text,
+                       row.none, row.none.empty() ? "" : ", or ");
   }
   auto problem = range_problem(row, duration->count());
   if (!problem) {
@@ -79,13 +74,12 @@ Problem assign(const Row& row, std::string_view text, Milliseconds& into) {
 }
 
 // The word for no value as well.
-template <typename T>
-Problem assign(const Row& row, std::string_view text, std::optional<T>& into) {
+Problem assign(const Row& row, std::string_view text, std::optional<Milliseconds>& into) {
   if (text == row.none) {
     into.reset();
     return std::nullopt;
   }
-  T value{};
+  Milliseconds value{};
   auto problem = assign(row, text, value);
   if (!problem) {
     into = value;

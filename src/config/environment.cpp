@@ -63,14 +63,6 @@ void apply_environment(const EnvLookup& environment, const FileReader& files, Dr
   };
   draft.settings.kubernetes.https_proxy = either("HTTPS_PROXY", "https_proxy");
   draft.settings.kubernetes.no_proxy = either("NO_PROXY", "no_proxy");
-  for (const char* name : {"VKUBELET_TAINT_KEY", "VKUBELET_TAINT_VALUE", "VKUBELET_TAINT_EFFECT"}) {
-    if (lookup(environment, name)) {
-      draft.add_warning(
-          fmt::format("environment variable {} has no effect: slurmlet sets its own "
-                      "taint, virtual-kubelet.io/provider=slurm",
-                      name));
-    }
-  }
 }
 
 void apply_in_cluster(const EnvLookup& environment, Draft& draft) {

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <vector>
 
-#include "base/side_call.h"
 #include "base/text.h"
 #include "config/draft.h"
 #include "config/duration.h"
@@ -45,46 +43,6 @@ void check_slurm(Draft& draft) {
     draft.reject("slurm.maxBackoff",
                  fmt::format("is {}; it must not be shorter than slurm.pollInterval, which is {}",
                              format_duration(*slurm.max_backoff), format_duration(poll)));
-  }
-}
-
-// Why a PEM file that is named is of no use; "" if it is.
-std::string pem_file_problem(const Result<std::string>& content) {
-  if (!content) {
-    return "cannot be read: " + content.error().message;
-  }
-  if (const auto text = utf8_text(*content); !text) {
-    return "cannot be used: " + text.error().message;
-  }
-  return contains(*content, "-----BEGIN ")
-             ? ""
-             : "contains nothing in PEM (-----BEGIN ...); put the PEM text there";
-}
-
-// Files that do not answer may be good; who uses them will tell.
-void check_readable(Draft& draft, const FileReader& files) {
-  const auto& endpoint = draft.settings.endpoint;
-  const std::vector<std::pair<std::string_view, std::string>> named{
-      {"endpoint.certificateFile", endpoint.certificate_file},
-      {"endpoint.keyFile", endpoint.key_file},
-      {"endpoint.clientCAFile", endpoint.client_ca_file}};
-  using Problems = std::vector<std::string>;
-  SideCall<Result<Problems>> reading;
-  const auto problems = in_time(
-      reading,
-      [files, named]() -> Result<Problems> {
-        Problems out;
-        for (const auto& [key, path] : named) {
-          out.push_back(path.empty() ? "" : pem_file_problem(files(path)));
-        }
-        return out;
-      },
-      std::chrono::seconds{1});
-  for (std::size_t i = 0; problems && i < named.size(); ++i) {
-    if (!(*problems)[i].empty()) {
-      draft.reject(named[i].first,
-                   fmt::format("is \"{}\", which {}", named[i].second, (*problems)[i]));
-    }
   }
 }
 
@@ -210,12 +168,11 @@ void check_endpoint(Draft& draft) {
 
 }  // namespace
 
-Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files) {
+Result<Settings> finalize(Draft draft, bool needs_api_server) {
   fit_slurm_defaults(draft);
   check_slurm(draft);
   check_kubernetes(draft, needs_api_server);
   check_endpoint(draft);
-  check_readable(draft, files);
   check_recreate(draft);
   fit_bootstrap_defaults(draft.settings);
   if (!draft.problems().empty()) {

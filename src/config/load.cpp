@@ -93,8 +93,6 @@ Json value_json(const Row& row, Settings& settings) {
         if constexpr (std::is_same_v<T, bool&> || std::is_same_v<T, int&> ||
                       std::is_same_v<T, TextMap&>) {
           return Json(field(settings));
-        } else if constexpr (std::is_same_v<T, std::optional<int>&>) {
-          return field(settings) ? Json(*field(settings)) : Json(row.none);
         } else {
           return value_text(row, settings);
         }
@@ -123,7 +121,7 @@ Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environ
   apply_provider_file(command, files, draft);
   apply_credentials(environment, files, draft);
   apply_in_cluster(environment, draft);
-  return finalize(std::move(draft), command.subcommand == "run", files);
+  return finalize(std::move(draft), command.subcommand == "run");
 }
 
 std::string effective_settings_json(const Settings& settings) {

@@ -2,10 +2,10 @@
 
 // From the command line to finished Settings: flags over environment over file over defaults.
 //
-//   auto command = parse_command_line(arguments);
-//   auto settings = load(*command, process_environment(), read_whole_file());
+//   auto command = cli::parse_command_line(arguments);
+//   auto settings = load(*command, process_environment(), read_whole_file(), read_directory());
 //
-// Every problem found is in the error, one a line, each with its place and its cure; the caller
+// Every problem found is in the error, one a line, each with its place and its fix; the caller
 // prints it and exits with code 2. Nothing is logged here; Settings::warnings is for the caller.
 
 #include <map>
@@ -21,12 +21,11 @@ namespace slurmlet::config {
 // A command line after parsing (cli/commands.h).
 struct ParsedCommandLine {
   std::string program;     // base name of argv[0]
-  std::string subcommand;  // "run" (default), "print-node", "parse-slurm", …
+  std::string subcommand;  // "run" (default), "check", "print-node", …
   bool help = false;       // only show help_text(); nothing else was checked
   // The command's own flags (cli/commands.h) by key, with their defaults.
   std::map<std::string, std::string> options;
-  // Settings given as flags, by key ("slurm.pollInterval") or old key; the flag is in
-  // settings_table.h.
+  // Settings given as flags, by key ("slurm.pollInterval").
   std::map<std::string, std::string> values;
   std::string config_file;  // "" unless --config was given
   std::string provider;
@@ -44,7 +43,7 @@ Result<Settings> load(const ParsedCommandLine& command, const EnvLookup& environ
 
 // Checks what concerns several settings at once and hands out the Settings. `needs_api_server`:
 // whether an API server must be configured ("run" needs one, "print-node" does not).
-Result<Settings> finalize(Draft draft, bool needs_api_server, const FileReader& files);
+Result<Settings> finalize(Draft draft, bool needs_api_server);
 
 // All settings as one line of JSON for the start-up log. Paths and names only: the content of
 // tokens and keys is never part of Settings.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "config/rules.h"
 #include "node/vocabulary.h"
@@ -10,11 +12,8 @@
 namespace slurmlet::config {
 namespace {
 
-// Whether a Kubernetes quantity ("0", "0Gi", "0.0") is nothing.
-bool is_zero(std::string_view quantity) {
-  const auto number = quantity.substr(0, quantity.find_first_not_of("0123456789."));
-  return !number.empty() && number.find_first_of("123456789") == std::string_view::npos;
-}
+// Slurm and the machine have others, which are published.
+constexpr std::string_view kResources[] = {"cpu", "memory", "pods", "others"};
 
 class Entry {
  public:
@@ -22,17 +21,11 @@ class Entry {
 
   void read(const yaml::Value& entry) {
     for (const auto& [key, value] : entry.entries()) {
-      if (key == "cpu" || key == "memory") {
-        resource(key, value);
-      } else if (key == "pods") {
-        pods(value);
-      } else if (key == "others") {
-        others(value);
-      } else if (key == "labels") {
+      if (key == "labels") {
         labels(value);
       } else if (key == "providerID") {
         take("node.providerID", "providerID", value);
-      } else {
+      } else if (std::ranges::find(kResources, key) == std::end(kResources)) {
         unknown_key(key, value);
       }
     }
@@ -41,34 +34,6 @@ class Entry {
  private:
   void problem(const std::string& where, const std::string& text) {
     draft_.add_problem(fmt::format("{}: {}", where, text));
-  }
-
-  void resource(const std::string& key, const yaml::Value& value) {
-    if (!value.is_scalar()) {
-      problem(document_.where(value), fmt::format("{} must be text like \"0\"", key));
-    } else if (!is_zero(value.text())) {
-      draft_.add_warning(
-          fmt::format("{}: {} \"{}\" has no effect: slurmlet publishes what Slurm and the machine "
-                      "have",
-                      document_.where(value), key, value.text()));
-    }
-  }
-
-  void others(const yaml::Value& value) {
-    if (!value.entries().empty()) {
-      draft_.add_warning(fmt::format(
-          "{}: others has no effect: slurmlet publishes the GPUs that Slurm and the machine have; "
-          "see node.gpuResources",
-          document_.where_key(value)));
-    }
-  }
-
-  void pods(const yaml::Value& value) {
-    if (!value.is_scalar() || !is_zero(value.text())) {
-      problem(document_.where(value), fmt::format("pods is \"{}\"; it must be \"0\", because the "
-                                                  "node belongs to Slurm and runs no pods",
-                                                  value.text()));
-    }
   }
 
   void labels(const yaml::Value& labels) {

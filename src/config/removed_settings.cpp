@@ -9,7 +9,7 @@ namespace {
 
 struct RemovedSetting {
   std::string_view key;   // or a value of one that stays: "slurm.source: feed"
-  std::string_view flag;  // "" = none; "operator --…" = of slurmlet-operator
+  std::string_view flag;  // "" = none
   std::string_view advice;
 };
 
@@ -18,11 +18,9 @@ constexpr std::string_view kFeedAdvice =
 constexpr std::string_view kRestAdvice =
     "leave slurm.source at auto; slurmrestd is now queried by slurmlet-operator (slurmSource: "
     "rest)";
-constexpr std::string_view kBudgetAdvice =
-    "remove it; the load on slurmctld now follows from slurm.pollInterval alone";
-
 // In the order of their keys.
 constexpr RemovedSetting kRemovedSettings[] = {
+    {"config-table", "", "man slurmlet.yaml has all settings"},
     {"cpuAffinity", "--cpu-affinity",
      "set CPUAffinity= in a drop-in of the unit (systemctl edit slurmlet); slurmd's CPUs are "
      "Cpus_allowed_list in /proc/PID/status"},
@@ -32,20 +30,16 @@ constexpr RemovedSetting kRemovedSettings[] = {
     {"print-node --diff", "--diff",
      "compare the output of slurmlet print-node with kubectl get node NAME -o json; slurmlet "
      "status says what keeps the Node from being as wanted"},
-    {"slurm.confirmInterval", "--slurm-confirm-interval", kBudgetAdvice},
     {"slurm.feed", "--slurm-feed", kFeedAdvice},
     {"slurm.jwtFile", "--slurm-jwt-file", kRestAdvice},
-    {"slurm.queriesPerHour", "--slurm-queries-per-hour", kBudgetAdvice},
-    {"slurm.questionsPerHour", "--slurm-questions-per-hour", kBudgetAdvice},
+    {"slurm.questionsPerHour", "--slurm-questions-per-hour",
+     "remove it; the load on slurmctld now follows from slurm.pollInterval alone"},
     {"slurm.restCAFile", "--slurm-rest-ca-file", kRestAdvice},
-    {"slurm.restServerUser", "--slurm-rest-server-user", kRestAdvice},
     {"slurm.restURL", "--slurm-rest-url", kRestAdvice},
     {"slurm.restUser", "--slurm-rest-user", kRestAdvice},
     {"slurm.source: cli", "", "set slurm.source to scontrol, or leave it at auto"},
     {"slurm.source: feed", "", kFeedAdvice},
     {"slurm.source: rest", "", kRestAdvice},
-    {"slurmRestServerUser", "operator --slurm-rest-server-user",
-     "set slurmRestURL to slurmrestd's socket (unix:/PATH) or to https://"},
 };
 
 }  // namespace

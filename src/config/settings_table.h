@@ -33,12 +33,11 @@ struct Word {
 };
 
 // Where a row's value lives. The type of the setting is the type of its field.
-using Field =
-    std::variant<std::string& (*)(Settings&), bool& (*)(Settings&), int& (*)(Settings&),
-                 Milliseconds& (*)(Settings&), std::optional<Milliseconds>& (*)(Settings&),
-                 std::optional<int>& (*)(Settings&), TextMap& (*)(Settings&),
-                 log::Level& (*)(Settings&), node::ReadyFollows& (*)(Settings&),
-                 Recreate& (*)(Settings&), node::SlurmSource& (*)(Settings&)>;
+using Field = std::variant<std::string& (*)(Settings&), bool& (*)(Settings&), int& (*)(Settings&),
+                           Milliseconds& (*)(Settings&),
+                           std::optional<Milliseconds>& (*)(Settings&), TextMap& (*)(Settings&),
+                           log::Level& (*)(Settings&), node::ReadyFollows& (*)(Settings&),
+                           Recreate& (*)(Settings&), node::SlurmSource& (*)(Settings&)>;
 
 // What is wrong with a value; nothing if it is right.
 using Problem = std::optional<std::string>;

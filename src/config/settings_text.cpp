@@ -51,10 +51,7 @@ std::vector<std::string> choices(const Row& row) {
 }
 bool is_map(const Row& row) { return std::holds_alternative<TextMap& (*)(Settings&)>(row.field); }
 
-bool is_int(const Row& row) {
-  return std::holds_alternative<int& (*)(Settings&)>(row.field) ||
-         std::holds_alternative<std::optional<int>& (*)(Settings&)>(row.field);
-}
+bool is_int(const Row& row) { return std::holds_alternative<int& (*)(Settings&)>(row.field); }
 
 bool is_duration(const Row& row) {
   return std::holds_alternative<Milliseconds& (*)(Settings&)>(row.field) ||

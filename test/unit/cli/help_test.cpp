@@ -69,24 +69,6 @@ TEST(HelpTest, EveryCommandIsListedHelpToo) {
   EXPECT_THAT(help, HasSubstr("\n  slurmlet help [COMMAND] "));
 }
 
-TEST(HelpTest, MarkdownHasOneLineForEachSetting) {
-  const std::string table = settings_table_markdown();
-  for (const auto& row : config::settings_table()) {
-    EXPECT_THAT(table, HasSubstr("\n| `" + std::string(row.key) + "` | `" + std::string(row.flag) +
-                                 "` | "));
-  }
-  EXPECT_THAT(table, HasSubstr("| `endpoint.port` | `--port` | `KUBELET_PORT` | `10250` | "));
-  EXPECT_THAT(table, StartsWith("### General\n\n| Key |"));
-  for (const auto line : split(table, '\n')) {
-    if (line.starts_with("| ")) {
-      EXPECT_EQ(std::count(line.begin(), line.end(), '|') -
-                    static_cast<std::ptrdiff_t>(split(line, '\\').size() - 1),
-                6)
-          << line;
-    }
-  }
-}
-
 TEST(HelpTest, ExampleConfigMeansTheDefaults) {
   config::Draft draft;
   config::apply_config_file(example_config(), "example", draft);

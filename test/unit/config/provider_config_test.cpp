@@ -33,14 +33,11 @@ TEST(ProviderConfigTest, TheFileOfABareMetalNodeIsTaken) {
   EXPECT_THAT(draft.settings.node.labels, ElementsAre(Pair("rack", "r1")));
 }
 
-TEST(ProviderConfigTest, ResourcesGiveWayToTheMachineWithAWarning) {
+TEST(ProviderConfigTest, ResourcesHaveNoEffect) {
   const Draft draft =
-      apply(R"({"n1": {"cpu": "2", "memory": "32Gi", "others": {"nvidia.com/gpu": "4"}}})");
+      apply(R"({"n1": {"cpu": "2", "pods": "5", "others": {"nvidia.com/gpu": "4"}}})");
   EXPECT_THAT(draft.problems(), IsEmpty());
-  EXPECT_THAT(
-      draft.settings.warnings,
-      ElementsAre(HasSubstr("p.json:1:16: cpu \"2\" has no effect"),
-                  HasSubstr("memory \"32Gi\" has no effect"), HasSubstr("others has no effect")));
+  EXPECT_EQ(draft.settings.node.labels.size(), 0U);
 }
 
 TEST(ProviderConfigTest, Problems) {
@@ -49,11 +46,7 @@ TEST(ProviderConfigTest, Problems) {
     const char* problem;
   };
   const Row kRows[] = {
-      {R"({"n1": {"pods": "20"}})",
-       "p.json:1:17: pods is \"20\"; it must be \"0\", because the node belongs to Slurm and runs "
-       "no pods"},
       {R"({"n1": {"pod": "0"}})", "p.json:1:9: unknown key \"pod\"; did you mean \"pods\"?"},
-      {R"({"n1": {"cpu": {}}})", "cpu must be text"},
       {R"({"n1": {"labels": {"metal3.io/uuid": "CI_MISSING_JINJA_VAR/uuid"}}})",
        "metal3.io/uuid is \"CI_MISSING_JINJA_VAR/uuid\"; cloud-init had no value"},
       {R"({"n1": {"labels": {"rack": "CI_MISSING_JINJA_VAR/rack"}}})", "cloud-init had no value"},
