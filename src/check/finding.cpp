@@ -19,13 +19,13 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kSubjectWidth = 16;
 
 struct Look {
-  const char *word, *mark, *ascii_mark;
+  const char *word, *mark;
 };
 
 const Look& look_of(Severity severity) {
   // In the order of Severity.
   static constexpr std::array<Look, 4> kLooks = {
-      {{"ok", "✔", "+"}, {"info", "-", "-"}, {"warning", "!", "!"}, {"error", "✘", "x"}}};
+      {{"ok", "+"}, {"info", "-"}, {"warning", "!"}, {"error", "x"}}};
   return kLooks[static_cast<std::size_t>(severity)];
 }
 
@@ -74,15 +74,14 @@ Findings run(const std::vector<Check>& checks) {
   return out;
 }
 
-std::string findings_text(const Findings& findings, bool unicode) {
+std::string findings_text(const Findings& findings) {
   std::string out;
   for (const auto& one : findings) {
-    const Look& look = look_of(one.severity);
-    out += fmt::format("{} {:<{}} {}", unicode ? look.mark : look.ascii_mark, one.subject,
-                       kSubjectWidth, one.found);
+    out += fmt::format("{} {:<{}} {}", look_of(one.severity).mark, one.subject, kSubjectWidth,
+                       one.found);
     out += (one.cause.empty() ? "" : ": " + one.cause) + "\n";
     if (!one.fix.empty()) {
-      out += fmt::format("{:<{}} {} {}\n", "", kSubjectWidth + 2, unicode ? "→" : "->", one.fix);
+      out += fmt::format("{:<{}} -> {}\n", "", kSubjectWidth + 2, one.fix);
     }
   }
   return out + summary(findings) + "\n";
@@ -123,16 +122,6 @@ int report(const Findings& findings, const std::string& text) {
 
 std::string milliseconds_text(Duration took) {
   return fmt::format("{} ms", std::chrono::round<std::chrono::milliseconds>(took).count());
-}
-
-bool is_utf8_locale(const config::EnvLookup& environment) {
-  std::string locale;
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    if (locale.empty()) {
-      locale = to_lower(environment(name).value_or(""));
-    }
-  }
-  return locale.ends_with(".utf-8") || locale.ends_with(".utf8");
 }
 
 }  // namespace slurmlet::check

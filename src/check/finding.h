@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "config/sources.h"
 
 namespace slurmlet::check {
 
@@ -50,8 +49,8 @@ inline constexpr char kConfiguration[] = "configuration";
 // Runs the checks in their order; each may use what an earlier one learnt.
 Findings run(const std::vector<Check>& checks);
 
-// `unicode` says whether the terminal shows ✔ ! ✘ →.
-std::string findings_text(const Findings& findings, bool unicode);
+// + good, - not checked, ! warning, x error: any console shows them.
+std::string findings_text(const Findings& findings);
 std::string findings_json(const Findings& findings, const std::string& node);
 
 // 0 without errors, 2 when the configuration is one, else 1.
@@ -62,8 +61,5 @@ int report(const Findings& findings, const std::string& text);
 
 // "12 ms"
 std::string milliseconds_text(Duration took);
-
-// Whether the locale by LC_ALL, LC_CTYPE and LANG (the first that is set counts) is UTF-8.
-bool is_utf8_locale(const config::EnvLookup& environment);
 
 }  // namespace slurmlet::check

@@ -18,8 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 SlurmConfSeen conf_seen(const sync::SlurmSetup& setup, const std::string& configured) {
-  return {setup.told_by.conf.empty() ? configured : setup.told_by.conf, setup.problem,
-          setup.pace ? std::optional{setup.place.munge_socket} : std::nullopt};
+  return {setup.told_by.conf.empty() ? configured : setup.told_by.conf, setup.problem};
 }
 
 // Steps the sources until slurmctld has answered or failed, and slurmd's name and version

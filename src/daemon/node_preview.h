@@ -27,9 +27,8 @@ struct PreviewOptions {
 };
 
 struct SlurmConfSeen {
-  std::string path;                         // "" = none is set, nor in the standard locations
-  std::string problem;                      // why it was not read
-  std::optional<std::string> munge_socket;  // "" = AuthType is not auth/munge; nothing = not read
+  std::string path;     // "" = none is set, nor in the standard locations
+  std::string problem;  // why it was not read
 };
 
 struct NodePreview {

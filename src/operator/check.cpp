@@ -12,7 +12,6 @@
 #include "check/api_server.h"
 #include "check/finding.h"
 #include "check/service_unit.h"
-#include "config/sources.h"
 #include "credentials/access.h"
 #include "daemon/slurm_source.h"
 #include "kube/certificate_api.h"
@@ -135,17 +134,6 @@ Finding privileges_finding(const Options& options) {
       slurm::hidden_text(*privacy, self));
 }
 
-// Of one that only acts: whether it can be started.
-Findings program_findings(const Options& options, const char* program) {
-  const auto output =
-      run_command(slurm::slurm_command(slurm_client(options), {program, "--version"}));
-  if (output && output->succeeded()) {
-    return {};
-  }
-  return {check::error("does not run", "",
-                       output ? slurm::excerpt(output->err) : output.error().message)};
-}
-
 // An API server, what its rows are called, and how to mend them.
 struct Place {
   const char* server;
@@ -220,11 +208,6 @@ void add_slurm_rows(const Options& options, const Result<std::string>& cluster,
                  "scontrol show config must work for this user"});
   out.push_back({"jobs", [&] { return Findings{jobs_finding(options)}; },
                  "squeue must work for this user: without it no Machine is released"});
-  constexpr const char* kInstall = "install Slurm's client programs, all of one release";
-  out.push_back({"scancel", [&] { return program_findings(options, "scancel"); }, kInstall});
-  if (options.slurm_source == Options::Source::kRest) {  // else the dump has shown it
-    out.push_back({"scontrol", [&] { return program_findings(options, "scontrol"); }, kInstall});
-  }
 }
 
 std::string machine_namespace(const Options& options) {
@@ -322,8 +305,7 @@ int run_check(const Options& options, const CheckSettings& settings) {
                     },
                     "systemctl status slurmlet-operator; journalctl -u slurmlet-operator"});
   const Findings findings = check::run(checks);
-  const bool unicode = check::is_utf8_locale(config::process_environment());
-  return check::report(findings, check::findings_text(findings, unicode));
+  return check::report(findings, check::findings_text(findings));
 }
 
 }  // namespace slurmlet::op

@@ -134,8 +134,6 @@ class Checks {
         {"slurmctld",
          [&] { return Findings{slurmctld_finding(seen.facts, seen.slurmctld, seen.slurm_conf)}; },
          "scontrol ping; sdiag"},
-        {"munge", [&] { return Findings{munge_finding(seen.slurm_conf)}; },
-         "systemctl status munge; systemctl start munge"},
         {"GPUs", [&] { return Findings{gpu_finding(seen.facts)}; },
          "check dmesg and the vendor's tools (nvidia-smi), or correct Gres= in slurm.conf"},
         {"ports", [&] { return port_findings(settings_, daemon_); },
@@ -217,7 +215,7 @@ class Checks {
 
 }  // namespace
 
-int run_check(const Result<config::Settings>& settings, const std::string& format, bool unicode) {
+int run_check(const Result<config::Settings>& settings, const std::string& format) {
   log::set_level(log::Level::kError);
   Findings findings =
       check::run({{check::kConfiguration, [&] { return configuration_findings(settings); }}});
@@ -229,7 +227,7 @@ int run_check(const Result<config::Settings>& settings, const std::string& forma
     node = checks.node();
   }
   return check::report(findings, format == "json" ? check::findings_json(findings, node)
-                                                  : check::findings_text(findings, unicode));
+                                                  : check::findings_text(findings));
 }
 
 }  // namespace slurmlet::cli

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "credentials/bootstrap.h"
 #include "credentials/own_credentials.h"
+#include "credentials/serving_certificate.h"
 #include "kube/cluster_info.h"
 #include "kube/kubeconfig.h"
 #include "node/vocabulary.h"
@@ -238,20 +239,22 @@ Findings bootstrap_findings(const config::Settings& settings, const std::string&
 Finding serving_finding(const config::Settings& settings,
                         const std::optional<status::DaemonStatus>& daemon, WallTime now) {
   const std::string& file = settings.endpoint.certificate_file;
+  credentials::ServingCertificate serving{settings.endpoint, "", ""};
+  if (const Status usable = serving.start(now); !usable) {
+    return usable.error().code == Code::kDenied
+               ? hidden(usable.error())
+               : check::error(usable.error().message,
+                              "put the right PEM text" +
+                                  put_into(file.empty() ? settings.endpoint.client_ca_file : file));
+  }
   if (file.empty()) {
     return settings.endpoint.server_tls_bootstrap
                ? stored_serving_finding(settings, daemon, now)
                : check::info(
                      "self-signed: metrics-server can scrape this node only without verifying it");
   }
-  const auto text = read_file(file);
-  const auto certificate =
-      text ? tls::read_certificate(*text, file) : Result<tls::CertificateSummary>{text.error()};
-  if (!certificate) {
-    return check::error(certificate.error().message, "put a certificate (PEM)" + put_into(file));
-  }
-  const std::string end = rfc3339(certificate->not_after);
-  return certificate->not_after > now
+  const std::string end = rfc3339(serving.not_after().value_or(now));
+  return serving.not_after() > now
              ? check::ok(file + ", valid until " + end)
              : check::error(file + " expired at " + end, "put a valid one" + put_into(file));
 }

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "base/command.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "node/gpu_health.h"
 #include "node/slurm_view.h"
-#include "slurm/local/munge_socket.h"
 #include "status/daemon_client.h"
 
 namespace slurmlet::cli {
@@ -18,7 +16,6 @@ using check::Findings;
 using std::chrono::milliseconds;
 using Liveness = node::SlurmdFacts::Liveness;
 
-constexpr Duration kMungeTime = std::chrono::seconds{3};
 constexpr const char* kNoneFromSlurmd = "check ignores a running slurmd's slurm.conf";
 
 std::string gpu_words(const node::HostFacts& facts) {
@@ -43,21 +40,6 @@ Finding not_queried(const daemon::SlurmConfSeen& conf) {
   return check::error("not queried: slurm.conf was not read",
                       "make that file readable, or correct slurm.conf (--slurm-conf, SLURM_CONF)",
                       conf.problem);
-}
-
-// Why munged makes no credential; "" when it does, or when there is no munge(1) to ask with.
-std::string encode_error(const std::string& socket) {
-  CommandSpec spec;
-  spec.argv = {"munge", "-n", "-S", socket};
-  spec.timeout = kMungeTime;
-  const auto output = run_command(spec);
-  if (!output) {
-    return output.error().code == Code::kNotFound ? "" : output.error().message;
-  }
-  if (output->timed_out) {
-    return "munge -n did not finish in time";
-  }
-  return output->succeeded() ? "" : std::string{trim(output->err)};
 }
 
 }  // namespace
@@ -143,24 +125,6 @@ Finding gpu_finding(const node::HostFacts& facts) {
   return condition->status == "True"    ? check::ok(condition->message)
          : condition->status == "False" ? check::error(condition->message)
                                         : check::info(condition->message);
-}
-
-Finding munge_finding(const daemon::SlurmConfSeen& conf) {
-  const auto& socket = conf.munge_socket;
-  if (!socket) {
-    return check::info("not checked: slurm.conf was not read, so AuthType is unknown");
-  }
-  if (socket->empty()) {
-    return check::info("not used: AuthType in slurm.conf is not auth/munge");
-  }
-  if (const auto problem = slurm::munge_problem(*socket)) {
-    return check::error(problem->detail);
-  }
-  if (const std::string problem = encode_error(*socket); !problem.empty()) {
-    return check::error("cannot create credentials",
-                        "systemctl restart munge, and check /var/log/munge/munged.log", problem);
-  }
-  return check::ok("answers on " + *socket);
 }
 
 Finding port_finding(const std::string& port, const std::optional<host::PortOwner>& owner,

@@ -24,9 +24,6 @@ check::Finding slurmctld_finding(const node::HostFacts& facts, const slurm::Poll
                                  const daemon::SlurmConfSeen& conf);
 check::Finding gpu_finding(const node::HostFacts& facts);
 
-// Asks munged for a credential, and throws it away.
-check::Finding munge_finding(const daemon::SlurmConfSeen& conf);
-
 // `port` as in "10250 (endpoint.port)"; `owner`: who listens there, `is_daemon` whether that may be
 // slurmlet. Pure.
 check::Finding port_finding(const std::string& port, const std::optional<host::PortOwner>& owner,

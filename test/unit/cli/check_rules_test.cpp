@@ -156,11 +156,11 @@ TEST(CheckMachine, Slurmd) {
 TEST(CheckMachine, Slurmctld) {
   node::HostFacts facts;
   slurm::PollCounters counters;
-  daemon::SlurmConfSeen conf{"", "there is none", {}};
+  daemon::SlurmConfSeen conf{"", "there is none"};
   const auto judged = [&] { return slurmctld_finding(facts, counters, conf); };
   EXPECT_THAT(judged(), found(Severity::kError, "no slurm.conf in the standard locations",
                               "set slurm.conf in config.yaml, or SLURM_CONF; check ignores"));
-  conf = {"/c", "open /c: No such file or directory", {}};
+  conf = {"/c", "open /c: No such file or directory"};
   EXPECT_THAT(judged(), found(Severity::kError, "slurm.conf was not read", "--slurm-conf"));
   EXPECT_EQ(judged().cause, conf.problem);
   EXPECT_THAT(judged().fix, Not(HasSubstr("ignores")));
@@ -170,7 +170,7 @@ TEST(CheckMachine, Slurmctld) {
   EXPECT_THAT(judged().fix, HasSubstr("check ignores a running slurmd's slurm.conf"));
   facts.slurm = {};
   facts.slurm_conf.path = "/etc/slurm/slurm.conf";
-  conf = {facts.slurm_conf.path, "", "/m"};
+  conf = {facts.slurm_conf.path, ""};
   EXPECT_THAT(judged(), found(Severity::kError, "in time"));
   facts.slurm.failure = node::SlurmFailure::kMungeUnavailable;
   EXPECT_THAT(judged(), found(Severity::kError, "munge is not running", "systemctl start munge"));
@@ -195,10 +195,7 @@ TEST(CheckMachine, Slurmctld) {
   EXPECT_THAT(judged(), found(Severity::kOk, "not queried: slurmlet-operator reported at "));
 }
 
-TEST(CheckMachine, MungeAndGpus) {
-  EXPECT_THAT(munge_finding({}), found(Severity::kInfo, "not checked: slurm.conf was not read"));
-  EXPECT_THAT(munge_finding({"", "", ""}), found(Severity::kInfo, "not used: AuthType"));
-  EXPECT_THAT(munge_finding({"", "", "/nonexistent/munge"}), found(Severity::kError, "munge"));
+TEST(CheckMachine, Gpus) {
   node::HostFacts facts;
   EXPECT_THAT(gpu_finding(facts), found(Severity::kInfo, "not compared"));
   facts.slurm.record.emplace();
