@@ -296,22 +296,15 @@ std::string ApiAccess::node_of_credential() const { return node_named_by(client_
 
 std::string ApiAccess::credential_identity() const { return current_->get()->identity; }
 
-std::string ApiAccess::credential_warning(WallTime now) const {
+std::string ApiAccess::credential_warning() const {
   const auto certificate = client_certificate();
-  if (!certificate) {
+  if (!certificate || certificate->common_name.starts_with(kNodeUserPrefix)) {
     return "";
   }
-  if (!certificate->common_name.starts_with(kNodeUserPrefix)) {
-    return fmt::format(
-        "the client certificate is for \"{}\", not for a node (system:node:NAME, group "
-        "system:nodes): it may have more rights than a compute node should",
-        certificate->common_name);
-  }
-  if (certificate->not_after <= now) {
-    return fmt::format("the client certificate expired at {}: replace it with a new one",
-                       rfc3339(certificate->not_after));
-  }
-  return "";
+  return fmt::format(
+      "the client certificate is for \"{}\", not for a node (system:node:NAME, group "
+      "system:nodes): it may have more rights than a compute node should",
+      certificate->common_name);
 }
 
 }  // namespace slurmlet::credentials

@@ -65,8 +65,8 @@ class ApiAccess {
   // Another one after the credential was replaced by somebody. A certificate that this daemon asked
   // for, and a token that is read from a file, stay the same credential when they are renewed.
   std::string credential_identity() const;
-  // What deserves a warning about the credential: not a node's, expired or soon so; "" if nothing.
-  std::string credential_warning(WallTime now) const;
+  // Whose client certificate it is, where that is not a node's; else "".
+  std::string credential_warning() const;
 
  private:
   ApiAccess(config::KubernetesSettings settings, const Clock& clock);

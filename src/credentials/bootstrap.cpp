@@ -295,14 +295,9 @@ void BootstrapPause::tried(SteadyTime now) { until_ = now + backoff_.next(); }
 SteadyTime BootstrapPause::refused() {
   if (!watch_) {
     watch_.emplace(files_);
-    first_is_late_ = !watch_->problem().empty();
-  } else {
-    const bool is_news = !watch_->changed().empty() && !first_is_late_;
-    first_is_late_ = first_is_late_ && !watch_->problem().empty();
-    if (is_news) {
-      until_ = {};
-      backoff_.reset();
-    }
+  } else if (!watch_->changed().empty()) {
+    until_ = {};
+    backoff_.reset();
   }
   return until_;
 }

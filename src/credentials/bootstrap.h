@@ -119,7 +119,6 @@ class BootstrapPause {
   Backoff backoff_;
   SteadyTime until_{};
   std::optional<FileWatch> watch_;  // while the credential is rejected
-  bool first_is_late_ = false;      // its first look, which is of no change
 };
 
 // Whether the API server takes the bootstrap token: one query that changes nothing. Made before

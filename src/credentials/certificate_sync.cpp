@@ -225,7 +225,6 @@ void CertificateSync::find(const kube::CertificateRequest& ours, const std::stri
 void CertificateSync::wait_for(const kube::CertificateRequest& request, const std::string& key,
                                Now now) {
   asked_ = Asked{request.name, request.uid, key, *subject_.get(), now.steady};
-  status_.pending = true;
   status_.request_name = request.name;
   status_.pending_since = now.wall;
   status_.problem.clear();
@@ -367,7 +366,6 @@ void CertificateSync::fail(const Error& error, Now now) {
 
 void CertificateSync::forget_request() {
   asked_.reset();
-  status_.pending = false;
   status_.request_name.clear();
   status_.pending_since.reset();
 }

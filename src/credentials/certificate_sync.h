@@ -47,11 +47,10 @@ struct CertificateSyncOptions {
 
 // For metrics, /readyz and people.
 struct CertificateStatus {
-  std::optional<WallTime> not_after;  // of the current certificate
-  bool pending = false;               // a request waits for approval
-  std::string request_name;           // of the request under way
-  std::optional<WallTime> pending_since;
-  std::string problem;  // why there is no (new) certificate; "" if all is well
+  std::optional<WallTime> not_after;      // of the current certificate
+  std::string request_name;               // of the request under way
+  std::optional<WallTime> pending_since;  // a request waits for approval
+  std::string problem;                    // why there is no (new) certificate; "" if all is well
   std::uint64_t requests = 0, denied = 0, renewals = 0;
 };
 

@@ -45,7 +45,7 @@ SteadyTime CredentialFiles::step(Now now) {
     look(at, is_periodic);
   }
   if (is_periodic) {
-    look_at_ = next_aligned(now, watch_.fd() >= 0 ? kLook : kLookWithoutEvents);
+    look_at_ = next_aligned(now, kLook);
   }
   SteadyTime next = *look_at_;
   for (auto& state : states_) {

@@ -40,8 +40,6 @@ class CredentialFiles {
   // rejected, since the cure may lie in a file that no path names yet, and reads everything while
   // one of the files hangs the look.
   static constexpr Duration kLook = std::chrono::seconds{30};
-  // The same where the kernel gives no events at all.
-  static constexpr Duration kLookWithoutEvents = std::chrono::seconds{5};
 
   explicit CredentialFiles(std::vector<Entry> entries);
 

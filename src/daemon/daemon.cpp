@@ -167,7 +167,7 @@ Status Daemon::start_lease(const credentials::ApiAccess& access) {
 Result<Ended> Daemon::serve() {
   auto access = TRY(open_access());
   TRY(check_credential(identity_, access.node_of_credential()));
-  if (const auto warning = access.credential_warning(kClock.now().wall); !warning.empty()) {
+  if (const auto warning = access.credential_warning(); !warning.empty()) {
     log::warning(warning);
   }
   TRY(start_lease(access));

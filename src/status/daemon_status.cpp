@@ -28,7 +28,7 @@ Json known_process(int pid) { return pid == 0 ? Json{} : Json(pid); }
 Json certificate_json(const std::optional<WallTime>& not_after,
                       const std::optional<credentials::CertificateStatus>& requests,
                       const std::string& other_problem) {
-  const bool pending = requests && requests->pending;
+  const bool pending = requests && requests->pending_since.has_value();
   const bool failed = requests && !requests->problem.empty();
   return {{"notAfter", known(not_after)},
           {"pendingRequest", pending ? known(requests->request_name) : Json{}},
@@ -197,7 +197,7 @@ std::string credential_problem(const Report& report) {
     return report.api_error->message;
   }
   const auto& requests = certificates.client_requests;
-  if (requests && requests->pending) {
+  if (requests && requests->pending_since) {
     return "waiting for approval of " + requests->request_name;
   }
   return requests && !requests->problem.empty() ? requests->problem : "waiting for the API server";

@@ -264,7 +264,7 @@ void add_certificate_metrics(std::vector<MetricFamily>& out,
       expiry.samples.push_back(sample(epoch_seconds(*kind.not_after)));
     }
     if (kind.requests) {
-      pending.samples.push_back(sample(kind.requests->pending ? 1 : 0));
+      pending.samples.push_back(sample(kind.requests->pending_since ? 1 : 0));
       asked.samples.push_back(sample(kind.requests->requests));
       renewals.samples.push_back(sample(kind.requests->renewals));
     }

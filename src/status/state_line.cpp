@@ -35,7 +35,7 @@ std::string api_words(const Report& report, const Error& error) {
 
 std::string bootstrap_words(const Report& report) {
   const auto& asked = report.certificates.client_requests;
-  if (asked && asked->pending) {
+  if (asked && asked->pending_since) {
     return "waiting for approval of CSR " + asked->request_name;
   }
   if (report.api_error) {

@@ -21,7 +21,7 @@ class CertificateRefusalTest : public CertificateSyncFixture {
     const std::string key = pending_key();
     const SteadyTime next = step();
     EXPECT_THAT(status().problem, HasSubstr(reason));
-    EXPECT_FALSE(status().pending);
+    EXPECT_FALSE(status().pending_since.has_value());
     EXPECT_THAT(issued_, IsEmpty());
     EXPECT_EQ(api_.open_watches(), 0);
     EXPECT_EQ(next, clock_.now().steady + seconds{10});
@@ -29,7 +29,7 @@ class CertificateRefusalTest : public CertificateSyncFixture {
     step_after(seconds{9});
     EXPECT_EQ(api_.calls().size(), calls);
     step_after(seconds{1});
-    EXPECT_TRUE(status().pending);
+    EXPECT_TRUE(status().pending_since.has_value());
     EXPECT_NE(asked(), name);
     EXPECT_NE(pending_key(), key);
   }
@@ -99,7 +99,7 @@ TEST_F(CertificateRefusalTest, DenialsWithoutEndAreNoFlood) {
   int denied = 0;
   while (clock_.now().steady < end) {
     const SteadyTime next = step();
-    if (status().pending) {
+    if (status().pending_since.has_value()) {
       api_.deny(asked(), "no");
       ++denied;
     } else {
@@ -118,7 +118,7 @@ TEST_F(CertificateRefusalTest, ADeletedRequestIsMadeAgainWithTheSameKey) {
   clock_.advance(hours{24});
   api_.remove(name);
   EXPECT_EQ(step(), clock_.now().steady + seconds{2});
-  EXPECT_FALSE(status().pending);
+  EXPECT_FALSE(status().pending_since.has_value());
   EXPECT_THAT(status().problem, HasSubstr("deleted"));
   step_after(seconds{2});
   EXPECT_EQ(asked(), name);
@@ -134,7 +134,7 @@ TEST_F(CertificateRefusalTest, OldNewsOfADeletionIsIgnored) {
   step();
   api_.tell_of_an_earlier_deletion(asked());
   step();
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   EXPECT_EQ(status().requests, 1U);
 }
 
@@ -143,7 +143,7 @@ TEST_F(CertificateRefusalTest, DeletionsWithoutEndAreNoFlood) {
   const SteadyTime end = clock_.now().steady + hours{12};
   while (clock_.now().steady < end) {
     const SteadyTime next = step();
-    if (status().pending) {
+    if (status().pending_since.has_value()) {
       api_.remove(asked());
     } else {
       clock_.advance(next - clock_.now().steady);
@@ -157,7 +157,7 @@ TEST_F(CertificateRefusalTest, AfterASuccessTheBackOffStartsAnew) {
   random_ = 0.999;
   for (int i = 0; i < 6; ++i) {
     const SteadyTime next = step();
-    ASSERT_TRUE(status().pending);
+    ASSERT_TRUE(status().pending_since.has_value());
     api_.deny(asked(), "no");
     clock_.advance(step() - clock_.now().steady);
     EXPECT_LE(next, clock_.now().steady);
@@ -165,7 +165,7 @@ TEST_F(CertificateRefusalTest, AfterASuccessTheBackOffStartsAnew) {
   obtain();
   run(hours{9});
   step_after(seconds{1});
-  ASSERT_TRUE(status().pending);
+  ASSERT_TRUE(status().pending_since.has_value());
   api_.deny(asked(), "no");
   random_ = 0.0;
   EXPECT_EQ(until_wake(), seconds{10});
@@ -179,7 +179,7 @@ TEST_F(CertificateRefusalTest, ARequestThatIsGoneFromTheListIsDeleted) {
   api_.remove(name);
   api_.break_watches(std::nullopt);
   step_after(seconds{30});
-  EXPECT_FALSE(status().pending);
+  EXPECT_FALSE(status().pending_since.has_value());
   step_after(seconds{30});
   EXPECT_EQ(asked(), name);
 }
@@ -192,7 +192,7 @@ TEST_F(CertificateRefusalTest, AnotherRequestThatTookItsNameIsLookedAtAnew) {
   api_.put(theirs);
   api_.approve(name);
   step();
-  EXPECT_FALSE(status().pending);
+  EXPECT_FALSE(status().pending_since.has_value());
   step_after(seconds{2});
   EXPECT_THAT(status().problem, HasSubstr("another client"));
 }
@@ -212,7 +212,7 @@ TEST_F(CertificateRefusalTest, WhatTheApiServerCannotDoIsAskedAgainWithTheSameKe
   api_.fail_always(std::nullopt);
   run(minutes{6});
   EXPECT_EQ(pending_key(), key);
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   EXPECT_EQ(status().problem, "");
 }
 
@@ -273,7 +273,7 @@ TEST_F(CertificateRefusalTest, ACancelledCallIsMadeAgainAtOnce) {
   }
   EXPECT_EQ(status().problem, "");
   step();
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 // An answer that was lost: the request is there.
@@ -283,7 +283,7 @@ TEST_F(CertificateRefusalTest, ALostAnswerIsNoSecondRequest) {
   start();
   api_.fail_next(Error{Code::kTimeout, "POST: no answer"});
   step();
-  EXPECT_FALSE(status().pending);
+  EXPECT_FALSE(status().pending_since.has_value());
   step_after(seconds{2});
   EXPECT_EQ(asked(), held.name);
   EXPECT_THAT(api_.names(), SizeIs(1));
@@ -293,18 +293,18 @@ TEST_F(CertificateRefusalTest, ADeletionBetweenConflictAndReadIsSurvived) {
   api_.fail_next(Error{Code::kConflict, "409"});
   EXPECT_EQ(until_wake(), seconds{2});
   step_after(seconds{2});
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateRefusalTest, AWatchThatFailsIsSaidAndGoesOn) {
   api_.break_watches(Error{Code::kDenied, "WATCH: 401 Unauthorized"});
   step();
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   EXPECT_THAT(status().problem, AllOf(HasSubstr(asked()), HasSubstr("401")));
   api_.break_watches(std::nullopt);
   step_after(seconds{30});
   EXPECT_EQ(status().problem, "");
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateRefusalTest, ADirectoryThatCannotBeWrittenIsTriedAgain) {
@@ -314,7 +314,7 @@ TEST_F(CertificateRefusalTest, ADirectoryThatCannotBeWrittenIsTriedAgain) {
   EXPECT_THAT(api_.calls(), IsEmpty());
   tree_.remove("pki");
   step_after(seconds{2});
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateRefusalTest, WhatCannotBeStoredIsTakenLater) {
@@ -341,7 +341,7 @@ TEST_F(CertificateRefusalTest, CertificatesThatAreOldWhenTheyComeAreNoFlood) {
   int issued = 0;
   while (clock_.now().steady < end) {
     const SteadyTime next = step();
-    if (status().pending) {
+    if (status().pending_since.has_value()) {
       const WallTime now = clock_.now().wall;
       api_.issue(asked(), *tls::make_self_signed(*store_->pending_key(), serving_subject(),
                                                  now - hours{99}, now + hours{1}));

@@ -81,7 +81,7 @@ class CertificateSyncFixture : public ::testing::Test {
     step();
     api_.issue(asked(), certificate());
     step();
-    ASSERT_FALSE(status().pending) << status().problem;
+    ASSERT_FALSE(status().pending_since.has_value()) << status().problem;
     ASSERT_TRUE(status().not_after);
   }
   std::string key_file() const { return tree_.path("pki/slurmlet-server.key.tmp").string(); }

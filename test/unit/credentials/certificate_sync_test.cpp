@@ -37,7 +37,7 @@ TEST_F(CertificateSyncTest, AsksWithAKeyThatIsOnDiskAndWaits) {
   ASSERT_TRUE(digest);
   EXPECT_EQ(*tls::request_public_key_digest(request.request_pem), *digest);
   EXPECT_EQ(name, certificate_request_name(*digest, request.signer_name, serving_subject()));
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   EXPECT_EQ(status().request_name, name);
   EXPECT_EQ(status().pending_since, clock_.now().wall);
   EXPECT_EQ(status().requests, 1U);
@@ -51,7 +51,7 @@ TEST_F(CertificateSyncTest, WhileItWaitsNothingIsSentHoweverLong) {
   EXPECT_EQ(step_after(seconds{10}), kNever);
   EXPECT_LE(run(hours{24 * 30}), 3);
   EXPECT_EQ(api_.calls(), calls);
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateSyncTest, AnIssuedCertificateIsStoredAndHandedOut) {
@@ -61,13 +61,13 @@ TEST_F(CertificateSyncTest, AnIssuedCertificateIsStoredAndHandedOut) {
   const std::string pem = certificate();
   api_.approve(name);
   step_after(seconds{1});
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   api_.issue(name, pem);
   step_after(seconds{1});
   ASSERT_THAT(issued_, SizeIs(1));
   EXPECT_EQ(issued_[0].certificate_pem, pem);
   EXPECT_EQ(issued_[0].key_pem, key);
-  EXPECT_FALSE(status().pending);
+  EXPECT_FALSE(status().pending_since.has_value());
   EXPECT_EQ(status().request_name, "");
   EXPECT_EQ(status().pending_since, std::nullopt);
   EXPECT_EQ(status().not_after, issued_[0].summary.not_after);
@@ -83,13 +83,13 @@ TEST_F(CertificateSyncTest, WhatACrashJustAfterTheCertificateCameHasLeftIsTidied
   const std::string key = pending_key();
   api_.issue(asked(), certificate());
   step();
-  ASSERT_FALSE(status().pending);
+  ASSERT_FALSE(status().pending_since.has_value());
   for (const std::string& left : {key, key.substr(0, key.size() / 2)}) {
     tree_.file("pki/slurmlet-server.key.tmp", left, 0600);
     start();
     step();
     EXPECT_FALSE(std::filesystem::exists(tree_.path("pki/slurmlet-server.key.tmp")));
-    EXPECT_FALSE(status().pending);
+    EXPECT_FALSE(status().pending_since.has_value());
     EXPECT_EQ(issued_.back().key_pem, key);
   }
   EXPECT_EQ(status().requests, 0U);
@@ -112,7 +112,7 @@ TEST_F(CertificateSyncTest, IsRenewedWithAnotherKeyAndTheOldOneServesMeanwhile) 
   run(hours{7});
   step_after(seconds{1});
   EXPECT_EQ(status().requests, 2U);
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   EXPECT_EQ(status().not_after, issued_[0].summary.not_after);
   api_.issue(asked(), certificate());
   step();
@@ -160,7 +160,7 @@ TEST_F(CertificateSyncTest, AStoreThatHangsCostsTheCertificateOnly) {
   EXPECT_EQ(status().problem, key_file() + " does not answer");
   EXPECT_THAT(api_.calls(), IsEmpty());
   hang.answer();
-  step_until([this] { return status().pending; });
+  step_until([this] { return status().pending_since.has_value(); });
   EXPECT_EQ(status().problem, "");
   api_.issue(asked(), certificate());
   step();
@@ -205,7 +205,7 @@ TEST_F(CertificateSyncTest, ARestartWhileItWaitsGoesOnWithTheSameRequest) {
   step();
   EXPECT_THAT(api_.calls(), ElementsAre("create " + name, "get " + name, "watch " + name));
   EXPECT_EQ(pending_key(), key);
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   EXPECT_THAT(api_.names(), ElementsAre(name));
   api_.issue(name, certificate());
   step();
@@ -232,7 +232,7 @@ TEST_F(CertificateSyncTest, OneThatWasIssuedMeanwhileIsUsed) {
   step();
   ASSERT_THAT(issued_, SizeIs(1));
   EXPECT_EQ(api_.count("watch " + name), 1);  // that of before the restart
-  EXPECT_FALSE(status().pending);
+  EXPECT_FALSE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateSyncTest, OneThatWasDeniedMeanwhileIsDenied) {
@@ -266,7 +266,7 @@ TEST_F(CertificateSyncTest, ARestartAfterALongPowerOffAsksAtOnce) {
   step();
   EXPECT_THAT(issued_, SizeIs(1));  // the caller decides what an expired one is good for
   EXPECT_EQ(status().requests, 1U);
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateSyncTest, ADamagedFileIsReplaced) {
@@ -274,7 +274,7 @@ TEST_F(CertificateSyncTest, ADamagedFileIsReplaced) {
   tree_.remove("pki/slurmlet-server-current.pem").file("pki/slurmlet-server-current.pem", "torn");
   start();
   step();
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
   api_.issue(asked(), certificate());
   step();
   EXPECT_EQ(status().problem, "");
@@ -335,7 +335,7 @@ TEST_F(CertificateSyncTest, AddressesThatChangeEveryFewMinutesAreFollowedEverMor
     sync_->set_subject(subject);
     for (int i = 0; i < 6; ++i) {
       step_after(seconds{30});
-      if (status().pending) {
+      if (status().pending_since.has_value()) {
         api_.issue(asked(), certificate(subject, hours{24 * 365}));
         step();
       }
@@ -384,7 +384,7 @@ TEST_F(CertificateSyncTest, AChangeDropsTheRequestThatWaitsAndItsKey) {
   api_.issue(first, "too late");
   step();
   EXPECT_EQ(status().problem, "");
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateSyncTest, AChangeBackToWhatTheCertificateNamesAsksForNothing) {
@@ -394,11 +394,11 @@ TEST_F(CertificateSyncTest, AChangeBackToWhatTheCertificateNamesAsksForNothing) 
   sync_->set_subject(subject);
   step();
   step_after(seconds{60});
-  ASSERT_TRUE(status().pending);
+  ASSERT_TRUE(status().pending_since.has_value());
   sync_->set_subject(serving_subject());
   step();
   run(minutes{30});
-  EXPECT_FALSE(status().pending);
+  EXPECT_FALSE(status().pending_since.has_value());
   EXPECT_EQ(status().requests, 2U);
   EXPECT_FALSE(store_->has_pending_key());
 }
@@ -410,7 +410,7 @@ TEST_F(CertificateSyncTest, AfterARestartTheNamesOfTheFileCount) {
   subject.ip_addresses = {"192.0.2.77"};
   sync_->set_subject(subject);
   step();
-  EXPECT_TRUE(status().pending);
+  EXPECT_TRUE(status().pending_since.has_value());
 }
 
 // A signer that adds names must not be asked without end.

@@ -40,7 +40,6 @@ Report healthy_report() {
   report.certificates.client_not_after = kNow.wall + hours{10};
   report.certificates.serving_not_after = kNow.wall + hours{20};
   report.certificates.serving_requests.emplace();
-  report.certificates.serving_requests->pending = true;
   report.certificates.serving_requests->request_name = "node-csr-1";
   report.certificates.serving_requests->pending_since = kNow.wall - hours{1};
   report.certificates.serving_self_signed = true;
@@ -173,7 +172,7 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
          report.registered = false;
          report.bootstrapping = true;
          report.certificates.client_requests.emplace();
-         report.certificates.client_requests->pending = true;
+         report.certificates.client_requests->pending_since = WallTime{};
          report.certificates.client_requests->request_name = "node-csr-9";
        },
        "credential", "waiting for approval of node-csr-9"},

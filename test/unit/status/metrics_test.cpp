@@ -45,7 +45,7 @@ Report full_report() {
   report.certificates.client_requests->renewals = 2;
   report.certificates.serving_not_after = kNow.wall + hours{20};
   report.certificates.serving_requests.emplace();
-  report.certificates.serving_requests->pending = true;
+  report.certificates.serving_requests->pending_since = WallTime{};
   report.certificates.serving_self_signed = true;
   return report;
 }

@@ -217,7 +217,7 @@ TEST(StateLineTest, SaysHowTheBootstrapIs) {
   report.certificates.client_requests.emplace();
   report.certificates.client_requests->problem = "request node-csr-1 was denied";
   EXPECT_EQ(state_line(report, {}), "n1: no certificate yet: request node-csr-1 was denied");
-  report.certificates.client_requests->pending = true;
+  report.certificates.client_requests->pending_since = WallTime{};
   report.certificates.client_requests->request_name = "node-csr-8x2lm";
   EXPECT_EQ(state_line(report, {}), kWaitsForApproval);
 }
