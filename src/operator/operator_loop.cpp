@@ -13,7 +13,7 @@ namespace slurmlet::op {
 namespace {
 
 constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
-    kDrainNotEnded{"DrainNotEnded", true}, kDrainNotNoted{"SlurmNodeNotChanged", true};
+    kDrainNotEnded{"DrainNotEnded", true};
 
 // Between looks at what waits.
 constexpr Duration kLongestWait = std::chrono::seconds{1};
@@ -146,7 +146,7 @@ void OperatorLoop::note_drain(const KubeNode& node, const std::string& note, Now
   if (done.error().unanswered()) {
     notes_from_ = context_.clock.now().steady + kNotesAgain;
   }
-  tell(node, kDrainNotNoted,
+  tell(node, kSlurmNodeNotChanged,
        std::string{"annotation "} + node::vocabulary::kDrain +
            " was not written: " + done.error().message,
        now);

@@ -79,6 +79,8 @@ struct OperatorStatus {
   std::size_t certificates_waiting = 0;
 };
 
+inline constexpr EventReason kSlurmNodeNotChanged{"SlurmNodeNotChanged", true};
+
 class OperatorLoop {
  public:
   OperatorLoop(OperatorSettings settings, OperatorContext context,

@@ -16,8 +16,8 @@ namespace {
 // As long a change may wait before its Node says so.
 constexpr Duration kPatience = std::chrono::seconds{3};
 
-constexpr EventReason kSlurmNodeNotChanged{"SlurmNodeNotChanged", true},
-    kSlurmNodeDrained{"SlurmNodeDrained", false}, kSlurmNodeUndrained{"SlurmNodeUndrained", false};
+constexpr EventReason kSlurmNodeDrained{"SlurmNodeDrained", false},
+    kSlurmNodeUndrained{"SlurmNodeUndrained", false};
 
 std::string not_changed(const std::string& slurm_node, const std::string& why) {
   return "Slurm node " + slurm_node + " is not changed yet: " + why;

@@ -6,8 +6,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "config/removed_settings.h"
-#include "operator/options_table.h"
 #include "yaml/document.h"
 
 namespace slurmlet::op {
@@ -45,11 +43,8 @@ void read_entry(const yaml::Document& document, const std::string& key, const ya
       problems += fmt::format("{}{} is \"{}\"; it must be {}\n", where, key, value.text(), wanted);
     }
   } else if (row == nullptr) {
-    const std::string removal = config::removal_of(key);
-    problems += removal.empty()
-                    ? fmt::format("{}there is no setting \"{}\"; see slurmlet-operator --help\n",
-                                  where, key)
-                    : fmt::format("{}{} {}\n", where, key, removal);
+    problems +=
+        fmt::format("{}there is no setting \"{}\"; see slurmlet-operator --help\n", where, key);
   } else if (!value.is_scalar()) {
     problems += fmt::format("{}{} must be a single value\n", where, key);
   } else if (!value.is_null()) {
@@ -124,10 +119,8 @@ Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
     Flag flag = split_flag(*next);
     const Row* row = find_row(flag.name, &Row::flag);
     if (row == nullptr && flag.name != kConfig) {
-      const std::string removal = config::removal_of("operator " + flag.name);
-      return Error{Code::kInvalid, removal.empty() ? "there is no flag " + flag.name +
-                                                         "; see slurmlet-operator --help"
-                                                   : flag.name + " " + removal};
+      return Error{Code::kInvalid,
+                   "there is no flag " + flag.name + "; see slurmlet-operator --help"};
     }
     const bool is_switch = row != nullptr && row->type.empty();
     if (!flag.value && is_switch) {

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -39,6 +41,19 @@ struct Options {
   bool dry_run = false;
   log::Level log_level = log::Level::kInfo;
 };
+
+// What is wrong, as the end of a sentence that starts with the setting's name (config/rules.h).
+using OptionProblem = std::optional<std::string>;
+
+// A flag, a key of the file, their help and what they set.
+struct OptionRow {
+  std::string_view key, flag;
+  std::string_view type;  // for the help; "" = true or false
+  std::string_view help;
+  OptionProblem (*set)(Options&, const std::string&);
+  std::string (*show)(const Options&);
+};
+std::span<const OptionRow> option_rows();
 
 struct CommandLine {
   enum class Action { kRun, kCheck, kHelp, kVersion };

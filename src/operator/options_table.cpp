@@ -1,4 +1,4 @@
-#include "operator/options_table.h"
+#include "operator/options.h"
 
 #include <fmt/format.h>
 

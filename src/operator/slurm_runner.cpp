@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/log.h"
@@ -76,16 +75,13 @@ std::unique_ptr<CommandRunner> slurm_runner(const std::string& token_file, const
 slurm::SlurmIdentity slurm_identity(const std::string& token_file, const Clock& clock) {
   if (token_file.empty()) {
     const std::uint32_t uid = ::geteuid();
-    const passwd* user = ::getpwuid(uid);
-    return {user == nullptr ? std::to_string(uid) : user->pw_name, uid};
+    const std::string name = own_user();
+    return {name.empty() ? std::to_string(uid) : name, uid};
   }
   TokenFile file{token_file, clock};
   const std::string text = file.token();
-  const auto parts = split(slurm::bare_token(text), '.');
-  const auto claims = parts.size() == 3 ? tls::base64url_decode(parts[1]) : std::nullopt;
-  const auto value = nlohmann::json::parse(claims.value_or(""), nullptr, false);
-  const auto name = value.is_object() ? value.find("sun") : value.end();
-  return {name != value.end() && name->is_string() ? name->get<std::string>() : "", std::nullopt};
+  const auto claims = slurm::token_claims(slurm::bare_token(text));
+  return {claims ? claims->user : "", std::nullopt};
 }
 
 RestAccess::RestAccess(const Options& options, const Clock& clock)

@@ -284,15 +284,6 @@ void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
                  done ? kMachineDraining : kMachineDrainFailed, what, now, act.what);
 }
 
-void MachineSync::take_dump(const DumpedNodes& dump, SteadyTime now) {
-  const auto dumps = dump.counters().dumps + dump.counters().failures;
-  if (std::exchange(dumps_seen_, dumps) != dumps) {
-    hosts_ = HostIndex{dump.nodes()};
-    jobs_.new_dump(now);
-    dirty_ = true;
-  }
-}
-
 void MachineSync::report_problem() {
   const std::string& problem = !machines_.ambiguous().empty()       ? machines_.ambiguous()
                                : !machines_.watch_problem().empty() ? machines_.watch_problem()
@@ -308,7 +299,12 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
   SteadyTime next = calls_.may_act() ? machines_.step(now, dirty_) : kNever;
   std::vector<SlurmAct> done;
   const SiteView site{nodes, dump, hosts_};
-  take_dump(dump, now.steady);
+  const auto dumps = dump.counters().dumps + dump.counters().failures;
+  if (std::exchange(dumps_seen_, dumps) != dumps) {
+    hosts_ = HostIndex{dump.nodes()};
+    jobs_.new_dump(now.steady);
+    dirty_ = true;
+  }
   dirty_ = jobs_.step(now.steady, calls_.may_act(), done) || dirty_;
   const bool can_look = calls_.may_act() && machines_.answered() && nodes.known() &&
                         dump.report().dumped_at.has_value();

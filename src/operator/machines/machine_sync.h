@@ -101,7 +101,6 @@ class MachineSync {
   MachinePlace find(const kube::Machine& machine, const SiteView& site) const;
   MachineFacts facts(const kube::Machine& machine, const MachinePlace& place, const Look& look);
   std::optional<NodeJobs> jobs_on(const MachinePlace& place, SteadyTime now);
-  void take_dump(const DumpedNodes& dump, SteadyTime now);
   void look_at(kube::Machine& machine, Look& look);
   void look_at_all(Look& look);
   void carry_out(const MachineRuling& ruling, const MachinePlace& place, kube::Machine& machine,

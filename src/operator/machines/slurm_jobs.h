@@ -38,7 +38,7 @@ class SlurmJobs {
       : client_(std::move(client)), self_(std::move(self)), runner_(std::move(runner)) {}
 
   // After each dump: the Slurm nodes that it shows drained, or does not have, whose jobs are to be
-  // known. What was known is no more, and what was to be done neither.
+  // known. Discards what was known of jobs and what was to be done.
   void new_dump(SteadyTime now);
   void want(const std::string& node) { wanted_.insert(node); }
   // By a squeue that began right after a dump in which this node was wanted, and not long ago.

@@ -51,8 +51,6 @@ TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
        "slurmrestd requires a token; set slurmJwtFile"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=/ca"},
        "slurmRestCAFile is set, but slurmRestURL is not https://"},
-      {{"--slurm-rest-server-user=slurmrestd"},
-       "--slurm-rest-server-user was removed in 0.2: set slurmRestURL to slurmrestd's socket"},
       {{"--slurm-rest-ca-file="}, "--slurm-rest-ca-file is empty; fill it, or remove it"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=ca"},
        "--slurm-rest-ca-file is \"ca\"; it must be an absolute path"},
