@@ -58,8 +58,6 @@ constexpr std::array kTable = std::to_array<DelayRule>({
      minutes{5}},
     {Delay::kStale, "answer out of date (slurm.staleAfter)", kZero, seconds{30}},
     {Delay::kReread, "slurm.conf again after scontrol reconfigure", kZero, seconds{30}},
-    {Delay::kSlurmdNameRetry, "slurmd -F did not report its name", seconds{5}, seconds{15},
-     minutes{5}},
     {Delay::kPortRetry, "port 10250 not opened", seconds{1}, seconds{3}, seconds{30}},
 });
 

@@ -59,8 +59,6 @@ enum class Delay : std::uint8_t {
   kQueryRetry,
   kStale,
   kReread,
-  // this machine alone
-  kSlurmdNameRetry,
   kPortRetry,
 };
 

@@ -73,9 +73,7 @@ std::unique_ptr<sync::FactsSync> MainLoop::make_facts() {
                              .unread = setup_before_slurm_conf(settings_),
                              .poll = std::move(poll),
                              .version_runner = std::make_unique<Command>(),
-                             .unit_runner = std::make_unique<Command>(),
-                             .name = {std::make_unique<Command>(), system_random()},
-                             .probe = make_slurmd_probe(*client_)});
+                             .unit_runner = std::make_unique<Command>()});
 }
 
 sync::NodeSyncOptions MainLoop::node_options() {

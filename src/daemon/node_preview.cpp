@@ -18,18 +18,18 @@ namespace {
 using std::chrono::milliseconds;
 
 SlurmConfSeen conf_seen(const sync::SlurmSetup& setup, const std::string& configured) {
-  return {setup.told_by.conf.empty() ? configured : setup.told_by.conf, setup.problem};
+  return {setup.place.conf.empty() ? configured : setup.place.conf, setup.problem};
 }
 
-// Steps the sources until slurmctld has answered or failed, and slurmd's name and version
-// are known, or not to be learnt.
+// Steps the sources until slurmctld has answered or failed, and slurmd's version is known, or not
+// to be learnt.
 void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, SteadyTime deadline) {
   while (true) {
     const Now now = clock.now();
     const SteadyTime next = std::min(facts.step(now), deadline);
     const node::HostFacts& seen = facts.facts();
     const bool asked = seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
-    const bool learns = facts.reads_slurm_conf() || facts.learns_about_slurmd();
+    const bool learns = facts.reads_slurm_conf() || facts.learns_version();
     if ((asked && !learns) || now.steady >= deadline) {
       return;
     }
@@ -72,9 +72,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
        .poll = std::make_unique<slurm::ControllerPoll>(poll, poll_sources(settings.slurm),
                                                        system_random()),
        .version_runner = std::make_unique<Command>(),
-       .unit_runner = std::make_unique<Command>(),
-       .name = {std::make_unique<Command>(), system_random()},
-       .probe = make_slurmd_probe(*client)}};
+       .unit_runner = std::make_unique<Command>()}};
   if (options.record && settings.slurm.source != node::SlurmSource::kScontrol) {
     facts.set_record(options.record(identity.policy.node_name));
   }

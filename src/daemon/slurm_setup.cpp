@@ -19,14 +19,13 @@ constexpr const char* kNoConf =
 std::vector<std::string> possible_names(const slurm::NameSources& names) {
   std::vector<std::string> out{names.configured, names.node_name};
   for (const auto& slurmd : names.slurmds) {
-    out.push_back(slurmd.own_name());
+    out.push_back(slurmd.options.node_name);
   }
   return out;
 }
 
 void reject(sync::SlurmSetup& setup, const std::string& why) {
   setup.node_name.clear();
-  setup.told_by.pid = 0;
   setup.refusal = setup.why = why;
   setup.refusal_cause = node::SlurmFailure::kBadConfiguration;
 }
@@ -88,7 +87,6 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
   slurm::NameChoice choice = slurm::resolve_node_name(names);
   setup.node_name = std::move(choice.name);
   setup.why = std::move(choice.why);
-  setup.told_by.pid = choice.told_by;
   if (setup.node_name.empty()) {
     setup.refusal = setup.why;
   }
@@ -120,9 +118,6 @@ void set_places(const config::SlurmSettings& settings, const slurm::SlurmConf& c
   setup.watch.spool_dir = slurm::expand_pattern(conf.spool_dir, name, short_name);
   setup.watch.bin_dir = settings.bin_dir;
   const slurm::NodeLine* line = conf.find_node(name);
-  setup.slurmd_port = conf.path.empty() || !conf.slurmd_serves_http ? 0
-                      : line != nullptr && line->port != 0          ? line->port
-                                                                    : conf.slurmd_port;
   setup.jobs.spool_dir = setup.watch.spool_dir;
   setup.jobs.node_name = name;
   setup.jobs.users = setup.watch.places.users;
@@ -178,9 +173,6 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
     setup.why += "; each query fetches slurm.conf from " + cluster.conf_server + " as well";
   }
   setup.watch.identity.default_conf = usual;
-  setup.told_by.conf = path;
-  setup.told_by.conf_server = setup.place.conf_server;
-  setup.told_by.bin_dir = settings.slurm.bin_dir;
   set_places(settings.slurm, conf, slurm::short_hostname(hostname), slurmds.size() > 1, users,
              setup);
   return setup;

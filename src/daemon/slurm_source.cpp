@@ -23,15 +23,6 @@ slurm::PollSources poll_sources(const config::SlurmSettings& slurm) {
   return sources;
 }
 
-slurm::SlurmdProbe make_slurmd_probe(http::Client& first) {
-  return slurm::SlurmdProbe{[&first](int port) -> std::unique_ptr<http::Client> {
-    auto credentials = std::make_shared<http::Credentials>();
-    credentials->endpoint.url = "http://127.0.0.1:" + std::to_string(port);
-    auto client = http::make_sibling(first, [credentials] { return credentials; });
-    return client ? *std::move(client) : nullptr;
-  }};
-}
-
 Result<std::unique_ptr<http::Client>> make_waiting_client() {
   http::Endpoint nobody;
   nobody.url = "http://localhost";

@@ -6,15 +6,11 @@
 
 #include "config/settings.h"
 #include "http/client.h"
-#include "slurm/local/slurmd_probe.h"
 #include "slurm/sources/controller_poll.h"
 
 namespace slurmlet::daemon {
 
 slurm::PollSources poll_sources(const config::SlurmSettings& slurm);
-
-// Asks the slurmd of this machine over loopback (slurmd_probe.h). `first` must outlive it.
-slurm::SlurmdProbe make_slurmd_probe(http::Client& first);
 
 // A client that only waits, for those who talk to nobody else.
 Result<std::unique_ptr<http::Client>> make_waiting_client();

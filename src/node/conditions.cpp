@@ -157,10 +157,6 @@ Condition slurmd_condition(const HostFacts& facts) {
       return {type, "Unknown", "SlurmdUnknown",
               slurmd.detail.empty() ? "cannot determine whether slurmd is running" : slurmd.detail};
   }
-  if (slurmd.serves == false) {
-    return {type, "False", "SlurmdNotServing",
-            name + " is running but reports that it is not serving requests (/readyz)"};
-  }
   return {type, "True", "SlurmdRunning",
           name + " is running" + (known ? slurmctlds_side(facts.slurm.record->state) : "")};
 }

@@ -181,7 +181,6 @@ struct SlurmdFacts {
   int pid = 0;
   std::string version;  // "22.05.8", "" if not learnt
   std::string detail;   // why unknown, or what systemd says of a unit that is not running
-  std::optional<bool> serves = {};  // its own word (/readyz, since 25.11); nothing if not asked
   bool operator==(const SlurmdFacts&) const = default;
 };
 

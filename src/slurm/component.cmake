@@ -11,7 +11,6 @@ set(COMPONENT_SOURCES
   answers/scontrol_fields.cpp
   answers/scontrol_text.cpp
   answers/slurm_client.cpp
-  answers/slurmd_status.cpp
   answers/squeue.cpp
   answers/state.cpp
   answers/values.cpp
@@ -24,8 +23,6 @@ set(COMPONENT_SOURCES
   local/own_node.cpp
   local/proc.cpp
   local/slurm_users.cpp
-  local/slurmd_name.cpp
-  local/slurmd_probe.cpp
   local/slurmd_process.cpp
   local/slurmd_programs.cpp
   local/slurmd_watch.cpp

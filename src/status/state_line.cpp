@@ -56,7 +56,7 @@ std::string slurmd_words(const Report& report) {
     case Liveness::kRunning:
       break;
   }
-  return report.facts.slurmd.serves == false ? "slurmd is not serving requests" : "";
+  return "";
 }
 
 std::string slurm_words(const Report& report) {

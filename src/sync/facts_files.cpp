@@ -16,10 +16,9 @@ std::vector<slurm::SlurmdSeen> slurmds_of(const host::Paths& paths, const Truste
   return seen ? *std::move(seen) : std::vector<slurm::SlurmdSeen>{};
 }
 
-// All but the pid, which a reconfigure of Slurm changes, and what it reports when queried.
+// All but the pid, which a reconfigure of Slurm changes.
 bool same_slurmd(slurm::SlurmdSeen a, const slurm::SlurmdSeen& b) {
   a.pid = b.pid;
-  a.told_name = b.told_name;
   return a == b;
 }
 
@@ -29,9 +28,7 @@ bool same_slurmds(const std::vector<slurm::SlurmdSeen>& a,
 }
 
 void log_setup(const SlurmSetup& setup) {
-  if (!setup.refusal.empty() && setup.told_by.pid != 0) {
-    log::info("this machine's Slurm node is not known yet: " + setup.refusal);
-  } else if (!setup.refusal.empty()) {
+  if (!setup.refusal.empty()) {
     log::warning("this machine's Slurm node is not known: " + setup.refusal);
   } else if (!setup.problem.empty()) {
     log::warning("slurm.conf not read: " + setup.problem);
@@ -50,11 +47,6 @@ void log_setup(const SlurmSetup& setup) {
 bool FactsSync::look_for_slurmds() {
   auto seen = slurmds_of(options_.paths, setup_.watch.places.users);
   const bool others = !same_slurmds(slurmds_, seen);
-  for (auto& slurmd : seen) {
-    if (same_slurmd(slurmd, told_)) {
-      slurmd.told_name = told_.told_name;
-    }
-  }
   slurmds_ = std::move(seen);
   return others;
 }

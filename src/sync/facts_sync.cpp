@@ -30,9 +30,7 @@ FactsSync::FactsSync(Parts parts)
       poll_(std::move(parts.poll)),
       setup_(std::move(parts.unread)),
       watch_(setup_.watch, std::move(parts.version_runner), std::move(parts.unit_runner)),
-      name_(std::move(parts.name)),
       jobs_(setup_.jobs),
-      probe_(std::move(parts.probe)),
       pressures_(options_.paths) {
   facts_.metal3 = std::move(parts.metal3);
   facts_.machine.gpus_hang = true;  // so far
@@ -74,7 +72,7 @@ void FactsSync::look_again_for_slurmds(Now now) {
   }
   // A file that was rejected may have been given its right owner or mode, a name server may answer
   // again.
-  const bool may_have_changed = !setup_.refusal.empty() && setup_.told_by.pid == 0;
+  const bool may_have_changed = !setup_.refusal.empty();
   if ((look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) ||
       may_have_changed) {
     setup_slurm(now);
@@ -110,14 +108,9 @@ void FactsSync::follow_slurmd(Now now) {
   }
   const bool has_been_read =
       std::find(read_beside_.begin(), read_beside_.end(), watched_.pid) != read_beside_.end();
-  if (started || is_gone(watched_.liveness)) {
-    probe_.forget();
-    probed_version_.clear();
-  }
   if (started && !has_been_read) {
     // Without an absence it is scontrol reconfigure, on all nodes at the same moment.
-    const bool reconfigured =
-        before.liveness == Liveness::kRunning && setup_.refusal.empty() && setup_.told_by.pid == 0;
+    const bool reconfigured = before.liveness == Liveness::kRunning && setup_.refusal.empty();
     const Duration spread = std::min(delay_rule(Delay::kReread).to, poll_->pace().spread);
     reread_at_ = now.steady + (reconfigured ? setup_.site.in(spread, "reread:") : Duration::zero());
   }
@@ -129,31 +122,6 @@ void FactsSync::follow_slurmd(Now now) {
     look_for_slurmds();
     setup_slurm(now);
     take_watched(now);  // by the new rules the slurmd may not count any more
-  }
-}
-
-// What a slurmd of slurmctld's choice says of its own name.
-void FactsSync::follow_name(Now now) {
-  slurm::SlurmdNameQuestion question = setup_.told_by;
-  if (watched_.liveness != Liveness::kRunning) {
-    question.pid = 0;
-  }
-  name_.set_question(question);
-  if (!name_.step(now.steady)) {
-    return;
-  }
-  if (name_.name().empty()) {
-    log::info("slurmd has not reported the node name and will be queried again: " +
-              name_.problem());
-    return;
-  }
-  for (auto& slurmd : slurmds_) {
-    if (slurmd.pid == question.pid && slurmd.told_name != name_.name()) {
-      slurmd.told_name = name_.name();
-      told_ = slurmd;
-      setup_slurm(now);
-      return;
-    }
   }
 }
 
@@ -175,21 +143,6 @@ SteadyTime FactsSync::follow_answer(Now now) {
   return doubt_at_.value_or(kNever);
 }
 
-// slurmd is asked as soon as its version is known, and then once a report.
-SteadyTime FactsSync::follow_probe(Now now, bool is_due) {
-  if (setup_.slurmd_port == 0) {  // or slurm.conf has not told it yet
-    probe_.forget();
-    probed_version_.clear();
-    return kNever;
-  }
-  const bool runs = watched_.liveness == Liveness::kRunning && !watched_.version.empty();
-  if (runs && (is_due || probed_version_ != watched_.version)) {
-    probed_version_ = watched_.version;
-    probe_.ask(setup_.slurmd_port, watched_.version, now.steady);
-  }
-  return probe_.step(now.steady);
-}
-
 void FactsSync::follow_pressures(Now now) {
   if (now.steady >= next_tick_) {
     const auto sample = pressures_.sample();
@@ -209,15 +162,12 @@ SteadyTime FactsSync::step(Now now) {
   }
   next_watch_ = watch_.step(now);
   follow_slurmd(now);
-  follow_name(now);
-  SteadyTime next = std::min(name_.wake_at(), next_watch_);
+  SteadyTime next = next_watch_;
   if (watch_.take_job_event()) {
     jobs_changed_ = true;
     read_jobs_at_ = std::min(read_jobs_at_.value_or(kNever), now.steady + kJobsSettle);
   }
-  const bool machine_due = now.steady >= next_machine_;
-  next = std::min(next, follow_probe(now, machine_due));
-  if (machine_due) {
+  if (now.steady >= next_machine_) {
     read_machine();
     compared_mounts_of_ = 0;
     read_jobs(now);
@@ -250,9 +200,8 @@ SteadyTime FactsSync::step(Now now) {
 
 std::vector<int> FactsSync::wake_fds() const {
   std::vector<int> fds = watch_.wake_fds(read_jobs_at_.has_value());
-  for (const auto& more : {name_.wake_fds(), poll_->wake_fds()}) {
-    fds.insert(fds.end(), more.begin(), more.end());
-  }
+  const std::vector<int> polls = poll_->wake_fds();
+  fds.insert(fds.end(), polls.begin(), polls.end());
   for (const int fd : {reading_.wake_fd(), spool_.wake_fd(), gpus_.wake_fd(), disk_.wake_fd()}) {
     if (fd >= 0) {
       fds.push_back(fd);
@@ -263,9 +212,8 @@ std::vector<int> FactsSync::wake_fds() const {
 
 void FactsSync::set_slurmd() {
   facts_.slurmd = watched_;
-  facts_.slurmd.serves = probe_.ready();
   // It is not known which of several slurmd is this node's.
-  if (!setup_.refusal.empty() && setup_.told_by.pid == 0) {
+  if (!setup_.refusal.empty()) {
     facts_.slurmd = {};
     facts_.slurmd.detail = setup_.refusal;
   }

@@ -30,8 +30,6 @@
 #include "node/conditions.h"
 #include "node/facts.h"
 #include "slurm/local/local_jobs.h"
-#include "slurm/local/slurmd_name.h"
-#include "slurm/local/slurmd_probe.h"
 #include "slurm/local/slurmd_watch.h"
 #include "slurm/sources/controller_poll.h"
 
@@ -45,15 +43,12 @@ struct SlurmSetup {
   std::vector<std::string> left_out;  // of it: Includes that could not be read, with why
   std::string refusal;                // why no NodeName can be chosen; "" where there is one
   node::SlurmFailure refusal_cause = node::SlurmFailure::kNodeUnknown;
-  // A `slurmd -F` must be asked for its name. It is the one slurmd of this node all the same.
-  slurm::SlurmdNameQuestion told_by;
   slurm::ClusterPlace place;
   std::optional<slurm::PollSettings> pace;  // by the nodes of slurm.conf; nothing if not read
   SitePlace site;
   node::SlurmConfFacts conf;
   slurm::SlurmdWatchSettings watch;
   slurm::LocalJobsPlaces jobs;
-  int slurmd_port = 0;  // where slurmd of 25.11 answers /readyz; 0 = nowhere
 };
 
 struct FactsOptions {
@@ -75,8 +70,8 @@ struct FactsOptions {
 
 class FactsSync {
  public:
-  // Reads slurm.conf; the argument is every slurmd that runs on this machine, with the names that
-  // they have reported. Runs on other threads and may outlive this object: it owns what it uses.
+  // Reads slurm.conf; the argument is every slurmd that runs on this machine. Runs on other threads
+  // and may outlive this object: it owns what it uses.
   using Discover = std::function<SlurmSetup(const std::vector<slurm::SlurmdSeen>& slurmds)>;
 
   struct Parts {
@@ -87,8 +82,6 @@ class FactsSync {
     std::unique_ptr<slurm::ControllerPoll> poll;
     std::unique_ptr<CommandRunner> version_runner;  // `slurmd -V`
     std::unique_ptr<CommandRunner> unit_runner;     // `systemctl show slurmd.service`
-    slurm::SlurmdName name;                         // `scontrol show slurmd`
-    slurm::SlurmdProbe probe{{}};
   };
   explicit FactsSync(Parts parts);
 
@@ -112,10 +105,8 @@ class FactsSync {
   bool set_record(const std::optional<std::string>& record) { return poll_->set_record(record); }
   const SlurmSetup& setup() const { return setup_; }
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
-  // slurmd is being asked for the node's name or whether it serves, or its program for its version.
-  bool learns_about_slurmd() const {
-    return name_.running() || watch_.learns_version() || probe_.asking();
-  }
+  // slurmd's program is being queried for its version.
+  bool learns_version() const { return watch_.learns_version(); }
   // It is being read for the first time, and not late.
   bool reads_slurm_conf() const { return !read_ && late_.empty(); }
 
@@ -135,10 +126,8 @@ class FactsSync {
   void tell_poll();
   bool look_for_slurmds();
   void look_again_for_slurmds(Now now);
-  void follow_name(Now now);
   bool is_due_to_look(Now now) const;
   SteadyTime follow_answer(Now now);
-  SteadyTime follow_probe(Now now, bool is_due);
   void take_watched(Now now);
   void follow_slurmd(Now now);
   void read_jobs(Now now);
@@ -157,9 +146,6 @@ class FactsSync {
   bool wanted_ = true;            // another reading
   std::string late_;              // why it has not come; "" = in time
   slurm::SlurmdWatch watch_;
-  slurm::SlurmdName name_;
-  // The last that has reported its name: its successor at a reconfigure has the same until it does.
-  slurm::SlurmdSeen told_;
   slurm::LocalJobsReader jobs_;
   SideCall<Result<std::vector<std::string>>> spool_;  // its entries
   bool jobs_wanted_ = false;                          // once more after those
@@ -169,8 +155,6 @@ class FactsSync {
   SideCall<host::GpuReading> gpus_;
   bool gpus_wanted_ = false;  // another reading
   bool gpus_late_ = false;
-  slurm::SlurmdProbe probe_;
-  std::string probed_version_;  // of the slurmd that was asked; "" = none yet
   host::PressureSampler pressures_;
   SideCall<std::optional<host::FileSystemUsage>> disk_;  // of the state directory
   bool disk_wanted_ = false;                             // another reading

@@ -55,7 +55,7 @@ def rig(plane, cluster, work, request):
 
 def provision(rig, machine):
     """The host becomes this Machine: other metadata, slurmd and slurmlet start."""
-    rig.configure(node={"providerID": provider_of(machine)})
+    rig.configure(node={"providerID": provider_of(machine)}, slurm={"nodeName": NODE})
     if rig.slurm.pid(f"slurmd:{NODE}") is None:
         rig.slurm.daemon("start", f"slurmd:{NODE}")
     rig.start()

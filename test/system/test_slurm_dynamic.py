@@ -56,24 +56,29 @@ def test_dynamic_node_and_its_deletion(own_slurm, rig_of, root):
 
 
 def test_dynamic_future_node(own_slurm, rig_of, root):
-    """slurmd -F: slurmctld gives it the name of a FUTURE node that is like it."""
+    """slurmd -F: slurmctld gives it the name of a FUTURE node that is like it, which slurm.nodeName says."""
     slurm = own_slurm(nodes=["fut1"], cpus=os.cpu_count(), root=root,
                       node_line_extra=f"State=FUTURE Feature=dynf {topology()}",
                       slurmd_arguments={"fut1": ["-Fdynf"]})
     rig = rig_of(slurm)
-    rig.start()
-    node = rig.wait(lambda seen: annotation(seen, "node"))
+    rig.start(ready=False)
+    assert "slurm.nodeName" in rig.wait_condition("SlurmdReady", "Unknown", "SlurmdUnknown")["message"]
+    rig.stop()
+    rig.configure(slurm={"nodeName": "fut1"})
+    node = start(rig)
     assert annotation(node, "node") == "fut1"
-    rig.wait_known()
-    node = rig.node()
     assert annotation(node, "features") == "dynf"
     assert slurm_states(node) >= {"Idle"}
 
 
 def test_node_name_that_differs_from_the_host_name(own_slurm, rig_of):
-    """slurmd -N among others on this host: the one whose name ours is."""
+    """slurmd -N among others on this host: the one that slurm.nodeName names."""
     slurm = own_slurm(nodes=["left", "right"], cpus=2)
     rig = rig_of(slurm)
+    rig.start(ready=False)
+    message = rig.wait_condition("SlurmdReady", "Unknown", "SlurmdUnknown")["message"]
+    assert "left and right" in message and "slurm.nodeName" in message
+    rig.stop()
     rig.configure(slurm={"nodeName": "right"})
     node = start(rig)
     assert annotation(node, "node") == "right"

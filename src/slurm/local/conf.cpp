@@ -56,9 +56,7 @@ std::optional<bool> starts_with_site(const ConfLine& line) {
 
 void apply_node_keys(const ConfLine& line, NodeLine& node) {
   for (const auto& [key, value] : line.pairs) {
-    if (key == "port") {
-      node.port = first_port(value).value_or(node.port);
-    } else if (key == "corespeccount") {
+    if (key == "corespeccount") {
       node.core_spec_count = parse_int<std::int64_t>(value).value_or(0);
     } else if (key == "cpuspeclist") {
       node.cpu_spec_list = value;
@@ -125,10 +123,6 @@ class Collector {
          [](auto& c, auto& value) {
            c.conf_.controller_port = first_port(value).value_or(c.conf_.controller_port);
          }},
-        {"communicationparameters",
-         [](auto& c, auto& value) {
-           c.conf_.slurmd_serves_http &= !contains(to_lower(value), "disable_http");
-         }},
         {"slurmctldparameters",
          [](auto& c, auto& value) {
            c.conf_.limits_rate = contains(to_lower(value), "rl_enable");
@@ -139,20 +133,12 @@ class Collector {
            c.conf_.jobs_are_contained =
                contains(to_lower(value), "contain") || contains(to_lower(value), "x11");
          }},
-        {"tlstype",
-         [](auto& c, auto& value) {
-           c.conf_.slurmd_serves_http &= to_lower(value) == "none" || to_lower(value) == "tls/none";
-         }},
         // Without prefix since 25.11.
         {"authtype",
          [](auto& c, auto& value) {
            c.conf_.uses_munge = to_lower(value) == "auth/munge" || to_lower(value) == "munge";
          }},
         {"authinfo", [](auto& c, auto& value) { c.take_auth_info(value); }},
-        {"slurmdport",
-         [](auto& c, auto& value) {
-           c.conf_.slurmd_port = first_port(value).value_or(c.conf_.slurmd_port);
-         }},
         {"slurmdpidfile", [](auto& c, auto& value) { c.conf_.pid_file = value; }},
         {"slurmuser", [](auto& c, auto& value) { c.conf_.slurm_user = value; }},
         {"slurmdspooldir", [](auto& c, auto& value) { c.conf_.spool_dir = value; }},

@@ -36,7 +36,6 @@ std::string find_slurm_conf(const ConfSearch& search);
 struct NodeLine {
   std::string name;
   std::string hostname;  // NodeHostname, else the name
-  int port = 0;          // 0 = SlurmdPort
   std::int64_t core_spec_count = 0;
   std::string cpu_spec_list;
   std::int64_t cpus = 0;  // 0 = every thread; likewise not given below
@@ -69,12 +68,10 @@ struct SlurmConf {
   std::vector<std::string> controllers;  // "head1": without the address of head1(10.0.0.1)
   // SlurmctldAddr: the one address that whichever controller is active answers at; "" without.
   std::string virtual_address;
-  int controller_port = 6817;                    // SlurmctldPort, the first of a range
-  std::string pid_file = "/var/run/slurmd.pid";  // may hold %n and %h
-  std::string spool_dir = "/var/spool/slurmd";   // may hold %n and %h
-  std::string slurm_user = "root";               // SlurmUser: a name or a uid
-  int slurmd_port = 6818;
-  bool slurmd_serves_http = true;  // where its release can: not with disable_http or TLS
+  int controller_port = 6817;                              // SlurmctldPort, the first of a range
+  std::string pid_file = "/var/run/slurmd.pid";            // may hold %n and %h
+  std::string spool_dir = "/var/spool/slurmd";             // may hold %n and %h
+  std::string slurm_user = "root";                         // SlurmUser: a name or a uid
   std::string munge_socket = "/run/munge/munge.socket.2";  // AuthInfo=socket=…
   bool uses_munge = true;                                  // AuthType
   // Of all NodeName lines, and MaxNodeCount where that is more (dynamic nodes).

@@ -54,7 +54,7 @@ std::vector<const NodeLine*> nodes_of_host(const NameSources& sources) {
 
 // Without -N, and not given a name by slurmctld.
 bool looks_in_slurm_conf(const SlurmdSeen& slurmd) {
-  return slurmd.own_name().empty() && !slurmd.options.future && !slurmd.options.dynamic;
+  return slurmd.options.node_name.empty() && !slurmd.options.future && !slurmd.options.dynamic;
 }
 
 // A slurmd whose slurm.conf cannot be told is another cluster's if ours does not know its name.
@@ -64,36 +64,33 @@ bool is_of_cluster(const SlurmdSeen& slurmd, const SlurmConf* conf) {
          conf->find_node(name) != nullptr;
 }
 
-constexpr const char* kUntold = "a node named by slurmctld";
+constexpr const char* kByFuture = "a node named by slurmctld";
 
 // What the slurmd that run here call themselves: NAME of -N, the host name with -Z, "" for those
-// that look in slurm.conf, kUntold for one that has not told its name.
+// that look in slurm.conf, kByFuture for one whose name slurmctld chooses.
 std::set<std::string> slurmd_names(const NameSources& sources) {
   std::set<std::string> names;
   for (const auto& slurmd : sources.slurmds) {
+    const SlurmdOptions& options = slurmd.options;
     if (is_of_cluster(slurmd, sources.conf)) {
-      const bool untold = slurmd.is_named_by_slurmctld() && slurmd.told_name.empty();
-      const bool by_host = !untold && slurmd.options.dynamic && slurmd.own_name().empty();
-      names.insert(untold ? kUntold : by_host ? sources.hostname : slurmd.own_name());
+      names.insert(!options.node_name.empty() ? options.node_name
+                   : options.future           ? kByFuture
+                   : options.dynamic          ? sources.hostname
+                                              : "");
     }
   }
   return names;
 }
 
 NameChoice of_one_slurmd(const NameSources& sources, const std::string& name) {
-  bool by_host = true;
-  for (const auto& slurmd : sources.slurmds) {
-    by_host = by_host && slurmd.own_name().empty();
-    if (!slurmd.is_named_by_slurmctld() || !is_of_cluster(slurmd, sources.conf)) {
-      continue;
-    }
-    if (name == kUntold) {
-      return {"", "slurmd -F: slurmctld assigns the node name; slurmd has not reported it yet",
-              slurmd.pid};
-    }
-    return {name, "scontrol show slurmd", slurmd.pid};
+  if (name == kByFuture) {
+    return {"", "slurmd -F: slurmctld assigns the node name; set slurm.nodeName"};
   }
-  return {name, by_host ? "host name of the running slurmd -Z" : "option -N of the running slurmd"};
+  const bool by_option =
+      std::any_of(sources.slurmds.begin(), sources.slurmds.end(),
+                  [](const SlurmdSeen& slurmd) { return !slurmd.options.node_name.empty(); });
+  return {name,
+          by_option ? "option -N of the running slurmd" : "host name of the running slurmd -Z"};
 }
 
 std::string listed(const std::set<std::string>& names) {
@@ -111,11 +108,6 @@ NameChoice of_several_slurmd(const NameSources& sources, std::set<std::string> n
   if (names.erase("") > 0) {
     const std::string own = name_without_option(sources);
     names.insert(own.empty() ? short_hostname(sources.hostname) : own);
-  }
-  for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
-    if (names.contains(name)) {
-      return {name, "of the slurmds running here, the one with the Kubernetes node's name"};
-    }
   }
   return {"", fmt::format("slurmd is running here as {}; set slurm.nodeName", listed(names))};
 }
@@ -147,14 +139,14 @@ std::optional<NameChoice> by_slurm_conf(const NameSources& sources, bool runs) {
   if (nodes.size() == 1 || (runs && !nodes.empty())) {
     return by_node_line(conf, *nodes.front());
   }
+  if (nodes.size() > 1) {
+    return several_nodes(conf, nodes);
+  }
   for (const std::string& name : {sources.node_name, short_hostname(sources.node_name)}) {
     if (!runs && !name.empty() && conf.find_node(name) != nullptr) {
       return NameChoice{
           name, fmt::format("{}: NodeName equal to the node's name in Kubernetes", conf.path)};
     }
-  }
-  if (nodes.size() > 1) {
-    return several_nodes(conf, nodes);
   }
   return sources.other_hosts_problem.empty() ? std::nullopt : std::optional{not_resolved(sources)};
 }

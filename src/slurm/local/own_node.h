@@ -51,17 +51,14 @@ std::string name_without_option(const NameSources& sources);
 struct NameChoice {
   std::string name;  // "" when nothing tells
   std::string why;   // for people: "slurm.conf: NodeHostname vm"; without a name: why there is none
-  int told_by = 0;   // pid of the slurmd that alone on this machine tells the name; 0 = none
   bool operator==(const NameChoice&) const = default;
 };
 
-// In this order: the setting, the -N of the slurmd that runs here, what a `slurmd -F` without -N
-// was told by slurmctld (while that is not known, there is no name: it is not guessed), the host
-// name of a `slurmd -Z` without -N, what another slurmd without -N calls itself, the NodeName that
-// equals the Kubernetes node name, else (a dynamic node that is not there yet) the host name. Where
-// several slurmd run here, or none and several NodeNames have this host name, only the Kubernetes
-// node name can decide; else nothing is chosen. Nor where the names of a slurmd without -N cannot
-// be resolved.
+// In this order: the setting, the -N of the slurmd that runs here, the host name of a `slurmd -Z`
+// without -N, what another slurmd without -N calls itself, the NodeName that equals the Kubernetes
+// node name, else (a dynamic node that is not there yet) the host name. Only the setting names the
+// node of a `slurmd -F` without -N, which slurmctld chooses, of several slurmds that run here, of
+// none where several NodeNames have this host name, and where the host's names cannot be resolved.
 NameChoice resolve_node_name(const NameSources& sources);
 
 }  // namespace slurmlet::slurm

@@ -221,7 +221,7 @@ Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
       server = process_environment(proc_root, pid, "SLURM_CONF_SERVER").value_or("");
     }
     const bool known = !options.conf_file.empty() || process_environment_readable(proc_root, pid);
-    seen.push_back({pid, options, conf_of(proc_root, pid, options), std::move(server), known, "",
+    seen.push_back({pid, options, conf_of(proc_root, pid, options), std::move(server), known,
                     in_slurmd_unit(proc_root, pid)});
   }
   return seen;

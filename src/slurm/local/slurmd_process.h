@@ -56,23 +56,14 @@ struct SlurmdSeen {
   std::string conf;         // slurm.conf: of -f, else of its $SLURM_CONF; "" = Slurm's own search
   std::string conf_server;  // of --conf-server, else of its $SLURM_CONF_SERVER
   bool conf_known = true;   // false: its environment is not ours to read, and it has no -f
-  std::string told_name =
-      {};                // the NodeName that it told when asked (slurmd_name.h); "" = not told
-  bool in_unit = false;  // in the cgroup of its service
+  bool in_unit = false;     // in the cgroup of its service
   bool operator==(const SlurmdSeen&) const = default;
-
-  // The NodeName that it has by its own word; "" = none.
-  const std::string& own_name() const {
-    return options.node_name.empty() ? told_name : options.node_name;
-  }
-  // Only slurmctld and it know the name.
-  bool is_named_by_slurmctld() const { return options.future && options.node_name.empty(); }
 };
 
 // Every living slurmd that runs as one of `users`, by pid, whether or not a pidfile names it, which
 // is for who knows its slurm.conf to say. Without the children that one forks (a step's slurmstepd
 // before its exec, the successor at a reconfigure), what this process started itself (`slurmd -V`),
-// and those that only print something. One look at all processes. `told_name` is left empty.
+// and those that only print something. One look at all processes.
 Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
                                                 const TrustedUsers& users = {});
 

@@ -9,7 +9,6 @@
 
 #include "base/plain_text.h"
 #include "base/text.h"
-#include "slurm/answers/slurmd_status.h"
 
 namespace slurmlet::slurm {
 namespace {
@@ -98,6 +97,17 @@ std::vector<std::string> slurmd_programs(const std::string& bin_dir) {
   }
   candidates.insert(candidates.end(), {"/usr/sbin/slurmd", "/usr/local/sbin/slurmd"});
   return candidates;
+}
+
+std::string parse_slurmd_version(std::string_view text) {
+  const auto line = trim(text.substr(0, text.find('\n')));
+  const auto space = line.rfind(' ');
+  if (!line.starts_with("slurm") || space == std::string_view::npos) {
+    return "";
+  }
+  const auto version = line.substr(space + 1);
+  const bool number = !version.empty() && version.front() >= '0' && version.front() <= '9';
+  return number ? valid_utf8(version) : std::string{};
 }
 
 void SlurmdVersion::ask(std::vector<std::string> programs, SteadyTime now) {

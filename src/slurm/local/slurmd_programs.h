@@ -48,6 +48,10 @@ class SlurmdUnit {
 // may be gone, or not ours to run.
 std::vector<std::string> slurmd_programs(const std::string& bin_dir);
 
+// The output of `slurmd -V`: "slurm-wlm 22.05.8\n" → "22.05.8", "slurm 25.11.0" → "25.11.0"; ""
+// when it is neither.
+std::string parse_slurmd_version(std::string_view text);
+
 // The version of the installed slurmd, from `slurmd -V` (slurmd(8); needs no slurm.conf and no
 // privilege, 2-5 ms). Asked for rarely: at the start and when slurmd was started anew.
 class SlurmdVersion {

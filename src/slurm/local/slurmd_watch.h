@@ -10,7 +10,7 @@
 //
 // When slurmd stays away, systemd is asked once why (slurmd_programs.h).
 //
-// slurmd is never connected to or asked: a bare connect logs errors there, and `scontrol show
+// slurmd is never connected to or queried: a bare connect logs errors there, and `scontrol show
 // slurmd` wakes every slurmstepd.
 //
 // The same inotify tells of job starts and ends (sockets in the spool directory, slurmd(8)).

@@ -18,9 +18,7 @@ class DiscoverSlurm : public testing::Test {
                "ClusterName=alps\nSlurmctldHost=head\nNodeName=fut[1-4] "
                "State=FUTURE\nNodeName=vm\n");
     settings_.slurm.conf = tree_.path("slurm.conf");
-    settings_.slurm.bin_dir = "/opt/slurm/bin";
     slurmd_.pid = 42;
-    slurmd_.options.future = true;
     slurmd_.conf = settings_.slurm.conf;
     slurmd_.in_unit = true;
   }
@@ -33,19 +31,14 @@ class DiscoverSlurm : public testing::Test {
   slurm::SlurmdSeen slurmd_;
 };
 
-TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesIsAskedForItsName) {
-  const auto before = discover();
-  EXPECT_EQ(before.node_name, "");
-  EXPECT_EQ(before.refusal,
-            "slurmd -F: slurmctld assigns the node name; slurmd has not reported it yet");
-  EXPECT_EQ(before.told_by,
-            (slurm::SlurmdNameQuestion{42, settings_.slurm.conf, "", "/opt/slurm/bin"}));
-  slurmd_.told_name = "fut3";
-  const auto after = discover();
-  EXPECT_EQ(after.node_name, "fut3");
-  EXPECT_EQ(after.why, "scontrol show slurmd");
-  EXPECT_EQ(after.refusal, "");
-  EXPECT_EQ(after.told_by, before.told_by) << "its successor will be asked as well";
+TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesNeedsTheSetting) {
+  slurmd_.options.future = true;
+  EXPECT_EQ(discover().node_name, "");
+  EXPECT_THAT(discover().refusal, HasSubstr("set slurm.nodeName"));
+  settings_.slurm.node_name = "fut3";
+  EXPECT_EQ(discover().node_name, "fut3");
+  EXPECT_EQ(discover().watch.identity.node_name, "fut3");
+  EXPECT_EQ(discover().refusal, "");
 }
 
 TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
@@ -54,7 +47,6 @@ TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
             "ClusterName=Alps\nInclude gone.conf\n"
             "NodeName=vm CPUs=8 CoresPerSocket=8 Sockets=1 ThreadsPerCore=2\n")
       .file("cgroup.conf", "CgroupSlice=slurm.slice\n");
-  slurmd_.options.future = false;
   const auto setup = discover();
   EXPECT_EQ(setup.node_name, "vm");
   EXPECT_EQ(setup.place.cluster, "alps");
@@ -65,7 +57,6 @@ TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
 }
 
 TEST_F(DiscoverSlurm, OnlyAWholeSlurmConfTellsThatTheRateIsNotLimited) {
-  slurmd_.options.future = false;
   const std::string conf = "ClusterName=alps\nNodeName=vm CPUs=8\n";
   for (const auto& [more, may] : {std::pair{"", false},
                                   {"SlurmctldParameters=idle_on_node_suspend\n", false},
@@ -87,22 +78,13 @@ TEST_F(DiscoverSlurm, WithoutTheLineOfTheNodeItIsNotKnownHowSlurmCountsCpus) {
   EXPECT_EQ(setup.jobs.threads_per_cpu, std::nullopt);
 }
 
-TEST_F(DiscoverSlurm, WhereTheNameIsSetSlurmdIsNotAsked) {
-  settings_.slurm.node_name = "fut2";
-  const auto setup = discover();
-  EXPECT_EQ(setup.node_name, "fut2");
-  EXPECT_EQ(setup.told_by.pid, 0);
-  EXPECT_EQ(setup.refusal, "");
-}
-
-TEST_F(DiscoverSlurm, ConfiglessSlurmdIsAskedThroughItsServer) {
+TEST_F(DiscoverSlurm, TheConfigurationOfAConfiglessSlurmdIsFetchedFromItsServer) {
   settings_.slurm.conf.clear();
   slurmd_.conf.clear();
   slurmd_.conf_server = "head";
   const auto setup = discover();
-  EXPECT_EQ(setup.told_by.pid, 42);
-  if (setup.told_by.conf.empty()) {  // this machine has none in the usual places
-    EXPECT_EQ(setup.told_by.conf_server, "head");
+  if (setup.place.conf.empty()) {  // this machine has none in the usual places
+    EXPECT_EQ(setup.place.conf_server, "head");
   }
 }
 
@@ -129,7 +111,6 @@ TEST_F(DiscoverSlurm, AConfigurationThatOthersMayChangeIsNotUsed) {
                 HasSubstr("mode 0666; chmod o-w " + tree_.path("slurm.conf").string()));
     EXPECT_EQ(setup.refusal_cause, node::SlurmFailure::kBadConfiguration);
     EXPECT_EQ(setup.node_name, "");
-    EXPECT_EQ(setup.told_by.pid, 0);
     EXPECT_EQ(setup.conf.cluster_name, "");
   }
 }
@@ -148,7 +129,6 @@ TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
   settings_.slurm.conf.clear();
   tree_.file("theirs.conf", "ClusterName=theirs\nNodeName=vm\n");
   slurmd_.conf = slurmd_.options.conf_file = tree_.path("theirs.conf");
-  slurmd_.options.future = false;
   EXPECT_EQ(discover().conf.cluster_name, "theirs");
   const auto setup = discover_slurm_for_command(settings_, "vm.example.org", "vm", {slurmd_});
   EXPECT_NE(setup.conf.cluster_name, "theirs");

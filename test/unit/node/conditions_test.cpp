@@ -39,15 +39,6 @@ TEST(SlurmdConditionTest, EachLiveness) {
   }
 }
 
-TEST(SlurmdConditionTest, ASlurmdThatDoesNotServeSaysSo) {
-  HostFacts facts = facts_in_state("IDLE");
-  facts.slurmd.serves = true;
-  EXPECT_EQ(slurmd_condition(facts).status, "True");
-  facts.slurmd.serves = false;
-  EXPECT_EQ(slurmd_condition(facts).status, "False");
-  EXPECT_EQ(slurmd_condition(facts).reason, "SlurmdNotServing");
-}
-
 TEST(SlurmdConditionTest, Details) {
   HostFacts facts = facts_in_state("IDLE", {"NOT_RESPONDING"});
   EXPECT_THAT(slurmd_condition(facts).message, HasSubstr("it does not respond to slurmctld"));

@@ -118,11 +118,7 @@ TEST(ConditionEventsTest, ASlurmdThatRunsIsNotSaidNotToRun) {
   HostFacts stopped = facts_in_state("IDLE");
   stopped.slurmd.liveness = SlurmdFacts::Liveness::kStopped;
   EXPECT_THAT(events(facts_in_state("IDLE"), stopped), Contains("Warning SlurmdStopped"));
-  HostFacts not_serving = facts_in_state("IDLE");
-  not_serving.slurmd.serves = false;
-  EXPECT_THAT(events(facts_in_state("IDLE"), not_serving), Contains("Warning SlurmdNotServing"));
   EXPECT_THAT(events(stopped, without_slurmd()), Contains("Warning SlurmdNotRunning"));
-  EXPECT_THAT(events(not_serving, stopped), Contains("Warning SlurmdStopped"));
   EXPECT_THAT(events(stopped, stopped), IsEmpty());
 }
 

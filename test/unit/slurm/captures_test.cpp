@@ -19,7 +19,6 @@
 #include "slurm/answers/node_json.h"
 #include "slurm/answers/scontrol_text.h"
 #include "slurm/answers/slurm_client.h"
-#include "slurm/answers/slurmd_status.h"
 
 namespace slurmlet::slurm {
 namespace captures_test {
@@ -104,13 +103,6 @@ NodesAnswer parse(const std::string& source, const std::string& file) {
     return parse_nodes_json(capture.body, capture.status);
   }
   NodesAnswer out;
-  if (source == "scontrol show slurmd") {
-    const auto status = parse_slurmd_status(fixture(file));
-    auto& record = out.nodes.emplace_back();
-    record.name = status.node_name;
-    record.version = status.version;
-    return out;
-  }
   if (source == "error message") {
     out.failure = known_failure(fixture(file));
     return out;
@@ -180,8 +172,7 @@ TEST_P(Captures, SayWhatTheTableSays) {
 std::vector<Form> forms() {
   std::vector<Form> out{{"stale-single-rpc", "-"}};
   for (const auto& release : kReleases) {
-    for (const char* source :
-         {"-", "error message", "scontrol show node", "scontrol show slurmd", "slurmrestd"}) {
+    for (const char* source : {"-", "error message", "scontrol show node", "slurmrestd"}) {
       out.push_back({release, source});
     }
   }

@@ -23,10 +23,7 @@ set(COMPONENT_TESTS
   scontrol_source_test.cpp
   site_dump_test.cpp
   slurm_users_test.cpp
-  slurmd_name_test.cpp
-  slurmd_probe_test.cpp
   slurmd_process_test.cpp
-  slurmd_status_test.cpp
   slurmd_unit_test.cpp
   slurmd_version_test.cpp
   slurmd_watch_test.cpp

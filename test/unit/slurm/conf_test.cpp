@@ -165,12 +165,10 @@ PartitionName=normal Nodes=ALL ClusterName=wrong
   EXPECT_THAT(conf.controllers, ElementsAre("head1", "head2"));
   EXPECT_EQ(conf.controller_port, 6820);
   EXPECT_TRUE(conf.limits_rate);
-  EXPECT_EQ(conf.slurmd_port, 7000);
   EXPECT_EQ(conf.pid_file, "/run/slurmd.%n.pid");
   ASSERT_EQ(conf.nodes.size(), 2U) << "other nodes are not kept";
   const NodeLine* node = conf.find_node("nid000042");
   ASSERT_NE(node, nullptr);
-  EXPECT_EQ(node->port, 7001);
   EXPECT_THAT(node->gres, ElementsAre(node::Gres{"gpu", "a100", 4}));
 
   const auto facts = conf_facts(conf, "nid000042", {"nvidia", {{"/dev/nvidia0"}}});
@@ -195,7 +193,6 @@ TEST(SlurmConfTest, DefaultsAndUnknownNode) {
   const auto conf = conf_of(tree, {"vm", {}});
   EXPECT_EQ(conf.pid_file, "/var/run/slurmd.pid");
   EXPECT_EQ(conf.spool_dir, "/var/spool/slurmd");
-  EXPECT_EQ(conf.slurmd_port, 6818);
   EXPECT_THAT(conf.nodes, IsEmpty());
   const auto facts = conf_facts(conf, "vm", {});
   EXPECT_EQ(facts.node_name, "");
@@ -313,22 +310,6 @@ TEST(SlurmConfTest, ExpandsPatterns) {
   EXPECT_EQ(expand_pattern("/run/slurmd.%n.pid", "nid1", "vm.x.org"), "/run/slurmd.nid1.pid");
   EXPECT_EQ(expand_pattern("/spool/%h/%n", "nid1", "vm.x.org"), "/spool/vm/nid1");
   EXPECT_EQ(expand_pattern("100%%/%x/%", "n", "h"), "100%/%x/%");
-}
-
-TEST(SlurmConfTest, TellsWhetherSlurmdMayServeHttp) {
-  const std::vector<std::pair<const char*, bool>> cases{
-      {"", true},
-      {"CommunicationParameters=NoAddrCache\n", true},
-      {"CommunicationParameters=NoAddrCache,disable_http\n", false},
-      {"TLSType=tls/none\n", true},
-      {"TLSType=tls/s2n\n", false}};
-  for (const auto& [text, serves] : cases) {
-    TempTree tree;
-    tree.file("slurm.conf", std::string{"ClusterName=alps\n"} + text);
-    const auto conf = read_slurm_conf(tree.path("slurm.conf"), {"nid1", {}});
-    ASSERT_TRUE(conf) << text;
-    EXPECT_EQ(conf->slurmd_serves_http, serves) << text;
-  }
 }
 
 TEST(SlurmConfTest, SearchesAsSlurmDoes) {

@@ -123,60 +123,49 @@ TEST(NodeName, NamesThatCannotBeResolvedAreNotNone) {
   EXPECT_EQ(resolve_node_name(sources).name, "n1");
 }
 
-TEST(NodeName, OfSeveralTheOneNamedAsInKubernetes) {
-  const SlurmConf conf = conf_with({line("nid1", "vm"), line("nid2", "vm")});
+TEST(NodeName, ByTheNameInKubernetesWhereTheHostHasNone) {
+  const SlurmConf conf = conf_with({line("nid2", "elsewhere")});
   EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2"}).name, "nid2");
   EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2.cluster.local"}).name, "nid2");
 }
 
-TEST(NodeName, SeveralWithoutAHintAreNotGuessed) {
+TEST(NodeName, SeveralNeedTheSetting) {
   const SlurmConf conf = conf_with({line("nid1", "vm"), line("nid2", "vm"), line("nid3", "vm")});
-  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "kube"}),
+  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2"}),
             (NameChoice{"",
                         "/etc/slurm/slurm.conf names this host nid1, nid2 and nid3; set "
                         "slurm.nodeName"}));
 }
 
-TEST(NodeName, SeveralSlurmdAreNotGuessed) {
+TEST(NodeName, SeveralSlurmdsNeedTheSetting) {
   const SlurmConf conf = conf_with({line("n1", "vm"), line("n2", "vm")});
-  EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "kube"}),
+  EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "n1"}),
             (NameChoice{"", "slurmd is running here as n1 and n2; set slurm.nodeName"}));
   EXPECT_EQ(resolve_node_name({"", running({"n2", ""}), nullptr, "vm.example.org", "kube"}).why,
             "slurmd is running here as n2 and vm; set slurm.nodeName");
   EXPECT_EQ(resolve_node_name({"n2", running({"n2", "n1"}), &conf, "vm", "kube"}).name, "n2");
-  EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "n1.cluster"}).name, "n1");
   EXPECT_EQ(resolve_node_name({"", running({"n2", "n2"}), &conf, "vm", "kube"}).name, "n2")
       << "the old one and its successor";
 }
 
-std::vector<SlurmdSeen> future(const std::string& option, const std::string& told) {
+std::vector<SlurmdSeen> future(const std::string& option) {
   auto seen = running({option});
-  seen[0].pid = 42;
   seen[0].options.future = true;
-  seen[0].told_name = told;
   return seen;
 }
 
-TEST(NodeName, ANameThatSlurmctldChoosesIsNotGuessed) {
+TEST(NodeName, ANameThatSlurmctldChoosesNeedsTheSetting) {
   const SlurmConf conf = conf_with({line("n1", "vm"), line("vm", "vm"), line("kube", "x")});
-  EXPECT_EQ(
-      resolve_node_name({"", future("", ""), &conf, "vm", "kube"}),
-      (NameChoice{"", "slurmd -F: slurmctld assigns the node name; slurmd has not reported it yet",
-                  42}));
-  EXPECT_EQ(resolve_node_name({"", future("", "fut7"), &conf, "vm", "kube"}),
-            (NameChoice{"fut7", "scontrol show slurmd", 42}));
-}
-
-TEST(NodeName, WhereItIsKnownOtherwiseNobodyIsAsked) {
-  EXPECT_EQ(resolve_node_name({"set", future("", ""), nullptr, "vm", "kube"}),
-            (NameChoice{"set", "setting slurm.nodeName"}));
-  EXPECT_EQ(resolve_node_name({"", future("n7", ""), nullptr, "vm", "kube"}),
+  EXPECT_EQ(resolve_node_name({"", future(""), &conf, "vm", "kube"}),
+            (NameChoice{"", "slurmd -F: slurmctld assigns the node name; set slurm.nodeName"}));
+  EXPECT_EQ(resolve_node_name({"fut7", future(""), &conf, "vm", "kube"}).name, "fut7");
+  EXPECT_EQ(resolve_node_name({"", future("n7"), &conf, "vm", "kube"}),
             (NameChoice{"n7", "option -N of the running slurmd"}));
 }
 
-TEST(NodeName, OfSeveralOneThatHasNotToldItsNameIsNotTheHostName) {
+TEST(NodeName, OfSeveralOneThatSlurmctldNamesIsNotTheHostName) {
   auto both = running({"n1"});
-  both.push_back(future("", "").front());
+  both.push_back(future("").front());
   EXPECT_EQ(
       resolve_node_name({"", both, nullptr, "vm", "vm"}),
       (NameChoice{

@@ -104,10 +104,9 @@ TEST_F(SlurmdProcessTest, EverySlurmdOfTheMachineIsSeen) {
   add_process(tree_, {45, "slurmstepd", {"slurmstepd: [9.batch]"}});
   const auto seen = running_slurmds(places_.proc_root);
   ASSERT_TRUE(seen);
-  EXPECT_THAT(*seen,
-              testing::ElementsAre(
-                  SlurmdSeen{42, {"n1", false, "/a.conf", ""}, "/a.conf", "", true, "", true},
-                  SlurmdSeen{43, {}, "/b.conf", "head", true, "", true}));
+  EXPECT_THAT(*seen, testing::ElementsAre(
+                         SlurmdSeen{42, {"n1", false, "/a.conf", ""}, "/a.conf", "", true, true},
+                         SlurmdSeen{43, {}, "/b.conf", "head", true, true}));
   tree_.remove("proc");
   EXPECT_FALSE(running_slurmds(places_.proc_root));
 }

@@ -4,7 +4,6 @@
 
 #include "fake_runner.h"
 #include "fixture.h"
-#include "slurm/answers/slurmd_status.h"
 
 namespace slurmlet::slurm {
 namespace {

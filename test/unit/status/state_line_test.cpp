@@ -95,8 +95,6 @@ std::vector<Row> rows() {
       {"slurmd is suspended",
        [](Report& r, LeaseStatus&) { r.facts.slurmd.liveness = Liveness::kStopped; },
        "n1: Ready, slurmd is suspended, Slurm IDLE, lease renewed 14:02:11Z"},
-      {"slurmd refuses", [](Report& r, LeaseStatus&) { r.facts.slurmd.serves = false; },
-       "n1: Ready, slurmd is not serving requests, Slurm IDLE, lease renewed 14:02:11Z"},
       {"not ready for another cause",
        [](Report& r, LeaseStatus&) {
          r.ready = {"Ready", "False", "NodeShuttingDown", "node is shutting down"};

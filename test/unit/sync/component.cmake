@@ -1,8 +1,6 @@
 set(COMPONENT_TESTS
   event_sink_test.cpp
   facts_doubt_test.cpp
-  facts_name_test.cpp
-  facts_probe_test.cpp
   facts_shared_files_test.cpp
   facts_slurmd_test.cpp
   facts_sync_test.cpp

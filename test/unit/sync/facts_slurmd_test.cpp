@@ -24,9 +24,9 @@ TEST_F(FactsSlurmdTest, ASlurmdThatIsThereIsSeenAtOnce) {
   make();
   step();
   EXPECT_EQ(liveness(), Liveness::kRunning);
-  EXPECT_TRUE(facts_->learns_about_slurmd()) << "slurmd -V has not ended";
+  EXPECT_TRUE(facts_->learns_version()) << "slurmd -V has not ended";
   end_version();
-  EXPECT_FALSE(facts_->learns_about_slurmd());
+  EXPECT_FALSE(facts_->learns_version());
   EXPECT_EQ(facts().slurmd.pid, slurmd_->pid());
   EXPECT_EQ(facts().slurmd.version, "22.05.8");
   EXPECT_TRUE(grace_over());

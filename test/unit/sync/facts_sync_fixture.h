@@ -76,10 +76,6 @@ class FactsSyncFixture : public ::testing::Test {
         setup.refusal = "slurmd runs here several times";
       } else if (!option.empty()) {
         setup.node_name = option;
-      } else if (!slurmds.empty() && slurmds.front().options.future) {
-        setup.node_name = slurmds.front().told_name;
-        setup.refusal = setup.node_name.empty() ? "slurmd has not told it yet" : "";
-        setup.told_by.pid = slurmds.front().pid;
       }
       return setup;
     };
@@ -96,16 +92,14 @@ class FactsSyncFixture : public ::testing::Test {
     }
     auto poll =
         std::make_unique<slurm::ControllerPoll>(poll_, std::move(sources), [] { return 0.5; });
-    facts_ = std::make_unique<FactsSync>(FactsSync::Parts{
-        .options = options_,
-        .metal3 = metal3_,
-        .discover = discover,
-        .unread = unread,
-        .poll = std::move(poll),
-        .version_runner = std::make_unique<slurm::FakeRunner>(version_),
-        .unit_runner = std::make_unique<slurm::FakeRunner>(unit_),
-        .name = {std::make_unique<slurm::FakeRunner>(scontrol_), [] { return 0.5; }},
-        .probe = slurm::SlurmdProbe{probe_client_}});
+    facts_ = std::make_unique<FactsSync>(
+        FactsSync::Parts{.options = options_,
+                         .metal3 = metal3_,
+                         .discover = discover,
+                         .unread = unread,
+                         .poll = std::move(poll),
+                         .version_runner = std::make_unique<slurm::FakeRunner>(version_),
+                         .unit_runner = std::make_unique<slurm::FakeRunner>(unit_)});
   }
   // Has looked for slurmd, and `slurmd -V` has ended.
   void start() {
@@ -201,9 +195,7 @@ class FactsSyncFixture : public ::testing::Test {
   fakes::FakeClock clock_;
   slurm::FakeProgram dump_;  // show node
   slurm::FakeProgram version_;
-  slurm::FakeProgram unit_;                       // systemctl
-  slurm::FakeProgram scontrol_;                   // show slurmd
-  slurm::SlurmdProbe::ClientMaker probe_client_;  // none: slurmd cannot be asked
+  slurm::FakeProgram unit_;  // systemctl
   FactsOptions options_;
   slurm::PollSettings poll_;
   bool has_operator_ = false;    // in the place of scontrol
