@@ -83,6 +83,9 @@ class SideCall {
   // Begun, and the result not taken.
   bool busy() const { return state_ != nullptr; }
 
+  // The last begin() got no thread.
+  bool is_refused() const { return is_refused_; }
+
   // The result, once; waits for it no longer than `patience`.
   std::optional<T> take(Duration patience = Duration::zero()) {
     if (!busy() || !state_->wait(patience)) {
@@ -113,7 +116,7 @@ class SideCall {
   std::shared_ptr<State> state_;
   Duration limit_{};
   SteadyTime late_at_{};
-  bool is_refused_ = false;  // the last begin() got no thread
+  bool is_refused_ = false;
 };
 
 // How long a loop waits for a file that it needs now. Tests change it.

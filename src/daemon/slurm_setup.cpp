@@ -130,6 +130,24 @@ void set_places(const config::SlurmSettings& settings, const slurm::SlurmConf& c
   }
 }
 
+// What slurmctld is queried for, and how often.
+void set_cluster(const config::SlurmSettings& settings, const slurm::SlurmConf& conf,
+                 const std::string& path, const slurm::ClusterChoice& cluster,
+                 sync::SlurmSetup& setup) {
+  setup.site = SitePlace{setup.node_name, conf.node_count, conf.nodes_at_once};
+  if (!conf.path.empty()) {
+    setup.pace = poll_settings(settings, conf.node_count);
+  }
+  setup.place.conf = settings.conf.empty() ? path : "";
+  setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
+  setup.place.cluster = conf.cluster_name;
+  setup.place.may_limit_rate = conf.path.empty() || !conf.left_out.empty() || conf.limits_rate;
+  if (path.empty() && !cluster.conf_server.empty()) {
+    setup.place.conf_server = cluster.conf_server;
+    setup.why += "; each query fetches slurm.conf from " + cluster.conf_server + " as well";
+  }
+}
+
 }  // namespace
 
 sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::string& hostname,
@@ -160,18 +178,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
         {settings.slurm.node_name, cluster.slurmds, nullptr, hostname, kubernetes_node, {}, {}},
         path, users);
   }
-  setup.site = SitePlace{setup.node_name, conf.node_count, conf.nodes_at_once};
-  if (!conf.path.empty()) {
-    setup.pace = poll_settings(settings.slurm, conf.node_count);
-  }
-  setup.place.conf = settings.slurm.conf.empty() ? path : "";
-  setup.place.munge_socket = conf.path.empty() || !conf.uses_munge ? "" : conf.munge_socket;
-  setup.place.cluster = conf.cluster_name;
-  setup.place.may_limit_rate = conf.path.empty() || !conf.left_out.empty() || conf.limits_rate;
-  if (path.empty() && !cluster.conf_server.empty()) {
-    setup.place.conf_server = cluster.conf_server;
-    setup.why += "; each query fetches slurm.conf from " + cluster.conf_server + " as well";
-  }
+  set_cluster(settings.slurm, conf, path, cluster, setup);
   setup.watch.identity.default_conf = usual;
   set_places(settings.slurm, conf, slurm::short_hostname(hostname), slurmds.size() > 1, users,
              setup);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "sync/facts_sync.h"
+#include "sync/slurm_conf_reader.h"
 
 namespace slurmlet::daemon {
 

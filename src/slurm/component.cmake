@@ -26,6 +26,7 @@ set(COMPONENT_SOURCES
   local/slurmd_process.cpp
   local/slurmd_programs.cpp
   local/slurmd_watch.cpp
+  local/spool_watch.cpp
   sources/controller_poll.cpp
   sources/poll_pace.cpp
   sources/published_record.cpp

@@ -1,13 +1,16 @@
 set(COMPONENT_SOURCES
   deletion_tracker.cpp
   event_sink.cpp
-  facts_files.cpp
   facts_sync.cpp
+  job_tracker.cpp
   lease_claim.cpp
   lease_sync.cpp
+  machine_reader.cpp
   node_announcer.cpp
   node_registration.cpp
   node_sync.cpp
   node_watch.cpp
   node_writer.cpp
-  pod_sync.cpp)
+  pod_sync.cpp
+  slurm_conf_reader.cpp
+  slurmd_monitor.cpp)

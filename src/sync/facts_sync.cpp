@@ -3,224 +3,128 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/log.h"
-#include "node/gpu_cards.h"
-
 namespace slurmlet::sync {
-namespace {
 
 using Liveness = node::SlurmdFacts::Liveness;
-using std::chrono::milliseconds;
-
-// Slurm sets NOT_RESPONDING for some seconds after each RESUME, until slurmd has registered again.
-constexpr Duration kDoubt = std::chrono::seconds{20};
-
-// A job's start shows in several steps over some 150 ms; one look after them is enough.
-constexpr Duration kJobsSettle = milliseconds{500};
-
-bool is_gone(Liveness liveness) {
-  return liveness == Liveness::kAbsent || liveness == Liveness::kStopped;
-}
-
-}  // namespace
 
 FactsSync::FactsSync(Parts parts)
-    : options_(std::move(parts.options)),
-      discover_(std::move(parts.discover)),
-      poll_(std::move(parts.poll)),
-      setup_(std::move(parts.unread)),
-      watch_(setup_.watch, std::move(parts.version_runner), std::move(parts.unit_runner)),
-      jobs_(setup_.jobs),
-      pressures_(options_.paths) {
+    : first_patience_(parts.options.first_patience),
+      conf_(parts.options, std::move(parts.discover), std::move(parts.unread)),
+      slurmd_(conf_.setup().watch, std::move(parts.version_runner), std::move(parts.unit_runner),
+              parts.options.not_ready_grace),
+      jobs_(parts.options),
+      machine_(parts.options),
+      poll_(std::move(parts.poll)) {
   facts_.metal3 = std::move(parts.metal3);
   facts_.machine.gpus_hang = true;  // so far
 }
 
-void FactsSync::read_machine() {
-  facts_.machine = host::read_machine(options_.paths, std::move(facts_.machine));
-  facts_.machine.system_uuid = options_.system_uuid;
-  gpus_wanted_ = disk_size_wanted_ = true;
-}
-
-// A driver that hangs costs the news of the GPUs only: how many there are stays known.
-void FactsSync::follow_gpus(Now now) {
-  Duration patience{};
-  if (gpus_wanted_ && !gpus_.busy()) {
-    auto read = [read = options_.read_gpus, paths = options_.paths,
-                 files = node::card_files(facts_.slurm_conf)] { return read(paths, files); };
-    gpus_wanted_ = !gpus_.begin(std::move(read), now.steady, options_.reading_limit);
-    patience = options_.patience;
+const SitePlace& FactsSync::await_site(Now now, Duration patience) {
+  if (conf_.await(now, patience)) {
+    use_setup();
   }
-  if (auto reading = gpus_.take(patience)) {
-    if (std::exchange(gpus_late_, false)) {
-      log::info("the GPUs of this machine are read again");
-    }
-    facts_.machine.gpus_hang = false;
-    facts_.machine.gpus = std::move(reading->gpus);
-    facts_.machine.missing_gpu_files = std::move(reading->missing_files);
-  } else if (gpus_.late(now.steady) && !std::exchange(gpus_late_, true)) {
-    facts_.machine.gpus_hang = true;
-    log::warning("the GPU driver does not answer");
-  }
-}
-
-// A second slurmd may come at any time, or the one too many go. While none runs there is nothing
-// new to learn.
-void FactsSync::look_again_for_slurmds(Now now) {
-  if (!read_) {
-    return;
-  }
-  // A file that was rejected may have been given its right owner or mode, a name server may answer
-  // again.
-  const bool may_have_changed = !setup_.refusal.empty();
-  if ((look_for_slurmds() && (slurmds_.size() > 1 || !setup_.refusal.empty())) ||
-      may_have_changed) {
-    setup_slurm(now);
-  }
-}
-
-// With the reading of the machine (but the first: slurm.conf has just been read), and at each tick
-// while there is something to resolve.
-bool FactsSync::is_due_to_look(Now now) const {
-  return next_machine_ != SteadyTime{} &&
-         (now.steady >= next_machine_ || (!setup_.refusal.empty() && now.steady >= next_tick_));
-}
-
-void FactsSync::take_watched(Now now) {
-  const auto before = watched_.liveness;
-  watched_ = watch_.facts();
-  if (is_gone(watched_.liveness)) {
-    if (before == Liveness::kRunning) {
-      absent_since_ = now.steady;
-      poll_->request_poll(now);
-    }
-  } else {
-    absent_since_.reset();
-  }
-}
-
-void FactsSync::follow_slurmd(Now now) {
-  const node::SlurmdFacts before = watched_;
-  take_watched(now);
-  const bool started = watched_.pid != 0 && watched_.pid != before.pid;
-  if (is_gone(watched_.liveness)) {
-    read_beside_.clear();  // one of them may begin to count, and slurm.conf with it
-  }
-  const bool has_been_read =
-      std::find(read_beside_.begin(), read_beside_.end(), watched_.pid) != read_beside_.end();
-  if (started && !has_been_read) {
-    // Without an absence it is scontrol reconfigure, on all nodes at the same moment.
-    const bool reconfigured = before.liveness == Liveness::kRunning && setup_.refusal.empty();
-    const Duration spread = std::min(delay_rule(Delay::kReread).to, poll_->pace().spread);
-    reread_at_ = now.steady + (reconfigured ? setup_.site.in(spread, "reread:") : Duration::zero());
-  }
-  if (started && is_gone(before.liveness)) {
-    poll_->request_poll(now);
-  }
-  if (now.steady >= reread_at_) {
-    reread_at_ = kNever;
-    look_for_slurmds();
-    setup_slurm(now);
-    take_watched(now);  // by the new rules the slurmd may not count any more
-  }
-}
-
-// Returns when there is something to do about slurmctld's answer.
-SteadyTime FactsSync::follow_answer(Now now) {
-  const node::SlurmAnswer& answer = facts_.slurm;
-  const bool doubted = answer.record && !answer.stale && !answer.failure &&
-                       answer.record->state.has("NOT_RESPONDING") &&
-                       watched_.liveness == Liveness::kRunning;
-  if (!doubted) {
-    doubt_at_.reset();
-  } else if (!doubt_at_) {
-    doubt_at_ = now.steady + kDoubt;
-  } else if (*doubt_at_ != kNever && now.steady >= *doubt_at_) {
-    doubt_at_ = kNever;
-    poll_->request_poll(now);
-    return now.steady;
-  }
-  return doubt_at_.value_or(kNever);
-}
-
-void FactsSync::follow_pressures(Now now) {
-  if (now.steady >= next_tick_) {
-    const auto sample = pressures_.sample();
-    facts_.machine.memory_pressure = sample.memory;
-    facts_.machine.pid_pressure = sample.pid;
-    disk_wanted_ = true;
-    next_tick_ = next_aligned(now, options_.tick);
-  }
-  follow_disk(now);
+  return site();
 }
 
 SteadyTime FactsSync::step(Now now) {
-  follow_reading(now, std::exchange(options_.first_patience, Duration::zero()));
-  follow_spool(now);
-  if (is_due_to_look(now)) {
-    look_again_for_slurmds(now);
-  }
-  next_watch_ = watch_.step(now);
+  const bool is_report = machine_.report_is_due(now);
+  follow_slurm_conf(now, is_report);
   follow_slurmd(now);
-  SteadyTime next = next_watch_;
-  if (watch_.take_job_event()) {
-    jobs_changed_ = true;
-    read_jobs_at_ = std::min(read_jobs_at_.value_or(kNever), now.steady + kJobsSettle);
+  if (is_report) {
+    jobs_.read_again();
   }
-  if (now.steady >= next_machine_) {
-    read_machine();
-    compared_mounts_of_ = 0;
-    read_jobs(now);
-    next_machine_ = now.steady + options_.machine_interval;
-  }
-  follow_gpus(now);
-  follow_pressures(now);
+  SteadyTime next = machine_.step(now, facts_);
   next = std::min(next, poll_->step(now));
   facts_.slurm = poll_->answer(now);
-  next = std::min(next, follow_answer(now));
-  if (facts_.slurm.answered_at != jobs_of_answer_) {
-    jobs_of_answer_ = facts_.slurm.answered_at;
-    read_jobs(now);
-  } else if (read_jobs_at_ && now.steady >= *read_jobs_at_) {
-    read_jobs(now);
-  }
-  if (jobs_changed_ && !read_jobs_at_) {
-    jobs_changed_ = false;
+  next = std::min(next, jobs_.step(now, slurmd_.facts().pid, facts_));
+  if (slurmd_.doubts(facts_.slurm, now) || jobs_.take_change()) {
     poll_->request_poll(now);
     next = now.steady;
   }
   set_slurmd();
-  if (absent_since_ && now.steady < *absent_since_ + options_.not_ready_grace) {
-    next = std::min(next, *absent_since_ + options_.not_ready_grace);
+  return std::min({next, conf_.wake_at(now), slurmd_.wake_at(now)});
+}
+
+// Once per report, but for the first (slurm.conf has just been read), and at each tick while there
+// is something to resolve.
+void FactsSync::follow_slurm_conf(Now now, bool is_report) {
+  const bool is_due =
+      machine_.is_read() && (is_report || (conf_.names_no_node() && machine_.tick_is_due(now)));
+  if (conf_.await(now, std::exchange(first_patience_, Duration::zero())) ||
+      (is_due && conf_.look_again(now))) {
+    use_setup();
+  } else if (!conf_.is_read() && !conf_.problem().empty()) {
+    poll_->set_standing_failure({node::SlurmFailure::kFileSystemHangs, conf_.problem()});
   }
-  return std::min({next, next_tick_, next_machine_, reread_at_, read_jobs_at_.value_or(kNever),
-                   reading_.late_at(now.steady), spool_.late_at(now.steady),
-                   gpus_.late_at(now.steady), disk_.late_at(now.steady)});
+}
+
+void FactsSync::use_setup() {
+  const SlurmSetup& setup = conf_.setup();
+  facts_.slurm_conf = setup.conf;
+  const bool is_certain = setup.problem.empty() && setup.refusal.empty();
+  facts_.slurm_node = is_certain ? setup.node_name : "";
+  slurmd_.configure(setup.watch);
+  jobs_.set_places(setup.jobs);
+  machine_.read_again();  // slurmd has counted its GPUs anew as well
+  poll_->set_place(setup.place);
+  if (setup.pace) {
+    poll_->set_pace(*setup.pace);
+  }
+  if (setup.refusal.empty()) {
+    poll_->set_node(setup.node_name, setup.site);
+  } else {
+    poll_->set_standing_failure({setup.refusal_cause, setup.refusal});
+  }
+}
+
+void FactsSync::follow_slurmd(Now now) {
+  const bool ran = slurmd_.facts().liveness == Liveness::kRunning;
+  const SlurmdMonitor::Change change = slurmd_.step(now);
+  if (slurmd_.is_gone()) {
+    conf_.slurmd_is_gone();
+  }
+  if (change.started) {
+    // Without an absence it is scontrol reconfigure, on all nodes at the same moment.
+    const bool is_reconfigured = ran && !conf_.names_no_node();
+    const Duration spread = std::min(delay_rule(Delay::kReread).to, poll_->pace().spread);
+    conf_.slurmd_started(slurmd_.facts().pid, now,
+                         is_reconfigured ? site().in(spread, "reread:") : Duration::zero());
+  }
+  bool has_news = change.went || change.came;
+  if (conf_.is_due(now) && conf_.read_again(now)) {
+    use_setup();
+    has_news |= slurmd_.step(now).went;  // by the new rules it may not count any more
+  }
+  if (has_news) {
+    poll_->request_poll(now);
+  }
+  if (slurmd_.take_job_event()) {
+    jobs_.note_event(now);
+  }
 }
 
 std::vector<int> FactsSync::wake_fds() const {
-  std::vector<int> fds = watch_.wake_fds(read_jobs_at_.has_value());
-  const std::vector<int> polls = poll_->wake_fds();
-  fds.insert(fds.end(), polls.begin(), polls.end());
-  for (const int fd : {reading_.wake_fd(), spool_.wake_fd(), gpus_.wake_fd(), disk_.wake_fd()}) {
-    if (fd >= 0) {
-      fds.push_back(fd);
-    }
+  std::vector<int> fds = slurmd_.wake_fds(jobs_.is_settling());
+  for (const auto& more : {machine_.wake_fds(), poll_->wake_fds()}) {
+    fds.insert(fds.end(), more.begin(), more.end());
   }
+  fds.insert(fds.end(), {conf_.wake_fd(), jobs_.wake_fd()});
+  std::erase(fds, -1);
   return fds;
 }
 
 void FactsSync::set_slurmd() {
-  facts_.slurmd = watched_;
+  facts_.slurmd = slurmd_.facts();
   // It is not known which of several slurmd is this node's.
-  if (!setup_.refusal.empty()) {
+  if (conf_.names_no_node()) {
     facts_.slurmd = {};
-    facts_.slurmd.detail = setup_.refusal;
+    facts_.slurmd.detail = conf_.setup().refusal;
   }
   // A slurmd outside its unit is found by the pidfile that slurm.conf names.
-  if (!read_ && watched_.liveness != Liveness::kRunning) {
+  if (!conf_.is_read() && facts_.slurmd.liveness != Liveness::kRunning) {
     facts_.slurmd = {};
-    facts_.slurmd.detail = late_.empty() ? "slurm.conf has not been read yet" : late_;
+    facts_.slurmd.detail =
+        conf_.problem().empty() ? "slurm.conf has not been read yet" : conf_.problem();
   }
 }
 
@@ -234,7 +138,7 @@ void FactsSync::prefer_address(const std::string& address) {
 
 node::Circumstances FactsSync::circumstances(Now now) const {
   node::Circumstances out;
-  out.slurmd_grace_over = !absent_since_ || now.steady >= *absent_since_ + options_.not_ready_grace;
+  out.slurmd_grace_over = slurmd_.grace_is_over(now);
   return out;
 }
 

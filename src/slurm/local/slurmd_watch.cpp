@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "slurm/local/local_jobs.h"
 #include "slurm/local/proc.h"
 
 namespace slurmlet::slurm {
@@ -48,6 +47,7 @@ SlurmdWatch::SlurmdWatch(SlurmdWatchSettings settings,
                          std::unique_ptr<CommandRunner> version_runner,
                          std::unique_ptr<CommandRunner> unit_runner)
     : settings_(std::move(settings)),
+      spool_(inotify_, settings_.spool_dir, settings_.rescan, settings_.patience),
       version_(std::move(version_runner)),
       unit_(std::move(unit_runner), settings_.systemd_dir) {
   facts_.detail = "not checked yet";
@@ -57,9 +57,7 @@ void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
   settings_ = std::move(settings);
   inotify_ = std::make_shared<Inotify>();
   look_ = {};
-  spool_look_ = {};
-  spool_watch_.reset();
-  spool_at_ = {};
+  spool_ = {inotify_, settings_.spool_dir, settings_.rescan, settings_.patience};
   birth_watches_.clear();
   pidfd_.reset();
   pid_ = 0;
@@ -67,7 +65,7 @@ void SlurmdWatch::reconfigure(SlurmdWatchSettings settings) {
 }
 
 SteadyTime SlurmdWatch::step(Now now) {
-  watch_spool(now);
+  spool_.step(now);
   read_events(now.steady);
   if (version_.step(now.steady)) {
     facts_.version = version_.version();
@@ -97,7 +95,7 @@ std::vector<int> SlurmdWatch::wake_fds(bool jobs_can_wait) const {
   if (inotify_->fd() >= 0 && !(jobs_can_wait && pid_ != 0)) {
     fds.push_back(inotify_->fd());
   }
-  for (const int fd : {pid_ == 0 ? look_.wake_fd() : -1, spool_look_.wake_fd()}) {
+  for (const int fd : {pid_ == 0 ? look_.wake_fd() : -1, spool_.wake_fd()}) {
     if (fd >= 0) {
       fds.push_back(fd);
     }
@@ -110,28 +108,9 @@ std::vector<int> SlurmdWatch::wake_fds(bool jobs_can_wait) const {
 
 node::SlurmdFacts SlurmdWatch::facts() const { return facts_; }
 
-// The spool directory may be made by the first slurmd that starts here.
-void SlurmdWatch::watch_spool(Now now) {
-  const bool is_due = now.steady >= spool_at_ || spool_look_.busy();
-  if (spool_watch_ || settings_.spool_dir.empty() || !is_due) {
-    return;
-  }
-  const bool begun = spool_look_.begin(
-      [inotify = inotify_, directory = settings_.spool_dir] {
-        return inotify->add(directory, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM |
-                                           IN_DELETE_SELF | IN_MOVE_SELF);
-      },
-      now.steady);
-  spool_at_ = next_aligned(now, settings_.rescan);
-  if (const auto watch = spool_look_.take(begun ? settings_.patience : Duration::zero())) {
-    spool_watch_ = *watch;
-    job_event_ = job_event_ || spool_watch_.has_value();
-  }
-}
-
 void SlurmdWatch::unwatch_births() {
   for (const int watch : birth_watches_) {
-    if (watch != spool_watch_) {
+    if (!spool_.uses(watch)) {
       inotify_->remove(watch);
     }
   }
@@ -141,18 +120,12 @@ void SlurmdWatch::unwatch_births() {
 void SlurmdWatch::read_events(SteadyTime now) {
   const std::string pid_name = std::filesystem::path{settings_.places.pid_file}.filename();
   for (const auto& event : inotify_->read()) {
-    bool birth = event.name == pid_name || event.name == settings_.places.unit;
-    if ((event.mask & IN_Q_OVERFLOW) != 0) {
-      birth = true;
-      job_event_ = true;
-    } else if (event.watch == spool_watch_) {
-      birth = true;
-      job_event_ = job_event_ || is_job_entry(event.name) || event.name.empty();
-      if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) != 0) {
-        inotify_->remove(*spool_watch_);
-        spool_watch_.reset();
-      }
+    const bool overflow = (event.mask & IN_Q_OVERFLOW) != 0;
+    if (overflow) {
+      spool_.note_change();
     }
+    const bool birth = spool_.take(event) || overflow || event.name == pid_name ||
+                       event.name == settings_.places.unit;
     if (birth && pid_ == 0) {
       hurry(now);
     }
@@ -253,7 +226,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
   }
   facts_.pid = pid;
   facts_.detail.clear();
-  spool_at_ = {};
+  spool_.look_soon();
   unit_.reset();
   check_state(now);
   unwatch_births();

@@ -13,7 +13,7 @@
 // slurmd is never connected to or queried: a bare connect logs errors there, and `scontrol show
 // slurmd` wakes every slurmstepd.
 //
-// The same inotify tells of job starts and ends (sockets in the spool directory, slurmd(8)).
+// The same inotify reports job starts and ends (spool_watch.h).
 //
 // A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
 // come. The descriptors change between steps. Not thread-safe. The pidfile and the spool directory
@@ -33,6 +33,7 @@
 #include "node/facts.h"
 #include "slurm/local/slurmd_process.h"
 #include "slurm/local/slurmd_programs.h"
+#include "slurm/local/spool_watch.h"
 
 namespace slurmlet::slurm {
 
@@ -46,6 +47,7 @@ struct SlurmdWatchSettings {
   Duration state_check = std::chrono::seconds{30};
   // A look that is not through by then goes on beside the loop.
   Duration patience = std::chrono::milliseconds{100};
+  bool operator==(const SlurmdWatchSettings&) const = default;
 };
 
 class SlurmdWatch {
@@ -68,11 +70,10 @@ class SlurmdWatch {
   bool learns_version() const { return version_.running(); }
 
   // Whether the spool directory's jobs have changed since last asked.
-  bool take_job_event() { return std::exchange(job_event_, false); }
+  bool take_job_event() { return spool_.take_change(); }
 
  private:
   void read_events(SteadyTime now);
-  void watch_spool(Now now);
   void unwatch_births();
   void search(Now now);
   bool begin_search(SteadyTime now);
@@ -92,18 +93,15 @@ class SlurmdWatch {
 
   SlurmdWatchSettings settings_;
   std::shared_ptr<Inotify> inotify_ = std::make_shared<Inotify>();
+  SpoolWatch spool_;
   SideCall<Look> look_;
-  SideCall<std::optional<int>> spool_look_;
   SlurmdVersion version_;
   SlurmdUnit unit_;
   node::SlurmdFacts facts_;
   int pid_ = 0;
   std::string passed_over_;  // of the last search (FoundSlurmd)
   UniqueFd pidfd_;
-  std::optional<int> spool_watch_;
-  SteadyTime spool_at_{};           // not looked for again before
-  std::vector<int> birth_watches_;  // only while slurmd is absent: /run is busy
-  bool job_event_ = false;
+  std::vector<int> birth_watches_;       // only while slurmd is absent: /run is busy
   std::optional<SteadyTime> search_at_;  // nothing: at once
   SteadyTime check_at_{};
   std::size_t hurried_ = 0;  // searches made since the last sign of a birth

@@ -15,6 +15,7 @@ set(COMPONENT_TESTS
   rfc3339_test.cpp
   side_call_test.cpp
   signals_test.cpp
+  slow_value_test.cpp
   text_test.cpp
   token_file_test.cpp
   trusted_file_test.cpp)

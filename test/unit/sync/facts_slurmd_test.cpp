@@ -38,6 +38,17 @@ TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceBesideASlurmdThatRunsAlready) {
   EXPECT_EQ(discovered_.size(), 1U);
 }
 
+TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceAtAStartThoughItNamesNoNode) {
+  conf_.refusal = "slurmd runs here several times";
+  slurmd_starts();
+  make();
+  (void)facts_->await_site(clock_.now(), options_.first_patience);
+  step();
+  EXPECT_EQ(discovered_.size(), 1U);
+  wait_quietly(options_.tick + seconds{1});
+  EXPECT_GT(discovered_.size(), 1U) << "again while there is something to resolve";
+}
+
 // It runs outside its unit and has not written its pidfile: what it says does not count yet.
 TEST_F(FactsSlurmdTest, SlurmConfIsReadAgainOnceTheSlurmdOfTheStartCounts) {
   tree_.dir("counts");
