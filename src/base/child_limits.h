@@ -9,7 +9,7 @@
 // gives
 //   some), and setuid programs (PR_SET_NO_NEW_PRIVS);
 // - with Landlock (landlock(7), Linux 5.13), where the kernel has it, the files that
-//   hide_from_children() names, and the right to trace or look into processes outside, us among
+//   hide_from_children() names, and the right to trace or read processes outside, us among
 //   them.
 // Root's children stay root's: nothing would hold them.
 

@@ -33,7 +33,7 @@ class SystemClock final : public Clock {
 // A wake-up that never comes by time.
 inline constexpr SteadyTime kNever = SteadyTime::max();
 
-// The next multiple of `period` on the wall clock, as steady time. What a loop looks at now and
+// The next multiple of `period` on the wall clock, as steady time. What a loop checks now and
 // then shares its wake-ups that way, and those of all nodes of a parallel job fall together.
 inline SteadyTime next_aligned(Now now, Duration period) {
   const Duration wall = std::chrono::duration_cast<Duration>(now.wall.time_since_epoch());

@@ -125,7 +125,7 @@ bool has_socket(const std::string& proc) {
   return static_cast<bool>(error);
 }
 
-// kDenied where the kernel lets nobody trace (yama/ptrace_scope): it logs each look.
+// kDenied where the kernel lets nobody trace (yama/ptrace_scope): it logs each attempt.
 Result<bool> waits_to_connect(pid_t pid, const std::string& name) {
   const std::string proc = "/proc/" + std::to_string(pid) + "/";
   std::error_code error;
@@ -138,7 +138,7 @@ Error hangs(const std::string& what) {
           what + " hangs in the kernel and cannot be killed; is a file system not responding?"};
 }
 
-// Where execvp(3) looks.
+// Where execvp(3) searches.
 std::vector<std::string> in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return {name};

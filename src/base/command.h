@@ -7,9 +7,9 @@
 // does not end (it hangs in the kernel) is reaped before the next start(), which fails until then.
 // For the first tenth of a second only its end wakes: most say little, and what they say waits in
 // the pipes. One that fills them goes on after that.
-// A client that sleeps to connect again later may be ended then: looked for at the tenth of a
+// A client that sleeps to connect again later may be ended then: checked at the tenth of a
 // second, and each second after it. It is in nanosleep(2) without an open socket; with one it
-// sleeps for another reason. A script that goes by its name is not looked at.
+// sleeps for another reason. A script that goes by its name is not checked.
 // A thread of its own starts the child (side_call.h): posix_spawn(3) suspends the thread that calls
 // it until execve(2) is through, which a file system can hold up for ever, and no other thread.
 // The child has none of our rights (child_limits.h) and of our environment only what is for it.

@@ -148,7 +148,7 @@ bool FileWatch::Ways::watch_ways() {
   return other;
 }
 
-// One component after the other, as the kernel goes; each directory is watched before it is looked
+// One component after the other, as the kernel goes; each directory is watched before it is read
 // into, or what happens in between would be missed.
 void FileWatch::Ways::watch_way(const fs::path& file, Watches& fresh) {
   std::error_code error;

@@ -41,9 +41,9 @@ class FileWatch {
  private:
   class Ways;  // the watches, and what was seen
 
-  std::shared_ptr<Ways> ways_;  // the look's while one is under way
+  std::shared_ptr<Ways> ways_;  // the reading's while one is under way
   int inotify_fd_ = -1;
-  std::string problem_;  // of the last look
+  std::string problem_;  // of the last reading
   SideCall<Result<Files>> look_;
 };
 

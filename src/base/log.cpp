@@ -143,7 +143,7 @@ spdlog::logger& logger() {
   return *instance;
 }
 
-// A message that quotes somebody else's text must not look like two, nor move a terminal's cursor.
+// A message that quotes somebody else's text must not read as two, nor move a terminal's cursor.
 std::string one_line(const std::string& text) { return plain_text(text, kMaxBytes); }
 
 }  // namespace

@@ -6,7 +6,7 @@
 // never waits for the reader: what a full pipe or journald does not take is dropped, and counted in
 // the next line.
 //
-// error: we could not do what was asked; warning: outside the expected flow, we go on;
+// error: we could not do what was requested; warning: outside the expected flow, we go on;
 // info: a state change; debug: what a developer wants.
 
 #include <string>

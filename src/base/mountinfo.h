@@ -28,7 +28,7 @@ std::optional<uid_t> author_of_owners(std::string_view mountinfo, std::string_vi
 std::string place_on_device(std::string_view mountinfo, std::string_view path);
 
 // Whether `path` is the same directory for us and for that process, which may have mounts of its
-// own (a container, a unit with a private file system). True where /proc does not tell.
+// own (a container, a unit with a private file system). True where /proc does not say.
 bool is_seen_alike(const std::string& proc, int pid, const std::string& path);
 
 }  // namespace slurmlet

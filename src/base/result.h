@@ -15,7 +15,7 @@ namespace slurmlet {
 
 // What a caller can do about an error; retry decisions are made from this alone.
 enum class Code {
-  kUnavailable,  // the other side cannot be reached or asks to come back later: retry
+  kUnavailable,  // the other side cannot be reached or requests a later retry
   kTimeout,      // our own deadline passed: retry
   kNotFound,     // the object does not exist
   kConflict,     // somebody else changed it: read again
@@ -50,13 +50,13 @@ struct RequestFailure {
 struct Error {
   Code code = Code::kInternal;
   std::string message;
-  std::optional<Duration> retry_after = {};    // the pause that a server asks for (Retry-After)
+  std::optional<Duration> retry_after = {};    // the pause that a server requests (Retry-After)
   std::optional<RequestFailure> request = {};  // nothing where it is not about a request
   // The same error with context in front: "renew lease: PUT …: 409 Conflict".
   Error with_prefix(const std::string& prefix) const {
     return {code, prefix + ": " + message, retry_after, request};
   }
-  // Nobody answered, or not in time: nothing is said about what was asked for.
+  // Nobody answered, or not in time: nothing is known about what was requested.
   bool unanswered() const { return code == Code::kUnavailable || code == Code::kTimeout; }
   // What went wrong, without the request and its URL.
   const std::string& reason() const { return request ? request->reason : message; }

@@ -30,7 +30,7 @@ namespace slurmlet {
 
 // Shared by the owner and the thread.
 struct SideWork {
-  std::optional<Wakeup> wakeup;  // told of the end, if somebody listens
+  std::optional<Wakeup> wakeup;  // notified of the end, if somebody listens
   std::mutex mutex;
   std::condition_variable ended_now;
   bool ended = false;

@@ -1,7 +1,7 @@
 #pragma once
 
 // A bearer token in a file that somebody rotates (a projected service-account token, a
-// kubelet-style token file). The file is looked at no more than every kCheckInterval and read again
+// kubelet-style token file). The file is checked no more than every kCheckInterval and read again
 // when it is another one (base/file.h); a file that went missing, became unreadable or does not
 // answer leaves the last token in use, as client-go does.
 //
@@ -32,10 +32,10 @@ class TokenFile {
   // The token now; "" when there never was one. Looks at the file if that is due, aside, and waits
   // a moment for it.
   std::string token();
-  // The token of the last look. Never waits for the file: for the thread that renews the lease.
+  // The token as last read. Never waits for the file: for the thread that renews the lease.
   std::string held() const;
-  // Why the last look at the file gave no token, naming the file; nothing if it did. kTimeout: the
-  // file does not answer.
+  // Why the last reading of the file gave no token, naming the file; nothing if it did. kTimeout:
+  // the file does not answer.
   std::optional<Error> last_error();
 
   // Takes the token that is in the file now. On this thread: may hang.
@@ -47,7 +47,7 @@ class TokenFile {
 
   const std::filesystem::path path_;
   const Clock& clock_;
-  std::mutex mutex_;  // of looks
+  std::mutex mutex_;  // of readings
   std::atomic<std::uint64_t> reloads_ = 0;
   std::uint64_t last_reload_ = 0;  // that ended
   SideCall<Result<std::optional<StampedFile>>> look_;

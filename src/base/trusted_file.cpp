@@ -32,7 +32,7 @@ bool has_access_list(int fd) {
                     0) > 0;
 }
 
-// As /proc/self/mountinfo has it; unlike stat(2) this asks no server of a file system.
+// As /proc/self/mountinfo has it; unlike stat(2) this needs no answer of a file system's server.
 std::string mount_id(int fd) {
   const auto info = read_file(fmt::format("/proc/self/fdinfo/{}", fd));
   return std::string{value_behind("mnt_id:", info ? *info : "")};
@@ -129,7 +129,7 @@ class Walk {
 
   bool owner_counts(uid_t uid) const { return uid == ::geteuid() || has_id(users_.uids, uid); }
 
-  // Before anything is asked of the file system: a server of FUSE need not answer.
+  // Before anything is read from the file system: a server of FUSE need not answer.
   Status check_mount(int fd, const std::string& full) {
     const std::string id = mount_id(fd);
     if (id == mount_) {
@@ -186,7 +186,7 @@ class Walk {
                         cure, component)};
   }
 
-  // The very file that was looked at; no name is resolved again.
+  // The very file that was checked; no name is resolved again.
   Result<UniqueFd> open_for_reading() {
     struct stat info {};
     if (::fstat(here_.get(), &info) != 0) {

@@ -3,7 +3,7 @@
 // Files that decide what this process, or one that it starts, does: such a file counts only if
 // nobody but root, our own user and the users given can change it, or put another in its place.
 //
-// Every component of the path is looked at, from "/" on, through symbolic links, by descriptor:
+// Every component of the path is checked, from "/" on, through symbolic links, by descriptor:
 // - its owner is one of those users;
 // - others may not write to it; its group may where it is one of the groups given and there is no
 //   access control list;

@@ -31,7 +31,7 @@ const Command* find_command(std::string_view name);
 
 // The command line: PROGRAM [COMMAND] [flags]. "--flag value" and "--flag=value"; booleans also
 // without a value; the last of repeated flags counts, maps add up. The program's name does not
-// matter: started as virtual-kubelet it takes virtual-kubelet's flags. Values are not looked at
+// matter: started as virtual-kubelet it takes virtual-kubelet's flags. Values are not checked
 // here; load.h does that. `arguments` starts with argv[0]. kInvalid (exit code 2) with one line for
 // each problem.
 Result<config::ParsedCommandLine> parse_command_line(const std::vector<std::string>& arguments);

@@ -39,7 +39,7 @@ struct KubernetesSettings {
   // proxy's URL holds may be secret.
   std::string https_proxy, no_proxy;
   bool rotate_certificates = true;
-  Milliseconds certificate_duration{0};          // to ask for; 0 = what the signer gives
+  Milliseconds certificate_duration{0};          // to request; 0 = what the signer gives
   Milliseconds lease_duration{40'000};           // as kubelet; renewed at a quarter of it
   Milliseconds status_report_interval{300'000};  // when nothing changed
   bool has_bootstrap() const {
@@ -88,7 +88,7 @@ struct EndpointSettings {
   // Serving certificate of the kubelet API and the CA of its clients: what virtual-kubelet reads
   // from APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION and APISERVER_CA_CERT_LOCATION.
   std::string certificate_file, key_file, client_ca_file;
-  bool server_tls_bootstrap = true;  // ask the cluster for a serving certificate
+  bool server_tls_bootstrap = true;  // request a serving certificate from the cluster
   bool operator==(const EndpointSettings&) const = default;
 };
 

@@ -193,7 +193,7 @@ Result<ApiAccess::Current> ApiAccess::read(const Current* before) const {
   return out;
 }
 
-// What only a replacement is asked for: there is an old one to go on with.
+// What only a replacement must have: there is an old one to go on with.
 Status ApiAccess::check_replacement(const Current& fresh, const Current& before,
                                     const std::string& node_name) const {
   if (fresh.credentials == before.credentials) {

@@ -38,7 +38,7 @@ class ApiAccess {
   std::string credential_file() const;
   // Reads all of it again. The new credentials are published only when all is good and something is
   // different; an Error names the file and the reason, and the old ones stay in use. A token
-  // file is looked at here, and by no request. A certificate for another node than `node_name` is
+  // file is read here, and by no request. A certificate for another node than `node_name` is
   // rejected, where that is given.
   Status reload(const std::string& node_name = "");
   // Its two halves. The reading may hang; a copy of this object may do it on any thread.

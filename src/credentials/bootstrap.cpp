@@ -70,7 +70,7 @@ Result<Connection> connect_to_bootstrap(const config::Settings& settings, std::s
   return Connection{std::move(access), std::move(client)};
 }
 
-// Also the kubeconfig, which somebody may cure meanwhile.
+// Also the kubeconfig, which somebody may fix meanwhile.
 std::vector<std::filesystem::path> watched_files(const config::Settings& settings) {
   auto out = bootstrap_files(settings);
   if (!settings.kubernetes.kubeconfig.empty()) {

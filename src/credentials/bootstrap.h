@@ -34,7 +34,8 @@ config::Settings as_bootstrap(const config::Settings& settings,
 std::vector<std::filesystem::path> bootstrap_files(const config::Settings& settings);
 
 // Whether the kubeconfig cannot be used as it is: missing, broken, with a client certificate that
-// expired or is for another node; nobody is asked. Its reason, for the log; "" if there is no need.
+// expired or is for another node; no server is queried. Its reason, for the log; "" if there is no
+// need.
 std::string bootstrap_need(const config::Settings& settings, const std::string& node_name,
                            WallTime now);
 
@@ -109,7 +110,7 @@ class BootstrapPause {
   void tried(SteadyTime now);
   // The credential is rejected, now or still: from when on a bootstrap may be tried.
   SteadyTime refused();
-  // The credential is accepted; the files are looked at no more.
+  // The credential is accepted; the files are read no more.
   void accepted() { watch_.reset(); }
   // Readable when the files may have changed; -1 unless the credential is rejected.
   int fd() const { return watch_ ? watch_->fd() : -1; }

@@ -14,7 +14,7 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Wall-clock deadlines are looked at again at least this often, since somebody may set the clock.
+// Wall-clock deadlines are checked again at least this often, since somebody may set the clock.
 constexpr Duration kLongestWait = hours{1};
 // Addresses come and go while a machine boots, or moves from one network to the other.
 constexpr Duration kSettled = minutes{1};
@@ -174,7 +174,7 @@ SteadyTime CertificateSync::until_due(Now now) const {
   return now.steady + (std::min(current_->renew_at, horizon) - now.wall);
 }
 
-// --- asking
+// --- requesting
 
 void CertificateSync::ask(Now now) {
   const auto key = in_store([](tls::CertificateStore& store) { return store.pending_key(); });

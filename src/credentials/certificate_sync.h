@@ -11,7 +11,7 @@
 // stayed the same for a minute, or for longer if it changes often. The key is
 // on disk before the request is sent and the request's name is made from the key, so that a restart
 // at any moment goes on with the same request. While a request waits for approval nothing is sent:
-// a watch reports it. A denied or failed request is asked again with another key after a back-off
+// a watch reports it. A denied or failed request is made again with another key after a back-off
 // that grows from ten seconds to an hour; a deleted one with the same key.
 //
 // The store's directory may hang: each use of it is waited for half a second at most. What came too
@@ -42,7 +42,7 @@ struct CertificateSyncOptions {
   std::string node_name;            // for the fix in messages
   // While the API server does not answer. Short where nothing goes on before there is one.
   Delay unanswered = Delay::kCertificateRetry;
-  std::chrono::seconds lifetime{0};  // to ask for; 0 = the signer's choice
+  std::chrono::seconds lifetime{0};  // to request; 0 = the signer's choice
 };
 
 // For metrics, /readyz and people.
@@ -92,7 +92,7 @@ class CertificateSync {
   CertificateSync(kube::CertificateApi& api, tls::CertificateStore store,
                   CertificateSyncOptions options, Random random, Issued issued);
 
-  // Whom the certificate is to name; nothing (the start) = not known yet, ask for none.
+  // Whom the certificate is to name; nothing (the start) = not known yet, request none.
   void set_subject(std::optional<tls::CertificateSubject> subject);
 
   // Reads the store when first called. `issued` is called with the current certificate then, and
@@ -121,7 +121,7 @@ class CertificateSync {
     std::string key_pem;
     tls::CertificateSubject subject;
   };
-  // When to ask again.
+  // When to request again.
   struct Retry {
     Backoff call;  // the API server or the disk does not do it
     Backoff unanswered;

@@ -1,4 +1,4 @@
-// What a CertificateSync tells people.
+// What a CertificateSync reports to people.
 
 #include "base/log.h"
 #include "credentials/certificate_sync.h"

@@ -36,9 +36,9 @@ class CredentialFiles {
   static constexpr Duration kQuiet = std::chrono::milliseconds{200};
   // Files that are written to all the time are read in spite of it.
   static constexpr Duration kLongestUnrest = std::chrono::seconds{2};
-  // What sends no events (a network file system) is found by looking; also tries again what is
-  // rejected, since the cure may lie in a file that no path names yet, and reads everything while
-  // one of the files hangs the look.
+  // What sends no events (a network file system) is found by reading them; also tries again what is
+  // rejected, since the fix may lie in a file that no path names yet, and reads everything while
+  // one of the files hangs.
   static constexpr Duration kLook = std::chrono::seconds{30};
 
   explicit CredentialFiles(std::vector<Entry> entries);
@@ -72,7 +72,7 @@ class CredentialFiles {
   std::vector<State> states_;
   FileWatch watch_;
   std::optional<SteadyTime> look_at_;
-  std::string problem_;  // of the look, as logged
+  std::string problem_;  // as logged
   std::uint64_t failures_ = 0;
 };
 

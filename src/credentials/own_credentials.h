@@ -1,7 +1,7 @@
 #pragma once
 
 // Keeps valid what this daemon shows of itself while it runs: renews the client certificate that it
-// got by bootstrap, asks for the serving certificate of the kubelet endpoint, and takes up files
+// got by bootstrap, requests the serving certificate of the kubelet endpoint, and reloads files
 // that somebody replaces. A loop of the main thread.
 
 #include <filesystem>
@@ -31,7 +31,7 @@ class OwnCredentials {
   SteadyTime step(Now now);
   int fd() const { return files_->fd(); }
 
-  // Addresses of the Node, once it is registered: before that no serving certificate is asked for.
+  // Addresses of the Node, once it is registered: before that no serving certificate is requested.
   void set_addresses(const std::vector<node::Address>& addresses);
 
   // Whether it is time to get another credential with the bootstrap token: the API server rejects

@@ -109,7 +109,7 @@ Result<bool> Daemon::get_credential() {
 // Gives the credential up where the bootstrap token may get another one.
 Status Daemon::after_lost_credential() {
   credential_lost_ = true;
-  // One that expired asks for another by itself; one that looks good must go first.
+  // One that expired is replaced by itself; one that seems good must go first.
   const std::string need = TRY(bootstrap_need(kClock.now().wall));
   const Status accepted = need.empty() ? credentials::probe_bootstrap(settings_, signals_.fd(),
                                                                       kClock, shared_.requests)
@@ -125,7 +125,7 @@ Status Daemon::after_lost_credential() {
   }
   if (need.empty()) {
     TRY(credentials::discard_certificate(settings_));
-    // Where the credential is not in the store, its kubeconfig goes on looking good.
+    // Where the credential is not in the store, its kubeconfig still seems good.
     credential_useless_ =
         "the API server rejects the credential in " + settings_.kubernetes.kubeconfig;
   }

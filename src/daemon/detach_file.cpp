@@ -33,7 +33,7 @@ void DetachFile::set(std::optional<bool> detached) {
     done = error ? Status{errno_error(error.value(), "remove " + path_)} : Status{};
   }
   const std::string before = std::exchange(problem_, done ? "" : done.error().message);
-  if (!done) {  // tried at each look, told once
+  if (!done) {  // tried each time, logged once
     if (problem_ != before) {
       log::warning(problem_);
     }

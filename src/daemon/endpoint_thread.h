@@ -1,8 +1,8 @@
 #pragma once
 
 // The thread that answers others: the kubelet API over TLS on endpoint.port, and /healthz, /readyz
-// and /status on 127.0.0.1. It asks the API server who its callers are over a connection of its
-// own, so that neither the lease nor the Node waits for an unauthenticated client. Starts with
+// and /status on 127.0.0.1. It reviews its callers' tokens at the API server over a connection of
+// its own, so that neither the lease nor the Node waits for an unauthenticated client. Starts with
 // start(), ends with destruction. One owner.
 
 #include <atomic>

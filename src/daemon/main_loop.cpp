@@ -19,7 +19,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// With slurm.conf, which tells how many nodes start beside this one, before the Lease is looked at.
+// With slurm.conf, which says how many nodes start beside this one, before the Lease is read.
 constexpr Duration kSitePatience = std::chrono::seconds{1};
 
 }  // namespace

@@ -128,7 +128,7 @@ Status check_credential(const NodeIdentity& identity, const std::string& credent
 Status remember_provider_id(const config::Settings& settings, const NodeIdentity& identity,
                             const std::string& provider_id) {
   const std::string uuid = metal3_uuid_of(identity);
-  // Without one nothing could tell later whether it is still the same Machine.
+  // Without one nothing would show later whether it is still the same Machine.
   return uuid.empty()
              ? Status{}
              : metal3::save_state(settings.state_dir, {uuid, provider_id, identity.policy.node_name,

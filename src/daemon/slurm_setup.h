@@ -29,7 +29,7 @@ sync::SlurmSetup discover_slurm_for_command(const config::Settings& settings,
 // As long as slurm.conf has not been read: the setting slurm.nodeName, slurmd in its unit, no jobs.
 sync::SlurmSetup setup_before_slurm_conf(const config::Settings& settings);
 
-// How often slurmctld is asked at a site of so many nodes; nothing = not known (yet).
+// How often slurmctld is queried at a site of so many nodes; nothing = not known (yet).
 slurm::PollSettings poll_settings(const config::SlurmSettings& slurm,
                                   std::optional<std::int64_t> nodes);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who is asked about this node, as slurm.source says, made of the sources in slurm/.
+// Who is queried about this node, as slurm.source says, made of the sources in slurm/.
 
 #include <memory>
 

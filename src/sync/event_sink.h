@@ -1,6 +1,6 @@
 #pragma once
 
-// Sends Events, few of them: the same news again only raises a count, and a token bucket bounds
+// Sends Events, few of them: the same Event again only raises a count, and a token bucket bounds
 // what a storm can cost. What does not fit is dropped and counted, never queued without bound.
 // Events that pods bring about, also those on the Node, do not displace what happens to the Node.
 // Sending fails quietly (Events are best effort); the caller's step decides when to send.
@@ -41,7 +41,7 @@ class EventSink {
   // How late new Events are sent, so that all nodes of a site do not send at one moment.
   void set_delay(Duration delay) { delay_ = delay; }
 
-  // `key` names what counts as the same news (e.g. reason and controller); the message of the
+  // `key` names what counts as the same Event (e.g. reason and controller); the message of the
   // first is kept, later ones are counted. Both are cut to 1 kB.
   void emit(const kube::ObjectRef& about, bool warning, const std::string& reason,
             const std::string& message, const std::string& key, Now now);
@@ -75,7 +75,7 @@ class EventSink {
   // A webhook or a quota may fail the calls of one namespace for good: it comes last.
   KeyedBackoff failing_;
   TokenBucket tokens_;
-  SteadyTime not_before_{};  // the API server is away, or asked for a pause
+  SteadyTime not_before_{};  // the API server is away, or requested a pause
   std::uint64_t dropped_ = 0;
   std::uint64_t sequence_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the readers of facts are told; the rest is found on the machine.
+// What the readers of facts are given; the rest is found on the machine.
 
 #include <chrono>
 #include <filesystem>
@@ -21,9 +21,9 @@ struct FactsOptions {
   host::Paths paths;
   std::string system_uuid;  // read before: its file is in the state directory, which may hang
   Duration machine_interval = std::chrono::minutes{5};
-  Duration tick = std::chrono::minutes{1};  // pressures: news, not a matter of seconds here
+  Duration tick = std::chrono::minutes{1};  // pressures: not a matter of seconds here
   Duration not_ready_grace = std::chrono::seconds{15};
-  // For the first look, before slurm.conf names SlurmUser. Like Discover.
+  // For the first reading, before slurm.conf names SlurmUser. Like Discover.
   std::function<TrustedUsers()> slurm_users = [] { return TrustedUsers{}; };
   std::function<host::GpuReading(const host::Paths&, const std::vector<std::string>&)> read_gpus =
       host::read_gpus_and_files;

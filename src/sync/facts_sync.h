@@ -58,7 +58,7 @@ class FactsSync {
   bool set_record(const std::optional<std::string>& record) { return poll_->set_record(record); }
   const SlurmSetup& setup() const { return conf_.setup(); }
   slurm::PollCounters poll_counters() const { return poll_->counters(); }
-  // slurmd's program is being queried for its version.
+  // slurmd's program is being run for its version.
   bool learns_version() const { return slurmd_.learns_version(); }
   // It is being read for the first time, and not late.
   bool reads_slurm_conf() const { return !conf_.is_read() && conf_.problem().empty(); }

@@ -9,7 +9,7 @@
 namespace slurmlet::sync {
 namespace {
 
-// A job's start shows in several steps over some 150 ms; one look after them is enough.
+// A job's start shows in several steps over some 150 ms; one reading after them is enough.
 constexpr Duration kJobsSettle = std::chrono::milliseconds{500};
 
 }  // namespace

@@ -61,7 +61,7 @@ LeaseClaim::Pause LeaseClaim::pause(const std::string& node, const node::LeaseHo
   if (std::exchange(last_logged_holder_, held.identity) != held.identity) {
     log::error(message);
   }
-  // Many blocked machines of one name shall not look in step.
+  // Many blocked machines of one name shall not check in step.
   return {again + part_of(node::holder_patience(held) / 5, random_), std::move(message)};
 }
 

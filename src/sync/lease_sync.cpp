@@ -102,7 +102,7 @@ void LeaseSync::failed(const Error& error, Now now) {
     status.foreign_holder = foreign_;
   }
   link_.status.set(std::move(status));
-  // However long a pause the server asks for: the node must not count as dead because of it.
+  // However long a pause the server requests: the node must not count as dead because of it.
   const auto asked = std::min(error.retry_after, std::optional<Duration>{options_.duration / 4});
   next_ = foreign_until_ ? *foreign_until_ : now.steady + backoff_.next(asked);
 }

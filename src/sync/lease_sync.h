@@ -8,7 +8,7 @@
 // known, keeps the ownerReference on the
 // live Node, writes a strictly increasing renewTime, and reads the Lease only after a conflict. A
 // Lease that another machine holds and may still renew is never overwritten: that is an error, and
-// it is looked at again after its duration. Not thread-safe but for the link, which is Published.
+// it is read again after its duration. Not thread-safe but for the link, which is Published.
 
 #include <optional>
 #include <string>
@@ -52,7 +52,7 @@ class LeaseSync {
   std::string lease_uid_;             // Node uid that lease_ was written for
   bool holds_none_ = false;           // there is no Lease of ours from before this process
   std::optional<node::HolderSighting> foreign_;
-  std::optional<SteadyTime> foreign_until_;  // held by another machine: look again then
+  std::optional<SteadyTime> foreign_until_;  // held by another machine: read again then
   WallTime last_renew_{};
   SteadyTime next_{};
   bool failing_ = false;

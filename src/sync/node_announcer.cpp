@@ -10,7 +10,7 @@ namespace slurmlet::sync {
 
 void NodeAnnouncer::emit(const std::string& node, bool warning, const std::string& reason,
                          const std::string& message, Now now) {
-  // As the kubelet: the Event's involvedObject.uid is the Node's name, which kubectl looks for.
+  // As the kubelet: the Event's involvedObject.uid is the Node's name, which kubectl searches for.
   events_.emit({"Node", "", node, node}, warning, reason, message, message, now);
 }
 

@@ -109,7 +109,7 @@ void NodeSync::release_lost_lease(Now now) {
   }
 }
 
-// A registered Node is gone. Unless the watch has reported that, it may still tell how it ended.
+// A registered Node is gone. Unless the watch has reported that, it may still report how it ended.
 void NodeSync::on_deleted(Now now, bool watch_has_reported) {
   std::string uid = std::get<Registered>(state_).node.uid;
   release(now.steady);

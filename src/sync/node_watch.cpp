@@ -28,7 +28,7 @@ bool is_older(const std::string& version, const std::string& than) {
 
 Duration NodeSync::watch_lag() const {
   if (watch_.position().empty()) {
-    return {};  // it must list, which does not tell how a Node ended
+    return {};  // it must list, which does not report how a Node ended
   }
   return watch_.last_error() ? kBrokenWatchLag : kWatchLag;
 }

@@ -70,7 +70,7 @@ class PodSync {
   PodSyncOptions options_;
   Random random_;
   node::RejectPolicy policy_;
-  SteadyTime not_before_{};  // the API server asked for a pause
+  SteadyTime not_before_{};  // the API server requested a pause
   KeyedBackoff failing_;     // a namespace may fail for good (webhook, quota): it comes last
   std::map<std::string, Entry> pods_;  // by uid
   SteadyTime watch_next_ = kNever;

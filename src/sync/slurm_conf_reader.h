@@ -27,7 +27,7 @@
 
 namespace slurmlet::sync {
 
-// What Slurm's files on this machine say, and where to look: made by reading slurm.conf.
+// What Slurm's files on this machine say, and where to read: made by reading slurm.conf.
 struct SlurmSetup {
   std::string node_name;              // Slurm's NodeName
   std::string why;                    // how it was found, for people

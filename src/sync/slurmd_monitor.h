@@ -41,7 +41,7 @@ class SlurmdMonitor {
   // slurmctld says NOT_RESPONDING while slurmd runs, for longer than after each RESUME; true once.
   bool doubts(const node::SlurmAnswer& answer, Now now);
   bool take_job_event() { return watch_.take_job_event(); }
-  // slurmd's program is being queried for its version.
+  // slurmd's program is being run for its version.
   bool learns_version() const { return watch_.learns_version(); }
 
  private:

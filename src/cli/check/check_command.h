@@ -1,6 +1,6 @@
 #pragma once
 
-// `slurmlet check`: looks at everything that slurmlet needs, on a fresh machine as well as beside a
+// `slurmlet check`: checks everything that slurmlet needs, on a fresh machine as well as beside a
 // running daemon, as root or anybody, and prints what is wrong, why, and what to do. Writes
 // nothing, queries slurmctld at most once, and ends within about twenty seconds whatever hangs.
 

@@ -59,7 +59,7 @@ std::string put_into(const std::string& file) {
          " (or where LoadCredential finds it), then systemctl restart slurmlet";
 }
 
-// A plain user may not look; what is wrong, if anything, only root can tell.
+// A plain user may not read it; only root sees whether anything is wrong.
 Finding hidden(const Error& problem) {
   return check::warning(problem.message, "run slurmlet check as root");
 }

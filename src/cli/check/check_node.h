@@ -20,8 +20,8 @@
 namespace slurmlet::cli {
 
 // What slurmlet calls, of src/kube/rest_api.cpp, list_watch.cpp, review_api.cpp and
-// certificate_api.cpp. `endpoint`: the kubelet endpoint asks who its callers are; `certificates`:
-// they are asked of the cluster. Pure.
+// certificate_api.cpp. `endpoint`: the kubelet endpoint reviews its callers' tokens;
+// `certificates`: they are requested from the cluster. Pure.
 std::vector<kube::OwnRight> needed_rights(const std::string& node_name, bool endpoint,
                                           bool certificates);
 

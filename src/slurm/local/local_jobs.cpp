@@ -144,7 +144,7 @@ bool LocalJobsReader::is_step_of(int pid, Job job) const {
          job_of_title(title_of(places_.proc_root, pid)) == job;
 }
 
-// One look at all processes.
+// Reads all processes.
 void LocalJobsReader::search_processes() {
   const auto pids = process_ids(places_.proc_root);
   // With hidepid and without root, not even process 1 is shown.

@@ -1,11 +1,11 @@
 #pragma once
 
-// Jobs on this machine, without asking anybody: slurmd keeps one socket per job step in its spool
+// Jobs on this machine, without any query: slurmd keeps one socket per job step in its spool
 // directory, NODENAME_JOBID.STEPID or NODENAME_JOBID.STEPID.HETCOMPONENT (src/common/stepd_api.c).
 // A socket outlives a crashed slurmstepd, so each is confirmed by a living process, whose title is
 // "slurmstepd: [JOBID.STEP]". Allocated CPUs come from the cpusets of Slurm's cgroup plugins
 // (ConstrainCores); the affinity of a task is where it runs, not what its job was given. One
-// directory read while nothing changes; a look at all processes when a step is new.
+// directory read while nothing changes; all processes when a step is new.
 //
 // Not thread-safe. Reads only.
 
@@ -59,7 +59,7 @@ class LocalJobsReader {
 
   // `entries` are those of the spool directory, which its reader must not wait for: it may lie on a
   // file system that hangs. Nothing when it cannot be read. allocated_cpus is there when every job
-  // tells and Slurm's way to count is known.
+  // has one and Slurm's way to count is known.
   std::optional<node::LocalJobs> read(const Result<std::vector<std::string>>& entries);
 
  private:

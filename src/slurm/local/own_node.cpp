@@ -57,7 +57,7 @@ bool looks_in_slurm_conf(const SlurmdSeen& slurmd) {
   return slurmd.options.node_name.empty() && !slurmd.options.future && !slurmd.options.dynamic;
 }
 
-// A slurmd whose slurm.conf cannot be told is another cluster's if ours does not know its name.
+// A slurmd whose slurm.conf is not known is another cluster's if ours does not know its name.
 bool is_of_cluster(const SlurmdSeen& slurmd, const SlurmConf* conf) {
   const std::string& name = slurmd.options.node_name;
   return slurmd.conf_known || name.empty() || slurmd.options.dynamic || conf == nullptr ||

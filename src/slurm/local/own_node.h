@@ -49,7 +49,7 @@ bool needs_other_hosts(const NameSources& sources);
 std::string name_without_option(const NameSources& sources);
 
 struct NameChoice {
-  std::string name;  // "" when nothing tells
+  std::string name;  // "" when it is not known
   std::string why;   // for people: "slurm.conf: NodeHostname vm"; without a name: why there is none
   bool operator==(const NameChoice&) const = default;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uid_t kOverflowUid = 65534;
 constexpr Duration kKept = std::chrono::minutes{5};
-constexpr Duration kRetry = std::chrono::seconds{25};  // at each look at a slurm.conf rejected
+constexpr Duration kRetry = std::chrono::seconds{25};  // at each reading of a rejected slurm.conf
 
 std::optional<Account> find_account(const std::string& name) {
   if (const auto local = read_file("/etc/passwd", std::size_t{16} << 20)) {

@@ -34,9 +34,9 @@ struct Account {
 // The account `name` in the text of a passwd(5) file.
 std::optional<Account> account_in(std::string_view passwd, std::string_view name);
 
-// Accounts that a name service has told. They are asked for anew after five minutes, but count till
-// another answer is there: getent(1) finds nothing where there is no such account and where the
-// name service (sssd) does not run alike. What was not found is asked for again soon.
+// Accounts that a name service has reported. They are looked up anew after five minutes, but count
+// till another answer is there: getent(1) finds nothing where there is no such account and where
+// the name service (sssd) does not run alike. What was not found is looked up again soon.
 class KnownAccounts {
  public:
   using Answer = std::future<std::optional<Account>>;

@@ -23,7 +23,7 @@
 namespace slurmlet::slurm {
 namespace {
 
-// This process, as `proc` numbers it; 0 = not told.
+// This process, as `proc` numbers it; 0 = not known.
 int own_pid(const std::string& proc) {
   std::error_code ignored;
   const auto self = std::filesystem::read_symlink(proc + "/self", ignored);

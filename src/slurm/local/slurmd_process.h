@@ -43,7 +43,7 @@ struct SlurmdOptions {
   std::string conf_file;     // FILE of -f
   std::string conf_server;   // HOST[:PORT][,…] of --conf-server: configless
   bool future = false;       // -F: takes the place of a FUTURE node, which slurmctld chooses
-  bool prints_only = false;  // -V, -C, -G, -h: tells something and ends
+  bool prints_only = false;  // -V, -C, -G, -h: prints and ends
   bool operator==(const SlurmdOptions&) const = default;
 };
 
@@ -63,7 +63,7 @@ struct SlurmdSeen {
 // Every living slurmd that runs as one of `users`, by pid, whether or not a pidfile names it, which
 // is for who knows its slurm.conf to say. Without the children that one forks (a step's slurmstepd
 // before its exec, the successor at a reconfigure), what this process started itself (`slurmd -V`),
-// and those that only print something. One look at all processes.
+// and those that only print something. Reads all processes once.
 Result<std::vector<SlurmdSeen>> running_slurmds(const std::string& proc_root,
                                                 const TrustedUsers& users = {});
 
@@ -72,7 +72,7 @@ bool named_by_pid_file(const std::string& pattern, int pid, const TrustedUsers& 
 
 // Whether `pid` is a living slurmd of one of the users that is not another node's, by -N or by what
 // one without -N takes, nor another cluster's, by its slurm.conf (-f, $SLURM_CONF, else the
-// default). What cannot be told (its environment, a configless slurm.conf) does not speak against
+// default). What is not known (its environment, a configless slurm.conf) does not speak against
 // it.
 bool is_our_slurmd(const SlurmdPlaces& places, const SlurmdIdentity& identity, int pid);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What two programs tell of slurmd. Neither ever blocks; not thread-safe.
+// What two programs report of slurmd. Neither ever blocks; not thread-safe.
 
 #include <memory>
 #include <string>
@@ -20,11 +20,11 @@ std::string describe_unit(std::string_view unit, std::string_view properties);
 class SlurmdUnit {
  public:
   // `systemd_dir` exists while systemd is the init system (sd_booted(3)). Without a runner nothing
-  // is ever asked.
+  // is ever run.
   SlurmdUnit(std::unique_ptr<CommandRunner> runner, std::string systemd_dir)
       : runner_(std::move(runner)), systemd_dir_(std::move(systemd_dir)) {}
 
-  // slurmd is away: asks unless that was done since the last reset().
+  // slurmd is away: runs it unless that was done since the last reset().
   void ask_once(const std::string& unit, SteadyTime now);
   // slurmd is back, and what was said of it is over.
   void reset();

@@ -19,7 +19,7 @@ namespace {
 using Liveness = node::SlurmdFacts::Liveness;
 
 // A sign of a birth comes before the process is complete (systemd makes the cgroup first, slurmd
-// writes its pid after creating the file), so it is looked for a few times more.
+// writes its pid after creating the file), so it is searched for a few times more.
 constexpr std::array<Duration, 4> kHurry{std::chrono::milliseconds{50},
                                          std::chrono::milliseconds{200}, std::chrono::seconds{1},
                                          std::chrono::seconds{3}};
@@ -234,7 +234,7 @@ bool SlurmdWatch::adopt(int pid, Now now) {
 }
 
 // A pidfd is readable from the exit on, also before the parent has reaped; without one (kernels
-// before 5.3, more processes than descriptors) the periodic look has to do.
+// before 5.3, more processes than descriptors) the periodic check has to do.
 bool SlurmdWatch::exited() const {
   if (pidfd_) {
     pollfd entry{pidfd_.get(), POLLIN, 0};
@@ -253,7 +253,7 @@ void SlurmdWatch::check_state(Now now) {
   const auto stat = process_stat(settings_.places.proc_root, pid_);
   const bool stopped = stat && (stat->state == 'T' || stat->state == 't');
   facts_.liveness = stopped ? Liveness::kStopped : Liveness::kRunning;
-  // No event tells that it goes on, and until then the Node is not Ready.
+  // No event reports that it goes on, and until then the Node is not Ready.
   check_at_ = next_aligned(now, stopped ? settings_.rescan : settings_.state_check);
 }
 

@@ -4,11 +4,11 @@
 // - death: a pidfd of the process becomes readable when it exits, however it ends. The search is
 //   repeated at once, because since Slurm 23.11 a reconfigure replaces the process by a new one;
 // - birth: inotify on the directory of the pidfile, on the spool directory and on systemd's slice;
-// - SIGSTOP: a look at /proc/PID/stat every `state_check`, and every `rescan` while it is stopped.
+// - SIGSTOP: reads /proc/PID/stat every `state_check`, and every `rescan` while it is stopped.
 // While slurmd is absent, a search each `rescan` catches what events miss. Both periods fall on
 // multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
-// When slurmd stays away, systemd is asked once why (slurmd_programs.h).
+// When slurmd stays away, systemctl says once why (slurmd_programs.h).
 //
 // slurmd is never connected to or queried: a bare connect logs errors there, and `scontrol show
 // slurmd` wakes every slurmstepd.
@@ -17,7 +17,7 @@
 //
 // A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
 // come. The descriptors change between steps. Not thread-safe. The pidfile and the spool directory
-// may lie on a file system that hangs: they are looked at aside (side_call.h), and what cannot be
+// may lie on a file system that hangs: they are read aside (side_call.h), and what cannot be
 // seen there for five seconds is unknown.
 
 #include <memory>
@@ -45,7 +45,7 @@ struct SlurmdWatchSettings {
   std::string systemd_dir = "/run/systemd/system";
   Duration rescan = std::chrono::seconds{10};
   Duration state_check = std::chrono::seconds{30};
-  // A look that is not through by then goes on beside the loop.
+  // A reading that is not through by then goes on beside the loop.
   Duration patience = std::chrono::milliseconds{100};
   bool operator==(const SlurmdWatchSettings&) const = default;
 };
@@ -66,10 +66,10 @@ class SlurmdWatch {
   std::vector<int> wake_fds(bool jobs_can_wait = false) const;
   node::SlurmdFacts facts() const;
 
-  // slurmd's program is being asked for its version.
+  // slurmd's program is being run for its version.
   bool learns_version() const { return version_.running(); }
 
-  // Whether the spool directory's jobs have changed since last asked.
+  // Whether the spool directory's jobs have changed since the last call.
   bool take_job_event() { return spool_.take_change(); }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 // Job steps that come and go, by their entries in slurmd's spool directory. The first slurmd that
-// starts here may make the directory, and it may lie on a file system that hangs: it is looked for
+// starts here may make the directory, and it may lie on a file system that hangs: it is checked for
 // aside (side_call.h). Not thread-safe.
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace slurmlet::slurm {
 
 class SpoolWatch {
  public:
-  // `directory`: "" = none. While it is not there it is looked for every `rescan`.
+  // `directory`: "" = none. While it is not there it is checked for every `rescan`.
   SpoolWatch(std::shared_ptr<Inotify> inotify, std::string directory, Duration rescan,
              Duration patience);
 
