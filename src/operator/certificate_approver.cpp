@@ -9,11 +9,10 @@
 namespace slurmlet::op {
 namespace {
 
-// Whoever has a credential may make requests: more or larger ones than nodes make are not kept.
+// Anybody with a credential can create requests, so their number and size are bounded.
 constexpr std::size_t kMostWaiting = 10'000;
 constexpr std::size_t kLargestRequest = 8 * 1024;
-// Of one requester, the newest. A node makes one after the other; a bootstrap token may be a
-// site's.
+// Per requester, of whom the newest requests are kept; a bootstrap token may be shared by a site.
 constexpr std::size_t kMostOfNode = 10;
 constexpr std::size_t kMostOfUser = 1000;
 
@@ -21,7 +20,7 @@ std::size_t most_of(const std::string& username) {
   return username.starts_with(node::vocabulary::kNodeUser) ? kMostOfNode : kMostOfUser;
 }
 
-// A request may come before Cluster API knows the addresses of its Machine.
+// A request may arrive before Cluster API knows its Machine's addresses.
 constexpr Duration kFirstCertificatePause = std::chrono::seconds{5};
 constexpr Duration kLongestCertificatePause = std::chrono::minutes{10};
 
@@ -71,11 +70,11 @@ void CertificateApprover::put(kube::CertificateRequest request) {
     others.push_back(name);
     waiting_.insert_or_assign(name, Waiting{std::move(request), std::move(node)});
     if (others.size() > most_of(waiting_.at(name).request.username)) {
-      // What was not approved goes first: whoever shares a token must not push out who waits.
-      const auto refused = std::find_if(others.begin(), others.end(), [this](const auto& other) {
-        return waiting_.at(other).refused;
+      // Rejected requests go first, so that users of a shared token do not displace each other's.
+      const auto rejected = std::find_if(others.begin(), others.end(), [this](const auto& other) {
+        return waiting_.at(other).rejected;
       });
-      erase(std::string{refused == others.end() ? others.front() : *refused});
+      erase(std::string{rejected == others.end() ? others.front() : *rejected});
     }
   } else if (fits) {
     known->second.request = std::move(request);
@@ -105,13 +104,13 @@ void CertificateApprover::take(kube::WatchEvent<kube::CertificateRequest>& event
   }
 }
 
-void CertificateApprover::tell(Waiting& waiting, bool warning, const std::string& what, Now now) {
-  if (std::exchange(waiting.told, what) == what) {
+void CertificateApprover::report(Waiting& waiting, bool warning, const std::string& what, Now now) {
+  if (std::exchange(waiting.reported, what) == what) {
     return;
   }
   if (const auto of_user = of_user_.find(waiting.request.username);
       warning && of_user != of_user_.end() && of_user->second.size() >= most_of(of_user->first)) {
-    return;  // whoever makes so many has been told
+    return;  // a requester at its limit gets no more Events
   }
   const std::string& node = waiting.node;
   const std::string message = "certificate request " + waiting.request.name + what;
@@ -125,20 +124,20 @@ void CertificateApprover::tell(Waiting& waiting, bool warning, const std::string
 
 bool CertificateApprover::decide(Waiting& waiting, Now now) {
   tried_.failed(waiting.request.name, now.steady);
-  bool asked = false;
-  const auto ruling = rule(waiting, now, asked);
+  bool called = false;
+  const auto ruling = rule(waiting, now, called);
   if (!ruling) {
     failed(waiting, ruling.error(), now);
     return true;
   }
   if (!ruling->approve || settings_.dry_run) {
     if (ruling->approve) {
-      tell(waiting, false, " would be approved", now);
+      report(waiting, false, " would be approved", now);
     } else if (!ruling->why.empty()) {
-      waiting.refused = true;
-      tell(waiting, true, " was not approved: " + ruling->why, now);
+      waiting.rejected = true;
+      report(waiting, true, " was not approved: " + ruling->why, now);
     }
-    return asked;
+    return called;
   }
   if (!context_.may_act()) {
     return true;
@@ -148,7 +147,7 @@ bool CertificateApprover::decide(Waiting& waiting, Now now) {
   if (done) {
     ++approved_;
     backoff_.reset();
-    tell(waiting, false, " was approved", now);
+    report(waiting, false, " was approved", now);
     waiting.request.approved = true;
     return true;
   }
@@ -158,14 +157,14 @@ bool CertificateApprover::decide(Waiting& waiting, Now now) {
 
 void CertificateApprover::failed(Waiting& waiting, const Error& error, Now now) {
   ++failures_;
-  tell(waiting, true, " could not be approved: " + error.message, now);
+  report(waiting, true, " could not be approved: " + error.message, now);
   if (error.unanswered()) {
     paused_until_ = now.steady + backoff_.next(error.retry_after);
   }
 }
 
-// Whoever gets a client certificate is that Node: so the Node itself is looked at, whosever it is.
-Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now, bool& asked) {
+// A client certificate makes its owner that Node, so the Node must not be in use already.
+Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now, bool& called) {
   using Seen = LeaseWatch::Seen;
   const auto by = [&](bool is_up) {
     return rule_certificate(waiting.request, context_.machine_of(waiting.node), is_up,
@@ -175,17 +174,17 @@ Result<CertificateRuling> CertificateApprover::rule(Waiting& waiting, Now now, b
   if (!ruling.approve || waiting.request.signer_name != kube::kClientSigner) {
     return ruling;
   }
-  asked = true;
-  const auto seen = TRY(look_at_node(waiting, now));
+  called = true;
+  const auto seen = TRY(check_liveness(waiting, now));
   if (seen == Seen::kNotLongEnough) {
-    tried_.retry_by(waiting.request.name, waiting.lease.tells_at());
+    tried_.retry_by(waiting.request.name, waiting.lease.known_at());
     return CertificateRuling{};
   }
   return by(seen == Seen::kRenewed);
 }
 
-// One that is not Ready, as while Slurm is down, may be up: its Lease tells.
-Result<LeaseWatch::Seen> CertificateApprover::look_at_node(Waiting& waiting, Now now) {
+// A Node that is not Ready may still be up (Slurm is down), so its Lease decides.
+Result<LeaseWatch::Seen> CertificateApprover::check_liveness(Waiting& waiting, Now now) {
   const auto node = context_.nodes.get(waiting.node);
   if (!node && node.error().code != Code::kNotFound) {
     return node.error();
@@ -200,7 +199,7 @@ Result<LeaseWatch::Seen> CertificateApprover::look_at_node(Waiting& waiting, Now
   if (!lease && !node) {
     return LeaseWatch::Seen::kNotRenewed;
   }
-  return waiting.lease.look(lease, now.steady);
+  return waiting.lease.observe(lease, now.steady);
 }
 
 SteadyTime CertificateApprover::step(Now now, bool certain) {

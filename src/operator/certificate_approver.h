@@ -1,9 +1,9 @@
 #pragma once
 
-// Approves the certificate requests of nodes that are what Cluster API says they are
-// (approval_rules.h). What it does not approve is left alone, with an Event on the Node.
+// Approves certificate requests of nodes that match their Machine in Cluster API
+// (approval_rules.h). Others are left pending, with an Event on the Node.
 //
-// A step object; its calls of the API server block. Not thread-safe.
+// A step object; its calls to the API server block. Not thread-safe.
 
 #include <cstdint>
 #include <deque>
@@ -23,24 +23,24 @@
 namespace slurmlet::op {
 
 struct CertificateSettings {
-  std::string bootstrap_group;  // whose client certificates are approved; "" = nobody's
+  std::string bootstrap_group;  // client certificates are approved for it; "" = none
   bool dry_run = false;
 };
 
 struct CertificateWatch {
-  std::string signer;  // whose requests it tells
+  std::string signer;  // of the requests that it watches
   kube::Watch<kube::CertificateRequest>* watch;
 };
 
-// What must outlive it, and how it looks at the rest of the site.
+// Must outlive the approver.
 struct CertificateContext {
   std::vector<CertificateWatch> requests;
   kube::ApprovalApi& api;
   sync::EventSink& events;
   std::function<std::optional<MachineNames>(const std::string& node)> machine_of;
-  kube::NodeApi& nodes;           // of whatever kind
-  kube::LeaseApi& leases;         // theirs
-  std::function<bool()> may_act;  // asked before each call
+  kube::NodeApi& nodes;
+  kube::LeaseApi& leases;
+  std::function<bool()> may_act;  // checked before each call
 };
 
 class CertificateApprover {
@@ -56,30 +56,30 @@ class CertificateApprover {
  private:
   struct Waiting {
     kube::CertificateRequest request;
-    std::string node;  // that it is for, "" = none
-    std::string told = {};
-    bool refused = false;   // it was not approved, so far
-    LeaseWatch lease = {};  // the Node's
+    std::string node;  // named in the request; "" = none
+    std::string reported = {};
+    bool rejected = false;
+    LeaseWatch lease = {};
   };
   using Requests = std::map<std::string, Waiting>;  // by name
 
   void take(kube::WatchEvent<kube::CertificateRequest>& event, const std::string& signer);
   void put(kube::CertificateRequest request);
   void erase(const std::string& name);
-  // Whether the API server was called.
+  // Returns whether it called the API server.
   bool decide(Waiting& waiting, Now now);
-  // `asked`: whether the API server was called.
-  Result<CertificateRuling> rule(Waiting& waiting, Now now, bool& asked);
-  Result<LeaseWatch::Seen> look_at_node(Waiting& waiting, Now now);
+  // Sets `called` if it called the API server.
+  Result<CertificateRuling> rule(Waiting& waiting, Now now, bool& called);
+  Result<LeaseWatch::Seen> check_liveness(Waiting& waiting, Now now);
   void failed(Waiting& waiting, const Error& error, Now now);
-  void tell(Waiting& waiting, bool warning, const std::string& what, Now now);
+  void report(Waiting& waiting, bool warning, const std::string& what, Now now);
 
   CertificateSettings settings_;
   CertificateContext context_;
   Backoff backoff_;
-  KeyedBackoff tried_;                                      // by request
-  Requests waiting_;                                        // for a decision
-  std::map<std::string, std::deque<std::string>> of_user_;  // their names, oldest first
+  KeyedBackoff tried_;  // by request
+  Requests waiting_;
+  std::map<std::string, std::deque<std::string>> of_user_;  // request names, oldest first
   SteadyTime paused_until_{};
   std::uint64_t approved_ = 0, failures_ = 0;
 };

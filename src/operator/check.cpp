@@ -52,7 +52,6 @@ Finding lease_finding(http::Client& client, const Options& options, const std::s
   return fresh ? check::ok(std::move(found)) : check::warning(std::move(found));
 }
 
-// As the operator runs it, with its token.
 Result<CommandOutput> run_with_token(const Options& options, CommandSpec spec) {
   const SystemClock clock;
   TokenFile token{options.slurm_jwt_file, clock};
@@ -62,7 +61,6 @@ Result<CommandOutput> run_with_token(const Options& options, CommandSpec spec) {
   return run_command(spec);
 }
 
-// As the operator makes it.
 Result<slurm::DumpSource::Answer> dump_once(const Options& options) {
   const SystemClock clock;
   const auto client = TRY(daemon::make_waiting_client());
@@ -81,7 +79,7 @@ Finding dump_finding(const Options& options, const std::string& cluster) {
   const auto dump = dump_once(options);
   if (!dump) {
     return check::error("does not report its nodes",
-                        (by_rest ? "look at slurmrestd at " + options.slurm_rest_url
+                        (by_rest ? "check slurmrestd at " + options.slurm_rest_url
                                  : std::string{"scontrol show node, as this user"}) +
                             "; docs/conditions.md has causes and fixes",
                         dump.error().message);
@@ -106,7 +104,7 @@ Finding jobs_finding(const Options& options) {
                                check::milliseconds_text(output->took)));
 }
 
-// Whether squeue and the dump leave out what is not this user's.
+// PrivateData may hide other users' nodes and jobs from squeue and the dump.
 Finding privileges_finding(const Options& options) {
   const auto config = run_with_token(options, slurm::config_query(slurm_client(options)));
   const auto privacy =
@@ -134,7 +132,7 @@ Finding privileges_finding(const Options& options) {
       slurm::hidden_text(*privacy, self));
 }
 
-// An API server, what its rows are called, and how to mend them.
+// An API server, the names of its rows, and their fix.
 struct Place {
   const char* server;
   const char* rights;
@@ -145,7 +143,7 @@ constexpr Place kOwn{"API server", "rights", "--kubeconfig", "kubectl apply -k d
 constexpr Place kManagement{"management", "rights there", "--management-kubeconfig",
                             "in that cluster: kubectl apply -k deploy/operator/management"};
 
-// A connection with these settings; what is wrong with them is a finding of "credential".
+// A connection with these settings; a problem with them is a finding of "credential".
 class Server {
  public:
   Server(const Result<config::Settings>& api, const Place& place) : place_(place) {
@@ -158,12 +156,12 @@ class Server {
       return;
     }
     client_ = *std::move(client);
-    words_ = check::server_words(*access, api->kubernetes);
-    if (api->kubernetes.kubeconfig.empty()) {  // in a pod
-      words_.url_place = "KUBERNETES_SERVICE_HOST";
+    names_ = check::server_words(*access, api->kubernetes);
+    if (api->kubernetes.kubeconfig.empty()) {  // running in a pod
+      names_.url_place = "KUBERNETES_SERVICE_HOST";
     }
-    words_.credential = "the credential";
-    words_.credential_fix = fmt::format("give it a valid one ({})", place.flag);
+    names_.credential = "the credential";
+    names_.credential_fix = fmt::format("give it a valid one ({})", place.flag);
   }
 
   void add_rows(const std::vector<kube::OwnRight>& needed, std::vector<Check>& out) {
@@ -173,7 +171,7 @@ class Server {
     }
     out.push_back({place_.server, [this] {
                      answer_ = check::ask_server(*client_, limited());
-                     return Findings{check::server_finding(words_, answer_)};
+                     return Findings{check::server_finding(names_, answer_)};
                    }});
     out.push_back({place_.rights,
                    [this, needed] {
@@ -183,14 +181,14 @@ class Server {
                    },
                    place_.fix});
   }
-  // Null where the server did not accept us.
+  // Null if the server rejected the credential.
   http::Client* client() const { return answer_.problem ? nullptr : client_.get(); }
 
  private:
   Place place_;
   std::optional<Finding> problem_;
   std::unique_ptr<http::Client> client_;
-  check::ServerWords words_;
+  check::ServerWords names_;
   check::ServerAnswer answer_{Error{}, {}, {}, {}, {}};
 };
 
@@ -200,7 +198,7 @@ void add_slurm_rows(const Options& options, const Result<std::string>& cluster,
                    return Findings{cluster ? check::ok("ClusterName " + *cluster)
                                            : check::error(cluster.error().message)};
                  }});
-  if (!cluster) {  // Slurm's programs look elsewhere for a slurm.conf, each for many seconds
+  if (!cluster) {  // without one each Slurm program searches for many seconds
     return;
   }
   out.push_back({"slurmctld", [&] { return Findings{dump_finding(options, *cluster)}; }});
@@ -257,7 +255,7 @@ std::vector<kube::OwnRight> needed_rights(const Options& options) {
     out.push_back({verb, "", "nodes", "", "", "", ""});
   }
   add_event_rights("", out);
-  if (options.management_kubeconfig.empty()) {  // else they are of another credential
+  if (options.management_kubeconfig.empty()) {  // otherwise another credential needs them
     add_machine_rights(options, out);
   }
   add_certificate_rights(options, out);

@@ -1,6 +1,6 @@
 #pragma once
 
-// `slurmlet-operator check`: is there all that the operator needs? Looks once, changes nothing.
+// `slurmlet-operator check`: verifies once that the operator has all it needs; changes nothing.
 
 #include <optional>
 #include <string>
@@ -13,20 +13,20 @@
 
 namespace slurmlet::op {
 
-// What the operator calls; deploy/operator/rbac.yaml grants it. Pure.
+// The operator's own rights, granted by deploy/operator/rbac.yaml. Pure.
 std::vector<kube::OwnRight> needed_rights(const Options& options);
-// Of that, where the Machines are.
+// Its rights on the server of the Machines.
 std::vector<kube::OwnRight> needed_machine_rights(const Options& options);
 
-// How the operator itself would have them.
+// Read as the operator itself reads them.
 struct CheckSettings {
   Result<config::Settings> api;
-  std::optional<Result<config::Settings>> management;  // of another server for the Machines
+  std::optional<Result<config::Settings>> management;  // if Machines are on another server
   Result<std::string> cluster;                         // the name in slurm.conf
-  std::vector<std::string> files;                      // that it must be able to read
+  std::vector<std::string> files;                      // which the operator must be able to read
 };
 
-// Prints what it finds; the exit code.
+// Prints its findings and returns the exit code.
 int run_check(const Options& options, const CheckSettings& settings);
 
 }  // namespace slurmlet::op

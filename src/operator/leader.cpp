@@ -27,12 +27,12 @@ SteadyTime Leader::step(Now now) {
   }
   const Status held = try_to_hold(now);
   problem_ = held ? "" : held.error().message;
-  // Up to a fifth later, so that candidates do not stay in step.
+  // Jitter of a fifth keeps candidates from trying at the same time.
   next_ = now.steady + kTry + part_of(Duration{kTry} / 5, random_);
   return next_;
 }
 
-void Leader::look(kube::Lease lease, SteadyTime now) {
+void Leader::observe(kube::Lease lease, SteadyTime now) {
   if (lease.resource_version != seen_.resource_version) {
     seen_at_ = now;
   }
@@ -45,8 +45,8 @@ Status Leader::try_to_hold(Now now) {
     if (!lease && lease.error().code != Code::kNotFound) {
       return lease.error();
     }
-    // After the call: it may have been written while that took its time.
-    look(lease ? *std::move(lease) : kube::Lease{}, clock_.now().steady);
+    // Time is read after the call, during which the Lease may have been written.
+    observe(lease ? *std::move(lease) : kube::Lease{}, clock_.now().steady);
     const auto lasts = std::max(std::chrono::seconds{seen_.duration_seconds}, kLease);
     const bool is_free = seen_.holder_identity.empty() || seen_.holder_identity == identity_ ||
                          now.steady >= seen_at_ + lasts;
@@ -69,14 +69,14 @@ Status Leader::write(Now now) {
   auto written = seen_.resource_version.empty() ? api_.create(wanted) : api_.update(wanted);
   if (!written) {
     if (written.error().code == Code::kConflict || written.error().code == Code::kNotFound) {
-      // Somebody else wrote it: whoever that was, it is not ours before it is read again.
+      // Somebody else wrote the Lease, so it must be read again before we lead.
       leads_until_ = {};
       return {};
     }
     return written.error();
   }
-  look(*std::move(written), now.steady);
-  // From before the call: a renewal that took long must not count for longer.
+  observe(*std::move(written), now.steady);
+  // Counted from before the call, so that a slow renewal does not last longer.
   leads_until_ = now.steady + kRenewWithin;
   return {};
 }

@@ -1,12 +1,11 @@
 #pragma once
 
-// Of several operators one acts: the holder of a Lease, as client-go's leader election has it
-// (LeaderElectionConfig: 15 s lease, 10 s to renew it, tries every 2 s). Another's Lease is free
-// when it has not changed for its duration by our own steady clock; whose clock is right does not
-// matter.
+// Leader election by a Lease, as in client-go (LeaderElectionConfig: 15 s lease, 10 s to renew it,
+// tries every 2 s). Another holder's Lease has expired when it has not changed for its duration by
+// our own steady clock, so clocks need not agree.
 //
-// A process that was stopped (SIGSTOP, a machine that hung) finds out by leads(), with the time
-// read anew, before each thing it does. A step object; one thread, that of the API's client.
+// Callers check leads() with a fresh time before each action, since the process may have been
+// stopped (SIGSTOP, a hung machine). A step object; one thread, that of the API's client.
 
 #include <string>
 
@@ -16,8 +15,8 @@
 
 namespace slurmlet::op {
 
-// One for each Slurm cluster: "slurmlet-operator-alps". What no name of a Lease may have becomes
-// "-", with a hash of the ClusterName behind it.
+// One per Slurm cluster: "slurmlet-operator-alps". Characters that a Lease's name cannot have
+// become "-", and a hash of the ClusterName is appended.
 std::string leader_lease(const std::string& cluster);
 
 class Leader {
@@ -26,7 +25,7 @@ class Leader {
   static constexpr std::chrono::seconds kRenewWithin{10};
   static constexpr std::chrono::seconds kTry{2};
 
-  // `name`: leader_lease(). `identity` must be this process's own: host name and something random.
+  // `name`: leader_lease(). `identity` must be unique to this process.
   Leader(kube::LeaseApi& api, std::string name, std::string identity, Random random,
          const Clock& clock)
       : api_(api),
@@ -38,15 +37,15 @@ class Leader {
   SteadyTime step(Now now);
   // Whether we may act at `now`.
   bool leads(SteadyTime now) const { return now < leads_until_; }
-  // Why the last try failed; "" if it did not.
+  // Why the last try failed; "" = it succeeded.
   const std::string& problem() const { return problem_; }
-  // At an orderly end: the other need not wait.
+  // Frees the Lease at an orderly end, so that the next leader need not wait.
   void resign(Now now);
 
  private:
   Status try_to_hold(Now now);
   Status write(Now now);
-  void look(kube::Lease lease, SteadyTime now);
+  void observe(kube::Lease lease, SteadyTime now);
 
   kube::LeaseApi& api_;
   const std::string name_, identity_;

@@ -9,11 +9,11 @@
 namespace slurmlet::op {
 namespace {
 
-constexpr Duration kLookEvery = std::chrono::minutes{1};
+constexpr Duration kLeftoverInterval = std::chrono::minutes{1};
 constexpr Duration kNextNodes = std::chrono::seconds{1};
-constexpr int kMostPerLook = 2;  // each costs a call or two, and they block
+constexpr int kChecksPerPass = 2;  // each takes up to three blocking calls
 
-// "ns" of metal3://ns/host/machine; "" of any other providerID. metal3://UID has no Machine in it.
+// "ns" of metal3://ns/host/machine; "" of any other providerID, such as metal3://UID.
 std::string metal3_namespace(std::string_view provider_id) {
   constexpr std::string_view kScheme = "metal3://";
   if (!provider_id.starts_with(kScheme)) {
@@ -63,10 +63,10 @@ SteadyTime LeftoverNodes::step(Now now, const std::map<std::string, KubeNode>& n
   if (now.steady < next_) {
     return next_;
   }
-  next_ = now.steady + kLookEvery;
+  next_ = now.steady + kLeftoverInterval;
   const auto found = left_over(nodes, *machines);
   std::erase_if(suspects_, [&](const auto& entry) { return !found.contains(entry.first); });
-  int calls = kMostPerLook;
+  int calls = kChecksPerPass;
   for (const auto& [name, why] : found) {
     const auto known = suspects_.find(name);
     if (known != suspects_.end() && now.steady < known->second.next) {
@@ -76,14 +76,14 @@ SteadyTime LeftoverNodes::step(Now now, const std::map<std::string, KubeNode>& n
       next_ = now.steady + kNextNodes;
       break;
     }
-    if (!context_.may_act() || !look_at(nodes.at(name), why, now)) {
-      break;  // the API server does not answer: a minute later
+    if (!context_.may_act() || !check(nodes.at(name), why, now)) {
+      break;  // no lead, or no answer: try again in a minute
     }
   }
   return next_;
 }
 
-bool LeftoverNodes::look_at(const KubeNode& node, const std::string& why, Now now) {
+bool LeftoverNodes::check(const KubeNode& node, const std::string& why, Now now) {
   const auto lease = context_.leases.get(node.name);
   if (!lease && lease.error().code != Code::kNotFound) {
     return failed("the Lease of Node " + node.name + " was not read", lease.error());
@@ -92,14 +92,14 @@ bool LeftoverNodes::look_at(const KubeNode& node, const std::string& why, Now no
   if (suspect.uid != node.uid) {
     suspect = {node.uid, {}, {}};
   }
-  const auto seen = suspect.lease.look(lease, now.steady);
-  suspect.next = suspect.lease.tells_at();
+  const auto seen = suspect.lease.observe(lease, now.steady);
+  suspect.next = suspect.lease.known_at();
   return seen != LeaseWatch::Seen::kNotRenewed || remove(node, why, now);
 }
 
 bool LeftoverNodes::remove(const KubeNode& node, const std::string& why, Now now) {
   const std::string text = "left over: " + why + ", and its Lease is not renewed";
-  suspects_.at(node.name).next = now.steady + kLeaseWatched;  // what fails is tried again
+  suspects_.at(node.name).next = now.steady + kLeaseWatched;  // retried if it fails
   if (dry_run_) {
     log::info("Node " + node.name + " would be deleted, " + text);
     return true;
@@ -109,7 +109,7 @@ bool LeftoverNodes::remove(const KubeNode& node, const std::string& why, Now now
     return failed("Node " + node.name + " was not read", fresh.error());
   }
   if (!fresh || fresh->uid != node.uid || fresh->provider_id != node.provider_id) {
-    return true;  // the watch tells what it is now
+    return true;  // the watch will report the change
   }
   if (!context_.may_act()) {
     return false;

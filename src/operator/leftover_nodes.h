@@ -1,9 +1,9 @@
 #pragma once
 
-// Nodes that nobody else will delete: their Machine has gone and left them behind. One goes only
-// after its Lease was not renewed for long (lease_watch.h): a slurmlet that lives keeps its Node.
+// Deletes Nodes whose Machine is gone, since nobody else does. The Lease must have expired first
+// (lease_watch.h), so a running slurmlet keeps its Node.
 //
-// A step object; its calls of the API server block. Not thread-safe.
+// A step object; its calls to the API server block. Not thread-safe.
 
 #include <cstdint>
 #include <functional>
@@ -19,19 +19,18 @@
 
 namespace slurmlet::op {
 
-// What must outlive it.
+// Must outlive LeftoverNodes.
 struct LeftoverContext {
   kube::SiteApi& site;
-  kube::LeaseApi& leases;  // of the Nodes
+  kube::LeaseApi& leases;
   sync::EventSink& events;
-  std::function<bool()> may_act;  // asked before each call
+  std::function<bool()> may_act;  // checked before each call
 };
 
-// Why each of these Nodes is left over, by name: the Machine of its annotation, or where Cluster
-// API has not written that, of its providerID (metal3://NAMESPACE/HOST/MACHINE) is not there. The
-// machine itself wrote its providerID, so that says of nobody else's Node anything. `machines` are
-// all of their clusters: of one without a Machine that lives nothing is said, for it may be the
-// wrong server that was asked.
+// The leftover Nodes, by name, with the reason: the Machine in its annotation, or else in its
+// providerID (metal3://NAMESPACE/HOST/MACHINE), does not exist. A machine writes its own
+// providerID, so it only counts for its own Node. Nodes of a cluster without any live Machine are
+// kept, since the list may come from the wrong server.
 std::map<std::string, std::string> left_over(const std::map<std::string, KubeNode>& nodes,
                                              const Machines& machines);
 
@@ -40,7 +39,7 @@ class LeftoverNodes {
   LeftoverNodes(LeftoverContext context, bool dry_run)
       : context_(std::move(context)), dry_run_(dry_run) {}
 
-  // `machines`: null while they are not known.
+  // `machines`: null = not known yet.
   SteadyTime step(Now now, const std::map<std::string, KubeNode>& nodes, const Machines* machines);
   std::uint64_t deleted() const { return deleted_; }
   std::uint64_t failures() const { return failures_; }
@@ -49,10 +48,10 @@ class LeftoverNodes {
   struct Suspect {
     std::string uid;
     LeaseWatch lease;
-    SteadyTime next;  // look
+    SteadyTime next;  // check
   };
-  // These return whether the API server answers.
-  bool look_at(const KubeNode& node, const std::string& why, Now now);
+  // These return false if the API server did not answer.
+  bool check(const KubeNode& node, const std::string& why, Now now);
   bool remove(const KubeNode& node, const std::string& why, Now now);
   bool failed(const std::string& what, const Error& error);
 

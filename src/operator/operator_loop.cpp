@@ -15,7 +15,7 @@ namespace {
 constexpr EventReason kCordonNotDrained{"CordonNotDrained", true},
     kDrainNotEnded{"DrainNotEnded", true};
 
-// Between looks at what waits.
+// Between reports on waiting changes.
 constexpr Duration kLongestWait = std::chrono::seconds{1};
 constexpr Duration kNotesAgain = std::chrono::seconds{5};
 
@@ -68,7 +68,7 @@ OperatorLoop::OperatorLoop(OperatorSettings settings, OperatorContext context,
   }
 }
 
-// Read anew: this process may have been stopped since the step began.
+// Reads the clock again, since the process may have been stopped during the step.
 bool OperatorLoop::acts() const {
   return !settings_.elect_leader || context_.leader.leads(context_.clock.now().steady);
 }
@@ -99,7 +99,7 @@ RecordPublisher::Text OperatorLoop::record_text(const std::string& name) const {
                                            slurm == nullptr ? "" : slurm->text})};
 }
 
-// Until the watch tells, it counts as written.
+// Records the write locally until the watch reports it.
 void OperatorLoop::record_written(const std::string& name) {
   const SlurmNode* slurm = slurm_node_of(*nodes_.find(name));
   const DumpReport& dump = dump_.report();
@@ -118,20 +118,20 @@ std::optional<NodeChange> OperatorLoop::drain_change(const KubeNode& node, const
   const std::string& kept_from = distrusted.empty() ? ruling.waits_for : distrusted;
   if (!kept_from.empty()) {
     if (node.unschedulable || distrusted.empty()) {
-      tell(node, node.unschedulable ? kCordonNotDrained : kDrainNotEnded,
-           "Slurm node " + slurm.name + " is left as it is: " + kept_from, now);
+      report_node(node, node.unschedulable ? kCordonNotDrained : kDrainNotEnded,
+                  "Slurm node " + slurm.name + " is left as it is: " + kept_from, now);
     }
     return std::nullopt;
   }
   if (settings_.dry_run) {
-    tell(node, kDryRun, fmt::format("would {} Slurm node {}", to_verb(ruling.action), slurm.name),
-         now);
+    report_node(node, kDryRun,
+                fmt::format("would {} Slurm node {}", to_verb(ruling.action), slurm.name), now);
     return std::nullopt;
   }
   return NodeChange{slurm.name, ruling.action, ruling.text, node.name};
 }
 
-// Before the drain that it is about, and after its end: by a dump that shows all that was done.
+// The note is written before its drain and removed after the drain's end is in a dump.
 void OperatorLoop::note_drain(const KubeNode& node, const std::string& note, Now now) {
   if (now.steady < notes_from_ || context_.clock.now().steady - dump_.began() > kFresh || !acts()) {
     return;
@@ -140,19 +140,18 @@ void OperatorLoop::note_drain(const KubeNode& node, const std::string& note, Now
       node.name, node.uid,
       {{node::vocabulary::kDrain, note.empty() ? std::nullopt : std::optional<std::string>{note}}});
   if (done) {
-    nodes_.at(node.name).drain = note;  // until the watch tells
+    nodes_.at(node.name).drain = note;  // until the watch reports it
     return;
   }
   if (done.error().unanswered()) {
     notes_from_ = context_.clock.now().steady + kNotesAgain;
   }
-  tell(node, kSlurmNodeNotChanged,
-       std::string{"annotation "} + node::vocabulary::kDrain +
-           " was not written: " + done.error().message,
-       now);
+  report_node(node, kSlurmNodeNotChanged,
+              std::string{"annotation "} + node::vocabulary::kDrain +
+                  " was not written: " + done.error().message,
+              now);
 }
 
-// By the last dump, with what the watch has shown until now.
 std::vector<NodeChange> OperatorLoop::drain_changes(Now now) {
   std::vector<NodeChange> out;
   for (const auto& [name, node] : nodes_.all()) {
@@ -172,7 +171,7 @@ std::vector<NodeChange> OperatorLoop::drain_changes(Now now) {
   return out;
 }
 
-// A watch may be behind: a drain is ended by the API server's own answer.
+// Watches lag, so ending a drain needs a fresh read from the API server.
 bool OperatorLoop::confirm(const NodeChange& change) {
   if (change.kube_node.empty()) {
     return acts();
@@ -190,21 +189,21 @@ bool OperatorLoop::confirm(const NodeChange& change) {
          rule_drain(node, *slurm, machines_.machine_of(node.name)).action == change.action;
 }
 
-void OperatorLoop::look_at_record(const KubeNode& node, const SlurmNode* slurm, Now now) {
-  // While nobody has said which of Slurm's nodes this is, nobody can say that Slurm has none.
+void OperatorLoop::evaluate_record(const KubeNode& node, const SlurmNode* slurm, Now now) {
+  // "No such Slurm node" may only be published once the daemon has reported its Slurm node.
   if (settings_.dry_run || (slurm == nullptr && (node.slurm_node.empty() ||
                                                  dump_.misread().contains(claimed_name(node))))) {
     return;
   }
   static const SlurmNode kNone{};
   const auto before = dump_.before().find(claimed_name(node));
-  // Nodes that have not changed in the last dump are their own predecessors.
+  // before() lacks nodes that are unchanged.
   const SlurmNode* was = before == dump_.before().end() ? slurm : &before->second;
   publisher_.want(node.name, rule_record(node, slurm == nullptr ? kNone : *slurm, was,
                                          dump_.report(), now.wall));
 }
 
-void OperatorLoop::look_at(const KubeNode& node, Now now) {
+void OperatorLoop::evaluate(const KubeNode& node, Now now) {
   if (node.belongs == Belongs::kElsewhere || !dump_.report().dumped_at) {
     return;
   }
@@ -218,13 +217,13 @@ void OperatorLoop::look_at(const KubeNode& node, Now now) {
                   : "slurmctld shows no node of that name to slurmlet-operator";
   }
   if (!problem.empty() && node.unschedulable && !node.deleting) {
-    tell(node, kCordonNotDrained,
-         "Slurm node " + claimed_name(node) + " is left as it is: " + problem, now);
+    report_node(node, kCordonNotDrained,
+                "Slurm node " + claimed_name(node) + " is left as it is: " + problem, now);
   }
   if (node.belongs == Belongs::kUnknown) {
     return;
   }
-  look_at_record(node, slurm, now);
+  evaluate_record(node, slurm, now);
   if (slurm == nullptr || node.deleting) {
     return;
   }
@@ -233,10 +232,10 @@ void OperatorLoop::look_at(const KubeNode& node, Now now) {
   }
 }
 
-void OperatorLoop::look_at_all(Now now) {
+void OperatorLoop::evaluate_all(Now now) {
   (void)nodes_.take_changed();
   for (const auto& [name, node] : nodes_.all()) {
-    look_at(node, now);
+    evaluate(node, now);
   }
 }
 
@@ -252,7 +251,7 @@ void OperatorLoop::take_lead(bool leads) {
   changes_.forget();
   publisher_.forget_all();
   machines_.forget();
-  told_.clear();
+  last_messages_.clear();
 }
 
 SteadyTime OperatorLoop::step() {
@@ -266,7 +265,7 @@ SteadyTime OperatorLoop::step() {
     next = std::min(next, nodes_.step(context_.nodes, now));
     for (const auto& name : nodes_.take_gone()) {
       publisher_.forget(name);
-      told_.erase(name);
+      last_messages_.erase(name);
     }
   }
   next = std::min(next, dump_.step(now, leads, changes_.has_pending(now.steady)));
@@ -275,10 +274,10 @@ SteadyTime OperatorLoop::step() {
     report_dump();
     seen_.dumps = dump_.counters().dumps;
     seen_.dump_failures = dump_.counters().failures;
-    look_at_all(now);
+    evaluate_all(now);
   }
   for (const auto& name : nodes_.take_changed()) {
-    look_at(*nodes_.find(name), now);
+    evaluate(*nodes_.find(name), now);
   }
   std::vector<NodeChange> changes;
   next = std::min(next, machines_.step(now, nodes_, dump_, changes));
@@ -296,7 +295,7 @@ SteadyTime OperatorLoop::step() {
   return std::min(next, context_.events.step(now));
 }
 
-// What is decided by a dump is begun right after it.
+// Changes start right after the dump that they are based on, while it is fresh.
 SteadyTime OperatorLoop::step_changes(Now now, std::vector<NodeChange> changes, bool is_new_dump) {
   const bool may_act = nodes_.known() && acts() && !settings_.dry_run;
   if (may_act && is_new_dump && changes_.is_shown_by(dump_.began())) {
@@ -319,7 +318,7 @@ SteadyTime OperatorLoop::step_changes(Now now, std::vector<NodeChange> changes, 
   return next;
 }
 
-// What blocks waits while a change does: that must not grow old meanwhile.
+// Blocking calls wait while a change is pending, whose dump would become stale.
 SteadyTime OperatorLoop::step_api(Now now) {
   if (!acts() || !nodes_.known()) {
     return kNever;

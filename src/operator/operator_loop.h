@@ -1,16 +1,15 @@
 #pragma once
 
 // The operator's one loop: watch the Nodes, dump slurmctld, and while we lead
-//   - write each Node's record (rules/record_rules.h),
-//   - drain what is cordoned, undrain what is not any more (rules/drain_rules.h),
-//   - let Machines go when their jobs have gone (machine_sync.h),
-//   - delete Nodes that were left behind (leftover_nodes.h),
-//   - approve the certificates of Nodes (certificate_approver.h).
-// It keeps nothing that is not in Slurm and on the Nodes: it may be killed at any moment. While
-// another one leads it watches nothing; who takes the lead lists Nodes and Machines and dumps
-// Slurm.
+//   - publish each Node's record (rules/record_rules.h),
+//   - drain cordoned nodes, undrain uncordoned ones (rules/drain_rules.h),
+//   - release deleted Machines once their jobs have ended (machine_sync.h),
+//   - delete Nodes whose Machine is gone (leftover_nodes.h),
+//   - approve certificate requests of nodes (certificate_approver.h).
+// All state is in Slurm and on the Nodes, so it may be killed at any moment. A standby watches
+// nothing; a new leader lists Nodes and Machines and dumps Slurm.
 //
-// A step object: clock and I/O are handed in. Not thread-safe.
+// A step object; clock and I/O are injected. Not thread-safe.
 
 #include <map>
 #include <memory>
@@ -35,15 +34,15 @@ namespace slurmlet::op {
 
 struct OperatorSettings {
   DumpedNodes::Settings dump;
-  slurm::SlurmIdentity self;  // who Slurm's commands act as
+  slurm::SlurmIdentity self;  // user of Slurm's commands
   bool elect_leader = true;
-  bool dry_run = false;         // says what it would do, and does nothing
-  DrainPolicy policy;           // of Machines without one
-  bool all_machines = true;     // of whatever cluster
-  std::string bootstrap_group;  // whose certificate requests are looked at; "" = nobody's
+  bool dry_run = false;         // reports its actions, and takes none
+  DrainPolicy policy;           // for Machines without one
+  bool all_machines = true;     // of every Cluster
+  std::string bootstrap_group;  // may request client certificates; "" = no group
 };
 
-// What must outlive the loop.
+// Must outlive the loop.
 struct OperatorContext {
   const Clock& clock;
   kube::Watch<kube::SiteNode>& nodes;
@@ -52,12 +51,12 @@ struct OperatorContext {
   sync::EventSink& events;
   kube::Watch<kube::Machine>& machines;
   kube::MachineApi& machine_api;
-  sync::EventSink& machine_events;  // of the same server as the Machines
-  // The time by that server; nothing = it has not said.
+  sync::EventSink& machine_events;  // on the Machines' server
+  // That server's time; nothing = not known yet.
   std::function<std::optional<WallTime>(SteadyTime)> server_time;
   kube::LeaseApi& node_leases;
   kube::NodeApi& node_api;
-  // To approve certificate requests; null = they are left to others.
+  // For certificate requests; null = they are left to others.
   std::vector<CertificateWatch> certificates = {};
   kube::ApprovalApi* approvals = nullptr;
 };
@@ -65,7 +64,7 @@ struct OperatorContext {
 // For metrics and health.
 struct OperatorStatus {
   bool leads = false;
-  bool nodes_known = false;  // the Nodes were listed
+  bool nodes_known = false;
   std::size_t nodes = 0, slurm_nodes = 0, records_waiting = 0;
   std::uint64_t dumps = 0, dumps_unchanged = 0, dump_failures = 0, record_writes = 0,
                 record_failures = 0;
@@ -95,10 +94,10 @@ class OperatorLoop {
  private:
   bool acts() const;
   void take_lead(bool leads);
-  void look_at(const KubeNode& node, Now now);
-  void look_at_all(Now now);
-  void look_at_record(const KubeNode& node, const SlurmNode* slurm, Now now);
-  // What is to be done for a cordon, or against it; nothing where nothing may be.
+  void evaluate(const KubeNode& node, Now now);
+  void evaluate_all(Now now);
+  void evaluate_record(const KubeNode& node, const SlurmNode* slurm, Now now);
+  // The change that a cordon or its end requires; nothing if none, or if it is not allowed.
   std::optional<NodeChange> drain_change(const KubeNode& node, const SlurmNode& slurm, Now now);
   void note_drain(const KubeNode& node, const std::string& note, Now now);
   std::vector<NodeChange> drain_changes(Now now);
@@ -108,9 +107,10 @@ class OperatorLoop {
   const SlurmNode* slurm_node_of(const KubeNode& node) const;
   RecordPublisher::Text record_text(const std::string& node) const;
   void record_written(const std::string& node);
-  void tell(const KubeNode& node, const EventReason& reason, const std::string& message, Now now);
-  void tell_of(const std::string& slurm_node, const EventReason& reason, const std::string& message,
-               Now now);
+  void report_node(const KubeNode& node, const EventReason& reason, const std::string& message,
+                   Now now);
+  void report_slurm_node(const std::string& slurm_node, const EventReason& reason,
+                         const std::string& message, Now now);
   void report_updates(const std::vector<NodeChanges::Done>& done, Now now);
   void report_waiting(Now now);
   void report(const std::string& what, const std::string& problem, const std::string& fine);
@@ -126,16 +126,15 @@ class OperatorLoop {
   std::optional<CertificateApprover> certificates_;
 
   SiteNodes nodes_;
-  std::map<std::string, std::string> told_;  // what was last said of a Node
-  SteadyTime notes_from_{};                  // annotations are written again from then on
+  std::map<std::string, std::string> last_messages_;  // by Node
+  SteadyTime notes_from_{};                           // after a failed annotation
   struct Seen {
     std::uint64_t dumps = 0, dump_failures = 0, write_failures = 0;
   };
   Seen seen_;
-  std::map<std::string, std::string> reported_{
-      {"dump", "none yet"}};  // problems, by what they are of
+  std::map<std::string, std::string> reported_{{"dump", "none yet"}};  // problems, by subject
   bool led_ = false;
-  OperatorStatus counted_;  // what is counted here
+  OperatorStatus counted_;  // counters of the loop itself
 };
 
 }  // namespace slurmlet::op

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the operator serves: /healthz, /readyz and /metrics, in plain HTTP, to whoever can reach the
-// address. Node names and reasons of Slurm are not in it. Pure.
+// The operator's /healthz, /readyz and /metrics: plain HTTP without authentication, so they have no
+// Node names or Slurm Reasons. Pure.
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace slurmlet::op {
 std::vector<podapi::MetricFamily> operator_metrics(const OperatorStatus& status);
 std::vector<podapi::Check> operator_checks(const OperatorStatus& status);
 
-// `name`: of this host.
+// `name`: this host's.
 podapi::Response operator_page(const podapi::RequestHead& head, const std::string& name,
                                const OperatorStatus& status);
 

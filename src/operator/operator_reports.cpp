@@ -1,4 +1,4 @@
-// What the operator says: Events on Nodes, its log, its status.
+// The operator's Events on Nodes, log lines and status.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 namespace slurmlet::op {
 namespace {
 
-// As long a change may wait before its Node says so.
+// How long a change may wait before its Node gets an Event.
 constexpr Duration kPatience = std::chrono::seconds{3};
 
 constexpr EventReason kSlurmNodeDrained{"SlurmNodeDrained", false},
@@ -25,11 +25,11 @@ std::string not_changed(const std::string& slurm_node, const std::string& why) {
 
 }  // namespace
 
-void OperatorLoop::tell(const KubeNode& node, const EventReason& reason, const std::string& message,
-                        Now now) {
-  if (std::exchange(told_[node.name], message) == message &&
+void OperatorLoop::report_node(const KubeNode& node, const EventReason& reason,
+                               const std::string& message, Now now) {
+  if (std::exchange(last_messages_[node.name], message) == message &&
       (reason.warning || settings_.dry_run)) {
-    return;  // what was done is told each time
+    return;  // completed actions are reported each time
   }
   log::info("node " + node.name + ": " + message);
   context_.events.emit({"Node", "", node.name, node.name}, reason.warning, reason.name, message,
@@ -41,11 +41,11 @@ void OperatorLoop::report_updates(const std::vector<NodeChanges::Done>& done, No
     const std::string& name = change.slurm_node;
     if (!failure.empty()) {
       ++counted_.update_failures;
-      tell_of(name, kSlurmNodeNotChanged, not_changed(name, failure), now);
+      report_slurm_node(name, kSlurmNodeNotChanged, not_changed(name, failure), now);
     } else if (change.action == DrainAction::kDrain) {
       ++counted_.drains;
-      tell_of(name, kSlurmNodeDrained, "drained Slurm node " + name + ", Reason: " + change.reason,
-              now);
+      report_slurm_node(name, kSlurmNodeDrained,
+                        "drained Slurm node " + name + ", Reason: " + change.reason, now);
     } else if (change.action == DrainAction::kSetReason) {
       log::info("Slurm node " + name + ": Reason: " + change.reason);
     } else if (change.action == DrainAction::kDelete) {
@@ -53,26 +53,26 @@ void OperatorLoop::report_updates(const std::vector<NodeChanges::Done>& done, No
       log::info("deleted dynamic Slurm node " + name + ", whose Machine has gone");
     } else {
       ++counted_.undrains;
-      tell_of(name, kSlurmNodeUndrained,
-              "undrained Slurm node " + name + ", as this Node is not cordoned", now);
+      report_slurm_node(name, kSlurmNodeUndrained,
+                        "undrained Slurm node " + name + ", as this Node is not cordoned", now);
     }
   }
 }
 
-// So that whoever waits for a cordon sees why.
+// Shows an administrator why a cordon has not taken effect.
 void OperatorLoop::report_waiting(Now now) {
   for (const auto& name : changes_.waiting_since(now.steady - kPatience)) {
     const std::string& failure = dump_.report().failure;
     const std::string why = !changes_.problem().empty() ? changes_.problem()
                             : !failure.empty()          ? failure
                                                         : "slurmctld is slow to answer";
-    tell_of(name, kSlurmNodeNotChanged, not_changed(name, why), now);
+    report_slurm_node(name, kSlurmNodeNotChanged, not_changed(name, why), now);
   }
 }
 
-// The Node that is this node of Slurm; the log where there is none.
-void OperatorLoop::tell_of(const std::string& slurm_node, const EventReason& reason,
-                           const std::string& message, Now now) {
+// Reports on the Node of this Slurm node, or only in the log if there is none.
+void OperatorLoop::report_slurm_node(const std::string& slurm_node, const EventReason& reason,
+                                     const std::string& message, Now now) {
   const SlurmNode* slurm = dump_.find(slurm_node);
   const auto names =
       slurm == nullptr ? std::vector<std::string>{} : claimants(nodes_.by_slurm(), *slurm);
@@ -80,10 +80,10 @@ void OperatorLoop::tell_of(const std::string& slurm_node, const EventReason& rea
     log::info(message);
     return;
   }
-  tell(*nodes_.find(names.front()), reason, message, now);
+  report_node(*nodes_.find(names.front()), reason, message, now);
 }
 
-// Logs that a problem began, changed or ended.
+// Logs when a problem begins, changes or ends.
 void OperatorLoop::report(const std::string& what, const std::string& problem,
                           const std::string& fine) {
   if (std::exchange(reported_[what], problem) != problem) {
@@ -91,12 +91,11 @@ void OperatorLoop::report(const std::string& what, const std::string& problem,
   }
 }
 
-// After each dump.
 void OperatorLoop::report_dump() {
   const std::string& failure = dump_.report().failure;
   report("dump", failure.empty() ? "" : "slurmctld did not report the nodes: " + failure,
          "slurmctld reports " + counted(dump_.nodes().size(), "node"));
-  // Of what people can write in Slurm, a node's record may be unreadable, or be there twice.
+  // Free text in Slurm can make a node's record unreadable, or appear twice.
   const auto& misread = dump_.misread();
   report("records of Slurm",
          misread.empty() ? ""
@@ -106,7 +105,7 @@ void OperatorLoop::report_dump() {
                                        plain_text(*misread.begin()) +
                                            (misread.size() > 1 ? " and others" : "")),
          "slurmctld's records of all nodes can be parsed again");
-  // Of some Nodes each write may fail.
+  // Writes may fail for some Nodes only.
   const bool fail =
       std::exchange(seen_.write_failures, publisher_.failures()) != publisher_.failures() ||
       !publisher_.problem().empty();

@@ -102,7 +102,7 @@ std::optional<CommandLine::Action> action_of(const std::string& argument) {
                                                   : std::nullopt;
 }
 
-// Flags with their values; --help and --version end it.
+// Stops at --help and --version.
 Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
                                      CommandLine::Action& action) {
   std::vector<Flag> flags;
@@ -135,7 +135,7 @@ Result<std::vector<Flag>> read_flags(const std::vector<std::string>& arguments,
   return flags;
 }
 
-// By the values that count in the end.
+// Checks the merged values of flags and file.
 void check_source(const Options& options, std::string& problems) {
   const std::string& url = options.slurm_rest_url;
   const bool is_rest = options.slurm_source == Options::Source::kRest;

@@ -1,8 +1,8 @@
 #pragma once
 
-// The operator's settings: flags over the configuration file (apiVersion slurmlet.io/v1alpha1, kind
-// OperatorConfiguration) over defaults. One table of rows gives both. All that is wrong is in the
-// error, one a line, with its place and the fix. Pure but for reading the file.
+// The operator's settings: flags override the configuration file (apiVersion slurmlet.io/v1alpha1,
+// kind OperatorConfiguration), which overrides defaults. An error lists all problems, one per line,
+// with place and fix. Pure but for reading the file.
 
 #include <cstdint>
 #include <optional>
@@ -20,21 +20,21 @@ namespace slurmlet::op {
 
 struct Options {
   std::string config_file;            // "" = none
-  std::string kubeconfig;             // "" = the service account of a pod
-  std::string management_kubeconfig;  // of the Machines; "" = the same cluster
-  std::string machine_cluster;        // NAMESPACE/NAME; "" = whichever there is
+  std::string kubeconfig;             // "" = the pod's service account
+  std::string management_kubeconfig;  // for Machines; "" = the same cluster
+  std::string machine_cluster;        // NAMESPACE/NAME; "" = the only one
   DrainPolicy drain_policy;
-  std::string slurm_conf;  // "" = where Slurm looks by itself
+  std::string slurm_conf;  // "" = Slurm's own search
   std::string slurm_bin_dir;
-  std::string slurm_jwt_file;  // "" = munge or auth/slurm; slurmrestd: by our uid
-  enum class Source : std::uint8_t { kCli, kRest };  // of the dump of all nodes
+  std::string slurm_jwt_file;                        // "" = munge, auth/slurm; slurmrestd: our uid
+  enum class Source : std::uint8_t { kCli, kRest };  // of dumps
   Source slurm_source = Source::kCli;
   std::string slurm_rest_url;
-  std::string slurm_rest_ca_file;                // "" = the system's CAs
-  std::optional<config::Milliseconds> interval;  // nothing = by the size of the site
+  std::string slurm_rest_ca_file;                // "" = system CAs
+  std::optional<config::Milliseconds> interval;  // nothing = by number of nodes
   config::Milliseconds slurm_command_timeout{15'000};
   bool approve_serving = true;  // certificates
-  std::string bootstrap_group;  // whose client certificates are approved; "" = nobody's
+  std::string bootstrap_group;  // may request client certificates; "" = no group
   bool leader_elect = true;
   std::string leader_namespace = "slurmlet-system";
   std::string metrics_address = "127.0.0.1:10258";  // "" = none
@@ -42,13 +42,13 @@ struct Options {
   log::Level log_level = log::Level::kInfo;
 };
 
-// What is wrong, as the end of a sentence that starts with the setting's name (config/rules.h).
+// The problem, as the end of a sentence that starts with the setting's name (config/rules.h).
 using OptionProblem = std::optional<std::string>;
 
-// A flag, a key of the file, their help and what they set.
+// A flag, its key in the file, help and accessors.
 struct OptionRow {
   std::string_view key, flag;
-  std::string_view type;  // for the help; "" = true or false
+  std::string_view type;  // in the help; "" = boolean
   std::string_view help;
   OptionProblem (*set)(Options&, const std::string&);
   std::string (*show)(const Options&);
@@ -61,10 +61,10 @@ struct CommandLine {
   Options options;
 };
 
-// Without the program's name. kInvalid.
+// `arguments` do not include the program's name. Errors are kInvalid.
 Result<CommandLine> parse_operator_command_line(const std::vector<std::string>& arguments);
 
-// For the start-up log, paths and names only.
+// For the start-up log; contains no secrets.
 std::string describe(const Options& options);
 std::string help_text();
 

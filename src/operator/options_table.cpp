@@ -83,7 +83,7 @@ Problem set_path(Options& options, const std::string& value) {
   return set_text<Member>(options, value);
 }
 
-// Unset, more is trusted than who wrote an empty one meant.
+// An empty value must not mean "trust the system's CAs".
 Problem empty_problem(const std::string& value) {
   return value.empty() ? Problem{"is empty; fill it, or remove it"} : std::nullopt;
 }
@@ -93,7 +93,7 @@ Problem set_rest_ca_file(Options& options, const std::string& value) {
   return problem ? problem : set_path<&Options::slurm_rest_ca_file>(options, value);
 }
 
-// The daemon's words.
+// The same values as the daemon's.
 std::span<const config::Word> levels() { return config::find_row("logLevel")->words; }
 
 Problem set_level(Options& options, const std::string& value) {

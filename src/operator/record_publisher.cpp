@@ -8,7 +8,7 @@
 namespace slurmlet::op {
 namespace {
 
-// In one step, which blocks.
+// Limits of one step, whose writes block.
 constexpr int kBurst = 10;
 constexpr Duration kLongestBurst = std::chrono::seconds{1};
 constexpr Duration kFirstWritePause = std::chrono::seconds{5};
@@ -29,7 +29,7 @@ RecordPublisher::RecordPublisher(kube::SiteApi& api, Read read, std::function<bo
 
 void RecordPublisher::want(const std::string& node, Urgency urgency) {
   if (urgency != Urgency::kNone) {
-    Waiting& one = waiting_.try_emplace(node, Waiting{urgency, ++came_}).first->second;
+    Waiting& one = waiting_.try_emplace(node, Waiting{urgency, ++arrivals_}).first->second;
     one.urgency = std::min(one.urgency, urgency);
   }
 }
@@ -48,7 +48,7 @@ void RecordPublisher::forget_all() {
   problem_.clear();
 }
 
-// Most of a write's cost is the wake-up, so they wait until a burst is due.
+// A wake-up costs more than a write, so writes are batched into bursts.
 SteadyTime RecordPublisher::due() const {
   SteadyTime first = kNever;
   for (auto one = waiting_.begin(); first > next_ && one != waiting_.end(); ++one) {
@@ -95,7 +95,7 @@ void RecordPublisher::write(const std::string& node,
     failed_.failed(node, ended);
     next_ = ended + backoff_.next(done.error().retry_after);
   } else {
-    forget(node);  // gone, another one, or rejected for this Node: the next dump wants it again
+    forget(node);  // deleted, replaced or rejected; the next dump requests it again
   }
   problem_ = last_failure_ = done.error().message;
   failed_node_ = node;
@@ -103,7 +103,7 @@ void RecordPublisher::write(const std::string& node,
 
 SteadyTime RecordPublisher::step(SteadyTime now,
                                  const std::function<void(const std::string&)>& written) {
-  next_ = std::max(next_, now - kApart * (kBurst - 1));  // what was saved up while idle
+  next_ = std::max(next_, now - kApart * (kBurst - 1));  // idle time earns one burst
   if (now >= due()) {
     for (const auto& node : next_nodes(now)) {
       if (now < next_ || clock_.now().steady - now >= kLongestBurst || !may_act_()) {

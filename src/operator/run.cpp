@@ -42,14 +42,14 @@ int fail(const Error& error) {
   return error.code == Code::kInvalid ? kBadConfiguration : kCannotRun;
 }
 
-// "head1_0123456789abcdef", as client-go's.
+// "head1_0123456789abcdef", in client-go's format.
 std::string own_identity() {
   std::uint64_t random = 0;
   (void)!::getrandom(&random, sizeof random, 0);
   return fmt::format("{}_{:016x}", host_name(), random);
 }
 
-// The API server and the credential by the kubeconfig, or those of a pod.
+// From the kubeconfig, or without one from the pod's environment.
 Result<config::Settings> api_settings(const std::string& kubeconfig) {
   config::ParsedCommandLine command;
   command.subcommand = "run";
@@ -63,8 +63,8 @@ Result<config::Settings> api_settings(const std::string& kubeconfig) {
       [none](const std::string&) -> Result<std::vector<std::string>> { return none; });
 }
 
-// Records of another cluster must not be taken for this one's, so it is needed. `path` is from now
-// on the slurm.conf of all commands: none may look for another one.
+// Required, so that records of another cluster are never used. Sets `path`, so that all commands
+// use the same slurm.conf.
 Result<std::string> cluster_name(std::string& path) {
   slurm::ConfSearch search;
   search.configured = path;
@@ -93,10 +93,10 @@ podapi::ServerOptions server_options(const std::string& address) {
   return options;
 }
 
-// All that the loop needs, in the order in which it is made.
+// The loop and its dependencies, in order of construction.
 class Process {
  public:
-  // `management`: where the Machines are, if it is another server.
+  // `management`: the server of the Machines, if it is another one.
   Process(const Options& options, credentials::ApiAccess access,
           std::unique_ptr<http::Client> client, std::optional<credentials::ApiAccess> management,
           std::unique_ptr<http::Client> management_client, std::string cluster);
@@ -104,7 +104,7 @@ class Process {
   void watch_certificates(OperatorContext& context);
   Status start_server();
   SteadyTime reload_credentials();
-  // `watchdog`: how often the service manager wants to hear that this lives.
+  // `watchdog`: the service manager's WatchdogSec.
   void run(Signals& signals, const status::Notifier& notifier, std::optional<Duration> watchdog);
   void report_api(const std::string& problem);
 
@@ -180,7 +180,7 @@ Status Process::start_server() {
   return server_->start();
 }
 
-// Credentials rotate: a token within the hour.
+// Tokens rotate within the hour.
 SteadyTime Process::reload_credentials() {
   const SteadyTime now = clock_.now().steady;
   if (now >= reload_at_) {
@@ -200,7 +200,7 @@ SteadyTime Process::reload_credentials() {
   return reload_at_;
 }
 
-// Once a minute at most: the problem may be another one each time.
+// Logs at most once a minute, since the problem may change each time.
 void Process::report_api(const std::string& problem) {
   const SteadyTime now = clock_.now().steady;
   if (problem == reported_api_problem_ || now < report_api_at_) {
@@ -222,7 +222,7 @@ void Process::run(Signals& signals, const status::Notifier& notifier,
     machines_.own_client->set_abort_fd(signals.fd());
   }
   (void)notifier.send(status::kReadyLine);
-  std::string told;
+  std::string last_status;
   SteadyTime ping_at = watchdog ? SteadyTime{} : kNever;
   while (!signals.take_stop()) {
     SteadyTime next = std::min(loop_->step(), reload_credentials());
@@ -238,9 +238,9 @@ void Process::run(Signals& signals, const status::Notifier& notifier,
                     counted(status.nodes, "Node"), counted(status.slurm_nodes, "node"),
                     status.dump_problem.empty() ? "" : "; slurmctld: " + status.dump_problem);
     report_api(status.api_problem);
-    if (line != told) {
+    if (line != last_status) {
       (void)notifier.send(status::status_line(line));
-      told = line;
+      last_status = line;
     }
     if (const SteadyTime now = clock_.now().steady; now >= ping_at) {
       (void)notifier.send(status::kWatchdogLine);
@@ -251,7 +251,7 @@ void Process::run(Signals& signals, const status::Notifier& notifier,
   (void)notifier.send(status::kStoppingLine);
   nodes_.client->set_abort_fd(-1);
   server_.reset();
-  loop_.reset();  // nothing of ours runs when another one leads
+  loop_.reset();  // ends running commands before another operator leads
   if (options_.leader_elect) {
     leader_.resign(clock_.now());
   }

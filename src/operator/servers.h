@@ -1,7 +1,7 @@
 #pragma once
 
-// The API servers that the operator calls, each with its connection and what is watched there.
-// Pure wiring: what is made later uses what is above it. One thread.
+// The API servers that the operator calls, with their connections, APIs and watches. Pure wiring:
+// members use those above them. One thread.
 
 #include <memory>
 #include <optional>
@@ -18,19 +18,19 @@
 
 namespace slurmlet::op {
 
-// The loop waits for calls to the server of the Machines. Two in a turn may time out, and the Lease
-// must be renewed within 10 s.
+// Calls to the Machines' server block the loop, and two in a step may time out, but the Lease must
+// be renewed within 10 s.
 inline constexpr Duration kMachineCall = std::chrono::seconds{3};
-// And for one write to a Node, which may hang where others do not.
+// Writes to a single Node may hang, for example in a webhook.
 inline constexpr Duration kNodeCall = std::chrono::seconds{5};
-// Of all objects together, where client-go's limits are for each.
+// For all objects together, where client-go limits each.
 inline constexpr sync::EventLimits kEventLimits{200, 2, 8192};
 
 inline sync::EventSink event_sink(kube::EventApi& api) {
   return {api, host_name(), system_random(), "slurmlet-operator", kEventLimits};
 }
 
-// The API server with the Nodes, and what is called and watched there.
+// The API server of the Nodes.
 struct NodeServer {
   const Options& options;
   credentials::ApiAccess access;
@@ -48,10 +48,10 @@ struct NodeServer {
   std::vector<std::unique_ptr<kube::Watch<kube::CertificateRequest>>> certificates{};
 };
 
-// The one with the Machines, which may be the same.
+// The API server of the Machines, which may be the same.
 class MachineServer {
  public:
-  // `own`: where it is another.
+  // `own`: null if it is the same.
   MachineServer(const Options& options, const Clock& clock, NodeServer& nodes,
                 std::optional<credentials::ApiAccess> its_access, std::unique_ptr<http::Client> own)
       : access(std::move(its_access)),
@@ -63,7 +63,7 @@ class MachineServer {
         machines(kube::watch_machines(client_, options.machine_cluster, calls(Duration::max()),
                                       system_random())) {}
 
-  // By the last Date of an answer, and our steady clock: it may be set while we run.
+  // The last Date header plus our steady clock, since the wall clock may be set meanwhile.
   std::optional<WallTime> time(SteadyTime now) const {
     return date_
                ? std::optional{date_->wall +

@@ -44,7 +44,7 @@ http::Endpoint endpoint_of(const std::string& url) {
   return endpoint;
 }
 
-// "" for a uid without a name. Asks the name service, which may hang.
+// "" = the uid has no name. NSS may hang.
 std::string own_user() {
   std::array<char, 4096> buffer{};
   passwd entry{};
@@ -115,7 +115,7 @@ Status RestAccess::read_ca() {
   tls::PemSources pem;
   if (!ca_file_.empty()) {
     auto file =
-        TRY(in_time(ca_look_, [path = ca_file_, before = credentials_ ? ca_stamp_ : std::nullopt] {
+        TRY(in_time(ca_read_, [path = ca_file_, before = credentials_ ? ca_stamp_ : std::nullopt] {
           return read_if_changed(path, before, kMaxCaBytes);
         }));
     if (!file) {
@@ -149,10 +149,10 @@ slurm::RestSettings rest_connection(const Options& options, http::Client& first,
   const auto access = std::make_shared<RestAccess>(options, clock);
   slurm::RestSettings rest;
   rest.url = options.slurm_rest_url;
-  rest.own_user = [look = std::make_shared<SideCall<Result<std::string>>>(),
+  rest.own_user = [lookup = std::make_shared<SideCall<Result<std::string>>>(),
                    known = Result<std::string>{Error{}}]() mutable {
     if (!known) {
-      known = in_time(*look, [] { return own_user(); });
+      known = in_time(*lookup, [] { return own_user(); });
     }
     return known ? *known : "";
   };

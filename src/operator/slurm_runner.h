@@ -1,11 +1,10 @@
 #pragma once
 
-// How Slurm is asked: by slurmrestd, or by its commands; with a token (JWT) of Slurm in their
-// environment where one is configured.
+// Queries Slurm through slurmrestd or its commands, with a token (JWT) if one is configured.
 //
-// slurmrestd's CA and the token are looked at before each query and read again when they were
-// replaced, so a new one is in use with the next query. Their files may hang, so that is done aside
-// (side_call.h): the old ones stay in use. Belongs to one thread.
+// slurmrestd's CA and the token are reloaded before a query if their files have changed. Reads may
+// hang, so they run on another thread (side_call.h), and the old ones stay in use meanwhile. Not
+// thread-safe.
 
 #include <memory>
 #include <optional>
@@ -26,13 +25,13 @@
 
 namespace slurmlet::op {
 
-// Gives the command the token of a file. An Error where there is none.
+// Adds the file's token to the command's environment; an Error if there is none.
 Status add_token(TokenFile& file, CommandSpec& spec);
 
-// Who Slurm's commands act as: the user of the token, or this process's.
+// The user of Slurm's commands: that of the token, or else of this process.
 slurm::SlurmIdentity slurm_identity(const std::string& token_file, const Clock& clock);
 
-// `token_file` is looked at for each command, "" = none; `clock` must outlive the runner.
+// `token_file` is read for each command, "" = none; `clock` must outlive the runner.
 std::unique_ptr<CommandRunner> slurm_runner(const std::string& token_file, const Clock& clock);
 
 class RestAccess {
@@ -40,32 +39,32 @@ class RestAccess {
   // `clock` must outlive it.
   RestAccess(const Options& options, const Clock& clock);
 
-  // Looks at the CA file. An Error when there is nothing to go on with, naming the file; one that
-  // was replaced by a useless one is logged once, and the old one stays in use.
+  // Reloads the CA file. An invalid replacement is logged once, and the old CA stays in use; an
+  // Error, which names the file, if there is none.
   Status refresh();
-  // After a refresh() that was good.
+  // Valid after a successful refresh().
   std::shared_ptr<const http::Credentials> credentials() const { return credentials_; }
 
-  slurm::RestToken token();  // empty without a file of one
+  slurm::RestToken token();  // empty without slurmJwtFile
 
  private:
   Status read_ca();
 
   std::string url_;
   std::string ca_file_;
-  std::optional<FileStamp> ca_stamp_;  // of the one that was read
-  SideCall<Result<std::optional<StampedFile>>> ca_look_;
+  std::optional<FileStamp> ca_stamp_;
+  SideCall<Result<std::optional<StampedFile>>> ca_read_;
   std::shared_ptr<const http::Credentials> credentials_;
-  std::string rejected_;  // what was logged
+  std::string rejected_;  // last logged problem
   std::string token_path_;
   std::optional<TokenFile> token_file_;
 };
 
-// What asks there by these options; waits with `first`. Both must outlive it.
+// The settings for slurmrestd by these options; waits with `first`. Both must outlive it.
 slurm::RestSettings rest_connection(const Options& options, http::Client& first,
                                     const Clock& clock);
 
-// The dump of all nodes, as configured. All must outlive it.
+// The configured source of dumps. All arguments must outlive it.
 std::unique_ptr<slurm::DumpSource> dump_source(const Options& options, http::Client& first,
                                                const Clock& clock);
 slurm::ClientSettings slurm_client(const Options& options);

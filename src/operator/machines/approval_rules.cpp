@@ -19,8 +19,8 @@ bool has_word(const std::vector<std::string>& list, std::string_view wanted) {
   return std::find(list.begin(), list.end(), wanted) != list.end();
 }
 
-// What both signers ask for, and no more.
-std::string odd_usages(const kube::CertificateRequest& request, std::string_view purpose) {
+// Usages that both signers permit.
+std::string usage_problem(const kube::CertificateRequest& request, std::string_view purpose) {
   if (!has_word(request.usages, purpose)) {
     return "the request does not have the usage \"" + std::string{purpose} + '"';
   }
@@ -32,18 +32,18 @@ std::string odd_usages(const kube::CertificateRequest& request, std::string_view
   return "";
 }
 
-// An address in the one form that it is compared by; a name in lower case.
+// Canonical form of an address, lower case of a name, for comparison.
 std::string normal(const std::string& text) {
   return to_lower(credentials::canonical_address(text));
 }
 
-std::string foreign_name(const tls::CertificateSubject& asked, const MachineNames& machine) {
+std::string foreign_name(const tls::CertificateSubject& requested, const MachineNames& machine) {
   std::vector<std::string> own;
   std::transform(machine.addresses.begin(), machine.addresses.end(), std::back_inserter(own),
                  normal);
-  for (const auto* names : {&asked.dns_names, &asked.ip_addresses}) {
+  for (const auto* names : {&requested.dns_names, &requested.ip_addresses}) {
     for (const auto& name : *names) {
-      // No byte that ends a name or an address for one reader and not for another.
+      // Other bytes might end a name for one parser and not for another.
       if (!all_alnum(name, ".:-") || !has_word(own, normal(name))) {
         return name;
       }
@@ -52,13 +52,13 @@ std::string foreign_name(const tls::CertificateSubject& asked, const MachineName
   return "";
 }
 
-std::string kept_from_serving(const kube::CertificateRequest& request,
-                              const tls::CertificateSubject& asked,
+std::string serving_rejection(const kube::CertificateRequest& request,
+                              const tls::CertificateSubject& requested,
                               const std::optional<MachineNames>& machine) {
-  if (request.username != asked.common_name || !has_word(request.groups, kNodesGroup)) {
+  if (request.username != requested.common_name || !has_word(request.groups, kNodesGroup)) {
     return "the request was not created by the node itself";
   }
-  if (asked.dns_names.empty() && asked.ip_addresses.empty()) {
+  if (requested.dns_names.empty() && requested.ip_addresses.empty()) {
     return "the request contains neither a DNS name nor an IP address";
   }
   if (!machine) {
@@ -67,16 +67,16 @@ std::string kept_from_serving(const kube::CertificateRequest& request,
   if (!machine->has_node) {
     return "the node's Machine has no nodeRef yet";
   }
-  if (const std::string name = foreign_name(asked, *machine); !name.empty()) {
+  if (const std::string name = foreign_name(requested, *machine); !name.empty()) {
     return name + " is not a name or address of the node's Machine";
   }
-  return odd_usages(request, "server auth");
+  return usage_problem(request, "server auth");
 }
 
-std::string kept_from_client(const kube::CertificateRequest& request,
-                             const tls::CertificateSubject& asked,
+std::string client_rejection(const kube::CertificateRequest& request,
+                             const tls::CertificateSubject& requested,
                              const std::optional<MachineNames>& machine, bool node_is_up) {
-  if (!asked.dns_names.empty() || !asked.ip_addresses.empty()) {
+  if (!requested.dns_names.empty() || !requested.ip_addresses.empty()) {
     return "the request contains DNS names or IP addresses, which a client certificate must not "
            "have";
   }
@@ -89,15 +89,15 @@ std::string kept_from_client(const kube::CertificateRequest& request,
   if (node_is_up) {
     return "a Node of this name is Ready or renews its Lease, so another machine uses the name";
   }
-  return odd_usages(request, "client auth");
+  return usage_problem(request, "client auth");
 }
 
 }  // namespace
 
 std::string requested_node(const kube::CertificateRequest& request) {
-  const auto asked = tls::read_certificate_request(request.request_pem);
-  return asked && asked->common_name.starts_with(kNodeUser)
-             ? asked->common_name.substr(kNodeUser.size())
+  const auto requested = tls::read_certificate_request(request.request_pem);
+  return requested && requested->common_name.starts_with(kNodeUser)
+             ? requested->common_name.substr(kNodeUser.size())
              : "";
 }
 
@@ -110,16 +110,16 @@ CertificateRuling rule_certificate(const kube::CertificateRequest& request,
   if ((!serving && !client) || request.approved || request.denied || request.failed) {
     return {};
   }
-  const auto asked = tls::read_certificate_request(request.request_pem);
-  if (!asked) {
-    return {false, asked.error().message};
+  const auto requested = tls::read_certificate_request(request.request_pem);
+  if (!requested) {
+    return {false, requested.error().message};
   }
-  if (!asked->common_name.starts_with(kNodeUser) ||
-      asked->organizations != std::vector<std::string>{std::string{kNodesGroup}}) {
+  if (!requested->common_name.starts_with(kNodeUser) ||
+      requested->organizations != std::vector<std::string>{std::string{kNodesGroup}}) {
     return {false, "its subject is not CN=system:node:NAME, O=system:nodes"};
   }
-  std::string why = serving ? kept_from_serving(request, *asked, machine)
-                            : kept_from_client(request, *asked, machine, node_is_up);
+  std::string why = serving ? serving_rejection(request, *requested, machine)
+                            : client_rejection(request, *requested, machine, node_is_up);
   return {why.empty(), std::move(why)};
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// Which certificate requests of nodes are approved. By a serving certificate a machine shows that
-// it is the Node, by a client certificate it acts as the Node: a request is approved only where
-// Cluster API, and not the machine itself, says that the names are this machine's. Nothing is ever
-// denied: what is not approved is left to others. Rules of the signers:
+// Decides which certificate requests of nodes are approved. A serving certificate proves that a
+// machine is the Node, and a client certificate lets it act as the Node, so the names must come
+// from Cluster API, not from the machine. Requests are never denied, only left to other approvers.
+// Rules of the signers:
 // https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/. Pure.
 
 #include <optional>
@@ -14,26 +14,25 @@
 
 namespace slurmlet::op {
 
-// A Machine that lives, as Cluster API has it.
+// A Machine that is not being deleted, as in Cluster API.
 struct MachineNames {
-  bool hooked = false;                 // slurmlet's hook is on it: it is a compute node
-  bool has_node = false;               // a nodeRef
-  std::vector<std::string> addresses;  // names and IP addresses, its own name too
+  bool hooked = false;                 // has slurmlet's hook, so it is a compute node
+  bool has_node = false;               // has a nodeRef
+  std::vector<std::string> addresses;  // names, its own included, and IP addresses
 };
 
 struct CertificateRuling {
   bool approve = false;
-  std::string why;  // that it is left; "" = it is none of the operator's business, or approved
+  std::string why;  // of a rejection; "" = approved, or not for the operator
   bool operator==(const CertificateRuling&) const = default;
 };
 
-// "n1" of a request for system:node:n1; "" of any other.
+// "n1" if the request is for system:node:n1, else "".
 std::string requested_node(const kube::CertificateRequest& request);
 
-// `machine`: whose nodeRef is that node, or that has none yet and this name; nothing = there is
-// none. `node_is_up`: a Node of that name is Ready, or its Lease is renewed; only for client
-// certificates.
-// `bootstrap_group`: whose requests for client certificates are looked at; "" = nobody's.
+// `machine`: the one with this nodeRef, or with this name and no nodeRef yet. `node_is_up` (for
+// client certificates): a Node of that name is Ready or renews its Lease. `bootstrap_group`: may
+// request client certificates; "" = no group.
 CertificateRuling rule_certificate(const kube::CertificateRequest& request,
                                    const std::optional<MachineNames>& machine, bool node_is_up,
                                    const std::string& bootstrap_group);

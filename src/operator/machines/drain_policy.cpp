@@ -34,7 +34,7 @@ std::string drain_policy_text(const DrainPolicy& policy) {
                            std::chrono::duration_cast<std::chrono::milliseconds>(policy.deadline));
 }
 
-std::string about_drain_policy(std::string_view text) {
+std::string drain_policy_problem(std::string_view text) {
   return text.empty() || parse_drain_policy(text)
              ? ""
              : fmt::format(

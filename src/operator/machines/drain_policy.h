@@ -1,6 +1,6 @@
 #pragma once
 
-// The words of slurmlet.io/drain-policy and drainPolicy (rules/machine_rules.h). Pure.
+// Text form of slurmlet.io/drain-policy and drainPolicy (rules/machine_rules.h). Pure.
 
 #include <optional>
 #include <string>
@@ -10,14 +10,13 @@
 
 namespace slurmlet::op {
 
-// "wait", "now", "deadline=12h"; nothing for other words.
+// Parses "wait", "now" or "deadline=12h".
 std::optional<DrainPolicy> parse_drain_policy(std::string_view text);
 
-// The same backwards.
+// The inverse of parse_drain_policy().
 std::string drain_policy_text(const DrainPolicy& policy);
 
-// What a Machine's words are to be told, before all else; "" = they are understood, or there are
-// none.
-std::string about_drain_policy(std::string_view text);
+// A prefix for messages about a Machine whose annotation is invalid; else "".
+std::string drain_policy_problem(std::string_view text);
 
 }  // namespace slurmlet::op

@@ -1,7 +1,7 @@
 #pragma once
 
-// When the API servers may be called for a Machine or a Node: few times in one look, since calls
-// block, and again later where they fail. Not thread-safe.
+// Limits calls to the API servers for Machines and Nodes: a few per pass, since calls block, with
+// back-off after failures. Not thread-safe.
 
 #include <functional>
 #include <string>
@@ -16,25 +16,25 @@ namespace slurmlet::op {
 
 class MachineCalls {
  public:
-  // `may_act` is asked before each call: one may take long, and the lead end meanwhile.
+  // `may_act` is checked before each call, since the lead may end during a slow call.
   MachineCalls(std::function<bool()> may_act, Random random);
 
-  void begin_look();
+  void begin_pass();
   bool may_act() const { return may_act_(); }
   bool may_call(const std::string& key, SteadyTime now);
   void succeeded(const std::string& key);
-  // `of_all`: the server may be away, so that others wait, too.
+  // `of_all`: the server itself may have failed, so all calls back off.
   void failed(const std::string& key, const std::string& what, const Error& error, SteadyTime now,
               bool of_all);
-  void look_again(SteadyTime at) { next_look_ = std::min(next_look_, at); }
-  SteadyTime next_look() const { return next_look_; }
+  void retry_at(SteadyTime at) { next_pass_ = std::min(next_pass_, at); }
+  SteadyTime next_pass() const { return next_pass_; }
 
-  // Of this look.
+  // Of the current pass.
   int left() const { return left_; }
-  bool has_called() const { return left_ < kCallsPerLook; }
-  bool has_failed() const { return failed_in_look_; }
+  bool has_called() const { return left_ < kCallsPerPass; }
+  bool has_failed() const { return failed_in_pass_; }
 
-  // Of keys that are wanted no more.
+  // Forgets keys that are not wanted any more.
   template <class IsWanted>
   void retain(const IsWanted& is_wanted) {
     failed_.retain(is_wanted);
@@ -43,14 +43,14 @@ class MachineCalls {
   void clear_problem() { problem_.clear(); }
 
  private:
-  static constexpr int kCallsPerLook = 5;
+  static constexpr int kCallsPerPass = 5;
 
   std::function<bool()> may_act_;
   Backoff backoff_;
   KeyedBackoff failed_;
   int left_ = 0;
-  bool failed_in_look_ = false;
-  SteadyTime next_look_ = kNever, paused_until_{};
+  bool failed_in_pass_ = false;
+  SteadyTime next_pass_ = kNever, paused_until_{};
   std::string problem_;
 };
 

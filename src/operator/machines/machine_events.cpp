@@ -16,12 +16,12 @@ void MachineEvents::report(const kube::Machine& machine, const MachinePlace& pla
                            const EventReason& reason, const std::string& message, Now now,
                            const std::string& job) {
   Reported& last = reported_[key_of(machine)][job];
-  const bool is_news = std::exchange(last.message, message) != message;
-  if (!is_news && now.steady - last.at < kReportAgain) {
+  const bool changed = std::exchange(last.message, message) != message;
+  if (!changed && now.steady - last.at < kReportAgain) {
     return;
   }
   last.at = now.steady;
-  if (is_news) {
+  if (changed) {
     (reason.warning ? log::warning : log::info)("Machine " + key_of(machine) + ": " + message);
   }
   machine_events_.emit({"Machine", machine.namespace_name, machine.name, machine.uid,

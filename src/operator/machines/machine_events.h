@@ -1,7 +1,7 @@
 #pragma once
 
-// What is said of a Machine: an Event on it and on its Node, and a line in the log. The same again
-// only after a while. Not thread-safe.
+// Reports on a Machine by a log line and by Events on it and on its Node; repeats Events only after
+// a while. Not thread-safe.
 
 #include <map>
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace slurmlet::op {
 
-struct EventReason {  // of an Event
+struct EventReason {
   const char* name;
-  bool warning;  // its type; else Normal
+  bool warning;  // the type; else Normal
 };
 
 inline constexpr EventReason kDryRun{"DryRun", false};
@@ -23,11 +23,11 @@ class MachineEvents {
   MachineEvents(sync::EventSink& node_events, sync::EventSink& machine_events)
       : node_events_(node_events), machine_events_(machine_events) {}
 
-  // `job`: that it is about, "" = the Machine.
+  // `job`: the job concerned; "" = the Machine itself.
   void report(const kube::Machine& machine, const MachinePlace& place, const EventReason& reason,
               const std::string& message, Now now, const std::string& job = "");
   void forget_all() { reported_.clear(); }
-  // Of Machines that have gone.
+  // Forgets Machines that are not in `machines`.
   void retain(const Machines& machines);
 
  private:

@@ -10,7 +10,6 @@ bool is_ip(const std::string& address) {
          address.find(':') != std::string::npos;
 }
 
-// None for "".
 std::vector<const SlurmNode*> entries_at(const HostIndex::Index& index, const std::string& key) {
   std::vector<const SlurmNode*> out;
   const auto [begin, end] = index.equal_range(key);
@@ -20,8 +19,8 @@ std::vector<const SlurmNode*> entries_at(const HostIndex::Index& index, const st
   return out;
 }
 
-// All whose name or NodeHostName is the Node's, or that have an address of the Machine; and what
-// else runs on a host of these.
+// Slurm nodes that share name, NodeHostName or address with the Machine, and all others on their
+// hosts.
 std::vector<const SlurmNode*> on_host(const kube::Machine& machine, const SiteView& site) {
   const KubeNode* node = node_of(machine, site.nodes);
   std::set<const SlurmNode*> found;
@@ -41,7 +40,7 @@ std::vector<const SlurmNode*> on_host(const kube::Machine& machine, const SiteVi
   return out;
 }
 
-// Why these are not without a doubt its own.
+// Why `place.slurm` may belong to another Node; "" = it does not.
 std::string doubt_about_slurm(const MachinePlace& place, const SiteView& site) {
   const std::string& claimed = claimed_name(place.node);
   if (place.has_node && site.dump.misread().contains(claimed)) {
@@ -74,8 +73,7 @@ std::vector<const KubeNode*> nodes_with(const std::string& provider_id, const Si
   return out;
 }
 
-// Cluster API has given it no host: nothing can run there. Its own name proves nothing, since
-// whoever may make Machines chooses it.
+// Without a host no job can run. The Machine's name proves nothing, since its creator chooses it.
 std::string about_unprovisioned(const kube::Machine& machine, const SiteView& site,
                                 MachinePlace& out) {
   if (const auto same = entries_at(site.hosts.by_label, first_label(machine.name)); !same.empty()) {
@@ -127,7 +125,7 @@ std::string key_of(const kube::Machine& machine) {
   return machine.namespace_name + "/" + machine.name;
 }
 
-// Never by the Machine's own name: whoever may make Machines chooses that.
+// Does not match by the Machine's name, which its creator chooses.
 const KubeNode* node_of(const kube::Machine& machine, const SiteNodes& nodes) {
   if (!machine.node.empty()) {
     return nodes.find(machine.node);

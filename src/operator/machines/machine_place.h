@@ -1,7 +1,7 @@
 #pragma once
 
-// Which Node a Machine is, and which Slurm nodes its host is: all of them, for a host may run
-// several. Without a doubt, or not at all: what is done for the Machine is done to them. Pure.
+// Finds a Machine's Node and all Slurm nodes on its host. The match must be certain, since deleting
+// the Machine drains these nodes and ends their jobs. Pure.
 
 #include <map>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace slurmlet::op {
 
-// Slurm's nodes by what may be a name of their host, of one dump.
+// Slurm nodes of one dump by possible names of their host.
 struct HostIndex {
   using Index = std::multimap<std::string, const SlurmNode*>;
   Index by_label;             // first_label() of NodeName and of NodeHostName
@@ -26,7 +26,6 @@ struct HostIndex {
   explicit HostIndex(const SlurmNodes& nodes);
 };
 
-// The rest of the site, as the loop has it.
 struct SiteView {
   SiteNodes& nodes;
   const DumpedNodes& dump;
@@ -39,23 +38,22 @@ using Machines = std::map<std::string, kube::Machine>;  // by key_of()
 std::string key_of(const kube::Machine& machine);
 
 struct MachinePlace {
-  KubeNode node;  // or what stands for it: named like the Machine, with its uid
+  KubeNode node;  // or a placeholder with the Machine's name and uid
   bool has_node = false;
-  bool is_elsewhere = false;            // of another Slurm cluster, whose operator sees to it
-  bool never_provisioned = false;       // no host was
-  std::vector<const SlurmNode*> slurm;  // of its host, by the last dump
-  std::string unclear;                  // why it is not certain
+  bool is_elsewhere = false;  // handled by the operator of another Slurm cluster
+  bool never_provisioned = false;
+  std::vector<const SlurmNode*> slurm;  // on its host, in the last dump
+  std::string unclear;                  // why the match is not certain
 };
 
-// By its nodeRef, or before that by its providerID; nullptr: it has none.
+// By nodeRef, or before that is set by providerID; nullptr: it has no Node.
 const KubeNode* node_of(const kube::Machine& machine, const SiteNodes& nodes);
-// `claims`: how many Machines have this Node.
+// `claims`: number of Machines that have this Node.
 MachinePlace find_place(const kube::Machine& machine, const SiteView& site, std::size_t claims);
-// Why it is not certain whose Machines these are, as no cluster was named; "" when it is.
+// Why the Machines may not all be this site's when no Cluster is configured; "" = they are.
 std::string doubt_about(const Machines& machines);
 
-// Of the one Machine that lives and has this Node, or has none yet and this name; nothing where
-// there is none, or more than one.
+// Of the only live Machine that has this Node, or has no Node yet and this name.
 std::optional<MachineNames> names_of(const Machines& machines, const std::string& node);
 
 }  // namespace slurmlet::op

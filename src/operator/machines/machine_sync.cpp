@@ -64,7 +64,7 @@ MachinePlace MachineSync::find(const kube::Machine& machine, const SiteView& sit
   const KubeNode* node = node_of(machine, site.nodes);
   const auto claims = claims_.find(node == nullptr ? machine.node : node->name);
   MachinePlace out = find_place(machine, site, claims == claims_.end() ? 0 : claims->second.count);
-  // Names and addresses may be those of a host of another Slurm cluster, too.
+  // A host of another Slurm cluster may have the same name or address.
   if (out.unclear.empty() && !out.has_node && !out.never_provisioned && settings_.all_clusters) {
     out.unclear =
         std::string{
@@ -73,23 +73,23 @@ MachinePlace MachineSync::find(const kube::Machine& machine, const SiteView& sit
             "if no job runs on its host remove the hook: kubectl annotate machine "} +
         names::kMachineHook + "-";
   }
-  if (!machines_.watch_problem().empty()) {  // it may be gone, and its host be another's
+  if (!machines_.watch_problem().empty()) {  // it may be deleted and its host reused
     out.unclear = "its current state is unknown: " + machines_.watch_problem();
   }
   return out;
 }
 
 MachineFacts MachineSync::facts(const kube::Machine& machine, const MachinePlace& place,
-                                const Look& look) {
+                                const Pass& pass) {
   MachineFacts out;
   out.hooked = machine.hooked;
   out.deleted_at = machine.deleted_at;
   out.never_provisioned = place.never_provisioned;
   out.node = place.node;
   out.slurm = place.slurm;
-  out.now = context_.server_time(look.now.steady);
+  out.now = context_.server_time(pass.now.steady);
   out.policy = settings_.policy;
-  out.unclear = look.site.dump.problem(look.now.wall);
+  out.unclear = pass.site.dump.problem(pass.now.wall);
   if (out.unclear.empty()) {
     out.unclear = place.unclear;
   }
@@ -99,14 +99,14 @@ MachineFacts MachineSync::facts(const kube::Machine& machine, const MachinePlace
   if (!out.unclear.empty()) {
     return out;
   }
-  out.jobs = jobs_on(place, look.now.steady);
+  out.jobs = jobs_on(place, pass.now.steady);
   if (!out.jobs && !jobs_.problem().empty()) {
     out.unclear = "could not list the jobs on its Slurm node: " + jobs_.problem();
   }
   return out;
 }
 
-// Jobs that are looked for before all are drained show nothing: others may follow.
+// Jobs only count once all nodes are drained, since more may start before that.
 std::optional<NodeJobs> MachineSync::jobs_on(const MachinePlace& place, SteadyTime now) {
   if (place.slurm.empty() || std::ranges::any_of(place.slurm, [](const SlurmNode* node) {
         return !node->state.has("DRAIN");
@@ -129,8 +129,8 @@ std::optional<NodeJobs> MachineSync::jobs_on(const MachinePlace& place, SteadyTi
   return all;
 }
 
-void MachineSync::look_at(kube::Machine& machine, Look& look) {
-  const MachinePlace place = find(machine, look.site);
+void MachineSync::evaluate(kube::Machine& machine, Pass& pass) {
+  const MachinePlace place = find(machine, pass.site);
   if (place.is_elsewhere) {
     return;
   }
@@ -138,47 +138,47 @@ void MachineSync::look_at(kube::Machine& machine, Look& look) {
   status_.waiting_since =
       std::min(status_.waiting_since.value_or(WallTime::max()), *machine.deleted_at);
   for (const SlurmNode* node : place.slurm) {
-    look.placed.insert(node->name);
+    pass.placed.insert(node->name);
   }
-  const MachineFacts known = facts(machine, place, look);
+  const MachineFacts known = facts(machine, place, pass);
   std::size_t& jobs = jobs_on_[key_of(machine)];
   jobs = known.jobs ? known.jobs->running + known.jobs->completing : jobs;
   status_.jobs += jobs;
   const MachineRuling ruling = rule_machine(known);
   for (const auto& [name, reason] : ruling.drains) {
-    look.changes.push_back(
+    pass.changes.push_back(
         {name, DrainAction::kDrain, reason, place.has_node ? place.node.name : ""});
   }
-  carry_out(ruling, place, machine, look);
+  execute_ruling(ruling, place, machine, pass);
 }
 
-void MachineSync::look_at_all(Look& look) {
+void MachineSync::evaluate_all(Pass& pass) {
   claims_.clear();
-  calls_.begin_look();
+  calls_.begin_pass();
   status_.waiting = status_.jobs = 0;
   status_.waiting_since.reset();
   if (!machines_.ambiguous().empty()) {
     return;
   }
-  count_claims(look.site);
-  // Calls are few, and there are Machines that would take some each time.
+  count_claims(pass.site);
+  // Calls per pass are limited, so the next pass starts behind the last Machine that used one.
   round_robin(machines_.all(), std::string{last_called_}, [&](auto& entry) {
     if (entry.second.hooked && entry.second.deleted_at) {
       const int before = calls_.left();
-      look_at(entry.second, look);
+      evaluate(entry.second, pass);
       if (before > 0 && calls_.left() < before) {
         last_called_ = entry.first;
       }
     }
   });
   if (machines_.certain()) {
-    undrain_next(look);
-    delete_left_behind(look);
+    undrain_next(pass);
+    delete_left_behind(pass);
   }
-  unmark(look);
+  unmark(pass);
   const Machines& all = machines_.all();
   calls_.retain(
-      [&](const auto& key) { return all.contains(key) || look.site.nodes.find(key) != nullptr; });
+      [&](const auto& key) { return all.contains(key) || pass.site.nodes.find(key) != nullptr; });
   std::erase_if(jobs_on_, [&](const auto& entry) { return !all.contains(entry.first); });
   events_.retain(all);
   if (!calls_.has_failed() && (calls_.has_called() || status_.waiting == 0)) {
@@ -186,10 +186,10 @@ void MachineSync::look_at_all(Look& look) {
   }
 }
 
-// What was drained with the host's last Machine, once the next one has its Node: all Slurm nodes of
-// the host, also those that are no Node's.
-void MachineSync::undrain_next(Look& look) const {
-  const SiteView& site = look.site;
+// Undrains all Slurm nodes of a host that were drained with its previous Machine, once the next
+// Machine has its Node.
+void MachineSync::undrain_next(Pass& pass) const {
+  const SiteView& site = pass.site;
   const Machines& machines = machines_.all();
   std::set<const SlurmNode*> drained;
   for (const auto& [name, slurm] : site.dump.nodes()) {
@@ -209,47 +209,47 @@ void MachineSync::undrain_next(Look& look) const {
           others, [&](const auto& node) { return site.nodes.find(node)->unschedulable; });
       const DrainRuling ruling = rule_drain(place.node, *slurm, MachineOf::kLives);
       if (place.has_node && place.unclear.empty() && drained.contains(slurm) && !is_cordoned &&
-          !look.placed.contains(slurm->name) && is_final(ruling.action)) {
-        look.changes.push_back({slurm->name, ruling.action, ruling.text, place.node.name});
+          !pass.placed.contains(slurm->name) && is_final(ruling.action)) {
+        pass.changes.push_back({slurm->name, ruling.action, ruling.text, place.node.name});
       }
     }
   }
 }
 
-// Dynamic nodes of Machines that have gone.
-void MachineSync::delete_left_behind(Look& look) const {
-  const SiteView& site = look.site;
+// Deletes dynamic Slurm nodes of deleted Machines.
+void MachineSync::delete_left_behind(Pass& pass) const {
+  const SiteView& site = pass.site;
   for (const auto& [name, slurm] : site.dump.nodes()) {
-    if (is_left_behind(slurm) && !look.placed.contains(name) &&
+    if (is_left_behind(slurm) && !pass.placed.contains(name) &&
         claimants(site.nodes.by_slurm(), slurm).empty()) {
-      look.changes.push_back({name, DrainAction::kDelete});
+      pass.changes.push_back({name, DrainAction::kDelete});
     }
   }
 }
 
-void MachineSync::carry_out(const MachineRuling& ruling, const MachinePlace& place,
-                            kube::Machine& machine, const Look& look) {
+void MachineSync::execute_ruling(const MachineRuling& ruling, const MachinePlace& place,
+                                 kube::Machine& machine, const Pass& pass) {
   if (ruling.action == MachineAction::kRelease) {
-    release(place, machine, ruling.why, look);
+    release(place, machine, ruling.why, pass);
     return;
   }
-  // What is detached stays so until there is something to do again.
+  // A detached Node stays so until an action is required again.
   const bool stays = place.node.detach == names::kDetached && ruling.action == MachineAction::kWait;
   if (place.unclear.empty() && place.has_node && !stays &&
       machine_of(place.node.name) != MachineOf::kLives) {
-    mark(key_of(machine), place.node.name, names::kDraining, look);
+    mark(key_of(machine), place.node.name, names::kDraining, pass);
   }
   if (ruling.action == MachineAction::kWait) {
     if (!ruling.why.empty()) {
       events_.report(machine, place, kMachineWaits,
-                     about_drain_policy(machine.drain_policy) + ruling.why, look.now);
+                     drain_policy_problem(machine.drain_policy) + ruling.why, pass.now);
     }
   } else if (settings_.dry_run) {
-    events_.report(machine, place, kDryRun, "dry run: " + ruling.why, look.now);
+    events_.report(machine, place, kDryRun, "dry run: " + ruling.why, pass.now);
   } else if (ruling.action == MachineAction::kDrain) {
-    events_.report(machine, place, kMachineDraining, ruling.why, look.now);
+    events_.report(machine, place, kMachineDraining, ruling.why, pass.now);
   } else {
-    end_jobs(ruling, place, machine, look.now);
+    end_jobs(ruling, place, machine, pass.now);
   }
 }
 
@@ -257,7 +257,7 @@ void MachineSync::end_jobs(const MachineRuling& ruling, const MachinePlace& plac
                            kube::Machine& machine, Now now) {
   const bool is_handled = std::ranges::all_of(
       place.slurm, [this](const SlurmNode* node) { return jobs_.is_handled(node->name); });
-  if (is_handled || !is_as_seen(machine, now)) {
+  if (is_handled || !is_current(machine, now)) {
     return;
   }
   events_.report(machine, place, kMachineWaits, ruling.why, now);
@@ -266,22 +266,22 @@ void MachineSync::end_jobs(const MachineRuling& ruling, const MachinePlace& plac
   }
 }
 
-void MachineSync::note(const SlurmAct& act, const SiteView& site, Now now) {
-  const bool requeued = act.kind == SlurmAct::Kind::kRequeue;
-  const bool done = act.failure.empty();
-  last_called_ = act.machine;  // slow ones are few, too
+void MachineSync::report_command(const JobCommand& command, const SiteView& site, Now now) {
+  const bool requeued = command.kind == JobCommand::Kind::kRequeue;
+  const bool done = command.failure.empty();
+  last_called_ = command.machine;  // slow commands take turns as well
   ++(!done ? status_.failures : requeued ? status_.requeued : status_.cancelled);
   const std::string what =
-      done ? (requeued ? "requested a requeue of job " : "cancelled job ") + act.what
-           : (requeued ? "could not requeue job " : "could not cancel job ") + act.what + ": " +
-                 act.failure;
-  const auto machine = machines_.all().find(act.machine);
+      done ? (requeued ? "requested a requeue of job " : "cancelled job ") + command.job
+           : (requeued ? "could not requeue job " : "could not cancel job ") + command.job + ": " +
+                 command.failure;
+  const auto machine = machines_.all().find(command.machine);
   if (machine == machines_.all().end()) {
     log::info(what);
     return;
   }
   events_.report(machine->second, find(machine->second, site),
-                 done ? kMachineDraining : kMachineDrainFailed, what, now, act.what);
+                 done ? kMachineDraining : kMachineDrainFailed, what, now, command.job);
 }
 
 void MachineSync::report_problem() {
@@ -297,7 +297,7 @@ void MachineSync::report_problem() {
 SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
                              std::vector<NodeChange>& changes) {
   SteadyTime next = calls_.may_act() ? machines_.step(now, dirty_) : kNever;
-  std::vector<SlurmAct> done;
+  std::vector<JobCommand> done;
   const SiteView site{nodes, dump, hosts_};
   const auto dumps = dump.counters().dumps + dump.counters().failures;
   if (std::exchange(dumps_seen_, dumps) != dumps) {
@@ -306,21 +306,21 @@ SteadyTime MachineSync::step(Now now, SiteNodes& nodes, const DumpedNodes& dump,
     dirty_ = true;
   }
   dirty_ = jobs_.step(now.steady, calls_.may_act(), done) || dirty_;
-  const bool can_look = calls_.may_act() && machines_.answered() && nodes.known() &&
-                        dump.report().dumped_at.has_value();
-  if (can_look && (dirty_ || now.steady >= calls_.next_look())) {
+  const bool can_evaluate = calls_.may_act() && machines_.answered() && nodes.known() &&
+                            dump.report().dumped_at.has_value();
+  if (can_evaluate && (dirty_ || now.steady >= calls_.next_pass())) {
     dirty_ = false;
-    Look look{now, site, changes};
-    look_at_all(look);
+    Pass pass{now, site, changes};
+    evaluate_all(pass);
     if (jobs_.step(now.steady, calls_.may_act(), done)) {
-      calls_.look_again(now.steady);
+      calls_.retry_at(now.steady);
     }
   }
-  for (const SlurmAct& act : done) {
-    note(act, site, now);
+  for (const JobCommand& command : done) {
+    report_command(command, site, now);
   }
   report_problem();
-  return std::min({next, can_look ? calls_.next_look() : kNever, jobs_.deadline()});
+  return std::min({next, can_evaluate ? calls_.next_pass() : kNever, jobs_.deadline()});
 }
 
 }  // namespace slurmlet::op

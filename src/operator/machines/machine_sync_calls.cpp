@@ -1,6 +1,6 @@
 #include "operator/machines/machine_sync.h"
 
-// Its calls of the API servers: few at a time, as they block, and again later where they fail.
+// MachineSync's calls to the API servers.
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ constexpr EventReason kMachineReleased{"MachineReleased", false};
 
 }  // namespace
 
-// A watch may be behind for minutes where its server hangs, and for ever where that was restored
-// from a backup: what cannot be undone is done by the server's own answer.
-bool MachineSync::is_as_seen(kube::Machine& machine, Now now) {
+// A watch may lag by minutes if its server hangs, or forever after a restore from backup, so what
+// cannot be undone requires a fresh read.
+bool MachineSync::is_current(kube::Machine& machine, Now now) {
   const std::string key = key_of(machine);
   if (!calls_.may_call(key, now.steady)) {
     return false;
@@ -34,22 +34,22 @@ bool MachineSync::is_as_seen(kube::Machine& machine, Now now) {
   if (fresh) {
     machine = *std::move(fresh);
   } else {
-    machine.hooked = false;  // it is gone; the watch removes it
+    machine.hooked = false;  // deleted; the watch will remove it
   }
   dirty_ = true;
-  calls_.look_again(now.steady + kNextCalls);
+  calls_.retry_at(now.steady + kNextCalls);
   return false;
 }
 
-// Whether the Node says so now.
+// Returns whether the Node has this annotation now.
 bool MachineSync::mark(const std::string& key, const std::string& node, const char* value,
-                       const Look& look) {
-  KubeNode& known = look.site.nodes.at(node);
+                       const Pass& pass) {
+  KubeNode& known = pass.site.nodes.at(node);
   const bool removes = *value == '\0';
   if (known.detach == value) {
     return true;
   }
-  if (settings_.dry_run || !calls_.may_call(key, look.now.steady)) {
+  if (settings_.dry_run || !calls_.may_call(key, pass.now.steady)) {
     return false;
   }
   const Status done = context_.site.annotate(
@@ -57,7 +57,7 @@ bool MachineSync::mark(const std::string& key, const std::string& node, const ch
       {{names::kDetach, removes ? std::nullopt : std::optional<std::string>{value}}});
   if (!done && done.error().code != Code::kNotFound) {
     failed(key, std::string{"could not set annotation "} + names::kDetach + " on Node " + node,
-           done.error(), look.now);
+           done.error(), pass.now);
     return false;
   }
   calls_.succeeded(key);
@@ -65,38 +65,39 @@ bool MachineSync::mark(const std::string& key, const std::string& node, const ch
   return true;
 }
 
-// A Node whose Machine lives: it outlived another Machine, or marked itself.
-void MachineSync::unmark(const Look& look) {
-  round_robin(look.site.nodes.all(), std::string{last_unmarked_}, [&](const auto& entry) {
+// Removes the annotation from Nodes with a live Machine: it is an older Machine's, or the Node's
+// own.
+void MachineSync::unmark(const Pass& pass) {
+  round_robin(pass.site.nodes.all(), std::string{last_unmarked_}, [&](const auto& entry) {
     const auto& [name, node] = entry;
     if (calls_.has_failed() || node.detach.empty() || node.belongs != Belongs::kHere ||
         machine_of(name) != MachineOf::kLives) {
       return;
     }
     const int before = calls_.left();
-    (void)mark(name, name, "", look);
+    (void)mark(name, name, "", pass);
     if (before > 0 && calls_.left() < before) {
       last_unmarked_ = name;
     }
   });
 }
 
-// The write holds only for the Machine as it was seen (its resourceVersion).
+// The write fails if the Machine has changed (resourceVersion).
 void MachineSync::release(const MachinePlace& place, kube::Machine& machine, const std::string& why,
-                          const Look& look) {
-  const Now now = look.now;
+                          const Pass& pass) {
+  const Now now = pass.now;
   if (settings_.dry_run) {
     events_.report(machine, place, kDryRun, "would remove the hook: " + why, now);
     return;
   }
   const std::string key = key_of(machine);
-  if ((place.has_node && !mark(key, place.node.name, names::kDetached, look)) ||
+  if ((place.has_node && !mark(key, place.node.name, names::kDetached, pass)) ||
       !calls_.may_call(key, now.steady)) {
     return;
   }
   const Status done = context_.api.release(machine);
   if (!done && done.error().code == Code::kConflict) {
-    (void)is_as_seen(machine, now);  // somebody else wrote it
+    (void)is_current(machine, now);  // reads it again
     return;
   }
   if (!done && done.error().code != Code::kNotFound) {
@@ -112,7 +113,7 @@ void MachineSync::release(const MachinePlace& place, kube::Machine& machine, con
 void MachineSync::failed(const std::string& key, const std::string& what, const Error& error,
                          Now now) {
   ++status_.failures;
-  // A mark is less than a Machine.
+  // A failure to annotate a Node does not delay Machines.
   calls_.failed(key, what, error, now.steady, error.unanswered() && machines_.all().contains(key));
 }
 

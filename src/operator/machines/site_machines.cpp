@@ -32,7 +32,7 @@ SteadyTime SiteMachines::step(Now now, bool& changed) {
   const auto error = watch_.last_error();
   const bool absent = error && error->code == Code::kNotFound;
   if (absent && !absent_) {
-    log::info("there are no Machines of Cluster API; they are looked for every few minutes");
+    log::info("the server has no Machines of Cluster API; checking again every few minutes");
     all_.clear();
     changed = true;
   }

@@ -14,8 +14,8 @@ namespace {
 // An administrator may set PrivateData at any time.
 constexpr Duration kPrivacyKnown = std::chrono::minutes{1};
 
-// What slurmctld says of a job that cannot be requeued although squeue showed otherwise
-// (slurm_errno.c). Whatever else it says, a job is not cancelled for it.
+// slurmctld's messages about a job that cannot be requeued although squeue showed otherwise
+// (slurm_errno.c). After any other message the job is not cancelled.
 bool cannot_be_requeued(std::string_view text) {
   return contains(text, "presently disabled") || contains(text, "Only batch jobs");
 }
@@ -33,7 +33,7 @@ void SlurmJobs::new_dump(SteadyTime now) {
   wanted_.clear();
   known_.reset();
   next_ = shown_at_ && now - *shown_at_ < kPrivacyKnown ? Query::kJobs : Query::kConfig;
-  acts_.clear();
+  commands_.clear();
 }
 
 void SlurmJobs::forget() {
@@ -43,7 +43,7 @@ void SlurmJobs::forget() {
   no_requeue_.clear();
 }
 
-// What is decided by it is done at once, or not before the next dump.
+// Stale jobs must not be acted on; the next dump lists them again.
 bool SlurmJobs::is_fresh(SteadyTime now) const {
   return known_ && now - known_->ended <= kJobsFresh;
 }
@@ -78,19 +78,19 @@ void SlurmJobs::end_jobs(const std::string& node, const std::string& machine) {
   for (const auto& job : known_->jobs[node]) {
     if (!job.completing && handled_.insert(job.id).second) {
       const bool requeue = job.can_requeue && !no_requeue_.contains(job.id);
-      acts_.push_back(
-          {requeue ? SlurmAct::Kind::kRequeue : SlurmAct::Kind::kCancel, job.id, machine});
+      commands_.push_back(
+          {requeue ? JobCommand::Kind::kRequeue : JobCommand::Kind::kCancel, job.id, machine});
     }
   }
 }
 
-void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& done) {
-  SlurmAct act = *std::exchange(act_, std::nullopt);
+void SlurmJobs::finish_command(const CommandOutput& output, std::vector<JobCommand>& done) {
+  JobCommand command = *std::exchange(running_, std::nullopt);
   const auto known = slurm::known_failure(output.err);
   const std::string unanswered = why_unanswered(output, "Slurm's command");
-  if (!output.succeeded() && unanswered.empty() && act.kind == SlurmAct::Kind::kRequeue) {
+  if (!output.succeeded() && unanswered.empty() && command.kind == JobCommand::Kind::kRequeue) {
     if (cannot_be_requeued(output.err)) {
-      no_requeue_.insert(act.what);  // if the next squeue has it still, it is cancelled
+      no_requeue_.insert(command.job);  // cancelled if the next squeue still has it
       return;
     }
     if (has_ended(output.err)) {
@@ -98,20 +98,20 @@ void SlurmJobs::finish_act(const CommandOutput& output, std::vector<SlurmAct>& d
     }
   }
   if (!output.succeeded()) {
-    act.failure = !unanswered.empty() ? unanswered
-                  : known             ? known->detail
-                                      : "the command failed: " + slurm::excerpt(output.err);
+    command.failure = !unanswered.empty() ? unanswered
+                      : known             ? known->detail
+                                          : "the command failed: " + slurm::excerpt(output.err);
   }
-  done.push_back(std::move(act));
+  done.push_back(std::move(command));
 }
 
 bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
   next_ = Query::kDone;
-  if (asked_ == Query::kJobs) {
+  if (last_query_ == Query::kJobs) {
     return take_jobs(now, output);
   }
-  bool shows_all = asked_ == Query::kAdminLevel && slurm::is_operator(output);
-  if (asked_ == Query::kConfig) {
+  bool shows_all = last_query_ == Query::kAdminLevel && slurm::is_operator(output);
+  if (last_query_ == Query::kConfig) {
     const auto privacy = slurm::read_privacy(output);
     if (!privacy) {
       problem_ = privacy.error().message;
@@ -135,7 +135,7 @@ bool SlurmJobs::take(SteadyTime now, const CommandOutput& output) {
 
 bool SlurmJobs::take_jobs(SteadyTime now, const CommandOutput& output) {
   if (!coming_) {
-    return false;  // of an earlier reign
+    return false;  // from before forget()
   }
   auto jobs = slurm::read_squeue(output, coming_->nodes);
   known_ = std::exchange(coming_, std::nullopt);
@@ -156,20 +156,20 @@ bool SlurmJobs::take_jobs(SteadyTime now, const CommandOutput& output) {
   return true;
 }
 
-CommandSpec SlurmJobs::command(const SlurmAct& act) const {
-  // A requeue not of what has ended meanwhile: it would run again.
+CommandSpec SlurmJobs::command(const JobCommand& command) const {
+  // "Incomplete", since a job that has ended meanwhile would run again.
   CommandSpec spec = slurm::slurm_command(
       client_,
-      act.kind == SlurmAct::Kind::kCancel
-          ? std::vector<std::string>{"scancel", act.what}
-          : std::vector<std::string>{"scontrol", "--local", "requeue", "Incomplete", act.what});
+      command.kind == JobCommand::Kind::kCancel
+          ? std::vector<std::string>{"scancel", command.job}
+          : std::vector<std::string>{"scontrol", "--local", "requeue", "Incomplete", command.job});
   spec.timeout = std::min(client_.timeout, kLongestChange);
   limit_by_alarm(spec);
   return spec;
 }
 
 CommandSpec SlurmJobs::query(SteadyTime now) {
-  asked_ = next_;
+  last_query_ = next_;
   switch (next_) {
     case Query::kConfig:
       return slurm::config_query(client_);
@@ -183,13 +183,13 @@ CommandSpec SlurmJobs::query(SteadyTime now) {
 
 void SlurmJobs::begin_next(SteadyTime now) {
   if (!is_fresh(now)) {
-    acts_.clear();  // a job may have been requeued, and run elsewhere
+    commands_.clear();  // a job may have been requeued and run elsewhere by now
   }
   CommandSpec spec;
-  if (!acts_.empty()) {
-    act_ = std::move(acts_.front());
-    acts_.pop_front();
-    spec = command(*act_);
+  if (!commands_.empty()) {
+    running_ = std::move(commands_.front());
+    commands_.pop_front();
+    spec = command(*running_);
   } else if (!wanted_.empty() && !known_ && next_ != Query::kDone) {
     spec = query(now);
   } else {
@@ -198,25 +198,25 @@ void SlurmJobs::begin_next(SteadyTime now) {
   if (const Status started = runner_->start(spec, now); !started) {
     problem_ = started.error().message;
     next_ = Query::kDone;
-    act_.reset();
+    running_.reset();
     coming_.reset();
   }
 }
 
-bool SlurmJobs::step(SteadyTime now, bool may_act, std::vector<SlurmAct>& done) {
+bool SlurmJobs::step(SteadyTime now, bool may_act, std::vector<JobCommand>& done) {
   CommandOutput output;
-  bool is_news = false;
+  bool changed = false;
   if (runner_->running() && runner_->poll(now, output)) {
-    if (act_) {
-      finish_act(output, done);
+    if (running_) {
+      finish_command(output, done);
     } else {
-      is_news = take(now, output);
+      changed = take(now, output);
     }
   }
   if (!runner_->running() && may_act) {
     begin_next(now);
   }
-  return is_news;
+  return changed;
 }
 
 }  // namespace slurmlet::op

@@ -1,8 +1,8 @@
 #pragma once
 
-// The jobs on the nodes of Machines that are being deleted: one squeue for all after each dump,
-// once it is known that Slurm shows us the jobs of all users (privileges.h), and what is done to
-// them, one command after the other. A step object, never blocks, not thread-safe.
+// Lists the jobs on the nodes of deleted Machines, by one squeue for all after each dump, once
+// Slurm is known to show us all users' jobs (privileges.h); requeues or cancels them, one command
+// at a time. A step object, never blocks, not thread-safe.
 
 #include <cstdint>
 #include <deque>
@@ -19,15 +19,15 @@
 
 namespace slurmlet::op {
 
-// How long what squeue said counts.
+// How long the answer of squeue is valid.
 inline constexpr Duration kJobsFresh = std::chrono::seconds{3};
 
-// A command that ends a job, and what came of it.
-struct SlurmAct {
+// A command that ends a job, and its result.
+struct JobCommand {
   enum class Kind : std::uint8_t { kRequeue, kCancel };
   Kind kind;
-  std::string what;          // a job
-  std::string machine;       // for whose sake
+  std::string job;
+  std::string machine;       // that is being deleted
   std::string failure = {};  // "" = done
 };
 
@@ -37,30 +37,29 @@ class SlurmJobs {
             std::unique_ptr<CommandRunner> runner)
       : client_(std::move(client)), self_(std::move(self)), runner_(std::move(runner)) {}
 
-  // After each dump: the Slurm nodes that it shows drained, or does not have, whose jobs are to be
-  // known. Discards what was known of jobs and what was to be done.
+  // Discards jobs and pending commands; want() must follow for all nodes.
   void new_dump(SteadyTime now);
   void want(const std::string& node) { wanted_.insert(node); }
-  // By a squeue that began right after a dump in which this node was wanted, and not long ago.
+  // The jobs on a wanted node, by a squeue that began after the last dump; nothing if it is stale.
   std::optional<NodeJobs> on(const std::string& node, SteadyTime now) const;
-  // Why they are not known; "" while nothing has failed. It stays until a squeue succeeds: a
-  // program that is missing fails at once, and each dump would take it back unseen.
+  // Why the jobs are not known. It stays until a squeue succeeds, since a missing program fails at
+  // once and each dump would clear it unseen.
   const std::string& problem() const { return problem_; }
-  // Whether all that is to be done there was begun since it is known.
+  // Whether a command was queued for each job there.
   bool is_handled(const std::string& node) const;
-  // Requeues or cancels what runs there. Nothing is done twice before it is known again.
+  // Requeues or cancels the running jobs there, each once per squeue.
   void end_jobs(const std::string& node, const std::string& machine);
-  // As after a restart.
+  // Resets to the state after a restart.
   void forget();
 
-  // True when on() has something new. Nothing new begins while not `may_act`.
-  bool step(SteadyTime now, bool may_act, std::vector<SlurmAct>& done);
+  // Returns whether on() or problem() has changed. Starts nothing while not `may_act`.
+  bool step(SteadyTime now, bool may_act, std::vector<JobCommand>& done);
   SteadyTime deadline() const { return runner_->running() ? runner_->deadline() : kNever; }
   std::vector<int> wake_fds() const { return runner_->wake_fds(); }
 
  private:
   struct Answer {
-    std::set<std::string> nodes;  // that were looked for
+    std::set<std::string> nodes;  // that were wanted
     slurm::JobsByNode jobs;
     SteadyTime began, ended;
   };
@@ -68,8 +67,8 @@ class SlurmJobs {
   bool is_fresh(SteadyTime now) const;
   bool take(SteadyTime now, const CommandOutput& output);
   bool take_jobs(SteadyTime now, const CommandOutput& output);
-  void finish_act(const CommandOutput& output, std::vector<SlurmAct>& done);
-  CommandSpec command(const SlurmAct& act) const;
+  void finish_command(const CommandOutput& output, std::vector<JobCommand>& done);
+  CommandSpec command(const JobCommand& command) const;
   CommandSpec query(SteadyTime now);
   void begin_next(SteadyTime now);
 
@@ -79,12 +78,13 @@ class SlurmJobs {
   std::set<std::string> wanted_;
   std::optional<Answer> known_, coming_;
   std::string problem_;
-  Query next_ = Query::kDone, asked_ = Query::kDone;  // since the last dump; the last one begun
+  Query next_ = Query::kDone, last_query_ = Query::kDone;
   slurm::PrivacyConfig privacy_;
-  std::optional<SteadyTime> shown_at_;  // when it was last known that Slurm hides nothing from us
-  std::deque<SlurmAct> acts_;
-  std::optional<SlurmAct> act_;                 // under way
-  std::set<std::string> handled_, no_requeue_;  // since known_; jobs that Slurm did not requeue
+  std::optional<SteadyTime> shown_at_;  // when Slurm was last seen to show all jobs
+  std::deque<JobCommand> commands_;
+  std::optional<JobCommand> running_;
+  std::set<std::string> handled_,
+      no_requeue_;  // reset by each squeue; cancelled instead of requeued
 };
 
 }  // namespace slurmlet::op

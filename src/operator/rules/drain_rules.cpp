@@ -10,10 +10,10 @@ namespace {
 constexpr std::string_view kMachineDeleted = "slurmlet: machine deleted";
 constexpr std::string_view kUndrained = "slurmlet: undrained";
 constexpr std::string_view kOurs = "slurmlet: ";
-constexpr std::string_view kAdded = " : ";    // by slurmctld, to a Reason that is there
-constexpr std::string_view kWas = ", was: ";  // written by 0.1: somebody else's Reason follows
+constexpr std::string_view kAdded = " : ";    // by slurmctld, to an existing Reason
+constexpr std::string_view kWas = ", was: ";  // of 0.1, before somebody else's Reason
 
-// Whether it is `word`, with the uid of a Node behind it or not (0.1 wrote it always).
+// A Node's uid may follow `word` (in 0.1 always).
 bool is_reason(std::string_view reason, std::string_view word) {
   if (!reason.starts_with(word)) {
     return false;
@@ -25,26 +25,26 @@ bool is_reason(std::string_view reason, std::string_view word) {
   return reason.empty() || reason.starts_with(kAdded) || reason.starts_with(kWas);
 }
 
-// slurmctld's own, for a node that does not respond; with ReturnToService=1 just that returns it.
-bool is_silence(std::string_view reason) {
+// slurmctld's own Reason for a node that does not respond; ReturnToService=1 requires it.
+bool is_not_responding_reason(std::string_view reason) {
   return reason.starts_with("Not responding") || reason.ends_with(" : Not responding");
 }
 
-// The Reason that somebody else gave; "" = none.
+// The Reason without ours; "" = nobody else set one.
 std::string others_reason(std::string_view reason) {
   if (reason.starts_with(kOurs)) {
     const auto was = reason.find(kWas);
     reason = was == reason.npos ? "" : reason.substr(was + kWas.size());
   }
-  return is_silence(reason) ? "" : std::string{reason};
+  return is_not_responding_reason(reason) ? "" : std::string{reason};
 }
 
 bool is_rebooting(const node::SlurmState& state) {
   return state.has("REBOOT_REQUESTED") || state.has("REBOOT_ISSUED");
 }
 
-// Whether our drain with somebody's Reason is this one. slurmctld may clear the Reason when the
-// node comes back (ReturnToService=2).
+// Whether the note is about this drain. slurmctld may clear the Reason when the node comes back
+// (ReturnToService=2).
 bool is_noted(const DrainNote& note, const SlurmNode& slurm) {
   return !note.reason.empty() && note.slurm_node == slurm.name &&
          (slurm.reason.empty() || slurm.reason == note.reason ||
@@ -54,17 +54,17 @@ bool is_noted(const DrainNote& note, const SlurmNode& slurm) {
 DrainRuling end_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine,
                       const DrainNote& note) {
   if (is_rebooting(slurm.state)) {
-    return {};  // slurmctld drains for that with the Reason that is there, and undrains then
+    return {};  // slurmctld drains for a reboot with the present Reason, and undrains afterwards
   }
   if (is_noted(note, slurm)) {
     return note.state == "FAIL" ? DrainRuling{DrainAction::kFail, note.reason}
                                 : DrainRuling{DrainAction::kUndrain};
   }
-  if (!is_drain_of_ours(slurm.reason)) {
+  if (!is_own_drain(slurm.reason)) {
     return node.drain.empty() ? DrainRuling{} : DrainRuling{DrainAction::kNote};
   }
-  // Only the Node of the host's next Machine: this one's may still be there, or come back, while
-  // the host is being deprovisioned.
+  // Only the next Machine's Node ends it: this Machine's Node may persist or come back while the
+  // host is being deprovisioned.
   if (is_machine_reason(slurm.reason) &&
       (machine != MachineOf::kLives || slurm.reason.starts_with(machine_reason(node)))) {
     return {};
@@ -86,25 +86,25 @@ DrainRuling not_wanted(const KubeNode& node, const SlurmNode& slurm, MachineOf m
   if (!node.drain.empty()) {
     return {DrainAction::kNote};
   }
-  // With it a prolog that fails would drain as a cordon does.
-  if (is_drain_of_ours(slurm.reason)) {
+  // Otherwise a prolog that fails would drain the node with our Reason.
+  if (is_own_drain(slurm.reason)) {
     const std::string others = others_reason(slurm.reason);
     return {DrainAction::kSetReason, others.empty() ? std::string{kUndrained} : others};
   }
   return {};
 }
 
-// Somebody's, of a node that is DOWN or FAIL: it stays while the node is drained.
+// A DOWN or FAIL node keeps its own Reason while it is drained.
 bool keeps_reason(const SlurmNode& slurm) {
   const auto& state = slurm.state;
   return (state.base == "DOWN" || state.base == "ERROR" || state.has("FAIL")) &&
          !others_reason(slurm.reason).empty();
 }
 
-// Once the Machine goes, an uncordon must not undrain. 0.1 hid the Reason of a node that was DOWN
-// behind ours.
-DrainRuling wanted_of_drained(const KubeNode& node, const SlurmNode& slurm, bool goes) {
-  if (!goes || !is_drain_of_ours(slurm.reason) || is_noted(parse_drain_note(node.drain), slurm)) {
+// Once the Machine is being deleted, an uncordon must not undrain. 0.1 put ours before the Reason
+// of a DOWN node.
+DrainRuling wanted_of_drained(const KubeNode& node, const SlurmNode& slurm, bool deleting) {
+  if (!deleting || !is_own_drain(slurm.reason) || is_noted(parse_drain_note(node.drain), slurm)) {
     return {};
   }
   if (keeps_reason(slurm)) {
@@ -114,26 +114,27 @@ DrainRuling wanted_of_drained(const KubeNode& node, const SlurmNode& slurm, bool
                                          : DrainRuling{DrainAction::kDrain, machine_reason(node)};
 }
 
-// slurmctld requeues the jobs of a node that is drained while it is powered up.
+// Draining a node while it is powered up makes slurmctld requeue its jobs.
 bool is_powered_up_for_jobs(const node::SlurmState& state) {
   return (state.base == "ALLOCATED" || state.base == "MIXED") &&
          (state.has("POWERING_UP") || state.has("POWERED_DOWN"));
 }
 
-DrainRuling wanted(const KubeNode& node, const SlurmNode& slurm, bool goes) {
+DrainRuling wanted(const KubeNode& node, const SlurmNode& slurm, bool deleting) {
   if (slurm.state.has("DRAIN")) {
-    return wanted_of_drained(node, slurm, goes);
+    return wanted_of_drained(node, slurm, deleting);
   }
   if (is_powered_up_for_jobs(slurm.state)) {
     return {DrainAction::kNone, "",
             "it is being powered up, and draining it now would requeue its jobs"};
   }
   if (!keeps_reason(slurm)) {
-    return {DrainAction::kDrain, goes ? machine_reason(node) : std::string{kCordonReason}};
+    return {DrainAction::kDrain, deleting ? machine_reason(node) : std::string{kCordonReason}};
   }
   const std::string others = others_reason(slurm.reason);
-  // When the Machine has gone, nobody but an administrator ends what he had begun.
-  if (!goes) {
+  // The drain of a deleted Machine keeps the administrator's Reason without a note, so only the
+  // administrator ends it.
+  if (!deleting) {
     std::string note =
         to_annotation({slurm.name, slurm.state.has("FAIL") ? "FAIL" : "DOWN", others});
     if (node.drain != note) {
@@ -156,7 +157,7 @@ std::string machine_reason(const KubeNode& node) {
 
 bool is_machine_reason(std::string_view reason) { return is_reason(reason, kMachineDeleted); }
 
-bool is_drain_of_ours(std::string_view reason) {
+bool is_own_drain(std::string_view reason) {
   return is_reason(reason, kCordonReason) || is_machine_reason(reason);
 }
 
@@ -176,8 +177,9 @@ DrainNote parse_drain_note(std::string_view text) {
 }
 
 DrainRuling rule_drain(const KubeNode& node, const SlurmNode& slurm, MachineOf machine) {
-  const bool goes = machine == MachineOf::kDeleting;
-  return node.unschedulable || goes ? wanted(node, slurm, goes) : not_wanted(node, slurm, machine);
+  const bool deleting = machine == MachineOf::kDeleting;
+  return node.unschedulable || deleting ? wanted(node, slurm, deleting)
+                                        : not_wanted(node, slurm, machine);
 }
 
 }  // namespace slurmlet::op

@@ -57,7 +57,7 @@ MachineRuling with_jobs(const MachineFacts& facts) {
   return {MachineAction::kWait, why};
 }
 
-// Nothing when all of them are drained.
+// Returns nothing if all are drained.
 std::optional<MachineRuling> drain_first(const MachineFacts& facts) {
   MachineRuling drains{MachineAction::kDrain, ""};
   for (const SlurmNode* node : facts.slurm) {
@@ -78,7 +78,7 @@ std::optional<MachineRuling> drain_first(const MachineFacts& facts) {
   return drains;
 }
 
-// What slurmctld reboots or powers off comes back without the drain.
+// A node that slurmctld reboots or powers off comes back without the drain.
 std::string may_end_drain(const MachineFacts& facts) {
   for (const SlurmNode* node : facts.slurm) {
     for (const char* flag : {"REBOOT_REQUESTED", "REBOOT_ISSUED", "POWER_DOWN", "POWERING_DOWN"}) {
@@ -125,7 +125,7 @@ MachineRuling rule_machine(const MachineFacts& facts) {
   return {MachineAction::kRelease, "no job is left on Slurm node " + names_of(facts.slurm)};
 }
 
-// Before that a job might find it undrained: a slurmd that still runs registers it again.
+// A slurmd that still runs would register the node again, without the drain.
 bool is_left_behind(const SlurmNode& slurm) {
   return slurm.state.has("DYNAMIC_NORM") && slurm.state.has("DRAIN") &&
          slurm.state.base == "DOWN" && slurm.state.has("NOT_RESPONDING") &&

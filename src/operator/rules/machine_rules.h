@@ -1,11 +1,10 @@
 #pragma once
 
-// When a Machine that is being deleted may go. Cluster API waits for our hook on it
-// (pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet). It is removed only where a full
-// dump of this cluster shows all Slurm nodes of the Machine's host drained and without a job, and
-// squeue, begun after that dump, names no job there; or where no host was ever provisioned for the
-// Machine. That Slurm has no node of the host releases nothing: it may be another cluster's, or be
-// filtered out. What is not known counts as a job. Pure.
+// Decides when a deleted Machine is released. Cluster API waits for our hook
+// (pre-terminate.delete.hook.machine.cluster.x-k8s.io/slurmlet), which is removed only if a dump
+// shows all Slurm nodes of the host drained and idle and a later squeue lists no job there, or if
+// no host was ever provisioned. A host without Slurm nodes is not released, since it may be another
+// cluster's or hidden from us. Missing facts count as jobs. Pure.
 
 #include <cstdint>
 #include <map>
@@ -17,11 +16,11 @@
 
 namespace slurmlet::op {
 
-// What may be done to jobs on the node of a Machine that is being deleted.
+// How jobs on the nodes of a deleted Machine are ended.
 struct DrainPolicy {
   enum class Kind : std::uint8_t { kWait, kDeadline, kNow };
-  Kind kind = Kind::kWait;  // nothing: they end by themselves
-  Duration deadline{};      // from the deletion on
+  Kind kind = Kind::kWait;  // kWait: they end by themselves
+  Duration deadline{};      // after the deletion
   bool operator==(const DrainPolicy&) const = default;
 };
 
@@ -34,35 +33,34 @@ struct NodeJobs {
 struct MachineFacts {
   bool hooked = false;
   std::optional<WallTime> deleted_at;
-  // Why nothing follows from what is known; "" when all is well.
+  // Why the facts are not reliable; "" = they are.
   std::string unclear;
   bool never_provisioned = false;
-  KubeNode node;                        // its Node, or what stands for one that is not there
-  std::vector<const SlurmNode*> slurm;  // all of its host, by the last dump
-  std::optional<NodeJobs> jobs;         // on all of them, by a squeue that began after that dump
+  KubeNode node;                        // its Node, or a placeholder
+  std::vector<const SlurmNode*> slurm;  // all of its host, in the last dump
+  std::optional<NodeJobs> jobs;         // on all of them, by a squeue after that dump
   DrainPolicy policy;
-  std::optional<WallTime> now;  // by the server that has the Machine; nothing: not known
+  std::optional<WallTime> now;  // by the Machines' server; nothing: not known
 };
 
 enum class MachineAction : std::uint8_t {
-  kNone,     // it is not being deleted, or does not wait for us
-  kWait,     // nothing is to be done now
-  kDrain,    // Slurm nodes
-  kEndJobs,  // requeue or cancel what runs
+  kNone,     // not being deleted, or without our hook
+  kWait,     // no action now
+  kDrain,    // drain Slurm nodes
+  kEndJobs,  // requeue or cancel running jobs
   kRelease,  // remove the hook
 };
 
 struct MachineRuling {
   MachineAction action = MachineAction::kNone;
-  std::string why;  // for people; "" = what was said before still holds
+  std::string why;                                 // for people; "" = unchanged
   std::map<std::string, std::string> drains = {};  // Slurm node → Reason
   bool operator==(const MachineRuling&) const = default;
 };
 
 MachineRuling rule_machine(const MachineFacts& facts);
 
-// Whether the record of a dynamic node is to be deleted in Slurm: its Machine was released, and its
-// slurmd has gone since.
+// Whether to delete a dynamic Slurm node: its Machine was released and its slurmd has ended.
 bool is_left_behind(const SlurmNode& slurm);
 
 }  // namespace slurmlet::op

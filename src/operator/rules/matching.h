@@ -1,10 +1,9 @@
 #pragma once
 
-// Which of Slurm's nodes a Node is. Its daemon says so in an annotation, and whoever has taken over
-// a compute node can write any name there. That does no harm where a record is published (the Node
-// shows a state that is not its own), but a cordon must not drain the node of somebody else: for
-// that the name must follow from the Node's own, which the API server vouches for, and be claimed
-// by no other Node. Pure.
+// Matches Nodes to Slurm nodes. A daemon reports its Slurm node in an annotation, where a
+// compromised compute node can write any name. That is harmless for records (the Node shows a wrong
+// state of its own), but a cordon must not drain another node: for that the name must follow from
+// the Node's name, which the API server guarantees, and no other Node may claim it. Pure.
 
 #include <map>
 #include <set>
@@ -16,22 +15,21 @@
 
 namespace slurmlet::op {
 
-// The name of the Slurm node that this Node is, if it is one: what its daemon says, or before that
-// its own name.
+// The Slurm node that the daemon reports, or before that the Node's own name.
 const std::string& claimed_name(const KubeNode& node);
 
-// Whether the name of a Node, of a Machine or of its host can be that of this node of Slurm.
+// Whether the name of a Node, Machine or host can be this Slurm node's.
 bool fits(std::string_view name, const SlurmNode& slurm);
 
 // "n1" of "N1.cluster.local".
 std::string first_label(std::string_view name);
 
-// Of the Nodes that claim a node of Slurm, those whose own names fit.
+// The Nodes that claim a Slurm node and whose own names fit.
 std::vector<std::string> claimants(const std::map<std::string, std::set<std::string>>& by_slurm,
                                    const SlurmNode& slurm);
 
-// Why nothing may be done in Slurm on this Node's word; "" when all is well.
-// `claims`: how many claimants() it has.
+// Why the Node's claim does not allow changes in Slurm; "" = it does. `claims`: number of
+// claimants().
 std::string distrust(const KubeNode& node, const SlurmNode& slurm, std::size_t claims);
 
 }  // namespace slurmlet::op

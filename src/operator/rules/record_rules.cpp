@@ -13,7 +13,7 @@ bool out_of_service(const node::SlurmState& state) {
          state.has("NOT_RESPONDING");
 }
 
-// Flags and base but for what jobs do to it.
+// Whether the states differ only by what jobs change.
 bool jobs_only(const node::SlurmState& a, const node::SlurmState& b) {
   const auto busy = [](const std::string& base) {
     return base == "IDLE" || base == "MIXED" || base == "ALLOCATED";
@@ -25,18 +25,18 @@ bool jobs_only(const node::SlurmState& a, const node::SlurmState& b) {
   return flags_a == flags_b && (a.base == b.base || (busy(a.base) && busy(b.base)));
 }
 
-// That dumps fail is told when the refresh is due, and each refresh again: the record keeps the
-// time of the last good one. That they are good again is told at once.
+// Failing dumps are published with each refresh, and their end at once.
 bool is_due(const KubeNode& node, const DumpReport& dump, WallTime now) {
   const Published& shown = *node.record;
-  const auto told = std::max(shown.dumped_at, shown.failed_at);
+  const auto reported = std::max(shown.dumped_at, shown.failed_at);
   const auto known = std::max(dump.dumped_at, dump.failed_at);
-  if (!shown.dumped_at || told > known || (shown.failed_at && !dump.failed_at)) {
-    return true;  // of a record from the future nothing is known
+  if (!shown.dumped_at || reported > known || (shown.failed_at && !dump.failed_at)) {
+    return true;  // includes a record from the future
   }
-  const Duration refresh = std::min(shown.refresh, dump.refresh);  // the site may have grown
+  const Duration refresh =
+      std::min(shown.refresh, dump.refresh);  // may change with the site's size
   const Duration sooner = SitePlace{node.name}.in(refresh / 5, "record:");
-  return told < known && now >= *told + (refresh - sooner);
+  return reported < known && now >= *reported + (refresh - sooner);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 
-// What the operator sees of a site, as plain values: slurmctld's nodes by its last dump, and the
-// Nodes of the API server by their watch. Values only.
+// The operator's view of a site: slurmctld's nodes and the API server's Nodes. Values only.
 
 #include <chrono>
 #include <cstdint>
@@ -19,34 +18,34 @@ struct SlurmNode {
   std::string hostname;  // NodeHostName
   node::SlurmState state;
   std::string reason;        // "" if none
-  std::string text;          // its record of the dump: what is published (record_text.h)
+  std::string text;          // its published record (record_text.h)
   std::string address = {};  // NodeAddr
   bool operator==(const SlurmNode&) const = default;
 };
 
-// What is published on a Node now.
+// The record on a Node.
 struct Published {
   std::uint64_t hash = 0;  // of the cluster and the text
   std::optional<WallTime> dumped_at;
   std::optional<WallTime> failed_at;   // while dumps fail
-  Duration refresh = Duration::max();  // that it promises
+  Duration refresh = Duration::max();  // as announced in it
   bool operator==(const Published&) const = default;
 };
 
-// Whether a Node is of the operator's Slurm cluster, by the ClusterName that its daemon reports.
-// Nothing is done to the others, or on their word.
+// Whether a Node belongs to the operator's Slurm cluster, by the ClusterName that its daemon
+// reports. All others are ignored.
 enum class Belongs : std::uint8_t { kUnknown, kHere, kElsewhere };
 
 // One Node that a slurmlet registered.
 struct KubeNode {
   std::string name, uid;
-  std::string slurm_node;      // as its daemon reports, "" before it knows
+  std::string slurm_node;      // as its daemon reports; "" = not yet
   bool unschedulable = false;  // cordoned
   bool deleting = false;
   std::optional<Published> record;
   std::string provider_id = {};
   std::string detach = {}, drain = {};  // the operator's annotations
-  // By Cluster API's annotations, as NAMESPACE/NAME; "" = it is of none.
+  // NAMESPACE/NAME by Cluster API's annotations; "" = none.
   std::string machine = {}, cluster = {};
   Belongs belongs = Belongs::kUnknown;
   bool operator==(const KubeNode&) const = default;

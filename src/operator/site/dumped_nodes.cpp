@@ -12,10 +12,10 @@ namespace slurmlet::op {
 namespace {
 
 constexpr Duration kSlack = std::chrono::seconds{5};
-// Longest time from one whole dump to the next: of a partition that was deleted slurmctld does not
-// say that its nodes have changed.
+// slurmctld does not report nodes as changed when their partition is deleted, so a whole dump is
+// due that often.
 constexpr Duration kWholeEvery = std::chrono::minutes{5};
-// Of dumps that something waits for; slow ones are as long apart as they take.
+// Between dumps that a change waits for; slow dumps are as far apart as they take.
 constexpr Duration kDumpGap = std::chrono::seconds{1};
 
 }  // namespace
@@ -50,7 +50,7 @@ DumpedNodes::DumpedNodes(Settings settings, std::unique_ptr<slurm::DumpSource> s
               .interval = settings_.interval.value_or(site_pace(0).dump)},
       backoff_(report_.interval / 2, report_.interval, report_.interval * 10, std::move(random)) {}
 
-// Parses only what has changed: most of ten thousand nodes have not.
+// Parses only changed records, which are few of ten thousand.
 void DumpedNodes::take(slurm::DumpRecords records) {
   quiet_ = true;
   before_.clear();
@@ -72,7 +72,7 @@ void DumpedNodes::take(slurm::DumpRecords records) {
       before_.insert(std::move(known));
     }
   }
-  quiet_ = quiet_ && nodes_.empty();  // none has gone
+  quiet_ = quiet_ && nodes_.empty();  // no node was deleted
   nodes_ = std::move(nodes);
 }
 
@@ -102,7 +102,7 @@ std::string DumpedNodes::problem(WallTime now) const {
   return is_old ? "there is no recent answer of slurmctld" : "";
 }
 
-// Where jobs come and go something has changed each time, and to ask first is in vain.
+// Where jobs come and go each dump differs, so the query "has anything changed" is skipped.
 bool DumpedNodes::may_be_unchanged(SteadyTime now) const {
   return quiet_ && report_.failure.empty() && now - whole_at_ < kWholeEvery;
 }
@@ -112,7 +112,7 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
     take(*std::move(answer.records));
     whole_at_ = started_;
   } else if (!report_.dumped_at) {
-    return;  // of an earlier reign: what it is unchanged from was forgotten
+    return;  // unchanged from what forget() has discarded
   } else {
     before_.clear();
     ++counters_.unchanged;
@@ -126,8 +126,8 @@ void DumpedNodes::finish(Now now, slurm::DumpSource::Answer answer) {
   report_.interval = settings_.interval.value_or(pace.dump);
   report_.refresh = pace.refresh;
   backoff_.reset();
-  // What happens just after the nodes were read shows when the next dump has ended: within the
-  // interval, unless dumps take half of it.
+  // A change just after slurmctld's answer shows at the end of the next dump, which must be within
+  // the interval unless dumps take half of it.
   due_ = now.steady + std::max(report_.interval / 2, report_.interval - 2 * counters_.took);
   soonest_ = now.steady + std::max<Duration>(kDumpGap, counters_.took);
 }
@@ -157,7 +157,7 @@ SteadyTime DumpedNodes::step(Now now, bool wanted, bool soon) {
     began_ = now.wall;
     started_ = now.steady;
     if (auto started = source_->start(now, !soon && may_be_unchanged(now.steady)); !started) {
-      fail(now, {Code::kUnavailable, started.error().message});  // also where scontrol is missing
+      fail(now, {Code::kUnavailable, started.error().message});  // such as a missing scontrol
     }
   }
   return source_->running() ? source_->deadline() : wanted ? due_ : kNever;

@@ -11,14 +11,14 @@
 namespace slurmlet::op {
 namespace {
 
-constexpr std::string_view kWord = "limit-by-alarm";
+constexpr std::string_view kSubcommand = "limit-by-alarm";
 constexpr int kCannotExecute = 127;
 
 }  // namespace
 
 void limit_by_alarm(CommandSpec& spec) {
   const auto limit = std::chrono::ceil<std::chrono::seconds>(spec.timeout).count();
-  const std::vector<std::string> prefix{"/proc/self/exe", std::string{kWord},
+  const std::vector<std::string> prefix{"/proc/self/exe", std::string{kSubcommand},
                                         std::to_string(limit)};
   spec.argv.insert(spec.argv.begin(), prefix.begin(), prefix.end());
 }
@@ -34,7 +34,7 @@ std::string why_unanswered(const CommandOutput& output, const std::string& progr
 }
 
 int run_limited(int count, char** arguments) {
-  if (count < 4 || arguments[1] != kWord) {
+  if (count < 4 || arguments[1] != kSubcommand) {
     return -1;
   }
   const auto limit = parse_int<unsigned>(arguments[2]);

@@ -1,7 +1,7 @@
 #pragma once
 
-// A command that changes something in Slurm must not outlive the lead of its operator. It has a
-// deadline, but whoever keeps it may be stopped (SIGSTOP): so the command has an alarm of its own.
+// A command that changes Slurm must not outlive its operator's lead. The operator enforces a
+// deadline but may be stopped (SIGSTOP), so the command has an alarm of its own.
 
 #include <string>
 
@@ -9,16 +9,15 @@
 
 namespace slurmlet::op {
 
-// Has the command end itself, by SIGALRM, when its timeout has passed.
+// Makes SIGALRM end the command after its timeout.
 void limit_by_alarm(CommandSpec& spec);
 
-// Why its exit code says nothing about Slurm (timeout, killed, not started); "" = it does.
-// `program` is what the text calls it.
+// Why the exit code says nothing about Slurm (timeout, killed, not started); else "". `program`:
+// its name in the text.
 std::string why_unanswered(const CommandOutput& output, const std::string& program);
 
-// What that runs: this program, which sets the alarm and becomes the command. `arguments` are those
-// of main(). Returns only when they are not such a call (-1), or with the exit code when the
-// command cannot be run.
+// Called by main(): if the arguments are from limit_by_alarm(), sets the alarm and executes the
+// command. Returns -1 if they are not, or the exit code if the command cannot be run.
 int run_limited(int count, char** arguments);
 
 }  // namespace slurmlet::op

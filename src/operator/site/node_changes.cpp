@@ -9,9 +9,9 @@
 namespace slurmlet::op {
 namespace {
 
-// Of names in one command, far below what execve(2) takes.
+// Names per command, far below the limit of execve(2).
 constexpr std::size_t kMostNodes = 500;
-// What is confirmed one by one, each by a call that blocks.
+// Changes per command that each need a blocking call to confirm.
 constexpr std::size_t kMostConfirmed = 50;
 constexpr Duration kFirstPause = std::chrono::seconds{1}, kLongestPause = std::chrono::minutes{1};
 
@@ -105,7 +105,7 @@ std::vector<std::string> NodeChanges::waiting_since(SteadyTime then) const {
   return out;
 }
 
-// What waits longest, and all that has the same done to it.
+// The change that has waited longest, and all others with the same action and Reason.
 std::vector<NodeChange> NodeChanges::next_batch(SteadyTime now) {
   std::vector<const Wanted*> ready;
   for (const auto& [name, wanted] : wanted_) {
@@ -145,7 +145,7 @@ CommandSpec NodeChanges::command() const {
   return spec;
 }
 
-// False: there is nothing to do now.
+// Returns false if there is nothing to start.
 bool NodeChanges::begin(SteadyTime now, std::vector<Done>& done) {
   batch_ = next_batch(now);
   if (batch_.empty()) {
@@ -155,7 +155,7 @@ bool NodeChanges::begin(SteadyTime now, std::vector<Done>& done) {
     std::erase_if(batch_, [this](const NodeChange& change) {
       const bool confirmed = clock_.now().steady - decided_from_ <= kFresh && confirm_(change);
       if (!confirmed) {
-        wanted_.erase(change.slurm_node);  // the watch, or the next dump, wants it again
+        wanted_.erase(change.slurm_node);  // the watch or the next dump requests it again
       }
       return !confirmed;
     });
@@ -201,7 +201,7 @@ void NodeChanges::fail(SteadyTime now, const std::string& why, bool of_all,
   if (of_all) {
     paused_until_ = now + backoff_.next();
   } else if (batch_.size() > 1) {
-    most_ = batch_.size() / 2;  // the next dump shows which were changed nevertheless
+    most_ = batch_.size() / 2;  // the next dump shows which ones were changed
   } else {
     failed_.failed(batch_.front().slurm_node, now);
     most_ = kMostNodes;
@@ -229,7 +229,7 @@ SteadyTime NodeChanges::step(SteadyTime now, bool may_act, std::vector<Done>& do
   if (runner_->running() || !may_act) {
     return runner_->running() ? runner_->deadline() : kNever;
   }
-  SteadyTime next = kNever;  // what waits for a dump needs no time of its own
+  SteadyTime next = kNever;  // the next dump has its own deadline
   for (const auto& [name, wanted] : wanted_) {
     const SteadyTime due = std::max(failed_.not_before(name), paused_until_);
     next = due > now ? std::min(next, due) : next;

@@ -1,13 +1,13 @@
 #pragma once
 
-// Changes nodes in Slurm with `scontrol update`, many in one command, whoever waits longest first.
-// Slurm has no compare-and-set: what is decided by a dump is done within kFresh of its beginning,
-// or decided anew by the next one, which has_pending() asks for. A drain that an administrator
-// gives in between, milliseconds as a rule, is lost.
+// Changes nodes in Slurm with `scontrol update`, many per command, longest wait first. Slurm has no
+// compare-and-set, so a change must start within kFresh of its dump's start; otherwise the next
+// dump, which has_pending() requests, decides again. An administrator's drain in between, usually
+// milliseconds, is overwritten.
 //
-// A command that fails is repeated with half as many nodes, so that one node holds up no other;
-// that one, or where slurmctld is the cause all of them, then with back-off. A step object, never
-// blocks but for `confirm`, not thread-safe.
+// A failed command is repeated with half as many nodes, so that one node does not delay others; a
+// single node, or all of them if slurmctld is the cause, backs off. A step object, never blocks but
+// for `confirm`, not thread-safe.
 
 #include <cstdint>
 #include <functional>
@@ -24,54 +24,55 @@
 
 namespace slurmlet::op {
 
-// A change that begins while its operator leads ends before another one may lead (leader.h).
+// A change started by a leader ends before another operator can lead (leader.h).
 inline constexpr Duration kLongestChange = std::chrono::seconds{5};
-inline constexpr Duration kFresh = std::chrono::seconds{5};  // of a dump, when a change begins
+inline constexpr Duration kFresh =
+    std::chrono::seconds{5};  // maximum age of a dump at a change's start
 
 struct NodeChange {
   std::string slurm_node;
   DrainAction action = DrainAction::kNone;
-  std::string reason = {};     // of a drain, or instead of ours
-  std::string kube_node = {};  // for whose sake; "" = of a Machine that has none
+  std::string reason = {};     // new Reason
+  std::string kube_node = {};  // "" = a Machine without a Node
 };
 
 class NodeChanges {
  public:
-  // Whether that may be done by a fresh look at the API server. Asked right before what cannot be
-  // taken back.
+  // Checks by a fresh read from the API server that a change is still right. Called right before
+  // changes that cannot be undone.
   using Confirm = std::function<bool(const NodeChange&)>;
   struct Done {
     NodeChange change;
-    std::string failure;  // "" = done
+    std::string failure;  // "" = success
   };
 
   NodeChanges(slurm::ClientSettings client, std::unique_ptr<CommandRunner> runner, Confirm confirm,
               const Clock& clock, Random random);
 
-  // Something is to be done with it; what, the next dump decides.
+  // Requests a change, which the next dump decides.
   void want(const std::string& slurm_node, SteadyTime now);
-  // All that is to be done by a dump that began at `began`; what else was wanted is not any more.
-  // Of several for one node the first counts.
+  // Replaces all wanted changes with those of a dump that started at `began`. The first per node
+  // counts.
   void decide(const std::vector<NodeChange>& changes, SteadyTime began, SteadyTime now);
   void forget();
-  // Whether a dump that began at `began` shows all that was done.
+  // Whether a dump that started at `began` shows all changes made.
   bool is_shown_by(SteadyTime began) const { return !runner_->running() && began >= changed_at_; }
   // Whether a dump is wanted soon.
   bool has_pending(SteadyTime now) const;
   bool has_waiting() const;
-  // Those that have waited since then or longer without having failed themselves.
+  // Slurm nodes that have waited since `then` or longer and have not failed themselves.
   std::vector<std::string> waiting_since(SteadyTime then) const;
-  // Why the last command failed; "" = it did not, or there was none.
+  // Why the last command failed; "" = it did not.
   const std::string& problem() const { return problem_; }
 
-  // Appends what was done. Nothing new begins while not `may_act`.
+  // Appends finished changes to `done`. Starts nothing while not `may_act`.
   SteadyTime step(SteadyTime now, bool may_act, std::vector<Done>& done);
   std::vector<int> wake_fds() const { return runner_->wake_fds(); }
 
  private:
   struct Wanted {
-    SteadyTime since{};   // kNever: it is done; the next dump shows that
-    NodeChange change{};  // kNone before a dump has decided
+    SteadyTime since{};   // kNever: made; the next dump shows it
+    NodeChange change{};  // kNone until a dump decides
   };
   std::vector<NodeChange> next_batch(SteadyTime now);
   CommandSpec command() const;
@@ -83,13 +84,13 @@ class NodeChanges {
   std::unique_ptr<CommandRunner> runner_;
   Confirm confirm_;
   const Clock& clock_;
-  Backoff backoff_;      // of all
-  KeyedBackoff failed_;  // of one
+  Backoff backoff_;      // for all nodes
+  KeyedBackoff failed_;  // for each node
   std::map<std::string, Wanted> wanted_;
-  SteadyTime decided_from_{}, changed_at_{};  // the dump's beginning; the last command's end
+  SteadyTime decided_from_{}, changed_at_{};  // the dump's start; the last command's end
   SteadyTime paused_until_{};
-  std::vector<NodeChange> batch_;  // under way
-  std::size_t most_ = 0;           // in a batch
+  std::vector<NodeChange> batch_;
+  std::size_t most_ = 0;  // nodes per batch
   std::string problem_;
 };
 

@@ -21,7 +21,7 @@ std::optional<Published> published(const kube::SiteNode& node) {
   }
   const auto record = slurm::parse_published_record(text);
   if (!record) {
-    return Published{};  // of no use: it is written anew
+    return Published{};  // unreadable, so it is written again
   }
   return Published{record_hash(record->cluster, record->text), record->dumped_at, record->failed_at,
                    record->refresh};
@@ -32,7 +32,7 @@ std::string of_cluster_api(const kube::SiteNode& node, const char* key) {
   return name.empty() ? "" : annotation(node, node::vocabulary::kClusterNamespace) + "/" + name;
 }
 
-// The label of 0.1 is escaped where the name is none of a label.
+// 0.1 escaped the name where it is not valid as a label.
 Belongs belongs(const std::string& reported, const std::string& cluster) {
   if (reported.empty()) {
     return Belongs::kUnknown;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The Nodes that slurmlets registered, as their watch tells them, by name and by the node of Slurm
-// that each claims to be. Values only; not thread-safe.
+// The Nodes registered by slurmlets, from their watch, by name and by claimed Slurm node. Values
+// only; not thread-safe.
 
 #include <map>
 #include <set>
@@ -22,16 +22,16 @@ class SiteNodes {
   explicit SiteNodes(std::string cluster) : cluster_(std::move(cluster)) {}
 
   SteadyTime step(kube::Watch<kube::SiteNode>& watch, Now now);
-  bool known() const { return known_; }  // they were listed
+  bool known() const { return known_; }
   const std::map<std::string, KubeNode>& all() const { return nodes_; }
-  const Claims& by_slurm() const { return by_slurm_; }  // of this cluster
+  const Claims& by_slurm() const { return by_slurm_; }  // of our Slurm cluster
   const KubeNode* find(const std::string& name) const;
-  // Nodes that have changed, and Nodes that have gone, since this was called last.
+  // Names of Nodes changed, or deleted, since the last call.
   std::set<std::string> take_changed() { return std::exchange(changed_, {}); }
   std::set<std::string> take_gone() { return std::exchange(gone_, {}); }
-  // As after a start.
+  // Resets to the state after a start.
   void forget();
-  // What a fresh read showed, or was written: until the watch tells.
+  // Records a fresh read or our own write until the watch reports it.
   void put(const kube::SiteNode& node);
   KubeNode& at(const std::string& name) { return nodes_.at(name); }
 

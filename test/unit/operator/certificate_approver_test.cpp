@@ -53,7 +53,7 @@ TEST(CertificateRules, Table) {
     kube::CertificateRequest request;
     bool has_machine, is_live;
     bool approved;
-    const char* why;  // "" = none of ours
+    const char* why;  // "" = not for the operator
   } table[] = {
       {"serving, the Machine's names", serving, true, true, true, ""},
       {"other forms of the same names",
@@ -167,11 +167,10 @@ TEST_F(CertificateApproverTest, ApprovesOnce) {
   EXPECT_EQ(approver_.waiting(), 0U);
 }
 
-// Whoever floods is not looked at; a node's one request is.
-TEST_F(CertificateApproverTest, ManyRequestsOfOneHoldUpNoOther) {
+TEST_F(CertificateApproverTest, AFloodOfRequestsDelaysNoOtherRequester) {
   auto flood = request(kube::kServingSigner, kNode, "flood");
   flood.username = "system:node:n2";
-  for (int i = 0; i < 11'000; ++i) {  // more than may wait
+  for (int i = 0; i < 11'000; ++i) {  // over kMostWaiting
     flood.name = "flood-" + std::to_string(i);
     watch_.feed(Type::kAdded, {flood});
   }
@@ -181,7 +180,7 @@ TEST_F(CertificateApproverTest, ManyRequestsOfOneHoldUpNoOther) {
   EXPECT_LE(approver_.waiting(), 10U);
 }
 
-TEST_F(CertificateApproverTest, AsksWhetherItLeadsBeforeEachCall) {
+TEST_F(CertificateApproverTest, ChecksTheLeadBeforeEachCall) {
   put("a", serving_names({"n1"}, {}));
   put("b", serving_names({"n1"}, {}));
   api_.then = [this] { leads_ = false; };
@@ -191,15 +190,15 @@ TEST_F(CertificateApproverTest, AsksWhetherItLeadsBeforeEachCall) {
   EXPECT_THAT(api_.calls(), ElementsAre("approve a"));
 }
 
-// Of a kubelet's Node as of slurmlet's.
-TEST_F(CertificateApproverTest, AClientCertificateIsForNobodyWhoIsThere) {
-  const auto ask = [this](const std::string& name) {
+// Also if the Node is a kubelet's.
+TEST_F(CertificateApproverTest, RejectsAClientCertificateForANodeInUse) {
+  const auto submit = [this](const std::string& name) {
     watch_.feed(Type::kAdded, {request(kube::kClientSigner, kNode, name)});
     run(minutes{1});
   };
   nodes_.fail_always(Error{Code::kUnavailable, "no route"});
-  ask("unknown");
-  EXPECT_THAT(api_.calls(), IsEmpty()) << "what is not known is not approved";
+  submit("unknown");
+  EXPECT_THAT(api_.calls(), IsEmpty()) << "no Machine yet";
   nodes_.fail_always(std::nullopt);
   run(minutes{2});
   EXPECT_THAT(api_.calls(), ElementsAre("approve unknown")) << "there is no such Node";
@@ -207,11 +206,11 @@ TEST_F(CertificateApproverTest, AClientCertificateIsForNobodyWhoIsThere) {
   kubelets.name = "n1";
   kubelets.conditions = {{"Ready", "True", "KubeletReady", ""}};
   ASSERT_TRUE(nodes_.create(kubelets, clock_.now().wall));
-  ask("another");
+  submit("another");
   EXPECT_THAT(api_.calls(), ElementsAre("approve unknown"));
 }
 
-// While Slurm is down a Node is not Ready, and slurmlet renews its Lease.
+// While Slurm is down a Node is not Ready, but slurmlet renews its Lease.
 TEST_F(CertificateApproverTest, ANodeWhoseLeaseIsRenewedIsUp) {
   node::DesiredNode down;
   down.name = "n1";
@@ -226,12 +225,12 @@ TEST_F(CertificateApproverTest, ANodeWhoseLeaseIsRenewedIsUp) {
     run(seconds{30});
   }
   EXPECT_THAT(api_.calls(), IsEmpty());
-  run(minutes{25});  // it is looked at each ten minutes by now
-  EXPECT_THAT(api_.calls(), ElementsAre("approve early")) << "nothing renews it any longer";
+  run(minutes{25});  // checked every ten minutes by now
+  EXPECT_THAT(api_.calls(), ElementsAre("approve early")) << "not renewed any more";
 }
 
-// A host that is installed anew over its Node.
-TEST_F(CertificateApproverTest, ANodeThatNothingRenewsIsReplacedAfterTwoMinutesWithoutAWord) {
+// A reinstalled host joins again while its old Node exists.
+TEST_F(CertificateApproverTest, ANodeWhoseLeaseIsNotRenewedIsReplacedAfterTwoMinutes) {
   for (const bool has_lease : {true, false}) {
     SCOPED_TRACE(has_lease);
     const std::string name = has_lease ? "with" : "without";
@@ -256,7 +255,7 @@ TEST_F(CertificateApproverTest, ANodeThatNothingRenewsIsReplacedAfterTwoMinutesW
   }
 }
 
-// Its slurmlet renews each quarter of the duration.
+// slurmlet renews at a quarter of the duration.
 TEST_F(CertificateApproverTest, ALeaseThatLastsLongIsWatchedLonger) {
   node::DesiredNode down;
   down.name = "n1";
@@ -271,8 +270,8 @@ TEST_F(CertificateApproverTest, ALeaseThatLastsLongIsWatchedLonger) {
   EXPECT_THAT(api_.calls(), ElementsAre("approve long"));
 }
 
-// Of those who share a token.
-TEST_F(CertificateApproverTest, ManyRequestsThatAreNotApprovedPushOutNobody) {
+// Requesters share a bootstrap token.
+TEST_F(CertificateApproverTest, RejectedRequestsDisplaceNoPendingOnes) {
   leases_.put({.name = "n1"});
   auto proper = request(kube::kClientSigner, kNode, "proper");
   watch_.feed(Type::kAdded, {proper});
@@ -290,8 +289,8 @@ TEST_F(CertificateApproverTest, ManyRequestsThatAreNotApprovedPushOutNobody) {
   EXPECT_THAT(api_.calls(), ElementsAre("approve proper"));
 }
 
-// Each look is a call or two, which block.
-TEST_F(CertificateApproverTest, FewNodesAreLookedAtInOneStep) {
+// Each check takes up to two blocking calls.
+TEST_F(CertificateApproverTest, ChecksFewNodesPerStep) {
   for (int i = 0; i < 50; ++i) {
     const std::string name = "n" + std::to_string(i);
     leases_.put({.name = name});
@@ -305,7 +304,7 @@ TEST_F(CertificateApproverTest, FewNodesAreLookedAtInOneStep) {
   }
 }
 
-TEST_F(CertificateApproverTest, LooksAgainWhenTheMachineMayHaveItsAddresses) {
+TEST_F(CertificateApproverTest, RetriesUntilTheMachineHasItsAddresses) {
   machine_.reset();
   put("a", serving_names({"n1"}, {}));
   run(seconds{30});
@@ -315,14 +314,14 @@ TEST_F(CertificateApproverTest, LooksAgainWhenTheMachineMayHaveItsAddresses) {
   EXPECT_THAT(api_.calls(), ElementsAre("approve a"));
 }
 
-TEST_F(CertificateApproverTest, WhatIsLeftIsSeldomLookedAtAgain) {
-  int looks = 0;
+TEST_F(CertificateApproverTest, RejectedRequestsBackOff) {
+  int checks = 0;
   CertificateApprover approver{{},
                                {{{kube::kServingSigner, &watch_}},
                                 api_,
                                 events_,
                                 [&](const auto&) {
-                                  ++looks;
+                                  ++checks;
                                   return std::optional<MachineNames>{};
                                 },
                                 nodes_,
@@ -331,11 +330,11 @@ TEST_F(CertificateApproverTest, WhatIsLeftIsSeldomLookedAtAgain) {
                                [] { return 0.5; }};
   put("a", serving_names({"n1"}, {}));
   clock_.run(std::chrono::hours{1}, [&] { return approver.step(clock_.now(), true); });
-  EXPECT_GE(looks, 5);
-  EXPECT_LE(looks, 20);
+  EXPECT_GE(checks, 5);
+  EXPECT_LE(checks, 20);
 }
 
-TEST_F(CertificateApproverTest, OneThatIsRefusedHoldsUpNoOther) {
+TEST_F(CertificateApproverTest, ARejectedRequestDelaysNoOther) {
   api_.fail_calls("approve a", Error{Code::kDenied, "403"});
   put("a", serving_names({"n1"}, {}));
   put("b", serving_names({"n1"}, {}));
@@ -343,7 +342,7 @@ TEST_F(CertificateApproverTest, OneThatIsRefusedHoldsUpNoOther) {
   EXPECT_THAT(api_.calls(), ElementsAre("approve a", "approve b"));
 }
 
-TEST_F(CertificateApproverTest, ManyRequestsAreDecidedAFewAtATime) {
+TEST_F(CertificateApproverTest, DecidesFewRequestsPerStep) {
   for (int i = 0; i < 9; ++i) {
     put("csr-" + std::to_string(i), serving_names({"n1"}, {}));
   }
@@ -353,7 +352,7 @@ TEST_F(CertificateApproverTest, ManyRequestsAreDecidedAFewAtATime) {
   EXPECT_EQ(api_.calls().size(), 9U);
 }
 
-TEST_F(CertificateApproverTest, WhatIsDeletedOrDecidedIsForgotten) {
+TEST_F(CertificateApproverTest, ForgetsDeletedAndDecidedRequests) {
   machine_.reset();
   put("a", serving_names({"n1"}, {}));
   put("b", serving_names({"n1"}, {}));

@@ -1,4 +1,4 @@
-// When a dump may say that nothing has changed, and what that counts for.
+// Dumps that are answered with "unchanged".
 
 #include "operator/site/dumped_nodes.h"
 
@@ -20,18 +20,18 @@ std::string json_node(const std::string& name, const std::string& state) {
          R"(","reason":"r","state":[")" + state + "\"]}\n";
 }
 
-// Answers at once, in the order in which the test wrote them; the last one stays.
+// Returns scripted answers at once, the last one repeatedly.
 struct Script {
   std::deque<Result<slurm::DumpSource::Answer>> answers;
-  std::vector<bool> asked;  // or_unchanged of each
-  bool is_slow = false;     // no answer yet
+  std::vector<bool> queries;  // or_unchanged of each
+  bool is_slow = false;       // no answer yet
 };
 
 class ScriptedDump final : public slurm::DumpSource {
  public:
   explicit ScriptedDump(Script& script) : script_(script) {}
   Status start(Now now, bool or_unchanged) override {
-    script_.asked.push_back(or_unchanged);
+    script_.queries.push_back(or_unchanged);
     running_ = true;
     now_ = now.steady;
     return {};
@@ -74,14 +74,14 @@ class DumpedNodesTest : public ::testing::Test {
   void run(Duration time) {
     clock_.run(time, [this] { return dump_->step(clock_.now(), true, false); });
   }
-  // One dump that gives these answers.
+  // Runs one dump with this answer.
   void one(Result<slurm::DumpSource::Answer> answer) {
     script_.answers = {std::move(answer)};
-    const std::size_t before = script_.asked.size();
-    for (int i = 0; i < 60 && script_.asked.size() == before; ++i) {
+    const std::size_t before = script_.queries.size();
+    for (int i = 0; i < 60 && script_.queries.size() == before; ++i) {
       run(seconds{1});
     }
-    ASSERT_GT(script_.asked.size(), before);
+    ASSERT_GT(script_.queries.size(), before);
     run(seconds{1});
   }
 
@@ -90,7 +90,7 @@ class DumpedNodesTest : public ::testing::Test {
   std::unique_ptr<DumpedNodes> dump_;
 };
 
-TEST_F(DumpedNodesTest, AnotherClustersAnswerIsNone) {
+TEST_F(DumpedNodesTest, RejectsAnotherClustersAnswer) {
   for (const auto& [cluster, is_ours] :
        std::map<std::string, bool>{{"", true}, {"C", true}, {"d", false}}) {
     dump_->forget();
@@ -116,61 +116,60 @@ TEST_F(DumpedNodesTest, ReadsRecordsOfSlurmrestd) {
   EXPECT_EQ(node->state.raw(), "IDLE");
 }
 
-TEST_F(DumpedNodesTest, AsksForChangesOnceADumpBroughtNone) {
+TEST_F(DumpedNodesTest, QueriesForChangesAfterAnUnchangedDump) {
   one(whole("IDLE"));
   one(whole("MIXED"));
   one(whole("MIXED"));
   one(unchanged());
   one(unchanged());
-  EXPECT_EQ(script_.asked, (std::vector{false, false, false, true, true}));
+  EXPECT_EQ(script_.queries, (std::vector{false, false, false, true, true}));
   EXPECT_EQ(dump_->counters().dumps, 5U);
   EXPECT_EQ(dump_->counters().unchanged, 2U);
   EXPECT_EQ(dump_->find("n1")->state.raw(), "MIXED");
   EXPECT_EQ(dump_->problem(clock_.now().wall), "") << "it is a good dump of just now";
   one(whole("IDLE"));
   one(whole("IDLE"));
-  EXPECT_EQ(script_.asked.back(), false);
+  EXPECT_EQ(script_.queries.back(), false);
 }
 
-TEST_F(DumpedNodesTest, ANodeThatCameOrWentIsAChange) {
+TEST_F(DumpedNodesTest, AddedAndRemovedNodesAreChanges) {
   one(whole("IDLE"));
   one(slurm::DumpSource::Answer{slurm::DumpRecords{{"n2", json_node("n2", "IDLE")}}, seconds{1}});
   one(whole("IDLE"));
-  EXPECT_EQ(script_.asked.back(), false);
+  EXPECT_EQ(script_.queries.back(), false);
 }
 
-TEST_F(DumpedNodesTest, AfterAFailureAndAfterAReignAllIsAsked) {
+TEST_F(DumpedNodesTest, DumpsAllAfterAFailureOrForget) {
   one(whole("IDLE"));
   one(whole("IDLE"));
   one(Error{Code::kUnavailable, "away"});
   one(whole("IDLE"));
-  EXPECT_EQ(script_.asked, (std::vector{false, false, true, false}));
+  EXPECT_EQ(script_.queries, (std::vector{false, false, true, false}));
   one(unchanged());
   dump_->forget();
   one(whole("IDLE"));
-  EXPECT_EQ(script_.asked.back(), false);
+  EXPECT_EQ(script_.queries.back(), false);
   EXPECT_NE(dump_->find("n1"), nullptr);
 }
 
-// What it is unchanged from was forgotten meanwhile.
-TEST_F(DumpedNodesTest, ThatNothingHasChangedSinceAnEarlierReignTellsNothing) {
+TEST_F(DumpedNodesTest, IgnoresUnchangedAfterForget) {
   one(whole("IDLE"));
   one(whole("IDLE"));
   script_.answers = {unchanged()};
   script_.is_slow = true;
   run(seconds{20});
-  ASSERT_TRUE(script_.asked.back());
+  ASSERT_TRUE(script_.queries.back());
   dump_->forget();
   script_.is_slow = false;
-  const std::size_t asked = script_.asked.size();
+  const std::size_t queries = script_.queries.size();
   (void)dump_->step(clock_.now(), true, false);
   EXPECT_FALSE(dump_->report().dumped_at);
   EXPECT_EQ(dump_->counters().dumps, 2U);
-  ASSERT_EQ(script_.asked.size(), asked + 1);
-  EXPECT_FALSE(script_.asked.back());
+  ASSERT_EQ(script_.queries.size(), queries + 1);
+  EXPECT_FALSE(script_.queries.back());
 }
 
-TEST_F(DumpedNodesTest, ALargeSiteIsNotAskedSoonerAfterAFailure) {
+TEST_F(DumpedNodesTest, ALargeSiteIsNotQueriedSoonerAfterAFailure) {
   std::map<std::string, std::string> records;
   for (int i = 0; i < 20'000; ++i) {
     const std::string name = "n" + std::to_string(i);
@@ -181,12 +180,12 @@ TEST_F(DumpedNodesTest, ALargeSiteIsNotAskedSoonerAfterAFailure) {
   one(slurm::DumpSource::Answer{records, seconds{1}});
   run(seconds{58});
   script_.answers = {Error{Code::kUnavailable, "away"}};
-  const std::size_t asked = script_.asked.size();
+  const std::size_t queries = script_.queries.size();
   run(minutes{1});
-  EXPECT_LE(script_.asked.size() - asked, 2U) << "each 30 s at most";
+  EXPECT_LE(script_.queries.size() - queries, 2U) << "each 30 s at most";
 }
 
-TEST_F(DumpedNodesTest, AnAnswerOfAnotherClusterIsNone) {
+TEST_F(DumpedNodesTest, FailsOnAnAnswerOfAnotherCluster) {
   DumpedNodes::Settings settings;
   settings.cluster = "Alps";
   dump_ = std::make_unique<DumpedNodes>(settings, std::make_unique<ScriptedDump>(script_),
@@ -202,15 +201,15 @@ TEST_F(DumpedNodesTest, AnAnswerOfAnotherClusterIsNone) {
   EXPECT_NE(dump_->find("n1"), nullptr);
 }
 
-TEST_F(DumpedNodesTest, EachFiveMinutesAllIsAsked) {
+TEST_F(DumpedNodesTest, DumpsAllEveryFiveMinutes) {
   one(whole("IDLE"));
   one(whole("IDLE"));
   script_.answers = {unchanged()};
-  script_.asked.clear();
+  script_.queries.clear();
   run(minutes{4});
-  EXPECT_EQ(std::count(script_.asked.begin(), script_.asked.end(), false), 0);
+  EXPECT_EQ(std::count(script_.queries.begin(), script_.queries.end(), false), 0);
   run(minutes{2});
-  EXPECT_GE(std::count(script_.asked.begin(), script_.asked.end(), false), 1);
+  EXPECT_GE(std::count(script_.queries.begin(), script_.queries.end(), false), 1);
 }
 
 TEST_F(DumpedNodesTest, TwoRecordsOfOneNodeAreMisread) {

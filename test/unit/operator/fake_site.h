@@ -10,7 +10,7 @@
 
 namespace slurmlet::op {
 
-// Nodes in memory; what is written comes back by the watch when the test says so.
+// Nodes in memory; the test feeds writes to the watch.
 class FakeSite final : public kube::SiteApi, public fakes::Scripted {
  public:
   Result<kube::SiteNode> get(const std::string& node) override {
@@ -58,7 +58,7 @@ class FakeSite final : public kube::SiteApi, public fakes::Scripted {
   std::map<std::string, kube::SiteNode> nodes;
 };
 
-// Machines in memory, by name; what is done to them comes back by the watch when the test says so.
+// Machines in memory, by name; the test feeds writes to the watch.
 class FakeMachines final : public kube::MachineApi, public fakes::Scripted {
  public:
   Status release(const kube::Machine& machine) override {

@@ -1,8 +1,7 @@
 #pragma once
 
-// slurmctld in memory, for what the operator runs: scontrol's dump, configuration, update, requeue
-// and delete, squeue and scancel. A command answers when it is polled; what happens in between has
-// happened.
+// slurmctld in memory for the operator's commands: scontrol's dump, configuration, update, requeue
+// and delete, squeue and scancel. A command takes effect when it is polled.
 
 #include <fmt/format.h>
 
@@ -37,30 +36,28 @@ struct FakeJob {
   std::string node;
   bool completing = false;
   bool can_requeue = true;
-  bool never_ends = false;  // whatever is asked for
+  bool never_ends = false;  // in spite of requeue and scancel
 };
 
 struct FakeSlurm {
   std::map<std::string, FakeNode> nodes;
-  std::map<std::string, FakeJob> jobs;  // that are on a node, by id
-  // Called before a record is deleted, and before a job is ended.
+  std::map<std::string, FakeJob> jobs;  // on nodes, by id
   std::function<void(const std::string&)> before_delete = [](const std::string&) {};
   std::function<void(const std::string&)> before_end = [](const std::string&) {};
   std::vector<std::string> ended;  // "requeue 7"
   std::string requeued_from;
   int queues = 0;  // squeue
   bool away = false;
-  int requeue_fails = 0;       // with this exit code, or this signal's negative,
-  std::string requeue_says{};  // and this text
+  int requeue_fails = 0;       // exit code, or negative signal
+  std::string requeue_says{};  // on stderr
   Duration answers_after = std::chrono::milliseconds{10};
-  // Called before an update is made, and when it was.
   using Update = std::function<void(const std::string& node, const std::string& state)>;
   Update before_update = [](const std::string&, const std::string&) {};
   Update after_update = before_update;
-  std::set<std::string> rejects;      // an update of these
-  std::string private_data = "none";  // PrivateData: jobs of others are hidden from us
+  std::set<std::string> rejects;      // updates of these nodes
+  std::string private_data = "none";  // PrivateData
   std::string admin_level = "None";   // ours
-  int commands = 0;                   // that changed nodes
+  int commands = 0;                   // that change nodes
   std::vector<std::string> updates;   // "n1 state=undrain"
   int dumps = 0;
 
@@ -83,7 +80,7 @@ struct FakeSlurm {
     return std::any_of(jobs.begin(), jobs.end(),
                        [&](const auto& job) { return job.second.node == name; });
   }
-  // With what its jobs make of it.
+  // The state, which depends on jobs.
   std::string state(const std::string& name) const {
     FakeNode node = nodes.at(name);
     if (busy(name) && node.base == "IDLE") {
@@ -97,7 +94,7 @@ struct FakeSlurm {
     }
     return node.state();
   }
-  // slurmctld starts a job where it may.
+  // Starts the job if the node's state permits.
   void submit(const std::string& id, const std::string& name, bool can_requeue = true) {
     const auto node = nodes.find(name);
     if (node != nodes.end() && node->second.base == "IDLE" &&
@@ -107,7 +104,7 @@ struct FakeSlurm {
   }
   std::string squeue() {
     ++queues;
-    // One that was requeued: squeue still names the nodes of its last run.
+    // squeue shows a requeued job with the nodes of its last run.
     std::string text = "900|900|N/A|PENDING|0|1|1|N/A|" + requeued_from + "|\n";
     if (private_data.find("jobs") != std::string::npos && admin_level == "None") {
       return text;
@@ -143,7 +140,7 @@ struct FakeSlurm {
     return "Configuration data as of 2026-11-28\nPrivateData             = " + private_data +
            "\nSlurmUser               = slurm(64030)\n";
   }
-  // As 24.11: the Reason is set first, outlasts its drain, and cannot be made empty.
+  // As in 24.11: the Reason is set first, outlasts its drain, and cannot be made empty.
   void update(const std::string& name, const std::vector<std::string>& argv,
               CommandOutput& output) {
     if (!nodes.contains(name) || rejects.contains(name)) {
@@ -175,7 +172,7 @@ struct FakeSlurm {
     }
     after_update(name, state);
   }
-  // One command for many nodes: all of them are tried.
+  // Tries all nodes even if some fail.
   void change(const std::vector<std::string>& argv, CommandOutput& output) {
     ++commands;
     for (const auto name : split(std::string_view{argv[3]}.substr(9), ',')) {

@@ -44,8 +44,8 @@ TEST_F(LeaderTest, TheFirstLeadsAndStays) {
   }
 }
 
-// Its Lease was renewed while the other's GET was under way.
-TEST_F(LeaderTest, AGetThatTookLongIsAsOldAsItsAnswer) {
+// The Lease is renewed while the other candidate's GET is under way.
+TEST_F(LeaderTest, ASlowGetCountsFromItsAnswer) {
   step(a_);
   const auto renewed = [this] {
     clock_.advance(seconds{9});
@@ -62,8 +62,8 @@ TEST_F(LeaderTest, AGetThatTookLongIsAsOldAsItsAnswer) {
   EXPECT_GE(clock_.now().steady - seen.steady, Leader::kLease);
 }
 
-// Stopped at any moment for any time: never two at once, and one within twenty seconds.
-TEST_F(LeaderTest, NeverTwoWhateverIsStopped) {
+// Stopped at any moment for any time, there are never two leaders, and one within 20 s.
+TEST_F(LeaderTest, NeverTwoLeadersWhateverIsStopped) {
   for (int stop = 1; stop < 40; ++stop) {
     step(a_);
     step(b_);
@@ -81,7 +81,7 @@ TEST_F(LeaderTest, NeverTwoWhateverIsStopped) {
   }
 }
 
-TEST_F(LeaderTest, AnApiServerThatIsAwayEndsIt) {
+TEST_F(LeaderTest, LosesTheLeadWithoutTheApiServer) {
   step(a_);
   api_.fail_always(Error{Code::kUnavailable, "no route"});
   clock_.run(seconds{9}, [this] { return a_.step(clock_.now()); });
@@ -94,7 +94,7 @@ TEST_F(LeaderTest, AnApiServerThatIsAwayEndsIt) {
   EXPECT_TRUE(leads(a_)) << "its own Lease is free for itself";
 }
 
-TEST_F(LeaderTest, WhoLosesARaceIsNoLeader) {
+TEST_F(LeaderTest, LosingARaceIsNotLeading) {
   step(a_);
   auto lease = *api_.find(kName);
   lease.holder_identity = "b";
@@ -104,7 +104,7 @@ TEST_F(LeaderTest, WhoLosesARaceIsNoLeader) {
   EXPECT_FALSE(leads(a_));
 }
 
-TEST_F(LeaderTest, OneThatResignsNeedNotBeWaitedFor) {
+TEST_F(LeaderTest, ResigningFreesTheLease) {
   step(a_);
   step(b_);
   a_.resign(clock_.now());

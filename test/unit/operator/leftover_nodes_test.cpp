@@ -65,7 +65,7 @@ TEST_F(LeftoverNodesTest, OnlyANodeWhoseMachineIsGoneIsLeftOver) {
   machine("m1", "n1").provider_id = "metal3://ns/host1/m1";
   node("n1", "m1", "metal3://ns/host1/m1");
   node("gone", "m0");
-  // Registered again without Cluster API's annotation.
+  // Registered again, so without Cluster API's annotation.
   node("same-host", "", "metal3://ns/host1/m0");
   node("of-nobody");
   node("other-form", "", "metal3://11f4c1c0-0000-4000-8000-000000000001");
@@ -87,14 +87,14 @@ TEST_F(LeftoverNodesTest, OnlyANodeWhoseMachineIsGoneIsLeftOver) {
   EXPECT_TRUE(found.contains("gone") && found.contains("same-host"));
 }
 
-TEST_F(LeftoverNodesTest, WithoutAMachineThatLivesNothingIsKnownOfACluster) {
+TEST_F(LeftoverNodesTest, KeepsNodesOfAClusterWithoutLiveMachines) {
   node("gone", "m0");
   EXPECT_TRUE(left_over(nodes_, machines_).empty());
   machine("m1", "n1").deleted_at = clock_.now().wall;
   EXPECT_TRUE(left_over(nodes_, machines_).empty());
 }
 
-TEST_F(LeftoverNodesTest, ItGoesWhenItsLeaseIsNotRenewed) {
+TEST_F(LeftoverNodesTest, DeletesOnceTheLeaseIsNotRenewed) {
   machine("m1", "n1");
   node("n1", "m1");
   node("alive", "m0");
@@ -111,7 +111,7 @@ TEST_F(LeftoverNodesTest, ItGoesWhenItsLeaseIsNotRenewed) {
   EXPECT_EQ(site_.nodes.size(), 2U);
 }
 
-// Its slurmlet renews each quarter of the duration.
+// slurmlet renews at a quarter of the duration.
 TEST_F(LeftoverNodesTest, ALeaseThatLastsLongIsWatchedLonger) {
   machine("m1", "n1");
   node("n1", "m1");
@@ -126,7 +126,7 @@ TEST_F(LeftoverNodesTest, ALeaseThatLastsLongIsWatchedLonger) {
   EXPECT_FALSE(site_.nodes.contains("long"));
 }
 
-TEST_F(LeftoverNodesTest, AnotherNodeOfThatNameBeginsAnew) {
+TEST_F(LeftoverNodesTest, ARecreatedNodeIsWatchedAnew) {
   machine("m1", "n1");
   node("n1", "m1");
   node("gone", "m0");
@@ -137,10 +137,10 @@ TEST_F(LeftoverNodesTest, AnotherNodeOfThatNameBeginsAnew) {
   EXPECT_TRUE(site_.nodes.contains("gone"));
   nodes_["gone"].uid = "stale";
   run(leftovers, minutes{10});
-  EXPECT_TRUE(site_.nodes.contains("gone")) << "its uid goes with the deletion";
+  EXPECT_TRUE(site_.nodes.contains("gone")) << "the deletion has the uid as precondition";
 }
 
-TEST_F(LeftoverNodesTest, WhatIsNotKnownDeletesNothing) {
+TEST_F(LeftoverNodesTest, DeletesNothingWhileFactsAreMissing) {
   machine("m1", "n1");
   node("n1", "m1");
   node("gone", "m0");
@@ -152,7 +152,7 @@ TEST_F(LeftoverNodesTest, WhatIsNotKnownDeletesNothing) {
   run(leftovers, minutes{1});
   EXPECT_EQ(leftovers.step(clock_.now(), nodes_, nullptr), kNever) << "Machines are not known";
   run(leftovers, minutes{1} + seconds{50});
-  EXPECT_TRUE(site_.nodes.contains("gone")) << "it is watched anew";
+  EXPECT_TRUE(site_.nodes.contains("gone")) << "watched from the start again";
   LeftoverNodes dry{context_, true};
   run(dry, minutes{10});
   EXPECT_TRUE(site_.nodes.contains("gone"));

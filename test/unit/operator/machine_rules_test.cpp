@@ -1,4 +1,4 @@
-// When a Machine may go, as a table.
+// When a Machine is released, as a table.
 
 #include "operator/rules/machine_rules.h"
 
@@ -95,7 +95,7 @@ TEST(MachineRules, Table) {
   }
 }
 
-// It may be another cluster's, be hidden, or have been taken out of slurm.conf.
+// The Slurm node may be another cluster's, hidden, or removed from slurm.conf.
 TEST(MachineRules, WithoutASlurmNodeNothingIsReleased) {
   using enum MachineAction;
   const Case test{"", kDrained, kNoJob, kRelease};

@@ -1,5 +1,4 @@
-// Machines that are being deleted, by the operator's whole loop over a Slurm and an API server in
-// memory.
+// Deletes Machines with the operator's whole loop, on Slurm and an API server in memory.
 
 #include "operator/machines/machine_sync.h"
 
@@ -35,7 +34,7 @@ class MachineSyncTest : public ::testing::Test {
     restart();
   }
 
-  // As after SIGKILL: nothing is kept but Slurm, the Nodes and the Machines.
+  // As after SIGKILL: only Slurm, Nodes and Machines keep their state.
   void restart() {
     loop_.reset();
     nodes_ = std::make_unique<fakes::FakeWatch<kube::SiteNode>>();
@@ -63,7 +62,7 @@ class MachineSyncTest : public ::testing::Test {
       return machines;
     };
   }
-  // A host with its Machine, Node and Slurm node.
+  // Adds a host with Machine, Node and Slurm node.
   void add(const std::string& name, const std::string& machine, bool dynamic = false) {
     if (!slurm_.nodes.contains(name)) {
       slurm_.nodes[name].flags =
@@ -87,9 +86,9 @@ class MachineSyncTest : public ::testing::Test {
     one.node = name;
     one.hooked = true;
     api_.machines[machine] = one;
-    tell(name, machine);
+    feed_watch(name, machine);
   }
-  void tell(const std::string& name, const std::string& machine) {
+  void feed_watch(const std::string& name, const std::string& machine) {
     if (site_.nodes.contains(name)) {
       nodes_->feed(NodeEvent::kModified, {site_.nodes.at(name)});
     }
@@ -98,32 +97,32 @@ class MachineSyncTest : public ::testing::Test {
     }
   }
   void change(const std::string& machine, const std::function<void(kube::Machine&)>& edit,
-              bool told = true) {
+              bool announced = true) {
     kube::Machine& one = api_.machines.at(machine);
     edit(one);
     one.resource_version += "+";
-    if (told) {
+    if (announced) {
       machines_->feed(MachineEvent::kModified, {one});
     }
   }
-  void remove(const std::string& machine, bool told = true) {
+  void remove(const std::string& machine, bool announced = true) {
     change(
-        machine, [this](kube::Machine& one) { one.deleted_at = clock_.now().wall; }, told);
+        machine, [this](kube::Machine& one) { one.deleted_at = clock_.now().wall; }, announced);
   }
-  // A host, its Machine, which is deleted, and a job, all of that number.
+  // Adds a host with a job and deletes its Machine.
   void remove_with_job(const std::string& number, bool never_ends) {
     add("n" + number, "m" + number);
     slurm_.submit(number, "n" + number);
     slurm_.jobs.at(number).never_ends = never_ends;
     remove("m" + number);
   }
-  // What Cluster API does once the hook has gone.
+  // Cluster API's part after the hook is removed.
   void finish(const std::string& name, const std::string& machine) {
     machines_->feed(MachineEvent::kDeleted, {api_.machines.at(machine)});
     api_.machines.erase(machine);
     lose(name);
   }
-  // The Node, whatever becomes of the Machine.
+  // Deletes the Node only.
   void lose(const std::string& name) {
     nodes_->feed(NodeEvent::kDeleted, {site_.nodes.at(name)});
     site_.nodes.erase(name);
@@ -153,7 +152,7 @@ class MachineSyncTest : public ::testing::Test {
   std::unique_ptr<OperatorLoop> loop_;
 };
 
-TEST_F(MachineSyncTest, AMachineGoesWhenItsJobHasEnded) {
+TEST_F(MachineSyncTest, ReleasesAMachineOnceItsJobHasEnded) {
   add("n1", "m1");
   slurm_.submit("7", "n1");
   run(seconds{20});
@@ -174,9 +173,9 @@ TEST_F(MachineSyncTest, AMachineGoesWhenItsJobHasEnded) {
   EXPECT_FALSE(held("m1"));
   EXPECT_EQ(detach("n1"), "Detached");
   EXPECT_EQ(loop_->status().machines.released, 1U);
-  const int asked = slurm_.queues;
+  const int queries = slurm_.queues;
   run(minutes{5});
-  EXPECT_EQ(slurm_.queues, asked);
+  EXPECT_EQ(slurm_.queues, queries);
   EXPECT_EQ(loop_->status().machines.waiting, 0U);
 }
 
@@ -195,8 +194,8 @@ TEST_F(MachineSyncTest, TheNextMachinesNodeUndrainsAStaticNode) {
   EXPECT_FALSE(drained("n1"));
 }
 
-// The watch hangs, or its server was restored from a backup, and nobody says so.
-TEST_F(MachineSyncTest, NothingIsEndedOrDeletedForAMachineThatIsNotAsSeen) {
+// The watch hangs, or its server was restored from a backup.
+TEST_F(MachineSyncTest, EndsNoJobForAnOutdatedMachine) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   add("n1", "m1");
@@ -215,9 +214,8 @@ TEST_F(MachineSyncTest, NothingIsEndedOrDeletedForAMachineThatIsNotAsSeen) {
   EXPECT_NE(loop_->status().machines.problem, "");
 }
 
-// Until its slurmd is dead the record of a dynamic node stays, drained: a slurmd that still runs
-// would register it anew, and get jobs.
-TEST_F(MachineSyncTest, ADynamicNodesRecordGoesWhenItsSlurmdHasGone) {
+// A slurmd that still runs would register the node again, undrained.
+TEST_F(MachineSyncTest, DeletesADynamicNodeOnceItsSlurmdHasEnded) {
   add("d1", "m1", true);
   add("s1", "m9");
   slurm_.submit("7", "d1");
@@ -252,8 +250,8 @@ TEST_F(MachineSyncTest, ADynamicNodeOfTheNextMachineIsUndrainedAndStays) {
   EXPECT_EQ(slurm_.nodes["d1"].base, "IDLE");
 }
 
-// Another cluster's, one that was taken out of slurm.conf, or one that is hidden from us.
-TEST_F(MachineSyncTest, ThatSlurmHasNoNodeOfItReleasesNoMachine) {
+// It may be another cluster's, removed from slurm.conf, or hidden from us.
+TEST_F(MachineSyncTest, HoldsAMachineWithoutASlurmNode) {
   add("n1", "m1");
   slurm_.nodes.clear();
   slurm_.nodes["n2"];
@@ -274,21 +272,21 @@ TEST_F(MachineSyncTest, AMachineOfAnotherSlurmClusterIsLeftAlone) {
   slurm_.nodes["n1"].flags.insert("DRAIN");
   slurm_.nodes["n1"].reason = "slurmlet: machine deleted [uid-of-m1]";
   site_.nodes["n1"].annotations[names::kSlurmCluster] = "another";
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   remove("m1");
   run(minutes{10});
   EXPECT_TRUE(held("m1"));
   EXPECT_TRUE(slurm_.updates.empty());
   EXPECT_TRUE(site_.calls().empty());
   EXPECT_TRUE(event_api_.events().empty());
-  // Nor one whose daemon has not said.
+  // Nor one whose daemon has not reported its cluster.
   site_.nodes["n1"].annotations.erase(names::kSlurmCluster);
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   run(minutes{10});
   EXPECT_TRUE(held("m1"));
 }
 
-TEST_F(MachineSyncTest, AMachineThatNeverGotAHostGoes) {
+TEST_F(MachineSyncTest, ReleasesAMachineThatWasNeverProvisioned) {
   add("n9", "m9");
   add("n1", "m1");
   lose("n1");
@@ -300,14 +298,14 @@ TEST_F(MachineSyncTest, AMachineThatNeverGotAHostGoes) {
   EXPECT_TRUE(slurm_.updates.empty());
 }
 
-// A host of this name or address is in two Slurm clusters, and only a Node says of which it is.
-TEST_F(MachineSyncTest, AMachineWithoutANodeIsOfNoSlurmClusterUnlessItsClusterIsNamed) {
+// Two Slurm clusters may have a host of this name or address, and only a Node shows which it is.
+TEST_F(MachineSyncTest, HoldsAMachineWithoutANodeUnlessItsClusterIsConfigured) {
   add("n9", "m9");
   add("n1", "m1");
   slurm_.nodes["n1"].address = "10.0.0.1";
   lose("n1");
   change("m1", [](kube::Machine& one) { one.addresses = {"n1.site", "10.0.0.1"}; });
-  for (const char* node : {"", "n1"}) {  // none yet, or one that was deleted
+  for (const char* node : {"", "n1"}) {  // none yet, or deleted
     change("m1", [node](kube::Machine& one) { one.node = node; });
     if (!api_.machines.at("m1").deleted_at) {
       remove("m1");
@@ -326,7 +324,7 @@ TEST_F(MachineSyncTest, AMachineWithoutANodeIsOfNoSlurmClusterUnlessItsClusterIs
   EXPECT_FALSE(held("m1"));
 }
 
-// It may run under a name that nobody has told.
+// A slurmd may run there under an unknown name.
 TEST_F(MachineSyncTest, AMachineThatMayHaveAHostWaitsForAPerson) {
   add("n9", "m9");
   for (const auto& edit : std::vector<std::function<void(kube::Machine&)>>{
@@ -346,8 +344,8 @@ TEST_F(MachineSyncTest, AMachineThatMayHaveAHostWaitsForAPerson) {
   }
 }
 
-// A host of slurm.conf that was provisioned and never joined.
-TEST_F(MachineSyncTest, AMachineThatNeverJoinedGoesOnceItsSlurmNodeIsDrained) {
+// The host is in slurm.conf and was provisioned, but has no Node.
+TEST_F(MachineSyncTest, ReleasesAMachineThatNeverJoinedOnceItsSlurmNodeIsDrained) {
   settings_.all_machines = false;
   restart();
   add("n1", "m1");
@@ -363,7 +361,7 @@ TEST_F(MachineSyncTest, AMachineThatNeverJoinedGoesOnceItsSlurmNodeIsDrained) {
   EXPECT_TRUE(drained("n1"));
 }
 
-TEST_F(MachineSyncTest, AHostWithTwoSlurmNodesGoesWhenBothAreEmptyAndComesBackWithBoth) {
+TEST_F(MachineSyncTest, TwoSlurmNodesOfAHostAreReleasedAndUndrainedTogether) {
   add("n1", "m1");
   slurm_.nodes["n1b"].host = "n1";
   slurm_.submit("7", "n1b");
@@ -380,8 +378,8 @@ TEST_F(MachineSyncTest, AHostWithTwoSlurmNodesGoesWhenBothAreEmptyAndComesBackWi
   EXPECT_FALSE(drained("n1") || drained("n1b"));
 }
 
-// Neither has a NodeHostName: NodeAddr alone says that they are one host.
-TEST_F(MachineSyncTest, SlurmNodesOfOneAddressGoAndComeBackTogether) {
+// Without NodeHostName, only NodeAddr shows that they are one host.
+TEST_F(MachineSyncTest, SlurmNodesOfOneAddressAreReleasedAndUndrainedTogether) {
   add("n1", "m1");
   slurm_.nodes["n1b"];
   for (const char* name : {"n1", "n1b"}) {
@@ -399,7 +397,7 @@ TEST_F(MachineSyncTest, SlurmNodesOfOneAddressGoAndComeBackTogether) {
   EXPECT_FALSE(drained("n1") || drained("n1b"));
 }
 
-// Its Node has another providerID, so that only the addresses say which host it is.
+// Its Node has another providerID, so only the addresses match.
 TEST_F(MachineSyncTest, AMachineIsFoundByItsAddresses) {
   settings_.all_machines = false;
   restart();
@@ -407,7 +405,7 @@ TEST_F(MachineSyncTest, AMachineIsFoundByItsAddresses) {
   slurm_.nodes["n1"].address = "10.0.0.1";
   slurm_.submit("7", "n1");
   site_.nodes["n1"].provider_id = "metal3://uid";
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   lose("n1");
   change("m1", [](kube::Machine& one) {
     one.node = "";
@@ -420,8 +418,8 @@ TEST_F(MachineSyncTest, AMachineIsFoundByItsAddresses) {
   EXPECT_TRUE(drained("n1"));
 }
 
-// squeue lists no jobs of others then, and says nothing of it.
-TEST_F(MachineSyncTest, WhereSlurmHidesJobsNothingIsReleased) {
+// squeue then omits other users' jobs without an error.
+TEST_F(MachineSyncTest, ReleasesNothingWhileSlurmHidesJobs) {
   add("n1", "m1");
   slurm_.private_data = "accounts,jobs";
   slurm_.submit("7", "n1");
@@ -440,8 +438,8 @@ TEST_F(MachineSyncTest, WhereSlurmHidesJobsNothingIsReleased) {
   EXPECT_FALSE(held("m1"));
 }
 
-// squeue names the nodes of its last run.
-TEST_F(MachineSyncTest, AJobThatWasRequeuedHoldsUpNothing) {
+// squeue shows it with the nodes of its last run.
+TEST_F(MachineSyncTest, IgnoresARequeuedJob) {
   add("n1", "m1");
   slurm_.requeued_from = "n1";
   remove("m1");
@@ -453,7 +451,7 @@ TEST_F(MachineSyncTest, AConflictIsNoFailure) {
   add("n1", "m1");
   remove("m1");
   change(
-      "m1", [](kube::Machine&) {}, false);  // somebody else wrote it
+      "m1", [](kube::Machine&) {}, false);  // another client's write
   const auto began = clock_.now().steady;
   while (held("m1") && clock_.now().steady - began < minutes{2}) {
     run(milliseconds{100});
@@ -462,7 +460,7 @@ TEST_F(MachineSyncTest, AConflictIsNoFailure) {
   EXPECT_EQ(loop_->status().machines.failures, 0U);
 }
 
-TEST_F(MachineSyncTest, AnIdleMachineGoesWithinSecondsOfItsDrain) {
+TEST_F(MachineSyncTest, ReleasesAnIdleMachineWithinSecondsOfItsDrain) {
   for (int i = 1; i <= 20; ++i) {
     add("n" + std::to_string(i), "m" + std::to_string(i));
   }
@@ -479,8 +477,8 @@ TEST_F(MachineSyncTest, AnIdleMachineGoesWithinSecondsOfItsDrain) {
   }
 }
 
-// As a MachineHealthCheck deletes it: that it is DOWN for a Reason of its own stays for people.
-TEST_F(MachineSyncTest, ANodeThatIsDownWithAReasonGoesAndKeepsIt) {
+// As a MachineHealthCheck deletes it.
+TEST_F(MachineSyncTest, ReleasesADownNodeAndKeepsItsReason) {
   add("n2", "m2");
   slurm_.nodes["n2"].base = "DOWN";
   slurm_.nodes["n2"].reason = "bad dimm";
@@ -491,7 +489,7 @@ TEST_F(MachineSyncTest, ANodeThatIsDownWithAReasonGoesAndKeepsIt) {
   EXPECT_EQ(slurm_.nodes["n2"].reason, "bad dimm");
 }
 
-// The host is off for longer than SlurmdTimeout while it is provisioned anew.
+// The host is off for longer than SlurmdTimeout while it is reprovisioned.
 TEST_F(MachineSyncTest, ANodeThatWentDownWhileItsHostWasProvisionedComesBackIntoService) {
   add("n1", "m1");
   remove("m1");
@@ -507,7 +505,7 @@ TEST_F(MachineSyncTest, ANodeThatWentDownWhileItsHostWasProvisionedComesBackInto
   slurm_.nodes["n1"].base = "DOWN";
   slurm_.nodes["n1"].flags.insert("NOT_RESPONDING");
   run(minutes{2});
-  EXPECT_TRUE(drained("n1")) << "its slurmd is silent";
+  EXPECT_TRUE(drained("n1")) << "its slurmd does not respond";
   slurm_.nodes["n1"].flags.erase("NOT_RESPONDING");
   run(seconds{20});
   EXPECT_FALSE(drained("n1"));
@@ -524,7 +522,7 @@ TEST_F(MachineSyncTest, ANodeOfTwoMachinesIsNotMarked) {
   EXPECT_EQ(site_.count("annotate n1"), 1) << "its record";
 }
 
-// scontrol did not answer, or was not there: that is no word of Slurm's.
+// scontrol timed out or is missing, which says nothing about the job.
 TEST_F(MachineSyncTest, ARequeueThatFailedOtherwiseCancelsNothing) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
@@ -548,7 +546,7 @@ TEST_F(MachineSyncTest, ARequeueThatFailedOtherwiseCancelsNothing) {
   EXPECT_EQ(slurm_.ended, (std::vector<std::string>{"requeue 7"}));
 }
 
-TEST_F(MachineSyncTest, WhatTwoJobsFailWithIsToldOnceForEach) {
+TEST_F(MachineSyncTest, ReportsAFailureOncePerJob) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   add("n1", "m1");
@@ -561,18 +559,17 @@ TEST_F(MachineSyncTest, WhatTwoJobsFailWithIsToldOnceForEach) {
   run(minutes{10});
   const std::string log = testing::internal::GetCapturedStderr();
   for (const std::string job : {"7", "8"}) {
-    const std::string words = "could not requeue job " + job;
-    const auto first = log.find(words);
+    const std::string text = "could not requeue job " + job;
+    const auto first = log.find(text);
     ASSERT_NE(first, std::string::npos) << log;
-    EXPECT_EQ(log.find(words, first + 1), std::string::npos) << log;
+    EXPECT_EQ(log.find(text, first + 1), std::string::npos) << log;
   }
 }
 
-// A job is cancelled only where slurmctld says that it cannot be requeued.
-TEST_F(MachineSyncTest, WhatSlurmctldSaysOfARequeueDecides) {
+TEST_F(MachineSyncTest, CancelsOnlyWhatSlurmctldCannotRequeue) {
   const struct {
     const char* says;
-    bool cancelled, told;
+    bool cancelled, reported;
   } rows[] = {
       {"Requested operation is presently disabled for job 7", true, false},
       {"Only batch jobs are accepted or processed for job 7", true, false},
@@ -603,7 +600,7 @@ TEST_F(MachineSyncTest, WhatSlurmctldSaysOfARequeueDecides) {
                           [](const auto& event) {
                             return contains(event.message, "could not requeue job 7: ");
                           }),
-              row.told);
+              row.reported);
     slurm_.jobs.clear();
     run(minutes{3});
     EXPECT_FALSE(held(machine));
@@ -611,8 +608,8 @@ TEST_F(MachineSyncTest, WhatSlurmctldSaysOfARequeueDecides) {
   }
 }
 
-// slurm.conf has short names; its daemon has not said which of them this is.
-TEST_F(MachineSyncTest, ANodeWithALongerNameThanInSlurmIsDrainedAndGoes) {
+// slurm.conf has short names, and the daemon has not reported its Slurm node.
+TEST_F(MachineSyncTest, ANodeWithALongerNameThanInSlurmIsDrainedAndReleased) {
   add("n1", "m1");
   const kube::SiteNode node{"n1.site", "uid-of-m1", {{names::kSlurmCluster, "c"}}};
   nodes_->feed(NodeEvent::kDeleted, {site_.nodes.at("n1")});
@@ -629,8 +626,8 @@ TEST_F(MachineSyncTest, ANodeWithALongerNameThanInSlurmIsDrainedAndGoes) {
   EXPECT_FALSE(held("m1"));
 }
 
-// A job may run for a week, and an API server keeps an Event for an hour.
-TEST_F(MachineSyncTest, WhyAMachineWaitsIsToldAgainEachHalfHour) {
+// A job may run for a week, but an API server keeps an Event for an hour.
+TEST_F(MachineSyncTest, RepeatsWhyAMachineWaitsEveryHalfHour) {
   add("n1", "m1");
   change("m1", [](kube::Machine& one) { one.api_version = "v1beta1"; });
   slurm_.submit("7", "n1");
@@ -647,22 +644,22 @@ TEST_F(MachineSyncTest, WhyAMachineWaitsIsToldAgainEachHalfHour) {
   EXPECT_EQ(waits->about.api_version, "cluster.x-k8s.io/v1beta1");
 }
 
-TEST_F(MachineSyncTest, ADrainPolicyThatIsNotUnderstoodIsToldOnce) {
+TEST_F(MachineSyncTest, ReportsAnInvalidDrainPolicyOnce) {
   add("n1", "m1");
   change("m1", [](kube::Machine& one) { one.drain_policy = "soon"; });
   slurm_.submit("7", "n1");
   remove("m1");
   run(minutes{30});
   EXPECT_TRUE(held("m1"));
-  std::size_t told = 0;
+  std::size_t reports = 0;
   for (const auto& event : event_api_.events()) {
-    told += event.message.find("must be wait, now or deadline=DURATION") != std::string::npos &&
-            event.about.kind == "Machine";
+    reports += event.message.find("must be wait, now or deadline=DURATION") != std::string::npos &&
+               event.about.kind == "Machine";
   }
-  EXPECT_EQ(told, 1U);
+  EXPECT_EQ(reports, 1U);
 }
 
-TEST_F(MachineSyncTest, WhoLeadsNoMoreShowsNoneThatWait) {
+TEST_F(MachineSyncTest, ShowsNoWaitingMachinesWithoutTheLead) {
   add("n1", "m1");
   slurm_.submit("7", "n1");
   remove("m1");
@@ -674,7 +671,7 @@ TEST_F(MachineSyncTest, WhoLeadsNoMoreShowsNoneThatWait) {
   EXPECT_EQ(loop_->status().machines.waiting, 0U);
 }
 
-TEST_F(MachineSyncTest, WhatAnAdministratorDrainedKeepsItsReasonAndItsRecord) {
+TEST_F(MachineSyncTest, AnAdministratorsDrainKeepsItsReasonAndRecord) {
   add("d1", "m1", true);
   slurm_.nodes["d1"].flags.insert("DRAIN");
   slurm_.nodes["d1"].reason = "dimm";
@@ -700,7 +697,7 @@ TEST_F(MachineSyncTest, NowRequeuesWhatCanBeAndCancelsTheRest) {
   EXPECT_FALSE(held("m1"));
 }
 
-TEST_F(MachineSyncTest, TheAnnotationGoesBeforeTheConfiguration) {
+TEST_F(MachineSyncTest, TheAnnotationOverridesTheConfiguration) {
   add("n1", "m1");
   slurm_.submit("7", "n1");
   change("m1", [](kube::Machine& one) { one.drain_policy = "deadline=10m"; });
@@ -716,10 +713,10 @@ TEST_F(MachineSyncTest, TheAnnotationGoesBeforeTheConfiguration) {
   change("m2", [](kube::Machine& one) { one.drain_policy = "soon"; });
   remove("m2");
   run(minutes{2});
-  EXPECT_EQ(slurm_.ended.size(), 1U) << "a word that is not understood ends nothing";
+  EXPECT_EQ(slurm_.ended.size(), 1U) << "an invalid policy ends no job";
 }
 
-// Its Node was deleted by hand, or never found by Cluster API: Slurm has it nevertheless.
+// Its Node was deleted by hand, or never found by Cluster API.
 TEST_F(MachineSyncTest, WithoutANodeItIsFoundInSlurmByItsName) {
   settings_.all_machines = false;
   add("n1", "m1");
@@ -739,7 +736,7 @@ TEST_F(MachineSyncTest, AMachineThatClaimsAnothersNodeTakesNothing) {
   add("n1", "m1");
   add("n9", "m9");
   site_.nodes["n9"].annotations[names::kSlurmNode] = "n1";
-  tell("n9", "m9");
+  feed_watch("n9", "m9");
   remove("m9");
   run(minutes{2});
   EXPECT_TRUE(held("m9"));
@@ -748,27 +745,25 @@ TEST_F(MachineSyncTest, AMachineThatClaimsAnothersNodeTakesNothing) {
   add("n2", "m3");
   remove("m2");
   run(minutes{2});
-  EXPECT_TRUE(held("m2")) << "m3 lives, and has that Node too";
+  EXPECT_TRUE(held("m2")) << "m3 is live and has that Node too";
   EXPECT_FALSE(drained("n2"));
 }
 
-// A node that says it is another's stops nothing of that other.
-TEST_F(MachineSyncTest, AForgedClaimHoldsUpNobodyElse) {
+TEST_F(MachineSyncTest, AForgedClaimDelaysNoOtherNode) {
   add("n1", "m1");
   add("n9", "m9");
   site_.nodes["n9"].annotations[names::kSlurmNode] = "n1";
-  tell("n9", "m9");
+  feed_watch("n9", "m9");
   remove("m1");
   run(minutes{1});
   EXPECT_FALSE(held("m1"));
 }
 
-// What a node says of itself is no proof that Slurm has no such node.
-TEST_F(MachineSyncTest, ANodeThatHidesBehindAnotherNameIsHeld) {
+TEST_F(MachineSyncTest, HoldsANodeThatClaimsAnotherName) {
   add("n1", "m1");
   slurm_.submit("7", "n1");
   site_.nodes["n1"].annotations[names::kSlurmNode] = "no-such";
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   remove("m1");
   run(minutes{5});
   EXPECT_TRUE(held("m1"));
@@ -786,13 +781,13 @@ TEST_F(MachineSyncTest, ANodeThatWasDeletedByHandAndIsNamedUnlikeItsSlurmNodeIsH
   EXPECT_TRUE(held("m1"));
 }
 
-// Whoever may make Machines chooses their names, and what they say of themselves.
-TEST_F(MachineSyncTest, AMachineThatOnlyHasTheNameOfANodeTouchesNothing) {
+// Whoever creates a Machine chooses its name and status.
+TEST_F(MachineSyncTest, AMachineNamedLikeANodeChangesNothing) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   add("n1", "m1");
   site_.nodes["n1"].provider_id = "metal3://a/b/1";
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   slurm_.submit("7", "n1");
   for (const bool by_address : {false, true}) {
     const std::string name = by_address ? "x" : "n1";
@@ -810,38 +805,37 @@ TEST_F(MachineSyncTest, AMachineThatOnlyHasTheNameOfANodeTouchesNothing) {
   EXPECT_TRUE(slurm_.ended.empty());
 }
 
-TEST_F(MachineSyncTest, AMarkOnTheNodeOfAMachineThatLivesIsRemoved) {
+TEST_F(MachineSyncTest, RemovesTheAnnotationFromALiveMachinesNode) {
   add("n1", "m1");
   site_.nodes["n1"].annotations[names::kDetach] = "Detached";
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   run(minutes{1});
   EXPECT_EQ(detach("n1"), "");
 }
 
-// By the node itself, after its release.
-TEST_F(MachineSyncTest, AMarkThatWasTakenAwayIsWrittenAgain) {
+// The node itself removes it.
+TEST_F(MachineSyncTest, RestoresARemovedAnnotation) {
   add("n1", "m1");
   slurm_.submit("7", "n1");
   remove("m1");
   run(minutes{1});
   ASSERT_EQ(detach("n1"), "Draining");
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   run(minutes{1});
   site_.nodes["n1"].annotations.erase(names::kDetach);
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   run(minutes{1});
   EXPECT_EQ(detach("n1"), "Draining");
 }
 
-// Its daemon would let slurmd start again. The jobs are not known after each dump, nor after a
-// restart.
-TEST_F(MachineSyncTest, WhatIsDetachedStaysSoWhileTheHookCannotBeRemoved) {
+// Otherwise its daemon would start slurmd again. Jobs are unknown after each dump and restart.
+TEST_F(MachineSyncTest, StaysDetachedWhileTheHookCannotBeRemoved) {
   add("n1", "m1");
   api_.fail_calls("release", Error{Code::kDenied, "403"});
   remove("m1");
   run(minutes{1});
   ASSERT_EQ(detach("n1"), "Detached");
-  tell("n1", "m1");
+  feed_watch("n1", "m1");
   const int written = site_.count("annotate n1");
   run(seconds{50});
   restart();
@@ -850,9 +844,8 @@ TEST_F(MachineSyncTest, WhatIsDetachedStaysSoWhileTheHookCannotBeRemoved) {
   EXPECT_EQ(detach("n1"), "Detached");
 }
 
-// Another server's, perhaps, for hours: by then the Machine may be gone and the Node be that of the
-// next.
-TEST_F(MachineSyncTest, WhileTheMachinesAreOutOfSightNothingFollowsFromWhatWasSeen) {
+// By then the Machine may be deleted, and the Node may be the next Machine's.
+TEST_F(MachineSyncTest, ActsOnNoMachineWhileTheWatchFails) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   add("n1", "m1");
@@ -869,13 +862,13 @@ TEST_F(MachineSyncTest, WhileTheMachinesAreOutOfSightNothingFollowsFromWhatWasSe
   EXPECT_TRUE(held("m1") && held("m2"));
   EXPECT_EQ(detach("n1") + detach("d1"), "");
   EXPECT_EQ(loop_->status().machines.problem, "no route");
-  // Cordons are of Nodes, which are in sight.
+  // Cordons depend on Nodes only.
   site_.nodes["n1"].unschedulable = true;
-  tell("n1", "");
+  feed_watch("n1", "");
   run(seconds{20});
   EXPECT_TRUE(drained("n1"));
   site_.nodes["n1"].unschedulable = false;
-  tell("n1", "");
+  feed_watch("n1", "");
   run(seconds{20});
   EXPECT_FALSE(drained("n1"));
   machines_->fail(std::nullopt);
@@ -886,7 +879,7 @@ TEST_F(MachineSyncTest, WhileTheMachinesAreOutOfSightNothingFollowsFromWhatWasSe
   EXPECT_FALSE(held("m1") || held("m2"));
 }
 
-TEST_F(MachineSyncTest, WhileSlurmctldIsAwayNothingGoes) {
+TEST_F(MachineSyncTest, ReleasesNothingWhileSlurmctldIsDown) {
   add("n1", "m1");
   run(seconds{20});
   slurm_.away = true;
@@ -898,7 +891,7 @@ TEST_F(MachineSyncTest, WhileSlurmctldIsAwayNothingGoes) {
   EXPECT_FALSE(held("m1"));
 }
 
-TEST_F(MachineSyncTest, MachinesOfTwoClustersAreLeftAloneUntilOneIsNamed) {
+TEST_F(MachineSyncTest, MachinesOfTwoClustersAreLeftAloneUntilOneIsConfigured) {
   add("n1", "m1");
   add("n2", "m2");
   change("m2", [](kube::Machine& one) { one.cluster = "another"; });
@@ -926,7 +919,7 @@ TEST_F(MachineSyncTest, ADryRunDoesNothing) {
   EXPECT_TRUE(api_.calls().empty());
 }
 
-TEST_F(MachineSyncTest, AHookThatCannotBeRemovedIsTriedWithBackOff) {
+TEST_F(MachineSyncTest, RetriesRemovingTheHookWithBackOff) {
   add("n1", "m1");
   api_.fail_always(Error{Code::kDenied, "403"});
   remove("m1");
@@ -941,7 +934,7 @@ TEST_F(MachineSyncTest, AHookThatCannotBeRemovedIsTriedWithBackOff) {
   api_.fail_always(std::nullopt);
   api_.fail_calls("release m1", Error{Code::kDenied, "403"});
   run(minutes{2});
-  EXPECT_FALSE(held("m2")) << "it is not held up by another";
+  EXPECT_FALSE(held("m2")) << "not delayed by m1";
   EXPECT_TRUE(held("m1"));
   api_.fail_calls("release m1", std::nullopt);
   run(minutes{2});
@@ -949,8 +942,8 @@ TEST_F(MachineSyncTest, AHookThatCannotBeRemovedIsTriedWithBackOff) {
   EXPECT_EQ(loop_->status().machines.problem, "");
 }
 
-// The drain takes the place of FAIL.
-TEST_F(MachineSyncTest, ANodeThatFailsStaysDrained) {
+// In Slurm, DRAIN replaces FAIL.
+TEST_F(MachineSyncTest, ANodeInStateFailStaysDrained) {
   add("n1", "m1");
   slurm_.nodes["n1"].flags = {"FAIL"};
   slurm_.nodes["n1"].reason = "bad fan";
@@ -965,8 +958,8 @@ TEST_F(MachineSyncTest, ANodeThatFailsStaysDrained) {
   EXPECT_EQ(slurm_.nodes["n1"].reason, "bad fan");
 }
 
-// Commands that change something come one after the other, and what squeue said counts for seconds.
-TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
+// Commands run one at a time, and the answer of squeue is valid for seconds.
+TEST_F(MachineSyncTest, EndlessJobsOfASlowSlurmDelayNoOtherMachine) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   for (int i = 1; i < 9; ++i) {
@@ -980,8 +973,8 @@ TEST_F(MachineSyncTest, WhereSlurmIsSlowJobsThatNeverEndHoldUpNoOtherMachine) {
   EXPECT_THAT(slurm_.ended, Contains("requeue 8"));
 }
 
-// A webhook matches some Nodes and never answers.
-TEST_F(MachineSyncTest, NodesThatCannotBeUnmarkedHoldUpNoOther) {
+// An admission webhook for some Nodes never answers.
+TEST_F(MachineSyncTest, NodesThatCannotBeUnmarkedDelayNoOther) {
   for (const char* name : {"11", "12", "13", "14", "15", "2", "3"}) {
     add(std::string{"n"} + name, std::string{"m"} + name);
   }
@@ -991,7 +984,7 @@ TEST_F(MachineSyncTest, NodesThatCannotBeUnmarkedHoldUpNoOther) {
   };
   for (const char* name : {"n11", "n12", "n13", "n14", "n15", "n2"}) {
     site_.nodes[name].annotations[names::kDetach] = "Detached";
-    tell(name, "");
+    feed_watch(name, "");
   }
   run(minutes{10});
   EXPECT_EQ(detach("n2"), "");
@@ -1006,7 +999,7 @@ TEST_F(MachineSyncTest, AProviderIdOfTwoNodesIsHeld) {
   add("n2", "m2");
   for (const char* name : {"n1", "n2"}) {
     site_.nodes[name].provider_id = "metal3://x";
-    tell(name, "");
+    feed_watch(name, "");
   }
   change("m1", [](kube::Machine& one) {
     one.node = "";
@@ -1020,8 +1013,7 @@ TEST_F(MachineSyncTest, AProviderIdOfTwoNodesIsHeld) {
   EXPECT_FALSE(drained("n1"));
 }
 
-// Its calls are few at a time: each has its turn.
-TEST_F(MachineSyncTest, JobsThatNeverEndHoldUpNoOtherMachine) {
+TEST_F(MachineSyncTest, EndlessJobsDelayNoOtherMachine) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
   for (int i = 0; i < 200; ++i) {
@@ -1037,8 +1029,8 @@ TEST_F(MachineSyncTest, JobsThatNeverEndHoldUpNoOtherMachine) {
   EXPECT_THAT(slurm_.ended, Contains("requeue 900"));
 }
 
-// An admission webhook that matches one Machine and never answers.
-TEST_F(MachineSyncTest, AMachineWhoseWriteHangsHoldsUpNoOther) {
+// An admission webhook for one Machine never answers.
+TEST_F(MachineSyncTest, AHangingWriteDelaysNoOtherMachine) {
   api_.fail_calls("release m1", Error{Code::kTimeout, "it hangs"});
   for (const char* name : {"1", "2", "3"}) {
     add(std::string{"n"} + name, std::string{"m"} + name);

@@ -1,13 +1,12 @@
-// Two Slurm clusters beside one API server, each with its operator, while people, jobs, hosts and
-// servers do as they like: watches are late or hang, writes meet others, operators are killed and
-// lose the lead, slurmctld and the API servers go away, hosts are off for long, and what Slurm
-// shows is filtered. Whatever comes:
+// Two Slurm clusters at one API server, each with its operator, under random events: watches lag or
+// hang, writes conflict, operators are killed and lose the lead, slurmctld and the API servers
+// fail, hosts are off for long, and Slurm hides nodes and jobs. At all times:
 //   - no hook is removed while any Slurm node of that host has a job,
 //   - no drain of an administrator is changed, and none is ended while the Node is cordoned,
 //   - no operator touches an object of another cluster,
-// and when all is quiet again
-//   - every cordoned Node is drained, and every Machine whose jobs have gone is released,
-//   - nothing is drained, DOWN, noted or marked by us that nobody wants any more.
+// and when all has recovered
+//   - every cordoned Node is drained, and every deleted Machine without jobs is released,
+//   - no drain, DOWN, note or mark of ours is left that is not wanted any more.
 
 #include <gtest/gtest.h>
 
@@ -32,9 +31,9 @@ using NodeEvent = kube::WatchEvent<kube::SiteNode>::Type;
 using MachineEvent = kube::WatchEvent<kube::Machine>::Type;
 
 enum class Naming : std::uint8_t {
-  kSame,         // Node and Slurm node have one name
-  kLonger,       // the Node's has a domain behind it
-  kByAddresses,  // nothing in common: the Machine's addresses tell
+  kSame,         // Node and Slurm node have the same name
+  kLonger,       // the Node's name has a domain
+  kByAddresses,  // only the Machine's addresses match
 };
 
 struct Host {
@@ -117,7 +116,7 @@ class World : public ::testing::Test {
       for (const auto& name : host.slurm) {
         const auto node = slurm_of(host).nodes.find(name);
         EXPECT_FALSE(slurm_of(host).busy(name)) << what_ << ": a job runs on " << name;
-        // What an administrator undrained after the last dump is not known yet.
+        // The operator cannot know of an undrain after the last dump.
         const bool is_drained =
             node != slurm_of(host).nodes.end() && node->second.flags.contains("DRAIN");
         EXPECT_TRUE(is_drained || clock_.now().steady - resumed_at_ < seconds{20})
@@ -215,9 +214,9 @@ class World : public ::testing::Test {
     one.addresses = {"10.0.0." + host.name.substr(1), host.name + ".site"};
     power(host, true);
     register_node(host);
-    tell(host);
+    feed_watch(host);
   }
-  void tell(const Host& host) {
+  void feed_watch(const Host& host) {
     for (auto& [name, cluster] : clusters_) {
       const auto node = site_.nodes.find(host.node());
       const auto machine = api_.machines.find(host.machine());
@@ -248,7 +247,7 @@ class World : public ::testing::Test {
     machine.resource_version += "+";
   }
 
-  // For longer than SlurmdTimeout, or back: as slurmctld of 24.11 takes it.
+  // Off for longer than SlurmdTimeout, or on again, as slurmctld 24.11 handles it.
   void power(Host& host, bool on) {
     Cluster& cluster = of(host);
     host.off = !on;
@@ -279,7 +278,7 @@ class World : public ::testing::Test {
       }
     }
   }
-  // An administrator of Slurm ends what is his.
+  // A Slurm administrator ends their own drain.
   void resume(const Host& host) {
     for (const auto& name : host.slurm) {
       const auto found = slurm_of(host).nodes.find(name);
@@ -287,7 +286,7 @@ class World : public ::testing::Test {
         continue;
       }
       FakeNode& node = found->second;
-      const bool is_his = !is_drain_of_ours(node.reason);
+      const bool is_his = !is_own_drain(node.reason);
       resumed_at_ = clock_.now().steady;
       if (is_his) {
         node.flags.erase("DRAIN");
@@ -384,8 +383,8 @@ class World : public ::testing::Test {
         }
         break;
     }
-    if (chance() % 3 != 0) {  // else its watch hangs
-      tell(host);
+    if (chance() % 3 != 0) {  // otherwise its watch hangs
+      feed_watch(host);
     }
   }
   static void end_a_job(FakeSlurm& slurm, const std::string& node) {
@@ -417,7 +416,7 @@ class World : public ::testing::Test {
     }
   }
 
-  // What the world allows comes about.
+  // Ends all failures.
   void quiet() {
     api_.fail_always(std::nullopt);
     site_.fail_always(std::nullopt);
@@ -425,7 +424,7 @@ class World : public ::testing::Test {
       slurm_of(host).away = false;
       slurm_of(host).private_data = "none";
       power(host, true);
-      tell(host);
+      feed_watch(host);
     }
     run(minutes{3});
     for (auto& [name, cluster] : clusters_) {
@@ -445,7 +444,7 @@ class World : public ::testing::Test {
         next_machine(host);
       }
       site_.nodes.at(host.node()).unschedulable = false;
-      tell(host);
+      feed_watch(host);
     }
     run(minutes{4});
     for (const Host& host : hosts_) {
@@ -464,7 +463,7 @@ class World : public ::testing::Test {
       }
       const FakeNode& node = found->second;
       const bool is_out = node.flags.contains("DRAIN") || node.base == "DOWN";
-      EXPECT_FALSE(is_out && is_drain_of_ours(node.reason))
+      EXPECT_FALSE(is_out && is_own_drain(node.reason))
           << what_ << " " << name << " is " << node.state() << ": " << node.reason;
     }
   }
@@ -506,7 +505,7 @@ TEST_F(World, KeepsItsPromisesWhateverComes) {
     }
     quiet();
     if (HasFailure()) {
-      break;  // what follows would fail by this
+      break;
     }
   }
   EXPECT_GT(released_, 100U);

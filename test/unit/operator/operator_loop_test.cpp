@@ -22,7 +22,7 @@ class OperatorLoopTest : public ::testing::Test {
  protected:
   OperatorLoopTest() { restart(); }
 
-  // As after SIGKILL: nothing is kept but Slurm and the Nodes.
+  // As after SIGKILL: only Slurm and the Nodes keep their state.
   void restart() {
     loop_.reset();
     watch_ = std::make_unique<fakes::FakeWatch<kube::SiteNode>>();
@@ -53,17 +53,19 @@ class OperatorLoopTest : public ::testing::Test {
         {{node::vocabulary::kSlurmNode, name}, {node::vocabulary::kSlurmCluster, "c"}},
         false,
         false};
-    tell(name);
+    feed_watch(name);
   }
   void add_nodes(int count) {
     for (int i = 0; i < count; ++i) {
       add("n" + std::to_string(i));
     }
   }
-  void tell(const std::string& name) { watch_->feed(Type::kModified, {site_.nodes.at(name)}); }
+  void feed_watch(const std::string& name) {
+    watch_->feed(Type::kModified, {site_.nodes.at(name)});
+  }
   void cordon(const std::string& name, bool on) {
     site_.nodes.at(name).unschedulable = on;
-    tell(name);
+    feed_watch(name);
   }
   void run(Duration time) {
     clock_.run(time, [this] { return loop_->step(); });
@@ -97,7 +99,7 @@ class OperatorLoopTest : public ::testing::Test {
   sync::EventSink events_{
       event_api_, "head1", [] { return 0.5; }, "slurmlet-operator", {200, 2, 8192}};
   FakeMachines machine_api_;
-  fakes::FakeWatch<kube::Machine> machines_;  // there are none
+  fakes::FakeWatch<kube::Machine> machines_;
   std::unique_ptr<fakes::FakeWatch<kube::SiteNode>> watch_;
   std::unique_ptr<OperatorLoop> loop_;
 };
@@ -123,7 +125,7 @@ TEST_F(OperatorLoopTest, ReportsALeaseThatTheServerRejectsAndIsNotReady) {
   EXPECT_EQ(loop_->status().api_problem, "");
 }
 
-TEST_F(OperatorLoopTest, WritesADrainBeforeTheTrafficOfJobs) {
+TEST_F(OperatorLoopTest, WritesADrainBeforeChangesByJobs) {
   add_nodes(300);
   run(seconds{40});
   site_.clear_calls();
@@ -137,7 +139,7 @@ TEST_F(OperatorLoopTest, WritesADrainBeforeTheTrafficOfJobs) {
   EXPECT_EQ(site_.calls().front(), "annotate n77");
 }
 
-// Since 23.11 a Reason stays when the drain ends, and `scontrol reboot ASAP` drains with it.
+// Since 23.11 a Reason outlasts its drain, and `scontrol reboot ASAP` drains with it.
 TEST_F(OperatorLoopTest, ALaterDrainWithOurOldReasonIsNotUndone) {
   add("n1");
   cordon("n1", true);
@@ -150,8 +152,8 @@ TEST_F(OperatorLoopTest, ALaterDrainWithOurOldReasonIsNotUndone) {
   EXPECT_TRUE(drained("n1"));
 }
 
-// slurmctld rejects it while the node has fewer CPUs or less memory than slurm.conf says.
-TEST_F(OperatorLoopTest, AnUndrainThatSlurmRejectsIsTriedAgain) {
+// slurmctld rejects it while the node has fewer CPUs or less memory than in slurm.conf.
+TEST_F(OperatorLoopTest, RetriesARejectedUndrain) {
   add("n1");
   cordon("n1", true);
   run(seconds{20});
@@ -166,7 +168,7 @@ TEST_F(OperatorLoopTest, AnUndrainThatSlurmRejectsIsTriedAgain) {
   EXPECT_FALSE(drained("n1"));
 }
 
-// More changes than can be written, at each dump.
+// Each dump has more changes than can be written.
 TEST_F(OperatorLoopTest, NoRecordStarvesHoweverManyJobsComeAndGo) {
   add_nodes(1000);
   run(seconds{40});
@@ -210,8 +212,8 @@ TEST_F(OperatorLoopTest, WritesFiftyASecondAtMost) {
   EXPECT_EQ(site_.calls().size(), 1000U);
 }
 
-// Most of a write's cost is the wake-up.
-TEST_F(OperatorLoopTest, RecordsAreWrittenManyInOneTurn) {
+// A wake-up costs more than a write.
+TEST_F(OperatorLoopTest, WritesRecordsInBursts) {
   add_nodes(300);
   run(seconds{40});
   site_.clear_calls();
@@ -226,8 +228,8 @@ TEST_F(OperatorLoopTest, RecordsAreWrittenManyInOneTurn) {
   EXPECT_LE(turns, site_.calls().size() / 6);
 }
 
-// Of slow ones a turn makes few: a cordon does not wait for them.
-TEST_F(OperatorLoopTest, SlowWritesDoNotKeepTheRestWaiting) {
+// A step with slow writes ends early.
+TEST_F(OperatorLoopTest, SlowWritesDoNotDelayACordon) {
   add_nodes(300);
   run(seconds{1});
   site_.before_annotate = [this](const std::string&) { clock_.advance(milliseconds{400}); };
@@ -245,7 +247,7 @@ TEST_F(OperatorLoopTest, DrainsWhatIsCordonedWithinASecond) {
   run(seconds{1});
   EXPECT_TRUE(drained("n1"));
   EXPECT_EQ(slurm_.nodes["n1"].reason, "slurmlet: cordoned");
-  EXPECT_EQ(drain_note("n1"), "") << "its Reason says enough";
+  EXPECT_EQ(drain_note("n1"), "") << "its Reason shows whose it is";
   run(seconds{5});
   cordon("n1", false);
   run(seconds{1});
@@ -284,7 +286,7 @@ TEST_F(OperatorLoopTest, ACordonOfANodeThatIsDownHoldsAndItsReasonStays) {
   }
 }
 
-// The last dump is of before the drain: by that the note would have nothing to be about.
+// The last dump is from before the drain, so it does not match the note.
 TEST_F(OperatorLoopTest, AnUncordonRightAfterTheDrainOfANodeThatIsDownEndsIt) {
   for (const bool fails : {false, true}) {
     SCOPED_TRACE(fails);
@@ -311,7 +313,7 @@ TEST_F(OperatorLoopTest, AnUncordonRightAfterTheDrainOfANodeThatIsDownEndsIt) {
   }
 }
 
-// slurmctld returns it with ReturnToService=2, and clears its Reason or keeps it.
+// With ReturnToService=2 slurmctld returns it and may clear its Reason.
 TEST_F(OperatorLoopTest, ANodeThatComesBackUnderACordonIsUndrainedWithIt) {
   for (const char* reason : {"bad dimm", ""}) {
     SCOPED_TRACE(reason);
@@ -344,7 +346,7 @@ TEST_F(OperatorLoopTest, ANodeWhoseHostWasOffUnderACordonComesBackIntoService) {
     node.reason += added;
     cordon("n1", false);
     run(minutes{3});
-    EXPECT_TRUE(drained("n1")) << "its slurmd is silent";
+    EXPECT_TRUE(drained("n1")) << "its slurmd does not respond";
     node.flags.erase("NOT_RESPONDING");
     run(seconds{20});
     EXPECT_FALSE(drained("n1"));
@@ -352,7 +354,7 @@ TEST_F(OperatorLoopTest, ANodeWhoseHostWasOffUnderACordonComesBackIntoService) {
   }
 }
 
-// An administrator drains it with a Reason of his own, whatever was noted.
+// An administrator drains it with another Reason than the one noted.
 TEST_F(OperatorLoopTest, ADrainThatAnAdministratorTookOverIsHis) {
   add("n1");
   FakeNode& node = slurm_.nodes["n1"];
@@ -368,7 +370,6 @@ TEST_F(OperatorLoopTest, ADrainThatAnAdministratorTookOverIsHis) {
   EXPECT_EQ(drain_note("n1"), "");
 }
 
-// As 0.1 left them.
 TEST_F(OperatorLoopTest, DrainsOfAnEarlierVersionAreUnderstood) {
   add("n1");
   slurm_.nodes["n1"] = {"IDLE", {"DRAIN"}, "slurmlet: cordoned [uid-of-n1], was: old story"};
@@ -401,8 +402,8 @@ TEST_F(OperatorLoopTest, AThousandCordonsAreDrainedWithinTenSecondsInFewCommands
   }
 }
 
-// One node that slurmctld rejects, one whose Reason no command can carry.
-TEST_F(OperatorLoopTest, ANodeThatCannotBeChangedHoldsUpNoOther) {
+// slurmctld rejects one node, and another's Reason is too long for a command.
+TEST_F(OperatorLoopTest, ARejectedNodeDelaysNoOther) {
   add_nodes(100);
   run(minutes{1});
   slurm_.rejects = {"n17"};
@@ -426,7 +427,7 @@ TEST_F(OperatorLoopTest, ANodeThatCannotBeChangedHoldsUpNoOther) {
   EXPECT_TRUE(drained("n17"));
 }
 
-TEST_F(OperatorLoopTest, WithASlowSlurmctldCordonsAreDrainedTogetherAndSaySo) {
+TEST_F(OperatorLoopTest, WithASlowSlurmctldCordonsAreDrainedTogetherAndReported) {
   add_nodes(100);
   run(minutes{1});
   slurm_.answers_after = seconds{2};
@@ -444,7 +445,7 @@ TEST_F(OperatorLoopTest, WithASlowSlurmctldCordonsAreDrainedTogetherAndSaySo) {
   }
 }
 
-TEST_F(OperatorLoopTest, ANodeThatWaitsSaysSoWhileACommandRuns) {
+TEST_F(OperatorLoopTest, ReportsAWaitingNodeWhileACommandRuns) {
   add("n1");
   run(minutes{1});
   slurm_.answers_after = milliseconds{4500};
@@ -455,8 +456,8 @@ TEST_F(OperatorLoopTest, ANodeThatWaitsSaysSoWhileACommandRuns) {
   EXPECT_TRUE(has_event("n1", "SlurmNodeNotChanged"));
 }
 
-// The dump that shows it is still to come.
-TEST_F(OperatorLoopTest, ANodeThatIsDrainedIsNotSaidToWait) {
+// No dump shows the drain yet.
+TEST_F(OperatorLoopTest, DoesNotReportADrainedNodeAsWaiting) {
   add("n1");
   run(minutes{1});
   slurm_.answers_after = milliseconds{900};
@@ -466,7 +467,7 @@ TEST_F(OperatorLoopTest, ANodeThatIsDrainedIsNotSaidToWait) {
   EXPECT_FALSE(has_event("n1", "SlurmNodeNotChanged"));
 }
 
-TEST_F(OperatorLoopTest, ANodeThatWaitedIsNotSaidToWaitOnceItIsDrained) {
+TEST_F(OperatorLoopTest, StopsReportingAWaitingNodeOnceItIsDrained) {
   add("n1");
   run(minutes{1});
   slurm_.answers_after = seconds{2};
@@ -481,7 +482,7 @@ TEST_F(OperatorLoopTest, ANodeThatWaitedIsNotSaidToWaitOnceItIsDrained) {
   EXPECT_EQ(events.back().reason, "SlurmNodeDrained");
 }
 
-TEST_F(OperatorLoopTest, NothingIsChangedByAnAnswerThatIsTooOld) {
+TEST_F(OperatorLoopTest, ChangesNothingByAStaleDump) {
   add("n1");
   run(seconds{40});
   slurm_.answers_after = seconds{6};
@@ -496,21 +497,20 @@ TEST_F(OperatorLoopTest, NothingIsChangedByAnAnswerThatIsTooOld) {
   EXPECT_TRUE(drained("n1"));
 }
 
-// Its connections hang, new ones work.
-TEST_F(OperatorLoopTest, AWatchThatIsBehindUndrainsNothing) {
+// Open connections hang, new ones work.
+TEST_F(OperatorLoopTest, ALaggingWatchUndrainsNothing) {
   add("n1");
   cordon("n1", true);
   run(seconds{20});
   site_.nodes.at("n1").unschedulable = false;
-  tell("n1");
-  site_.nodes.at("n1").unschedulable = true;  // and nobody tells
+  feed_watch("n1");
+  site_.nodes.at("n1").unschedulable = true;  // not reported by the watch
   run(minutes{1});
   EXPECT_TRUE(drained("n1"));
   EXPECT_EQ(slurm_.updates.size(), 1U);
 }
 
-// What it saw while another one led is forgotten.
-TEST_F(OperatorLoopTest, WhoTakesTheLeadListsTheNodesAnew) {
+TEST_F(OperatorLoopTest, ANewLeaderListsTheNodes) {
   add("n1");
   cordon("n1", true);
   run(seconds{20});
@@ -530,21 +530,21 @@ TEST_F(OperatorLoopTest, ANodeOfAnotherSlurmClusterIsLeftAlone) {
   site_.nodes["n1"].annotations[node::vocabulary::kSlurmCluster] = "another";
   site_.nodes["n2"].annotations.erase(node::vocabulary::kSlurmCluster);
   slurm_.nodes["n1"] = {"IDLE", {"DRAIN"}, "slurmlet: cordoned"};
-  tell("n1");
+  feed_watch("n1");
   cordon("n2", true);
   run(minutes{10});
   EXPECT_EQ(site_.count("annotate n1") + site_.count("annotate n2"), 0);
   EXPECT_TRUE(slurm_.updates.empty());
   EXPECT_FALSE(has_event("n1", "CordonNotDrained"));
   EXPECT_TRUE(has_event("n2", "CordonNotDrained"));
-  // ClusterName as the daemon of 0.1 has it in a label.
+  // 0.1 wrote ClusterName in the form of a label.
   site_.nodes["n2"].annotations[node::vocabulary::kSlurmCluster] = "C";
-  tell("n2");
+  feed_watch("n2");
   run(seconds{20});
   EXPECT_TRUE(drained("n2"));
 }
 
-// Deleted and registered again without its cordon: nobody wants that drain any more.
+// The Node is deleted and registered again without its cordon.
 TEST_F(OperatorLoopTest, ADrainOutlivesItsNodeAndEndsWithTheNextOne) {
   add("n1");
   cordon("n1", true);
@@ -580,8 +580,8 @@ TEST_F(OperatorLoopTest, ALargeSiteIsDumpedMoreSeldomUnlessAnIntervalWasSet) {
   EXPECT_EQ(loop_->status().dumps, 4U);
 }
 
-// Any Node can claim any node of Slurm; what was done is told the one whose name fits.
-TEST_F(OperatorLoopTest, TellsTheNodeThatItIsAndNoOtherThatClaimsIt) {
+// Any Node can claim any Slurm node.
+TEST_F(OperatorLoopTest, ReportsOnTheMatchingNodeOnly) {
   add("n1");
   site_.nodes["a1"] = {
       "a1",
@@ -589,20 +589,20 @@ TEST_F(OperatorLoopTest, TellsTheNodeThatItIsAndNoOtherThatClaimsIt) {
       {{node::vocabulary::kSlurmNode, "n1"}, {node::vocabulary::kSlurmCluster, "c"}},
       false,
       false};
-  tell("a1");
+  feed_watch("a1");
   run(seconds{5});
   cordon("n1", true);
   run(seconds{5});
   ASSERT_TRUE(drained("n1"));
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   for (const auto& event : event_api_.events()) {
-    told.push_back(event.about.name + " " + event.type + " " + event.reason);
+    reported.push_back(event.about.name + " " + event.type + " " + event.reason);
   }
-  EXPECT_EQ(told, std::vector<std::string>{"n1 Normal SlurmNodeDrained"});
+  EXPECT_EQ(reported, std::vector<std::string>{"n1 Normal SlurmNodeDrained"});
 }
 
-// The drain comes between the dump and the change.
-TEST_F(OperatorLoopTest, LooksAtTheNodeAgainBeforeItChangesIt) {
+// An administrator drains between the dump and the change.
+TEST_F(OperatorLoopTest, ReadsTheNodeAgainBeforeChangingIt) {
   add("n1");
   run(seconds{5});
   slurm_.nodes["n1"].flags = {"DRAIN"};
@@ -614,8 +614,7 @@ TEST_F(OperatorLoopTest, LooksAtTheNodeAgainBeforeItChangesIt) {
   EXPECT_TRUE(slurm_.updates.empty());
 }
 
-// One that lost the lead and has it again knows nothing of what happened meanwhile.
-TEST_F(OperatorLoopTest, WhoLeadsAgainBeginsWithANewDump) {
+TEST_F(OperatorLoopTest, ARegainedLeadStartsWithANewDump) {
   add("n1");
   run(seconds{5});
   leases_.fail_always(Error{Code::kUnavailable, "no route"});
@@ -628,8 +627,8 @@ TEST_F(OperatorLoopTest, WhoLeadsAgainBeginsWithANewDump) {
   EXPECT_NE(record("n1").find("State=DOWN"), std::string::npos);
 }
 
-// What waited to be written when the lead went is not written before there is a dump.
-TEST_F(OperatorLoopTest, WhoLeadsAgainWritesNoEmptyRecords) {
+// Records that waited when the lead was lost are not written before a new dump.
+TEST_F(OperatorLoopTest, ARegainedLeadWritesNoEmptyRecords) {
   add_nodes(1000);
   run(seconds{5});
   leases_.fail_always(Error{Code::kUnavailable, "no route"});
@@ -646,23 +645,22 @@ TEST_F(OperatorLoopTest, WhoLeadsAgainWritesNoEmptyRecords) {
   }
 }
 
-// Not "Slurm has no such node", before its daemon has said which one it is.
-TEST_F(OperatorLoopTest, OfANodeThatHasNotSaidWhichItIsNothingIsPublished) {
+TEST_F(OperatorLoopTest, PublishesNothingBeforeTheDaemonReportsItsSlurmNode) {
   add("n1");
   add("n2.site");
   slurm_.nodes.erase("n2.site");
   slurm_.nodes["n2"];
   site_.nodes["n2.site"].annotations.erase(node::vocabulary::kSlurmNode);
-  tell("n2.site");
+  feed_watch("n2.site");
   run(seconds{40});
   EXPECT_EQ(site_.count("annotate n2.site"), 0);
   site_.nodes["n2.site"].annotations[node::vocabulary::kSlurmNode] = "n2";
-  tell("n2.site");
+  feed_watch("n2.site");
   run(seconds{20});
   EXPECT_TRUE(record("n2.site").starts_with("NodeName=n2 "));
 }
 
-TEST_F(OperatorLoopTest, ARecordThatIsNotUnderstoodIsNotPublishedAsNone) {
+TEST_F(OperatorLoopTest, AnUnreadableRecordIsNotPublishedAsAMissingNode) {
   add("n1");
   add("n2");
   run(seconds{20});
@@ -684,8 +682,8 @@ TEST_F(OperatorLoopTest, ARecordThatIsNotUnderstoodIsNotPublishedAsNone) {
   EXPECT_TRUE(drained("n2"));
 }
 
-// An admission webhook that matches one Node and never answers.
-TEST_F(OperatorLoopTest, ANodeWhoseWriteHangsHoldsUpNoOther) {
+// An admission webhook for one Node never answers.
+TEST_F(OperatorLoopTest, AHangingWriteDelaysNoOtherNode) {
   add_nodes(40);
   site_.fail_calls("annotate n0", Error{Code::kTimeout, "it hangs"});
   int tries = 0;
@@ -707,7 +705,7 @@ TEST_F(OperatorLoopTest, ANodeWhoseWriteHangsHoldsUpNoOther) {
   EXPECT_NE(record("n0"), "");
 }
 
-// The server was away: that was no fault of the Node that was tried then.
+// A failure of the server must not make the Node that was tried then back off.
 TEST_F(OperatorLoopTest, AfterAnOutageEachNodeIsWrittenSoon) {
   add_nodes(3);
   site_.fail_calls("annotate", Error{Code::kTimeout, "it hangs"});
@@ -719,14 +717,14 @@ TEST_F(OperatorLoopTest, AfterAnOutageEachNodeIsWrittenSoon) {
   }
 }
 
-TEST_F(OperatorLoopTest, ANodeThatCannotBeWrittenHoldsUpNoOther) {
+TEST_F(OperatorLoopTest, ARejectedWriteDelaysNoOtherNode) {
   add_nodes(10);
   site_.fail_calls("annotate n0", Error{Code::kDenied, "403"});
   run(seconds{20});
   EXPECT_NE(record("n9"), "");
 }
 
-TEST_F(OperatorLoopTest, ANodeThatCouldNotBeWrittenAndHasGoneIsNoProblemAnyMore) {
+TEST_F(OperatorLoopTest, AFailedWriteIsNoProblemOnceItsNodeIsDeleted) {
   add("n1");
   run(seconds{20});
   add("n2");
@@ -736,10 +734,10 @@ TEST_F(OperatorLoopTest, ANodeThatCouldNotBeWrittenAndHasGoneIsNoProblemAnyMore)
   watch_->feed(Type::kDeleted, {site_.nodes.at("n2")});
   site_.nodes.erase("n2");
   run(seconds{1});
-  EXPECT_EQ(loop_->status().record_problem, "") << "not for as long as no other is written";
+  EXPECT_EQ(loop_->status().record_problem, "") << "cleared by the deletion";
 }
 
-TEST_F(OperatorLoopTest, WhoLostTheLeadHasNoProblemWithRecords) {
+TEST_F(OperatorLoopTest, LosingTheLeadClearsRecordProblems) {
   add("n1");
   site_.fail_calls("annotate", Error{Code::kDenied, "403"});
   run(seconds{5});
@@ -754,7 +752,7 @@ TEST_F(OperatorLoopTest, WhoLostTheLeadHasNoProblemWithRecords) {
   EXPECT_EQ(loop_->status().record_problem, "");
 }
 
-TEST_F(OperatorLoopTest, ThatRecordsCannotBeWrittenIsLoggedOnce) {
+TEST_F(OperatorLoopTest, LogsFailingRecordWritesOnce) {
   add_nodes(10);
   site_.fail_calls("annotate n0", Error{Code::kDenied, "nodes is forbidden"});
   const auto logged = [this](Duration time) {
@@ -790,7 +788,7 @@ TEST_F(OperatorLoopTest, WithoutTheLeadNothingIsDone) {
   EXPECT_TRUE(drained("n1")) << "the other has gone";
 }
 
-TEST_F(OperatorLoopTest, WhileSlurmctldIsAwayItIsTriedWithBackOff) {
+TEST_F(OperatorLoopTest, QueriesAnAbsentSlurmctldWithBackOff) {
   add("n1");
   run(seconds{5});
   slurm_.away = true;
@@ -803,9 +801,6 @@ TEST_F(OperatorLoopTest, WhileSlurmctldIsAwayItIsTriedWithBackOff) {
   EXPECT_TRUE(drained("n1"));
   EXPECT_EQ(loop_->status().dump_problem, "");
 }
-
-// Whatever people do in whatever order, with crashes, a late watch and a slurmctld that comes and
-// goes: no drain of an administrator is changed, and when all is quiet what is cordoned is drained.
 
 }  // namespace operator_loop_test
 }  // namespace slurmlet::op

@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(OperatorOptions, TakeSlurmrestdWhereItMayBe) {
+TEST(OperatorOptions, AcceptSlurmrestdAddresses) {
   EXPECT_EQ(parse_operator_command_line({})->options.slurm_source, Options::Source::kCli);
   for (const std::vector<std::string>& rest : std::vector<std::vector<std::string>>{
            {"--slurm-rest-url=unix:/run/slurmrestd.socket"},
@@ -31,10 +31,10 @@ TEST(OperatorOptions, TakeSlurmrestdWhereItMayBe) {
   }
 }
 
-TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
+TEST(OperatorOptions, NameTheProblemAndItsFix) {
   const struct {
     std::vector<std::string> flags;
-    const char* words;
+    const char* text;
   } kRows[] = {
       {{"--slurm-source=file"}, "--slurm-source is \"file\"; it must be cli or rest"},
       {{"--slurm-source=rest"},
@@ -57,8 +57,8 @@ TEST(OperatorOptions, NameWhatIsWrongAndItsCure) {
   };
   for (const auto& row : kRows) {
     const auto command = parse_operator_command_line(row.flags);
-    ASSERT_FALSE(command) << row.words;
-    EXPECT_THAT(command.error().message, HasSubstr(row.words));
+    ASSERT_FALSE(command) << row.text;
+    EXPECT_THAT(command.error().message, HasSubstr(row.text));
   }
 }
 

@@ -85,7 +85,7 @@ TEST_F(RestAccessTest, AReplacedCaMakesOtherCredentialsAndTheSameOneDoesNot) {
   EXPECT_NE(access.credentials(), first);
 }
 
-TEST_F(RestAccessTest, AUselessCaLeavesTheOldOneInUse) {
+TEST_F(RestAccessTest, AnInvalidCaLeavesTheOldOneInUse) {
   tree_.file("ca.pem", ca("first"));
   options_.slurm_rest_ca_file = tree_.path("ca.pem").string();
   RestAccess access = make("https://head:6820");
@@ -101,7 +101,7 @@ TEST_F(RestAccessTest, AUselessCaLeavesTheOldOneInUse) {
   EXPECT_EQ(access.credentials(), first);
 }
 
-TEST_F(RestAccessTest, ACaFileThatHangsIsNamedAndLeavesTheOldOneInUse) {
+TEST_F(RestAccessTest, AHangingCaFileIsNamedAndLeavesTheOldOneInUse) {
   tree_.file("ca.pem", ca("first"));
   options_.slurm_rest_ca_file = tree_.path("ca.pem").string();
   RestAccess access = make("https://head:6820");
@@ -129,7 +129,7 @@ TEST_F(RestAccessTest, ACaFileThatHangsIsNamedAndLeavesTheOldOneInUse) {
   EXPECT_EQ(log.find("does not answer", said + problem.size()), std::string::npos) << log;
 }
 
-TEST_F(RestAccessTest, WithoutAnyCaThereIsNothingToGoOnWithUntilOneComes) {
+TEST_F(RestAccessTest, FailsWithoutACaUntilOneComes) {
   options_.slurm_rest_ca_file = tree_.path("ca.pem").string();
   RestAccess access = make("https://head:6820");
   const Status missing = access.refresh();

@@ -69,7 +69,7 @@ TEST(DrainRules, Table) {
       {"powered down with a job on its way", true, slurm("ALLOCATED", {"POWERED_DOWN"}, ""), kNone,
        "", "", true},
       {"powering up without one", true, slurm("IDLE", {"POWERING_UP"}, ""), kDrain, kCordoned},
-      // Its host was off under the cordon.
+      // The host was off while cordoned.
       {"silent", false, slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kCordoned), kNone, "", "", true},
       {"back", false, slurm("DOWN", {"DRAIN"}, kCordoned), kResume},
       {"back, since 23.02", false, slurm("DOWN", {"DRAIN"}, kCordoned + " : Not responding"),
@@ -102,14 +102,14 @@ TEST(DrainRules, Table) {
       {"failing", true, slurm("IDLE", {"FAIL"}, "fan"), kNote, kFailNote},
       {"failing, noted", true, slurm("IDLE", {"FAIL"}, "fan"), kDrain, "fan", kFailNote},
       {"failing again", false, slurm("IDLE", {"DRAIN"}, "fan"), kFail, "fan", kFailNote},
-      // Slurm keeps one Reason, since 23.11 also that of a drain that has ended.
+      // Slurm keeps the Reason of an ended drain since 23.11.
       {"an old reason of somebody's", true, slurm("IDLE", {}, "bad dimm"), kDrain, kCordoned},
       {"a Reason that is left", false, slurm("IDLE", {}, kCordoned), kSetReason,
        "slurmlet: undrained"},
       {"of 0.1", false, slurm("IDLE", {}, kCordoned + " [u], was: disk, bay 3"), kSetReason,
        "disk, bay 3"},
       {"done", false, slurm("IDLE", {}, "slurmlet: undrained"), kNone},
-      // `scontrol reboot ASAP` drains, and keeps a Reason that is there.
+      // `scontrol reboot ASAP` drains and keeps an existing Reason.
       {"drained with the Reason that is left", false,
        slurm("IDLE", {"DRAIN"}, "slurmlet: undrained"), kNone},
   };
@@ -133,7 +133,8 @@ TEST(DrainRules, OfMachines) {
     std::string note = {};
     bool waits = false;
   } cases[] = {
-      {"its Machine goes", false, MachineOf::kDeleting, slurm("IDLE", {}, ""), kDrain, kMine},
+      {"its Machine is being deleted", false, MachineOf::kDeleting, slurm("IDLE", {}, ""), kDrain,
+       kMine},
       {"cordoned first", true, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, kCordoned), kDrain,
        kMine},
       {"uncordoned then", false, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, kMine), kNone},
@@ -211,7 +212,7 @@ TEST(Matching, ANodeActsOnlyForTheSlurmNodeOfItsOwnName) {
 class RecordRules : public ::testing::Test {
  protected:
   static constexpr WallTime kNow{std::chrono::hours{480000}};
-  static constexpr Duration kRefresh = minutes{5};  // of a site that is not large
+  static constexpr Duration kRefresh = minutes{5};  // of a small site
   SlurmNode slurm_ = slurm("IDLE", {}, "");
   KubeNode node_ = kube(false);
   DumpReport dump_{"c", kNow - seconds{2}};
@@ -245,7 +246,7 @@ TEST_F(RecordRules, AChangeIsWrittenByItsUrgency) {
   EXPECT_EQ(rule(&before), Urgency::kState);
 }
 
-TEST_F(RecordRules, WhatDoesNotChangeIsWrittenEachRefresh) {
+TEST_F(RecordRules, AnUnchangedRecordIsWrittenEachRefresh) {
   publish(kNow - minutes{3});
   EXPECT_EQ(rule(&slurm_), Urgency::kNone);
   publish(kNow - kRefresh);
@@ -256,7 +257,7 @@ TEST_F(RecordRules, WhatDoesNotChangeIsWrittenEachRefresh) {
   EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "without a time";
 }
 
-TEST_F(RecordRules, AFailureIsWrittenEachRefreshWhateverItSays) {
+TEST_F(RecordRules, AFailureIsWrittenEachRefreshWhateverItsText) {
   dump_.dumped_at = kNow - minutes{10};
   dump_.failure = "ControllerUnreachable: no";
   dump_.failed_at = kNow - seconds{3};
@@ -264,18 +265,18 @@ TEST_F(RecordRules, AFailureIsWrittenEachRefreshWhateverItSays) {
   EXPECT_EQ(rule(&slurm_), Urgency::kRoutine);
   node_.record->failed_at = kNow - minutes{2};
   dump_.failure = "ControllerTimeout: another text";
-  EXPECT_EQ(rule(&slurm_), Urgency::kNone) << "it is told";
+  EXPECT_EQ(rule(&slurm_), Urgency::kNone) << "already published";
   node_.record->failed_at = kNow - kRefresh;
-  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "so that the reader knows that it lasts";
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "refreshed while it lasts";
   node_.record->failed_at = kNow - minutes{2};
   dump_.dumped_at = kNow - seconds{1};
   dump_.failure.clear();
   dump_.failed_at.reset();
-  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "over";
+  EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "recovered";
   node_.record->failed_at = kNow + std::chrono::hours{9};
   EXPECT_EQ(rule(&slurm_), Urgency::kRoutine) << "from the future";
   dump_.dumped_at.reset();
-  EXPECT_EQ(rule(&slurm_), Urgency::kNone) << "nothing is known yet";
+  EXPECT_EQ(rule(&slurm_), Urgency::kNone) << "no dump yet";
 }
 
 TEST(SitePace, GrowsWithALargeSite) {
@@ -296,7 +297,7 @@ TEST_F(RecordRules, ALargeSiteRefreshesMoreSeldom) {
   publish(kNow - kRefresh);
   node_.record->refresh = kRefresh;
   EXPECT_EQ(rule(&slurm_), Urgency::kRoutine)
-      << "what is written promises that: the site has grown";
+      << "the published refresh is shorter than that of the grown site";
 }
 
 TEST_F(RecordRules, RefreshesAreSpread) {
