@@ -11,8 +11,8 @@ namespace {
 using Rule = std::pair<std::string_view, std::string_view>;  // path, subresource
 
 // GetRequestAttributes of Kubernetes 1.36 (pkg/kubelet/server/auth.go). The fine-grained
-// subresources (KEP-2862) are asked first and "proxy" second, as none of their paths is in the
-// second table; what is in the second table never falls back to "proxy".
+// subresources (KEP-2862) come first, with "proxy" as fallback, which paths in the second table do
+// not have.
 constexpr std::array<Rule, 4> kFineGrained{{
     {"/pods", "pods"},
     {"/healthz", "healthz"},
@@ -50,8 +50,8 @@ std::string_view subresource_of(std::string_view path, const std::array<Rule, N>
 
 RequestAttributes request_attributes(const std::string& method, const std::string& path) {
   RequestAttributes attributes;
-  // HEAD, OPTIONS and what else there is have no verb at the kubelet: only who may do everything
-  // ("*") may do them.
+  // Other methods, such as HEAD, have no verb in the kubelet, so they require the right to all
+  // verbs ("*").
   for (const auto& [name, verb] : kVerbs) {
     if (method == name) {
       attributes.verb = verb;

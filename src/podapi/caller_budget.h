@@ -1,9 +1,9 @@
 #pragma once
 
-// How often callers get something that costs: a TLS handshake, a review by the API server. Two
-// limits: one for the addresses from which a request was let through, and one for all others
-// together. So strangers, however many, keep neither this machine nor the API server busy, nor
-// known callers out. Bounded memory; not thread-safe.
+// Limits how often callers get something expensive: a TLS handshake, a review by the API server.
+// Known addresses, from which a request was authorized, share one limit, and all others another. So
+// unauthenticated clients can neither keep this machine or the API server busy nor lock out known
+// callers. Bounded memory; not thread-safe.
 
 #include <algorithm>
 #include <deque>
@@ -16,17 +16,17 @@ namespace slurmlet::podapi {
 
 class CallerBudget {
  public:
-  // Each of the two.
+  // `limit`: of each of the two.
   explicit CallerBudget(const Rate& limit) : known_(limit), unauthenticated_(limit) {}
 
-  // `now`: this address gets it, and is counted. Else when to ask again.
+  // Returns `now` if granted, else when to try again.
   SteadyTime take(const std::string& host, SteadyTime now) {
     TokenBucket& bucket = knows(host) ? known_ : unauthenticated_;
     const SteadyTime turn = bucket.ready(now);
     bucket.take(now);
     return turn;
   }
-  // A request from this address was let through.
+  // A request from this address was authorized.
   void know(const std::string& host) {
     if (!knows(host)) {
       hosts_.push_back(host);
@@ -42,7 +42,7 @@ class CallerBudget {
  private:
   static constexpr std::size_t kMostKnown = 128;
 
-  std::deque<std::string> hosts_;  // that are known, the oldest first
+  std::deque<std::string> hosts_;  // known addresses, oldest first
   TokenBucket known_, unauthenticated_;
 };
 

@@ -8,8 +8,8 @@ namespace {
 
 using State = ServerConnection::State;
 
-// The lower, the sooner it goes.
-enum class Rank { kLingering, kIdle, kStranger, kKnown, kStays };
+// The lowest is evicted first.
+enum class Rank { kLingering, kIdle, kUnauthenticated, kKnown, kStays };
 
 Rank rank(const Entry& entry) {
   const ServerConnection& connection = *entry.connection;
@@ -22,13 +22,13 @@ Rank rank(const Entry& entry) {
   }
   const bool is_sent = state == State::kNew || state == State::kHandshaking ||
                        state == State::kReading || state == State::kWriting;
-  // On a plain port anybody on this machine is let through.
+  // A plain port authorizes everybody, so an incomplete head counts as unauthenticated there.
   const bool is_served =
       connection.let_through && !(connection.is_plain() && state == State::kReading);
   if (!is_sent || is_served) {
     return Rank::kStays;
   }
-  return entry.is_known || connection.let_through ? Rank::kKnown : Rank::kStranger;
+  return entry.is_known || connection.let_through ? Rank::kKnown : Rank::kUnauthenticated;
 }
 
 const std::string& host_of(const Entry& entry) { return entry.connection->caller().host; }
@@ -44,10 +44,10 @@ std::size_t count_from(const Entries& entries, const std::string& host) {
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host,
                                             bool for_known) {
   std::optional<ConnectionId> chosen;
-  std::pair lowest{for_known ? Rank::kStays : Rank::kStranger, SteadyTime{}};
+  std::pair lowest{for_known ? Rank::kStays : Rank::kUnauthenticated, SteadyTime{}};
   for (const auto& [id, entry] : entries) {
     const Rank present = rank(entry);
-    // Who has been idle longest is timed out first.
+    // Of idle ones, the earliest deadline has been idle longest.
     const std::pair order{present,
                           present == Rank::kIdle ? entry.connection->deadline() : SteadyTime{}};
     if (order < lowest && (!host || host_of(entry) == *host)) {

@@ -1,7 +1,6 @@
 #pragma once
 
-// The open connections of the Server, and which of them makes room for another. Internal to the
-// component.
+// The Server's open connections, and which of them to evict for another. Internal to the component.
 
 #include <cstdint>
 #include <map>
@@ -17,20 +16,20 @@ using ConnectionId = std::uint64_t;
 
 struct Entry {
   std::unique_ptr<ServerConnection> connection;
-  std::uint32_t watched = 0;  // what epoll(7) watches for
-  bool is_known = false;      // another was let through from its address
-  SteadyTime turn = kNever;   // of a handshake that waits: when to ask, kNotAsked at first
+  std::uint32_t watched = 0;         // events watched by epoll(7)
+  bool is_known = false;             // from a known address (caller_budget.h)
+  SteadyTime handshake_at = kNever;  // of a waiting handshake, kNotTried at first
 };
-inline constexpr SteadyTime kNotAsked{};
+inline constexpr SteadyTime kNotTried{};
 
-using Entries = std::map<ConnectionId, Entry>;  // in the order of their coming
+using Entries = std::map<ConnectionId, Entry>;  // in order of arrival
 
 std::size_t count_from(const Entries& entries, const std::string& host);
 
-// Of those from `host`, or of all when it is null: one that has been answered and lingers, else the
-// one that has been idle longest. `for_known`: else the oldest that was never let through and still
-// shakes hands, sends its head or does not take its refusal, those of known addresses last. Nothing
-// where all others stay.
+// Chooses among connections from `host`, or all if it is null: one that lingers after its answer,
+// else the one idle longest. `for_known`: else the oldest without an authorized request that is
+// still in its handshake, sending its head or receiving its rejection; those of known addresses
+// last.
 std::optional<ConnectionId> choose_to_evict(const Entries& entries, const std::string* host,
                                             bool for_known);
 

@@ -22,15 +22,15 @@ using kube::TokenReview;
 using kube::UserInfo;
 
 constexpr int kRetrySeconds = 5;
-constexpr std::size_t kMaxNameBytes = 256;  // of a user, in messages
-// Lines of the log about callers.
+constexpr std::size_t kMaxNameBytes = 256;  // of user names in messages
+// Log lines about decisions.
 constexpr Rate kLines{1.0 / 60, 20};
 
-constexpr const char* kMayNotAsk =
+constexpr const char* kReviewsDenied =
     "slurmlet cannot authorize requests on this port: its user may not create tokenreviews and "
     "subjectaccessreviews. A cluster administrator can bind that user to the ClusterRole "
     "system:auth-delegator (not needed for system:node:NAME in the group system:nodes)";
-constexpr const char* kCannotAsk =
+constexpr const char* kApiServerDown =
     "slurmlet cannot authorize requests on this port: the API server cannot be queried now";
 constexpr const char* kTooManyWaiting =
     "too many requests on this port are waiting for authorization by the API server";
@@ -39,18 +39,18 @@ constexpr const char* kTooManyReviews =
 
 std::string new_salt() {
   std::array<char, 32> bytes{};
-  // Whole or not at all for so few, and not at all only when a signal came at boot.
+  // getrandom(2) returns short only for a signal at boot.
   while (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
   }
   return {bytes.data(), bytes.size()};
 }
 
-// Unambiguous, whatever bytes are in it.
-std::string question_text(const kube::AccessQuestion& question) {
-  const auto& [name, uid, groups, extra] = question.user;
+// CBOR is unambiguous whatever bytes the names have.
+std::string query_text(const kube::AccessQuestion& query) {
+  const auto& [name, uid, groups, extra] = query.user;
   std::string text;
   nlohmann::json::to_cbor(
-      nlohmann::json::array({name, uid, groups, extra, question.verb, question.subresource}), text);
+      nlohmann::json::array({name, uid, groups, extra, query.verb, query.subresource}), text);
   return text;
 }
 
@@ -62,8 +62,7 @@ bool is_visible_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
 }
 
-// Where the API server's authenticators would
-// (AuthenticatedGroupAdder in k8s.io/apiserver/pkg/authentication/group).
+// As AuthenticatedGroupAdder in k8s.io/apiserver/pkg/authentication/group.
 void add_authenticated_group(UserInfo& user) {
   const bool says_already =
       std::any_of(user.groups.begin(), user.groups.end(), [](const std::string& group) {
@@ -74,8 +73,8 @@ void add_authenticated_group(UserInfo& user) {
   }
 }
 
-// The user of a believed client certificate that has not expired since the handshake: name = CN,
-// groups = O and system:authenticated. Nothing without one, or without a CN.
+// The user of a client certificate: name = CN, groups = O and system:authenticated. The certificate
+// may have expired since the handshake.
 std::optional<UserInfo> certificate_user(const Caller& caller, WallTime now) {
   if (!caller.certificate || caller.certificate->common_name.empty() ||
       now > caller.certificate->not_after) {
@@ -88,19 +87,19 @@ std::optional<UserInfo> certificate_user(const Caller& caller, WallTime now) {
   return user;
 }
 
-// The token of "Authorization: Bearer TOKEN"; nothing if there is none, or more than one header.
+// The token of the only "Authorization: Bearer TOKEN".
 std::optional<std::string> bearer_token(const RequestHead& head) {
   const auto header = head.header("authorization");
   if (!header) {
     return std::nullopt;
   }
-  // The second word, as the API server's authenticator reads it; what follows is ignored there too.
-  const auto words = split(trim(*header), ' ');
-  if (words.size() < 2 || to_lower(words[0]) != "bearer" || words[1].empty() ||
-      !is_visible_ascii(words[1])) {
+  // Like the API server's authenticator, ignores anything after the token.
+  const auto parts = split(trim(*header), ' ');
+  if (parts.size() < 2 || to_lower(parts[0]) != "bearer" || parts[1].empty() ||
+      !is_visible_ascii(parts[1])) {
     return std::nullopt;
   }
-  return std::string{words[1]};
+  return std::string{parts[1]};
 }
 
 }  // namespace
@@ -135,7 +134,7 @@ Response Gate::allow(const PendingRequest& request) {
 }
 
 Response Gate::unauthorized(const PendingRequest& request) {
-  return refusal_response(request.path, {401, "Unauthorized", "Unauthorized"});
+  return rejection_response(request.path, {401, "Unauthorized", "Unauthorized"});
 }
 
 Response Gate::forbidden(const PendingRequest& request) {
@@ -143,25 +142,25 @@ Response Gate::forbidden(const PendingRequest& request) {
   const std::string message =
       fmt::format("Forbidden (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
                   kube::one_line(request.user.name, kMaxNameBytes), verb, join(subresources, " "));
-  return refusal_response(request.path, {403, "Forbidden", message});
+  return rejection_response(request.path, {403, "Forbidden", message});
 }
 
 Response Gate::unavailable(const PendingRequest& request, int code, const char* why) {
   const char* reason = code == 429 ? "TooManyRequests" : "ServiceUnavailable";
-  return refusal_response(request.path, {code, reason, why, kRetrySeconds});
+  return rejection_response(request.path, {code, reason, why, kRetrySeconds});
 }
 
-void Gate::say(const PendingRequest& request, bool is_allowed, SteadyTime now) {
+void Gate::log_decision(const PendingRequest& request, bool is_allowed, SteadyTime now) {
   if (lines_.take(now)) {
     log::info(fmt::format("kubelet endpoint: {} {} {} nodes/{}",
                           kube::one_line(request.user.name, kMaxNameBytes),
                           is_allowed ? "may" : "may not", request.attributes.verb,
-                          request.attributes.subresources[request.asking]));
+                          request.attributes.subresources[request.subresource]));
   }
 }
 
-Response Gate::cannot_ask(const PendingRequest& request, const Error& error) {
-  return unavailable(request, 503, error.code == Code::kDenied ? kMayNotAsk : kCannotAsk);
+Response Gate::review_failed(const PendingRequest& request, const Error& error) {
+  return unavailable(request, 503, error.code == Code::kDenied ? kReviewsDenied : kApiServerDown);
 }
 
 std::optional<Response> Gate::begin(RequestId id, const Caller& caller, const RequestHead& head,
@@ -182,18 +181,19 @@ std::optional<Response> Gate::begin(RequestId id, const Caller& caller, const Re
   return unauthorized(request);
 }
 
-// Why this request may not wait for the API server, if it may not. Tokens that nobody knows yet get
-// half of the places, three quarters if they come from a known address, so that a slow API server
-// and a flood of bad tokens leave room for the others.
-std::optional<Response> Gate::refuse_to_wait(const PendingRequest& request, std::size_t under_way) {
-  const auto is_stranger = [](const auto& waiting) { return waiting.second.is_stranger; };
-  const auto strangers =
-      static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_stranger));
+// Rejects the request if too many wait for the API server. Unknown tokens get half of the places,
+// or three quarters from a known address, so that a flood of them leaves room for others.
+std::optional<Response> Gate::reject_if_full(const PendingRequest& request, std::size_t under_way) {
+  const auto is_unauthenticated = [](const auto& waiting) {
+    return waiting.second.is_unauthenticated;
+  };
+  const auto unauthenticated =
+      static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_unauthenticated));
   const std::size_t quarters = new_reviews_.knows(request.host) ? 3 : 2;
   const std::size_t share = std::max<std::size_t>(1, options_.max_waiting * quarters / 4);
   const bool is_full = waiting_.size() >= options_.max_waiting ||
                        under_way >= options_.max_waiting ||
-                       (request.is_stranger && strangers >= share);
+                       (request.is_unauthenticated && unauthenticated >= share);
   return is_full ? std::optional{unavailable(request, 503, kTooManyWaiting)} : std::nullopt;
 }
 
@@ -208,11 +208,11 @@ std::optional<Response> Gate::review_token(RequestId id, PendingRequest request,
     return unauthorized(request);
   }
   const bool is_known = good_tokens_.remembers(key);
-  request.is_stranger = !is_known;
+  request.is_unauthenticated = !is_known;
   const auto under_way = token_reviews_.find(key);
   const bool joins = under_way != token_reviews_.end();
-  if (auto refusal = refuse_to_wait(request, joins ? 0 : token_reviews_.size())) {
-    return refusal;
+  if (auto rejection = reject_if_full(request, joins ? 0 : token_reviews_.size())) {
+    return rejection;
   }
   if (joins) {
     under_way->second.waiters.push_back(id);
@@ -226,13 +226,13 @@ std::optional<Response> Gate::review_token(RequestId id, PendingRequest request,
   return std::nullopt;
 }
 
-// One subresource after the other until one is allowed, as the kubelet does.
+// Tries subresources in order until one is allowed, as the kubelet does.
 std::optional<Response> Gate::review_access(RequestId id, PendingRequest request, SteadyTime now) {
-  for (; request.asking < request.attributes.subresources.size(); ++request.asking) {
-    const kube::AccessQuestion question{request.user, request.attributes.verb,
-                                        request.attributes.subresources[request.asking],
-                                        options_.node_name};
-    const std::string key = digest(question_text(question));
+  for (; request.subresource < request.attributes.subresources.size(); ++request.subresource) {
+    const kube::AccessQuestion query{request.user, request.attributes.verb,
+                                     request.attributes.subresources[request.subresource],
+                                     options_.node_name};
+    const std::string key = digest(query_text(query));
     if (allowed_.find(key, now) != nullptr) {
       return allow(request);
     }
@@ -241,15 +241,15 @@ std::optional<Response> Gate::review_access(RequestId id, PendingRequest request
     }
     const auto under_way = access_reviews_.find(key);
     const bool joins = under_way != access_reviews_.end();
-    if (auto refusal = refuse_to_wait(request, joins ? 0 : access_reviews_.size())) {
-      return refusal;
+    if (auto rejection = reject_if_full(request, joins ? 0 : access_reviews_.size())) {
+      return rejection;
     }
     if (joins) {
       under_way->second.waiters.push_back(id);
     } else if (allowed_.remembers(key) ? repeated_reviews_.take(now)
                                        : new_reviews_.take(request.host, now) <= now) {
       ++counters_.access_reviews;
-      access_reviews_.emplace(key, Review<AccessReview>{api_.review_access(question, now), {id}});
+      access_reviews_.emplace(key, Review<AccessReview>{api_.review_access(query, now), {id}});
     } else {
       return unavailable(request, 429, kTooManyReviews);
     }
@@ -274,7 +274,7 @@ void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Answers
     good_tokens_.put(key, user, now + options_.token_ttl);
   } else if (result) {
     good_tokens_.erase(key);
-    // With an error beside it a "no" may be a passing one (an authenticator that did not answer).
+    // With an error the rejection may be temporary (an authenticator timed out).
     const bool is_final = result->error.empty();
     bad_tokens_.put(
         key, true,
@@ -285,13 +285,13 @@ void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Answers
     if (!request) {
       continue;
     }
-    request->is_stranger = request->is_stranger && !is_good;
+    request->is_unauthenticated = request->is_unauthenticated && !is_good;
     std::optional<Response> answer;
     if (is_good) {
       request->user = user;
       answer = review_access(id, *std::move(request), now);
     } else {
-      answer = result ? unauthorized(*request) : cannot_ask(*request, result.error());
+      answer = result ? unauthorized(*request) : review_failed(*request, result.error());
     }
     if (answer) {
       answers.emplace_back(id, *std::move(answer));
@@ -302,7 +302,7 @@ void Gate::settle(const Finished<TokenReview>& finished, SteadyTime now, Answers
 void Gate::settle(const Finished<AccessReview>& finished, SteadyTime now, Answers& answers) {
   const auto& [key, waiters, result] = finished;
   const bool is_allowed = result && result->allowed;
-  bool is_news = result && !(is_allowed ? allowed_ : denied_).remembers(key);
+  bool is_new = result && !(is_allowed ? allowed_ : denied_).remembers(key);
   if (is_allowed) {
     denied_.erase(key);
     allowed_.put(key, true, now + options_.allowed_ttl);
@@ -315,16 +315,16 @@ void Gate::settle(const Finished<AccessReview>& finished, SteadyTime now, Answer
     if (!request) {
       continue;
     }
-    if (std::exchange(is_news, false)) {
-      say(*request, is_allowed, now);
+    if (std::exchange(is_new, false)) {
+      log_decision(*request, is_allowed, now);
     }
     std::optional<Response> answer;
     if (!result) {
-      answer = cannot_ask(*request, result.error());
+      answer = review_failed(*request, result.error());
     } else if (is_allowed) {
       answer = allow(*request);
     } else {
-      ++request->asking;
+      ++request->subresource;
       answer = review_access(id, *std::move(request), now);
     }
     if (answer) {
@@ -338,7 +338,7 @@ Gate::Answers Gate::take_answers(Now now, SteadyTime& next) {
   for (const auto& finished : take_finished(token_reviews_, now.steady)) {
     settle(finished, now.steady, answers);
   }
-  // A "no" may lead to the next question, which may be answered at once.
+  // A denied review may start the next one, which may finish at once.
   for (auto finished = take_finished(access_reviews_, now.steady); !finished.empty();
        finished = take_finished(access_reviews_, now.steady)) {
     for (const auto& one : finished) {

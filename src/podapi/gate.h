@@ -1,14 +1,14 @@
 #pragma once
 
-// Authentication and authorization of the kubelet API, as the kubelet does them
+// Authentication and authorization of the kubelet API as in the kubelet
 // (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/, KEP-2862): a
-// believed client certificate (user = CN, groups = O) or else a bearer token by TokenReview;
-// anonymous is refused; then SubjectAccessReview for verb and subresource of nodes/NAME, the
-// fine-grained subresource first and nodes/proxy second where the kubelet falls back. Answers are
-// cached for the kubelet's times, in bounded memory; tokens are kept as salted digests only. When
-// the API server cannot be asked, the answer is 503, never yes; reviews of strangers' tokens are
-// limited in rate and number, so that nobody can make this node hammer the API server. Who gets
-// what is logged when it changes, a bounded number of lines.
+// verified client certificate (user = CN, groups = O) or else a bearer token by TokenReview, never
+// anonymous; then SubjectAccessReview for verb and subresource of nodes/NAME, the fine-grained
+// subresource first and nodes/proxy second where the kubelet falls back. Results are cached for the
+// kubelet's times, in bounded memory; tokens are kept as salted digests only. While the API server
+// does not answer, requests get 503. Reviews of unknown tokens are limited in rate and number, so
+// that nobody can make this node overload the API server. Changed decisions are logged, a bounded
+// number of lines.
 //
 // A step object of the endpoint's thread.
 
@@ -30,7 +30,7 @@
 
 namespace slurmlet::podapi {
 
-// What the kubelet would ask for this request: the verb and the subresources to try in order. Pure.
+// The kubelet's verb and subresources, in order, for this request. Pure.
 struct RequestAttributes {
   std::string verb;
   std::vector<std::string> subresources;
@@ -39,14 +39,14 @@ RequestAttributes request_attributes(const std::string& method, const std::strin
 
 struct GateOptions {
   std::string node_name;
-  Duration token_ttl = std::chrono::minutes{2};  // believed or not
+  Duration token_ttl = std::chrono::minutes{2};  // authenticated or not
   Duration allowed_ttl = std::chrono::minutes{5};
   Duration denied_ttl = std::chrono::seconds{30};
   std::size_t max_cached = 512;  // entries of each cache
-  std::size_t max_waiting = 32;  // requests that wait for the API server
-  // For tokens and access never granted before, of known addresses and of all others; what has been
-  // granted has a bucket of its own. So neither strangers nor users without rights shut out the
-  // others.
+  std::size_t max_waiting = 32;  // requests waiting for the API server
+  // For first reviews, in separate buckets for known addresses and all others; repeated reviews of
+  // what was granted have a bucket of their own. So neither unauthenticated clients nor users
+  // without rights lock out others.
   Rate reviews{8, 32};
 };
 
@@ -56,12 +56,12 @@ struct GateCounters {
 
 class Gate final : public RequestHandler {
  public:
-  // `serve` answers a request that was let through; what it gets has no headers.
+  // `serve` answers an authorized request, whose headers are removed.
   Gate(kube::ReviewApi& api, std::function<Response(const RequestHead&)> serve,
        GateOptions options);
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
-  // At once where the caches have what it takes.
+  // Answers at once if the caches suffice.
   std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
                                 Now now) override;
   std::vector<std::pair<RequestId, Response>> take_answers(Now now, SteadyTime& next) override;
@@ -70,38 +70,37 @@ class Gate final : public RequestHandler {
 
  private:
   using Answers = std::vector<std::pair<RequestId, Response>>;
-  // A request on its way through the gate.
   struct PendingRequest {
-    RequestHead head;  // without headers: no route reads them, and one is the caller's token
+    RequestHead head;  // without headers, one of which is the caller's token
     std::string host;
     std::string path;  // normalized
     RequestAttributes attributes;
-    std::size_t asking = 0;  // index of the subresource in question
-    kube::UserInfo user;     // name "" until the token is reviewed
-    bool is_stranger = false;
+    std::size_t subresource = 0;  // index of the one under review
+    kube::UserInfo user;          // name "" until the token is reviewed
+    bool is_unauthenticated = false;
   };
 
   std::string digest(std::string_view text) const;
   std::optional<Response> review_token(RequestId id, PendingRequest request,
                                        const std::string& token, SteadyTime now);
   std::optional<Response> review_access(RequestId id, PendingRequest request, SteadyTime now);
-  std::optional<Response> refuse_to_wait(const PendingRequest& request, std::size_t under_way);
+  std::optional<Response> reject_if_full(const PendingRequest& request, std::size_t under_way);
   void settle(const Finished<kube::TokenReview>& finished, SteadyTime now, Answers& answers);
   void settle(const Finished<kube::AccessReview>& finished, SteadyTime now, Answers& answers);
   std::optional<PendingRequest> take_waiting(RequestId id);
 
-  void say(const PendingRequest& request, bool is_allowed, SteadyTime now);
+  void log_decision(const PendingRequest& request, bool is_allowed, SteadyTime now);
   Response allow(const PendingRequest& request);
   Response unauthorized(const PendingRequest& request);
   Response forbidden(const PendingRequest& request);
   Response unavailable(const PendingRequest& request, int code, const char* why);
-  Response cannot_ask(const PendingRequest& request, const Error& error);
+  Response review_failed(const PendingRequest& request, const Error& error);
 
   kube::ReviewApi& api_;
   std::function<Response(const RequestHead&)> serve_;
   GateOptions options_;
   std::string salt_;
-  // By digest. Apart, so that a flood of what is refused does not displace what is not.
+  // By digest; separate, so that a flood of rejected ones displaces no accepted ones.
   ReviewCache<kube::UserInfo> good_tokens_;
   ReviewCache<bool> bad_tokens_;
   ReviewCache<bool> allowed_;

@@ -9,9 +9,8 @@
 namespace slurmlet::podapi {
 namespace {
 
-// A request in memory. The set of virtual functions differs between cpp-httplib versions
-// (is_writable up to 0.19; wait_readable, wait_writable and duration from 0.20), so none is marked
-// `override`: those that the installed version declares override, the others are just there.
+// A request in memory. Virtual functions differ between versions of cpp-httplib (is_writable up to
+// 0.19; wait_readable, wait_writable and duration from 0.20), so none is marked `override`.
 class TextStream final : public httplib::Stream {
  public:
   explicit TextStream(std::string text) : in_(std::move(text)) {}
@@ -48,8 +47,7 @@ void copy(const Response& from, bool keep_open, httplib::Response& to) {
   for (const auto& [name, value] : from.headers) {
     to.set_header(name.c_str(), value);
   }
-  // cpp-httplib adds "close" itself. The other is the default of HTTP/1.1, but HTTP/1.0 clients who
-  // asked for it wait for the word.
+  // cpp-httplib adds "close" itself; HTTP/1.0 clients require an explicit "keep-alive".
   if (keep_open) {
     to.set_header("Connection", "keep-alive");
   }
@@ -62,8 +60,8 @@ class HttpAnswerer::Engine final : public httplib::Server {
   Engine(std::chrono::seconds idle_timeout, std::size_t max_requests) {
     set_keep_alive_timeout(idle_timeout.count());
     set_keep_alive_max_count(max_requests);
-    // Before cpp-httplib's own routing, which matches paths by recursive regular expressions. Must
-    // not throw: old versions put the exception's words into the answer.
+    // Runs before cpp-httplib's routing, which matches recursive regular expressions. noexcept,
+    // since old versions put an exception's text into the answer.
     set_pre_routing_handler([this](const httplib::Request&, httplib::Response& to) noexcept {
       copy(*response_, keep_open_, to);
       return HandlerResponse::Handled;
@@ -79,8 +77,7 @@ class HttpAnswerer::Engine final : public httplib::Server {
   }
 
  private:
-  // process_request() got the two addresses as arguments in 0.16. A template, so that only the form
-  // that exists is compiled.
+  // process_request() takes two addresses since 0.16; a template compiles only the existing form.
   template <typename Self>
   static void run_on(Self& self, TextStream& stream, bool close) {
     bool closed = false;

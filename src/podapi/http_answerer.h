@@ -1,12 +1,11 @@
 #pragma once
 
-// Formats answers as HTTP/1.1. The one place that knows cpp-httplib
-// (https://github.com/yhirose/cpp-httplib), and the reason why its many holes do not matter here:
-// no byte of a client reaches it. It is asked "GET / HTTP/1.1" or "HEAD / HTTP/1.1" in our own
-// words, whatever the client sent, and writes the answer that it is handed
+// Formats answers as HTTP/1.1, with cpp-httplib (https://github.com/yhirose/cpp-httplib). No byte
+// of a client reaches the library, so its vulnerabilities are out of reach: it gets our own "GET /
+// HTTP/1.1" or "HEAD / HTTP/1.1" and writes the given answer
 // (docs/adr/0009-screening-reader-before-cpp-httplib.md).
 //
-// Not thread-safe. Constructing one sets SIGPIPE to "ignore" for the process (cpp-httplib does).
+// Not thread-safe. Its constructor makes the process ignore SIGPIPE (cpp-httplib does).
 
 #include <chrono>
 #include <cstddef>
@@ -20,15 +19,15 @@ namespace slurmlet::podapi {
 
 class HttpAnswerer {
  public:
-  // What the Keep-Alive header of an answer promises.
+  // Values for the Keep-Alive header.
   explicit HttpAnswerer(std::chrono::seconds idle_timeout = std::chrono::seconds{90},
                         std::size_t max_requests = 1000);
   ~HttpAnswerer();
   HttpAnswerer(const HttpAnswerer&) = delete;
   HttpAnswerer& operator=(const HttpAnswerer&) = delete;
 
-  // Of `head` only counts whether the method is HEAD, whose answer has no body. `keep_open` becomes
-  // the Connection header. "" if cpp-httplib has nothing to say.
+  // `head`: only for the method HEAD, whose answer has no body. `keep_open` becomes the Connection
+  // header. Returns "" if cpp-httplib fails.
   std::string answer(const RequestHead& head, const Response& response, bool keep_open);
 
  private:

@@ -18,11 +18,11 @@ namespace {
 
 using Segments = std::vector<std::string_view>;
 
-struct Question {
+struct RouteRequest {
   const RequestHead& head;
-  Segments rest;  // of the path, below the route
+  Segments rest;  // segments below the route
   const KubeletSnapshot& snapshot;
-  std::string_view purpose;  // of the containers, for refuse()
+  std::string_view purpose;  // for reject()
 };
 
 Response not_found() {
@@ -44,88 +44,88 @@ Response with_metrics(const std::vector<MetricFamily>& families) {
   return response;
 }
 
-// The kubelet writes "items": null; not every client takes that for a list.
-Response answer_pods(const Question&) {
+// The kubelet writes "items": null, which not every client accepts as a list.
+Response answer_pods(const RouteRequest&) {
   return with_json(R"({"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]})");
 }
 
-// /healthz/NAME: one check. The kubelet's own names stand for the whole.
-Response answer_health(const Question& question) {
+// /healthz/NAME is one check; the kubelet's own names are the whole.
+Response answer_health(const RouteRequest& request) {
   static constexpr std::array<std::string_view, 3> kOfTheKubelet{"ping", "log", "syncloop"};
-  const Snapshot& all = question.snapshot.common;
-  if (question.rest.empty()) {
-    return handle({question.head.method, "/healthz"}, all);
+  const Snapshot& all = request.snapshot.common;
+  if (request.rest.empty()) {
+    return handle({request.head.method, "/healthz"}, all);
   }
-  const std::string_view name = question.rest.front();
+  const std::string_view name = request.rest.front();
   if (std::find(kOfTheKubelet.begin(), kOfTheKubelet.end(), name) != kOfTheKubelet.end()) {
-    return handle({question.head.method, "/healthz"}, all);
+    return handle({request.head.method, "/healthz"}, all);
   }
   Snapshot one{all.node_name, {}, {}};
   std::copy_if(all.checks.begin(), all.checks.end(), std::back_inserter(one.checks),
                [name](const Check& check) { return check.name == name; });
-  return one.checks.empty() ? not_found() : handle({question.head.method, "/readyz"}, one);
+  return one.checks.empty() ? not_found() : handle({request.head.method, "/readyz"}, one);
 }
 
-Response answer_ready(const Question& question) {
-  return handle({question.head.method, "/readyz"}, question.snapshot.common);
+Response answer_ready(const RouteRequest& request) {
+  return handle({request.head.method, "/readyz"}, request.snapshot.common);
 }
 
-Response answer_config(const Question& question) {
-  const std::string& config = question.snapshot.config_json;
+Response answer_config(const RouteRequest& request) {
+  const std::string& config = request.snapshot.config_json;
   return with_json(config.empty() ? "{}" : config);
 }
 
-Response answer_metrics(const Question& question) {
-  return with_metrics(question.snapshot.common.metrics);
+Response answer_metrics(const RouteRequest& request) {
+  return with_metrics(request.snapshot.common.metrics);
 }
-Response answer_resource_metrics(const Question& question) {
-  return with_metrics(resource_metrics(question.snapshot.usage));
+Response answer_resource_metrics(const RouteRequest& request) {
+  return with_metrics(resource_metrics(request.snapshot.usage));
 }
-Response answer_no_metrics(const Question&) { return with_metrics({}); }
+Response answer_no_metrics(const RouteRequest&) { return with_metrics({}); }
 
-Response answer_stats(const Question& question) {
-  if (!question.snapshot.usage) {
+Response answer_stats(const RouteRequest& request) {
+  if (!request.snapshot.usage) {
     return status_response(
         {500, "InternalError", "the usage of this node could not be read from /proc"});
   }
-  const auto parameters = split(question.head.query, '&');
+  const auto parameters = split(request.head.query, '&');
   const bool cpu_and_memory_only = std::find(parameters.begin(), parameters.end(),
                                              "only_cpu_and_memory=true") != parameters.end();
-  return with_json(stats_summary(question.snapshot.common.node_name, *question.snapshot.usage,
+  return with_json(stats_summary(request.snapshot.common.node_name, *request.snapshot.usage,
                                  cpu_and_memory_only));
 }
 
-// What the API server and kubectl (1.36) make of a refusal, by route:
+// How the API server and kubectl (1.36) show a rejection, by route:
 //
 // containerLogs: the API server's log streamer takes the body as text whatever its type
 //   (GenericHttpResponseChecker in apiserver/pkg/registry/generic/rest) and keeps it for few status
 //   codes only; 400 becomes "Error from server (BadRequest): TEXT". A Status object would be
 //   printed as JSON, so it is plain text.
-// exec, attach, portForward: the upgrade-aware proxy hands any 4xx to its client as it is, and that
+// exec, attach, portForward: the upgrade-aware proxy passes any 4xx to its client, which
 //   (kubectl by SPDY, or the API server's own translator of WebSockets) decodes a Status or takes
 //   its message: "Error from server (BadRequest): TEXT" from kubectl 1.20, "… unable to upgrade
 //   connection: TEXT" from 1.30 to 1.36. So a Status object.
-// run, checkpoint: asked directly or through the node proxy, which hands on what it gets: Status.
-Response refuse(const Question& question) {
-  const std::string cluster = kube::one_line(question.snapshot.slurm_cluster);
-  return refusal_response(
-      normalized_path(question.head.path).value_or(""),
+// run, checkpoint: called directly or through the node proxy, which passes the body on: Status.
+Response reject(const RouteRequest& request) {
+  const std::string cluster = kube::one_line(request.snapshot.slurm_cluster);
+  return rejection_response(
+      normalized_path(request.head.path).value_or(""),
       {400, "BadRequest",
        fmt::format(
            "node {} belongs to {} and runs no pods: there are no containers {}. Use Slurm's "
            "tools (srun, sattach, sbatch output files) instead.",
-           question.snapshot.common.node_name,
+           request.snapshot.common.node_name,
            cluster.empty() ? "a Slurm cluster" : fmt::format("Slurm cluster \"{}\"", cluster),
-           question.purpose)});
+           request.purpose)});
 }
 
-// The kubelet's routes (pkg/kubelet/server/server.go): how many more segments a path has, and which
-// methods it takes. HEAD goes where GET goes but to streams.
+// The kubelet's routes (pkg/kubelet/server/server.go), with the number of further segments and the
+// methods. HEAD is allowed wherever GET is, except for streams.
 struct Route {
   std::string_view path;
   std::size_t min_rest, max_rest;
   std::string_view methods;  // as in the Allow header
-  Response (*answer)(const Question&);
+  Response (*answer)(const RouteRequest&);
   std::string_view purpose = {};
 };
 constexpr std::string_view kReading = "GET, HEAD";
@@ -140,15 +140,15 @@ constexpr std::array<Route, 16> kRoutes{{
     {"/metrics/cadvisor", 0, 0, kReading, answer_no_metrics},
     {"/metrics/probes", 0, 0, kReading, answer_no_metrics},
     {"/stats/summary", 0, 0, "GET, HEAD, POST", answer_stats},
-    {"/containerLogs", 3, 3, "GET", refuse, "to read logs from"},  // namespace/pod/container
-    {"/exec", 3, 4, "GET, POST", refuse, "to run commands in"},    // namespace/pod[/uid]/container
-    {"/run", 3, 4, "POST", refuse, "to run commands in"},          // likewise
-    {"/attach", 3, 4, "GET, POST", refuse, "to attach to"},        // likewise
-    {"/portForward", 2, 3, "GET, POST", refuse, "to forward ports to"},  // namespace/pod[/uid]
-    {"/checkpoint", 3, 3, "POST", refuse, "to checkpoint"},              // namespace/pod/container
+    {"/containerLogs", 3, 3, "GET", reject, "to read logs from"},  // namespace/pod/container
+    {"/exec", 3, 4, "GET, POST", reject, "to run commands in"},    // namespace/pod[/uid]/container
+    {"/run", 3, 4, "POST", reject, "to run commands in"},          // likewise
+    {"/attach", 3, 4, "GET, POST", reject, "to attach to"},        // likewise
+    {"/portForward", 2, 3, "GET, POST", reject, "to forward ports to"},  // namespace/pod[/uid]
+    {"/checkpoint", 3, 3, "POST", reject, "to checkpoint"},              // namespace/pod/container
 }};
 
-// The segments of `path` below the route, nothing if it is not of this route.
+// The segments of `path` below the route; nothing if it does not match.
 std::optional<Segments> match(const Route& route, std::string_view path) {
   if (!is_at_or_below(path, route.path)) {
     return std::nullopt;
@@ -184,12 +184,12 @@ Response handle_kubelet(const RequestHead& head, const KubeletSnapshot& snapshot
       continue;
     }
     if (!takes(route, head.method)) {
-      Response refusal = status_response(
+      Response rejection = status_response(
           {405, "MethodNotAllowed",
            fmt::format("the server does not allow this method on the requested resource: use {}",
                        route.methods)});
-      refusal.headers.emplace_back("Allow", route.methods);
-      return refusal;
+      rejection.headers.emplace_back("Allow", route.methods);
+      return rejection;
     }
     return route.answer({head, *std::move(rest), snapshot, route.purpose});
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// What slurmlet answers on the kubelet's port once the gate has let a request through: a pure
-// function of the request and a snapshot. Errors have the API's Status form
+// Answers authorized requests on the kubelet's port: a pure function of the request and a snapshot.
+// Errors are the API's Status
 // (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/) where clients
 // read it, and are worded so that kubectl logs, exec, attach, port-forward, cp and debug print one
 // clear sentence.
@@ -13,7 +13,7 @@
 //   /metrics                      Prometheus
 //   /metrics/resource             what metrics-server reads
 //   /metrics/cadvisor, /probes    no series: there are no containers
-//   /containerLogs /exec /attach /portForward /run /checkpoint   refused: no pods here
+//   /containerLogs /exec /attach /portForward /run /checkpoint   rejected: no pods here
 
 #include <optional>
 #include <string>

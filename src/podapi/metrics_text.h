@@ -17,12 +17,12 @@ enum class MetricType { kCounter, kGauge };
 struct Sample {
   std::vector<std::pair<std::string, std::string>> labels;  // name, value
   double value = 0;
-  // When it was measured, Unix time; without it the reader takes the time of the scrape.
+  // Time of the measurement, Unix time; without it Prometheus uses the time of the scrape.
   std::optional<std::int64_t> timestamp_ms{};
 };
 
-// All samples of one metric. Names must already be valid ([a-zA-Z_:][a-zA-Z0-9_:]*, labels without
-// the colon); help texts and label values may be anything.
+// All samples of one metric. Names must be valid ([a-zA-Z_:][a-zA-Z0-9_:]*, labels without the
+// colon); help texts and label values may be anything.
 struct MetricFamily {
   std::string name;
   std::string help;
@@ -35,7 +35,7 @@ Sample labelled(std::string label, std::string text, Number value) {
   return {{{std::move(label), std::move(text)}}, static_cast<double>(value)};
 }
 
-// A family of these samples, or of one without labels.
+// Overloads with a number make one sample without labels.
 inline MetricFamily gauge(std::string name, std::string help, std::vector<Sample> samples) {
   return {std::move(name), std::move(help), MetricType::kGauge, std::move(samples)};
 }

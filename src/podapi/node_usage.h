@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kubelet tells of the use of its node, in its two forms. Pure.
+// The kubelet's two reports on the usage of its node. Pure.
 
 #include <optional>
 #include <string>
@@ -17,12 +17,11 @@ namespace slurmlet::podapi {
 std::string stats_summary(const std::string& node_name, const node::Usage& usage,
                           bool cpu_and_memory_only);
 
-// /metrics/resource: what metrics-server and the HPA read, with the kubelet's names
-// (https://kubernetes.io/docs/reference/instrumentation/metrics/):
-// node_cpu_usage_seconds_total and node_memory_working_set_bytes with the time they were read, and
-// resource_scrape_error: 1 without `usage`. The kubelet's old name for that, scrape_error, is
-// deprecated since 1.29 and no longer shown. metrics-server leaves a node with a value of 0 out, so
-// 0 is left out here too.
+// /metrics/resource for metrics-server and the HPA, with the kubelet's names
+// (https://kubernetes.io/docs/reference/instrumentation/metrics/): node_cpu_usage_seconds_total and
+// node_memory_working_set_bytes with the time they were read, and resource_scrape_error: 1 without
+// `usage`. The kubelet's old name for that, scrape_error, is deprecated since 1.29 and omitted.
+// metrics-server ignores a node with a value of 0, so 0 is omitted too.
 std::vector<MetricFamily> resource_metrics(const std::optional<node::Usage>& usage);
 
 }  // namespace slurmlet::podapi

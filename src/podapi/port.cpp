@@ -22,9 +22,8 @@ namespace {
 
 using std::chrono::seconds;
 
-// After an error that the next attempt would have too (no descriptor is free, a security module
-// forbids it). Clients wait in the kernel's queue meanwhile; it is tried again sooner when a
-// connection closes.
+// Pause after a lasting error of accept (no free descriptor, a security module). Clients wait in
+// the kernel's queue; a closed connection ends the pause.
 constexpr seconds kPause{1};
 
 constexpr int kBacklog = 128;
@@ -35,7 +34,7 @@ struct SocketAddress {
   sockaddr* generic() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
-// It is at the same place in both families.
+// The port has the same offset in both families.
 int port_of(const SocketAddress& address) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
 }
@@ -86,14 +85,14 @@ Error listen_error(int error_number, const std::string& where, const std::string
   return errno_error(error_number, fmt::format("listen on {} ({})", where, flag));
 }
 
-// The listening socket, or errno.
+// Returns the listening socket, or errno.
 std::pair<UniqueFd, int> listen_on(SocketAddress& address) {
   UniqueFd socket{
       ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   if (!socket) {
     return {UniqueFd{}, errno};
   }
-  // A restart must not wait for connections of before to leave TIME_WAIT.
+  // After a restart, old connections may be in TIME_WAIT.
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (address.storage.ss_family == AF_INET6) {
@@ -108,7 +107,7 @@ std::pair<UniqueFd, int> listen_on(SocketAddress& address) {
   return {std::move(socket), 0};
 }
 
-// The address and port of a TCP socket; nothing for any other.
+// Nothing unless it is a TCP socket.
 std::optional<SocketAddress> bound_to(int socket) {
   SocketAddress bound;
   bound.size = sizeof bound.storage;
@@ -122,15 +121,14 @@ std::optional<SocketAddress> bound_to(int socket) {
   return bound;
 }
 
-// A duplicate of the one that the service manager holds for this port and address, if it does.
+// Duplicates the service manager's socket for this port and address, if there is one.
 std::pair<UniqueFd, int> take_over(const ServerOptions& options) {
   for (const int inherited : options.inherited) {
     if (!is_for(inherited, options)) {
       continue;
     }
     UniqueFd socket{::fcntl(inherited, F_DUPFD_CLOEXEC, 3)};
-    // It is the manager's, but should be as ours would be; listen(2) also revives one that was
-    // lost.
+    // listen(2) also revives a lost socket.
     if (!socket || ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0 ||
         ::listen(socket.get(), kBacklog) != 0) {
       return {UniqueFd{}, errno};
@@ -140,17 +138,17 @@ std::pair<UniqueFd, int> take_over(const ServerOptions& options) {
   return {};
 }
 
-// Nobody waits any more, or went away while he did.
+// The queue is empty, or the client has disconnected.
 bool is_over(int error_number) {
   return error_number == EAGAIN || error_number == EINTR || error_number == ECONNABORTED;
 }
 
-// It does not listen any more: somebody ended it from outside (ss --kill).
+// The socket does not listen any more, for example after `ss --kill`.
 bool is_lost(int error_number) {
   return error_number == EINVAL || error_number == EBADF || error_number == ENOTSOCK;
 }
 
-// On address and port of the options. Errors as Server::start().
+// Errors as in Server::start().
 Result<Listener> open_listener(const ServerOptions& options) {
   if (options.port < 0 || options.port > 65535) {
     return Error{Code::kInvalid,
@@ -222,7 +220,7 @@ Port::Port(const ServerOptions& options, int epoll, std::uint64_t mark)
 Status Port::open() {
   const Status opened = try_open();
   if (!opened && opened.error().code != Code::kInvalid) {
-    next_try_ = SteadyTime{};  // long ago: with the next step()
+    next_try_ = SteadyTime{};  // with the next step()
   }
   return opened;
 }
@@ -281,7 +279,7 @@ UniqueFd Port::accept(sockaddr_storage& from, SteadyTime now) {
 
 void Port::end_pause() {
   if (paused_until_ != kNever) {
-    paused_until_ = SteadyTime{};  // long ago
+    paused_until_ = SteadyTime{};  // with the next step()
   }
 }
 
@@ -297,7 +295,7 @@ void Port::lose(int error_number, SteadyTime now) {
       errno_error(error_number, fmt::format("{} {}: the socket was lost and is being reopened",
                                             options_.port_flag, listener_.port))
           .message);
-  // Closing alone would not do: the service manager may hold the same socket.
+  // Closing is not enough, since the service manager may hold the same socket.
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_.socket.get(), nullptr);
   listener_ = {};
   paused_until_ = kNever;

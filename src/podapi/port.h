@@ -1,8 +1,8 @@
 #pragma once
 
-// The Server's listening socket: bound, or taken over from the service manager; bound again when it
-// was lost, or when another program had it (back-off with jitter). Changes are logged, attempts are
-// not. Internal to the component; not thread-safe.
+// The Server's listening socket: bound, or inherited from the service manager; retried with
+// back-off while another program has the port, and after it was lost. Logs changes, not attempts.
+// Internal to the component; not thread-safe.
 
 #include <sys/socket.h>
 
@@ -15,7 +15,7 @@
 
 namespace slurmlet::podapi {
 
-// The source of a client and its address with the port: "192.0.2.7:40412", "[2001:db8::1]:40412".
+// The client's host, and its address with port: "192.0.2.7:40412", "[2001:db8::1]:40412".
 Caller name_peer(const sockaddr_storage& address);
 
 struct Listener {
@@ -25,16 +25,15 @@ struct Listener {
 
 class Port {
  public:
-  // `epoll` tells of the socket with `mark`. The options must outlive it.
+  // `epoll` reports the socket with `mark`. The options must outlive it.
   Port(const ServerOptions& options, int epoll, std::uint64_t mark);
 
-  // The first attempt. After an Error other than kInvalid step() tries again.
+  // First attempt. After an Error other than kInvalid, step() tries again.
   Status open();
-  // Until when there is nothing to do.
   SteadyTime step(SteadyTime now);
-  // The next client, if one waits.
+  // Returns the next waiting client, if any.
   UniqueFd accept(sockaddr_storage& from, SteadyTime now);
-  // A descriptor is free again.
+  // Ends a pause early, since a descriptor is free again.
   void end_pause();
 
   bool is_open() const { return static_cast<bool>(listener_.socket); }

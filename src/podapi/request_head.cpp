@@ -13,7 +13,7 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
 
 constexpr std::array<std::string_view, 7> kMethods{"GET",   "HEAD",   "POST",   "PUT",
                                                    "PATCH", "DELETE", "OPTIONS"};
-// A second one would let two readers of the same request see different things.
+// Two parsers may disagree about a repeated header (request smuggling).
 constexpr std::array<std::string_view, 4> kOnlyOnce{"host", "content-length", "transfer-encoding",
                                                     "authorization"};
 
@@ -91,10 +91,10 @@ std::size_t HeadReader::feed(std::string_view bytes) {
   return taken;
 }
 
-void HeadReader::refuse(int status, const char* why) {
-  state_ = State::kRefused;
-  refusal_status_ = status;
-  refusal_ = why;
+void HeadReader::reject(int status, const char* why) {
+  state_ = State::kRejected;
+  rejection_status_ = status;
+  rejection_ = why;
   line_ = {};
   head_ = {};
 }
@@ -102,43 +102,43 @@ void HeadReader::refuse(int status, const char* why) {
 void HeadReader::take(char byte) {
   ++taken_;
   if (taken_ > limits_.max_bytes) {
-    return refuse(431, "the head of the request is too long");
+    return reject(431, "the head of the request is too long");
   }
   if (after_cr_) {
     after_cr_ = false;
-    return byte == '\n' ? end_line() : refuse(400, "a CR without LF");
+    return byte == '\n' ? end_line() : reject(400, "a CR without LF");
   }
   if (byte == '\r') {
     after_cr_ = true;
     return;
   }
   if (byte == '\n') {
-    return refuse(400, "a LF without CR");
+    return reject(400, "a LF without CR");
   }
   const bool is_header = !head_.method.empty();
   if (!is_printable(byte) && !(byte == '\t' && is_header)) {
-    return refuse(400, "a control character, or a byte that is not ASCII");
+    return reject(400, "a control character, or a byte that is not ASCII");
   }
   if (is_header || fits(byte)) {
     line_ += byte;
   }
 }
 
-// Ends an endless request line early and with the status that says what is wrong with it.
+// Rejects an endless request line early, with the matching status.
 bool HeadReader::fits(char byte) {
   const auto space = line_.find(' ');
   if (space == std::string::npos) {
     if (byte != ' ' && !is_token_char(byte)) {
-      refuse(400, "this is not HTTP");
+      reject(400, "this is not HTTP");
     } else if (line_.size() >= kMaxMethodBytes && byte != ' ') {
-      refuse(501, "unknown method");
+      reject(501, "unknown method");
     }
   } else if (const auto second = line_.find(' ', space + 1); second == std::string::npos) {
     if (line_.size() - space > limits_.max_target_bytes && byte != ' ') {
-      refuse(414, "the target is too long");
+      reject(414, "the target is too long");
     }
   } else if (line_.size() - second > kVersionBytes) {
-    refuse(400, "the request line is not METHOD TARGET VERSION");
+    reject(400, "the request line is not METHOD TARGET VERSION");
   }
   return state_ == State::kIncomplete;
 }
@@ -159,20 +159,20 @@ void HeadReader::read_request_line() {
   const auto first = line.find(' ');
   const auto second = first == std::string_view::npos ? first : line.find(' ', first + 1);
   if (second == std::string_view::npos) {
-    return refuse(400, "the request line is not METHOD TARGET VERSION");
+    return reject(400, "the request line is not METHOD TARGET VERSION");
   }
   const auto method = line.substr(0, first);
   const auto target = line.substr(first + 1, second - first - 1);
   const auto version = line.substr(second + 1);
   if (version.size() != kVersionBytes || version.substr(0, 5) != "HTTP/" || !is_digit(version[5]) ||
       version[6] != '.' || !is_digit(version[7]) || !is_token(method)) {
-    return refuse(400, "the request line is not METHOD TARGET VERSION");
+    return reject(400, "the request line is not METHOD TARGET VERSION");
   }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
+    return reject(505, "only HTTP/1.1 and HTTP/1.0 are supported");
   }
   if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
-    return refuse(501, "unknown method");
+    return reject(501, "unknown method");
   }
   is_http_1_0_ = version == "HTTP/1.0";
   head_.method = method;
@@ -181,7 +181,7 @@ void HeadReader::read_request_line() {
 
 void HeadReader::read_target(std::string_view target) {
   if (target.empty() || target.front() != '/' || !is_target(target)) {
-    return refuse(400, "the target is not an absolute path");
+    return reject(400, "the target is not an absolute path");
   }
   const auto question_mark = target.find('?');
   head_.path = target.substr(0, question_mark);
@@ -192,18 +192,18 @@ void HeadReader::read_target(std::string_view target) {
 
 void HeadReader::read_header_line() {
   if (head_.headers.size() >= limits_.max_headers) {
-    return refuse(431, "too many headers");
+    return reject(431, "too many headers");
   }
   const std::string_view line = line_;
   const auto colon = line.find(':');
-  // White space before the colon and folded lines have no token here either.
+  // Also rejects white space before the colon and folded lines.
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
-    return refuse(400, "a header is not NAME: VALUE");
+    return reject(400, "a header is not NAME: VALUE");
   }
   std::string name = to_lower(line.substr(0, colon));
   if (std::find(kOnlyOnce.begin(), kOnlyOnce.end(), name) != kOnlyOnce.end() &&
       head_.header(name)) {
-    return refuse(400, "a header that may occur only once is repeated");
+    return reject(400, "a header that may occur only once is repeated");
   }
   head_.headers.emplace_back(std::move(name), trim(line.substr(colon + 1)));
 }
@@ -211,10 +211,10 @@ void HeadReader::read_header_line() {
 void HeadReader::finish() {
   const auto host = head_.header("host");
   if ((!host && !is_http_1_0_) || (host && !std::ranges::all_of(*host, is_authority_char))) {
-    return refuse(400, "Host is missing or malformed");
+    return reject(400, "Host is missing or malformed");
   }
   check_body();
-  if (state_ == State::kRefused) {
+  if (state_ == State::kRejected) {
     return;
   }
   head_.keep_alive = !lists(head_, "close") && (!is_http_1_0_ || lists(head_, "keep-alive"));
@@ -227,14 +227,14 @@ void HeadReader::check_body() {
   const auto coding = head_.header("transfer-encoding");
   if (coding) {
     return length || is_http_1_0_
-               ? refuse(400, "Transfer-Encoding cannot be combined with Content-Length or HTTP/1.0")
-               : refuse(501, "transfer codings are not supported");
+               ? reject(400, "Transfer-Encoding cannot be combined with Content-Length or HTTP/1.0")
+               : reject(501, "transfer codings are not supported");
   }
   if (length && (length->empty() || !std::ranges::all_of(*length, is_digit))) {
-    return refuse(400, "Content-Length is not a number");
+    return reject(400, "Content-Length is not a number");
   }
   if (length && *length != "0") {
-    return refuse(413, "request bodies are not supported");
+    return reject(413, "request bodies are not supported");
   }
 }
 

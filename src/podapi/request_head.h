@@ -1,11 +1,10 @@
 #pragma once
 
-// The screening reader: the only code that sees bytes of a client that nobody has authenticated.
-// Takes the head of an HTTP/1.x request (RFC 9112) and nothing else: no request of ours has a body,
-// so one with a body is refused without reading it. Whatever is not plainly well-formed is refused,
-// in the strict reading of the RFC: no line folding, no bare CR or LF, no white space before the
-// colon, no control characters, nothing outside ASCII, no absolute or authority form of the target,
-// one Host, no empty line before the request.
+// The screening reader: the only code that reads bytes of an unauthenticated client. Reads the head
+// of an HTTP/1.x request (RFC 9112); requests with a body are rejected without reading it, since
+// none of ours has one. Reads the RFC strictly: no line folding, no bare CR or LF, no white space
+// before the colon, no control characters, nothing outside ASCII, no absolute or authority form of
+// the target, one Host, no empty line before the request.
 //
 // Pure; needs at most about three times max_bytes of memory and 64 bytes for each header.
 
@@ -30,29 +29,28 @@ struct RequestHead {
   std::string query;   // without the "?"
   bool keep_alive = true;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
-  // The only value of that name; nothing if there is none or more than one.
+  // The header's value; nothing if it is missing or repeated.
   std::optional<std::string> header(std::string_view name) const;
 };
 
 class HeadReader {
  public:
-  enum class State { kIncomplete, kComplete, kRefused };
+  enum class State { kIncomplete, kComplete, kRejected };
 
   explicit HeadReader(HeadLimits limits = {}) : limits_(limits) {}
 
-  // Takes bytes until the head is complete or refused; returns how many were taken. Bytes after the
-  // empty line are never taken (the next request, or a body). How the bytes are cut into pieces
-  // changes nothing.
+  // Reads bytes until the head is complete or rejected, never beyond its empty line, and returns
+  // how many were read. The result does not depend on how the bytes are split.
   std::size_t feed(std::string_view bytes);
 
   State state() const { return state_; }
   const RequestHead& head() const { return head_; }  // kComplete
-  // kRefused, and why, for people (never quotes the client):
-  //   400 malformed, or twice what may come once; 413 has a body (Content-Length other than 0);
+  // After kRejected; the text never quotes the client:
+  //   400 malformed, or a repeated header; 413 has a body (Content-Length other than 0);
   //   414 target too long; 431 head too long or too many headers; 501 unknown method, or a transfer
   //   coding; 505 neither HTTP/1.0 nor HTTP/1.1
-  int refusal_status() const { return refusal_status_; }
-  const std::string& refusal() const { return refusal_; }
+  int rejection_status() const { return rejection_status_; }
+  const std::string& rejection() const { return rejection_; }
   bool has_begun() const { return taken_ > 0; }
   void reset() { *this = HeadReader{limits_}; }  // for the next request of the connection
 
@@ -65,7 +63,7 @@ class HeadReader {
   void read_header_line();
   void finish();
   void check_body();
-  void refuse(int status, const char* why);
+  void reject(int status, const char* why);
 
   HeadLimits limits_;
   State state_ = State::kIncomplete;
@@ -74,8 +72,8 @@ class HeadReader {
   bool after_cr_ = false;
   bool is_http_1_0_ = false;
   RequestHead head_;
-  int refusal_status_ = 0;
-  std::string refusal_;
+  int rejection_status_ = 0;
+  std::string rejection_;
 };
 
 }  // namespace slurmlet::podapi

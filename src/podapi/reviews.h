@@ -1,6 +1,6 @@
 #pragma once
 
-// Reviews by the API server: those under way, and the answers of those before. Not thread-safe.
+// Running reviews by the API server, and a cache of their results. Not thread-safe.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,18 +18,18 @@
 
 namespace slurmlet::podapi {
 
-// Answers by key for a time, in bounded memory: when it is full, the answer given longest ago goes.
+// Results by key, with expiry, in bounded memory: the oldest is evicted.
 template <typename Value>
 class ReviewCache {
  public:
   explicit ReviewCache(std::size_t max_entries) : max_entries_(max_entries) {}
 
-  // nullptr if there is none, or none that still holds at `now`. Valid until the next put().
+  // nullptr if there is none or it has expired. Valid until the next put().
   const Value* find(const std::string& key, SteadyTime now) const {
     const auto found = by_key_.find(key);
     return found != by_key_.end() && now < found->second->until ? &found->second->value : nullptr;
   }
-  // Whether there was an answer, even if it no longer holds.
+  // Whether there is a result, even an expired one.
   bool remembers(const std::string& key) const { return by_key_.contains(key); }
 
   void put(const std::string& key, Value value, SteadyTime until) {
@@ -59,7 +59,7 @@ class ReviewCache {
   std::unordered_map<std::string, typename std::list<Entry>::iterator> by_key_;
 };
 
-// A review under way and the requests that wait for it: whoever asks the same waits for the same.
+// A running review and the requests that share it.
 template <typename T>
 struct Review {
   std::unique_ptr<kube::PendingCall<T>> call;
@@ -76,7 +76,7 @@ struct Finished {
 template <typename T>
 using Reviews = std::map<std::string, Review<T>>;
 
-// Takes out what has been answered.
+// Removes and returns the finished reviews.
 template <typename T>
 std::vector<Finished<T>> take_finished(Reviews<T>& reviews, SteadyTime now) {
   std::vector<Finished<T>> finished;

@@ -30,20 +30,20 @@ bool is_known(std::string_view path, const Snapshot& snapshot) {
 }  // namespace
 
 Response handle(const Request& request, const Snapshot& snapshot) {
-  Response refusal;
+  Response rejection;
   if (!is_known(request.path, snapshot)) {
-    refusal.status = 404;
-    refusal.body = fmt::format(
+    rejection.status = 404;
+    rejection.body = fmt::format(
         "slurmlet on {} serves /healthz, /readyz and /status here; /metrics is on the kubelet "
         "port\n",
         snapshot.node_name);
-    return refusal;
+    return rejection;
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    refusal.status = 405;
-    refusal.body = "only GET and HEAD\n";
-    refusal.headers = {{"Allow", "GET, HEAD"}};
-    return refusal;
+    rejection.status = 405;
+    rejection.body = "only GET and HEAD\n";
+    rejection.headers = {{"Allow", "GET, HEAD"}};
+    return rejection;
   }
   if (request.path == kStatusPath) {
     Response status;

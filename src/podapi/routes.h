@@ -1,15 +1,14 @@
 #pragma once
 
-// What slurmlet answers on its health port, as a pure function of the request and a snapshot:
+// The health port, as a pure function of the request and a snapshot:
 //
-//   GET /healthz  200 "ok": nothing of what it knows would be cured by a restart
-//   GET /readyz   the same, or 503 with the checks that fail, e.g. whether the lease is renewed
-//   GET /status   200 with what the daemon knows of itself, as JSON, for `slurmlet status`
+//   GET /healthz  200 "ok", as long as no restart would help
+//   GET /readyz   200 "ok", or 503 with the failing checks, e.g. whether the lease is renewed
+//   GET /status   200 with the daemon's state as JSON, for `slurmlet status`
 //
-// Nothing else: /metrics tells of jobs and users' doings and is served on the kubelet port, to
-// those who may ask (kubelet_routes.h).
+// /metrics reveals users' activity, so it requires authorization (kubelet_routes.h).
 //
-// HEAD is answered like GET (the server leaves the body out). Anything else is 404 or 405.
+// HEAD is answered like GET (the server omits the body), everything else with 404 or 405.
 
 #include <functional>
 #include <string>
@@ -37,14 +36,14 @@ struct Response {
 struct Check {
   std::string name;
   bool ok = true;
-  std::string detail;  // why not, for people
+  std::string detail;  // the problem, for people
 };
 
 struct Snapshot {
   std::string node_name;
   std::vector<Check> checks;
   std::vector<MetricFamily> metrics;
-  // Body of /status, made when it is asked for; without it that is not served.
+  // Makes the body of /status; without it /status is 404.
   std::function<std::string()> status_json = {};
 };
 

@@ -24,7 +24,7 @@ constexpr ConnectionId kListener = 0;
 constexpr int kEventsPerStep = 64;
 constexpr int kAcceptsPerStep = 64;
 
-// Whether the client is gone, or has ended its side without a word.
+// Whether the client has disconnected, or closed its side without sending a byte.
 bool has_ended(int socket, std::uint32_t events) {
   char byte = 0;
   return (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ||
@@ -66,13 +66,13 @@ class Server::Engine {
   bool make_room(const std::string& host);
 
   void advance(ConnectionId id, std::uint32_t events, Now now);
-  void give_turns(Now now);
-  void greet(ConnectionId id, Now now);
+  void start_handshakes(Now now);
+  void start_handshake(ConnectionId id, Now now);
   void begin(ConnectionId id, ServerConnection& connection, Now now);
   void respond(ServerConnection& connection, const Response& response, bool keep_open, Now now);
   void deliver_answers(Now now, SteadyTime& next);
   void expire(Now now);
-  // Tells epoll what the connection waits for now, or drops it if it is closed.
+  // Updates epoll's events, or drops the connection if it is closed.
   void settle(ConnectionId id);
   Entries::iterator drop(Entries::iterator entry);
   void forget(ServerConnection& connection);
@@ -122,7 +122,7 @@ SteadyTime Server::Engine::step(Now now) {
       advance(event.data.u64, event.events, now);
     }
   }
-  give_turns(now);
+  start_handshakes(now);
   SteadyTime next = kNever;
   deliver_answers(now, next);
   expire(now);
@@ -179,30 +179,30 @@ bool Server::Engine::make_room(const std::string& host) {
   return true;
 }
 
-void Server::Engine::give_turns(Now now) {
-  std::vector<ConnectionId> due;  // in the order of their coming
+void Server::Engine::start_handshakes(Now now) {
+  std::vector<ConnectionId> due;  // in order of arrival
   for (const auto& [id, entry] : entries_) {
-    if (entry.turn <= now.steady) {
+    if (entry.handshake_at <= now.steady) {
       due.push_back(id);
     }
   }
   for (const ConnectionId id : due) {
-    greet(id, now);
+    start_handshake(id, now);
   }
 }
 
-// Begins the TLS handshake, if it is this client's turn.
-void Server::Engine::greet(ConnectionId id, Now now) {
+// Starts the TLS handshake, if the limit permits.
+void Server::Engine::start_handshake(ConnectionId id, Now now) {
   Entry& entry = entries_.at(id);
   ServerConnection& connection = *entry.connection;
   const SteadyTime turn = handshakes_.take(connection.caller().host, now.steady);
   if (turn > now.steady) {
-    counters_.handshakes_delayed += entry.turn == kNotAsked ? 1 : 0;
-    entry.turn = turn;
-    connection.wait_for_turn();
+    counters_.handshakes_delayed += entry.handshake_at == kNotTried ? 1 : 0;
+    entry.handshake_at = turn;
+    connection.wait_for_handshake();
     return settle(id);
   }
-  entry.turn = kNever;
+  entry.handshake_at = kNever;
   const auto identity = options_.identity();
   auto session = identity ? tls::ServerSession::make(*identity, connection.fd()) : nullptr;
   if (session) {
@@ -217,23 +217,23 @@ void Server::Engine::greet(ConnectionId id, Now now) {
 void Server::Engine::advance(ConnectionId id, std::uint32_t events, Now now) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) {
-    return;  // closed since epoll_wait(2) told of it
+    return;  // closed since epoll_wait(2)
   }
   ServerConnection& connection = *found->second.connection;
   if (connection.state() == State::kNew) {
     if (has_ended(connection.fd(), events)) {
       connection.close();
-    } else if (found->second.turn == kNever) {
-      found->second.turn = kNotAsked;
+    } else if (found->second.handshake_at == kNever) {
+      found->second.handshake_at = kNotTried;
     }
   }
   switch (connection.advance(now.steady)) {
     case Event::kRequest:
       begin(id, connection, now);
       break;
-    case Event::kRefused:
-      ++counters_.refused_heads;
-      respond(connection, plain_text(connection.refusal_status(), connection.refusal()), false,
+    case Event::kRejected:
+      ++counters_.rejected_heads;
+      respond(connection, plain_text(connection.rejection_status(), connection.rejection()), false,
               now);
       break;
     case Event::kHandshakeFailed:
@@ -255,13 +255,13 @@ void Server::Engine::begin(ConnectionId id, ServerConnection& connection, Now no
   waiting_.emplace(request, id);
 }
 
-// `keep_open`: unless the client, the limits or what follows are against it.
+// `keep_open`: unless the client, a limit or the rule below forbids it.
 void Server::Engine::respond(ServerConnection& connection, const Response& response, bool keep_open,
                              Now now) {
   const RequestHead& head = connection.head();
   ++counters_.answers[response.status];
   connection.let_through = connection.let_through || response.status < 400;
-  // So that who has no credentials pays a handshake, which is limited, for each answer.
+  // Unauthenticated clients need a new handshake for each answer, which is limited.
   keep_open = keep_open && head.keep_alive && connection.may_stay_open(now.steady) &&
               (connection.let_through || connection.is_plain() ||
                handshakes_.knows(connection.caller().host));
@@ -348,7 +348,7 @@ void Server::Engine::forget(ServerConnection& connection) {
 SteadyTime Server::Engine::next_deadline() const {
   SteadyTime next = kNever;
   for (const auto& [id, entry] : entries_) {
-    next = std::min({next, entry.turn, entry.connection->deadline()});
+    next = std::min({next, entry.handshake_at, entry.connection->deadline()});
   }
   return next;
 }

@@ -20,7 +20,7 @@ constexpr std::string_view kSpeakTls =
     "\r\n"
     "Client sent an HTTP request to an HTTPS server.\n";
 
-// recv(2) or send(2) of some bytes, in the terms of a TLS session.
+// Maps the result of recv(2) or send(2) to that of a TLS session.
 template <typename Call>
 tls::ServerSession::Io transfer(SessionState when_blocked, const Call& call) {
   ssize_t n = 0;
@@ -52,7 +52,7 @@ void ServerConnection::shake_hands(std::unique_ptr<tls::ServerSession> session) 
   wanted_ = EPOLLIN;
 }
 
-void ServerConnection::wait_for_turn() { wanted_ = EPOLLRDHUP; }
+void ServerConnection::wait_for_handshake() { wanted_ = EPOLLRDHUP; }
 
 bool ServerConnection::may_stay_open(SteadyTime now) const {
   return requests_ < options_.max_requests && now < born_ + options_.max_age;
@@ -80,7 +80,7 @@ ServerConnection::Event ServerConnection::advance(SteadyTime now) {
   } else if (state_ == State::kLingering) {
     linger();
   } else if (state_ == State::kWaiting) {
-    // Only the end of the client's side is watched for here.
+    // Only the client's close is watched for here.
     state_ = State::kClosed;
   }
   return Event::kNone;
@@ -97,7 +97,7 @@ ServerConnection::Event ServerConnection::handshake() {
     return Event::kNone;
   }
   if (session_->got_plain_http()) {
-    // As Go's servers do. What does not fit into the empty send buffer is not worth waiting for.
+    // As Go's servers do; it fits into the empty send buffer.
     (void)!::send(socket_.get(), kSpeakTls.data(), kSpeakTls.size(), MSG_NOSIGNAL);
   }
   return Event::kHandshakeFailed;
@@ -129,7 +129,7 @@ ServerConnection::Event ServerConnection::read_head(SteadyTime now) {
   state_ = State::kWaiting;
   wanted_ = EPOLLRDHUP;
   deadline_ = now + options_.answer_timeout;
-  return reader_.state() == HeadReader::State::kComplete ? Event::kRequest : Event::kRefused;
+  return reader_.state() == HeadReader::State::kComplete ? Event::kRequest : Event::kRejected;
 }
 
 void ServerConnection::answer(std::string text, bool keep_open, SteadyTime now) {
@@ -172,14 +172,14 @@ void ServerConnection::begin_next_request(SteadyTime now) {
   wanted_ = events_for_reading();
 }
 
-// What is already in memory shows on no descriptor; that the socket can be written to, does.
+// Buffered bytes do not make the socket readable, so EPOLLOUT triggers the next step.
 std::uint32_t ServerConnection::events_for_reading() const {
   const bool has_more = !unread_.empty() || (session_ && session_->has_buffered());
   return has_more ? EPOLLIN | EPOLLOUT : EPOLLIN;
 }
 
-// Closing a socket with unread bytes resets the connection under the answer, so what the client
-// sent beyond the head (a body) is read away first, within bounds.
+// Closing a socket with unread bytes resets the connection before the answer arrives, so the rest
+// (a body) is discarded first, within bounds.
 void ServerConnection::begin_linger(SteadyTime now) {
   out_ = {};
   unread_ = {};

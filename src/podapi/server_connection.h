@@ -1,13 +1,11 @@
 #pragma once
 
-// One accepted connection of the Server: TLS handshake, heads of requests, answers, farewell.
-// Advances as far as the socket allows and never blocks; knows deadlines but no clock, and neither
-// epoll nor the handler. Internal to the component; not thread-safe.
+// One connection of the Server: TLS handshake, heads of requests, answers, close. Never blocks, and
+// uses no clock, epoll or handler. Internal to the component; not thread-safe.
 //
-// Memory that a client can make us hold for a connection: the head being read (request_head.h),
-// kReadBytes of what came after it, the TLS session, and the one answer that is being written.
-// While a request waits for its answer nothing is read, so that the kernel's buffer fills and the
-// client's own writing stops.
+// Memory per connection: the head being read (request_head.h), kReadBytes of read-ahead, the TLS
+// session, and the answer being written. Nothing is read while a request waits for its answer, so
+// the kernel's buffer stops the client.
 
 #include <cstdint>
 #include <memory>
@@ -21,51 +19,51 @@ namespace slurmlet::podapi {
 
 class ServerConnection {
  public:
-  static constexpr std::size_t kReadBytes = 4096;  // taken off the socket at once
-  static constexpr int kMaxReads = 64;             // in one turn; others wait, and the deadline
-  static constexpr std::size_t kWriteBytes = std::size_t{256} << 10;  // written in one turn
-  static constexpr std::size_t kLingerBytes = std::size_t{64} << 10;  // read away before closing
+  static constexpr std::size_t kReadBytes = 4096;                     // per read
+  static constexpr int kMaxReads = 64;                                // per advance()
+  static constexpr std::size_t kWriteBytes = std::size_t{256} << 10;  // per advance()
+  static constexpr std::size_t kLingerBytes = std::size_t{64} << 10;  // discarded before closing
   static constexpr std::chrono::seconds kLingerTime{2};
 
   enum class State { kNew, kHandshaking, kReading, kWaiting, kWriting, kLingering, kClosed };
   enum class Event {
-    kNone,             // nothing for the server to do
-    kRequest,          // head() is complete: answer() is due, now or later
-    kRefused,          // the head is malformed: answer() is due, and the connection ends after it
+    kNone,
+    kRequest,          // head() is complete; answer() must follow
+    kRejected,         // the head is malformed; answer() must follow, and closes the connection
     kHandshakeFailed,  // reported once
   };
 
-  // `socket` is non-blocking. The options must outlive it. Where they have an identity, nothing is
-  // done before shake_hands().
+  // `socket` is non-blocking. The options must outlive it. With an identity in them, nothing is
+  // read before shake_hands().
   ServerConnection(UniqueFd socket, Caller caller, const ServerOptions& options, SteadyTime now);
   void shake_hands(std::unique_ptr<tls::ServerSession> session);
-  // Nothing but the end of the client's side is watched for until then.
-  void wait_for_turn();
+  // Until shake_hands(), watches only for the client's close.
+  void wait_for_handshake();
 
-  // As far as possible in one turn, which is at most one request.
+  // Proceeds as far as the socket allows, at most by one request.
   Event advance(SteadyTime now);
-  // The answer to the request or refusal that advance() reported.
+  // Answers the request or rejection that advance() returned.
   void answer(std::string text, bool keep_open, SteadyTime now);
   void close() { state_ = State::kClosed; }
 
   int fd() const { return socket_.get(); }
   State state() const { return state_; }
-  // What epoll(7) is to watch for.
+  // The events for epoll(7).
   std::uint32_t wanted_events() const { return wanted_; }
-  // When the present state has lasted too long.
+  // When the current state times out.
   SteadyTime deadline() const { return deadline_; }
 
   const Caller& caller() const { return caller_; }
   const RequestHead& head() const { return reader_.head(); }
-  int refusal_status() const { return reader_.refusal_status(); }
-  const std::string& refusal() const { return reader_.refusal(); }
-  // Whether the connection may serve another request after the present one.
+  int rejection_status() const { return reader_.rejection_status(); }
+  const std::string& rejection() const { return reader_.rejection(); }
+  // Whether another request may follow the current one.
   bool may_stay_open(SteadyTime now) const;
   bool is_plain() const { return !options_.identity; }
-  // Between two requests, with nothing of the next one received.
+  // Between two requests, with no byte of the next one received.
   bool is_idle() const;
 
-  // Set by the server: the request that waits for its answer; whether one was ever let through.
+  // Set by the server: the waiting request; whether one was ever authorized.
   RequestId request = 0;
   bool let_through = false;
 
@@ -80,9 +78,9 @@ class ServerConnection {
   void linger();
   Io receive(char* into, std::size_t size);
   Io send(std::string_view bytes);
-  // Watches for what it waits for, if that is its state.
+  // If the session must wait, sets the event to watch for and returns true.
   bool waits(tls::ServerSession::State state);
-  // Whether bytes went through; waits or closes otherwise.
+  // Returns whether bytes were transferred; otherwise waits or closes.
   bool went(const Io& io);
 
   UniqueFd socket_;
@@ -94,7 +92,7 @@ class ServerConnection {
   SteadyTime born_;
   SteadyTime deadline_;
   HeadReader reader_;
-  std::string unread_;  // received beyond the present head
+  std::string unread_;  // received beyond the current head
   std::string out_;
   std::size_t written_ = 0;
   bool keep_open_ = false;

@@ -1,9 +1,8 @@
 #pragma once
 
-// Refusals in the form that clients read. Most take the API's Status object
-// (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/). The exception
-// is /containerLogs: the API server's log streamer makes a Status of its own around the body,
-// whatever that is, so there the bare sentence is what reaches the user of kubectl in one piece.
+// Rejections in the form that clients read: the API's Status object
+// (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/), but plain text
+// for /containerLogs, since the API server's log streamer wraps any body in a Status of its own.
 // Pure.
 
 #include <string>
@@ -13,17 +12,15 @@
 
 namespace slurmlet::podapi {
 
-struct Refusal {
+struct Rejection {
   int code = 0;                 // HTTP status
   std::string reason;           // metav1.StatusReason: "Forbidden", "NotFound", …
   std::string message;          // for people, one line
-  int retry_after_seconds = 0;  // 0 = not said
+  int retry_after_seconds = 0;  // 0 = none
 };
 
-// As a Status object.
-Response status_response(const Refusal& refusal);
-// Whichever the clients of this path (as normalized_path() gives it) read: such an object, or the
-// message alone as plain text.
-Response refusal_response(std::string_view path, const Refusal& refusal);
+Response status_response(const Rejection& rejection);
+// A Status object, or plain text where clients of this normalized_path() read that.
+Response rejection_response(std::string_view path, const Rejection& rejection);
 
 }  // namespace slurmlet::podapi

@@ -308,7 +308,7 @@ void add_endpoint_metrics(std::vector<MetricFamily>& out, const EndpointCounters
       {labelled("cause", "limit", server.turned_away), labelled("cause", "evicted", server.evicted),
        labelled("cause", "handshake", server.handshakes_failed),
        labelled("cause", "timeout", server.timed_out),
-       labelled("cause", "malformed", server.refused_heads)}));
+       labelled("cause", "malformed", server.rejected_heads)}));
   out.push_back(
       counter("slurmlet_endpoint_handshakes_delayed_total",
               "TLS handshakes with the kubelet endpoint that were delayed by a rate limit: "

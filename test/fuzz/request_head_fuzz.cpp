@@ -58,8 +58,8 @@ void require_well_formed(const RequestHead& head, std::string_view taken) {
 }
 
 bool same(const HeadReader& a, const HeadReader& b) {
-  return a.state() == b.state() && a.refusal_status() == b.refusal_status() &&
-         a.refusal() == b.refusal() && a.head().method == b.head().method &&
+  return a.state() == b.state() && a.rejection_status() == b.rejection_status() &&
+         a.rejection() == b.rejection() && a.head().method == b.head().method &&
          a.head().path == b.head().path && a.head().query == b.head().query &&
          a.head().keep_alive == b.head().keep_alive && a.head().headers == b.head().headers;
 }
@@ -91,8 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case HeadReader::State::kIncomplete:
       require(taken == text.size());
       break;
-    case HeadReader::State::kRefused:
-      require(whole.refusal_status() >= 400 && !whole.refusal().empty());
+    case HeadReader::State::kRejected:
+      require(whole.rejection_status() >= 400 && !whole.rejection().empty());
       require(whole.head().headers.empty());
       break;
     case HeadReader::State::kComplete:

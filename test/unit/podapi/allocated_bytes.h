@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-// Of the sanitizers' run-time libraries, whose allocators mallinfo() does not know.
+// mallinfo() does not count the allocators of the sanitizers' run-time libraries.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace slurmlet::podapi {

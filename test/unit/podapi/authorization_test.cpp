@@ -1,5 +1,5 @@
-// Who may ask what: the kubelet's rules against what the kubelet itself does, and the matrix of
-// identity × path × verb through gate and routes.
+// The kubelet's rules against the kubelet's behaviour, and the matrix of identity × path × verb
+// through gate and routes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,13 +39,13 @@ TEST(RequestAttributes, AreTheKubelets) {
   EXPECT_GE(rows, 700);
 }
 
-TEST(RequestAttributes, OfAPathThatMeansNothing) {
+TEST(RequestAttributes, OfAnInvalidPath) {
   EXPECT_THAT(request_attributes("GET", "/pods%").subresources, ElementsAre("proxy"));
   EXPECT_THAT(request_attributes("GET", "/pods%00").subresources, ElementsAre("proxy"));
   EXPECT_THAT(request_attributes("GET", "").subresources, ElementsAre("proxy"));
 }
 
-// One identity and what RBAC grants it: "verb subresource", "*" for any.
+// An identity and its rights: "verb subresource", "*" = any.
 struct Identity {
   std::string name;
   std::set<std::string> grants;
@@ -67,8 +67,8 @@ const std::vector<Identity> kIdentities{
     {"nobody", {}},
 };
 
-// What the gate asks about for each path and verb, and what the route answers to who was let in.
-// The subresources are the kubelet's, by hand.
+// The subresources that the gate must review for each path, copied from the kubelet, and the
+// route's answers.
 struct Path {
   std::string path;
   std::vector<std::string> subresources;
@@ -130,7 +130,7 @@ class Endpoint {
             },
             unlimited()) {}
 
-  Response ask(const RequestHead& head, const Caller& caller) {
+  Response send(const RequestHead& head, const Caller& caller) {
     const Now now = fakes::FakeClock{}.now();
     ++id_;
     if (auto response = gate_.begin(id_, caller, head, now)) {
@@ -159,26 +159,26 @@ class Endpoint {
 
 class AuthorizationMatrix : public ::testing::TestWithParam<Identity> {};
 
-TEST_P(AuthorizationMatrix, AsksTheKubeletsQuestionsAndFollowsTheAnswers) {
+TEST_P(AuthorizationMatrix, SendsTheKubeletsQueriesAndFollowsTheAnswers) {
   const Identity& identity = GetParam();
   for (const Path& path : kPaths) {
     for (const Method& method : kMethods) {
       for (const bool by_token : {false, true}) {
         Endpoint endpoint;
-        std::vector<std::string> asked;
+        std::vector<std::string> reviewed;
         endpoint.api_.tokens = [&](const std::string&) {
           return fakes::FakeReviewApi::user(identity.name);
         };
-        endpoint.api_.access = [&](const kube::AccessQuestion& question) {
-          EXPECT_EQ(question.user.name, identity.name);
-          EXPECT_EQ(question.verb, method.verb);
-          EXPECT_EQ(question.node_name, "n1");
-          asked.push_back(question.subresource);
-          return kube::AccessReview{identity.may(question.verb, question.subresource), ""};
+        endpoint.api_.access = [&](const kube::AccessQuestion& query) {
+          EXPECT_EQ(query.user.name, identity.name);
+          EXPECT_EQ(query.verb, method.verb);
+          EXPECT_EQ(query.node_name, "n1");
+          reviewed.push_back(query.subresource);
+          return kube::AccessReview{identity.may(query.verb, query.subresource), ""};
         };
         const auto response =
-            endpoint.ask(request(method.name, path.path, by_token ? "Bearer t" : ""),
-                         by_token ? Caller{} : certificate(identity.name));
+            endpoint.send(request(method.name, path.path, by_token ? "Bearer t" : ""),
+                          by_token ? Caller{} : certificate(identity.name));
 
         std::vector<std::string> expected;
         bool allowed = false;
@@ -189,7 +189,7 @@ TEST_P(AuthorizationMatrix, AsksTheKubeletsQuestionsAndFollowsTheAnswers) {
           }
         }
         const std::string row = identity.name + " " + method.name + " " + path.path;
-        EXPECT_EQ(asked, expected) << row;
+        EXPECT_EQ(reviewed, expected) << row;
         EXPECT_EQ(response.status, allowed ? path.*method.status : 403) << row;
         EXPECT_EQ(endpoint.snapshots(), allowed ? 1 : 0) << row << ": no handler unauthorized";
       }
@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(Everyone, AuthorizationMatrix, ::testing::ValuesIn(kIde
                            return name;
                          });
 
-// Some cells of the matrix in words, so that the table and the loop above cannot both be wrong.
+// Some cells of the matrix spelled out, so that the table and the loop above cannot both be wrong.
 TEST(AuthorizationMatrixCells, InWords) {
   struct Row {
     std::string who, method, path;
@@ -235,23 +235,23 @@ TEST(AuthorizationMatrixCells, InWords) {
                                        [&row](const auto& one) { return one.name == row.who; });
     ASSERT_NE(identity, kIdentities.end());
     Endpoint endpoint;
-    endpoint.api_.access = [identity](const kube::AccessQuestion& question) {
-      return kube::AccessReview{identity->may(question.verb, question.subresource), ""};
+    endpoint.api_.access = [identity](const kube::AccessQuestion& query) {
+      return kube::AccessReview{identity->may(query.verb, query.subresource), ""};
     };
-    EXPECT_EQ(endpoint.ask(request(row.method, row.path), certificate(row.who)).status, row.status)
+    EXPECT_EQ(endpoint.send(request(row.method, row.path), certificate(row.who)).status, row.status)
         << row.who << " " << row.method << " " << row.path;
   }
 }
 
-TEST(AuthorizationMatrixCells, NothingReachesAHandlerUnnamedOrUnasked) {
+TEST(AuthorizationMatrixCells, NothingReachesAHandlerWithoutAuthorization) {
   for (const Path& path : kPaths) {
     for (const Method& method : kMethods) {
       Endpoint endpoint;
       endpoint.api_.access = [](const kube::AccessQuestion&) {
         return Error{Code::kUnavailable, "down"};
       };
-      EXPECT_EQ(endpoint.ask(request(method.name, path.path), {}).status, 401) << path.path;
-      EXPECT_EQ(endpoint.ask(request(method.name, path.path), certificate("a")).status, 503)
+      EXPECT_EQ(endpoint.send(request(method.name, path.path), {}).status, 401) << path.path;
+      EXPECT_EQ(endpoint.send(request(method.name, path.path), certificate("a")).status, 503)
           << path.path;
       EXPECT_EQ(endpoint.snapshots(), 0) << path.path;
     }

@@ -15,16 +15,16 @@ int granted(CallerBudget& budget, const std::string& host, int count, SteadyTime
   return out;
 }
 
-TEST(CallerBudgetTest, StrangersShareOneLimitAndKnownAddressesAnother) {
+TEST(CallerBudgetTest, UnauthenticatedClientsShareOneLimitAndKnownAddressesAnother) {
   CallerBudget budget{{2, 10}};
   const SteadyTime now{seconds{100}};
-  budget.know("friend");
-  int strangers = 0;
+  budget.know("known");
+  int newcomers = 0;
   for (int i = 0; i < 20; ++i) {
-    strangers += granted(budget, "stranger" + std::to_string(i), 1, now);
+    newcomers += granted(budget, "newcomer" + std::to_string(i), 1, now);
   }
-  EXPECT_EQ(strangers, 10);
-  EXPECT_EQ(granted(budget, "friend", 20, now), 10);
+  EXPECT_EQ(newcomers, 10);
+  EXPECT_EQ(granted(budget, "known", 20, now), 10);
   EXPECT_GT(budget.take("another", now), now);
   EXPECT_EQ(granted(budget, "another", 10, now + seconds{2}), 4) << "two a second";
 }
@@ -37,7 +37,7 @@ TEST(CallerBudgetTest, TheAddressKnownLongestIsForgotten) {
   }
   EXPECT_FALSE(budget.knows("h0"));
   EXPECT_TRUE(budget.knows("h198"));
-  EXPECT_FALSE(budget.knows("stranger"));
+  EXPECT_FALSE(budget.knows("newcomer"));
 }
 
 }  // namespace caller_budget_test

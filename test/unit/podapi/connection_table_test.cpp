@@ -7,7 +7,7 @@
 namespace slurmlet::podapi {
 namespace {
 
-// Connections that have sent half a head, in the order of their coming.
+// Connections with half a head sent, in order of arrival.
 Entries half_open(const std::vector<const char*>& hosts, const ServerOptions& options) {
   Entries entries;
   for (const char* host : hosts) {
@@ -19,10 +19,10 @@ Entries half_open(const std::vector<const char*>& hosts, const ServerOptions& op
   return entries;
 }
 
-TEST(ConnectionTableTest, TheOldestStrangerMakesRoomForAKnownAddress) {
+TEST(ConnectionTableTest, TheOldestUnauthenticatedIsEvictedForAKnownAddress) {
   const ServerOptions options;
   Entries entries = half_open({"a", "b", "c"}, options);
-  EXPECT_FALSE(choose_to_evict(entries, nullptr, false)) << "a stranger waits for none";
+  EXPECT_FALSE(choose_to_evict(entries, nullptr, false)) << "unauthenticated clients evict nobody";
   EXPECT_EQ(choose_to_evict(entries, nullptr, true), 1U);
   const std::string host = "b";
   EXPECT_EQ(choose_to_evict(entries, &host, true), 2U);

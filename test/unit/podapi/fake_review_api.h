@@ -1,6 +1,6 @@
 #pragma once
 
-// A ReviewApi whose answers the test gives, now or later. Not thread-safe.
+// A ReviewApi scripted by the test. Not thread-safe.
 
 #include <functional>
 #include <memory>
@@ -15,13 +15,13 @@ namespace slurmlet::fakes {
 
 class FakeReviewApi final : public kube::ReviewApi {
  public:
-  // --- scripted by the test: answers at the next poll(); without it, answer_…() does.
+  // --- scripted by the test: answers the next poll(); otherwise answer_…() does
   std::function<Result<kube::TokenReview>(const std::string&)> tokens;
   std::function<Result<kube::AccessReview>(const kube::AccessQuestion&)> access;
 
   // --- seen by the test
-  std::vector<std::string> asked_tokens;
-  std::vector<kube::AccessQuestion> asked_access;
+  std::vector<std::string> reviewed_tokens;
+  std::vector<kube::AccessQuestion> reviewed_access;
 
   void answer_token(Result<kube::TokenReview> answer) { *last_token_ = std::move(answer); }
   void answer_access(Result<kube::AccessReview> answer) { *last_access_ = std::move(answer); }
@@ -33,7 +33,7 @@ class FakeReviewApi final : public kube::ReviewApi {
   // --- kube::ReviewApi
   std::unique_ptr<kube::PendingCall<kube::TokenReview>> review_token(const std::string& token,
                                                                      SteadyTime now) override {
-    asked_tokens.push_back(token);
+    reviewed_tokens.push_back(token);
     last_token_ = std::make_shared<Slot<kube::TokenReview>>();
     if (tokens) {
       *last_token_ = tokens(token);
@@ -41,11 +41,11 @@ class FakeReviewApi final : public kube::ReviewApi {
     return std::make_unique<Call<kube::TokenReview>>(last_token_, now);
   }
   std::unique_ptr<kube::PendingCall<kube::AccessReview>> review_access(
-      const kube::AccessQuestion& question, SteadyTime now) override {
-    asked_access.push_back(question);
+      const kube::AccessQuestion& query, SteadyTime now) override {
+    reviewed_access.push_back(query);
     last_access_ = std::make_shared<Slot<kube::AccessReview>>();
     if (access) {
-      *last_access_ = access(question);
+      *last_access_ = access(query);
     }
     return std::make_unique<Call<kube::AccessReview>>(last_access_, now);
   }

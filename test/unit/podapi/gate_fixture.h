@@ -1,6 +1,6 @@
 #pragma once
 
-// Callers and requests for the tests of the gate and of what is behind it.
+// Callers and requests for tests of the gate and the routes.
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -48,7 +48,6 @@ inline nlohmann::json json_of(const Response& response) {
   return nlohmann::json::parse(response.body, nullptr, false);
 }
 
-// "" where there is none.
 inline std::string header(const Response& response, const std::string& name) {
   for (const auto& [key, value] : response.headers) {
     if (key == name) {

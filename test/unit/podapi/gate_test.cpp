@@ -37,8 +37,8 @@ class GateTest : public ::testing::Test {
     }
     return *gate_;
   }
-  // What the gate says to a request, once all reviews that have an answer are in.
-  std::optional<Response> ask(const RequestHead& head, const Caller& caller = {}) {
+  // The gate's answer after all scripted reviews.
+  std::optional<Response> send(const RequestHead& head, const Caller& caller = {}) {
     const RequestId id = next_id_++;
     if (auto answer = gate().begin(id, caller, head, clock_.now())) {
       return answer;
@@ -51,7 +51,7 @@ class GateTest : public ::testing::Test {
     return std::nullopt;
   }
   int status(const RequestHead& head, const Caller& caller = {}) {
-    const auto answer = ask(head, caller);
+    const auto answer = send(head, caller);
     return answer ? answer->status : 0;
   }
   std::vector<std::pair<RequestId, Response>> step() {
@@ -69,14 +69,14 @@ class GateTest : public ::testing::Test {
     api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{true, ""}; };
   }
   void allow_only(const std::string& subresource) {
-    api_.access = [subresource](const kube::AccessQuestion& question) {
-      return kube::AccessReview{question.subresource == subresource, ""};
+    api_.access = [subresource](const kube::AccessQuestion& query) {
+      return kube::AccessReview{query.subresource == subresource, ""};
     };
   }
-  std::vector<std::string> asked_subresources() const {
+  std::vector<std::string> reviewed_subresources() const {
     std::vector<std::string> names;
-    for (const auto& question : api_.asked_access) {
-      names.push_back(question.subresource);
+    for (const auto& query : api_.reviewed_access) {
+      names.push_back(query.subresource);
     }
     return names;
   }
@@ -89,10 +89,10 @@ class GateTest : public ::testing::Test {
   std::unique_ptr<Gate> gate_;
 };
 
-TEST_F(GateTest, WhoGetsWhatIsLoggedWhenItChangesAndNotWithoutEnd) {
-  const auto lines_with = [](const std::string& text, const std::string& words) {
+TEST_F(GateTest, LogsChangedDecisionsWithALimit) {
+  const auto lines_with = [](const std::string& text, const std::string& phrase) {
     int count = 0;
-    for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    for (auto at = text.find(phrase); at != std::string::npos; at = text.find(phrase, at + 1)) {
       ++count;
     }
     return count;
@@ -101,7 +101,7 @@ TEST_F(GateTest, WhoGetsWhatIsLoggedWhenItChangesAndNotWithoutEnd) {
   testing::internal::CaptureStderr();
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(status(with_token("/metrics", "one")), 200);
-    clock_.advance(options_.allowed_ttl);  // so that it is reviewed again
+    clock_.advance(options_.allowed_ttl);  // expires the result
   }
   api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{false, ""}; };
   for (int i = 0; i < 5; ++i) {
@@ -119,12 +119,12 @@ TEST_F(GateTest, WhoGetsWhatIsLoggedWhenItChangesAndNotWithoutEnd) {
   EXPECT_LE(lines_with(testing::internal::GetCapturedStderr(), "nodes/metrics"), 22);
 }
 
-TEST_F(GateTest, NobodyIsLetInUnnamed) {
+TEST_F(GateTest, RejectsAnonymous) {
   let_everyone_in();
   for (const std::string authorization :
        {"", "Bearer", "Bearer ", "Bearer  two-spaces", "Basic dXNlcjpwdw==", "Bearer\ttab", "token",
         "Bearer caf\xc3\xa9", "Bearer a\x01z", "BearerX t"}) {
-    const auto answer = ask(request("GET", "/metrics", authorization));
+    const auto answer = send(request("GET", "/metrics", authorization));
     ASSERT_TRUE(answer) << authorization;
     EXPECT_EQ(answer->status, 401) << authorization;
     const auto body = json_of(*answer);
@@ -133,10 +133,10 @@ TEST_F(GateTest, NobodyIsLetInUnnamed) {
     EXPECT_EQ(body["reason"], "Unauthorized");
     EXPECT_EQ(body["code"], 401);
   }
-  EXPECT_THAT(api_.asked_tokens, IsEmpty());
+  EXPECT_THAT(api_.reviewed_tokens, IsEmpty());
 }
 
-TEST_F(GateTest, TwoAuthorizationHeadersNameNobody) {
+TEST_F(GateTest, RejectsTwoAuthorizationHeaders) {
   let_everyone_in();
   auto head = with_token("/metrics", "t");
   head.headers.emplace_back("authorization", "Bearer t");
@@ -149,48 +149,48 @@ TEST_F(GateTest, TheBearerSchemeIsReadAsTheApiServerReadsIt) {
        {"Bearer abc", "bearer abc", "BEARER abc", "  Bearer abc \t", "Bearer abc and more"}) {
     EXPECT_EQ(status(request("GET", "/metrics", authorization)), 200) << authorization;
   }
-  EXPECT_THAT(api_.asked_tokens, ElementsAre("abc"));
+  EXPECT_THAT(api_.reviewed_tokens, ElementsAre("abc"));
 }
 
 TEST_F(GateTest, ACertificateNamesItsUser) {
   let_everyone_in();
   const auto answer =
-      ask(with_token("/metrics", "t"), certificate("alice", {"dev", "system:masters"}));
+      send(with_token("/metrics", "t"), certificate("alice", {"dev", "system:masters"}));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
-  ASSERT_EQ(api_.asked_access.size(), 1U);
+  ASSERT_EQ(api_.reviewed_access.size(), 1U);
   EXPECT_EQ(
-      api_.asked_access[0],
+      api_.reviewed_access[0],
       (kube::AccessQuestion{{"alice", "", {"dev", "system:masters", "system:authenticated"}, {}},
                             "get",
                             "metrics",
                             "n1"}));
-  EXPECT_THAT(api_.asked_tokens, IsEmpty()) << "the certificate comes first";
+  EXPECT_THAT(api_.reviewed_tokens, IsEmpty()) << "the certificate comes first";
 }
 
 TEST_F(GateTest, GroupsAreAddedAsTheApiServersAuthenticatorsDo) {
   let_everyone_in();
-  ask(request("GET", "/metrics"), certificate("system:anonymous", {"g"}));
-  ask(request("GET", "/metrics"), certificate("a", {"system:unauthenticated"}));
-  ask(request("GET", "/metrics"), certificate("b", {"system:authenticated"}));
+  send(request("GET", "/metrics"), certificate("system:anonymous", {"g"}));
+  send(request("GET", "/metrics"), certificate("a", {"system:unauthenticated"}));
+  send(request("GET", "/metrics"), certificate("b", {"system:authenticated"}));
   api_.tokens = [](const std::string&) { return FakeReviewApi::user("c", {"g"}); };
-  ask(with_token("/metrics", "t"));
-  ASSERT_EQ(api_.asked_access.size(), 4U);
-  EXPECT_THAT(api_.asked_access[0].user.groups, ElementsAre("g"));
-  EXPECT_THAT(api_.asked_access[1].user.groups, ElementsAre("system:unauthenticated"));
-  EXPECT_THAT(api_.asked_access[2].user.groups, ElementsAre("system:authenticated"));
-  EXPECT_THAT(api_.asked_access[3].user.groups, ElementsAre("g", "system:authenticated"));
+  send(with_token("/metrics", "t"));
+  ASSERT_EQ(api_.reviewed_access.size(), 4U);
+  EXPECT_THAT(api_.reviewed_access[0].user.groups, ElementsAre("g"));
+  EXPECT_THAT(api_.reviewed_access[1].user.groups, ElementsAre("system:unauthenticated"));
+  EXPECT_THAT(api_.reviewed_access[2].user.groups, ElementsAre("system:authenticated"));
+  EXPECT_THAT(api_.reviewed_access[3].user.groups, ElementsAre("g", "system:authenticated"));
 }
 
-TEST_F(GateTest, ACertificateThatIsNotBelievedIsAsGoodAsNone) {
+TEST_F(GateTest, AnUnverifiedCertificateIsIgnored) {
   let_everyone_in();
-  const Caller refused;
-  EXPECT_EQ(status(request("GET", "/metrics"), refused), 401);
-  EXPECT_EQ(status(with_token("/metrics", "t"), refused), 200);
+  const Caller unverified;
+  EXPECT_EQ(status(request("GET", "/metrics"), unverified), 401);
+  EXPECT_EQ(status(with_token("/metrics", "t"), unverified), 200);
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("")), 401) << "it names nobody";
 }
 
-TEST_F(GateTest, ACertificateThatExpiresWhileItsConnectionLivesIsNoLongerBelieved) {
+TEST_F(GateTest, RejectsACertificateThatHasExpiredSinceTheHandshake) {
   let_everyone_in();
   Caller caller = certificate("alice");
   caller.certificate->not_after = clock_.now().wall + seconds{5};
@@ -206,8 +206,8 @@ TEST_F(GateTest, ATokenIsReviewedThenItsAccess) {
   EXPECT_EQ(wake_, clock_.now().steady + seconds{10});
   api_.answer_token(FakeReviewApi::user("prometheus", {"system:serviceaccounts"}));
   EXPECT_THAT(step(), IsEmpty());
-  ASSERT_EQ(api_.asked_access.size(), 1U);
-  EXPECT_EQ(api_.asked_access[0].user.name, "prometheus");
+  ASSERT_EQ(api_.reviewed_access.size(), 1U);
+  EXPECT_EQ(api_.reviewed_access[0].user.name, "prometheus");
   api_.answer_access(kube::AccessReview{true, ""});
   const auto answers = step();
   ASSERT_EQ(answers.size(), 1U);
@@ -219,9 +219,9 @@ TEST_F(GateTest, ATokenIsReviewedThenItsAccess) {
   EXPECT_EQ(gate().counters().access_reviews, 1U);
 }
 
-TEST_F(GateTest, ForbiddenIsSaidInTheKubeletsWords) {
+TEST_F(GateTest, ForbiddenHasTheKubeletsMessage) {
   allow_only("");
-  const auto answer = ask(request("GET", "/pods"), certificate("bob"));
+  const auto answer = send(request("GET", "/pods"), certificate("bob"));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 403);
   EXPECT_EQ(answer->content_type, "application/json");
@@ -230,30 +230,30 @@ TEST_F(GateTest, ForbiddenIsSaidInTheKubeletsWords) {
   EXPECT_EQ(json_of(*answer)["reason"], "Forbidden");
 }
 
-TEST_F(GateTest, TheLogStreamerGetsTheBareSentence) {
+TEST_F(GateTest, TheLogStreamerGetsPlainText) {
   allow_only("");
-  const auto answer = ask(request("GET", "//containerLogs/ns/p/c"), certificate("bob\n\xff"));
+  const auto answer = send(request("GET", "//containerLogs/ns/p/c"), certificate("bob\n\xff"));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->content_type, "text/plain; charset=utf-8");
   EXPECT_EQ(answer->body,
             "Forbidden (user=bob \xEF\xBF\xBD, verb=get, resource=nodes, subresource(s)=[proxy])");
 }
 
-TEST_F(GateTest, TheSecondSubresourceIsAskedWhenTheFirstIsDenied) {
+TEST_F(GateTest, ReviewsTheSecondSubresourceIfTheFirstIsDenied) {
   allow_only("proxy");
   EXPECT_EQ(status(request("GET", "/healthz"), certificate("old")), 200);
-  EXPECT_THAT(asked_subresources(), ElementsAre("healthz", "proxy"));
+  EXPECT_THAT(reviewed_subresources(), ElementsAre("healthz", "proxy"));
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("old")), 403) << "no way round by proxy";
-  EXPECT_THAT(asked_subresources(), ElementsAre("healthz", "proxy", "metrics"));
+  EXPECT_THAT(reviewed_subresources(), ElementsAre("healthz", "proxy", "metrics"));
   EXPECT_EQ(status(request("GET", "/configz"), certificate("old")), 200);
-  EXPECT_THAT(asked_subresources(), ElementsAre("healthz", "proxy", "metrics", "configz"))
+  EXPECT_THAT(reviewed_subresources(), ElementsAre("healthz", "proxy", "metrics", "configz"))
       << "the answer about proxy is kept";
 }
 
 TEST_F(GateTest, TheFirstThatIsAllowedIsEnough) {
   allow_only("pods");
   EXPECT_EQ(status(request("GET", "/runningpods/"), certificate("a")), 200);
-  EXPECT_THAT(asked_subresources(), ElementsAre("pods"));
+  EXPECT_THAT(reviewed_subresources(), ElementsAre("pods"));
 }
 
 TEST_F(GateTest, AnswersAreKeptForTheirTimes) {
@@ -262,27 +262,27 @@ TEST_F(GateTest, AnswersAreKeptForTheirTimes) {
   EXPECT_EQ(status(head), 200);
   clock_.advance(minutes{2} - milliseconds{1});
   EXPECT_EQ(status(head), 200);
-  EXPECT_EQ(api_.asked_tokens.size(), 1U);
+  EXPECT_EQ(api_.reviewed_tokens.size(), 1U);
   clock_.advance(milliseconds{1});
   EXPECT_EQ(status(head), 200);
-  EXPECT_EQ(api_.asked_tokens.size(), 2U) << "a token for 2 min";
-  EXPECT_EQ(api_.asked_access.size(), 1U);
+  EXPECT_EQ(api_.reviewed_tokens.size(), 2U) << "a token for 2 min";
+  EXPECT_EQ(api_.reviewed_access.size(), 1U);
   clock_.advance(minutes{3});
   EXPECT_EQ(status(head), 200);
-  EXPECT_EQ(api_.asked_access.size(), 2U) << "a yes for 5 min";
+  EXPECT_EQ(api_.reviewed_access.size(), 2U) << "a yes for 5 min";
 
   allow_only("");
   const Caller bob = certificate("bob");
   EXPECT_EQ(status(request("GET", "/metrics"), bob), 403);
   clock_.advance(seconds{30} - milliseconds{1});
   EXPECT_EQ(status(request("GET", "/metrics"), bob), 403);
-  EXPECT_EQ(api_.asked_access.size(), 3U);
+  EXPECT_EQ(api_.reviewed_access.size(), 3U);
   clock_.advance(milliseconds{1});
   EXPECT_EQ(status(request("GET", "/metrics"), bob), 403);
-  EXPECT_EQ(api_.asked_access.size(), 4U) << "a no for 30 s";
+  EXPECT_EQ(api_.reviewed_access.size(), 4U) << "a no for 30 s";
 }
 
-TEST_F(GateTest, ATokenThatIsNotBelievedIsRememberedToo) {
+TEST_F(GateTest, CachesRejectedTokens) {
   api_.tokens = [](const std::string& token) {
     return kube::TokenReview{false, {}, token == "sick" ? "the authenticator did not answer" : ""};
   };
@@ -291,15 +291,16 @@ TEST_F(GateTest, ATokenThatIsNotBelievedIsRememberedToo) {
   clock_.advance(seconds{29});
   EXPECT_EQ(status(with_token("/metrics", "bad")), 401);
   EXPECT_EQ(status(with_token("/metrics", "sick")), 401);
-  EXPECT_THAT(api_.asked_tokens, ElementsAre("bad", "sick"));
+  EXPECT_THAT(api_.reviewed_tokens, ElementsAre("bad", "sick"));
   clock_.advance(seconds{1});
   EXPECT_EQ(status(with_token("/metrics", "bad")), 401);
   EXPECT_EQ(status(with_token("/metrics", "sick")), 401);
-  EXPECT_THAT(api_.asked_tokens, ElementsAre("bad", "sick", "sick")) << "the passing one, sooner";
-  EXPECT_THAT(api_.asked_access, IsEmpty());
+  EXPECT_THAT(api_.reviewed_tokens, ElementsAre("bad", "sick", "sick"))
+      << "the passing one, sooner";
+  EXPECT_THAT(api_.reviewed_access, IsEmpty());
 }
 
-TEST_F(GateTest, ARevokedTokenIsShutOutWhenItsTimeIsOver) {
+TEST_F(GateTest, RejectsARevokedTokenOnceItsResultExpires) {
   let_everyone_in();
   EXPECT_EQ(status(with_token("/metrics", "t")), 200);
   api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
@@ -307,10 +308,10 @@ TEST_F(GateTest, ARevokedTokenIsShutOutWhenItsTimeIsOver) {
   EXPECT_EQ(status(with_token("/metrics", "t")), 401);
 }
 
-TEST_F(GateTest, ARevokedTokenIsAStrangersAgain) {
+TEST_F(GateTest, ARevokedTokenIsUnauthenticatedAgain) {
   allow_reviews({0, 2});
   let_everyone_in();
-  EXPECT_EQ(status(with_token("/metrics", "t")), 200);  // leaves one of each budget
+  EXPECT_EQ(status(with_token("/metrics", "t")), 200);  // leaves one review in each bucket
   api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
   clock_.advance(minutes{2});
   EXPECT_EQ(status(with_token("/metrics", "t")), 401) << "within the budget of those let in before";
@@ -323,9 +324,9 @@ TEST_F(GateTest, ARevokedTokenIsAStrangersAgain) {
 }
 
 TEST_F(GateTest, AnswersBelongToOneUserVerbAndSubresource) {
-  api_.access = [](const kube::AccessQuestion& question) {
-    return kube::AccessReview{question.user.name == "a" && question.user.groups.size() == 1 &&
-                                  question.verb == "get" && question.subresource == "metrics",
+  api_.access = [](const kube::AccessQuestion& query) {
+    return kube::AccessReview{query.user.name == "a" && query.user.groups.size() == 1 &&
+                                  query.verb == "get" && query.subresource == "metrics",
                               ""};
   };
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("a")), 200);
@@ -335,20 +336,20 @@ TEST_F(GateTest, AnswersBelongToOneUserVerbAndSubresource) {
   EXPECT_EQ(status(request("HEAD", "/metrics"), certificate("a")), 403);
   EXPECT_EQ(status(request("GET", "/stats/"), certificate("a")), 403);
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("a")), 200);
-  // Parts that join to the same text must not be taken for each other.
+  // Parts that concatenate to the same text must not be confused.
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("c", {"d", "ef"})), 403);
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("c", {"de", "f"})), 403);
-  EXPECT_EQ(api_.asked_access.size(), 8U);
+  EXPECT_EQ(api_.reviewed_access.size(), 8U);
 }
 
-TEST_F(GateTest, WhoWaitsForTheSameReviewSharesIt) {
+TEST_F(GateTest, SharesEqualReviews) {
   EXPECT_FALSE(begin(1, with_token("/metrics", "t")));
   EXPECT_FALSE(begin(2, with_token("/metrics", "t")));
   EXPECT_FALSE(begin(3, with_token("/stats/summary", "t")));
-  EXPECT_EQ(api_.asked_tokens.size(), 1U);
+  EXPECT_EQ(api_.reviewed_tokens.size(), 1U);
   api_.answer_token(FakeReviewApi::user("u"));
   EXPECT_THAT(step(), IsEmpty());
-  EXPECT_THAT(asked_subresources(), ElementsAre("metrics", "stats"));
+  EXPECT_THAT(reviewed_subresources(), ElementsAre("metrics", "stats"));
   api_.answer_access(kube::AccessReview{true, ""});  // about stats, the last one
   auto answers = step();
   ASSERT_EQ(answers.size(), 1U);
@@ -360,7 +361,7 @@ TEST_F(GateTest, WhoWaitsForTheSameReviewSharesIt) {
   EXPECT_EQ(answers[1].second.status, 503);
 }
 
-TEST_F(GateTest, WhoLeftIsNotAnswered) {
+TEST_F(GateTest, ForgetsClientsThatLeft) {
   EXPECT_FALSE(begin(1, with_token("/metrics", "t")));
   EXPECT_FALSE(begin(2, with_token("/metrics", "t")));
   gate().forget(1);
@@ -371,10 +372,10 @@ TEST_F(GateTest, WhoLeftIsNotAnswered) {
   EXPECT_EQ(answers[0].first, 2U);
 }
 
-TEST_F(GateTest, AnApiServerThatCannotBeAskedIsNeverAYes) {
+TEST_F(GateTest, AnUnreachableApiServerNeverAllows) {
   for (const Code code : {Code::kUnavailable, Code::kTimeout, Code::kInternal, Code::kInvalid}) {
     api_.tokens = [code](const std::string&) { return Error{code, "secret detail"}; };
-    const auto answer = ask(with_token("/metrics", "t"));
+    const auto answer = send(with_token("/metrics", "t"));
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 503);
     EXPECT_EQ(header(*answer, "Retry-After"), "5");
@@ -384,17 +385,17 @@ TEST_F(GateTest, AnApiServerThatCannotBeAskedIsNeverAYes) {
     EXPECT_THAT(body["message"].get<std::string>(), HasSubstr("the API server cannot be queried"));
     EXPECT_THAT(answer->body, Not(HasSubstr("secret")));
   }
-  EXPECT_EQ(api_.asked_tokens.size(), 4U) << "errors are not kept";
+  EXPECT_EQ(api_.reviewed_tokens.size(), 4U) << "errors are not kept";
 
   api_.access = [](const kube::AccessQuestion&) { return kDown; };
   EXPECT_EQ(status(request("GET", "/pods"), certificate("a")), 503);
-  EXPECT_THAT(asked_subresources(), ElementsAre("pods")) << "an error is not a no";
+  EXPECT_THAT(reviewed_subresources(), ElementsAre("pods")) << "an error is not a no";
   let_everyone_in();
   EXPECT_EQ(status(request("GET", "/pods"), certificate("a")), 200);
-  EXPECT_THAT(asked_subresources(), ElementsAre("pods", "pods")) << "nor is it kept";
+  EXPECT_THAT(reviewed_subresources(), ElementsAre("pods", "pods")) << "nor is it kept";
 }
 
-TEST_F(GateTest, WhatIsKeptOutlivesAnOutage) {
+TEST_F(GateTest, CachedResultsOutliveAnOutage) {
   let_everyone_in();
   EXPECT_EQ(status(with_token("/metrics", "t")), 200);
   api_.tokens = [](const std::string&) { return kDown; };
@@ -405,22 +406,22 @@ TEST_F(GateTest, WhatIsKeptOutlivesAnOutage) {
   EXPECT_EQ(status(with_token("/metrics", "t")), 503);
 }
 
-TEST_F(GateTest, ACredentialThatMayNotAskSaysTheCure) {
+TEST_F(GateTest, ACredentialWithoutRightsToReviewReportsTheFix) {
   api_.tokens = [](const std::string&) { return Error{Code::kDenied, "403 Forbidden"}; };
-  const auto answer = ask(with_token("/metrics", "t"));
+  const auto answer = send(with_token("/metrics", "t"));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 503);
   EXPECT_THAT(json_of(*answer)["message"].get<std::string>(), HasSubstr("system:auth-delegator"));
 }
 
-TEST_F(GateTest, StrangersTokensAreReviewedAtALimitedRate) {
+TEST_F(GateTest, UnknownTokensAreReviewedAtALimitedRate) {
   allow_reviews({5, 20});
   options_.max_waiting = 1000;
   api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(status(with_token("/metrics", "guess" + std::to_string(i))), 401);
   }
-  const auto answer = ask(with_token("/metrics", "one too many"));
+  const auto answer = send(with_token("/metrics", "one too many"));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 429);
   EXPECT_EQ(header(*answer, "Retry-After"), "5");
@@ -439,7 +440,7 @@ TEST_F(GateTest, StrangersTokensAreReviewedAtALimitedRate) {
   EXPECT_EQ(let_through, 20) << "no more than the burst is saved up";
 }
 
-TEST_F(GateTest, AFloodOfStrangersDoesNotShutOutWhoWasLetInBefore) {
+TEST_F(GateTest, AFloodOfUnknownTokensDoesNotLockOutKnownOnes) {
   options_.max_cached = 4;
   let_everyone_in();
   EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200);
@@ -452,30 +453,30 @@ TEST_F(GateTest, AFloodOfStrangersDoesNotShutOutWhoWasLetInBefore) {
     ++reviewed;
   }
   EXPECT_GT(reviewed, 0);
-  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "though its time was over";
+  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "although it had expired";
 }
 
-// With more tokens than there are reviews, from many addresses.
+// Tries more tokens than reviews are allowed, from many addresses.
 void GateTest::guess() {
   const auto tokens = api_.tokens;
   api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
-  const auto before = api_.asked_tokens.size();
+  const auto before = api_.reviewed_tokens.size();
   for (int i = 0; i < 1000; ++i) {
     status(with_token("/metrics", "guess-" + std::to_string(next_id_)),
            from(fmt::format("10.0.{}.{}", i % 10, i % 100)));
   }
-  EXPECT_LE(api_.asked_tokens.size() - before, 32U);
+  EXPECT_LE(api_.reviewed_tokens.size() - before, 32U);
   api_.tokens = tokens;
 }
 
-TEST_F(GateTest, AnAddressThatWasLetThroughGetsItsRotatedTokenReviewedWhateverTheOthersDo) {
+TEST_F(GateTest, AKnownAddressGetsItsRotatedTokenReviewedDuringAFlood) {
   let_everyone_in();
   const Caller prometheus = from("10.1.0.200");
   EXPECT_EQ(status(with_token("/metrics", "token-0"), prometheus), 200);
   for (int i = 1; i < 5; ++i) {
     guess();
     EXPECT_EQ(status(with_token("/metrics", "token"), from("192.0.2.7")), 429)
-        << "there is none left for who is unknown";
+        << "no review is left for unknown addresses";
     EXPECT_EQ(status(with_token("/metrics", "token-" + std::to_string(i)), prometheus), 200);
     clock_.advance(minutes{10});
   }
@@ -487,8 +488,8 @@ TEST_F(GateTest, AnAddressThatWasLetThroughGetsItsRotatedTokenReviewedWhateverTh
   EXPECT_EQ(reviewed, static_cast<int>(options_.reviews.burst)) << "no more than its own";
 }
 
-// When the API server is slow as well.
-TEST_F(GateTest, StrangersWhoWaitLeaveARotatedTokenItsPlace) {
+// The API server is slow, too.
+TEST_F(GateTest, WaitingUnknownTokensLeaveRoomForARotatedToken) {
   options_.max_waiting = 4;
   let_everyone_in();
   const Caller prometheus = from("10.0.0.200");
@@ -500,8 +501,8 @@ TEST_F(GateTest, StrangersWhoWaitLeaveARotatedTokenItsPlace) {
   EXPECT_FALSE(begin(104, with_token("/metrics", "new"), prometheus));
 }
 
-// Whose address a pod beside it may share.
-TEST_F(GateTest, RandomTokensOfAKnownAddressLeaveKnownTokensAPlace) {
+// A pod may share the address of a known client.
+TEST_F(GateTest, RandomTokensOfAKnownAddressLeaveRoomForKnownTokens) {
   options_.max_waiting = 4;
   let_everyone_in();
   const Caller prometheus = from("10.0.0.200");
@@ -515,12 +516,12 @@ TEST_F(GateTest, RandomTokensOfAKnownAddressLeaveKnownTokensAPlace) {
   EXPECT_FALSE(begin(105, with_token("/metrics", "old"), prometheus));
 }
 
-// Anybody in the cluster has some token that is good.
-TEST_F(GateTest, UsersWithoutRightsDoNotShutOutWhoWasLetInBefore) {
+// Anybody in the cluster has some valid token.
+TEST_F(GateTest, UsersWithoutRightsDoNotLockOutOthers) {
   options_.max_cached = 8;
   api_.tokens = [](const std::string& token) { return FakeReviewApi::user(token); };
-  api_.access = [](const kube::AccessQuestion& question) {
-    return kube::AccessReview{question.user.name == "prometheus", ""};
+  api_.access = [](const kube::AccessQuestion& query) {
+    return kube::AccessReview{query.user.name == "prometheus", ""};
   };
   EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200);
   clock_.advance(minutes{5});
@@ -529,20 +530,22 @@ TEST_F(GateTest, UsersWithoutRightsDoNotShutOutWhoWasLetInBefore) {
     ++reviewed;
   }
   EXPECT_GT(reviewed, 0);
-  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "though its time was over";
+  EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200) << "although it had expired";
 }
 
-TEST_F(GateTest, WhoLosesItsRightsIsANewcomerAgain) {
+TEST_F(GateTest, AUserThatLosesItsRightsIsUnknownAgain) {
   allow_reviews({0, 2});
   bool allowed = true;
   api_.access = [&](const kube::AccessQuestion&) { return kube::AccessReview{allowed, ""}; };
-  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 200);  // a newcomer's review
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")),
+            200);  // from the bucket of unknown access
   clock_.advance(minutes{5});
   allowed = false;
-  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // one of the known
+  EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")),
+            403);  // from the bucket of repeated reviews
   clock_.advance(seconds{30});
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // a newcomer's again
+    EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 403);  // unknown again
     clock_.advance(seconds{30});
   }
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")), 429);
@@ -558,12 +561,12 @@ TEST_F(GateTest, ReviewsOfAccessAreLimitedToo) {
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("u0")), 403) << "kept";
 }
 
-TEST_F(GateTest, OnlySoManyMayWait) {
+TEST_F(GateTest, LimitsWaitingRequests) {
   options_.max_waiting = 4;
   EXPECT_FALSE(begin(1, with_token("/metrics", "s1")));
   EXPECT_FALSE(begin(2, with_token("/metrics", "s2")));
   const auto third = begin(3, with_token("/metrics", "s3"));
-  ASSERT_TRUE(third) << "strangers get half of the places";
+  ASSERT_TRUE(third) << "unknown tokens get half of the places";
   EXPECT_EQ(third->status, 503);
   EXPECT_NE(header(*third, "Retry-After"), "");
   EXPECT_FALSE(begin(4, request("GET", "/metrics"), certificate("a")));
@@ -575,18 +578,18 @@ TEST_F(GateTest, OnlySoManyMayWait) {
   EXPECT_FALSE(begin(7, request("GET", "/metrics"), certificate("a")));
 }
 
-TEST_F(GateTest, WhoComesAndGoesCannotPileUpReviews) {
+TEST_F(GateTest, ReconnectingClientsCannotPileUpReviews) {
   options_.max_waiting = 4;
   allow_reviews({5, 100});
-  int asked = 0;
+  int reviews = 0;
   for (RequestId id = 1; id <= 50; ++id) {
-    asked += begin(id, with_token("/metrics", "s" + std::to_string(id))) ? 0 : 1;
+    reviews += begin(id, with_token("/metrics", "s" + std::to_string(id))) ? 0 : 1;
     gate().forget(id);
   }
-  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(reviews, 4);
   clock_.advance(seconds{10});
   EXPECT_THAT(step(), IsEmpty());
-  EXPECT_FALSE(begin(60, with_token("/metrics", "s60"))) << "the old ones are over";
+  EXPECT_FALSE(begin(60, with_token("/metrics", "s60"))) << "the old reviews have ended";
 }
 
 TEST_F(GateTest, CachesAreBoundedAndTheOldestGoes) {
@@ -596,13 +599,13 @@ TEST_F(GateTest, CachesAreBoundedAndTheOldestGoes) {
   for (const char* user : {"a", "b", "c", "d"}) {
     EXPECT_EQ(status(request("GET", "/metrics"), certificate(user)), 200);
   }
-  EXPECT_EQ(api_.asked_access.size(), 4U);
+  EXPECT_EQ(api_.reviewed_access.size(), 4U);
   for (const char* user : {"b", "c", "d"}) {
     EXPECT_EQ(status(request("GET", "/metrics"), certificate(user)), 200);
   }
-  EXPECT_EQ(api_.asked_access.size(), 4U);
+  EXPECT_EQ(api_.reviewed_access.size(), 4U);
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("a")), 200);
-  EXPECT_EQ(api_.asked_access.size(), 5U);
+  EXPECT_EQ(api_.reviewed_access.size(), 5U);
 }
 
 TEST_F(GateTest, WorksWithoutAnyCache) {
@@ -611,7 +614,7 @@ TEST_F(GateTest, WorksWithoutAnyCache) {
   api_.tokens = [](const std::string&) { return FakeReviewApi::user("u"); };
   EXPECT_EQ(status(with_token("/pods", "t")), 200);
   EXPECT_EQ(status(with_token("/pods", "t")), 200);
-  EXPECT_EQ(api_.asked_tokens.size(), 2U);
+  EXPECT_EQ(api_.reviewed_tokens.size(), 2U);
 }
 
 }  // namespace

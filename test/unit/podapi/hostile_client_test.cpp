@@ -1,8 +1,8 @@
-// Clients that mean harm, against the real listener. The table has an input for each published hole
-// of cpp-httplib that a client of a server can reach, whatever version is installed, and the shapes
-// that two readers of one stream of requests understand differently.
+// Malicious clients against the real listener. The table has an input for each published
+// vulnerability of cpp-httplib that a client can reach, whatever version is installed, and for
+// request smuggling.
 //
-// The holes, each with the first version without it, by what keeps clients from them:
+// The vulnerabilities, each with the first fixed version, by what protects against them:
 // - our reader, bodies: CVE-2025-46728 0.20.1 (no end), CVE-2025-53629 0.23.0 (any chunk size),
 //   CVE-2026-22776 0.30.1 and CVE-2026-28435 0.35.0 (compressed, the latter piece by piece),
 //   CVE-2026-29076 0.37.0 (filename* of multipart overflows the stack), 0.37.2 (two lengths),
@@ -43,7 +43,7 @@ using ::testing::StartsWith;
 
 struct Attack {
   const char* name;
-  int status;  // of the answer, after which the connection is closed
+  int status;  // of the answer
   std::string bytes;
 };
 
@@ -118,7 +118,7 @@ std::vector<Attack> attacks() {
 class Hostile : public ::testing::TestWithParam<bool> {
  protected:
   static ServerOptions options(ServerOptions given = {}) {
-    // The limit of handshakes is not what is tried here, and the clock stands still.
+    // Disables the limit of handshakes, since the clock stands still.
     given.handshakes = {1, 1e6};
     return GetParam() ? Rig::with_tls(std::move(given)) : given;
   }
@@ -130,7 +130,7 @@ class Hostile : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(, Hostile, ::testing::Bool(),
                          [](const auto& row) { return row.param ? "Tls" : "Plain"; });
 
-TEST_P(Hostile, IsAnsweredWithARefusalAndClosed) {
+TEST_P(Hostile, IsRejectedAndClosed) {
   for (const Attack& attack : attacks()) {
     Rig rig{options()};
     const auto client = connect(rig);
@@ -141,15 +141,14 @@ TEST_P(Hostile, IsAnsweredWithARefusalAndClosed) {
     EXPECT_THAT(client->received, Not(HasSubstr("200 OK"))) << attack.name;
     EXPECT_THAT(client->received, HasSubstr("\r\nConnection: close\r\n")) << attack.name;
     EXPECT_THAT(rig.handler.heads, IsEmpty()) << attack.name;
-    EXPECT_EQ(rig.server.counters().refused_heads, 1U) << attack.name;
+    EXPECT_EQ(rig.server.counters().rejected_heads, 1U) << attack.name;
     client->abort();
     EXPECT_TRUE(rig.until({}, [&] { return rig.server.counters().open == 0; })) << attack.name;
   }
 }
 
-// Well-formed requests whose headers hurt cpp-httplib. They are answered like any other, since no
-// header reaches it; who asks is what the socket says.
-TEST_P(Hostile, HeadersThatHurtTheLibraryChangeNothing) {
+// Well-formed requests with headers that are harmful to cpp-httplib, which no header reaches.
+TEST_P(Hostile, HeadersHarmfulToTheLibraryChangeNothing) {
   const std::pair<const char*, std::string> table[] = {
       {"CVE-2025-66570",
        "REMOTE_ADDR: 127.9.9.9\r\nREMOTE_PORT: 1\r\nLOCAL_ADDR: 127.9.9.9\r\n"
@@ -180,7 +179,7 @@ TEST_P(Hostile, HeadersThatHurtTheLibraryChangeNothing) {
   }
 }
 
-// 0.53's path for a regular expression: routes are compared here, and the library is asked for "/".
+// cpp-httplib before 0.53 matches long paths with a regular expression; it only gets "/" here.
 TEST_P(Hostile, ALongPathIsJustAPath) {
   Rig rig{options()};
   const auto client = connect(rig);
@@ -189,15 +188,15 @@ TEST_P(Hostile, ALongPathIsJustAPath) {
   EXPECT_THAT(client->received, EndsWith("\r\n\r\nok"));
 }
 
-// A POST without Content-Length has no body (RFC 9112 section 6.3): what follows is another
-// request, and no good one (CVE-2025-46728's other input).
+// A POST without Content-Length has no body (RFC 9112 section 6.3), so the rest is another,
+// malformed request (second input of CVE-2025-46728).
 TEST_P(Hostile, ABodyWithoutALengthIsNotRead) {
   Rig rig{options()};
   const auto client = connect(rig);
   client->send("POST /a HTTP/1.1\r\nHost: n1\r\n\r\n" + std::string(50'000, '{'));
   EXPECT_TRUE(rig.until_closed(*client));
   EXPECT_THAT(rig.handler.heads, SizeIs(1));
-  EXPECT_EQ(rig.server.counters().refused_heads, 1U);
+  EXPECT_EQ(rig.server.counters().rejected_heads, 1U);
   EXPECT_THAT(client->received, HasSubstr("HTTP/1.1 400 "));
 }
 
@@ -226,12 +225,12 @@ TEST_P(Hostile, FloodsEndEarly) {
   }
 }
 
-TEST_P(Hostile, WhatIsReadAwayAfterARefusalIsBounded) {
+TEST_P(Hostile, TheRestAfterARejectionIsDiscardedWithinBounds) {
   Rig rig{options()};
   const auto client = connect(rig);
   client->reads = false;
   client->send("nonsense\r\n");
-  ASSERT_TRUE(rig.until({client.get()}, [&] { return rig.server.counters().refused_heads == 1; }));
+  ASSERT_TRUE(rig.until({client.get()}, [&] { return rig.server.counters().rejected_heads == 1; }));
   const std::string block(16'384, 'x');
   std::size_t sent = 0;
   EXPECT_TRUE(rig.until({client.get()}, [&] {
@@ -244,7 +243,7 @@ TEST_P(Hostile, WhatIsReadAwayAfterARefusalIsBounded) {
   EXPECT_EQ(rig.server.counters().open, 0U) << "and no time has passed";
 }
 
-TEST_P(Hostile, ARefusedClientThatStaysIsClosedSoon) {
+TEST_P(Hostile, ARejectedClientThatStaysIsClosedSoon) {
   Rig rig{options()};
   const auto client = connect(rig);
   client->send("nonsense\r\n");
@@ -318,12 +317,12 @@ TEST_P(Hostile, ThousandsOfHalfOpenConnectionsAreBounded) {
   std::size_t warm = 0;
   std::size_t most = 0;
   {
-    const auto client = connect(rig);  // a friend, whose address is known from now on
+    const auto client = connect(rig);  // makes its address known
     client->send(kGet);
     ASSERT_TRUE(rig.until({client.get()}, [&] { return !client->received.empty(); }));
   }
   for (int i = 0; i < kConnections; ++i) {
-    // 16 addresses; none closes by itself while the server still has it.
+    // 16 addresses; no client closes its connection.
     clients.push_back(std::make_unique<TestClient>(
         rig.server.port(), INADDR_LOOPBACK, INADDR_LOOPBACK + 1 + static_cast<unsigned>(i % 16)));
     if (clients.size() > 2 * limit) {
@@ -343,38 +342,38 @@ TEST_P(Hostile, ThousandsOfHalfOpenConnectionsAreBounded) {
   }
   EXPECT_EQ(rig.server.counters().accepted, static_cast<std::uint64_t>(kConnections) + 1);
   EXPECT_LT(most, warm + (std::size_t{1} << 20)) << "memory stays flat";
-  // And the friend still gets in.
+  // The known address is still served.
   const auto client = connect(rig);
   client->send(kGet);
   EXPECT_TRUE(rig.until({client.get()}, [&] { return !client->received.empty(); }));
   clients.clear();
 }
 
-// Strangers who never read: their refusals fill the little that the kernel takes, and more.
-TEST(Server, StrangersWhoTakeNoAnswersMakeRoom) {
+// The rejections are larger than the kernel's buffers, and these clients never read.
+TEST(Server, UnauthenticatedClientsThatReceiveNoAnswersAreEvicted) {
   ServerOptions options;
   options.max_connections = 8;
   options.max_per_address = 4;
   Rig rig{options};
   rig.handler.response.status = 401;
   rig.handler.response.body = std::string(std::size_t{8} << 20, '4');
-  std::vector<std::unique_ptr<TestClient>> strangers;
+  std::vector<std::unique_ptr<TestClient>> silent;
   std::vector<TestClient*> all;
   for (unsigned i = 0; i < options.max_connections; ++i) {
-    strangers.push_back(std::make_unique<TestClient>(rig.server.port(), INADDR_LOOPBACK,
-                                                     INADDR_LOOPBACK + 1 + i % 2));
-    strangers.back()->reads = false;
-    strangers.back()->send(kGet);
-    all.push_back(strangers.back().get());
+    silent.push_back(std::make_unique<TestClient>(rig.server.port(), INADDR_LOOPBACK,
+                                                  INADDR_LOOPBACK + 1 + i % 2));
+    silent.back()->reads = false;
+    silent.back()->send(kGet);
+    all.push_back(silent.back().get());
   }
-  ASSERT_TRUE(rig.until(all, [&] { return rig.handler.ids.size() == strangers.size(); }));
+  ASSERT_TRUE(rig.until(all, [&] { return rig.handler.ids.size() == silent.size(); }));
   ASSERT_EQ(rig.server.counters().open, options.max_connections);
 
   rig.handler.response = {};
-  TestClient friendly{rig.server.port()};
-  friendly.send(kGet);
-  EXPECT_TRUE(rig.until({&friendly}, [&] { return !friendly.received.empty() || friendly.ended; }));
-  EXPECT_THAT(friendly.received, StartsWith("HTTP/1.1 200"));
+  TestClient known{rig.server.port()};
+  known.send(kGet);
+  EXPECT_TRUE(rig.until({&known}, [&] { return !known.received.empty() || known.ended; }));
+  EXPECT_THAT(known.received, StartsWith("HTTP/1.1 200"));
   EXPECT_EQ(rig.server.counters().evicted, 1U);
 }
 

@@ -36,8 +36,8 @@ TEST(HttpAnswerer, WritesStatusHeadersAndBody) {
                     EndsWith("\r\n\r\nhello")));
 }
 
-// HTTP/1.0 clients that asked for it look for the word.
-TEST(HttpAnswerer, SaysThatTheConnectionStaysOpen) {
+// HTTP/1.0 clients require the header.
+TEST(HttpAnswerer, SendsKeepAlive) {
   EXPECT_THAT(HttpAnswerer(std::chrono::seconds{7}, 8).answer(head_of("GET"), hello(), true),
               AllOf(HasSubstr("\r\nConnection: keep-alive\r\n"), Not(HasSubstr("close")),
                     HasSubstr("\r\nKeep-Alive: timeout=7, max=8\r\n")));
@@ -65,7 +65,7 @@ TEST(HttpAnswerer, AnEmptyAnswerHasALength) {
               HasSubstr("\r\nContent-Length: 0\r\n"));
 }
 
-TEST(HttpAnswerer, OneAnswerDoesNotColourTheNext) {
+TEST(HttpAnswerer, AnswersAreIndependent) {
   HttpAnswerer answerer;
   const std::string first = answerer.answer(head_of("GET"), hello(), true);
   Response other;
@@ -74,8 +74,8 @@ TEST(HttpAnswerer, OneAnswerDoesNotColourTheNext) {
   EXPECT_EQ(answerer.answer(head_of("GET"), hello(), true), first);
 }
 
-// What cpp-httplib would look at, if it saw it: a Range that its regular expression overflows the
-// stack over, a name that shadows its own, an encoding to decompress, a path to match.
+// Inputs that cpp-httplib would act on: a Range that overflows the stack of its regular expression,
+// a header that shadows its own, an encoding to decompress, a path to match.
 TEST(HttpAnswerer, NothingOfTheClientReachesTheLibrary) {
   std::string ranges = "bytes=0-1";
   for (int i = 0; i < 2000; ++i) {

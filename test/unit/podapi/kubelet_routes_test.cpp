@@ -65,7 +65,7 @@ TEST(KubeletRoutes, MetricsAndConfiguration) {
   EXPECT_EQ(handle_kubelet(request("GET", "/configz"), without).body, "{}");
 }
 
-TEST(KubeletRoutes, LogsAreRefusedInPlainText) {
+TEST(KubeletRoutes, LogsAreRejectedInPlainText) {
   const auto response = get("/containerLogs/ns/pod/main");
   EXPECT_EQ(response.status, 400);
   EXPECT_EQ(response.content_type, "text/plain; charset=utf-8");
@@ -75,7 +75,7 @@ TEST(KubeletRoutes, LogsAreRefusedInPlainText) {
       "read logs from. Use Slurm's tools (srun, sattach, sbatch output files) instead.");
 }
 
-TEST(KubeletRoutes, StreamsAreRefusedAsAStatus) {
+TEST(KubeletRoutes, StreamsAreRejectedWithAStatus) {
   struct Row {
     std::string method, path, what;
   };
@@ -108,7 +108,7 @@ TEST(KubeletRoutes, StreamsAreRefusedAsAStatus) {
   }
 }
 
-TEST(KubeletRoutes, TheSentenceIsOneLineWithAndWithoutACluster) {
+TEST(KubeletRoutes, TheMessageIsOneLineWithAndWithoutACluster) {
   auto all = snapshot();
   all.slurm_cluster.clear();
   EXPECT_EQ(handle_kubelet(request("GET", "/containerLogs/a/b/c"), all).body,
@@ -160,7 +160,7 @@ TEST(KubeletRoutes, AnUnknownPathIs404) {
   EXPECT_EQ(get("/pods%").status, 400);
 }
 
-TEST(KubeletRoutes, DisguisedPathsMeanWhatTheyMean) {
+TEST(KubeletRoutes, DisguisedPathsAreNormalized) {
   EXPECT_EQ(get("/%70%6Fds").status, 200);
   EXPECT_EQ(get("/pods/../healthz").body, "ok");
   EXPECT_EQ(get("/containerLogs/ns/pod/..%2f..%2f..%2fhealthz").body, "ok");
@@ -202,15 +202,15 @@ class GateAndRoutesTest : public ::testing::Test {
   SteadyTime next_ = kNever;
 };
 
-TEST_F(GateAndRoutesTest, AnswersOnceTheGateHasSpoken) {
+TEST_F(GateAndRoutesTest, AnswersAfterTheGatesDecision) {
   EXPECT_FALSE(handler_.begin(1, {}, with_token("/pods", "t"), clock_.now()));
   EXPECT_FALSE(handler_.begin(2, {}, with_token("/metrics", "t"), clock_.now()));
   EXPECT_FALSE(handler_.begin(3, {}, with_token("/healthz", "t"), clock_.now()));
   EXPECT_THAT(handler_.take_answers(clock_.now(), next_), IsEmpty());
   EXPECT_EQ(next_, clock_.now().steady + seconds{10});
   handler_.forget(3);
-  api_.access = [](const kube::AccessQuestion& question) {
-    return kube::AccessReview{question.subresource == "metrics", ""};
+  api_.access = [](const kube::AccessQuestion& query) {
+    return kube::AccessReview{query.subresource == "metrics", ""};
   };
   api_.answer_token(fakes::FakeReviewApi::user("u"));
   next_ = kNever;
@@ -223,7 +223,7 @@ TEST_F(GateAndRoutesTest, AnswersOnceTheGateHasSpoken) {
   EXPECT_EQ(next_, kNever);
 }
 
-TEST_F(GateAndRoutesTest, AnswersAtOnceWhatIsKnown) {
+TEST_F(GateAndRoutesTest, AnswersAtOnceFromTheCache) {
   api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{true, ""}; };
   EXPECT_FALSE(handler_.begin(1, certificate("a"), request("GET", "/pods"), clock_.now()));
   EXPECT_EQ(handler_.take_answers(clock_.now(), next_).size(), 1U);

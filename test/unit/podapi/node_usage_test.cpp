@@ -1,4 +1,4 @@
-// The two pages about the use of the node.
+// The two reports on the usage of the node.
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string ask(Server& server, const std::string& method, const std::string& path) {
+std::string exchange(Server& server, const std::string& method, const std::string& path) {
   TestClient client{server.port()};
   client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   const fakes::FakeClock clock;
@@ -32,35 +32,35 @@ TEST(Pages, AnswersFromAFreshSnapshotEachTime) {
   }};
   Server server{Rig::prepare({}), handler};
   ASSERT_TRUE(server.start());
-  EXPECT_THAT(ask(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
-  EXPECT_THAT(ask(server, "GET", "/readyz?verbose"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(exchange(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(exchange(server, "GET", "/readyz?verbose"), EndsWith("\r\n\r\nok"));
   ok = false;
-  EXPECT_THAT(ask(server, "GET", "/readyz"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(exchange(server, "GET", "/readyz"), StartsWith("HTTP/1.1 503 "));
 }
 
-TEST(Pages, StatusIsMadeOnlyWhenAskedFor) {
+TEST(Pages, StatusIsMadeOnlyOnRequest) {
   int made = 0;
-  const auto status = [&] { return "{\"asked\":" + std::to_string(++made) + "}"; };
+  const auto status = [&] { return "{\"made\":" + std::to_string(++made) + "}"; };
   Pages handler{[&](const RequestHead& head) {
     return handle({head.method, head.path}, {"n1", {}, {}, status});
   }};
   Server server{Rig::prepare({}), handler};
   ASSERT_TRUE(server.start());
-  EXPECT_THAT(ask(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(exchange(server, "GET", "/healthz"), EndsWith("\r\n\r\nok"));
   EXPECT_EQ(made, 0);
-  const std::string answer = ask(server, "GET", "/status");
-  EXPECT_THAT(answer, EndsWith("\r\n\r\n{\"asked\":1}"));
+  const std::string answer = exchange(server, "GET", "/status");
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n{\"made\":1}"));
   EXPECT_THAT(answer, HasSubstr("Content-Type: application/json\r\n"));
 }
 
-TEST(Pages, AnythingElseIsRefused) {
+TEST(Pages, RejectsEverythingElse) {
   Pages handler{[](const RequestHead& head) {
     return handle({head.method, head.path}, {"n1", {}, {}});
   }};
   Server server{Rig::prepare({}), handler};
   ASSERT_TRUE(server.start());
-  EXPECT_THAT(ask(server, "GET", "/metrics"), StartsWith("HTTP/1.1 404 "));
-  EXPECT_THAT(ask(server, "POST", "/healthz"), HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+  EXPECT_THAT(exchange(server, "GET", "/metrics"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(exchange(server, "POST", "/healthz"), HasSubstr("\r\nAllow: GET, HEAD\r\n"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How the Server comes to its port, and back to it.
+// How the Server opens its port and reopens it.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A socket that listens on `address`, as another program or the service manager has it.
+// A listening socket of another program or the service manager.
 UniqueFd listening(int port = 0, in_addr_t address = INADDR_LOOPBACK) {
   UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const int on = 1;
@@ -37,8 +37,8 @@ int port_of(const UniqueFd& socket) {
   return ntohs(name.sin_port);
 }
 
-// As a security module does it: accept4(2) of this thread fails from now on, the client stays in
-// the queue.
+// Makes accept4(2) of this thread fail like a security module, which leaves the client in the
+// queue.
 bool forbid_accepting() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -64,7 +64,7 @@ class PortTest : public ::testing::Test {
     clock_.advance(after);
     return server.step(clock_.now());
   }
-  // Whether a request is answered there.
+  // Whether the server answers a request there.
   bool serves(Server& server, int port) {
     TestClient client{port};
     client.send(kGet);
@@ -81,7 +81,7 @@ class PortTest : public ::testing::Test {
   CountingHandler handler_;
 };
 
-TEST_F(PortTest, APortThatIsTakenIsTriedAgainEverMoreRarely) {
+TEST_F(PortTest, RetriesAPortInUseWithBackOff) {
   UniqueFd squatter = listening();
   const int port = port_of(squatter);
   Server server = make(port);
@@ -105,7 +105,7 @@ TEST_F(PortTest, APortThatIsTakenIsTriedAgainEverMoreRarely) {
   EXPECT_TRUE(serves(server, port));
 }
 
-TEST_F(PortTest, WhatIsNoAddressIsNotTriedAgain) {
+TEST_F(PortTest, DoesNotRetryAnInvalidAddress) {
   ServerOptions options;
   options.address = "nowhere";
   Server server{options, handler_};
@@ -113,7 +113,7 @@ TEST_F(PortTest, WhatIsNoAddressIsNotTriedAgain) {
   EXPECT_EQ(step(server), kNever);
 }
 
-TEST_F(PortTest, AnAcceptThatIsForbiddenIsTriedAgainAfterAPause) {
+TEST_F(PortTest, RetriesAForbiddenAcceptAfterAPause) {
   Server server = make(0);
   ASSERT_TRUE(server.start());
   const TestClient client{server.port()};
@@ -135,7 +135,7 @@ TEST_F(PortTest, AnAcceptThatIsForbiddenIsTriedAgainAfterAPause) {
   EXPECT_EQ(server.counters().accepted, 2U);
 }
 
-TEST_F(PortTest, TheServiceManagersSocketIsTakenOver) {
+TEST_F(PortTest, UsesTheServiceManagersSocket) {
   const UniqueFd other = listening();
   const UniqueFd ours = listening();
   Server server = make(port_of(ours), {0, 9999, other.get(), ours.get()});
@@ -186,8 +186,8 @@ TEST_F(PortTest, ASocketIsForTheServerOfItsPortAndAddress) {
   EXPECT_FALSE(is_for(0, ServerOptions{}));
 }
 
-// As ss --kill does it.
-TEST_F(PortTest, APortThatIsLostIsOpenedAgain) {
+// As with `ss --kill`.
+TEST_F(PortTest, ReopensALostPort) {
   const int port = port_of(listening());
   const UniqueFd ours = listening(port);
   Server server = make(port, {ours.get()});

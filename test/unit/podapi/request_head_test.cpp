@@ -23,7 +23,7 @@ HeadReader read(const std::string& text) {
 
 int status_of(const std::string& text) {
   const HeadReader reader = read(text);
-  return reader.state() == State::kRefused    ? reader.refusal_status()
+  return reader.state() == State::kRejected   ? reader.rejection_status()
          : reader.state() == State::kComplete ? 200
                                               : 0;
 }
@@ -42,7 +42,7 @@ TEST(HeadReader, TakesARequestApart) {
                           Pair("accept", "*/*"), Pair("x-empty", "")));
 }
 
-// What kubectl's clients send by way of the API server.
+// As sent by kubectl through the API server.
 TEST(HeadReader, TakesUpgradeRequests) {
   for (const char* request :
        {"POST /exec/ns/pod/c?command=sh&input=1&tty=1 HTTP/1.1\r\nHost: n1:10250\r\n"
@@ -58,7 +58,7 @@ TEST(HeadReader, TakesUpgradeRequests) {
   }
 }
 
-TEST(HeadReader, AHeaderThatComesTwiceHasNoOneValue) {
+TEST(HeadReader, ARepeatedHeaderHasNoValue) {
   const HeadReader reader =
       read("GET / HTTP/1.1\r\nHost: a\r\nAccept: x\r\nAccept: y\r\nX-One: 1\r\n\r\n");
   ASSERT_EQ(reader.state(), State::kComplete);
@@ -67,13 +67,13 @@ TEST(HeadReader, AHeaderThatComesTwiceHasNoOneValue) {
   EXPECT_EQ(reader.head().header("x-two"), std::nullopt);
 }
 
-struct Refused {
+struct Rejected {
   const char* what;
   int status;
   std::string text;
 };
 
-std::vector<Refused> refused_heads() {
+std::vector<Rejected> rejected_heads() {
   const std::string host = "Host: a\r\n";
   const auto with = [&](const std::string& headers) {
     return "GET / HTTP/1.1\r\n" + host + headers + "\r\n";
@@ -158,23 +158,23 @@ std::vector<Refused> refused_heads() {
   };
 }
 
-TEST(HeadReader, RefusesWhatIsNotPlainlyWellFormed) {
-  for (const Refused& row : refused_heads()) {
+TEST(HeadReader, RejectsMalformedHeads) {
+  for (const Rejected& row : rejected_heads()) {
     const HeadReader reader = read(row.text);
     EXPECT_EQ(status_of(row.text), row.status) << row.what;
-    EXPECT_THAT(reader.refusal(), Not(IsEmpty())) << row.what;
+    EXPECT_THAT(reader.rejection(), Not(IsEmpty())) << row.what;
     EXPECT_TRUE(reader.head().headers.empty()) << row.what << ": nothing is left of it";
   }
 }
 
-TEST(HeadReader, LongLinesAreRefusedBeforeTheyEnd) {
+TEST(HeadReader, RejectsLongLinesBeforeTheyEnd) {
   HeadReader reader;
   std::size_t taken = 0;
   const std::string piece(1000, 'x');
   for (int i = 0; i < 100; ++i) {
     taken += reader.feed(i == 0 ? "GET / HTTP/1.1\r\nX: " : piece);
   }
-  EXPECT_EQ(reader.refusal_status(), 431);
+  EXPECT_EQ(reader.rejection_status(), 431);
   EXPECT_EQ(taken, HeadLimits{}.max_bytes + 1);
 }
 
@@ -186,7 +186,7 @@ TEST(HeadReader, TheLimitsAreExact) {
   const auto status = [&](const std::string& text) {
     HeadReader reader{limits};
     reader.feed(text);
-    return reader.state() == State::kComplete ? 200 : reader.refusal_status();
+    return reader.state() == State::kComplete ? 200 : reader.rejection_status();
   };
   EXPECT_EQ(status("GET /ab HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
   EXPECT_EQ(status("GET /abc HTTP/1.1\r\nHost: a\r\n\r\n"), 414);
@@ -219,7 +219,7 @@ TEST(HeadReader, KeepAliveFollowsVersionAndConnection) {
   EXPECT_EQ(status_of("GET / HTTP/1.0\r\n\r\n"), 200) << "HTTP/1.0 needs no Host";
 }
 
-TEST(HeadReader, NeverTakesWhatComesAfterTheHead) {
+TEST(HeadReader, NeverReadsBeyondTheHead) {
   const std::string one = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   HeadReader reader;
   EXPECT_EQ(reader.feed(one + "GET /next"), one.size());
@@ -231,11 +231,11 @@ TEST(HeadReader, NeverTakesWhatComesAfterTheHead) {
   EXPECT_TRUE(reader.has_begun());
 }
 
-// A client chooses where its bytes are cut.
-TEST(HeadReader, PiecesChangeNothing) {
-  auto rows = refused_heads();
+// A client controls how its bytes are split.
+TEST(HeadReader, SplittingChangesNothing) {
+  auto rows = rejected_heads();
   rows.push_back({"a good one", 200, "GET /a?b HTTP/1.1\r\nHost: a\r\nX: y\r\n\r\n"});
-  for (const Refused& row : rows) {
+  for (const Rejected& row : rows) {
     const HeadReader whole = read(row.text);
     HeadReader pieces;
     std::size_t taken = 0;
@@ -245,7 +245,7 @@ TEST(HeadReader, PiecesChangeNothing) {
     HeadReader again;
     EXPECT_EQ(taken, again.feed(row.text)) << row.what;
     EXPECT_EQ(pieces.state(), whole.state()) << row.what;
-    EXPECT_EQ(pieces.refusal_status(), whole.refusal_status()) << row.what;
+    EXPECT_EQ(pieces.rejection_status(), whole.rejection_status()) << row.what;
     EXPECT_EQ(pieces.head().headers, whole.head().headers) << row.what;
   }
 }

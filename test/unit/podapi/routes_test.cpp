@@ -51,7 +51,7 @@ TEST(Routes, StatusIsJsonWhereItIsServed) {
   EXPECT_EQ(handle({"POST", "/status"}, serving).status, 405);
 }
 
-// Anybody with a shell on the node can ask the health port; metrics need authorization.
+// Anybody with a shell on the node can query the health port; metrics need authorization.
 TEST(Routes, MetricsAreNotServedHere) {
   const auto response = handle({"GET", "/metrics"}, snapshot());
   EXPECT_EQ(response.status, 404);
@@ -62,7 +62,7 @@ TEST(Routes, HeadIsAnsweredLikeGet) {
   EXPECT_EQ(handle({"HEAD", "/healthz"}, snapshot()).status, 200);
 }
 
-TEST(Routes, OtherMethodsAreRefusedWithWhatIsAllowed) {
+TEST(Routes, RejectsOtherMethodsWithAnAllowHeader) {
   for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
     const auto response = handle({method, "/readyz"}, snapshot());
     EXPECT_EQ(response.status, 405) << method;

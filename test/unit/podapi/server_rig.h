@@ -1,8 +1,8 @@
 #pragma once
 
-// A Server on a loopback port, a handler that counts, and clients, all on the test's own thread:
-// until() lets the server and the clients take turns, and sleeps in poll(2) when none has anything
-// to do. The server's time is a fake clock.
+// A Server on a loopback port, a counting handler and clients, all on the test's own thread:
+// until() steps the server and the clients in turn, and sleeps in poll(2) when all are idle. The
+// server's clock is fake.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ namespace slurmlet::podapi {
 
 inline const std::string kGet = "GET /healthz HTTP/1.1\r\nHost: n1\r\n\r\n";
 
-// Answers at once with `response`, or, when `later` is set, as `ready` is filled.
+// Answers at once with `response`, or if `later` is set, with what the test puts into `ready`.
 class CountingHandler final : public RequestHandler {
  public:
   std::optional<Response> begin(RequestId id, const Caller& caller, const RequestHead& head,
@@ -39,7 +39,7 @@ class CountingHandler final : public RequestHandler {
     return later ? std::nullopt : std::optional{response};
   }
   std::vector<std::pair<RequestId, Response>> take_answers(Now, SteadyTime& next) override {
-    next = std::min(next, ask_again);
+    next = std::min(next, poll_again);
     return std::exchange(ready, {});
   }
   void forget(RequestId id) override { forgotten.push_back(id); }
@@ -51,7 +51,7 @@ class CountingHandler final : public RequestHandler {
     return ok;
   }();
   std::vector<std::pair<RequestId, Response>> ready;
-  SteadyTime ask_again = kNever;
+  SteadyTime poll_again = kNever;
   std::vector<RequestId> ids, forgotten;
   std::vector<Caller> callers;
   std::vector<RequestHead> heads;
@@ -67,7 +67,7 @@ class TestClient {
     ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
     address.sin_addr.s_addr = htonl(to);
     address.sin_port = htons(static_cast<std::uint16_t>(port));
-    // Else a second small write waits for the first one's delayed acknowledgement.
+    // Otherwise a second small write waits for a delayed ACK.
     const int on = 1;
     ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
@@ -82,7 +82,7 @@ class TestClient {
   bool has_sent() const { return to_send_.empty(); }
   void half_close() { ::shutdown(fd_.get(), SHUT_WR); }
   void abort() { fd_.reset(); }
-  // Sends and receives what goes without waiting.
+  // Sends and receives without blocking.
   virtual void turn() {
     while (!to_send_.empty()) {
       const ssize_t n =
@@ -159,7 +159,7 @@ struct Rig {
   }
 
   void step() { next = server.step(clock.now()); }
-  // Until `done`, which is asked after each turn; false after ten seconds of it.
+  // Runs until `done`; false after ten seconds.
   template <typename Done>
   bool until(const std::vector<TestClient*>& clients, Done done) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{10};
@@ -178,12 +178,12 @@ struct Rig {
   bool until_closed(TestClient& client) {
     return until({&client}, [&] { return client.ended; });
   }
-  // Time passes and the server takes note.
+  // Advances the clock and steps the server.
   void pass(Duration by) {
     clock.advance(by);
     step();
   }
-  std::string ask(const std::string& request) {
+  std::string exchange(const std::string& request) {
     TestClient client{server.port()};
     client.send(request);
     EXPECT_TRUE(until_closed(client)) << request.substr(0, 80);

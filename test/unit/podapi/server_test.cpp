@@ -35,7 +35,7 @@ bool is_readable(int fd) {
 
 TEST(Server, HandsRequestsToTheHandler) {
   Rig rig;
-  EXPECT_THAT(rig.ask(kGetAndClose),
+  EXPECT_THAT(rig.exchange(kGetAndClose),
               AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("\r\nConnection: close\r\n"),
                     EndsWith("\r\n\r\nok")));
   ASSERT_THAT(rig.handler.heads, SizeIs(1));
@@ -75,9 +75,9 @@ TEST(Server, KeepsTheConnectionForTheNextRequest) {
   EXPECT_EQ(rig.server.counters().timed_out, 0U) << "an idle connection that ends is no fault";
 }
 
-TEST(Server, Http10EndsUnlessAskedToStay) {
+TEST(Server, Http10ClosesWithoutKeepAlive) {
   Rig rig;
-  EXPECT_THAT(rig.ask("GET /a HTTP/1.0\r\n\r\n"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(rig.exchange("GET /a HTTP/1.0\r\n\r\n"), EndsWith("\r\n\r\nok"));
   TestClient client{rig.server.port()};
   client.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
   ASSERT_TRUE(rig.until({&client}, [&] { return count(client.received, "\r\n\r\nok") == 1; }));
@@ -89,7 +89,7 @@ TEST(Server, Http10EndsUnlessAskedToStay) {
 
 TEST(Server, HeadHasNoBody) {
   Rig rig;
-  EXPECT_THAT(rig.ask("HEAD /a HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n"),
+  EXPECT_THAT(rig.exchange("HEAD /a HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n"),
               AllOf(HasSubstr("\r\nContent-Length: 2\r\n"), EndsWith("\r\n\r\n")));
 }
 
@@ -110,18 +110,18 @@ TEST(Server, AnswersLater) {
   TestClient client{rig.server.port()};
   client.send(kGetAndClose);
   ASSERT_TRUE(rig.until({&client}, [&] { return rig.handler.ids.size() == 1; }));
-  rig.handler.ask_again = rig.clock.now().steady + seconds{3};
+  rig.handler.poll_again = rig.clock.now().steady + seconds{3};
   rig.step();
-  EXPECT_EQ(rig.next, rig.handler.ask_again);
+  EXPECT_EQ(rig.next, rig.handler.poll_again);
   EXPECT_EQ(client.received, "");
   rig.handler.ready = {{rig.handler.ids[0], rig.handler.response},
-                       {rig.handler.ids[0] + 77, rig.handler.response}};  // of nobody
+                       {rig.handler.ids[0] + 77, rig.handler.response}};  // of no request
   EXPECT_TRUE(rig.until_closed(client));
   EXPECT_THAT(client.received, EndsWith("\r\n\r\nok"));
   EXPECT_THAT(rig.handler.forgotten, IsEmpty());
 }
 
-TEST(Server, ForgetsAWaitingRequestWhoseClientWentAway) {
+TEST(Server, ForgetsAWaitingRequestWhoseClientIsGone) {
   for (const bool politely : {true, false}) {
     Rig rig;
     rig.handler.later = true;
@@ -143,7 +143,7 @@ TEST(Server, ForgetsAWaitingRequestWhoseClientWentAway) {
   }
 }
 
-TEST(Server, AHalfClosedClientGetsWhatIsAnsweredAtOnce) {
+TEST(Server, AHalfClosedClientGetsAnImmediateAnswer) {
   Rig rig;
   TestClient client{rig.server.port()};
   client.send(kGet);
@@ -153,7 +153,7 @@ TEST(Server, AHalfClosedClientGetsWhatIsAnsweredAtOnce) {
   EXPECT_THAT(client.received, EndsWith("\r\n\r\nok"));
 }
 
-TEST(Server, AnAnswerThatDoesNotComeIs503) {
+TEST(Server, AMissingAnswerIs503) {
   Rig rig;
   rig.handler.later = true;
   TestClient client{rig.server.port()};
@@ -166,7 +166,7 @@ TEST(Server, AnAnswerThatDoesNotComeIs503) {
   EXPECT_EQ(rig.server.counters().timed_out, 1U);
 }
 
-TEST(Server, ForgetsWhatWaitsWhenItEnds) {
+TEST(Server, ForgetsWaitingRequestsWhenDestroyed) {
   CountingHandler handler;
   handler.later = true;
   {
@@ -245,7 +245,7 @@ TEST(Server, TheLastRequestBeforeTheAgeIsAnsweredAndEndsTheConnection) {
   EXPECT_EQ(count(client.received, "\r\nConnection: close\r\n"), 1U);
 }
 
-// Connections from 127.0.0.2 and up are connections of other addresses.
+// Connects from 127.0.0.1 + n, another address.
 std::unique_ptr<TestClient> connect_from(Rig& rig, unsigned n) {
   auto client =
       std::make_unique<TestClient>(rig.server.port(), INADDR_LOOPBACK, INADDR_LOOPBACK + n);
@@ -254,66 +254,66 @@ std::unique_ptr<TestClient> connect_from(Rig& rig, unsigned n) {
   return client;
 }
 
-void ask_and_stay(Rig& rig, TestClient& client) {
+void request_and_stay(Rig& rig, TestClient& client) {
   client.send(kGet);
   EXPECT_TRUE(rig.until({&client}, [&] { return !client.received.empty(); }));
 }
 
-TEST(Server, WhenFullTheLongestIdleMakesRoom) {
+TEST(Server, WhenFullTheLongestIdleIsEvicted) {
   ServerOptions options;
   options.max_connections = 3;
   Rig rig{options};
   const auto anonymous = connect_from(rig, 1);
   const auto later_idle = connect_from(rig, 2);
   const auto first_idle = connect_from(rig, 3);
-  ask_and_stay(rig, *first_idle);
+  request_and_stay(rig, *first_idle);
   rig.clock.advance(seconds{1});
-  ask_and_stay(rig, *later_idle);
+  request_and_stay(rig, *later_idle);
   const auto newcomer = connect_from(rig, 4);
   EXPECT_TRUE(rig.until_closed(*first_idle));
   anonymous->turn();
   later_idle->turn();
   EXPECT_FALSE(anonymous->ended || later_idle->ended);
-  ask_and_stay(rig, *newcomer);
+  request_and_stay(rig, *newcomer);
   EXPECT_EQ(rig.server.counters().evicted, 1U);
   EXPECT_EQ(rig.server.counters().open, 3U);
 }
 
-TEST(Server, WhenFullTheOldestStrangerMakesRoomNotAFriend) {
+TEST(Server, WhenFullTheOldestUnauthenticatedIsEvictedNotAKnownClient) {
   ServerOptions options;
   options.max_connections = 3;
   Rig rig{options};
-  const auto friendly = connect_from(rig, 1);
-  ask_and_stay(rig, *friendly);
-  friendly->send("GET /second HT");  // let through before, and at it again
-  ASSERT_TRUE(rig.until({friendly.get()}, [&] { return friendly->has_sent(); }));
-  const auto stranger = connect_from(rig, 2);
+  const auto known = connect_from(rig, 1);
+  request_and_stay(rig, *known);
+  known->send("GET /second HT");  // authorized before, with another request now
+  ASSERT_TRUE(rig.until({known.get()}, [&] { return known->has_sent(); }));
+  const auto unknown = connect_from(rig, 2);
   const auto other = connect_from(rig, 3);
   const auto newcomer = connect_from(rig, 4);
-  EXPECT_TRUE(rig.until_closed(*stranger));
-  friendly->turn();
+  EXPECT_TRUE(rig.until_closed(*unknown));
+  known->turn();
   other->turn();
-  EXPECT_FALSE(friendly->ended || other->ended);
+  EXPECT_FALSE(known->ended || other->ended);
 }
 
-// Any local user is let through on the health port.
-TEST(Server, OnAPlainPortHeadsThatAreBegunHoldNoPlaceForEver) {
+// The health port authorizes every local user.
+TEST(Server, OnAPlainPortIncompleteHeadsAreEvicted) {
   ServerOptions options;
   options.max_connections = 3;
   Rig rig{options};
   std::vector<std::unique_ptr<TestClient>> holders;
   for (unsigned i = 1; i <= 3; ++i) {
     holders.push_back(connect_from(rig, i));
-    ask_and_stay(rig, *holders.back());
+    request_and_stay(rig, *holders.back());
     holders.back()->send("G");
     ASSERT_TRUE(rig.until({holders.back().get()}, [&] { return holders.back()->has_sent(); }));
   }
   const auto newcomer = connect_from(rig, 4);
-  ask_and_stay(rig, *newcomer);
+  request_and_stay(rig, *newcomer);
   EXPECT_EQ(rig.server.counters().evicted, 1U);
 }
 
-TEST(Server, WhenAllAreServedTheNewOneIsTurnedAway) {
+TEST(Server, WhenAllAreServedTheNewOneIsClosed) {
   ServerOptions options;
   options.max_connections = 2;
   Rig rig{options};
@@ -340,7 +340,7 @@ TEST(Server, AFloodFromOneAddressEndsItsOwnConnections) {
     flood.push_back(connect_from(rig, 2));
   }
   EXPECT_EQ(rig.server.counters().open, 5U);
-  ask_and_stay(rig, *other);
+  request_and_stay(rig, *other);
   EXPECT_EQ(rig.server.counters().evicted, 16U);
 }
 
@@ -401,15 +401,15 @@ TEST(Server, CanBeStartedAgainOnTheSamePort) {
   {
     Rig rig;
     same.port = rig.server.port();
-    EXPECT_THAT(rig.ask(kGetAndClose), EndsWith("ok"));  // leaves a connection in TIME_WAIT
+    EXPECT_THAT(rig.exchange(kGetAndClose), EndsWith("ok"));  // leaves a connection in TIME_WAIT
     EXPECT_FALSE(rig.server.start()) << "already running";
   }
   EXPECT_FALSE(TestClient(same.port).connected());
   Rig next{same};
-  EXPECT_THAT(next.ask(kGetAndClose), EndsWith("ok"));
+  EXPECT_THAT(next.exchange(kGetAndClose), EndsWith("ok"));
 }
 
-TEST(Server, RefusesWhatIsNoAddressOrPort) {
+TEST(Server, RejectsInvalidAddressesAndPorts) {
   CountingHandler handler;
   for (const auto& [address, port] : std::initializer_list<std::pair<const char*, int>>{
            {"127.0.0.1", -1}, {"127.0.0.1", 65536}, {"localhost", 0}, {"", 0}, {"1.2.3", 0}}) {
@@ -431,7 +431,7 @@ TEST(Server, AnAddressThatIsNotOursIsAnError) {
 
 TEST(Server, LoopbackIsReachedThroughLoopbackOnly) {
   Rig rig;
-  // 127.0.0.2 is this machine too, but not the address that is bound.
+  // 127.0.0.2 is local too, but not bound.
   EXPECT_FALSE(TestClient(rig.server.port(), INADDR_LOOPBACK + 1).connected());
 }
 

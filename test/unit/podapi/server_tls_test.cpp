@@ -44,7 +44,7 @@ TEST(ServerOverTls, PassesTheCertificateOn) {
   EXPECT_THAT(rig.handler.callers[0].certificate->organizations, ElementsAre("monitoring"));
 }
 
-TEST(ServerOverTls, LetsAClientInWhoseCertificateIsNotBelieved) {
+TEST(ServerOverTls, AcceptsAClientWithAnUnverifiedCertificate) {
   Rig rig{Rig::with_tls()};
   const auto forged = tls::issue(tls::server_pki().other_ca,
                                  {.common_name = "admin", .organizations = {"system:masters"}});
@@ -105,7 +105,7 @@ TEST(ServerOverTls, ANewIdentityIsShownToTheNextConnection) {
   after.send(kGetAndClose);
   before.send(kGetAndClose);
   EXPECT_TRUE(rig.until({&before, &after}, [&] { return before.ended && after.ended; }));
-  EXPECT_THAT(rig.handler.ids, SizeIs(3)) << "the old connection goes on";
+  EXPECT_THAT(rig.handler.ids, SizeIs(3)) << "the old connection stays open";
   const auto name_shown = [](TlsTestClient& client) {
     const tls::CertificatePtr shown{SSL_get1_peer_certificate(client.session().ssl())};
     char name[64] = "";
@@ -117,7 +117,7 @@ TEST(ServerOverTls, ANewIdentityIsShownToTheNextConnection) {
   EXPECT_EQ(name_shown(after), "renewed");
 }
 
-TEST(ServerOverTls, WithoutAnIdentityConnectionsAreTurnedAway) {
+TEST(ServerOverTls, WithoutAnIdentityConnectionsAreClosed) {
   ServerOptions options;
   options.identity = [] { return nullptr; };
   Rig rig{options};
@@ -126,19 +126,19 @@ TEST(ServerOverTls, WithoutAnIdentityConnectionsAreTurnedAway) {
   EXPECT_EQ(rig.server.counters().turned_away, 1U);
 }
 
-TEST(ServerOverTls, PlainHttpIsToldToSpeakTls) {
+TEST(ServerOverTls, PlainHttpGetsAHintToUseTls) {
   Rig rig{Rig::with_tls()};
-  EXPECT_THAT(rig.ask(kGet), StartsWith("HTTP/1.0 400 "));
+  EXPECT_THAT(rig.exchange(kGet), StartsWith("HTTP/1.0 400 "));
   EXPECT_THAT(rig.handler.ids, IsEmpty());
   EXPECT_EQ(rig.server.counters().handshakes_failed, 1U);
 }
 
-TEST(ServerOverTls, WhatIsNoTlsIsClosed) {
+TEST(ServerOverTls, ClosesInvalidTls) {
   for (const std::string& bytes :
        {std::string(5000, '\0'), std::string(5000, 'x'), std::string{"SSH-2.0-OpenSSH_9.2\r\n"},
         raw("\x16\x03\x01\xff\xff") + std::string(5000, '\x01')}) {
     Rig rig{Rig::with_tls()};
-    EXPECT_THAT(rig.ask(bytes), testing::Not(testing::HasSubstr("200 OK")));
+    EXPECT_THAT(rig.exchange(bytes), testing::Not(testing::HasSubstr("200 OK")));
     EXPECT_THAT(rig.handler.ids, IsEmpty());
     EXPECT_EQ(rig.server.counters().handshakes_failed, 1U);
   }
@@ -170,12 +170,12 @@ TEST(ServerOverTls, HandshakeAndHeadShareOneDeadline) {
   EXPECT_EQ(rig.server.counters().open, 0U);
 }
 
-TEST(ServerOverTls, RenegotiationIsRefused) {
+TEST(ServerOverTls, RejectsRenegotiation) {
   Rig rig{Rig::with_tls()};
   TlsTestClient client{rig.server.port(), {.max_version = TLS1_2_VERSION}};
   client.send("GET / HTTP/1.1\r\n");
   ASSERT_TRUE(rig.until({&client}, [&] { return client.has_sent(); }));
-  // By the client's own means: OpenSSL refuses where the server announced that it will not.
+  // The client renegotiates itself, since OpenSSL does not if the server has announced no support.
   SSL_renegotiate(client.session().ssl());
   bool again = false;
   EXPECT_TRUE(rig.until({&client}, [&] {
@@ -189,7 +189,7 @@ TEST(ServerOverTls, RenegotiationIsRefused) {
   EXPECT_EQ(rig.server.counters().open, 0U);
 }
 
-TEST(ServerOverTls, AHandshakeOverTheLimitWaitsForItsTurn) {
+TEST(ServerOverTls, AHandshakeOverTheLimitIsDelayed) {
   ServerOptions options;
   options.handshakes = {0.5, 1};
   Rig rig{Rig::with_tls(std::move(options))};
@@ -207,8 +207,7 @@ TEST(ServerOverTls, AHandshakeOverTheLimitWaitsForItsTurn) {
   EXPECT_EQ(rig.server.counters().handshakes_delayed, 1U);
 }
 
-// Every 10 ms of the server's time another connection from each of three addresses, with a hello
-// that takes a turn.
+// Opens a connection from each of three addresses every 10 ms, with a ClientHello.
 class Flood {
  public:
   explicit Flood(Rig& rig) : rig_(rig) {}
@@ -246,12 +245,12 @@ TEST(ServerOverTls, AKnownAddressIsServedDuringAFlood) {
   EXPECT_THAT(get([&] { rig.step(); }), EndsWith("\r\n\r\nok"));
   Flood flood{rig};
   for (int i = 0; i < 100; ++i) {
-    flood.go_on();  // until what strangers may have at once is used up, and all places are taken
+    flood.go_on();  // until the bucket is empty and all connections are in use
   }
   EXPECT_THAT(get([&] { flood.go_on(); }), EndsWith("\r\n\r\nok"));
 }
 
-TEST(ServerOverTls, OneThatGoesWhileItWaitsIsForgotten) {
+TEST(ServerOverTls, ForgetsAClientThatLeavesBeforeItsHandshake) {
   ServerOptions options;
   options.handshakes.burst = 1;
   Rig rig{Rig::with_tls(std::move(options))};
@@ -263,7 +262,7 @@ TEST(ServerOverTls, OneThatGoesWhileItWaitsIsForgotten) {
   EXPECT_TRUE(rig.until({&first}, [&] { return rig.server.counters().open == 1; }));
 }
 
-TEST(ServerOverTls, AConnectionThatSaysNothingCostsNoHandshake) {
+TEST(ServerOverTls, ASilentConnectionCostsNoHandshake) {
   ServerOptions options;
   options.handshakes.burst = 1;
   Rig rig{Rig::with_tls(std::move(options))};
