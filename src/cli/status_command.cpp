@@ -53,7 +53,7 @@ int run_status(const config::Settings& settings, const config::ParsedCommandLine
     return kNotRunning;
   }
   // While it waits for a silent API server before it has a credential, it answers late.
-  const auto status = client->ask(seconds{12});
+  const auto status = client->query(seconds{12});
   if (!status) {
     log::error(status.error().message);
     return status.error().code == Code::kTimeout ? kNotHealthy : kNotRunning;
@@ -78,7 +78,7 @@ int run_wait_registered(const config::Settings& settings,
   const SteadyTime deadline = std::chrono::steady_clock::now() + *timeout;
   std::string last, reported;
   while (true) {
-    const auto status = client->ask();
+    const auto status = client->query();
     if (is_registered(status)) {
       print("Node " + status->node + " is registered\n");
       return write_sentinel(command.options.at("sentinel"));

@@ -239,12 +239,12 @@ void MainLoop::publish(Now at) {
   status::Report report;
   report.node_name = name();
   report.registered = node_.registered();
-  report.refusal = node_.block_reason();
-  report.went_with_machine = node_.went_with_machine();
+  report.block_reason = node_.block_reason();
+  report.deleted_with_machine = node_.went_with_machine();
   report.api_server = access_.server();
   report.api_error = node_.write_error();
   report.api_error_since = node_.write_error_since();
-  report.node_difference = node_.drift(at.steady);
+  report.node_drift = node_.drift(at.steady);
   report.ready = ready_;
   report.metal3_uuid = metal3_uuid_of(identity_);
   report.provider_id = provider_id_of(identity_);

@@ -40,7 +40,7 @@ void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, St
 }  // namespace
 
 Result<NodePreview> preview_node(const config::Settings& settings, const PreviewOptions& options) {
-  auto identity = TRY(identify(settings, StateUse::kLook));
+  auto identity = TRY(identify(settings, StateUse::kReadOnly));
   identity.policy.kubelet_port = settings.endpoint.port;
   for (const auto& note : identity.notes) {
     log::info(note.text);

@@ -30,7 +30,7 @@ constexpr std::uint32_t kAddressDuplicate = 0x08;
 constexpr std::uint32_t kAddressDeprecated = 0x20;
 constexpr std::uint32_t kAddressTentative = 0x40;
 
-// Where a line of a table of routes has what counts; numbers are hexadecimal but for one metric.
+// Columns of a routing table; numbers are hexadecimal but for IPv4's metric.
 struct RouteColumns {
   std::size_t count, interface, destination, mask, flags, metric;
   int base_of_metric;
@@ -56,7 +56,7 @@ bool is_zero(std::string_view digits) {
   return digits.find_first_not_of('0') == std::string_view::npos;
 }
 
-// That of the usable default route with the lowest metric; of equal ones the first.
+// The interface of the usable default route with the lowest metric, the first of equal ones.
 std::string default_interface(std::string_view table, const RouteColumns& at) {
   std::string_view best;
   std::uint32_t lowest = 0;
@@ -105,7 +105,7 @@ bool is_global_ipv6(const std::string& text) {
 
 bool is_candidate(const LocalAddress& local, const DefaultInterfaces& defaults) {
   const bool routes = local.interface == defaults.ipv4 || local.interface == defaults.ipv6;
-  return local.interface_up && !local.loopback && !local.passing &&
+  return local.interface_up && !local.loopback && !local.transient &&
          (routes || !is_container_interface(local.interface)) && is_global_address(local.address);
 }
 
@@ -131,7 +131,7 @@ std::string hex_digits(const in6_addr& address) {
   return out;
 }
 
-// "" of another family.
+// "" for other families.
 std::string numeric(const sockaddr* local) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (local->sa_family == AF_INET) {
@@ -161,7 +161,7 @@ std::optional<LocalAddress> to_local(
     std::memcpy(&address, entry.ifa_addr, sizeof address);
     local.ipv6 = true;
     const auto found = flags.find(hex_digits(address.sin6_addr));
-    local.passing =
+    local.transient =
         found != flags.end() && (found->second & (kAddressTemporary | kAddressDuplicate |
                                                   kAddressDeprecated | kAddressTentative)) != 0;
   }

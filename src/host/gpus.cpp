@@ -18,7 +18,7 @@ namespace {
 struct Vendor {
   std::string_view pci_id;
   const char* name;
-  std::string_view driver;  // the vendor's own: a GPU that vfio-pci or nouveau holds runs no jobs
+  std::string_view driver;  // the vendor's own; a GPU bound to vfio-pci or nouveau runs no jobs
 };
 
 constexpr std::array<Vendor, 2> kVendors{{
@@ -33,12 +33,12 @@ bool is_gpu_function(const std::filesystem::path& device) {
   if (!device_class.starts_with("0x03") && !device_class.starts_with("0x12")) {
     return false;
   }
-  // A virtual function (SR-IOV) is a slice of a device that is already counted.
+  // A virtual function (SR-IOV) belongs to a device that is already counted.
   std::error_code ignored;
   return !std::filesystem::exists(device / "physfn", ignored);
 }
 
-// By PCI address; nothing where the bus cannot be read.
+// Sorted by PCI address; nothing if the bus cannot be read.
 std::optional<std::vector<std::filesystem::path>> gpu_functions(const Paths& paths) {
   const auto devices = paths.sys / "bus/pci/devices";
   auto names = list_directory(devices);
@@ -83,8 +83,8 @@ std::optional<int> nvidia_minor(const Paths& paths, const std::string& address) 
   return minor && *minor >= 0 ? minor : std::nullopt;
 }
 
-// Those of the names in `directory` that are `prefix` and a number; none where there is no such
-// directory, nothing where it cannot be read.
+// The names in `directory` that are `prefix` and a number, none if it does not exist; nothing if it
+// cannot be read.
 std::optional<std::vector<std::string>> numbered(const std::filesystem::path& directory,
                                                  const std::string& prefix) {
   auto names = list_directory(directory);
@@ -98,7 +98,7 @@ std::optional<std::vector<std::string>> numbered(const std::filesystem::path& di
   return *names;
 }
 
-// MIG devices are compute instances. A GPU instance without one still takes its part of the card.
+// Counts compute instances. A GPU instance without one still occupies a part of the card.
 std::optional<int> mig_slices(const Paths& paths, std::optional<int> minor) {
   const auto capabilities = paths.proc / "driver/nvidia/capabilities";
   if (!minor) {
@@ -117,7 +117,7 @@ std::optional<int> mig_slices(const Paths& paths, std::optional<int> minor) {
   return gpu_instances ? std::optional{slices} : std::nullopt;
 }
 
-// How many partitions a mode makes depends on the model (CPX: one for each of its dies).
+// The number of partitions in a mode depends on the model (CPX: one per die).
 std::optional<int> compute_partitions(const std::filesystem::path& device) {
   const auto file = device / "current_compute_partition";
   const bool is_whole = is_missing(file) || to_upper(read_trimmed(file)) == "SPX";

@@ -1,7 +1,7 @@
 #pragma once
 
-// The GPUs that the machine shows, read without any vendor's library: PCI devices of NVIDIA and AMD
-// with the driver that has taken them (/sys/bus/pci/devices), NVIDIA's device numbers
+// Reads the machine's GPUs without a vendor's library: PCI devices of NVIDIA and AMD with their
+// driver (/sys/bus/pci/devices), NVIDIA's device numbers
 // (/proc/driver/nvidia/gpus/ADDRESS/information), AMD's render nodes (drm/renderDN below the PCI
 // device), and whether a card is divided into slices:
 //   NVIDIA  /proc/driver/nvidia/capabilities/gpuN/mig/giG/ciC (N: the device number; the directory
@@ -10,8 +10,8 @@
 //   AMD     current_compute_partition of the PCI device: SPX (whole), DPX, TPX, QPX, CPX, UNKNOWN;
 //           unreadable in a reset: drivers/gpu/drm/amd/amdgpu/amdgpu_gfx.c of Linux. The other
 //           partitions are platform devices (amdgpu_xcp_N), there in each mode: no sign of slices.
-// A GPU that hangs is not noticed: that takes the vendor's tools. A few small files for each PCI
-// display device; wakes no GPU. Thread-safe.
+// Cannot detect a GPU that hangs, which needs the vendor's tools. Reads a few small files per PCI
+// display device and wakes no GPU. Thread-safe.
 
 #include <map>
 #include <optional>
@@ -23,21 +23,21 @@
 
 namespace slurmlet::host {
 
-// Devices that a GPU resource could be made of: display controllers (class 0x03) and processing
-// accelerators (class 0x12, e.g. AMD MI300), physical functions only. Classes are those of the PCI
-// Code and ID Assignment Specification; sysfs files as in Documentation/ABI/testing/sysfs-bus-pci.
-// The BMC's VGA controller (ASPEED 1a03, Matrox 102b) is counted too: the caller asks for the
-// vendors it knows. PCI vendor ID, four lower-case hex digits → number of devices.
+// PCI vendor ID (four lower-case hex digits) → number of display controllers (class 0x03) and
+// processing accelerators (class 0x12, e.g. AMD MI300), physical functions only. Classes are those
+// of the PCI Code and ID Assignment Specification; sysfs files as in
+// Documentation/ABI/testing/sysfs-bus-pci. Includes the BMC's VGA controller (ASPEED 1a03, Matrox
+// 102b), since callers select vendors.
 std::map<std::string, int> count_gpus_by_vendor(const Paths& paths);
 
-// By PCI address; nothing where the PCI bus cannot be read.
+// Sorted by PCI address; nothing if the PCI bus cannot be read.
 std::optional<std::vector<node::GpuDevice>> read_gpus(const Paths& paths);
 
-// Those of `files` (absolute paths, as in gres.conf) that do not exist, in order. One that cannot
-// be looked at counts as there.
+// Those of `files` (absolute paths, as in gres.conf) that do not exist, in order. A file that
+// cannot be checked counts as existing.
 std::vector<std::string> missing_files(const Paths& paths, const std::vector<std::string>& files);
 
-// Both. A driver that hangs does not answer: for a thread that may hang (side_call.h).
+// Reads both. A hanging driver blocks it, so call it on a thread that may hang (side_call.h).
 struct GpuReading {
   std::optional<std::vector<node::GpuDevice>> gpus;
   std::vector<std::string> missing_files;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where host/ looks, so that tests can hand in a small tree of their own. The defaults are the
-// running machine. A value; safe to copy between threads.
+// The paths that host/ reads, so that tests can pass a tree of their own. Defaults to the running
+// machine.
 
 #include <filesystem>
 

@@ -17,7 +17,8 @@ constexpr std::size_t kState = 3;
 constexpr std::size_t kUid = 7;
 constexpr std::size_t kInode = 9;
 
-// All addresses, 127.0.0.1, or the same within IPv6; in the byte order of the machine, hence both.
+// All addresses, 127.0.0.1, or IPv4-mapped ones, in either byte order, since the file has the
+// machine's.
 bool reaches_loopback(std::string_view address) {
   const bool is_any = address.find_first_not_of('0') == std::string_view::npos;
   return is_any || address == "0100007F" || address == "7F000001" ||
@@ -91,7 +92,7 @@ std::vector<ListeningSocket> listening_sockets(std::string_view text) {
 
 std::optional<ListeningSocket> listening_socket(const std::string& proc_root, int port,
                                                 Reach reach) {
-  constexpr std::size_t kLongest = std::size_t{64} << 20;  // many connections
+  constexpr std::size_t kLongest = std::size_t{64} << 20;  // for many connections
   for (const char* file : {"net/tcp", "net/tcp6"}) {
     const auto text = read_file(std::filesystem::path{proc_root} / file, kLongest);
     for (const auto& socket : listening_sockets(text ? *text : "")) {
@@ -108,7 +109,7 @@ std::optional<PortOwner> who_listens(const std::string& proc_root, int port, Rea
   return socket ? std::optional{owner_of(proc_root, *socket)} : std::nullopt;
 }
 
-std::string to_words(const PortOwner& owner) {
+std::string to_text(const PortOwner& owner) {
   if (owner.pid == 0) {
     return fmt::format("a process of uid {} (run as root to see it)", owner.uid);
   }

@@ -17,8 +17,8 @@
 namespace slurmlet::host {
 namespace {
 
-// os-release values are shell words: quotes around, and a backslash before what the shell would
-// expand inside double quotes.
+// os-release values follow the shell's quoting: quotes around, and a backslash before what the
+// shell would expand inside double quotes.
 std::string unquote(std::string_view value) {
   value = trim(value);
   const bool quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
@@ -41,7 +41,7 @@ std::string read_os_image(const Paths& paths) {
   for (const auto& file : {paths.etc / "os-release", paths.usr_lib / "os-release"}) {
     if (const auto content = read_file(file)) {
       const std::string name = pretty_name(*content);
-      return name.empty() ? "Linux" : name;  // the default that os-release(5) names
+      return name.empty() ? "Linux" : name;  // the default by os-release(5)
     }
   }
   return {};
@@ -73,7 +73,7 @@ bool has_uuid_form(std::string_view text) {
   return true;
 }
 
-// 00000000-…, ffffffff-…, and whatever other single digit a maker chose.
+// 00000000-…, ffffffff-…, or another single digit.
 bool is_one_digit(std::string_view uuid) {
   return std::all_of(uuid.begin(), uuid.end(),
                      [&](char c) { return c == '-' || c == uuid.front(); });
@@ -105,7 +105,7 @@ std::string pretty_name(std::string_view os_release) {
   for (const std::string_view line : split(os_release, '\n')) {
     constexpr std::string_view kKey = "PRETTY_NAME=";
     if (trim(line).starts_with(kKey)) {
-      name = unquote(trim(line).substr(kKey.size()));  // the last one counts, as in a shell
+      name = unquote(trim(line).substr(kKey.size()));  // the last assignment counts, as in a shell
     }
   }
   return name;
@@ -118,7 +118,7 @@ node::MachineFacts read_machine(const Paths& paths, node::MachineFacts others) {
   facts.hostname = read_trimmed(kernel / "hostname");
   facts.machine_id = read_trimmed(paths.etc / "machine-id");
   if (facts.machine_id == "uninitialized") {
-    facts.machine_id.clear();  // machine-id(5): an image before its first boot is complete
+    facts.machine_id.clear();  // machine-id(5): the first boot is not complete
   }
   facts.boot_id = read_trimmed(kernel / "random/boot_id");
   facts.kernel_version = read_trimmed(kernel / "osrelease");

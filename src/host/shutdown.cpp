@@ -16,7 +16,7 @@ bool systemd_says_stopping(const ShutdownSources& sources) {
   spec.timeout = sources.time_limit;
   spec.max_output_bytes = 4096;
   const auto output = run_command(spec);
-  // The exit code is not zero for every state but "running".
+  // The exit code is nonzero for every state but "running", so it is ignored.
   return output && !output->timed_out && trim(output->out) == "stopping";
 }
 

@@ -17,8 +17,8 @@
 namespace slurmlet::host {
 namespace {
 
-// CPU time comes in ticks of 10 ms: over a shorter time its rate says little.
-constexpr Duration kShortestLook = std::chrono::seconds{1};
+// CPU time has ticks of 10 ms, so a rate over less than this is imprecise.
+constexpr Duration kShortestSample = std::chrono::seconds{1};
 // /proc/stat has a column for every interrupt of the machine.
 constexpr std::size_t kMaxStatBytes = std::size_t{4} << 20;
 
@@ -126,7 +126,7 @@ std::optional<node::Usage> UsageReader::read(Now now) {
   }
   usage.cpu_seconds = static_cast<double>(*busy) / ticks_per_second_;
   measure_cores(usage, now.steady);
-  if (!booted_) {  // kept, as the kernel's figure moves with the clock
+  if (!booted_) {  // read once, since the kernel's value moves with the clock
     if (const auto seconds = number_behind("btime ", *stat)) {
       booted_ = WallTime{std::chrono::seconds{*seconds}};
     }
@@ -142,13 +142,13 @@ std::optional<node::Usage> UsageReader::read(Now now) {
 }
 
 void UsageReader::measure_cores(node::Usage& usage, SteadyTime now) {
-  if (!last_look_) {
-    last_look_ = Look{now, usage.cpu_seconds};
-  } else if (now - last_look_->at >= kShortestLook) {
-    const double elapsed = std::chrono::duration<double>(now - last_look_->at).count();
-    // Never negative: iowait apart, the counters only grow but for CPUs taken offline.
-    cores_ = std::max(0.0, usage.cpu_seconds - last_look_->cpu_seconds) / elapsed;
-    last_look_ = Look{now, usage.cpu_seconds};
+  if (!last_sample_) {
+    last_sample_ = Sample{now, usage.cpu_seconds};
+  } else if (now - last_sample_->at >= kShortestSample) {
+    const double elapsed = std::chrono::duration<double>(now - last_sample_->at).count();
+    // The counters may shrink when CPUs go offline.
+    cores_ = std::max(0.0, usage.cpu_seconds - last_sample_->cpu_seconds) / elapsed;
+    last_sample_ = Sample{now, usage.cpu_seconds};
   }
   usage.cpu_cores = cores_;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads the use of the whole machine (node/usage.h) from /proc, and that of a file system.
+// Reads the machine's usage (node/usage.h) from /proc, and that of a file system.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,37 +13,37 @@
 
 namespace slurmlet::host {
 
-// Size and free space of the file system that holds a directory (statvfs(3)), as an unprivileged
-// process sees it: the blocks reserved for root do not count as available.
+// Size and free space of a directory's file system (statvfs(3)) for an unprivileged process: blocks
+// reserved for root are not available.
 struct FileSystemUsage {
   std::int64_t total_bytes = 0;
   std::int64_t available_bytes = 0;
-  std::int64_t total_inodes = 0;  // 0 where inodes are not limited (btrfs, some network ones)
+  std::int64_t total_inodes = 0;  // 0 = unlimited (btrfs, some network file systems)
   std::int64_t available_inodes = 0;
 };
 
-// Of the nearest directory above `path` that exists; nothing if that cannot be read. May hang.
+// Usage at the nearest existing parent of `path`; nothing if that cannot be read. May hang.
 std::optional<FileSystemUsage> file_system_usage(std::filesystem::path path);
 
-// CPU time of the first line of /proc/stat that is not idle, in ticks (proc_stat(5)): user, nice,
-// system, irq, softirq and steal. guest is within user. Pure.
+// Busy CPU time in the first line of /proc/stat, in ticks (proc_stat(5)): user, which includes
+// guest, nice, system, irq, softirq and steal. Pure.
 std::optional<std::uint64_t> busy_ticks(std::string_view proc_stat);
 
 // The number of kernel scheduling entities: "0.20 0.18 0.12 1/80 11206" → 80 (proc_loadavg(5)).
 std::optional<std::uint64_t> total_tasks(std::string_view loadavg);
 
-// Reads it: six small files and one statvfs(3). Not thread-safe.
+// Reads six small files and calls statvfs(3) once. Not thread-safe.
 class UsageReader {
  public:
   explicit UsageReader(Paths paths, std::filesystem::path file_system = "/");
 
-  // Nothing if CPU time or memory cannot be read; what else cannot be read is 0.
+  // Nothing if CPU time or memory cannot be read; other unreadable figures are 0.
   std::optional<node::Usage> read(Now now);
 
  private:
   void measure_cores(node::Usage& usage, SteadyTime now);
 
-  struct Look {
+  struct Sample {
     SteadyTime at;
     double cpu_seconds;
   };
@@ -51,7 +51,7 @@ class UsageReader {
   std::filesystem::path file_system_;
   double ticks_per_second_;
   std::optional<WallTime> booted_;
-  std::optional<Look> last_look_;
+  std::optional<Sample> last_sample_;
   std::optional<double> cores_;
 };
 

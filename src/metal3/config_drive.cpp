@@ -1,4 +1,4 @@
-// Metal3's metadata on the config drive: which disk that is and where it is mounted.
+// Finds the config drive's disk and mount point.
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -12,7 +12,7 @@
 namespace slurmlet::metal3 {
 namespace {
 
-// In this boot: the directory is in /run. It may have run and left no instance data.
+// In this boot, since the directory is in /run. cloud-init may run without leaving instance data.
 bool cloud_init_ran(const Paths& paths) {
   const auto is_there = [](const std::filesystem::path& file) {
     touches_file(file.string());
@@ -37,7 +37,7 @@ std::optional<SavedState> from_state_dir(const Paths& paths, StateUse use,
   return *std::move(saved);
 }
 
-// By the metadata of then; what it lacked, and all that a file of 0.1.0 has, is the Node's.
+// The saved metadata, completed by the Node's values; a file of 0.1.0 has only these.
 MachineId id_of(const SavedState& saved) {
   MachineId then = saved.metadata.value_or(MachineId{saved.uuid, ""});
   if (then.provider_id.empty()) {
@@ -75,7 +75,7 @@ void merge_saved(const Paths& paths, StateUse use, const SavedState& saved,
        fmt::format(
            "this host was reprovisioned: it was {} and is now {}; the saved state is discarded",
            describe(then.uuid, then.provider_id), describe(facts.uuid, facts.provider_id))});
-  if (use == StateUse::kLook) {
+  if (use == StateUse::kReadOnly) {
     return;
   }
   if (const auto discarded = discard_state(paths.state_dir); !discarded) {
@@ -96,8 +96,8 @@ void use_saved(const Paths& paths, const SavedState& saved, Resolution& resoluti
   resolution.metadata = saved.metadata;
 }
 
-// What is rejected, and errors other than "not there", become notes. Returns whether this boot has
-// metadata, of whichever cloud.
+// Adds notes for rejected values and errors other than kNotFound. Returns whether this boot has
+// metadata, of any cloud.
 bool take_metadata(const Paths& paths, Resolution& resolution) {
   auto reading = read_metadata(paths);
   if (!reading) {
@@ -132,14 +132,14 @@ std::string without_metadata(const Paths& paths, bool is_other_cloud) {
 
 Resolution resolve(const Paths& paths, StateUse use) {
   Resolution resolution;
-  const bool is_told = take_metadata(paths, resolution);
+  const bool has_metadata = take_metadata(paths, resolution);
   const auto saved = from_state_dir(paths, use, resolution.notes);
   if (resolution.facts && saved) {
     merge_saved(paths, use, *saved, resolution);
-  } else if (saved && !is_told) {
+  } else if (saved && !has_metadata) {
     use_saved(paths, *saved, resolution);
   } else if (!resolution.facts) {
-    resolution.notes.push_back({Note::Kind::kNoMetadata, without_metadata(paths, is_told)});
+    resolution.notes.push_back({Note::Kind::kNoMetadata, without_metadata(paths, has_metadata)});
   }
   return resolution;
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-// Who this machine is for Cluster API's Metal3 provider, from the best source there is:
-// what cloud-init used in this boot, where it did not run the config drive, without either what an
-// earlier run saved. Metadata of another cloud ends the search: this is no Metal3 machine then.
+// This machine's identity for Cluster API's Metal3 provider, from the first available source:
+// cloud-init's instance data of this boot, the config drive if cloud-init did not run, or the state
+// saved by an earlier run. With metadata of another cloud this is no Metal3 machine.
 //
-// Once at start-up: may read a disk and block for some seconds. Writes nothing, except that the
-// owner of the state directory removes the saved state of an earlier Machine. The caller saves the
-// state (saved_state.h) once the Node is registered, with the provider ID that the Node then has.
+// Called at start-up: may block on a disk for seconds. Only writes to remove an earlier Machine's
+// saved state, as owner of the state directory. The caller saves the state (saved_state.h) once the
+// Node is registered, with the Node's provider ID.
 
 #include <optional>
 #include <string>
@@ -18,10 +18,10 @@
 
 namespace slurmlet::metal3 {
 
-// For people, to be logged once.
+// To be logged once.
 struct Note {
   enum class Kind {
-    kProblem,       // something to be mended
+    kProblem,       // must be fixed
     kNoMetadata,    // on this boot
     kReprovisioned  // Resolution::reprovisioned
   };
@@ -32,14 +32,14 @@ struct Note {
 struct Resolution {
   std::optional<node::Metal3Facts> facts;
   std::vector<Note> notes;
-  // The saved state was of another Machine and has been removed: credentials of then are stale too.
+  // The saved state was another Machine's and is removed; its credentials are stale too.
   bool reprovisioned = false;
   std::optional<MachineId> metadata = MachineId{};  // for SavedState
 };
 
-// The host was provisioned anew when the metadata has another uuid than the metadata of then, or
-// the same (a BareMetalHost keeps it) but another Metal3Machine. A provider ID that only the saved
-// state has is kept: Cluster API's Metal3 provider wrote it on the Node.
+// The host was reprovisioned if the metadata has another uuid than the saved metadata, or another
+// Metal3Machine with the same uuid (which a BareMetalHost keeps). A provider ID that only the saved
+// state has is kept, since Cluster API's Metal3 provider wrote it on the Node.
 Resolution resolve(const Paths& paths, StateUse use = StateUse::kOwn);
 
 }  // namespace slurmlet::metal3

@@ -16,13 +16,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What cloud-init's jinja renderer writes for a variable that does not exist.
+// cloud-init's jinja renderer writes this for an undefined variable.
 constexpr std::string_view kMissingVariable = "CI_MISSING_JINJA_VAR";
 
 struct RawMetadata {
   const Json& meta_data;
   const Json& network_data;
-  const std::string& source;  // for people and messages: file or device
+  const std::string& source;  // file or device, for messages
 };
 
 // The member, or null if `object` is no object or has no such member.
@@ -41,7 +41,7 @@ bool is_ip_address(const std::string& text) {
          ::inet_pton(AF_INET6, text.c_str(), &buffer) == 1;
 }
 
-// networks[].ip_address; those of DHCP have none. A prefix length may follow ("10.0.0.5/24").
+// networks[].ip_address, missing for DHCP, may have a prefix length ("10.0.0.5/24").
 std::vector<std::string> static_addresses(const Json& network_data) {
   std::vector<std::string> out;
   const Json& networks = member(network_data, "networks");
@@ -121,7 +121,7 @@ std::string node_name(const RawMetadata& raw, std::vector<std::string>& notes) {
   return {};
 }
 
-// Every OpenStack writes a uuid and a name; these two only the Bare Metal Operator, always.
+// Any OpenStack writes uuid and name, but only the Bare Metal Operator these two.
 bool is_metal3(const RawMetadata& raw) {
   return !value_of(raw, "metal3-name").empty() && !value_of(raw, "metal3-namespace").empty();
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-// What the metadata of a Metal3 machine says, and which of it can be believed. Two places have it:
+// Reads and validates the metadata of a Metal3 machine, from two places:
 //
 //  - cloud-init's /run/cloud-init/instance-data.json, keys ds.meta_data and ds.network_json
 //    (https://cloudinit.readthedocs.io/en/latest/explanation/instancedata.html). It is world
-//    readable and holds uuid, name and providerid unredacted. cloud-init writes it anew on every
+//    readable and holds uuid, name and providerid unredacted. cloud-init rewrites it on every
 //    boot before the network is up;
 //  - the config drive's openstack/latest/{meta_data.json,network_data.json}, OpenStack's formats
 //    (https://docs.openstack.org/nova/latest/user/metadata.html), for machines without that file
@@ -30,8 +30,8 @@
 
 namespace slurmlet::metal3 {
 
-// Where metal3/ looks, so that tests can hand in a small tree of their own. The defaults are the
-// running machine.
+// The paths that metal3/ reads, so that tests can pass a tree of their own. Defaults to the running
+// machine.
 struct Paths {
   std::filesystem::path instance_data = "/run/cloud-init/instance-data.json";
   std::filesystem::path seed = "/var/lib/cloud/seed/config_drive";
@@ -41,32 +41,30 @@ struct Paths {
 };
 
 struct Reading {
-  std::optional<node::Metal3Facts> facts;  // nothing: this is not Metal3's metadata
-  std::vector<std::string> notes;          // what was refused and the cure, for the log
+  std::optional<node::Metal3Facts> facts;  // nothing: not Metal3's metadata
+  std::vector<std::string> notes;          // rejected values and their fix, for the log
 };
 
-// Without uuid, metal3-name and metal3-namespace the metadata is another cloud's: no facts, no
-// error. kNotFound: cloud-init ran and found no data source. kInvalid: broken JSON, or a
-// uuid that cannot be used; the message names `source` and the cure. A providerid or a name that
-// cannot be used is left out and noted: the machine can still be matched by the uuid label. Network
-// data that cannot be understood only means no addresses: the identity does not hang on it.
+// Metadata without uuid, metal3-name and metal3-namespace is another cloud's: no facts, no error.
+// kNotFound: cloud-init ran and found no data source. kInvalid: invalid JSON or uuid; the message
+// names `source` and the fix. An invalid providerid or name is omitted with a note, since the
+// machine can still be matched by the uuid label. Invalid network data only means no addresses.
 //
-// Node name: `name`, else `local-hostname`, else `local_hostname`, the first that is a valid Node
-// name in lower case. BMO's "namespace~name" is none. Pure.
+// Node name: the first of `name`, `local-hostname` and `local_hostname` that is valid in lower
+// case; BMO's "namespace~name" is not. Pure.
 Result<Reading> parse_instance_data(std::string_view text, const std::string& source);
-// The same of the drive's files; `network_data` may be empty.
+// The same for the drive's files; `network_data` may be empty.
 Result<Reading> parse_config_drive(std::string_view meta_data, std::string_view network_data,
                                    const std::string& source);
 
 // kNotFound: cloud-init did not run, or the machine has none.
 Result<Reading> read_instance_data(const std::filesystem::path& file);
 
-// Looked for in this order: cloud-init's seed directory; the drive where it is mounted. slurmlet
-// mounts nothing itself. kNotFound: there is no config drive. kDenied: there is one that is not
-// mounted; the message says what to do.
+// Reads cloud-init's seed directory, or else the mounted drive. kNotFound: there is no config
+// drive. kDenied: it is not mounted; the message has the fix.
 Result<Reading> read_config_drive(const Paths& paths);
 
-// Where `device` (canonical path, or "8:4" as major:minor) is mounted as a whole, by the text of
+// The mount point of the whole `device` (canonical path, or "8:4" as major:minor) in
 // /proc/PID/mountinfo (proc_pid_mountinfo(5)). Pure.
 std::optional<std::string> mount_point_of(std::string_view mountinfo, const std::string& device,
                                           const std::string& major_minor);

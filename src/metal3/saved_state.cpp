@@ -66,7 +66,7 @@ Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_
   if (auto state = from_json(Json::parse(*text, nullptr, false))) {
     return state;
   }
-  if (use == StateUse::kLook) {
+  if (use == StateUse::kReadOnly) {
     return Error{Code::kInvalid, file.string() + " is broken; slurmlet continues without it"};
   }
   const std::string aside = file.string() + ".broken";
@@ -87,7 +87,7 @@ Status save_state(const std::filesystem::path& state_dir, const SavedState& stat
     document[kMetadata] = {{kUuid, state.metadata->uuid},
                            {kProviderId, state.metadata->provider_id}};
   }
-  // Not UTF-8 (a broken provider ID) must not throw: it is written with replacement characters.
+  // An invalid provider ID may not be UTF-8, which must not throw.
   const std::string text = document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   return write_file_atomic(state_dir / kFileName, text, 0600);
 }

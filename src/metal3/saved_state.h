@@ -1,9 +1,8 @@
 #pragma once
 
-// STATE_DIR/metal3.json (mode 0600, written atomically): what slurmlet last knew about its place in
-// Metal3. Two uses: the provider ID of a Node cannot be changed once set, so a Node that somebody
-// deleted must come back with the very one it had; and a boot without metadata must not lose the
-// Machine. Not thread-safe against itself: one writer.
+// STATE_DIR/metal3.json (mode 0600, written atomically): slurmlet's last identity in Metal3. A
+// Node's provider ID is immutable, so a deleted Node must come back with the same one, and a boot
+// without metadata must keep the Machine. One writer.
 
 #include <filesystem>
 #include <optional>
@@ -13,28 +12,28 @@
 
 namespace slurmlet::metal3 {
 
-// A Machine as its metadata has it.
+// A Machine's identity in its metadata.
 struct MachineId {
-  std::string uuid;         // "" = there was no metadata
-  std::string provider_id;  // "" = it had none
+  std::string uuid;         // "" = no metadata
+  std::string provider_id;  // "" = not in the metadata
   bool operator==(const MachineId&) const = default;
 };
 
 struct SavedState {
   std::string uuid;
-  std::string provider_id;  // as observed on the Node, "" if it has none yet
-  std::string node_name;    // under which the Node was registered
-  // The metadata of then: uuid and provider_id may be from settings, which say nothing of another
-  // Machine. Nothing in a file of 0.1.0.
+  std::string provider_id;  // as observed on the Node; "" = none yet
+  std::string node_name;    // as registered
+  // The metadata at that time, since uuid and provider_id may be from settings. Missing in files of
+  // 0.1.0.
   std::optional<MachineId> metadata = {};
   bool operator==(const SavedState&) const = default;
 };
 
-// The daemon owns its state directory; a subcommand beside it only looks, and changes nothing.
-enum class StateUse { kOwn, kLook };
+// Only the daemon owns its state directory; subcommands must not change it.
+enum class StateUse { kOwn, kReadOnly };
 
-// Nothing if there is no file. kInvalid when the file is broken: its owner sets it aside as
-// metal3.json.broken, so that the next save does not destroy it, and the message says so.
+// Nothing if there is no file. kInvalid if the file is invalid: its owner renames it to
+// metal3.json.broken, so that the next save does not overwrite it, and the message says so.
 Result<std::optional<SavedState>> load_state(const std::filesystem::path& state_dir,
                                              StateUse use = StateUse::kOwn);
 

@@ -57,16 +57,16 @@ Status DaemonClient::check_listener() const {
       Code::kDenied,
       fmt::format("not trusted: {} (endpoint.healthzPort) is held by {}, which is neither root nor "
                   "the owner of stateDir {}; stop that process, and see systemctl status slurmlet",
-                  address_, host::to_words(owner ? *owner : host::PortOwner{socket->uid, 0, ""}),
+                  address_, host::to_text(owner ? *owner : host::PortOwner{socket->uid, 0, ""}),
                   state_dir_)};
 }
 
-Result<DaemonStatus> DaemonClient::ask(Duration timeout) {
+Result<DaemonStatus> DaemonClient::query(Duration timeout) {
   http::Request request;
   request.path = podapi::kStatusPath;
   request.timeout = timeout;
-  // Before and after: whoever answered may have taken the port, or left it, in between. And never
-  // over the connection of an earlier answer, whose other end may have lost the port since.
+  // Checked before and after, since the port may change hands in between; an idle connection may
+  // end at its previous owner.
   client_->close_idle_connections();
   TRY(check_listener());
   const auto response = client_->call(request);

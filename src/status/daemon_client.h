@@ -1,8 +1,7 @@
 #pragma once
 
-// Asks the daemon that runs on this machine how it is (GET /status, daemon_status.h). Any local
-// user can listen on its port while it does not, so an answer counts only where may_be_daemon()
-// holds for the listening socket. One owner.
+// Queries the daemon on this machine (GET /status, daemon_status.h). Any local user can take its
+// port while it does not run, so may_be_daemon() must hold for the listening socket. One owner.
 
 #include <sys/types.h>
 
@@ -16,20 +15,18 @@
 
 namespace slurmlet::status {
 
-// Whether the daemon may run as `uid`: root (a socket unit's sockets, too), the user that asks, and
-// the owner of stateDir, which systemd makes the service's user.
+// Whether the daemon may run as `uid`: root (also for a socket unit), our own uid, or the owner of
+// stateDir, which systemd sets to the service's user.
 bool may_be_daemon(uid_t uid, const std::string& state_dir);
 
 class DaemonClient {
  public:
-  // kInvalid when endpoint.healthzPort is 0, with the cure.
+  // kInvalid, with the fix, if endpoint.healthzPort is 0.
   static Result<DaemonClient> make(const config::Settings& settings);
 
-  // kUnavailable: nobody listens; kTimeout: no answer within `timeout`; kDenied: the port is
-  // held by a user that the daemon does not run as; kInvalid: somebody else answers there. Each
-  // with the cure.
-  Result<DaemonStatus> ask(Duration timeout = std::chrono::seconds{3});
-  // Waits, doing nothing.
+  // kUnavailable: nobody listens; kTimeout: no answer within `timeout`; kDenied: another user has
+  // the port; kInvalid: the answer is not slurmlet's. Each with the fix.
+  Result<DaemonStatus> query(Duration timeout = std::chrono::seconds{3});
   void pause(Duration how_long);
 
  private:

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kOperator = "slurmlet-operator";  // which queries for all nodes
 
-// What is not known is null.
+// Unknown values are null.
 Json known(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 Json known(const std::optional<WallTime>& time) { return time ? Json(rfc3339(*time)) : Json{}; }
 Json known_process(int pid) { return pid == 0 ? Json{} : Json(pid); }
@@ -207,10 +207,10 @@ std::string node_problem(const Report& report, Duration lease_duration, SteadyTi
   if (report.registered) {
     return report.api_error && now - report.api_error_since >= lease_duration
                ? "not written: " + report.api_error->message
-               : report.node_difference;
+               : report.node_drift;
   }
-  if (!report.refusal.empty()) {
-    return report.refusal;
+  if (!report.block_reason.empty()) {
+    return report.block_reason;
   }
   return report.api_error ? report.api_error->message : "the Node is not registered yet";
 }
@@ -236,7 +236,7 @@ std::string daemon_status_json(const StatusInput& input) {
       {"healthy", problems.empty()},
       {"problems", problems},
       {"apiServer", known(report.api_server)},
-      {"refusal", known(report.refusal)},
+      {"refusal", known(report.block_reason)},
       {"lease",
        {{"held", lease_held},
         {"renewedAt", known(lease.renewed_at)},
@@ -292,8 +292,7 @@ WallTime process_start() {
   using std::chrono::system_clock;
   static const auto kWall = system_clock::now();
   static const auto kSteady = steady_clock::now();
-  // A clock that was wrong at the boot may have been set since. In whole seconds: two clocks are
-  // never read at one moment.
+  // The clock may have been set since the start. Rounded, since two clocks cannot be read at once.
   const auto step = (system_clock::now() - kWall) - (steady_clock::now() - kSteady);
   return kWall + std::chrono::round<std::chrono::seconds>(step);
 }

@@ -88,7 +88,7 @@ void add_node(std::vector<MetricFamily>& out, const Report& report, const sync::
                       report.registered ? 1 : 0));
   out.push_back(gauge("slurmlet_node_gone_with_machine",
                       "1 while the Node is not registered again because its Machine was deleted.",
-                      report.went_with_machine ? 1 : 0));
+                      report.deleted_with_machine ? 1 : 0));
   if (lease.renewed_steady) {
     out.push_back(gauge("slurmlet_lease_age_seconds", "Time since the lease was last renewed.",
                         std::chrono::duration<double>(now.steady - *lease.renewed_steady).count()));
@@ -152,7 +152,7 @@ std::optional<double> number(const std::optional<std::int64_t>& value, double un
   return value ? std::optional{static_cast<double>(*value) * unit} : std::nullopt;
 }
 
-// What is stale is no longer shown: a gap in a graph is honest, a flat line is not.
+// Stale values are omitted, since a gap in a graph is more honest than a flat line.
 void add_record(std::vector<MetricFamily>& out, const Report& report) {
   const auto& record = *report.facts.slurm.record;
   const node::HostFacts& facts = report.facts;
@@ -180,10 +180,10 @@ void add_record(std::vector<MetricFamily>& out, const Report& report) {
   }
 }
 
-// Who is asked, without what names this machine's paths and hosts.
+// The kind of source, without this machine's paths and hosts.
 std::string kind_of_source(const std::string& source) { return source.substr(0, source.find(' ')); }
 
-// What the queries cost, by what carries them. Names of 0.1.0 stay for one release.
+// The cost of queries, by source. Names of 0.1.0 stay for one release.
 void add_costs(std::vector<MetricFamily>& out, const slurm::PollCounters& poll) {
   const auto add = [&out](const MetricFamily& family, const char* old_name = nullptr) {
     if (old_name != nullptr) {
@@ -252,7 +252,7 @@ void add_certificate_metrics(std::vector<MetricFamily>& out,
                               "When the certificate in use expires.", {});
   MetricFamily pending = gauge("slurmlet_certificate_request_pending",
                                "1 while a certificate request is waiting for approval.", {});
-  MetricFamily asked =
+  MetricFamily requests =
       counter("slurmlet_certificate_requests_total", "Certificate requests sent.", {});
   MetricFamily renewals =
       counter("slurmlet_certificate_renewals_total", "Certificates issued to this daemon.", {});
@@ -265,11 +265,11 @@ void add_certificate_metrics(std::vector<MetricFamily>& out,
     }
     if (kind.requests) {
       pending.samples.push_back(sample(kind.requests->pending_since ? 1 : 0));
-      asked.samples.push_back(sample(kind.requests->requests));
+      requests.samples.push_back(sample(kind.requests->requests));
       renewals.samples.push_back(sample(kind.requests->renewals));
     }
   }
-  add_those_with_samples({&expiry, &pending, &asked, &renewals}, out);
+  add_those_with_samples({&expiry, &pending, &requests, &renewals}, out);
   if (certificates.serving_not_after) {
     out.push_back(gauge("slurmlet_serving_certificate_self_signed",
                         "1 while the kubelet endpoint presents a self-signed certificate.",

@@ -1,8 +1,7 @@
 #pragma once
 
-// What the daemon counts, as Prometheus metric families for /metrics
-// (https://prometheus.io/docs/practices/naming/), and its health checks. The main thread publishes
-// a report when it wakes anyway; a scrape only reads it.
+// The daemon's Prometheus metrics for /metrics (https://prometheus.io/docs/practices/naming/), and
+// its health checks. The main thread publishes a report whenever it wakes; a scrape only reads it.
 
 #include <optional>
 
@@ -17,7 +16,7 @@
 namespace slurmlet::status {
 
 struct EndpointCounters {
-  std::optional<podapi::ServerCounters> server, health;  // nothing: not to be served
+  std::optional<podapi::ServerCounters> server, health;  // nothing: not served
   podapi::GateCounters gate;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the main thread knows after a turn, for /metrics, /readyz and the kubelet endpoint. Plain
+// The main thread's state after a step, for /metrics, /readyz and the kubelet endpoint. Plain
 // values.
 
 #include <cstdint>
@@ -18,23 +18,23 @@ namespace slurmlet::status {
 struct Report {
   std::string node_name;
   bool registered = false;
-  std::string refusal;                   // "" unless this machine may not have the Node
-  bool went_with_machine = false;        // that is why: its Machine was deleted
-  std::string metal3_uuid, provider_id;  // as wanted; "" = none
+  std::string block_reason;              // why this machine may not have the Node; "" = it may
+  bool deleted_with_machine = false;     // blocked since its Machine was deleted
+  std::string metal3_uuid, provider_id;  // desired; "" = none
   std::string api_server;                // its URL
-  std::optional<Error> api_error;        // why the Node was not written, until it is,
+  std::optional<Error> api_error;        // why the last write of the Node failed,
   SteadyTime api_error_since;            // and since when
-  std::string node_difference;           // why the Node is not as wanted; "" = no such reason
-  bool bootstrapping = false;  // no credential of its own yet: nothing of Slurm is known then
-  node::Condition ready;       // as this machine has it; type "" before the first turn
+  std::string node_drift;      // why the Node differs from the desired one; "" = it does not
+  bool bootstrapping = false;  // no credential yet, so Slurm is not queried
+  node::Condition ready;       // desired; type "" before the first step
   node::HostFacts facts;
   slurm::PollCounters slurmctld;
   credentials::CertificateReport certificates;
   std::uint64_t pods_rejected = 0;
   std::uint64_t pods_finished = 0;
   std::uint64_t pods_waiting = 0;
-  std::uint64_t pods_unreadable = 0;  // too large
-  bool pods_seen = true;              // new ones; means something while registered
+  std::uint64_t pods_unreadable = 0;  // Pods too large to read
+  bool pods_seen = true;              // whether new ones are seen, if registered
   std::uint64_t events_dropped = 0;
 };
 

@@ -32,7 +32,7 @@ struct Address {
   socklen_t length = 0;
 };
 
-// Empty length for what is no address: neither absolute nor abstract, or longer than the kernel's.
+// `length` is 0 for an invalid address: neither absolute nor abstract, or too long.
 Address socket_address(const std::string& text) {
   Address out;
   out.name.sun_family = AF_UNIX;
@@ -107,8 +107,8 @@ Result<Notifier> Notifier::open(const std::string& address) {
   return Notifier{std::move(socket), address};
 }
 
-// Addressed anew each time, as sd_notify(3) does: a manager that was executed again listens at the
-// same address with another socket.
+// Does not connect, since a re-executed manager has another socket at the same address (as in
+// sd_notify(3)).
 Status Notifier::send(const std::string& lines) const {
   if (!socket_ || lines.empty()) {
     return {};

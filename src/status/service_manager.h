@@ -1,7 +1,7 @@
 #pragma once
 
-// The service manager: what it tells this service, and how it hears of it, in the datagrams of
-// sd_notify(3), whose form is stable and meant to be spoken without libsystemd.
+// The protocol of the service manager: its environment variables, and datagrams of sd_notify(3),
+// whose format is stable, so libsystemd is not needed.
 
 #include <chrono>
 #include <optional>
@@ -15,44 +15,42 @@
 
 namespace slurmlet::status {
 
-// What it tells a service in its environment (sd_watchdog_enabled(3), sd_listen_fds(3),
-// systemd.exec(5) "Credentials"). Read once and removed, so that child processes (scontrol) neither
-// speak for the daemon nor believe that they are watched.
+// Environment variables of a service (sd_watchdog_enabled(3), sd_listen_fds(3), systemd.exec(5)
+// "Credentials"). Read once and removed, so that child processes (scontrol) do not use them.
 struct ManagerEnvironment {
-  std::string notify_socket;                          // NOTIFY_SOCKET; "" = nobody listens
-  std::optional<std::chrono::microseconds> watchdog;  // a ping at least this often; nothing = none
+  std::string notify_socket;                          // NOTIFY_SOCKET; "" = none
+  std::optional<std::chrono::microseconds> watchdog;  // longest time between pings; nothing = off
   std::string credentials_directory;                  // CREDENTIALS_DIRECTORY; "" = none
-  std::vector<int> sockets;  // of the unit's socket unit: descriptors, open until the process ends
+  std::vector<int> sockets;  // descriptors of the socket unit, never closed
 };
 
-// The rule by itself, `pid` is ours. WATCHDOG_USEC counts only if WATCHDOG_PID is ours or not set,
-// LISTEN_FDS only if LISTEN_PID is ours; what is no positive number counts as not set.
+// Pure; `pid` is ours. WATCHDOG_USEC requires that WATCHDOG_PID is ours or not set, LISTEN_FDS that
+// LISTEN_PID is ours; values that are not positive numbers count as not set.
 ManagerEnvironment read_manager_environment(const config::EnvLookup& environment, int pid);
 
-// The same of this process, whose variables are then gone, and whose children do not inherit the
-// sockets. Call before threads start.
+// Reads and removes this process's variables, and keeps the sockets from its children. Call it
+// before threads start.
 ManagerEnvironment take_manager_environment();
 
-// A line of a datagram.
+// Lines of a datagram.
 inline constexpr const char* kReadyLine = "READY=1\n";
 inline constexpr const char* kStoppingLine = "STOPPING=1\n";
-inline constexpr const char* kWatchdogLine = "WATCHDOG=1\n";  // the service is alive
-// The one that `systemctl status` shows; control characters in it become spaces.
+inline constexpr const char* kWatchdogLine = "WATCHDOG=1\n";
+// The line that `systemctl status` shows, with control characters replaced by spaces.
 std::string status_line(std::string text);
 
-// Where no manager listens, nothing is sent. Thread-safe: no state but the descriptor. Never
-// blocks.
+// Sends to the service manager, if there is one. Thread-safe; never blocks.
 class Notifier {
  public:
-  // Sends to nobody.
+  // Sends nothing.
   Notifier() = default;
-  // To `address` as in NOTIFY_SOCKET: an absolute path, or "@name" of the abstract namespace; ""
-  // gives one that sends to nobody. kInvalid for any other address.
+  // `address` as in NOTIFY_SOCKET: an absolute path, "@name" in the abstract namespace, or "" to
+  // send nothing. kInvalid for any other.
   static Result<Notifier> open(const std::string& address);
 
   bool is_heard() const { return static_cast<bool>(socket_); }
-  // One datagram of such lines; an empty one is not sent. kUnavailable when the manager does not
-  // take it now; there is nothing to be done about that but to send the next one.
+  // Sends one datagram, unless it is empty. kUnavailable if the manager does not accept it now; the
+  // next one may succeed.
   Status send(const std::string& lines) const;
 
  private:

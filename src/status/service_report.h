@@ -1,12 +1,11 @@
 #pragma once
 
-// What the service manager hears of the daemon: READY=1 when the configuration is good, the status
-// line, the watchdog's pings and STOPPING=1. Thread-safe: the loops report here when a
-// turn begins and before they sleep, and whichever of them has something to say at that moment says
-// it. Nothing is said where nobody listens.
+// Reports the daemon to the service manager: READY=1 once the configuration is valid, the status
+// line, the watchdog's pings and STOPPING=1. Thread-safe: each loop reports at the start of a step
+// and before it sleeps, and sends whatever is due then.
 //
-// The manager is spared: a ping carries the line as it is then; news by itself is told at once, but
-// not more than three times a minute.
+// To spare the manager, changes of the line are sent at once at most three times a minute, and
+// otherwise with the next ping.
 
 #include <deque>
 #include <mutex>
@@ -24,40 +23,39 @@ namespace slurmlet::status {
 
 class ServiceReport {
  public:
-  // `watchdog`: the manager's interval; nothing = it does not watch.
-  // `sockets`: what its socket unit handed over.
+  // `watchdog`: WatchdogSec; nothing = off.
+  // `sockets`: from its socket unit.
   ServiceReport(Notifier notifier, std::optional<Duration> watchdog, std::vector<int> sockets = {});
   const std::vector<int>& sockets() const { return sockets_; }
 
-  // The configuration is good and the loops begin: READY=1, once. Said again
-  // with what is said next, should the manager not take it.
+  // Sends READY=1 once the loops start, again with the next datagram if that fails.
   void ready(Now now);
   void stopping();
-  // The daemon ends for this reason; its first line becomes the status.
+  // The daemon ends; the first line of `reason` becomes the status.
   void failing(const std::string& reason);
 
-  // As Watchdog. A ping that is due goes out: the turn that begins may take long.
+  // As Watchdog; sends a due ping, since the next step may take long.
   void works(Loop loop, Now now);
   void ended(Loop loop);
-  // The loop goes to sleep; says what there is to say.
+  // The loop goes to sleep; sends what is due.
   void sleeps(Loop loop, Now now, SteadyTime until, const Report& report,
               const sync::LeaseStatus& lease);
 
  private:
-  // Holds the mutex; what there is to log is logged when it is free again.
-  class Turn {
+  // Holds the mutex; logs after its release.
+  class Lock {
    public:
-    explicit Turn(ServiceReport& report) : report_(report) { report_.mutex_.lock(); }
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit Lock(ServiceReport& report) : report_(report) { report_.mutex_.lock(); }
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
 
    private:
     ServiceReport& report_;
   };
 
-  bool may_tell_news(SteadyTime now);
-  // Whether it was taken.
+  bool may_send_change(SteadyTime now);
+  // Returns whether the manager accepted it.
   bool send(const std::string& lines);
 
   mutable std::mutex mutex_;
@@ -67,10 +65,10 @@ class ServiceReport {
   Watchdog watchdog_;
   bool ready_ = false;
   bool owes_ready_ = true;
-  bool unheard_ = false;         // the last message was not taken
-  std::string to_log_;           // by the end of the turn
-  std::string told_;             // state_words() of the last line
-  std::deque<SteadyTime> news_;  // when news was told, of the last minute
+  bool send_failed_ = false;
+  std::string to_log_;              // when the lock is released
+  std::string sent_text_;           // state_text() last sent
+  std::deque<SteadyTime> changes_;  // sent in the last minute
 };
 
 }  // namespace slurmlet::status

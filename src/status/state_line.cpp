@@ -15,11 +15,11 @@ namespace {
 
 using Liveness = node::SlurmdFacts::Liveness;
 
-const char* failure_words(node::SlurmFailure failure) { return node::kind_of(failure).brief; }
+const char* failure_text(node::SlurmFailure failure) { return node::kind_of(failure).brief; }
 
-std::string api_words(const Report& report, const Error& error) {
+std::string api_text(const Report& report, const Error& error) {
   if (!error.request && !error.unanswered()) {
-    return error.reason();  // of this machine, such as a file that cannot be written
+    return error.reason();  // a local error, such as an unwritable file
   }
   const std::string server =
       report.api_server.empty() ? "API server" : "API server " + report.api_server;
@@ -33,19 +33,19 @@ std::string api_words(const Report& report, const Error& error) {
   return fmt::format("{}: {}", server, reason);
 }
 
-std::string bootstrap_words(const Report& report) {
-  const auto& asked = report.certificates.client_requests;
-  if (asked && asked->pending_since) {
-    return "waiting for approval of CSR " + asked->request_name;
+std::string bootstrap_text(const Report& report) {
+  const auto& csr = report.certificates.client_requests;
+  if (csr && csr->pending_since) {
+    return "waiting for approval of CSR " + csr->request_name;
   }
   if (report.api_error) {
-    return "no certificate yet: " + api_words(report, *report.api_error);
+    return "no certificate yet: " + api_text(report, *report.api_error);
   }
-  return asked && !asked->problem.empty() ? "no certificate yet: " + asked->problem
-                                          : "requesting its certificate";
+  return csr && !csr->problem.empty() ? "no certificate yet: " + csr->problem
+                                      : "requesting its certificate";
 }
 
-std::string slurmd_words(const Report& report) {
+std::string slurmd_text(const Report& report) {
   switch (report.facts.slurmd.liveness) {
     case Liveness::kAbsent:
       return "slurmd is down";
@@ -59,7 +59,7 @@ std::string slurmd_words(const Report& report) {
   return "";
 }
 
-std::string slurm_words(const Report& report) {
+std::string slurm_text(const Report& report) {
   const node::HostFacts& facts = report.facts;
   const node::SlurmView view = node::slurm_view(facts);
   const auto& failure = report.facts.slurm.failure;
@@ -68,7 +68,7 @@ std::string slurm_words(const Report& report) {
       return "Slurm not queried yet";
     case node::Knowledge::kUnknown:
       return fmt::format("Slurm state unknown ({})",
-                         failure ? failure_words(*failure) : "the last answer is too old");
+                         failure ? failure_text(*failure) : "the last answer is too old");
     case node::Knowledge::kKnown:
       break;
   }
@@ -76,13 +76,13 @@ std::string slurm_words(const Report& report) {
   if (failure) {
     out += report.facts.slurm.answered_at
                ? fmt::format(" at {} ({} since)", rfc3339(*report.facts.slurm.answered_at),
-                             failure_words(*failure))
-               : fmt::format(" ({})", failure_words(*failure));
+                             failure_text(*failure))
+               : fmt::format(" ({})", failure_text(*failure));
   }
   return out;
 }
 
-std::string ready_words(const node::Condition& ready, bool slurmd_explains) {
+std::string ready_text(const node::Condition& ready, bool slurmd_explains) {
   if (ready.status == "True") {
     return "Ready";
   }
@@ -90,7 +90,7 @@ std::string ready_words(const node::Condition& ready, bool slurmd_explains) {
   return slurmd_explains ? word : fmt::format("{} ({})", word, ready.message);
 }
 
-std::string lease_words(const sync::LeaseStatus& lease, bool with_time) {
+std::string lease_text(const sync::LeaseStatus& lease, bool with_time) {
   if (!lease.last_error.empty()) {
     return fmt::format("lease not renewed{} ({})",
                        lease.renewed_at ? " since " + rfc3339(*lease.renewed_at) : "",
@@ -103,44 +103,44 @@ std::string lease_words(const sync::LeaseStatus& lease, bool with_time) {
   return with_time ? "lease renewed " + rfc3339(*lease.renewed_at).substr(11) : "lease renewed";
 }
 
-std::string refusal_words(const Report& report) {
-  if (!report.refusal.empty()) {
-    return "not registered: " + report.refusal;
+std::string unregistered_text(const Report& report) {
+  if (!report.block_reason.empty()) {
+    return "not registered: " + report.block_reason;
   }
   if (!report.certificates.client_problem.empty()) {
     return "not registered: " + report.certificates.client_problem;
   }
-  return report.api_error ? "not registered: " + api_words(report, *report.api_error)
+  return report.api_error ? "not registered: " + api_text(report, *report.api_error)
                           : "not registered yet";
 }
 
 std::string line_of(const Report& report, const sync::LeaseStatus& lease, bool with_time) {
   const std::string start = (report.node_name.empty() ? "slurmlet" : report.node_name) + ": ";
   if (report.bootstrapping) {
-    return start + bootstrap_words(report);
+    return start + bootstrap_text(report);
   }
   if (report.ready.type.empty()) {
     return start + "starting";
   }
-  const std::string slurmd = slurmd_words(report);
+  const std::string slurmd = slurmd_text(report);
   std::vector<std::string> parts;
   if (report.registered) {
-    parts.push_back(ready_words(report.ready, !slurmd.empty()));
+    parts.push_back(ready_text(report.ready, !slurmd.empty()));
   }
   if (!slurmd.empty()) {
     parts.push_back(slurmd);
   }
-  parts.push_back(slurm_words(report));
+  parts.push_back(slurm_text(report));
   if (!report.registered) {
-    return start + refusal_words(report) + "; " + join(parts, ", ");
+    return start + unregistered_text(report) + "; " + join(parts, ", ");
   }
-  parts.push_back(lease_words(lease, with_time));
+  parts.push_back(lease_text(lease, with_time));
   if (!report.certificates.client_problem.empty()) {
     parts.push_back(report.certificates.client_problem);
   } else if (report.api_error) {
-    parts.push_back("Node update failed: " + api_words(report, *report.api_error));
-  } else if (!report.node_difference.empty()) {
-    parts.push_back("Node differs: " + report.node_difference);
+    parts.push_back("Node update failed: " + api_text(report, *report.api_error));
+  } else if (!report.node_drift.empty()) {
+    parts.push_back("Node differs: " + report.node_drift);
   }
   return start + join(parts, ", ");
 }
@@ -151,7 +151,7 @@ std::string state_line(const Report& report, const sync::LeaseStatus& lease) {
   return kube::one_line(line_of(report, lease, true), kMaxStateLine);
 }
 
-std::string state_words(const Report& report, const sync::LeaseStatus& lease) {
+std::string state_text(const Report& report, const sync::LeaseStatus& lease) {
   return kube::one_line(line_of(report, lease, false), kMaxStateLine);
 }
 

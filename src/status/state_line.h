@@ -1,7 +1,6 @@
 #pragma once
 
-// How the daemon is, in one line for people: `systemctl status`, `slurmlet status`. Pure functions
-// of what the threads have published.
+// The daemon's state in one line, for `systemctl status` and `slurmlet status`. Pure.
 //
 //   n1: Ready, Slurm IDLE, lease renewed 14:02:11Z
 //
@@ -16,12 +15,12 @@
 
 namespace slurmlet::status {
 
-// The whole line; times are UTC. One line of valid UTF-8, at most kMaxStateLine bytes, without
-// control characters, whatever others (Slurm, the API server) have said.
+// The whole line, with times in UTC. Always valid UTF-8 of at most kMaxStateLine bytes without
+// control characters, whatever Slurm and the API server have returned.
 std::string state_line(const Report& report, const sync::LeaseStatus& lease);
 
-// The same without the time of the last renewal: changes when there is news, not with each renewal.
-std::string state_words(const Report& report, const sync::LeaseStatus& lease);
+// The same without the time of the last renewal, so that it only changes with the state.
+std::string state_text(const Report& report, const sync::LeaseStatus& lease);
 
 inline constexpr std::size_t kMaxStateLine = 400;
 

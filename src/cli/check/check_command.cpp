@@ -73,7 +73,7 @@ std::vector<std::string> files_to_read(const config::Settings& settings) {
 
 Result<status::DaemonStatus> ask_daemon(const config::Settings& settings) {
   auto client = status::DaemonClient::make(settings);
-  return client ? client->ask(kDaemonLimit) : Result<status::DaemonStatus>{client.error()};
+  return client ? client->query(kDaemonLimit) : Result<status::DaemonStatus>{client.error()};
 }
 
 // slurmlet-operator's annotation on the Node: "" where it has none, nothing if it cannot be read.

@@ -144,12 +144,12 @@ Finding port_finding(const std::string& port, const std::optional<host::PortOwne
   const bool of_other = daemon && owner->pid > 1 && owner->pid != daemon->pid;
   if (plausible && !of_other) {
     return check::ok(fmt::format("{} is served by {}", port,
-                                 daemon ? "the running daemon" : host::to_words(*owner)));
+                                 daemon ? "the running daemon" : host::to_text(*owner)));
   }
   if (is_daemon && owner->pid == 1) {
     return check::info(port + " is held by systemd for a socket unit (systemctl list-sockets)");
   }
-  return check::error(fmt::format("{} is in use by {}", port, host::to_words(*owner)));
+  return check::error(fmt::format("{} is in use by {}", port, host::to_text(*owner)));
 }
 
 Findings port_findings(const config::Settings& settings,

@@ -150,7 +150,7 @@ class MainLoopTest : public ::testing::Test {
   }
   std::string why_not() const {
     const auto known = report();
-    return known.refusal + (known.api_error ? known.api_error->message : "");
+    return known.block_reason + (known.api_error ? known.api_error->message : "");
   }
   bool asked(const std::string& method, const std::string& beginning) const {
     return std::any_of(client_->requests.begin(), client_->requests.end(), [&](const auto& one) {
@@ -334,8 +334,8 @@ TEST_F(MainLoopEndTest, ANodeThatWentWithItsMachineStaysGoneOverARestart) {
   start();
   run(minutes{10});
   EXPECT_FALSE(asked("POST", "/api/v1/nodes?"));
-  EXPECT_TRUE(report().went_with_machine);
-  EXPECT_THAT(report().refusal, HasSubstr("was deleted with its Machine m1"));
+  EXPECT_TRUE(report().deleted_with_machine);
+  EXPECT_THAT(report().block_reason, HasSubstr("was deleted with its Machine m1"));
 }
 
 TEST_F(MainLoopEndTest, AnotherMachinesEndIsForgotten) {

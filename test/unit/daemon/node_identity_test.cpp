@@ -153,7 +153,7 @@ TEST_F(NodeIdentityTest, SettingsBesideMetadataAreNoOtherMachineAtTheNextStart) 
 TEST_F(NodeIdentityTest, OnlyTheDaemonRemovesTheStateOfAnEarlierMachine) {
   metadata("n1", "m2");
   save(kUuid, "metal3://metal3/host-1/m1", "n1");
-  EXPECT_TRUE(identity(StateUse::kLook).reprovisioned);
+  EXPECT_TRUE(identity(StateUse::kReadOnly).reprovisioned);
   EXPECT_TRUE(tree_.exists("metal3.json")) << "a subcommand only looks";
   EXPECT_TRUE(identity().reprovisioned);
   EXPECT_FALSE(tree_.exists("metal3.json"));
@@ -163,7 +163,7 @@ TEST_F(NodeIdentityTest, OnlyTheDaemonRemovesTheStateOfAnEarlierMachine) {
 TEST_F(NodeIdentityTest, ABrokenStateIsSetAsideByTheDaemonOnly) {
   settings_.node.name = "n1";
   tree_.file("metal3.json", "{");
-  EXPECT_EQ(identity(StateUse::kLook).remembered_provider_id, "");
+  EXPECT_EQ(identity(StateUse::kReadOnly).remembered_provider_id, "");
   EXPECT_TRUE(tree_.exists("metal3.json"));
   EXPECT_EQ(identity().remembered_provider_id, "");
   EXPECT_FALSE(tree_.exists("metal3.json"));

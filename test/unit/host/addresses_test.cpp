@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Captured on a machine with two uplinks: the metric decides, not the order.
+// Captured on a machine with two uplinks, where the metric decides.
 constexpr const char* kRoute =
     "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
     "eno1\t00000000\t0102A8C0\t0003\t0\t0\t200\t00000000\t0\t0\t0\n"
@@ -37,7 +37,7 @@ TEST(DefaultInterfaces, TakesTheUsableDefaultRouteOfLowestMetric) {
   EXPECT_EQ(found.ipv6, "eno1");
 }
 
-TEST(DefaultInterfaces, RejectRoutesAndGarbageAreNotDefaultRoutes) {
+TEST(DefaultInterfaces, RejectRoutesAndInvalidLinesAreNotDefaultRoutes) {
   const auto found = default_interfaces(
       "Iface\tDestination\n*\t00000000\t00000000\t0201\t0\t0\t0\t00000000\t0\t0\t0\nxx\n",
       "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
@@ -73,7 +73,7 @@ TEST(OrderAddresses, LeavesOutWhatOthersCannotReach) {
   LocalAddress on_loopback = on("lo", "10.99.0.1");
   on_loopback.loopback = true;
   LocalAddress temporary = on("eno1", "fd00::1234");
-  temporary.passing = true;
+  temporary.transient = true;
   EXPECT_THAT(order_addresses({down, on_loopback, temporary}, {"eno1", "eno1"}), IsEmpty());
 }
 

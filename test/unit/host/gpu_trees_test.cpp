@@ -1,4 +1,4 @@
-// Whole machines with GPUs (test/fixtures/host/gpus): what is read of them, and what the Node says.
+// Whole machines with GPUs (test/fixtures/host/gpus), from their files to the Node's condition.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,10 +42,10 @@ struct Row {
   const char* tree;
   std::vector<node::Gres> gres;
   const char* vendor;                // by gres.conf
-  std::vector<Names> files;          // of its GPUs, by gres.conf
-  Names gone;                        // files that have gone from the tree
+  std::vector<Names> files;          // GPU files in gres.conf
+  Names gone;                        // files missing in the tree
   const char* verdict;               // status and reason
-  const char* message;               // part of it
+  const char* message;               // substring
   std::map<std::string, int> slurm;  // GPU resources
 };
 
@@ -306,7 +306,7 @@ std::vector<Row> rows() {
        "False GPUMissing",
        "1 is not on the PCI bus",
        kMixed},
-      {"more slices than types tell",
+      {"more slices than types",
        "h100-eight-one-mig",
        {{"gpu", "h100", 10}, {"gpu", "h100_1g.5gb", 4}},
        "nvidia",
@@ -495,7 +495,7 @@ std::vector<Row> rows() {
   };
 }
 
-TEST(GpuTreesTest, CardsAndSlicesAreToldApart) {
+TEST(GpuTreesTest, DistinguishesCardsAndSlices) {
   for (const Row& row : rows()) {
     SCOPED_TRACE(row.what);
     fakes::TempTree tree;
@@ -537,9 +537,9 @@ TEST(GpuTreesTest, HowManySlicesACardHas) {
       {"h100-eight", "none", nullptr, 0},
       {"a100-mig", "proc/driver/nvidia/capabilities", nullptr, 0},  // a driver before 450
       {"a100-mig", mig + "/gi7/ci1/access", "", 8},                 // shared by two
-      {"a100-mig", mig + "/gi7/ci0", nullptr, 7},                   // not usable, but no whole card
+      {"a100-mig", mig + "/gi7/ci0", nullptr, 7},  // not usable, but not a whole card either
       {"a100-mig", mig + "/gist", "", 7},
-      {"a100-mig", "proc/driver/nvidia/gpus", nullptr, std::nullopt},  // which is its directory?
+      {"a100-mig", "proc/driver/nvidia/gpus", nullptr, std::nullopt},  // its directory is unknown
       {"h100-eight", "proc/driver/nvidia/capabilities/gpu1/mig/gi1/ci0/access", "", 0},
       {"mi300x-spx", "none", nullptr, 0},
       {"mi300x-cpx", "none", nullptr, std::nullopt},

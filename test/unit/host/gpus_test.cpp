@@ -28,7 +28,7 @@ class GpusTest : public testing::Test {
       tree_.symlink("../../../../bus/pci/drivers/" + driver, directory + "/driver");
     }
   }
-  // As NVIDIA's driver 535 prints it.
+  // In the format of NVIDIA's driver 535.
   void nvidia_information(const std::string& address, const std::string& minor) {
     tree_.file("proc/driver/nvidia/gpus/" + address + "/information",
                "Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 203\n"
@@ -41,7 +41,7 @@ class GpusTest : public testing::Test {
   Paths paths_;
 };
 
-TEST_F(GpusTest, AnUnreadableBusTellsNothing) {
+TEST_F(GpusTest, AnUnreadableBusIsUnknown) {
   tree_.remove("sys/bus");
   EXPECT_EQ(read_gpus(paths_), std::nullopt);
 }
@@ -73,7 +73,7 @@ TEST_F(GpusTest, NvidiaDevicesWithTheirNumbers) {
                                 }));
 }
 
-TEST_F(GpusTest, OddInformationIsNoNumber) {
+TEST_F(GpusTest, InvalidInformationIsNoNumber) {
   for (const char* minor : {"N/A", "", "-1", "99999999999"}) {
     device("0000:17:00.0", "0x030200\n", "0x10de\n");
     tree_.remove("sys/bus/pci/devices/0000:17:00.0/driver")
@@ -99,7 +99,7 @@ TEST_F(GpusTest, AmdDevicesWithTheirRenderNodes) {
                                 }));
 }
 
-TEST_F(GpusTest, AVirtualFunctionIsNoGpuOfItsOwn) {
+TEST_F(GpusTest, IgnoresVirtualFunctions) {
   device("0000:17:00.0", "0x030200\n", "0x10de\n", "nvidia");
   device("0000:17:00.4", "0x030200\n", "0x10de\n", "nvidia");
   tree_.symlink("../0000:17:00.0", "sys/bus/pci/devices/0000:17:00.4/physfn");
@@ -108,8 +108,8 @@ TEST_F(GpusTest, AVirtualFunctionIsNoGpuOfItsOwn) {
 
 TEST_F(GpusTest, MissingFilesAreThoseThatDoNotExist) {
   tree_.file("dev/nvidia0", "").file("dev/tty1", "").file("elsewhere/gpu7", "");
-  tree_.symlink("tty1", "dev/nvidia1");     // a link to another device is there
-  tree_.symlink("nowhere", "dev/nvidia2");  // one to nothing is not
+  tree_.symlink("tty1", "dev/nvidia1");     // a link to a device exists
+  tree_.symlink("nowhere", "dev/nvidia2");  // a dangling one does not
   EXPECT_THAT(missing_files(paths_, {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3",
                                      "/dev/tty1", "/dev/nvidia0/x"}),
               ElementsAre("/dev/nvidia2", "/dev/nvidia3", "/dev/nvidia0/x"));

@@ -61,7 +61,7 @@ class Sampling : public ::testing::Test {
   Paths paths_;
 };
 
-TEST_F(Sampling, ReadsWhatDoesNotHang) {
+TEST_F(Sampling, ReadsMemoryAndPids) {
   PressureSampler sampler{paths_};
   const auto pressures = sampler.sample();
   ASSERT_TRUE(pressures.memory && pressures.pid);
@@ -106,7 +106,7 @@ TEST_F(Sampling, AnUnreadableFigureIsUnknownUntilItCanBeRead) {
   EXPECT_TRUE(sampler.sample().memory->under_pressure);
 }
 
-TEST_F(Sampling, TheDiskIsJudgedByWhatIsGiven) {
+TEST_F(Sampling, TheDiskIsJudgedByTheGivenUsage) {
   PressureSampler sampler{paths_};
   EXPECT_FALSE(sampler.disk(std::nullopt));
   EXPECT_TRUE(sampler.disk(FileSystemUsage{1000, 99, 0, 0})->under_pressure);
@@ -115,7 +115,7 @@ TEST_F(Sampling, TheDiskIsJudgedByWhatIsGiven) {
       << "of where it will be";
 }
 
-TEST_F(Sampling, GarbageIsUnknown) {
+TEST_F(Sampling, InvalidFilesAreUnknown) {
   tree_.file("proc/meminfo", "MemAvailable: many\n").file("proc/loadavg", "0.1 0.2\n");
   const auto pressures = PressureSampler{paths_}.sample();
   EXPECT_FALSE(pressures.memory);

@@ -42,11 +42,11 @@ class SystemIsStopping : public ::testing::Test {
   fakes::TempTree tree_;
 };
 
-TEST_F(SystemIsStopping, BelievesSystemdWhateverItsExitCode) {
+TEST_F(SystemIsStopping, TrustsSystemdWhateverItsExitCode) {
   EXPECT_TRUE(system_is_stopping(saying("echo stopping; exit 1")));
 }
 
-TEST_F(SystemIsStopping, AnAnswerThatTakesASecondIsWaitedFor) {
+TEST_F(SystemIsStopping, WaitsASecondForAnAnswer) {
   auto sources = saying("sleep 1; echo stopping");
   sources.time_limit = ShutdownSources{}.time_limit;
   EXPECT_TRUE(system_is_stopping(sources));

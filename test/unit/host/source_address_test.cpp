@@ -7,20 +7,19 @@
 namespace slurmlet::host {
 namespace {
 
-TEST(RouteSource, LoopbackServersSayNothing) {
+TEST(RouteSource, IsEmptyForLoopbackServers) {
   EXPECT_EQ(route_source("127.0.0.1", "6443"), "");
   EXPECT_EQ(route_source("localhost", "6443"), "");
   EXPECT_EQ(route_source("::1", "6443"), "");
 }
 
-TEST(RouteSource, WhatDoesNotResolveSaysNothing) {
+TEST(RouteSource, IsEmptyForUnresolvedNames) {
   EXPECT_EQ(route_source("", "6443"), "");
   EXPECT_EQ(route_source("not a host name", "6443"), "");
   EXPECT_EQ(route_source("[", "6443"), "");
 }
 
-// 192.0.2.0/24 and 2001:db8::/32 are documentation networks: only the default route leads there,
-// and no packet is sent.
+// 192.0.2.0/24 and 2001:db8::/32 are documentation networks, which only the default route reaches.
 TEST(RouteSource, IsAnAddressOfThisMachine) {
   const auto ours = read_addresses({});
   for (const char* server : {"192.0.2.1", "2001:db8::1"}) {

@@ -20,7 +20,7 @@ TEST(UsableUuid, LowersAndTrims) {
   EXPECT_EQ(usable_uuid("4C4C4544-0042-3510-8052-B4C04F4D3533\n"), kUuid);
 }
 
-TEST(UsableUuid, RefusesPlaceholdersAndNonsense) {
+TEST(UsableUuid, RejectsPlaceholdersAndInvalidText) {
   for (const char* bad :
        {"", "03000200-0400-0500-0006-000700080009", "00020003-0004-0005-0006-000700080009",
         "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",

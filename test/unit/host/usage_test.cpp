@@ -57,7 +57,7 @@ class ReadingUsage : public ::testing::Test {
         .file("proc/sys/kernel/threads-max", "8253728\n");
   }
 
-  // A made-up node of 128 CPUs and 512 GiB, 20000 interrupts, with so many ticks in user mode.
+  // An invented node with 128 CPUs, 512 GiB and 20000 interrupts.
   void big_machine(std::uint64_t user_ticks) {
     std::string stat = fmt::format("cpu  {} 0 0 900000000 70 0 0 0 {} 0\n", user_ticks, user_ticks);
     for (int cpu = 0; cpu < 128; ++cpu) {
@@ -111,7 +111,7 @@ TEST_F(ReadingUsage, OfABigMachine) {
   EXPECT_LE(usage->fs_inodes_free, usage->fs_inodes);
 }
 
-TEST_F(ReadingUsage, CoresInUseSinceTheLastLook) {
+TEST_F(ReadingUsage, CoresInUseSinceTheLastSample) {
   ASSERT_TRUE(read());
   clock_.advance(seconds{10});
   big_machine(3'600'000 + 128 * 100 * 10);
@@ -121,13 +121,13 @@ TEST_F(ReadingUsage, CoresInUseSinceTheLastLook) {
   EXPECT_DOUBLE_EQ(read()->cpu_cores.value(), 128) << "too short a time to say";
   clock_.advance(milliseconds{1});
   big_machine(3'600'000 + 128 * 100 * 10 + 50);
-  EXPECT_DOUBLE_EQ(read()->cpu_cores.value(), 0.5) << "since the look that counted";
+  EXPECT_DOUBLE_EQ(read()->cpu_cores.value(), 0.5) << "since the last sample";
   clock_.advance(seconds{5});
   big_machine(1'000'000);
   EXPECT_DOUBLE_EQ(read()->cpu_cores.value(), 0) << "CPUs were taken offline";
 }
 
-TEST_F(ReadingUsage, WhenItBootedDoesNotMove) {
+TEST_F(ReadingUsage, TheBootTimeIsStable) {
   ASSERT_TRUE(read());
   tree_.file("proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\nbtime 1795000003\n");
   EXPECT_EQ(read()->booted, WallTime{seconds{1795000000}});
@@ -142,7 +142,7 @@ TEST_F(ReadingUsage, TheLowerLimitOfProcessesCounts) {
   EXPECT_EQ(read()->pid_max, 0U);
 }
 
-TEST_F(ReadingUsage, SmallThingsThatCannotBeReadAreZero) {
+TEST_F(ReadingUsage, OtherUnreadableFiguresAreZero) {
   tree_.remove("proc/vmstat").remove("proc/loadavg");
   const auto usage = read();
   ASSERT_TRUE(usage);

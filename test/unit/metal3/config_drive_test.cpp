@@ -33,7 +33,7 @@ class ConfigDrive : public ::testing::Test {
     paths_.mountinfo = tree_.path("mountinfo");
     paths_.state_dir = tree_.path("state");
   }
-  // A "device" that is no block device: it can be found in mountinfo, never mounted.
+  // A regular file as device, which mountinfo may contain.
   void add_device(const std::string& label) {
     tree_.file("dev/sda4", "");
     tree_.symlink("../dev/sda4", "by-label/" + label);
@@ -78,7 +78,7 @@ TEST_F(ConfigDrive, ReadsAMountedDriveUnderEitherLabel) {
 TEST_F(ConfigDrive, BrokenMetaDataNamesTheDrive) {
   tree_.file("seed/openstack/latest/meta_data.json", "{")
       .file("mnt/openstack/latest/meta_data.json", samples::kMetaData);
-  add_device("config-2");  // not asked: what the seed says is the drive's
+  add_device("config-2");  // not read, since the seed is a copy of it
   mounted_at("mnt");
   const auto reading = read_config_drive(paths_);
   ASSERT_FALSE(reading);
@@ -86,7 +86,7 @@ TEST_F(ConfigDrive, BrokenMetaDataNamesTheDrive) {
   EXPECT_THAT(reading.error().message, HasSubstr(paths_.seed.string()));
 }
 
-TEST_F(ConfigDrive, ADriveThatIsNotMountedIsAnErrorWithACure) {
+TEST_F(ConfigDrive, AnUnmountedDriveIsAnErrorWithAFix) {
   add_device("config-2");
   tree_.file("mountinfo", "");
   const auto reading = read_config_drive(paths_);

@@ -63,8 +63,8 @@ TEST_F(Resolve, ThenTheConfigDrive) {
   EXPECT_THAT(resolution.notes, IsEmpty());
 }
 
-// A seed or a drive may be of an older Machine than what cloud-init used in this boot.
-TEST_F(Resolve, WhereCloudInitRanTheConfigDriveDoesNotCount) {
+// A seed or drive may be from an older Machine than cloud-init's data of this boot.
+TEST_F(Resolve, IgnoresTheConfigDriveIfCloudInitRan) {
   tree_.file("seed/openstack/latest/meta_data.json", samples::kMetaData);
   for (const char* used : {R"({"ds": {"meta_data": {"instance-id": "i1", "dsmode": "net"}},
             "v1": {"cloud_id": "nocloud"}})",
@@ -74,13 +74,13 @@ TEST_F(Resolve, WhereCloudInitRanTheConfigDriveDoesNotCount) {
   }
 }
 
-TEST_F(Resolve, WhereCloudInitRanWithoutInstanceDataTheConfigDriveDoesNotCount) {
+TEST_F(Resolve, IgnoresTheConfigDriveIfCloudInitRanWithoutInstanceData) {
   tree_.file("seed/openstack/latest/meta_data.json", samples::kMetaData);
   tree_.file("status.json", R"({"v1": {"datasource": null}})");
   EXPECT_FALSE(resolve(paths_).facts);
 }
 
-TEST_F(Resolve, ABrokenFileIsNotedAndTheSavedStateTaken) {
+TEST_F(Resolve, UsesTheSavedStateIfInstanceDataIsInvalid) {
   instance_data("{");
   saved(samples::kUuid, kProviderId);
   const auto resolution = resolve(paths_);
@@ -88,7 +88,7 @@ TEST_F(Resolve, ABrokenFileIsNotedAndTheSavedStateTaken) {
   EXPECT_THAT(resolution.notes, Contains(note(Kind::kProblem, HasSubstr("instance-data.json"))));
 }
 
-TEST_F(Resolve, WhereCloudInitFoundNothingTheSavedStateIsTaken) {
+TEST_F(Resolve, UsesTheSavedStateIfCloudInitFoundNothing) {
   instance_data(R"({"ds": {"meta_data": {}}, "v1": {"cloud_id": "none"}})");
   saved(samples::kUuid, kProviderId);
   ASSERT_TRUE(resolve(paths_).facts);
@@ -106,7 +106,7 @@ TEST_F(Resolve, ThenTheSavedState) {
   EXPECT_THAT(resolution.notes, ElementsAre(note(Kind::kNoMetadata, HasSubstr("metal3.json"))));
 }
 
-TEST_F(Resolve, WithNothingThereIsOneNoteAndNoIdentity) {
+TEST_F(Resolve, WithoutAnySourceThereIsOneNoteAndNoIdentity) {
   const auto resolution = resolve(paths_);
   EXPECT_FALSE(resolution.facts);
   EXPECT_FALSE(resolution.reprovisioned);
@@ -173,7 +173,7 @@ TEST_F(Resolve, TheSameMachineKeepsItsState) {
   }
 }
 
-// The Node has what the settings say, whatever the metadata says; both stay as they are.
+// The Node has the values of the settings, whatever the metadata.
 TEST_F(Resolve, SettingsAreNotComparedWithMetadata) {
   instance_data();
   const MachineId metadata{samples::kUuid, kProviderId};
@@ -189,7 +189,7 @@ TEST_F(Resolve, SettingsAreNotComparedWithMetadata) {
   }
 }
 
-TEST_F(Resolve, OtherMetadataThanThenMeansReprovisionedWhateverIsSet) {
+TEST_F(Resolve, OtherMetadataThanSavedMeansReprovisionedWhateverTheSettings) {
   instance_data();
   for (const MachineId& then : {MachineId{samples::kUuid, "metal3://metal3/node-4/hpc-old"},
                                 MachineId{"an-older-uuid", kProviderId}}) {
@@ -198,8 +198,8 @@ TEST_F(Resolve, OtherMetadataThanThenMeansReprovisionedWhateverIsSet) {
   }
 }
 
-// Cluster API's provider had given the Node its providerID.
-TEST_F(Resolve, MetadataThatHadNoProviderIdIsComparedByTheNodes) {
+// Cluster API's provider had set the Node's providerID.
+TEST_F(Resolve, ComparesTheNodesProviderIdIfMetadataHadNone) {
   instance_data();
   const MachineId then{samples::kUuid, ""};
   ASSERT_TRUE(save_state(paths_.state_dir, {samples::kUuid, kProviderId, "n", then}));
@@ -217,7 +217,7 @@ TEST_F(Resolve, FirstMetadataIsNotAnotherMachine) {
   EXPECT_EQ(resolution.facts->provider_id, kProviderId);
 }
 
-TEST_F(Resolve, WithoutMetadataTheOneOfThenIsKept) {
+TEST_F(Resolve, WithoutMetadataTheSavedOneIsKept) {
   const MachineId then{samples::kUuid, kProviderId};
   ASSERT_TRUE(save_state(paths_.state_dir, {"set", "metal3://set/by/hand", "n", then}));
   EXPECT_EQ(resolve(paths_).metadata, then);
@@ -232,7 +232,7 @@ TEST_F(Resolve, AProviderIdSeenOnTheNodeFillsInForMissingMetadata) {
   EXPECT_EQ(resolution.facts->node_name, "node-4");
 }
 
-TEST_F(Resolve, ABrokenSavedStateIsNotedAndKeptAside) {
+TEST_F(Resolve, AnInvalidSavedStateIsNotedAndSetAside) {
   instance_data();
   tree_.file("state/metal3.json", "{");
   const auto resolution = resolve(paths_);
@@ -242,22 +242,22 @@ TEST_F(Resolve, ABrokenSavedStateIsNotedAndKeptAside) {
   EXPECT_TRUE(tree_.exists("state/metal3.json.broken"));
 }
 
-TEST_F(Resolve, WhoOnlyLooksSeesTheSameAndLeavesItThere) {
+TEST_F(Resolve, ReadOnlyResolvesTheSameAndKeepsTheState) {
   instance_data();
   saved("an-older-uuid", "metal3://metal3/node-4/hpc-old");
-  const auto looked = resolve(paths_, StateUse::kLook);
+  const auto read_only = resolve(paths_, StateUse::kReadOnly);
   EXPECT_TRUE(tree_.exists("state/metal3.json"));
   const auto resolved = resolve(paths_);
-  EXPECT_TRUE(looked.reprovisioned);
-  ASSERT_TRUE(looked.facts);
-  EXPECT_EQ(looked.facts->uuid, resolved.facts->uuid);
-  EXPECT_EQ(looked.facts->provider_id, resolved.facts->provider_id);
+  EXPECT_TRUE(read_only.reprovisioned);
+  ASSERT_TRUE(read_only.facts);
+  EXPECT_EQ(read_only.facts->uuid, resolved.facts->uuid);
+  EXPECT_EQ(read_only.facts->provider_id, resolved.facts->provider_id);
 }
 
-TEST_F(Resolve, WhoOnlyLooksLeavesABrokenStateThere) {
+TEST_F(Resolve, ReadOnlyKeepsAnInvalidState) {
   instance_data();
   tree_.file("state/metal3.json", "{");
-  EXPECT_THAT(resolve(paths_, StateUse::kLook).notes,
+  EXPECT_THAT(resolve(paths_, StateUse::kReadOnly).notes,
               Contains(note(Kind::kProblem, HasSubstr("metal3.json"))));
   EXPECT_TRUE(tree_.exists("state/metal3.json"));
   EXPECT_FALSE(tree_.exists("state/metal3.json.broken"));

@@ -15,7 +15,6 @@ using ::testing::IsEmpty;
 
 constexpr const char* kFile = "/run/cloud-init/instance-data.json";
 
-// Of a BareMetalHost.
 std::string with_meta_data(const std::string& members) {
   return R"({"ds": {"meta_data": {"metal3-name": "node-4", "metal3-namespace": "metal3", )" +
          members + "}}}";
@@ -45,7 +44,7 @@ TEST(InstanceData, OtherCloudsAreNoMetal3AndNoError) {
 }
 
 // OpenStack Nova writes uuid, name and hostname as well.
-TEST(InstanceData, AUuidAndANameMakeNoMetal3) {
+TEST(InstanceData, UuidAndNameAloneAreNotMetal3) {
   for (const char* more :
        {R"("name": "login-node-old", "hostname": "cn01.novalocal", "project_id": "p")",
         R"("name": "n", "metal3-name": "node-4")", R"("name": "n", "metal3-namespace": "metal3")",
@@ -58,14 +57,14 @@ TEST(InstanceData, AUuidAndANameMakeNoMetal3) {
   }
 }
 
-TEST(InstanceData, ThatCloudInitFoundNothingIsNoAnswer) {
+TEST(InstanceData, IsNotFoundIfCloudInitFoundNothing) {
   const auto reading =
       parse_instance_data(R"({"ds": {"meta_data": {}}, "v1": {"cloud_id": "none"}})", kFile);
   ASSERT_FALSE(reading);
   EXPECT_EQ(reading.error().code, Code::kNotFound);
 }
 
-TEST(InstanceData, BrokenJsonNamesTheFileAndTheCure) {
+TEST(InstanceData, InvalidJsonNamesTheFileAndTheFix) {
   for (const char* text : {"", "{", "[]", "\"x\"", "nul"}) {
     const auto reading = parse_instance_data(text, kFile);
     ASSERT_FALSE(reading) << text;
@@ -82,7 +81,7 @@ struct NameCase {
 
 class NodeName : public ::testing::TestWithParam<NameCase> {};
 
-TEST_P(NodeName, IsTheFirstValidOfTheChain) {
+TEST_P(NodeName, IsTheFirstValidOne) {
   const auto reading = parse_instance_data(
       with_meta_data(R"("uuid": "u-1")" + std::string{GetParam().members}), kFile);
   ASSERT_TRUE(reading && reading->facts);
@@ -110,7 +109,7 @@ struct ProviderCase {
 
 class ProviderId : public ::testing::TestWithParam<ProviderCase> {};
 
-TEST_P(ProviderId, HasExactlyThreeSegmentsOrIsRefusedWithACure) {
+TEST_P(ProviderId, HasExactlyThreeSegmentsOrIsRejectedWithAFix) {
   const auto reading = parse_instance_data(
       with_meta_data(R"("uuid": "u-1", "providerid": ")" + std::string{GetParam().value} + "\""),
       kFile);
@@ -137,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Table, ProviderId,
                                            ProviderCase{"metal3/node-0/{{ name }}", ""},
                                            ProviderCase{"CI_MISSING_JINJA_VAR/a/b", ""}));
 
-TEST(InstanceData, AUuidThatCannotBeALabelIsAnErrorWithACure) {
+TEST(InstanceData, AUuidThatCannotBeALabelIsAnErrorWithAFix) {
   for (const char* uuid : {"CI_MISSING_JINJA_VAR/uuid", "not a label", "-x"}) {
     const auto reading =
         parse_instance_data(with_meta_data(R"("uuid": ")" + std::string{uuid} + "\""), kFile);
@@ -147,7 +146,7 @@ TEST(InstanceData, AUuidThatCannotBeALabelIsAnErrorWithACure) {
   }
 }
 
-TEST(InstanceData, UnusableNetworkDataMeansNoAddresses) {
+TEST(InstanceData, InvalidNetworkDataMeansNoAddresses) {
   for (const char* network :
        {"null", "[]", R"({"networks": {}})", R"({"networks": [7, {"ip_address": 7}]})",
         R"({"networks": [{"ip_address": "CI_MISSING"}, {"ip_address": "1.2.3"}]})"}) {

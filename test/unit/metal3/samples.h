@@ -1,7 +1,7 @@
 #pragma once
 
-// Metadata as cloud-init 25.3 and the Bare Metal Operator write it for a Metal3 host whose
-// Metal3DataTemplate names name, local-hostname and local_hostname.
+// Metadata by cloud-init 25.3 and the Bare Metal Operator for a Metal3 host whose
+// Metal3DataTemplate has name, local-hostname and local_hostname.
 
 namespace slurmlet::metal3::samples {
 

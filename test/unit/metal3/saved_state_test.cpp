@@ -42,7 +42,7 @@ TEST(SavedState, NoFileIsNoState) {
   EXPECT_FALSE(*loaded);
 }
 
-TEST(SavedState, ABrokenFileIsSetAsideAndReported) {
+TEST(SavedState, AnInvalidFileIsSetAsideAndReported) {
   for (const char* text : {"", "{", "[]", "{}", R"({"uuid": 7, "providerID": "", "nodeName": ""})",
                            R"({"uuid": "", "providerID": "p", "nodeName": "n"})",
                            R"({"uuid": "u", "providerID": "p", "nodeName": "n", "metadata": 1})"}) {
@@ -59,17 +59,17 @@ TEST(SavedState, ABrokenFileIsSetAsideAndReported) {
   }
 }
 
-TEST(SavedState, ABrokenFileStaysForThoseWhoOnlyLook) {
+TEST(SavedState, ReadOnlyKeepsAnInvalidFile) {
   fakes::TempTree tree;
   tree.file("metal3.json", "{");
   for (int time = 0; time < 2; ++time) {
-    const auto loaded = load_state(tree.root(), StateUse::kLook);
+    const auto loaded = load_state(tree.root(), StateUse::kReadOnly);
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().code, Code::kInvalid);
     EXPECT_EQ(tree.content("metal3.json"), "{");
   }
   ASSERT_TRUE(save_state(tree.root(), kState));
-  EXPECT_EQ(*load_state(tree.root(), StateUse::kLook), kState);
+  EXPECT_EQ(*load_state(tree.root(), StateUse::kReadOnly), kState);
 }
 
 TEST(SavedState, BytesThatAreNotUtf8DoNotThrow) {
@@ -78,7 +78,7 @@ TEST(SavedState, BytesThatAreNotUtf8DoNotThrow) {
   EXPECT_TRUE(load_state(tree.root()));
 }
 
-TEST(SavedState, SavingWhereItCannotIsAnError) {
+TEST(SavedState, SavingToAnUnwritableDirectoryIsAnError) {
   fakes::TempTree tree;
   tree.file("in-the-way", "");
   EXPECT_FALSE(save_state(tree.path("in-the-way"), kState));

@@ -146,7 +146,7 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
       {"another machine's",
        [](Report& report, sync::LeaseStatus&) {
          report.registered = false;
-         report.refusal = "its";
+         report.block_reason = "its";
        },
        "node", "its"},
       {"API server away",
@@ -162,9 +162,9 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
        },
        "node", "not written: 422 Unprocessable Entity"},
       {"it is kept otherwise",
-       [](Report& r, sync::LeaseStatus&) { r.node_difference = "spec.providerID is rejected"; },
-       "node", "spec.providerID is rejected"},
-      {"credential refused",
+       [](Report& r, sync::LeaseStatus&) { r.node_drift = "spec.providerID is rejected"; }, "node",
+       "spec.providerID is rejected"},
+      {"credential rejected",
        [](Report& report, sync::LeaseStatus&) { report.certificates.client_problem = "401"; },
        "credential", "401"},
       {"bootstrap waits",
@@ -176,7 +176,7 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
          report.certificates.client_requests->request_name = "node-csr-9";
        },
        "credential", "waiting for approval of node-csr-9"},
-      {"bootstrap cannot ask",
+      {"bootstrap cannot reach the API server",
        [](Report& report, sync::LeaseStatus&) {
          report.registered = false;
          report.bootstrapping = true;
@@ -194,8 +194,8 @@ TEST(DaemonStatusTest, WhatKeepsItFromBeingHealthy) {
   }
 }
 
-// An API server that restarts is away for seconds.
-TEST(DaemonStatusTest, AWriteThatHasJustFailedIsNoProblem) {
+// An API server that restarts is unavailable for seconds.
+TEST(DaemonStatusTest, AWriteThatFailedJustNowIsNoProblem) {
   Report report = healthy_report();
   report.api_error = Error{Code::kUnavailable, "connection refused"};
   report.api_error_since = kNow.steady - seconds{39};
@@ -226,7 +226,7 @@ TEST(DaemonStatusTest, UnknownIsNullAndNotFalse) {
   EXPECT_TRUE(object["clientCertificate"]["notAfter"].is_null());
 }
 
-TEST(DaemonStatusTest, AnswersOfOthersAreNotBelieved) {
+TEST(DaemonStatusTest, RejectsAnswersOfOtherPrograms) {
   for (const char* text : {"", "ok", "404 page not found", "[]", "{}", "null",
                            R"({"node":1,"phase":"running"})", R"({"kind":"Status"})"}) {
     EXPECT_FALSE(read_daemon_status(text)) << text;

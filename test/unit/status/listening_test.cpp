@@ -13,7 +13,7 @@ namespace listening_test {
 
 using ::testing::ElementsAre;
 
-// proc_net(5), as Linux 6.1 prints it.
+// proc_net(5), in the format of Linux 6.1.
 constexpr const char* kTcp =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
     "inode\n"
@@ -45,11 +45,11 @@ TEST(ListeningTest, NamesTheProcess) {
   ASSERT_TRUE(health);
   EXPECT_EQ(health->pid, 42);
   EXPECT_EQ(health->program, "kubelet");
-  EXPECT_EQ(host::to_words(*health), "kubelet (pid 42, uid 0)");
+  EXPECT_EQ(host::to_text(*health), "kubelet (pid 42, uid 0)");
   const auto unseen = host::who_listens(root, 10250, host::Reach::kLoopback);
   ASSERT_TRUE(unseen);
   EXPECT_EQ(unseen->pid, 0);
-  EXPECT_EQ(host::to_words(*unseen), "a process of uid 65534 (run as root to see it)");
+  EXPECT_EQ(host::to_text(*unseen), "a process of uid 65534 (run as root to see it)");
   EXPECT_FALSE(host::who_listens(root, 10255, host::Reach::kAnyAddress));
   proc.remove("net/tcp6");
   EXPECT_FALSE(host::who_listens(root, 10250, host::Reach::kLoopback)) << "not on the loopback";
@@ -85,7 +85,7 @@ TEST(ListeningTest, NamesTheUserOfTheSocket) {
   }
 }
 
-TEST(ListeningTest, TheDaemonIsOfRootOfOneselfOrOfTheOwnerOfStateDir) {
+TEST(ListeningTest, TheDaemonMayRunAsRootOneselfOrTheOwnerOfStateDir) {
   constexpr uid_t kOther = 4242;
   EXPECT_TRUE(may_be_daemon(0, "/none"));
   EXPECT_TRUE(may_be_daemon(geteuid(), "/none"));
@@ -93,7 +93,7 @@ TEST(ListeningTest, TheDaemonIsOfRootOfOneselfOrOfTheOwnerOfStateDir) {
   fakes::TempTree state;
   const std::string directory = state.root().string();
   EXPECT_FALSE(may_be_daemon(kOther, directory));
-  if (geteuid() == 0) {  // only root gives directories away
+  if (geteuid() == 0) {  // only root may chown
     ASSERT_EQ(chown(directory.c_str(), kOther, kOther), 0);
     EXPECT_TRUE(may_be_daemon(kOther, directory));
     EXPECT_FALSE(may_be_daemon(kOther + 1, directory));

@@ -22,17 +22,18 @@ ManagerEnvironment read_with(const Variables& variables) {
       42);
 }
 
-TEST(ManagerEnvironmentTest, AServiceIsToldWhereToReportAndHowOften) {
-  const auto told = read_with({{"NOTIFY_SOCKET", "/run/systemd/notify"},
-                               {"WATCHDOG_USEC", "60000000"},
-                               {"WATCHDOG_PID", "42"},
-                               {"CREDENTIALS_DIRECTORY", "/run/credentials/slurmlet.service"}});
-  EXPECT_EQ(told.notify_socket, "/run/systemd/notify");
-  EXPECT_EQ(told.watchdog, seconds{60});
-  EXPECT_EQ(told.credentials_directory, "/run/credentials/slurmlet.service");
+TEST(ManagerEnvironmentTest, ReadsTheEnvironmentOfAService) {
+  const auto environment =
+      read_with({{"NOTIFY_SOCKET", "/run/systemd/notify"},
+                 {"WATCHDOG_USEC", "60000000"},
+                 {"WATCHDOG_PID", "42"},
+                 {"CREDENTIALS_DIRECTORY", "/run/credentials/slurmlet.service"}});
+  EXPECT_EQ(environment.notify_socket, "/run/systemd/notify");
+  EXPECT_EQ(environment.watchdog, seconds{60});
+  EXPECT_EQ(environment.credentials_directory, "/run/credentials/slurmlet.service");
 }
 
-TEST(ManagerEnvironmentTest, SocketsAreThoseFromThreeOnIfTheyAreForUs) {
+TEST(ManagerEnvironmentTest, SocketsStartAtThreeIfTheyAreForUs) {
   using Sockets = std::vector<int>;
   EXPECT_EQ(read_with({{"LISTEN_FDS", "2"}, {"LISTEN_PID", "42"}}).sockets, (Sockets{3, 4}));
   EXPECT_EQ(read_with({{"LISTEN_FDS", "2"}, {"LISTEN_PID", "41"}}).sockets, Sockets{});
@@ -43,20 +44,20 @@ TEST(ManagerEnvironmentTest, SocketsAreThoseFromThreeOnIfTheyAreForUs) {
   }
 }
 
-TEST(ManagerEnvironmentTest, NothingIsToldOutsideAService) {
-  const auto told = read_with({});
-  EXPECT_EQ(told.notify_socket, "");
-  EXPECT_FALSE(told.watchdog);
-  EXPECT_EQ(told.credentials_directory, "");
+TEST(ManagerEnvironmentTest, IsEmptyOutsideAService) {
+  const auto environment = read_with({});
+  EXPECT_EQ(environment.notify_socket, "");
+  EXPECT_FALSE(environment.watchdog);
+  EXPECT_EQ(environment.credentials_directory, "");
 }
 
 TEST(ManagerEnvironmentTest, TheWatchdogOfAnotherProcessIsNotOurs) {
   EXPECT_FALSE(read_with({{"WATCHDOG_USEC", "1000000"}, {"WATCHDOG_PID", "41"}}).watchdog);
   EXPECT_EQ(read_with({{"WATCHDOG_USEC", "1000000"}}).watchdog, seconds{1})
-      << "without WATCHDOG_PID it is meant for whoever reads it";
+      << "without WATCHDOG_PID it is for any process";
 }
 
-TEST(ManagerEnvironmentTest, AnIntervalThatIsNoneCountsAsNotSet) {
+TEST(ManagerEnvironmentTest, AnInvalidIntervalCountsAsNotSet) {
   for (const char* usec : {"", "0", "-5", "1s", "99999999999999999999"}) {
     EXPECT_FALSE(read_with({{"WATCHDOG_USEC", usec}, {"WATCHDOG_PID", "42"}}).watchdog) << usec;
   }
@@ -75,11 +76,11 @@ TEST(ManagerEnvironmentTest, ChildrenInheritNoneOfIt) {
   ::setenv("LISTEN_FDNAMES", "slurmlet.socket", 1);
   const int kept = ::dup(3);
   ASSERT_EQ(::dup2(0, 3), 3);  // without FD_CLOEXEC, as from the manager
-  const auto told = take_manager_environment();
-  EXPECT_EQ(told.notify_socket, "@slurmlet-test");
-  EXPECT_EQ(told.watchdog, seconds{2});
-  EXPECT_EQ(told.credentials_directory, "/credentials");
-  EXPECT_EQ(told.sockets, std::vector<int>{3});
+  const auto environment = take_manager_environment();
+  EXPECT_EQ(environment.notify_socket, "@slurmlet-test");
+  EXPECT_EQ(environment.watchdog, seconds{2});
+  EXPECT_EQ(environment.credentials_directory, "/credentials");
+  EXPECT_EQ(environment.sockets, std::vector<int>{3});
   EXPECT_EQ(::fcntl(3, F_GETFD), FD_CLOEXEC);
   if (kept >= 0) {
     ::dup2(kept, 3);

@@ -80,7 +80,7 @@ struct Row {
   double value;
 };
 
-TEST(MetricsTest, SayWhatTheReportSays) {
+TEST(MetricsTest, ShowTheReport) {
   const auto all = values(full_report());
   for (const Row& row : {
            Row{"slurmlet_node_registered", 1},
@@ -116,7 +116,7 @@ TEST(MetricsTest, SayWhatTheReportSays) {
   }
 }
 
-TEST(MetricsTest, WhatIsNotKnownIsLeftOut) {
+TEST(MetricsTest, OmitUnknownValues) {
   Report report = full_report();
   report.facts.slurm.record->allocated_memory_mib.reset();
   EXPECT_FALSE(values(report).contains("slurmlet_slurm_memory_bytes{kind=allocated}"));
@@ -168,7 +168,7 @@ TEST(MetricsTest, TheEndpointCounts) {
       << "of what is not to be served nothing is said";
 }
 
-TEST(ChecksTest, NameWhatIsWrong) {
+TEST(ChecksTest, NameTheProblem) {
   Report report = full_report();
   report.certificates.client_problem = "expired";
   const kube::RequestCounter requests;

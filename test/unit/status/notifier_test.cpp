@@ -42,7 +42,7 @@ TEST(NotifierTest, AbstractSocketsAreReachedToo) {
   EXPECT_EQ(manager.take(), "READY=1\n");
 }
 
-TEST(NotifierTest, AStatusIsOneLineWhateverItSays) {
+TEST(NotifierTest, AStatusIsAlwaysOneLine) {
   EXPECT_EQ(status_line("a\nREADY=1\r\tb\x01"), "STATUS=a READY=1  b \n");
 }
 
@@ -61,7 +61,7 @@ TEST(NotifierTest, AnEmptyMessageIsNotSent) {
   EXPECT_EQ(manager.take(), "WATCHDOG=1\n");
 }
 
-TEST(NotifierTest, WhatIsNoAddressIsRefused) {
+TEST(NotifierTest, RejectsInvalidAddresses) {
   for (const std::string& address : {std::string{"notify"}, std::string{"@"},
                                      std::string{"vsock:2:9999"}, "/" + std::string(200, 'x')}) {
     const auto notifier = Notifier::open(address);
@@ -71,7 +71,7 @@ TEST(NotifierTest, WhatIsNoAddressIsRefused) {
   }
 }
 
-TEST(NotifierTest, AManagerThatIsExecutedAgainHearsTheNextMessage) {
+TEST(NotifierTest, AReexecutedManagerGetsTheNextMessage) {
   const fakes::TempTree tree;
   const std::string path = tree.path("notify").string();
   auto before = std::make_unique<fakes::ServiceManager>(path);
@@ -88,12 +88,13 @@ TEST(NotifierTest, AManagerThatIsExecutedAgainHearsTheNextMessage) {
   EXPECT_EQ(after.take(), "WATCHDOG=1\n");
 }
 
-TEST(NotifierTest, AManagerThatDoesNotReadHoldsNobodyUp) {
+TEST(NotifierTest, AManagerThatDoesNotReadBlocksNobody) {
   const fakes::TempTree tree;
   const fakes::ServiceManager manager{tree.path("notify").string()};
   const Notifier notifier = opened(tree.path("notify").string());
   Status sent;
-  // The kernel's bound on waiting datagrams (net.unix.max_dgram_qlen, and the socket's buffer).
+  // Until the kernel's limit of waiting datagrams (net.unix.max_dgram_qlen, and the socket's
+  // buffer).
   for (int i = 0; i < 100'000 && sent; ++i) {
     sent = notifier.send(kWatchdogLine);
   }

@@ -43,8 +43,8 @@ class ServiceReportTest : public ::testing::Test {
     report_.facts.slurm.record.emplace();
     report_.facts.slurm.record->state = {base, {}};
   }
-  // A turn of a loop that takes no time.
-  void turn(Loop loop, Duration pause) {
+  // A step of a loop that takes no time.
+  void step(Loop loop, Duration pause) {
     service_.works(loop, now());
     service_.sleeps(loop, now(), now().steady + pause, report_, lease_);
   }
@@ -57,60 +57,60 @@ class ServiceReportTest : public ::testing::Test {
   sync::LeaseStatus lease_;
 };
 
-TEST_F(ServiceReportTest, ReadyIsSaidOnceBeforeAnythingIsKnown) {
+TEST_F(ServiceReportTest, SendsReadyOnceBeforeAnyReport) {
   service_.ready(now());
   service_.ready(now());
   EXPECT_EQ(manager_.take(), "READY=1\n");
   EXPECT_EQ(manager_.take(), "");
 }
 
-TEST_F(ServiceReportTest, APingCarriesTheLine) {
+TEST_F(ServiceReportTest, APingHasTheLine) {
   service_.ready(now());
   manager_.take();
-  turn(Loop::kMain, seconds{30});
+  step(Loop::kMain, seconds{30});
   EXPECT_EQ(manager_.take(), "WATCHDOG=1\nSTATUS=n1: Ready, Slurm IDLE, lease renewed 14:00:00Z\n");
 }
 
-TEST_F(ServiceReportTest, ARenewalIsNoNewsButThePingTellsIt) {
-  turn(Loop::kLease, seconds{10});
+TEST_F(ServiceReportTest, ARenewalIsOnlySentWithPings) {
+  step(Loop::kLease, seconds{10});
   EXPECT_THAT(manager_.take(), HasSubstr("14:00:00Z"));
   for (int i = 0; i < 2; ++i) {
     clock_.advance(seconds{10});
     lease_.renewed_at = now().wall;
-    turn(Loop::kLease, seconds{10});
+    step(Loop::kLease, seconds{10});
     EXPECT_EQ(manager_.take(), "");
   }
   clock_.advance(seconds{10});
   lease_.renewed_at = now().wall;
-  turn(Loop::kLease, seconds{10});
+  step(Loop::kLease, seconds{10});
   EXPECT_THAT(manager_.take(), HasSubstr("14:00:30Z"));
 }
 
-TEST_F(ServiceReportTest, NewsIsToldAtOnceButNotMoreThanThreeTimesAMinute) {
-  turn(Loop::kMain, seconds{1});
+TEST_F(ServiceReportTest, ChangesAreSentAtOnceButThreeTimesAMinuteAtMost) {
+  step(Loop::kMain, seconds{1});
   EXPECT_THAT(manager_.take(), HasSubstr("Slurm IDLE"));
   const char* const kStates[] = {"MIXED", "ALLOCATED", "DOWN", "FUTURE"};
-  int told = 0;
+  int sent = 0;
   for (const char* base : kStates) {
     clock_.advance(seconds{1});
     state(base);
-    turn(Loop::kMain, seconds{1});
-    told += manager_.take().empty() ? 0 : 1;
+    step(Loop::kMain, seconds{1});
+    sent += manager_.take().empty() ? 0 : 1;
   }
-  EXPECT_EQ(told, 2) << "and the first line before them";
+  EXPECT_EQ(sent, 2) << "and the first line before them";
   clock_.advance(minutes{1});
-  turn(Loop::kMain, seconds{1});
+  step(Loop::kMain, seconds{1});
   EXPECT_THAT(manager_.take(), HasSubstr("Slurm FUTURE")) << "the newest, when there is room again";
   clock_.advance(seconds{1});
-  turn(Loop::kMain, seconds{1});
+  step(Loop::kMain, seconds{1});
   EXPECT_EQ(manager_.take(), "");
 }
 
-TEST_F(ServiceReportTest, AnHourOfChangesDisturbsTheManagerAFewTimesAMinute) {
+TEST_F(ServiceReportTest, AnHourOfChangesIsAFewDatagramsAMinute) {
   int datagrams = 0;
   for (int s = 0; s < 3600; ++s) {
     state(s % 2 == 0 ? "MIXED" : "IDLE");
-    turn(Loop::kMain, seconds{1});
+    step(Loop::kMain, seconds{1});
     datagrams += manager_.take().empty() ? 0 : 1;
     clock_.advance(seconds{1});
   }
@@ -118,34 +118,34 @@ TEST_F(ServiceReportTest, AnHourOfChangesDisturbsTheManagerAFewTimesAMinute) {
   EXPECT_GE(datagrams, 60 * 3);
 }
 
-TEST_F(ServiceReportTest, ALoopThatHangsEndsThePingsAndNotTheNews) {
+TEST_F(ServiceReportTest, AHangingLoopEndsThePingsButNotTheChanges) {
   service_.works(Loop::kLease, now());
   clock_.advance(minutes{5});
-  turn(Loop::kMain, seconds{30});
+  step(Loop::kMain, seconds{30});
   EXPECT_THAT(manager_.take(), StartsWith("STATUS=n1: Ready"));
   clock_.advance(minutes{5});
-  turn(Loop::kMain, seconds{30});
-  EXPECT_EQ(manager_.take(), "") << "neither a ping nor news";
-  turn(Loop::kLease, seconds{10});
+  step(Loop::kMain, seconds{30});
+  EXPECT_EQ(manager_.take(), "") << "neither a ping nor a change";
+  step(Loop::kLease, seconds{10});
   EXPECT_THAT(manager_.take(), StartsWith("WATCHDOG=1\n"));
 }
 
-TEST_F(ServiceReportTest, AThreadThatEndedIsNotMissed) {
+TEST_F(ServiceReportTest, AnEndedThreadDoesNotHang) {
   service_.works(Loop::kLease, now());
   service_.ended(Loop::kLease);
   clock_.advance(minutes{5});
-  turn(Loop::kMain, seconds{30});
+  step(Loop::kMain, seconds{30});
   EXPECT_THAT(manager_.take(), HasSubstr("WATCHDOG=1"));
 }
 
-TEST_F(ServiceReportTest, TheEndIsTold) {
+TEST_F(ServiceReportTest, ReportsTheEnd) {
   service_.stopping();
   EXPECT_EQ(manager_.take(), "STOPPING=1\n");
   service_.failing("/etc/slurmlet/config.yaml:3:1: unknown key\nand more");
   EXPECT_EQ(manager_.take(), "STATUS=/etc/slurmlet/config.yaml:3:1: unknown key\n");
 }
 
-TEST_F(ServiceReportTest, WithoutAWatchdogTheLineIsToldAllTheSame) {
+TEST_F(ServiceReportTest, WithoutAWatchdogTheLineIsStillSent) {
   ServiceReport unwatched{notifier(), std::nullopt};
   unwatched.sleeps(Loop::kMain, now(), now().steady + seconds{30}, report_, lease_);
   EXPECT_EQ(manager_.take(), "STATUS=n1: Ready, Slurm IDLE, lease renewed\n")
@@ -153,7 +153,7 @@ TEST_F(ServiceReportTest, WithoutAWatchdogTheLineIsToldAllTheSame) {
 }
 
 // Ten calls to a slow API server, one after the other.
-TEST_F(ServiceReportTest, ALongTurnPingsBetweenItsParts) {
+TEST_F(ServiceReportTest, ALongStepPingsBetweenItsParts) {
   service_.ready(now());
   manager_.take();
   for (const bool due : {false, false, true, false, false, true}) {
@@ -170,17 +170,17 @@ TEST_F(ServiceReportTest, ALongTurnPingsBetweenItsParts) {
   EXPECT_EQ(manager_.take(), "") << "the other loop hangs";
 }
 
-TEST_F(ServiceReportTest, WhatTheManagerDidNotTakeIsSaidAgain) {
+TEST_F(ServiceReportTest, ResendsWhatTheManagerDidNotAccept) {
   ASSERT_TRUE(std::filesystem::remove(tree_.path("notify")));
   service_.ready(now());
-  turn(Loop::kMain, seconds{1});
+  step(Loop::kMain, seconds{1});
   const fakes::ServiceManager back{tree_.path("notify").string()};
   clock_.advance(seconds{1});
-  turn(Loop::kMain, seconds{1});
+  step(Loop::kMain, seconds{1});
   EXPECT_EQ(back.take(),
             "READY=1\nWATCHDOG=1\nSTATUS=n1: Ready, Slurm IDLE, lease renewed 14:00:00Z\n");
   clock_.advance(seconds{1});
-  turn(Loop::kMain, seconds{1});
+  step(Loop::kMain, seconds{1});
   EXPECT_EQ(back.take(), "");
 }
 
@@ -192,7 +192,7 @@ TEST_F(ServiceReportTest, WithoutAManagerNothingHappens) {
   EXPECT_EQ(manager_.take(), "");
 }
 
-// Stderr while it is a pipe that nobody reads.
+// Makes stderr a pipe that nobody reads.
 class StuckStderr {
  public:
   StuckStderr() : before_(::dup(STDERR_FILENO)) {
@@ -219,9 +219,9 @@ class StuckStderr {
   int pipe_[2] = {-1, -1};
 };
 
-// journald may be slow, and the Lease must be renewed all the same.
+// journald may be slow, but the Lease must be renewed in time.
 TEST_F(ServiceReportTest, NobodyWaitsForTheLog) {
-  std::filesystem::remove(tree_.path("notify"));  // what is said is not taken, which is logged
+  std::filesystem::remove(tree_.path("notify"));  // makes sending fail, which is logged
   const StuckStderr log;
   auto main = std::async(std::launch::async, [&] { service_.ready(now()); });
   EXPECT_EQ(main.wait_for(seconds{10}), std::future_status::ready);

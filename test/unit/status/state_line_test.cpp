@@ -16,7 +16,7 @@
 namespace slurmlet::status {
 namespace state_line_test {
 
-// A request that failed, as http/ and kube/ report it.
+// The Error of a failed request.
 Error answered(Code code, int http_status, const std::string& request, const std::string& reason) {
   return {code,
           request + reason,
@@ -118,10 +118,9 @@ std::vector<Row> rows() {
          r.facts.slurm.failure = node::SlurmFailure::kControllerUnreachable;
        },
        "n1: Ready, Slurm state unknown (slurmctld does not answer), lease renewed 14:02:11Z"},
-      {"nobody has been asked for long",
-       [](Report& r, LeaseStatus&) { r.facts.slurm.stale = true; },
+      {"no query for long", [](Report& r, LeaseStatus&) { r.facts.slurm.stale = true; },
        "n1: Ready, Slurm state unknown (the last answer is too old), lease renewed 14:02:11Z"},
-      {"slurmctld is not asked yet", [](Report& r, LeaseStatus&) { r.facts.slurm = {}; },
+      {"slurmctld is not queried yet", [](Report& r, LeaseStatus&) { r.facts.slurm = {}; },
        "n1: Ready, Slurm not queried yet, lease renewed 14:02:11Z"},
       {"the lease is not renewed yet", [](Report&, LeaseStatus& l) { l = {}; },
        "n1: Ready, Slurm IDLE, lease not renewed yet"},
@@ -135,10 +134,10 @@ std::vector<Row> rows() {
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node update failed: API server "
        "https://192.0.2.10:6443 returned 403 Forbidden: not yours"},
       {"the Node is kept otherwise",
-       [](Report& r, LeaseStatus&) { r.node_difference = "spec.providerID is rejected"; },
+       [](Report& r, LeaseStatus&) { r.node_drift = "spec.providerID is rejected"; },
        "n1: Ready, Slurm IDLE, lease renewed 14:02:11Z, Node differs: spec.providerID is "
        "rejected"},
-      {"the credential is refused",
+      {"the credential is rejected",
        [](Report& r, LeaseStatus&) {
          r.certificates.client_problem = "the client certificate expired at T";
          r.api_error = answered(Code::kDenied, 401, "GET /x: ", "401 Unauthorized");
@@ -173,7 +172,7 @@ std::vector<Row> rows() {
       {"another machine has the name",
        [](Report& r, LeaseStatus&) {
          r.registered = false;
-         r.refusal = "the Lease is held by another machine";
+         r.block_reason = "the Lease is held by another machine";
        },
        "n1: not registered: the Lease is held by another machine; Slurm IDLE"},
       {"the certificate has expired before it was registered",
@@ -189,7 +188,7 @@ std::vector<Row> rows() {
   };
 }
 
-TEST(StateLineTest, SaysWhatTheDaemonDoesAndWhatIsWrong) {
+TEST(StateLineTest, ShowsStateAndProblems) {
   for (const auto& row : rows()) {
     Report report = healthy();
     LeaseStatus lease = renewed();
@@ -198,7 +197,7 @@ TEST(StateLineTest, SaysWhatTheDaemonDoesAndWhatIsWrong) {
   }
 }
 
-TEST(StateLineTest, SaysHowTheBootstrapIs) {
+TEST(StateLineTest, ShowsTheBootstrap) {
   Report report;
   report.node_name = "n1";
   report.bootstrapping = true;
@@ -220,7 +219,7 @@ TEST(StateLineTest, SaysHowTheBootstrapIs) {
   EXPECT_EQ(state_line(report, {}), kWaitsForApproval);
 }
 
-// docs/service.md, with the name of its node.
+// In docs/service.md.
 TEST(StateLineTest, DocumentsShowNoOtherLines) {
   const auto text = read_file(fixtures() / "../../docs/service.md");
   ASSERT_TRUE(text) << text.error().message;
@@ -240,17 +239,17 @@ TEST(StateLineTest, DocumentsShowNoOtherLines) {
   EXPECT_GE(shown, 5);
 }
 
-TEST(StateLineTest, WordsChangeWithNewsAndNotWithEachRenewal) {
+TEST(StateLineTest, TextChangesWithTheStateOnly) {
   LeaseStatus later = renewed();
   *later.renewed_at += seconds{10};
   EXPECT_NE(state_line(healthy(), renewed()), state_line(healthy(), later));
-  EXPECT_EQ(state_words(healthy(), renewed()), state_words(healthy(), later));
-  EXPECT_EQ(state_words(healthy(), later), "n1: Ready, Slurm IDLE, lease renewed");
+  EXPECT_EQ(state_text(healthy(), renewed()), state_text(healthy(), later));
+  EXPECT_EQ(state_text(healthy(), later), "n1: Ready, Slurm IDLE, lease renewed");
   later.last_error = "gone";
-  EXPECT_NE(state_words(healthy(), renewed()), state_words(healthy(), later));
+  EXPECT_NE(state_text(healthy(), renewed()), state_text(healthy(), later));
 }
 
-TEST(StateLineTest, IsOneBoundedLineWhateverOthersSay) {
+TEST(StateLineTest, IsAlwaysOneBoundedLine) {
   Report report = healthy();
   unregister(report);
   report.api_error =

@@ -21,8 +21,8 @@ class WatchdogTest : public ::testing::Test {
     watchdog_.works(Loop::kLease, kStart);
     watchdog_.sleeps(Loop::kLease, kStart + seconds{10});
   }
-  // A wake-up of `loop` now, which comes again after `pause`: whether it pinged.
-  bool turn(Loop loop, SteadyTime now, Duration pause) {
+  // `loop` wakes up and sleeps for `pause`; returns whether it pinged.
+  bool step(Loop loop, SteadyTime now, Duration pause) {
     watchdog_.works(loop, now);
     watchdog_.sleeps(loop, now + pause);
     const bool due = watchdog_.is_due(now, now + pause);
@@ -36,16 +36,16 @@ class WatchdogTest : public ::testing::Test {
 };
 
 TEST_F(WatchdogTest, TheFirstPingIsDueAtOnceAndTheNextBeforeItIsLate) {
-  EXPECT_TRUE(turn(Loop::kLease, kStart, seconds{10}));
-  EXPECT_FALSE(turn(Loop::kLease, kStart + seconds{10}, seconds{10}));
-  EXPECT_FALSE(turn(Loop::kLease, kStart + seconds{20}, seconds{10}))
+  EXPECT_TRUE(step(Loop::kLease, kStart, seconds{10}));
+  EXPECT_FALSE(step(Loop::kLease, kStart + seconds{10}, seconds{10}));
+  EXPECT_FALSE(step(Loop::kLease, kStart + seconds{20}, seconds{10}))
       << "the next wake-up at 30 s is early enough";
-  EXPECT_TRUE(turn(Loop::kLease, kStart + seconds{30}, seconds{10}))
+  EXPECT_TRUE(step(Loop::kLease, kStart + seconds{30}, seconds{10}))
       << "at 40 s it would be too late";
 }
 
 TEST_F(WatchdogTest, AUsualHourNeedsFewPingsAndNoneComesLate) {
-  // The lease's wake-ups each ten seconds and a bit, and the tick of the main loop each thirty.
+  // The Lease's wake-ups are about ten seconds apart, the main loop's thirty.
   SteadyTime lease = kStart;
   SteadyTime main = kStart + seconds{7};
   SteadyTime last = kStart;
@@ -55,7 +55,7 @@ TEST_F(WatchdogTest, AUsualHourNeedsFewPingsAndNoneComesLate) {
     const bool is_lease = lease < main;
     const SteadyTime now = std::min(lease, main);
     const Duration pause = is_lease ? Duration{std::chrono::milliseconds{10'300}} : seconds{30};
-    if (turn(is_lease ? Loop::kLease : Loop::kMain, now, pause)) {
+    if (step(is_lease ? Loop::kLease : Loop::kMain, now, pause)) {
       longest = std::max(longest, now - last);
       last = now;
       ++pings;
@@ -67,12 +67,12 @@ TEST_F(WatchdogTest, AUsualHourNeedsFewPingsAndNoneComesLate) {
   EXPECT_GE(pings, 60);
 }
 
-TEST_F(WatchdogTest, ALeaseLoopThatHangsInATurnEndsThePings) {
+TEST_F(WatchdogTest, ALeaseLoopThatHangsInAStepEndsThePings) {
   watchdog_.works(Loop::kLease, kStart + seconds{10});  // and never sleeps again
   bool pinged = false;
   SteadyTime last{};
   for (int s = 10; s < 600; s += 5) {
-    if (turn(Loop::kMain, kStart + seconds{s}, seconds{5})) {
+    if (step(Loop::kMain, kStart + seconds{s}, seconds{5})) {
       pinged = true;
       last = kStart + seconds{s};
     }
@@ -87,7 +87,7 @@ TEST_F(WatchdogTest, AMainLoopThatHangsEndsThePingsOfTheLeaseLoop) {
   watchdog_.works(Loop::kMain, kStart);
   SteadyTime last{};
   for (int s = 0; s < 600; s += 10) {
-    if (turn(Loop::kLease, kStart + seconds{s}, seconds{10})) {
+    if (step(Loop::kLease, kStart + seconds{s}, seconds{10})) {
       last = kStart + seconds{s};
     }
   }
@@ -99,7 +99,7 @@ TEST_F(WatchdogTest, ALoopThatDoesNotWakeInTimeHangs) {
   EXPECT_TRUE(watchdog_.hangs(Loop::kLease, kStart + seconds{11} + watchdog_.patience()));
 }
 
-TEST_F(WatchdogTest, ALoopThatWaitsForAnotherIsNoHang) {
+TEST_F(WatchdogTest, ALoopThatWaitsForAnotherDoesNotHang) {
   watchdog_.sleeps(Loop::kLease, kNever);
   const SteadyTime later = kStart + hours{5};
   watchdog_.sleeps(Loop::kMain, later + seconds{30});
@@ -112,22 +112,22 @@ TEST_F(WatchdogTest, ALoopThatWaitsForAnotherIsNoHang) {
 TEST_F(WatchdogTest, ALoopThatRecoversIsAliveAgain) {
   const SteadyTime late = kStart + minutes{5};
   EXPECT_FALSE(watchdog_.is_due(late, late + seconds{10}));
-  EXPECT_FALSE(turn(Loop::kMain, late, seconds{30})) << "the lease loop is still missing";
-  EXPECT_TRUE(turn(Loop::kLease, late, seconds{10}));
+  EXPECT_FALSE(step(Loop::kMain, late, seconds{30})) << "the lease loop is still missing";
+  EXPECT_TRUE(step(Loop::kLease, late, seconds{10}));
 }
 
-TEST_F(WatchdogTest, AnEndedLoopIsNotMissed) {
+TEST_F(WatchdogTest, AnEndedLoopDoesNotHang) {
   watchdog_.ended(Loop::kLease);
   watchdog_.sleeps(Loop::kMain, kStart + hours{2});
   EXPECT_TRUE(watchdog_.alive(kStart + hours{1}));
 }
 
 TEST_F(WatchdogTest, APauseThatIsLongerThanTheIntervalIsPingedBefore) {
-  EXPECT_TRUE(turn(Loop::kLease, kStart, seconds{10}));
-  EXPECT_TRUE(turn(Loop::kMain, kStart + seconds{1}, minutes{2}));
+  EXPECT_TRUE(step(Loop::kLease, kStart, seconds{10}));
+  EXPECT_TRUE(step(Loop::kMain, kStart + seconds{1}, minutes{2}));
 }
 
-TEST(WatchdogIntervalTest, NobodyWatchesWithoutAnInterval) {
+TEST(WatchdogIntervalTest, NoPingIsDueWithoutAnInterval) {
   Watchdog watchdog{std::nullopt};
   watchdog.works(Loop::kMain, kStart);
   EXPECT_TRUE(watchdog.alive(kStart));
