@@ -124,16 +124,6 @@ TEST(CredentialsTest, WithoutADirectoryThereAreNone) {
   EXPECT_THAT(sources.error_with({"run"}), HasSubstr("no API server is configured"));
 }
 
-TEST(CredentialsTest, OneThatCannotBeReadIsNamed) {
-  FakeSources sources = with({});
-  const std::string path = std::string(kDirectory) + "/slurmlet.serving.crt";
-  sources.unreadable[path] = "open " + path + ": Permission denied";
-  sources.unreadable[std::string(kDirectory) + "/slurmlet.serving.key"] = "Permission denied";
-  const std::string error = sources.error_with({"print-node"});
-  EXPECT_THAT(error, HasSubstr("credential slurmlet.serving.crt is \"" + path +
-                               "\", which cannot be read"));
-}
-
 TEST(CredentialsTest, WhatIsInThemIsNotPartOfTheSettings) {
   const Settings settings = loaded(with({"slurmlet.kubeconfig"}), {"run"});
   EXPECT_THAT(effective_settings_json(settings), Not(HasSubstr("top secret")));

@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* kHead = "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n";
 
@@ -163,11 +164,6 @@ TEST(LoadTest, WhatIsNoFileOrNoDirectoryIsAnError) {
   no_directory.file("c.yaml", kHead).file("c.d", kHead);
   EXPECT_EQ(problem(no_directory),
             fmt::format("{0}: {0} is not a directory", no_directory.path("c.d").string()));
-  fakes::TempTree ca;
-  make_fifo(ca.path("ca.crt"));
-  ca.file("c.yaml",
-          fmt::format("{}endpoint: {{clientCAFile: {}}}\n", kHead, ca.path("ca.crt").string()));
-  EXPECT_THAT(problem(ca), HasSubstr(ca.path("ca.crt").string() + " is not a regular file"));
 }
 
 TEST(LoadTest, ProblemsOfADropInNameIt) {
@@ -471,8 +467,8 @@ TEST(LoadTest, ProblemsOfAllSourcesComeTogether) {
 
 TEST(LoadTest, WarningsOfTheCommandLineAreKept) {
   const Settings settings = loaded(FakeSources{}, {"print-node", "--disable-taint", "--klog.v=2"});
-  EXPECT_THAT(settings.warnings, ElementsAre(HasSubstr("--disable-taint has no effect"),
-                                             HasSubstr("--klog.v has no effect")));
+  EXPECT_THAT(settings.warnings, UnorderedElementsAre(HasSubstr("--disable-taint has no effect"),
+                                                      HasSubstr("--klog.v has no effect")));
 }
 
 TEST(LoadTest, VirtualKubeletsLogLevelsAreAccepted) {
