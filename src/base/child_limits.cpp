@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,51 +46,17 @@ bool is_below(const fs::path& path, const fs::path& directory) {
 }
 
 // Landlock only allows, so all is allowed beside the secrets and the directories that lead there:
-// the entries of each such directory one by one. Made anew when these or the mounts change.
+// the entries of each such directory one by one. Made for each child, as links and mounts change.
 class Ruleset {
  public:
-  // The calling thread; 0 or the errno. Nothing to do where there is no Landlock or nothing to
-  // hide.
-  int restrict_thread(const std::vector<fs::path>& secrets) {
-    if (secrets.empty() || landlock_version() <= 0) {
-      return 0;
-    }
-    if (!fd_ || secrets != named_ || changed()) {
-      named_ = secrets;
-      make();
-    }
-    return fd_ && ::syscall(SYS_landlock_restrict_self, fd_.get(), 0) == 0 ? 0 : errno;
-  }
-
- private:
-  bool changed() {
-    pollfd mounts{mounts_.get(), POLLPRI, 0};
-    if (::poll(&mounts, 1, 0) > 0) {
-      return true;
-    }
-    return std::any_of(seen_.begin(), seen_.end(),
-                       [](const auto& seen) { return file_stamp(seen.first) != seen.second; });
-  }
-
-  void see(const fs::path& directory) { seen_.emplace_back(directory, file_stamp(directory)); }
-
-  // Where a name leads now; a link that is turned changes its directory.
-  void resolve() {
-    secrets_.clear();
-    seen_.clear();
-    for (const auto& path : named_) {
+  explicit Ruleset(const std::vector<fs::path>& secrets) {
+    for (const auto& path : secrets) {
       std::error_code error;
-      auto real = fs::weakly_canonical(path, error);
+      auto real = fs::weakly_canonical(path, error);  // where the name leads now
       if (!error && real.has_relative_path()) {
         secrets_.push_back(real.has_filename() ? real : real.parent_path());
-        see(path.parent_path());
       }
     }
-  }
-
-  void make() {
-    resolve();
-    mounts_.reset(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
     landlock_ruleset_attr attributes{};
     attributes.handled_access_fs = handled();
     fd_.reset(static_cast<int>(
@@ -102,16 +66,21 @@ class Ruleset {
     }
   }
 
+  // The calling thread; 0 or the errno.
+  int restrict_thread() const {
+    return fd_ && ::syscall(SYS_landlock_restrict_self, fd_.get(), 0) == 0 ? 0 : errno;
+  }
+
+ private:
   void allow_around(const fs::path& directory) {
-    see(directory);
     const auto names = list_directory(directory);
     for (const auto& name : names ? *names : std::vector<std::string>{}) {
       const fs::path entry = directory / name;
-      if (std::find(secrets_.begin(), secrets_.end(), entry) != secrets_.end()) {
+      if (std::ranges::find(secrets_, entry) != secrets_.end()) {
         continue;
       }
-      if (std::any_of(secrets_.begin(), secrets_.end(),
-                      [&](const fs::path& secret) { return is_below(secret, entry); })) {
+      if (std::ranges::any_of(secrets_,
+                              [&](const fs::path& secret) { return is_below(secret, entry); })) {
         allow_around(entry);
       } else {
         allow(entry);
@@ -131,32 +100,25 @@ class Ruleset {
     }
   }
 
-  std::vector<fs::path> named_;
-  std::vector<fs::path> secrets_;                                    // these, resolved
-  std::vector<std::pair<fs::path, std::optional<FileStamp>>> seen_;  // directories
-  UniqueFd mounts_;
+  std::vector<fs::path> secrets_;  // resolved
   UniqueFd fd_;
 };
 
-// The ruleset is made by threads that start children, and may hang in a file system that does not
-// answer; naming secrets must not wait for that.
-struct Limits {
-  std::mutex names;
-  std::vector<fs::path> secrets;
-  std::mutex making;
-  Ruleset ruleset;
+struct Secrets {
+  std::mutex mutex;
+  std::vector<fs::path> paths;
 };
 
-Limits& limits() {
-  static Limits all;
+Secrets& hidden() {
+  static Secrets all;
   return all;
 }
 
 }  // namespace
 
 void hide_from_children(const std::vector<fs::path>& secrets) {
-  const std::scoped_lock lock{limits().names};
-  auto& all = limits().secrets;
+  const std::scoped_lock lock{hidden().mutex};
+  auto& all = hidden().paths;
   for (const auto& path : secrets) {
     if (std::find(all.begin(), all.end(), path) == all.end()) {
       all.push_back(path);
@@ -170,11 +132,10 @@ int confine_thread() {
   }
   (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  const std::scoped_lock making{limits().making};
-  std::unique_lock names{limits().names};
-  const std::vector<fs::path> secrets = limits().secrets;
-  names.unlock();
-  return limits().ruleset.restrict_thread(secrets);
+  std::unique_lock lock{hidden().mutex};
+  const std::vector<fs::path> secrets = hidden().paths;
+  lock.unlock();  // a ruleset may hang in a file system that does not answer
+  return secrets.empty() || landlock_version() <= 0 ? 0 : Ruleset{secrets}.restrict_thread();
 }
 
 std::string children_not_confined() {

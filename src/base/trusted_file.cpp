@@ -21,6 +21,8 @@
 namespace slurmlet {
 namespace {
 
+constexpr const char* kOtherOwner = "chown -h root";
+
 template <typename Id>
 bool has_id(const std::vector<Id>& ids, Id id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -41,6 +43,11 @@ std::string mount_id(int fd) {
 bool is_fuse(int fd) {
   struct statfs info {};
   return ::fstatfs(fd, &info) != 0 || info.f_type == FUSE_SUPER_MAGIC;
+}
+
+Result<struct stat> stat_of(int fd, const std::string& name) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 ? Result<struct stat>{info} : errno_error(errno, "stat " + name);
 }
 
 class Walk {
@@ -98,10 +105,7 @@ class Walk {
       return errno_error(errno, "open " + path_.string());
     }
     TRY(check_mount(next.get(), full));
-    struct stat info {};
-    if (::fstat(next.get(), &info) != 0) {
-      return errno_error(errno, "stat " + full);
-    }
+    const struct stat info = TRY(stat_of(next.get(), full));
     if (S_ISLNK(info.st_mode)) {
       return follow(next.get(), info, full);
     }
@@ -115,7 +119,7 @@ class Walk {
       return errno_error(ELOOP, "open " + path_.string());
     }
     if (!owner_counts(info.st_uid)) {
-      return rejected(full, info, "");
+      return rejected(full, info, kOtherOwner);
     }
     std::array<char, PATH_MAX> target{};
     const ssize_t length = ::readlinkat(link, "", target.data(), target.size());
@@ -149,49 +153,29 @@ class Walk {
   }
 
   Status check(int fd) {
-    struct stat info {};
-    if (::fstat(fd, &info) != 0) {
-      return errno_error(errno, "stat " + at_);
-    }
+    const struct stat info = TRY(stat_of(fd, at_));
     const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
     open_to_all_ = sticky && (info.st_mode & (S_IWOTH | S_IWGRP)) != 0;
-    if (!owner_counts(info.st_uid)) {
-      return rejected(at_, info, "");
-    }
-    if (!sticky && (info.st_mode & S_IWOTH) != 0) {
-      return rejected(at_, info, "o-w");
-    }
-    if (!sticky && (info.st_mode & S_IWGRP) != 0) {
-      if (!has_id(users_.gids, info.st_gid)) {
-        return rejected(at_, info, "g-w");
-      }
-      if (has_access_list(fd)) {
-        return Error{Code::kInvalid,
-                     fmt::format("{}: {} has an access control list that lets others write to it; "
-                                 "setfacl -b {}",
-                                 path_.string(), at_, at_)};
-      }
-    }
-    return {};
+    const bool by_group = !sticky && (info.st_mode & S_IWGRP) != 0;
+    const char* const fix = !owner_counts(info.st_uid)                      ? kOtherOwner
+                            : !sticky && (info.st_mode & S_IWOTH) != 0      ? "chmod o-w"
+                            : by_group && !has_id(users_.gids, info.st_gid) ? "chmod g-w"
+                            : by_group && has_access_list(fd)               ? "setfacl -b"
+                                                                            : nullptr;
+    return fix == nullptr ? Status{} : rejected(at_, info, fix);
   }
 
-  // `excess`: the right that is too much; "" = the owner is the wrong one.
-  Error rejected(const std::string& component, const struct stat& info,
-                 const std::string& excess) const {
-    const std::string cure = excess.empty() ? "chown -h root " : "chmod " + excess + " ";
+  Error rejected(const std::string& component, const struct stat& info, const char* fix) const {
     return {Code::kInvalid,
             fmt::format("{} is not used, because users other than root and Slurm may change it: {} "
-                        "has owner {}, group {}, mode {:04o}; {}{}",
+                        "has owner {}, group {}, mode {:04o}; {} {}",
                         path_.string(), component, info.st_uid, info.st_gid, info.st_mode & 07777U,
-                        cure, component)};
+                        fix, component)};
   }
 
   // The very file that was checked; no name is resolved again.
   Result<UniqueFd> open_for_reading() {
-    struct stat info {};
-    if (::fstat(here_.get(), &info) != 0) {
-      return errno_error(errno, "stat " + at_);
-    }
+    const struct stat info = TRY(stat_of(here_.get(), at_));
     if (!S_ISREG(info.st_mode)) {
       return Error{Code::kInvalid, path_.string() + " is not a regular file"};
     }
@@ -232,11 +216,10 @@ bool same_trusted_file(const std::string& a, const std::string& b, const Trusted
   }
   const auto one = open_trusted(a, users);
   const auto other = one ? open_trusted(b, users) : Result<UniqueFd>{one.error()};
-  struct stat at_one {};
-  struct stat at_other {};
-  return one && other && ::fstat(one->get(), &at_one) == 0 &&
-         ::fstat(other->get(), &at_other) == 0 && at_one.st_dev == at_other.st_dev &&
-         at_one.st_ino == at_other.st_ino;
+  const auto at_one = one ? stat_of(one->get(), a) : one.error();
+  const auto at_other = other ? stat_of(other->get(), b) : other.error();
+  return at_one && at_other && at_one->st_dev == at_other->st_dev &&
+         at_one->st_ino == at_other->st_ino;
 }
 
 }  // namespace slurmlet
