@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "cli/virtual_kubelet.h"
 #include "config/removed_settings.h"
 
 namespace slurmlet::cli {

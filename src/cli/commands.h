@@ -36,6 +36,15 @@ const Command* find_command(std::string_view name);
 // each problem.
 Result<config::ParsedCommandLine> parse_command_line(const std::vector<std::string>& arguments);
 
+// A flag of virtual-kubelet 1.11 or of one derived from it that means nothing here. It is accepted
+// with a warning, so that slurmlet takes its place without a change to how it is started.
+struct IgnoredFlag {
+  std::string_view flag;
+  bool takes_value = true;  // false: a boolean, which may be given as --flag or --flag=true
+};
+const std::vector<IgnoredFlag>& ignored_flags();
+std::string ignored_warning(const IgnoredFlag& flag);
+
 // For `--help`, in the manner of the kubelet's: usage, then flags by section.
 // `subcommand` as in ParsedCommandLine.
 std::string help_text(const std::string& program, const std::string& subcommand);

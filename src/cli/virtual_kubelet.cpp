@@ -1,71 +1,49 @@
-#include "cli/virtual_kubelet.h"
+#include "cli/commands.h"
 
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace slurmlet::cli {
 namespace {
 
-constexpr std::string_view kNoPods = "slurmlet runs no pods";
-constexpr std::string_view kOwnTaint =
-    "slurmlet always taints the Node with virtual-kubelet.io/provider=slurm, because pods cannot "
-    "run there";
-constexpr std::string_view kUseLogLevel = "slurmlet logs to stderr; use --log-level";
-constexpr std::string_view kNoTracing = "slurmlet sends no traces";
-constexpr std::string_view kNoPodExec = "slurmlet runs no pods, so it has no streams";
-constexpr std::string_view kOwnAccess =
-    "the API server decides who may use the kubelet API; see endpoint.clientCAFile";
-constexpr std::string_view kOwnPace =
-    "slurmlet paces its own requests; see kubernetes.statusReportInterval";
+constexpr std::string_view kWithValue =
+    "--authentication-token-webhook-cache-ttl --authorization-webhook-cache-authorized-ttl "
+    "--authorization-webhook-cache-unauthorized-ttl --client-verify-ca --cluster-domain "
+    "--full-resync-period --klog.log_backtrace_at --klog.log_dir --klog.log_file "
+    "--klog.log_file_max_size --klog.stderrthreshold --klog.v --klog.vmodule --kube-api-burst "
+    "--kube-api-qps --metrics-addr --namespace --os --pod-sync-workers --startup-timeout "
+    "--stream-creation-timeout --stream-idle-timeout --taint --trace-exporter "
+    "--trace-sample-rate --trace-service-name --trace-tag";
+constexpr std::string_view kSwitches =
+    "--authentication-token-webhook --disable-taint --enable-node-lease --klog.add_dir_header "
+    "--klog.alsologtostderr --klog.legacy_stderr_threshold_behavior --klog.logtostderr "
+    "--klog.one_output --klog.skip_headers --klog.skip_log_headers --no-verify-clients";
+
+std::vector<IgnoredFlag> all_flags() {
+  std::vector<IgnoredFlag> out;
+  for (const auto name : split(kWithValue, ' ')) {
+    out.push_back({name, true});
+  }
+  for (const auto name : split(kSwitches, ' ')) {
+    out.push_back({name, false});
+  }
+  return out;
+}
 
 }  // namespace
 
 const std::vector<IgnoredFlag>& ignored_flags() {
-  static const std::vector<IgnoredFlag> kFlags = {
-      {"--cluster-domain", true, kNoPods},
-      {"--namespace", true, "slurmlet handles this node's pods in all namespaces"},
-      {"--os", true, "slurmlet runs on Linux only"},
-      {"--pod-sync-workers", true, kNoPods},
-      {"--full-resync-period", true, "slurmlet watches its pods and needs no periodic resync"},
-      {"--startup-timeout", true, "slurmlet waits for the API server for as long as it takes"},
-      {"--stream-idle-timeout", true, kNoPodExec},
-      {"--stream-creation-timeout", true, kNoPodExec},
-      {"--metrics-addr", true,
-       "slurmlet has no separate metrics address; see endpoint.healthzPort"},
-      {"--taint", true, kOwnTaint},
-      {"--disable-taint", false, kOwnTaint},
-      {"--enable-node-lease", false, "slurmlet always renews the node's lease"},
-      {"--trace-exporter", true, kNoTracing},
-      {"--trace-service-name", true, kNoTracing},
-      {"--trace-tag", true, kNoTracing},
-      {"--trace-sample-rate", true, kNoTracing},
-      {"--kube-api-qps", true, kOwnPace},
-      {"--kube-api-burst", true, kOwnPace},
-      {"--client-verify-ca", true, "use --endpoint-client-ca-file"},
-      {"--no-verify-clients", false, kOwnAccess},
-      {"--authentication-token-webhook", false, kOwnAccess},
-      {"--authentication-token-webhook-cache-ttl", true, kOwnAccess},
-      {"--authorization-webhook-cache-authorized-ttl", true, kOwnAccess},
-      {"--authorization-webhook-cache-unauthorized-ttl", true, kOwnAccess},
-      {"--klog.add_dir_header", false, kUseLogLevel},
-      {"--klog.alsologtostderr", false, kUseLogLevel},
-      {"--klog.legacy_stderr_threshold_behavior", false, kUseLogLevel},
-      {"--klog.log_backtrace_at", true, kUseLogLevel},
-      {"--klog.log_dir", true, kUseLogLevel},
-      {"--klog.log_file", true, kUseLogLevel},
-      {"--klog.log_file_max_size", true, kUseLogLevel},
-      {"--klog.logtostderr", false, kUseLogLevel},
-      {"--klog.one_output", false, kUseLogLevel},
-      {"--klog.skip_headers", false, kUseLogLevel},
-      {"--klog.skip_log_headers", false, kUseLogLevel},
-      {"--klog.stderrthreshold", true, kUseLogLevel},
-      {"--klog.v", true, kUseLogLevel},
-      {"--klog.vmodule", true, kUseLogLevel},
-  };
+  static const std::vector<IgnoredFlag> kFlags = all_flags();
   return kFlags;
 }
 
 std::string ignored_warning(const IgnoredFlag& flag) {
-  return fmt::format("{} has no effect: {}", flag.flag, flag.why);
+  return fmt::format("{} has no effect: {}", flag.flag,
+                     flag.flag.starts_with("--klog.")    ? "use --log-level"
+                     : flag.flag == "--client-verify-ca" ? "use --endpoint-client-ca-file"
+                     : flag.flag == "--metrics-addr"     ? "see endpoint.healthzPort"
+                                                         : "slurmlet runs no pods");
 }
 
 }  // namespace slurmlet::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "config/rules.h"
 #include "node/vocabulary.h"
 #include "yaml/document.h"
@@ -15,87 +14,48 @@ namespace {
 // Slurm and the machine have others, which are published.
 constexpr std::string_view kResources[] = {"cpu", "memory", "pods", "others"};
 
-class Entry {
- public:
-  Entry(const yaml::Document& document, Draft& draft) : document_(document), draft_(draft) {}
+// Gives a setting the value of `value`, unless flag or file already gave it another.
+void take(std::string_view key, const yaml::Document& document, const yaml::Value& value,
+          Draft& draft) {
+  const Row& row = *find_row(key);
+  const std::string current = value_text(row, draft.settings);
+  if (draft.is_set(key) && !current.empty() && current != value.text()) {
+    draft.add_problem(fmt::format("{}: {} is \"{}\", but {} is \"{}\"; remove one of them",
+                                  document.where(value), key, value.text(), draft.name_of(key),
+                                  current));
+  } else {
+    draft.set_yaml(row, document, value);
+  }
+}
 
-  void read(const yaml::Value& entry) {
-    for (const auto& [key, value] : entry.entries()) {
-      if (key == "labels") {
-        labels(value);
-      } else if (key == "providerID") {
-        take("node.providerID", "providerID", value);
-      } else if (std::ranges::find(kResources, key) == std::end(kResources)) {
-        unknown_key(key, value);
-      }
+void take_labels(const yaml::Document& document, const yaml::Value& labels, Draft& draft) {
+  if (!labels.is_map()) {
+    draft.add_problem(document.where(labels) + ": labels must be a map of texts");
+    return;
+  }
+  for (const auto& [key, value] : labels.entries()) {
+    if (key == node::vocabulary::kLabelMetal3Uuid) {
+      take("node.metal3UUID", document, value, draft);
+    } else if (!value.is_scalar() || value.kind() == yaml::Kind::kBool) {
+      draft.add_problem(fmt::format("{}: label \"{}\" must be text", document.where(value), key));
+    } else if (const auto wrong = label_problem(key, value.text())) {
+      draft.add_problem(fmt::format("{}: labels {}", document.where_key(value), *wrong));
+    } else {
+      draft.settings.node.labels.emplace(key, value.text());
     }
   }
+}
 
- private:
-  void problem(const std::string& where, const std::string& text) {
-    draft_.add_problem(fmt::format("{}: {}", where, text));
-  }
-
-  void labels(const yaml::Value& labels) {
-    if (!labels.is_map()) {
-      problem(document_.where(labels), "labels must be a map of texts");
-      return;
-    }
-    for (const auto& [key, value] : labels.entries()) {
-      if (!value.is_scalar() || value.kind() == yaml::Kind::kBool) {
-        problem(document_.where(value), fmt::format("label \"{}\" must be text", key));
-      } else if (key == node::vocabulary::kLabelMetal3Uuid) {
-        take("node.metal3UUID", key, value);
-      } else if (const auto wrong = label_problem(key, value.text())) {
-        problem(document_.where_key(value), fmt::format("labels {}", *wrong));
-      } else {
-        draft_.settings.node.labels.emplace(key, value.text());
-      }
+void take_entry(const yaml::Document& document, const yaml::Value& entry, Draft& draft) {
+  for (const auto& [key, value] : entry.entries()) {
+    if (key == "labels") {
+      take_labels(document, value, draft);
+    } else if (key == "providerID") {
+      take("node.providerID", document, value, draft);
+    } else if (std::ranges::find(kResources, key) == std::end(kResources)) {
+      draft.add_problem(fmt::format("{}: unknown key \"{}\"", document.where_key(value), key));
     }
   }
-
-  // Gives a setting the value of `value`, unless flag or file already gave it another.
-  void take(std::string_view key, const std::string& called, const yaml::Value& value) {
-    const Row& row = *find_row(key);
-    const std::string current = value_text(row, draft_.settings);
-    if (draft_.is_set(key) && !current.empty() && current != value.text()) {
-      problem(document_.where(value),
-              fmt::format("{} is \"{}\", but {} is \"{}\"; remove one of them", called,
-                          value.text(), draft_.name_of(key), current));
-      return;
-    }
-    if (!value.is_scalar()) {
-      problem(document_.where(value), fmt::format("{} must be text", called));
-      return;
-    }
-    draft_.set_text(row, fmt::format("{}: {}", document_.where(value), called), value.text());
-  }
-
-  void unknown_key(const std::string& key, const yaml::Value& value) {
-    const auto near = nearest(key, {"cpu", "memory", "pods", "others", "labels", "providerID"});
-    problem(document_.where_key(value),
-            fmt::format("unknown key \"{}\"{}", key,
-                        near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
-  }
-
-  const yaml::Document& document_;
-  Draft& draft_;
-};
-
-std::string no_entry(const yaml::Document& document, const std::string& node_name) {
-  const auto& entries = document.root().entries();
-  const std::string what =
-      fmt::format("{}: no entry for node \"{}\"", document.where(document.root()), node_name);
-  if (entries.size() == 1) {
-    return fmt::format("{}; the only one is for \"{}\": give the same name as --nodename", what,
-                       entries[0].first);
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, value] : entries) {
-    names.push_back(name);
-  }
-  const auto near = nearest(node_name, names);
-  return what + (near ? fmt::format("; did you mean \"{}\"?", *near) : "");
 }
 
 }  // namespace
@@ -120,12 +80,14 @@ void apply_provider_config(std::string_view text, const std::string& file_name, 
   }
   const yaml::Value* entry = root.find(name);
   if (entry == nullptr) {
-    draft.add_problem(no_entry(*document, name));
+    draft.add_problem(fmt::format(
+        "{}: no entry for node \"{}\"; its first is for \"{}\": give the same name as --nodename",
+        document->where(root), name, root.entries().empty() ? "" : root.entries()[0].first));
   } else if (!entry->is_map()) {
     draft.add_problem(
         fmt::format("{}: the entry of \"{}\" must be an object", document->where(*entry), name));
   } else {
-    Entry{*document, draft}.read(*entry);
+    take_entry(*document, *entry, draft);
   }
 }
 

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/virtual_kubelet.h"
-
 namespace slurmlet::cli {
 namespace {
 

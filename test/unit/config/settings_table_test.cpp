@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "cli/virtual_kubelet.h"
+#include "cli/commands.h"
 
 namespace slurmlet::config {
 namespace {
