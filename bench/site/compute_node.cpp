@@ -98,7 +98,7 @@ SteadyTime ComputeNode::step() {
   SteadyTime next = daemon.local.step(at);
   if (daemon.local.changed() || !daemon.is_described) {
     daemon.node.set_desired(node::desired_node(daemon.local.facts(), daemon.policy,
-                                               daemon.local.circumstances(at), "0.0.0"),
+                                               daemon.local.ready_context(at), "0.0.0"),
                             at);
     daemon.is_described = true;
   }

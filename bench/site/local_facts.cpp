@@ -103,7 +103,7 @@ SteadyTime LocalFacts::follow_answer(Now now) {
 }
 
 // When it was given shows in no Node while the answer counts.
-void LocalFacts::take_news(node::SlurmAnswer answer) {
+void LocalFacts::take_arrivals(node::SlurmAnswer answer) {
   const bool counts = !answer.failure && !answer.stale;
   const auto answered_at = answer.answered_at;
   if (counts) {
@@ -118,7 +118,7 @@ SteadyTime LocalFacts::step(Now now) {
   changed_ = false;
   look_at_machine(now);
   SteadyTime next = poll_->step(now);
-  take_news(poll_->answer(now));
+  take_arrivals(poll_->answer(now));
   next = std::min(next, follow_answer(now));
   if (facts_.slurm.answered_at != jobs_of_answer_) {
     jobs_of_answer_ = facts_.slurm.answered_at;
@@ -139,8 +139,8 @@ SteadyTime LocalFacts::step(Now now) {
   return std::min(next, read_jobs_at_.value_or(kNever));
 }
 
-node::Circumstances LocalFacts::circumstances(Now now) const {
-  node::Circumstances out;
+node::ReadyContext LocalFacts::ready_context(Now now) const {
+  node::ReadyContext out;
   out.slurmd_grace_over = !absent_since_ || now.steady >= *absent_since_ + kNotReadyGrace;
   return out;
 }

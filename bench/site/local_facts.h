@@ -34,14 +34,14 @@ class LocalFacts {
   void set_record(const std::optional<std::string>& record) { poll_->set_record(record); }
   SteadyTime step(Now now);
   const node::HostFacts& facts() const { return facts_; }
-  node::Circumstances circumstances(Now now) const;
+  node::ReadyContext ready_context(Now now) const;
   // Whether facts or circumstances may be others than before the last step.
   bool changed() const { return changed_; }
 
  private:
   void look_at_machine(Now now);
   void read_jobs();
-  void take_news(node::SlurmAnswer answer);
+  void take_arrivals(node::SlurmAnswer answer);
   SteadyTime follow_answer(Now now);
 
   const Machine& machine_;

@@ -16,8 +16,8 @@
 #include <system_error>
 
 #include "base/child_limits.h"
+#include "base/detached_task.h"
 #include "base/file.h"
-#include "base/side_call.h"
 #include "base/text.h"
 
 extern char** environ;
@@ -105,7 +105,7 @@ constexpr std::chrono::seconds kStartPatience{2};
 
 // Sinfo about one node has ended by then.
 constexpr std::chrono::milliseconds kQuietOutput{100};
-constexpr std::chrono::seconds kNextLook{1};
+constexpr std::chrono::seconds kNextCheck{1};
 
 Result<bool> is_asleep(const std::string& proc) {
   const std::string state = TRY(read_file(proc + "syscall"));
@@ -281,7 +281,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   started_ = now;
   deadline_ = now + spec.timeout;
   listens_from_ = now + kQuietOutput;
-  looks_at_ = spec.ends_asleep && may_look_ ? listens_from_ : kNever;
+  checks_at_ = spec.ends_asleep && may_check_ ? listens_from_ : kNever;
   max_output_ = spec.max_output_bytes;
   current_ = {};
   return {};
@@ -334,11 +334,11 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   }
   // Asked before draining: what a child that has ended wrote is in the pipes by now.
   const bool ended = has_ended(pid_);
-  if (now >= looks_at_) {
+  if (now >= checks_at_) {
     const auto waits = ended ? Result{false} : waits_to_connect(pid_, name_);
     current_.asleep = waits && *waits;
-    may_look_ = waits || waits.error().code != Code::kDenied;
-    looks_at_ = may_look_ ? now + kNextLook : kNever;
+    may_check_ = waits || waits.error().code != Code::kDenied;
+    checks_at_ = may_check_ ? now + kNextCheck : kNever;
   }
   const bool fits = drain(out_, current_.out) && drain(err_, current_.err);
   if (!ended && fits && !current_.asleep && now < deadline_) {

@@ -10,9 +10,10 @@
 // A client that sleeps to connect again later may be ended then: checked at the tenth of a
 // second, and each second after it. It is in nanosleep(2) without an open socket; with one it
 // sleeps for another reason. A script that goes by its name is not checked.
-// A thread of its own starts the child (side_call.h): posix_spawn(3) suspends the thread that calls
-// it until execve(2) is through, which a file system can hold up for ever, and no other thread.
-// The child has none of our rights (child_limits.h) and of our environment only what is for it.
+// A thread of its own starts the child (detached_task.h): posix_spawn(3) suspends the thread that
+// calls it until execve(2) is through, which a file system can hold up for ever, and no other
+// thread. The child has none of our rights (child_limits.h) and of our environment only what is for
+// it.
 //
 // Not thread-safe: one owner thread.
 
@@ -80,7 +81,7 @@ class Command : public CommandRunner {
 
   Status start(const CommandSpec& spec, SteadyTime now) override;
   bool running() const override { return pid_ > 0; }
-  SteadyTime deadline() const override { return std::min({deadline_, listens_from_, looks_at_}); }
+  SteadyTime deadline() const override { return std::min({deadline_, listens_from_, checks_at_}); }
   std::vector<int> wake_fds() const override;
   bool poll(SteadyTime now, CommandOutput& output) override;
 
@@ -98,8 +99,8 @@ class Command : public CommandRunner {
   SteadyTime started_{};
   SteadyTime deadline_{};
   SteadyTime listens_from_{};  // when output wakes as well; kNever once it does
-  SteadyTime looks_at_{};      // whether it sleeps; kNever = not
-  bool may_look_ = true;       // until that was denied
+  SteadyTime checks_at_{};     // whether it sleeps; kNever = not
+  bool may_check_ = true;      // until that was denied
   std::size_t max_output_ = 0;
   CommandOutput current_;
 };

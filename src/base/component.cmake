@@ -11,7 +11,7 @@ set(COMPONENT_SOURCES
   plain_text.cpp
   process_memory.cpp
   rfc3339.cpp
-  side_call.cpp
+  detached_task.cpp
   signals.cpp
   text.cpp
   token_file.cpp

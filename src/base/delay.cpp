@@ -40,7 +40,7 @@ constexpr std::array kTable = std::to_array<DelayRule>({
     {Delay::kWatchSilent, "watch silent, or another request timed out", kZero, seconds{5}},
     {Delay::kWatchRetry, "watch or list failed", seconds{5}, seconds{20}, seconds{60}},
     {Delay::kRelist, "list again after 410 Gone", kZero, seconds{40}},
-    {Delay::kLookAgain, "list again for objects too large", seconds{225}, seconds{375}},
+    {Delay::kRelistUnreadable, "list again for objects too large", seconds{225}, seconds{375}},
     {Delay::kWatchLife, "life of a watch", hours{1}, hours{3}},
     {Delay::kConnectionLife, "life of a connection", hours{1}, hours{3}},
     // As the kubelet's.
@@ -112,11 +112,11 @@ Random system_random() {
   return [engine] { return std::uniform_real_distribution<double>{0.0, 1.0}(*engine); };
 }
 
-Duration asked_pause(std::optional<Duration> asked, const Random& random) {
-  if (!asked) {
+Duration requested_pause(std::optional<Duration> requested, const Random& random) {
+  if (!requested) {
     return Duration::zero();
   }
-  const Duration bounded = std::clamp(*asked, Duration::zero(), kLongestAskedPause);
+  const Duration bounded = std::clamp(*requested, Duration::zero(), kLongestRequestedPause);
   return bounded + part_of(bounded / 4, random);
 }
 
@@ -127,7 +127,7 @@ Backoff::Backoff(Delay cause, Random random)
 Backoff::Backoff(Duration from, Duration to, Duration cap, Random random)
     : from_(from), to_(to), cap_(std::max(to, cap)), random_(std::move(random)) {}
 
-Duration Backoff::next(std::optional<Duration> asked) {
+Duration Backoff::next(std::optional<Duration> requested) {
   Duration floor = from_;
   Duration ceiling = to_;
   for (int doublings = failures_; doublings > 0 && ceiling < cap_; --doublings) {
@@ -136,7 +136,7 @@ Duration Backoff::next(std::optional<Duration> asked) {
   }
   ++failures_;
   const Duration own = floor + part_of(ceiling - floor, random_);
-  return std::max(own, asked_pause(asked, random_));
+  return std::max(own, requested_pause(requested, random_));
 }
 
 }  // namespace slurmlet

@@ -43,7 +43,7 @@ enum class Delay : std::uint8_t {
   kWatchSilent,
   kWatchRetry,
   kRelist,
-  kLookAgain,
+  kRelistUnreadable,
   kWatchLife,
   kConnectionLife,
   kReport,
@@ -111,11 +111,11 @@ class SitePlace {
 };
 
 // Of what a server asks for with Retry-After.
-inline constexpr Duration kLongestAskedPause = std::chrono::minutes{1};
+inline constexpr Duration kLongestRequestedPause = std::chrono::minutes{1};
 
 // The pause that a server `asked` for and up to a quarter more, so that those whom it asked do not
 // come back together; nothing asked, no pause.
-Duration asked_pause(std::optional<Duration> asked, const Random& random);
+Duration requested_pause(std::optional<Duration> requested, const Random& random);
 
 // Exponential back-off, spread from the first delay on: both bounds of the table of delays double
 // until the upper one is at the cap; the lower one is never more than half of it.
@@ -124,8 +124,8 @@ class Backoff {
   Backoff(Delay cause, Random random);
   // With bounds of its own where a setting gives them.
   Backoff(Duration from, Duration to, Duration cap, Random random);
-  // No less than asked_pause().
-  Duration next(std::optional<Duration> asked = {});
+  // No less than requested_pause().
+  Duration next(std::optional<Duration> requested = {});
   void reset() { failures_ = 0; }
   int failures() const { return failures_; }
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <system_error>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 

@@ -52,7 +52,7 @@ struct StampedFile {
   FileStamp stamp;
   std::string content;
 };
-// The same where it is no longer the file of `before`, else nothing. May hang (side_call.h).
+// The same where it is no longer the file of `before`, else nothing. May hang (detached_task.h).
 Result<std::optional<StampedFile>> read_if_changed(const std::filesystem::path& path,
                                                    const std::optional<FileStamp>& before,
                                                    std::size_t max_bytes = kMaxFileBytes);

@@ -81,7 +81,7 @@ FileWatch::FileWatch(Files files) {
 }
 
 FileWatch::Files FileWatch::changed() {
-  auto files = in_time(look_, [ways = ways_] { return Result{ways->changed()}; });
+  auto files = in_time(reading_, [ways = ways_] { return Result{ways->changed()}; });
   problem_ = files ? "" : files.error().message;
   return files ? *std::move(files) : Files{};
 }

@@ -9,15 +9,15 @@
 // then anyway (file systems of other hosts send no events). A file that does not exist is waited
 // for, and so is its directory. Not thread-safe.
 //
-// All of that may hang, so it is done aside (side_call.h) and waited for a moment. What comes later
-// makes fd() readable, and the next changed() gives it.
+// All of that may hang, so it is done aside (detached_task.h) and waited for a moment. What comes
+// later makes fd() readable, and the next changed() gives it.
 
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 
 namespace slurmlet {
 
@@ -30,7 +30,9 @@ class FileWatch {
   explicit FileWatch(Files files);
 
   // Descriptor to wait on; -1 when the kernel gave none, or no thread was to be had.
-  int fd() const { return look_.busy() ? look_.wake_fd() : problem_.empty() ? inotify_fd_ : -1; }
+  int fd() const {
+    return reading_.busy() ? reading_.wake_fd() : problem_.empty() ? inotify_fd_ : -1;
+  }
 
   // The files whose content may be another since the last call. Empties fd(), unless that hangs:
   // blocks no longer than file_patience.
@@ -44,7 +46,7 @@ class FileWatch {
   std::shared_ptr<Ways> ways_;  // the reading's while one is under way
   int inotify_fd_ = -1;
   std::string problem_;  // of the last reading
-  SideCall<Result<Files>> look_;
+  DetachedTask<Result<Files>> reading_;
 };
 
 }  // namespace slurmlet

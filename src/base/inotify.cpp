@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 
 namespace slurmlet {
 

@@ -79,7 +79,7 @@ class StderrSink final : public spdlog::sinks::sink {
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
       (void)lock.try_lock();
     }
-    if (!lock || !tell_loss(message.logger_name) || !put(message)) {
+    if (!lock || !report_loss(message.logger_name) || !put(message)) {
       ++lost_;
     }
   }
@@ -90,7 +90,7 @@ class StderrSink final : public spdlog::sinks::sink {
   }
 
  private:
-  bool tell_loss(spdlog::string_view_t logger) {
+  bool report_loss(spdlog::string_view_t logger) {
     const auto lost = lost_.load();
     if (lost == 0) {
       return true;

@@ -1,8 +1,8 @@
 #pragma once
 
-// A value whose reading may hang, read aside (side_call.h): one reading at a time, and another one
-// after it where it was requested meanwhile. Hold one for each source, so that a file system that
-// hangs hides nothing else.
+// A value whose reading may hang, read aside (detached_task.h): one reading at a time, and another
+// one after it where it was requested meanwhile. Hold one for each source, so that a file system
+// that hangs hides nothing else.
 //
 //   gpus.request();                                                    // at any reason for it
 //   if (auto read = gpus.poll(now, [&] { return work; }, patience)) …  // in each step
@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/side_call.h"
+#include "base/detached_task.h"
 
 namespace slurmlet {
 
@@ -55,7 +55,7 @@ class SlowValue {
 
   // When to poll at the latest: at once where the value is older than the last reason for it.
   SteadyTime wake_at(SteadyTime now) const {
-    const bool is_due = is_requested_ && !call_.busy() && !call_.is_refused();
+    const bool is_due = is_requested_ && !call_.busy() && !call_.is_rejected();
     return is_due ? now : call_.late_at(now);
   }
   int wake_fd() const { return call_.wake_fd(); }  // -1 = nothing is being read
@@ -69,7 +69,7 @@ class SlowValue {
   }
 
   Duration limit_;
-  SideCall<T> call_;
+  DetachedTask<T> call_;
   bool is_requested_ = false;
   std::string problem_;
 };

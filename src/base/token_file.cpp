@@ -37,7 +37,7 @@ TokenFile::TokenFile(std::filesystem::path path, const Clock& clock)
 
 std::string TokenFile::token() {
   const std::lock_guard lock(mutex_);
-  look();
+  check();
   return held();
 }
 
@@ -48,7 +48,7 @@ std::string TokenFile::held() const {
 
 std::optional<Error> TokenFile::last_error() {
   const std::lock_guard lock(mutex_);
-  look();
+  check();
   return error_;
 }
 
@@ -63,13 +63,13 @@ Status TokenFile::reload() {
   return file ? take(*std::move(file)) : file.error().with_prefix("token file");
 }
 
-void TokenFile::look() {
+void TokenFile::check() {
   const SteadyTime now = clock_.now().steady;
-  if (looked_at_ && now - *looked_at_ < kCheckInterval) {
+  if (checked_at_ && now - *checked_at_ < kCheckInterval) {
     return;
   }
-  looked_at_ = now;
-  auto file = in_time(look_, [path = path_, stamp = stamp_] {
+  checked_at_ = now;
+  auto file = in_time(reading_, [path = path_, stamp = stamp_] {
     return read_if_changed(path, stamp, kMaxTokenBytes);
   });
   const Status taken = file ? take(*std::move(file)) : file.error().with_prefix("token file");

@@ -15,10 +15,10 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/detached_task.h"
 #include "base/file.h"
 #include "base/published.h"
 #include "base/result.h"
-#include "base/side_call.h"
 
 namespace slurmlet {
 
@@ -42,7 +42,7 @@ class TokenFile {
   Status reload();
 
  private:
-  void look();
+  void check();
   Status take(std::optional<StampedFile> file);
 
   const std::filesystem::path path_;
@@ -50,8 +50,8 @@ class TokenFile {
   std::mutex mutex_;  // of readings
   std::atomic<std::uint64_t> reloads_ = 0;
   std::uint64_t last_reload_ = 0;  // that ended
-  SideCall<Result<std::optional<StampedFile>>> look_;
-  std::optional<SteadyTime> looked_at_;
+  DetachedTask<Result<std::optional<StampedFile>>> reading_;
+  std::optional<SteadyTime> checked_at_;
   std::optional<FileStamp> stamp_;  // of the file that token_ is from
   Published<std::string> token_;
   std::optional<Error> error_;

@@ -13,9 +13,9 @@
 #include <climits>
 #include <list>
 
+#include "base/detached_task.h"
 #include "base/file.h"
 #include "base/mountinfo.h"
-#include "base/side_call.h"
 #include "base/text.h"
 
 namespace slurmlet {

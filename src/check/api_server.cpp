@@ -48,7 +48,7 @@ constexpr std::array kProblems = std::to_array<Problem>({
     {Stage::kCredential, "rejects {credential}", "{credential_fix}"},
 });
 
-Problem problem_of(const ServerWords& words, const Error& error) {
+Problem problem_of(const ServerNames& words, const Error& error) {
   const RequestFailure request = error.request.value_or(RequestFailure{});
   if (request.stage == Stage::kServerExpired && !words.ca_expired.empty()) {
     return {Stage::kServerExpired, "the CA in {ca_place} expired {ca_expired}",
@@ -79,9 +79,9 @@ std::string expired_ca(const std::string& pem, WallTime now) {
 
 }  // namespace
 
-ServerWords server_words(const credentials::ApiAccess& access,
+ServerNames server_names(const credentials::ApiAccess& access,
                          const config::KubernetesSettings& kubernetes) {
-  ServerWords out;
+  ServerNames out;
   out.url = access.server();
   out.ca_expired = expired_ca(access.ca_pem(), SystemClock{}.now().wall);
   if (!kubernetes.kubeconfig.empty()) {
@@ -119,7 +119,7 @@ ServerAnswer ask_server(http::Client& client, kube::CallOptions options) {
   return out;
 }
 
-Finding server_finding(const ServerWords& words, const ServerAnswer& answer) {
+Finding server_finding(const ServerNames& words, const ServerAnswer& answer) {
   if (answer.problem) {
     const Problem problem = problem_of(words, *answer.problem);
     const auto filled = [&](const char* text) {

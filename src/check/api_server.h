@@ -17,14 +17,14 @@
 namespace slurmlet::check {
 
 // The words for it: where each thing is set, and what to do about a credential that it rejects.
-struct ServerWords {
+struct ServerNames {
   std::string url;
   std::string url_place, ca_place;
   std::string ca_expired = {};  // "at 2026-…" where each CA there has; "" = not
   std::string credential = "this node's credential";
   std::string credential_fix = "see credential; use one signed by this cluster's CA";
 };
-ServerWords server_words(const credentials::ApiAccess& access,
+ServerNames server_names(const credentials::ApiAccess& access,
                          const config::KubernetesSettings& kubernetes);
 
 struct ServerAnswer {
@@ -36,7 +36,7 @@ struct ServerAnswer {
 ServerAnswer ask_server(http::Client& client, kube::CallOptions options);
 
 // Pure, as clock_findings().
-Finding server_finding(const ServerWords& words, const ServerAnswer& answer);
+Finding server_finding(const ServerNames& words, const ServerAnswer& answer);
 Findings clock_findings(const ServerAnswer& answer);
 
 // Which of `needed` the credential has.

@@ -18,15 +18,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kSubjectWidth = 16;
 
-struct Look {
+struct Mark {
   const char *word, *mark;
 };
 
-const Look& look_of(Severity severity) {
+const Mark& mark_of(Severity severity) {
   // In the order of Severity.
-  static constexpr std::array<Look, 4> kLooks = {
+  static constexpr std::array<Mark, 4> kMarks = {
       {{"ok", "+"}, {"info", "-"}, {"warning", "!"}, {"error", "x"}}};
-  return kLooks[static_cast<std::size_t>(severity)];
+  return kMarks[static_cast<std::size_t>(severity)];
 }
 
 long count(const Findings& findings, Severity severity) {
@@ -77,7 +77,7 @@ Findings run(const std::vector<Check>& checks) {
 std::string findings_text(const Findings& findings) {
   std::string out;
   for (const auto& one : findings) {
-    out += fmt::format("{} {:<{}} {}", look_of(one.severity).mark, one.subject, kSubjectWidth,
+    out += fmt::format("{} {:<{}} {}", mark_of(one.severity).mark, one.subject, kSubjectWidth,
                        one.found);
     out += (one.cause.empty() ? "" : ": " + one.cause) + "\n";
     if (!one.fix.empty()) {
@@ -91,7 +91,7 @@ std::string findings_json(const Findings& findings, const std::string& node) {
   Json list = Json::array();
   for (const auto& one : findings) {
     list.push_back({{"subject", one.subject},
-                    {"severity", look_of(one.severity).word},
+                    {"severity", mark_of(one.severity).word},
                     {"found", one.found},
                     {"cause", text_or_null(one.cause)},
                     {"fix", text_or_null(one.fix)}});

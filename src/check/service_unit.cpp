@@ -74,7 +74,7 @@ ServiceUnit read_unit(const std::string& name, const std::string& shown) {
   return out;
 }
 
-ServiceUnit look_at_unit(const std::string& name) {
+ServiceUnit read_unit(const std::string& name) {
   CommandSpec spec;
   spec.argv = {"systemctl", "show", "--property=User,UnitFileState,ActiveState", name};
   spec.timeout = kSystemctlTime;

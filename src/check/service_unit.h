@@ -17,7 +17,7 @@ struct ServiceUnit {
   // Running, or started again and again.
   bool active = false;
 };
-ServiceUnit look_at_unit(const std::string& name);
+ServiceUnit read_unit(const std::string& name);
 // `shown`: systemctl show --property=User,UnitFileState,ActiveState. Pure.
 ServiceUnit read_unit(const std::string& name, const std::string& shown);
 

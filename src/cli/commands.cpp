@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/child_limits.h"
+#include "base/detached_task.h"
 #include "base/log.h"
 #include "base/process_memory.h"
-#include "base/side_call.h"
 #include "base/signals.h"
 #include "check/finding.h"
 #include "cli/check/check_command.h"
@@ -53,7 +53,7 @@ void hide_secrets(const config::Settings& settings) {
   }
   // It may be used much later only; the files of the other kubeconfig: ApiAccess.
   if (!kubernetes.bootstrap_kubeconfig.empty()) {
-    SideCall<Result<kube::ClusterAccess>> reading;
+    DetachedTask<Result<kube::ClusterAccess>> reading;
     const auto bootstrap = in_time(
         reading, [path = kubernetes.bootstrap_kubeconfig] { return kube::load_kubeconfig(path); },
         std::chrono::seconds{5});

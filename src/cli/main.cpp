@@ -1,4 +1,4 @@
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {

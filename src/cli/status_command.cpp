@@ -19,7 +19,7 @@ using std::chrono::seconds;
 constexpr int kNotHealthy = 1;
 constexpr int kBadCommandLine = 2;
 constexpr int kNotRunning = 3;
-constexpr Duration kBetweenQuestions = milliseconds{250};
+constexpr Duration kQueryInterval = milliseconds{250};
 constexpr mode_t kForAll = 0644;
 
 bool is_registered(const Result<status::DaemonStatus>& status) {
@@ -95,7 +95,7 @@ int run_wait_registered(const config::Settings& settings,
       log::info("waiting: " + reported);
     }
     last = std::move(why);
-    client->pause(kBetweenQuestions);
+    client->pause(kQueryInterval);
   }
 }
 

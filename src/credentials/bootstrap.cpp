@@ -292,7 +292,7 @@ BootstrapPause::BootstrapPause(std::vector<std::filesystem::path> files, Random 
 
 void BootstrapPause::tried(SteadyTime now) { until_ = now + backoff_.next(); }
 
-SteadyTime BootstrapPause::refused() {
+SteadyTime BootstrapPause::rejected() {
   if (!watch_) {
     watch_.emplace(files_);
   } else if (!watch_->changed().empty()) {

@@ -109,7 +109,7 @@ class BootstrapPause {
   // A bootstrap has been tried.
   void tried(SteadyTime now);
   // The credential is rejected, now or still: from when on a bootstrap may be tried.
-  SteadyTime refused();
+  SteadyTime rejected();
   // The credential is accepted; the files are read no more.
   void accepted() { watch_.reset(); }
   // Readable when the files may have changed; -1 unless the credential is rejected.

@@ -28,7 +28,7 @@
 
 #include "base/clock.h"
 #include "base/delay.h"
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "kube/certificate_api.h"
 #include "tls/certificate_store.h"
 #include "tls/certificates.h"
@@ -167,7 +167,7 @@ class CertificateSync {
 
   kube::CertificateApi& api_;
   tls::CertificateStore store_;
-  SideCall<Status> store_call_;
+  DetachedTask<Status> store_call_;
   CertificateSyncOptions options_;
   Random random_;
   Issued issued_;

@@ -34,20 +34,20 @@ CredentialFiles::CredentialFiles(std::vector<Entry> entries) : watch_(paths_of(e
 
 SteadyTime CredentialFiles::step(Now now) {
   const SteadyTime at = now.steady;
-  if (!look_at_) {
-    look_at_ = at;
+  if (!next_check_) {
+    next_check_ = at;
     for (auto& state : states_) {
       state.due = at;
     }
   }
-  const bool is_periodic = at >= *look_at_;
+  const bool is_periodic = at >= *next_check_;
   if (is_periodic || has_event()) {
-    look(at, is_periodic);
+    check(at, is_periodic);
   }
   if (is_periodic) {
-    look_at_ = next_aligned(now, kLook);
+    next_check_ = next_aligned(now, kCheckInterval);
   }
-  SteadyTime next = *look_at_;
+  SteadyTime next = *next_check_;
   for (auto& state : states_) {
     if (state.due && at >= *state.due) {
       reload(state, at);
@@ -62,7 +62,7 @@ bool CredentialFiles::has_event() const {
   return watch_.fd() >= 0 && ::poll(&entry, 1, 0) > 0;
 }
 
-void CredentialFiles::look(SteadyTime now, bool is_periodic) {
+void CredentialFiles::check(SteadyTime now, bool is_periodic) {
   const auto changed = watch_.changed();
   if (auto problem = watch_.problem(); problem.empty() != problem_.empty()) {
     if (problem.empty()) {
@@ -82,7 +82,7 @@ void CredentialFiles::look(SteadyTime now, bool is_periodic) {
       state.due = std::min(now + kQuiet, *state.unrest_since + kLongestUnrest);
       state.replaced = state.reads_old = true;
       state.failures = 0;
-    } else if (is_periodic && !(state.told.empty() && problem_.empty()) && !state.due) {
+    } else if (is_periodic && !(state.logged.empty() && problem_.empty()) && !state.due) {
       state.due = now;
     }
   }
@@ -101,7 +101,7 @@ void CredentialFiles::reload(State& state, SteadyTime now) {
                        : in_time(state.reading, read);
   if (const Status done = use ? (*use)() : use.error(); !done) {
     ++failures_;
-    if (state.told.insert(done.error().message).second) {
+    if (state.logged.insert(done.error().message).second) {
       log::warning(
           fmt::format("{}: {}{}; the old one stays in use", what,
                       state.reading.busy() ? "" : "new file rejected: ", done.error().message));
@@ -111,12 +111,12 @@ void CredentialFiles::reload(State& state, SteadyTime now) {
     }
     return;
   }
-  if (state.replaced || !state.told.empty()) {
+  if (state.replaced || !state.logged.empty()) {
     log::info(what + " was replaced and is in use");
   }
   state.replaced = false;
   state.failures = 0;
-  state.told.clear();
+  state.logged.clear();
 }
 
 }  // namespace slurmlet::credentials

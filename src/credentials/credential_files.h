@@ -4,7 +4,7 @@
 // been quiet (a pair is replaced one after the other), then has them read again. A replacement that
 // is rejected is logged once for each reason and tried again, so that a file that was caught half
 // written, or whose other half comes late, needs nobody's help. Files that hang are read aside
-// (side_call.h), and tried again like those. A loop of one thread.
+// (detached_task.h), and tried again like those. A loop of one thread.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/detached_task.h"
 #include "base/file_watch.h"
 #include "base/result.h"
-#include "base/side_call.h"
 
 namespace slurmlet::credentials {
 
@@ -39,7 +39,7 @@ class CredentialFiles {
   // What sends no events (a network file system) is found by reading them; also tries again what is
   // rejected, since the fix may lie in a file that no path names yet, and reads everything while
   // one of the files hangs.
-  static constexpr Duration kLook = std::chrono::seconds{30};
+  static constexpr Duration kCheckInterval = std::chrono::seconds{30};
 
   explicit CredentialFiles(std::vector<Entry> entries);
 
@@ -56,22 +56,22 @@ class CredentialFiles {
  private:
   struct State {
     Entry entry;
-    SideCall<Result<Entry::Use>> reading;
+    DetachedTask<Result<Entry::Use>> reading;
     std::optional<SteadyTime> due;           // for reload()
     std::optional<SteadyTime> unrest_since;  // the first change not yet read
     bool replaced = false;                   // a change was seen that is not yet in use
     bool reads_old = false;                  // the reading under way began before the last change
     unsigned failures = 0;                   // in a row, since the last change
-    std::set<std::string> told;              // reasons for rejection since the last success
+    std::set<std::string> logged;            // reasons for rejection since the last success
   };
 
   bool has_event() const;
-  void look(SteadyTime now, bool is_periodic);
+  void check(SteadyTime now, bool is_periodic);
   void reload(State& state, SteadyTime now);
 
   std::vector<State> states_;
   FileWatch watch_;
-  std::optional<SteadyTime> look_at_;
+  std::optional<SteadyTime> next_check_;
   std::string problem_;  // as logged
   std::uint64_t failures_ = 0;
 };

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/detached_task.h"
 #include "base/file.h"
-#include "base/side_call.h"
 
 namespace slurmlet::credentials {
 namespace {
@@ -73,7 +73,7 @@ Status ServingCertificate::make_self_signed(WallTime now, const Files& files) {
 }
 
 Status ServingCertificate::start(WallTime now) {
-  SideCall<Result<Files>> reading;
+  DetachedTask<Result<Files>> reading;
   const auto read_now = in_time(
       reading, [settings = settings_] { return Result{read(settings)}; }, kPatience);
   const Files files =

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/child_limits.h"
+#include "base/detached_task.h"
 #include "base/log.h"
 #include "base/process_memory.h"
-#include "base/side_call.h"
 #include "base/unique_fd.h"
 #include "credentials/access.h"
 #include "credentials/bootstrap.h"
@@ -39,7 +39,7 @@ constexpr Duration kLastWordPatience = seconds{3};
 // With the state directory at the end: a busy disk may need seconds; the unit has 20 s.
 constexpr Duration kSavePatience = seconds{5};
 
-// Work that hangs (base/side_call.h) may use it to the end of the process.
+// Work that hangs (base/detached_task.h) may use it to the end of the process.
 const SystemClock kClock;
 
 enum class Ended { kStopped, kCredentialLost };
@@ -78,9 +78,9 @@ class Daemon {
 
 // Reads the credential's files.
 Result<std::string> Daemon::bootstrap_need(WallTime now) const {
-  SideCall<Result<std::string>> looking;
+  DetachedTask<Result<std::string>> task;
   return in_time(
-      looking,
+      task,
       [settings = settings_, name = name(), now] {
         return Result{credentials::bootstrap_need(settings, name, now)};
       },
@@ -147,7 +147,7 @@ Status Daemon::run() {
 }
 
 Result<credentials::ApiAccess> Daemon::open_access() const {
-  SideCall<Result<credentials::ApiAccess>> opening;
+  DetachedTask<Result<credentials::ApiAccess>> opening;
   return in_time(
       opening, [settings = settings_] { return credentials::ApiAccess::open(settings, kClock); },
       kCredentialPatience);
@@ -218,7 +218,7 @@ Ended Daemon::run_loop(MainLoop& loop) {
     if (!loop.needs_bootstrap()) {
       bootstrap_pause_.accepted();
     } else {
-      const SteadyTime due = bootstrap_pause_.refused();
+      const SteadyTime due = bootstrap_pause_.rejected();
       if (kClock.now().steady >= due) {
         return Ended::kCredentialLost;
       }

@@ -219,13 +219,13 @@ void MainLoop::remember(const std::string& provider_id) {
 
 // Whether there was anything new.
 bool MainLoop::refresh_desired(Now at) {
-  node::Circumstances circumstances = facts_->circumstances(at);
-  circumstances.shutting_down = shutting_down_;
+  node::ReadyContext ready_context = facts_->ready_context(at);
+  ready_context.shutting_down = shutting_down_;
   facts_->prefer_address(client_->local_address());
   const node::HostFacts& facts = facts_->facts();
   pods_.set_cluster(facts.slurm_conf.cluster_name);
   node_.set_cluster(facts.slurm_conf.cluster_name);
-  auto desired = desired_.follow(facts, circumstances);
+  auto desired = desired_.follow(facts, ready_context);
   if (!desired) {
     return false;
   }

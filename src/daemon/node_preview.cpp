@@ -28,9 +28,10 @@ void gather(sync::FactsSync& facts, http::Client& client, const Clock& clock, St
     const Now now = clock.now();
     const SteadyTime next = std::min(facts.step(now), deadline);
     const node::HostFacts& seen = facts.facts();
-    const bool asked = seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
+    const bool has_answered =
+        seen.slurm.record || seen.slurm.failure || seen.slurm_conf.path.empty();
     const bool learns = facts.reads_slurm_conf() || facts.learns_version();
-    if ((asked && !learns) || now.steady >= deadline) {
+    if ((has_answered && !learns) || now.steady >= deadline) {
       return;
     }
     (void)client.wait(next, facts.wake_fds());
@@ -84,7 +85,7 @@ Result<NodePreview> preview_node(const config::Settings& settings, const Preview
   out.slurm_conf = conf_seen(facts.setup(), settings.slurm.conf);
   out.slurmctld = facts.poll_counters();
   out.desired =
-      node::desired_node(out.facts, identity.policy, facts.circumstances(out.at), SLURMLET_VERSION);
+      node::desired_node(out.facts, identity.policy, facts.ready_context(out.at), SLURMLET_VERSION);
   out.identity = std::move(identity);
   return out;
 }

@@ -26,8 +26,8 @@ std::vector<std::string> possible_names(const slurm::NameSources& names) {
 
 void reject(sync::SlurmSetup& setup, const std::string& why) {
   setup.node_name.clear();
-  setup.refusal = setup.why = why;
-  setup.refusal_cause = node::SlurmFailure::kBadConfiguration;
+  setup.name_problem = setup.why = why;
+  setup.name_problem_cause = node::SlurmFailure::kBadConfiguration;
 }
 
 // Whether it is slurmd's unit or a pidfile of root's that vouches for the process, by the
@@ -88,7 +88,7 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
   setup.node_name = std::move(choice.name);
   setup.why = std::move(choice.why);
   if (setup.node_name.empty()) {
-    setup.refusal = setup.why;
+    setup.name_problem = setup.why;
   }
   if (names.conf != nullptr) {
     const slurm::GpuConf gpus =
@@ -167,8 +167,8 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
   std::string path = settings.slurm.conf;
   if (slurmds.empty() && settings.slurm.conf.empty() && !rejected.empty()) {
     reject(setup, rejected);
-  } else if (!cluster.refusal.empty()) {
-    setup.refusal = setup.why = cluster.refusal;
+  } else if (!cluster.problem.empty()) {
+    setup.name_problem = setup.why = cluster.problem;
   } else {
     if (path.empty()) {
       path = cluster.conf.empty() ? usual : cluster.conf;

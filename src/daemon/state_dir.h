@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/detached_task.h"
 #include "base/result.h"
-#include "base/side_call.h"
 #include "base/unique_fd.h"
 #include "node/machine_deletion.h"
 
@@ -64,7 +64,7 @@ class StateSaver {
 
   std::map<std::string, Write> waiting_;  // by `lost`
   std::string under_way_;                 // its `lost`
-  SideCall<Status> call_;
+  DetachedTask<Status> call_;
 };
 
 }  // namespace slurmlet::daemon

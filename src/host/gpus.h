@@ -37,7 +37,7 @@ std::optional<std::vector<node::GpuDevice>> read_gpus(const Paths& paths);
 // cannot be checked counts as existing.
 std::vector<std::string> missing_files(const Paths& paths, const std::vector<std::string>& files);
 
-// Reads both. A hanging driver blocks it, so call it on a thread that may hang (side_call.h).
+// Reads both. A hanging driver blocks it, so call it on a thread that may hang (detached_task.h).
 struct GpuReading {
   std::optional<std::vector<node::GpuDevice>> gpus;
   std::vector<std::string> missing_files;

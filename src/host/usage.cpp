@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/detached_task.h"
 #include "base/file.h"
-#include "base/side_call.h"
 #include "base/text.h"
 #include "host/meminfo.h"
 

@@ -39,7 +39,7 @@ struct Request {
   std::size_t max_body = std::size_t{4} << 20;  // of the answer to a call()
   bool may_be_cut = false;  // a longer one is no error, but a Response that is cut
   // A stream's body is news once so much of it is untaken (1 MiB at most), and when it ends.
-  std::size_t news_at = 0;
+  std::size_t notify_at = 0;
   // A line of it that begins like this and arrives whole and alone is no news; "" = each is.
   std::string quiet_line = {};
 };

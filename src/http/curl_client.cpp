@@ -122,8 +122,8 @@ class CurlClient final : public Client {
   ConnectionLife life_;
   SteadyTime renew_at_{};
   std::shared_ptr<const Credentials> credentials_;  // in use; null before the first refresh()
-  std::shared_ptr<const Credentials> refused_;      // the last given ones, if of no use
-  Error refusal_;                                   // why
+  std::shared_ptr<const Credentials> rejected_;     // the last given ones, if of no use
+  Error rejection_;                                 // why
   std::shared_ptr<const Shared> shared_;            // made of credentials_
   int failures_ = 0;                                // of calls in a row
   int abort_fd_ = -1;
@@ -137,10 +137,10 @@ class CurlClient final : public Client {
 
 Status CurlClient::refresh() {
   auto fresh = source_();
-  if (fresh == refused_ && refused_) {
-    return refusal_;
+  if (fresh == rejected_ && rejected_) {
+    return rejection_;
   }
-  refused_.reset();
+  rejected_.reset();
   if (!fresh && !credentials_) {
     return Error{Code::kInternal, "an HTTP client without credentials"};
   }
@@ -149,8 +149,8 @@ Status CurlClient::refresh() {
   }
   const Status adopted = adopt(fresh);
   if (!adopted) {
-    refused_ = std::move(fresh);
-    refusal_ = adopted.error();
+    rejected_ = std::move(fresh);
+    rejection_ = adopted.error();
   }
   return adopted;
 }
@@ -313,7 +313,7 @@ std::vector<int> CurlClient::wait(SteadyTime until, const std::vector<int>& fds)
   while (!interrupted_) {
     leave_suspects();
     loop_->advance();
-    if (loop_->take_news() || steady_now() >= until) {
+    if (loop_->take_arrivals() || steady_now() >= until) {
       return TransferLoop::readable(fds);  // reported even now, so that none starves
     }
     if (auto ready = loop_->poll(until, fds); !ready.empty()) {

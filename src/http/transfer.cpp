@@ -250,7 +250,7 @@ Transfer::~Transfer() { loop_.remove(*this); }
 
 std::string Transfer::take() {
   std::string taken = std::exchange(body_.text, {});
-  body_.is_news = false;
+  body_.has_arrived = false;
   if (std::exchange(body_.paused, false) && !ended()) {
     // May call on_body() at once.
     if (const CURLcode code = curl_easy_pause(easy(), CURLPAUSE_CONT); code != CURLE_OK) {
@@ -306,17 +306,18 @@ std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, v
     return 0;
   }
   body.text.append(data, length);
-  body.is_news |= transfer.is_news({data, length});
+  body.has_arrived |= transfer.has_arrived({data, length});
   return length;
 }
 
 // `piece` is the end of the body.
-bool Transfer::is_news(std::string_view piece) {
+bool Transfer::has_arrived(std::string_view piece) {
   const std::string& quiet_line = request_.quiet_line;
   const bool quiet = !quiet_line.empty() && !body_.within_line && piece.starts_with(quiet_line) &&
                      piece.find('\n') == piece.size() - 1;
   body_.within_line = !piece.ends_with('\n');
-  return body_.text.size() >= std::min(quiet ? kMaxUntakenBody : request_.news_at, kMaxUntakenBody);
+  return body_.text.size() >=
+         std::min(quiet ? kMaxUntakenBody : request_.notify_at, kMaxUntakenBody);
 }
 
 void Transfer::finish(CURLcode code) {

@@ -74,8 +74,8 @@ class Transfer final : public Stream {
   SteadyTime deadline() const;
   // Streams: whether something has come since note_reported() that the reader has not seen: a piece
   // of the body (until it is taken), the status or the end.
-  bool has_news() const { return kind_ == Kind::kStreamed && (event_ || body_.is_news); }
-  void note_reported() { event_ = body_.is_news = false; }
+  bool has_arrivals() const { return kind_ == Kind::kStreamed && (event_ || body_.has_arrived); }
+  void note_reported() { event_ = body_.has_arrived = false; }
 
   SteadyTime begun() const { return deadline_ - request_.timeout; }
 
@@ -90,7 +90,7 @@ class Transfer final : public Stream {
   struct Body {  // of the answer
     std::string text;
     bool within_line = false;  // the last piece did not end with its line
-    bool is_news = false;
+    bool has_arrived = false;
     bool too_long = false;
     bool paused = false;
   };
@@ -103,7 +103,7 @@ class Transfer final : public Stream {
   bool set_route();
   bool choose_address();
   void note_connection();
-  bool is_news(std::string_view piece);
+  bool has_arrived(std::string_view piece);
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 

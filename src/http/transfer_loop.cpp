@@ -143,10 +143,10 @@ std::vector<int> TransferLoop::readable(const std::vector<int>& fds) {
   return ready;
 }
 
-bool TransferLoop::take_news() {
+bool TransferLoop::take_arrivals() {
   bool news = false;
   for (Transfer* transfer : transfers_) {
-    news = transfer->has_news() || news;
+    news = transfer->has_arrivals() || news;
     transfer->note_reported();
   }
   return news;

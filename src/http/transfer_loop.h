@@ -32,7 +32,7 @@ class TransferLoop {
   void advance();
 
   // Whether a streamed transfer has something new. Each arrival is reported once.
-  bool take_news();
+  bool take_arrivals();
 
   // Waits until there is something for advance() to do, a descriptor of `fds` is readable, wake()
   // was called or `until` has come. Returns readable(fds).

@@ -16,7 +16,7 @@ using Stage = RequestFailure::Stage;
 
 // TLS alerts by which a server turns a client certificate down (RFC 8446 section 6.2, in OpenSSL's
 // words).
-bool refuses_our_certificate(const std::string& detail) {
+bool rejects_our_certificate(const std::string& detail) {
   constexpr std::array kAlerts{"alert unknown ca", "alert bad certificate", "alert certificate",
                                "alert unsupported certificate"};
   return std::any_of(kAlerts.begin(), kAlerts.end(),
@@ -129,7 +129,7 @@ Error transport_error(const std::string& what, const TransportFailure& failure) 
   if (const Code code = local_code(failure.code); code != Code::kUnavailable) {
     return error(code, detail, Stage::kConnection);
   }
-  if (refuses_our_certificate(detail)) {
+  if (rejects_our_certificate(detail)) {
     return error(Code::kDenied, "the server rejects the client certificate: " + detail,
                  Stage::kCredential);
   }

@@ -42,12 +42,12 @@ class Reader {
     return {Code::kInvalid, document_.where_key(at) + ": " + what};
   }
   Result<std::string> text(const yaml::Value& map, const char* key) const;
-  Result<std::string> required(const yaml::Value& map, const char* key, const char* cure) const;
+  Result<std::string> required(const yaml::Value& map, const char* key, const char* fix) const;
   Result<Entry> entry(const char* list_key, const char* content_key, const std::string& name,
                       const yaml::Value& referrer) const;
   Status read_cluster(const Entry& cluster);
   Status read_user(const Entry& user);
-  Status refuse_foreign_credentials(const Entry& user) const;
+  Status reject_foreign_credentials(const Entry& user) const;
   Status read_token(const yaml::Value& map, const std::string& user);
   Status read_pem(const yaml::Value& map, const PemField& field);
   Result<std::string> decoded(const yaml::Value& at, const char* key) const;
@@ -73,12 +73,12 @@ Result<std::string> Reader::text(const yaml::Value& map, const char* key) const 
 }
 
 Result<std::string> Reader::required(const yaml::Value& map, const char* key,
-                                     const char* cure) const {
+                                     const char* fix) const {
   auto value = text(map, key);
   if (value && value->empty()) {
     const yaml::Value* present = map.find(key);
     return invalid(present == nullptr ? map : *present,
-                   std::string(key) + " is missing or empty; " + cure);
+                   std::string(key) + " is missing or empty; " + fix);
   }
   return value;
 }
@@ -151,7 +151,7 @@ Status Reader::read_cluster(const Entry& cluster) {
                         access_.pem.ca_name});
 }
 
-Status Reader::refuse_foreign_credentials(const Entry& user) const {
+Status Reader::reject_foreign_credentials(const Entry& user) const {
   static constexpr const char* kOwnCredential =
       "is not supported: slurmlet runs no credential helpers; replace it with client-certificate "
       "and client-key, or with tokenFile";
@@ -160,12 +160,12 @@ Status Reader::refuse_foreign_credentials(const Entry& user) const {
       "client-certificate and client-key, or with tokenFile";
   static constexpr const char* kImpersonation =
       "is not supported: slurmlet acts as the user itself; remove it";
-  static constexpr std::pair<const char*, const char*> kRefused[] = {
+  static constexpr std::pair<const char*, const char*> kRejected[] = {
       {"exec", kOwnCredential},      {"auth-provider", kOwnCredential},
       {"username", kPassword},       {"password", kPassword},
       {"as", kImpersonation},        {"as-uid", kImpersonation},
       {"as-groups", kImpersonation}, {"as-user-extra", kImpersonation}};
-  for (const auto& [key, sentence] : kRefused) {
+  for (const auto& [key, sentence] : kRejected) {
     const yaml::Value* value = user.content->find(key);
     if (value != nullptr && !value->is_null()) {
       return invalid(*value, std::string(key) + " of " + in_quotes(user.name) + " " + sentence);
@@ -176,7 +176,7 @@ Status Reader::refuse_foreign_credentials(const Entry& user) const {
 
 Status Reader::read_user(const Entry& user) {
   const yaml::Value& map = *user.content;
-  TRY(refuse_foreign_credentials(user));
+  TRY(reject_foreign_credentials(user));
   tls::PemSources& pem = access_.pem;
   for (const PemField& field : {PemField{"client-certificate-data", "client-certificate",
                                          pem.certificate, pem.certificate_name},

@@ -17,10 +17,10 @@ namespace {
 
 // The server and we do not count a watch's life from the same moment.
 constexpr Duration kExpiryMargin = std::chrono::seconds{15};
-constexpr std::size_t kMaxRefusalBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxRejectionBytes = std::size_t{64} << 10;
 // The client ends a stream without headers at kHeaderTimeout; this is for a refusal whose body
 // never ends, and a second net for the former.
-constexpr Duration kRefusalTimeout = ListWatch::kHeaderTimeout + std::chrono::seconds{5};
+constexpr Duration kRejectionTimeout = ListWatch::kHeaderTimeout + std::chrono::seconds{5};
 
 std::string resource_version_of(const json& object) {
   return string_at(member(object, "metadata"), "resourceVersion");
@@ -74,8 +74,8 @@ SteadyTime ListWatch::wake_time() const {
   if (!open_) {
     return due_;
   }
-  return open_->connected ? std::min(look_again_, open_->heard_at + kSilence)
-                          : open_->since + kRefusalTimeout;
+  return open_->connected ? std::min(relist_at_, open_->heard_at + kSilence)
+                          : open_->since + kRejectionTimeout;
 }
 
 void ListWatch::rest() {
@@ -186,7 +186,7 @@ void ListWatch::take_page(SteadyTime now, const json& page, bool names_only, Obj
     return;
   }
   paging_ = {};
-  look_again_ = sink.end_list() ? kNever : now + delay(Delay::kLookAgain, random_);
+  relist_at_ = sink.end_list() ? kNever : now + delay(Delay::kRelistUnreadable, random_);
   resource_version_ = version;
   error_.reset();
 }
@@ -209,7 +209,7 @@ void ListWatch::start_watch(SteadyTime now) {
 void ListWatch::read(SteadyTime now, ObjectSink& sink) {
   const int status = open_->stream->status();
   if (status != 200) {
-    read_refusal(now);
+    read_rejection(now);
     return;
   }
   if (!std::exchange(open_->connected, true)) {
@@ -225,7 +225,7 @@ void ListWatch::read(SteadyTime now, ObjectSink& sink) {
   }
   if (open_->stream->ended()) {
     stream_ended(now);
-  } else if (now >= look_again_) {
+  } else if (now >= relist_at_) {
     list_after(now, Duration::zero());
   } else if (now - open_->heard_at >= kSilence) {
     fell_silent(now);
@@ -247,18 +247,18 @@ void ListWatch::fell_silent(SteadyTime now) {
 }
 
 // No headers yet, or an answer other than 200.
-void ListWatch::read_refusal(SteadyTime now) {
+void ListWatch::read_rejection(SteadyTime now) {
   http::Stream& stream = *open_->stream;
   const int status = stream.status();
-  std::string& refusal = open_->refusal;
-  refusal.append(stream.take(), 0, kMaxRefusalBytes - refusal.size());
-  if (!stream.ended() && now - open_->since < kRefusalTimeout) {
+  std::string& rejection = open_->rejection;
+  rejection.append(stream.take(), 0, kMaxRejectionBytes - rejection.size());
+  if (!stream.ended() && now - open_->since < kRejectionTimeout) {
     return;
   }
   count(status);
   if (status != 0) {
     take_error(now, status_error("WATCH " + path_,
-                                 status_from_body(status, refusal, stream.retry_after())));
+                                 status_from_body(status, rejection, stream.retry_after())));
     return;
   }
   error_ = stream.error().value_or(Error{Code::kTimeout, "WATCH " + path_ + ": no answer"});
@@ -337,7 +337,7 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
     const bool at_once = now - open_->since <= kShortLife;
     const Duration spread = delay(Delay::kRelist, random_);
     list_after(now, std::max({spread, at_once ? backoff_.next() : Duration::zero(),
-                              asked_pause(error.retry_after, random_)}));
+                              requested_pause(error.retry_after, random_)}));
   } else if (asks_for_a_list(error.code)) {
     list_after(now, backoff_.next(error.retry_after));
   } else {
@@ -380,7 +380,7 @@ void ListWatch::list_after(SteadyTime now, Duration delay) {
   resume_after(now, delay);
   resource_version_.clear();
   paging_ = {};
-  look_again_ = kNever;
+  relist_at_ = kNever;
 }
 
 }  // namespace slurmlet::kube

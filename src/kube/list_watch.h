@@ -87,7 +87,7 @@ class ListWatch {
     SteadyTime since, expires_at;  // when the server is to end it
     SteadyTime heard_at;           // when it last gave something
     bool connected = false;        // its status was 200
-    std::string refusal = {};      // body of another status
+    std::string rejection = {};    // body of another status
     LineSplitter splitter{kMaxObjectBytes};
   };
   // A list that is too long.
@@ -104,7 +104,7 @@ class ListWatch {
   void list_failed(SteadyTime now, const Error& error);
   void start_watch(SteadyTime now);
   void read(SteadyTime now, ObjectSink& sink);
-  void read_refusal(SteadyTime now);
+  void read_rejection(SteadyTime now);
   bool take_lines(SteadyTime now, ObjectSink& sink);
   Line take_line(SteadyTime now, const std::string& line, ObjectSink& sink);
   void take_error(SteadyTime now, const Error& error);
@@ -126,7 +126,7 @@ class ListWatch {
 
   std::string resource_version_;  // "" = list first
   Paging paging_;
-  SteadyTime look_again_ = kNever;  // at what could not be read
+  SteadyTime relist_at_ = kNever;  // at what could not be read
   std::optional<Open> open_;
   SteadyTime due_{};  // of the next list or watch, while none is open
   int mute_ = 0;      // watches that fell silent since one gave something

@@ -132,7 +132,7 @@ class ReviewCall final : public PendingCall<T> {
   std::string body_;
 };
 
-json access_spec(const AccessQuestion& question) {
+json access_spec(const AccessCheck& question) {
   json attributes{{"version", "v1"},
                   {"resource", "nodes"},
                   {"subresource", question.subresource},
@@ -173,8 +173,8 @@ std::unique_ptr<PendingCall<TokenReview>> RestReviewApi::review_token(const std:
       options_.counter, token_review_from_json, now);
 }
 
-std::unique_ptr<PendingCall<AccessReview>> RestReviewApi::review_access(
-    const AccessQuestion& question, SteadyTime now) {
+std::unique_ptr<PendingCall<AccessReview>> RestReviewApi::review_access(const AccessCheck& question,
+                                                                        SteadyTime now) {
   const json body{{"apiVersion", "authorization.k8s.io/v1"},
                   {"kind", "SubjectAccessReview"},
                   {"spec", access_spec(question)}};

@@ -38,12 +38,12 @@ struct AccessReview {
 };
 
 // resource "nodes" of the core group, always about one node.
-struct AccessQuestion {
+struct AccessCheck {
   UserInfo user;
   std::string verb;         // get, create, update, patch, delete; "" for other methods
   std::string subresource;  // "metrics", "proxy", …
   std::string node_name;
-  bool operator==(const AccessQuestion&) const = default;
+  bool operator==(const AccessCheck&) const = default;
 };
 
 // A call under way; destroying it gives it up.
@@ -63,7 +63,7 @@ class ReviewApi {
   virtual ~ReviewApi() = default;
   virtual std::unique_ptr<PendingCall<TokenReview>> review_token(const std::string& token,
                                                                  SteadyTime now) = 0;
-  virtual std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessQuestion& question,
+  virtual std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessCheck& question,
                                                                    SteadyTime now) = 0;
 };
 
@@ -72,7 +72,7 @@ class RestReviewApi final : public ReviewApi, private RestCaller {
   using RestCaller::RestCaller;
   std::unique_ptr<PendingCall<TokenReview>> review_token(const std::string& token,
                                                          SteadyTime now) override;
-  std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessQuestion& question,
+  std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessCheck& question,
                                                            SteadyTime now) override;
 };
 

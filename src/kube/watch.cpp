@@ -21,8 +21,8 @@ namespace {
 
 constexpr const char* kMachineGroup = "cluster.x-k8s.io";
 constexpr std::array kMachineVersions{"v1beta2", "v1beta1"};  // the best one first
-constexpr Duration kLookAgain = std::chrono::minutes{3};      // for Machines where there are none
-constexpr Duration kAskAgain = std::chrono::seconds{15};      // a server that did not answer
+constexpr Duration kRetryMissing = std::chrono::minutes{3};   // for Machines where there are none
+constexpr Duration kRetry = std::chrono::seconds{15};         // a server that did not answer
 
 class MachineWatch final : public Watch<Machine> {
  public:
@@ -33,11 +33,11 @@ class MachineWatch final : public Watch<Machine> {
         random_(std::move(random)) {}
 
   SteadyTime step(Now now, std::vector<WatchEvent<Machine>>& events) override {
-    if (!watch_ && now.steady >= look_at_) {
+    if (!watch_ && now.steady >= retry_at_) {
       look(now.steady);
     }
     if (!watch_) {
-      return look_at_;
+      return retry_at_;
     }
     const std::size_t old = events.size();
     const SteadyTime next = watch_->step(now, events);
@@ -51,15 +51,15 @@ class MachineWatch final : public Watch<Machine> {
     const bool is_404 = error_ && error_->request && error_->request->http_status == 404;
     if (is_404) {  // this version may be served no more
       watch_.reset();
-      look_at_ = now.steady + kAskAgain;
-      return look_at_;
+      retry_at_ = now.steady + kRetry;
+      return retry_at_;
     }
     return next;
   }
   std::optional<Error> last_error() const override { return error_; }
   void restart() override {
     watch_.reset();
-    look_at_ = {};
+    retry_at_ = {};
     error_.reset();
   }
 
@@ -106,7 +106,7 @@ class MachineWatch final : public Watch<Machine> {
     auto version = find_version();
     if (!version) {
       error_ = version.error();
-      look_at_ = now + (error_->code == Code::kNotFound ? kLookAgain : kAskAgain);
+      retry_at_ = now + (error_->code == Code::kNotFound ? kRetryMissing : kRetry);
       return;
     }
     version_ = *std::move(version);
@@ -129,7 +129,7 @@ class MachineWatch final : public Watch<Machine> {
   Random random_;
   std::string version_;
   std::unique_ptr<Watch<Machine>> watch_;
-  SteadyTime look_at_{};
+  SteadyTime retry_at_{};
   std::optional<Error> error_;
 };
 

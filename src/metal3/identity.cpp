@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "metal3/metadata.h"
 
 namespace slurmlet::metal3 {

@@ -172,9 +172,9 @@ bool runs_here(const SlurmdFacts& slurmd) {
 }
 
 Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
-                          const Circumstances& circumstances) {
+                          const ReadyContext& ready_context) {
   const char* type = vocabulary::kReady;
-  if (circumstances.shutting_down) {
+  if (ready_context.shutting_down) {
     return {type, "False", "NodeShuttingDown", "node is shutting down"};
   }
   if (policy.ready_follows == ReadyFollows::kDaemon) {
@@ -190,7 +190,7 @@ Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
       return {type, "Unknown", "SlurmdUnknown", slurmd_condition(facts).message};
     case Liveness::kStopped:
     case Liveness::kAbsent:
-      if (circumstances.slurmd_grace_over) {
+      if (ready_context.slurmd_grace_over) {
         const Condition slurmd = slurmd_condition(facts);
         return {type, "False", slurmd.reason, slurmd.message};
       }

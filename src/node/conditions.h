@@ -18,14 +18,14 @@
 namespace slurmlet::node {
 
 // What the loops know beyond the facts.
-struct Circumstances {
+struct ReadyContext {
   bool slurmd_grace_over = true;  // slurmd has been away for longer than the grace period
   bool shutting_down = false;     // the host is going down
-  bool operator==(const Circumstances&) const = default;
+  bool operator==(const ReadyContext&) const = default;
 };
 
 Condition ready_condition(const HostFacts& facts, const NodePolicy& policy,
-                          const Circumstances& circumstances);
+                          const ReadyContext& ready_context);
 Condition slurmd_condition(const HostFacts& facts);
 std::vector<Condition> machine_conditions(const MachineFacts& machine);
 // Of the policy only publish_job_ids counts.

@@ -44,7 +44,7 @@ void add_labels(DesiredNode& node, const HostFacts& facts, const NodePolicy& pol
   set_label(node, vocabulary::kLabelMetal3Uuid, metal3_uuid(facts, policy));
   set_label(node, vocabulary::kVersion, version);
   node.labels.merge(slurm_labels(facts, policy));
-  node.untold_labels = untold_slurm_labels(facts, policy);
+  node.unknown_label_prefixes = unknown_label_prefixes(facts, policy);
 }
 
 std::string configured_labels(const NodePolicy& policy) {
@@ -172,15 +172,15 @@ NodeInfo node_info(const HostFacts& facts, const NodePolicy& policy) {
 }
 
 void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy& policy,
-                    const Circumstances& circumstances) {
+                    const ReadyContext& ready_context) {
   node.conditions = machine_conditions(facts.machine);
   node.conditions.push_back(slurmd_condition(facts));
-  const bool asked = slurm_view(facts).knowledge != Knowledge::kNotAskedYet;
-  if (!asked) {
-    node.provisional_words.insert(vocabulary::kSlurmdReady);
+  const bool is_queried = slurm_view(facts).knowledge != Knowledge::kNotAskedYet;
+  if (!is_queried) {
+    node.provisional_messages.insert(vocabulary::kSlurmdReady);
   }
   for (Condition& condition : slurm_state_conditions(facts, policy)) {
-    if (!asked) {
+    if (!is_queried) {
       node.provisional_conditions.insert(condition.type);
     }
     node.conditions.push_back(std::move(condition));
@@ -189,10 +189,10 @@ void add_conditions(DesiredNode& node, const HostFacts& facts, const NodePolicy&
     node.conditions.push_back(*std::move(gpus));
   }
   const Condition& ready =
-      node.conditions.emplace_back(ready_condition(facts, policy, circumstances));
+      node.conditions.emplace_back(ready_condition(facts, policy, ready_context));
   // Slurm's verdict decides and is about to come: what it was when slurmlet last ran holds till
   // then.
-  if (!asked && policy.ready_follows == ReadyFollows::kSlurm &&
+  if (!is_queried && policy.ready_follows == ReadyFollows::kSlurm &&
       !facts.slurm_conf.node_name.empty() && ready.status == "True") {
     node.provisional_conditions.insert(vocabulary::kReady);
   }
@@ -223,7 +223,7 @@ void make_plain(DesiredNode& node) {
 }  // namespace
 
 DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
-                         const Circumstances& circumstances, const std::string& slurmlet_version) {
+                         const ReadyContext& ready_context, const std::string& slurmlet_version) {
   DesiredNode node;
   node.name = policy.node_name;
   node.provider_id = policy.provider_id;
@@ -245,19 +245,19 @@ DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
   node.allocatable = std::move(amounts.allocatable);
   node.slurm_facts_known = facts.slurm.record.has_value();
   node.annotations[vocabulary::kGpuResources] = join(amounts.gpus, ",");
-  add_conditions(node, facts, policy, circumstances);
+  add_conditions(node, facts, policy, ready_context);
   make_plain(node);
   return node;
 }
 
 std::optional<DesiredNode> DesiredNodeMaker::follow(const HostFacts& facts,
-                                                    const Circumstances& circumstances) {
-  if (circumstances_ == circumstances && facts_ == facts) {
+                                                    const ReadyContext& ready_context) {
+  if (ready_context_ == ready_context && facts_ == facts) {
     return std::nullopt;
   }
   facts_ = facts;
-  circumstances_ = circumstances;
-  return desired_node(facts, policy_, circumstances, version_);
+  ready_context_ = ready_context;
+  return desired_node(facts, policy_, ready_context, version_);
 }
 
 }  // namespace slurmlet::node

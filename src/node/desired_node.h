@@ -18,7 +18,7 @@
 namespace slurmlet::node {
 
 DesiredNode desired_node(const HostFacts& facts, const NodePolicy& policy,
-                         const Circumstances& circumstances, const std::string& slurmlet_version);
+                         const ReadyContext& ready_context, const std::string& slurmlet_version);
 
 // Makes it anew only where what it is made of has changed: most turns of the loop change nothing.
 class DesiredNodeMaker {
@@ -28,13 +28,13 @@ class DesiredNodeMaker {
       : policy_(policy), version_(std::move(slurmlet_version)) {}
 
   // Nothing where it would be the same as that of the last call.
-  std::optional<DesiredNode> follow(const HostFacts& facts, const Circumstances& circumstances);
+  std::optional<DesiredNode> follow(const HostFacts& facts, const ReadyContext& ready_context);
 
  private:
   const NodePolicy& policy_;
   std::string version_;
   HostFacts facts_;
-  std::optional<Circumstances> circumstances_;  // nothing before the first call
+  std::optional<ReadyContext> ready_context_;  // nothing before the first call
 };
 
 }  // namespace slurmlet::node

@@ -80,13 +80,13 @@ struct DesiredNode {
   std::set<std::string> provisional_conditions;
   // Conditions whose status is known, but whose words need slurmctld's first answer: the Node's are
   // kept where the status is the same.
-  std::set<std::string> provisional_words;
+  std::set<std::string> provisional_messages;
   // Whether slurmctld has reported what this node has. Until then what an earlier run of slurmlet
   // published about Slurm (GPUs, allocatable, annotations) stays. (Further conditions go
   // with the core ones: they stay while those are provisional.)
   bool slurm_facts_known = false;
   // Beginnings of our label keys that nothing is known of now: the Node's are kept.
-  std::set<std::string> untold_labels;
+  std::set<std::string> unknown_label_prefixes;
   bool operator==(const DesiredNode&) const = default;
 };
 

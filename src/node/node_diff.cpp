@@ -124,7 +124,7 @@ const ObservedCondition* observed_condition(const ObservedNode& observed, const 
 // Whether the Node's own condition says more than a provisional one. Nobody's Unknown does, such as
 // that of the node controller after a long pause.
 bool is_kept(const ObservedCondition& old, const Condition& condition, const DesiredNode& desired) {
-  if (desired.provisional_words.contains(condition.type)) {
+  if (desired.provisional_messages.contains(condition.type)) {
     return old.condition.status == condition.status;
   }
   return desired.provisional_conditions.contains(condition.type) &&
@@ -195,7 +195,8 @@ NodePatch node_diff(const ObservedNode& observed, const DesiredNode& wanted, Wal
   const bool remove_stale = desired.slurm_facts_known;
   NodePatch patch;
   patch.uid = observed.uid;
-  patch.labels = map_diff(observed.labels, desired.labels, kOwnLabels, desired.untold_labels);
+  patch.labels =
+      map_diff(observed.labels, desired.labels, kOwnLabels, desired.unknown_label_prefixes);
   remove_left_labels(observed, desired, patch.labels);
   patch.annotations = map_diff(observed.annotations, desired.annotations,
                                remove_stale ? kOwnAnnotations : none, kOfOperator);

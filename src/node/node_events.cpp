@@ -31,7 +31,7 @@ constexpr std::array<EventRule, 9> kRules{{
 }};
 
 // Though the status stays: draining → drained, another missing GPU, and slurmd suspended → down.
-bool is_news(const EventRule& rule, const Condition& old, const Condition& now) {
+bool is_change(const EventRule& rule, const Condition& old, const Condition& now) {
   const bool is_bad = (now.status == "True") == rule.bad_status;
   if (rule.type == vocabulary::kGpuHealthy) {
     return is_bad && now.status != "Unknown" && old.message != now.message;
@@ -48,7 +48,7 @@ bool is_change(const EventRule& rule, const Condition& old, const Condition& now
   if (old.status == "Unknown") {
     return bad;
   }
-  return old.status != now.status || is_news(rule, old, now);
+  return old.status != now.status || is_change(rule, old, now);
 }
 
 std::string event_reason(const EventRule& rule, const Condition& now, bool bad) {

@@ -17,7 +17,7 @@ struct FailureKind {
   const char* brief;   // in few words; conditions say it at length with the next three
   const char* reason;  // CamelCase
   const char* what;    // {slurmctld} names it, {host} is whose munge, clock or command it is
-  const char* cure;
+  const char* fix;
   unsigned traits = 0;
 
   bool has(FailureTraits trait) const { return (traits & trait) != 0; }

@@ -124,7 +124,7 @@ std::map<std::string, std::string> slurm_labels(const HostFacts& facts, const No
   return labels;
 }
 
-std::set<std::string> untold_slurm_labels(const HostFacts& facts, const NodePolicy& policy) {
+std::set<std::string> unknown_label_prefixes(const HostFacts& facts, const NodePolicy& policy) {
   std::set<std::string> untold;
   const auto add = [&](const char* kind, std::initializer_list<const char*> prefixes) {
     if (policy.slurm_labels.contains(kind)) {

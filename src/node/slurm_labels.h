@@ -32,7 +32,7 @@ std::map<std::string, std::string> slurm_labels(const HostFacts& facts, const No
 
 // Beginnings of the keys of labels above that are unknown now, though they are switched on: what
 // the Node has of these is neither confirmed nor over.
-std::set<std::string> untold_slurm_labels(const HostFacts& facts, const NodePolicy& policy);
+std::set<std::string> unknown_label_prefixes(const HostFacts& facts, const NodePolicy& policy);
 
 // ClusterName: of slurm.conf, else as the record has it; "" if unknown.
 std::string slurm_cluster(const HostFacts& facts);

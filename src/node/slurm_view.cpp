@@ -30,7 +30,7 @@ SlurmView unknown_view(const HostFacts& facts) {
     const FailureKind& kind = kind_of(*slurm.failure);
     view.reason = kind.reason;
     view.what = what_failed(kind, facts);
-    view.cure = kind.cure;
+    view.fix = kind.fix;
   } else {
     view.reason = "AnswerTooOld";
     view.what = controllers(facts) + " has not been queried recently";
@@ -42,7 +42,7 @@ SlurmView unknown_view(const HostFacts& facts) {
     view.what += fmt::format("; last answer at {}, state then {}", rfc3339(*slurm.answered_at),
                              slurm.record->state.raw());
   }
-  view.message = view.cure.empty() ? view.what : view.what + "; " + view.cure;
+  view.message = view.fix.empty() ? view.what : view.what + "; " + view.fix;
   return view;
 }
 

@@ -21,7 +21,7 @@ struct SlurmView {
   Knowledge knowledge = Knowledge::kNotAskedYet;
   std::string reason;  // CamelCase, why not kKnown, or why `base` is ""
   std::string message;
-  std::string what = {}, cure = {};  // kUnknown: of what `message` is made
+  std::string what = {}, fix = {};  // kUnknown: of what `message` is made
   // kKnown: the base state; "" where a job has started since slurmctld said IDLE, and how much of
   // the node it has is not seen.
   std::string base = {};

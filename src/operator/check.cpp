@@ -156,7 +156,7 @@ class Server {
       return;
     }
     client_ = *std::move(client);
-    names_ = check::server_words(*access, api->kubernetes);
+    names_ = check::server_names(*access, api->kubernetes);
     if (api->kubernetes.kubeconfig.empty()) {  // running in a pod
       names_.url_place = "KUBERNETES_SERVICE_HOST";
     }
@@ -188,7 +188,7 @@ class Server {
   Place place_;
   std::optional<Finding> problem_;
   std::unique_ptr<http::Client> client_;
-  check::ServerWords names_;
+  check::ServerNames names_;
   check::ServerAnswer answer_{Error{}, {}, {}, {}, {}};
 };
 
@@ -277,7 +277,7 @@ std::vector<kube::OwnRight> needed_machine_rights(const Options& options) {
 
 int run_check(const Options& options, const CheckSettings& settings) {
   log::set_level(log::Level::kError);
-  const check::ServiceUnit unit = check::look_at_unit("slurmlet-operator.service");
+  const check::ServiceUnit unit = check::read_unit("slurmlet-operator.service");
   std::vector<Check> checks{{"files", [&] { return check::unreadable(unit, settings.files); }}};
   Server own{settings.api, kOwn};
   own.add_rows(needed_rights(options), checks);

@@ -1,4 +1,4 @@
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "operator/run.h"
 #include "operator/site/limited_command.h"
 

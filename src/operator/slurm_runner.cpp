@@ -149,7 +149,7 @@ slurm::RestSettings rest_connection(const Options& options, http::Client& first,
   const auto access = std::make_shared<RestAccess>(options, clock);
   slurm::RestSettings rest;
   rest.url = options.slurm_rest_url;
-  rest.own_user = [lookup = std::make_shared<SideCall<Result<std::string>>>(),
+  rest.own_user = [lookup = std::make_shared<DetachedTask<Result<std::string>>>(),
                    known = Result<std::string>{Error{}}]() mutable {
     if (!known) {
       known = in_time(*lookup, [] { return own_user(); });

@@ -3,8 +3,8 @@
 // Queries Slurm through slurmrestd or its commands, with a token (JWT) if one is configured.
 //
 // slurmrestd's CA and the token are reloaded before a query if their files have changed. Reads may
-// hang, so they run on another thread (side_call.h), and the old ones stay in use meanwhile. Not
-// thread-safe.
+// hang, so they run on another thread (detached_task.h), and the old ones stay in use meanwhile.
+// Not thread-safe.
 
 #include <memory>
 #include <optional>
@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/command.h"
+#include "base/detached_task.h"
 #include "base/file.h"
 #include "base/result.h"
-#include "base/side_call.h"
 #include "base/token_file.h"
 #include "http/curl_client.h"
 #include "operator/options.h"
@@ -53,7 +53,7 @@ class RestAccess {
   std::string url_;
   std::string ca_file_;
   std::optional<FileStamp> ca_stamp_;
-  SideCall<Result<std::optional<StampedFile>>> ca_read_;
+  DetachedTask<Result<std::optional<StampedFile>>> ca_read_;
   std::shared_ptr<const http::Credentials> credentials_;
   std::string rejected_;  // last logged problem
   std::string token_path_;

@@ -46,7 +46,7 @@ std::string new_salt() {
 }
 
 // CBOR is unambiguous whatever bytes the names have.
-std::string query_text(const kube::AccessQuestion& query) {
+std::string query_text(const kube::AccessCheck& query) {
   const auto& [name, uid, groups, extra] = query.user;
   std::string text;
   nlohmann::json::to_cbor(
@@ -229,9 +229,9 @@ std::optional<Response> Gate::review_token(RequestId id, PendingRequest request,
 // Tries subresources in order until one is allowed, as the kubelet does.
 std::optional<Response> Gate::review_access(RequestId id, PendingRequest request, SteadyTime now) {
   for (; request.subresource < request.attributes.subresources.size(); ++request.subresource) {
-    const kube::AccessQuestion query{request.user, request.attributes.verb,
-                                     request.attributes.subresources[request.subresource],
-                                     options_.node_name};
+    const kube::AccessCheck query{request.user, request.attributes.verb,
+                                  request.attributes.subresources[request.subresource],
+                                  options_.node_name};
     const std::string key = digest(query_text(query));
     if (allowed_.find(key, now) != nullptr) {
       return allow(request);

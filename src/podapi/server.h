@@ -90,7 +90,7 @@ struct ServerOptions {
   std::function<std::shared_ptr<const tls::ServerIdentity>()> identity;
 
   std::size_t max_connections = 64;
-  std::size_t max_per_address = 32;  // per address
+  std::size_t max_per_address = 32;
   // For handshake and head together, from accept; for a later request from its first byte.
   Duration head_timeout = std::chrono::seconds{10};
   // Until the handler has answered (else 503), and again until the client has received the answer.

@@ -51,7 +51,7 @@ void FactsSync::follow_slurm_conf(Now now, bool is_report) {
   const bool is_due =
       machine_.is_read() && (is_report || (conf_.names_no_node() && machine_.tick_is_due(now)));
   if (conf_.await(now, std::exchange(first_patience_, Duration::zero())) ||
-      (is_due && conf_.look_again(now))) {
+      (is_due && conf_.recheck(now))) {
     use_setup();
   } else if (!conf_.is_read() && !conf_.problem().empty()) {
     poll_->set_standing_failure({node::SlurmFailure::kFileSystemHangs, conf_.problem()});
@@ -61,7 +61,7 @@ void FactsSync::follow_slurm_conf(Now now, bool is_report) {
 void FactsSync::use_setup() {
   const SlurmSetup& setup = conf_.setup();
   facts_.slurm_conf = setup.conf;
-  const bool is_certain = setup.problem.empty() && setup.refusal.empty();
+  const bool is_certain = setup.problem.empty() && setup.name_problem.empty();
   facts_.slurm_node = is_certain ? setup.node_name : "";
   slurmd_.configure(setup.watch);
   jobs_.set_places(setup.jobs);
@@ -70,10 +70,10 @@ void FactsSync::use_setup() {
   if (setup.pace) {
     poll_->set_pace(*setup.pace);
   }
-  if (setup.refusal.empty()) {
+  if (setup.name_problem.empty()) {
     poll_->set_node(setup.node_name, setup.site);
   } else {
-    poll_->set_standing_failure({setup.refusal_cause, setup.refusal});
+    poll_->set_standing_failure({setup.name_problem_cause, setup.name_problem});
   }
 }
 
@@ -90,12 +90,12 @@ void FactsSync::follow_slurmd(Now now) {
     conf_.slurmd_started(slurmd_.facts().pid, now,
                          is_reconfigured ? site().in(spread, "reread:") : Duration::zero());
   }
-  bool has_news = change.went || change.came;
+  bool has_evidence = change.went || change.came;
   if (conf_.is_due(now) && conf_.read_again(now)) {
     use_setup();
-    has_news |= slurmd_.step(now).went;  // by the new rules it may not count any more
+    has_evidence |= slurmd_.step(now).went;  // by the new rules it may not count any more
   }
-  if (has_news) {
+  if (has_evidence) {
     poll_->request_poll(now);
   }
   if (slurmd_.take_job_event()) {
@@ -118,7 +118,7 @@ void FactsSync::set_slurmd() {
   // It is not known which of several slurmd is this node's.
   if (conf_.names_no_node()) {
     facts_.slurmd = {};
-    facts_.slurmd.detail = conf_.setup().refusal;
+    facts_.slurmd.detail = conf_.setup().name_problem;
   }
   // A slurmd outside its unit is found by the pidfile that slurm.conf names.
   if (!conf_.is_read() && facts_.slurmd.liveness != Liveness::kRunning) {
@@ -136,8 +136,8 @@ void FactsSync::prefer_address(const std::string& address) {
   }
 }
 
-node::Circumstances FactsSync::circumstances(Now now) const {
-  node::Circumstances out;
+node::ReadyContext FactsSync::ready_context(Now now) const {
+  node::ReadyContext out;
   out.slurmd_grace_over = slurmd_.grace_is_over(now);
   return out;
 }

@@ -53,7 +53,7 @@ class FactsSync {
   // Puts this address of the machine, if it is one, before the others: the one that reaches the API
   // server is the one the cluster can reach us at.
   void prefer_address(const std::string& address);
-  node::Circumstances circumstances(Now now) const;
+  node::ReadyContext ready_context(Now now) const;
   // NodeSync::record(); whether it was new, so that a step is due.
   bool set_record(const std::optional<std::string>& record) { return poll_->set_record(record); }
   const SlurmSetup& setup() const { return conf_.setup(); }

@@ -103,8 +103,9 @@ void LeaseSync::failed(const Error& error, Now now) {
   }
   link_.status.set(std::move(status));
   // However long a pause the server requests: the node must not count as dead because of it.
-  const auto asked = std::min(error.retry_after, std::optional<Duration>{options_.duration / 4});
-  next_ = foreign_until_ ? *foreign_until_ : now.steady + backoff_.next(asked);
+  const auto requested =
+      std::min(error.retry_after, std::optional<Duration>{options_.duration / 4});
+  next_ = foreign_until_ ? *foreign_until_ : now.steady + backoff_.next(requested);
 }
 
 void LeaseSync::succeeded(Now now) {

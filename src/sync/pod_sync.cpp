@@ -103,34 +103,34 @@ void PodSync::read_watch(Now now) {
   }
 }
 
-void PodSync::tell_what_is_not_seen(Now now) {
+void PodSync::report_unseen(Now now) {
   const auto& unreadable = watch_.unreadable();
   for (const std::string& name : unreadable) {
-    if (std::find(told_unreadable_.begin(), told_unreadable_.end(), name) ==
-        told_unreadable_.end()) {
+    if (std::find(reported_unreadable_.begin(), reported_unreadable_.end(), name) ==
+        reported_unreadable_.end()) {
       log::warning("pod " + name +
                    " cannot be read and is not rejected: it is larger than slurmlet accepts; "
                    "retrying every few minutes");
     }
   }
-  if (unreadable.empty() && !told_unreadable_.empty()) {
+  if (unreadable.empty() && !reported_unreadable_.empty()) {
     log::info("all pods of this node can be read again");
   }
-  if (told_unreadable_ != unreadable) {
-    told_unreadable_ = unreadable;
+  if (reported_unreadable_ != unreadable) {
+    reported_unreadable_ = unreadable;
   }
   const auto error = watch_.last_error();
   if (!error) {
-    if (told_blind_) {
+    if (reported_blind_) {
       log::info("watching the pods bound to this node again");
     }
     blind_since_.reset();
-    told_blind_ = false;
+    reported_blind_ = false;
     return;
   }
   blind_since_ = blind_since_.value_or(now.steady);
-  if (!told_blind_ && now.steady - *blind_since_ >= kBlindPatience) {
-    told_blind_ = true;
+  if (!reported_blind_ && now.steady - *blind_since_ >= kBlindPatience) {
+    reported_blind_ = true;
     log::warning("cannot watch the pods bound to this node: " + error->message);
   }
 }
@@ -195,17 +195,18 @@ bool PodSync::handle(Entry& entry, Now now) {
     log::warning("pod " + full_name(pod) + " not rejected yet: " + done.error().message);
   }
   failing_.failed(pod.namespace_name, now.steady);
-  const Duration asked = asked_pause(done.error().retry_after, random_);
+  const Duration requested = requested_pause(done.error().retry_after, random_);
   if (done.error().retry_after) {
-    not_before_ = now.steady + asked;  // the others go first then: it may be about this pod alone
+    not_before_ =
+        now.steady + requested;  // the others go first then: it may be about this pod alone
   }
-  entry.due = now.steady + asked + entry.backoff.next();
+  entry.due = now.steady + requested + entry.backoff.next();
   return done.error().code != Code::kTimeout && !done.error().retry_after;
 }
 
 SteadyTime PodSync::step(Now now) {
   read_watch(now);
-  tell_what_is_not_seen(now);
+  report_unseen(now);
   policy_.forget_idle(now.steady);
   if (pods_.empty()) {
     failing_.forget_all();

@@ -58,7 +58,7 @@ class PodSync {
   };
   void read_watch(Now now);
   void on_pod(const kube::Pod& pod, Now now);
-  void tell_what_is_not_seen(Now now);
+  void report_unseen(Now now);
   bool handle(Entry& entry, Now now);
   Status finish(kube::Pod& pod);
   Status reject(const kube::Pod& pod, Now now);
@@ -74,9 +74,9 @@ class PodSync {
   KeyedBackoff failing_;     // a namespace may fail for good (webhook, quota): it comes last
   std::map<std::string, Entry> pods_;  // by uid
   SteadyTime watch_next_ = kNever;
-  std::vector<std::string> told_unreadable_;
+  std::vector<std::string> reported_unreadable_;
   std::optional<SteadyTime> blind_since_;
-  bool told_blind_ = false;
+  bool reported_blind_ = false;
   std::uint64_t rejected_ = 0;
   std::uint64_t finished_ = 0;
 };

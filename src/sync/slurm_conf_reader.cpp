@@ -25,13 +25,13 @@ bool same_slurmds(const std::vector<slurm::SlurmdSeen>& a,
 }
 
 bool says_the_same(const SlurmSetup& a, const SlurmSetup& b) {
-  return a.node_name == b.node_name && a.problem == b.problem && a.refusal == b.refusal &&
+  return a.node_name == b.node_name && a.problem == b.problem && a.name_problem == b.name_problem &&
          a.conf == b.conf && a.left_out == b.left_out;
 }
 
 void log_setup(const SlurmSetup& setup) {
-  if (!setup.refusal.empty()) {
-    log::warning("this machine's Slurm node is not known: " + setup.refusal);
+  if (!setup.name_problem.empty()) {
+    log::warning("this machine's Slurm node is not known: " + setup.name_problem);
   } else if (!setup.problem.empty()) {
     log::warning("slurm.conf not read: " + setup.problem);
   } else {
@@ -62,7 +62,7 @@ bool SlurmConfReader::await(Now now, Duration patience) {
 
 bool SlurmConfReader::read_again(Now now) {
   reread_at_ = kNever;
-  look_for_slurmds();
+  find_slurmds();
   return read(now);
 }
 
@@ -77,11 +77,11 @@ bool SlurmConfReader::read(Now now) {
 // A second slurmd may come at any time, or the one too many go. While none runs there is nothing
 // new to learn. A file that was rejected may have been given its right owner or mode, a name server
 // may answer again.
-bool SlurmConfReader::look_again(Now now) {
+bool SlurmConfReader::recheck(Now now) {
   if (!is_read_) {
     return false;
   }
-  const bool others = look_for_slurmds() && slurmds_.size() > 1;
+  const bool others = find_slurmds() && slurmds_.size() > 1;
   return (others || names_no_node()) && read(now);
 }
 
@@ -106,7 +106,7 @@ std::function<SlurmConfReader::Reading()> SlurmConfReader::work() const {
 }
 
 // Whether there are others than before.
-bool SlurmConfReader::look_for_slurmds() {
+bool SlurmConfReader::find_slurmds() {
   auto seen = slurmds_of(options_.paths, setup_.watch.places.users);
   const bool others = !same_slurmds(slurmds_, seen);
   slurmds_ = std::move(seen);

@@ -33,8 +33,8 @@ struct SlurmSetup {
   std::string why;                    // how it was found, for people
   std::string problem;                // why slurm.conf could not be read; "" if it was
   std::vector<std::string> left_out;  // of it: Includes that could not be read, with why
-  std::string refusal;                // why no NodeName can be chosen; "" where there is one
-  node::SlurmFailure refusal_cause = node::SlurmFailure::kNodeUnknown;
+  std::string name_problem;           // why no NodeName can be chosen; "" where there is one
+  node::SlurmFailure name_problem_cause = node::SlurmFailure::kNodeUnknown;
   slurm::ClusterPlace place;
   std::optional<slurm::PollSettings> pace;  // by the nodes of slurm.conf; nothing if not read
   SitePlace site;
@@ -57,7 +57,7 @@ class SlurmConfReader {
   bool await(Now now, Duration patience);
   bool read_again(Now now);
   // Looks which slurmds run, and reads again if there are others or a name could not be chosen.
-  bool look_again(Now now);
+  bool recheck(Now now);
 
   // A process has started: read again `after`, unless it ran when the last reading began.
   void slurmd_started(int pid, Now now, Duration after);
@@ -67,7 +67,7 @@ class SlurmConfReader {
 
   const SlurmSetup& setup() const { return setup_; }
   bool is_read() const { return is_read_; }  // once at least
-  bool names_no_node() const { return !setup_.refusal.empty(); }
+  bool names_no_node() const { return !setup_.name_problem.empty(); }
   // Why a reading does not come; "" = it is in time.
   const std::string& problem() const { return reading_.problem(); }
 
@@ -81,7 +81,7 @@ class SlurmConfReader {
   };
   std::function<Reading()> work() const;
   bool read(Now now);
-  bool look_for_slurmds();
+  bool find_slurmds();
   bool finish(std::optional<Reading> reading, const std::string& problem_before);
   void take(Reading reading);
 

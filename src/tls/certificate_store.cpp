@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/detached_task.h"
 #include "base/file.h"
 #include "base/rfc3339.h"
-#include "base/side_call.h"
 #include "base/unique_fd.h"
 #include "tls/certificates.h"
 #include "tls/pem.h"

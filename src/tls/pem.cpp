@@ -12,7 +12,7 @@ namespace slurmlet::tls {
 namespace {
 
 // Without a callback of ours OpenSSL would prompt for the password on the terminal.
-int refuse_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return -1; }
+int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return -1; }
 
 BioPtr open_text(std::string_view text) {
   return BioPtr{BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};
@@ -47,7 +47,7 @@ Result<std::vector<CertificatePtr>> parse_certificates(const std::string& text,
   }
   const BioPtr bio = open_text(*readable);
   std::vector<CertificatePtr> certificates;
-  while (CertificatePtr next{PEM_read_bio_X509(bio.get(), nullptr, refuse_password, nullptr)}) {
+  while (CertificatePtr next{PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr)}) {
     certificates.push_back(std::move(next));
   }
   const unsigned long code = ERR_peek_last_error();
@@ -79,7 +79,7 @@ Result<KeyPtr> parse_private_key(const std::string& text, const std::string& nam
   }
   ERR_clear_error();
   const BioPtr bio = open_text(*readable);
-  KeyPtr key{PEM_read_bio_PrivateKey(bio.get(), nullptr, refuse_password, nullptr)};
+  KeyPtr key{PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr)};
   // The reason OpenSSL gives is of no help here, and the less said about keys the better.
   ERR_clear_error();
   if (key) {
@@ -96,7 +96,7 @@ Result<KeyPtr> parse_private_key(const std::string& text, const std::string& nam
 RequestPtr parse_request(const std::string& text) {
   ERR_clear_error();
   const BioPtr bio = open_text(text);
-  return RequestPtr{PEM_read_bio_X509_REQ(bio.get(), nullptr, refuse_password, nullptr)};
+  return RequestPtr{PEM_read_bio_X509_REQ(bio.get(), nullptr, no_password, nullptr)};
 }
 
 StorePtr make_store() {

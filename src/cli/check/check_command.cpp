@@ -77,8 +77,8 @@ Result<status::DaemonStatus> ask_daemon(const config::Settings& settings) {
 }
 
 // slurmlet-operator's annotation on the Node: "" where it has none, nothing if it cannot be read.
-std::optional<std::string> look_at_record(const config::Settings& settings,
-                                          const std::string& node_name) {
+std::optional<std::string> read_record(const config::Settings& settings,
+                                       const std::string& node_name) {
   const auto access = credentials::ApiAccess::open(settings, SystemClock{});
   const auto client = access ? access->connect() : access.error();
   if (!client) {
@@ -96,7 +96,7 @@ class Checks {
   Findings all() {
     daemon::PreviewOptions options;
     options.limit = kSlurmLimit;
-    options.record = [this](const std::string& name) { return look_at_record(settings_, name); };
+    options.record = [this](const std::string& name) { return read_record(settings_, name); };
     preview_ = daemon::preview_node(settings_, options);
     auto rows = preview_ ? table() : without_name();
     rows.insert(rows.begin(), {check::kConfiguration, [this] {
@@ -157,7 +157,7 @@ class Checks {
     if (credential_.by_bootstrap) {
       used.kubeconfig = used.bootstrap_kubeconfig;
     }
-    check::ServerWords words = check::server_words(*credential_.access, used);
+    check::ServerNames words = check::server_names(*credential_.access, used);
     if (credential_.by_bootstrap) {
       words.credential = "the bootstrap token";
       words.credential_fix =
@@ -194,14 +194,14 @@ class Checks {
     if (!is_in()) {
       return {};
     }
-    node_ = look_at_node(*client_, options_, settings_, *credential_.access, *preview_);
+    node_ = read_node(*client_, options_, settings_, *credential_.access, *preview_);
     node_.daemon_runs = daemon_.has_value();
     return node_findings(node_, preview_->desired);
   }
 
   const config::Settings& settings_;
   const SystemClock clock_;
-  const check::ServiceUnit unit_ = check::look_at_unit("slurmlet.service");
+  const check::ServiceUnit unit_ = check::read_unit("slurmlet.service");
   const Result<status::DaemonStatus> answer_ = ask_daemon(settings_);
   const std::optional<status::DaemonStatus> daemon_ =
       answer_ ? std::optional{*answer_} : std::nullopt;

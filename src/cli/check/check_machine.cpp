@@ -96,7 +96,7 @@ Finding slurmctld_finding(const node::HostFacts& facts, const slurm::PollCounter
     return conf.problem.empty() ? check::error("did not answer in time") : not_queried(conf);
   }
   if (view.knowledge == node::Knowledge::kUnknown) {
-    Finding finding = check::error(view.what, view.cure);
+    Finding finding = check::error(view.what, view.fix);
     if (conf.path.empty()) {
       finding.fix += fmt::format("{}{}", finding.fix.empty() ? "" : "; ", kNoneFromSlurmd);
     }

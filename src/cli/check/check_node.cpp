@@ -20,8 +20,8 @@ using std::chrono::seconds;
 
 // The Machine that the Node went with, or will be found to have gone with, unless it comes back
 // now.
-void look_at_end(const config::Settings& settings, const credentials::ApiAccess& access,
-                 const daemon::NodePreview& preview, NodeSeen& out) {
+void read_deletion(const config::Settings& settings, const credentials::ApiAccess& access,
+                   const daemon::NodePreview& preview, NodeSeen& out) {
   const auto end = daemon::load_node_end(
       {settings.state_dir, preview.facts.machine.boot_id, preview.desired.name,
        daemon::metal3_uuid_of(preview.identity), daemon::provider_id_of(preview.identity),
@@ -35,23 +35,24 @@ void look_at_end(const config::Settings& settings, const credentials::ApiAccess&
     if (left <= Duration{0}) {
       return;
     }
-    out.gone_until = rfc3339(preview.at.wall + left);
+    out.deleted_until = rfc3339(preview.at.wall + left);
   }
-  out.gone_with = (*end)->machine;
+  out.deleted_with = (*end)->machine;
 }
 
 Finding missing_node(const NodeSeen& seen) {
-  if (seen.gone_with.empty()) {
+  if (seen.deleted_with.empty()) {
     return check::info(
         fmt::format("{} is not registered{}", seen.name,
                     seen.daemon_runs ? " yet" : ": slurmlet registers it once it is running"));
   }
   return check::warning(
-      fmt::format("{} was deleted with its Machine {}", seen.name, seen.gone_with),
+      fmt::format("{} was deleted with its Machine {}", seen.name, seen.deleted_with),
       "power this host off, or reprovision it; to get the Node back without its Machine, set "
       "node.recreateAfter: 0s and restart slurmlet",
-      fmt::format("slurmlet does not register it again {} (node.recreateAfter)",
-                  seen.gone_until.empty() ? "until the next boot" : "until " + seen.gone_until));
+      fmt::format(
+          "slurmlet does not register it again {} (node.recreateAfter)",
+          seen.deleted_until.empty() ? "until the next boot" : "until " + seen.deleted_until));
 }
 
 template <typename T>
@@ -100,16 +101,16 @@ std::vector<kube::OwnRight> needed_rights(const std::string& name, bool endpoint
   return out;
 }
 
-NodeSeen look_at_node(http::Client& client, const kube::CallOptions& options,
-                      const config::Settings& settings, const credentials::ApiAccess& access,
-                      const daemon::NodePreview& preview) {
+NodeSeen read_node(http::Client& client, const kube::CallOptions& options,
+                   const config::Settings& settings, const credentials::ApiAccess& access,
+                   const daemon::NodePreview& preview) {
   NodeSeen out;
   out.name = preview.desired.name;
   const std::string& uuid = preview.facts.machine.system_uuid;
   out.holder_identity = uuid.empty() ? out.name : out.name + "/" + uuid;
   take(kube::RestNodeApi{client, options}.get(out.name), out.node, out.problem);
   take(kube::RestLeaseApi{client, options}.get(out.name), out.lease, out.problem);
-  look_at_end(settings, access, preview, out);
+  read_deletion(settings, access, preview, out);
   return out;
 }
 

@@ -32,12 +32,12 @@ struct NodeSeen {
   std::optional<kube::Lease> lease;        // likewise
   std::optional<Error> problem;            // why it could not be read
   bool daemon_runs = false;
-  std::string gone_with;   // the Machine that the Node went with in this boot
-  std::string gone_until;  // when it is registered again, RFC 3339; "" = not in this boot
+  std::string deleted_with;   // the Machine that the Node went with in this boot
+  std::string deleted_until;  // when it is registered again, RFC 3339; "" = not in this boot
 };
-NodeSeen look_at_node(http::Client& client, const kube::CallOptions& options,
-                      const config::Settings& settings, const credentials::ApiAccess& access,
-                      const daemon::NodePreview& preview);
+NodeSeen read_node(http::Client& client, const kube::CallOptions& options,
+                   const config::Settings& settings, const credentials::ApiAccess& access,
+                   const daemon::NodePreview& preview);
 
 // Pure, as lease_findings().
 check::Findings node_findings(const NodeSeen& seen, const node::DesiredNode& wanted);

@@ -29,7 +29,7 @@ constexpr std::string_view kRateLimit =
 constexpr std::string_view kUnspecified =
     "slurmrestd could not query slurmctld and gave no reason: slurmctld is down, munged on "
     "slurmrestd's host is down, or the token is expired or invalid";
-constexpr std::string_view kRefused =
+constexpr std::string_view kTokenRejected =
     "slurmrestd rejected the caller (HTTP 401): on its unix socket the caller must be root or "
     "slurmrestd's own user, over the network it needs a valid token and user name";
 constexpr std::string_view kCredential =
@@ -64,7 +64,7 @@ constexpr std::array kNumbers = std::to_array<NumberRule>({
     {6000, 6999, SlurmFailure::kTokenRefused, ""},                 // slurm_auth
     {7000, 7000, SlurmFailure::kRestUnavailable, kNeedsDatabase},  // DB_CONNECTION
     {9003, 9003, SlurmFailure::kNotInSlurm, kNoSuchNode},          // REST_EMPTY_RESULT
-    {9008, 9008, SlurmFailure::kTokenRefused, kRefused},           // REST_AUTH_FAIL
+    {9008, 9008, SlurmFailure::kTokenRefused, kTokenRejected},     // REST_AUTH_FAIL
 });
 
 struct TextRule {
@@ -77,7 +77,7 @@ struct TextRule {
 constexpr std::array kTexts = std::to_array<TextRule>({
     {"rate limit", SlurmFailure::kRateLimited, kRateLimit},
     {"protocol authentication error", SlurmFailure::kTokenRefused, kCredential},
-    {"authentication failure", SlurmFailure::kTokenRefused, kRefused},
+    {"authentication failure", SlurmFailure::kTokenRefused, kTokenRejected},
     {"permission denied", SlurmFailure::kPermissionDenied, ""},
     {"invalid user id", SlurmFailure::kPermissionDenied, ""},
     {"invalid node name", SlurmFailure::kNotInSlurm, kNoSuchNode},
@@ -183,7 +183,7 @@ struct StatusRule {
 constexpr std::array kStatuses = std::to_array<StatusRule>({
     {304, 304, SlurmFailure::kInvalidResponse, "an answer without a record"},
     {300, 399, SlurmFailure::kRestUnavailable, "redirected to another address"},
-    {401, 401, SlurmFailure::kTokenRefused, kRefused, false},
+    {401, 401, SlurmFailure::kTokenRefused, kTokenRejected, false},
     {403, 403, SlurmFailure::kPermissionDenied, "access denied"},
     {404, 404, SlurmFailure::kRestUnavailable, "nothing is served at this address"},
     {407, 407, SlurmFailure::kRestUnavailable, "a proxy requires credentials"},

@@ -40,11 +40,11 @@ bool is_state_word(const std::string& word) { return is_state(word) || has_word(
 // The words of a state in upper case, base and flags.
 std::vector<std::string> state_words(const Fields& fields, Fields::Names state,
                                      Fields::Names flags) {
-  auto told = fields.words(state);
+  auto reported = fields.words(state);
   const auto more = fields.words(flags);
-  told.insert(told.end(), more.begin(), more.end());
+  reported.insert(reported.end(), more.begin(), more.end());
   std::vector<std::string> words;
-  for (const auto& text : told) {
+  for (const auto& text : reported) {
     for (const auto part : split(text, '+')) {
       words.push_back(to_upper(trim(part)));
       if (!is_state_word(words.back())) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/cpu_list.h"
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "base/text.h"
 #include "slurm/answers/gres.h"
 #include "slurm/answers/hostlist.h"

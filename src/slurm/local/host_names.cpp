@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 
 namespace slurmlet::slurm {
 namespace {

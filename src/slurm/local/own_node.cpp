@@ -180,7 +180,7 @@ ClusterChoice choose_cluster(const std::vector<SlurmdSeen>& seen, const ClusterW
   }
   if (origins.size() > 1) {
     std::sort(origins.begin(), origins.end());
-    choice.refusal = "slurmds of several clusters are running here (" + join(origins, ", ") +
+    choice.problem = "slurmds of several clusters are running here (" + join(origins, ", ") +
                      "): set slurm.conf";
     choice.conf.clear();
     choice.conf_server.clear();

@@ -23,7 +23,7 @@ struct ClusterChoice {
   std::vector<SlurmdSeen> slurmds;  // those that may be meant
   std::string conf;                 // theirs, where none is wished for; "" = Slurm's own search
   std::string conf_server;          // of a configless cluster
-  std::string refusal;              // they are of several clusters, for people; "" = they are not
+  std::string problem;              // they are of several clusters, for people; "" = they are not
 };
 
 ClusterChoice choose_cluster(const std::vector<SlurmdSeen>& seen, const ClusterWish& wish);

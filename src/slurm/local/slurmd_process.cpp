@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "base/text.h"
 #include "slurm/local/proc.h"
 

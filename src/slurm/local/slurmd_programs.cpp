@@ -54,11 +54,11 @@ std::string describe_unit(std::string_view unit, std::string_view properties) {
 }
 
 void SlurmdUnit::ask_once(const std::string& unit, SteadyTime now) {
-  if (asked_ || !runner_ || runner_->running() || unit.empty() ||
+  if (has_run_ || !runner_ || runner_->running() || unit.empty() ||
       ::access(systemd_dir_.c_str(), F_OK) != 0) {
     return;
   }
-  asked_ = true;
+  has_run_ = true;
   unit_ = unit;
   CommandSpec spec;
   spec.argv = {"systemctl", "show", unit,
@@ -69,7 +69,7 @@ void SlurmdUnit::ask_once(const std::string& unit, SteadyTime now) {
 }
 
 void SlurmdUnit::reset() {
-  asked_ = false;
+  has_run_ = false;
   detail_.clear();
 }
 
@@ -78,7 +78,7 @@ void SlurmdUnit::step(SteadyTime now) {
   if (!running() || !runner_->poll(now, output)) {
     return;
   }
-  if (asked_ && output.succeeded()) {
+  if (has_run_ && output.succeeded()) {
     detail_ = describe_unit(unit_, output.out);
   }
 }
@@ -110,7 +110,7 @@ std::string parse_slurmd_version(std::string_view text) {
   return number ? valid_utf8(version) : std::string{};
 }
 
-void SlurmdVersion::ask(std::vector<std::string> programs, SteadyTime now) {
+void SlurmdVersion::query(std::vector<std::string> programs, SteadyTime now) {
   if (runner_->running()) {
     return;
   }

@@ -40,7 +40,7 @@ class SlurmdUnit {
   std::string systemd_dir_;
   std::string unit_;
   std::string detail_;
-  bool asked_ = false;
+  bool has_run_ = false;
 };
 
 // Where the program slurmd may be, in order: in `bin_dir` or the sbin beside it, in PATH, or in the
@@ -58,7 +58,7 @@ class SlurmdVersion {
  public:
   explicit SlurmdVersion(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
 
-  void ask(std::vector<std::string> programs, SteadyTime now);
+  void query(std::vector<std::string> programs, SteadyTime now);
   // Asked, and no answer yet.
   bool running() const { return runner_->running(); }
   // True when the version has just been learnt.

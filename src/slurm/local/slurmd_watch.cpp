@@ -167,7 +167,7 @@ bool SlurmdWatch::begin_search(SteadyTime now) {
   }
   if (!search_at_) {
     hurried_ = kHurry.size();
-    version_.ask(slurmd_programs(settings_.bin_dir), now);
+    version_.query(slurmd_programs(settings_.bin_dir), now);
   }
   search_at_ = now;
   // Watches first, or a birth between the search and the watch would be missed.
@@ -222,11 +222,11 @@ bool SlurmdWatch::adopt(int pid, Now now) {
   }
   pid_ = pid;
   if (facts_.pid != pid) {
-    version_.ask(slurmd_programs(settings_.bin_dir), now.steady);
+    version_.query(slurmd_programs(settings_.bin_dir), now.steady);
   }
   facts_.pid = pid;
   facts_.detail.clear();
-  spool_.look_soon();
+  spool_.check_soon();
   unit_.reset();
   check_state(now);
   unwatch_births();

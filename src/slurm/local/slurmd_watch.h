@@ -17,7 +17,7 @@
 //
 // A step object: call step() when a descriptor of wake_fds() is readable or the returned time has
 // come. The descriptors change between steps. Not thread-safe. The pidfile and the spool directory
-// may lie on a file system that hangs: they are read aside (side_call.h), and what cannot be
+// may lie on a file system that hangs: they are read aside (detached_task.h), and what cannot be
 // seen there for five seconds is unknown.
 
 #include <memory>
@@ -27,8 +27,8 @@
 
 #include "base/clock.h"
 #include "base/command.h"
+#include "base/detached_task.h"
 #include "base/inotify.h"
-#include "base/side_call.h"
 #include "base/unique_fd.h"
 #include "node/facts.h"
 #include "slurm/local/slurmd_process.h"
@@ -94,7 +94,7 @@ class SlurmdWatch {
   SlurmdWatchSettings settings_;
   std::shared_ptr<Inotify> inotify_ = std::make_shared<Inotify>();
   SpoolWatch spool_;
-  SideCall<Look> look_;
+  DetachedTask<Look> look_;
   SlurmdVersion version_;
   SlurmdUnit unit_;
   node::SlurmdFacts facts_;

@@ -12,18 +12,18 @@ SpoolWatch::SpoolWatch(std::shared_ptr<Inotify> inotify, std::string directory, 
       patience_(patience) {}
 
 void SpoolWatch::step(Now now) {
-  const bool is_due = now.steady >= look_at_ || look_.busy();
+  const bool is_due = now.steady >= check_at_ || opening_.busy();
   if (watch_ || directory_.empty() || !is_due) {
     return;
   }
-  const bool begun = look_.begin(
+  const bool begun = opening_.begin(
       [inotify = inotify_, directory = directory_] {
         return inotify->add(directory, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM |
                                            IN_DELETE_SELF | IN_MOVE_SELF);
       },
       now.steady);
-  look_at_ = next_aligned(now, rescan_);
-  if (const auto watch = look_.take(begun ? patience_ : Duration::zero())) {
+  check_at_ = next_aligned(now, rescan_);
+  if (const auto watch = opening_.take(begun ? patience_ : Duration::zero())) {
     watch_ = *watch;
     has_changed_ = has_changed_ || watch_.has_value();
   }

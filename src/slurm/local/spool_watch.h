@@ -2,7 +2,7 @@
 
 // Job steps that come and go, by their entries in slurmd's spool directory. The first slurmd that
 // starts here may make the directory, and it may lie on a file system that hangs: it is checked for
-// aside (side_call.h). Not thread-safe.
+// aside (detached_task.h). Not thread-safe.
 
 #include <memory>
 #include <optional>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/detached_task.h"
 #include "base/inotify.h"
-#include "base/side_call.h"
 
 namespace slurmlet::slurm {
 
@@ -22,7 +22,7 @@ class SpoolWatch {
              Duration patience);
 
   void step(Now now);
-  void look_soon() { look_at_ = {}; }
+  void check_soon() { check_at_ = {}; }
   // Whether an event is about the directory: then it may be a sign of slurmd's birth as well.
   bool take(const Inotify::Event& event);
   void note_change() { has_changed_ = true; }
@@ -30,15 +30,15 @@ class SpoolWatch {
   // Whether the jobs have changed since the last call.
   bool take_change() { return std::exchange(has_changed_, false); }
   bool uses(int watch) const { return watch_ == watch; }
-  int wake_fd() const { return look_.wake_fd(); }
+  int wake_fd() const { return opening_.wake_fd(); }
 
  private:
   std::shared_ptr<Inotify> inotify_;
   std::string directory_;
   Duration rescan_;
   Duration patience_;
-  SideCall<std::optional<int>> look_;
-  SteadyTime look_at_{};
+  DetachedTask<std::optional<int>> opening_;
+  SteadyTime check_at_{};
   std::optional<int> watch_;
   bool has_changed_ = false;
 };

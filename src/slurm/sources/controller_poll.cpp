@@ -181,12 +181,13 @@ void ControllerPoll::lose_record(Now now, QueryFailure failure) {
   const bool is_used = answer_.source == kOperator;
   // In use, or valid beside a newer answer of our own.
   const bool was_valid = never_queries() && (is_used || !answer_.failure);
-  const bool is_news = answer_.failure != failure.cause || answer_.failure_detail != failure.detail;
+  const bool is_new_failure =
+      answer_.failure != failure.cause || answer_.failure_detail != failure.detail;
   if (sources_.query && was_valid) {
     due_ = now.steady + place_.until_own_time(settings_.interval, "interval:", now.wall);
   }
   const bool is_final = !sources_.query && sources_.record->is_known();
-  if (is_news && ((was_valid && is_used) || is_final)) {
+  if (is_new_failure && ((was_valid && is_used) || is_final)) {
     fail(std::move(failure));
   }
   if (is_final) {
@@ -204,7 +205,7 @@ void ControllerPoll::plan_next(Now now) {
 void ControllerPoll::query(Now now) {
   evidence_from_.reset();
   queried_ = now.steady;
-  asked_node_ = node_;
+  queried_node_ = node_;
   if (!sources_.query) {
     fail(sources_.record->judge(node_, now.wall).failure.value_or(QueryFailure{}));
     due_ = kNever;
@@ -222,7 +223,7 @@ void ControllerPoll::query(Now now) {
     fail({SlurmFailure::kBadConfiguration,
           "'" + node_ + "' is not a Slurm node name; set slurm.nodeName to the name of one node"});
     due_ = kNever;
-  } else if (auto failure = sources_.query->ask(node_, now)) {
+  } else if (auto failure = sources_.query->query(node_, now)) {
     fail(*std::move(failure));
     due_ = now.steady + backoff_.next();
   } else {
@@ -236,7 +237,7 @@ void ControllerPoll::take_result(Now now) {
     return;
   }
   counters_.last_took = now.steady - queried_;
-  if (asked_node_ != node_ || never_queries()) {
+  if (queried_node_ != node_ || never_queries()) {
     return;  // a record has come meanwhile
   }
   if (!result->failure) {

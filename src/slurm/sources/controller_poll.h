@@ -93,7 +93,7 @@ class ControllerPoll {
   PollSettings settings_;
   PollSources sources_;
   Random random_;
-  std::string node_, asked_node_;  // asked_node_: of the query under way
+  std::string node_, queried_node_;  // queried_node_: of the query under way
   SitePlace place_;
   Backoff backoff_;
   TokenBucket evidence_;

@@ -31,7 +31,7 @@ class NodeSource {
 
   // Begins a query about `node`, a valid_node_name() (slurm_client.h). A failure when it cannot
   // even begin; then none is under way. Not to be called while busy().
-  virtual std::optional<QueryFailure> ask(const std::string& node, Now now) = 0;
+  virtual std::optional<QueryFailure> query(const std::string& node, Now now) = 0;
   virtual bool busy() const = 0;
   // The answer, exactly once per query that began; ends the query at its own deadline.
   virtual std::optional<QueryResult> poll(Now now) = 0;

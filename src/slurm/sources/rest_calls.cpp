@@ -25,7 +25,7 @@ std::string stable_words(const std::string& reason) {
   return reason;
 }
 
-std::string cure_of(const std::string& reason) {
+std::string fix_of(const std::string& reason) {
   if (contains(reason, "wrong version number")) {
     return "; it does not use TLS on this port: put a TLS proxy in front of slurmrestd and set "
            "slurmRestURL to the proxy";
@@ -57,14 +57,14 @@ QueryFailure transport_failure(const RestSettings& server, const Error& error) {
     case Code::kInternal:
       return failure(reason);
     default:
-      return failure(reason + cure_of(reason));
+      return failure(reason + fix_of(reason));
   }
 }
 
 // HTTP 401: slurmrestd itself does not take us. `token` says where the token is that was sent, ""
 // if none was.
-QueryFailure refused_failure(const RestSettings& server, const std::string& token,
-                             const std::string& user) {
+QueryFailure rejected_failure(const RestSettings& server, const std::string& token,
+                              const std::string& user) {
   if (!token.empty()) {
     const std::string whom = user.empty() ? "" : " for user " + user;
     return {SlurmFailure::kTokenRefused,
@@ -123,12 +123,12 @@ std::string RestCalls::user() const {
   return claims && !claims->user.empty() ? claims->user : settings_.own_user();
 }
 
-void RestCalls::get(const std::string& path, SteadyTime now, std::size_t news_at) {
+void RestCalls::get(const std::string& path, SteadyTime now, std::size_t notify_at) {
   stream_.reset();  // before the next, so that its connection can be used again
   http::Request request;
   request.path = path;
   request.timeout = deadline_ - now;
-  request.news_at = news_at;
+  request.notify_at = notify_at;
   if (!user_.empty()) {
     request.headers.emplace_back("X-SLURM-USER-NAME", user_);
   }
@@ -167,7 +167,7 @@ RestCalls::End RestCalls::judge() {
       return {0, QueryFailure{SlurmFailure::kRestUnavailable,
                               settings_.name() + ": it closed the connection without an answer"}};
     case kUnauthorized:
-      return {status, refused_failure(settings_, token_.text.empty() ? "" : token_.where, user_)};
+      return {status, rejected_failure(settings_, token_.text.empty() ? "" : token_.where, user_)};
     default:
       return {status, std::nullopt};
   }
@@ -198,7 +198,7 @@ bool RestCalls::may_be_the_version(int status, const QueryFailure& failure) {
   return true;
 }
 
-QueryFailure RestCalls::told(QueryFailure failure) const {
+QueryFailure RestCalls::to_report(QueryFailure failure) const {
   return before_ && before_->cause == SlurmFailure::kControllerUnreachable ? *before_
                                                                            : std::move(failure);
 }

@@ -55,8 +55,8 @@ class RestCalls {
 
   // A query begins. Why it cannot; nothing when version() may be queried.
   std::optional<QueryFailure> begin(Now now);
-  // `news_at` as in http::Request.
-  void get(const std::string& path, SteadyTime now, std::size_t news_at = 0);
+  // `notify_at` as in http::Request.
+  void get(const std::string& path, SteadyTime now, std::size_t notify_at = 0);
   std::optional<End> poll(SteadyTime now, const Take& take);
   void end();  // of the query
 
@@ -75,7 +75,7 @@ class RestCalls {
   // Whether a server's failure may be that of this version alone: then version() is the one below.
   bool may_be_the_version(int status, const QueryFailure& failure);
   // Of two versions' words the clearer ones.
-  QueryFailure told(QueryFailure failure) const;
+  QueryFailure to_report(QueryFailure failure) const;
   // An answer longer than `what` it can only have: "the record of one node".
   QueryFailure too_long(const std::string& what) const;
 

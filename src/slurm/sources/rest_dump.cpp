@@ -127,7 +127,7 @@ Result<DumpSource::Answer> RestDump::judge_nodes(SteadyTime now) {
 }
 
 Error RestDump::fail(QueryFailure failure) {
-  return {Code::kUnavailable, failure_text(calls_.told(std::move(failure)))};
+  return {Code::kUnavailable, failure_text(calls_.to_report(std::move(failure)))};
 }
 
 }  // namespace slurmlet::slurm

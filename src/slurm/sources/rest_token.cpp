@@ -63,21 +63,21 @@ std::string_view bare_token(std::string_view text) {
 }
 
 std::optional<QueryFailure> token_problem(const RestToken& token, WallTime now) {
-  const auto refused = [](const std::string& detail) {
+  const auto rejected = [](const std::string& detail) {
     return QueryFailure{node::SlurmFailure::kTokenRefused, detail};
   };
   if (token.problem && token.problem->code == Code::kTimeout) {
     return QueryFailure{node::SlurmFailure::kFileSystemHangs, token.problem->message};
   }
   if (token.problem) {
-    return refused(token.problem->message);
+    return rejected(token.problem->message);
   }
   if (!can_stand_in_a_header(token.text)) {
-    return refused(token.where + " contains more than a token");
+    return rejected(token.where + " contains more than a token");
   }
   const auto claims = token_claims(token.text);
   if (claims && claims->expires && *claims->expires <= now) {
-    return refused("the token in " + token.where + " expired at " + rfc3339(*claims->expires));
+    return rejected("the token in " + token.where + " expired at " + rfc3339(*claims->expires));
   }
   return std::nullopt;
 }

@@ -51,7 +51,7 @@ QueryResult interpret_dump(const CommandOutput& output, std::string_view nonce,
   return {*std::move(record), std::nullopt};
 }
 
-std::optional<QueryFailure> ScontrolSource::ask(const std::string& node, Now now) {
+std::optional<QueryFailure> ScontrolSource::query(const std::string& node, Now now) {
   ClientSettings settings = settings_;
   if (settings.conf.empty()) {
     settings.conf = place_.conf;
@@ -72,7 +72,7 @@ std::optional<QueryFailure> ScontrolSource::ask(const std::string& node, Now now
   if (auto started = runner_->start(spec, now.steady); !started) {
     return classify_start(started.error());
   }
-  asked_ = node;
+  queried_ = node;
   nonce_ = *std::move(nonce);
   touched_ = {spec.argv.front(), settings.conf};
   return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<QueryResult> ScontrolSource::poll(Now now) {
   if (!runner_->running() || !runner_->poll(now.steady, output)) {
     return std::nullopt;
   }
-  QueryResult result = interpret_dump(output, nonce_, asked_);
+  QueryResult result = interpret_dump(output, nonce_, queried_);
   limits_rate_ =
       limits_rate_ || (result.failure && result.failure->cause == SlurmFailure::kRateLimited);
   verbose_ = result.failure && output.timed_out;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/command.h"
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "slurm/answers/slurm_client.h"
 #include "slurm/sources/node_source.h"
 
@@ -26,7 +26,7 @@ class ScontrolSource final : public NodeSource {
   ScontrolSource(ClientSettings settings, std::unique_ptr<CommandRunner> runner)
       : settings_(std::move(settings)), runner_(std::move(runner)) {}
 
-  std::optional<QueryFailure> ask(const std::string& node, Now now) override;
+  std::optional<QueryFailure> query(const std::string& node, Now now) override;
   bool busy() const override { return runner_->running(); }
   std::optional<QueryResult> poll(Now now) override;
   SteadyTime wake_at() const override { return busy() ? runner_->deadline() : kNever; }
@@ -39,9 +39,9 @@ class ScontrolSource final : public NodeSource {
   ClientSettings settings_;
   ClusterPlace place_;
   std::unique_ptr<CommandRunner> runner_;
-  std::string asked_, nonce_;         // of the query under way
+  std::string queried_, nonce_;       // of the query under way
   std::vector<std::string> touched_;  // by it
-  SideCall<std::optional<QueryFailure>> look_;
+  DetachedTask<std::optional<QueryFailure>> look_;
   bool verbose_ = false;      // the last query hung: only with -v scontrol reports a rate limit
   bool limits_rate_ = false;  // slurmctld has reported one, whatever slurm.conf here says
 };

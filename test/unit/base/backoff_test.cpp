@@ -81,7 +81,7 @@ TEST(BackoffTest, APauseThatIsAskedForIsKeptSpreadAndBounded) {
       {hours{24}, 1.0, seconds{75}},
   };
   for (const auto& row : kRows) {
-    EXPECT_EQ(asked_pause(row.asked, fakes::fixed_random(row.random)), row.pause);
+    EXPECT_EQ(requested_pause(row.asked, fakes::fixed_random(row.random)), row.pause);
     // After two failures the delay of a back-off of its own may be longer.
     Backoff backoff{seconds{3}, seconds{3}, seconds{9}, fakes::fixed_random(row.random)};
     EXPECT_EQ(backoff.next(row.asked), std::max(Duration{seconds{3}}, row.pause));

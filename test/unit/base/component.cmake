@@ -13,7 +13,7 @@ set(COMPONENT_TESTS
   published_test.cpp
   result_test.cpp
   rfc3339_test.cpp
-  side_call_test.cpp
+  detached_task_test.cpp
   signals_test.cpp
   slow_value_test.cpp
   text_test.cpp

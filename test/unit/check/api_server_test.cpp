@@ -13,9 +13,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Stage = RequestFailure::Stage;
 
-const ServerWords kWords{"https://a:1", "kubernetes.server", "/ca.crt"};
+const ServerNames kWords{"https://a:1", "kubernetes.server", "/ca.crt"};
 
-Finding judged(Stage stage, int http_status = 0, const ServerWords& words = kWords) {
+Finding judged(Stage stage, int http_status = 0, const ServerNames& words = kWords) {
   ServerAnswer answer;
   answer.problem =
       Error{Code::kUnavailable, "GET /x: y", {}, RequestFailure{stage, http_status, "y"}};
@@ -56,7 +56,7 @@ TEST(ApiServerTest, HowFarACallCame) {
 }
 
 TEST(ApiServerTest, WordsOfWhoAsks) {
-  ServerWords words = kWords;
+  ServerNames words = kWords;
   words.ca_expired = "at 2026-01-01T00:00:00Z";
   EXPECT_THAT(judged(Stage::kServerExpired, 0, words).fix, HasSubstr("present CA"));
   EXPECT_THAT(judged(Stage::kServerExpired, 0, words).found, HasSubstr("/ca.crt expired at 2026"));

@@ -110,9 +110,9 @@ TEST(CheckNode, NodeAndLease) {
   seen.holder_identity = "n1/abc";
   const auto judged = [&] { return node_findings(seen, wanted_node()); };
   EXPECT_THAT(judged(), ElementsAre(found(Severity::kInfo, "not registered: slurmlet registers")));
-  seen.gone_with = "m1";
+  seen.deleted_with = "m1";
   EXPECT_THAT(judged().at(0).cause, HasSubstr("again until the next boot"));
-  seen.gone_until = "2026-06-21T00:10:00Z";
+  seen.deleted_until = "2026-06-21T00:10:00Z";
   EXPECT_THAT(judged().at(0).cause, HasSubstr("again until 2026-06-21T00:10:00Z"));
   seen.node = live_node();
   EXPECT_THAT(judged(), ElementsAre(found(Severity::kOk, "uid-1")));
@@ -145,7 +145,7 @@ TEST(CheckNode, NodeAndLease) {
 TEST(CheckMachine, Slurmd) {
   node::SlurmdFacts slurmd;
   EXPECT_THAT(slurmd_finding(slurmd), found(Severity::kWarning, "cannot determine"));
-  slurmd = {node::SlurmdFacts::Liveness::kRunning, 15, "22.05.8", "", {}};
+  slurmd = {node::SlurmdFacts::Liveness::kRunning, 15, "22.05.8", ""};
   EXPECT_THAT(slurmd_finding(slurmd), found(Severity::kOk, "pid 15, 22.05.8"));
   slurmd.liveness = node::SlurmdFacts::Liveness::kStopped;
   EXPECT_THAT(slurmd_finding(slurmd), found(Severity::kError, "suspended", "kill -CONT 15"));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 #include "cli/commands.h"
 #include "config/load.h"
 

@@ -16,7 +16,7 @@ class BootstrapPauseTest : public ::testing::Test {
  protected:
   Duration pause_after_a_try() {
     pause_.tried(kNow);
-    return pause_.refused() - kNow;
+    return pause_.rejected() - kNow;
   }
 
   fakes::TempTree tree_;
@@ -24,7 +24,7 @@ class BootstrapPauseTest : public ::testing::Test {
 };
 
 TEST_F(BootstrapPauseTest, TheFirstIsAtOnceThenThePausesGrowToAnHour) {
-  EXPECT_LT(pause_.refused(), kNow);
+  EXPECT_LT(pause_.rejected(), kNow);
   Duration longest = pause_after_a_try();
   EXPECT_GE(longest, minutes{1});
   for (int tries = 0; tries < 20; ++tries) {
@@ -39,22 +39,22 @@ TEST_F(BootstrapPauseTest, AnotherTokenIsTriedAtOnceAndThePausesBeginAnew) {
   tree_.file("token", "old");
   const Duration first = pause_after_a_try();
   EXPECT_GT(pause_after_a_try(), first);
-  EXPECT_GT(pause_.refused(), kNow) << "nothing changed";
+  EXPECT_GT(pause_.rejected(), kNow) << "nothing changed";
   tree_.file("token", "another");
-  EXPECT_LT(pause_.refused(), kNow);
+  EXPECT_LT(pause_.rejected(), kNow);
   EXPECT_EQ(pause_after_a_try(), first);
 }
 
 TEST_F(BootstrapPauseTest, ATokenThatComesWhileABootstrapIsTriedIsNotMissed) {
-  EXPECT_LT(pause_.refused(), kNow);
+  EXPECT_LT(pause_.rejected(), kNow);
   tree_.file("token", "new");
   pause_.tried(kNow);
-  EXPECT_LT(pause_.refused(), kNow);
+  EXPECT_LT(pause_.rejected(), kNow);
 }
 
 TEST_F(BootstrapPauseTest, ItWakesNobodyWhileTheCredentialIsAccepted) {
   EXPECT_EQ(pause_.fd(), -1);
-  (void)pause_.refused();
+  (void)pause_.rejected();
   EXPECT_GE(pause_.fd(), 0);
   pause_.accepted();
   EXPECT_EQ(pause_.fd(), -1);

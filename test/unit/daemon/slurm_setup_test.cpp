@@ -34,11 +34,11 @@ class DiscoverSlurm : public testing::Test {
 TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesNeedsTheSetting) {
   slurmd_.options.future = true;
   EXPECT_EQ(discover().node_name, "");
-  EXPECT_THAT(discover().refusal, HasSubstr("set slurm.nodeName"));
+  EXPECT_THAT(discover().name_problem, HasSubstr("set slurm.nodeName"));
   settings_.slurm.node_name = "fut3";
   EXPECT_EQ(discover().node_name, "fut3");
   EXPECT_EQ(discover().watch.identity.node_name, "fut3");
-  EXPECT_EQ(discover().refusal, "");
+  EXPECT_EQ(discover().name_problem, "");
 }
 
 TEST_F(DiscoverSlurm, TellsTheClusterAndHowSlurmCountsCpus) {
@@ -107,9 +107,9 @@ TEST_F(DiscoverSlurm, AConfigurationThatOthersMayChangeIsNotUsed) {
     settings_.slurm.conf = set ? tree_.path("slurm.conf").string() : "";
     slurmd_.in_unit = set;
     const auto setup = discover();
-    EXPECT_THAT(setup.refusal,
+    EXPECT_THAT(setup.name_problem,
                 HasSubstr("mode 0666; chmod o-w " + tree_.path("slurm.conf").string()));
-    EXPECT_EQ(setup.refusal_cause, node::SlurmFailure::kBadConfiguration);
+    EXPECT_EQ(setup.name_problem_cause, node::SlurmFailure::kBadConfiguration);
     EXPECT_EQ(setup.node_name, "");
     EXPECT_EQ(setup.conf.cluster_name, "");
   }
@@ -118,11 +118,11 @@ TEST_F(DiscoverSlurm, AConfigurationThatOthersMayChangeIsNotUsed) {
 TEST_F(DiscoverSlurm, AGresConfOrAnIncludeThatOthersMayChangeIsNotUsed) {
   tree_.file("gres.conf", "AutoDetect=nvml\n", 0666);
   settings_.slurm.node_name = "vm";
-  EXPECT_THAT(discover().refusal, HasSubstr("gres.conf has owner"));
+  EXPECT_THAT(discover().name_problem, HasSubstr("gres.conf has owner"));
   EXPECT_EQ(discover().node_name, "");
   tree_.remove("gres.conf").file("slurm.conf", "Include nodes.conf\n");
   tree_.file("nodes.conf", "NodeName=vm\n", 0666);
-  EXPECT_THAT(discover().refusal, HasSubstr("nodes.conf has owner"));
+  EXPECT_THAT(discover().name_problem, HasSubstr("nodes.conf has owner"));
 }
 
 TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
@@ -135,7 +135,7 @@ TEST_F(DiscoverSlurm, ACommandTakesNoConfigurationFromAProcess) {
   EXPECT_NE(setup.place.conf, slurmd_.conf);
   slurmd_.conf = slurmd_.options.conf_file = "";  // of another user, for who may not look into it
   slurmd_.in_unit = false;
-  EXPECT_EQ(discover().refusal, "");
+  EXPECT_EQ(discover().name_problem, "");
   if (setup.conf.path.empty()) {  // this machine has none in the usual places
     EXPECT_THAT(setup.problem, HasSubstr("commands ignore a running slurmd's slurm.conf"));
   }

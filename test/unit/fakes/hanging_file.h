@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/side_call.h"
+#include "base/detached_task.h"
 
 namespace slurmlet::fakes {
 
@@ -18,14 +18,14 @@ inline const bool is_patient = (file_patience = std::chrono::minutes{1}, true);
 
 // What was begun aside. Its last steps must not meet another test, nor what the end of the process
 // destroys.
-inline void let_side_calls_end() {
+inline void let_detached_tasks_end() {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{1};
-  while (side_calls_under_way() > 0 && std::chrono::steady_clock::now() < limit) {
+  while (detached_tasks_under_way() > 0 && std::chrono::steady_clock::now() < limit) {
     std::this_thread::yield();
   }
 }
 
-// What is done aside (base/side_call.h) hangs where it touches this path, until answer().
+// What is done aside (base/detached_task.h) hangs where it touches this path, until answer().
 class HangingFile {
  public:
   explicit HangingFile(std::string path) : path_(std::move(path)) {
@@ -39,7 +39,7 @@ class HangingFile {
   ~HangingFile() {
     answer();
     if (!is_one_left()) {
-      let_side_calls_end();
+      let_detached_tasks_end();
     }
   }
 

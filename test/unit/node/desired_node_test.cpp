@@ -49,7 +49,7 @@ TEST(DesiredNodeTest, Labels) {
           Pair("slurmlet.io/version", "0.1.0"), Pair("slurmlet.io/slurm-version", "22.05.8"),
           Pair("slurmlet.io/slurm-cluster", "alps"), Pair("partition.slurmlet.io/batch", "true"),
           Pair("partition.slurmlet.io/gpu", "true")));
-  EXPECT_THAT(desired(good_facts()).untold_labels, IsEmpty());
+  EXPECT_THAT(desired(good_facts()).unknown_label_prefixes, IsEmpty());
 }
 
 TEST(DesiredNodeTest, LabelsFollowThePolicy) {
@@ -444,7 +444,7 @@ TEST(DesiredNodeTest, PodsAreZeroInBothMaps) {
 
 struct Change {
   const char* what;
-  std::function<void(HostFacts& facts, Circumstances& circumstances)> make;
+  std::function<void(HostFacts& facts, ReadyContext& ready_context)> make;
 };
 
 const std::vector<Change> kChanges = {
@@ -470,14 +470,14 @@ TEST(DesiredNodeMakerTest, MakesItAnewWhereSomethingHasChanged) {
   for (const Change& change : kChanges) {
     DesiredNodeMaker maker{policy, "0.1.0"};
     HostFacts facts = good_facts();
-    Circumstances circumstances;
-    EXPECT_EQ(maker.follow(facts, circumstances), desired(facts)) << change.what;
-    EXPECT_EQ(maker.follow(facts, circumstances), std::nullopt) << change.what;
+    ReadyContext ready_context;
+    EXPECT_EQ(maker.follow(facts, ready_context), desired(facts)) << change.what;
+    EXPECT_EQ(maker.follow(facts, ready_context), std::nullopt) << change.what;
     const HostFacts before = facts;
-    change.make(facts, circumstances);
-    const DesiredNode changed = desired_node(facts, policy, circumstances, "0.1.0");
-    EXPECT_EQ(maker.follow(facts, circumstances), changed) << change.what;
-    EXPECT_EQ(maker.follow(facts, circumstances), std::nullopt) << change.what;
+    change.make(facts, ready_context);
+    const DesiredNode changed = desired_node(facts, policy, ready_context, "0.1.0");
+    EXPECT_EQ(maker.follow(facts, ready_context), changed) << change.what;
+    EXPECT_EQ(maker.follow(facts, ready_context), std::nullopt) << change.what;
     EXPECT_EQ(maker.follow(before, {}), desired(before)) << change.what << " and back";
   }
 }

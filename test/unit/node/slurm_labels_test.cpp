@@ -160,7 +160,7 @@ TEST(SlurmLabelsTest, EachKindCanBeSwitchedOff) {
   NodePolicy none = policy_for("n1");
   none.slurm_labels = {"none"};
   EXPECT_THAT(slurm_labels(labelled(), none), IsEmpty());
-  EXPECT_THAT(untold_slurm_labels(HostFacts{}, none), IsEmpty());
+  EXPECT_THAT(unknown_label_prefixes(HostFacts{}, none), IsEmpty());
 }
 
 TEST(SlurmLabelsTest, OnlyActiveFeaturesCount) {
@@ -217,20 +217,20 @@ TEST(SlurmLabelsTest, GpuTypes) {
 }
 
 TEST(SlurmLabelsTest, WhatIsUntold) {
-  EXPECT_THAT(untold_slurm_labels(good_facts(), policy_for("n1")), IsEmpty());
+  EXPECT_THAT(unknown_label_prefixes(good_facts(), policy_for("n1")), IsEmpty());
   HostFacts facts = good_facts();
   facts.slurm.record->partitions_known = false;
-  EXPECT_THAT(untold_slurm_labels(facts, policy_for("n1")),
+  EXPECT_THAT(unknown_label_prefixes(facts, policy_for("n1")),
               UnorderedElementsAre("partition.slurmlet.io/"));
   EXPECT_FALSE(labels_of(facts).contains("partition.slurmlet.io/batch"));
   facts.slurm.record.reset();
-  EXPECT_THAT(untold_slurm_labels(facts, policy_for("n1")),
+  EXPECT_THAT(unknown_label_prefixes(facts, policy_for("n1")),
               UnorderedElementsAre("partition.slurmlet.io/", "feature.slurmlet.io/",
                                    "gpu-type.slurmlet.io/", "slurmlet.io/gpu-type",
                                    "slurmlet.io/slurm-version", "slurmlet.io/slurm-cluster"));
   NodePolicy policy = policy_for("n1");
   policy.slurm_labels = {"version"};
-  EXPECT_THAT(untold_slurm_labels(facts, policy),
+  EXPECT_THAT(unknown_label_prefixes(facts, policy),
               UnorderedElementsAre("slurmlet.io/slurm-version"));
 }
 

@@ -169,7 +169,7 @@ TEST_P(AuthorizationMatrix, SendsTheKubeletsQueriesAndFollowsTheAnswers) {
         endpoint.api_.tokens = [&](const std::string&) {
           return fakes::FakeReviewApi::user(identity.name);
         };
-        endpoint.api_.access = [&](const kube::AccessQuestion& query) {
+        endpoint.api_.access = [&](const kube::AccessCheck& query) {
           EXPECT_EQ(query.user.name, identity.name);
           EXPECT_EQ(query.verb, method.verb);
           EXPECT_EQ(query.node_name, "n1");
@@ -235,7 +235,7 @@ TEST(AuthorizationMatrixCells, InWords) {
                                        [&row](const auto& one) { return one.name == row.who; });
     ASSERT_NE(identity, kIdentities.end());
     Endpoint endpoint;
-    endpoint.api_.access = [identity](const kube::AccessQuestion& query) {
+    endpoint.api_.access = [identity](const kube::AccessCheck& query) {
       return kube::AccessReview{identity->may(query.verb, query.subresource), ""};
     };
     EXPECT_EQ(endpoint.send(request(row.method, row.path), certificate(row.who)).status, row.status)
@@ -247,7 +247,7 @@ TEST(AuthorizationMatrixCells, NothingReachesAHandlerWithoutAuthorization) {
   for (const Path& path : kPaths) {
     for (const Method& method : kMethods) {
       Endpoint endpoint;
-      endpoint.api_.access = [](const kube::AccessQuestion&) {
+      endpoint.api_.access = [](const kube::AccessCheck&) {
         return Error{Code::kUnavailable, "down"};
       };
       EXPECT_EQ(endpoint.send(request(method.name, path.path), {}).status, 401) << path.path;

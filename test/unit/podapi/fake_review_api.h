@@ -17,11 +17,11 @@ class FakeReviewApi final : public kube::ReviewApi {
  public:
   // --- scripted by the test: answers the next poll(); otherwise answer_…() does
   std::function<Result<kube::TokenReview>(const std::string&)> tokens;
-  std::function<Result<kube::AccessReview>(const kube::AccessQuestion&)> access;
+  std::function<Result<kube::AccessReview>(const kube::AccessCheck&)> access;
 
   // --- seen by the test
   std::vector<std::string> reviewed_tokens;
-  std::vector<kube::AccessQuestion> reviewed_access;
+  std::vector<kube::AccessCheck> reviewed_access;
 
   void answer_token(Result<kube::TokenReview> answer) { *last_token_ = std::move(answer); }
   void answer_access(Result<kube::AccessReview> answer) { *last_access_ = std::move(answer); }
@@ -41,7 +41,7 @@ class FakeReviewApi final : public kube::ReviewApi {
     return std::make_unique<Call<kube::TokenReview>>(last_token_, now);
   }
   std::unique_ptr<kube::PendingCall<kube::AccessReview>> review_access(
-      const kube::AccessQuestion& query, SteadyTime now) override {
+      const kube::AccessCheck& query, SteadyTime now) override {
     reviewed_access.push_back(query);
     last_access_ = std::make_shared<Slot<kube::AccessReview>>();
     if (access) {

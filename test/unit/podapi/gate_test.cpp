@@ -66,10 +66,10 @@ class GateTest : public ::testing::Test {
   void guess();
   void let_everyone_in() {
     api_.tokens = [](const std::string& token) { return FakeReviewApi::user("user of " + token); };
-    api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{true, ""}; };
+    api_.access = [](const kube::AccessCheck&) { return kube::AccessReview{true, ""}; };
   }
   void allow_only(const std::string& subresource) {
-    api_.access = [subresource](const kube::AccessQuestion& query) {
+    api_.access = [subresource](const kube::AccessCheck& query) {
       return kube::AccessReview{query.subresource == subresource, ""};
     };
   }
@@ -103,7 +103,7 @@ TEST_F(GateTest, LogsChangedDecisionsWithALimit) {
     EXPECT_EQ(status(with_token("/metrics", "one")), 200);
     clock_.advance(options_.allowed_ttl);  // expires the result
   }
-  api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{false, ""}; };
+  api_.access = [](const kube::AccessCheck&) { return kube::AccessReview{false, ""}; };
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(status(with_token("/metrics", "one")), 403);
     clock_.advance(options_.denied_ttl);
@@ -159,12 +159,11 @@ TEST_F(GateTest, ACertificateNamesItsUser) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
   ASSERT_EQ(api_.reviewed_access.size(), 1U);
-  EXPECT_EQ(
-      api_.reviewed_access[0],
-      (kube::AccessQuestion{{"alice", "", {"dev", "system:masters", "system:authenticated"}, {}},
-                            "get",
-                            "metrics",
-                            "n1"}));
+  EXPECT_EQ(api_.reviewed_access[0],
+            (kube::AccessCheck{{"alice", "", {"dev", "system:masters", "system:authenticated"}, {}},
+                               "get",
+                               "metrics",
+                               "n1"}));
   EXPECT_THAT(api_.reviewed_tokens, IsEmpty()) << "the certificate comes first";
 }
 
@@ -324,7 +323,7 @@ TEST_F(GateTest, ARevokedTokenIsUnauthenticatedAgain) {
 }
 
 TEST_F(GateTest, AnswersBelongToOneUserVerbAndSubresource) {
-  api_.access = [](const kube::AccessQuestion& query) {
+  api_.access = [](const kube::AccessCheck& query) {
     return kube::AccessReview{query.user.name == "a" && query.user.groups.size() == 1 &&
                                   query.verb == "get" && query.subresource == "metrics",
                               ""};
@@ -387,7 +386,7 @@ TEST_F(GateTest, AnUnreachableApiServerNeverAllows) {
   }
   EXPECT_EQ(api_.reviewed_tokens.size(), 4U) << "errors are not kept";
 
-  api_.access = [](const kube::AccessQuestion&) { return kDown; };
+  api_.access = [](const kube::AccessCheck&) { return kDown; };
   EXPECT_EQ(status(request("GET", "/pods"), certificate("a")), 503);
   EXPECT_THAT(reviewed_subresources(), ElementsAre("pods")) << "an error is not a no";
   let_everyone_in();
@@ -399,7 +398,7 @@ TEST_F(GateTest, CachedResultsOutliveAnOutage) {
   let_everyone_in();
   EXPECT_EQ(status(with_token("/metrics", "t")), 200);
   api_.tokens = [](const std::string&) { return kDown; };
-  api_.access = [](const kube::AccessQuestion&) { return kDown; };
+  api_.access = [](const kube::AccessCheck&) { return kDown; };
   clock_.advance(minutes{1});
   EXPECT_EQ(status(with_token("/metrics", "t")), 200);
   clock_.advance(minutes{1});
@@ -520,7 +519,7 @@ TEST_F(GateTest, RandomTokensOfAKnownAddressLeaveRoomForKnownTokens) {
 TEST_F(GateTest, UsersWithoutRightsDoNotLockOutOthers) {
   options_.max_cached = 8;
   api_.tokens = [](const std::string& token) { return FakeReviewApi::user(token); };
-  api_.access = [](const kube::AccessQuestion& query) {
+  api_.access = [](const kube::AccessCheck& query) {
     return kube::AccessReview{query.user.name == "prometheus", ""};
   };
   EXPECT_EQ(status(with_token("/metrics", "prometheus")), 200);
@@ -536,7 +535,7 @@ TEST_F(GateTest, UsersWithoutRightsDoNotLockOutOthers) {
 TEST_F(GateTest, AUserThatLosesItsRightsIsUnknownAgain) {
   allow_reviews({0, 2});
   bool allowed = true;
-  api_.access = [&](const kube::AccessQuestion&) { return kube::AccessReview{allowed, ""}; };
+  api_.access = [&](const kube::AccessCheck&) { return kube::AccessReview{allowed, ""}; };
   EXPECT_EQ(status(request("GET", "/metrics"), certificate("u")),
             200);  // from the bucket of unknown access
   clock_.advance(minutes{5});
@@ -553,7 +552,7 @@ TEST_F(GateTest, AUserThatLosesItsRightsIsUnknownAgain) {
 
 TEST_F(GateTest, ReviewsOfAccessAreLimitedToo) {
   allow_reviews({5, 3});
-  api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{false, ""}; };
+  api_.access = [](const kube::AccessCheck&) { return kube::AccessReview{false, ""}; };
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(status(request("GET", "/metrics"), certificate("u" + std::to_string(i))), 403);
   }

@@ -209,7 +209,7 @@ TEST_F(GateAndRoutesTest, AnswersAfterTheGatesDecision) {
   EXPECT_THAT(handler_.take_answers(clock_.now(), next_), IsEmpty());
   EXPECT_EQ(next_, clock_.now().steady + seconds{10});
   handler_.forget(3);
-  api_.access = [](const kube::AccessQuestion& query) {
+  api_.access = [](const kube::AccessCheck& query) {
     return kube::AccessReview{query.subresource == "metrics", ""};
   };
   api_.answer_token(fakes::FakeReviewApi::user("u"));
@@ -224,7 +224,7 @@ TEST_F(GateAndRoutesTest, AnswersAfterTheGatesDecision) {
 }
 
 TEST_F(GateAndRoutesTest, AnswersAtOnceFromTheCache) {
-  api_.access = [](const kube::AccessQuestion&) { return kube::AccessReview{true, ""}; };
+  api_.access = [](const kube::AccessCheck&) { return kube::AccessReview{true, ""}; };
   EXPECT_FALSE(handler_.begin(1, certificate("a"), request("GET", "/pods"), clock_.now()));
   EXPECT_EQ(handler_.take_answers(clock_.now(), next_).size(), 1U);
   const auto response = handler_.begin(2, certificate("a"), request("GET", "/pods"), clock_.now());

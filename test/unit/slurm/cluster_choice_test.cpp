@@ -27,7 +27,7 @@ SlurmdSeen slurmd(int pid, const std::string& name, const std::string& conf,
 TEST(ClusterChoice, WithoutASlurmdThereIsNothingToChoose) {
   const auto choice = choose_cluster({}, {"", "", kUsual});
   EXPECT_EQ(choice.conf, "");
-  EXPECT_EQ(choice.refusal, "");
+  EXPECT_EQ(choice.problem, "");
 }
 
 TEST(ClusterChoice, TheFileOfTheOnlySlurmdIsUsed) {
@@ -39,7 +39,7 @@ TEST(ClusterChoice, TheFileOfTheOnlySlurmdIsUsed) {
 TEST(ClusterChoice, TwoClustersAreRefusedByName) {
   const auto choice =
       choose_cluster({slurmd(1, "n1", ""), slurmd(2, "n1", "/srv/b.conf")}, {"", "", kUsual});
-  EXPECT_EQ(choice.refusal,
+  EXPECT_EQ(choice.problem,
             "slurmds of several clusters are running here (/etc/slurm/slurm.conf, /srv/b.conf): "
             "set slurm.conf");
   EXPECT_EQ(choice.conf, "");
@@ -51,7 +51,7 @@ TEST(ClusterChoice, OneClusterByTwoPathsIsOne) {
   const auto choice = choose_cluster({slurmd(1, "n1", tree.path("cache/slurm.conf")),
                                       slurmd(2, "n2", tree.path("conf/slurm.conf"))},
                                      {"", "", kUsual});
-  EXPECT_EQ(choice.refusal, "");
+  EXPECT_EQ(choice.problem, "");
   EXPECT_THAT(choice.slurmds, SizeIs(2));
 }
 
@@ -63,7 +63,7 @@ TEST(ClusterChoice, AFileThatOthersMayPutThereIsNotLookedAt) {
   const auto choice = choose_cluster({slurmd(1, "n1", tree.path("link/slurm.conf")),
                                       slurmd(2, "n2", tree.path("open/slurm.conf"))},
                                      {"", "", kUsual});
-  EXPECT_THAT(choice.refusal, testing::HasSubstr("several clusters"));
+  EXPECT_THAT(choice.problem, testing::HasSubstr("several clusters"));
   EXPECT_THAT(choose_cluster({slurmd(1, "n1", tree.path("link/slurm.conf"))},
                              {tree.path("open/slurm.conf"), "", kUsual})
                   .slurmds,
@@ -73,7 +73,7 @@ TEST(ClusterChoice, AFileThatOthersMayPutThereIsNotLookedAt) {
 TEST(ClusterChoice, TheSettingChoosesTheCluster) {
   const std::vector<SlurmdSeen> two{slurmd(1, "n1", "/srv/a.conf"), slurmd(2, "n2", "/srv/b.conf")};
   const auto choice = choose_cluster(two, {"/srv/b.conf", "", kUsual});
-  EXPECT_EQ(choice.refusal, "");
+  EXPECT_EQ(choice.problem, "");
   ASSERT_THAT(choice.slurmds, SizeIs(1));
   EXPECT_EQ(choice.slurmds[0].pid, 2);
 }
@@ -81,14 +81,14 @@ TEST(ClusterChoice, TheSettingChoosesTheCluster) {
 TEST(ClusterChoice, TheNodeNameChoosesTheCluster) {
   const std::vector<SlurmdSeen> two{slurmd(1, "n1", "/srv/a.conf"), slurmd(2, "n2", "/srv/b.conf")};
   const auto choice = choose_cluster(two, {"", "n1", kUsual});
-  EXPECT_EQ(choice.refusal, "");
+  EXPECT_EQ(choice.problem, "");
   EXPECT_EQ(choice.conf, "/srv/a.conf");
 }
 
 TEST(ClusterChoice, ASlurmdThatSaysTheNodeNameIsPreferredToOnesThatSayNone) {
   const std::vector<SlurmdSeen> two{slurmd(1, "", "/srv/a.conf"), slurmd(2, "n2", "/srv/b.conf")};
   const auto choice = choose_cluster(two, {"", "n2", kUsual});
-  EXPECT_EQ(choice.refusal, "");
+  EXPECT_EQ(choice.problem, "");
   EXPECT_EQ(choice.conf, "/srv/b.conf");
   EXPECT_NE(choose_cluster(two, {"", "n3", kUsual}).conf, "/srv/b.conf");
 }
@@ -97,7 +97,7 @@ TEST(ClusterChoice, ASlurmdWhoseFileCannotBeToldIsNoOtherCluster) {
   SlurmdSeen hidden = slurmd(2, "n1", "");
   hidden.conf_known = false;
   const auto choice = choose_cluster({slurmd(1, "n1", "/srv/a.conf"), hidden}, {"", "", kUsual});
-  EXPECT_EQ(choice.refusal, "");
+  EXPECT_EQ(choice.problem, "");
   EXPECT_EQ(choice.conf, "/srv/a.conf");
 }
 

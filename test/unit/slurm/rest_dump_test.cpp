@@ -41,7 +41,7 @@ TEST_F(RestWholeDumpTest, FindsTheVersionAndAsksForAllNodesWithoutFlags) {
   EXPECT_EQ((*result)->took, seconds{2});
   EXPECT_FALSE(dump_->running());
   EXPECT_EQ(last_path(), "/slurm/v0.0.38/nodes/");
-  EXPECT_GT(http_->stream_requests.back().news_at, 100'000U);
+  EXPECT_GT(http_->stream_requests.back().notify_at, 100'000U);
   // It does not say when that was: ours is another clock.
   ASSERT_TRUE(start(true));
   EXPECT_EQ(last_path(), "/slurm/v0.0.38/nodes/");

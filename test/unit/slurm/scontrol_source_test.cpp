@@ -43,7 +43,7 @@ CommandOutput printed(const std::string& out) {
 class ScontrolSourceTest : public testing::Test {
  protected:
   QueryResult ask_and_end(const CommandOutput& output, const std::string& node = "n1") {
-    EXPECT_FALSE(source_.ask(node, clock_.now()));
+    EXPECT_FALSE(source_.query(node, clock_.now()));
     EXPECT_TRUE(source_.busy());
     program_.end = output;
     return source_.poll(clock_.now()).value_or(QueryResult{});
@@ -87,7 +87,7 @@ TEST_F(ScontrolSourceTest, ReadsWhatReleasesPrint) {
 
 // Somebody may write into a Comment what looks like another node's record.
 TEST_F(ScontrolSourceTest, ALineThatAPersonWroteIsNoRecord) {
-  EXPECT_FALSE(source_.ask("n1", clock_.now()));
+  EXPECT_FALSE(source_.query("n1", clock_.now()));
   const std::string nonce =
       last().extra_environment.back().substr(std::string{"SLURM_TIME_FORMAT=%s"}.size());
   const auto real = [&](std::string text) {
@@ -143,7 +143,7 @@ TEST_F(ScontrolSourceTest, AConfiguredFileWinsOverThatOfTheSlurmd) {
   settings_.conf = "/etc/a.conf";
   ScontrolSource source{settings_, std::make_unique<FakeRunner>(program_)};
   source.set_place({"/srv/b.conf", "head", ""});
-  ASSERT_FALSE(source.ask("n1", clock_.now()));
+  ASSERT_FALSE(source.query("n1", clock_.now()));
   EXPECT_THAT(last().extra_environment, Contains("SLURM_CONF=/etc/a.conf"));
   EXPECT_THAT(last().extra_environment, Not(Contains(HasSubstr("SLURM_CONF_SERVER"))));
 }

@@ -38,7 +38,7 @@ class ScriptedSource final : public NodeSource {
  public:
   explicit ScriptedSource(AskedQueries& asked) : asked_(asked) {}
 
-  std::optional<QueryFailure> ask(const std::string& /*node*/, Now now) override {
+  std::optional<QueryFailure> query(const std::string& /*node*/, Now now) override {
     EXPECT_FALSE(busy()) << "two queries at once";
     asked_.at.push_back(now.steady);
     ends_ = now.steady + asked_.takes();

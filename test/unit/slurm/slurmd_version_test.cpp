@@ -30,7 +30,7 @@ TEST(SlurmdVersion, AsksAndKeepsTheLastVersion) {
   FakeProgram program;
   SlurmdVersion version{std::make_unique<FakeRunner>(program)};
   const SteadyTime now{};
-  version.ask({"/opt/slurmd", "/usr/sbin/slurmd"}, now);
+  version.query({"/opt/slurmd", "/usr/sbin/slurmd"}, now);
   ASSERT_EQ(program.started.size(), 1U);
   EXPECT_EQ(program.started[0].argv, (std::vector<std::string>{"slurmd", "-V"}));
   EXPECT_EQ(program.started[0].programs,
@@ -42,7 +42,7 @@ TEST(SlurmdVersion, AsksAndKeepsTheLastVersion) {
   EXPECT_EQ(version.version(), "25.11.0");
   EXPECT_EQ(version.deadline(), kNever);
 
-  version.ask({"/opt/slurmd", "/usr/sbin/slurmd"}, now);
+  version.query({"/opt/slurmd", "/usr/sbin/slurmd"}, now);
   program.end = CommandOutput{};
   program.end->exit_code = 1;
   EXPECT_FALSE(version.step(now));

@@ -39,7 +39,7 @@ TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceBesideASlurmdThatRunsAlready) {
 }
 
 TEST_F(FactsSlurmdTest, SlurmConfIsReadOnceAtAStartThoughItNamesNoNode) {
-  conf_.refusal = "slurmd runs here several times";
+  conf_.name_problem = "slurmd runs here several times";
   slurmd_starts();
   make();
   (void)facts_->await_site(clock_.now(), options_.first_patience);
@@ -143,12 +143,12 @@ TEST_F(FactsSlurmdTest, ASecondSlurmdIsNotTakenForOursWhenOursDies) {
 TEST_F(FactsSlurmdTest, ARejectedFileIsLookedAtAgainUntilItCounts) {
   const SlurmSetup good = conf_;
   conf_.node_name = "";
-  conf_.refusal = "others may change it";
-  conf_.refusal_cause = node::SlurmFailure::kBadConfiguration;
+  conf_.name_problem = "others may change it";
+  conf_.name_problem_cause = node::SlurmFailure::kBadConfiguration;
   slurmd_starts();
   start();
   EXPECT_EQ(liveness(), Liveness::kUnknown);
-  EXPECT_EQ(facts().slurmd.detail, conf_.refusal);
+  EXPECT_EQ(facts().slurmd.detail, conf_.name_problem);
   EXPECT_EQ(facts().slurm.failure, node::SlurmFailure::kBadConfiguration);
   EXPECT_TRUE(dump_.started.empty());
   conf_ = good;

@@ -73,7 +73,7 @@ class FactsSyncFixture : public ::testing::Test {
         setup.node_name = setup.watch.identity.node_name = name_of_several_;
       } else if (slurmds.size() > 1) {
         setup.node_name.clear();
-        setup.refusal = "slurmd runs here several times";
+        setup.name_problem = "slurmd runs here several times";
       } else if (!option.empty()) {
         setup.node_name = option;
       }
@@ -188,7 +188,7 @@ class FactsSyncFixture : public ::testing::Test {
   const node::HostFacts& facts() const { return facts_->facts(); }
   node::SlurmdFacts::Liveness liveness() const { return facts().slurmd.liveness; }
   int jobs() const { return facts().jobs ? facts().jobs->jobs : -1; }
-  bool grace_over() const { return facts_->circumstances(clock_.now()).slurmd_grace_over; }
+  bool grace_over() const { return facts_->ready_context(clock_.now()).slurmd_grace_over; }
   std::size_t new_queries() const { return dump_.started.size() - queries_; }
 
   fakes::TempTree tree_;

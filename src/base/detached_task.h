@@ -40,8 +40,8 @@ struct SideWork {
   std::string touched();
 };
 
-// What this thread does next may hang at this file. For the messages of SideCall; on other threads
-// than its own it does nothing, nor for the kernel's own files, which do not hang.
+// What this thread does next may hang at this file. For the messages of DetachedTask; on other
+// threads than its own it does nothing, nor for the kernel's own files, which do not hang.
 void touches_file(const std::string& path);
 
 // For tests: called there with the path; may hang in the place of the file system.
@@ -51,13 +51,13 @@ inline std::atomic<void (*)(const std::string& path)> on_touch{nullptr};
 bool run_aside(std::shared_ptr<SideWork> work, std::function<void()> body);
 
 // How many, over all owners.
-int side_calls_under_way();
+int detached_tasks_under_way();
 
 // The end of main(): a thread that still runs must not meet what static destructors have destroyed.
 int end_of_process(int exit_code);
 
 template <typename T>
-class SideCall {
+class DetachedTask {
  public:
   // False while the former has not been taken, and when no thread is to be had. After `limit` it is
   // late in both cases.
@@ -69,14 +69,14 @@ class SideCall {
     state->wakeup.emplace();
     State* const raw = state.get();  // the thread owns it too
     const bool begun = run_aside(state, [raw, work = std::move(work)] { raw->result = work(); });
-    if (begun || !is_refused_) {
+    if (begun || !is_rejected_) {
       limit_ = limit;
       late_at_ = now + limit;
     }
     if (begun) {
       state_ = std::move(state);
     }
-    is_refused_ = !begun;
+    is_rejected_ = !begun;
     return begun;
   }
 
@@ -84,7 +84,7 @@ class SideCall {
   bool busy() const { return state_ != nullptr; }
 
   // The last begin() got no thread.
-  bool is_refused() const { return is_refused_; }
+  bool is_rejected() const { return is_rejected_; }
 
   // The result, once; waits for it no longer than `patience`.
   std::optional<T> take(Duration patience = Duration::zero()) {
@@ -94,7 +94,7 @@ class SideCall {
     return std::move(std::exchange(state_, nullptr)->result);
   }
 
-  bool late(SteadyTime now) const { return (busy() || is_refused_) && now >= late_at_; }
+  bool late(SteadyTime now) const { return (busy() || is_rejected_) && now >= late_at_; }
   // When it becomes late.
   SteadyTime late_at(SteadyTime now) const { return busy() && !late(now) ? late_at_ : kNever; }
   // Readable when there is a result to take; -1 when not busy.
@@ -116,7 +116,7 @@ class SideCall {
   std::shared_ptr<State> state_;
   Duration limit_{};
   SteadyTime late_at_{};
-  bool is_refused_ = false;
+  bool is_rejected_ = false;
 };
 
 // How long a loop waits for a file that it needs now. Tests change it.
@@ -126,7 +126,7 @@ inline std::atomic<Duration> file_patience{std::chrono::milliseconds{500}};
 // has come in time. Waits only for what it has begun: for the same file system again not before it
 // has answered.
 template <typename T, typename Work>
-Result<T> in_time(SideCall<Result<T>>& call, Work work, Duration patience = file_patience) {
+Result<T> in_time(DetachedTask<Result<T>>& call, Work work, Duration patience = file_patience) {
   const bool begun = call.begin(std::move(work), SteadyTime{}, patience);
   if (auto result = call.take(begun ? patience : Duration::zero())) {
     return *std::move(result);
@@ -138,7 +138,7 @@ Result<T> in_time(SideCall<Result<T>>& call, Work work, Duration patience = file
 // The same for what may be repeated and must not be taken for another: an answer to what was begun
 // before is dropped.
 template <typename Work>
-auto in_time_anew(SideCall<Status>& call, Work work) -> decltype(work()) {
+auto in_time_anew(DetachedTask<Status>& call, Work work) -> decltype(work()) {
   call.take();
   if (call.busy()) {
     return Error{Code::kTimeout, call.file() + " does not answer"};

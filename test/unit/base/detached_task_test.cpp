@@ -1,4 +1,4 @@
-#include "base/side_call.h"
+#include "base/detached_task.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 #include "fakes/temp_tree.h"
 
 namespace slurmlet {
-namespace side_call_test {
+namespace detached_task_test {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -58,7 +58,7 @@ std::size_t descriptors() {
 // A result is there before its thread has ended, which holds the descriptor that it woke: the tests
 // of other classes count descriptors. (Not threads: a sanitizer begins one of its own with the
 // first of the process.)
-class SideCallTest : public ::testing::Test {
+class DetachedTaskTest : public ::testing::Test {
  protected:
   void TearDown() override {
     while (descriptors() > descriptors_before_) {
@@ -70,8 +70,8 @@ class SideCallTest : public ::testing::Test {
   std::size_t descriptors_before_ = descriptors();
 };
 
-TEST_F(SideCallTest, GivesTheResultOnce) {
-  SideCall<std::string> call;
+TEST_F(DetachedTaskTest, GivesTheResultOnce) {
+  DetachedTask<std::string> call;
   EXPECT_FALSE(call.busy());
   EXPECT_EQ(call.wake_fd(), -1);
   ASSERT_TRUE(call.begin([] { return std::string{"here"}; }, kNow));
@@ -80,16 +80,16 @@ TEST_F(SideCallTest, GivesTheResultOnce) {
   EXPECT_FALSE(call.busy());
 }
 
-TEST_F(SideCallTest, WakesItsOwner) {
-  SideCall<int> call;
+TEST_F(DetachedTaskTest, WakesItsOwner) {
+  DetachedTask<int> call;
   ASSERT_TRUE(call.begin([] { return 7; }, kNow));
   ASSERT_TRUE(readable(call.wake_fd(), 60'000));
   EXPECT_EQ(call.take(), 7);
 }
 
-TEST_F(SideCallTest, WorkThatHangsIsLateNamesItsFileAndKeepsAnotherFromBeginning) {
+TEST_F(DetachedTaskTest, WorkThatHangsIsLateNamesItsFileAndKeepsAnotherFromBeginning) {
   Held held;
-  SideCall<int> call;
+  DetachedTask<int> call;
   ASSERT_TRUE(call.begin(held.work("/shared/slurm.conf"), kNow, seconds{5}));
   EXPECT_EQ(call.take(std::chrono::milliseconds{1}), std::nullopt);
   EXPECT_FALSE(readable(call.wake_fd(), 0));
@@ -108,11 +108,11 @@ TEST_F(SideCallTest, WorkThatHangsIsLateNamesItsFileAndKeepsAnotherFromBeginning
   EXPECT_TRUE(call.begin([] { return 8; }, kNow));
 }
 
-TEST_F(SideCallTest, ItsOwnerMayGo) {
+TEST_F(DetachedTaskTest, ItsOwnerMayGo) {
   const auto held = std::make_shared<Held>();
   const auto seen = std::make_shared<std::promise<void>>();
   {
-    SideCall<int> call;
+    DetachedTask<int> call;
     ASSERT_TRUE(call.begin(
         [work = held->work(), seen] {
           const int result = work();
@@ -125,13 +125,13 @@ TEST_F(SideCallTest, ItsOwnerMayGo) {
   seen->get_future().wait();
 }
 
-TEST_F(SideCallTest, OnlySoManyHang) {
+TEST_F(DetachedTaskTest, OnlySoManyHang) {
   Held held;
-  std::array<SideCall<int>, 32> calls;
+  std::array<DetachedTask<int>, 32> calls;
   for (auto& call : calls) {
     ASSERT_TRUE(call.begin(held.work(), kNow));
   }
-  SideCall<int> more;
+  DetachedTask<int> more;
   EXPECT_FALSE(more.begin([] { return 1; }, kNow));
   EXPECT_FALSE(more.busy());
   EXPECT_FALSE(more.begin([] { return 1; }, kNow + seconds{4}));
@@ -145,8 +145,8 @@ TEST_F(SideCallTest, OnlySoManyHang) {
   }
 }
 
-TEST_F(SideCallTest, InTimeGivesAResultOrNamesTheFileThatHangs) {
-  SideCall<Result<int>> call;
+TEST_F(DetachedTaskTest, InTimeGivesAResultOrNamesTheFileThatHangs) {
+  DetachedTask<Result<int>> call;
   const auto value = [](int number) { return [number]() -> Result<int> { return number; }; };
   EXPECT_EQ(*in_time(call, value(6), minutes{1}), 6);
   Held held;
@@ -164,11 +164,11 @@ TEST_F(SideCallTest, InTimeGivesAResultOrNamesTheFileThatHangs) {
 }
 
 // The real thing: to open a FIFO waits for its writer.
-TEST_F(SideCallTest, AFileThatHangsHoldsUpNobody) {
+TEST_F(DetachedTaskTest, AFileThatHangsHoldsUpNobody) {
   fakes::TempTree tree;
   const std::string path = tree.path("fifo").string();
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  SideCall<int> call;
+  DetachedTask<int> call;
   ASSERT_TRUE(
       call.begin([path] { return UniqueFd{::open(path.c_str(), O_RDONLY)} ? 1 : 0; }, kNow));
   EXPECT_EQ(call.take(std::chrono::milliseconds{20}), std::nullopt);
@@ -177,10 +177,10 @@ TEST_F(SideCallTest, AFileThatHangsHoldsUpNobody) {
 }
 
 // A thread that hangs does not hold up the end of the process, whose exit code stays.
-TEST(SideCallDeathTest, TheProcessEndsAllTheSame) {
+TEST(DetachedTaskDeathTest, TheProcessEndsAllTheSame) {
   EXPECT_EXIT(
       {
-        SideCall<int> call;
+        DetachedTask<int> call;
         Held held;
         call.begin(held.work(), kNow);
         std::exit(end_of_process(3));
@@ -189,9 +189,9 @@ TEST(SideCallDeathTest, TheProcessEndsAllTheSame) {
 }
 
 // What reads files says which.
-TEST_F(SideCallTest, ReadingNamesTheFile) {
+TEST_F(DetachedTaskTest, ReadingNamesTheFile) {
   Held held;
-  SideCall<int> call;
+  DetachedTask<int> call;
   ASSERT_TRUE(call.begin(
       [work = held.work()] {
         (void)read_file("/nonexistent/a");
@@ -206,5 +206,5 @@ TEST_F(SideCallTest, ReadingNamesTheFile) {
   EXPECT_EQ(call.take(minutes{1}), 7);
 }
 
-}  // namespace side_call_test
+}  // namespace detached_task_test
 }  // namespace slurmlet

@@ -1,4 +1,4 @@
-#include "base/side_call.h"
+#include "base/detached_task.h"
 
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ bool run_aside(std::shared_ptr<SideWork> work, std::function<void()> body) {
   return true;
 }
 
-int side_calls_under_way() { return under_way; }
+int detached_tasks_under_way() { return under_way; }
 
 int end_of_process(int exit_code) {
   if (under_way > 0) {
