@@ -239,7 +239,7 @@ Findings bootstrap_findings(const config::Settings& settings, const std::string&
 Finding serving_finding(const config::Settings& settings,
                         const std::optional<status::DaemonStatus>& daemon, WallTime now) {
   const std::string& file = settings.endpoint.certificate_file;
-  credentials::ServingCertificate serving{settings.endpoint, "", ""};
+  credentials::ServingCertificate serving{settings.endpoint, "localhost", ""};
   if (const Status usable = serving.start(now); !usable) {
     return usable.error().code == Code::kDenied
                ? hidden(usable.error())
