@@ -195,6 +195,15 @@ TEST(CheckMachine, Slurmctld) {
   EXPECT_THAT(judged(), found(Severity::kOk, "not queried: slurmlet-operator reported at "));
 }
 
+TEST(CheckCredentials, TheEndpointsFilesAreTriedAsTheDaemonUsesThem) {
+  config::Settings settings;
+  settings.kubernetes.cert_dir = "/nonexistent";
+  EXPECT_LT(serving_finding(settings, {}, kNow).severity, Severity::kWarning) << "none are set";
+  settings.endpoint.client_ca_file = "/nonexistent/ca.crt";
+  EXPECT_THAT(serving_finding(settings, {}, kNow),
+              found(Severity::kError, "/nonexistent/ca.crt", "into /nonexistent/ca.crt"));
+}
+
 TEST(CheckMachine, Gpus) {
   node::HostFacts facts;
   EXPECT_THAT(gpu_finding(facts), found(Severity::kInfo, "not compared"));
