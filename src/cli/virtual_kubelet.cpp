@@ -39,11 +39,11 @@ const std::vector<IgnoredFlag>& ignored_flags() {
 }
 
 std::string ignored_warning(const IgnoredFlag& flag) {
-  return fmt::format("{} has no effect: {}", flag.flag,
-                     flag.flag.starts_with("--klog.")    ? "use --log-level"
-                     : flag.flag == "--client-verify-ca" ? "use --endpoint-client-ca-file"
-                     : flag.flag == "--metrics-addr"     ? "see endpoint.healthzPort"
-                                                         : "slurmlet runs no pods");
+  return fmt::format("{} has no effect{}", flag.flag,
+                     flag.flag.starts_with("--klog.")    ? ": use --log-level"
+                     : flag.flag == "--client-verify-ca" ? ": use --endpoint-client-ca-file"
+                     : flag.flag == "--metrics-addr"     ? ": see endpoint.healthzPort"
+                                                         : "");
 }
 
 }  // namespace slurmlet::cli

@@ -262,15 +262,15 @@ constexpr Row kRows[] = {
      .flag = "--slurm-stale-after",
      .field = &in<&S::slurm, &L::stale_after>,
      .help = "age from which the last answer is considered out of date, at least one and a half "
-             "intervals; auto: three, at least 5m",
+             "intervals; auto: so many, at least 5m",
      .none = "auto",
      .minimum = 2 * kSecond,
      .maximum = 24 * kHour},
     {.key = "slurm.maxBackoff",
      .flag = "--slurm-max-backoff",
      .field = &in<&S::slurm, &L::max_backoff>,
-     .help = "longest interval between queries while slurmctld does not answer; auto: 5m, or "
-             "slurm.pollInterval if longer",
+     .help = "longest interval between queries while slurmctld does not answer; auto: 5m, longer "
+             "with over 1500 nodes in slurm.conf",
      .none = "auto",
      .minimum = kSecond,
      .maximum = 24 * kHour},

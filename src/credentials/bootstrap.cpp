@@ -295,7 +295,8 @@ void BootstrapPause::tried(SteadyTime now) { until_ = now + backoff_.next(); }
 SteadyTime BootstrapPause::rejected() {
   if (!watch_) {
     watch_.emplace(files_);
-  } else if (!watch_->changed().empty()) {
+  } else if (const bool was_late = !watch_->problem().empty();
+             !watch_->changed().empty() && !was_late) {  // after a late reading all have "changed"
     until_ = {};
     backoff_.reset();
   }

@@ -68,7 +68,11 @@ Status ServingCertificate::make_self_signed(WallTime now, const Files& files) {
   pem.key = std::move(key);
   pem.client_ca = ca ? *ca : std::nullopt;
   pem.certificate_name = pem.key_name = kSelfSigned;
-  const Status published = publish(std::move(pem));
+  const Status published = publish(pem);
+  if (!published && pem.client_ca) {  // no client certificate counts until the file is repaired
+    pem.client_ca.reset();
+    TRY(publish(std::move(pem)));
+  }
   return published && !ca ? Status{ca.error()} : published;
 }
 

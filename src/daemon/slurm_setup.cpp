@@ -134,7 +134,6 @@ void set_places(const config::SlurmSettings& settings, const slurm::SlurmConf& c
 void set_cluster(const config::SlurmSettings& settings, const slurm::SlurmConf& conf,
                  const std::string& path, const slurm::ClusterChoice& cluster,
                  sync::SlurmSetup& setup) {
-  setup.site = SitePlace{setup.node_name, conf.node_count, conf.nodes_at_once};
   if (!conf.path.empty()) {
     setup.pace = poll_settings(settings, conf.node_count);
   }
@@ -179,6 +178,7 @@ sync::SlurmSetup discover_slurm(const config::Settings& settings, const std::str
         path, users);
   }
   set_cluster(settings.slurm, conf, path, cluster, setup);
+  setup.site = SitePlace{kubernetes_node, conf.node_count, conf.nodes_at_once};
   setup.watch.identity.default_conf = usual;
   set_places(settings.slurm, conf, slurm::short_hostname(hostname), slurmds.size() > 1, users,
              setup);

@@ -244,8 +244,7 @@ Finding serving_finding(const config::Settings& settings,
     return usable.error().code == Code::kDenied
                ? hidden(usable.error())
                : check::error(usable.error().message,
-                              "put the right PEM text" +
-                                  put_into(file.empty() ? settings.endpoint.client_ca_file : file));
+                              "put the right PEM text there");
   }
   if (file.empty()) {
     return settings.endpoint.server_tls_bootstrap

@@ -84,7 +84,7 @@ std::set<std::string> slurmd_names(const NameSources& sources) {
 
 NameChoice of_one_slurmd(const NameSources& sources, const std::string& name) {
   if (name == kByFuture) {
-    return {"", "slurmd -F: slurmctld assigns the node name; set slurm.nodeName"};
+    return {"", "slurmd -F: slurmctld assigns the node name; start it with -N NAME"};
   }
   const bool by_option =
       std::any_of(sources.slurmds.begin(), sources.slurmds.end(),

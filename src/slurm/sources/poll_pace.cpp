@@ -39,10 +39,10 @@ PollSettings poll_pace(const PollWishes& wishes, std::optional<std::int64_t> nod
   pace.spread = std::clamp<Duration>(for_all(known, 4), delay_rule(Delay::kFirstQuery).to,
                                      std::max(pace.interval, delay_rule(Delay::kFirstQuery).to));
   // No setting may make every answer stale before the next one.
-  pace.stale_after = std::max<Duration>(wishes.stale_after.value_or(minutes{5}),
-                                        (wishes.stale_after ? 3 : 6) * pace.interval / 2);
+  pace.stale_after =
+      std::max<Duration>(wishes.stale_after.value_or(minutes{5}), 3 * pace.interval / 2);
   pace.max_backoff = std::max<Duration>(
-      wishes.max_backoff.value_or(delay_rule(Delay::kQueryRetry).cap), pace.interval);
+      wishes.max_backoff.value_or(delay_rule(Delay::kQueryRetry).cap), pace.spread);
   return pace;
 }
 

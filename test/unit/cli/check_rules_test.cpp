@@ -201,7 +201,7 @@ TEST(CheckCredentials, TheEndpointsFilesAreTriedAsTheDaemonUsesThem) {
   EXPECT_LT(serving_finding(settings, {}, kNow).severity, Severity::kWarning) << "none are set";
   settings.endpoint.client_ca_file = "/nonexistent/ca.crt";
   EXPECT_THAT(serving_finding(settings, {}, kNow),
-              found(Severity::kError, "/nonexistent/ca.crt", "into /nonexistent/ca.crt"));
+              found(Severity::kError, "/nonexistent/ca.crt", "PEM"));
 }
 
 TEST(CheckMachine, Gpus) {

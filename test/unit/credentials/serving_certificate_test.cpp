@@ -147,6 +147,10 @@ TEST_F(ServingCertificateTest, AClientCaThatIsNoneIsNamed) {
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().message, HasSubstr("ca.crt"));
   EXPECT_THAT(serving.files(), ElementsAre(tree.path("ca.crt")));
+  EXPECT_EQ(shown(serving), "n1") << "the endpoint serves all the same";
+  tree.file("ca.crt", make_pair_for("ca").certificate);
+  EXPECT_TRUE(serving.use(ServingCertificate::read(settings)));
+  EXPECT_EQ(shown(serving), "n1");
 }
 
 }  // namespace

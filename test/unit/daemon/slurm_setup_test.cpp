@@ -31,10 +31,10 @@ class DiscoverSlurm : public testing::Test {
   slurm::SlurmdSeen slurmd_;
 };
 
-TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesNeedsTheSetting) {
+TEST_F(DiscoverSlurm, ANodeThatSlurmctldNamesNeedsTheOption) {
   slurmd_.options.future = true;
   EXPECT_EQ(discover().node_name, "");
-  EXPECT_THAT(discover().name_problem, HasSubstr("set slurm.nodeName"));
+  EXPECT_THAT(discover().name_problem, HasSubstr("-N NAME"));
   settings_.slurm.node_name = "fut3";
   EXPECT_EQ(discover().node_name, "fut3");
   EXPECT_EQ(discover().watch.identity.node_name, "fut3");

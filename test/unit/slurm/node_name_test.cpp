@@ -157,7 +157,7 @@ std::vector<SlurmdSeen> future(const std::string& option) {
 TEST(NodeName, ANameThatSlurmctldChoosesNeedsTheSetting) {
   const SlurmConf conf = conf_with({line("n1", "vm"), line("vm", "vm"), line("kube", "x")});
   EXPECT_EQ(resolve_node_name({"", future(""), &conf, "vm", "kube"}),
-            (NameChoice{"", "slurmd -F: slurmctld assigns the node name; set slurm.nodeName"}));
+            (NameChoice{"", "slurmd -F: slurmctld assigns the node name; start it with -N NAME"}));
   EXPECT_EQ(resolve_node_name({"fut7", future(""), &conf, "vm", "kube"}).name, "fut7");
   EXPECT_EQ(resolve_node_name({"", future("n7"), &conf, "vm", "kube"}),
             (NameChoice{"n7", "option -N of the running slurmd"}));
