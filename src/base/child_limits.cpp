@@ -88,8 +88,8 @@ class Ruleset {
     }
   }
 
-  // What cannot be allowed is denied: nothing is lost but that one entry. No stat, which would wait
-  // for the server of a network mount: what is no directory (EINVAL) has the rights of a file.
+  // What cannot be allowed stays denied: only that entry is lost. No stat, which would wait for a
+  // network mount's server: a non-directory (EINVAL) gets a file's rights.
   void allow(const fs::path& entry) const {
     const UniqueFd opened{::open(entry.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
     landlock_path_beneath_attr rule{handled(), opened.get()};

@@ -332,7 +332,7 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   if (now >= listens_from_) {
     listens_from_ = kNever;
   }
-  // Asked before draining: what a child that has ended wrote is in the pipes by now.
+  // Checked before draining: the output of an ended child is in the pipes.
   const bool ended = has_ended(pid_);
   if (now >= checks_at_) {
     const auto waits = ended ? Result{false} : waits_to_connect(pid_, name_);

@@ -93,7 +93,7 @@ Duration site_delay(Delay cause, std::int64_t nodes);
 // neighbours, which run the same jobs.
 class SitePlace {
  public:
-  // `at_once`: how many of the nodes may start at one moment, if not all.
+  // `at_once`: how many nodes may start together, if not all.
   explicit SitePlace(std::string name = {}, std::int64_t nodes = 0,
                      std::optional<std::int64_t> at_once = {});
   // 0 = not known.
@@ -110,11 +110,11 @@ class SitePlace {
   std::int64_t nodes_, at_once_;
 };
 
-// Of what a server asks for with Retry-After.
+// For the pause requested by Retry-After.
 inline constexpr Duration kLongestRequestedPause = std::chrono::minutes{1};
 
-// The pause that a server `asked` for and up to a quarter more, so that those whom it asked do not
-// come back together; nothing asked, no pause.
+// The pause that a server requested (`asked`) plus up to a quarter, so that its clients do not
+// return together; none requested, no pause.
 Duration requested_pause(std::optional<Duration> requested, const Random& random);
 
 // Exponential back-off, spread from the first delay on: both bounds of the table of delays double

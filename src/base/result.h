@@ -56,7 +56,7 @@ struct Error {
   Error with_prefix(const std::string& prefix) const {
     return {code, prefix + ": " + message, retry_after, request};
   }
-  // Nobody answered, or not in time: nothing is known about what was requested.
+  // No answer, or not in time: the outcome of the request is unknown.
   bool unanswered() const { return code == Code::kUnavailable || code == Code::kTimeout; }
   // What went wrong, without the request and its URL.
   const std::string& reason() const { return request ? request->reason : message; }

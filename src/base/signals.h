@@ -16,7 +16,7 @@ class Signals {
   static Result<Signals> open();
   int fd() const { return fd_.get(); }
   // SIGTERM or SIGINT where one is pending. A SIGHUP is logged and changes nothing: a logrotate
-  // that sends it must not end the heartbeat.
+  // that sends it must not stop the Lease.
   std::optional<int> take_stop();
 
  private:

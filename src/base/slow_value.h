@@ -26,7 +26,7 @@ class SlowValue {
   explicit SlowValue(Duration limit) : limit_(limit) {}
 
   void request() { is_requested_ = true; }
-  // What is being read is of no use any more.
+  // Discards the reading in progress.
   void abandon() { call_ = {}; }
 
   // Begins the reading that was requested, unless one is under way, and waits for it up to

@@ -32,8 +32,8 @@ struct TrustedUsers {
   bool operator==(const TrustedUsers&) const = default;
 };
 
-// kInvalid when somebody else may change it: the message names the component, whose it is and the
-// cure. Otherwise as read_file().
+// kInvalid when somebody else may change it: the message names the component, its owner and the
+// fix. Otherwise as read_file().
 Result<UniqueFd> open_trusted(const std::filesystem::path& path, const TrustedUsers& users);
 Result<std::string> read_trusted_file(const std::filesystem::path& path, const TrustedUsers& users,
                                       std::size_t max_bytes = kMaxFileBytes);

@@ -72,7 +72,7 @@ class Daemon {
   Shared shared_;
   credentials::BootstrapPause bootstrap_pause_;
   bool credential_lost_ = false;    // the API server has rejected it
-  std::string credential_useless_;  // why the next bootstrap is needed, whatever the files say
+  std::string credential_useless_;  // why to bootstrap again, whatever the files say
   std::unique_ptr<LeaseThread> lease_;
 };
 
@@ -93,7 +93,7 @@ Result<bool> Daemon::get_credential() {
     return true;
   }
   const std::string useless = std::exchange(credential_useless_, "");
-  // Whether a certificate has expired is first for the API server to say: our clock may be wrong.
+  // The API server decides whether a certificate has expired: our clock may err.
   std::string need = TRY(
       bootstrap_need(std::exchange(credential_lost_, false) ? kClock.now().wall : WallTime::min()));
   if (need.empty()) {
@@ -106,10 +106,10 @@ Result<bool> Daemon::get_credential() {
   return run_bootstrap(settings_, name(), signals_, shared_);
 }
 
-// Gives the credential up where the bootstrap token may get another one.
+// Drops the credential if the bootstrap token may get another.
 Status Daemon::after_lost_credential() {
   credential_lost_ = true;
-  // One that expired is replaced by itself; one that seems good must go first.
+  // An expired one is replaced anyway; one that looks valid must go first.
   const std::string need = TRY(bootstrap_need(kClock.now().wall));
   const Status accepted = need.empty() ? credentials::probe_bootstrap(settings_, signals_.fd(),
                                                                       kClock, shared_.requests)
@@ -196,7 +196,7 @@ Result<Ended> Daemon::serve() {
   endpoint.start();
   NodeIdentity identity = identity_;
   identity.policy.kubelet_port = endpoint.kubelet_port();
-  // Not later: an API server that is away, or a resolver that is slow, must hold up no boot.
+  // Not later: a slow resolver or an API server that is down must not delay boot.
   shared_.service.ready(kClock.now());
   MainLoop loop{settings_, std::move(identity), access, serving, std::move(*client), shared_};
   return run_loop(loop);

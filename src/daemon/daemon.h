@@ -11,7 +11,7 @@
 namespace slurmlet::daemon {
 
 // Runs until SIGTERM or SIGINT. Returns an error only when it cannot begin (bad credential, no node
-// name, port taken); an API server that is away is waited for.
+// name, port taken); an API server that is down is waited for.
 Status run_daemon(const config::Settings& settings, Signals& signals,
                   status::ServiceReport& service);
 

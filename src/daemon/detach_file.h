@@ -15,8 +15,7 @@ class DetachFile {
   // "" = no directory is known (not run by systemd): no file is kept.
   explicit DetachFile(const std::string& directory);
 
-  // While nothing is known of the Node the file stays as it is. One that somebody removed is
-  // written again.
+  // While the Node is unknown the file stays as it is. A removed file is written again.
   void set(std::optional<bool> detached);
 
  private:

@@ -39,7 +39,7 @@ class EndpointThread {
   EndpointThread(const EndpointThread&) = delete;
   EndpointThread& operator=(const EndpointThread&) = delete;
 
-  // A port that is taken is warned of, and the node goes on without it: better than no node.
+  // If the port is taken the node warns and goes on: better than no node.
   void start();
   // Port of the kubelet API, also while another program has it; 0 if it is not to be served.
   int kubelet_port() const { return kubelet_ ? kubelet_->port() : 0; }

@@ -119,7 +119,7 @@ void MainLoop::notice_other_credential() {
   }
 }
 
-// Each part may wait for a few calls; the watchdog's patience is with one part.
+// Each part may make a few calls; the watchdog timeout is per part.
 Now MainLoop::begin_part() {
   const Now at = now();
   shared_.service.works(status::Loop::kMain, at);

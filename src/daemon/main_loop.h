@@ -41,8 +41,7 @@ class MainLoop {
   void wait(SteadyTime next, const std::vector<int>& others);
   void abort_calls_on(int fd) { client_->set_abort_fd(fd); }
 
-  // At the end, within `limit`: Events that wait for their time and, where the host
-  // stops, that the Node is not ready.
+  // On exit, within `limit`: sends waiting Events and, on host shutdown, the Node as not ready.
   void send_last(bool host_stops, Duration limit);
 
   // Whether it is time to get another credential with the bootstrap token.

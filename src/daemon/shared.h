@@ -1,6 +1,6 @@
 #pragma once
 
-// What the threads of the daemon share: everything here is thread-safe but what is the main
+// What the threads of the daemon share: everything here is thread-safe except the main
 // thread's.
 
 #include "base/clock.h"

@@ -100,7 +100,7 @@ void choose_node(sync::SlurmSetup& setup, slurm::SlurmConf& conf, slurm::NameSou
   }
 }
 
-// Where slurmd and its jobs are searched for, and what distinguishes ours from others.
+// Where slurmd and its jobs are looked for, and what identifies ours.
 void set_places(const config::SlurmSettings& settings, const slurm::SlurmConf& conf,
                 const std::string& short_name, bool several_slurmds, const TrustedUsers& users,
                 sync::SlurmSetup& setup) {

@@ -26,7 +26,7 @@ std::filesystem::path end_file(const EndScope& scope) {
   return std::filesystem::path{scope.state_dir} / "node-end.json";
 }
 
-// What this machine does not know now (metadata that is away) is no other identity.
+// Missing metadata is not a changed identity.
 bool is_new(const std::string& now, const std::string& saved) {
   return !now.empty() && now != saved;
 }
@@ -49,8 +49,8 @@ Result<UniqueFd> lock_state_directory(const std::filesystem::path& directory) {
   if (!file) {
     return UniqueFd{};
   }
-  // A record lock and no flock(2): that would pass to a child that has not come to its exec yet,
-  // and outlive a daemon that is killed in that moment.
+  // A record lock, not flock(2): a child before its exec would inherit that, and hold it after the
+  // daemon is killed.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;

@@ -81,9 +81,9 @@ class Client {
 
   // Waits until a descriptor of `fds` is readable, a stream of this client has news, interrupt()
   // was called, or `until` has come. Returns the readable descriptors (hung-up ones too). News are
-  // arrivals (of the status, of a piece of the body, of the end), told once each: what nobody takes
-  // never keeps a loop awake, so whoever steps a stream's reader again takes what is there first.
-  // Those that came during a call() count for the next wait().
+  // arrivals (of the status, of body data, of the end), reported once each: unread data never keeps
+  // a loop awake, so a reader must first drain its stream. News that came during a call() count for
+  // the next wait().
   virtual std::vector<int> wait(SteadyTime until, const std::vector<int>& fds) = 0;
 
   // Makes the call or wait under way, and all later ones, return at once. Thread-safe.

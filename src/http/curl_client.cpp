@@ -87,8 +87,8 @@ class CurlClient final : public Client {
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
 
-  // Takes the credentials that there are now into use. An error while those given are of no use;
-  // then the ones before them stay.
+  // Switches to the current credentials. An error while they are unusable; then the previous ones
+  // stay.
   Status refresh();
   bool usable() const { return static_cast<bool>(*loop_); }
   const std::shared_ptr<TransferLoop>& loop() const { return loop_; }
@@ -160,7 +160,7 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   if (target.tls && !fresh->identity) {
     return Error{Code::kInternal, target.shown + ": https without a client identity"};
   }
-  // A connection says who opened it, so none of the old pool may be used again.
+  // A connection carries its identity, so the old pool must not be reused.
   auto pool = make_pool();
   if (!pool) {
     return Error{Code::kInternal, "libcurl cannot create a connection pool: out of memory"};
@@ -181,7 +181,7 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   return {};
 }
 
-// Servers that were added, or came back after an upgrade, get their share of the connections.
+// Servers that joined or were upgraded get their share of the connections.
 bool CurlClient::renew_connections() {
   const SteadyTime now = steady_now();
   if (now < renew_at_) {

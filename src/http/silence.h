@@ -21,8 +21,8 @@ namespace slurmlet::http {
 
 class Silence {
  public:
-  // The connections are suspected anew no sooner: a server that is slow now and then is not to get
-  // all watches anew each time.
+  // Connections are suspected again no sooner: a server that is sometimes slow must not force all
+  // watches to reopen each time.
   static constexpr Duration kPause = std::chrono::minutes{1};
 
   // Of a call that began then.

@@ -35,7 +35,7 @@ struct Shared {
   std::shared_ptr<const tls::ClientIdentity> identity;
 };
 
-// The client that a transfer is made for; tells the transfers of siblings apart. Outlives them.
+// The client of a transfer; distinguishes those of siblings. Outlives them.
 struct Owner {
   std::string local_address;  // our side of its last connection; "" before the first
   // Where its name led when a connection was made, so that no resolver is needed for the next one,

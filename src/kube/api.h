@@ -208,7 +208,7 @@ class Watch {
   // Holds no connection until the next step(), which goes on where this one stopped. For a loop
   // that will not be stepped for a while.
   virtual void rest() {}
-  // What was denied is tried again soon.
+  // Retries soon what was denied.
   virtual void credential_replaced(SteadyTime) {}
   // The resourceVersion it has come to; "" = it must list.
   virtual std::string position() const { return ""; }

@@ -1,7 +1,7 @@
 #pragma once
 
 // Reading JSON that others wrote, without ever throwing: every accessor takes what is there and
-// answers "nothing" for a missing key, a null or another type. Used by the codecs of this
+// returns nothing for a missing key, a null or another type. Used by the codecs of this
 // component, and by status/ for what the daemon says of itself.
 
 #include <cstdint>

@@ -18,8 +18,8 @@ namespace {
 // The server and we do not count a watch's life from the same moment.
 constexpr Duration kExpiryMargin = std::chrono::seconds{15};
 constexpr std::size_t kMaxRejectionBytes = std::size_t{64} << 10;
-// The client ends a stream without headers at kHeaderTimeout; this is for a refusal whose body
-// never ends, and a second net for the former.
+// The client ends a stream without headers at kHeaderTimeout; this covers an error body that never
+// ends, and backs up the former.
 constexpr Duration kRejectionTimeout = ListWatch::kHeaderTimeout + std::chrono::seconds{5};
 
 std::string resource_version_of(const json& object) {
@@ -33,8 +33,8 @@ constexpr const char* kBookmark = R"({"type":"BOOKMARK")";
 constexpr const char* kNamesOnly =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json;q=0.9";
 
-// Answers after which the same resourceVersion would be refused for ever. A time-out is none: a
-// load balancer says so of a server that is slow.
+// Answers after which the same resourceVersion would always be rejected. Not a time-out: a load
+// balancer reports that of a slow server.
 bool asks_for_a_list(Code code) {
   return code == Code::kGone || code == Code::kInvalid || code == Code::kNotFound;
 }
@@ -332,8 +332,8 @@ ListWatch::Line ListWatch::take_line(SteadyTime now, const std::string& line, Ob
 void ListWatch::take_error(SteadyTime now, const Error& error) {
   error_ = error;
   if (error.code == Code::kGone) {
-    // Expected now and then, and cured by the list: the others of the fleet are the reason to wait.
-    // A server that says so to each new watch is kept off by the back-off.
+    // Expected now and then, and fixed by a list: the delay is for the rest of the fleet. If every
+    // new watch gets this, the back-off limits it.
     const bool at_once = now - open_->since <= kShortLife;
     const Duration spread = delay(Delay::kRelist, random_);
     list_after(now, std::max({spread, at_once ? backoff_.next() : Duration::zero(),

@@ -58,10 +58,10 @@ class ListWatch {
   // The server sends a bookmark about once a minute; where it is missed, somebody between us and it
   // forgot the connection. Counted from when they are taken, by an owner that steps anyway.
   static constexpr Duration kSilence = std::chrono::seconds{90};
-  // So many streams one after the other that never said a word are no accident of a connection.
+  // After this many consecutive silent streams the connection is not to blame.
   static constexpr int kMuteStreams = 3;
   static constexpr Duration kHeaderTimeout = std::chrono::seconds{10};
-  // A shorter life of a stream is a failure, and the next one waits with back-off.
+  // A stream that ends sooner is a failure, and the next one backs off.
   static constexpr Duration kShortLife = std::chrono::seconds{5};
   // kLatest: an object that a list lacks does not exist, and position() follows the server's
   // bookmarks. kAny: a list may be some seconds old, and bookmarks wait for the owner's next step.

@@ -1,10 +1,9 @@
 #pragma once
 
 // TokenReview and SubjectAccessReview: who a caller of our own endpoint is and what it may do, as
-// the kubelet asks them
-// (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/). Every node
-// credential may create both. Calls do not block: they are answered while their http::Client waits,
-// and belong to its thread. Below: what the own credential may do.
+// with the kubelet (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/).
+// Every node credential may create both. Calls do not block: they are answered while their
+// http::Client waits, and belong to its thread. Below: what our own credential may do.
 
 #include <map>
 #include <memory>

@@ -108,7 +108,7 @@ Code code_of(const ApiStatus& status) {
   if (status.reason == "Expired" || status.reason == "Gone" || status.version_too_large) {
     return Code::kGone;
   }
-  // A load balancer's, or of a path that is not served, says nothing about the object.
+  // From a load balancer, or an unserved path: says nothing about the object.
   if (status.code == 404 && status.reason != "NotFound") {
     return Code::kInternal;
   }

@@ -9,7 +9,7 @@
 namespace slurmlet::sync {
 namespace {
 
-// A Node that lasted so long was not deleted over and over.
+// A Node that lived this long was not in a delete loop.
 constexpr Duration kLasted = std::chrono::minutes{10};
 
 }  // namespace

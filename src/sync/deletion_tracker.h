@@ -1,8 +1,8 @@
 #pragma once
 
-// What becomes of the Node when it is deleted. One that went with its Machine
-// (node/machine_deletion.h) remains deleted, also over restarts of slurmlet; any other is
-// registered again, ever more slowly where somebody keeps deleting it. Not thread-safe.
+// Decides what follows the deletion of a Node. One deleted with its Machine
+// (node/machine_deletion.h) remains deleted, even across restarts of slurmlet; any other is
+// re-registered, with back-off if somebody keeps deleting it. Not thread-safe.
 
 #include <functional>
 #include <optional>
@@ -27,12 +27,12 @@ class DeletionTracker {
   void forget() { set(std::nullopt); }
   const std::optional<node::DeletionRecord>& record() const { return record_; }
 
-  // There is no Node. Until when that is to remain so, since it went with its Machine; nothing = it
-  // may be registered.
+  // The Node is gone: until when it stays so because its Machine was deleted; nothing = it may be
+  // registered.
   std::optional<SteadyTime> remains_deleted(Now now);
   // Why, for people.
   std::string message(const std::string& node) const;
-  // The Node was deleted just now: not to be registered again before.
+  // The Node was just deleted: earliest time to re-register.
   SteadyTime recreate_at(SteadyTime now);
 
  private:

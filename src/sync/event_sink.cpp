@@ -18,11 +18,11 @@ using std::chrono::seconds;
 constexpr Duration kRepeatEvery = seconds{60};  // a raised count is sent at most this often
 constexpr Duration kForgetAfter = minutes{10};
 constexpr std::size_t kMaxKeyBytes = 1024;
-// Of both, what pods cannot use up: a storm of them must not hide what happens to the Node.
+// Both have a share that pods cannot use up: Node Events must survive a storm.
 constexpr double kTokensForNode = 10;
 constexpr std::size_t kKnownForNode = 32;
 
-// Whether pods can bring about any number of them, whatever they are about.
+// Whether pods can cause any number of these Events.
 bool is_of_pods(const std::string& involved_kind, const std::string& reason) {
   return involved_kind == "Pod" || reason == kPodRejected;
 }
@@ -115,7 +115,7 @@ bool EventSink::send_in_turn(Known& known, Now now) {
     return false;  // by a signal; the next step tries again
   }
   if (!sent && sent.error().unanswered()) {
-    // The API server may be away, or only this one's namespace: the others are tried before it.
+    // Either the API server is down or one namespace fails: try the others first.
     not_before_ = now.steady + backoff_.next(sent.error().retry_after);
     known.send_at = not_before_;
     failing_.failed(namespace_name, now.steady);

@@ -18,8 +18,8 @@
 
 namespace slurmlet::sync {
 
-// Most calls that a step makes one after the other; the next step makes the next. A slow API server
-// takes up to ten seconds for each, and a watchdog has patience with a step for less than a minute.
+// Calls per step at most. With a slow API server each takes up to ten seconds, and the watchdog
+// allows a step less than a minute.
 inline constexpr int kCallsPerStep = 4;
 
 // The reason of Events on the Node that pods bring about in any number.
@@ -75,7 +75,7 @@ class EventSink {
   // A webhook or a quota may fail the calls of one namespace for good: it comes last.
   KeyedBackoff failing_;
   TokenBucket tokens_;
-  SteadyTime not_before_{};  // the API server is away, or requested a pause
+  SteadyTime not_before_{};  // the API server is down, or requested a pause
   std::uint64_t dropped_ = 0;
   std::uint64_t sequence_ = 0;
 };

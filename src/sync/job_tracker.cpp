@@ -73,7 +73,7 @@ SteadyTime JobTracker::step(Now now, int slurmd, node::HostFacts& facts) {
 
 void JobTracker::take(const Entries& entries, int slurmd, node::HostFacts& facts) {
   facts.jobs = reader_.read(entries);
-  // None in a directory that is not slurmd's means nothing.
+  // An empty directory that is not slurmd's proves nothing.
   if (facts.jobs && facts.jobs->jobs == 0 && slurmd != 0 && !is_slurmds_directory(slurmd)) {
     facts.jobs.reset();
   }

@@ -34,10 +34,10 @@ class JobTracker {
   // Sets facts.jobs and why they are unknown; `facts` has slurmctld's answer. `slurmd` is a pid, 0
   // = none. Returns when to call again.
   SteadyTime step(Now now, int slurmd, node::HostFacts& facts);
-  // Whether jobs have come or gone since the last call, and have been read: evidence for a query.
+  // Whether jobs came or went since the last call: evidence for a query.
   bool take_change() { return !read_at_ && std::exchange(has_changed_, false); }
 
-  // The next event need not wake: it will be read with others soon.
+  // The next event need not wake: a reading is due soon anyway.
   bool is_settling() const { return read_at_.has_value(); }
   int wake_fd() const { return spool_.wake_fd(); }
 
@@ -56,7 +56,7 @@ class JobTracker {
   bool has_changed_ = false;             // and no query has been requested for it
   std::optional<WallTime> answered_at_;  // slurmctld's answer that they were read beside
   int compared_mounts_of_ = 0;     // this slurmd's with ours, since the last report; 0 = not yet
-  bool spool_is_slurmds_ = false;  // the outcome
+  bool spool_is_slurmds_ = false;  // the result
 };
 
 }  // namespace slurmlet::sync

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// To see whether the holder of a Lease still runs: a Lease of a usual duration needs less.
+// How long to watch whether the holder still renews; longer than a usual Lease.
 constexpr std::chrono::minutes kLongWait{5};
 
 }  // namespace
@@ -61,7 +61,7 @@ LeaseClaim::Pause LeaseClaim::pause(const std::string& node, const node::LeaseHo
   if (std::exchange(last_logged_holder_, held.identity) != held.identity) {
     log::error(message);
   }
-  // Many blocked machines of one name shall not check in step.
+  // Spreads the retries of blocked machines of one name.
   return {again + part_of(node::holder_patience(held) / 5, random_), std::move(message)};
 }
 

@@ -25,8 +25,8 @@ class LeaseClaim {
   };
   // Reads the Lease. Nothing: this machine may have the Node.
   Result<std::optional<Pause>> take(const std::string& node, Now now);
-  // Why the Node is no longer ours: since take() the loop of the Lease has found that another
-  // machine renews it.
+  // Why the Node is no longer ours: since take() the lease thread has found another machine
+  // renewing it.
   std::optional<std::string> lost();
 
  private:

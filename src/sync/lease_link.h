@@ -1,7 +1,6 @@
 #pragma once
 
-// What the loop of the Node and the loop of its Lease, which run on two threads, report to each
-// other.
+// What the Node loop and the Lease loop, on two threads, report to each other.
 
 #include <optional>
 #include <string>
@@ -30,14 +29,12 @@ struct LeaseStart {
 };
 
 struct LeaseLink {
-  // By NodeSync: uid of the live Node, "" where there is none that is ours, nothing before it has
-  // looked.
+  // By NodeSync: uid of the live Node; "" = there is none of ours; nothing = not looked up yet.
   Published<std::string> node_uid;
-  // Readable after set_uid() and set_start(): the Lease waits for nothing else that NodeSync's
-  // thread does.
+  // Readable after set_uid() and set_start(): all that the Lease waits for from NodeSync's thread.
   Wakeup changed;
-  // By NodeSync, before node_uid: a foreign holder that was found dead, whose Lease may be taken
-  // over as long as it is just this one.
+  // By NodeSync, before node_uid: a holder found dead, whose Lease may be taken over while it is
+  // still the holder.
   Published<node::LeaseHolder> dead_holder;
   // By NodeSync.
   Published<LeaseStart> start;

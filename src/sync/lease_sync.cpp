@@ -24,9 +24,9 @@ LeaseSync::LeaseSync(kube::LeaseApi& api, LeaseOptions options, Random random, L
       link_(link),
       backoff_(Delay::kLeaseRetry, random_) {}
 
-// Whoever holds it as this machine was slurmlet before its restart. Without the machine's UUID the
-// identity is the name alone, which another machine may have: then the lookup of the Node decides,
-// unless a large site spreads that over longer than the Lease lasts.
+// The holder with our identity was slurmlet before its restart. Without the machine's UUID,
+// identity is just the name, which another machine may have: then NodeSync's lookup decides, unless
+// a large site spreads it over longer than the Lease lasts.
 SteadyTime LeaseSync::renew_held(Now now) {
   const auto start = link_.start.get();
   if (!start || holds_none_) {
@@ -102,7 +102,7 @@ void LeaseSync::failed(const Error& error, Now now) {
     status.foreign_holder = foreign_;
   }
   link_.status.set(std::move(status));
-  // However long a pause the server requests: the node must not count as dead because of it.
+  // Caps the pause that a server requests: the node must not become NotReady by it.
   const auto requested =
       std::min(error.retry_after, std::optional<Duration>{options_.duration / 4});
   next_ = foreign_until_ ? *foreign_until_ : now.steady + backoff_.next(requested);
@@ -193,7 +193,7 @@ Status LeaseSync::renew(Now now, const std::string& uid) {
       return last;
     }
     const Code code = last.error().code;
-    // What cannot be made for want of its namespace will not be there the next moment either.
+    // A create that failed for lack of its namespace will fail again at once.
     if (code != Code::kConflict && !(code == Code::kNotFound && lease_)) {
       return last;
     }

@@ -17,7 +17,7 @@ class NodeAnnouncer {
 
   void set_cluster(std::string cluster) { cluster_ = std::move(cluster); }
   void set_delay(Duration delay) { events_.set_delay(delay); }
-  // Of a Node that is registered: what has changed since the last announcement.
+  // For a registered Node: what changed since the last announcement.
   void conditions(const node::DesiredNode& desired, Now now);
   void created(const node::DesiredNode& desired, Now now);
   void adopted(const node::ObservedNode& node, const node::DesiredNode& desired, Now now);

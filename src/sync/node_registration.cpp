@@ -79,7 +79,7 @@ void NodeSync::register_node(Now now) {
   }
   state_ = Unclaimed{now.steady};
   if (created.error().code == Code::kConflict) {
-    failures_.pause(created.error(), now.steady);  // somebody was faster: is it ours?
+    failures_.pause(created.error(), now.steady);  // lost a race: is it ours?
   } else {
     fail(created.error().with_prefix("register"), now);
   }
@@ -109,7 +109,7 @@ void NodeSync::release_lost_lease(Now now) {
   }
 }
 
-// A registered Node is gone. Unless the watch has reported that, it may still report how it ended.
+// A registered Node is gone. The watch may yet report its final state, or has.
 void NodeSync::on_deleted(Now now, bool watch_has_reported) {
   std::string uid = std::get<Registered>(state_).node.uid;
   release(now.steady);
@@ -131,7 +131,7 @@ void NodeSync::on_deleted(Now now, bool watch_has_reported) {
   log::warning("Node " + desired_.name + " was deleted; registering it again");
 }
 
-// There is no Node. Whether it is to remain so, since it went with its Machine.
+// No Node exists: whether it remains deleted along with its Machine.
 bool NodeSync::remains_deleted(Now now) {
   const auto until = deletion_.remains_deleted(now);
   if (!until) {

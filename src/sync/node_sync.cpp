@@ -162,7 +162,7 @@ SteadyTime NodeSync::write_at() const {
   const auto& registered = std::get<Registered>(state_);
   const SteadyTime due = std::min(registered.writer.next(),
                                   registered.provider_id.due(registered.node, provider_id()));
-  // A failure is over once there is nothing left to write.
+  // A failure ends once there is nothing left to write.
   return failures_.error() ? failures_.retry_at() : std::max(due, failures_.retry_at());
 }
 
@@ -198,7 +198,7 @@ void NodeSync::write(Now now) {
 void NodeSync::on_failed_write(const Error& error, Now now) {
   const Code code = error.code;
   if (code == Code::kConflict || code == Code::kInvalid || code == Code::kNotFound) {
-    // Perhaps gone, or another Node by now: read it, and let registration decide if so.
+    // Perhaps gone, or replaced: read it, and re-register if so.
     auto current = api_.get(desired_.name);
     if (!current && current.error().code == Code::kNotFound) {
       return on_deleted(now, false);
@@ -220,7 +220,7 @@ void NodeSync::fail(const Error& error, Now now) {
 }
 
 Status NodeSync::flush(Now now) {
-  // The start is spread, this cannot be.
+  // Start-up is spread, this is not.
   if (const auto* unclaimed = in<Unclaimed>();
       unclaimed != nullptr && now.steady >= std::max(unclaimed->retry_at, failures_.retry_at())) {
     check_ownership(now);

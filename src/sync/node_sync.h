@@ -72,9 +72,9 @@ class NodeSync {
   std::optional<std::string> record() const;
   // Whether slurmlet-operator has taken this machine out of Slurm; nothing while it is not known.
   std::optional<bool> detached() const;
-  // What was denied is tried again soon.
+  // Retries soon what was denied.
   void credential_replaced(Now now);
-  // Nothing of an earlier Node holds any longer: this is another Machine now.
+  // Forgets the previous Node: this is another Machine now.
   void forget_deletion(Now now);
 
   // Why this machine may not have the Node; "" = it may.
@@ -85,8 +85,8 @@ class NodeSync {
   const std::optional<Error>& write_error() const { return failures_.error(); }
   // When the current series of failures began.
   SteadyTime write_error_since() const { return failures_.since(); }
-  // Why the Node is kept otherwise than desired although it can be written; "" = it is not, or soon
-  // will be.
+  // Why the Node differs from the desired one although it can be written; "" = it does not, or not
+  // for long.
   std::string drift(SteadyTime now) const;
 
  private:

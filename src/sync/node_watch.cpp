@@ -33,7 +33,7 @@ Duration NodeSync::watch_lag() const {
   return watch_.last_error() ? kBrokenWatchLag : kWatchLag;
 }
 
-// From the first time on always: an unread watch would keep the loop awake.
+// From then on always: unread watch data would keep the loop awake.
 bool NodeSync::watches() const {
   const auto* blocked = in<Blocked>();
   return watch_next_ || registered() ||
@@ -70,7 +70,7 @@ void NodeSync::read_watch(Now now) {
 // `last`: the Node as it was at its end; nothing where a list just lacks it.
 void NodeSync::on_gone(const std::optional<node::ObservedNode>& last, Now now) {
   const std::string known = known_uid();
-  // An event about a Node before this one says nothing of this one.
+  // An event about an earlier Node says nothing of this one.
   if (!known.empty() && last && last->uid != known) {
     return;
   }

@@ -8,7 +8,7 @@
 namespace slurmlet::sync {
 namespace {
 
-// Kept for so long after the last write, what somebody changes then begins anew.
+// Drift is remembered this long after the last write; later drift is new.
 constexpr Duration kSettled = std::chrono::minutes{10};
 // Fewer writes in a row that are not kept may be a change by hand, or one that met another's.
 constexpr int kProblem = 3;
@@ -59,7 +59,7 @@ void NodeWriter::written(const node::NodePatch& patch, const node::ObservedNode&
                                                : report_interval_);
   flush_not_before_.reset();
   if (patch.has_changes) {
-    // A change of our own in the midst of a conflict neither ends nor lengthens that.
+    // A desired change during a conflict neither ends nor prolongs it.
     if (is_quiet(now.steady)) {
       backoff_.reset();
     }

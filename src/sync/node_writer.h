@@ -33,16 +33,16 @@ class NodeWriter {
     compared_ = false;
     write_at_ = {};
   }
-  // What is to be written now, if anything. `spread`: within it all nodes of the site write what
-  // changes on all of them at one moment.
+  // What to write now, if anything. `spread`: the window over which the nodes of a site write a
+  // change common to all.
   std::optional<node::NodePatch> due(const node::ObservedNode& observed,
                                      const node::DesiredNode& desired, Duration spread, Now now);
   // `patch` was written, and the API server answered with the Node.
   void written(const node::NodePatch& patch, const node::ObservedNode& answer,
                const node::DesiredNode& desired, Now now);
   SteadyTime next() const { return compared_ ? report_at_ : std::min(write_at_, report_at_); }
-  // Why the Node is kept otherwise than desired although it can be written; "" = it is not, or soon
-  // will be.
+  // Why the Node differs from the desired one although it can be written; "" = it does not, or not
+  // for long.
   std::string drift(SteadyTime now) const;
 
  private:
@@ -56,7 +56,7 @@ class NodeWriter {
   SteadyTime not_before_{};
   SteadyTime report_at_;
   SteadyTime write_at_{};                       // what differs
-  std::optional<SteadyTime> flush_not_before_;  // the turn of this node among all of the site
+  std::optional<SteadyTime> flush_not_before_;  // this node's turn within the site
   std::string drift_;                           // what was not kept: "the label type"
   bool compared_ = false;                       // found equal since either side changed
   bool acknowledged_ = false;                   // the desired Node has been on the API server

@@ -15,12 +15,12 @@ namespace {
 
 using std::chrono::seconds;
 
-// An API server that restarts, or a watch that is resumed, needs nobody's attention.
+// Restarts of the API server and resumed watches need no attention.
 constexpr Duration kBlindPatience = seconds{15};
 
 bool is_terminal(const kube::Pod& pod) { return pod.phase == "Failed" || pod.phase == "Succeeded"; }
 
-// kubectl debug adds a container to a pod that has failed and waits for what becomes of it.
+// kubectl debug adds a container to a failed pod and waits for its outcome.
 bool has_new_container(const kube::Pod& pod) {
   return pod.phase == "Failed" &&
          std::any_of(pod.ephemeral_containers.begin(), pod.ephemeral_containers.end(),
@@ -175,8 +175,7 @@ Status PodSync::finish(kube::Pod& pod) {
   return api_.remove_now(pod);
 }
 
-// Whether to go on with the next: an API server that is silent would hold up the loop with each
-// pod.
+// Whether to continue with the next pod: an unresponsive API server would stall the loop at each.
 bool PodSync::handle(Entry& entry, Now now) {
   kube::Pod& pod = entry.pod;
   const Status done = pod.deleting ? finish(pod) : reject(pod, now);

@@ -36,7 +36,7 @@ class PodSync {
           PodSyncOptions options, Random random);
 
   SteadyTime step(Now now);
-  // The Node is not ours: the pods of that name are not our business until the next step().
+  // The Node is not ours: ignores its pods until the next step().
   void rest() { watch_.rest(); }
   void credential_replaced(Now now) { watch_.credential_replaced(now.steady); }
 

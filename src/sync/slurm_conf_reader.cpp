@@ -74,9 +74,8 @@ bool SlurmConfReader::read(Now now) {
                 problem);
 }
 
-// A second slurmd may come at any time, or the one too many go. While none runs there is nothing
-// new to learn. A file that was rejected may have been given its right owner or mode, a name server
-// may answer again.
+// A second slurmd may start at any time, or a surplus one exit; while none runs nothing changes. A
+// rejected file may get the right owner or mode, and a name server may answer again.
 bool SlurmConfReader::recheck(Now now) {
   if (!is_read_) {
     return false;

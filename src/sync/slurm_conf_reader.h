@@ -68,7 +68,7 @@ class SlurmConfReader {
   const SlurmSetup& setup() const { return setup_; }
   bool is_read() const { return is_read_; }  // once at least
   bool names_no_node() const { return !setup_.name_problem.empty(); }
-  // Why a reading does not come; "" = it is in time.
+  // Why a reading is late; "" = it is not.
   const std::string& problem() const { return reading_.problem(); }
 
   SteadyTime wake_at(Now now) const;

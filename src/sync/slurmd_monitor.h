@@ -53,7 +53,7 @@ class SlurmdMonitor {
   node::SlurmdFacts facts_;  // as of the last step
   SteadyTime next_watch_{};
   std::optional<SteadyTime> absent_since_;  // it went while we watched
-  std::optional<SteadyTime> doubt_at_;      // kNever: it has been said
+  std::optional<SteadyTime> doubt_at_;      // kNever: already reported
 };
 
 }  // namespace slurmlet::sync

@@ -34,7 +34,7 @@ std::string describe_unit(std::string_view unit, std::string_view properties) {
     return fmt::format("{}: masked", unit);
   }
   const std::string state = value["ActiveState"];
-  // "active" while its main process is gone is a matter of moments, or of another unit's slurmd.
+  // "active" without a main process is transient, or another unit's slurmd.
   if (load == "not-found" || state.empty() || state == "active") {
     return "";
   }

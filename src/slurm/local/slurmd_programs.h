@@ -24,9 +24,9 @@ class SlurmdUnit {
   SlurmdUnit(std::unique_ptr<CommandRunner> runner, std::string systemd_dir)
       : runner_(std::move(runner)), systemd_dir_(std::move(systemd_dir)) {}
 
-  // slurmd is away: runs it unless that was done since the last reset().
+  // slurmd is down: runs it unless that was done since the last reset().
   void ask_once(const std::string& unit, SteadyTime now);
-  // slurmd is back, and what was said of it is over.
+  // slurmd is back: discards what systemd reported.
   void reset();
   void step(SteadyTime now);
   SteadyTime deadline() const { return running() ? runner_->deadline() : kNever; }

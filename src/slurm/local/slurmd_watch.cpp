@@ -200,20 +200,20 @@ void SlurmdWatch::judge(const FoundSlurmd& found, Now now) {
         settings_.places.pid_file);
   } else {
     facts_.liveness = Liveness::kAbsent;
-    if (hurried_ == kHurry.size()) {  // it stays away
+    if (hurried_ == kHurry.size()) {  // it stays down
       unit_.ask_once(settings_.places.unit, now.steady);
     }
   }
   next_search(now);
 }
 
-// Takes hold of the process; false when it is gone already.
+// Opens a pidfd of the process; false when it has exited.
 bool SlurmdWatch::adopt(int pid, Now now) {
   pidfd_ = open_pidfd(pid);
   if (!pidfd_ && errno == ESRCH) {
     return false;
   }
-  // The pid may have been given to another process before we held it.
+  // The pid may have been reused before we opened the pidfd.
   SlurmdIdentity identity = settings_.identity;
   identity.conf.clear();
   if (!is_our_slurmd(settings_.places, identity, pid)) {
@@ -253,7 +253,7 @@ void SlurmdWatch::check_state(Now now) {
   const auto stat = process_stat(settings_.places.proc_root, pid_);
   const bool stopped = stat && (stat->state == 'T' || stat->state == 't');
   facts_.liveness = stopped ? Liveness::kStopped : Liveness::kRunning;
-  // No event reports that it goes on, and until then the Node is not Ready.
+  // No event reports SIGCONT, and until then the Node is not Ready.
   check_at_ = next_aligned(now, stopped ? settings_.rescan : settings_.state_check);
 }
 

@@ -8,7 +8,7 @@
 // While slurmd is absent, a search each `rescan` catches what events miss. Both periods fall on
 // multiples of the wall clock, so that all nodes of a parallel job are disturbed at one moment.
 //
-// When slurmd stays away, systemctl says once why (slurmd_programs.h).
+// When slurmd stays down, systemctl says once why (slurmd_programs.h).
 //
 // slurmd is never connected to or queried: a bare connect logs errors there, and `scontrol show
 // slurmd` wakes every slurmstepd.
