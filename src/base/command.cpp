@@ -103,7 +103,7 @@ std::optional<int> reap_killed(pid_t pid) {
 // can hold up an exec for ever.
 constexpr std::chrono::seconds kStartPatience{2};
 
-// Sinfo about one node has ended by then.
+// A quick query has ended by then.
 constexpr std::chrono::milliseconds kQuietOutput{100};
 constexpr std::chrono::seconds kNextCheck{1};
 
@@ -280,8 +280,8 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
   err_ = std::move(err_read);
   started_ = now;
   deadline_ = now + spec.timeout;
-  listens_from_ = now + kQuietOutput;
-  checks_at_ = spec.ends_asleep && may_check_ ? listens_from_ : kNever;
+  wake_on_output_at_ = now + kQuietOutput;
+  checks_at_ = spec.ends_asleep && may_check_ ? wake_on_output_at_ : kNever;
   max_output_ = spec.max_output_bytes;
   current_ = {};
   return {};
@@ -290,7 +290,7 @@ Status Command::start(const CommandSpec& spec, SteadyTime now) {
 std::vector<int> Command::wake_fds() const {
   std::vector<int> fds;
   for (const UniqueFd* fd : {&pidfd_, &out_, &err_}) {
-    if (running() && *fd && (fd == &pidfd_ || !pidfd_ || listens_from_ == kNever)) {
+    if (running() && *fd && (fd == &pidfd_ || !pidfd_ || wake_on_output_at_ == kNever)) {
       fds.push_back(fd->get());
     }
   }
@@ -329,8 +329,8 @@ bool Command::poll(SteadyTime now, CommandOutput& output) {
   if (!running()) {
     return false;
   }
-  if (now >= listens_from_) {
-    listens_from_ = kNever;
+  if (now >= wake_on_output_at_) {
+    wake_on_output_at_ = kNever;
   }
   // Checked before draining: the output of an ended child is in the pipes.
   const bool ended = has_ended(pid_);

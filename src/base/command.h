@@ -81,7 +81,9 @@ class Command : public CommandRunner {
 
   Status start(const CommandSpec& spec, SteadyTime now) override;
   bool running() const override { return pid_ > 0; }
-  SteadyTime deadline() const override { return std::min({deadline_, listens_from_, checks_at_}); }
+  SteadyTime deadline() const override {
+    return std::min({deadline_, wake_on_output_at_, checks_at_});
+  }
   std::vector<int> wake_fds() const override;
   bool poll(SteadyTime now, CommandOutput& output) override;
 
@@ -98,9 +100,9 @@ class Command : public CommandRunner {
   std::string name_;  // of its file
   SteadyTime started_{};
   SteadyTime deadline_{};
-  SteadyTime listens_from_{};  // when output wakes as well; kNever once it does
-  SteadyTime checks_at_{};     // whether it sleeps; kNever = not
-  bool may_check_ = true;      // until that was denied
+  SteadyTime wake_on_output_at_{};  // when output wakes as well; kNever once it does
+  SteadyTime checks_at_{};          // whether it sleeps; kNever = not
+  bool may_check_ = true;           // until that was denied
   std::size_t max_output_ = 0;
   CommandOutput current_;
 };

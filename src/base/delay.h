@@ -110,10 +110,10 @@ class SitePlace {
   std::int64_t nodes_, at_once_;
 };
 
-// For the pause requested by Retry-After.
+// The longest pause of Retry-After.
 inline constexpr Duration kLongestRequestedPause = std::chrono::minutes{1};
 
-// The pause that a server requested (`asked`) plus up to a quarter, so that its clients do not
+// The pause that a server requested plus up to a quarter, so that its clients do not
 // return together; none requested, no pause.
 Duration requested_pause(std::optional<Duration> requested, const Random& random);
 

@@ -80,7 +80,7 @@ class DetachedTask {
     return begun;
   }
 
-  // Begun, and the result not taken.
+  // Begun, result not taken yet.
   bool busy() const { return state_ != nullptr; }
 
   // The last begin() got no thread.

@@ -57,8 +57,8 @@ Result<std::optional<StampedFile>> read_if_changed(const std::filesystem::path& 
                                                    const std::optional<FileStamp>& before,
                                                    std::size_t max_bytes = kMaxFileBytes);
 
-// What is left in an open descriptor, for those who open files in a way of their own. `name` is for
-// errors: kInvalid (longer than max_bytes) or those of read(2).
+// The rest of an open descriptor, for callers that open files themselves. `name` is for errors:
+// kInvalid (longer than max_bytes) or those of read(2).
 Result<std::string> read_to_end(int fd, const std::string& name, std::size_t max_bytes);
 
 // read_file() without trailing white space; "" when the file cannot be read.

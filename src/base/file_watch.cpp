@@ -20,7 +20,7 @@ namespace {
 
 // Moved or removed itself, or (by its parent's move) no longer on the way.
 constexpr std::uint32_t kSelf = IN_MOVE_SELF | IN_DELETE_SELF;
-// Not IN_MODIFY: a log in the same directory would wake us with each of its lines.
+// Not IN_MODIFY: a log in the same directory would wake us at each line.
 constexpr std::uint32_t kEntries =
     kSelf | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE;
 

@@ -34,7 +34,7 @@ class KeyedBackoff {
   }
   void forget(const std::string& key) { failed_.erase(key); }
   void forget_all() { failed_.clear(); }
-  // Of keys that are wanted no more.
+  // Forgets keys no longer needed.
   template <class IsWanted>
   void retain(const IsWanted& is_wanted) {
     std::erase_if(failed_, [&](const auto& entry) { return !is_wanted(entry.first); });

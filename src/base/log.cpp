@@ -54,7 +54,7 @@ std::size_t write_now(std::string_view text) {
   while (!text.empty()) {
     ssize_t taken = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken < 0 && errno == ENOTSOCK) {
-      // A pipe that can be written to takes so much (pipe(7)).
+      // A writable pipe takes this much (pipe(7)).
       pollfd room{STDERR_FILENO, POLLOUT, 0};
       taken = ::poll(&room, 1, 0) == 1 ? ::write(STDERR_FILENO, text.data(),
                                                  std::min<std::size_t>(text.size(), PIPE_BUF))
@@ -68,8 +68,8 @@ std::size_t write_now(std::string_view text) {
   return whole - text.size();
 }
 
-// Who reads our log may be slow or hang, and no thread waits for that: what is not taken at once is
-// lost, and counted in the next line that is.
+// The log's reader may be slow or hang, and no thread waits for it: what it does not take at once
+// is dropped, and counted in the next line.
 class StderrSink final : public spdlog::sinks::sink {
  public:
   void log(const spdlog::details::log_msg& message) override {
@@ -103,7 +103,7 @@ class StderrSink final : public spdlog::sinks::sink {
     lost_ -= lost;
     return true;
   }
-  // Whether it was taken, at least in part: then the rest follows before anything else.
+  // Whether it was written, at least in part: then the rest goes first.
   bool put(const spdlog::details::log_msg& message) {
     rest_.erase(0, write_now(rest_));
     if (!rest_.empty()) {
@@ -143,7 +143,7 @@ spdlog::logger& logger() {
   return *instance;
 }
 
-// A message that quotes somebody else's text must not read as two, nor move a terminal's cursor.
+// Quoted foreign text must not split a message, nor move a terminal's cursor.
 std::string one_line(const std::string& text) { return plain_text(text, kMaxBytes); }
 
 }  // namespace

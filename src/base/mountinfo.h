@@ -19,8 +19,8 @@ Result<std::string> read_mountinfo(const std::filesystem::path& path = "/proc/se
 // A field as it is meant: space, tab, line end and backslash are written as \ooo there.
 std::string unescape_mountinfo(std::string_view field);
 
-// Whose word the owners and modes are that files on this mount show: that of the user who mounted
-// it with FUSE, else the kernel's, which is root's (0). Nothing where no such mount is listed.
+// The uid to trust for owners and modes on this mount: the user who mounted it with FUSE, else root
+// (0), as the kernel. Nothing where no such mount is listed.
 std::optional<uid_t> author_of_owners(std::string_view mountinfo, std::string_view mount_id);
 
 // Where `path` (absolute, without links) lies: the device and the path on it, whatever is mounted

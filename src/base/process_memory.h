@@ -1,7 +1,7 @@
 #pragma once
 
-// Keeps this process small: memory belongs to jobs. For a program that runs for months after a
-// start of a tenth of a second.
+// Keeps this process small: memory belongs to jobs. Start-up takes a tenth of a second, the run
+// months.
 
 namespace slurmlet {
 

@@ -26,7 +26,7 @@ Result<std::string_view> utf8_text(std::string_view text);
 // Split at each `separator`; "" gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
-// What stands between white space, in order; no empty ones.
+// The parts between white space, in order; none empty.
 std::vector<std::string_view> words(std::string_view text);
 // Behind `key` on the first line that begins with it, without white space around; "" if none does.
 std::string_view value_behind(std::string_view key, std::string_view text);
@@ -43,7 +43,7 @@ std::string counted(T count, std::string_view what) {
 // Everything but letters, digits and "-._~" as %XX (RFC 3986 section 2.3).
 std::string url_encode(std::string_view text);
 
-// The whole of `text` as a number, else nothing (no sign of white space allowed).
+// All of `text` as a number, else nothing (white space is not allowed).
 template <std::integral T>
 std::optional<T> parse_int(std::string_view text, int base = 10) {
   T value{};

@@ -28,8 +28,8 @@ class TokenBucket {
     if (rate_.per_second <= 0) {
       return kNever;
     }
-    // Rounded up: at that time there is one; hardly, so that who comes just then takes no turn of
-    // those who wait for it.
+    // Rounded up so that there is one by then, but barely: a newcomer must not take it from those
+    // that wait.
     return now + std::chrono::ceil<std::chrono::microseconds>(
                      std::chrono::duration<double>((1 - left) / rate_.per_second));
   }

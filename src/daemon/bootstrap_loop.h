@@ -18,7 +18,7 @@ namespace slurmlet::daemon {
 bool run_bootstrap(const config::Settings& settings, const std::string& node_name, Signals& signals,
                    Shared& shared);
 
-// Whether to stop now; the service manager hears so.
+// Whether to stop now; reports that to systemd.
 bool must_stop(Signals& signals, status::ServiceReport& service);
 
 }  // namespace slurmlet::daemon

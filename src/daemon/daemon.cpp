@@ -71,8 +71,8 @@ class Daemon {
   NodeIdentity identity_;
   Shared shared_;
   credentials::BootstrapPause bootstrap_pause_;
-  bool credential_lost_ = false;    // the API server has rejected it
-  std::string credential_useless_;  // why to bootstrap again, whatever the files say
+  bool credential_lost_ = false;  // the API server has rejected it
+  std::string bootstrap_reason_;  // why to bootstrap again, whatever the files say
   std::unique_ptr<LeaseThread> lease_;
 };
 
@@ -87,12 +87,12 @@ Result<std::string> Daemon::bootstrap_need(WallTime now) const {
       kCredentialPatience);
 }
 
-// By bootstrap, where there is none yet. False when a signal ended the wait for it.
+// Bootstraps if there is none yet. False when a signal ended the wait.
 Result<bool> Daemon::get_credential() {
   if (!settings_.kubernetes.has_bootstrap()) {
     return true;
   }
-  const std::string useless = std::exchange(credential_useless_, "");
+  const std::string useless = std::exchange(bootstrap_reason_, "");
   // The API server decides whether a certificate has expired: our clock may err.
   std::string need = TRY(
       bootstrap_need(std::exchange(credential_lost_, false) ? kClock.now().wall : WallTime::min()));
@@ -125,8 +125,8 @@ Status Daemon::after_lost_credential() {
   }
   if (need.empty()) {
     TRY(credentials::discard_certificate(settings_));
-    // Where the credential is not in the store, its kubeconfig still seems good.
-    credential_useless_ =
+    // A credential outside the store still looks valid by its kubeconfig.
+    bootstrap_reason_ =
         "the API server rejects the credential in " + settings_.kubernetes.kubeconfig;
   }
   return {};

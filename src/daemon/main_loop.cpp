@@ -94,7 +94,7 @@ EndScope MainLoop::end_scope() const {
           metal3_uuid_of(identity_), provider_id_of(identity_), credential_};
 }
 
-// What belongs to another boot or identity is removed.
+// Removes what is of another boot or identity.
 std::optional<node::DeletionRecord> MainLoop::load_deletion() {
   auto deletion = load_node_end(end_scope(), now().steady);
   if (!deletion) {

@@ -14,7 +14,7 @@
 namespace slurmlet::http {
 namespace {
 
-// For the first call over a fresh connection, while there is an old one to go back to.
+// For the first call over a fresh connection while an old one is left.
 constexpr long kTrialMilliseconds = 3000;
 
 // Sets libcurl up once per process; thread-safe.
@@ -78,7 +78,7 @@ bool is_server_fault(int status) { return status == 401 || status >= 500; }
 class CurlClient final : public Client {
  public:
   CurlClient(CredentialSource source, std::shared_ptr<TransferLoop> loop, ConnectionLife life)
-      : source_(std::move(source)), life_(std::move(life)), loop_(std::move(loop)) {}
+      : source_(std::move(source)), lifetime_(std::move(life)), loop_(std::move(loop)) {}
   ~CurlClient() override {
     if (credentials_) {
       credentials_->silence->leave(this);
@@ -119,7 +119,7 @@ class CurlClient final : public Client {
   void drive(Transfer& transfer);
 
   CredentialSource source_;
-  ConnectionLife life_;
+  ConnectionLife lifetime_;
   SteadyTime renew_at_{};
   std::shared_ptr<const Credentials> credentials_;  // in use; null before the first refresh()
   std::shared_ptr<const Credentials> rejected_;     // the last given ones, if of no use
@@ -168,7 +168,7 @@ Status CurlClient::adopt(std::shared_ptr<const Credentials> fresh) {
   loop_->end_streams(owner_);
   pool_ = std::move(pool);
   old_pool_ = {};
-  renew_at_ = steady_now() + life_();
+  renew_at_ = steady_now() + lifetime_();
   if (!shared_ || shared_->target.name != target.name) {
     owner_.peer.clear();
   }
@@ -187,7 +187,7 @@ bool CurlClient::renew_connections() {
   if (now < renew_at_) {
     return false;
   }
-  renew_at_ = now + life_();
+  renew_at_ = now + lifetime_();
   auto fresh = make_pool();
   if (!fresh) {
     return false;

@@ -31,7 +31,7 @@ bool is_address(const std::string& host) {
   return host.find(':') != std::string::npos || ::inet_pton(AF_INET, host.c_str(), &buffer) == 1;
 }
 
-// Whom connections are made to.
+// Where connections go.
 void set_name(Target& target, std::string host, std::string port) {
   if (!target.proxy.empty()) {
     const UrlHandle proxy{curl_url()};

@@ -14,8 +14,7 @@ namespace {
 
 using Stage = RequestFailure::Stage;
 
-// TLS alerts by which a server turns a client certificate down (RFC 8446 section 6.2, in OpenSSL's
-// words).
+// TLS alerts that reject a client certificate (RFC 8446 section 6.2, in OpenSSL's words).
 bool rejects_our_certificate(const std::string& detail) {
   constexpr std::array kAlerts{"alert unknown ca", "alert bad certificate", "alert certificate",
                                "alert unsupported certificate"};
@@ -86,7 +85,7 @@ std::string connect_text(const TransportFailure& failure, const std::string& det
              : to_lower(std::generic_category().message(static_cast<int>(failure.os_error)));
 }
 
-// Whose fault it is: of the URL, of this machine, or the network's.
+// What is at fault: the URL, this machine, or the network.
 Code local_code(CURLcode code) {
   switch (code) {
     case CURLE_URL_MALFORMAT:

@@ -156,8 +156,8 @@ struct Machine {
 class MachineApi {
  public:
   virtual ~MachineApi() = default;
-  // The Machine now, by the server and not by a watch. kNotFound: it is gone, or another one has
-  // its name.
+  // The Machine now, from the server, not a watch. kNotFound: it is gone, or another one has its
+  // name.
   virtual Result<Machine> get(const Machine& machine) = 0;
   // Removes our hook, and nothing else. kConflict: the Machine has changed since it was read.
   virtual Status release(const Machine& machine) = 0;
@@ -166,7 +166,7 @@ class MachineApi {
 class SiteApi {
  public:
   virtual ~SiteApi() = default;
-  // The Node now, by the server and not by a watch. kNotFound.
+  // The Node now, from the server, not a watch. kNotFound.
   virtual Result<SiteNode> get(const std::string& node) = 0;
   // Sets annotations of a Node, or removes them (nothing). kNotFound: it is gone; kConflict or
   // kInvalid: another Node has this name now.
@@ -195,7 +195,7 @@ class Watch {
   virtual SteadyTime step(Now now, std::vector<WatchEvent<T>>& events) = 0;
   // Whether the last contact succeeded; the Error if not.
   virtual std::optional<Error> last_error() const = 0;
-  // Forgets where it stands: the next step lists, on a new stream.
+  // Forgets its position: the next step lists, on a new stream.
   virtual void restart() = 0;
   // The rest is what daemons need: a watch of others need not have it.
 
@@ -210,7 +210,7 @@ class Watch {
   virtual void rest() {}
   // Retries soon what was denied.
   virtual void credential_replaced(SteadyTime) {}
-  // The resourceVersion it has come to; "" = it must list.
+  // The resourceVersion reached; "" = it must list.
   virtual std::string position() const { return ""; }
 };
 

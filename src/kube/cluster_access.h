@@ -19,7 +19,7 @@ struct ClusterAccess {
   tls::PemSources pem;
   std::string token;       // fixed bearer token, "" = none
   std::string token_file;  // read anew as it rotates (TokenFile); wins over `token`
-  // Every file that went into this, for noticing that a credential was rotated.
+  // Every file that this came from, to notice a rotated credential.
   std::vector<std::filesystem::path> files;
 };
 

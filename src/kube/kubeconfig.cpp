@@ -314,7 +314,7 @@ Result<ClusterAccess> load_kubeconfig(const fs::path& path) {
 
 std::string node_kubeconfig_text(const ClusterAccess& access, const std::string& node_name,
                                  const fs::path& certificate_and_key) {
-  // A relative path would be taken as relative to the kubeconfig's folder.
+  // A relative path would be resolved against the kubeconfig's folder.
   std::error_code ignored;
   const auto absolute = fs::absolute(certificate_and_key, ignored);
   const std::string pair = (ignored ? certificate_and_key : absolute).string();

@@ -35,7 +35,7 @@ constexpr const char* kNamesOnly =
 
 // Answers after which the same resourceVersion would always be rejected. Not a time-out: a load
 // balancer reports that of a slow server.
-bool asks_for_a_list(Code code) {
+bool needs_list(Code code) {
   return code == Code::kGone || code == Code::kInvalid || code == Code::kNotFound;
 }
 
@@ -234,13 +234,13 @@ void ListWatch::read(SteadyTime now, ObjectSink& sink) {
 
 void ListWatch::fell_silent(SteadyTime now) {
   error_ = Error{Code::kUnavailable, "WATCH " + path_ + ": no data for 90 s; reconnecting"};
-  if (++mute_ < kMuteStreams) {
+  if (++silent_ < kSilentStreams) {
     // The connection is dead without having said so, perhaps with those of others.
     resume_after(now, delay(Delay::kWatchSilent, random_));
   } else {
     // A server restored from a backup lets a version of the future wait, bookmarks included, until
     // its own has caught up; what happened till then would be missed.
-    mute_ = 0;
+    silent_ = 0;
     list_after(now, delay(Delay::kRelist, random_));
   }
   client_.close_idle_connections();  // others of this client may be as dead
@@ -272,7 +272,7 @@ bool ListWatch::take_lines(SteadyTime now, ObjectSink& sink) {
     return true;
   }
   open_->heard_at = now;
-  mute_ = 0;
+  silent_ = 0;
   std::vector<std::string> lines;
   const bool all_good = open_->splitter.feed(bytes, lines);
   Line outcome = Line::kFine;
@@ -338,7 +338,7 @@ void ListWatch::take_error(SteadyTime now, const Error& error) {
     const Duration spread = delay(Delay::kRelist, random_);
     list_after(now, std::max({spread, at_once ? backoff_.next() : Duration::zero(),
                               requested_pause(error.retry_after, random_)}));
-  } else if (asks_for_a_list(error.code)) {
+  } else if (needs_list(error.code)) {
     list_after(now, backoff_.next(error.retry_after));
   } else {
     resume_after(now, backoff_.next(error.retry_after));
@@ -359,8 +359,8 @@ void ListWatch::stream_ended(SteadyTime now) {
     resume_after(now, backoff_.next());
     return;
   }
-  // At its own time it is alone; before that an API server or a load balancer went, and everybody
-  // who was there comes back.
+  // A watch that expires is alone; one cut short means an API server or load balancer went, and all
+  // its clients return.
   const bool expired = !error && now + kExpiryMargin >= open_->expires_at;
   resume_after(now, delay(expired ? Delay::kWatchExpired : Delay::kWatchLost, random_));
 }

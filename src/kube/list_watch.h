@@ -38,12 +38,12 @@ class ObjectSink {
  public:
   enum class Change { kAdded, kModified, kDeleted };
   virtual ~ObjectSink() = default;
-  // What the pages of a list gave so far is void.
+  // Discards the pages of a list so far.
   virtual void begin_list() = 0;
   virtual bool page(const nlohmann::json& items) = 0;
   // An object of the list that is too large, by its name.
   virtual void unreadable(std::string name) = 0;
-  // The pages are all there is. Whether every object could be read.
+  // The list is complete. Whether every object was readable.
   virtual bool end_list() = 0;
   virtual bool changed(Change change, const nlohmann::json& object) = 0;
 };
@@ -59,7 +59,7 @@ class ListWatch {
   // forgot the connection. Counted from when they are taken, by an owner that steps anyway.
   static constexpr Duration kSilence = std::chrono::seconds{90};
   // After this many consecutive silent streams the connection is not to blame.
-  static constexpr int kMuteStreams = 3;
+  static constexpr int kSilentStreams = 3;
   static constexpr Duration kHeaderTimeout = std::chrono::seconds{10};
   // A stream that ends sooner is a failure, and the next one backs off.
   static constexpr Duration kShortLife = std::chrono::seconds{5};
@@ -129,7 +129,7 @@ class ListWatch {
   SteadyTime relist_at_ = kNever;  // at what could not be read
   std::optional<Open> open_;
   SteadyTime due_{};  // of the next list or watch, while none is open
-  int mute_ = 0;      // watches that fell silent since one gave something
+  int silent_ = 0;    // watches that fell silent since one gave something
   std::optional<Error> error_;
 };
 

@@ -26,7 +26,7 @@ struct CallOptions {
   SteadyTime deadline = kNever;
 };
 
-// What each class that makes calls has.
+// Held by each class that makes calls.
 class RestCaller {
  public:
   RestCaller(http::Client& client, CallOptions options)

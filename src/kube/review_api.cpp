@@ -34,7 +34,7 @@ UserInfo user_from_json(const json& object) {
   return user;
 }
 
-// An answer without a status is no yes. kInternal when it contradicts itself.
+// No status means not allowed. kInternal when it contradicts itself.
 Result<TokenReview> token_review_from_json(const json& object) {
   const json& status = member(object, "status");
   TokenReview review;

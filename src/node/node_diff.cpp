@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "node/gpu_health.h"
 #include "node/labels.h"
-#include "node/node_events.h"
 #include "node/vocabulary.h"
 
 namespace slurmlet::node {

@@ -19,7 +19,6 @@
 #include "credentials/access.h"
 #include "kube/certificate_api.h"
 #include "kube/rest_api.h"
-#include "kube/watch.h"
 #include "operator/check.h"
 #include "operator/operator_loop.h"
 #include "operator/operator_pages.h"

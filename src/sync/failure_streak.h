@@ -37,9 +37,9 @@ class FailureStreak {
   }
   // Tries again later, without calling it a failure.
   void pause(const Error& error, SteadyTime now) {
-    const bool hopeless = error.code == Code::kDenied || error.code == Code::kInvalid;
+    const bool permanent = error.code == Code::kDenied || error.code == Code::kInvalid;
     const Duration delay = backoff_.next(error.retry_after);
-    retry_at_ = now + (hopeless ? std::max<Duration>(delay, std::chrono::seconds{1}) : delay);
+    retry_at_ = now + (permanent ? std::max<Duration>(delay, std::chrono::seconds{1}) : delay);
   }
   // Whether there was a failure before.
   bool ended() {

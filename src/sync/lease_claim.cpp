@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// How long to watch whether the holder still renews; longer than a usual Lease.
+// Enough to see whether a Lease's holder runs; a usual Lease needs less.
 constexpr std::chrono::minutes kLongWait{5};
 
 }  // namespace

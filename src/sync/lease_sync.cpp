@@ -53,7 +53,7 @@ SteadyTime LeaseSync::renew_held(Now now) {
   lease_uid_ = lease_->owner_node_uid;
   last_renew_ = now.wall;
   succeeded(now);
-  // The time before it, if our clock is behind that: only a later one counts.
+  // The last renewTime, if our clock is behind it: only a later one counts.
   if (const auto before = parse_rfc3339(lease_->acquire_time); before && *before >= now.wall) {
     last_renew_ = *before;
     next_ = now.steady;

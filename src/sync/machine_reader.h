@@ -21,7 +21,7 @@ class MachineReader {
  public:
   explicit MachineReader(FactsOptions options);
 
-  // Whether the next step() makes a report; other readers follow this interval.
+  // Whether the next step() makes a report; other readers follow its schedule.
   bool report_is_due(Now now) const { return now.steady >= next_report_; }
   bool tick_is_due(Now now) const { return now.steady >= next_tick_; }
   bool is_read() const { return next_report_ != SteadyTime{}; }

@@ -109,7 +109,7 @@ void NodeSync::release_lost_lease(Now now) {
   }
 }
 
-// A registered Node is gone. The watch may yet report its final state, or has.
+// The Node is gone; unless it has, the watch may yet report its final state.
 void NodeSync::on_deleted(Now now, bool watch_has_reported) {
   std::string uid = std::get<Registered>(state_).node.uid;
   release(now.steady);

@@ -198,7 +198,7 @@ void NodeSync::write(Now now) {
 void NodeSync::on_failed_write(const Error& error, Now now) {
   const Code code = error.code;
   if (code == Code::kConflict || code == Code::kInvalid || code == Code::kNotFound) {
-    // Perhaps gone, or replaced: read it, and re-register if so.
+    // Perhaps gone or replaced: read it, and release it if so.
     auto current = api_.get(desired_.name);
     if (!current && current.error().code == Code::kNotFound) {
       return on_deleted(now, false);

@@ -79,7 +79,7 @@ class NodeSync {
 
   // Why this machine may not have the Node; "" = it may.
   std::string block_reason() const;
-  // Whether that is since the Node was deleted with its Machine.
+  // Whether because the Node was deleted with its Machine.
   bool went_with_machine() const;
   // Why the Node could not be registered or written; nothing after a success.
   const std::optional<Error>& write_error() const { return failures_.error(); }

@@ -33,7 +33,7 @@ Duration NodeSync::watch_lag() const {
   return watch_.last_error() ? kBrokenWatchLag : kWatchLag;
 }
 
-// From then on always: unread watch data would keep the loop awake.
+// Always, once begun: an unread watch would keep the loop awake.
 bool NodeSync::watches() const {
   const auto* blocked = in<Blocked>();
   return watch_next_ || registered() ||

@@ -61,7 +61,7 @@ class SlurmConfReader {
 
   // A process has started: read again `after`, unless it ran when the last reading began.
   void slurmd_started(int pid, Now now, Duration after);
-  // One of those may begin to count, and slurm.conf with it.
+  // Another may now count, and its slurm.conf with it.
   void slurmd_is_gone() { read_beside_.clear(); }
   bool is_due(Now now) const { return now.steady >= reread_at_; }
 

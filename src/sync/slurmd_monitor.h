@@ -1,7 +1,7 @@
 #pragma once
 
-// slurmd of this node, by its process (slurmd_watch.h): since when it is away, and whether what
-// slurmctld says of it is in doubt.
+// slurmd of this node, by its process (slurmd_watch.h): since when it is down, and whether
+// slurmctld's view of it is in doubt.
 //
 // A step object; not thread-safe.
 

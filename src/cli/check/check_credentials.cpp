@@ -17,7 +17,6 @@
 #include "kube/kubeconfig.h"
 #include "node/vocabulary.h"
 #include "tls/certificate_store.h"
-#include "tls/certificates.h"
 
 namespace slurmlet::cli {
 namespace {
@@ -243,8 +242,7 @@ Finding serving_finding(const config::Settings& settings,
   if (const Status usable = serving.start(now); !usable) {
     return usable.error().code == Code::kDenied
                ? hidden(usable.error())
-               : check::error(usable.error().message,
-                              "put the right PEM text there");
+               : check::error(usable.error().message, "put the right PEM text there");
   }
   if (file.empty()) {
     return settings.endpoint.server_tls_bootstrap

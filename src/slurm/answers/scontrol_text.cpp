@@ -316,19 +316,6 @@ bool is_heading(std::string_view line) {
          line.starts_with("last_update_time=");
 }
 
-}  // namespace
-
-bool looks_like_scontrol_nodes(std::string_view text) {
-  const auto lines = lines_of(text);
-  const bool begins =
-      std::any_of(lines.begin(), lines.end(), begins_record) || begins_cut_record(lines.back());
-  return begins || std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
-           return !unknown_node(line).empty() || trim(line) == "No nodes in the system";
-         });
-}
-
-namespace {
-
 void take_unknown_nodes(std::vector<std::string> unknown, NodesAnswer& out) {
   if (out.nodes.empty() && !unknown.empty()) {
     out.failure = QueryFailure{node::SlurmFailure::kNotInSlurm, unknown.front()};

@@ -11,7 +11,6 @@
 
 namespace slurmlet::slurm {
 
-bool looks_like_scontrol_nodes(std::string_view text);
 // "Node nope01 not found" is kNotInSlurm.
 NodesAnswer parse_scontrol_nodes(std::string_view text);
 

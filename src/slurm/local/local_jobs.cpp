@@ -10,8 +10,8 @@
 namespace slurmlet::slurm {
 namespace {
 
-// After so many searches a socket without a process counts as left behind by a crash, and is not
-// searched for any more.
+// After this many searches a socket without a process counts as left over from a crash, and is
+// ignored.
 constexpr int kMaxSearches = 3;
 
 bool all_digits(std::string_view text) {

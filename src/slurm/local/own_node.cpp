@@ -157,7 +157,7 @@ ClusterChoice choose_cluster(const std::vector<SlurmdSeen>& seen, const ClusterW
   ClusterChoice choice;
   std::copy_if(seen.begin(), seen.end(), std::back_inserter(choice.slurmds),
                [&](const SlurmdSeen& slurmd) { return may_be_meant(slurmd, wish); });
-  // A slurmd with the configured name is meant, whatever unnamed ones run.
+  // If any has the wanted name by -N, only those count.
   const auto says_so = [&](const SlurmdSeen& slurmd) {
     return !wish.node_name.empty() && slurmd.options.node_name == wish.node_name;
   };

@@ -61,7 +61,7 @@ class NameService {
   explicit NameService(std::vector<std::string> program = {"getent", "passwd"},
                        Duration deadline = std::chrono::seconds{2})
       : program_(std::move(program)), deadline_(deadline) {}
-  // Not before the former answer about this name is there.
+  // Not before the previous lookup of this name ends.
   KnownAccounts::Answer look_up(const std::string& name);
 
  private:

@@ -59,7 +59,7 @@ class SlurmdVersion {
   explicit SlurmdVersion(std::unique_ptr<CommandRunner> runner) : runner_(std::move(runner)) {}
 
   void query(std::vector<std::string> programs, SteadyTime now);
-  // Asked, and no answer yet.
+  // No answer yet.
   bool running() const { return runner_->running(); }
   // True when the version has just been learnt.
   bool step(SteadyTime now);

@@ -18,7 +18,6 @@ class RestVersions {
   static constexpr int kNewest = 45;
   // Slurm 23.02 and 23.11 answer this one with 500 when they have no slurmdbd.
   static constexpr int kNeedsDatabase = 39;
-  static constexpr int kKnowsUpdateTime = 37;  // of GET /nodes/
 
   // The one to use: 44 of v0.0.44.
   int candidate() const { return candidate_; }
@@ -76,8 +75,8 @@ inline std::string api_version_name(int version) { return "v0.0." + std::to_stri
 // The value of update_time: v0.0.42 and those before v0.0.39 take seconds, those between only words
 // of Slurm's own ("uts1795452630"), of which seconds are none.
 inline std::string update_time(int version, std::int64_t seconds) {
-  const bool takes_words = version >= 39 && version <= 41;
-  return (takes_words ? "uts" : "") + std::to_string(seconds);
+  const bool takes_uts = version >= 39 && version <= 41;
+  return (takes_uts ? "uts" : "") + std::to_string(seconds);
 }
 
 }  // namespace slurmlet::slurm

@@ -433,7 +433,7 @@ TEST_F(WatchTest, AStreamThatTheSilenceOfOthersEndsIsResumedWithinSeconds) {
 // A server restored from a backup is silent about a version of the future, on each connection.
 TEST_F(WatchTest, StreamsThatNeverSaidAnythingAreCuredByAList) {
   connect("999999");
-  for (int silent = 1; silent < ListWatch::kMuteStreams; ++silent) {
+  for (int silent = 1; silent < ListWatch::kSilentStreams; ++silent) {
     clock_.advance(ListWatch::kSilence);
     clock_.advance(until_wake());
     step();
