@@ -246,7 +246,7 @@ def table(results, seconds):
         verdict = "–" if budget is None else f"≤ {figure(budget)}"
         if budget is not None and mine is not None and mine > budget:
             verdict += "  MISSED"
-            missed.append(f"{title}: {figure(mine)} {unit}, {mine / budget:.2f} × the budget")
+            missed.append(f"{title}: {figure(mine)} {unit}, the budget is {figure(budget)}")
         rows.append((f"{title} {unit}".strip(), figure(mine), figure(theirs),
                      figure(floor.get(key)), ratio, verdict))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
@@ -254,6 +254,7 @@ def table(results, seconds):
         print("| " + " | ".join(c.ljust(w) for c, w in zip(row, widths)) + " |")
         if number == 0:
             print("|" + "|".join("-" * (w + 2) for w in widths) + "|")
+    print("slurmlet's requests:", ours.get("verbs"))
     return missed
 
 
