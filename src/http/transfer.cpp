@@ -129,9 +129,8 @@ bool set_connection(CURL* easy) {
   return good;
 }
 
-// Method, URL and body; `body` must outlive the transfer.
-bool set_request(CURL* easy, const Target& target, const Request& request,
-                 const std::string& body) {
+// Method, URL and body; `request` must outlive the transfer.
+bool set_request(CURL* easy, const Target& target, const Request& request) {
   if (!set(easy, CURLOPT_URL, (target.base + request.path).c_str())) {
     return false;
   }
@@ -140,9 +139,9 @@ bool set_request(CURL* easy, const Target& target, const Request& request,
   }
   const bool must_have_body =
       request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
-  if ((must_have_body || !body.empty()) &&
-      !(set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size())) &&
-        set(easy, CURLOPT_POSTFIELDS, body.data()))) {
+  if ((must_have_body || !request.body.empty()) &&
+      !(set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size())) &&
+        set(easy, CURLOPT_POSTFIELDS, request.body.data()))) {
     return false;
   }
   return set(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
@@ -205,7 +204,7 @@ std::string Transfer::what() const { return what_is_asked(shared_->target, reque
 bool Transfer::set_options() {
   const auto set_own = [this](CURLoption option, auto value) { return set(easy(), option, value); };
   return set_policy(easy(), shared_->target) && set_connection(easy()) &&
-         set_request(easy(), shared_->target, request_, request_.body) &&
+         set_request(easy(), shared_->target, request_) &&
          set_own(CURLOPT_HTTPHEADER, lists_.headers.get()) && set_own(CURLOPT_SHARE, pool_.get()) &&
          set_own(CURLOPT_PRIVATE, static_cast<void*>(this)) &&
          set_own(CURLOPT_ERRORBUFFER, detail_.data()) &&
@@ -218,7 +217,7 @@ bool Transfer::set_options() {
                  milliseconds(request_.timeout));
 }
 
-// Where the connection leads, and whom it believes.
+// Where the connection leads, and which certificates it trusts.
 bool Transfer::set_route() {
   const Target& target = shared_->target;
   if (target.tls && !set_tls(easy(), shared_->identity.get())) {

@@ -144,12 +144,12 @@ std::vector<int> TransferLoop::readable(const std::vector<int>& fds) {
 }
 
 bool TransferLoop::take_arrivals() {
-  bool news = false;
+  bool arrived = false;
   for (Transfer* transfer : transfers_) {
-    news = transfer->has_arrivals() || news;
+    arrived = transfer->has_arrivals() || arrived;
     transfer->note_reported();
   }
-  return news;
+  return arrived;
 }
 
 void TransferLoop::wake() { curl_multi_wakeup(multi_.get()); }

@@ -132,16 +132,16 @@ class ReviewCall final : public PendingCall<T> {
   std::string body_;
 };
 
-json access_spec(const AccessCheck& question) {
+json access_spec(const AccessCheck& check) {
   json attributes{{"version", "v1"},
                   {"resource", "nodes"},
-                  {"subresource", question.subresource},
-                  {"name", question.node_name}};
-  put(attributes, "verb", question.verb);
-  json spec{{"user", question.user.name}, {"resourceAttributes", std::move(attributes)}};
-  put(spec, "uid", question.user.uid);
-  put(spec, "groups", question.user.groups);
-  put(spec, "extra", question.user.extra);
+                  {"subresource", check.subresource},
+                  {"name", check.node_name}};
+  put(attributes, "verb", check.verb);
+  json spec{{"user", check.user.name}, {"resourceAttributes", std::move(attributes)}};
+  put(spec, "uid", check.user.uid);
+  put(spec, "groups", check.user.groups);
+  put(spec, "extra", check.user.extra);
   return spec;
 }
 
@@ -173,11 +173,11 @@ std::unique_ptr<PendingCall<TokenReview>> RestReviewApi::review_token(const std:
       options_.counter, token_review_from_json, now);
 }
 
-std::unique_ptr<PendingCall<AccessReview>> RestReviewApi::review_access(const AccessCheck& question,
+std::unique_ptr<PendingCall<AccessReview>> RestReviewApi::review_access(const AccessCheck& check,
                                                                         SteadyTime now) {
   const json body{{"apiVersion", "authorization.k8s.io/v1"},
                   {"kind", "SubjectAccessReview"},
-                  {"spec", access_spec(question)}};
+                  {"spec", access_spec(check)}};
   return std::make_unique<ReviewCall<AccessReview>>(
       client_, review_request("/apis/authorization.k8s.io/v1/subjectaccessreviews", to_text(body)),
       options_.counter, access_review_from_json, now);

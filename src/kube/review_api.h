@@ -62,7 +62,7 @@ class ReviewApi {
   virtual ~ReviewApi() = default;
   virtual std::unique_ptr<PendingCall<TokenReview>> review_token(const std::string& token,
                                                                  SteadyTime now) = 0;
-  virtual std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessCheck& question,
+  virtual std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessCheck& check,
                                                                    SteadyTime now) = 0;
 };
 
@@ -71,7 +71,7 @@ class RestReviewApi final : public ReviewApi, private RestCaller {
   using RestCaller::RestCaller;
   std::unique_ptr<PendingCall<TokenReview>> review_token(const std::string& token,
                                                          SteadyTime now) override;
-  std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessCheck& question,
+  std::unique_ptr<PendingCall<AccessReview>> review_access(const AccessCheck& check,
                                                            SteadyTime now) override;
 };
 

@@ -12,7 +12,7 @@ namespace {
 // Anybody with a credential can create requests, so their number and size are bounded.
 constexpr std::size_t kMostWaiting = 10'000;
 constexpr std::size_t kLargestRequest = 8 * 1024;
-// Per requester, of whom the newest requests are kept; a bootstrap token may be shared by a site.
+// Per requester: the newest requests are kept. A bootstrap token may be shared by a site.
 constexpr std::size_t kMostOfNode = 10;
 constexpr std::size_t kMostOfUser = 1000;
 

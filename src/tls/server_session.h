@@ -4,7 +4,7 @@
 // (ServerSession), on a non-blocking socket.
 //
 // A client certificate is requested but not required, and a bad one does not end the handshake:
-// token clients must get in, and a wrong certificate is answered with 401 by the one who requests
+// token clients must get in, and a wrong certificate is answered with 401 by the caller
 // (the kubelet's x509 authenticator does the same). TLS 1.2 or newer, no renegotiation, no session
 // resumption or tickets, no compression, no early data; ALPN http/1.1.
 //

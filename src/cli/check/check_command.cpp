@@ -71,7 +71,7 @@ std::vector<std::string> files_to_read(const config::Settings& settings) {
   return out;
 }
 
-Result<status::DaemonStatus> ask_daemon(const config::Settings& settings) {
+Result<status::DaemonStatus> query_daemon(const config::Settings& settings) {
   auto client = status::DaemonClient::make(settings);
   return client ? client->query(kDaemonLimit) : Result<status::DaemonStatus>{client.error()};
 }
@@ -202,7 +202,7 @@ class Checks {
   const config::Settings& settings_;
   const SystemClock clock_;
   const check::ServiceUnit unit_ = check::read_unit("slurmlet.service");
-  const Result<status::DaemonStatus> answer_ = ask_daemon(settings_);
+  const Result<status::DaemonStatus> answer_ = query_daemon(settings_);
   const std::optional<status::DaemonStatus> daemon_ =
       answer_ ? std::optional{*answer_} : std::nullopt;
   Result<daemon::NodePreview> preview_ = Error{};

@@ -27,7 +27,7 @@ using check::Severity;
 
 using node::vocabulary::kNodeUser;
 constexpr unsigned kForOthers = 0007;
-constexpr int kLastPart = 10;  // of a certificate's life: somebody should have renewed it
+constexpr int kLastTenth = 10;  // of a certificate's life: somebody should have renewed it
 
 // Whether a kubeconfig or PEM file holds a key or a token, and not only names or certificates.
 bool holds_secret(const std::string& path) {
@@ -59,7 +59,7 @@ std::string put_into(const std::string& file) {
 }
 
 // A plain user may not read it; only root sees whether anything is wrong.
-Finding hidden(const Error& problem) {
+Finding root_only(const Error& problem) {
   return check::warning(problem.message, "run slurmlet check as root");
 }
 
@@ -70,7 +70,7 @@ std::string source_of(const config::KubernetesSettings& kubernetes) {
 }
 
 // A bootstrap mends what is wrong with a credential by itself.
-Finding mended(Finding finding) {
+Finding fixed_by_bootstrap(Finding finding) {
   if (finding.severity >= Severity::kWarning) {
     finding.severity = Severity::kWarning;
     finding.fix =
@@ -172,8 +172,8 @@ Finding certificate_finding(const tls::CertificateSummary& certificate, const st
   std::string valid =
       fmt::format("{} in {}, valid until {}", name, source, rfc3339(certificate.not_after));
   const auto life = certificate.not_after - certificate.not_before;
-  return (certificate.not_after - now) * kLastPart < life ? check::warning(std::move(valid), fresh)
-                                                          : check::ok(std::move(valid));
+  return (certificate.not_after - now) * kLastTenth < life ? check::warning(std::move(valid), fresh)
+                                                           : check::ok(std::move(valid));
 }
 
 Findings credential_findings(const config::Settings& settings, const std::string& node_name,
@@ -185,10 +185,10 @@ Findings credential_findings(const config::Settings& settings, const std::string
   if (!access && has_bootstrap && access.error().code == Code::kNotFound) {
     found.push_back(check::info("none yet: slurmlet requests one with the bootstrap token"));
   } else if (!access && access.error().code == Code::kDenied) {
-    found.push_back(hidden(access.error()));
+    found.push_back(root_only(access.error()));
   } else {
     const Finding judged = judge(kubernetes, node_name, access, clock.now().wall);
-    found.push_back(has_bootstrap ? mended(judged) : judged);
+    found.push_back(has_bootstrap ? fixed_by_bootstrap(judged) : judged);
   }
   if (access) {
     for (const auto& file : access->files()) {
@@ -215,7 +215,7 @@ Findings bootstrap_findings(const config::Settings& settings, const std::string&
   if (read) {
     found.push_back(check::ok("a token in " + file));
   } else if (read.error().code == Code::kDenied) {
-    found.push_back(hidden(read.error()));
+    found.push_back(root_only(read.error()));
   } else if (credentials::bootstrap_need(settings, node_name, clock.now().wall).empty()) {
     found.push_back(check::info(read.error().message + "; not needed: there is a credential"));
   } else {
@@ -241,7 +241,7 @@ Finding serving_finding(const config::Settings& settings,
   credentials::ServingCertificate serving{settings.endpoint, "localhost", ""};
   if (const Status usable = serving.start(now); !usable) {
     return usable.error().code == Code::kDenied
-               ? hidden(usable.error())
+               ? root_only(usable.error())
                : check::error(usable.error().message, "put the right PEM text there");
   }
   if (file.empty()) {

@@ -53,7 +53,7 @@ std::string describe_unit(std::string_view unit, std::string_view properties) {
                       : fmt::format("{}: {} ({})", unit, state, more);
 }
 
-void SlurmdUnit::ask_once(const std::string& unit, SteadyTime now) {
+void SlurmdUnit::run_once(const std::string& unit, SteadyTime now) {
   if (has_run_ || !runner_ || runner_->running() || unit.empty() ||
       ::access(systemd_dir_.c_str(), F_OK) != 0) {
     return;

@@ -25,7 +25,7 @@ class SlurmdUnit {
       : runner_(std::move(runner)), systemd_dir_(std::move(systemd_dir)) {}
 
   // slurmd is down: runs it unless that was done since the last reset().
-  void ask_once(const std::string& unit, SteadyTime now);
+  void run_once(const std::string& unit, SteadyTime now);
   // slurmd is back: discards what systemd reported.
   void reset();
   void step(SteadyTime now);

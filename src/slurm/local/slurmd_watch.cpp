@@ -201,7 +201,7 @@ void SlurmdWatch::judge(const FoundSlurmd& found, Now now) {
   } else {
     facts_.liveness = Liveness::kAbsent;
     if (hurried_ == kHurry.size()) {  // it stays down
-      unit_.ask_once(settings_.places.unit, now.steady);
+      unit_.run_once(settings_.places.unit, now.steady);
     }
   }
   next_search(now);

@@ -42,8 +42,8 @@ TEST(SlurmdUnit, AHangingSystemctlIsEndedAndSaysNothing) {
   fakes::FakeClock clock;
   FakeProgram program;
   SlurmdUnit unit{std::make_unique<FakeRunner>(program), tree.path("systemd")};
-  unit.ask_once("slurmd.service", clock.now().steady);
-  unit.ask_once("slurmd.service", clock.now().steady);
+  unit.run_once("slurmd.service", clock.now().steady);
+  unit.run_once("slurmd.service", clock.now().steady);
   ASSERT_EQ(program.started.size(), 1U);
   EXPECT_EQ(unit.deadline(), clock.now().steady + seconds{5});
   clock.advance(seconds{5});
@@ -59,7 +59,7 @@ TEST(SlurmdUnit, AnAnswerAfterSlurmdCameBackIsDropped) {
   fakes::FakeClock clock;
   FakeProgram program;
   SlurmdUnit unit{std::make_unique<FakeRunner>(program), tree.path("systemd")};
-  unit.ask_once("slurmd.service", clock.now().steady);
+  unit.run_once("slurmd.service", clock.now().steady);
   unit.reset();
   program.end = CommandOutput{};
   program.end->out = "LoadState=loaded\nActiveState=failed\n";
