@@ -38,7 +38,7 @@ class Client final : public slurm::NodeSource {
  public:
   Client(SlurmSite& site, const SlurmNode& node) : site_(site), node_(node) {}
 
-  std::optional<slurm::QueryFailure> ask(const std::string&, Now) override {
+  std::optional<slurm::QueryFailure> query(const std::string&, Now) override {
     run_ = site_.run_client(1);
     return std::nullopt;
   }
