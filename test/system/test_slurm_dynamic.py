@@ -56,13 +56,13 @@ def test_dynamic_node_and_its_deletion(own_slurm, rig_of, root):
 
 
 def test_dynamic_future_node(own_slurm, rig_of, root):
-    """slurmd -F: slurmctld gives it the name of a FUTURE node that is like it, which slurm.nodeName says."""
+    """slurmd -F: slurmctld gives it the name of a FUTURE node that is like it; slurm.nodeName says which."""
     slurm = own_slurm(nodes=["fut1"], cpus=os.cpu_count(), root=root,
                       node_line_extra=f"State=FUTURE Feature=dynf {topology()}",
                       slurmd_arguments={"fut1": ["-Fdynf"]})
     rig = rig_of(slurm)
     rig.start(ready=False)
-    assert "slurm.nodeName" in rig.wait_condition("SlurmdReady", "Unknown", "SlurmdUnknown")["message"]
+    assert "-N NAME" in rig.wait_condition("SlurmdReady", "Unknown", "SlurmdUnknown")["message"]
     rig.stop()
     rig.configure(slurm={"nodeName": "fut1"})
     node = start(rig)
