@@ -2,14 +2,11 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
 
 from . import daemons, states
-from .config import (SBIN_PATH, ClusterError, ClusterSpec, Layout, create_tree, find_program, load_description,
-                     save_description, write_slurm_conf)
+from .config import SBIN_PATH, ClusterError, ClusterSpec, Layout, create_tree, find_program, write_slurm_conf
 from .isolation import in_root, program_in_root, write_wrappers
 from .processes import MARKER, ProcessTable, wait_for
 
@@ -20,26 +17,13 @@ CLIENTS = ("sinfo", "scontrol", "sbatch", "scancel", "squeue", "sdiag")
 
 
 class SlurmCluster:
-    """One private cluster under one directory.
-
-    The object holds nothing that is not also on disk: another process may
-    make its own for the same directory and go on.
-    """
+    """One private cluster under one directory."""
 
     def __init__(self, directory):
         self.layout = Layout(directory)
         self.processes = ProcessTable(self.layout)
-        self._spec = None
+        self.spec = None
         self._release = None
-
-    # -- description ------------------------------------------------------
-
-    @property
-    def spec(self):
-        """The description given to `up`."""
-        if self._spec is None:
-            self._spec = load_description(self.layout)
-        return self._spec
 
     @property
     def nodes(self):
@@ -83,11 +67,10 @@ class SlurmCluster:
 
     # -- up and down --------------------------------------------------------
 
-    def up(self, spec=None, wait=True, **fields):
-        """Create everything anew under the directory and start it."""
-        spec = spec or ClusterSpec(**fields)
+    def up(self, **fields):
+        """Create everything anew under the directory and start it, as ClusterSpec describes it."""
+        self.spec = spec = ClusterSpec(**fields)
         spec.complete()
-        self._spec, self._release = spec, None
         rest = ["slurmrestd"] if spec.slurmrestd or spec.jwt else []
         for program in ["munged", "munge", "slurmctld", "slurmd", *CLIENTS, *rest]:
             self.program(program)
@@ -97,7 +80,6 @@ class SlurmCluster:
         if spec.root:
             write_wrappers(self.layout.at("bin"), spec.root, [*CLIENTS, "slurmd"])
         write_slurm_conf(self.layout, spec)
-        save_description(self.layout, spec)
         try:
             for name in ["munged", *self._controllers()]:
                 self.daemon("start", name)
@@ -107,8 +89,7 @@ class SlurmCluster:
                 self._wait_until_answering(f"slurmd.{node}")
             for name in self._rest_daemons():
                 self.daemon("start", name)
-            if wait:
-                wait_for("all nodes to be idle", 60, self._all_idle)
+            wait_for("all nodes to be idle", 60, lambda: all(self.node_state(node) == ["IDLE"] for node in self.nodes))
         except BaseException:
             self.down()
             raise
@@ -117,20 +98,13 @@ class SlurmCluster:
     def _claim_directory(self):
         root = self.layout.root
         os.makedirs(root, mode=0o755, exist_ok=True)
-        if os.listdir(root) and not os.path.exists(self.layout.description):
+        if os.listdir(root) and not os.path.exists(self.layout.conf):
             raise ClusterError(f"{root} is not empty and not a cluster of ours")
         running = [name for name in self.processes.recorded() if self.processes.pid(name)]
         if running or self.processes.strays():
             raise ClusterError(f"a cluster is still running in {root}; run `down` first")
-        closed = self.layout.unreadable_parent()
-        if closed:
-            print(f"slurmcluster: warning: {closed} is closed to other users, so they cannot use this cluster",
-                  file=sys.stderr)
 
-    def _all_idle(self):
-        return all(self.node_state(node) == ["IDLE"] for node in self.nodes)
-
-    def down(self, remove=False):
+    def down(self):
         """End every process, and be sure of it; DIR with its logs stays."""
         hold = self.layout.at("hold")
         for node in os.listdir(hold) if os.path.isdir(hold) else []:
@@ -144,8 +118,6 @@ class SlurmCluster:
         for name in names:
             self.processes.stop(name, seconds=5, force=True)
         self.processes.kill_strays()
-        if remove:
-            shutil.rmtree(self.layout.root, ignore_errors=True)
 
     def __enter__(self):
         return self
@@ -280,12 +252,3 @@ class SlurmCluster:
         if reset:
             self.command("sdiag", "--reset")
         return result
-
-    def status(self):
-        """Pids, sockets and node states, for people."""
-        alive = {name: self.processes.pid(name) for name in self.daemon_names()}
-        answer = {"conf": self.conf_path, "daemons": alive, "ports": self.spec.ports,
-                  "slurmrestd_socket": self.layout.restd_socket if self.spec.slurmrestd else None}
-        if alive["munged"] and any(alive[name] for name in self._controllers()):
-            answer["nodes"] = {node: "+".join(self.node_state(node)) for node in self.nodes}
-        return answer

@@ -1,13 +1,11 @@
 """What a cluster consists of: its description, its paths and its files."""
 
 import dataclasses
-import json
 import os
 import pwd
 import random
 import shutil
 import socket
-import stat
 
 SBIN_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SUN_PATH_MAX = 107  # sizeof(sockaddr_un.sun_path) - 1 on Linux
@@ -95,7 +93,7 @@ def free_ports(count):
 
 @dataclasses.dataclass
 class ClusterSpec:
-    """Everything `up` can be told; stored in DIR/cluster.json."""
+    """Everything `up` can be told."""
 
     nodes: list = dataclasses.field(default_factory=lambda: ["nid000001"])
     cpus: int = None
@@ -103,9 +101,6 @@ class ClusterSpec:
     gpus: str = ""
     cluster_name: str = "alps"
     slurmd_timeout: int = 300
-    # task/affinity worked wherever sched_setaffinity() does (no cgroup is
-    # needed) and gives each job a narrowed Cpus_allowed_list, as real sites do.
-    task_plugin: str = "task/affinity"
     slurmrestd: bool = False  # on a unix socket
     jwt: bool = False  # auth/jwt, and a slurmrestd ("slurmrestd-jwt") on a port that wants a token
     power_save: bool = False
@@ -138,7 +133,7 @@ class ClusterSpec:
         self.cpus = self.cpus or os.cpu_count()
         self.memory = self.memory or real_memory_mib() * 9 // 10
         if self.gpus and not self.gpus.rpartition(":")[2].isdigit():
-            raise ClusterError(f"--gpus wants [TYPE:]COUNT, not '{self.gpus}'")
+            raise ClusterError(f"gpus wants [TYPE:]COUNT, not '{self.gpus}'")
         if not self.ports:
             names = ["slurmctld", *(f"slurmd.{node}" for node in self.nodes), *(["slurmrestd-jwt"] if self.jwt else [])]
             self.ports = dict(zip(names, free_ports(len(names))))
@@ -161,7 +156,6 @@ class Layout:
         self.root = os.path.abspath(directory)
         self.conf = self.at("etc", "slurm.conf")
         self.gres = self.at("etc", "gres.conf")
-        self.description = self.at("cluster.json")
         self.munge_socket = self.at("munge", "munge.socket.2")
         self.munge_key = self.at("munge", "munge.key")
         self.jwt_key = self.at("etc", "jwt_hs256.key")
@@ -186,34 +180,6 @@ class Layout:
             raise ClusterError(
                 f"directory name too long: socket '{worst}' would have {len(worst)} characters, "
                 f"{SUN_PATH_MAX} are possible; use something like /tmp/sc1")
-
-    def unreadable_parent(self):
-        """The first parent of DIR that other users cannot enter, or None."""
-        path = os.path.dirname(self.root)
-        while True:
-            if not os.stat(path).st_mode & stat.S_IXOTH:
-                return path
-            if path == "/":
-                return None
-            path = os.path.dirname(path)
-
-
-def save_description(layout, spec):
-    """Store the description for the commands that come later."""
-    temporary = layout.description + ".new"
-    with open(temporary, "w", encoding="utf-8") as out:
-        json.dump(dataclasses.asdict(spec), out, indent=2)
-        out.write("\n")
-    os.replace(temporary, layout.description)
-
-
-def load_description(layout):
-    """The description stored by `up`."""
-    try:
-        with open(layout.description, encoding="utf-8") as stored:
-            return ClusterSpec(**json.load(stored))
-    except FileNotFoundError:
-        raise ClusterError(f"no cluster in {layout.root}; run `up` first") from None
 
 
 def create_tree(layout, spec):
@@ -296,7 +262,8 @@ def slurm_conf_lines(layout, spec):
         "DefMemPerCPU": 16,
         # linuxproc follows parent/child links; no cgroup needed
         "ProctrackType": "proctrack/linuxproc",
-        "TaskPlugin": spec.task_plugin,
+        # It needs no cgroup, and narrows each job's Cpus_allowed_list, as on real sites.
+        "TaskPlugin": "task/affinity",
         "JobAcctGatherType": "jobacct_gather/none",
         "AccountingStorageType": "accounting_storage/none",
         "MpiDefault": "none",
@@ -332,7 +299,7 @@ def slurm_conf_lines(layout, spec):
     for line in spec.conf_lines:
         key, equals, value = line.partition("=")
         if not equals:
-            raise ClusterError(f"--conf-line wants KEY=VALUE, not '{line}'")
+            raise ClusterError(f"conf_lines wants KEY=VALUE, not '{line}'")
         for known in [name for name in lines if name.lower() == key.strip().lower()]:
             del lines[known]
         lines[key.strip()] = value.strip()

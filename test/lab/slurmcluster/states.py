@@ -11,7 +11,7 @@ import signal
 import time
 import warnings
 
-from .config import ClusterError, save_description, write_slurm_conf
+from .config import ClusterError, write_slurm_conf
 from .processes import StillWaiting, process_stat, wait_for
 
 
@@ -22,7 +22,6 @@ def set_state(cluster, node, state, reason=None):
     if node not in cluster.nodes:
         raise ClusterError(f"no node '{node}' in this cluster")
     push, reached = STATES[state]
-    seconds = 60 + (cluster.spec.slurmd_timeout if state == "down_not_responding" else 0)
 
     def arrived():
         tokens = cluster.node_state(node)
@@ -30,7 +29,7 @@ def set_state(cluster, node, state, reason=None):
 
     def push_and_wait():
         push(cluster, node, reason or f"slurmcluster: {state}")
-        return "+".join(wait_for(f"{node} to be {state}", seconds, arrived))
+        return "+".join(wait_for(f"{node} to be {state}", 60, arrived))
     reset(cluster, node)
     try:
         return push_and_wait()
@@ -75,12 +74,6 @@ def _idle(_cluster, _node, _reason):
     pass
 
 
-def _mixed(cluster, node, _reason):
-    if cluster.spec.cpus < 2:
-        raise ClusterError("a node of one CPU cannot be mixed; use --cpus 2")
-    cluster.submit(node, "--ntasks=1", *(["--gres=gpu:1"] if cluster.spec.gpus else []))
-
-
 def _allocated(cluster, node, _reason):
     cluster.submit(node, "--exclusive", *([f"--gres=gpu:{cluster.spec.gpu_count}"] if cluster.spec.gpus else []))
 
@@ -107,11 +100,6 @@ def _fail(cluster, node, reason):
     _update(cluster, node, "fail", reason)
 
 
-def _failing(cluster, node, reason):
-    _job(cluster, node)
-    _update(cluster, node, "fail", reason)
-
-
 def _reservation(cluster, node, flags):
     user = pwd.getpwuid(os.geteuid()).pw_name
     cluster.command("scontrol", "create", f"reservation=slurmcluster-{node}", f"user={user}", "starttime=now",
@@ -124,12 +112,6 @@ def _maintenance(cluster, node, _reason):
 
 def _reserved(cluster, node, _reason):
     _reservation(cluster, node, "ignore_jobs")
-
-
-def _completing(cluster, node, _reason):
-    hold_epilog(cluster, node)
-    job = cluster.submit(node, "--ntasks=1")
-    cluster.command("scancel", job)
 
 
 def _require_registration(cluster, node):
@@ -156,11 +138,6 @@ def _require_registration(cluster, node):
 
 def _not_responding(cluster, node, _reason):
     cluster.daemon("pause", f"slurmd:{node}")
-    _require_registration(cluster, node)
-
-
-def _down_not_responding(cluster, node, _reason):
-    cluster.daemon("kill", f"slurmd:{node}")
     _require_registration(cluster, node)
 
 
@@ -193,7 +170,6 @@ def _inval(cluster, node, _reason):
 def _apply_conf(cluster, node):
     """Write slurm.conf again and restart whom it concerns."""
     write_slurm_conf(cluster.layout, cluster.spec)
-    save_description(cluster.layout, cluster.spec)
     cluster.daemon("restart", "slurmctld")
     cluster.daemon("restart", f"slurmd:{node}")
     # A restarted slurmctld shows nodes as UNKNOWN until they register.
@@ -220,7 +196,7 @@ def _future(cluster, node, _reason):
 def _power(state):
     def push(cluster, node, _reason):
         if not cluster.spec.power_save:
-            raise ClusterError("power states need: up --power-save")
+            raise ClusterError("power states need power_save=True")
         _update(cluster, node, "power_down")
         if state == "powering_up":
             wait_for(f"{node} to be powered down", 60, lambda: "POWERED_DOWN" in cluster.node_state(node))
@@ -239,18 +215,14 @@ def _busy_with(flag):
 # name: (push, test on the tokens)
 STATES = {
     "idle": (_idle, _exactly("IDLE")),
-    "mixed": (_mixed, _exactly("MIXED")),
     "allocated": (_allocated, _exactly("ALLOCATED")),
     "draining": (_draining, _busy_with("DRAIN")),
     "drained": (_drained, _exactly("IDLE", "DRAIN")),
     "down": (_down, _exactly("DOWN")),
     "fail": (_fail, _exactly("IDLE", "FAIL")),
-    "failing": (_failing, _busy_with("FAIL")),
     "maintenance": (_maintenance, lambda found: {"IDLE", "MAINTENANCE"} <= found),
     "reserved": (_reserved, lambda found: "RESERVED" in found and "MAINTENANCE" not in found),
-    "completing": (_completing, lambda found: "COMPLETING" in found),
     "not_responding": (_not_responding, lambda found: "NOT_RESPONDING" in found and "DOWN" not in found),
-    "down_not_responding": (_down_not_responding, lambda found: {"DOWN", "NOT_RESPONDING"} <= found),
     "reboot_requested": (_reboot_requested, _busy_with("REBOOT_REQUESTED")),
     "reboot_issued": (_reboot_issued, lambda found: {"DOWN", "REBOOT_ISSUED"} <= found),
     "inval": (_inval, lambda found: "INVALID_REG" in found),
