@@ -74,6 +74,12 @@ def slurm_24_11():
     return str(SLURM_24_11)
 
 
+@pytest.fixture(scope="module", params=["own", "24.11"])
+def slurm_root(request):
+    """Of a cluster of each release: the machine's own, then 24.11."""
+    return "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
+
+
 @pytest.fixture(scope="module")
 def own_slurm(work):
     """start(**fields): a Slurm cluster of the file's own, as ClusterSpec describes it."""

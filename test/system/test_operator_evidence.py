@@ -399,12 +399,11 @@ def test_the_hook_of_an_idle_machine_goes_right_after_its_drain(site, machines, 
 CORDONED, LEFT, WAS_DOWN = "sl001", "sl002", "sl003"
 
 
-@pytest.fixture(scope="module", params=["own", "24.11"])
-def quick(request, own_slurm):
+@pytest.fixture(scope="module")
+def quick(slurm_root, own_slurm):
     """slurmctld is quick to take a slurmd for gone."""
-    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
     names = [CORDONED, LEFT, WAS_DOWN]
-    return own_slurm(nodes=names, cpus=2, cluster_name="silen", root=root, slurmd_timeout=SILENT,
+    return own_slurm(nodes=names, cpus=2, cluster_name="silen", root=slurm_root, slurmd_timeout=SILENT,
                      node_hosts={name: name for name in names})
 
 

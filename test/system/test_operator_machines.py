@@ -311,12 +311,10 @@ def test_a_dry_run_keeps_the_hook(site, machines):
     assert "DRAIN" not in site.state("mc001")
 
 
-@pytest.mark.parametrize("root", ["own", "24.11"])
-def test_a_dynamic_node_is_deleted_when_its_machine_has_gone_and_its_slurmd_too(request, own_slurm, plane, account,
-                                                                                machines, tmp_path, root):
+def test_a_dynamic_node_is_deleted_when_its_machine_has_gone_and_its_slurmd_too(own_slurm, plane, account, machines,
+                                                                                tmp_path, slurm_root):
     """Not before: a slurmd that still runs would register it again, undrained."""
-    directory = "" if root == "own" else request.getfixturevalue("slurm_24_11")
-    slurm = own_slurm(nodes=["dynm1"], cpus=os.cpu_count(), root=directory, dynamic=["dynm1"], slurmd_timeout=6,
+    slurm = own_slurm(nodes=["dynm1"], cpus=os.cpu_count(), root=slurm_root, dynamic=["dynm1"], slurmd_timeout=6,
                       slurmd_arguments={"dynm1": ["-Z", "--conf", "Feature=dyn"]})
     with run_site(plane, slurm, account, tmp_path, machines, ["dynm1"]) as site:
         machines.add("m1", "dynm1")

@@ -8,10 +8,9 @@ from harness.rig import wait_until
 NODE = "rs001"
 
 
-@pytest.fixture(scope="module", params=["own", "24.11"])
-def cluster(request, own_slurm):
-    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-    return own_slurm(nodes=[NODE], cpus=2, cluster_name="opera", root=root)
+@pytest.fixture(scope="module")
+def cluster(slurm_root, own_slurm):
+    return own_slurm(nodes=[NODE], cpus=2, cluster_name="opera", root=slurm_root)
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,9 @@ from harness.tls_front import TlsFront
 NODES = ["rest001", "rest002"]
 
 
-@pytest.fixture(scope="module", params=["own", "24.11"])
-def cluster(request, own_slurm):
-    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-    return own_slurm(nodes=NODES, cpus=2, gpus="a100:2", cluster_name="opera", root=root, slurmrestd=True, jwt=True,
+@pytest.fixture(scope="module")
+def cluster(slurm_root, own_slurm):
+    return own_slurm(nodes=NODES, cpus=2, gpus="a100:2", cluster_name="opera", root=slurm_root, slurmrestd=True, jwt=True,
                      conf_lines=["MessageTimeout=2"])
 
 

@@ -7,16 +7,7 @@ from harness.rig import wait_until
 from harness.service_account import apply, can
 
 RBAC = repository() / "deploy/rbac"
-FILES = ["approve-client-csrs.yaml", "approve-client-renewals.yaml", "metrics-reader.yaml",
-         "node-bootstrapper.yaml"]
 BOOTSTRAP = ("node-bootstrapper.yaml", "approve-client-renewals.yaml", "approve-client-csrs.yaml")
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_manifest_is_accepted_as_it_is(plane, name):
-    shown = plane.kubectl_output("apply", "--dry-run=server", "--validate=strict", "-f",
-                                 str(RBAC / name))
-    assert "server dry run" in shown
 
 
 def test_metrics_reader_may_read_metrics_and_nothing_else(plane):

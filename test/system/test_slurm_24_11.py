@@ -55,23 +55,6 @@ def test_facts(rig):
     assert node["status"]["capacity"]["cpu"] == "2"
 
 
-def test_job_shows_in_counts(rig, slurm):
-    slurm.submit(NODE, "--ntasks=1", "--gres=gpu:2")
-    rig.wait(lambda node: slurm_states(node) == {"Mixed"} and
-             node["metadata"]["annotations"].get("slurmlet.io/slurm-jobs") == "1" and
-             node["metadata"]["annotations"].get("slurmlet.io/slurm-gres-used") == "gpu:a100:2")
-
-
-def test_killed_slurmd_in_the_other_root_shows_within_seconds(rig, slurm, timing):
-    began = time.monotonic()
-    os.kill(slurm.pid("slurmd"), signal.SIGKILL)
-    rig.wait_condition("SlurmdReady", "False", "SlurmdNotRunning")
-    timing("kill -9 slurmd 24.11 to SlurmdReady=False", time.monotonic() - began)
-    rig.wait_condition("Ready", "False", "SlurmdNotRunning")
-    slurm.daemon("start", "slurmd")
-    rig.wait_condition("Ready", "True", "SlurmdRunning")
-
-
 def reconfigure(slurm):
     """It may take longer than scontrol waits, and now and then slurmctld 24.11 hangs in it for ever (docs/slurm-load.md)."""
     slurm.command("scontrol", "reconfigure", check=False)

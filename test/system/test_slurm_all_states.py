@@ -1,19 +1,16 @@
 """Every state that a real Slurm can be driven into, of the machine's own release and of 24.11: the
-conditions, their reasons and Slurm's own words."""
+conditions, their reasons, Slurm's own words and Events. (With jobs: test_state_matrix.py.)"""
+import getpass
 import re
 
 import pytest
 
-from harness.api import condition, slurm_states
+from harness.api import SLURM_CORE, condition, slurm_states
 
 NODE = "n1"
 REASON = 'fan 2 of "psu1" is loud'
-CORE = {  # condition: its reason while it is False
-    "Idle": "NotIdle", "Mixed": "NotMixed", "Allocated": "NotAllocated",
-    "Completing": "NotCompleting", "Drain": "NotDrained", "Down": "NotDown", "Fail": "NotFailing",
-    "Maintenance": "NotInMaintenance", "NotResponding": "Responding",
-    "InvalidReg": "ValidRegistration",
-}
+FALSE = {"Fail": "NotFailing", "Drain": "NotDrained", "Maintenance": "NotInMaintenance",
+         "NotResponding": "Responding", "InvalidReg": "ValidRegistration"}  # others: Not and the name
 
 # state of test/lab/slurmcluster: ({condition that is True: its reason}, Slurm's words)
 STATES = {
@@ -21,17 +18,14 @@ STATES = {
     # Before all that have a reason: 24.11 keeps an old one and does not say its own then.
     "inval": ({"Unknown": "Unknown", "Drain": "Drained", "InvalidReg": "InvalidReg"},
               r"UNKNOWN\+DRAIN\+INVALID_REG"),
-    "mixed": ({"Mixed": "Mixed"}, "MIXED"),
     "allocated": ({"Allocated": "Allocated"}, "ALLOCATED"),
     "draining": ({"Mixed": "Mixed", "Drain": "Draining"}, r"(MIXED|ALLOCATED)\+DRAIN"),
     "drained": ({"Idle": "Idle", "Drain": "Drained"}, r"IDLE\+DRAIN"),
     "down": ({"Down": "Down"}, "DOWN"),
     "fail": ({"Idle": "Idle", "Fail": "Fail"}, r"IDLE\+FAIL"),
-    "failing": ({"Mixed": "Mixed", "Fail": "Fail"}, r"(MIXED|ALLOCATED)\+FAIL"),
     "maintenance": ({"Idle": "Idle", "Maintenance": "Maintenance", "Reserved": "Reserved"},
                     r"IDLE\+MAINTENANCE\+RESERVED"),
     "reserved": ({"Idle": "Idle", "Reserved": "Reserved"}, r"IDLE\+RESERVED"),
-    "completing": ({"Idle": "Idle", "Completing": "Completing"}, r"IDLE\+COMPLETING"),
     "planned": ({"Idle": "Idle"}, r"IDLE\+PLANNED"),  # no condition: it flips at each backfill
     "reboot_requested": ({"Mixed": "Mixed", "RebootRequested": "RebootRequested"},
                          r"(MIXED|ALLOCATED)\+REBOOT_REQUESTED"),
@@ -45,15 +39,15 @@ STATES = {
     "powering_up": ({"Idle": "Idle", "NotResponding": "NotResponding",
                      "PoweringUp": "PoweringUp"}, r"IDLE\+NOT_RESPONDING\+POWERING_UP"),
 }
-WITH_REASON = {"draining": "Drain", "drained": "Drain", "down": "Down", "fail": "Fail",
-               "failing": "Fail"}
+# Where the reason stands, and how the message ends.
+WITH_REASON = {"draining": ("Drain", "; 1 job is still running"), "drained": ("Drain", "; no jobs are running"),
+               "down": ("Down", ""), "fail": ("Fail", "")}
 
 
-@pytest.fixture(scope="module", params=["own", "24.11"], name="rig")
-def rig_of_release(request, own_slurm, rig_of):
+@pytest.fixture(scope="module", name="rig")
+def rig_of_release(slurm_root, own_slurm, rig_of):
     """A node of a cluster of two (planned needs the second), its daemon running."""
-    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-    slurm = own_slurm(nodes=[NODE, "n2"], cpus=2, gpus="a100:4", cluster_name="alps", root=root,
+    slurm = own_slurm(nodes=[NODE, "n2"], cpus=2, gpus="a100:4", cluster_name="alps", root=slurm_root,
                       power_save=True)
     rig = rig_of(slurm)
     rig.configure(slurm={"nodeName": NODE})
@@ -69,9 +63,13 @@ def test_state(rig, state):
         words, node["metadata"]["annotations"]["slurmlet.io/slurm-state"]))
     for name, reason in conditions.items():
         assert condition(node, "SlurmNodeState" + name)["reason"] == reason
-    for name in set(CORE) - set(conditions):
+    for name in set(SLURM_CORE) - set(conditions):
         found = condition(node, "SlurmNodeState" + name)
-        assert (found["status"], found["reason"]) == ("False", CORE[name])
+        assert (found["status"], found["reason"]) == ("False", FALSE.get(name, "Not" + name))
+        assert REASON not in found["message"]
+    # Of the others none stays that is not so.
+    shown = {entry["type"] for entry in node["status"]["conditions"] if entry["type"].startswith("SlurmNodeState")}
+    assert shown == {"SlurmNodeState" + name for name in {*SLURM_CORE, *conditions}}
     # Ready follows slurmd, whatever Slurm says; not_responding is made by stopping it, and that it
     # goes on is seen later than by slurmctld.
     if state != "not_responding":
@@ -80,8 +78,10 @@ def test_state(rig, state):
         message = condition(node, "SlurmNodeStateInvalidReg")["message"]
         assert re.search(r"gres/gpu count .*\(3 < 4\)", message)
     if state in WITH_REASON:
-        assert f'"{REASON}"' in condition(
-            node, "SlurmNodeState" + WITH_REASON[state])["message"]
+        name, end = WITH_REASON[state]
+        message = condition(node, "SlurmNodeState" + name)["message"]
+        assert f'"{REASON}"' in message and " by " + getpass.getuser() in message and message.endswith(end)
+        assert re.search(r"since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", message)
         assert node["metadata"]["annotations"]["slurmlet.io/slurm-reason"] == REASON
 
 
@@ -104,3 +104,21 @@ def test_future_node_is_not_in_slurm(rig):
     rig.wait_condition("Ready", "True")
     rig.slurm.reset(NODE)
     rig.wait(lambda node: slurm_states(node) == {"Idle"})
+
+
+def test_job_shows_in_counts(rig):
+    rig.slurm.submit(NODE, "--ntasks=1", "--gres=gpu:2")
+    rig.wait(lambda node: slurm_states(node) == {"Mixed"} and
+             node["metadata"]["annotations"].get("slurmlet.io/slurm-jobs") == "1" and
+             node["metadata"]["annotations"].get("slurmlet.io/slurm-gres-used") == "gpu:a100:2")
+    rig.slurm.reset(NODE)
+    rig.wait(lambda node: node["metadata"]["annotations"]["slurmlet.io/slurm-jobs"] == "0"
+             and slurm_states(node) == {"Idle"})
+
+
+def test_events_of_the_changes(rig):
+    for reason in ("SlurmDraining", "SlurmDrained", "SlurmUndrained", "SlurmDown", "SlurmUp", "SlurmFailing",
+                   "SlurmMaintenance"):
+        rig.wait_event(reason)
+    described = rig.plane.kubectl_output("describe", "node", rig.name)
+    assert re.search(r"Warning\s+SlurmDrain(ed|ing)\s.*slurmlet", described)

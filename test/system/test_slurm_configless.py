@@ -1,24 +1,13 @@
 """Configless Slurm: slurmd fetches slurm.conf from slurmctld (--conf-server)."""
 import pathlib
 
-import pytest
-
-from harness.api import condition, slurm_states
+from harness.api import condition, slurm_annotation, slurm_states
 from harness.daemon import BINARY
 
 
-@pytest.fixture(params=["own", "24.11"])
-def root(request):
-    return "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-
-
-def annotation(node, name):
-    return node["metadata"]["annotations"].get("slurmlet.io/slurm-" + name)
-
-
-def test_configless_node_is_found(own_slurm, rig_of, root):
+def test_configless_node_is_found(own_slurm, rig_of, slurm_root):
     """No slurm.conf but the one that slurmd fetched: node, cluster and slurmd are found."""
-    slurm = own_slurm(nodes=["cl1"], cpus=2, root=root, configless=True, cluster_name="eiger")
+    slurm = own_slurm(nodes=["cl1"], cpus=2, root=slurm_root, configless=True, cluster_name="eiger")
     rig = rig_of(slurm)
     rig.environment = {}
     # The tests' own cluster runs its slurmd on this machine too, and says its name (-N).
@@ -30,7 +19,7 @@ def test_configless_node_is_found(own_slurm, rig_of, root):
     inside.chmod(0o755)
     rig.start_and_know(program=inside)
     node = rig.node()
-    assert annotation(node, "node") == "cl1"
+    assert slurm_annotation(node, "node") == "cl1"
     assert node["metadata"]["labels"]["slurmlet.io/slurm-cluster"] == "eiger"
     assert condition(node, "SlurmdReady")["status"] == "True"
     assert slurm_states(node) == {"Idle"}

@@ -3,9 +3,7 @@ host's."""
 import os
 import subprocess
 
-import pytest
-
-from harness.api import condition, slurm_states
+from harness.api import condition, slurm_annotation, slurm_states
 
 
 def topology():
@@ -17,30 +15,21 @@ def topology():
     return " ".join(words)
 
 
-@pytest.fixture(params=["own", "24.11"])
-def root(request):
-    return "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-
-
 def start(rig):
     """The daemon learns the node's name by itself."""
     rig.start_and_know()
     return rig.node()
 
 
-def annotation(node, name):
-    return node["metadata"]["annotations"].get("slurmlet.io/slurm-" + name)
-
-
-def test_dynamic_node_and_its_deletion(own_slurm, rig_of, root):
+def test_dynamic_node_and_its_deletion(own_slurm, rig_of, slurm_root):
     """slurmd -Z; a deleted node is not in Slurm, and not called down."""
-    slurm = own_slurm(nodes=["dyn7"], cpus=os.cpu_count(), root=root, dynamic=["dyn7"],
+    slurm = own_slurm(nodes=["dyn7"], cpus=os.cpu_count(), root=slurm_root, dynamic=["dyn7"],
                       slurmd_arguments={"dyn7": ["-Z", "--conf", "Feature=dyn,big"]})
     rig = rig_of(slurm)
     node = start(rig)
-    assert annotation(node, "node") == "dyn7"
-    assert annotation(node, "features") == "dyn,big"
-    assert annotation(node, "partitions") == "normal"
+    assert slurm_annotation(node, "node") == "dyn7"
+    assert slurm_annotation(node, "features") == "dyn,big"
+    assert slurm_annotation(node, "partitions") == "normal"
     assert slurm_states(node) >= {"Idle"}
     slurm.command("scontrol", "update", "nodename=dyn7", "state=drain", "reason=leaving")
     rig.wait_condition("SlurmNodeStateDrain", "True", "Drained")
@@ -55,9 +44,9 @@ def test_dynamic_node_and_its_deletion(own_slurm, rig_of, root):
     rig.wait_known()
 
 
-def test_dynamic_future_node(own_slurm, rig_of, root):
+def test_dynamic_future_node(own_slurm, rig_of, slurm_root):
     """slurmd -F: slurmctld gives it the name of a FUTURE node that is like it; slurm.nodeName says which."""
-    slurm = own_slurm(nodes=["fut1"], cpus=os.cpu_count(), root=root,
+    slurm = own_slurm(nodes=["fut1"], cpus=os.cpu_count(), root=slurm_root,
                       node_line_extra=f"State=FUTURE Feature=dynf {topology()}",
                       slurmd_arguments={"fut1": ["-Fdynf"]})
     rig = rig_of(slurm)
@@ -66,8 +55,8 @@ def test_dynamic_future_node(own_slurm, rig_of, root):
     rig.stop()
     rig.configure(slurm={"nodeName": "fut1"})
     node = start(rig)
-    assert annotation(node, "node") == "fut1"
-    assert annotation(node, "features") == "dynf"
+    assert slurm_annotation(node, "node") == "fut1"
+    assert slurm_annotation(node, "features") == "dynf"
     assert slurm_states(node) >= {"Idle"}
 
 
@@ -81,7 +70,7 @@ def test_node_name_that_differs_from_the_host_name(own_slurm, rig_of):
     rig.stop()
     rig.configure(slurm={"nodeName": "right"})
     node = start(rig)
-    assert annotation(node, "node") == "right"
+    assert slurm_annotation(node, "node") == "right"
     # The other one's end is not ours.
     slurm.daemon("kill", "slurmd:left")
     slurm.daemon("kill", "slurmd:right")

@@ -12,18 +12,20 @@ NODE = "n1"
 HOSTS = {"slurmctld": ("ctl1", "127.0.0.1"), "slurmctld-backup": ("ctl2", "127.0.0.2")}
 
 
-@pytest.fixture(scope="module", name="slurm", params=["own", "24.11"])
-def slurm_of_two_controllers(request, own_slurm):
-    root = "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-    return own_slurm(nodes=[NODE], cpus=2, root=root, controllers=HOSTS,
+@pytest.fixture(scope="module", name="slurm")
+def slurm_of_two_controllers(slurm_root, own_slurm):
+    return own_slurm(nodes=[NODE], cpus=2, root=slurm_root, controllers=HOSTS,
                      conf_lines=["SlurmctldTimeout=5", "MessageTimeout=2"])
 
 
-@pytest.fixture(scope="module", name="rig")
-def rig_beside_it(slurm, rig_of):
+@pytest.fixture(scope="module")
+def rig(slurm, rig_of):
+    return rig_beside(rig_of, slurm)
+
+
+def rig_beside(rig_of, slurm):
     rig = rig_of(slurm)
-    rig.configure(slurm={"pollInterval": "2s", "commandTimeout": "1900ms", "staleAfter": "6s",
-                         "maxBackoff": "2s"})
+    rig.configure(slurm={"staleAfter": "6s"})
     rig.start_and_know()
     return rig
 
@@ -60,10 +62,7 @@ def test_controllers_behind_one_virtual_address(own_slurm, rig_of, timing):
                           ports={"slurmctld": port, f"slurmd.{NODE}": slurmd_port},
                           conf_lines=[f"SlurmctldAddr={host}", "SlurmctldTimeout=5",
                                       "MessageTimeout=2"])
-        rig = rig_of(slurm)
-        rig.configure(slurm={"pollInterval": "2s", "commandTimeout": "1900ms", "staleAfter": "6s",
-                             "maxBackoff": "2s"})
-        rig.start_and_know()
+        rig = rig_beside(rig_of, slurm)
         assert address.connections > 0
         slurm.set_state(NODE, "drained", "before")
         rig.wait(lambda node: slurm_states(node) == {"Idle", "Drain"})

@@ -12,9 +12,6 @@ from harness.api import condition
 from harness.rig import wait_until
 from slurmcluster.processes import process_stat
 
-CORE = ["Idle", "Mixed", "Allocated", "Completing", "Drain", "Down", "Fail", "Maintenance",
-        "NotResponding", "InvalidReg"]
-
 # What the script does instead of only running scontrol, the condition's reason, words of its message.
 SPOILED = {
     "truncated": ('"$real" "$@" | head -c 40', "AnswerNotUnderstood", ""),
@@ -92,11 +89,7 @@ def test_no_answer_is_unknown_with_its_cause_and_ends_without_a_restart(spoiled,
     rig.wait_known()
     began = time.monotonic()
     spoiler.set(mode)
-
-    def unknown(node):
-        found = [condition(node, "SlurmNodeState" + name) for name in CORE]
-        return all(one.get("status") == "Unknown" and one.get("reason") == reason for one in found)
-    node = rig.wait(unknown)
+    node = rig.wait_unknown(reason)
     timing(f"{mode} to Unknown (staleAfter 8 s)", time.monotonic() - began)
     message = condition(node, "SlurmNodeStateDrain")["message"]
     assert words in message
@@ -111,26 +104,3 @@ def test_no_answer_is_unknown_with_its_cause_and_ends_without_a_restart(spoiled,
     if mode in ("hang", "rate-limit"):
         wait_until(lambda: not left_of(spoiler.directory), timeout=20,
                    what="nothing of the hanging question to be left")
-
-
-@pytest.mark.parametrize("release", ["22.05", "24.11"])
-def test_a_node_set_down_under_a_job_of_a_part_shows_within_the_interval(release, request, own_slurm, rig_of, timing):
-    """Until 0.1 MIXED could stand over DOWN for minutes."""
-    root = "" if release == "22.05" else request.getfixturevalue("slurm_24_11")
-    slurm = own_slurm(nodes=["n1"], cpus=8, cluster_name="alps", root=root)
-    rig = rig_of(slurm)
-    interval = 10
-    rig.configure(node={"readyFollows": "slurm"},
-                  slurm={"nodeName": "n1", "pollInterval": f"{interval}s", "commandTimeout": "9s",
-                         "staleAfter": "60s", "maxBackoff": "10s", "source": "scontrol"})
-    slurm.command("salloc", "--no-shell", "--time=60", "--ntasks=2", "--nodelist=n1")
-    rig.start(ready=False)
-    rig.wait_condition("SlurmNodeStateMixed", "True", timeout=60)
-    rig.wait_condition("Ready", "True")
-    slurm.command("scontrol", "update", "nodename=n1", "state=down", "reason=none")
-    began = time.monotonic()
-    rig.wait_condition("SlurmNodeStateDown", "True", timeout=60)
-    rig.wait_condition("Ready", "False")
-    took = time.monotonic() - began
-    timing(f"DOWN under a job to the condition (pollInterval {interval} s)", took)
-    assert took < interval + 5

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness.api import condition, slurm_states
+from harness.api import condition, slurm_annotation, slurm_states
 from harness.daemon import BINARY
 
 # Host name, more of /etc/hosts, {NodeName: NodeHostname ("" = none)}, what slurmd takes.
@@ -21,16 +21,11 @@ HOSTS = {
 }
 
 
-@pytest.fixture(params=["own", "24.11"])
-def root(request):
-    return "" if request.param == "own" else request.getfixturevalue("slurm_24_11")
-
-
 @pytest.mark.parametrize("case", HOSTS)
-def test_it_is_the_one_that_slurmd_takes(own_slurm, rig_of, root, case):
+def test_it_is_the_one_that_slurmd_takes(own_slurm, rig_of, slurm_root, case):
     name, hosts, nodes, taken = HOSTS[case]
     others = [f"NodeName={node} NodeAddr=127.0.0.1 CPUs=1" for node in nodes if node != taken]
-    slurm = own_slurm(nodes=[taken], cpus=os.cpu_count(), root=root, conf_lines=others,
+    slurm = own_slurm(nodes=[taken], cpus=os.cpu_count(), root=slurm_root, conf_lines=others,
                       hosts={taken: [name, hosts, nodes[taken]]})
     told = slurm.command("scontrol", "show", "slurmd",
                          environment=slurm.own_env(SLURMD_NODENAME=taken)).stdout
@@ -43,6 +38,6 @@ def test_it_is_the_one_that_slurmd_takes(own_slurm, rig_of, root, case):
     inside.chmod(0o755)
     rig.start_and_know(program=inside)
     node = rig.node()
-    assert node["metadata"]["annotations"]["slurmlet.io/slurm-node"] == taken
+    assert slurm_annotation(node, "node") == taken
     assert slurm_states(node) == {"Idle"}
     assert condition(node, "SlurmdReady")["status"] == "True"

@@ -10,10 +10,6 @@ from harness.api import condition
 from harness.rig import wait_until
 
 SLURM_NODE = "nid000001"
-CORE = ["Idle", "Mixed", "Allocated", "Completing", "Drain", "Down", "Fail", "Maintenance",
-        "NotResponding", "InvalidReg"]
-
-
 def prepare(rig):
     """A slurm.conf of its own, with which scontrol gives up on slurmctld within three seconds instead of
     ten, so that a second look at it may be late and still finds it waiting to connect again; and
@@ -43,21 +39,12 @@ def registered_slurmd(slurm):
     slurm.reset(SLURM_NODE)
 
 
-def wait_unknown(rig, reason):
-    """Until every Slurm condition is Unknown for that reason; returns the Node."""
-    def unknown(node):
-        found = [condition(node, "SlurmNodeState" + name) for name in CORE]
-        return all(entry.get("status") == "Unknown" and entry.get("reason") == reason
-                   for entry in found)
-    return rig.wait(unknown)
-
-
 def outage(rig, daemon, action, reason, timing):
     """Stops or pauses a daemon of Slurm; returns the Node when its conditions are Unknown."""
     rig.wait_known()
     began = time.monotonic()
     rig.slurm.daemon(action, daemon)
-    node = wait_unknown(rig, reason)
+    node = rig.wait_unknown(reason)
     timing(f"{action} {daemon} to Unknown (staleAfter 8 s)", time.monotonic() - began)
     assert condition(node, "Ready")["status"] == "True"
     assert condition(node, "SlurmdReady")["status"] == "True"
@@ -138,11 +125,11 @@ def test_hanging_munged_does_not_delay_the_daemon_s_end(rig):
 def test_daemon_restarted_during_an_outage_keeps_what_was_known(shared_rig):
     shared_rig.wait_known()
     shared_rig.slurm.daemon("stop", "slurmctld")
-    before = wait_unknown(shared_rig, "ControllerUnreachable")
+    before = shared_rig.wait_unknown("ControllerUnreachable")
     shared_rig.restart()
     shared_rig.wait(lambda node: "last answer" not in condition(
         node, "SlurmNodeStateDrain")["message"])
-    after = wait_unknown(shared_rig, "ControllerUnreachable")
+    after = shared_rig.wait_unknown("ControllerUnreachable")
     for kind in ("capacity", "allocatable"):
         assert after["status"][kind] == before["status"][kind]
     assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
@@ -155,7 +142,7 @@ def test_missing_scontrol_says_what_to_install(rig):
     empty.mkdir()
     rig.configure(slurm={"binDir": str(empty)})
     rig.start()
-    node = wait_unknown(rig, "SlurmCommandMissing")
+    node = rig.wait_unknown("SlurmCommandMissing")
     assert "slurm.binDir" in condition(node, "SlurmNodeStateDrain")["message"]
     assert condition(node, "Ready")["status"] == "True"
 
@@ -163,5 +150,5 @@ def test_missing_scontrol_says_what_to_install(rig):
 def test_node_that_slurm_does_not_know(rig):
     rig.configure(slurm={"nodeName": "nid999999"})
     rig.start(ready=False)
-    node = wait_unknown(rig, "NotInSlurm")
+    node = rig.wait_unknown("NotInSlurm")
     assert "slurm.nodeName" in condition(node, "SlurmNodeStateDrain")["message"]

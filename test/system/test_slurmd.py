@@ -37,16 +37,6 @@ def test_killed_slurmd_shows_within_seconds_and_ready_follows_after_the_grace(sh
     assert passed > 1.9
 
 
-def test_restarted_slurmd_makes_it_ready_again(shared_rig, timing):
-    shared_rig.slurm.daemon("kill", SLURMD)
-    shared_rig.wait_condition("Ready", "False")
-    began = time.monotonic()
-    shared_rig.slurm.daemon("start", SLURMD)
-    shared_rig.wait_condition("SlurmdReady", "True")
-    shared_rig.wait_condition("Ready", "True", "SlurmdRunning")
-    timing("start of slurmd to Ready=True", time.monotonic() - began)
-
-
 def test_quick_restart_leaves_ready_true(rig):
     rig.configure(node={"notReadyGracePeriod": "20s"})  # quick for a busy machine
     rig.start_and_know()

@@ -305,10 +305,9 @@ def one_round(fleet, action, marker):
     return rows, faults
 
 
-@pytest.fixture(scope="module", params=["22.05", "24.11"], name="fleet")
-def fleet_of_release(request, own_slurm, rig_of):
-    root = "" if request.param == "22.05" else request.getfixturevalue("slurm_24_11")
-    slurm = own_slurm(nodes=[*NODES.values(), HEAD], cpus=4, cluster_name="alps", root=root)
+@pytest.fixture(scope="module", name="fleet")
+def fleet_of_release(slurm_root, own_slurm, rig_of):
+    slurm = own_slurm(nodes=[*NODES.values(), HEAD], cpus=4, cluster_name="alps", root=slurm_root)
     fleet = Fleet(slurm, rig_of)
     try:
         fleet.start()

@@ -190,6 +190,15 @@ def condition(node, type_name):
     return {}
 
 
+# Of Slurm's states, those that have a condition whether they hold or not.
+SLURM_CORE = ("Idle", "Mixed", "Allocated", "Completing", "Drain", "Down", "Fail", "Maintenance", "NotResponding",
+              "InvalidReg")
+
+
+def slurm_annotation(node, name):
+    return node["metadata"]["annotations"].get("slurmlet.io/slurm-" + name)
+
+
 def slurm_states(node):
     """The Slurm states whose condition is True, without the prefix."""
     prefix = "SlurmNodeState"

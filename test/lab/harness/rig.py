@@ -193,10 +193,12 @@ class Rig:
         """That after the one that the Lease shows; at first there may be none."""
         return self.wait_renewed(self.wait_renewed()["spec"]["renewTime"])
 
-    def event_reasons(self):
-        events = self.admin.get("/api/v1/namespaces/default/events?fieldSelector="
-                                f"involvedObject.kind=Node,involvedObject.name={self.name}")
-        return {event["reason"] for event in events["items"]}
+    def wait_unknown(self, reason):
+        """Until nothing of Slurm's state is known for that reason; returns the Node."""
+        def unknown(node):
+            found = [api.condition(node, "SlurmNodeState" + name) for name in api.SLURM_CORE]
+            return all((one.get("status"), one.get("reason")) == ("Unknown", reason) for one in found)
+        return self.wait(unknown)
 
     def wait_event(self, reason, timeout=GENERAL_WAIT):
         return self.admin.wait(
