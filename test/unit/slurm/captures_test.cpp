@@ -128,6 +128,8 @@ std::vector<Row> rows_of(const NodesAnswer& answer) {
 void compare(const std::string& file, const std::vector<Row>& wanted, const NodesAnswer& answer) {
   const std::vector<Row> got = rows_of(answer);
   EXPECT_EQ(got.size(), wanted.size()) << file;
+  EXPECT_TRUE(answer.failure || answer.not_understood.empty())
+      << file << ": " << join(answer.not_understood, ", ");
   for (std::size_t i = 0; i < std::min(got.size(), wanted.size()); ++i) {
     for (const auto& [column, value] : got[i]) {
       const std::string& expects = wanted[i].at(column);

@@ -77,11 +77,6 @@ TEST(Gres, AddsUpEntriesOfOneNameAndType) {
   EXPECT_THAT(parse_gres("nic:1(S:0-1),nic:1(S:0-1)"), ElementsAre(Gres{"nic", "", 2, "0-1"}));
 }
 
-TEST(Gres, SharesOfCardsAreNotCards) {
-  EXPECT_THAT(parse_gres("shard:8,gpu:2,mps:400"),
-              ElementsAre(Gres{"shard", "", 8}, Gres{"gpu", "", 2}, Gres{"mps", "", 400}));
-}
-
 TEST(Gres, HoldsHugeCountsAtTheLargestValue) {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   EXPECT_THAT(parse_gres("a:99999999999999999999"), ElementsAre(Gres{"a", "", kMax}));
@@ -108,19 +103,6 @@ TEST(Gres, GroupsThatAreMalformedTellNothingButLeaveTheCount) {
   };
   for (const auto& c : cases) {
     EXPECT_EQ(parse_gres(c.text), c.expected) << c.text;
-  }
-}
-
-TEST(Gres, ReadsWhatEveryReleasePrints) {
-  for (const auto& release : kReleases) {
-    const auto detail = fixture(release + "/mixed-shard.detail.out");
-    const auto at = detail.find("GresUsed=") + 9;
-    const auto used = parse_gres(detail.substr(at, detail.find('\n', at) - at));
-    ASSERT_GE(used.size(), 2U) << release;
-    EXPECT_EQ(used[0], (Gres{"gpu", "tesla", 0})) << release;
-    EXPECT_EQ(used[1].name, "shard") << release;
-    // Releases before 23.11 count the cards that have a share in use.
-    EXPECT_EQ(used[1].count, release < "23.11" ? 1 : 3) << release;
   }
 }
 

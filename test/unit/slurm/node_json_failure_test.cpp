@@ -23,41 +23,24 @@ QueryFailure failure_of(int status, const std::string& body) {
   return result.failure.value_or(QueryFailure{});
 }
 
-TEST(RestFailure, RecognisesEveryCapturedForm) {
-  const std::string unreachable = "Unable to contact slurm controller (connect failure)";
-  struct Case {
-    const char* file;
-    SlurmFailure cause;
-    std::string part;  // of the detail
+// The cause of every captured answer: captures_test.cpp.
+TEST(RestFailure, SaysWhatHelps) {
+  const std::pair<const char*, const char*> kRows[] = {
+      {"22.05.8/ctld-down.rest.out", "munged on slurmrestd"},
+      {"22.05.8/ctld-hung.rest.out", "slurmctld is down"},
+      {"22.05.8/jwt-expired.out", "token is expired"},
+      {"24.11/ctld-down.rest.out", "Unable to contact slurm controller (connect failure)"},
+      {"22.05.8/rest-node-notfound.out", "no such node"},
+      {"25.11/nonexistent.rest.out", "no such node"},
+      {"22.05.8/jwt-bearer.out", "HTTP 401"},
+      {"22.05.8/rest-otheruser-401.out", "own user"},
+      {"22.05.8/rest-401-unresolvable-uid.out", "valid token"},
+      {"25.11/jwt-wrong.out", "the token is expired or invalid"},
+      {"22.05.8/rest-v0.0.39-unsupported.out", "API version"},
   };
-  const std::vector<Case> cases{
-      {"22.05.8/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, "munged on slurmrestd"},
-      {"22.05.8/ctld-hung.rest.out", SlurmFailure::kControllerUnreachable, "slurmctld is down"},
-      {"22.05.8/munge-down.rest.out", SlurmFailure::kControllerUnreachable, "munged on slurmrestd"},
-      {"22.05.8/jwt-expired.out", SlurmFailure::kControllerUnreachable, "token is expired"},
-      {"22.05.8/jwt-wrong.out", SlurmFailure::kControllerUnreachable, "token is expired"},
-      {"23.02/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, "slurmctld is down"},
-      {"24.05/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, unreachable},
-      {"24.11/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, unreachable},
-      {"25.11/ctld-down.rest.out", SlurmFailure::kControllerUnreachable, unreachable},
-      {"22.05.8/rest-node-notfound.out", SlurmFailure::kNotInSlurm, "no such node"},
-      {"23.02/nonexistent.rest.out", SlurmFailure::kNotInSlurm, "no such node"},
-      {"24.05/nonexistent.rest.out", SlurmFailure::kNotInSlurm, "no such node"},
-      {"24.11/nonexistent.rest.out", SlurmFailure::kNotInSlurm, "no such node"},
-      {"25.11/nonexistent.rest.out", SlurmFailure::kNotInSlurm, "no such node"},
-      {"22.05.8/jwt-bearer.out", SlurmFailure::kTokenRefused, "HTTP 401"},
-      {"22.05.8/rest-otheruser-401.out", SlurmFailure::kTokenRefused, "own user"},
-      {"22.05.8/rest-401-unresolvable-uid.out", SlurmFailure::kTokenRefused, "valid token"},
-      {"25.11/jwt-noheaders.out", SlurmFailure::kTokenRefused, "HTTP 401"},
-      {"25.11/jwt-expired.out", SlurmFailure::kTokenRefused, "Protocol authentication error"},
-      {"25.11/jwt-wrong.out", SlurmFailure::kTokenRefused, "the token is expired or invalid"},
-      {"22.05.8/rest-v0.0.39-unsupported.out", SlurmFailure::kRestUnavailable, "API version"},
-  };
-  for (const auto& c : cases) {
-    const auto capture = rest_capture(c.file);
-    const auto failure = failure_of(capture.status, capture.body);
-    EXPECT_EQ(failure.cause, c.cause) << c.file << ": " << failure.detail;
-    EXPECT_THAT(failure.detail, HasSubstr(c.part)) << c.file;
+  for (const auto& [file, words] : kRows) {
+    const auto capture = rest_capture(file);
+    EXPECT_THAT(failure_of(capture.status, capture.body).detail, HasSubstr(words)) << file;
   }
 }
 

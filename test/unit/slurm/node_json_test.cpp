@@ -16,7 +16,6 @@ namespace node_json_test {
 
 using Json = nlohmann::json;
 using node::SlurmFailure;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -36,113 +35,55 @@ std::int64_t seconds(const std::optional<WallTime>& time) {
               : -1;
 }
 
-// The same node with the same job in every form that slurmrestd has had.
+// Of the same node with the same job in every form that slurmrestd has had, what expected.tsv does
+// not have (captures_test.cpp).
 TEST(NodeJson, ReadsEveryApiVersion) {
   struct Case {
     const char* file;
     const char* api;
     const char* slurm;
     const char* cluster;
-    const char* state;
-    std::int64_t effective_cpus;  // -1: the form has none
-    std::int64_t allocated_cpus;
   };
   const std::vector<Case> cases{
-      {"22.05.8/rest-v0.0.36-node-idle-gpu01.out", "v0.0.36", "22.05.8", "", "IDLE", -1, -1},
-      {"22.05.8/rest-v0.0.37-node-idle-gpu01.out", "v0.0.37", "22.05.8", "", "IDLE", -1, 0},
-      {"22.05.8/mixed-gpu.rest.out", "v0.0.38", "22.05.8", "", "MIXED", -1, 2},
-      {"23.02/apiver.v0.0.37.mixed-gpu.out", "v0.0.37", "23.02.8", "", "MIXED", -1, 2},
-      {"23.02/apiver.v0.0.38.mixed-gpu.out", "v0.0.38", "23.02.8", "", "MIXED", -1, 2},
-      {"24.05/apiver.v0.0.39.mixed-gpu.out", "v0.0.39", "24.05.8", "", "MIXED", 8, 2},
-      {"24.05/apiver.v0.0.40.mixed-gpu.out", "v0.0.40", "24.05.8", "lab", "MIXED", 8, 2},
-      {"24.11/apiver.v0.0.41.mixed-gpu.out", "v0.0.41", "24.11.7", "lab", "MIXED", 8, 2},
-      {"24.11/apiver.v0.0.42.mixed-gpu.out", "v0.0.42", "24.11.7", "lab", "MIXED", 8, 2},
-      {"25.11/apiver.v0.0.43.mixed-gpu.out", "v0.0.43", "25.11.8-0pre1", "lab", "MIXED", 8, 2},
-      {"25.11/apiver.v0.0.44.mixed-gpu.out", "v0.0.44", "25.11.8-0pre1", "lab", "MIXED", 8, 2},
+      {"22.05.8/rest-v0.0.36-node-idle-gpu01.out", "v0.0.36", "22.05.8", ""},
+      {"22.05.8/rest-v0.0.37-node-idle-gpu01.out", "v0.0.37", "22.05.8", ""},
+      {"22.05.8/mixed-gpu.rest.out", "v0.0.38", "22.05.8", ""},
+      {"23.02/apiver.v0.0.37.mixed-gpu.out", "v0.0.37", "23.02.8", ""},
+      {"23.02/apiver.v0.0.38.mixed-gpu.out", "v0.0.38", "23.02.8", ""},
+      {"24.05/apiver.v0.0.39.mixed-gpu.out", "v0.0.39", "24.05.8", ""},
+      {"24.05/apiver.v0.0.40.mixed-gpu.out", "v0.0.40", "24.05.8", "lab"},
+      {"24.11/apiver.v0.0.41.mixed-gpu.out", "v0.0.41", "24.11.7", "lab"},
+      {"24.11/apiver.v0.0.42.mixed-gpu.out", "v0.0.42", "24.11.7", "lab"},
+      {"25.11/apiver.v0.0.43.mixed-gpu.out", "v0.0.43", "25.11.8-0pre1", "lab"},
+      {"25.11/apiver.v0.0.44.mixed-gpu.out", "v0.0.44", "25.11.8-0pre1", "lab"},
   };
   for (const auto& c : cases) {
+    SCOPED_TRACE(c.file);
     const auto answer = of_rest(c.file);
-    EXPECT_EQ(answer.api_version, c.api) << c.file;
-    EXPECT_EQ(answer.slurm_version, c.slurm) << c.file;
-    EXPECT_EQ(answer.cluster, c.cluster) << c.file;
-    EXPECT_THAT(answer.not_understood, IsEmpty()) << c.file;
+    EXPECT_EQ(answer.api_version, c.api);
+    EXPECT_EQ(answer.slurm_version, c.slurm);
+    EXPECT_EQ(answer.cluster, c.cluster);
     const auto record = only(answer);
-    EXPECT_EQ(record.name, "gpu01") << c.file;
-    EXPECT_EQ(record.hostname, "vm") << c.file;
-    EXPECT_EQ(record.state.raw(), c.state) << c.file;
-    EXPECT_EQ(record.cluster, c.cluster) << c.file;
-    EXPECT_EQ(record.version, c.slurm) << c.file;
-    EXPECT_EQ(record.cpus, 8) << c.file;
-    EXPECT_EQ(record.effective_cpus.value_or(-1), c.effective_cpus) << c.file;
-    EXPECT_EQ(record.allocated_cpus.value_or(-1), c.allocated_cpus) << c.file;
-    EXPECT_EQ(record.real_memory_mib, 4096) << c.file;
-    EXPECT_GT(record.free_memory_mib, 20000) << c.file;
-    EXPECT_GT(record.cpu_load, 0.1) << c.file;
-    EXPECT_LT(record.cpu_load, 4.0) << c.file;
-    EXPECT_THAT(record.features, ElementsAre("a100")) << c.file;
-    EXPECT_THAT(record.active_features, ElementsAre("a100")) << c.file;
-    ASSERT_EQ(record.gres.size(), 2U) << c.file;
-    EXPECT_EQ(record.gres[0], (node::Gres{.name = "gpu", .type = "a100", .count = 4})) << c.file;
-    EXPECT_EQ(record.gres_used.at(0).count, std::max<std::int64_t>(c.allocated_cpus, 0)) << c.file;
-    EXPECT_EQ(record.gres_drained, "") << c.file;
-    EXPECT_EQ(record.operating_system, "Linux 6.18.44-fc-v657 #1 SMP PREEMPT_DYNAMIC @0") << c.file;
-    EXPECT_EQ(record.architecture, "x86_64") << c.file;
-    EXPECT_GT(seconds(record.boot_time), 1795000000) << c.file;
-    EXPECT_GT(seconds(record.slurmd_start_time), 1795000000) << c.file;
-    EXPECT_FALSE(record.resume_after) << c.file;
-    EXPECT_EQ(record.reason, "") << c.file;
-    EXPECT_EQ(record.reason_user, "") << c.file;
-    EXPECT_EQ(record.next_state, "") << c.file;
+    EXPECT_EQ(record.cluster, c.cluster);
+    EXPECT_GT(record.cpu_load, 0.1);
+    EXPECT_LT(record.cpu_load, 4.0);
+    EXPECT_THAT(record.active_features, ElementsAre("a100"));
+    EXPECT_EQ(record.gres_drained, "");
+    EXPECT_EQ(record.operating_system, "Linux 6.18.44-fc-v657 #1 SMP PREEMPT_DYNAMIC @0");
+    EXPECT_EQ(record.architecture, "x86_64");
+    EXPECT_GT(seconds(record.boot_time), 1795000000);
+    EXPECT_GT(seconds(record.slurmd_start_time), 1795000000);
+    EXPECT_FALSE(record.resume_after);
+    EXPECT_EQ(record.next_state, "");
   }
-}
-
-TEST(NodeJson, LeavesNothingOfAnyReleaseOver) {
-  int nodes = 0;
-  for (const auto& release : kReleases) {
-    for (const auto& file : std::filesystem::directory_iterator(fixture_path(release))) {
-      const std::string name = release + "/" + file.path().filename().string();
-      const bool rest = name.ends_with(".rest.out") || name.find("/apiver.") != std::string::npos;
-      if (!name.ends_with(".out") || !rest) {
-        continue;
-      }
-      const auto answer = of_rest(name);
-      EXPECT_EQ(answer.nodes.empty(), answer.failure.has_value()) << name;
-      if (!answer.failure) {
-        EXPECT_THAT(answer.not_understood, IsEmpty()) << name;
-        nodes += static_cast<int>(answer.nodes.size());
-      }
-    }
-  }
-  EXPECT_GT(nodes, 150);
-}
-
-TEST(NodeJson, ReasonsCarryWhoAndWhen) {
-  const auto old_form = only(of_rest("22.05.8/drained-idle.rest.out"));
-  const auto new_form = only(of_rest("25.11/drained-idle.rest.out"));
-  for (const auto& record : {old_form, new_form}) {
-    EXPECT_EQ(record.state.raw(), "IDLE+DRAIN");
-    EXPECT_NE(record.reason, "");
-    EXPECT_EQ(record.reason_user, "root");
-    EXPECT_GT(seconds(record.reason_time), 1795000000);
-  }
+  const auto unregistered = only(of_rest("25.11/cloud-unregistered.rest.out"));
+  EXPECT_FALSE(unregistered.cpu_load || unregistered.boot_time);
 }
 
 TEST(NodeJson, NextStateIsThatOfTheText) {
   EXPECT_EQ(only(of_rest("22.05.8/reboot-issued.rest.out")).next_state, "RESUME");
   EXPECT_EQ(only(of_rest("25.11/reboot-issued.rest.out")).next_state, "RESUME");
   EXPECT_EQ(only(of_rest("25.11/idle.rest.out")).next_state, "");
-}
-
-TEST(NodeJson, ANodeThatNeverRegisteredHasNoFigures) {
-  for (const std::string release : {"22.05.8", "23.02", "24.05", "24.11", "25.11"}) {
-    const auto record = only(of_rest(release + "/cloud-unregistered.rest.out"));
-    EXPECT_FALSE(record.free_memory_mib) << release;
-    EXPECT_FALSE(record.cpu_load) << release;
-    EXPECT_FALSE(record.boot_time) << release;
-    EXPECT_EQ(record.version, "") << release;
-    EXPECT_THAT(record.features, IsEmpty()) << release;
-    EXPECT_TRUE(record.state.has("CLOUD")) << release;
-  }
 }
 
 TEST(NodeJson, AVersionInPartsCountsLikeItsRelease) {

@@ -75,16 +75,6 @@ TEST_F(ScontrolSourceTest, AsksForAllNodesOfItsOwnClusterAndTakesItsOwn) {
   EXPECT_THAT(last().extra_environment, Contains(HasSubstr("SLURM_TIME_FORMAT=%s")));
 }
 
-TEST_F(ScontrolSourceTest, ReadsWhatReleasesPrint) {
-  for (const std::string release : {"22.05", "24.11"}) {
-    const auto result = ask_and_end(printed(fixture("dump/" + release + ".scontrol.out")), "gpu01");
-    ASSERT_TRUE(result.record) << release;
-    EXPECT_EQ(result.record->state.raw(), "MIXED+DRAIN");
-    EXPECT_EQ(result.record->reason, "dimm \"3\" State=IDLE é");
-    EXPECT_EQ(result.record->allocated_cpus, 2);
-  }
-}
-
 // Somebody may write into a Comment what looks like another node's record.
 TEST_F(ScontrolSourceTest, ALineThatAPersonWroteIsNoRecord) {
   EXPECT_FALSE(source_.query("n1", clock_.now()));

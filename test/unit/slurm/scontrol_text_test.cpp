@@ -14,7 +14,6 @@ using node::Gres;
 using node::SlurmNodeRecord;
 using testing::Contains;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 WallTime at(std::int64_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
@@ -212,18 +211,6 @@ TEST_F(ScontrolText, NamesValuesThatItDoesNotUnderstand) {
                           "NodeName=n1: the time of the reason, [root@Today 10:43]"));
 }
 
-TEST_F(ScontrolText, ReadsSeveralNodes) {
-  const auto answer = parse_scontrol_nodes(fixture("22.05.8/future-nodes.out"));
-  std::vector<std::string> seen;
-  for (const auto& node : answer.nodes) {
-    seen.push_back(node.name + " " + node.state.raw());
-  }
-  EXPECT_THAT(seen, ElementsAre("cpu01 IDLE", "cpu02 IDLE", "dead01 UNKNOWN+NOT_RESPONDING",
-                                "fut01 FUTURE", "fut02 FUTURE", "gpu01 IDLE", "gpu02 IDLE"));
-  EXPECT_THAT(answer.not_understood, IsEmpty());
-  EXPECT_EQ(parse_scontrol_nodes(one_line("") + one_line("Comment=c")).nodes.size(), 2U);
-}
-
 TEST_F(ScontrolText, IndentationThatACopyLostOrAddedDoesNotMatter) {
   const auto whole = only(long_form("   Reason=a b [root@1795218180]\n   ReservationName=r1\n"));
   for (const std::string indent : {"", "        "}) {
@@ -287,20 +274,6 @@ TEST_F(ScontrolText, ACutIsNamedWhereItIs) {
   EXPECT_FALSE(answer.nodes[0].real_memory_mib);
   EXPECT_THAT(answer.not_understood, Contains("NodeName=n1: cut off at RealMemory=40"));
   EXPECT_THAT(answer.not_understood, Contains("NodeName=n1: no State"));
-}
-
-TEST_F(ScontrolText, LeavesNothingOfRealCapturesUnread) {
-  for (const auto& release : kReleases) {
-    for (const auto& file : std::filesystem::directory_iterator(fixture_path(release))) {
-      const std::string name = file.path().filename();
-      if (name.ends_with(".detail.out") &&
-          fixture(release + "/" + name).find(" not found") == std::string::npos) {
-        const auto record = only(fixture(release + "/" + name));
-        EXPECT_FALSE(record.state.base.empty()) << name;
-        EXPECT_TRUE(record.cpus && record.real_memory_mib) << name;
-      }
-    }
-  }
 }
 
 }  // namespace scontrol_text_test
