@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness.api import condition, repository
+from harness.api import condition
 from harness.daemon import BINARY
 from harness.rig import GENERAL_WAIT
 
@@ -82,35 +82,11 @@ def config_file(rig, text):
     return path
 
 
-def test_unknown_key_is_refused_with_place_and_suggestion(rig):
-    path = config_file(rig, "slurm:\n  polInterval: 5s\n")
-    text = refusal("--kubeconfig", rig.kubeconfig, "--config", path)
-    assert f'{path}:4:3: unknown key "slurm.polInterval"; did you mean "slurm.pollInterval"?' \
-        in text
-
-
 def test_all_mistakes_are_named_at_once(rig):
     path = config_file(rig, "slurm: {pollInterval: soon}\nnode: {readyFollows: slurmctld}\n")
     text = refusal("--kubeconfig", rig.kubeconfig, "--config", path)
     assert f"{path}:3:" in text and f"{path}:4:" in text
     assert "daemon, slurmd, slurm" in text
-
-
-@pytest.mark.parametrize("label,cure", [
-    ("node-role.kubernetes.io/worker", "kubectl label node"),
-    ("node-restriction.kubernetes.io/pool", "an administrator"),
-    ("example.k8s.io/pool", "use a domain of your own"),
-    ("metal3.io/uuid", "node.metal3UUID")])
-def test_forbidden_label_is_refused_by_name(rig, label, cure):
-    path = config_file(rig, f'node:\n  labels:\n    {label}: "x"\n')
-    text = refusal("--kubeconfig", rig.kubeconfig, "--config", path)
-    assert f"{path}:5:" in text
-    assert label in text and cure in text
-
-
-def test_missing_configuration_file_is_named(rig):
-    text = refusal("--kubeconfig", rig.kubeconfig, "--config", rig.directory / "none.yaml")
-    assert str(rig.directory / "none.yaml") in text
 
 
 # -- credentials -----------------------------------------------------------------

@@ -2,7 +2,6 @@
 import concurrent.futures
 import http.client
 import re
-import ssl
 import time
 
 import pytest
@@ -223,23 +222,6 @@ def test_health_needs_no_credential_on_loopback(shared_rig):
     response = connection.getresponse()
     assert (response.status, response.read().strip()) == (200, b"ok")
     connection.close()
-
-
-@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1:DeprecationWarning")
-def test_kubelet_port_speaks_tls_1_2_and_newer_only(shared_rig):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    client = KubeletClient(shared_rig.ports["port"])
-    for version, works in ((ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True),
-                           (ssl.TLSVersion.TLSv1_1, False)):
-        context.set_ciphers("ALL:@SECLEVEL=0")
-        context.minimum_version = context.maximum_version = version
-        client.context = context
-        if works:
-            assert client.get("/metrics").status == 401
-        else:
-            with pytest.raises((ssl.SSLError, OSError)):
-                client.get("/metrics")
 
 
 def test_no_secret_in_the_log_or_the_configuration_shown(shared_rig, identities):

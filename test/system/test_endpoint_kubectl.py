@@ -75,9 +75,11 @@ def assert_one_clear_sentence(rig, said, what):
 
 
 @pytest.mark.parametrize("which", KUBECTLS)
-def test_logs(shared_rig, held, which):
-    said = refused(shared_rig, held, which, "logs", "POD")
-    assert_one_clear_sentence(shared_rig, said, "to read logs from")
+@pytest.mark.parametrize("arguments, what", [
+    (["logs", "POD"], "to read logs from"), (["exec", "POD", "--", "true"], "to run commands in"),
+    (["attach", "POD"], "to attach to")], ids=["logs", "exec", "attach"])
+def test_a_stream_is_refused(shared_rig, held, which, arguments, what):
+    assert_one_clear_sentence(shared_rig, refused(shared_rig, held, which, *arguments), what)
 
 
 @pytest.mark.parametrize("which", KUBECTLS)
@@ -92,18 +94,6 @@ def test_logs_of_a_failed_pod(shared_rig, which):
     said = run(shared_rig, which, "logs", name)
     shared_rig.admin.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
     assert_one_clear_sentence(shared_rig, said, "to read logs from")
-
-
-@pytest.mark.parametrize("which", KUBECTLS)
-def test_exec(shared_rig, held, which):
-    said = refused(shared_rig, held, which, "exec", "POD", "--", "true")
-    assert_one_clear_sentence(shared_rig, said, "to run commands in")
-
-
-@pytest.mark.parametrize("which", KUBECTLS)
-def test_attach(shared_rig, held, which):
-    said = refused(shared_rig, held, which, "attach", "POD")
-    assert_one_clear_sentence(shared_rig, said, "to attach to")
 
 
 @pytest.mark.parametrize("which", KUBECTLS)

@@ -80,14 +80,6 @@ def test_kubeconfig_is_written_for_the_next_start(node):
     assert len(node.requests()) == 1
 
 
-def test_later_starts_ask_for_nothing(node):
-    node.start()
-    before = node.certificate()
-    node.restart()
-    assert len(node.requests()) == 1
-    assert node.certificate() == before
-
-
 def test_lifetime_that_is_asked_for_is_what_the_signer_gives(node):
     """Of both certificates, and the renewal follows the certificate."""
     port = free_port()

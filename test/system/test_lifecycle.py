@@ -119,15 +119,6 @@ def test_foreign_node_is_left_alone(foreign):
     assert foreign.admin.find(foreign.lease_path) is None
 
 
-def test_foreign_node_s_end_lets_the_daemon_register(foreign):
-    foreign.start(ready=False)
-    foreign.wait_log("belongs to another machine")
-    foreign.admin.delete(foreign.path)
-    node = foreign.wait(lambda node: node and condition(node, "Ready").get("status") == "True")
-    assert node["metadata"]["labels"]["metal3.io/uuid"] == UUID
-    foreign.wait_renewed()
-
-
 # -- what others wrote ------------------------------------------------------------------------
 
 
@@ -175,13 +166,6 @@ def test_what_others_wrote_survives_updates_and_restarts(rig, idle_slurm):
     assert ours == {"NoSchedule", "NoExecute"}
 
 
-def test_our_label_changed_by_hand_comes_back(rig):
-    rig.configure(node={"labels": {"site.example/rack": "r7"}})
-    rig.start()
-    rig.admin.merge(rig.path, {"metadata": {"labels": {"site.example/rack": "r8"}}})
-    rig.wait(lambda node: node["metadata"]["labels"]["site.example/rack"] == "r7")
-
-
 # -- restarts ------------------------------------------------------------------------------------
 
 
@@ -201,11 +185,3 @@ def test_restart_changes_no_transition_time_and_no_uid(rig):
     assert "belongs to this machine; adopted" in rig.log()
     patches = [request for request in rig.audit.requests(since) if request[2] == "nodes/status"]
     assert len(patches) <= 1
-
-
-def test_stop_writes_nothing(rig):
-    rig.start_and_know()
-    stopped_at = time.time()
-    rig.stop()
-    assert rig.audit.object_writes(stopped_at) == []
-    assert rig.condition("Ready")["status"] == "True"

@@ -1,15 +1,12 @@
 """`slurmlet-operator check`: what it finds, and that it changes nothing."""
-import json
 import re
 import shutil
 import subprocess
 
 import pytest
-import yaml
 
-from harness.api import repository
 from harness.rig import wait_until
-from harness.service_account import ServiceAccount, can
+from harness.service_account import ServiceAccount
 from test_operator import NODES, OPERATOR, Site, account  # noqa: F401 (a fixture)
 
 
@@ -141,48 +138,6 @@ def account_with(plane, name, rules, namespace=None):
             plane.admin.create(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace[0]}/{collection}",
                                {"metadata": {"name": name}, **body})
     return one
-
-
-def operator_without(plane, name, keeps):
-    """The rules of deploy/operator/rbac.yaml that `keeps` leaves: keeps(namespace, rule) may change one."""
-    objects = []
-    for one in yaml.safe_load_all((repository() / "deploy/operator/rbac.yaml").read_text()):
-        if one["kind"] == "Namespace":
-            continue
-        one["metadata"]["name"] = name
-        if "rules" in one:
-            one["rules"] = [rule for rule in one["rules"] if keeps(one["metadata"].get("namespace"), rule)]
-        if "roleRef" in one:
-            one["roleRef"]["name"] = one["subjects"][0]["name"] = name
-        objects.append(one)
-    return objects
-
-
-def without_deleting_nodes(_, rule):
-    rule["verbs"] = [verb for verb in rule["verbs"] if (rule["resources"], verb) != (["nodes"], "delete")]
-    return True
-
-
-@pytest.mark.parametrize("keeps, words", [
-    (without_deleting_nodes, "1 of 19 missing: delete nodes\n"),
-    (lambda namespace, _: namespace != "kube-node-lease",
-     "1 of 19 missing: get leases.coordination.k8s.io in kube-node-lease\n"),
-], ids=["nodes", "leases"])
-def test_rights_to_delete_what_was_left_behind(site, plane, tmp_path, request, keeps, words):
-    name = "check-" + request.node.callspec.id
-    manifest = tmp_path / "rbac.json"
-    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List",
-                                    "items": operator_without(plane, name, keeps)}))
-    plane.kubectl_output("apply", "-f", str(manifest))
-    try:
-        one = ServiceAccount(plane, name, "kube-system")
-        wait_until(lambda: can(plane, "patch", "nodes", one.user), what="the rights")
-        site.kubeconfig = one.kubeconfig(tmp_path)
-        code, said = check(site)
-        assert code == 1
-        assert words in said
-    finally:
-        plane.kubectl_output("delete", "-f", str(manifest))
 
 
 MACHINES = {"apiGroups": ["cluster.x-k8s.io"], "resources": ["machines"], "verbs": ["get", "list", "watch", "patch"]}

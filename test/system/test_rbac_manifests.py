@@ -1,6 +1,4 @@
 """The manifests of deploy/rbac at the real API server: accepted, and they give what they say."""
-import pytest
-
 from harness.api import repository
 from harness.bootstrap import GROUP
 from harness.rig import wait_until

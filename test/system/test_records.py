@@ -118,17 +118,12 @@ def test_the_daemon_lets_the_operators_annotations_be(rig, operator):
     assert json.loads(kept[RECORD])["text"] == operator.text
 
 
+# All there are: test/unit/slurm/record_source_test.cpp.
 REFUSED = {
     "of another node": (lambda o: o.annotation(text=o.text.replace(SLURM_NODE, "nid000002")),
                         "is about nid000002, but this node is nid000001"),
-    "of two nodes": (lambda o: o.annotation(text=o.text * 2), "more than one record"),
-    "of another cluster": (lambda o: o.annotation(cluster="elsewhere"), "is for cluster elsewhere"),
-    "too old": (lambda o: o.annotation(dumpedAt=int(time.time()) - TOO_OLD - 1), "stopped writing"),
     "from the future": (lambda o: o.annotation(dumpedAt=int(time.time()) + 120), "set the clocks"),
-    "without an answer": (lambda o: o.annotation(dumpedAt=None, failure="munge unavailable: x"),
-                          "no answer from slurmctld yet; slurmlet-operator reports: munge"),
     "garbage": (lambda o: "\x00{\u202e" + "x" * 1000, "was not written by slurmlet-operator"),
-    "of a later format": (lambda o: o.annotation(format=2), "has format 2"),
     "huge": (lambda o: o.annotation(text="NodeName=nid000001 " + "x" * 240_000),
              "is cut off"),
     "none": (lambda o: None, "has no annotation slurmlet.io/record"),
@@ -210,20 +205,6 @@ def test_without_a_record_it_queries_itself_and_goes_back(rig, auto, timing):
     auto.publish()
     rig.wait(lambda node: slurm_states(node) == {"Idle"})
     wait_until(lambda: rig.log().count('uses slurmlet-operator') == 2, what="the record to be used")
-
-
-def test_a_record_that_is_there_takes_the_place_of_the_first_query(rig, auto):
-    auto.write(auto.annotation(refreshSeconds=600))
-    wait_until(lambda: "uses slurmlet-operator" in rig.log(), what="the record to be used")
-    rig.stop()
-    runs = auto.scontrol_runs()
-    rig.configure(slurm={**rig.config["slurm"], "pollInterval": "60s", "staleAfter": "180s",
-                         "maxBackoff": "60s"})
-    rig.start()
-    drain(rig)
-    auto.publish()
-    rig.wait(lambda node: slurm_states(node) == {"Idle", "Drain"})
-    assert auto.scontrol_runs() == runs
 
 
 def test_check_uses_the_record_too(rig, operator):

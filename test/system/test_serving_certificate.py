@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.bootstrap import (SERVING, BootstrapRig, has_condition, openssl_text, public_key,
+from harness.bootstrap import (SERVING, BootstrapRig, has_condition, openssl_text,
                                request_pem)
 from harness.certificates import cluster_authority
 from harness.kubelet_client import KubeletClient, ServingCertificate
@@ -28,14 +28,6 @@ def metrics(node):
 def issued(node):
     wait_until(lambda: not ServingCertificate(node.port).self_signed, what="the certificate")
     return ServingCertificate(node.port)
-
-
-def is_shown(node, certificate):
-    """Whether the endpoint shows it; False while it does not listen."""
-    try:
-        return ServingCertificate(node.port).pem == certificate.pem
-    except OSError:
-        return False
 
 
 def addresses(node):
@@ -92,26 +84,6 @@ def test_approved_certificate_serves_and_clients_verify_it(node):
     assert not [request for request in node.requests(SERVING) if has_condition(request, "Denied")]
 
 
-def test_restart_keeps_the_certificate_and_asks_for_none(node):
-    node.start()
-    node.approve(node.wait_request(signer=SERVING))
-    before = issued(node)
-    node.restart()
-    wait_until(lambda: is_shown(node, before), what="the same again")
-    assert len(node.requests(SERVING)) == 1
-
-
-def test_crash_while_pending_goes_on_with_the_same_request(node):
-    node.start()
-    request = node.wait_request(signer=SERVING)
-    node.crash()
-    node.start()
-    node.wait_log("continuing with request " + request["metadata"]["name"])
-    assert len(node.requests(SERVING)) == 1
-    node.approve(request)
-    assert public_key(issued(node).pem) == public_key(request_pem(request))
-
-
 def test_other_addresses_make_another_request(node):
     """While the old certificate serves on."""
     node.start()
@@ -128,19 +100,6 @@ def test_other_addresses_make_another_request(node):
     node.approve(second)
     wait_until(lambda: ServingCertificate(node.port).pem != before.pem, what="the new certificate")
     assert "IP:198.51.100.7" in ServingCertificate(node.port).names
-
-
-@pytest.mark.slow
-def test_denied_request_leaves_the_self_signed_one_and_is_asked_again(node):
-    node.start()
-    first = node.wait_request(signer=SERVING)
-    node.deny(first)
-    node.wait_log("was denied")
-    assert ServingCertificate(node.port).self_signed
-    second = node.wait_request(lambda one: one["metadata"]["uid"] != first["metadata"]["uid"],
-                               signer=SERVING)
-    node.approve(second)
-    issued(node)
 
 
 def test_without_server_tls_bootstrap_nothing_is_asked(node):

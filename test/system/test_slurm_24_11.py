@@ -1,8 +1,6 @@
 """Slurm 24.11, whose programs lie in a root of their own: facts, and what goes away and comes
 back. Its states are in test_slurm_all_states.py."""
-import os
 import pathlib
-import signal
 import time
 import warnings
 

@@ -15,7 +15,6 @@ import time
 import pytest
 
 from harness.api import condition, quantity
-from harness.rig import wait_until
 from slurmcluster import states
 from slurmcluster.processes import wait_for
 
