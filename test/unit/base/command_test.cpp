@@ -262,15 +262,6 @@ TEST_F(CommandTest, TheDeadlineKillsTheWholeGroup) {
   EXPECT_TRUE(wait_for_end(grandchild));
 }
 
-TEST_F(CommandTest, AChildThatIgnoresSignalsIsKilledToo) {
-  CommandSpec spec = shell("trap '' TERM INT HUP; while :; do sleep 100; done");
-  spec.timeout = milliseconds{100};
-  const auto result = run_command(spec);
-  ASSERT_TRUE(result);
-  EXPECT_TRUE(result->timed_out);
-  EXPECT_EQ(result->signal, SIGKILL);
-}
-
 TEST_F(CommandTest, AGrandchildThatIgnoresSignalsIsKilledTooAndNobodyIsLeft) {
   Command command;
   const SteadyTime start = steady_clock::now();

@@ -61,14 +61,6 @@ TEST(WakeupTest, StaysReadableUntilCleared) {
   wakeup.clear();  // nothing there: does not block
 }
 
-TEST(WakeupTest, WakesAnotherThread) {
-  const Wakeup wakeup;
-  std::thread other{[&] { wakeup.notify(); }};
-  pollfd entry{wakeup.fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&entry, 1, 10000), 1);
-  other.join();
-}
-
 TEST(UniqueFdTest, ClosesOnceAndMoves) {
   const int number = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(number, 0);

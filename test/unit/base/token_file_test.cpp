@@ -121,20 +121,6 @@ TEST_F(TokenFileTest, AReloadTakesWhatIsThereNow) {
   EXPECT_EQ(file.held(), "two");
 }
 
-TEST_F(TokenFileTest, APipeInItsPlaceIsAnErrorAndNotAHang) {
-  write("one");
-  TokenFile file(folder_ / "token", clock_);
-  EXPECT_EQ(file.token(), "one");
-  fs::remove(folder_ / "token");
-  ASSERT_EQ(::mkfifo((folder_ / "token").c_str(), 0600), 0);
-  clock_.advance(TokenFile::kCheckInterval);
-  EXPECT_EQ(file.token(), "one");
-  ASSERT_TRUE(file.last_error());
-  EXPECT_EQ(file.last_error()->code, Code::kInvalid);
-  EXPECT_THAT(file.last_error()->message,
-              HasSubstr((folder_ / "token").string() + " is not a regular file"));
-}
-
 TEST_F(TokenFileTest, KeepsTheLastTokenWhenTheFileGoes) {
   write("one");
   TokenFile file(folder_ / "token", clock_);

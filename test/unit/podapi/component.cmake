@@ -9,7 +9,6 @@ set(COMPONENT_TESTS
   kubelet_routes_test.cpp
   metrics_text_test.cpp
   node_usage_test.cpp
-  pages_test.cpp
   port_test.cpp
   request_head_test.cpp
   request_path_test.cpp

@@ -18,7 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::Pair;
 
 const Error kDown{Code::kUnavailable, "POST /apis: connection refused"};
 
@@ -238,23 +237,6 @@ TEST_F(GateTest, TheLogStreamerGetsPlainText) {
             "Forbidden (user=bob \xEF\xBF\xBD, verb=get, resource=nodes, subresource(s)=[proxy])");
 }
 
-TEST_F(GateTest, ReviewsTheSecondSubresourceIfTheFirstIsDenied) {
-  allow_only("proxy");
-  EXPECT_EQ(status(request("GET", "/healthz"), certificate("old")), 200);
-  EXPECT_THAT(reviewed_subresources(), ElementsAre("healthz", "proxy"));
-  EXPECT_EQ(status(request("GET", "/metrics"), certificate("old")), 403) << "no way round by proxy";
-  EXPECT_THAT(reviewed_subresources(), ElementsAre("healthz", "proxy", "metrics"));
-  EXPECT_EQ(status(request("GET", "/configz"), certificate("old")), 200);
-  EXPECT_THAT(reviewed_subresources(), ElementsAre("healthz", "proxy", "metrics", "configz"))
-      << "the answer about proxy is kept";
-}
-
-TEST_F(GateTest, TheFirstThatIsAllowedIsEnough) {
-  allow_only("pods");
-  EXPECT_EQ(status(request("GET", "/runningpods/"), certificate("a")), 200);
-  EXPECT_THAT(reviewed_subresources(), ElementsAre("pods"));
-}
-
 TEST_F(GateTest, AnswersAreKeptForTheirTimes) {
   let_everyone_in();
   const auto head = with_token("/metrics", "t");
@@ -297,14 +279,6 @@ TEST_F(GateTest, CachesRejectedTokens) {
   EXPECT_THAT(api_.reviewed_tokens, ElementsAre("bad", "sick", "sick"))
       << "the passing one, sooner";
   EXPECT_THAT(api_.reviewed_access, IsEmpty());
-}
-
-TEST_F(GateTest, RejectsARevokedTokenOnceItsResultExpires) {
-  let_everyone_in();
-  EXPECT_EQ(status(with_token("/metrics", "t")), 200);
-  api_.tokens = [](const std::string&) { return kube::TokenReview{}; };
-  clock_.advance(minutes{2});
-  EXPECT_EQ(status(with_token("/metrics", "t")), 401);
 }
 
 TEST_F(GateTest, ARevokedTokenIsUnauthenticatedAgain) {

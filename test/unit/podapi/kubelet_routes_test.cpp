@@ -3,16 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "podapi/fake_review_api.h"
-#include "podapi/gate.h"
 #include "podapi/gate_fixture.h"
 
 namespace slurmlet::podapi {
 namespace kubelet_routes_test {
 
 using nlohmann::json;
-using std::chrono::seconds;
-using ::testing::IsEmpty;
 
 KubeletSnapshot snapshot() {
   KubeletSnapshot all;
@@ -185,52 +181,6 @@ TEST(KubeletRoutes, StatsOfCpuAndMemoryOnly) {
   EXPECT_FALSE(json_of(handle_kubelet(head, all))["node"].contains("rlimit"));
   head.query = "only_cpu_and_memory=false";
   EXPECT_TRUE(json_of(handle_kubelet(head, all))["node"].contains("rlimit"));
-}
-
-class GateAndRoutesTest : public ::testing::Test {
- protected:
-  fakes::FakeReviewApi api_;
-  fakes::FakeClock clock_;
-  int snapshots_ = 0;
-  Gate handler_{api_,
-                [this](const RequestHead& head) {
-                  ++snapshots_;
-                  EXPECT_THAT(head.headers, IsEmpty());
-                  return handle_kubelet(head, snapshot());
-                },
-                {}};
-  SteadyTime next_ = kNever;
-};
-
-TEST_F(GateAndRoutesTest, AnswersAfterTheGatesDecision) {
-  EXPECT_FALSE(handler_.begin(1, {}, with_token("/pods", "t"), clock_.now()));
-  EXPECT_FALSE(handler_.begin(2, {}, with_token("/metrics", "t"), clock_.now()));
-  EXPECT_FALSE(handler_.begin(3, {}, with_token("/healthz", "t"), clock_.now()));
-  EXPECT_THAT(handler_.take_answers(clock_.now(), next_), IsEmpty());
-  EXPECT_EQ(next_, clock_.now().steady + seconds{10});
-  handler_.forget(3);
-  api_.access = [](const kube::AccessCheck& query) {
-    return kube::AccessReview{query.subresource == "metrics", ""};
-  };
-  api_.answer_token(fakes::FakeReviewApi::user("u"));
-  next_ = kNever;
-  const auto answers = handler_.take_answers(clock_.now(), next_);
-  ASSERT_EQ(answers.size(), 2U);
-  for (const auto& [id, response] : answers) {
-    EXPECT_EQ(response.status, id == 2 ? 200 : 403);
-  }
-  EXPECT_EQ(snapshots_, 1);
-  EXPECT_EQ(next_, kNever);
-}
-
-TEST_F(GateAndRoutesTest, AnswersAtOnceFromTheCache) {
-  api_.access = [](const kube::AccessCheck&) { return kube::AccessReview{true, ""}; };
-  EXPECT_FALSE(handler_.begin(1, certificate("a"), request("GET", "/pods"), clock_.now()));
-  EXPECT_EQ(handler_.take_answers(clock_.now(), next_).size(), 1U);
-  const auto response = handler_.begin(2, certificate("a"), request("GET", "/pods"), clock_.now());
-  ASSERT_TRUE(response);
-  EXPECT_EQ(response->status, 200);
-  EXPECT_EQ(handler_.begin(3, {}, request("GET", "/unknown"), clock_.now())->status, 401);
 }
 
 }  // namespace kubelet_routes_test

@@ -88,6 +88,8 @@ TEST_F(PortTest, RetriesAPortInUseWithBackOff) {
   const Status started = server.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, Code::kConflict);
+  EXPECT_NE(started.error().message.find("127.0.0.1:" + std::to_string(port)), std::string::npos);
+  EXPECT_NE(started.error().message.find("--port"), std::string::npos);
   EXPECT_FALSE(server.counters().listening);
   EXPECT_EQ(server.port(), port);
   SteadyTime next = step(server);

@@ -19,7 +19,6 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 class ServiceReportTest : public ::testing::Test {
@@ -106,18 +105,6 @@ TEST_F(ServiceReportTest, ChangesAreSentAtOnceButThreeTimesAMinuteAtMost) {
   EXPECT_EQ(manager_.take(), "");
 }
 
-TEST_F(ServiceReportTest, AnHourOfChangesIsAFewDatagramsAMinute) {
-  int datagrams = 0;
-  for (int s = 0; s < 3600; ++s) {
-    state(s % 2 == 0 ? "MIXED" : "IDLE");
-    step(Loop::kMain, seconds{1});
-    datagrams += manager_.take().empty() ? 0 : 1;
-    clock_.advance(seconds{1});
-  }
-  EXPECT_LE(datagrams, 60 * 5);
-  EXPECT_GE(datagrams, 60 * 3);
-}
-
 TEST_F(ServiceReportTest, AHangingLoopEndsThePingsButNotTheChanges) {
   service_.works(Loop::kLease, now());
   clock_.advance(minutes{5});
@@ -128,14 +115,6 @@ TEST_F(ServiceReportTest, AHangingLoopEndsThePingsButNotTheChanges) {
   EXPECT_EQ(manager_.take(), "") << "neither a ping nor a change";
   step(Loop::kLease, seconds{10});
   EXPECT_THAT(manager_.take(), StartsWith("WATCHDOG=1\n"));
-}
-
-TEST_F(ServiceReportTest, AnEndedThreadDoesNotHang) {
-  service_.works(Loop::kLease, now());
-  service_.ended(Loop::kLease);
-  clock_.advance(minutes{5});
-  step(Loop::kMain, seconds{30});
-  EXPECT_THAT(manager_.take(), HasSubstr("WATCHDOG=1"));
 }
 
 TEST_F(ServiceReportTest, ReportsTheEnd) {
@@ -182,14 +161,6 @@ TEST_F(ServiceReportTest, ResendsWhatTheManagerDidNotAccept) {
   clock_.advance(seconds{1});
   step(Loop::kMain, seconds{1});
   EXPECT_EQ(back.take(), "");
-}
-
-TEST_F(ServiceReportTest, WithoutAManagerNothingHappens) {
-  ServiceReport unheard{Notifier{}, std::nullopt};
-  unheard.ready(now());
-  unheard.sleeps(Loop::kMain, now(), kNever, report_, lease_);
-  unheard.stopping();
-  EXPECT_EQ(manager_.take(), "");
 }
 
 // Makes stderr a pipe that nobody reads.
