@@ -7,12 +7,10 @@ import shutil
 import subprocess
 import sys
 
-import pytest
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness.api import repository  # noqa: E402
 
-UNITS = ("slurmlet.service",)
+SERVICE = "slurmlet.service"
 MOST_EXPOSURE = 20  # tenths
 REASONS = "# ---- Exposures left on purpose"
 
@@ -54,20 +52,18 @@ def unexplained(names, text):
     return missing
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_a_unit_is_shut_but_for_what_it_needs(unit):
+def test_the_service_is_shut_but_for_what_it_needs():
     out = analyze("security", "--offline=true", f"--threshold={MOST_EXPOSURE}",
-                  str(repository() / "systemd" / unit))
+                  str(repository() / "systemd" / SERVICE))
     assert out.returncode == 0, out.stdout[-300:] + out.stderr
     level = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", out.stdout)[1])
     assert level <= MOST_EXPOSURE / 10
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_each_exposure_has_its_reason_beside_it(unit):
-    names = exposures(unit)
+def test_each_exposure_has_its_reason_beside_it():
+    names = exposures(SERVICE)
     assert names, "a unit without any exposure: the list was not read"
-    assert unexplained(names, reasons(unit)) == []
+    assert unexplained(names, reasons(SERVICE)) == []
 
 
 def test_an_exposure_without_a_reason_is_found():
@@ -77,12 +73,11 @@ def test_an_exposure_without_a_reason_is_found():
         "ProtectHome=", "RestrictAddressFamilies=~AF_NETLINK"]
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_systemd_finds_no_mistake(unit, tmp_path):
+def test_systemd_finds_no_mistake(tmp_path):
     """The program itself need not be installed where the tests run."""
     program = shutil.which("true")
-    copy = tmp_path / unit
-    copy.write_text(unit_text(unit).replace("/usr/sbin/slurmlet", program))
+    copy = tmp_path / SERVICE
+    copy.write_text(unit_text(SERVICE).replace("/usr/sbin/slurmlet", program))
     out = analyze("verify", "--man=no", str(copy))
     assert (out.returncode, out.stdout + out.stderr) == (0, "")
 
@@ -106,7 +101,7 @@ def test_a_mistake_would_be_found(tmp_path):
 
 def test_the_service_needs_neither_munge_nor_slurmd():
     """Their absence is news for the Node, and must not keep the unit from starting."""
-    unit = "slurmlet.service"
+    unit = SERVICE
     for key in ("Requires", "Requisite", "BindsTo", "PartOf", "AssertPathExists",
                 "ConditionPathExists", "ReadWritePaths", "ReadOnlyPaths", "BindPaths"):
         assert settings(unit, key) == [], key
@@ -125,7 +120,7 @@ def test_the_unit_hands_over_every_credential_that_the_program_knows():
 
 def test_the_watchdog_outlasts_the_patience_of_the_daemon():
     """Twice: a hang ends the pings before it is certain, and a ping that is due is not late."""
-    unit = "slurmlet.service"
+    unit = SERVICE
     assert settings(unit, "Type") == ["notify"]
     assert settings(unit, "Restart") == ["always"]
     assert int(settings(unit, "WatchdogSec")[0]) >= 2 * 30

@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lab"))
 from harness import parallel  # noqa: E402
 from harness.control_plane import BINARY as CONTROL_PLANE, ControlPlane  # noqa: E402
 from harness.daemon import BINARY as SLURMLET  # noqa: E402
+from harness.operator_site import Machines, operator_account  # noqa: E402
 from harness.rig import Rig  # noqa: E402
 from slurmcluster import SlurmCluster  # noqa: E402
 
@@ -89,6 +90,20 @@ def own_slurm(work):
             at_end.enter_context(cluster)
             return cluster.up(**fields)
         yield start
+
+
+@pytest.fixture(scope="module")
+def account(plane):
+    """slurmlet-operator's, with the rights of deploy/operator."""
+    return operator_account(plane)
+
+
+@pytest.fixture(scope="module")
+def machines(plane):
+    """Of Cluster API, by its own CRD."""
+    one = Machines(plane)
+    yield one
+    one.end()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from harness.api import node_path
 from harness.daemon import Slurmlet
-from harness.operator_site import INTERVAL, OPERATOR, RECORD, Site, operator_account
+from harness.operator_site import INTERVAL, OPERATOR, RECORD, Site
 from harness.rig import wait_until
 from harness.service_manager import ServiceManager
 
@@ -21,11 +21,6 @@ DRAIN = "slurmlet.io/drain"
 @pytest.fixture(scope="module")
 def cluster(own_slurm):
     return own_slurm(nodes=NODES, cpus=2, cluster_name="opera")
-
-
-@pytest.fixture(scope="module")
-def account(plane):
-    return operator_account(plane)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from harness.rig import wait_until
 from harness.service_account import ServiceAccount
-from test_operator import NODES, OPERATOR, Site, account  # noqa: F401 (a fixture)
+from test_operator import NODES, OPERATOR, Site
 
 
 
@@ -17,7 +17,7 @@ def cluster(own_slurm):
 
 
 @pytest.fixture(name="site")
-def site_without_nodes(plane, cluster, account, tmp_path):  # noqa: F811
+def site_without_nodes(plane, cluster, account, tmp_path):
     one = Site(plane, cluster, account, tmp_path)
     one.kubeconfig = account.kubeconfig(tmp_path)
     yield one

@@ -11,10 +11,9 @@ import yaml
 
 from harness.api import repository
 from harness.daemon import Slurmlet
-from harness.operator_site import Machines
 from harness.programs import free_port
 from harness.rig import wait_until
-from test_operator import NODES, OPERATOR, Site, account  # noqa: F401 (a fixture)
+from test_operator import NODES, OPERATOR, Site
 
 CONTAINER = repository() / "packaging/container"
 CHART = repository() / "deploy/charts/slurmlet"
@@ -28,13 +27,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
 @pytest.fixture(scope="module", name="cluster")
 def slurm_with_tokens(own_slurm):
     return own_slurm(nodes=NODES, cpus=2, cluster_name="opera", jwt=True, node_hosts={name: name for name in NODES})
-
-
-@pytest.fixture(scope="module", name="machines")
-def machines_of_cluster_api(plane):
-    one = Machines(plane)
-    yield one
-    one.end()
 
 
 @pytest.fixture(scope="module", name="image")
@@ -146,7 +138,7 @@ class Pod:
 
 
 @pytest.fixture(name="pod_of")
-def pods(request, plane, cluster, account, image, tmp_path):  # noqa: F811
+def pods(request, plane, cluster, account, image, tmp_path):
     site = Site(plane, cluster, account, tmp_path)
     for name in NODES:
         cluster.reset(name)

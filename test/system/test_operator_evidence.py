@@ -12,7 +12,7 @@ import pytest
 
 from harness.api import node_path
 from harness.metric_names import one as sample
-from harness.operator_site import HOOK, MACHINES, OPERATOR, Machines, Site, operator_account
+from harness.operator_site import HOOK, MACHINES, OPERATOR, Site
 from harness.programs import free_port, get_page
 from harness.rig import wait_until
 from harness.slow_front import SlowFront
@@ -28,18 +28,6 @@ SILENT = 6  # seconds, until slurmctld takes a slurmd for gone
 @pytest.fixture(scope="module")
 def cluster(own_slurm):
     return own_slurm(nodes=NODES, cpus=2, cluster_name="evida", node_hosts=HOSTS)
-
-
-@pytest.fixture(scope="module")
-def account(plane):
-    return operator_account(plane)
-
-
-@pytest.fixture(scope="module")
-def machines(plane):
-    one = Machines(plane)
-    yield one
-    one.end()
 
 
 @pytest.fixture(name="site_of")

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from harness.api import node_path
-from harness.operator_site import Machines, Site, operator_account
+from harness.operator_site import Site
 from harness.rig import wait_until
 
 NODES = ["mc001", "mc002"]
@@ -18,18 +18,6 @@ MINE = "slurmlet: machine deleted"
 @pytest.fixture(scope="module")
 def cluster(own_slurm):
     return own_slurm(nodes=NODES, cpus=2, cluster_name="machi", node_hosts={name: name for name in NODES})
-
-
-@pytest.fixture(scope="module")
-def account(plane):
-    return operator_account(plane)
-
-
-@pytest.fixture(scope="module")
-def machines(plane):
-    one = Machines(plane)
-    yield one
-    one.end()
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from harness.api import node_path, repository
 from harness.control_plane import ControlPlane
 from harness.history import History
 from harness.metric_names import one as sample
-from harness.operator_site import MACHINES, Machines, Site, operator_account
+from harness.operator_site import MACHINES, Machines, Site
 from harness.programs import free_port, get_page
 from harness.rig import wait_until
 from harness.service_account import ServiceAccount, apply, can
@@ -24,11 +24,6 @@ STATIC, OTHER, DYNAMIC = "mg001", "mg002", "mgdyn"
 def cluster(own_slurm):
     return own_slurm(nodes=[DYNAMIC, STATIC, OTHER], cpus=os.cpu_count(), dynamic=[DYNAMIC], cluster_name="manag",
                      slurmd_arguments={DYNAMIC: ["-Z"]}, node_hosts={STATIC: STATIC, OTHER: OTHER})
-
-
-@pytest.fixture(scope="module")
-def account(plane):
-    return operator_account(plane)
 
 
 @pytest.fixture(scope="module")

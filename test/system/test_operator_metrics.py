@@ -8,7 +8,7 @@ from harness.cluster_api import CRDS, stand_in_crd
 from harness.metric_names import OPERATOR_METRICS, one as sample, samples
 from harness.programs import free_port, get_page
 from harness.rig import wait_until
-from test_operator import NODES, Site, account  # noqa: F401 (a fixture)
+from test_operator import NODES, Site
 
 # While a Machine waits.
 ONLY_THEN = {"slurmlet_operator_machines_waiting_since_timestamp_seconds"}
@@ -20,7 +20,7 @@ def cluster(own_slurm):
 
 
 @pytest.fixture(name="site")
-def site_with_nodes(plane, cluster, account, tmp_path):  # noqa: F811
+def site_with_nodes(plane, cluster, account, tmp_path):
     one = Site(plane, cluster, account, tmp_path)
     for name in NODES:
         cluster.reset(name)

@@ -12,8 +12,8 @@ import yaml
 
 from harness.api import Api, ApiError, node_path, repository
 from harness.audit import Audit
-from harness.operator_site import (HOOK, LEADER_LEASES, LEADER_NAMESPACE, MACHINES, Machines, is_approved,
-                                   operator_account, request_certificate)
+from harness.operator_site import (HOOK, LEADER_LEASES, LEADER_NAMESPACE, MACHINES,
+                                   is_approved, operator_account, request_certificate)
 from harness.rig import wait_until
 from harness.service_account import ServiceAccount, ensure
 from test_operator import NODES, OPERATOR, Site
@@ -87,13 +87,6 @@ def allowed(plane, user, resource, verb):
 @pytest.fixture(scope="module")
 def cluster(own_slurm):
     return own_slurm(nodes=NODES, cpus=2, cluster_name="opera")
-
-
-@pytest.fixture(scope="module", name="machines")
-def machines_of_the_module(plane):
-    one = Machines(plane)
-    yield one
-    one.end()
 
 
 @pytest.fixture(name="site")

@@ -2,7 +2,7 @@
 DOWN under its drains: test_operator_evidence.py."""
 import pytest
 
-from harness.operator_site import Site, operator_account
+from harness.operator_site import Site
 from harness.rig import wait_until
 
 NODE = "rs001"
@@ -11,11 +11,6 @@ NODE = "rs001"
 @pytest.fixture(scope="module")
 def cluster(slurm_root, own_slurm):
     return own_slurm(nodes=[NODE], cpus=2, cluster_name="opera", root=slurm_root)
-
-
-@pytest.fixture(scope="module")
-def account(plane):
-    return operator_account(plane)
 
 
 @pytest.fixture

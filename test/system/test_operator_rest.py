@@ -11,7 +11,7 @@ import pytest
 from harness.api import condition, slurm_states
 from harness.certificates import Authority
 from harness.metric_names import one as sample
-from harness.operator_site import OPERATOR, RECORD, Site, operator_account
+from harness.operator_site import OPERATOR, RECORD, Site
 from harness.programs import free_port, get_page
 from harness.rig import wait_until
 from harness.tls_front import TlsFront
@@ -23,11 +23,6 @@ NODES = ["rest001", "rest002"]
 def cluster(slurm_root, own_slurm):
     return own_slurm(nodes=NODES, cpus=2, gpus="a100:2", cluster_name="opera", root=slurm_root, slurmrestd=True, jwt=True,
                      conf_lines=["MessageTimeout=2"])
-
-
-@pytest.fixture(scope="module")
-def account(plane):
-    return operator_account(plane)
 
 
 def by_socket(cluster):

@@ -3,7 +3,7 @@ host's."""
 import os
 import subprocess
 
-from harness.api import condition, slurm_annotation, slurm_states
+from harness.api import slurm_annotation, slurm_states
 
 
 def topology():
