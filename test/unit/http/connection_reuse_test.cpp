@@ -7,15 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ConnectionReuse, ServesManyCallsOverOneConnection) {
-  TestServer server{{pki().server}, [](Exchange& exchange) { exchange.respond(200, "ok"); }};
-  const auto client = make_client(endpoint_of(server));
-  for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(client->call(get("/a")));
-  }
-  EXPECT_EQ(server.connections(), 1);
-}
-
 // Whose connections live for `lives`, one after the other, the last one for ever.
 std::unique_ptr<Client> make_short_lived_client(const TestServer& server,
                                                 std::vector<Duration> lives) {

@@ -98,20 +98,6 @@ TEST(CredentialSwap, GoesToTheNewAddress) {
   EXPECT_EQ(first.requests().size(), 2U);
 }
 
-TEST(CredentialSwap, SendsTheNewToken) {
-  TestServer server{{pki().server}, respond_ok};
-  const Swapped swapped{credentials(server, "", "first")};
-  ASSERT_TRUE(swapped.client->call(get("/a")));
-  swapped.swap(credentials(server, "", "second"));
-  ASSERT_TRUE(swapped.client->call(get("/a")));
-  swapped.swap(credentials(server));
-  ASSERT_TRUE(swapped.client->call(get("/a")));
-  const auto seen = server.requests();
-  EXPECT_EQ(seen.at(0).headers.at("authorization"), "Bearer first");
-  EXPECT_EQ(seen.at(1).headers.at("authorization"), "Bearer second");
-  EXPECT_EQ(seen.at(2).headers.count("authorization"), 0U);
-}
-
 TEST(CredentialSwap, EndsStreamsInOrderAndWakesTheWait) {
   TestServer server{{pki().server, pki().ca.certificate}, respond_or_watch};
   const Swapped swapped{credentials(server, "old")};

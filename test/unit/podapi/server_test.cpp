@@ -327,44 +327,46 @@ TEST(Server, AFloodFromOneAddressEndsItsOwnConnections) {
   EXPECT_EQ(rig.server.counters().evicted, 16U);
 }
 
-TEST(Server, WithoutDescriptorsItPausesAndGoesOn) {
-  Rig rig;
-  TestClient held{rig.server.port()};
-  rig.step();
-  TestClient waiting{rig.server.port()};
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none{3, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  rig.step();
-  const bool busy = is_readable(rig.server.fd());
-  const auto next = rig.next;
-  rig.pass(seconds{1});
-  const auto still = rig.server.counters().accepted;
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_FALSE(busy) << "the waiting connection must not wake us over and over";
-  EXPECT_LE(next, rig.clock.now().steady);
-  EXPECT_EQ(still, 1U);
-  rig.pass(seconds{1});
-  waiting.send(kGetAndClose);
-  EXPECT_TRUE(rig.until_closed(waiting));
-  EXPECT_THAT(waiting.received, EndsWith("ok"));
-}
+// While it lives, accept4(2) fails for want of descriptors.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit none{3, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
 
-TEST(Server, AClosedConnectionEndsThePause) {
-  Rig rig;
-  TestClient held{rig.server.port()};
-  rig.step();
-  TestClient waiting{rig.server.port()};
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none{3, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  rig.step();
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  held.abort();
-  EXPECT_TRUE(rig.until({}, [&] { return rig.server.counters().accepted == 2; }))
-      << "no time passes here";
+ private:
+  rlimit before_{};
+};
+
+TEST(Server, WithoutDescriptorsItPausesUntilSomeTimeOrAConnectionIsOver) {
+  for (const bool closes : {false, true}) {
+    Rig rig;
+    TestClient held{rig.server.port()};
+    rig.step();
+    TestClient waiting{rig.server.port()};
+    {
+      const NoDescriptors none;
+      rig.step();
+      EXPECT_FALSE(is_readable(rig.server.fd())) << "the waiting connection must not wake us";
+      rig.pass(seconds{1});
+      EXPECT_LE(rig.next, rig.clock.now().steady + seconds{1});
+      EXPECT_EQ(rig.server.counters().accepted, 1U);
+    }
+    if (closes) {
+      held.abort();
+    } else {
+      rig.pass(seconds{1});
+    }
+    EXPECT_TRUE(rig.until({}, [&] { return rig.server.counters().accepted == 2; })) << closes;
+    waiting.send(kGetAndClose);
+    EXPECT_TRUE(rig.until_closed(waiting));
+    EXPECT_THAT(waiting.received, EndsWith("ok"));
+  }
 }
 
 TEST(Server, CanBeStartedAgainOnTheSamePort) {

@@ -34,25 +34,60 @@ std::vector<SlurmdSeen> running(const std::vector<std::string>& names) {
   return seen;
 }
 
-TEST(NodeName, TheSettingWinsOverEverything) {
-  const SlurmConf conf = conf_with({line("n1", "vm")});
-  const auto choice = resolve_node_name({"set", running({"option"}), &conf, "vm", "kube"});
-  EXPECT_EQ(choice.name, "set");
-  EXPECT_THAT(choice.why, HasSubstr("slurm.nodeName"));
+std::vector<SlurmdSeen> future(const std::string& option) {
+  auto seen = running({option});
+  seen[0].options.future = true;
+  return seen;
 }
 
-TEST(NodeName, SlurmdsOptionWinsOverTheFile) {
-  const SlurmConf conf = conf_with({line("n1", "vm")});
-  const auto choice = resolve_node_name({"", running({"option"}), &conf, "vm", "kube"});
-  EXPECT_EQ(choice.name, "option");
-  EXPECT_THAT(choice.why, HasSubstr("-N"));
+std::vector<SlurmdSeen> dynamic() {
+  auto seen = running({""});
+  seen[0].options.dynamic = true;
+  return seen;
 }
 
-TEST(NodeName, TheOnlyNodeOfThisHost) {
-  const SlurmConf conf = conf_with({line("n1", "vm"), line("kube", "elsewhere")});
-  const auto choice = resolve_node_name({"", {}, &conf, "vm.example.org", "kube"});
-  EXPECT_EQ(choice.name, "n1");
-  EXPECT_EQ(choice.why, "/etc/slurm/slurm.conf: NodeHostname vm");
+// The name, and the words that say whence it comes or what to set.
+TEST(NodeName, ComesFromTheFirstOfThese) {
+  const SlurmConf mine = conf_with({line("n1", "vm"), line("kube", "elsewhere")});
+  const SlurmConf other = conf_with({line("nid2", "elsewhere")});
+  const SlurmConf several = conf_with({line("nid1", "vm"), line("nid2", "vm")});
+  const SlurmConf empty;
+  auto one_of_slurmctld = running({"n1"});
+  one_of_slurmctld.push_back(future("").front());
+  const struct {
+    NameSources from;
+    const char* name;
+    std::vector<const char*> words;
+  } kRows[] = {
+      {{"set", running({"option"}), &mine, "vm", "kube"}, "set", {"slurm.nodeName"}},
+      {{"n2", running({"n2", "n1"}), &several, "vm", "kube"}, "n2", {"slurm.nodeName"}},
+      {{"fut7", future(""), &mine, "vm", "kube"}, "fut7", {"slurm.nodeName"}},
+      {{"", running({"option"}), &mine, "vm", "kube"}, "option", {"-N"}},
+      {{"", future("n7"), &mine, "vm", "kube"}, "n7", {"-N"}},
+      // The old one and its successor.
+      {{"", running({"n2", "n2"}), &several, "vm", "kube"}, "n2", {"-N"}},
+      {{"", running({"n2", "n1"}), &several, "vm", "n1"}, "", {"n1 and n2", "slurm.nodeName"}},
+      {{"", running({"n2", ""}), nullptr, "vm.a.b", "kube"}, "", {"n2 and vm", "slurm.nodeName"}},
+      {{"", one_of_slurmctld, nullptr, "vm", "vm"}, "", {"n1", "slurm.nodeName"}},
+      {{"", future(""), &mine, "vm", "kube"}, "", {"slurmd -F", "-N NAME"}},
+      {{"", {}, &mine, "vm.example.org", "kube"}, "n1", {"/etc/slurm/slurm.conf", "vm"}},
+      {{"", {}, &several, "vm", "nid2"}, "", {"nid1 and nid2", "slurm.nodeName"}},
+      {{"", dynamic(), &mine, "vm.example.org", "kube"}, "vm.example.org", {"slurmd -Z"}},
+      {{"", {}, &other, "vm", "nid2"}, "nid2", {}},
+      {{"", {}, &other, "vm", "nid2.cluster.local"}, "nid2", {}},
+      {{"", {}, &empty, "vm.example.org", "kube"}, "vm.example.org", {"host name"}},
+      // Without slurm.conf most likely no dynamic one.
+      {{"", {}, nullptr, "vm.example.org", "kube"}, "vm", {}},
+      {{"", {}, nullptr, "", "kube.x"}, "kube", {}},
+      {{"", {}, nullptr, "", ""}, "", {}},
+  };
+  for (const auto& row : kRows) {
+    const auto choice = resolve_node_name(row.from);
+    EXPECT_EQ(choice.name, row.name) << choice.why;
+    for (const char* words : row.words) {
+      EXPECT_THAT(choice.why, HasSubstr(words));
+    }
+  }
 }
 
 NameSources on_host(const SlurmConf& conf, std::vector<std::string> other_hosts,
@@ -100,9 +135,7 @@ TEST(NodeName, OtherNamesOfTheHostAreAskedForWhereTheyAreNeeded) {
   EXPECT_TRUE(needs_other_hosts(on_host(none, {})));
   EXPECT_TRUE(needs_other_hosts(on_host(none, {}, {})));
   EXPECT_FALSE(needs_other_hosts(on_host(none, {}, running({"n7"}))));
-  auto dynamic = running({""});
-  dynamic[0].options.dynamic = true;
-  EXPECT_FALSE(needs_other_hosts(on_host(none, {}, dynamic)));
+  EXPECT_FALSE(needs_other_hosts(on_host(none, {}, dynamic())));
   NameSources set = on_host(none, {});
   set.configured = "n1";
   EXPECT_FALSE(needs_other_hosts(set));
@@ -123,55 +156,6 @@ TEST(NodeName, NamesThatCannotBeResolvedAreNotNone) {
   EXPECT_EQ(resolve_node_name(sources).name, "n1");
 }
 
-TEST(NodeName, ByTheNameInKubernetesWhereTheHostHasNone) {
-  const SlurmConf conf = conf_with({line("nid2", "elsewhere")});
-  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2"}).name, "nid2");
-  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2.cluster.local"}).name, "nid2");
-}
-
-TEST(NodeName, SeveralNeedTheSetting) {
-  const SlurmConf conf = conf_with({line("nid1", "vm"), line("nid2", "vm"), line("nid3", "vm")});
-  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm", "nid2"}),
-            (NameChoice{"",
-                        "/etc/slurm/slurm.conf names this host nid1, nid2 and nid3; set "
-                        "slurm.nodeName"}));
-}
-
-TEST(NodeName, SeveralSlurmdsNeedTheSetting) {
-  const SlurmConf conf = conf_with({line("n1", "vm"), line("n2", "vm")});
-  EXPECT_EQ(resolve_node_name({"", running({"n2", "n1"}), &conf, "vm", "n1"}),
-            (NameChoice{"", "slurmd is running here as n1 and n2; set slurm.nodeName"}));
-  EXPECT_EQ(resolve_node_name({"", running({"n2", ""}), nullptr, "vm.example.org", "kube"}).why,
-            "slurmd is running here as n2 and vm; set slurm.nodeName");
-  EXPECT_EQ(resolve_node_name({"n2", running({"n2", "n1"}), &conf, "vm", "kube"}).name, "n2");
-  EXPECT_EQ(resolve_node_name({"", running({"n2", "n2"}), &conf, "vm", "kube"}).name, "n2")
-      << "the old one and its successor";
-}
-
-std::vector<SlurmdSeen> future(const std::string& option) {
-  auto seen = running({option});
-  seen[0].options.future = true;
-  return seen;
-}
-
-TEST(NodeName, ANameThatSlurmctldChoosesNeedsTheSetting) {
-  const SlurmConf conf = conf_with({line("n1", "vm"), line("vm", "vm"), line("kube", "x")});
-  EXPECT_EQ(resolve_node_name({"", future(""), &conf, "vm", "kube"}),
-            (NameChoice{"", "slurmd -F: slurmctld assigns the node name; start it with -N NAME"}));
-  EXPECT_EQ(resolve_node_name({"fut7", future(""), &conf, "vm", "kube"}).name, "fut7");
-  EXPECT_EQ(resolve_node_name({"", future("n7"), &conf, "vm", "kube"}),
-            (NameChoice{"n7", "option -N of the running slurmd"}));
-}
-
-TEST(NodeName, OfSeveralOneThatSlurmctldNamesIsNotTheHostName) {
-  auto both = running({"n1"});
-  both.push_back(future("").front());
-  EXPECT_EQ(
-      resolve_node_name({"", both, nullptr, "vm", "vm"}),
-      (NameChoice{
-          "", "slurmd is running here as a node named by slurmctld and n1; set slurm.nodeName"}));
-}
-
 TEST(NodeName, ASlurmdThatMayBeAnotherClustersDoesNotConfuse) {
   const SlurmConf conf = conf_with({line("n1", "vm")});
   auto both = running({"n1", "other"});
@@ -179,22 +163,6 @@ TEST(NodeName, ASlurmdThatMayBeAnotherClustersDoesNotConfuse) {
   EXPECT_EQ(resolve_node_name({"", both, &conf, "vm", "kube"}).name, "n1");
   both[1].options.dynamic = true;  // in no slurm.conf
   EXPECT_EQ(resolve_node_name({"", both, &conf, "vm", "kube"}).name, "");
-}
-
-TEST(NodeName, ADynamicNodeIsCalledByItsHostName) {
-  const SlurmConf conf;
-  EXPECT_EQ(resolve_node_name({"", {}, &conf, "vm.example.org", "kube"}),
-            (NameChoice{"vm.example.org", "host name"}));
-  const SlurmConf other = conf_with({line("n1", "vm"), line("kube", "elsewhere")});
-  auto dynamic = running({""});
-  dynamic[0].options.dynamic = true;
-  EXPECT_EQ(resolve_node_name({"", dynamic, &other, "vm.example.org", "kube"}),
-            (NameChoice{"vm.example.org", "host name of the running slurmd -Z"}));
-  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "vm.example.org", "kube"}).name, "vm")
-      << "without slurm.conf most likely no dynamic one";
-  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "vm", "kube"}).name, "vm");
-  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "", "kube.x"}).name, "kube");
-  EXPECT_EQ(resolve_node_name({"", {}, nullptr, "", ""}).name, "");
 }
 
 }  // namespace

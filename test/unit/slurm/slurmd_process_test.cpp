@@ -146,33 +146,22 @@ TEST_F(SlurmdProcessTest, WhatThisProcessStartedIsNoSlurmdOfTheMachine) {
   EXPECT_EQ(running_slurmds(places_.proc_root)->size(), 1U);
 }
 
-// Between its exec and its first own step, or while it ends.
-TEST_F(SlurmdProcessTest, AProcessWithoutACommandLineIsNoSlurmdYet) {
-  add_process(tree_, {42, "slurmd", {}});
-  EXPECT_TRUE(running_slurmds(places_.proc_root)->empty());
+TEST_F(SlurmdProcessTest, APidfileIsBelievedWhereASlurmdRuns) {
+  EXPECT_EQ(find(), FoundSlurmd{});
+  tree_.file("run/slurmd.pid", "42\n");
   EXPECT_EQ(find().pid, 0);
-}
-
-TEST_F(SlurmdProcessTest, NothingRuns) { EXPECT_EQ(find(), FoundSlurmd{}); }
-
-TEST_F(SlurmdProcessTest, ThePidfileTells) {
-  tree_.file("run/slurmd.pid", "42\n");
-  add_process(tree_, {42, "slurmd", {"/usr/sbin/slurmd"}});
-  EXPECT_EQ(find().pid, 42);
-}
-
-TEST_F(SlurmdProcessTest, AStalePidfileIsNotBelieved) {
-  tree_.file("run/slurmd.pid", "42\n");
-  add_process(tree_, {42, "bash", {"bash"}});
-  add_process(tree_, {77, "slurmd", {"/usr/sbin/slurmd"}});
-  EXPECT_EQ(find().pid, 77) << "found by its unit";
-  EXPECT_EQ(find().hidden_pid, 0);
-}
-
-TEST_F(SlurmdProcessTest, AZombieDoesNotRun) {
-  tree_.file("run/slurmd.pid", "42\n");
+  EXPECT_EQ(find().hidden_pid, 42) << "nothing of it can be seen";
   add_process(tree_, {42, "slurmd", {}, 'Z'});
   EXPECT_EQ(find().pid, 0);
+  add_process(tree_, {42, "slurmd", {}});  // between its exec and its first own step
+  EXPECT_EQ(find().pid, 0);
+  EXPECT_TRUE(running_slurmds(places_.proc_root)->empty());
+  add_process(tree_, {42, "slurmd", {"/usr/sbin/slurmd"}});
+  EXPECT_EQ(find().pid, 42);
+  add_process(tree_, {42, "bash", {"bash"}});
+  add_process(tree_, {77, "slurmd", {"/usr/sbin/slurmd"}});
+  EXPECT_EQ(find().pid, 77) << "the pidfile is stale";
+  EXPECT_EQ(find().hidden_pid, 0);
 }
 
 TEST_F(SlurmdProcessTest, AnotherNodesSlurmdIsNotOurs) {
@@ -328,11 +317,6 @@ TEST_F(SlurmdProcessTest, TheOldestIsTheDaemon) {
   add_process(tree_, {42, "slurmd", {"slurmd"}, 'S', 100});
   add_process(tree_, {7, "slurmd", {"slurmd"}, 'S', 200});  // between fork and exec
   EXPECT_EQ(find().pid, 42);
-}
-
-TEST_F(SlurmdProcessTest, AHiddenProcessIsReported) {
-  tree_.file("run/slurmd.pid", "42\n");
-  EXPECT_EQ(find().hidden_pid, 42);
 }
 
 TEST_F(SlurmdProcessTest, WithoutProcTheSearchFails) {

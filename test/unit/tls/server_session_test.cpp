@@ -294,21 +294,8 @@ INSTANTIATE_TEST_SUITE_P(
     Sources, ServerIdentityRefuses,
     testing::Values(BadPem{"NoCertificate", [](ServerPem& pem) { pem.certificate.clear(); },
                            "/pki/serving.crt: ", "no PEM certificate"},
-                    BadPem{"NoKey", [](ServerPem& pem) { pem.key = "x"; },
-                           "/pki/serving.key: ", "no PEM private key"},
-                    BadPem{"KeyOfAnother", [](ServerPem& pem) { pem.key = server_pki().ca.key; },
-                           "/pki/serving.key: ", "does not belong to the first certificate of"},
                     BadPem{"CaEmpty", [](ServerPem& pem) { pem.client_ca = ""; },
-                           "/pki/ca.crt: ", "no PEM certificate"},
-                    BadPem{"CaWithoutPem", [](ServerPem& pem) { pem.client_ca = "x"; },
-                           "/pki/ca.crt: ", "no PEM certificate"},
-                    BadPem{"KeyTooShort",
-                           [](ServerPem& pem) {
-                             const Issued weak = make_weak_rsa();
-                             pem.certificate = weak.certificate;
-                             pem.key = weak.key;
-                           },
-                           "/pki/serving.crt: ", "key too small"}),
+                           "/pki/ca.crt: ", "no PEM certificate"}),
     [](const auto& test) { return test.param.name; });
 
 TEST_P(ServerIdentityRefuses, NamingSourceAndCure) {
