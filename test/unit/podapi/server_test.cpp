@@ -353,8 +353,11 @@ TEST(Server, WithoutDescriptorsItPausesUntilSomeTimeOrAConnectionIsOver) {
       const NoDescriptors none;
       rig.step();
       EXPECT_FALSE(is_readable(rig.server.fd())) << "the waiting connection must not wake us";
-      rig.pass(seconds{1});
       EXPECT_LE(rig.next, rig.clock.now().steady + seconds{1});
+      if (!closes) {
+        rig.pass(seconds{1});
+        rig.step();
+      }
       EXPECT_EQ(rig.server.counters().accepted, 1U);
     }
     if (closes) {
