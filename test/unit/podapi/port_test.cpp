@@ -1,5 +1,6 @@
 // How the Server opens its port and reopens it.
 
+#include <gmock/gmock.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -15,6 +16,10 @@ namespace slurmlet::podapi {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // A listening socket of another program or the service manager.
 UniqueFd listening(int port = 0, in_addr_t address = INADDR_LOOPBACK) {
@@ -88,8 +93,8 @@ TEST_F(PortTest, RetriesAPortInUseWithBackOff) {
   const Status started = server.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, Code::kConflict);
-  EXPECT_NE(started.error().message.find("127.0.0.1:" + std::to_string(port)), std::string::npos);
-  EXPECT_NE(started.error().message.find("--port"), std::string::npos);
+  EXPECT_THAT(started.error().message, HasSubstr("127.0.0.1:" + std::to_string(port)));
+  EXPECT_THAT(started.error().message, HasSubstr("--port"));
   EXPECT_FALSE(server.counters().listening);
   EXPECT_EQ(server.port(), port);
   SteadyTime next = step(server);
@@ -203,6 +208,57 @@ TEST_F(PortTest, ReopensALostPort) {
   EXPECT_EQ(step(server, seconds{3}), kNever);
   EXPECT_TRUE(server.counters().listening);
   EXPECT_TRUE(serves(server, port));
+}
+
+TEST(Server, CanBeStartedAgainOnTheSamePort) {
+  ServerOptions same;
+  {
+    Rig rig;
+    same.port = rig.server.port();
+    EXPECT_THAT(rig.exchange(kGetAndClose), EndsWith("ok"));  // leaves a connection in TIME_WAIT
+    EXPECT_FALSE(rig.server.start()) << "already running";
+  }
+  EXPECT_FALSE(TestClient(same.port).connected());
+  Rig next{same};
+  EXPECT_THAT(next.exchange(kGetAndClose), EndsWith("ok"));
+}
+
+TEST(Server, RejectsInvalidAddressesAndPorts) {
+  CountingHandler handler;
+  for (const auto& [address, port] : std::initializer_list<std::pair<const char*, int>>{
+           {"127.0.0.1", -1}, {"127.0.0.1", 65536}, {"localhost", 0}, {"", 0}, {"1.2.3", 0}}) {
+    ServerOptions options;
+    options.address = address;
+    options.port = port;
+    EXPECT_EQ(Server(options, handler).start().error().code, Code::kInvalid) << address << port;
+  }
+}
+
+TEST(Server, AnAddressThatIsNotOursIsAnError) {
+  CountingHandler handler;
+  ServerOptions options;
+  options.address = "192.0.2.1";
+  const auto started = Server(options, handler).start();
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().message, HasSubstr("192.0.2.1"));
+}
+
+TEST(Server, TheUnspecifiedAddressTakesIPv4AndNamesItSo) {
+  CountingHandler handler;
+  Server server{{}, handler};
+  ASSERT_TRUE(server.start());
+  TestClient client{server.port()};
+  ASSERT_TRUE(client.connected());
+  client.send(kGetAndClose);
+  client.turn();
+  const fakes::FakeClock clock;
+  for (int i = 0; i < 100 && handler.callers.empty(); ++i) {
+    pollfd waiting{server.fd(), POLLIN, 0};
+    ::poll(&waiting, 1, 1000);
+    server.step(clock.now());
+  }
+  ASSERT_THAT(handler.callers, SizeIs(1));
+  EXPECT_THAT(handler.callers[0].address, StartsWith("127.0.0.1:"));
 }
 
 }  // namespace

@@ -27,6 +27,8 @@
 namespace slurmlet::podapi {
 
 inline const std::string kGet = "GET /healthz HTTP/1.1\r\nHost: n1\r\n\r\n";
+inline const std::string kGetAndClose =
+    "GET /pods?a=b HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n";
 
 // Answers at once with `response`, or if `later` is set, with what the test puts into `ready`.
 class CountingHandler final : public RequestHandler {

@@ -18,8 +18,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-const std::string kGetAndClose = "GET /pods?a=b HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n";
-
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
@@ -370,57 +368,6 @@ TEST(Server, WithoutDescriptorsItPausesUntilSomeTimeOrAConnectionIsOver) {
     EXPECT_TRUE(rig.until_closed(waiting));
     EXPECT_THAT(waiting.received, EndsWith("ok"));
   }
-}
-
-TEST(Server, CanBeStartedAgainOnTheSamePort) {
-  ServerOptions same;
-  {
-    Rig rig;
-    same.port = rig.server.port();
-    EXPECT_THAT(rig.exchange(kGetAndClose), EndsWith("ok"));  // leaves a connection in TIME_WAIT
-    EXPECT_FALSE(rig.server.start()) << "already running";
-  }
-  EXPECT_FALSE(TestClient(same.port).connected());
-  Rig next{same};
-  EXPECT_THAT(next.exchange(kGetAndClose), EndsWith("ok"));
-}
-
-TEST(Server, RejectsInvalidAddressesAndPorts) {
-  CountingHandler handler;
-  for (const auto& [address, port] : std::initializer_list<std::pair<const char*, int>>{
-           {"127.0.0.1", -1}, {"127.0.0.1", 65536}, {"localhost", 0}, {"", 0}, {"1.2.3", 0}}) {
-    ServerOptions options;
-    options.address = address;
-    options.port = port;
-    EXPECT_EQ(Server(options, handler).start().error().code, Code::kInvalid) << address << port;
-  }
-}
-
-TEST(Server, AnAddressThatIsNotOursIsAnError) {
-  CountingHandler handler;
-  ServerOptions options;
-  options.address = "192.0.2.1";
-  const auto started = Server(options, handler).start();
-  ASSERT_FALSE(started);
-  EXPECT_THAT(started.error().message, HasSubstr("192.0.2.1"));
-}
-
-TEST(Server, TheUnspecifiedAddressTakesIPv4AndNamesItSo) {
-  CountingHandler handler;
-  Server server{{}, handler};
-  ASSERT_TRUE(server.start());
-  TestClient client{server.port()};
-  ASSERT_TRUE(client.connected());
-  client.send(kGetAndClose);
-  client.turn();
-  const fakes::FakeClock clock;
-  for (int i = 0; i < 100 && handler.callers.empty(); ++i) {
-    pollfd waiting{server.fd(), POLLIN, 0};
-    ::poll(&waiting, 1, 1000);
-    server.step(clock.now());
-  }
-  ASSERT_THAT(handler.callers, SizeIs(1));
-  EXPECT_THAT(handler.callers[0].address, StartsWith("127.0.0.1:"));
 }
 
 }  // namespace

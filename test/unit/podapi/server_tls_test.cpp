@@ -18,8 +18,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-const std::string kGetAndClose = "GET /pods HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n";
-
 TEST(ServerOverTls, AnswersAClientWithoutACertificate) {
   Rig rig{Rig::with_tls()};
   TlsTestClient client{rig.server.port()};
