@@ -68,8 +68,8 @@ class Strangers:
                                                  (self._chunks, "chunks", 4, 102)) for _ in range(count)]
         while not self.came_through() and not self.over.is_set():
             await asyncio.sleep(0.05)
-        tasks += [asyncio.create_task(self._again(self._half_open, "half-open", 10 + number % self.half_open_hosts, False))
-                  for number in range(HALF_OPEN)]
+        tasks += [asyncio.create_task(self._again(
+            self._half_open, "half-open", 10 + number % self.half_open_hosts, False)) for number in range(HALF_OPEN)]
         await self.over.wait()
         for task in tasks:
             task.cancel()

@@ -21,8 +21,8 @@ NODES = ["rest001", "rest002"]
 
 @pytest.fixture(scope="module")
 def cluster(slurm_root, own_slurm):
-    return own_slurm(nodes=NODES, cpus=2, gpus="a100:2", cluster_name="opera", root=slurm_root, slurmrestd=True, jwt=True,
-                     conf_lines=["MessageTimeout=2"])
+    return own_slurm(nodes=NODES, cpus=2, gpus="a100:2", cluster_name="opera", root=slurm_root, slurmrestd=True,
+                     jwt=True, conf_lines=["MessageTimeout=2"])
 
 
 def by_socket(cluster):
