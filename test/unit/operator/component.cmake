@@ -4,6 +4,7 @@ set(COMPONENT_TESTS
   dumped_nodes_test.cpp
   leader_test.cpp
   leftover_nodes_test.cpp
+  machine_place_test.cpp
   machine_rules_test.cpp
   machine_sync_test.cpp
   operator_chance_test.cpp

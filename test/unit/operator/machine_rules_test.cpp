@@ -102,7 +102,7 @@ TEST(MachineRules, WithoutASlurmNodeNothingIsReleased) {
   auto facts = facts_of(test);
   facts.slurm.clear();
   EXPECT_EQ(rule_machine(facts).action, kWait);
-  EXPECT_NE(rule_machine(facts).why, "");
+  EXPECT_NE(rule_machine(facts).why.find("remove the hook"), std::string::npos);
   facts.never_provisioned = true;
   EXPECT_EQ(rule_machine(facts).action, kRelease);
   facts.unclear = "slurmctld did not report its nodes";
@@ -134,15 +134,15 @@ TEST(MachineRules, ARecordIsLeftBehindOnceItsSlurmdIsDead) {
       slurm("DOWN", {"DRAIN", "DYNAMIC_NORM", "NOT_RESPONDING"}, "slurmlet: cordoned")));
 }
 
-TEST(MachineRules, WhyIsForPeople) {
+TEST(MachineRules, WhyNamesTheNodeAndWhenItsJobsEnd) {
   Case test{"", kDraining, kRunning, MachineAction::kWait, kIn61};
-  EXPECT_EQ(rule_machine(facts_of(test)).why,
-            "2 jobs on Slurm node n1, the last ends at 2024-10-04T09:00:00Z by its time limit; "
-            "what is left at 2024-10-04T01:01:00Z is requeued or cancelled");
+  const std::string timed = rule_machine(facts_of(test)).why;
+  for (const char* words : {"2 jobs", "n1", "2024-10-04T09:00:00Z", "2024-10-04T01:01:00Z"}) {
+    EXPECT_NE(timed.find(words), std::string::npos) << timed;
+  }
   test.jobs->limited = false;
   test.policy = {};
-  EXPECT_EQ(rule_machine(facts_of(test)).why,
-            "2 jobs on Slurm node n1, at least one without a time limit");
+  EXPECT_NE(rule_machine(facts_of(test)).why.find("without a time limit"), std::string::npos);
 }
 
 TEST(MachineRules, ADeadlineNeedsTheTimeOfTheServer) {
