@@ -67,6 +67,32 @@ class OperatorLoopTest : public ::testing::Test {
     site_.nodes.at(name).unschedulable = on;
     feed_watch(name);
   }
+  // DOWN or FAIL for somebody's reason.
+  FakeNode& add_broken(const std::string& name, bool fails) {
+    add(name);
+    FakeNode& node = slurm_.nodes[name];
+    node.base = fails ? "IDLE" : "DOWN";
+    node.flags = fails ? std::set<std::string>{"FAIL"} : std::set<std::string>{};
+    node.reason = "bad dimm";
+    return node;
+  }
+  void expect_broken_as_before(bool fails) {
+    const FakeNode& node = slurm_.nodes["n1"];
+    EXPECT_FALSE(drained("n1"));
+    EXPECT_EQ(node.base, fails ? "IDLE" : "DOWN");
+    EXPECT_EQ(node.flags.contains("FAIL"), fails);
+    EXPECT_EQ(node.reason, "bad dimm");
+    EXPECT_EQ(drain_note("n1"), "");
+  }
+  void remove_node(const std::string& name) {
+    watch_->feed(Type::kDeleted, {site_.nodes.at(name)});
+    site_.nodes.erase(name);
+  }
+  void lose_lead() {
+    leases_.fail_always(Error{Code::kUnavailable, "no route"});
+    run(seconds{20});
+    ASSERT_FALSE(loop_->status().leads);
+  }
   void run(Duration time) {
     clock_.run(time, [this] { return loop_->step(); });
   }
@@ -139,19 +165,6 @@ TEST_F(OperatorLoopTest, WritesADrainBeforeChangesByJobs) {
   EXPECT_EQ(site_.calls().front(), "annotate n77");
 }
 
-// Since 23.11 a Reason outlasts its drain, and `scontrol reboot ASAP` drains with it.
-TEST_F(OperatorLoopTest, ALaterDrainWithOurOldReasonIsNotUndone) {
-  add("n1");
-  cordon("n1", true);
-  run(seconds{20});
-  cordon("n1", false);
-  run(seconds{20});
-  ASSERT_FALSE(drained("n1"));
-  slurm_.nodes["n1"].flags = {"DRAIN", "REBOOT_REQUESTED"};
-  run(minutes{2});
-  EXPECT_TRUE(drained("n1"));
-}
-
 // slurmctld rejects it while the node has fewer CPUs or less memory than in slurm.conf.
 TEST_F(OperatorLoopTest, RetriesARejectedUndrain) {
   add("n1");
@@ -193,23 +206,19 @@ TEST_F(OperatorLoopTest, ADrainShowsWithinTheIntervalHoweverLongADumpTakes) {
   slurm_.answers_after = seconds{2};
   run(seconds{40});
   for (int i = 0; i < 40; ++i) {
-    slurm_.nodes["n1"].reason = "drained " + std::to_string(i);
-    const Now began = clock_.now();
-    while (record("n1").find(slurm_.nodes["n1"].reason + " ") == std::string::npos) {
-      run(milliseconds{100});
-    }
-    EXPECT_LE(clock_.now().steady - began.steady, seconds{16}) << i;
+    slurm_.nodes["n1"].reason = "drained " + std::to_string(i) + " times";
+    run(*interval_ + seconds{1});
+    EXPECT_NE(record("n1").find(slurm_.nodes["n1"].reason), std::string::npos) << i;
     run(milliseconds{700});
   }
 }
 
-TEST_F(OperatorLoopTest, WritesFiftyASecondAtMost) {
+TEST_F(OperatorLoopTest, WritesOfALargeSiteAreSpreadOverSeconds) {
   add_nodes(1000);
-  run(seconds{10});
-  EXPECT_LE(site_.calls().size(), 10 * 50 + 25U);
-  EXPECT_GE(site_.calls().size(), 9 * 50U);
-  run(seconds{15});
-  EXPECT_EQ(site_.calls().size(), 1000U);
+  run(seconds{5});
+  EXPECT_LE(site_.calls().size(), 500U);
+  run(seconds{20});
+  EXPECT_EQ(site_.calls().size(), 1000U) << "each once";
 }
 
 // A wake-up costs more than a write.
@@ -246,43 +255,36 @@ TEST_F(OperatorLoopTest, DrainsWhatIsCordonedWithinASecond) {
   cordon("n1", true);
   run(seconds{1});
   EXPECT_TRUE(drained("n1"));
-  EXPECT_EQ(slurm_.nodes["n1"].reason, "slurmlet: cordoned");
+  EXPECT_TRUE(is_own_drain(slurm_.nodes["n1"].reason));
   EXPECT_EQ(drain_note("n1"), "") << "its Reason shows whose it is";
   run(seconds{5});
   cordon("n1", false);
   run(seconds{1});
   EXPECT_FALSE(drained("n1"));
+  run(seconds{30});
+  EXPECT_FALSE(is_own_drain(slurm_.nodes["n1"].reason));
+  const std::size_t changes = slurm_.updates.size();
   run(minutes{10});
-  EXPECT_EQ(slurm_.nodes["n1"].reason, "slurmlet: undrained");
-  EXPECT_EQ(slurm_.updates.size(), 3U);
+  EXPECT_EQ(slurm_.updates.size(), changes);
 }
 
 TEST_F(OperatorLoopTest, ACordonOfANodeThatIsDownHoldsAndItsReasonStays) {
   for (const bool fails : {false, true}) {
     SCOPED_TRACE(fails);
-    const std::string name = fails ? "failing" : "down";
-    add(name);
-    FakeNode& node = slurm_.nodes[name];
-    node.base = fails ? "IDLE" : "DOWN";
-    node.flags = fails ? std::set<std::string>{"FAIL"} : std::set<std::string>{};
-    node.reason = "bad dimm";
-    cordon(name, true);
+    const FakeNode& node = add_broken("n1", fails);
+    cordon("n1", true);
     run(seconds{10});
-    EXPECT_TRUE(drained(name));
+    EXPECT_TRUE(drained("n1"));
     EXPECT_EQ(node.reason, "bad dimm");
-    EXPECT_NE(drain_note(name).find("bad dimm"), std::string::npos);
+    EXPECT_NE(drain_note("n1").find("bad dimm"), std::string::npos);
     restart();
     run(minutes{1});
     const std::size_t before = slurm_.updates.size();
     run(minutes{5});
     EXPECT_EQ(slurm_.updates.size(), before);
-    cordon(name, false);
+    cordon("n1", false);
     run(seconds{10});
-    EXPECT_FALSE(drained(name));
-    EXPECT_EQ(node.base, fails ? "IDLE" : "DOWN");
-    EXPECT_EQ(node.flags.contains("FAIL"), fails);
-    EXPECT_EQ(node.reason, "bad dimm");
-    EXPECT_EQ(drain_note(name), "");
+    expect_broken_as_before(fails);
   }
 }
 
@@ -290,11 +292,7 @@ TEST_F(OperatorLoopTest, ACordonOfANodeThatIsDownHoldsAndItsReasonStays) {
 TEST_F(OperatorLoopTest, AnUncordonRightAfterTheDrainOfANodeThatIsDownEndsIt) {
   for (const bool fails : {false, true}) {
     SCOPED_TRACE(fails);
-    add("n1");
-    FakeNode& node = slurm_.nodes["n1"];
-    node.flags = fails ? std::set<std::string>{"FAIL"} : std::set<std::string>{};
-    node.base = fails ? "IDLE" : "DOWN";
-    node.reason = "bad dimm";
+    add_broken("n1", fails);
     run(seconds{20});
     bool was_drained = false;
     slurm_.after_update = [&](const std::string& name, const std::string& state) {
@@ -306,99 +304,23 @@ TEST_F(OperatorLoopTest, AnUncordonRightAfterTheDrainOfANodeThatIsDownEndsIt) {
     cordon("n1", true);
     run(minutes{1});
     EXPECT_TRUE(was_drained);
-    EXPECT_FALSE(drained("n1"));
-    EXPECT_EQ(node.flags.contains("FAIL"), fails);
-    EXPECT_EQ(node.reason, "bad dimm");
-    EXPECT_EQ(drain_note("n1"), "");
+    expect_broken_as_before(fails);
   }
-}
-
-// With ReturnToService=2 slurmctld returns it and may clear its Reason.
-TEST_F(OperatorLoopTest, ANodeThatComesBackUnderACordonIsUndrainedWithIt) {
-  for (const char* reason : {"bad dimm", ""}) {
-    SCOPED_TRACE(reason);
-    add("n1");
-    FakeNode& node = slurm_.nodes["n1"];
-    node.base = "DOWN";
-    node.reason = "bad dimm";
-    cordon("n1", true);
-    run(seconds{10});
-    node.base = "IDLE";
-    node.reason = reason;
-    run(minutes{1});
-    EXPECT_TRUE(drained("n1"));
-    cordon("n1", false);
-    run(minutes{1});
-    EXPECT_FALSE(drained("n1"));
-    EXPECT_EQ(drain_note("n1"), "");
-  }
-}
-
-TEST_F(OperatorLoopTest, ANodeWhoseHostWasOffUnderACordonComesBackIntoService) {
-  for (const char* added : {"", " : Not responding", " : gres/gpu count reported lower"}) {
-    SCOPED_TRACE(added);
-    add("n1");
-    FakeNode& node = slurm_.nodes["n1"];
-    cordon("n1", true);
-    run(seconds{10});
-    node.base = "DOWN";
-    node.flags.insert("NOT_RESPONDING");
-    node.reason += added;
-    cordon("n1", false);
-    run(minutes{3});
-    EXPECT_TRUE(drained("n1")) << "its slurmd does not respond";
-    node.flags.erase("NOT_RESPONDING");
-    run(seconds{20});
-    EXPECT_FALSE(drained("n1"));
-    EXPECT_EQ(node.base, "IDLE");
-  }
-}
-
-// An administrator drains it with another Reason than the one noted.
-TEST_F(OperatorLoopTest, ADrainThatAnAdministratorTookOverIsHis) {
-  add("n1");
-  FakeNode& node = slurm_.nodes["n1"];
-  node.base = "DOWN";
-  node.reason = "bad dimm";
-  cordon("n1", true);
-  run(seconds{10});
-  node.reason = "keep out";
-  cordon("n1", false);
-  run(minutes{5});
-  EXPECT_TRUE(drained("n1"));
-  EXPECT_EQ(node.reason, "keep out");
-  EXPECT_EQ(drain_note("n1"), "");
-}
-
-TEST_F(OperatorLoopTest, DrainsOfAnEarlierVersionAreUnderstood) {
-  add("n1");
-  slurm_.nodes["n1"] = {"IDLE", {"DRAIN"}, "slurmlet: cordoned [uid-of-n1], was: old story"};
-  cordon("n1", true);
-  run(seconds{20});
-  EXPECT_TRUE(slurm_.updates.empty());
-  cordon("n1", false);
-  run(seconds{20});
-  EXPECT_FALSE(drained("n1"));
-  EXPECT_EQ(slurm_.nodes["n1"].reason, "old story");
 }
 
 TEST_F(OperatorLoopTest, AThousandCordonsAreDrainedWithinTenSecondsInFewCommands) {
   add_nodes(1000);
   run(minutes{2});
-  for (int i = 0; i < 1000; ++i) {
-    cordon("n" + std::to_string(i), true);
-  }
-  run(seconds{10});
-  for (int i = 0; i < 1000; ++i) {
-    EXPECT_TRUE(drained("n" + std::to_string(i)));
-  }
-  EXPECT_LE(slurm_.commands, 4);
-  for (int i = 0; i < 1000; ++i) {
-    cordon("n" + std::to_string(i), false);
-  }
-  run(minutes{1});
-  for (int i = 0; i < 1000; ++i) {
-    EXPECT_FALSE(drained("n" + std::to_string(i)));
+  for (const bool on : {true, false}) {
+    for (const auto& [name, node] : slurm_.nodes) {
+      cordon(name, on);
+    }
+    const int before = slurm_.commands;
+    run(seconds{10});
+    EXPECT_TRUE(std::ranges::all_of(slurm_.nodes, [&](const auto& entry) {
+      return entry.second.flags.contains("DRAIN") == on;
+    })) << on;
+    EXPECT_LE(slurm_.commands - before, 50);
   }
 }
 
@@ -427,59 +349,38 @@ TEST_F(OperatorLoopTest, ARejectedNodeDelaysNoOther) {
   EXPECT_TRUE(drained("n17"));
 }
 
-TEST_F(OperatorLoopTest, WithASlowSlurmctldCordonsAreDrainedTogetherAndReported) {
-  add_nodes(100);
-  run(minutes{1});
-  slurm_.answers_after = seconds{2};
-  for (int i = 0; i < 100; ++i) {
-    cordon("n" + std::to_string(i), true);
+// Reported only while a node waits, not once its drain is made and no dump shows it yet.
+TEST_F(OperatorLoopTest, CordonsThatWaitForASlowSlurmctldAreReportedOnceAndDrainedTogether) {
+  const struct {
+    milliseconds answers_after;
+    bool waits;
+  } rows[] = {{milliseconds{900}, false}, {seconds{2}, true}, {milliseconds{4500}, true}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.answers_after / milliseconds{1});
+    std::vector<std::string> names;
+    for (int i = 0; i < 20; ++i) {
+      names.push_back("r" + std::to_string(&row - rows) + "-" + std::to_string(i));
+      add(names.back());
+    }
+    run(minutes{1});
+    slurm_.answers_after = row.answers_after;
+    for (const auto& name : names) {
+      cordon(name, true);
+    }
+    run(milliseconds{5500});
+    for (const auto& name : names) {
+      EXPECT_TRUE(drained(name) || has_event(name, "SlurmNodeNotChanged"));
+    }
+    run(minutes{3});
+    for (const auto& name : names) {
+      EXPECT_TRUE(drained(name) && has_event(name, "SlurmNodeDrained"));
+      EXPECT_EQ(has_event(name, "SlurmNodeNotChanged"), row.waits);
+    }
+    for (const auto& event : event_api_.events()) {
+      EXPECT_EQ(event.count, 1) << event.reason;
+    }
+    slurm_.answers_after = milliseconds{10};
   }
-  run(milliseconds{5500});
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_TRUE(drained("n" + std::to_string(i)) ||
-                has_event("n" + std::to_string(i), "SlurmNodeNotChanged"));
-  }
-  run(seconds{25});
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_TRUE(drained("n" + std::to_string(i)));
-  }
-}
-
-TEST_F(OperatorLoopTest, ReportsAWaitingNodeWhileACommandRuns) {
-  add("n1");
-  run(minutes{1});
-  slurm_.answers_after = milliseconds{4500};
-  cordon("n1", true);
-  run(milliseconds{2500});
-  EXPECT_FALSE(has_event("n1", "SlurmNodeNotChanged"));
-  run(seconds{1});
-  EXPECT_TRUE(has_event("n1", "SlurmNodeNotChanged"));
-}
-
-// No dump shows the drain yet.
-TEST_F(OperatorLoopTest, DoesNotReportADrainedNodeAsWaiting) {
-  add("n1");
-  run(minutes{1});
-  slurm_.answers_after = milliseconds{900};
-  cordon("n1", true);
-  run(seconds{10});
-  EXPECT_TRUE(has_event("n1", "SlurmNodeDrained"));
-  EXPECT_FALSE(has_event("n1", "SlurmNodeNotChanged"));
-}
-
-TEST_F(OperatorLoopTest, StopsReportingAWaitingNodeOnceItIsDrained) {
-  add("n1");
-  run(minutes{1});
-  slurm_.answers_after = seconds{2};
-  cordon("n1", true);
-  run(minutes{3});
-  const auto events = event_api_.events();
-  EXPECT_EQ(std::count_if(events.begin(), events.end(),
-                          [](const auto& event) {
-                            return event.reason == "SlurmNodeNotChanged" && event.count == 1;
-                          }),
-            1);
-  EXPECT_EQ(events.back().reason, "SlurmNodeDrained");
 }
 
 TEST_F(OperatorLoopTest, ChangesNothingByAStaleDump) {
@@ -510,18 +411,29 @@ TEST_F(OperatorLoopTest, ALaggingWatchUndrainsNothing) {
   EXPECT_EQ(slurm_.updates.size(), 1U);
 }
 
-TEST_F(OperatorLoopTest, ANewLeaderListsTheNodes) {
-  add("n1");
-  cordon("n1", true);
-  run(seconds{20});
-  leases_.fail_always(Error{Code::kUnavailable, "no route"});
-  run(seconds{30});
-  ASSERT_FALSE(loop_->status().leads);
-  site_.nodes.erase("n1");
-  add("n2");
+// It lists Nodes and dumps Slurm; records that waited when the lead was lost are not written
+// before.
+TEST_F(OperatorLoopTest, ARegainedLeadStartsAnew) {
+  add_nodes(1000);
+  run(seconds{5});
+  lose_lead();
+  for (int i = 2; i < 1000; ++i) {
+    site_.nodes.erase("n" + std::to_string(i));
+  }
+  add("another");
+  slurm_.nodes["n1"].base = "DOWN";
+  slurm_.away = true;
   leases_.fail_always(std::nullopt);
-  run(seconds{20});
-  EXPECT_EQ(loop_->status().nodes, 1U);
+  run(minutes{1});
+  ASSERT_TRUE(loop_->status().leads);
+  EXPECT_EQ(loop_->status().nodes, 3U);
+  for (const auto& [name, node] : site_.nodes) {
+    EXPECT_TRUE(!node.annotations.contains(node::vocabulary::kRecord) || !record(name).empty());
+  }
+  slurm_.away = false;
+  run(minutes{4});
+  EXPECT_NE(record("n1").find("State=DOWN"), std::string::npos);
+  EXPECT_NE(record("another"), "");
 }
 
 TEST_F(OperatorLoopTest, ANodeOfAnotherSlurmClusterIsLeftAlone) {
@@ -544,40 +456,24 @@ TEST_F(OperatorLoopTest, ANodeOfAnotherSlurmClusterIsLeftAlone) {
   EXPECT_TRUE(drained("n2"));
 }
 
-// The Node is deleted and registered again without its cordon.
-TEST_F(OperatorLoopTest, ADrainOutlivesItsNodeAndEndsWithTheNextOne) {
-  add("n1");
-  cordon("n1", true);
-  run(seconds{20});
-  watch_->feed(Type::kDeleted, {site_.nodes.at("n1")});
-  site_.nodes.erase("n1");
-  run(minutes{1});
-  EXPECT_TRUE(drained("n1"));
-  const FakeNode slurm = slurm_.nodes["n1"];
-  add("n1");
-  slurm_.nodes["n1"] = slurm;
-  run(seconds{20});
-  EXPECT_FALSE(drained("n1"));
-}
-
 TEST_F(OperatorLoopTest, ALargeSiteIsDumpedMoreSeldomUnlessAnIntervalWasSet) {
-  interval_.reset();
-  restart();
-  for (int i = 0; i < 6000; ++i) {
-    slurm_.nodes["n" + std::to_string(i)] = {};
-  }
   add("n1");
-  run(seconds{70});
-  EXPECT_EQ(loop_->status().dumps, 4U);  // at 0, 18, 36 and 54 s
+  for (int i = 0; i < 6000; ++i) {
+    slurm_.nodes["s" + std::to_string(i)] = {};
+  }
+  const auto dumps = [this](std::optional<Duration> interval) {
+    interval_ = interval;
+    restart();
+    run(minutes{2});
+    return loop_->status().dumps;
+  };
+  const auto seldom = dumps(std::nullopt);
   const auto published =
       slurm::parse_published_record(site_.nodes.at("n1").annotations[node::vocabulary::kRecord]);
   ASSERT_TRUE(published);
-  EXPECT_EQ(published->interval, seconds{18});
-  EXPECT_EQ(published->refresh, minutes{6});
-  interval_ = seconds{15};
-  restart();
-  run(seconds{50});
-  EXPECT_EQ(loop_->status().dumps, 4U);
+  EXPECT_GT(published->interval, seconds{15});
+  EXPECT_GT(published->refresh, minutes{5});
+  EXPECT_GT(dumps(seconds{15}), seldom);
 }
 
 // Any Node can claim any Slurm node.
@@ -614,37 +510,6 @@ TEST_F(OperatorLoopTest, ReadsTheNodeAgainBeforeChangingIt) {
   EXPECT_TRUE(slurm_.updates.empty());
 }
 
-TEST_F(OperatorLoopTest, ARegainedLeadStartsWithANewDump) {
-  add("n1");
-  run(seconds{5});
-  leases_.fail_always(Error{Code::kUnavailable, "no route"});
-  run(seconds{20});
-  site_.clear_calls();
-  slurm_.nodes["n1"].base = "DOWN";
-  leases_.fail_always(std::nullopt);
-  run(seconds{5});
-  EXPECT_EQ(site_.calls().size(), 1U);
-  EXPECT_NE(record("n1").find("State=DOWN"), std::string::npos);
-}
-
-// Records that waited when the lead was lost are not written before a new dump.
-TEST_F(OperatorLoopTest, ARegainedLeadWritesNoEmptyRecords) {
-  add_nodes(1000);
-  run(seconds{5});
-  leases_.fail_always(Error{Code::kUnavailable, "no route"});
-  run(seconds{20});
-  ASSERT_FALSE(loop_->status().leads);
-  slurm_.away = true;
-  leases_.fail_always(std::nullopt);
-  run(minutes{1});
-  ASSERT_TRUE(loop_->status().leads);
-  for (const auto& [name, node] : site_.nodes) {
-    if (node.annotations.contains(node::vocabulary::kRecord)) {
-      EXPECT_NE(record(name), "") << name;
-    }
-  }
-}
-
 TEST_F(OperatorLoopTest, PublishesNothingBeforeTheDaemonReportsItsSlurmNode) {
   add("n1");
   add("n2.site");
@@ -668,15 +533,8 @@ TEST_F(OperatorLoopTest, AnUnreadableRecordIsNotPublishedAsAMissingNode) {
   run(seconds{40});
   EXPECT_TRUE(record("n2").starts_with("NodeName=n2 ")) << "the last one stays";
   cordon("n2", true);
-  ::testing::internal::CaptureStderr();
   run(seconds{40});
-  EXPECT_NE(
-      ::testing::internal::GetCapturedStderr().find("node n2: Slurm node n2 is left as it is"),
-      std::string::npos);
-  const auto events = event_api_.events();
-  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const auto& event) {
-    return event.type == "Warning" && event.reason == "CordonNotDrained";
-  }));
+  EXPECT_TRUE(has_event("n2", "CordonNotDrained"));
   slurm_.nodes["n1"].reason = "";
   run(seconds{40});
   EXPECT_TRUE(drained("n2"));
@@ -717,56 +575,36 @@ TEST_F(OperatorLoopTest, AfterAnOutageEachNodeIsWrittenSoon) {
   }
 }
 
-TEST_F(OperatorLoopTest, ARejectedWriteDelaysNoOtherNode) {
-  add_nodes(10);
-  site_.fail_calls("annotate n0", Error{Code::kDenied, "403"});
-  run(seconds{20});
-  EXPECT_NE(record("n9"), "");
+TEST_F(OperatorLoopTest, AFailedWriteIsNoProblemOnceItsNodeOrTheLeadIsGone) {
+  for (const bool loses_lead : {false, true}) {
+    SCOPED_TRACE(loses_lead);
+    add("n1");
+    site_.fail_calls("annotate n1", Error{Code::kDenied, "403"});
+    run(seconds{20});
+    ASSERT_NE(loop_->status().record_problem, "");
+    if (loses_lead) {
+      lose_lead();
+    } else {
+      remove_node("n1");
+      run(seconds{1});
+    }
+    EXPECT_EQ(loop_->status().record_problem, "");
+  }
 }
 
-TEST_F(OperatorLoopTest, AFailedWriteIsNoProblemOnceItsNodeIsDeleted) {
-  add("n1");
-  run(seconds{20});
-  add("n2");
-  site_.fail_calls("annotate n2", Error{Code::kNotFound, "nodes n2 not found"});
-  run(seconds{1});
-  ASSERT_NE(loop_->status().record_problem, "");
-  watch_->feed(Type::kDeleted, {site_.nodes.at("n2")});
-  site_.nodes.erase("n2");
-  run(seconds{1});
-  EXPECT_EQ(loop_->status().record_problem, "") << "cleared by the deletion";
-}
-
-TEST_F(OperatorLoopTest, LosingTheLeadClearsRecordProblems) {
-  add("n1");
-  site_.fail_calls("annotate", Error{Code::kDenied, "403"});
-  run(seconds{5});
-  ASSERT_NE(loop_->status().record_problem, "");
-  kube::Lease held;
-  held.name = "slurmlet-operator-c";
-  held.holder_identity = "b";
-  held.duration_seconds = 600;
-  leases_.put(held);
-  run(seconds{20});
-  ASSERT_FALSE(loop_->status().leads);
-  EXPECT_EQ(loop_->status().record_problem, "");
-}
-
-TEST_F(OperatorLoopTest, LogsFailingRecordWritesOnce) {
+TEST_F(OperatorLoopTest, LogsFailingRecordWritesOnceWhichDelayNoOtherNode) {
   add_nodes(10);
   site_.fail_calls("annotate n0", Error{Code::kDenied, "nodes is forbidden"});
-  const auto logged = [this](Duration time) {
-    ::testing::internal::CaptureStderr();
-    run(time);
-    return ::testing::internal::GetCapturedStderr();
-  };
-  const std::string first = logged(minutes{10});
-  const auto at = first.find("nodes is forbidden");
-  ASSERT_NE(at, std::string::npos) << first;
-  EXPECT_EQ(first.find("nodes is forbidden", at + 1), std::string::npos) << first;
-  EXPECT_EQ(first.find("written to all Nodes again"), std::string::npos) << first;
+  ::testing::internal::CaptureStderr();
+  run(minutes{10});
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const auto at = log.find("nodes is forbidden");
+  ASSERT_NE(at, std::string::npos) << log;
+  EXPECT_EQ(log.find("nodes is forbidden", at + 1), std::string::npos) << log;
+  EXPECT_NE(record("n9"), "");
   site_.fail_calls("", std::nullopt);
-  EXPECT_NE(logged(minutes{1}).find("written to all Nodes again"), std::string::npos);
+  run(minutes{1});
+  EXPECT_EQ(loop_->status().record_problem, "");
 }
 
 TEST_F(OperatorLoopTest, WithoutTheLeadNothingIsDone) {
@@ -774,16 +612,12 @@ TEST_F(OperatorLoopTest, WithoutTheLeadNothingIsDone) {
   held.name = "slurmlet-operator-c";
   held.holder_identity = "b";
   held.duration_seconds = 15;
+  leases_.put(held);
   add("n1");
   cordon("n1", true);
-  for (int i = 0; i < 60; ++i) {
-    held.renew_time = std::to_string(i);
-    leases_.put(held);
-    run(seconds{1});
-  }
-  EXPECT_TRUE(slurm_.updates.empty());
-  EXPECT_TRUE(site_.calls().empty());
+  run(seconds{14});
   EXPECT_EQ(slurm_.dumps, 0);
+  EXPECT_TRUE(slurm_.updates.empty() && site_.calls().empty());
   run(seconds{25});
   EXPECT_TRUE(drained("n1")) << "the other has gone";
 }
