@@ -5,9 +5,11 @@ set(COMPONENT_TESTS
   kubeconfig_test.cpp
   kubeconfig_text_test.cpp
   line_splitter_test.cpp
+  machine_watch_test.cpp
   node_json_test.cpp
   object_json_test.cpp
   own_rights_test.cpp
+  paged_list_test.cpp
   rest_api_test.cpp
   review_api_test.cpp
   status_error_test.cpp
