@@ -1,7 +1,6 @@
 set(COMPONENT_TESTS
   certificate_api_test.cpp
   cluster_info_test.cpp
-  fake_api_test.cpp
   kubeconfig_test.cpp
   kubeconfig_text_test.cpp
   line_splitter_test.cpp
