@@ -4,11 +4,47 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fakes/fake_api.h"
 #include "kube/api.h"
+#include "node/vocabulary.h"
 
 namespace slurmlet::op {
+
+// A Node that reports its Slurm node and cluster.
+inline kube::SiteNode site_node(const std::string& name, const std::string& uid,
+                                const std::string& slurm_node, const std::string& cluster = "c",
+                                const std::string& provider_id = "") {
+  return {name,
+          uid,
+          {{node::vocabulary::kSlurmNode, slurm_node}, {node::vocabulary::kSlurmCluster, cluster}},
+          false,
+          false,
+          provider_id};
+}
+
+inline kube::Machine hooked_machine(const std::string& name, const std::string& node) {
+  kube::Machine machine;
+  machine.api_version = "v1beta2";
+  machine.namespace_name = "ns";
+  machine.name = name;
+  machine.uid = "m-" + name;
+  machine.resource_version = "1";
+  machine.cluster = "hpc";
+  machine.node = node;
+  machine.hooked = true;
+  return machine;
+}
+
+template <class T>
+std::vector<T> values(const std::map<std::string, T>& from) {
+  std::vector<T> out;
+  for (const auto& [key, value] : from) {
+    out.push_back(value);
+  }
+  return out;
+}
 
 // Nodes in memory; the test feeds writes to the watch.
 class FakeSite final : public kube::SiteApi, public fakes::Scripted {

@@ -42,7 +42,6 @@ struct FakeJob {
 struct FakeSlurm {
   std::map<std::string, FakeNode> nodes;
   std::map<std::string, FakeJob> jobs;  // on nodes, by id
-  std::function<void(const std::string&)> before_delete = [](const std::string&) {};
   std::function<void(const std::string&)> before_end = [](const std::string&) {};
   std::vector<std::string> ended;  // "requeue 7"
   std::string requeued_from;
@@ -133,7 +132,6 @@ struct FakeSlurm {
       output.err = "delete: Requested nodes are busy\n";
       return;
     }
-    before_delete(name);
     nodes.erase(name);
   }
   std::string config() const {

@@ -8,6 +8,7 @@
 
 #include "fakes/fake_clock.h"
 #include "node/vocabulary.h"
+#include "operator/fake_site.h"
 #include "operator/fake_slurm.h"
 
 namespace slurmlet::op {
@@ -19,11 +20,6 @@ using ::testing::HasSubstr;
 // The host n1 with its Machine m1, Node and Slurm node, and another, n9.
 struct Site {
   Site() {
-    machine.namespace_name = "ns";
-    machine.name = "m1";
-    machine.uid = "uid-m1";
-    machine.node = "n1";
-    machine.hooked = true;
     for (const char* name : {"n1", "n9"}) {
       slurm.nodes[name].address = std::string{"10.0.0."} + (name + 1);
       nodes[name] = {name,  "uid", {{names::kSlurmNode, name}, {names::kSlurmCluster, "c"}},
@@ -42,7 +38,7 @@ struct Site {
     slurm.nodes.erase("n1");
   }
 
-  kube::Machine machine;
+  kube::Machine machine = hooked_machine("m1", "n1");
   std::map<std::string, kube::SiteNode> nodes;
   FakeSlurm slurm;
   std::size_t claims = 1;
@@ -214,7 +210,7 @@ TEST(MachinePlaceTest, WithoutANodeItIsKnownByItsOwnUid) {
   site.nodes.erase("n1");
   const MachinePlace place = find(site).place;
   EXPECT_FALSE(place.has_node);
-  EXPECT_EQ(place.node.uid, "uid-m1");
+  EXPECT_EQ(place.node.uid, "m-m1");
 }
 
 TEST(MachinePlaceTest, MachinesOfTwoClustersMayBeAnothers) {

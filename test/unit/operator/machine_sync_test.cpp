@@ -49,32 +49,11 @@ class MachineSyncTest : public ::testing::Test {
         [] { return true; }, std::make_unique<FakeSlurmRunner>(slurm_), [] { return 0.5; });
     sync_->forget();
   }
-  template <class T>
-  static std::vector<T> values(const std::map<std::string, T>& from) {
-    std::vector<T> out;
-    for (const auto& [key, value] : from) {
-      out.push_back(value);
-    }
-    return out;
-  }
   // Adds a host with Machine, Node and Slurm node.
   void add(const std::string& name, const std::string& machine) {
     slurm_.nodes[name].base = "IDLE";
-    site_.nodes[name] = {name,
-                         "uid-of-" + machine,
-                         {{names::kSlurmNode, name}, {names::kSlurmCluster, "c"}},
-                         false,
-                         false,
-                         ""};
-    kube::Machine& one = api_.machines[machine];
-    one.api_version = "v1beta1";
-    one.namespace_name = "ns";
-    one.name = machine;
-    one.uid = "m-" + machine;
-    one.resource_version = "1";
-    one.cluster = "hpc";
-    one.node = name;
-    one.hooked = true;
+    site_.nodes[name] = site_node(name, "uid-of-" + machine, name);
+    api_.machines[machine] = hooked_machine(machine, name);
     feed_watch(name, machine);
   }
   void feed_watch(const std::string& name, const std::string& machine = "") {
@@ -422,7 +401,7 @@ TEST_F(MachineSyncTest, RepeatsWhyAMachineWaitsEveryHalfHour) {
     return event.reason == "MachineWaits" && event.about.kind == "Machine";
   });
   ASSERT_NE(waits, events.end());
-  EXPECT_EQ(waits->about.api_version, "cluster.x-k8s.io/v1beta1");
+  EXPECT_EQ(waits->about.api_version, "cluster.x-k8s.io/v1beta2");
 }
 
 TEST_F(MachineSyncTest, RemovesTheAnnotationFromALiveMachinesNode) {

@@ -159,20 +159,8 @@ class World : public ::testing::Test {
     cluster.loop.reset();
     cluster.nodes = std::make_unique<fakes::FakeWatch<kube::SiteNode>>();
     cluster.machines = std::make_unique<fakes::FakeWatch<kube::Machine>>();
-    cluster.nodes->list = [this] {
-      std::vector<kube::SiteNode> all;
-      for (const auto& [key, node] : site_.nodes) {
-        all.push_back(node);
-      }
-      return all;
-    };
-    cluster.machines->list = [this] {
-      std::vector<kube::Machine> all;
-      for (const auto& [key, machine] : api_.machines) {
-        all.push_back(machine);
-      }
-      return all;
-    };
+    cluster.nodes->list = [this] { return values(site_.nodes); };
+    cluster.machines->list = [this] { return values(api_.machines); };
     cluster.leader = std::make_unique<Leader>(
         leases_, leader_lease(name), name + std::to_string(++started_), [] { return 0.5; }, clock_);
     OperatorSettings settings;
@@ -189,13 +177,9 @@ class World : public ::testing::Test {
     cluster.next = clock_.now().steady;
   }
   void register_node(Host& host) {
-    site_.nodes[host.node()] = {
-        host.node(),
-        "uid-of-" + host.machine(),
-        {{names::kSlurmNode, host.slurm.front()}, {names::kSlurmCluster, host.cluster}},
-        false,
-        false,
-        "metal3://ns/" + host.name + "/" + host.machine()};
+    site_.nodes[host.node()] =
+        site_node(host.node(), "uid-of-" + host.machine(), host.slurm.front(), host.cluster,
+                  "metal3://ns/" + host.name + "/" + host.machine());
     kube::Machine& machine = api_.machines.at(host.machine());
     machine.node = host.node();
     machine.resource_version += "+";
@@ -203,13 +187,8 @@ class World : public ::testing::Test {
   void next_machine(Host& host) {
     ++host.generation;
     kube::Machine& one = api_.machines[host.machine()];
-    one.api_version = "v1beta2";
-    one.namespace_name = "ns";
-    one.name = host.machine();
-    one.uid = "uid-" + host.machine();
-    one.resource_version = "1";
-    one.cluster = "hpc";
-    one.hooked = one.provisioned = true;
+    one = hooked_machine(host.machine(), "");
+    one.provisioned = true;
     one.provider_id = "metal3://ns/" + host.name + "/" + host.machine();
     one.addresses = {"10.0.0." + host.name.substr(1), host.name + ".site"};
     power(host, true);

@@ -37,22 +37,11 @@ class OperatorLoopTest : public ::testing::Test {
                                               std::make_unique<FakeSlurmRunner>(slurm_)),
         std::make_unique<FakeSlurmRunner>(slurm_), std::make_unique<FakeSlurmRunner>(slurm_),
         [] { return 0.5; });
-    watch_->list = [this] {
-      std::vector<kube::SiteNode> all;
-      for (const auto& [name, node] : site_.nodes) {
-        all.push_back(node);
-      }
-      return all;
-    };
+    watch_->list = [this] { return values(site_.nodes); };
   }
   void add(const std::string& name) {
     slurm_.nodes[name] = {};
-    site_.nodes[name] = {
-        name,
-        "uid-of-" + name,
-        {{node::vocabulary::kSlurmNode, name}, {node::vocabulary::kSlurmCluster, "c"}},
-        false,
-        false};
+    site_.nodes[name] = site_node(name, "uid-of-" + name, name);
     feed_watch(name);
   }
   void add_nodes(int count) {
@@ -479,12 +468,7 @@ TEST_F(OperatorLoopTest, ALargeSiteIsDumpedMoreSeldomUnlessAnIntervalWasSet) {
 // Any Node can claim any Slurm node.
 TEST_F(OperatorLoopTest, ReportsOnTheMatchingNodeOnly) {
   add("n1");
-  site_.nodes["a1"] = {
-      "a1",
-      "uid-of-a1",
-      {{node::vocabulary::kSlurmNode, "n1"}, {node::vocabulary::kSlurmCluster, "c"}},
-      false,
-      false};
+  site_.nodes["a1"] = site_node("a1", "uid-of-a1", "n1");
   feed_watch("a1");
   run(seconds{5});
   cordon("n1", true);
