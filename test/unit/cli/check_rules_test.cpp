@@ -20,7 +20,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::SizeIs;
 
 const WallTime kNow{hours{495'000}};
 
@@ -30,30 +29,29 @@ auto found(Severity severity, const char* text, const char* fix = "") {
                Field("fix", &Finding::fix, HasSubstr(fix)));
 }
 
-tls::CertificateSummary certificate(const std::string& name, Duration left) {
-  tls::CertificateSummary out;
-  out.common_name = name;
-  out.not_before = kNow - hours{24};
-  out.not_after = kNow + std::chrono::duration_cast<WallTime::duration>(left);
-  return out;
-}
-
 TEST(CheckCredentials, Certificate) {
-  const auto judged = [](const tls::CertificateSummary& one) {
-    return certificate_finding(one, "/k", "n1", kNow);
+  const struct {
+    const char* name;
+    Duration begins, ends;  // from now
+    Severity severity;
+    const char *found, *fix;
+  } rows[] = {
+      {"system:node:n1", -hours{24}, hours{48}, Severity::kOk, "valid until", ""},
+      {"system:node:n1", -hours{24}, hours{2}, Severity::kWarning, "valid until", "into /k"},
+      {"system:node:n1", -hours{24}, -hours{1}, Severity::kError, "expired", "into /k"},
+      {"system:node:n1", hours{1}, hours{48}, Severity::kError, "not valid before", "clock"},
+      {"system:node:n2", -hours{24}, hours{48}, Severity::kError, "system:node:n2",
+       "--nodename n2"},
+      {"admin", -hours{24}, hours{48}, Severity::kWarning, "\"admin\"", ""},
   };
-  EXPECT_THAT(judged(certificate("system:node:n1", hours{48})),
-              found(Severity::kOk, "valid until"));
-  EXPECT_THAT(judged(certificate("system:node:n1", hours{2})),
-              found(Severity::kWarning, "valid until", "into /k"));
-  EXPECT_THAT(judged(certificate("system:node:n1", -hours{1})),
-              found(Severity::kError, "expired", "into /k"));
-  EXPECT_THAT(judged(certificate("system:node:n2", hours{48})),
-              found(Severity::kError, "is for system:node:n2, this node is n1", "--nodename n2"));
-  EXPECT_THAT(judged(certificate("admin", hours{48})), found(Severity::kWarning, "\"admin\""));
-  auto future = certificate("system:node:n1", hours{48});
-  future.not_before = kNow + hours{1};
-  EXPECT_THAT(judged(future), found(Severity::kError, "not valid before", "clock"));
+  for (const auto& row : rows) {
+    tls::CertificateSummary one;
+    one.common_name = row.name;
+    one.not_before = kNow + std::chrono::duration_cast<WallTime::duration>(row.begins);
+    one.not_after = kNow + std::chrono::duration_cast<WallTime::duration>(row.ends);
+    EXPECT_THAT(certificate_finding(one, "/k", "n1", kNow),
+                found(row.severity, row.found, row.fix));
+  }
 }
 
 TEST(CheckMachine, Metadata) {
@@ -81,10 +79,9 @@ TEST(CheckMachine, Metadata) {
 
 TEST(CheckNode, Rights) {
   const auto all = needed_rights("n1", true, true);
-  EXPECT_THAT(all, SizeIs(22));
   EXPECT_THAT(all, Contains(kube::OwnRight{"patch", "", "nodes", "status", "n1", "", ""}));
   EXPECT_THAT(all, Contains(kube::OwnRight{"watch", "", "pods", "", "", "", "spec.nodeName=n1"}));
-  EXPECT_THAT(needed_rights("n1", false, false), SizeIs(16));
+  EXPECT_LT(needed_rights("n1", false, false).size(), all.size());
 }
 
 node::DesiredNode wanted_node() {
@@ -219,30 +216,40 @@ TEST(CheckMachine, Gpus) {
 }
 
 TEST(CheckMachine, Ports) {
-  const host::PortOwner systemd{0, 1, "systemd"};
-  const host::PortOwner slurmlet{0, 42, "slurmlet"};
-  const host::PortOwner kubelet{0, 7, "kubelet"};
-  const host::PortOwner hidden{0, 0, ""};
-  std::optional<status::DaemonStatus> daemon;
-  const auto judged = [&](const std::optional<host::PortOwner>& owner, bool is_daemon = true) {
-    return port_finding("10250 (endpoint.port)", owner, is_daemon, daemon);
+  using Owner = std::optional<host::PortOwner>;
+  const Owner none, systemd{{0, 1, "systemd"}}, slurmlet{{0, 42, "slurmlet"}},
+      kubelet{{0, 7, "kubelet"}}, hidden{{0, 0, ""}};
+  const struct {
+    const char* phase;  // of the running daemon; nullptr: it does not run
+    Owner owner;
+    bool may_be_daemon;
+    Severity severity;
+    const char* found;
+  } rows[] = {
+      {nullptr, none, true, Severity::kOk, "10250 (endpoint.port) is free"},
+      {nullptr, slurmlet, true, Severity::kOk, "served by slurmlet (pid 42"},
+      {nullptr, slurmlet, false, Severity::kError, "in use by slurmlet (pid 42"},
+      {nullptr, kubelet, true, Severity::kError, "in use by kubelet (pid 7"},
+      {nullptr, systemd, true, Severity::kInfo, "socket unit"},
+      {nullptr, hidden, true, Severity::kError, "in use by a process"},
+      {"", none, true, Severity::kWarning, "not served by the running daemon"},
+      {"", slurmlet, true, Severity::kOk, "by the running daemon"},
+      {"", systemd, true, Severity::kOk, "by the running daemon"},
+      {"", hidden, true, Severity::kOk, "by the running daemon"},
+      {"", kubelet, true, Severity::kError, "in use by kubelet"},
+      {"", hidden, false, Severity::kError, "in use by a process"},
+      {"bootstrap", none, true, Severity::kInfo, "once this node has its credential"},
   };
-  EXPECT_THAT(judged({}), found(Severity::kOk, "10250 (endpoint.port) is free"));
-  EXPECT_THAT(judged(slurmlet), found(Severity::kOk, "served by slurmlet (pid 42"));
-  EXPECT_THAT(judged(slurmlet, false), found(Severity::kError, "in use by slurmlet (pid 42"));
-  EXPECT_THAT(judged(kubelet), found(Severity::kError, "in use by kubelet (pid 7"));
-  EXPECT_THAT(judged(systemd), found(Severity::kInfo, "socket unit"));
-  EXPECT_THAT(judged(hidden), found(Severity::kError, "in use by a process"));
-  daemon.emplace();
-  daemon->pid = 42;
-  EXPECT_THAT(judged({}), found(Severity::kWarning, "not served by the running daemon"));
-  EXPECT_THAT(judged(slurmlet), found(Severity::kOk, "by the running daemon"));
-  EXPECT_THAT(judged(systemd), found(Severity::kOk, "by the running daemon"));
-  EXPECT_THAT(judged(hidden), found(Severity::kOk, "by the running daemon"));
-  EXPECT_THAT(judged(kubelet), found(Severity::kError, "in use by kubelet"));
-  EXPECT_THAT(judged(hidden, false), found(Severity::kError, "in use by a process"));
-  daemon->phase = "bootstrap";
-  EXPECT_THAT(judged({}), found(Severity::kInfo, "once this node has its credential"));
+  for (const auto& row : rows) {
+    std::optional<status::DaemonStatus> daemon;
+    if (row.phase != nullptr) {
+      daemon.emplace();
+      daemon->pid = 42;
+      daemon->phase = row.phase;
+    }
+    EXPECT_THAT(port_finding("10250 (endpoint.port)", row.owner, row.may_be_daemon, daemon),
+                found(row.severity, row.found));
+  }
 }
 
 TEST(CheckMachine, Daemon) {

@@ -15,12 +15,10 @@
 namespace slurmlet::cli {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
   const std::string help = help_text("slurmlet", "run");
@@ -31,42 +29,27 @@ TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
   for (const auto& flag : config::command_flags()) {
     EXPECT_THAT(help, HasSubstr(std::string(flag.name) + " "));
   }
-  EXPECT_THAT(help, HasSubstr("\nSlurm flags:\n\n"));
-  EXPECT_THAT(help,
-              ContainsRegex(
-                  "      --port int  +port of the kubelet API; 0 disables it \\(default 10250\\)"));
-  EXPECT_THAT(help,
-              ContainsRegex("      --slurm-poll-interval duration  +interval .* \\(default 1m\\)"));
-  EXPECT_THAT(help, ContainsRegex("  -h, --help  +show this help"));
-  EXPECT_THAT(help, HasSubstr("--config string"));
+  EXPECT_THAT(help, ContainsRegex("      --port int  +port .* \\(default 10250\\)"));
   EXPECT_THAT(help, HasSubstr("(default /etc/slurmlet/config.yaml)"));
 }
 
-TEST(HelpTest, UsageNamesTheProgramAndTheSubcommand) {
+TEST(HelpTest, OfEachCommand) {
+  const std::string help = help_text("slurmlet", "run");
+  EXPECT_THAT(help, HasSubstr("\n  slurmlet help [COMMAND] "));
+  EXPECT_THAT(help, Not(HasSubstr("  -o, --output")));
   EXPECT_THAT(help_text("virtual-kubelet", "run"),
               HasSubstr("\n  virtual-kubelet [run] [flags]\n"));
-  EXPECT_THAT(help_text("slurmlet", "run"), Not(HasSubstr("  -o, --output")));
-  const std::string print = help_text("slurmlet", "print-node");
-  EXPECT_THAT(print, StartsWith("Prints the Node"));
-  EXPECT_THAT(print, HasSubstr("  -o, --output string"));
-  for (const char* name : {"status", "check"}) {
-    EXPECT_THAT(help_text("slurmlet", name),
-                AllOf(HasSubstr(" [-o text|json] [flags]\n"), HasSubstr("\nExit code: 0 "),
-                      HasSubstr("  -o, --output string"), Not(HasSubstr("--sentinel"))));
-  }
-  EXPECT_THAT(help_text("slurmlet", "wait-registered"),
-              AllOf(HasSubstr("--sentinel string "), HasSubstr("--timeout duration "),
-                    HasSubstr("\nExit code: 0 ")));
-  EXPECT_EQ(help_text("slurmlet", "version"), "Print the version.\n\nUsage:\n  slurmlet version\n");
-}
-
-TEST(HelpTest, EveryCommandIsListedHelpToo) {
-  const std::string help = help_text("slurmlet", "run");
   for (const auto& command : commands()) {
-    EXPECT_THAT(help, HasSubstr("\n  slurmlet " +
-                                std::string(command.name == "run" ? "[run]" : command.name) + " "));
+    const std::string name{command.name};
+    EXPECT_THAT(help, HasSubstr("\n  slurmlet " + (name == "run" ? "[run]" : name) + " "));
+    const std::string own = help_text("slurmlet", name);
+    EXPECT_THAT(own, HasSubstr("Usage:\n  slurmlet "));
+    const bool reports = name == "status" || name == "check" || name == "wait-registered";
+    EXPECT_EQ(own.find("\nExit code: 0 ") != std::string::npos, reports) << name;
+    const bool prints = name == "status" || name == "check" || name == "print-node";
+    EXPECT_EQ(own.find("  -o, --output string") != std::string::npos, prints) << name;
+    EXPECT_EQ(own.find("--sentinel string ") != std::string::npos, name == "wait-registered");
   }
-  EXPECT_THAT(help, HasSubstr("\n  slurmlet help [COMMAND] "));
 }
 
 TEST(HelpTest, ExampleConfigMeansTheDefaults) {

@@ -57,30 +57,22 @@ node::DesiredNode desired_node(const std::string& name) {
 }
 
 void ContractTest::SetUp() {
-  const std::string kubeconfig = environment("SLURMLET_TEST_KUBECONFIG");
   name_ = environment("SLURMLET_TEST_NODE");
-  if (kubeconfig.empty() || name_.empty()) {
-    GTEST_SKIP() << "set SLURMLET_TEST_KUBECONFIG and SLURMLET_TEST_NODE to run against a real "
-                    "API server";
+  const std::string kubeconfig = environment("SLURMLET_TEST_KUBECONFIG");
+  const std::string admin_kubeconfig = environment("SLURMLET_TEST_ADMIN_KUBECONFIG");
+  if (name_.empty() || kubeconfig.empty() || admin_kubeconfig.empty()) {
+    GTEST_SKIP() << "needs a real API server and the environment that cluster.h names";
   }
-  auto client = connect(kubeconfig);
-  ASSERT_TRUE(client) << client.error().message;
-  client_ = std::move(*client);
-  if (const std::string path = environment("SLURMLET_TEST_ADMIN_KUBECONFIG"); !path.empty()) {
-    auto admin_client = connect(path);
-    ASSERT_TRUE(admin_client) << admin_client.error().message;
-    admin_ = std::move(*admin_client);
+  for (const auto& [path, client] :
+       {std::pair{kubeconfig, &client_}, {admin_kubeconfig, &admin_}}) {
+    auto made = connect(path);
+    ASSERT_TRUE(made) << made.error().message;
+    *client = std::move(*made);
   }
   nodes_ = std::make_unique<RestNodeApi>(*client_, options_);
   leases_ = std::make_unique<RestLeaseApi>(*client_, options_);
   pods_ = std::make_unique<RestPodApi>(*client_, options_);
   events_ = std::make_unique<RestEventApi>(*client_, options_);
-}
-
-void ContractTest::need_admin() {
-  if (!admin_) {
-    GTEST_SKIP() << "set SLURMLET_TEST_ADMIN_KUBECONFIG to run this test";
-  }
 }
 
 int ContractTest::admin(const std::string& method, const std::string& path, const std::string& body,

@@ -4,7 +4,7 @@
 //   SLURMLET_TEST_KUBECONFIG        kubeconfig of system:node:NAME
 //   SLURMLET_TEST_NODE              NAME
 //   SLURMLET_TEST_ADMIN_KUBECONFIG  kubeconfig that may create pods and delete Nodes
-// Without the first two the tests are skipped, without the third those that need it.
+// Without them the tests are skipped.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,6 @@ node::DesiredNode desired_node(const std::string& name);
 class ContractTest : public ::testing::Test {
  protected:
   void SetUp() override;
-  void need_admin();
 
   // Sends as administrator; the HTTP status, 0 when there was no answer.
   int admin(const std::string& method, const std::string& path, const std::string& body = "",

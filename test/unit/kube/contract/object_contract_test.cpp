@@ -32,10 +32,6 @@ const node::ObservedCondition* condition(const node::ObservedNode& node, const s
 class NodeContract : public ContractTest {};
 
 TEST_F(NodeContract, CreateKeepsAllOfIt) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   const node::ObservedNode node = fresh_node();
   const node::DesiredNode desired = desired_node(name_);
   EXPECT_NE(node.uid, "");
@@ -62,10 +58,6 @@ TEST_F(NodeContract, ASecondCreateIsAConflictAndTheNodeCanBeRead) {
 }
 
 TEST_F(NodeContract, PatchMergesConditionsReplacesAddressesAndRemovesKeys) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   const node::ObservedNode before = fresh_node();
   node::NodePatch patch;
   patch.uid = before.uid;
@@ -104,10 +96,6 @@ TEST_F(NodeContract, PatchMergesConditionsReplacesAddressesAndRemovesKeys) {
 }
 
 TEST_F(NodeContract, ADoubledConditionIsOneAgain) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   admin("DELETE", "/api/v1/nodes/" + name_);
   node::DesiredNode doubled = desired_node(name_);
   doubled.conditions.push_back({"Ready", "False", "Forged", ""});
@@ -155,10 +143,6 @@ TEST_F(NodeContract, OtherNodesAreDenied) {
 }
 
 TEST_F(NodeContract, ProviderIdIsWrittenOnce) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   const node::ObservedNode node = fresh_node();
   const auto set = nodes_->set_provider_id(name_, node.uid, "metal3://ns/bmh/m3m");
   ASSERT_TRUE(set) << set.error().message;
@@ -169,10 +153,6 @@ TEST_F(NodeContract, ProviderIdIsWrittenOnce) {
 }
 
 TEST_F(NodeContract, AMissingNodeIsNotFound) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   const node::ObservedNode node = fresh_node();
   admin("DELETE", "/api/v1/nodes/" + name_);
   EXPECT_EQ(code_of(nodes_->get(name_)), Code::kNotFound);
@@ -198,10 +178,6 @@ class LeaseContract : public ContractTest {
 };
 
 TEST_F(LeaseContract, CreateUpdateAndConflict) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
   EXPECT_EQ(code_of(leases_->get(name_)), Code::kNotFound);
   const Lease ours = lease();
@@ -227,10 +203,6 @@ TEST_F(LeaseContract, CreateUpdateAndConflict) {
 }
 
 TEST_F(LeaseContract, ALeaseThatIsHeldIsRenewedUnread) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   admin("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name_);
   const Lease ours = lease();
   const std::string later = rfc3339_micro(clock_.now().wall + std::chrono::seconds{1});
@@ -252,10 +224,6 @@ TEST_F(LeaseContract, LeasesOfOthersAreDenied) {
 class PodContract : public ContractTest {};
 
 TEST_F(PodContract, SetFailedIsGuardedByTheUid) {
-  need_admin();
-  if (IsSkipped()) {
-    return;
-  }
   ensure_node();
   const Pod pod = create_pod("contract-failed", name_);
   Pod other = pod;

@@ -67,12 +67,6 @@ int count(const std::vector<WatchEvent<T>>& events, typename WatchEvent<T>::Type
 
 class WatchContract : public ContractTest {
  protected:
-  void SetUp() override {
-    ContractTest::SetUp();
-    if (!IsSkipped()) {
-      need_admin();
-    }
-  }
   const Random random_ = [] { return 0.05; };  // no test waits for a long jitter
 };
 
