@@ -58,11 +58,16 @@ TEST(FindingsTest, JsonForPrograms) {
 }
 
 TEST(FindingsTest, ExitCode) {
-  EXPECT_EQ(findings_exit_code({}), 0);
-  EXPECT_EQ(findings_exit_code({kAll[0], kAll[1], kAll[2]}), 0);
-  EXPECT_EQ(findings_exit_code(kAll), 1);
-  EXPECT_EQ(findings_exit_code({{Severity::kError, "x", "", "", kConfiguration}, kAll[3]}), 2);
-  EXPECT_EQ(findings_exit_code({{Severity::kWarning, "x", "", "", kConfiguration}}), 0);
+  const Finding bad_file{Severity::kError, "x", "", "", kConfiguration};
+  const Finding odd_file{Severity::kWarning, "x", "", "", kConfiguration};
+  for (const auto& [findings, code] :
+       std::vector<std::pair<Findings, int>>{{{}, 0},
+                                             {{kAll[0], kAll[1], kAll[2]}, 0},
+                                             {kAll, 1},
+                                             {{bad_file, kAll[3]}, 2},
+                                             {{odd_file}, 0}}) {
+    EXPECT_EQ(findings_exit_code(findings), code);
+  }
 }
 
 }  // namespace finding_test

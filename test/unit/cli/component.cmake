@@ -1,7 +1,6 @@
 set(COMPONENT_TESTS
   check_rules_test.cpp
   command_line_test.cpp
-  example_config.cpp
+  example_config_test.cpp
   help_test.cpp
-  manual.cpp
   manual_test.cpp)

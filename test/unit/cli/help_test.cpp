@@ -3,21 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "base/file.h"
-#include "base/text.h"
-#include "cli/packaged_texts.h"
 #include "config/settings_table.h"
-#include "config/sources.h"
-#include "fixtures.h"
 
 namespace slurmlet::cli {
 namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 TEST(HelpTest, EveryFlagIsListedWithTypeMeaningAndDefault) {
@@ -50,47 +42,6 @@ TEST(HelpTest, OfEachCommand) {
     EXPECT_EQ(own.find("  -o, --output string") != std::string::npos, prints) << name;
     EXPECT_EQ(own.find("--sentinel string ") != std::string::npos, name == "wait-registered");
   }
-}
-
-TEST(HelpTest, ExampleConfigMeansTheDefaults) {
-  config::Draft draft;
-  config::apply_config_file(example_config(), "example", draft);
-  EXPECT_THAT(draft.problems(), IsEmpty());
-
-  // With every "#key:" uncommented too.
-  const std::string example = example_config();
-  std::vector<std::string> lines;
-  for (const auto line : split(example, '\n')) {
-    EXPECT_LE(line.size(), 100U) << line;
-    std::string text{line};
-    const auto hash = text.find('#');
-    if (hash != std::string::npos && text.substr(hash, 2) != "# ") {
-      text.erase(hash, 1);
-    }
-    lines.push_back(text);
-  }
-  config::Draft full;
-  config::apply_config_file(join(lines, "\n"), "example", full);
-  EXPECT_THAT(full.problems(), IsEmpty());
-  for (const auto& row : config::settings_table()) {
-    EXPECT_EQ(config::value_text(row, full.settings), config::default_text(row)) << row.key;
-    if (!config::default_text(row).empty()) {
-      EXPECT_TRUE(full.is_set(row.key)) << row.key;
-    }
-  }
-}
-
-TEST(HelpTest, PackagedExampleIsCurrent) {
-  const auto packaged = fixtures() / "../../packaging/config.yaml";
-  const auto content = read_file(packaged);
-  const std::string current = example_config();
-  if (content && *content == current) {
-    return;
-  }
-  const auto written = std::filesystem::path(::testing::TempDir()) / "slurmlet-config.yaml";
-  ASSERT_TRUE(write_file_atomic(written, current, 0644));
-  ADD_FAILURE() << "packaging/config.yaml differs from the settings table; cp " << written << " "
-                << packaged.lexically_normal();
 }
 
 }  // namespace

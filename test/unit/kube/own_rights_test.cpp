@@ -27,21 +27,16 @@ TEST(OwnRights, AreAskedWithWhatTheNodeAuthorizerLooksAt) {
                 "fieldSelector":{"rawSelector":"spec.nodeName=n1"}})"));
 }
 
-struct Described {
-  OwnRight right;
-  const char* words;
-};
-
 TEST(OwnRights, AreDescribedForPeople) {
-  const std::vector<Described> rows = {
+  const std::vector<std::pair<OwnRight, const char*>> rows = {
       {{"patch", "", "nodes", "status", "n1", "", ""}, "patch nodes/status n1"},
       {{"get", "coordination.k8s.io", "leases", "", "n1", "kube-node-lease", ""},
        "get leases.coordination.k8s.io kube-node-lease/n1"},
       {{"watch", "", "pods", "", "", "", "spec.nodeName=n1"}, "watch pods with spec.nodeName=n1"},
       {{"create", "", "events", "", "", "default", ""}, "create events in default"},
       {{"create", "", "nodes", "", "", "", ""}, "create nodes"}};
-  for (const auto& row : rows) {
-    EXPECT_EQ(describe(row.right), row.words);
+  for (const auto& [right, words] : rows) {
+    EXPECT_EQ(describe(right), words);
   }
 }
 
@@ -54,16 +49,13 @@ TEST(OwnRights, YesNoAndFailure) {
   const auto yes = review_own_right(client, {nullptr, {}, seconds{3}}, right);
   ASSERT_TRUE(yes);
   EXPECT_TRUE(yes->allowed);
-  EXPECT_EQ(client.last().method, "POST");
   EXPECT_EQ(client.last().path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
   EXPECT_EQ(client.last().timeout, seconds{3});
   const auto no = review_own_right(client, {}, right);
   ASSERT_TRUE(no);
   EXPECT_FALSE(no->allowed);
   EXPECT_EQ(no->reason, "only n2's");
-  const auto failed = review_own_right(client, {}, right);
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, Code::kDenied);
+  EXPECT_EQ(review_own_right(client, {}, right).error().code, Code::kDenied);
 }
 
 TEST(OwnRights, AllCallsEndByOneDeadline) {

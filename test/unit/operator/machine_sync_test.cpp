@@ -294,16 +294,6 @@ TEST_F(MachineSyncTest, ReleasesNothingWhileSlurmHidesJobs) {
   EXPECT_FALSE(held("m1"));
 }
 
-TEST_F(MachineSyncTest, AConflictIsNoFailure) {
-  add("n1", "m1");
-  remove("m1");
-  change(
-      "m1", [](kube::Machine&) {}, false);  // another client's write
-  run(seconds{10});
-  EXPECT_FALSE(held("m1"));
-  EXPECT_EQ(status().failures, 0U);
-}
-
 TEST_F(MachineSyncTest, ANodeOfTwoMachinesIsNotMarked) {
   add("n1", "m1");
   add("n1", "m2");
@@ -357,18 +347,6 @@ TEST_F(MachineSyncTest, CancelsOnlyWhatSlurmctldCannotRequeue) {
   }
 }
 
-TEST_F(MachineSyncTest, NowRequeuesWhatCanBeAndCancelsTheRest) {
-  settings_.policy.kind = DrainPolicy::Kind::kNow;
-  restart();
-  add("n1", "m1");
-  slurm_.submit("7", "n1");
-  slurm_.submit("8", "n1", false);
-  remove("m1");
-  run(minutes{1});
-  EXPECT_THAT(slurm_.ended, ElementsAre("requeue 7", "cancel 8"));
-  EXPECT_TRUE(held("m1")) << "they complete";
-}
-
 TEST_F(MachineSyncTest, TheAnnotationOverridesTheConfiguration) {
   settings_.policy.kind = DrainPolicy::Kind::kNow;
   restart();
@@ -402,14 +380,6 @@ TEST_F(MachineSyncTest, RepeatsWhyAMachineWaitsEveryHalfHour) {
   });
   ASSERT_NE(waits, events.end());
   EXPECT_EQ(waits->about.api_version, "cluster.x-k8s.io/v1beta2");
-}
-
-TEST_F(MachineSyncTest, RemovesTheAnnotationFromALiveMachinesNode) {
-  add("n1", "m1");
-  site_.nodes["n1"].annotations[names::kDetach] = "Detached";
-  feed_watch("n1");
-  run(minutes{1});
-  EXPECT_EQ(detach("n1"), "");
 }
 
 // The node itself removes it.
@@ -458,18 +428,6 @@ TEST_F(MachineSyncTest, ActsOnNoMachineWhileTheWatchFails) {
   machines_.fail(std::nullopt);
   run(minutes{1});
   EXPECT_THAT(slurm_.ended, ElementsAre("requeue 7"));
-}
-
-TEST_F(MachineSyncTest, ADryRunDoesNothing) {
-  settings_.dry_run = true;
-  restart();
-  add("n1", "m1");
-  slurm_.nodes["n1"].flags = {"DRAIN"};
-  remove("m1");
-  run(minutes{2});
-  EXPECT_TRUE(held("m1"));
-  EXPECT_THAT(site_.calls(), IsEmpty());
-  EXPECT_THAT(api_.calls(), IsEmpty());
 }
 
 TEST_F(MachineSyncTest, RetriesRemovingTheHookWithBackOff) {

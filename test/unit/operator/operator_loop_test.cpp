@@ -387,19 +387,6 @@ TEST_F(OperatorLoopTest, ChangesNothingByAStaleDump) {
   EXPECT_TRUE(drained("n1"));
 }
 
-// Open connections hang, new ones work.
-TEST_F(OperatorLoopTest, ALaggingWatchUndrainsNothing) {
-  add("n1");
-  cordon("n1", true);
-  run(seconds{20});
-  site_.nodes.at("n1").unschedulable = false;
-  feed_watch("n1");
-  site_.nodes.at("n1").unschedulable = true;  // not reported by the watch
-  run(minutes{1});
-  EXPECT_TRUE(drained("n1"));
-  EXPECT_EQ(slurm_.updates.size(), 1U);
-}
-
 // It lists Nodes and dumps Slurm; records that waited when the lead was lost are not written
 // before.
 TEST_F(OperatorLoopTest, ARegainedLeadStartsAnew) {
@@ -479,19 +466,6 @@ TEST_F(OperatorLoopTest, ReportsOnTheMatchingNodeOnly) {
     reported.push_back(event.about.name + " " + event.type + " " + event.reason);
   }
   EXPECT_EQ(reported, std::vector<std::string>{"n1 Normal SlurmNodeDrained"});
-}
-
-// An administrator drains between the dump and the change.
-TEST_F(OperatorLoopTest, ReadsTheNodeAgainBeforeChangingIt) {
-  add("n1");
-  run(seconds{5});
-  slurm_.nodes["n1"].flags = {"DRAIN"};
-  slurm_.nodes["n1"].reason = "bad dimm";
-  cordon("n1", true);
-  run(seconds{30});
-  cordon("n1", false);
-  run(seconds{30});
-  EXPECT_TRUE(slurm_.updates.empty());
 }
 
 TEST_F(OperatorLoopTest, PublishesNothingBeforeTheDaemonReportsItsSlurmNode) {

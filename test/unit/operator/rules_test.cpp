@@ -33,152 +33,141 @@ KubeNode kube(bool cordoned, const std::string& note = "") {
 const std::string kDownNote = to_annotation({"n1", "DOWN", "fire"});
 const std::string kFailNote = to_annotation({"n1", "FAIL", "fan"});
 
-TEST(DrainRules, Table) {
-  using enum DrainAction;
-  const struct {
-    const char* what;
-    bool cordoned;
-    SlurmNode node;
-    DrainAction action;
-    std::string text = {};
-    std::string note = {};
-    bool waits = false;
-  } cases[] = {
-      {"idle", false, slurm("IDLE", {}, ""), kNone},
-      {"cordoned", true, slurm("IDLE", {}, ""), kDrain, kCordoned},
-      {"cordoned while jobs run", true, slurm("ALLOCATED", {}, ""), kDrain, kCordoned},
-      {"drained by us already", true, slurm("IDLE", {"DRAIN"}, kCordoned), kNone},
-      {"uncordoned", false, slurm("IDLE", {"DRAIN"}, kCordoned), kUndrain},
-      {"uncordoned while jobs run", false, slurm("MIXED", {"DRAIN"}, kCordoned), kUndrain},
-      {"uncordoned, drained by 0.1", false, slurm("IDLE", {"DRAIN"}, kCordoned + " [u-1]"),
-       kUndrain},
-      {"cordoned, drained by 0.1", true, slurm("IDLE", {"DRAIN"}, kCordoned + " [u-1], was: x"),
-       kNone},
-      {"an administrator's", false, slurm("IDLE", {"DRAIN"}, "bad dimm"), kNone},
-      {"cordoned, an administrator's", true, slurm("IDLE", {"DRAIN"}, "bad dimm"), kNone},
-      {"drained without a reason", false, slurm("IDLE", {"DRAIN"}, ""), kNone},
-      {"a reason that only begins like ours", false,
-       slurm("IDLE", {"DRAIN"}, kCordoned + "; bad dimm, keep [rt 7]"), kNone},
-      {"one of 0.1 to which somebody wrote", false,
-       slurm("IDLE", {"DRAIN"}, kCordoned + " [u]; keep"), kNone},
-      {"slurmctld added to it", false,
-       slurm("IDLE", {"DRAIN"}, kCordoned + " : gres/gpu count reported lower"), kUndrain},
-      {"rebooting", false, slurm("IDLE", {"DRAIN", "REBOOT_REQUESTED"}, kCordoned), kNone},
-      {"rebooted", false, slurm("IDLE", {"DRAIN"}, kCordoned + " : reboot complete"), kUndrain},
-      {"powering up for a job", true, slurm("MIXED", {"POWERING_UP"}, ""), kNone, "", "", true},
-      {"powered down with a job on its way", true, slurm("ALLOCATED", {"POWERED_DOWN"}, ""), kNone,
-       "", "", true},
-      {"powering up without one", true, slurm("IDLE", {"POWERING_UP"}, ""), kDrain, kCordoned},
-      // The host was off while cordoned.
-      {"silent", false, slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kCordoned), kNone, "", "", true},
-      {"back", false, slurm("DOWN", {"DRAIN"}, kCordoned), kResume},
-      {"back, since 23.02", false, slurm("DOWN", {"DRAIN"}, kCordoned + " : Not responding"),
-       kResume},
-      {"idle and not asked yet", false, slurm("IDLE", {"DRAIN", "NOT_RESPONDING"}, kCordoned),
-       kUndrain},
-      // DOWN and FAIL.
-      {"down, not responding", true, slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain,
-       kCordoned},
-      {"down without a reason", true, slurm("DOWN", {}, ""), kDrain, kCordoned},
-      {"down, with a Reason of ours that is left", true, slurm("DOWN", {}, "slurmlet: undrained"),
-       kDrain, kCordoned},
-      {"down for somebody's reason", true, slurm("DOWN", {}, "fire"), kNote, kDownNote},
-      {"noted", true, slurm("DOWN", {}, "fire"), kDrain, "fire", kDownNote},
-      {"drained", true, slurm("DOWN", {"DRAIN"}, "fire"), kNone, "", kDownNote},
-      {"uncordoned", false, slurm("DOWN", {"DRAIN"}, "fire"), kUndrain, "", kDownNote},
-      {"with an addition", false, slurm("DOWN", {"DRAIN"}, "fire : Not responding"), kUndrain, "",
-       kDownNote},
-      {"returned, its Reason cleared", false, slurm("IDLE", {"DRAIN"}, ""), kUndrain, "",
-       kDownNote},
-      {"the drain has ended", false, slurm("DOWN", {}, "fire"), kNote, "", kDownNote},
-      {"an administrator's by now", false, slurm("DOWN", {"DRAIN"}, "disk"), kNote, "", kDownNote},
-      {"an administrator wrote more", false, slurm("DOWN", {"DRAIN"}, "fire, ticket 7"), kNote, "",
-       kDownNote},
-      {"another node's note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNote, "",
-       to_annotation({"n2", "DOWN", "fire"})},
-      {"no note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNone},
-      {"another Reason by now", true, slurm("DOWN", {}, "disk"), kNote,
-       to_annotation({"n1", "DOWN", "disk"}), kDownNote},
-      {"failing", true, slurm("IDLE", {"FAIL"}, "fan"), kNote, kFailNote},
-      {"failing, noted", true, slurm("IDLE", {"FAIL"}, "fan"), kDrain, "fan", kFailNote},
-      {"failing again", false, slurm("IDLE", {"DRAIN"}, "fan"), kFail, "fan", kFailNote},
-      // Slurm keeps the Reason of an ended drain since 23.11.
-      {"an old reason of somebody's", true, slurm("IDLE", {}, "bad dimm"), kDrain, kCordoned},
-      {"a Reason that is left", false, slurm("IDLE", {}, kCordoned), kSetReason,
-       "slurmlet: undrained"},
-      {"of 0.1", false, slurm("IDLE", {}, kCordoned + " [u], was: disk, bay 3"), kSetReason,
-       "disk, bay 3"},
-      {"done", false, slurm("IDLE", {}, "slurmlet: undrained"), kNone},
-      // `scontrol reboot ASAP` drains and keeps an existing Reason.
-      {"drained with the Reason that is left", false,
-       slurm("IDLE", {"DRAIN"}, "slurmlet: undrained"), kNone},
-  };
+struct DrainCase {
+  const char* what;
+  bool cordoned;
+  SlurmNode node;
+  DrainAction action;
+  std::string text = {};
+  std::string note = {};
+  bool waits = false;
+};
+
+void expect_rulings(MachineOf machine, const std::vector<DrainCase>& cases) {
   for (const auto& test : cases) {
-    const auto ruling = rule_drain(kube(test.cordoned, test.note), test.node);
-    EXPECT_EQ(ruling.action, test.action) << test.what;
-    EXPECT_EQ(ruling.text, test.text) << test.what;
-    EXPECT_EQ(!ruling.waits_for.empty(), test.waits) << test.what;
+    SCOPED_TRACE(test.what);
+    const auto ruling = rule_drain(kube(test.cordoned, test.note), test.node, machine);
+    EXPECT_EQ(ruling.action, test.action);
+    EXPECT_EQ(ruling.text, test.text);
+    EXPECT_EQ(!ruling.waits_for.empty(), test.waits);
   }
 }
 
-TEST(DrainRules, OfMachines) {
+TEST(DrainRules, OfANodeWithoutAMachine) {
   using enum DrainAction;
-  const struct {
-    const char* what;
-    bool cordoned;
-    MachineOf machine;
-    SlurmNode node;
-    DrainAction action;
-    std::string text = {};
-    std::string note = {};
-    bool waits = false;
-  } cases[] = {
-      {"its Machine is being deleted", false, MachineOf::kDeleting, slurm("IDLE", {}, ""), kDrain,
-       kMine},
-      {"cordoned first", true, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, kCordoned), kDrain,
-       kMine},
-      {"uncordoned then", false, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, kMine), kNone},
-      {"an administrator's drain", true, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, "dimm"),
-       kNone},
-      {"one without a Reason", false, MachineOf::kDeleting, slurm("IDLE", {"DRAIN"}, ""), kNone},
-      {"the Machine has gone, the Node not yet", false, MachineOf::kNone,
-       slurm("IDLE", {"DRAIN"}, kMine), kNone},
-      {"a Node that came back without a Machine", false, MachineOf::kNone,
-       slurm("IDLE", {"DRAIN"}, kBefore), kNone},
-      {"the same Node, and a Machine that lives", false, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, kMine), kNone},
-      {"the next Machine's Node", false, MachineOf::kLives, slurm("IDLE", {"DRAIN"}, kBefore),
-       kUndrain},
-      {"its host still boots", false, MachineOf::kLives,
-       slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kBefore + " : Not responding"), kNone, "", "",
-       true},
-      {"its slurmd is there", false, MachineOf::kLives,
-       slurm("DOWN", {"DRAIN"}, kBefore + " : Not responding"), kResume},
-      {"drained by 0.1, and in service before", false, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, kBefore + ", was: Kill task failed"), kUndrain},
-      {"the next Machine's Node, cordoned", true, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, kBefore), kNone},
-      {"the next Machine's Node, an administrator's drain", false, MachineOf::kLives,
-       slurm("IDLE", {"DRAIN"}, "dimm"), kNone},
-      {"down for somebody's reason", false, MachineOf::kDeleting, slurm("DOWN", {}, "fire"), kDrain,
-       "fire"},
-      {"failing for somebody's reason", false, MachineOf::kDeleting, slurm("IDLE", {"FAIL"}, "fan"),
-       kDrain, "fan"},
-      {"down as it does not respond", false, MachineOf::kDeleting,
-       slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain, kMine},
-      {"down, and drained by 0.1", false, MachineOf::kDeleting,
-       slurm("DOWN", {"DRAIN"}, kMine + ", was: fan"), kDrain, "fan"},
-      {"cordoned first, down for somebody's reason", true, MachineOf::kDeleting,
-       slurm("DOWN", {"DRAIN"}, "fire"), kNone, "", kDownNote},
-      {"powering up for a job", false, MachineOf::kDeleting, slurm("MIXED", {"POWERING_UP"}, ""),
-       kNone, "", "", true},
-  };
-  for (const auto& test : cases) {
-    const auto ruling = rule_drain(kube(test.cordoned, test.note), test.node, test.machine);
-    EXPECT_EQ(ruling.action, test.action) << test.what;
-    EXPECT_EQ(ruling.text, test.text) << test.what;
-    EXPECT_EQ(!ruling.waits_for.empty(), test.waits) << test.what;
-  }
+  expect_rulings(
+      MachineOf::kNone,
+      {{"idle", false, slurm("IDLE", {}, ""), kNone},
+       {"cordoned", true, slurm("IDLE", {}, ""), kDrain, kCordoned},
+       {"cordoned while jobs run", true, slurm("ALLOCATED", {}, ""), kDrain, kCordoned},
+       {"drained by us already", true, slurm("IDLE", {"DRAIN"}, kCordoned), kNone},
+       {"uncordoned", false, slurm("IDLE", {"DRAIN"}, kCordoned), kUndrain},
+       {"uncordoned while jobs run", false, slurm("MIXED", {"DRAIN"}, kCordoned), kUndrain},
+       {"uncordoned, drained by 0.1", false, slurm("IDLE", {"DRAIN"}, kCordoned + " [u-1]"),
+        kUndrain},
+       {"cordoned, drained by 0.1", true, slurm("IDLE", {"DRAIN"}, kCordoned + " [u-1], was: x"),
+        kNone},
+       {"an administrator's", false, slurm("IDLE", {"DRAIN"}, "bad dimm"), kNone},
+       {"cordoned, an administrator's", true, slurm("IDLE", {"DRAIN"}, "bad dimm"), kNone},
+       {"drained without a reason", false, slurm("IDLE", {"DRAIN"}, ""), kNone},
+       {"a reason that only begins like ours", false,
+        slurm("IDLE", {"DRAIN"}, kCordoned + "; bad dimm, keep [rt 7]"), kNone},
+       {"one of 0.1 to which somebody wrote", false,
+        slurm("IDLE", {"DRAIN"}, kCordoned + " [u]; keep"), kNone},
+       {"slurmctld added to it", false,
+        slurm("IDLE", {"DRAIN"}, kCordoned + " : gres/gpu count reported lower"), kUndrain},
+       {"rebooting", false, slurm("IDLE", {"DRAIN", "REBOOT_REQUESTED"}, kCordoned), kNone},
+       {"rebooted", false, slurm("IDLE", {"DRAIN"}, kCordoned + " : reboot complete"), kUndrain},
+       {"powering up for a job", true, slurm("MIXED", {"POWERING_UP"}, ""), kNone, "", "", true},
+       {"powered down with a job on its way", true, slurm("ALLOCATED", {"POWERED_DOWN"}, ""), kNone,
+        "", "", true},
+       {"powering up without one", true, slurm("IDLE", {"POWERING_UP"}, ""), kDrain, kCordoned},
+       // The host was off while cordoned.
+       {"silent", false, slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kCordoned), kNone, "", "",
+        true},
+       {"back", false, slurm("DOWN", {"DRAIN"}, kCordoned), kResume},
+       {"back, since 23.02", false, slurm("DOWN", {"DRAIN"}, kCordoned + " : Not responding"),
+        kResume},
+       {"idle and not asked yet", false, slurm("IDLE", {"DRAIN", "NOT_RESPONDING"}, kCordoned),
+        kUndrain},
+       // DOWN and FAIL.
+       {"down, not responding", true, slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"), kDrain,
+        kCordoned},
+       {"down without a reason", true, slurm("DOWN", {}, ""), kDrain, kCordoned},
+       {"down, with a Reason of ours that is left", true, slurm("DOWN", {}, "slurmlet: undrained"),
+        kDrain, kCordoned},
+       {"down for somebody's reason", true, slurm("DOWN", {}, "fire"), kNote, kDownNote},
+       {"noted", true, slurm("DOWN", {}, "fire"), kDrain, "fire", kDownNote},
+       {"drained", true, slurm("DOWN", {"DRAIN"}, "fire"), kNone, "", kDownNote},
+       {"uncordoned", false, slurm("DOWN", {"DRAIN"}, "fire"), kUndrain, "", kDownNote},
+       {"with an addition", false, slurm("DOWN", {"DRAIN"}, "fire : Not responding"), kUndrain, "",
+        kDownNote},
+       {"returned, its Reason cleared", false, slurm("IDLE", {"DRAIN"}, ""), kUndrain, "",
+        kDownNote},
+       {"the drain has ended", false, slurm("DOWN", {}, "fire"), kNote, "", kDownNote},
+       {"an administrator's by now", false, slurm("DOWN", {"DRAIN"}, "disk"), kNote, "", kDownNote},
+       {"an administrator wrote more", false, slurm("DOWN", {"DRAIN"}, "fire, ticket 7"), kNote, "",
+        kDownNote},
+       {"another node's note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNote, "",
+        to_annotation({"n2", "DOWN", "fire"})},
+       {"no note", false, slurm("DOWN", {"DRAIN"}, "fire"), kNone},
+       {"another Reason by now", true, slurm("DOWN", {}, "disk"), kNote,
+        to_annotation({"n1", "DOWN", "disk"}), kDownNote},
+       {"failing", true, slurm("IDLE", {"FAIL"}, "fan"), kNote, kFailNote},
+       {"failing, noted", true, slurm("IDLE", {"FAIL"}, "fan"), kDrain, "fan", kFailNote},
+       {"failing again", false, slurm("IDLE", {"DRAIN"}, "fan"), kFail, "fan", kFailNote},
+       // Slurm keeps the Reason of an ended drain since 23.11.
+       {"an old reason of somebody's", true, slurm("IDLE", {}, "bad dimm"), kDrain, kCordoned},
+       {"a Reason that is left", false, slurm("IDLE", {}, kCordoned), kSetReason,
+        "slurmlet: undrained"},
+       {"of 0.1", false, slurm("IDLE", {}, kCordoned + " [u], was: disk, bay 3"), kSetReason,
+        "disk, bay 3"},
+       {"done", false, slurm("IDLE", {}, "slurmlet: undrained"), kNone},
+       // `scontrol reboot ASAP` drains and keeps an existing Reason.
+       {"drained with the Reason that is left", false,
+        slurm("IDLE", {"DRAIN"}, "slurmlet: undrained"), kNone},
+       // Of a Machine that is gone.
+       {"the Machine has gone, the Node not yet", false, slurm("IDLE", {"DRAIN"}, kMine), kNone},
+       {"a Node that came back without a Machine", false, slurm("IDLE", {"DRAIN"}, kBefore),
+        kNone}});
+}
+
+TEST(DrainRules, OfADeletedMachine) {
+  using enum DrainAction;
+  expect_rulings(
+      MachineOf::kDeleting,
+      {{"its Machine is being deleted", false, slurm("IDLE", {}, ""), kDrain, kMine},
+       {"cordoned first", true, slurm("IDLE", {"DRAIN"}, kCordoned), kDrain, kMine},
+       {"uncordoned then", false, slurm("IDLE", {"DRAIN"}, kMine), kNone},
+       {"an administrator's drain", true, slurm("IDLE", {"DRAIN"}, "dimm"), kNone},
+       {"one without a Reason", false, slurm("IDLE", {"DRAIN"}, ""), kNone},
+       {"down for somebody's reason", false, slurm("DOWN", {}, "fire"), kDrain, "fire"},
+       {"failing for somebody's reason", false, slurm("IDLE", {"FAIL"}, "fan"), kDrain, "fan"},
+       {"down as it does not respond", false, slurm("DOWN", {"NOT_RESPONDING"}, "Not responding"),
+        kDrain, kMine},
+       {"down, and drained by 0.1", false, slurm("DOWN", {"DRAIN"}, kMine + ", was: fan"), kDrain,
+        "fan"},
+       {"cordoned first, down for somebody's reason", true, slurm("DOWN", {"DRAIN"}, "fire"), kNone,
+        "", kDownNote},
+       {"powering up for a job", false, slurm("MIXED", {"POWERING_UP"}, ""), kNone, "", "", true}});
+}
+
+TEST(DrainRules, OfAMachineThatLives) {
+  using enum DrainAction;
+  expect_rulings(
+      MachineOf::kLives,
+      {{"the same Node, and a Machine that lives", false, slurm("IDLE", {"DRAIN"}, kMine), kNone},
+       {"the next Machine's Node", false, slurm("IDLE", {"DRAIN"}, kBefore), kUndrain},
+       {"its host still boots", false,
+        slurm("DOWN", {"DRAIN", "NOT_RESPONDING"}, kBefore + " : Not responding"), kNone, "", "",
+        true},
+       {"its slurmd is there", false, slurm("DOWN", {"DRAIN"}, kBefore + " : Not responding"),
+        kResume},
+       {"drained by 0.1, and in service before", false,
+        slurm("IDLE", {"DRAIN"}, kBefore + ", was: Kill task failed"), kUndrain},
+       {"the next Machine's Node, cordoned", true, slurm("IDLE", {"DRAIN"}, kBefore), kNone},
+       {"the next Machine's Node, an administrator's drain", false,
+        slurm("IDLE", {"DRAIN"}, "dimm"), kNone}});
 }
 
 TEST(DrainNote, IsOneLineOfJsonWhateverTheReason) {

@@ -1,14 +1,21 @@
-// The example file, made from settings_table.h.
+// packaging/config.yaml, made from settings_table.h: every key, commented out, with its default.
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "base/file.h"
 #include "base/text.h"
-#include "cli/packaged_texts.h"
 #include "config/settings_table.h"
 #include "config/sources.h"
+#include "fixtures.h"
 
 namespace slurmlet::cli {
 namespace {
+
+using ::testing::IsEmpty;
 
 // How the default looks in the file: maps and empty texts in YAML's own form.
 std::string yaml_default(const config::Row& row) {
@@ -43,8 +50,6 @@ void add_example_entry(const config::Row& row, std::string_view indent, std::str
   out += fmt::format("{}#{}: {}\n", indent, name, yaml_default(row));
 }
 
-}  // namespace
-
 std::string example_config() {
   std::string out = fmt::format(
       "# Configuration of slurmlet, read from {}. Every key is shown with its\n"
@@ -71,4 +76,46 @@ std::string example_config() {
   return out;
 }
 
+TEST(ExampleConfig, MeansTheDefaults) {
+  config::Draft draft;
+  config::apply_config_file(example_config(), "example", draft);
+  EXPECT_THAT(draft.problems(), IsEmpty());
+
+  // With every "#key:" uncommented too.
+  const std::string example = example_config();
+  std::vector<std::string> lines;
+  for (const auto line : split(example, '\n')) {
+    EXPECT_LE(line.size(), 100U) << line;
+    std::string text{line};
+    const auto hash = text.find('#');
+    if (hash != std::string::npos && text.substr(hash, 2) != "# ") {
+      text.erase(hash, 1);
+    }
+    lines.push_back(text);
+  }
+  config::Draft full;
+  config::apply_config_file(join(lines, "\n"), "example", full);
+  EXPECT_THAT(full.problems(), IsEmpty());
+  for (const auto& row : config::settings_table()) {
+    EXPECT_EQ(config::value_text(row, full.settings), config::default_text(row)) << row.key;
+    if (!config::default_text(row).empty()) {
+      EXPECT_TRUE(full.is_set(row.key)) << row.key;
+    }
+  }
+}
+
+TEST(ExampleConfig, PackagedIsCurrent) {
+  const auto packaged = fixtures() / "../../packaging/config.yaml";
+  const auto content = read_file(packaged);
+  const std::string current = example_config();
+  if (content && *content == current) {
+    return;
+  }
+  const auto written = std::filesystem::path(::testing::TempDir()) / "slurmlet-config.yaml";
+  ASSERT_TRUE(write_file_atomic(written, current, 0644));
+  ADD_FAILURE() << "packaging/config.yaml differs from the settings table; cp " << written << " "
+                << packaged.lexically_normal();
+}
+
+}  // namespace
 }  // namespace slurmlet::cli
