@@ -21,23 +21,24 @@ TEST(LineSplitterTest, JoinsLinesCutAnywhere) {
 }
 
 TEST(LineSplitterTest, RefusesALineOverTheLimitHoweverItComes) {
-  std::vector<std::string> lines;
-  LineSplitter exact(4);
-  EXPECT_TRUE(exact.feed("abcd\n", lines));
-  EXPECT_THAT(lines, ElementsAre("abcd"));
-
-  LineSplitter at_once(4);
-  EXPECT_FALSE(at_once.feed("abcde\n", lines));
-  LineSplitter in_pieces(4);
-  EXPECT_TRUE(in_pieces.feed("abc", lines));
-  EXPECT_FALSE(in_pieces.feed("de", lines));
-}
-
-TEST(LineSplitterTest, GivesTheLinesBeforeTheOneThatIsTooLong) {
-  std::vector<std::string> lines;
-  LineSplitter splitter(4);
-  EXPECT_FALSE(splitter.feed("a\nb\nccccc", lines));
-  EXPECT_THAT(lines, ElementsAre("a", "b"));
+  const struct {
+    std::vector<std::string> pieces;
+    bool fits;
+    std::vector<std::string> lines;
+  } rows[] = {{{"abcd\n"}, true, {"abcd"}},
+              {{"abcde\n"}, false, {}},
+              {{"abc", "de"}, false, {}},
+              {{"a\nb\nccccc"}, false, {"a", "b"}}};
+  for (const auto& row : rows) {
+    LineSplitter splitter(4);
+    std::vector<std::string> lines;
+    bool fits = true;
+    for (const auto& piece : row.pieces) {
+      fits = splitter.feed(piece, lines);
+    }
+    EXPECT_EQ(fits, row.fits);
+    EXPECT_EQ(lines, row.lines);
+  }
 }
 
 TEST(LineSplitterTest, ClearForgetsAHalfLine) {

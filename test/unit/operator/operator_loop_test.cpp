@@ -119,17 +119,6 @@ class OperatorLoopTest : public ::testing::Test {
   std::unique_ptr<OperatorLoop> loop_;
 };
 
-TEST_F(OperatorLoopTest, PublishesEachNodesRecordOnceAndEachRefresh) {
-  add("n1");
-  add("n2");
-  run(seconds{40});
-  EXPECT_TRUE(record("n1").starts_with("NodeName=n1 "));
-  EXPECT_EQ(site_.calls().size(), 2U);
-  run(minutes{60});
-  EXPECT_GE(site_.calls().size(), 2U + 2 * 12U);
-  EXPECT_LE(site_.calls().size(), 2U + 2 * 16U);
-}
-
 TEST_F(OperatorLoopTest, ReportsALeaseThatTheServerRejectsAndIsNotReady) {
   leases_.fail_always(Error{Code::kDenied, "PUT leases/slurmlet-operator-c: 403"});
   run(seconds{5});
@@ -413,23 +402,28 @@ TEST_F(OperatorLoopTest, ARegainedLeadStartsAnew) {
 }
 
 TEST_F(OperatorLoopTest, ANodeOfAnotherSlurmClusterIsLeftAlone) {
-  add("n1");
-  add("n2");
-  site_.nodes["n1"].annotations[node::vocabulary::kSlurmCluster] = "another";
-  site_.nodes["n2"].annotations.erase(node::vocabulary::kSlurmCluster);
-  slurm_.nodes["n1"] = {"IDLE", {"DRAIN"}, "slurmlet: cordoned"};
-  feed_watch("n1");
-  cordon("n2", true);
-  run(minutes{10});
-  EXPECT_EQ(site_.count("annotate n1") + site_.count("annotate n2"), 0);
-  EXPECT_TRUE(slurm_.updates.empty());
-  EXPECT_FALSE(has_event("n1", "CordonNotDrained"));
-  EXPECT_TRUE(has_event("n2", "CordonNotDrained"));
-  // 0.1 wrote ClusterName in the form of a label.
-  site_.nodes["n2"].annotations[node::vocabulary::kSlurmCluster] = "C";
-  feed_watch("n2");
-  run(seconds{20});
-  EXPECT_TRUE(drained("n2"));
+  const struct {
+    const char* reports;  // nullptr: nothing yet
+    bool is_ours, is_told;
+  } rows[] = {{"another", false, false},
+              {nullptr, false, true},
+              {"C", true, false}};  // 0.1 wrote ClusterName in the form of a label
+  for (const auto& row : rows) {
+    const std::string name = "n" + std::to_string(&row - rows);
+    slurm_.nodes[name] = {};
+    site_.nodes[name] = site_node(name, "uid", name);
+    auto& annotations = site_.nodes[name].annotations;
+    annotations.erase(node::vocabulary::kSlurmCluster);
+    if (row.reports != nullptr) {
+      annotations[node::vocabulary::kSlurmCluster] = row.reports;
+    }
+    run(seconds{20});
+    cordon(name, true);
+    run(minutes{2});
+    EXPECT_EQ(record(name) != "", row.is_ours);
+    EXPECT_EQ(drained(name), row.is_ours);
+    EXPECT_EQ(has_event(name, "CordonNotDrained"), row.is_told);
+  }
 }
 
 TEST_F(OperatorLoopTest, ALargeSiteIsDumpedMoreSeldomUnlessAnIntervalWasSet) {
@@ -563,21 +557,6 @@ TEST_F(OperatorLoopTest, LogsFailingRecordWritesOnceWhichDelayNoOtherNode) {
   site_.fail_calls("", std::nullopt);
   run(minutes{1});
   EXPECT_EQ(loop_->status().record_problem, "");
-}
-
-TEST_F(OperatorLoopTest, WithoutTheLeadNothingIsDone) {
-  kube::Lease held;
-  held.name = "slurmlet-operator-c";
-  held.holder_identity = "b";
-  held.duration_seconds = 15;
-  leases_.put(held);
-  add("n1");
-  cordon("n1", true);
-  run(seconds{14});
-  EXPECT_EQ(slurm_.dumps, 0);
-  EXPECT_TRUE(slurm_.updates.empty() && site_.calls().empty());
-  run(seconds{25});
-  EXPECT_TRUE(drained("n1")) << "the other has gone";
 }
 
 TEST_F(OperatorLoopTest, QueriesAnAbsentSlurmctldWithBackOff) {

