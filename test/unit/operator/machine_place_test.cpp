@@ -142,6 +142,9 @@ TEST(MachinePlaceTest, Table) {
          s.nodes.at("n1").provider_id = "metal3://2";
        },
        {"n1", false}},
+      {"two Nodes of that name claim its Slurm node",
+       [](Site& s) { s.nodes["n1.site"] = site_node("n1.site", "uid", "n1"); },
+       {"n1", false}},
       {"its Node claims another's Slurm node",
        [](Site& s) { s.report("n1", "n9"); },
        {"n1", false}},

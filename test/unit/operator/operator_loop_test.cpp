@@ -376,6 +376,17 @@ TEST_F(OperatorLoopTest, ChangesNothingByAStaleDump) {
   EXPECT_TRUE(drained("n1"));
 }
 
+// Open connections hang, new ones work.
+TEST_F(OperatorLoopTest, ALaggingWatchUndrainsNothing) {
+  add("n1");
+  cordon("n1", true);
+  run(seconds{20});
+  cordon("n1", false);
+  site_.nodes.at("n1").unschedulable = true;  // not reported by the watch
+  run(minutes{1});
+  EXPECT_TRUE(drained("n1"));
+}
+
 // It lists Nodes and dumps Slurm; records that waited when the lead was lost are not written
 // before.
 TEST_F(OperatorLoopTest, ARegainedLeadStartsAnew) {
