@@ -39,6 +39,16 @@ struct FakeJob {
   bool never_ends = false;  // in spite of requeue and scancel
 };
 
+inline bool has(const std::vector<std::string>& argv, std::string_view word) {
+  return std::find(argv.begin(), argv.end(), word) != argv.end();
+}
+// Of the argument `key`, e.g. "state="; "" = there is none.
+inline std::string value(const std::vector<std::string>& argv, std::string_view key) {
+  const auto found = std::find_if(argv.begin(), argv.end(),
+                                  [&](const std::string& one) { return one.starts_with(key); });
+  return found == argv.end() ? "" : found->substr(key.size());
+}
+
 struct FakeSlurm {
   std::map<std::string, FakeNode> nodes;
   std::map<std::string, FakeJob> jobs;  // on nodes, by id
@@ -57,7 +67,7 @@ struct FakeSlurm {
   std::string private_data = "none";  // PrivateData
   std::string admin_level = "None";   // ours
   int commands = 0;                   // that change nodes
-  std::vector<std::string> updates;   // "n1 state=undrain"
+  std::vector<std::string> updates;
   int dumps = 0;
 
   std::string record(const std::string& name) const {
@@ -146,13 +156,12 @@ struct FakeSlurm {
       output.err = "slurm_update error: Invalid node name specified\n";
       return;
     }
-    const std::string state = argv[4].starts_with("state=") ? argv[4].substr(6) : "";
+    const std::string state = value(argv, "state=");
     before_update(name, state);
     FakeNode& node = nodes.at(name);
-    updates.push_back(name + " " + argv[4]);
-    if (argv.back().starts_with("reason=")) {
-      node.reason = argv.back().substr(7);
-    }
+    updates.push_back(name + " " + argv.back());
+    const std::string reason = value(argv, "reason=");
+    node.reason = reason.empty() ? node.reason : reason;
     if (state == "undrain" && node.flags.contains("INVALID_REG")) {
       output.exit_code = 1;
       output.err = "slurm_update error: Invalid node state specified\n";
@@ -173,8 +182,9 @@ struct FakeSlurm {
   // Tries all nodes even if some fail.
   void change(const std::vector<std::string>& argv, CommandOutput& output) {
     ++commands;
-    for (const auto name : split(std::string_view{argv[3]}.substr(9), ',')) {
-      if (argv[2] == "delete") {
+    const std::string names = value(argv, "nodename=");
+    for (const auto name : split(names, ',')) {
+      if (has(argv, "delete")) {
         remove(std::string{name}, output);
       } else {
         update(std::string{name}, argv, output);
@@ -216,13 +226,13 @@ class FakeSlurmRunner final : public CommandRunner {
     } else if (spec_.argv.front() == "squeue") {
       output.out = slurm_.squeue();
     } else if (spec_.argv.front() == "scancel") {
-      slurm_.end("cancel", spec_.argv[1], output);
-    } else if (spec_.argv[2] == "requeue" && slurm_.requeue_fails != 0) {
+      slurm_.end("cancel", spec_.argv.back(), output);
+    } else if (has(spec_.argv, "requeue") && slurm_.requeue_fails != 0) {
       output.signal = std::max(0, -slurm_.requeue_fails);
       output.exit_code = std::max(0, slurm_.requeue_fails);
       output.err = slurm_.requeue_says;
-    } else if (spec_.argv[2] == "requeue") {
-      slurm_.end("requeue", spec_.argv[4], output);
+    } else if (has(spec_.argv, "requeue")) {
+      slurm_.end("requeue", spec_.argv.back(), output);
     } else if (spec_.argv.front() == "sacctmgr") {
       output.out = slurm_.admin_level + "\n";
     } else if (spec_.argv.back() == "config") {
