@@ -6,6 +6,7 @@
 
 #include <numeric>
 
+#include "base/text.h"
 #include "node/node_fixtures.h"
 
 namespace slurmlet::node {
@@ -43,24 +44,13 @@ std::vector<int> numbers(int count) {
   return out;
 }
 
-std::vector<GpuDevice> amd(int driven, int driverless = 0) {
+std::vector<GpuDevice> amd(int driven, int driverless) {
   std::vector<GpuDevice> out;
   for (int i = 0; i < driven + driverless; ++i) {
     out.push_back(device(i, "amd", i < driven, ""));
   }
   return out;
 }
-
-struct Row {
-  std::vector<Gres> gres;
-  std::string vendor;  // by gres.conf
-  Files files;         // by gres.conf
-  Files missing;
-  std::optional<std::vector<GpuDevice>> gpus;
-  const char* status;
-  const char* reason;
-  const char* message;
-};
 
 // As of File=: each is a GPU.
 std::vector<Files> each(const Files& files) {
@@ -78,288 +68,115 @@ void set_gpus(MachineFacts& machine, const std::optional<std::vector<GpuDevice>>
   }
 }
 
-void expect(const Row& row) {
-  HostFacts facts = good_facts();
-  facts.slurm.record->gres = row.gres;
-  facts.slurm_conf.gpu_vendor = row.vendor;
-  facts.slurm_conf.gpu_files = each(row.files);
-  facts.machine.missing_gpu_files = row.missing;
-  set_gpus(facts.machine, row.gpus);
-  const auto condition = gpu_condition(facts);
-  ASSERT_TRUE(condition) << row.message;
-  EXPECT_EQ(*condition, (Condition{"GPUHealthy", row.status, row.reason, row.message}))
-      << condition->message;
-  EXPECT_TRUE(is_gpu_condition_of_ours(*condition));
-}
-
-const std::vector<GpuDevice> kNoDevices;
-
-TEST(GpuConditionTest, ByTheDeviceFilesOfGresConf) {
-  const Row kRows[] = {
-      {{{"gpu", "a100", 8}},
-       "nvidia",
-       nvidia_files(8),
-       {},
-       nvidia({0, 1, 2, 3, 4, 5, 6, 7}),
-       "True",
-       "AllGPUsPresent",
-       "all 8 GPUs that Slurm expects are present"},
-      {{{"gpu", "a100", 8}},
-       "nvidia",
-       nvidia_files(8),
-       {"/dev/nvidia5"},
-       nvidia({0, 1, 2, 3, 4, 6, 7}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 8 GPUs, the machine has 7: /dev/nvidia5 is missing"},
-      {{{"gpu", "a", 2}, {"gpu", "b", 1}},
-       "",
-       {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2"},
-       {"/dev/nvidia0", "/dev/nvidia2"},
-       std::nullopt,
-       "False",
-       "GPUMissing",
-       "Slurm expects 3 GPUs, the machine has 1: /dev/nvidia0, /dev/nvidia2 are missing"},
-      {{{"gpu", "", 1}},
-       "",
-       {"/dev/dri/renderD128"},
-       {"/dev/dri/renderD128"},
-       amd(0),
-       "False",
-       "GPUMissing",
-       "Slurm expects 1 GPU, the machine has 0: /dev/dri/renderD128 is missing"},
-      // fake GPUs: a file that exists is present, whatever it is
-      {{{"gpu", "a100", 2}},
-       "",
-       {"/dev/tty1", "/dev/tty2"},
-       {},
-       kNoDevices,
-       "True",
-       "AllGPUsPresent",
-       "all 2 GPUs that Slurm expects are present"},
-      {{{"gpu", "a100", 1}},
-       "nvidia",
-       {"/dev/nvidia0"},
-       {},
-       kNoDevices,
-       "True",
-       "AllGPUsPresent",
-       "the GPU that Slurm expects is present"},
-      // the file has outlived its device
-      {{{"gpu", "a100", 3}},
-       "nvidia",
-       nvidia_files(3),
-       {},
-       nvidia({0, 2}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 3 GPUs, the machine has 2: /dev/nvidia1 is missing"},
-      // one gres.conf for nodes of 4 and of 8
-      {{{"gpu", "a100", 4}},
-       "nvidia",
-       nvidia_files(6),
-       {"/dev/nvidia4", "/dev/nvidia5"},
-       nvidia({0, 1, 2, 3}),
-       "True",
-       "AllGPUsPresent",
-       "all 4 GPUs that Slurm expects are present; gres.conf lists more files, of which "
-       "/dev/nvidia4, /dev/nvidia5 are missing"},
-      {{{"gpu", "a100", 4}},
-       "nvidia",
-       nvidia_files(5),
-       {"/dev/nvidia3", "/dev/nvidia4"},
-       nvidia({0, 1, 2}),
-       "False",
-       "GPUMissing",
-       "of the GPU device files listed in gres.conf, /dev/nvidia3, /dev/nvidia4 are missing"},
-      // more than Slurm uses
-      {{{"gpu", "a100", 2}},
-       "nvidia",
-       nvidia_files(2),
-       {},
-       nvidia({0, 1, 2, 3}, {"0000:86:00.0"}),
-       "True",
-       "AllGPUsPresent",
-       "all 2 GPUs that Slurm expects are present; GPUs not used by Slurm: 2; 0000:86:00.0 has no "
-       "driver"},
-      // slices of GPUs
-      {{{"gpu", "a100_1g.5gb", 7}},
-       "nvidia",
-       {"/dev/nvidia0"},
-       {},
-       nvidia({0}),
-       "True",
-       "AllGPUsPresent",
-       "all cards whose device files gres.conf lists are present"},
-      {{{"gpu", "a100_1g.5gb", 7}},
-       "nvidia",
-       {"/dev/nvidia0"},
-       {"/dev/nvidia0"},
-       nvidia({}),
-       "False",
-       "GPUMissing",
-       "of the GPU device files listed in gres.conf, /dev/nvidia0 is missing"},
-  };
-  for (const Row& row : kRows) {
-    expect(row);
+Files items(std::string_view text, char separator) {
+  Files out;
+  for (const auto item : split(text, separator)) {
+    if (!trim(item).empty()) {
+      out.emplace_back(trim(item));
+    }
   }
+  return out;
 }
 
-TEST(GpuConditionTest, ByTheDevicesWithADriver) {
-  const Row kRows[] = {
-      {{{"gpu", "a100", 4}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0, 1, 2, 3}),
-       "True",
-       "AllGPUsPresent",
-       "all 4 GPUs that Slurm expects are present"},
-      {{{"gpu", "a100", 4}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0, 1, 2}, {"0000:86:00.0"}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 4 GPUs, the machine has 3: 0000:86:00.0 has no driver"},
-      {{{"gpu", "a100", 8}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0, 1, 2, 3, 4, 6, 7}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 8 GPUs, the machine has 7: /dev/nvidia5 is missing"},
-      {{{"gpu", "a100", 4}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0, 1, 2}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 4 GPUs, the machine has 3: 1 is not on the PCI bus"},
-      {{{"gpu", "a100", 8}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0, 2}, {"0000:86:00.0", "0000:87:00.0"}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 8 GPUs, the machine has 2: 0000:86:00.0, 0000:87:00.0 have no driver; "
-       "/dev/nvidia1 is missing; 3 are not on the PCI bus"},
-      {{{"gpu", "mi300x", 8}},
-       "amd",
-       {},
-       {},
-       amd(7, 1),
-       "False",
-       "GPUMissing",
-       "Slurm expects 8 GPUs, the machine has 7: 0000:17:00.0 has no driver"},
-      {{{"gpu", "mi300x", 8}},
-       "amd",
-       {},
-       {},
-       amd(8),
-       "True",
-       "AllGPUsPresent",
-       "all 8 GPUs that Slurm expects are present"},
-      // another vendor's do not count
-      {{{"gpu", "a100", 2}},
-       "nvidia",
-       {},
-       {},
-       amd(2),
-       "False",
-       "GPUMissing",
-       "Slurm expects 2 GPUs, the machine has 0: 2 are not on the PCI bus"},
-      // shards and slices are parts of GPUs
-      {{{"gpu", "h200", 2}, {"gpu", "h200_3g.71gb", 6}, {"shard", "h200", 16}, {"mps", "", 200}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0, 1, 2}),
-       "True",
-       "AllGPUsPresent",
-       "all 2 GPUs that Slurm expects are present"},
-      {{{"gpu", "h200", 2}, {"gpu", "h200_3g.71gb", 6}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0, 1}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 2 GPUs and MIG slices of at least 1 more, the machine has 2: 1 is not on the "
-       "PCI bus"},
-      // gres.conf tells nothing, the machine enough
-      {{{"gpu", "", 2}},
-       "",
-       {},
-       {},
-       nvidia({0, 1, 2}),
-       "True",
-       "AllGPUsPresent",
-       "all 2 GPUs that Slurm expects are present; GPUs not used by Slurm: 1"},
-      {{{"gpu", "", 2}},
-       "",
-       {},
-       {},
-       nvidia({0}, {"0000:86:00.0"}),
-       "False",
-       "GPUMissing",
-       "Slurm expects 2 GPUs, the machine has 1: 0000:86:00.0 has no driver"},
-  };
-  for (const Row& row : kRows) {
-    expect(row);
+// "0,2": /dev/nvidia0 and 2; else files.
+Files files_of(std::string_view text) {
+  Files out = items(text, ',');
+  for (auto& file : out) {
+    file.insert(0, file.starts_with('/') ? "" : "/dev/nvidia");
   }
+  return out;
 }
 
-TEST(GpuConditionTest, WhatCannotBeComparedIsUnknown) {
-  const char* not_named =
-      "Slurm expects 2 GPUs, which cannot be compared with the machine's: gres.conf does not list "
-      "a "
-      "device file (File=) for each, and has no AutoDetect= of NVIDIA (nvml, nvidia) or AMD (rsmi) "
-      "for them";
-  const std::vector<GpuDevice> both{device(0, "nvidia", true, ""), device(1, "amd", true, ""),
-                                    device(2, "amd", true, "")};
-  const Row kRows[] = {
-      {{{"gpu", "a100", 2}}, "", {}, {}, kNoDevices, "Unknown", "GPUDevicesUnspecified", not_named},
-      {{{"gpu", "a100", 2}},
-       "",
-       {},
-       {},
-       nvidia({0}),
-       "Unknown",
-       "GPUDevicesUnspecified",
-       not_named},
-      {{{"gpu", "", 2}}, "", {}, {}, both, "Unknown", "GPUDevicesUnspecified", not_named},
-      {{{"gpu", "", 2}},
-       "intel",
-       {},
-       {},
-       kNoDevices,
-       "Unknown",
-       "GPUDevicesUnspecified",
-       not_named},
-      {{{"gpu", "", 2}},
-       "nvidia",
-       {},
-       {},
-       std::nullopt,
-       "Unknown",
-       "GPUsUnreadable",
-       "the machine's PCI devices cannot be read"},
-      {{{"gpu", "h200_3g.71gb", 6}},
-       "nvidia",
-       {},
-       {},
-       nvidia({0}),
-       "Unknown",
-       "OnlyGPUSlices",
-       "Slurm uses only GPU slices (MIG) here, which cannot be seen without the vendor's library"},
-  };
-  for (const Row& row : kRows) {
-    expect(row);
+// "nvidia 0,1 ADDRESS": two, and one without a driver; "amd 7+1" likewise; "-": unreadable.
+std::optional<std::vector<GpuDevice>> devices_of(std::string_view text) {
+  const auto words = split(trim(text), ' ');
+  if (words.front() == "-") {
+    return std::nullopt;
+  }
+  if (words.front() == "both") {
+    return std::vector{device(0, "nvidia", true, ""), device(1, "amd", true, ""),
+                       device(2, "amd", true, "")};
+  }
+  if (words.front() == "amd") {
+    const auto counts = split(words[1], '+');
+    return amd(parse_int<int>(counts[0]).value(),
+               counts.size() > 1 ? parse_int<int>(counts[1]).value() : 0);
+  }
+  std::vector<int> minors;
+  for (const auto& minor : items(words.size() > 1 ? words[1] : "", ',')) {
+    minors.push_back(parse_int<int>(minor).value());
+  }
+  return nvidia(minors, items(words.size() > 2 ? words[2] : "", ','));
+}
+
+// gres | vendor by gres.conf | its files | missing files | devices | status and reason | words
+constexpr const char* kTable = R"(
+By the device files of gres.conf
+gpu:a100:8 | nvidia | 0,1,2,3,4,5,6,7 | | nvidia 0,1,2,3,4,5,6,7 | True AllGPUsPresent | 8 GPUs
+gpu:a100:8 | nvidia | 0,1,2,3,4,5,6,7 | 5 | nvidia 0,1,2,3,4,6,7 | False GPUMissing | 8 GPUs & has 7: & /dev/nvidia5
+gpu:a:2,gpu:b:1 | | 0,1,2 | 0,2 | - | False GPUMissing | 3 GPUs & has 1: & /dev/nvidia0, /dev/nvidia2
+gpu:1 | | /dev/dri/renderD128 | /dev/dri/renderD128 | amd 0 | False GPUMissing | 1 GPU, & has 0: & renderD128
+fake GPUs: a file that exists is present, whatever it is
+gpu:a100:2 | | /dev/tty1,/dev/tty2 | | nvidia | True AllGPUsPresent | 2 GPUs
+gpu:a100:1 | nvidia | 0 | | nvidia | True AllGPUsPresent |
+the file has outlived its device
+gpu:a100:3 | nvidia | 0,1,2 | | nvidia 0,2 | False GPUMissing | has 2: & /dev/nvidia1
+one gres.conf for nodes of 4 and of 8
+gpu:a100:4 | nvidia | 0,1,2,3,4,5 | 4,5 | nvidia 0,1,2,3 | True AllGPUsPresent | 4 GPUs & more files & /dev/nvidia4, /dev/nvidia5
+gpu:a100:4 | nvidia | 0,1,2,3,4 | 3,4 | nvidia 0,1,2 | False GPUMissing | gres.conf & /dev/nvidia3, /dev/nvidia4
+more than Slurm uses
+gpu:a100:2 | nvidia | 0,1 | | nvidia 0,1,2,3 0000:86:00.0 | True AllGPUsPresent | not used by Slurm: 2 & 0000:86:00.0
+slices of GPUs
+gpu:a100_1g.5gb:7 | nvidia | 0 | | nvidia 0 | True AllGPUsPresent | gres.conf
+gpu:a100_1g.5gb:7 | nvidia | 0 | 0 | nvidia | False GPUMissing | gres.conf & /dev/nvidia0
+
+By the devices with a driver
+gpu:a100:4 | nvidia | | | nvidia 0,1,2,3 | True AllGPUsPresent | 4 GPUs
+gpu:a100:4 | nvidia | | | nvidia 0,1,2 0000:86:00.0 | False GPUMissing | has 3: & 0000:86:00.0 has no driver
+gpu:a100:8 | nvidia | | | nvidia 0,1,2,3,4,6,7 | False GPUMissing | has 7: & /dev/nvidia5
+gpu:a100:4 | nvidia | | | nvidia 0,1,2 | False GPUMissing | has 3: & 1 is not on the PCI bus
+gpu:a100:8 | nvidia | | | nvidia 0,2 0000:86:00.0,0000:87:00.0 | False GPUMissing | has 2: & 0000:86:00.0, 0000:87:00.0 & /dev/nvidia1 & 3 are not on the PCI bus
+gpu:mi300x:8 | amd | | | amd 7+1 | False GPUMissing | has 7: & 0000:17:00.0 has no driver
+gpu:mi300x:8 | amd | | | amd 8 | True AllGPUsPresent | 8 GPUs
+another vendor's do not count
+gpu:a100:2 | nvidia | | | amd 2 | False GPUMissing | has 0: & 2 are not on the PCI bus
+shards and slices are parts of GPUs
+gpu:h200:2,gpu:h200_3g.71gb:6,shard:h200:16,mps:200 | nvidia | | | nvidia 0,1,2 | True AllGPUsPresent | 2 GPUs
+gpu:h200:2,gpu:h200_3g.71gb:6 | nvidia | | | nvidia 0,1 | False GPUMissing | 2 GPUs and MIG slices & 1 is not on the PCI bus
+gres.conf tells nothing, the machine enough
+gpu:2 | | | | nvidia 0,1,2 | True AllGPUsPresent | not used by Slurm: 1
+gpu:2 | | | | nvidia 0 0000:86:00.0 | False GPUMissing | 0000:86:00.0
+
+What cannot be compared
+gpu:a100:2 | | | | nvidia | Unknown GPUDevicesUnspecified | 2 GPUs & File= & AutoDetect=
+gpu:a100:2 | | | | nvidia 0 | Unknown GPUDevicesUnspecified | 2 GPUs
+gpu:2 | | | | both | Unknown GPUDevicesUnspecified | 2 GPUs
+gpu:2 | intel | | | nvidia | Unknown GPUDevicesUnspecified | 2 GPUs
+gpu:2 | nvidia | | | - | Unknown GPUsUnreadable | PCI
+gpu:h200_3g.71gb:6 | nvidia | | | nvidia 0 | Unknown OnlyGPUSlices | slices (MIG)
+)";
+
+TEST(GpuConditionTest, Table) {
+  for (const auto line : split(kTable, '\n')) {
+    SCOPED_TRACE(line);
+    const auto row = split(line, '|');
+    if (row.size() == 1) {
+      continue;
+    }
+    ASSERT_EQ(row.size(), 7U);
+    HostFacts facts = good_facts();
+    facts.slurm.record->gres = gres_of(row[0]);
+    facts.slurm_conf.gpu_vendor = trim(row[1]);
+    facts.slurm_conf.gpu_files = each(files_of(row[2]));
+    facts.machine.missing_gpu_files = files_of(row[3]);
+    set_gpus(facts.machine, devices_of(row[4]));
+    const auto condition = gpu_condition(facts);
+    ASSERT_TRUE(condition);
+    EXPECT_TRUE(is_gpu_condition_of_ours(*condition));
+    EXPECT_EQ(condition->status + " " + condition->reason, trim(row[5])) << condition->message;
+    for (const auto& words : items(row[6], '&')) {
+      EXPECT_THAT(condition->message, ::testing::HasSubstr(words));
+    }
   }
 }
 

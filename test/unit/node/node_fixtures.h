@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rfc3339.h"
+#include "base/text.h"
 #include "node/facts.h"
 #include "node/node.h"
 #include "node/policy.h"
@@ -52,6 +53,23 @@ inline HostFacts good_facts() {
   facts.slurm_conf.node_name = "n1";
   facts.jobs = LocalJobs{};
   return facts;
+}
+
+// "gpu:a100:4,nic:2,gpu:h100:8:0-1": kind, type, number, sockets.
+inline std::vector<Gres> gres_of(std::string_view text) {
+  std::vector<Gres> out;
+  for (const auto item : split(trim(text), ',')) {
+    const auto parts = split(item, ':');
+    if (parts.size() < 2) {
+      continue;
+    }
+    Gres& gres = out.emplace_back();
+    gres.name = parts.front();
+    gres.type = parts.size() > 2 ? parts[1] : "";
+    gres.count = parse_int<std::int64_t>(parts[parts.size() > 2 ? 2 : 1]).value();
+    gres.sockets = parts.size() > 3 ? parts[3] : "";
+  }
+  return out;
 }
 
 // Nothing is known of the jobs here.
