@@ -53,6 +53,13 @@ class Scripted {
     const std::lock_guard lock(mutex_);
     return static_cast<int>(std::count(calls_.begin(), calls_.end(), call));
   }
+  // Calls that change something, whether they succeeded or not.
+  int writes() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(std::ranges::count_if(calls_, [](const std::string& call) {
+      return !call.starts_with("get ") && !call.starts_with("watch ");
+    }));
+  }
   void clear_calls() {
     const std::lock_guard lock(mutex_);
     calls_.clear();
@@ -108,7 +115,7 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     const std::lock_guard lock(mutex_);
     nodes_.erase(name);
   }
-  // An admission plugin: what it does to each patched Node.
+  // An admission plugin: what it does to each Node that is written.
   std::function<void(node::ObservedNode&)> admit = [](node::ObservedNode&) {};
   std::vector<node::NodePatch> patches() const {
     const std::lock_guard lock(mutex_);
@@ -140,6 +147,7 @@ class FakeNodeApi final : public kube::NodeApi, public Scripted {
     }
     created_.push_back(desired);
     node::ObservedNode node = observed(desired, now);
+    admit(node);
     node.uid = "node-uid-" + std::to_string(++uids_);
     node.resource_version = next_version();
     nodes_[desired.name] = node;

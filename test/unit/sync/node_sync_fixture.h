@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -76,8 +77,22 @@ class NodeSyncFixture : public ::testing::Test {
     return clock_.run(time, [this] { return step(); });
   }
   node::ObservedNode held() const { return api_.find("n1").value_or(node::ObservedNode{}); }
+  void want(const node::DesiredNode& node) { sync_->set_desired(node, clock_.now()); }
+  // The status of the one condition of that type.
+  std::string condition(const std::string& type) const {
+    for (const auto& one : held().conditions) {
+      if (one.condition.type == type) {
+        return one.condition.status;
+      }
+    }
+    return "";
+  }
   // The watch tells what the server holds.
   void tell(Seen type) { watch_.feed(type, {held()}); }
+  void somebody_changes(const std::function<void(node::ObservedNode&)>& edit) {
+    api_.change("n1", edit);
+    tell(Seen::kModified);
+  }
   void somebody_deletes_it() {
     const auto gone = held();
     api_.remove("n1");
