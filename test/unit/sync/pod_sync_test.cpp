@@ -14,7 +14,9 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -57,10 +59,31 @@ class PodSyncTest : public ::testing::Test {
     api_.put(pod);
     watch_.feed(Seen::kAdded, {pod});
   }
+  void bring_replicas(const std::string& owner, int count) {
+    for (int i = 0; i < count; ++i) {
+      bring(pod_of(owner, owner + "-" + std::to_string(i)));
+    }
+  }
+  // A controller that makes new pods as the old ones fail, until one has to wait.
+  void bring_hot_loop() {
+    for (int i = 0; i < 8; ++i) {
+      bring(pod_of("web", "web-" + std::to_string(i)));
+      step_after(seconds{2});
+    }
+    bring(pod_of("web", "web-late"));
+    ASSERT_GT(step(), clock_.now().steady + seconds{1});
+  }
   void mark_deleting(kube::Pod pod) {
     pod.deleting = true;
-    api_.put(pod);
-    watch_.feed(Seen::kModified, {pod});
+    bring(pod);
+  }
+  // Steps from wake-up to wake-up until so many have failed.
+  void run_until_failed(std::size_t count) {
+    const SteadyTime began = clock_.now().steady;
+    while (failed().size() < count && clock_.now().steady < began + minutes{5}) {
+      clock_.advance(std::max<Duration>(step() - clock_.now().steady, milliseconds{1}));
+    }
+    EXPECT_EQ(failed().size(), count);
   }
   std::vector<std::string> failed() const {
     std::vector<std::string> uids;
@@ -74,12 +97,13 @@ class PodSyncTest : public ::testing::Test {
     }
     return event_api_.events();
   }
-  int count_events(const std::string& kind, const std::string& reason) {
-    int count = 0;
-    for (const auto& event : events()) {
-      count += event.about.kind == kind && event.reason == reason ? 1 : 0;
-    }
-    return count;
+  // Events about the Node with that reason.
+  std::vector<kube::Event> node_events(const std::string& reason) {
+    auto out = events();
+    std::erase_if(out, [&reason](const kube::Event& event) {
+      return event.about.kind != "Node" || event.reason != reason;
+    });
+    return out;
   }
 
   fakes::FakeClock clock_;
@@ -97,16 +121,25 @@ TEST_F(PodSyncTest, NoPodsNoCalls) {
   EXPECT_THAT(api_.calls(), IsEmpty());
 }
 
-TEST_F(PodSyncTest, APendingPodIsFailedAtOnce) {
-  bring(pod("web"));
-  EXPECT_EQ(step(), kNever);
-  ASSERT_EQ(api_.failed().size(), 1U);
-  EXPECT_EQ(api_.failed().front().reason, "SlurmNodeNoPods");
-  EXPECT_EQ(api_.failed().front().message,
-            "node n1 belongs to Slurm cluster \"alps\" and runs no pods. Submit a Slurm job, or "
-            "remove spec.nodeName or the toleration that brought the pod here.");
-  EXPECT_EQ(api_.find("default", "web")->phase, "Failed");
-  EXPECT_EQ(sync_.rejected(), 1U);
+// One that runs is left over from a kubelet of this name.
+TEST_F(PodSyncTest, APodIsFailedAtOnceAndItsOwnerReadsWhy) {
+  for (const char* phase : {"Pending", "Running"}) {
+    const std::string name = std::string{"web-"} + phase;
+    bring(pod(name, phase));
+    EXPECT_EQ(step(), kNever);
+    EXPECT_EQ(api_.failed().back().uid, name + "-uid");
+    EXPECT_EQ(api_.failed().back().reason, "SlurmNodeNoPods");
+    EXPECT_THAT(api_.failed().back().message,
+                AllOf(HasSubstr("n1"), HasSubstr("cluster \"alps\""), HasSubstr("spec.nodeName")));
+    EXPECT_EQ(api_.find("default", name)->phase, "Failed");
+    EXPECT_THAT(
+        events(),
+        Contains(AllOf(Field(&kube::Event::namespace_name, "default"),
+                       Field(&kube::Event::about, Field(&kube::ObjectRef::uid, name + "-uid")),
+                       Field(&kube::Event::reason, "SlurmNodeNoPods"),
+                       Field(&kube::Event::type, "Warning"))));
+  }
+  EXPECT_EQ(sync_.rejected(), 2U);
   EXPECT_EQ(sync_.waiting(), 0U);
 }
 
@@ -114,19 +147,11 @@ TEST_F(PodSyncTest, TheClusterNameMayComeLater) {
   sync_.set_cluster("");
   bring(pod("web"));
   step();
-  EXPECT_TRUE(
-      api_.failed().back().message.starts_with("node n1 belongs to Slurm and runs no pods"));
+  EXPECT_THAT(api_.failed().back().message, Not(HasSubstr("cluster")));
   sync_.set_cluster("jura");
   bring(pod("web2"));
   step();
-  EXPECT_TRUE(
-      api_.failed().back().message.starts_with("node n1 belongs to Slurm cluster \"jura\""));
-}
-
-TEST_F(PodSyncTest, ARunningPodIsFailedToo) {  // left over from a kubelet of this name
-  bring(pod("web", "Running"));
-  step();
-  EXPECT_THAT(failed(), ElementsAre("web-uid"));
+  EXPECT_THAT(api_.failed().back().message, HasSubstr("cluster \"jura\""));
 }
 
 TEST_F(PodSyncTest, FinishedPodsAreLeftAlone) {
@@ -139,26 +164,24 @@ TEST_F(PodSyncTest, FinishedPodsAreLeftAlone) {
 TEST_F(PodSyncTest, TheEchoOfARejectionIsNotRejectedAgain) {
   bring(pod("web"));
   step();
-  auto echo = pod("web", "Failed");
-  watch_.feed(Seen::kModified, {echo});
+  watch_.feed(Seen::kModified, {pod("web", "Failed")});
   watch_.feed(Seen::kModified, {pod("other", "Failed")});
   step_after(seconds{1});
-  EXPECT_EQ(api_.calls().size(), 1U);
+  watch_.feed(Seen::kReplaced, {pod("web", "Failed")});
+  EXPECT_EQ(step_after(seconds{1}), kNever);
+  EXPECT_EQ(api_.writes(), 1);
 }
 
-// What holds it back by a finalizer, as the Job controller does, waits for a terminal phase.
 TEST_F(PodSyncTest, ADeletingPodFailsAndIsRemoved) {
   for (const char* phase : {"Pending", "Running", "Unknown", ""}) {
-    api_.clear_calls();
-    auto deleting = pod("web", phase);
-    deleting.deleting = true;
-    bring(deleting);
+    SCOPED_TRACE(phase);
+    mark_deleting(pod("web", phase));
+    const auto before = api_.failed().size();
     step();
-    EXPECT_THAT(api_.calls(), ElementsAre("set_failed default/web", "remove_now default/web"))
-        << phase;
+    EXPECT_EQ(api_.failed().size(), before + 1);
     EXPECT_EQ(api_.failed().back().reason, "SlurmNodeNoPods");
-    EXPECT_FALSE(api_.find("default", "web")) << phase;
-    watch_.feed(Seen::kDeleted, {deleting});
+    EXPECT_FALSE(api_.find("default", "web"));
+    watch_.feed(Seen::kDeleted, {pod("web", phase)});
   }
   EXPECT_EQ(sync_.finished(), 4U);
   EXPECT_EQ(sync_.rejected(), 0U);
@@ -167,38 +190,32 @@ TEST_F(PodSyncTest, ADeletingPodFailsAndIsRemoved) {
 
 TEST_F(PodSyncTest, ADeletingPodThatHasEndedIsRemoved) {
   for (const char* phase : {"Failed", "Succeeded"}) {
-    auto deleting = pod(std::string{"web-"} + phase, phase);
-    deleting.deleting = true;
-    bring(deleting);
+    mark_deleting(pod(std::string{"web-"} + phase, phase));
     step();
-    EXPECT_FALSE(api_.find("default", deleting.name)) << phase;
+    EXPECT_FALSE(api_.find("default", std::string{"web-"} + phase));
   }
   EXPECT_THAT(api_.failed(), IsEmpty());
   EXPECT_EQ(sync_.finished(), 2U);
+  bring(pod("rejected"));
+  step();
+  mark_deleting(pod("rejected", "Failed"));
+  step_after(seconds{1});
+  EXPECT_FALSE(api_.find("default", "rejected"));
+  EXPECT_EQ(api_.failed().size(), 1U);
 }
 
 TEST_F(PodSyncTest, ADeletingPodIsNotRemovedBeforeItsEndIsReported) {
   api_.fail_calls("set_failed", Error{Code::kUnavailable, "away"});
-  auto deleting = pod("web");
-  deleting.deleting = true;
-  bring(deleting);
-  EXPECT_EQ(step(), clock_.now().steady + seconds{2});
-  EXPECT_EQ(api_.count("remove_now default/web"), 0);
+  mark_deleting(pod("web"));
+  EXPECT_GT(step(), clock_.now().steady);
+  EXPECT_TRUE(api_.find("default", "web"));
   api_.fail_calls("remove_now", Error{Code::kUnavailable, "away"});
-  step_after(seconds{2});
+  step_after(minutes{1});
   EXPECT_TRUE(api_.find("default", "web"));
   api_.fail_calls("", std::nullopt);
   step_after(minutes{1});
   EXPECT_FALSE(api_.find("default", "web"));
-  EXPECT_EQ(api_.count("set_failed default/web"), 2) << "what was reported is not reported again";
-}
-
-TEST_F(PodSyncTest, ARejectedPodThatIsDeletedIsRemoved) {
-  bring(pod("web"));
-  step();
-  mark_deleting(pod("web", "Failed"));
-  step_after(seconds{1});
-  EXPECT_THAT(api_.calls(), ElementsAre("set_failed default/web", "remove_now default/web"));
+  EXPECT_EQ(api_.failed().size(), 1U) << "what was reported is not reported again";
 }
 
 // --- what is not seen is said
@@ -215,13 +232,13 @@ class PodSightTest : public PodSyncTest {
 
 TEST_F(PodSightTest, PodsThatCannotBeReadAreNamedOnce) {
   watch_.leave_out({"d/huge", "d/odd"});
-  EXPECT_THAT(logged({}), AllOf(HasSubstr("pod d/huge"), HasSubstr("pod d/odd")));
+  EXPECT_THAT(logged({}), AllOf(HasSubstr("d/huge"), HasSubstr("d/odd")));
   EXPECT_EQ(sync_.unreadable(), 2U);
   EXPECT_EQ(logged(minutes{5}), "");
   watch_.leave_out({"d/huge", "d/new"});
-  EXPECT_THAT(logged(minutes{5}), AllOf(HasSubstr("pod d/new"), Not(HasSubstr("d/huge"))));
+  EXPECT_THAT(logged(minutes{5}), AllOf(HasSubstr("d/new"), Not(HasSubstr("d/huge"))));
   watch_.leave_out({});
-  EXPECT_THAT(logged(minutes{5}), HasSubstr("can be read again"));
+  EXPECT_NE(logged(minutes{5}), "");
   EXPECT_EQ(sync_.unreadable(), 0U);
 }
 
@@ -230,13 +247,11 @@ TEST_F(PodSightTest, AWatchThatStaysAwayIsSaidOnceAndItsReturnToo) {
   watch_.fail(Error{Code::kDenied, "LIST /api/v1/pods: 403 Forbidden"});
   EXPECT_EQ(logged({}), "");
   EXPECT_FALSE(sync_.sees());
-  EXPECT_EQ(logged(seconds{14}), "") << "it may be over in a moment";
-  EXPECT_THAT(
-      logged(seconds{1}),
-      HasSubstr("cannot watch the pods bound to this node: LIST /api/v1/pods: 403 Forbidden"));
+  EXPECT_EQ(logged(seconds{10}), "") << "it may be over in a moment";
+  EXPECT_THAT(logged(seconds{20}), HasSubstr("403 Forbidden"));
   EXPECT_EQ(logged(minutes{5}), "");
   watch_.fail(std::nullopt);
-  EXPECT_THAT(logged(seconds{1}), HasSubstr("bound to this node again"));
+  EXPECT_NE(logged(seconds{1}), "");
   EXPECT_TRUE(sync_.sees());
 }
 
@@ -252,71 +267,61 @@ TEST_F(PodSightTest, AShortAbsenceIsNotSaid) {
 TEST_F(PodSyncTest, AFailedCallIsRetriedUntilItIsDone) {
   for (const Code code : {Code::kUnavailable, Code::kTimeout, Code::kDenied, Code::kInternal,
                           Code::kInvalid, Code::kConflict}) {
+    SCOPED_TRACE(static_cast<int>(code));
     const std::string name = std::string{"web-"} + std::to_string(static_cast<int>(code));
     api_.fail_next(Error{code, "no"}, 3);
     bring(pod(name));
     api_.clear_calls();
-    const auto start = clock_.now().steady;
     SteadyTime next = step();
-    EXPECT_EQ(next, start + seconds{2}) << static_cast<int>(code);
+    EXPECT_GT(next, clock_.now().steady);
+    EXPECT_LE(next, clock_.now().steady + seconds{5});
     EXPECT_EQ(sync_.waiting(), 1U);
     EXPECT_EQ(step(), next);  // not before
-    EXPECT_EQ(api_.calls().size(), 1U);
+    EXPECT_EQ(api_.writes(), 1);
     for (int tries = 0; tries < 3; ++tries) {
       next = step_after(next - clock_.now().steady);
     }
-    EXPECT_EQ(api_.find("default", name)->phase, "Failed") << static_cast<int>(code);
+    EXPECT_EQ(api_.find("default", name)->phase, "Failed");
     EXPECT_EQ(sync_.waiting(), 0U);
     EXPECT_EQ(next, kNever);
   }
 }
 
 TEST_F(PodSyncTest, ASilentApiServerHoldsUpATurnOnceAndNotForEachPod) {
-  for (int i = 0; i < 5; ++i) {
-    bring(pod("silent-" + std::to_string(i)));
-  }
+  bring_replicas("silent", 5);
   api_.fail_always(Error{Code::kTimeout, "PATCH pod: no answer in time"});
   EXPECT_LE(step(), clock_.now().steady) << "the others are due, after the other loops' turn";
-  EXPECT_EQ(api_.calls().size(), 1U);
+  EXPECT_EQ(api_.writes(), 1);
   step();
-  EXPECT_EQ(api_.calls().size(), 2U);
+  EXPECT_EQ(api_.writes(), 2);
   api_.fail_always(std::nullopt);
   clock_.advance(minutes{1});
   settle();
   EXPECT_EQ(failed().size(), 5U);
 }
 
-// It asked once, and means all of them.
 TEST_F(PodSyncTest, APauseThatTheApiServerAsksForIsKeptForAllPods) {
-  for (int i = 0; i < 5; ++i) {
-    bring(pod("busy-" + std::to_string(i)));
-  }
+  bring_replicas("busy", 5);
   api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
   const SteadyTime next = step();
   EXPECT_GE(next, clock_.now().steady + seconds{40});
   EXPECT_LE(next, clock_.now().steady + seconds{50});
   step_after(seconds{39});
-  EXPECT_EQ(api_.calls().size(), 1U);
+  EXPECT_EQ(api_.writes(), 1);
   clock_.advance(seconds{14});
   settle();
   EXPECT_EQ(failed().size(), 5U);
 }
 
-// A webhook that answers for one pod with a Status of its own.
 TEST_F(PodSyncTest, APodThatAlwaysFailsHoldsUpNoOther) {
-  for (int i = 0; i < 3; ++i) {
-    bring(pod("web-" + std::to_string(i)));
-  }
+  bring_replicas("web", 3);
   api_.fail_calls("set_failed default/web-0", Error{Code::kUnavailable, "429", seconds{20}});
-  for (int turns = 0; turns < 20; ++turns) {
-    clock_.advance(std::max<Duration>(step() - clock_.now().steady, seconds{0}));
-  }
-  EXPECT_EQ(failed().size(), 2U);
+  run_until_failed(2);
 }
 
-// A webhook or a quota that answers 429 for a whole namespace, with and without a pause of its own.
 TEST_F(PodSyncTest, PodsOfANamespaceThatAlwaysFailHoldUpNoOther) {
   for (const int asked : {0, 1, 5, 60}) {
+    SCOPED_TRACE(asked);
     Error error{Code::kUnavailable, "429"};
     if (asked > 0) {
       error.retry_after = seconds{asked};
@@ -328,38 +333,27 @@ TEST_F(PodSyncTest, PodsOfANamespaceThatAlwaysFailHoldUpNoOther) {
       bring(bad);
     }
     step();
-    const std::size_t before = failed().size();
     bring(pod(fmt::format("z-{}", asked)));
-    const SteadyTime began = clock_.now().steady;
-    while (failed().size() == before && clock_.now().steady < began + minutes{5}) {
-      clock_.advance(std::max<Duration>(step() - clock_.now().steady, milliseconds{1}));
-    }
-    EXPECT_EQ(failed().size(), before + 1) << asked;
+    run_until_failed(failed().size() + 1);
   }
 }
 
-// Two in a namespace with others: what has waited longest is tried first.
 TEST_F(PodSyncTest, TwoPodsThatAlwaysFailHoldUpNoOtherOfTheirNamespace) {
   for (const char* name : {"bad-1", "bad-2", "good"}) {
     bring(pod(name));
   }
   api_.fail_calls("set_failed default/bad-", Error{Code::kUnavailable, "429", seconds{60}});
-  const SteadyTime began = clock_.now().steady;
-  while (failed().empty() && clock_.now().steady < began + minutes{5}) {
-    clock_.advance(std::max<Duration>(step() - clock_.now().steady, seconds{0}));
-  }
+  run_until_failed(1);
   EXPECT_THAT(failed(), ElementsAre("good-uid"));
 }
 
-// Ten seconds for each call to a slow API server: the watchdog must not take that for a hang.
-TEST_F(PodSyncTest, AStepMakesFewCalls) {
-  for (int i = 0; i < 10; ++i) {
-    bring(pod("slow-" + std::to_string(i)));
-  }
+TEST_F(PodSyncTest, AStepMakesFewCallsThoughAllFailTogether) {
+  bring_replicas("slow", 10);
   EXPECT_LE(step(), clock_.now().steady);
-  EXPECT_EQ(api_.calls().size(), 4U);
+  EXPECT_LE(api_.writes(), 4);
   EXPECT_EQ(settle(), kNever);
-  EXPECT_EQ(api_.calls().size(), 10U);
+  EXPECT_EQ(failed().size(), 10U);
+  EXPECT_EQ(api_.writes(), 10);
 }
 
 TEST_F(PodSyncTest, RetriesAreAtMostHalfAMinuteApart) {
@@ -371,7 +365,7 @@ TEST_F(PodSyncTest, RetriesAreAtMostHalfAMinuteApart) {
     ASSERT_LE(next, clock_.now().steady + seconds{30});
     clock_.advance(next - clock_.now().steady);
   }
-  EXPECT_EQ(api_.calls().size(), 30U);
+  EXPECT_EQ(api_.writes(), 30);
 }
 
 TEST_F(PodSyncTest, APodThatIsGoneIsDoneWith) {
@@ -417,22 +411,6 @@ TEST_F(PodSyncTest, AListForgetsWhatVanishedAndFindsWhatWasMissed) {
   EXPECT_THAT(failed(), UnorderedElementsAre("kept-uid", "missed-uid"));
 }
 
-TEST_F(PodSyncTest, AListOfWhatIsDoneAlreadyCostsNothing) {
-  bring(pod("web"));
-  step();
-  watch_.feed(Seen::kReplaced, {pod("web", "Failed")});
-  EXPECT_EQ(step_after(seconds{1}), kNever);
-  EXPECT_EQ(api_.calls().size(), 1U);
-}
-
-TEST_F(PodSyncTest, TenReplicasThatComeTogetherAreFailedTogether) {
-  for (int i = 0; i < 10; ++i) {
-    bring(pod_of("web", "web-" + std::to_string(i)));
-  }
-  EXPECT_EQ(settle(), kNever);
-  EXPECT_EQ(api_.failed().size(), 10U);
-}
-
 TEST_F(PodSyncTest, AHotLoopSlowsDown) {
   int made = 0;
   const SteadyTime end = clock_.now().steady + minutes{10};
@@ -451,57 +429,35 @@ TEST_F(PodSyncTest, AHotLoopSlowsDown) {
   }
   EXPECT_GT(made, 64);
   EXPECT_LT(made, 100);
-  EXPECT_EQ(count_events("Node", "PodCreationLoop"), 1);
-  EXPECT_EQ(count_events("Node", "PodRejected"), 1);
+  EXPECT_EQ(node_events("PodCreationLoop").size(), 1U);
+  EXPECT_EQ(node_events("PodRejected").size(), 1U);
 }
 
 TEST_F(PodSyncTest, AHotLoopDoesNotDelayOthers) {
-  for (int i = 0; i < 8; ++i) {
-    bring(pod_of("web", "web-" + std::to_string(i)));
-    step_after(seconds{2});
-  }
-  bring(pod_of("web", "web-late"));
-  step();
+  bring_hot_loop();
   EXPECT_GT(sync_.waiting(), 0U);
-  const auto before = api_.failed().size();
+  const auto before = failed().size();
   bring(pod_of("other", "other-0"));
   bring(pod("bare"));
   step();
-  EXPECT_EQ(api_.failed().size(), before + 2);
+  EXPECT_EQ(failed().size(), before + 2);
 }
 
 TEST_F(PodSyncTest, APodThatWaitsIsRemovedAtOnceWhenItIsDeleted) {
-  for (int i = 0; i < 8; ++i) {
-    bring(pod_of("web", "web-" + std::to_string(i)));
-    step_after(seconds{2});
-  }
-  bring(pod_of("web", "web-late"));
-  ASSERT_GT(step(), clock_.now().steady + seconds{1});
+  bring_hot_loop();
   mark_deleting(pod_of("web", "web-late"));
   step_after(milliseconds{10});
   EXPECT_FALSE(api_.find("default", "web-late"));
 }
 
-TEST_F(PodSyncTest, EventsOfOneControllerAreOneOnTheNode) {
-  for (int i = 0; i < 12; ++i) {
-    bring(pod_of("web", "web-" + std::to_string(i)));
-  }
+TEST_F(PodSyncTest, EventsOfAControllerOrANamespaceAreOneOnTheNode) {
+  bring_replicas("web", 12);
   settle();
-  int counted = 0;
-  for (const auto& event : events()) {
-    if (event.about.kind == "Node") {
-      EXPECT_EQ(event.reason, "PodRejected");
-      EXPECT_EQ(event.about.name, "n1");
-      EXPECT_THAT(event.message,
-                  ::testing::HasSubstr("rejected pod default/web-0 (of ReplicaSet web)"));
-      counted += event.count;
-    }
-  }
-  EXPECT_EQ(counted, 12);
-  EXPECT_EQ(count_events("Node", "PodRejected"), 1);
-}
-
-TEST_F(PodSyncTest, BarePodsOfANamespaceAreOneEventOnTheNode) {
+  ASSERT_EQ(node_events("PodRejected").size(), 1U);
+  const auto event = node_events("PodRejected").front();
+  EXPECT_EQ(event.about.name, "n1");
+  EXPECT_THAT(event.message, AllOf(HasSubstr("default/web-0"), HasSubstr("ReplicaSet web")));
+  EXPECT_EQ(event.count, 12);
   for (int i = 0; i < 12; ++i) {
     bring(pod("bare-" + std::to_string(i)));
   }
@@ -509,7 +465,7 @@ TEST_F(PodSyncTest, BarePodsOfANamespaceAreOneEventOnTheNode) {
   other.namespace_name = "other";
   bring(other);
   settle();
-  EXPECT_EQ(count_events("Node", "PodRejected"), 2);
+  EXPECT_EQ(node_events("PodRejected").size(), 3U);
 }
 
 TEST_F(PodSyncTest, AStormOfPodsDelaysNoNewsOfTheNode) {
@@ -517,32 +473,12 @@ TEST_F(PodSyncTest, AStormOfPodsDelaysNoNewsOfTheNode) {
     bring(pod_of("forged-" + std::to_string(i), "pod-" + std::to_string(i)));
   }
   settle();
-  while (event_sink_.step(clock_.now()) <= clock_.now().steady) {
-  }
+  events();
   for (int i = 0; i < 10; ++i) {
     event_sink_.emit({"Node", "", "n1", "n1"}, false, "SlurmDrained", "words", std::to_string(i),
                      clock_.now());
   }
-  while (event_sink_.step(clock_.now()) <= clock_.now().steady) {
-  }
-  EXPECT_EQ(count_events("Node", "SlurmDrained"), 10);
-}
-
-TEST_F(PodSyncTest, TheOwnerOfAPodReadsWhyOnThePod) {
-  bring(pod("web"));
-  step();
-  bool found = false;
-  for (const auto& event : events()) {
-    if (event.about.kind == "Pod") {
-      found = true;
-      EXPECT_EQ(event.namespace_name, "default");
-      EXPECT_EQ(event.about.name, "web");
-      EXPECT_EQ(event.about.uid, "web-uid");
-      EXPECT_EQ(event.reason, "SlurmNodeNoPods");
-      EXPECT_EQ(event.type, "Warning");
-    }
-  }
-  EXPECT_TRUE(found);
+  EXPECT_EQ(node_events("SlurmDrained").size(), 10U);
 }
 
 TEST_F(PodSyncTest, AFailedRejectionIsNoEvent) {
