@@ -23,6 +23,9 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr const char* kHead = "apiVersion: slurmlet.io/v1alpha1\nkind: SlurmletConfiguration\n";
+constexpr const char* kFile = "/etc/slurmlet/config.yaml";
+
+std::string file(const std::string& body) { return kHead + body; }
 
 TEST(LoadTest, VirtualKubeletsCommandLineIsEnough) {
   FakeSources sources;
@@ -42,10 +45,9 @@ TEST(LoadTest, FlagsWinOverEnvironmentOverFileOverDefaults) {
   FakeSources sources;
   const std::vector<std::string> plain = {"print-node"};
   EXPECT_EQ(loaded(sources, plain).endpoint.port, 10250);
-  sources.files["/etc/slurmlet/config.yaml"] =
-      std::string(kHead) + "endpoint: {port: 1}\nnode: {ip: 192.0.2.1}\n";
+  sources.files[kFile] = file("endpoint: {port: 1}\nnode: {ip: 192.0.2.1}\n");
   EXPECT_EQ(loaded(sources, plain).endpoint.port, 1);
-  EXPECT_EQ(loaded(sources, plain).config_file, "/etc/slurmlet/config.yaml");
+  EXPECT_EQ(loaded(sources, plain).config_file, kFile);
   sources.environment["KUBELET_PORT"] = "2";
   EXPECT_EQ(loaded(sources, plain).endpoint.port, 2);
   EXPECT_EQ(loaded(sources, {"print-node", "--port", "3"}).endpoint.port, 3);
@@ -54,13 +56,12 @@ TEST(LoadTest, FlagsWinOverEnvironmentOverFileOverDefaults) {
 
 TEST(LoadTest, DropInsFollowTheFileInTheOrderOfTheirNames) {
   FakeSources sources;
-  const std::string head = kHead;
-  sources.files["/etc/slurmlet/config.yaml"] =
-      head + "endpoint: {port: 1}\nnode: {ip: 192.0.2.1, labels: {rack: r1, row: \"1\"}}\n";
+  sources.files[kFile] =
+      file("endpoint: {port: 1}\nnode: {ip: 192.0.2.1, labels: {rack: r1, row: \"1\"}}\n");
   sources.files["/etc/slurmlet/config.d/20-b.yaml"] =
-      head + "endpoint: {port: 3}\nnode: {labels: {row: \"3\"}, recreateAfter: never}\n";
+      file("endpoint: {port: 3}\nnode: {labels: {row: \"3\"}, recreateAfter: never}\n");
   sources.files["/etc/slurmlet/config.d/10-a.yaml"] =
-      head + "endpoint: {port: 2}\nnode: {labels: {row: \"2\", hall: h1}, recreateAfter: 10m}\n";
+      file("endpoint: {port: 2}\nnode: {labels: {row: \"2\", hall: h1}, recreateAfter: 10m}\n");
   sources.files["/etc/slurmlet/config.d/.hidden.yaml"] = "broken";
   sources.files["/etc/slurmlet/config.d/30-c.yaml.orig"] = "broken";
   const Settings settings = loaded(sources, {"print-node"});
@@ -71,11 +72,10 @@ TEST(LoadTest, DropInsFollowTheFileInTheOrderOfTheirNames) {
   EXPECT_THAT(settings.drop_ins,
               ElementsAre("/etc/slurmlet/config.d/10-a.yaml", "/etc/slurmlet/config.d/20-b.yaml"));
   // Whoever names another file means its drop-ins too.
-  sources.files["/srv/x.yaml"] = head;
-  sources.files["/srv/x.d/a.yaml"] = head + "endpoint: {port: 7}\n";
+  sources.files["/srv/x.yaml"] = kHead;
+  sources.files["/srv/x.d/a.yaml"] = file("endpoint: {port: 7}\n");
   EXPECT_EQ(loaded(sources, {"print-node", "--config", "/srv/x.yaml"}).endpoint.port, 7);
-  // The file itself may be absent.
-  sources.files.erase("/etc/slurmlet/config.yaml");
+  sources.files.erase(kFile);  // may be absent
   EXPECT_EQ(loaded(sources, {"print-node"}).endpoint.port, 3);
 }
 
@@ -113,67 +113,54 @@ TEST(LoadTest, NullInADropInIsTheDefaultAgain) {
   EXPECT_EQ(with("node: {labels: null}\n").node.labels, (TextMap{{"hall", "h1"}}));
 }
 
-// Unset, each of them would let more be trusted than its author meant.
 TEST(LoadTest, AnEmptyTextIsAnErrorWhereItDecidesTrust) {
   const std::pair<const char*, const char*> kKeys[] = {{"kubernetes", "caFile"},
                                                        {"kubernetes", "caData"},
                                                        {"kubernetes", "caCertHashes"},
                                                        {"endpoint", "clientCAFile"}};
   for (const auto& [group, key] : kKeys) {
-    for (const char* value : {"\"\"", "''", ""}) {
-      FakeSources sources;
-      sources.files["/etc/slurmlet/config.yaml"] =
-          fmt::format("{}{}:\n  {}: {}\n", kHead, group, key, value);
-      EXPECT_THAT(sources.error_with({"print-node"}),
-                  HasSubstr(fmt::format("{}.{} is empty; fill it, or remove it", group, key)));
-    }
+    const std::string full = fmt::format("{}.{}", group, key);
     FakeSources sources;
-    sources.files["/etc/slurmlet/config.yaml"] =
-        fmt::format("{}{}: {{{}: null}}\n", kHead, group, key);
+    for (const char* value : {"\"\"", "''", ""}) {
+      sources.files[kFile] = file(fmt::format("{}:\n  {}: {}\n", group, key, value));
+      EXPECT_THAT(sources.error_with({"print-node"}), HasSubstr(full + " is empty"));
+    }
+    sources.files[kFile] = file(fmt::format("{}: {{{}: null}}\n", group, key));
     EXPECT_EQ(sources.error_with({"print-node"}), "") << "the documented word for its default";
-    const std::string flag{find_row(fmt::format("{}.{}", group, key))->flag};
-    EXPECT_EQ(FakeSources{}.error_with({"print-node", flag + "="}),
-              flag + " is empty; fill it, or remove it");
+    const std::string flag{find_row(full)->flag};
+    EXPECT_THAT(FakeSources{}.error_with({"print-node", flag + "="}),
+                HasSubstr(flag + " is empty"));
   }
 }
 
-// Files as they are, with what would hang a start or be passed over in silence.
 TEST(LoadTest, WhatIsNoFileOrNoDirectoryIsAnError) {
-  const auto problem = [](const fakes::TempTree& tree) {
+  for (const char* odd : {"c.yaml", "c.d/a.yaml", "c.d"}) {
+    fakes::TempTree tree;
+    tree.file("c.yaml", kHead).file("c.d/keep.yaml", kHead).remove(odd);
+    if (std::string_view{odd} == "c.d") {
+      tree.file("c.d", kHead);
+    } else {
+      ASSERT_EQ(::mkfifo(tree.path(odd).c_str(), 0600), 0);
+    }
     ParsedCommandLine command;
     command.subcommand = "print-node";
     command.config_file = tree.path("c.yaml").string();
     const auto settings = load(
         command, [](const std::string&) { return std::nullopt; }, read_whole_file(),
         read_directory());
-    return settings ? std::string{} : settings.error().message;
-  };
-  const auto make_fifo = [](const std::filesystem::path& path) {
-    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  };
-  fakes::TempTree file;
-  make_fifo(file.path("c.yaml"));
-  EXPECT_EQ(problem(file),
-            fmt::format("--config {0}: {0} is not a regular file", file.path("c.yaml").string()));
-  fakes::TempTree drop_in;
-  drop_in.file("c.yaml", kHead).file("c.d/keep.yaml", kHead);
-  make_fifo(drop_in.path("c.d/a.yaml"));
-  EXPECT_EQ(problem(drop_in),
-            fmt::format("{0}: {0} is not a regular file", drop_in.path("c.d/a.yaml").string()));
-  fakes::TempTree no_directory;
-  no_directory.file("c.yaml", kHead).file("c.d", kHead);
-  EXPECT_EQ(problem(no_directory),
-            fmt::format("{0}: {0} is not a directory", no_directory.path("c.d").string()));
+    ASSERT_FALSE(settings) << odd;
+    EXPECT_THAT(settings.error().message, HasSubstr(tree.path(odd).string() + " is not a "));
+  }
 }
 
 TEST(LoadTest, ProblemsOfADropInNameIt) {
   FakeSources sources;
-  sources.files["/etc/slurmlet/config.d/a.yaml"] = std::string(kHead) + "endpoint: {port: x}\n";
+  sources.files["/etc/slurmlet/config.d/a.yaml"] = file("endpoint: {port: x}\n");
   sources.files["/etc/slurmlet/config.d/b.yaml"] = "node: {}\n";
   sources.unreadable["/etc/slurmlet/config.d/a.yaml.not"] = "";
-  const std::string problems = sources.error_with({"print-node"});
-  EXPECT_THAT(problems, HasSubstr("/etc/slurmlet/config.d/a.yaml:3:18: endpoint.port is text"));
-  EXPECT_THAT(problems, HasSubstr("/etc/slurmlet/config.d/b.yaml:1:1: \"apiVersion: "));
+  EXPECT_THAT(sources.error_with({"print-node"}),
+              AllOf(HasSubstr("/etc/slurmlet/config.d/a.yaml:3:18: endpoint.port"),
+                    HasSubstr("/etc/slurmlet/config.d/b.yaml:1:1: \"apiVersion: ")));
   sources.files = {{"/etc/slurmlet/config.d/a.yaml", ""}};
   sources.unreadable = {{"/etc/slurmlet/config.d/a.yaml", "open: Permission denied"}};
   EXPECT_EQ(sources.error_with({"print-node"}),
@@ -190,15 +177,6 @@ TEST(LoadTest, TheProxyOfTheEnvironmentIsTaken) {
   EXPECT_EQ(settings.kubernetes.https_proxy, "http://user:secret@up:1");
   EXPECT_EQ(settings.kubernetes.no_proxy, "up.example");
   EXPECT_THAT(effective_settings_json(settings), ::testing::Not(HasSubstr("secret")));
-}
-
-TEST(LoadTest, RecreateAfterMeansNothingWithRecreateNever) {
-  FakeSources sources;
-  EXPECT_THAT(sources.error_with(
-                  {"print-node", "--node-recreate", "never", "--node-recreate-after", "10m"}),
-              HasSubstr("--node-recreate-after is set, but node.recreate is never"));
-  EXPECT_EQ(loaded(sources, {"print-node", "--node-recreate-after", "never"}).node.recreate_after,
-            std::nullopt);
 }
 
 TEST(LoadTest, EveryVariableOfTheTableReachesItsSetting) {
@@ -226,23 +204,11 @@ TEST(LoadTest, EveryVariableOfTheTableReachesItsSetting) {
   }
 }
 
-TEST(LoadTest, BadVariablesAreNamed) {
-  FakeSources sources;
-  sources.environment["KUBELET_PORT"] = "http";
-  sources.environment["VKUBELET_POD_IP"] = "pod";
-  EXPECT_EQ(
-      sources.error_with({"print-node"}),
-      "environment variable VKUBELET_POD_IP is \"pod\"; it must be one IPv4 or IPv6 address, or "
-      "one of each with a comma between\n"
-      "environment variable KUBELET_PORT is \"http\"; it must be a whole number");
-}
-
 TEST(LoadTest, TheServingCertificateOfVirtualKubeletIsCarried) {
   FakeSources sources;
   sources.environment["APISERVER_CERT_LOCATION"] = "/pki/tls.crt";
-  EXPECT_EQ(sources.error_with({"print-node"}),
-            "environment variable APISERVER_CERT_LOCATION is set, but endpoint.keyFile is not; set "
-            "both or none");
+  EXPECT_THAT(sources.error_with({"print-node"}),
+              AllOf(HasSubstr("APISERVER_CERT_LOCATION"), HasSubstr("endpoint.keyFile")));
   sources.environment["APISERVER_KEY_LOCATION"] = "/pki/tls.key";
   const Settings settings = loaded(sources, {"print-node"});
   EXPECT_EQ(settings.endpoint.certificate_file, "/pki/tls.crt");
@@ -270,27 +236,10 @@ TEST(LoadTest, InAPodTheServiceAccountIsUsed) {
   EXPECT_EQ(settings.kubernetes.ca_file, "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt");
   sources.environment["KUBERNETES_SERVICE_HOST"] = "fd00::1";
   EXPECT_EQ(loaded(sources, {"run"}).kubernetes.server, "https://[fd00::1]:443");
-  const Settings own = loaded(sources, {"run", "--kubeconfig=/k"});
-  EXPECT_EQ(own.kubernetes.server, "");
-  EXPECT_EQ(own.kubernetes.token_file, "");
-}
-
-TEST(LoadTest, RunNeedsAnApiServerAndACredential) {
-  const FakeSources sources;
-  EXPECT_THAT(sources.error_with({"run"}),
-              HasSubstr("no API server is configured; set --kubeconfig"));
-  EXPECT_EQ(sources.error_with({"print-node"}), "");
-  EXPECT_THAT(sources.error_with({"run", "--kubernetes-server=https://a"}),
-              HasSubstr("--kubernetes-server is set without a credential"));
-  EXPECT_EQ(
-      sources.error_with({"run", "--kubernetes-server=https://a", "--kubernetes-token-file=/t"}),
-      "");
-  EXPECT_THAT(sources.error_with(
-                  {"run", "--kubernetes-server=https://a", "--kubernetes-certificate-file=/c"}),
-              HasSubstr("--kubernetes-certificate-file is set, but kubernetes.keyFile is not"));
-  EXPECT_THAT(sources.error_with({"run", "--kubernetes-server=https://a", "--kubeconfig=/k",
-                                  "--kubernetes-token-file=/t"}),
-              HasSubstr("--kubeconfig and --kubernetes-server are both set"));
+  for (const char* own : {"--kubeconfig=/k", "--bootstrap-kubeconfig=/b"}) {
+    EXPECT_EQ(loaded(sources, {"run", own}).kubernetes.server, "");
+    EXPECT_EQ(loaded(sources, {"run", own}).kubernetes.token_file, "");
+  }
 }
 
 TEST(LoadTest, ABootstrapLeavesItsResultInTheStateDirectory) {
@@ -309,160 +258,101 @@ TEST(LoadTest, ABootstrapLeavesItsResultInTheStateDirectory) {
   EXPECT_EQ(loaded({}, {"run", "--kubeconfig=/k"}).kubernetes.kubeconfig, "/k");
 }
 
-TEST(LoadTest, InAPodABootstrapKubeconfigWins) {
-  FakeSources sources;
-  sources.environment["KUBERNETES_SERVICE_HOST"] = "10.96.0.1";
-  sources.environment["KUBERNETES_SERVICE_PORT"] = "443";
-  EXPECT_EQ(loaded(sources, {"run", "--bootstrap-kubeconfig=/b"}).kubernetes.server, "");
+// Command line => words of the problem, all of them; "-": none.
+constexpr const char* kCommandLines = R"(
+run => no API server & --kubeconfig
+print-node => -
+run --kubernetes-server=https://a => --kubernetes-server & without a credential
+run --kubernetes-server=https://a --kubernetes-token-file=/t => -
+run --kubernetes-server=https://a --kubernetes-certificate-file=/c => --kubernetes-certificate-file & kubernetes.keyFile
+run --kubernetes-server=https://a --kubeconfig=/k --kubernetes-token-file=/t => --kubeconfig and --kubernetes-server
+run --bootstrap-kubeconfig=/b --bootstrap-token-file=/t => --bootstrap-kubeconfig and --bootstrap-token-file
+run --bootstrap-kubeconfig=/b --kubernetes-server=https://a => --bootstrap-kubeconfig and --kubernetes-server
+run --bootstrap-token-file=/t => --bootstrap-token-file & without kubernetes.server
+run --kubernetes-server=https://a --bootstrap-token-file=/t --kubernetes-ca-file=/ca --discovery-token-ca-cert-hash=HASH => --discovery-token-ca-cert-hash and --kubernetes-ca-file
+run --kubernetes-server=https://a --bootstrap-token-file=/t --discovery-token-ca-cert-hash=sha256:12 => sha256: and 64 hexadecimal digits
+run --kubeconfig=/k --discovery-token-ca-cert-hash=HASH => without kubernetes.bootstrapTokenFile
+run --kubernetes-server=https://a --bootstrap-token-file=/t --kubernetes-token-file=/u => --bootstrap-token-file and --kubernetes-token-file
+run --kubernetes-server=https://a --bootstrap-token-file=/t --kubernetes-ca-data=/ca => --kubernetes-ca-data & PEM
+print-node --node-recreate=never --node-recreate-after=10m => --node-recreate-after & node.recreate is never
+print-node --node-recreate-after=never => -
+print-node --slurm-command-timeout=60s => --slurm-command-timeout is 1m & slurm.pollInterval, which is 1m
+print-node --slurm-poll-interval=10s --slurm-command-timeout=15s => --slurm-command-timeout is 15s & slurm.pollInterval, which is 10s
+print-node --slurm-stale-after=30s => slurm.pollInterval is 1m & slurm.staleAfter, which is 30s
+print-node --slurm-max-backoff=30s => --slurm-max-backoff is 30s & slurm.pollInterval, which is 1m
+print-node --kubernetes-lease-duration=10500ms => --kubernetes-lease-duration is 10s500ms & whole seconds
+print-node --kubernetes-certificate-duration=599s => --kubernetes-certificate-duration is 9m59s & at least 10m, or 0s
+print-node --kubernetes-certificate-duration=600500ms => --kubernetes-certificate-duration is 10m500ms & whole seconds
+print-node --healthz-port=10250 => --healthz-port is 10250 & endpoint.port
+print-node --slurm-source=rest => --slurm-source is "rest" & removed in 0.2 & auto & slurmSource: rest
+print-node --slurm-source=cli => --slurm-source is "cli" & removed in 0.2 & scontrol
+print-node --slurm-source=feed => --slurm-source is "feed" & removed in 0.2 & slurmlet-operator
+print-node --slurm-source=scontol => --slurm-source is "scontol" & auto, operator, scontrol & did you mean "scontrol"?
+print-node --cpu-affinity=slurmd => --cpu-affinity was removed in 0.2 & CPUAffinity=
+print-node --port=x --node-unschedulable=maybe --node-labels=a --slurm-poll-interval=-1s => --port is "x" & --node-labels has "a" & KEY=VALUE & --node-unschedulable is "maybe" & --slurm-poll-interval is -1s & at least 1s
+print-node --node-labels=node-role.kubernetes.io/a=,kubernetes.io/b=,c=1,c=2 => "node-role.kubernetes.io/a" & "kubernetes.io/b" & has "c" twice
+print-node --config=/c.yaml => --config /c.yaml & No such file or directory
+)";
+
+TEST(LoadTest, SettingsMustFitTogether) {
+  for (const auto line : split(kCommandLines, '\n')) {
+    const auto arrow = line.find(" => ");
+    if (arrow == line.npos) {
+      continue;
+    }
+    std::vector<std::string> arguments;
+    for (const auto word : split(line.substr(0, arrow), ' ')) {
+      arguments.emplace_back(word);
+      if (const auto hash = arguments.back().find("HASH"); hash != std::string::npos) {
+        arguments.back().replace(hash, 4, "sha256:" + std::string(64, 'a'));
+      }
+    }
+    const std::string problem = FakeSources{}.error_with(arguments);
+    const auto wanted = line.substr(arrow + 4);
+    EXPECT_EQ(problem.empty(), wanted == "-") << line << "\n" << problem;
+    for (const auto words : split(wanted == "-" ? "" : wanted, '&')) {
+      EXPECT_THAT(problem, HasSubstr(std::string{trim(words)})) << line;
+    }
+  }
 }
-
-struct BootstrapMistake {
-  const char* name;
-  std::vector<std::string> arguments;
-  const char* problem;
-};
-
-class BootstrapMistakeTest : public ::testing::TestWithParam<BootstrapMistake> {};
-
-TEST_P(BootstrapMistakeTest, IsRefused) {
-  EXPECT_THAT(FakeSources{}.error_with(GetParam().arguments), HasSubstr(GetParam().problem));
-}
-
-const std::string kHash = "sha256:" + std::string(64, 'a');
-
-INSTANTIATE_TEST_SUITE_P(
-    LoadTest, BootstrapMistakeTest,
-    ::testing::Values(
-        BootstrapMistake{"TwoTokens",
-                         {"run", "--bootstrap-kubeconfig=/b", "--bootstrap-token-file=/t"},
-                         "--bootstrap-kubeconfig and --bootstrap-token-file are both set"},
-        BootstrapMistake{"TwoServers",
-                         {"run", "--bootstrap-kubeconfig=/b", "--kubernetes-server=https://a"},
-                         "--bootstrap-kubeconfig and --kubernetes-server are both set"},
-        BootstrapMistake{"NoServer",
-                         {"run", "--bootstrap-token-file=/t"},
-                         "--bootstrap-token-file is set without kubernetes.server"},
-        BootstrapMistake{"HashAndFile",
-                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
-                          "--kubernetes-ca-file=/ca", "--discovery-token-ca-cert-hash=" + kHash},
-                         "--discovery-token-ca-cert-hash and --kubernetes-ca-file are both set"},
-        BootstrapMistake{"BadHash",
-                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
-                          "--discovery-token-ca-cert-hash=sha256:12"},
-                         "must be sha256: and 64 hexadecimal digits"},
-        BootstrapMistake{"HashWithoutToken",
-                         {"run", "--kubeconfig=/k", "--discovery-token-ca-cert-hash=" + kHash},
-                         "is set without kubernetes.bootstrapTokenFile"},
-        BootstrapMistake{"TwoCredentials",
-                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
-                          "--kubernetes-token-file=/u"},
-                         "--bootstrap-token-file and --kubernetes-token-file are both set"},
-        BootstrapMistake{"CaThatIsNone",
-                         {"run", "--kubernetes-server=https://a", "--bootstrap-token-file=/t",
-                          "--kubernetes-ca-data=/ca"},
-                         "--kubernetes-ca-data contains no PEM certificate"}),
-    [](const auto& row) { return row.param.name; });
 
 TEST(LoadTest, WhatIsLeftAloneFollowsThePollInterval) {
-  const auto quick = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=2s"});
-  ASSERT_TRUE(quick.has_value());
-  EXPECT_EQ(quick->slurm.command_timeout, std::chrono::milliseconds{1500});
-  const auto rare = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=10m"});
-  ASSERT_TRUE(rare.has_value());
-  EXPECT_EQ(rare->slurm.command_timeout, std::chrono::seconds{15});
-  EXPECT_FALSE(rare->slurm.stale_after) << "auto";
-  const auto usual = FakeSources{}.load_with({"print-node", "--slurm-poll-interval=auto"});
-  ASSERT_TRUE(usual.has_value());
-  EXPECT_FALSE(usual->slurm.poll_interval);
+  const auto with = [](const char* interval) {
+    return loaded({}, {"print-node", std::string{"--slurm-poll-interval="} + interval}).slurm;
+  };
+  EXPECT_LT(with("2s").command_timeout, std::chrono::seconds{2});
+  EXPECT_EQ(with("10m").command_timeout, Settings{}.slurm.command_timeout);
+  EXPECT_FALSE(with("10m").stale_after) << "auto";
+  EXPECT_FALSE(with("auto").poll_interval);
 }
 
 TEST(LoadTest, WarnsOfACertificateThatAnOutageOutlasts) {
   const auto warnings = [](const char* duration) {
-    const auto settings = FakeSources{}.load_with(
-        {"print-node", std::string{"--kubernetes-certificate-duration="} + duration});
-    return settings ? settings->warnings : std::vector<std::string>{settings.error().message};
+    return loaded({}, {"print-node", std::string{"--kubernetes-certificate-duration="} + duration})
+        .warnings;
   };
-  EXPECT_THAT(warnings("23h"),
-              ElementsAre(HasSubstr("--kubernetes-certificate-duration is 23h: a node that is off, "
-                                    "or without the API server, for longer")));
+  EXPECT_THAT(warnings("23h"), ElementsAre(HasSubstr("--kubernetes-certificate-duration is 23h")));
   EXPECT_THAT(warnings("24h"), IsEmpty());
   EXPECT_THAT(warnings("0s"), IsEmpty());
 }
 
-TEST(LoadTest, SettingsMustFitTogether) {
-  struct Row {
-    std::vector<std::string> flags;
-    const char* problem;
-  };
-  const Row kRows[] = {
-      {{"--slurm-command-timeout=60s"},
-       "--slurm-command-timeout is 1m; it must be shorter than slurm.pollInterval, which is 1m"},
-      {{"--slurm-poll-interval=10s", "--slurm-command-timeout=15s"},
-       "--slurm-command-timeout is 15s; it must be shorter than slurm.pollInterval, which is 10s"},
-      {{"--slurm-stale-after=30s"},
-       "slurm.pollInterval is 1m; it must be shorter than slurm.staleAfter, which is 30s"},
-      {{"--slurm-max-backoff=30s"},
-       "--slurm-max-backoff is 30s; it must not be shorter than slurm.pollInterval, which is 1m"},
-      {{"--kubernetes-lease-duration=10500ms"},
-       "--kubernetes-lease-duration is 10s500ms; a lease lasts whole seconds"},
-      {{"--kubernetes-certificate-duration=599s"},
-       "--kubernetes-certificate-duration is 9m59s; it must be whole seconds and at least 10m, or "
-       "0s"},
-      {{"--kubernetes-certificate-duration=600500ms"},
-       "--kubernetes-certificate-duration is 10m500ms; it must be whole seconds and at least 10m, "
-       "or 0s"},
-      {{"--healthz-port=10250"},
-       "--healthz-port is 10250, the same as endpoint.port; choose another, or 0 for "
-       "none"},
-      {{"--slurm-source=rest"},
-       "--slurm-source is \"rest\", which was removed in 0.2: leave slurm.source at auto; "
-       "slurmrestd is now queried by slurmlet-operator (slurmSource: rest)"},
-      {{"--slurm-source=cli"},
-       "--slurm-source is \"cli\", which was removed in 0.2: set slurm.source to scontrol, or "
-       "leave it at auto"},
-      {{"--slurm-source=feed"},
-       "--slurm-source is \"feed\", which was removed in 0.2: run slurmlet-operator, and set "
-       "slurm.source to operator or auto"},
-  };
-  for (const auto& row : kRows) {
-    auto arguments = row.flags;
-    arguments.insert(arguments.begin(), "print-node");
-    EXPECT_EQ(FakeSources{}.error_with(arguments), row.problem);
-  }
-}
-
-TEST(LoadTest, BadFlagsAreNamed) {
-  EXPECT_EQ(FakeSources{}.error_with({"print-node", "--port=x", "--node-unschedulable=maybe",
-                                      "--node-labels=a", "--slurm-poll-interval=-1s"}),
-            "--port is \"x\"; it must be a whole number\n"
-            "--node-labels has \"a\"; it must be KEY=VALUE,KEY=VALUE\n"
-            "--node-unschedulable is \"maybe\"; it must be true or false\n"
-            "--slurm-poll-interval is -1s; it must be at least 1s");
-  EXPECT_THAT(FakeSources{}.error_with({"print-node", "--node-labels",
-                                        "node-role.kubernetes.io/a=,kubernetes.io/b=,c=1,c=2"}),
-              AllOf(HasSubstr("\"node-role.kubernetes.io/a\""), HasSubstr("\"kubernetes.io/b\""),
-                    HasSubstr("has \"c\" twice")));
-}
-
-TEST(LoadTest, TheDefaultFileMayBeAbsentButNotANamedOne) {
+TEST(LoadTest, TheDefaultFileMayBeAbsentButNotUnreadable) {
   FakeSources sources;
   EXPECT_EQ(sources.error_with({"print-node"}), "");
-  EXPECT_EQ(sources.error_with({"print-node", "--config=/c.yaml"}),
-            "--config /c.yaml: open /c.yaml: No such file or directory");
-  sources.unreadable["/etc/slurmlet/config.yaml"] =
-      "open /etc/slurmlet/config.yaml: Permission denied";
+  sources.unreadable[kFile] = "Permission denied";
   EXPECT_THAT(sources.error_with({"print-node"}), HasSubstr("Permission denied"));
 }
 
 TEST(LoadTest, ProblemsOfAllSourcesComeTogether) {
   FakeSources sources;
-  sources.files["/c.yaml"] = std::string(kHead) + "slurm:\n  polInterval: 5s\n  conf: x\n";
-  sources.environment["KUBELET_PORT"] = "-1";
+  sources.files["/c.yaml"] = file("slurm:\n  polInterval: 5s\n  conf: x\n");
+  sources.environment = {{"KUBELET_PORT", "-1"}, {"VKUBELET_POD_IP", "pod"}};
   const std::string error = sources.error_with({"run", "--config=/c.yaml", "--log-level=loud"});
-  EXPECT_EQ(split(error, '\n').size(), 4U) << error;
+  EXPECT_EQ(split(error, '\n').size(), 5U) << error;
   EXPECT_THAT(error, Not(HasSubstr("no API server"))) << "another file may name one";
-  EXPECT_THAT(error, HasSubstr("/c.yaml:4:3: unknown key \"slurm.polInterval\"; did you mean "
-                               "\"slurm.pollInterval\"?"));
+  EXPECT_THAT(error, AllOf(HasSubstr("/c.yaml:4:3: "), HasSubstr("\"slurm.pollInterval\"?"),
+                           HasSubstr("environment variable KUBELET_PORT is -1"),
+                           HasSubstr("environment variable VKUBELET_POD_IP is \"pod\"")));
 }
 
 TEST(LoadTest, WarningsOfTheCommandLineAreKept) {
@@ -482,35 +372,24 @@ TEST(LoadTest, VirtualKubeletsLogLevelsAreAccepted) {
 TEST(LoadTest, ChoicesAreReadAndPrintedByTheirWords) {
   const Row& source = *find_row("slurm.source");
   for (const auto& word : choices(source)) {
-    FakeSources sources;
-    const Settings settings = loaded(sources, {"print-node", "--slurm-source", word});
-    EXPECT_EQ(value_text(source, settings), word);
+    EXPECT_EQ(value_text(source, loaded({}, {"print-node", "--slurm-source", word})), word);
   }
-  EXPECT_EQ(loaded(FakeSources{}, {"print-node", "--slurm-source="}).slurm.source,
-            node::SlurmSource::kAuto);
-  EXPECT_THAT(
-      FakeSources{}.error_with({"print-node", "--slurm-source", "scontol"}),
-      HasSubstr("--slurm-source is \"scontol\"; it must be one of auto, operator, scontrol; did "
-                "you mean \"scontrol\"?"));
+  EXPECT_EQ(loaded({}, {"print-node", "--slurm-source="}).slurm.source, node::SlurmSource::kAuto);
 }
 
 TEST(LoadTest, WhatWasRemovedSaysWhatReplacedIt) {
   FakeSources sources;
-  sources.files["/c.yaml"] = std::string(kHead) +
-                             "slurm:\n  source: feed\n  feed: /srv/feed\n  restURL: unix:/s\n"
-                             "  questionsPerHour: 8\ncpuAffinity: slurmd\n";
+  sources.files["/c.yaml"] = file(
+      "slurm:\n  source: feed\n  feed: /srv/feed\n  restURL: unix:/s\n"
+      "  questionsPerHour: 8\ncpuAffinity: slurmd\n");
   const std::string error = sources.error_with({"print-node", "--config=/c.yaml"});
-  EXPECT_THAT(error, HasSubstr("/c.yaml:4:11: slurm.source is \"feed\", which was removed in 0.2: "
-                               "run slurmlet-operator"));
-  EXPECT_THAT(error,
-              HasSubstr("/c.yaml:5:3: slurm.feed was removed in 0.2: run slurmlet-operator"));
-  EXPECT_THAT(error,
-              HasSubstr("/c.yaml:6:3: slurm.restURL was removed in 0.2: leave slurm.source"));
-  EXPECT_THAT(error,
-              HasSubstr("/c.yaml:7:3: slurm.questionsPerHour was removed in 0.2: remove it"));
-  EXPECT_THAT(error, HasSubstr("/c.yaml:8:1: cpuAffinity was removed in 0.2: set CPUAffinity="));
-  EXPECT_THAT(sources.error_with({"print-node", "--cpu-affinity", "slurmd"}),
-              HasSubstr("--cpu-affinity was removed in 0.2: set CPUAffinity="));
+  for (const char* words :
+       {"/c.yaml:4:11: slurm.source is \"feed\"", "/c.yaml:5:3: slurm.feed was removed in 0.2: run",
+        "/c.yaml:6:3: slurm.restURL was removed in 0.2: leave slurm.source",
+        "/c.yaml:7:3: slurm.questionsPerHour was removed in 0.2: remove it",
+        "/c.yaml:8:1: cpuAffinity was removed in 0.2: set CPUAffinity="}) {
+    EXPECT_THAT(error, HasSubstr(words));
+  }
 }
 
 TEST(LoadTest, EffectiveSettingsListEverySetting) {
@@ -530,23 +409,12 @@ TEST(LoadTest, EffectiveSettingsListEverySetting) {
   EXPECT_EQ(json["configFile"], "");
 }
 
-TEST(LoadTest, HelpLoadsNothing) {
-  FakeSources sources;
-  sources.environment["KUBELET_PORT"] = "x";
-  EXPECT_EQ(sources.error_with({"--help"}), "");
-}
-
-TEST(LoadTest, TheProcessEnvironmentIsRead) {
+TEST(LoadTest, FilesAndVariablesOfTheMachineAreRead) {
+  EXPECT_EQ(read_whole_file()(fixtures() / "no-such-file").error().code, Code::kNotFound);
   ASSERT_EQ(::setenv("SLURMLET_TEST_VARIABLE", "x", 1), 0);
   EXPECT_EQ(process_environment()("SLURMLET_TEST_VARIABLE"), "x");
   ASSERT_EQ(::unsetenv("SLURMLET_TEST_VARIABLE"), 0);
   EXPECT_EQ(process_environment()("SLURMLET_TEST_VARIABLE"), std::nullopt);
-}
-
-TEST(LoadTest, WholeFilesAreReadFromDisk) {
-  const auto content = read_whole_file()(fixtures() / "no-such-file");
-  ASSERT_FALSE(content);
-  EXPECT_EQ(content.error().code, Code::kNotFound);
 }
 
 }  // namespace
