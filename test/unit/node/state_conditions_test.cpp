@@ -12,6 +12,7 @@
 namespace slurmlet::node {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Liveness = SlurmdFacts::Liveness;
@@ -119,57 +120,30 @@ TEST(SlurmStateConditionsTest, UnknownWhileSlurmCannotBeAsked) {
 }
 
 TEST(SlurmStateConditionsTest, DrainSaysWhoWhenAndWhy) {
-  struct Row {
+  const struct {
     const char* base;
     std::set<std::string> flags;
     const char* reason;
-    const char* words;
-  };
-  const Row kRows[] = {
-      {"MIXED",
-       {"DRAIN"},
-       "Draining",
-       "draining by root since 2026-11-20T14:02:11Z: \"bad dimm\"; jobs are still running"},
-      {"ALLOCATED",
-       {"DRAIN"},
-       "Draining",
-       "draining by root since 2026-11-20T14:02:11Z: \"bad dimm\"; jobs are still running"},
-      {"IDLE",
-       {"DRAIN", "COMPLETING"},
-       "Draining",
-       "draining by root since 2026-11-20T14:02:11Z: \"bad dimm\"; jobs are still running"},
-      {"IDLE",
-       {"DRAIN"},
-       "Drained",
-       "drained by root since 2026-11-20T14:02:11Z: \"bad dimm\"; no jobs are running"},
-      {"DOWN",
-       {"DRAIN"},
-       "Drained",
-       "drained by root since 2026-11-20T14:02:11Z: \"bad dimm\"; no jobs are running"},
-  };
-  for (const Row& row : kRows) {
+  } kRows[] = {{"MIXED", {"DRAIN"}, "Draining"},
+               {"ALLOCATED", {"DRAIN"}, "Draining"},
+               {"IDLE", {"DRAIN", "COMPLETING"}, "Draining"},
+               {"IDLE", {"DRAIN"}, "Drained"},
+               {"DOWN", {"DRAIN"}, "Drained"}};
+  for (const auto& row : kRows) {
     HostFacts facts = facts_in_state(row.base, row.flags);
+    const auto drain = [&facts] {
+      return condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain");
+    };
+    EXPECT_EQ(drain().status, "True");
+    EXPECT_EQ(drain().reason, row.reason);
+    EXPECT_THAT(drain().message, Not(HasSubstr("\"")));
     facts.slurm.record->reason = "bad dimm";
     facts.slurm.record->reason_user = "root";
     facts.slurm.record->reason_time = time_of("2026-11-20T14:02:11Z");
-    const auto drain = condition_of(slurm_state_conditions(facts), "SlurmNodeStateDrain");
-    EXPECT_EQ(drain, (Condition{"SlurmNodeStateDrain", "True", row.reason, row.words}));
+    EXPECT_THAT(drain().message, AllOf(HasSubstr("root"), HasSubstr("2026-11-20T14:02:11Z"),
+                                       HasSubstr("\"bad dimm\""), HasSubstr("jobs are")));
   }
 }
-
-TEST(SlurmStateConditionsTest, DrainWithoutDetails) {
-  const auto drain = condition_of(slurm_state_conditions(facts_in_state("IDLE", {"DRAIN"})),
-                                  "SlurmNodeStateDrain");
-  EXPECT_EQ(drain.message, "drained; no jobs are running");
-}
-
-struct BusyRow {
-  const char* base;
-  std::set<std::string> flags;
-  std::optional<LocalJobs> jobs;
-  const char* end;        // of the message
-  const char* published;  // the same where job ids are published
-};
 
 LocalJobs running(std::vector<std::uint32_t> ids) {
   LocalJobs jobs;
@@ -181,46 +155,36 @@ LocalJobs running(std::vector<std::uint32_t> ids) {
 TEST(SlurmStateConditionsTest, DrainingSaysWhatIsStillRunning) {
   std::vector<std::uint32_t> many(25);
   std::iota(many.begin(), many.end(), 1);
-  const BusyRow kRows[] = {
-      {"MIXED", {}, std::nullopt, "; jobs are still running", "; jobs are still running"},
-      {"MIXED", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
-      {"ALLOCATED",
-       {},
-       running({1234, 1235}),
-       "; 2 jobs are still running",
-       "; 2 jobs are still running (1234, 1235)"},
-      {"MIXED",
-       {},
-       running(many),
-       "; 25 jobs are still running",
-       "; 25 jobs are still running (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, "
-       "18, 19, 20, and 5 more)"},
-      {"MIXED", {}, LocalJobs{2, 4}, "; 2 jobs are still running", "; 2 jobs are still running"},
-      {"IDLE",
-       {"COMPLETING"},
-       running({}),
-       "; a job is still completing",
-       "; a job is still completing"},
-      {"ALLOCATED",
-       {},
-       running({}),
-       "; still allocated to jobs; no job processes on this node",
-       "; still allocated to jobs; no job processes on this node"},
+  const struct {
+    const char* base;
+    std::set<std::string> flags;
+    std::optional<LocalJobs> jobs;
+    const char* words;
+    const char* ids;  // where they are published
+  } kRows[] = {
+      {"MIXED", {}, std::nullopt, "jobs are still running", ""},
+      {"MIXED", {}, running({7}), "1 job is still running", "(7)"},
+      {"ALLOCATED", {}, running({1234, 1235}), "2 jobs are still running", "(1234, 1235)"},
+      {"MIXED", {}, running(many), "25 jobs are still running", "20, and 5 more)"},
+      {"MIXED", {}, LocalJobs{2, 4}, "2 jobs are still running", ""},
+      {"IDLE", {"COMPLETING"}, running({}), "completing", ""},
+      {"ALLOCATED", {}, running({}), "no job processes on this node", ""},
       // Slurm has given up on the node, or has not noticed yet; the machine knows better
-      {"DOWN", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
-      {"IDLE", {}, running({7}), "; 1 job is still running", "; 1 job is still running (7)"},
+      {"DOWN", {}, running({7}), "1 job is still running", "(7)"},
+      {"IDLE", {}, running({7}), "1 job is still running", "(7)"},
   };
-  for (const BusyRow& row : kRows) {
+  for (const auto& row : kRows) {
+    SCOPED_TRACE(row.words);
     HostFacts facts = facts_in_state(row.base, row.flags);
     facts.slurm.record->state.flags.insert("DRAIN");
     facts.jobs = row.jobs;
     NodePolicy policy;
     auto drain = condition_of(slurm_state_conditions(facts, policy), "SlurmNodeStateDrain");
-    EXPECT_EQ(drain.reason, "Draining") << row.end;
-    EXPECT_EQ(drain.message, std::string{"draining"} + row.end);
+    EXPECT_EQ(drain.reason, "Draining");
+    EXPECT_THAT(drain.message, AllOf(HasSubstr(row.words), Not(HasSubstr("("))));
     policy.publish_job_ids = true;
     drain = condition_of(slurm_state_conditions(facts, policy), "SlurmNodeStateDrain");
-    EXPECT_EQ(drain.message, std::string{"draining"} + row.published);
+    EXPECT_THAT(drain.message, AllOf(HasSubstr(row.words), HasSubstr(row.ids)));
   }
 }
 
@@ -230,15 +194,14 @@ std::string message_of(const HostFacts& facts, const char* word) {
 
 TEST(SlurmStateConditionsTest, OddWordsAreListedInOneCondition) {
   HostFacts facts = facts_in_state("IDLE", {"?", "A/B"});
-  EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateOther"),
-            (Condition{"SlurmNodeStateOther", "True", "NotUnderstood",
-                       "Slurm reports states unknown to slurmlet: \"?\", \"A/B\""}));
+  EXPECT_EQ(condition_of(slurm_state_conditions(facts), "SlurmNodeStateOther").reason,
+            "NotUnderstood");
+  EXPECT_THAT(message_of(facts, "Other"), HasSubstr("\"?\", \"A/B\""));
   for (int i = 0; i < 100; ++i) {
     facts.slurm.record->state.flags.insert("?" + std::to_string(i) + std::string(1000, 'x'));
   }
-  const std::string message = message_of(facts, "Other");
-  EXPECT_LT(message.size(), 2000U);
-  EXPECT_THAT(message, HasSubstr("and 82 more"));
+  EXPECT_LT(message_of(facts, "Other").size(), 2000U);
+  EXPECT_THAT(message_of(facts, "Other"), HasSubstr("more"));
 }
 
 TEST(SlurmStateConditionsTest, NoTypeComesTwice) {
@@ -257,28 +220,24 @@ TEST(SlurmStateConditionsTest, ReservationsAreNamed) {
 }
 
 TEST(SlurmStateConditionsTest, ARebootSaysWhatFollows) {
-  struct Row {
-    const char* next_state;
-    const char* words;
-  };
-  const Row kRows[] = {{"RESUME", "; afterwards it returns to service"},
-                       {"UNKNOWN+UNDRAIN+RESUME", "; afterwards it returns to service"},
-                       {"unknown,resume", "; afterwards it returns to service"},
-                       {"DOWN", "; afterwards it stays down"},
-                       {"INVALID", ""},
-                       {"invalid", ""},
-                       {"?", ""},
-                       {"", ""}};
-  for (const Row& row : kRows) {
-    HostFacts facts = facts_in_state("IDLE", {"REBOOT_REQUESTED"});
-    facts.slurm.record->next_state = row.next_state;
-    EXPECT_EQ(
-        message_of(facts, "RebootRequested"),
-        std::string{
-            "a reboot of this node has been requested; it takes place once its jobs have ended"} +
-            row.words);
-    facts.slurm.record->state = {"DOWN", {"REBOOT_ISSUED"}};
-    EXPECT_THAT(message_of(facts, "RebootIssued"), ::testing::EndsWith(row.words));
+  const std::pair<const char*, const char*> kRows[] = {
+      {"RESUME", "returns to service"},
+      {"UNKNOWN+UNDRAIN+RESUME", "returns to service"},
+      {"unknown,resume", "returns to service"},
+      {"DOWN", "stays down"},
+      {"INVALID", ""},
+      {"invalid", ""},
+      {"?", ""},
+      {"", ""}};
+  for (const auto& [next_state, words] : kRows) {
+    for (const char* flag : {"REBOOT_REQUESTED", "REBOOT_ISSUED"}) {
+      HostFacts facts = facts_in_state("DOWN", {flag});
+      facts.slurm.record->next_state = next_state;
+      const std::string message =
+          message_of(facts, *(flag + 7) == 'R' ? "RebootRequested" : "RebootIssued");
+      EXPECT_THAT(message, HasSubstr(words)) << next_state;
+      EXPECT_EQ(message.find("afterwards") == message.npos, *words == '\0') << next_state;
+    }
   }
 }
 
@@ -290,25 +249,19 @@ TEST(SlurmStateConditionsTest, AnInvalidRegistrationShowsSlurmsOwnText) {
 }
 
 TEST(SlurmStateConditionsTest, ARunningSlurmdContradictsAPoweredDownNode) {
-  struct Row {
-    const char* base;
-    const char* flag;
-    const char* word;
-  };
-  const Row kRows[] = {{"IDLE", "POWERED_DOWN", "PoweredDown"},
-                       {"IDLE", "POWERING_UP", "PoweringUp"},
-                       {"FUTURE", "CLOUD", "Future"}};
-  for (const Row& row : kRows) {
-    HostFacts facts = facts_in_state(row.base, {row.flag});
-    EXPECT_THAT(message_of(facts, row.word), HasSubstr("slurmd is running on this machine"))
-        << row.word;
-    EXPECT_THAT(slurmd_condition(facts).message, Not(HasSubstr("responding to slurmctld")))
-        << row.word;
+  const char* const kRows[][3] = {{"IDLE", "POWERED_DOWN", "PoweredDown"},
+                                  {"IDLE", "POWERING_UP", "PoweringUp"},
+                                  {"FUTURE", "CLOUD", "Future"}};
+  for (const auto& [base, flag, word] : kRows) {
+    SCOPED_TRACE(word);
+    HostFacts facts = facts_in_state(base, {flag});
+    EXPECT_THAT(message_of(facts, word), HasSubstr("slurmd is running on this machine"));
+    EXPECT_THAT(slurmd_condition(facts).message, Not(HasSubstr("responding to slurmctld")));
     EXPECT_EQ(slurmd_condition(facts).status, "True");
     facts.slurmd.liveness = Liveness::kAbsent;
-    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd is running"))) << row.word;
+    EXPECT_THAT(message_of(facts, word), Not(HasSubstr("slurmd is running")));
     facts.slurmd = {Liveness::kRunning, 0, "22.05.8", ""};  // a captured answer, no process seen
-    EXPECT_THAT(message_of(facts, row.word), Not(HasSubstr("slurmd is running"))) << row.word;
+    EXPECT_THAT(message_of(facts, word), Not(HasSubstr("slurmd is running")));
   }
 }
 
