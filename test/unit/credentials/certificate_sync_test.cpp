@@ -14,6 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class CertificateSyncTest : public CertificateSyncFixture {};
 
@@ -25,49 +26,41 @@ TEST_F(CertificateSyncTest, WithoutASubjectNothingIsAsked) {
 }
 
 TEST_F(CertificateSyncTest, AsksWithAKeyThatIsOnDiskAndWaits) {
-  EXPECT_EQ(step(), clock_.now().steady + seconds{10});  // then a person is called for
+  const Duration to_alarm = until_wake();  // then a person is called for
   ASSERT_THAT(api_.names(), SizeIs(1));
   const std::string name = api_.names().front();
-  EXPECT_THAT(api_.calls(), ElementsAre("create " + name, "watch " + name));
   const auto& request = api_.find(name);
   EXPECT_EQ(request.signer_name, "kubernetes.io/kubelet-serving");
-  EXPECT_THAT(request.usages, ElementsAre("digital signature", "server auth"));
+  EXPECT_THAT(request.usages, UnorderedElementsAre("digital signature", "server auth"));
   EXPECT_EQ(request.expiration, hours{12});
   const auto digest = tls::public_key_digest(pending_key());
   ASSERT_TRUE(digest);
   EXPECT_EQ(*tls::request_public_key_digest(request.request_pem), *digest);
   EXPECT_EQ(name, certificate_request_name(*digest, request.signer_name, serving_subject()));
-  EXPECT_TRUE(status().pending_since.has_value());
   EXPECT_EQ(status().request_name, name);
   EXPECT_EQ(status().pending_since, clock_.now().wall);
   EXPECT_EQ(status().requests, 1U);
   EXPECT_EQ(status().problem, "");
   EXPECT_EQ(status().not_after, std::nullopt);
-}
-
-TEST_F(CertificateSyncTest, WhileItWaitsNothingIsSentHoweverLong) {
-  step();
   const auto calls = api_.calls();
-  EXPECT_EQ(step_after(seconds{10}), kNever);
+  EXPECT_EQ(step_after(to_alarm), kNever);
   EXPECT_LE(run(hours{24 * 30}), 3);
-  EXPECT_EQ(api_.calls(), calls);
+  EXPECT_EQ(api_.calls(), calls) << "nothing is sent, however long it waits";
   EXPECT_TRUE(status().pending_since.has_value());
 }
 
 TEST_F(CertificateSyncTest, AnIssuedCertificateIsStoredAndHandedOut) {
   step();
   const std::string key = pending_key();
-  const std::string name = asked();
   const std::string pem = certificate();
-  api_.approve(name);
+  api_.approve(asked());
   step_after(seconds{1});
   EXPECT_TRUE(status().pending_since.has_value());
-  api_.issue(name, pem);
+  api_.issue(asked(), pem);
   step_after(seconds{1});
   ASSERT_THAT(issued_, SizeIs(1));
   EXPECT_EQ(issued_[0].certificate_pem, pem);
   EXPECT_EQ(issued_[0].key_pem, key);
-  EXPECT_FALSE(status().pending_since.has_value());
   EXPECT_EQ(status().request_name, "");
   EXPECT_EQ(status().pending_since, std::nullopt);
   EXPECT_EQ(status().not_after, issued_[0].summary.not_after);
@@ -95,15 +88,15 @@ TEST_F(CertificateSyncTest, WhatACrashJustAfterTheCertificateCameHasLeftIsTidied
   EXPECT_EQ(status().requests, 0U);
 }
 
-TEST_F(CertificateSyncTest, RestsUntilItsRenewalIsDueAndLooksAtTheClockEachHour) {
+TEST_F(CertificateSyncTest, RestsUntilItsRenewalIsDueAndLooksAtTheClockNowAndThen) {
   obtain();
   const auto calls = api_.calls();
-  EXPECT_EQ(until_wake(), hours{1});
-  for (int hour = 1; hour <= 7; ++hour) {
-    step_after(hours{1} - seconds{1});
-    EXPECT_EQ(api_.calls(), calls) << hour;
-  }
-  EXPECT_LE(until_wake(), seconds{7});  // 70 % of ten hours
+  EXPECT_LE(run(hours{7} - seconds{10}), 20) << "70 % of ten hours are not over";
+  EXPECT_EQ(api_.calls(), calls);
+  clock_.step_wall(hours{20});
+  EXPECT_LE(run(hours{1}), 4);
+  step();
+  EXPECT_EQ(status().requests, 2U) << "a clock that is set forward is noticed";
 }
 
 TEST_F(CertificateSyncTest, IsRenewedWithAnotherKeyAndTheOldOneServesMeanwhile) {
@@ -120,7 +113,7 @@ TEST_F(CertificateSyncTest, IsRenewedWithAnotherKeyAndTheOldOneServesMeanwhile) 
   EXPECT_NE(issued_[1].key_pem, first);
   EXPECT_EQ(status().renewals, 1U);
   EXPECT_GT(issued_[1].summary.not_after, issued_[0].summary.not_after);
-  EXPECT_EQ(until_wake(), hours{1});
+  EXPECT_GT(until_wake(), minutes{30});
 }
 
 TEST_F(CertificateSyncTest, TheRenewalIsSpread) {
@@ -129,15 +122,6 @@ TEST_F(CertificateSyncTest, TheRenewalIsSpread) {
   run(hours{8});
   EXPECT_EQ(status().requests, 1U);
   run(hours{1});
-  EXPECT_EQ(status().requests, 2U);
-}
-
-TEST_F(CertificateSyncTest, AClockThatIsSetForwardIsNoticed) {
-  obtain();
-  step();
-  clock_.step_wall(hours{20});
-  EXPECT_LE(run(hours{1}), 4);
-  step();
   EXPECT_EQ(status().requests, 2U);
 }
 
@@ -200,16 +184,17 @@ TEST_F(CertificateSyncTest, ARestartWhileItWaitsGoesOnWithTheSameRequest) {
   step();
   const std::string name = asked();
   const std::string key = pending_key();
-  api_.clear_calls();
-  start();
-  step();
-  EXPECT_THAT(api_.calls(), ElementsAre("create " + name, "get " + name, "watch " + name));
-  EXPECT_EQ(pending_key(), key);
-  EXPECT_TRUE(status().pending_since.has_value());
-  EXPECT_THAT(api_.names(), ElementsAre(name));
-  api_.issue(name, certificate());
-  step();
-  EXPECT_THAT(issued_, SizeIs(1));
+  for (const bool was_issued_meanwhile : {false, true}) {
+    if (was_issued_meanwhile) {
+      api_.issue(name, certificate());
+    }
+    start();
+    step();
+    EXPECT_EQ(status().pending_since.has_value(), !was_issued_meanwhile);
+    EXPECT_THAT(api_.names(), ElementsAre(name));
+  }
+  ASSERT_THAT(issued_, SizeIs(1));
+  EXPECT_EQ(issued_[0].key_pem, key);
 }
 
 TEST_F(CertificateSyncTest, ARestartBetweenKeyAndRequestUsesTheKey) {
@@ -224,26 +209,16 @@ TEST_F(CertificateSyncTest, ARestartBetweenKeyAndRequestUsesTheKey) {
             *tls::public_key_digest(key));
 }
 
-TEST_F(CertificateSyncTest, OneThatWasIssuedMeanwhileIsUsed) {
-  step();
-  const std::string name = asked();
-  api_.issue(name, certificate());
-  start();
-  step();
-  ASSERT_THAT(issued_, SizeIs(1));
-  EXPECT_EQ(api_.count("watch " + name), 1);  // that of before the restart
-  EXPECT_FALSE(status().pending_since.has_value());
-}
-
 TEST_F(CertificateSyncTest, OneThatWasDeniedMeanwhileIsDenied) {
   step();
   const std::string name = asked();
   api_.deny(name, "Policy: no");
   start();
-  EXPECT_EQ(until_wake(), seconds{10});
+  const Duration pause = until_wake();
+  EXPECT_GT(pause, seconds{1});
   EXPECT_THAT(status().problem, HasSubstr("Policy: no"));
   EXPECT_EQ(status().denied, 1U);
-  step_after(seconds{10});
+  step_after(pause);
   EXPECT_NE(asked(), name);
 }
 
@@ -252,7 +227,7 @@ TEST_F(CertificateSyncTest, AValidCertificateNeedsNoCallAfterARestart) {
   api_.clear_calls();
   issued_.clear();
   start();
-  EXPECT_EQ(until_wake(), hours{1});
+  EXPECT_GT(until_wake(), minutes{30});
   EXPECT_THAT(issued_, SizeIs(1));
   EXPECT_TRUE(status().not_after);
   EXPECT_THAT(api_.calls(), IsEmpty());
@@ -283,7 +258,7 @@ TEST_F(CertificateSyncTest, ADamagedFileIsReplaced) {
 
 // --- subjects
 
-TEST_F(CertificateSyncTest, TheOrderOfAddressesIsNoChange) {
+TEST_F(CertificateSyncTest, TheOrderOfAddressesIsNoChangeAndOneLessIs) {
   auto subject = serving_subject();
   subject.ip_addresses = {"192.0.2.1", "2001:db8::1"};
   sync_->set_subject(subject);
@@ -293,6 +268,11 @@ TEST_F(CertificateSyncTest, TheOrderOfAddressesIsNoChange) {
   sync_->set_subject(subject);
   step();
   EXPECT_EQ(asked(), name);
+  api_.issue(asked(), certificate(subject));
+  step();
+  sync_->set_subject(serving_subject());
+  run(minutes{2});
+  EXPECT_EQ(status().requests, 2U);
 }
 
 TEST_F(CertificateSyncTest, AnotherAddressMakesANewOneDueOnceItHasSettled) {
@@ -300,8 +280,10 @@ TEST_F(CertificateSyncTest, AnotherAddressMakesANewOneDueOnceItHasSettled) {
   auto subject = serving_subject();
   subject.ip_addresses = {"192.0.2.77"};
   sync_->set_subject(subject);
-  EXPECT_EQ(until_wake(), seconds{60});
-  step_after(seconds{59});
+  const Duration settling = until_wake();
+  EXPECT_GE(settling, seconds{30});
+  EXPECT_LE(settling, minutes{2});
+  step_after(settling - seconds{1});
   EXPECT_EQ(status().requests, 1U);
   step_after(seconds{1});
   EXPECT_EQ(status().requests, 2U);
@@ -309,7 +291,6 @@ TEST_F(CertificateSyncTest, AnotherAddressMakesANewOneDueOnceItHasSettled) {
   step();
   ASSERT_THAT(issued_, SizeIs(2));
   EXPECT_THAT(issued_[1].summary.ip_addresses, ElementsAre("192.0.2.77"));
-  EXPECT_EQ(until_wake(), hours{1});
 }
 
 // A second network card on the way to the API server, say.
@@ -349,23 +330,8 @@ TEST_F(CertificateSyncTest, AddressesThatChangeEveryFewMinutesAreFollowedEverMor
   const auto before = status().requests;
   subject.ip_addresses = {"192.0.2.77"};
   sync_->set_subject(subject);
-  step();
-  step_after(seconds{60});
+  run(minutes{2});
   EXPECT_EQ(status().requests, before + 1);
-}
-
-TEST_F(CertificateSyncTest, AnAddressLessIsAChangeToo) {
-  auto both = serving_subject();
-  both.ip_addresses = {"192.0.2.1", "192.0.2.2"};
-  sync_->set_subject(both);
-  step();
-  api_.issue(asked(), certificate(both));
-  step();
-  ASSERT_EQ(status().requests, 1U);
-  sync_->set_subject(serving_subject());
-  step();
-  step_after(seconds{60});
-  EXPECT_EQ(status().requests, 2U);
 }
 
 TEST_F(CertificateSyncTest, AChangeDropsTheRequestThatWaitsAndItsKey) {
@@ -377,7 +343,7 @@ TEST_F(CertificateSyncTest, AChangeDropsTheRequestThatWaitsAndItsKey) {
   sync_->set_subject(subject);
   step();
   EXPECT_EQ(asked(), first);
-  step_after(seconds{60});
+  run(minutes{2});
   EXPECT_NE(asked(), first);
   EXPECT_NE(pending_key(), key);
   EXPECT_EQ(api_.open_watches(), 1);
@@ -392,11 +358,9 @@ TEST_F(CertificateSyncTest, AChangeBackToWhatTheCertificateNamesAsksForNothing) 
   auto subject = serving_subject();
   subject.dns_names = {"alias"};
   sync_->set_subject(subject);
-  step();
-  step_after(seconds{60});
+  run(minutes{2});
   ASSERT_TRUE(status().pending_since.has_value());
   sync_->set_subject(serving_subject());
-  step();
   run(minutes{30});
   EXPECT_FALSE(status().pending_since.has_value());
   EXPECT_EQ(status().requests, 2U);
@@ -421,7 +385,7 @@ TEST_F(CertificateSyncTest, NamesThatTheSignerAddsAreNoChange) {
   api_.issue(asked(), certificate(more));
   step();
   EXPECT_EQ(status().problem, "");
-  EXPECT_EQ(until_wake(), hours{1});
+  EXPECT_GT(until_wake(), minutes{30});
   EXPECT_EQ(status().requests, 1U);
 }
 
