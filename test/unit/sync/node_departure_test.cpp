@@ -39,9 +39,23 @@ class NodeDepartureTest : public NodeSyncFixture {
     link_.node_uid.set(std::string{});
     make();
   }
-  int creations() const { return api_.count("create n1"); }
+  // Cordoned for its Machine, and then deleted, in sight of the watch.
+  void go_with_machine() {
+    change_and_tell(true, "m1");
+    somebody_deletes_it();
+    step();
+  }
+  // It goes unseen, and a write finds it gone. The Node as it was.
+  node::ObservedNode vanish_before_a_write() {
+    const auto gone = held();
+    api_.remove("n1");
+    want(drained_node());
+    step_after(seconds{1});
+    return gone;
+  }
+  std::size_t creations() const { return api_.created().size(); }
   void expect_left_deleted() {
-    const int before = creations();
+    const auto before = creations();
     run(hours{3});
     EXPECT_TRUE(sync_->went_with_machine());
     EXPECT_THAT(sync_->block_reason(), HasSubstr("was deleted with its Machine m1"));
@@ -54,9 +68,7 @@ class NodeDepartureTest : public NodeSyncFixture {
 };
 
 TEST_F(NodeDepartureTest, CordonAndDeletionEndIt) {
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
+  go_with_machine();
   expect_left_deleted();
 }
 
@@ -83,7 +95,11 @@ TEST_F(NodeDepartureTest, AMachineThatHasLeftSlurmIsNotRegisteredAgain) {
   EXPECT_EQ(sync_->detached(), true);
 }
 
-TEST_F(NodeDepartureTest, AnUncordonAtTheEndCountsToo) {
+TEST_F(NodeDepartureTest, AnUncordonCountsAtTheEndToo) {
+  change_and_tell(true, "m1");
+  ASSERT_TRUE(saved_);
+  change_and_tell(false, "m1");
+  EXPECT_FALSE(saved_);
   change_and_tell(true, "m1");
   change(false, "m1");
   somebody_deletes_it();
@@ -103,9 +119,7 @@ TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeTheLastSightCounts) {
 }
 
 TEST_F(NodeDepartureTest, TheWatchIsOpenedAtOnceAfterARestart) {
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
+  go_with_machine();
   restart();
   step();
   ASSERT_TRUE(sync_->went_with_machine());
@@ -116,19 +130,27 @@ TEST_F(NodeDepartureTest, TheWatchIsOpenedAtOnceAfterARestart) {
   EXPECT_TRUE(sync_->registered());
 }
 
-// A write finds the Node gone; the watch, which knows how it ended, comes a moment later.
+// Longer for one that was rejected, too.
 TEST_F(NodeDepartureTest, AWriteWaitsForTheWatchToTellTheEnd) {
-  change(true, "m1");
-  const auto gone = held();
-  api_.remove("n1");
-  sync_->set_desired(drained_node(), clock_.now());
-  step_after(seconds{1});
-  ASSERT_FALSE(sync_->registered());
-  run(milliseconds{1500});
-  EXPECT_EQ(creations(), 1);
-  watch_.feed(Seen::kDeleted, {gone});
-  step();
-  expect_left_deleted();
+  for (const bool is_broken : {false, true}) {
+    change(true, "m1");
+    if (is_broken) {
+      watch_.fail(Error{Code::kUnavailable, "429"});
+    }
+    const auto gone = vanish_before_a_write();
+    ASSERT_FALSE(sync_->registered());
+    const auto before = creations();
+    run(is_broken ? milliseconds{20'000} : milliseconds{1500});
+    EXPECT_EQ(creations(), before);
+    watch_.feed(Seen::kDeleted, {gone});
+    step();
+    expect_left_deleted();
+    watch_.fail(std::nullopt);
+    sync_->forget_deletion(clock_.now());
+    want(good_node());
+    run(minutes{11});
+    ASSERT_TRUE(sync_->registered());
+  }
 }
 
 TEST_F(NodeDepartureTest, OtherNodesComeBackAsTheyWere) {
@@ -159,38 +181,31 @@ TEST_F(NodeDepartureTest, ACordonIsKeptWhenTheNodeIsDeletedUnseen) {
 }
 
 TEST_F(NodeDepartureTest, ARestartInTheSameBootLeavesItDeleted) {
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
-  ASSERT_TRUE(saved_ && saved_->gone_at);
-  restart();
-  step();
-  EXPECT_EQ(api_.count("create n1"), 1);
-  expect_left_deleted();
-}
-
-TEST_F(NodeDepartureTest, SoDoesADeletionWhileNobodyWatched) {
-  change_and_tell(true, "m1");
-  ASSERT_TRUE(saved_);
-  EXPECT_FALSE(saved_->gone_at);
-  api_.remove("n1");
-  restart();
-  step();
-  ASSERT_TRUE(saved_->gone_at);
-  expect_left_deleted();
-}
-
-TEST_F(NodeDepartureTest, AnUncordonIsForgotten) {
-  change_and_tell(true, "m1");
-  ASSERT_TRUE(saved_);
-  change_and_tell(false, "m1");
-  EXPECT_FALSE(saved_);
+  for (const bool is_seen : {true, false}) {
+    SCOPED_TRACE(is_seen);
+    change_and_tell(true, "m1");
+    ASSERT_TRUE(saved_);
+    EXPECT_FALSE(saved_->gone_at);
+    api_.remove("n1");
+    if (is_seen) {
+      watch_.feed(Seen::kReplaced, {});
+      step();
+      ASSERT_TRUE(saved_->gone_at);
+    }
+    const auto before = creations();
+    restart();
+    step();
+    EXPECT_EQ(creations(), before);
+    ASSERT_TRUE(saved_->gone_at);
+    expect_left_deleted();
+    sync_->forget_deletion(clock_.now());
+    step();
+    ASSERT_TRUE(sync_->registered());
+  }
 }
 
 TEST_F(NodeDepartureTest, AnotherIdentityRegistersAtOnce) {
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
+  go_with_machine();
   ASSERT_TRUE(sync_->went_with_machine());
   sync_->forget_deletion(clock_.now());
   step();
@@ -204,9 +219,7 @@ TEST_F(NodeDepartureTest, RecreateAfterIsCountedFromTheDeletionOverRestarts) {
   options_.recreate_after = minutes{10};
   restart();
   step();
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
+  go_with_machine();
   run(minutes{6});
   EXPECT_FALSE(sync_->registered());
   restart();
@@ -223,29 +236,13 @@ TEST_F(NodeDepartureTest, RecreateAfterZeroIsAtOnce) {
   options_.recreate_after = Duration{0};
   restart();
   step();
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
+  go_with_machine();
   step_after(seconds{1});
   EXPECT_TRUE(sync_->registered());
 }
 
-TEST_F(NodeDepartureTest, ANodeThatSomebodyMakesIsAdopted) {
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
-  run(minutes{1});
-  put_ours();
-  tell(Seen::kAdded);
-  step();
-  EXPECT_TRUE(sync_->registered());
-  EXPECT_EQ(sync_->block_reason(), "");
-}
-
-TEST_F(NodeDepartureTest, AnotherMachinesNodeInBetweenChangesNothing) {
-  change_and_tell(true, "m1");
-  somebody_deletes_it();
-  step();
+TEST_F(NodeDepartureTest, ANodeThatSomebodyMakesIsAdoptedAndAnotherMachinesChangesNothing) {
+  go_with_machine();
   put_foreign();
   tell(Seen::kAdded);
   step();
@@ -254,29 +251,29 @@ TEST_F(NodeDepartureTest, AnotherMachinesNodeInBetweenChangesNothing) {
   somebody_deletes_it();
   step();
   expect_left_deleted();
+  put_ours();
+  tell(Seen::kAdded);
+  step();
+  EXPECT_TRUE(sync_->registered());
+  EXPECT_EQ(sync_->block_reason(), "");
 }
 
 TEST_F(NodeDepartureTest, OldNewsOfTheGoneNodeChangesNothing) {
-  change_and_tell(true, "m1");
+  change(true, "m1");
   const auto gone = held();
-  somebody_deletes_it();
-  step();
+  go_with_machine();
   watch_.feed(Seen::kModified, {gone});
   watch_.feed(Seen::kReplaced, {});
   step();
   expect_left_deleted();
 }
 
-// A late word of an earlier Node is not the word about the one that was just found gone.
 TEST_F(NodeDepartureTest, TheEndOfAnEarlierNodeIsNotItsEnd) {
   change(true, "m1");
-  const auto gone = held();
+  const auto gone = vanish_before_a_write();
   auto earlier = gone;
   earlier.uid = "earlier";
   earlier.unschedulable = false;
-  api_.remove("n1");
-  sync_->set_desired(drained_node(), clock_.now());
-  step_after(seconds{1});
   ASSERT_FALSE(sync_->registered());
   watch_.feed(Seen::kDeleted, {earlier});
   step();
@@ -285,40 +282,21 @@ TEST_F(NodeDepartureTest, TheEndOfAnEarlierNodeIsNotItsEnd) {
   expect_left_deleted();
 }
 
-// The word may come late: the watch was rejected, too.
-TEST_F(NodeDepartureTest, AWriteWaitsLongerForABrokenWatch) {
-  change(true, "m1");
-  const auto gone = held();
-  api_.remove("n1");
-  watch_.fail(Error{Code::kUnavailable, "429"});
-  sync_->set_desired(drained_node(), clock_.now());
-  step_after(seconds{1});
-  run(seconds{20});
-  ASSERT_FALSE(sync_->registered());
-  watch_.feed(Seen::kDeleted, {gone});
-  step();
-  expect_left_deleted();
-}
-
-// A list tells that it is gone, and nobody will tell more.
 TEST_F(NodeDepartureTest, AfterAListWithoutTheNodeItIsMadeAtOnce) {
-  api_.remove("n1");
   watch_.fail(Error{Code::kUnavailable, "429"});
-  sync_->set_desired(drained_node(), clock_.now());
-  run(seconds{5});
+  vanish_before_a_write();
+  run(seconds{4});
   ASSERT_FALSE(sync_->registered());
   watch_.feed(Seen::kReplaced, {});
   run(seconds{1});
   EXPECT_TRUE(sync_->registered());
 }
 
-// Nor does a watch that must list.
 TEST_F(NodeDepartureTest, AWriteDoesNotWaitForAWatchThatCannotTell) {
-  api_.remove("n1");
   watch_.fail(Error{Code::kUnavailable, "410"});
   watch_.set_position("");
-  sync_->set_desired(drained_node(), clock_.now());
-  run(seconds{5});
+  vanish_before_a_write();
+  run(seconds{4});
   EXPECT_TRUE(sync_->registered());
 }
 

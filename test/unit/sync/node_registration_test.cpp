@@ -11,6 +11,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -24,13 +25,12 @@ TEST_F(NodeRegistrationTest, CreatesTheNodeWithEverything) {
   EXPECT_FALSE(sync_->registered());
   step();
   EXPECT_TRUE(sync_->registered());
-  EXPECT_THAT(api_.calls(), ElementsAre("get n1", "create n1"));
-  EXPECT_THAT(leases_.calls(), ElementsAre("get n1"));
-  ASSERT_EQ(api_.created().size(), 1U);
-  EXPECT_EQ(api_.created().front(), good_node());
+  EXPECT_EQ(api_.writes(), 1);
+  EXPECT_EQ(leases_.writes(), 0);
+  EXPECT_THAT(api_.created(), ElementsAre(good_node()));
   EXPECT_EQ(uid(), held().uid);
   EXPECT_THAT(event_reasons(), ElementsAre("Registered"));
-  EXPECT_THAT(event_api_.events().front().message, HasSubstr("\"alps\" (metal3 uuid u1)"));
+  EXPECT_THAT(event_api_.events().front().message, AllOf(HasSubstr("\"alps\""), HasSubstr("u1")));
 }
 
 TEST_F(NodeRegistrationTest, TheOperatorsRecordIsToldFromTheFirstLookOn) {
@@ -47,9 +47,7 @@ TEST_F(NodeRegistrationTest, TheOperatorsRecordIsToldFromTheFirstLookOn) {
 
 TEST_F(NodeRegistrationTest, AnothersRecordIsNotOurs) {
   put_foreign();
-  auto node = held();
-  node.annotations[node::vocabulary::kRecord] = "{}";
-  api_.put(node);
+  api_.change("n1", [](auto& node) { node.annotations[node::vocabulary::kRecord] = "{}"; });
   step();
   EXPECT_EQ(sync_->record(), std::nullopt);
 }
@@ -63,73 +61,68 @@ TEST_F(NodeRegistrationTest, ReadsTheWatchOnlyOnceThereIsANode) {
   EXPECT_EQ(watch_.steps(), 1);
 }
 
-TEST_F(NodeRegistrationTest, AdoptsANodeOfOurs) {
+TEST_F(NodeRegistrationTest, AdoptsANodeOfOursWithoutAWrite) {
   put_ours();
-  const auto uid_before = held().uid;
+  const auto before = held();
   step();
   EXPECT_TRUE(sync_->registered());
-  EXPECT_EQ(uid(), uid_before);
-  EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
-  EXPECT_THAT(leases_.calls(), ElementsAre("get n1"));
+  EXPECT_EQ(uid(), before.uid);
+  EXPECT_EQ(held(), before);
+  EXPECT_EQ(api_.writes() + leases_.writes(), 0);
   EXPECT_THAT(event_reasons(), IsEmpty());  // a restart is no news
 }
 
-TEST_F(NodeRegistrationTest, AnAdoptedNodeIsPatchedAtOnce) {
+TEST_F(NodeRegistrationTest, AnAdoptedNodeIsPatchedAtOnceAndMissingTaintsAreReported) {
   put_ours();
   api_.change("n1", [](node::ObservedNode& node) {
     node.labels["type"] = "old";
     node.labels["admin"] = "kept";
     node.capacity.erase("pods");
+    node.taints.clear();
   });
   step();
-  EXPECT_EQ(api_.count("patch_status n1"), 1);
+  EXPECT_EQ(api_.writes(), 1);
   EXPECT_EQ(held().labels.at("type"), "virtual-kubelet");
   EXPECT_EQ(held().labels.at("admin"), "kept");
   EXPECT_EQ(held().capacity.at("pods"), "0");
+  EXPECT_THAT(event_reasons(), ElementsAre("MissingTaint", "MissingTaint"));
 }
 
-// Of this machine no more is known than who it is.
 TEST_F(NodeRegistrationTest, TheLeaseMayBeginWithTheLookup) {
   put_ours();
   node::DesiredNode known;
   known.name = "n1";
   known.labels[kUuidLabel] = "u1";
-  sync_->set_desired(known, clock_.now());
+  want(known);
   EXPECT_EQ(sync_->step(clock_.now()), clock_.now().steady);
   EXPECT_EQ(uid(), held().uid);
   EXPECT_TRUE(lease_was_woken());
   EXPECT_FALSE(sync_->registered());
-  sync_->set_desired(good_node(), clock_.now());
+  want(good_node());
   step();
   EXPECT_TRUE(sync_->registered());
-  EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
-  EXPECT_THAT(leases_.calls(), ElementsAre("get n1"));
+  EXPECT_EQ(api_.calls().size() + leases_.calls().size(), 2U) << "one look at each";
   EXPECT_FALSE(lease_was_woken()) << "once is enough";
-  EXPECT_THAT(event_reasons(), IsEmpty());
 }
 
-// The connection of the lookup has shown our address by then.
 TEST_F(NodeRegistrationTest, WhatBecomesKnownAfterTheLookupIsInTheNewNode) {
   EXPECT_EQ(sync_->step(clock_.now()), clock_.now().steady);
   EXPECT_THAT(api_.created(), IsEmpty());
-  sync_->set_desired(drained_node(), clock_.now());
+  want(drained_node());
   sync_->step(clock_.now());
   EXPECT_THAT(api_.created(), ElementsAre(drained_node()));
-  EXPECT_EQ(uid(), held().uid);
 }
 
-// The Lease goes on over a restart until the first look says otherwise.
 TEST_F(NodeRegistrationTest, WhatIsNotOursAnyMoreIsUnpublished) {
-  struct Row {
-    const char* what;
-    std::function<void()> happens;
-    const char* uid;
-  };
   kube::Lease other;
   other.name = "n1";
   other.holder_identity = "n1/another-machine";
   other.renew_time = "2026-11-20T14:00:00.000000Z";
-  const Row kRows[] = {
+  const struct {
+    const char* what;
+    std::function<void()> happens;
+    const char* uid;
+  } kRows[] = {
       {"another machine's", [&] { put_foreign(); }, ""},
       {"held by another", [&] { put_ours(), leases_.put(other); }, ""},
       {"deleted", [] {}, ""},
@@ -139,7 +132,7 @@ TEST_F(NodeRegistrationTest, WhatIsNotOursAnyMoreIsUnpublished) {
        },
        "uid-before"},
   };
-  for (const Row& row : kRows) {
+  for (const auto& row : kRows) {
     api_.remove("n1");
     link_.set_uid("uid-before");
     make();
@@ -150,13 +143,6 @@ TEST_F(NodeRegistrationTest, WhatIsNotOursAnyMoreIsUnpublished) {
   }
 }
 
-TEST_F(NodeRegistrationTest, MissingTaintsAreReported) {
-  put_ours();
-  api_.change("n1", [](node::ObservedNode& node) { node.taints.clear(); });
-  step();
-  EXPECT_THAT(event_reasons(), ElementsAre("MissingTaint", "MissingTaint"));
-}
-
 TEST_F(NodeRegistrationTest, AForeignNodeIsLeftAlone) {
   put_foreign();
   const auto before = held();
@@ -164,40 +150,41 @@ TEST_F(NodeRegistrationTest, AForeignNodeIsLeftAlone) {
   EXPECT_FALSE(sync_->registered());
   EXPECT_THAT(sync_->block_reason(), HasSubstr("another-machine"));
   run(hours{1});
-  EXPECT_EQ(held(), before);
-  EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
-  EXPECT_THAT(leases_.calls(), IsEmpty());
-  EXPECT_TRUE(uid() == "" || uid() == "(never set)");
   EXPECT_FALSE(sync_->flush(clock_.now()));
   EXPECT_EQ(held(), before);
+  EXPECT_EQ(api_.writes() + leases_.writes(), 0);
+  EXPECT_TRUE(uid() == "" || uid() == "(never set)");
 }
 
 TEST_F(NodeRegistrationTest, RegistersOnceTheForeignNodeIsDeleted) {
-  put_foreign();
-  step();
-  tell(Seen::kReplaced);
-  step_after(seconds{1});
-  EXPECT_NE(sync_->block_reason(), "");
-  somebody_deletes_it();
-  step_after(seconds{1});
-  EXPECT_EQ(sync_->block_reason(), "");
-  EXPECT_TRUE(sync_->registered());
-  EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
-}
-
-TEST_F(NodeRegistrationTest, AListWithoutTheForeignNodeCountsAsDeleted) {
-  put_foreign();
-  step();
-  api_.remove("n1");
-  watch_.feed(Seen::kReplaced, {});
-  step_after(seconds{1});
-  EXPECT_TRUE(sync_->registered());
+  for (const bool is_seen : {true, false}) {
+    api_.remove("n1");
+    make();
+    put_foreign();
+    step();
+    tell(Seen::kReplaced);
+    step_after(seconds{1});
+    EXPECT_NE(sync_->block_reason(), "");
+    if (is_seen) {
+      somebody_deletes_it();
+    } else {
+      api_.remove("n1");
+      watch_.feed(Seen::kReplaced, {});
+    }
+    step_after(seconds{1});
+    EXPECT_EQ(sync_->block_reason(), "");
+    EXPECT_TRUE(sync_->registered());
+    EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
+  }
 }
 
 TEST_F(NodeRegistrationTest, ADeletedNodeIsMadeAgain) {
-  api_.put(fakes::FakeNodeApi::observed(good_node(), clock_.now().wall));
+  put_ours();
   api_.change("n1", [](node::ObservedNode& node) { node.provider_id = "metal3://a/b/c"; });
   step();
+  somebody_changes([](node::ObservedNode& node) { node.labels.erase(kUuidLabel); });
+  step_after(seconds{1});
+  ASSERT_THAT(held().labels, Not(Contains(Key(kUuidLabel))));
   const std::string first = uid();
   EXPECT_THAT(provider_ids_, ElementsAre("metal3://a/b/c"));
   somebody_deletes_it();
@@ -210,13 +197,7 @@ TEST_F(NodeRegistrationTest, ADeletedNodeIsMadeAgain) {
   EXPECT_NE(uid(), first);
   EXPECT_EQ(uid(), held().uid);
   EXPECT_EQ(held().provider_id, "metal3://a/b/c");
-}
-
-TEST_F(NodeRegistrationTest, ItsEventSaysThatItCameBack) {
-  step();
-  somebody_deletes_it();
-  step();
-  step_after(seconds{1});
+  EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
   EXPECT_THAT(event_reasons(), Contains("Reregistered"));
 }
 
@@ -333,30 +314,29 @@ TEST_F(NodeRegistrationTest, OldNewsOfAnEarlierNodeIsIgnored) {
 }
 
 TEST_F(NodeRegistrationTest, FailuresBackOffAndRecover) {
-  api_.fail_always(Error{Code::kUnavailable, "connection refused"});
-  run(minutes{2});
-  const int calls = api_.count("get n1");
-  EXPECT_GT(calls, 6);  // at most a minute apart
-  EXPECT_LT(calls, 20);
-  EXPECT_FALSE(sync_->registered());
-  api_.fail_always(std::nullopt);
-  run(seconds{15});  // there is no Lease before
-  EXPECT_TRUE(sync_->registered());
+  for (const Code code : {Code::kUnavailable, Code::kDenied}) {
+    SCOPED_TRACE(static_cast<int>(code));
+    api_.remove("n1");
+    make();
+    api_.clear_calls();
+    api_.fail_always(Error{code, "no"});
+    EXPECT_GT(step(), clock_.now().steady);
+    run(minutes{2});
+    EXPECT_GT(api_.calls().size(), 4U);
+    EXPECT_LT(api_.calls().size(), 60U);
+    EXPECT_FALSE(sync_->registered());
+    api_.fail_always(std::nullopt);
+    run(code == Code::kDenied ? seconds{60} : seconds{15});  // there is no Lease before
+    EXPECT_TRUE(sync_->registered());
+  }
 }
 
 TEST_F(NodeRegistrationTest, APauseThatTheServerAsksForIsKept) {
   api_.fail_next(Error{Code::kUnavailable, "429 Too Many Requests", seconds{40}});
   run(seconds{39});
-  EXPECT_THAT(api_.calls(), ElementsAre("get n1"));
+  EXPECT_EQ(api_.calls().size(), 1U);
   run(seconds{12});
   EXPECT_TRUE(sync_->registered());
-}
-
-TEST_F(NodeRegistrationTest, ADenialIsNoHotLoop) {
-  api_.fail_always(Error{Code::kDenied, "403 Forbidden"});
-  EXPECT_GE(step(), clock_.now().steady + seconds{1});
-  run(minutes{2});
-  EXPECT_LT(api_.calls().size(), 60U);
 }
 
 // Somebody else makes the Node between our look and our write.
@@ -393,37 +373,18 @@ TEST_F(NodeRegistrationTest, AContradictoryServerIsNoHotLoop) {
   EXPECT_LT(api_.calls().size(), 100U);
 }
 
-// While it waits to register again, a watch that wants to be called must not keep the loop awake.
 TEST_F(NodeRegistrationTest, WaitingToRegisterAgainIsNoHotLoop) {
   step();
-  watch_.set_wake(clock_.now().steady + seconds{30});
   somebody_deletes_it();
   api_.fail_always(Error{Code::kUnavailable, "away"});
   step();
-  watch_.set_wake(clock_.now().steady + seconds{2});
   int steps = 0;
-  const SteadyTime end = clock_.now().steady + minutes{2};
-  while (clock_.now().steady < end && steps < 10000) {
+  for (const SteadyTime end = clock_.now().steady + minutes{2};
+       clock_.now().steady < end && steps < 10000; ++steps) {
     watch_.set_wake(clock_.now().steady + seconds{2});
-    const SteadyTime next = step();
-    ++steps;
-    if (next > clock_.now().steady) {
-      clock_.advance(next - clock_.now().steady);
-    }
+    clock_.advance(std::max<Duration>(step() - clock_.now().steady, Duration{}));
   }
   EXPECT_LT(steps, 200);
-}
-
-TEST_F(NodeRegistrationTest, TheUuidLabelIsThereAgainOnANewNode) {
-  step();
-  api_.change("n1", [](node::ObservedNode& node) { node.labels.erase(kUuidLabel); });
-  tell(Seen::kModified);
-  step_after(seconds{1});
-  ASSERT_THAT(held().labels, Not(Contains(Key(kUuidLabel))));
-  somebody_deletes_it();
-  step();
-  step_after(seconds{1});
-  EXPECT_EQ(held().labels.at(kUuidLabel), "u1");
 }
 
 }  // namespace
